@@ -73,6 +73,7 @@ struct neap_dataset {
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
 	int next;	       /* 1: the targets are the values of the step after */
 	double *piece;	       /* step_rows.c: numbers as they are in the file */
+	char slow[256];	       /* a line about what makes reading slow, and its mend; "": nothing */
 	size_t read_bytes;     /* that reading a part takes, beside `piece` and the result */
 	struct neap_encoder_options encoder; /* of recordings, all set; size 0: unknown */
 };

@@ -385,6 +385,8 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		d->info.values ? "features" : "channels", d->info.classes,
 		d->info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs", (long long)d->longest,
 		trainer->options.net.dt, (long long)d->nfirst, (long long)d->nsecond);
+	if (d->set->slow[0])
+		neap__trainer_say(trainer, "%s", d->set->slow);
 	neap__initial_gain_say(trainer);
 	if (penalty_is_idle(trainer))
 		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");

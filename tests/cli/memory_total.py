@@ -13,6 +13,23 @@ import sys
 
 from harness import NEAP, Folder, Tap
 
+PYTHON = "/usr/bin/python3"  # Debian's has NumPy and h5py
+# Arrays are written by a process of their own: what this one takes would count as the runs'.
+WRITE = """
+import sys, h5py, numpy as np
+kind, path = sys.argv[1:]
+rng = np.random.default_rng(4)
+samples, steps, features = (24, 6000, 40) if kind == "windows" else (160, 300, 64)
+arrays = {"x": rng.normal(0, 1, (samples, steps, features)), "y": np.arange(samples) % 3,
+          "lengths": rng.integers(steps // 2, steps + 1, samples)}
+if path.endswith("npz"):
+    (np.savez if kind == "npz" else np.savez_compressed)(path, **arrays)
+else:
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            packed = {"chunks": (16, steps, features), "compression": 1} if kind == "packed" and name == "x" else {}
+            file.create_dataset(name, data=array, **packed)
+"""
 MIB = 1 << 20
 CELLS = ["lif", "alif", "adlif", "cubalif", "egru", "lstm", "gru", "rnn"]
 
@@ -68,8 +85,8 @@ def too_much(report, resident, total):
     return None
 
 
-def case(draw, folder, number, slack):
-    arguments = drawn(draw, folder, number)
+def case(draw, folder, number, slack, arguments=None):
+    arguments = arguments or drawn(draw, folder, number)
     name = " ".join(map(str, arguments))
     if number % 4 == 3:  # without a total the same is said, of a budget of the arena
         code, report, said, resident = run(arguments + ["--memory", "8M"])
@@ -96,6 +113,15 @@ def case(draw, folder, number, slack):
     return problem and f"{name} --memory-total {total}: {problem}"
 
 
+def dense(folder, kind, budget):
+    """Arguments of a run on numbers: arrays in an archive or in HDF5, plain or packed, whole or in windows."""
+    path = os.path.join(folder, kind + (".npz" if kind in ("npz", "deflated") else ".h5"))
+    if not os.path.exists(path):
+        subprocess.run([PYTHON, "-c", WRITE, kind, path], check=True)
+    return ["train", path, "--net", "gru:16,li", "--batch", 8 if kind == "windows" else 32, "--epochs", 1,
+            *(["--inputs", "2M"] if kind == "windows" else []), "--out", os.path.join(folder, f"run-{kind}{budget}")]
+
+
 def resumed(folder):
     """A run that goes on keeps its total."""
     out = os.path.join(folder, "resumed")
@@ -118,6 +144,13 @@ def main():
         for number in range(runs):
             draw = random.Random(seed * 1000 + number)
             tap.run(f"run {number} takes what was said", case, draw, folder, number, slack)
+        able = subprocess.run([PYTHON, "-c", "import h5py"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+        for kind in ("npz", "deflated", "h5", "packed", "windows") if able else ():
+            for budget in 1, 3:  # the least total, and a budget of the arena
+                tap.run(f"numbers, {kind}: takes what was said", case, random.Random(seed), folder, budget, slack,
+                        dense(folder, kind, budget))
+        if not able:
+            tap.skip("numbers take what was said", "no numpy, or no h5py")
         tap.run("a run that goes on keeps its total", resumed, folder)
         slack.sort()
         if slack:

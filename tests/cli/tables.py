@@ -194,6 +194,24 @@ def refusals(tap, folder):
     tap.check("train says what encode is for", None if done.returncode == 2 and "neap encode" in done.stderr else done.stderr)
 
 
+def chunks(folder):
+    """Compressed chunks of many samples are named, with the command that mends them."""
+    rng = np.random.default_rng(2)
+    path = os.path.join(folder, "packed.h5")
+    train = ["--net", "gru:4,li", "--epochs", "1", "--memory", "8M", "--batch", "16"]
+    x, y = rng.normal(0, 1, (64, 500, 9)), np.arange(64) % 2
+    for name, options in (("several", {"chunks": (32, 500, 9), "compression": "gzip"}), ("one", {"chunks": (1, 500, 9), "compression": "gzip"}),
+                          ("plain", {"chunks": (32, 500, 9)})):
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=x, **options)
+            file["y"] = y
+        done = neap("train", path, *train, "--out", os.path.join(folder, "chunks-" + name))
+        said = "x:CHUNK=1x500x9 " in done.stderr and "32 samples" in done.stderr
+        if done.returncode or said != (name == "several"):
+            return f"{name}: {done.stderr}"
+    return None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         rng = np.random.default_rng(1)
@@ -202,6 +220,7 @@ def main():
         one_file(tap, folder, rng)
         tap.run("train, eval", learn, os.path.join(folder, "learn"))
         refusals(tap, folder)
+        tap.run("compressed chunks of many samples are named", chunks, folder)
 
 
 main()

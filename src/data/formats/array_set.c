@@ -465,6 +465,7 @@ static int read_all(struct array_set *s)
 	s->gap[0] = s->gap[1] = -1;
 	NEAP_TRY(read_extents(s));
 	NEAP_TRY(read_y(s));
+	memcpy(s->set.slow, s->file->slow, sizeof s->set.slow);
 	s->set.read_bytes = s->file->read_bytes + (size_t)s->row_room * sizeof *s->row;
 	if (s->gap[0] < 0 || neap__has_step_targets(&s->set))
 		return 0;

@@ -49,6 +49,7 @@ struct neap__array_file {
 	const struct neap__array_file_ops *ops;
 	char *path;
 	size_t read_bytes; /* that reading takes beside the numbers */
+	char slow[256];	   /* as a data set has it */
 };
 
 /* Makes a data set of the arrays of a file, which it owns in any case. 0 or a negative code. */

@@ -70,6 +70,27 @@ static int describe(struct h5_arrays *a, const struct neap__h5_set *set, struct 
 	return 0;
 }
 
+/*
+ * A chunk of many samples is unpacked as a whole for each of them, since samples are read in random
+ * order: HDF5 keeps the last few chunks only.
+ */
+static void look_at_chunks(struct h5_arrays *a, const struct neap__h5_set *set, const char *name)
+{
+	hsize_t sides[NEAP__H5_DIMS];
+	size_t bytes = H5Tget_size(set->type);
+
+	if (strcmp(name, "x") != 0 || set->dims < 2 || H5Pget_nfilters(set->creation) < 1 ||
+		H5Pget_chunk(set->creation, set->dims, sides) != set->dims || sides[0] < 2 ||
+		set->count <= CHUNK_CACHE / bytes)
+		return;
+	neap__print(a->file.slow, sizeof a->file.slow,
+		"'%.60s': a chunk of its 'x' holds %llu samples and is unpacked for each of them: "
+		"h5repack -l x:CHUNK=1x%llu%s%.0llu makes a file that is read faster",
+		a->file.path, (unsigned long long)sides[0], (unsigned long long)set->size[1],
+		set->dims > 2 ? "x" : "",
+		(unsigned long long)(set->dims > 2 ? set->size[2] : 0));
+}
+
 static int find(struct h5_arrays *a, struct neap__array *array)
 {
 	struct neap__h5_set *set = &a->set[a->sets];
@@ -90,6 +111,7 @@ static int find(struct h5_arrays *a, struct neap__array *array)
 		neap__h5_set_close(set);
 		return rc;
 	}
+	look_at_chunks(a, set, array->name);
 	a->sets++;
 	chunk = chunk_bytes(set);
 	a->file.read_bytes += 2 * chunk + (chunk ? CHUNK_CACHE : 0);
