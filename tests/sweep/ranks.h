@@ -155,11 +155,20 @@ static inline void rank_leave(void *user, int code)
 #define RANK_HOOK(r, options)                                                                      \
 	((options)->agree = rank_agree, (options)->leave = rank_leave, (options)->agree_user = (r))
 
+static struct world *rank_world; /* of a rank's process */
+
+/* Says where all ranks are: the same counts tell a slow machine from a hang. */
 static inline void rank_hangs(int signal)
 {
-	static const char text[] = "# a rank hangs\n";
+	char text[200];
+	int n = snprintf(text, sizeof text, "# a rank is late; agreements, meetings of models:");
 	(void)signal;
-	(void)!write(2, text, sizeof text - 1);
+	for (int i = 0; i < rank_world->ranks; i++)
+		n += snprintf(text + n, sizeof text - (size_t)n, " %d %d,",
+			atomic_load(&rank_world->agreements.of[i].count),
+			atomic_load(&rank_world->model.of[i].count));
+	(void)!write(2, text, (size_t)n);
+	(void)!write(2, "\n", 1);
 	_exit(9);
 }
 
@@ -180,6 +189,7 @@ static inline int start_ranks(
 		assert_true(children[i] >= 0);
 		if (children[i] == 0) {
 			struct rank r = {.world = w, .rank = i};
+			rank_world = w;
 			signal(SIGALRM, rank_hangs);
 			const char *seconds = getenv("NEAP_RANK_SECONDS");
 			alarm(seconds ? (unsigned)atoi(seconds) : RANK_SECONDS);
