@@ -10,6 +10,7 @@
 
 static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --out answers.csv\n"
+			       "  neap predict run test.h5 --out answers.npz\n"
 			       "  neap predict run test.h5 --json | head\n"
 			       "  neap predict run five.wav\n"
 			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n";
@@ -108,20 +109,49 @@ static int on_answer(void *user, const struct neap_answer *a)
 	return rc;
 }
 
+static int on_array(void *user, const struct neap_answer *answer)
+{
+	(void)user, (void)answer; /* the library writes it */
+	return 0;
+}
+
+static int is_archive(const char *path)
+{
+	size_t n = strlen(path);
+	return n > 4 && strcmp(path + n - 4, ".npz") == 0;
+}
+
+static int run(struct predicting *p)
+{
+	struct neap_eval_result result = {.size = sizeof result};
+
+	p->options.user = p;
+	cli_progress_start(&p->bar, "predict", "samples");
+	int rc = neap_eval(&result, &p->options);
+	cli_progress_clear(&p->bar);
+	neap_eval_result_free(&result);
+	return rc;
+}
+
+static int write_arrays(struct predicting *p, const char *path)
+{
+	if (p->json)
+		return cli_usage(
+			"predict", "--json writes lines, and '%s' is an archive of arrays", path);
+	p->options.arrays = path;
+	p->options.answered = on_array;
+	int rc = run(p);
+	return rc < 0 ? cli_fail("predict", rc) : CLI_DONE;
+}
+
 static int make(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file)
 {
 	struct predicting p = *(const struct predicting *)user;
-	struct neap_eval_result result = {.size = sizeof result};
 
 	p.write = write;
 	p.file = file;
-	p.options.user = &p;
-	cli_progress_start(&p.bar, "predict", "samples");
-	int rc = neap_eval(&result, &p.options);
-	cli_progress_clear(&p.bar);
-	neap_eval_result_free(&result);
-	return rc;
+	return run(&p);
 }
 
 int cli_predict(int argc, char **argv)
@@ -137,7 +167,7 @@ int cli_predict(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "write there; -: standard output (default)"},
+			.help = "write there, to a name in .npz NumPy arrays; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
 		CLI_EVAL_OPTIONS(p.options, given),
@@ -161,5 +191,7 @@ int cli_predict(int argc, char **argv)
 	if (code != CLI_DONE)
 		return code;
 	cli_catch_signals();
+	if (is_archive(out))
+		return write_arrays(&p, out);
 	return cli_write_file("out", out, "predict", make, &p);
 }

@@ -51,7 +51,7 @@ LAW = {
     "data/encode": ["base", "sys", "ranks", "data"],
     "data/events": ["base", "data", "data/formats", "data/npy"],
     "data/tables": ["base", "data", "data/formats"],
-    "data/npy": ["base"],
+    "data/npy": ["base", "sys"],
     "data/formats": ["base", "sys", "data", "data/npy"],
     "data/augment": ["base", "sys"],
     "data/nir": ["base", "sys", "data", "data/formats"],

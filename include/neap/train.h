@@ -311,6 +311,13 @@ struct neap_eval_options {
 	 * at a time, and `peers` is NULL.
 	 */
 	int of_steps;
+	/*
+	 * An archive of NumPy arrays (.npz) to write, whole or not at all: `sample`, `step` of
+	 * steps, `label` and `prediction` of classes, all [answers], `scores` [answers][classes],
+	 * `names` [classes]. A row is a call of `answered`, which must not be NULL, and is called
+	 * first; `peers` is NULL. NULL: none.
+	 */
+	const char *arrays;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

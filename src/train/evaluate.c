@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
+#include "train/answers/answer_arrays.h"
 #include "train/answers/step_answers.h"
 #include "data/dataset.h"
 #include "train/model.h"
@@ -389,6 +390,46 @@ static int check_ranks(struct open_evaluation *e, const struct neap_eval_options
 	return neap__ranks_same(&e->ranks, &facts);
 }
 
+/* Answers that also go to arrays. */
+struct arrayed_answers {
+	const struct neap_eval_options *options;
+	struct neap__answer_arrays arrays;
+};
+
+static int array_progress(void *user, int64_t done, int64_t total)
+{
+	const struct neap_eval_options *o = ((struct arrayed_answers *)user)->options;
+	return o->progress ? o->progress(o->user, done, total) : 0;
+}
+
+static int array_answered(void *user, const struct neap_answer *answer)
+{
+	struct arrayed_answers *a = user;
+
+	NEAP_TRY(a->options->answered(a->options->user, answer));
+	return neap__answer_arrays_add(&a->arrays, answer);
+}
+
+/* The same evaluation with its answers in arrays, too; rank 0 writes them. */
+static int evaluate_arrays(struct neap_eval_result *result, const struct open_evaluation *e,
+	const struct neap_eval_options *options, struct neap__evaluation evaluation)
+{
+	const struct neap__answer_shape shape = {.target = e->target,
+		.of_steps = e->of_steps,
+		.classes = e->net_options.classes,
+		.class_name = e->names};
+	struct arrayed_answers answers = {.options = options};
+
+	if (!options->arrays || !neap__ranks_root(evaluation.ranks))
+		return neap__evaluate(result, &evaluation);
+	NEAP_TRY(neap__answer_arrays_open(&answers.arrays, options->arrays, &shape));
+	evaluation.progress = array_progress;
+	evaluation.answered = array_answered;
+	evaluation.user = &answers;
+	int rc = neap__evaluate(result, &evaluation);
+	return neap__answer_arrays_end(&answers.arrays, rc);
+}
+
 static int evaluate_opened(struct neap_eval_result *result, struct open_evaluation *e,
 	const struct neap_eval_options *options)
 {
@@ -405,7 +446,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.target = e->target,
 		.of_steps = e->of_steps};
 
-	NEAP_TRY(neap__evaluate(result, &evaluation));
+	NEAP_TRY(evaluate_arrays(result, e, options, evaluation));
 	result->class_name = e->names;
 	e->names = NULL;
 	return 0;
@@ -434,6 +475,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
 	if (options->batch < 0 || options->threads < 0)
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
+	if (options->arrays && (!options->answered || options->peers))
+		return neap__fail(NEAP_EUSAGE, "arrays need `answered`, and no ranks");
 	if (options->of_steps && options->peers)
 		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
 	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))

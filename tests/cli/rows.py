@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Data sets of numbers: HDF5 files of h5py, every kind of target, against PyTorch in double; windows."""
+import csv
+import io
 import json
 import os
 import struct
@@ -280,6 +282,41 @@ def steps_of(folder, kind, cell):
     return None if set(one) == keys and one["step"] == 1 and one["scores"] == list(scores[1]) else f"{one}"
 
 
+def arrays(folder):
+    """--out F.npz: what the lines say, as NumPy arrays; refused and interrupted runs leave no file."""
+    for kind in "label", "labels", "numbers", "series":
+        run, path, out = (os.path.join(folder, name) for name in (f"{kind}-gru-0", f"{kind}.h5", "answers.npz"))
+        done = neap("predict", run, path, "--out", out)
+        rows = list(csv.reader(io.StringIO(neap("predict", run, path).stdout)))
+        if done.returncode != 0 or done.stdout or done.stderr:
+            return f"{kind}: {done}"
+        head, body = rows[0][:-C], rows[1:]
+        with np.load(out, allow_pickle=False) as found:
+            if sorted(found) != sorted([*(c for c in head if c != "name"), "scores", "names"]):
+                return f"{kind}: {list(found)}"
+            if list(found["names"]) != rows[0][-C:] or found["scores"].dtype != "f8" or found["sample"].dtype != "i8":
+                return f"{kind}: names {found['names']}"
+            if not np.array_equal(found["scores"], np.array([row[-C:] for row in body], "f8")):
+                return f"{kind}: scores"
+            for k, column in enumerate(head):
+                if column != "name" and list(found[column]) != [int(row[k] or -1) for row in body]:
+                    return f"{kind}: {column}"
+        os.remove(out)
+    names = write(os.path.join(folder, "named.h5"), x=data("label")[0], y=data("label")[2],
+                  classes=np.array([s.encode() for s in ("a", "zwölf", "☃, 雪𝄞")]))
+    neap("train", names, "--net", "gru:3,li", "--epochs", 1, "--memory", "4M", "--out", os.path.join(folder, "named"))
+    neap("predict", os.path.join(folder, "named"), names, "--out", out)
+    if list(np.load(out)["names"]) != ["a", "zwölf", "☃, 雪𝄞"]:
+        return f"names {np.load(out)['names']}"
+    os.remove(out)
+    for more, says in (["--json"], "--json"), (["--out", "/dev/null/x.npz"], "/dev/null/x.npz"):
+        done = neap("predict", run, path, "--out", out, *more)
+        if done.returncode != 2 or says not in done.stderr or done.stderr.count("\n") != 1:
+            return f"{more}: {done}"
+    left = [name for name in os.listdir(folder) if name.startswith("answers")]
+    return f"left behind: {left}" if left else None
+
+
 def refused(folder):
     """What does not fit is refused in one line that says what is accepted; exit code 2."""
     x, lengths, y = data("label")
@@ -364,6 +401,7 @@ def main():
         tap.check("what does not fit is refused", refused(folder))
         tap.check("damaged files", damaged(folder))
         tap.check("predict", predictions(folder))
+        tap.check("predict writes NumPy arrays", arrays(folder))
         for cell in "gru", "lif":
             for kind in "labels", "series":
                 tap.check(f"predict a line a step: {cell}, {kind}", steps_of(folder, kind, cell))

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer_arrays.h: answers as arrays of NumPy in one archive, a row an answer. */
+#ifndef NEAP_TRAIN_ANSWERS_ANSWER_ARRAYS_H
+#define NEAP_TRAIN_ANSWERS_ANSWER_ARRAYS_H
+
+#include "data/npy/npz_out.h"
+
+#include <neap/train.h>
+
+/* What the arrays hold: as neap_eval_options.arrays says. */
+struct neap__answer_shape {
+	enum neap_target target;
+	int of_steps, classes;
+	char *const *class_name; /* [classes] NULL: a class has its number as name */
+};
+
+struct neap__answer_arrays {
+	struct neap__npz_out *out;
+	int sample, step, label, prediction, scores; /* numbers of arrays; -1: there is none */
+	char names_type[16];
+};
+
+/* Begins the archive; after a failure there is nothing to end. */
+int neap__answer_arrays_open(struct neap__answer_arrays *arrays, const char *path,
+	const struct neap__answer_shape *shape);
+int neap__answer_arrays_add(struct neap__answer_arrays *arrays, const struct neap_answer *answer);
+/* Gives the archive its name, or where `rc` is negative leaves nothing. Returns `rc`, or a failure.
+ */
+int neap__answer_arrays_end(struct neap__answer_arrays *arrays, int rc);
+
+#endif
