@@ -34,6 +34,8 @@ step format tools/format.sh
 if [ "${2:-}" = --big ] && [ "$(id -u)" = 0 ]; then
 	step alone tools/alone.sh
 	step bare_python tools/bare_python.sh
+	step packages tools/packages.sh
+	step tarball tools/tarball.sh
 fi
 
 skipped=0
