@@ -23,7 +23,7 @@ debootstrap --variant=minbase --include=build-essential,meson,ninja-build,pkg-co
 	bookworm "$root" "${MIRROR:-http://deb.debian.org/debian}" >"$work/log" 2>&1 || failed debootstrap
 cp "$work/$name.tar.xz" "$root/root/"
 inside() { # what, commands: without a network
-	unshare -n chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+	unshare -n chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
 		/bin/bash -ec "cd; $2" >"$work/log" 2>&1 || failed "$1"
 	echo "tarball: $1"
 }
