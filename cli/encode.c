@@ -364,8 +364,8 @@ static int encode(struct encode_request *r, const char *dir)
 	cli_catch_signals();
 	enum encoded_kind kind = kind_of(dir);
 	const struct neap_table_options *t = &r->table;
-	if (kind != TABLE && (t->labels || t->targets || t->sample_column || t->dropped || t->numbers ||
-			      r->header))
+	if (kind != TABLE && (t->labels || t->targets || t->sample_column || t->dropped ||
+				     t->numbers || r->header))
 		return cli_usage("encode",
 			"'%s' holds no table (.csv, .tsv): --labels, --target, --sample-column, "
 			"--drop, --numbers and --header do not apply",
@@ -395,8 +395,8 @@ static int encode(struct encode_request *r, const char *dir)
 
 int cli_encode(int argc, char **argv)
 {
-	struct encode_request r = {
-		.options = {.size = sizeof r.options}, .events = {.size = sizeof r.events},
+	struct encode_request r = {.options = {.size = sizeof r.options},
+		.events = {.size = sizeof r.events},
 		.table = {.size = sizeof r.table}};
 	struct neap_table_options *t = &r.table;
 	static const char *const headers[] = {"auto", "yes", "no", NULL};
@@ -478,7 +478,8 @@ int cli_encode(int argc, char **argv)
 		"Events of cameras and the like become such files as well: arrays in .npz or "
 		"HDF5,\n"
 		"folders of N-MNIST, N-Caltech101 and DVS Gesture (docs/events.md).\n"
-		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of arrays\n"
+		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
+		"arrays\n"
 		"(docs/data.md).",
 		examples, options, 1, 1};
 	const char *dir;

@@ -381,12 +381,12 @@ struct neap_table_options {
 	 * their targets; columns, by names with commas between. None: the folder a file is in.
 	 */
 	const char *label, *labels, *targets;
-	const char *sample_column;	/* whose fields name samples; NULL: a file is a sample */
-	const char *dropped;		/* columns that do not count, with commas between */
-	int numbers;			/* 1: whole numbers are targets as numbers, not classes */
-	int header;			/* 1: files begin with names of columns; -1: they do not; 0: where
-					   a field of their first row is no number */
-	const char *const *classes;	/* as in neap_encode_options */
+	const char *sample_column; /* whose fields name samples; NULL: a file is a sample */
+	const char *dropped;	   /* columns that do not count, with commas between */
+	int numbers;		   /* 1: whole numbers are targets as numbers, not classes */
+	int header; /* 1: files begin with names of columns; -1: they do not; 0: where
+		       a field of their first row is no number */
+	const char *const *classes; /* as in neap_encode_options */
 	int nclasses;
 	const char *const *split, *const *without; /* the same */
 	int nsplit, nwithout;
@@ -407,7 +407,8 @@ struct neap_table_report {
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 };
 
-/* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no. */
+/* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no.
+ */
 NEAP_API int neap_encode_is_table(const char *path);
 
 /*

@@ -183,8 +183,10 @@ int neap__dataset_channels(struct neap_dataset *set, int given)
 		return 0;
 	if (given < info->inputs)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' does not say how many channels there are, its largest is %d: a number "
-			"beyond it belongs in the attribute 'inputs' of the file, or in --channels of "
+			"'%s' does not say how many channels there are, its largest is %d: a "
+			"number "
+			"beyond it belongs in the attribute 'inputs' of the file, or in --channels "
+			"of "
 			"'neap train'",
 			set->name, info->inputs - 1);
 	info->inputs = given;

@@ -105,8 +105,8 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
 int neap__data_try(void (*fn)(void *arg), void *arg);
 
 /*
- * Where the file of a set does not say how many channels there are, takes `given`; NEAP_EUSAGE where
- * that is 0 or less than the set has. 0 in any other set.
+ * Where the file of a set does not say how many channels there are, takes `given`; NEAP_EUSAGE
+ * where that is 0 or less than the set has. 0 in any other set.
  */
 int neap__dataset_channels(struct neap_dataset *set, int given);
 

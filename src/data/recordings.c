@@ -185,7 +185,8 @@ static int keep_files(
 	all->count = kept;
 	if (rc == 0 && kept == 0)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' holds no file to be encoded (%lld of other kinds, %lld that are not in "
+			"'%s' holds no file to be encoded (%lld of other kinds, %lld that are not "
+			"in "
 			"the list)",
 			dir, (long long)choice->others, (long long)choice->unlisted);
 	return rc;

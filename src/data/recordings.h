@@ -34,7 +34,7 @@ struct neap__recordings_choice {
 	const char *const *classes;	       /* all there are, in their order */
 	int nclasses;
 	int nameless; /* 1: files have no classes, and all are number -1 */
-	int strict; /* 1: a file that does not count by its ending or class is refused */
+	int strict;   /* 1: a file that does not count by its ending or class is refused */
 	/* Set by find: files of other endings, of other classes, outside the lists. */
 	int64_t others, strangers, unlisted;
 };

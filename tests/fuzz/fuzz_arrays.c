@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_arrays.c: data sets of arrays. What begins with "PK" is an archive of NumPy; the bytes of any
- * other input choose types, shapes and numbers of an HDF5 file's arrays, which HDF5 writes.
+ * fuzz_arrays.c: data sets of arrays. What begins with "PK" is an archive of NumPy; the bytes of
+ * any other input choose types, shapes and numbers of an HDF5 file's arrays, which HDF5 writes.
  */
 #include "fuzz_files.h"
 #include "data/dataset.h"
@@ -28,7 +28,8 @@ static unsigned next(struct bytes *b)
 
 static double number(struct bytes *b)
 {
-	static const double odd[] = {NAN, INFINITY, -1, 0.5, 1e300, 65535, 65536, 2147483648.0, -1e18};
+	static const double odd[] = {
+		NAN, INFINITY, -1, 0.5, 1e300, 65535, 65536, 2147483648.0, -1e18};
 	unsigned v = next(b);
 	return v < 200 ? v % 8 : odd[v % (sizeof odd / sizeof odd[0])];
 }
@@ -37,7 +38,8 @@ static double number(struct bytes *b)
 static void make(hid_t file, const char *name, const int *shape, int usual, struct bytes *b)
 {
 	static const char *const texts[] = {"a", "b", "", "c", "a"};
-	const hid_t kinds[] = {H5T_IEEE_F64LE, H5T_STD_I32LE, H5T_STD_U8LE, H5T_IEEE_F32BE, H5T_C_S1};
+	const hid_t kinds[] = {
+		H5T_IEEE_F64LE, H5T_STD_I32LE, H5T_STD_U8LE, H5T_IEEE_F32BE, H5T_C_S1};
 	unsigned how = next(b), dims = how % 8 ? (unsigned)usual : how / 8 % 5;
 	hsize_t size[4], chunk[4], count = 1;
 	double data[MOST * 4];
@@ -82,7 +84,8 @@ static void make_file(const char *path, struct bytes *b)
 {
 	struct neap__h5_guard guard;
 	unsigned which = next(b);
-	const int shape[3] = {(int)(1 + next(b) % 4), (int)(1 + next(b) % 6), (int)(1 + next(b) % 3)};
+	const int shape[3] = {
+		(int)(1 + next(b) % 4), (int)(1 + next(b) % 6), (int)(1 + next(b) % 3)};
 
 	neap__h5_enter(&guard);
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -119,7 +122,8 @@ static void read_sample(struct neap_dataset *set, const struct neap_dataset_info
 	if (neap__has_step_targets(set)) {
 		int rc = neap__step_targets(set, i, 0, length, labels, series);
 		fuzz_line(rc);
-		for (int64_t t = 0; rc == 0 && info->target == NEAP_TARGET_LABELS && t < length; t++)
+		for (int64_t t = 0; rc == 0 && info->target == NEAP_TARGET_LABELS && t < length;
+			t++)
 			FUZZ_CHECK(labels[t] >= -1 && labels[t] < info->classes, "a label");
 	}
 	free(values);

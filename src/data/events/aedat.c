@@ -109,11 +109,12 @@ int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t 
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	else if (rc == 0 && !packets)
 		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no packet", path);
-	/* Nothing says how long a file is; a cut between packets shows in samples behind the end. */
+	/* Nothing says how long a file is; a cut between packets shows in samples behind the end.
+	 */
 	else if (rc == 0 && span.last < from)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': cut short: its last event is at %.6g s, a sample begins at %.6g s", path,
-			(double)span.last / 1e6, (double)from / 1e6);
+			"'%s': cut short: its last event is at %.6g s, a sample begins at %.6g s",
+			path, (double)span.last / 1e6, (double)from / 1e6);
 	fclose(file);
 	return rc;
 }

@@ -57,8 +57,8 @@ static hid_t create_steps(const struct neap__array_out *out, const char *name, i
 	H5Pset_obj_track_times(creation, 0);
 	H5Pset_chunk(creation, dims, chunk);
 	H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &padding);
-	hid_t set = H5Dcreate2(
-		out->out.file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+	hid_t set =
+		H5Dcreate2(out->out.file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 	H5Pclose(creation);
 	H5Sclose(space);
 	return set;
@@ -143,8 +143,8 @@ static int write_piece(const struct neap__array_out *out, const struct stepwise 
 	hid_t file = H5Dget_space(array->set), memory = H5Screate_simple(1, &all, NULL);
 	int rc = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL);
 	if (rc >= 0)
-		rc = H5Dwrite(array->set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT,
-			array->piece);
+		rc = H5Dwrite(
+			array->set, H5T_NATIVE_DOUBLE, memory, file, H5P_DEFAULT, array->piece);
 	H5Sclose(memory);
 	H5Sclose(file);
 	return rc;
@@ -226,8 +226,8 @@ static int close_hdf5(struct neap__array_out *out)
 static int write_rest(struct neap__array_out *out, const char *const *classes, int count)
 {
 	const struct neap__array_shape *s = &out->shape;
-	int rc = neap__h5_out_vector(out->out.file, "lengths", H5T_STD_I64LE, H5T_NATIVE_INT64,
-		s->samples, out->length);
+	int rc = neap__h5_out_vector(
+		out->out.file, "lengths", H5T_STD_I64LE, H5T_NATIVE_INT64, s->samples, out->length);
 	if (rc >= 0 && s->width && !of_steps(s))
 		rc = write_targets(out);
 	if (rc >= 0 && count)

@@ -14,7 +14,7 @@ struct neap__array_shape {
 	int64_t rows;		/* steps of all samples */
 	int features;
 	enum neap_target target;
-	int width; /* numbers of a target; 1 of classes, 0: there is no y */
+	int width;   /* numbers of a target; 1 of classes, 0: there is no y */
 	int classes; /* 1: y holds classes, 0: numbers */
 };
 
@@ -24,8 +24,8 @@ struct neap__array_out;
 int neap__array_out_open(
 	struct neap__array_out **out, const char *path, const struct neap__array_shape *shape);
 /*
- * Adds a step: value[features], and target[width] where targets are of steps (NaN: masked). `begins`
- * 1: the first of a sample, whose target[width] it brings where targets are of samples.
+ * Adds a step: value[features], and target[width] where targets are of steps (NaN: masked).
+ * `begins` 1: the first of a sample, whose target[width] it brings where targets are of samples.
  */
 int neap__array_out_step(
 	struct neap__array_out *out, int begins, const double *value, const double *target);

@@ -58,7 +58,10 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	}
 	if (!S_ISREG(st.st_mode)) {
 		rc = S_ISDIR(st.st_mode)
-			     ? neap__fail_errno(EISDIR, "'%s': give an HDF5 file, as 'neap encode' makes of a folder", path)
+			     ? neap__fail_errno(EISDIR,
+				       "'%s': give an HDF5 file, as 'neap encode' makes of a "
+				       "folder",
+				       path)
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}
@@ -66,7 +69,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	if (H5Fis_hdf5(path) <= 0) {
 		rc = neap__fail(NEAP_EFORMAT,
 			"'%s' is not an HDF5 file; 'neap encode' makes one of recordings, "
-			"events and tables", path);
+			"events and tables",
+			path);
 		goto out;
 	}
 	access = H5Pcreate(H5P_FILE_ACCESS);

@@ -87,8 +87,7 @@ static void look_at_chunks(struct h5_arrays *a, const struct neap__h5_set *set, 
 		"'%.60s': a chunk of its 'x' holds %llu samples and is unpacked for each of them: "
 		"h5repack -l x:CHUNK=1x%llu%s%.0llu makes a file that is read faster",
 		a->file.path, (unsigned long long)sides[0], (unsigned long long)set->size[1],
-		set->dims > 2 ? "x" : "",
-		(unsigned long long)(set->dims > 2 ? set->size[2] : 0));
+		set->dims > 2 ? "x" : "", (unsigned long long)(set->dims > 2 ? set->size[2] : 0));
 }
 
 static int find(struct h5_arrays *a, struct neap__array *array)

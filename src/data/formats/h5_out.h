@@ -36,8 +36,8 @@ void neap__h5_out_abort(struct neap__h5_out *out);
 /* The functions below stand between neap__h5_enter and leave, and are negative on failure. */
 int neap__h5_out_group(hid_t file, const char *name);
 /* A data set of `count` elements, compressed where that can gain something. */
-int neap__h5_out_vector(hid_t file, const char *name, hid_t stored, hid_t memory, int64_t count,
-	const void *data);
+int neap__h5_out_vector(
+	hid_t file, const char *name, hid_t stored, hid_t memory, int64_t count, const void *data);
 int neap__h5_out_names(hid_t file, const char *path, const char *const *names, int count);
 /* Bytes to reserve for such names. */
 uint64_t neap__h5_out_text_bytes(const char *const *names, int count);

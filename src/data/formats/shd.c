@@ -261,7 +261,8 @@ static int check_layout(const struct neap__h5_file *file)
 	if (!events)
 		NEAP_TRY(events = neap__h5_has(file, "/units"));
 	return neap__fail(NEAP_EFORMAT,
-		"'%s' has neither an array 'x' of rows of numbers (docs/data.md) nor '/spikes/times' "
+		"'%s' has neither an array 'x' of rows of numbers (docs/data.md) nor "
+		"'/spikes/times' "
 		"and '/spikes/units', as the Heidelberg Digits have them%s",
 		file->path, events ? "; 'neap encode' makes data sets of events" : "");
 }

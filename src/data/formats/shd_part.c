@@ -103,7 +103,8 @@ static int units_of(struct neap__shd *shd, const struct neap__vlen_place *units,
 			if (unit[k] < 0 || unit[k] >= shd->set.info.inputs)
 				return neap__fail(NEAP_EFORMAT,
 					"'%s': /spikes/units of sample %lld holds %lld; 0 to %d "
-					"are accepted: the attribute 'inputs' of the file is to be larger",
+					"are accepted: the attribute 'inputs' of the file is to be "
+					"larger",
 					shd->path, (long long)index, (long long)unit[k],
 					shd->set.info.inputs - 1);
 			out[i + k] = (uint16_t)unit[k];

@@ -215,13 +215,14 @@ static int write_rest(struct neap_shd_writer *writer, const char *const *class_n
 {
 	hid_t file = writer->out.file;
 	int64_t n = writer->count;
-	int rc = neap__h5_out_vector(file, "/labels", H5T_STD_U16LE, H5T_NATIVE_UINT16, n, writer->label);
+	int rc = neap__h5_out_vector(
+		file, "/labels", H5T_STD_U16LE, H5T_NATIVE_UINT16, n, writer->label);
 	if (rc >= 0)
-		rc = neap__h5_out_vector(file, "/extra/duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, n,
-			writer->duration);
+		rc = neap__h5_out_vector(file, "/extra/duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+			n, writer->duration);
 	if (rc >= 0 && writer->speakers)
-		rc = neap__h5_out_vector(file, "/extra/speaker", H5T_STD_U16LE, H5T_NATIVE_UINT16, n,
-			writer->speaker);
+		rc = neap__h5_out_vector(file, "/extra/speaker", H5T_STD_U16LE, H5T_NATIVE_UINT16,
+			n, writer->speaker);
 	if (rc >= 0 && classes > 0)
 		rc = neap__h5_out_names(file, "/extra/keys", class_names, classes);
 	if (rc >= 0 && speakers > 0)
@@ -247,9 +248,10 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 			rc = neap__fail(NEAP_EUSAGE, "'%s': sample %lld has label %d of %d classes",
 				writer->path, (long long)i, writer->label[i], classes);
 	if (rc == 0)
-		rc = neap__h5_out_reserve(&writer->out, (uint64_t)writer->count * 16 + (uint64_t)nattributes * 256 +
-					     neap__h5_out_text_bytes(class_names, classes) +
-					     neap__h5_out_text_bytes(speaker_names, speakers) + 65536);
+		rc = neap__h5_out_reserve(&writer->out,
+			(uint64_t)writer->count * 16 + (uint64_t)nattributes * 256 +
+				neap__h5_out_text_bytes(class_names, classes) +
+				neap__h5_out_text_bytes(speaker_names, speakers) + 65536);
 	if (rc < 0) {
 		release(writer);
 		return rc;

@@ -10,8 +10,7 @@
 
 static int wrong(const struct neap__csv *csv, int64_t line, const char *what)
 {
-	return neap__fail(
-		NEAP_EFORMAT, "'%s', line %lld: %s", csv->path, (long long)line, what);
+	return neap__fail(NEAP_EFORMAT, "'%s', line %lld: %s", csv->path, (long long)line, what);
 }
 
 static int add(struct neap__csv *csv, int c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv.h: reads tables of text row by row: RFC 4180, with quoted fields that may hold separators and
- * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. The separator is the
- * tab where the first line has one, else the semicolon, else the comma.
+ * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. The separator is
+ * the tab where the first line has one, else the semicolon, else the comma.
  */
 #ifndef NEAP_DATA_TABLES_CSV_H
 #define NEAP_DATA_TABLES_CSV_H

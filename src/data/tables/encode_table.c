@@ -89,8 +89,7 @@ static int count_row(struct table_work *w)
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */
-static const char *const *fields_of(
-	const struct table_work *w, const char **path, int64_t *line)
+static const char *const *fields_of(const struct table_work *w, const char **path, int64_t *line)
 {
 	if (w->options->labels) {
 		*path = w->options->labels;
@@ -162,7 +161,7 @@ static int write_all(struct table_work *w, const char *out)
 	const struct neap_table_options *o = w->options;
 	struct neap_table_report *r = w->report;
 	int named = w->table.named, classes = named || y->classes, rc;
-	const char *const *names = named ? (const char *const *)files->classes
+	const char *const *names = named	? (const char *const *)files->classes
 				   : o->classes ? o->classes
 						: (const char *const *)y->name;
 	int count = !classes ? 0 : named ? files->nclasses : y->keys;

@@ -137,8 +137,8 @@ static int find_columns(struct neap__table *t)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
 		return rc < 0 ? rc
-			      : neap__fail(NEAP_EFORMAT, "'%s': has no rows",
-					t->files.file[0].path);
+			      : neap__fail(
+					NEAP_EFORMAT, "'%s': has no rows", t->files.file[0].path);
 	t->columns = t->csv.fields;
 	t->header = is_header(t);
 	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
@@ -166,8 +166,8 @@ int neap__table_open(struct neap__table *t, const char *path,
 	const struct neap_table_options *options, struct neap_table_report *report)
 {
 	*t = (struct neap__table){.options = options, .dir = path, .file = -1};
-	t->named = options->label || (neap__recordings_folder(path) && !options->targets &&
-					     !options->labels);
+	t->named = options->label ||
+		   (neap__recordings_folder(path) && !options->targets && !options->labels);
 	NEAP_TRY(find_files(t, report));
 	NEAP_TRY(find_columns(t));
 	neap__table_rewind(t);

@@ -11,17 +11,22 @@
 #include "data/tables/csv.h"
 #include <neap/data.h>
 
-enum neap__table_column { NEAP__COLUMN_FEATURE, NEAP__COLUMN_TARGET, NEAP__COLUMN_SAMPLE, NEAP__COLUMN_DROPPED };
+enum neap__table_column {
+	NEAP__COLUMN_FEATURE,
+	NEAP__COLUMN_TARGET,
+	NEAP__COLUMN_SAMPLE,
+	NEAP__COLUMN_DROPPED
+};
 
 struct neap__table {
 	const struct neap_table_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
 	struct neap__recordings files;
-	int named;    /* 1: files have classes by their names */
-	int header;   /* 1: files begin with names of columns */
-	char **names; /* [columns] of the header, NULL without */
-	enum neap__table_column *role;  /* [columns] */
-	int *place;   /* [columns] number of a feature or target */
+	int named;		       /* 1: files have classes by their names */
+	int header;		       /* 1: files begin with names of columns */
+	char **names;		       /* [columns] of the header, NULL without */
+	enum neap__table_column *role; /* [columns] */
+	int *place;		       /* [columns] number of a feature or target */
 	int64_t columns;
 	int features, targets;
 	struct neap__csv csv; /* the file that is read */

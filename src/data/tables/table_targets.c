@@ -78,8 +78,8 @@ static int see_field(
 		t->texts = 1;
 	}
 	if (t->texts && (t->reals || t->numbers || t->width > 1))
-		return neap__fail(NEAP_EFORMAT,
-			"'%s', line %lld: the target is '%.60s'%s; %s", path, (long long)line, text,
+		return neap__fail(NEAP_EFORMAT, "'%s', line %lld: the target is '%.60s'%s; %s",
+			path, (long long)line, text,
 			t->reals ? ", but there are numbers with a fraction and texts" : "",
 			t->width > 1 ? "several targets are numbers, each"
 				     : "texts and whole numbers are classes, all others numbers");
@@ -87,8 +87,8 @@ static int see_field(
 }
 
 /* Whether the row differs from the one before; keeps a copy of it. */
-static int see_change(struct neap__table_targets *t, const char *const *field, int begins,
-	const char *path)
+static int see_change(
+	struct neap__table_targets *t, const char *const *field, int begins, const char *path)
 {
 	if (!t->before && !(t->before = calloc((size_t)t->width + 1, sizeof *t->before)))
 		return no_memory(path);

@@ -13,15 +13,15 @@
 struct neap__class_key; /* a name and its number, in table_targets.c */
 
 struct neap__table_targets {
-	int width;	     /* fields of a row; set before */
-	int numbers;	     /* 1: whole numbers are numbers, too; set before */
-	int steps;	     /* 1: they are of steps, since they vary in a sample or are masked */
-	int classes;	     /* after settle: 1: they are classes */
+	int width;   /* fields of a row; set before */
+	int numbers; /* 1: whole numbers are numbers, too; set before */
+	int steps;   /* 1: they are of steps, since they vary in a sample or are masked */
+	int classes; /* after settle: 1: they are classes */
 	int wholes, reals, texts; /* 1: such a field occurred */
-	int64_t first_text;  /* line of the first text */
-	char **before;	     /* [width] fields of the row before, while none varied */
-	void *tree;	     /* of names that occurred, while they may be classes */
-	char **name;	     /* [names] of the classes that occurred */
+	int64_t first_text;	  /* line of the first text */
+	char **before;		  /* [width] fields of the row before, while none varied */
+	void *tree;		  /* of names that occurred, while they may be classes */
+	char **name;		  /* [names] of the classes that occurred */
 	int names;
 	struct neap__class_key *key; /* [keys] for all classes, by name */
 	int keys;
@@ -34,8 +34,7 @@ struct neap__table_targets {
 int neap__targets_see(struct neap__table_targets *targets, const char *const *field, int begins,
 	const char *path, int64_t line);
 /* Numbers the classes, as `given` [count] does or in their order where it is NULL. */
-int neap__targets_settle(
-	struct neap__table_targets *targets, const char *const *given, int count);
+int neap__targets_settle(struct neap__table_targets *targets, const char *const *given, int count);
 /* A row's fields as numbers [width]: of a class, or NaN where the step is masked. */
 int neap__targets_take(const struct neap__table_targets *targets, const char *const *field,
 	double *number, const char *path, int64_t line);
