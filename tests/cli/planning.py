@@ -3,7 +3,8 @@
 """The planning benchmark: neap's plans of all strategies pass its checker, which does not know neap,
 with neap's numbers; plans damaged at random are refused where neap's own verifier refuses them; and
 the answers in the folder are what plans reach. Without an argument a fixed sample of the questions is
-asked, with `all` every one, or every one of the groups that follow."""
+asked, with `all` every one, or every one of the groups that follow (`damages`: the plans that are
+damaged)."""
 import csv
 import io
 import os
@@ -21,7 +22,7 @@ import neap_tool  # noqa: E402
 ABOUT = 1e-9
 EVERY, GROUPS = sys.argv[1:2] == ["all"], sys.argv[2:]
 STEPS_MOST = 1000000 if EVERY else 2000
-ACTIONS_MOST = 4000000 if EVERY else 30000
+ACTIONS_MOST = 300000 if EVERY else 30000
 
 
 def read_answers(folder=BENCHMARK):
@@ -229,6 +230,8 @@ with Tap() as tap, Folder() as folder:
     print(f"# plans checked: {seen}")
     if not GROUPS:
         tap.check("most strategies were seen", None if len(seen) >= 12 else str(seen))
+    if GROUPS and "damages" not in GROUPS:
+        sys.exit(tap.failed > 0)
     by_name = {question.name: question for question in questions}
     for name, strategy in (("revolve-010", "revolve"), ("levels-008", "h-revolve"), ("mixed-010", "mixed"),
                            ("1806.01117-001", "async"), ("overlap-001", "stream"), ("limits-002", "auto"),
