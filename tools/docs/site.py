@@ -50,7 +50,7 @@ def place(name):
         return name
     full = os.path.join(SOURCE, name)
     if os.path.isfile(full):
-        end = "" if name.endswith((".md", ".svg", ".png")) else ".txt"
+        end = "" if name.endswith((".svg", ".png")) else ".txt"
         write("tree/" + name + end, read(full))
         return "tree/" + name + end
     sys.exit(f"site: a page names {name}, which is not there")
@@ -69,7 +69,8 @@ def page(name):
         return match.group(1) + there + ("#" + anchor if anchor else "") + ")"
 
     parts = re.split(r"(^```.*?^```$|^    .*?$|`[^`\n]+`)", read(SOURCE, name), flags=re.DOTALL | re.MULTILINE)
-    return write(at, "".join(part if i % 2 else re.sub(r"(\]\()([^)\s]+)\)", link, part)
+    # Two brackets beside each other are text, and no link by name.
+    return write(at, "".join(part if i % 2 else re.sub(r"(\]\()([^)\s]+)\)", link, part.replace("][", "]\\["))
                              for i, part in enumerate(parts)))
 
 
