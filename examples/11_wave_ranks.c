@@ -34,12 +34,12 @@
 
 #define ROWS 96	      /* of the grid, dealt out to the ranks */
 #define COLUMNS 96    /* receivers, too: one a column */
-#define SPACING 10.0  /* dx, m: the square is 960 m wide */
-#define TIMESTEP 2e-3 /* dt, s: c dt/dx is 0.5 at 2500 m/s, stable below 0.7 */
-#define SOURCE_ROW 14 /* 140 m deep */
-#define RECEIVER_ROW 70
+#define SPACING 20.0  /* dx, m: the square is 1920 m wide */
+#define TIMESTEP 4e-3 /* dt, s: c dt/dx is 0.5 at 2500 m/s, stable below 0.7 */
+#define SOURCE_ROW 14 /* 280 m deep */
+#define RECEIVER_ROW 40
 #define SPONGE 12      /* points at the edges that damp */
-#define PEAK 10.0      /* Hz of the Ricker wavelet: 150 m long at 1500 m/s, 15 points */
+#define PEAK 7.0       /* Hz of the Ricker wavelet: 214 m long at 1500 m/s, 11 points */
 #define STRENGTH 2e4   /* Pa/s^2 */
 #define INTERVAL 0.75  /* s between shots */
 #define SNAPSHOTS 8    /* the budget, in states */
@@ -232,16 +232,16 @@ static int grad_load(void *user, int (*read)(void *, void *, size_t), void *from
 /* m/s: sediments that grow stiffer; the truth has a slow lens and a hard floor too. */
 static double velocity(int row, int column, int truth)
 {
-	double c = 1500 + 5.0 * row, x = column - 55, z = row - 42;
+	double c = 1500 + 5.0 * row, x = column - 55, z = row - 34;
 	if (truth && x * x / 600 + z * z / 60 < 1)
 		c -= 120;
-	return truth && row > 60 ? c + 150 : c;
+	return truth && row > 50 ? c + 150 : c;
 }
 
 /* A direction to try: a bump across ranks, or all points mixed. */
 static double direction(int row, int column, int kind)
 {
-	double x = column - 40, z = row - 45;
+	double x = column - 40, z = row - 33;
 	return kind ? sin(0.7 * (row * COLUMNS + column)) : exp(-(x * x + z * z) / 50);
 }
 
@@ -526,7 +526,7 @@ static int read_settings(struct settings *s, int argc, char **argv)
 		else
 			return 0;
 	}
-	return s->steps >= 500 && s->steps <= 10000000 && s->every >= 0;
+	return s->steps >= 200 && s->steps <= 10000000 && s->every >= 0;
 }
 
 int main(int argc, char **argv)
@@ -542,7 +542,7 @@ int main(int argc, char **argv)
 		code = run(&m, &settings);
 	else if (m.rank == 0)
 		fprintf(stderr,
-			"usage: 11_wave_ranks [--steps 500..10000000] [--slow DIRECTORY] "
+			"usage: 11_wave_ranks [--steps 200..10000000] [--slow DIRECTORY] "
 			"[--journal DIRECTORY] [--every SECONDS] [--check], 1 to %d ranks\n",
 			ROWS);
 	wave_free(&m);

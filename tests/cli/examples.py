@@ -163,7 +163,7 @@ with Tap() as tap, Folder() as folder:
         for source in sorted(glob.glob(os.path.join(SOURCE, "examples", "*.c"))):
             name = os.path.basename(source)[:-2]
             programs[name] = os.path.join(folder, name)
-            if name == "10_ranks" and not shutil.which("mpicc"):
+            if name in ("10_ranks", "11_wave_ranks") and not shutil.which("mpicc"):
                 tap.skip(f"{name} builds", "there is no mpicc")
                 continue
             tap.run(f"{name} builds", build, source, programs[name])

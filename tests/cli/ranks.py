@@ -41,10 +41,10 @@ ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 
-def started(ranks, *args, cwd=None, env=None, wrap=()):
+def started(ranks, *args, cwd=None, env=None, wrap=(), program=NEAP):
     """A job of so many ranks; wrap: a script that each rank is started through."""
     token = f"{os.getpid()}.{next(TOKENS)}"
-    process = subprocess.Popen([MPI, "-n", str(ranks), *wrap, NEAP, *map(str, args)], cwd=cwd,
+    process = subprocess.Popen([MPI, "-n", str(ranks), *wrap, program, *map(str, args)], cwd=cwd,
                                env=dict(os.environ, NEAP_TEST=token, **ENV, **(env or {})),
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace",
@@ -185,20 +185,20 @@ def wide(folder):
     return None
 
 
-def ranks_of(process):
-    """Processes of neap-mpi that this mpirun started, by rank."""
+def ranks_of(process, name="neap-mpi"):
+    """Processes of the program of that name that this mpirun started, by rank."""
     found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for number in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:
+            with open(f"/proc/{number}/environ", "rb") as file:
                 env = dict(part.split(b"=", 1) for part in file.read().split(b"\0") if b"=" in part)
-            program = os.readlink(f"/proc/{name}/exe")
+            program = os.readlink(f"/proc/{number}/exe")
         except OSError:
             continue
         rank = env.get(b"OMPI_COMM_WORLD_RANK", env.get(b"PMI_RANK"))
         if env.get(b"NEAP_TEST") == process.token.encode() and rank is not None and \
-                os.path.basename(program) == "neap-mpi":
-            found[int(rank)] = int(name)
+                os.path.basename(program) == name:
+            found[int(rank)] = int(number)
     return found
 
 

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+examples/11_wave_ranks under a real mpirun: any number of ranks gives the same bits; a job whose ranks
+are killed, or told to end, goes on from the commit that all have, when it is started again, to the
+same bits; the job script for Slurm, with commands in place of Slurm's.
+    ranks_wave.py [all]      three kills; all: 20 kills
+"""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import SOURCE, Folder, Tap
+from ranks import ENV, MPI, ended, ranks_of, started
+
+WAVE = os.environ["NEAP_WAVE"]
+NAME = os.path.basename(WAVE)
+ENV["OMPI_MCA_mpi_yield_when_idle"] = "1"  # more ranks than processors
+SHORT = 200
+SECONDS = 3  # that a run to be killed takes, about
+
+
+def start(ranks, steps, *args):
+    return started(ranks, "--steps", steps, *args, program=WAVE)
+
+
+def said(done):
+    """Misfit and gradient, as printed."""
+    if done.returncode:
+        raise AssertionError(f"exit {done.returncode}: {done.stderr.strip()[-600:]}")
+    return next(line for line in done.stdout.splitlines() if "gradient" in line)
+
+
+def spared(done):
+    return int(re.search(r": (\d+) steps of \d+ were done before", done.stderr).group(1))
+
+
+def same(folder, alone, ranks, *args):
+    found = said(ended(start(ranks, SHORT, *args), 250))
+    if os.listdir(folder):
+        return f"files are left: {os.listdir(folder)}"
+    return None if found == alone else f"{found} is not {alone}"
+
+
+def stopped_at_commit(process, folder, draw, victim, number):
+    """Sends a signal to a rank after commits and a time by chance; whether it came in time."""
+    path, seen, changes = os.path.join(folder, f"neap.journal.{victim}"), None, 0
+    end = time.monotonic() + 120
+    while changes < 3 and process.poll() is None and time.monotonic() < end:
+        try:
+            now = os.stat(path).st_mtime_ns
+        except OSError:
+            now = seen
+        changes += now != seen
+        seen = now
+        time.sleep(0.002)
+    time.sleep(draw.random() * 0.3)
+    pid = ranks_of(process, NAME).get(victim)
+    if pid is None or process.poll() is not None:
+        return False
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
+
+
+class Kills:
+    """Jobs that are killed and started again, until they end; of each its commit counts."""
+
+    def __init__(self, folder, draw):
+        self.folder = folder
+        self.draw = draw
+        self.steps = SHORT
+        self.alone = self.ranks = None
+        self.resumed = 0
+
+    def measure(self):
+        """So many steps that a run takes some seconds here; what one rank says of them."""
+        begin = time.monotonic()
+        said(ended(start(3, SHORT, *self.args()), 250))
+        took = time.monotonic() - begin
+        self.steps = max(SHORT, min(40000, int(SHORT * SECONDS / took)))
+        self.alone = said(ended(start(1, self.steps), 250))
+
+    def args(self):
+        return ["--slow", self.folder, "--journal", self.folder, "--every", "0.01"]
+
+    def end(self, process):
+        """A job that nothing stopped: the bits of one rank, and no file is left."""
+        done = ended(process, 250)
+        self.ranks = None
+        found = said(done)
+        self.resumed += spared(done) > 0
+        if os.listdir(self.folder):
+            return f"files are left: {os.listdir(self.folder)}"
+        return None if found == self.alone else f"{found} is not {self.alone}"
+
+    def stop(self, number):
+        """One job, and a signal to one rank of it; starts new jobs until one comes in time."""
+        for _ in range(10):
+            self.ranks = self.ranks or self.draw.choice((2, 3))
+            victim = self.draw.randrange(self.ranks)
+            process = start(self.ranks, self.steps, *self.args())
+            if not stopped_at_commit(process, self.folder, self.draw, victim, number):
+                problem = self.end(process)
+                if problem:
+                    return problem
+                continue
+            done = ended(process, 60)
+            if done.returncode == 0:  # it was at its end
+                self.ranks = None
+                if said(done) != self.alone:
+                    return f"{said(done)} is not {self.alone}"
+                continue
+            if number == signal.SIGTERM and (done.returncode != 3 or
+                                             "the sweep was interrupted" not in done.stderr):
+                return f"exit {done.returncode}: {done.stderr[-400:]}"
+            left = ranks_of(process, NAME)
+            return f"still there: {left}" if left else None
+        return "no signal came in time"
+
+    def last(self):
+        """What was killed last is started once more, and ends."""
+        if self.ranks:
+            problem = self.end(start(self.ranks, self.steps, *self.args()))
+            if problem:
+                return problem
+        return None if self.resumed else "no job went on from a commit"
+
+
+def slurm(folder, alone):
+    """The job script: a run, and one that a signal stops, which asks for the job again."""
+    bin_folder, work = os.path.join(folder, "bin"), os.path.join(folder, "work")
+    os.mkdir(bin_folder)
+    os.mkdir(work)
+    for name, text in (("srun", 'while [ "${1#-}" != "$1" ]; do shift; done\n'
+                                f'[ -n "$STOP" ] && exit 3\nexec {MPI} -n 2 "$@"'),
+                       ("scontrol", f'echo "$@" >> {folder}/asked')):
+        path = os.path.join(bin_folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, 0o755)
+    env = dict(os.environ, **ENV, PATH=bin_folder + ":" + os.environ["PATH"], WAVE=WAVE,
+               STEPS=str(SHORT), SCRATCH=work, SLURM_JOB_ID="17")
+    script = ["bash", os.path.join(SOURCE, "examples", "wave_ranks.slurm")]
+    done = subprocess.run(script, env=env, capture_output=True, text=True, timeout=250, check=False)
+    if said(done) != alone:
+        return f"{said(done)} is not {alone}"
+    if os.path.exists(os.path.join(folder, "asked")) or os.listdir(work):
+        return f"asked again, or left: {os.listdir(work)}"
+    subprocess.run(script, env=dict(env, STOP="1"), capture_output=True, timeout=60, check=False)
+    with open(os.path.join(folder, "asked"), encoding="utf-8") as file:
+        asked = file.read()
+    return None if asked == "requeue 17\n" else f"asked: {asked}"
+
+
+def usage():
+    """Arguments that are wrong: one line of ours, exit code 2."""
+    for args in (["--steps", "3"], ["--steps"], ["--what", "1"], ["--every", "-1"]):
+        done = ended(started(2, *args, program=WAVE))
+        lines = [line for line in done.stderr.splitlines() if "11_wave_ranks [" in line]
+        if done.returncode != 2 or len(lines) != 1:
+            return f"{args}: exit {done.returncode}: {done.stderr[-400:]}"
+    return None
+
+
+def main():
+    draw = random.Random(5)
+    with Tap() as tap, Folder() as folder, \
+            tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
+        works = MPI and subprocess.run([MPI, "-n", "2", "true"], env=dict(os.environ, **ENV),
+                                       stdin=subprocess.DEVNULL, capture_output=True,
+                                       timeout=60, check=False).returncode == 0
+        if not works:
+            tap.skip("a state that is spread over ranks", "there is no mpirun that works")
+            return tap.failed
+        alone = said(ended(start(1, SHORT), 250))
+        for ranks in (1, 2, 3):
+            tap.run(f"{ranks} ranks, a slow file: the same bits", same, disk, alone, ranks, "--slow",
+                    disk)
+        kills = Kills(disk, draw)
+        kills.measure()
+        for i in range(20 if sys.argv[1:] == ["all"] else 3):
+            tap.run(f"kill {i + 1} of a rank", kills.stop, signal.SIGKILL)
+        tap.run("after kills: the same bits", kills.last)
+        tap.run("SIGTERM to one rank ends all after a commit", kills.stop, signal.SIGTERM)
+        tap.run("after SIGTERM: the same bits", kills.last)
+        if shutil.which("bash"):
+            tap.run("the job script for Slurm", slurm, folder, alone)
+        tap.run("bad usage", usage)
+        return tap.failed
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
