@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "alone: needs root, for chroot" >&2; exit 77; }
 command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap >/dev/null
 root=${1:-$(mktemp -d /var/tmp/neap-alone-XXXXXX)}
-[ $# = 0 ] && trap 'rm -rf "$root"' EXIT
+# debootstrap may leave /proc mounted in there: never delete across a mount.
+[ $# = 0 ] && trap 'umount -q "$root/proc" "$root/sys" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
 
 [ -x "$root/usr/bin/meson" ] ||
 	debootstrap --variant=minbase \

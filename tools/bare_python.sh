@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap >/dev/null
 base=$(mktemp -d /var/tmp/neap-bare-XXXXXX)
 build=$base-build
-trap 'rm -rf "$base" "$build"' EXIT
+# debootstrap may leave /proc mounted in there: never delete across a mount.
+trap 'umount -q "$base/proc" "$base/sys" "$build/proc" "$build/sys" 2>/dev/null || true; rm -rf --one-file-system "$base" "$build"' EXIT
 
 debootstrap --variant=minbase --include=python3-venv bookworm "$base" \
 	"${MIRROR:-http://deb.debian.org/debian}" >/dev/null

@@ -8,7 +8,8 @@ set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "packages: needs root, for chroot" >&2; exit 77; }
 work=$(mktemp -d /var/tmp/neap-packages-XXXXXX)
-trap 'rm -rf "$work"' EXIT
+# debootstrap may leave /proc mounted in there: never delete across a mount.
+trap 'umount -q "$work/root/proc" "$work/root/sys" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 version=$(tools/version.py --print)
 failed() { # what, log
 	tail -n 30 "$2" >&2

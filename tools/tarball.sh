@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "tarball: needs root, for chroot" >&2; exit 77; }
 command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap >/dev/null
 work=$(mktemp -d /var/tmp/neap-tarball-XXXXXX)
-trap 'rm -rf "$work"' EXIT
+# debootstrap may leave /proc mounted in there: never delete across a mount.
+trap 'umount -q "$work/root/proc" "$work/root/sys" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 root=$work/root
 name=neap-$(tools/version.py --print)
 git archive --prefix="$name/" HEAD | xz -T0 >"$work/$name.tar.xz"
