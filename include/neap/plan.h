@@ -494,7 +494,7 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
  * and the channels force at the turn (src/plan/bound/stage_bound.c).
  * The linear program does not count well what is gained by states that are held at the turn and
  * written after it. Of some thousand problems with a slow tier it was above a plan's time in one,
- * by 0.3% (docs/performance.md, "Where auto beats every named strategy").
+ * by 0.3% (docs/measurements.md, "Where auto beats every named strategy").
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 

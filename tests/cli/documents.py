@@ -27,7 +27,7 @@ except ImportError:
     sys.exit(0)
 
 # Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
-MEASURED = ("docs/performance.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md")
+MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md")
 # First words of commands that build, install or fetch: tests of their own, or another machine's.
 ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "meson", "ninja", "man", "bench/")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.

@@ -7,7 +7,7 @@
 
 /*
  * 1 where a plan takes as long as the lower bound says. A plan that takes less shows that the bound
- * is too high (docs/performance.md says where it can be), so that there may be faster ones.
+ * is too high (docs/measurements.md says where it can be), so that there may be faster ones.
  */
 static inline int neap__at_bound(double makespan, double bound)
 {
