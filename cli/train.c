@@ -60,7 +60,9 @@ static void show_epoch(struct train_command *t, const struct neap_train_progress
 			fprintf(to, ", validation %.1f%%", 100 * p->validation_accuracy);
 		fprintf(to, "%s", p->best ? " (best)" : "");
 	}
-	fprintf(to, ", spikes %.2f%%, support %.2f%%\n", 100 * p->spikes, 100 * p->support);
+	if (!isnan(p->spikes))
+		fprintf(to, ", spikes %.2f%%", 100 * p->spikes);
+	fprintf(to, ", support %.2f%%\n", 100 * p->support);
 	fflush(to);
 }
 

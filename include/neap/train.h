@@ -94,8 +94,8 @@ struct neap_train_progress {
 	double seconds;		 /* since the run began or was resumed */
 	double samples_per_second;
 	uint64_t peak_planned, peak_measured; /* bytes, largest so far */
-	double spikes, support;		      /* activity of the last batch */
-	int epoch_done; /* 1: the epoch is complete and the numbers below hold */
+	double spikes, support; /* activity of the last batch; spikes NaN: no layer spikes */
+	int epoch_done;		/* 1: the epoch is complete and the numbers below hold */
 	double validation_loss, validation_accuracy;
 	double learning_rate;
 	int best;	/* 1: the best on validation so far */

@@ -173,6 +173,7 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 	return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes%s", set->name,
 		(long long)set->info.samples, set->info.classes,
 		neap__recording_named(set->name) ? "; 'neap encode' makes data sets of recordings"
+		: set->info.values		 ? "; an array 'y' of targets is missing"
 						 : "");
 }
 

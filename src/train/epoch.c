@@ -132,7 +132,7 @@ static void fill_progress(
 		.seconds = neap__seconds() - trainer->started,
 		.peak_planned = (uint64_t)c->peak_planned,
 		.peak_measured = (uint64_t)c->peak_measured,
-		.spikes = c->spikes / n,
+		.spikes = neap__net_spikes(trainer->net) ? c->spikes / n : NAN,
 		.support = c->support / n,
 		.learning_rate = rate_of(trainer, c->update > 0 ? c->update - 1 : 0)};
 	p->samples_per_second = p->seconds > 0 ? samples / p->seconds : 0;

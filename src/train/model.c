@@ -366,8 +366,9 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 		return neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
 			info.inputs, options->inputs);
 	if (info.classes > options->classes)
-		return neap__fail(NEAP_EUSAGE, "%s has %d classes, the model knows %d", info.name,
-			info.classes, options->classes);
+		return neap__fail(NEAP_EUSAGE, "%s has %d %s, the model knows %d", info.name,
+			info.classes, info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs",
+			options->classes);
 	return check_classes(
 		neap__safetensors_meta(file, "neap.classes"), set, info.name, info.classes);
 }

@@ -363,16 +363,42 @@ static int open_loaders(struct neap__trainer *trainer)
 	return neap__process_memory_loader(&d->validation, d->set, loading, &o->sweep);
 }
 
+int neap__net_spikes(const struct neap_net *net)
+{
+	for (int l = 0; l < net->nlayers - 1; l++)
+		if (neap__layer_spikes(net, &net->layers[l]))
+			return 1;
+	return 0;
+}
+
 /* 1: a penalty on rates is asked for, and no layer spikes. */
 static int penalty_is_idle(const struct neap__trainer *trainer)
 {
 	const struct neap_rate_penalty *p = &trainer->options.rates;
-	const struct neap_net *net = trainer->net;
 
-	for (int l = 0; l < net->nlayers - 1; l++)
-		if (neap__layer_spikes(net, &net->layers[l]))
-			return 0;
-	return p->upper_weight != 0 || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0;
+	return !neap__net_spikes(trainer->net) &&
+	       (p->upper_weight != 0 || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0);
+}
+
+/* What is likely a mistake, a line each. */
+static void say_doubts(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	int64_t updates = neap_loader_batches(d->loader) * trainer->options.epochs;
+
+	if (updates < trainer->options.warmup)
+		neap__trainer_say(trainer,
+			"the run has %lld updates, fewer than --warmup %lld: the learning rate "
+			"stays "
+			"below --lr",
+			(long long)updates, (long long)trainer->options.warmup);
+	if (d->info.target == NEAP_TARGET_NUMBERS && d->info.values && d->info.classes > 1 &&
+		d->info.classes == d->longest)
+		neap__trainer_say(trainer,
+			"y has %d numbers a sample, as many as there are steps; a number a step "
+			"has "
+			"the shape (samples, steps, 1)",
+			d->info.classes);
 }
 
 void neap__setup_say(const struct neap__trainer *trainer)
@@ -390,6 +416,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 	neap__initial_gain_say(trainer);
 	if (penalty_is_idle(trainer))
 		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
+	say_doubts(trainer);
 }
 
 int neap__setup(struct neap__trainer *trainer)

@@ -144,6 +144,8 @@ struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);
+/* 1: some hidden layer's outputs are spikes. */
+int neap__net_spikes(const struct neap_net *net);
 void neap__teardown(struct neap__trainer *trainer);
 /* Hashes labels and some samples, to tell data sets apart. 0 or a negative code. */
 int neap__data_fingerprint(uint64_t *hash, struct neap_dataset *set);
