@@ -66,8 +66,7 @@ def agrees(python, framework, folder):
     if not check["agrees"] or check["tensors"] != 5:
         return f"{rows[0]['name']}: {check}"
     for row in rows[1:]:
-        # The kernel counts pages in batches of 32 a processor: growth of a few hundred kB may show as none.
-        if not row["growth"] > row["neap_growth"] >= 0:
+        if not row["growth"] > row["neap_growth"] > 0:
             return f"memory: {row['growth']} beside {row['neap_growth']}"
         if not row["spikes"] > 0 or not row["support"] > 0:
             return f"a silent network: {row['spikes']}"
