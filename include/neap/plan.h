@@ -413,7 +413,7 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 
 /*
  * ranks: what a plan takes where several processes, ranks, share the work. A model, by counting
- * messages and bytes; docs/many-machines.md compares it with measurements.
+ * messages and bytes; it has not been compared with measured exchanges.
  *
  * Training (parameters above 0): every rank makes sweeps over whole groups of a batch, one group a
  * thread at a time; the plan is that of one group on one thread. At the turn ranks exchange spikes
