@@ -305,7 +305,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 			print_times(&result->runs[i]);
 	}
 	explain_faster(result);
-	cli_print_process(&result->process);
+	cli_print_process(&result->process, 1);
 	return cli_finish("compare");
 }
 

@@ -142,7 +142,8 @@ static void show_wrong(const struct neap_eval_result *r, int label, int left)
 
 static void show_lists(const struct neap_eval_result *r, int width)
 {
-	printf("%*s%*s samples   right  taken for\n", -NUMBER, "label", width + 1, "");
+	printf("%*s%*s %7s   right  taken for\n", -NUMBER, "label", width + 1, "",
+		r->target == NEAP_TARGET_LABELS ? "steps" : "samples");
 	for (int i = 0; i < r->classes; i++) {
 		show_label(r, i, width);
 		printf(" %7" PRId64, cli_confusion_samples(r, i));
@@ -161,17 +162,33 @@ void cli_show_confusion(const struct neap_eval_result *r)
 		show_lists(r, width);
 }
 
+const char *cli_show_loss(char room[48], double loss)
+{
+	double size = fabs(loss);
+	int decimals = size > 0 && isfinite(loss) ? 5 - (int)floor(log10(size)) : 1;
+
+	if (!(size < 1e15) || decimals > 15) /* beyond what anybody reads as digits */
+		snprintf(room, 48, "%.6g", loss);
+	else
+		snprintf(room, 48, "%.*f", decimals > 0 ? decimals : 0, loss);
+	return room;
+}
+
 void cli_show_accuracy(const struct neap_eval_result *r)
 {
+	const char *one = r->samples == 1 ? "" : "s";
+	char loss[48], root[48];
+
 	if (r->target == NEAP_TARGET_NUMBERS || r->target == NEAP_TARGET_SERIES) {
-		printf("loss %.6g, its root %.6g, of %" PRId64 " samples\n", r->loss, sqrt(r->loss),
-			r->samples);
+		printf("loss %s, its root %s, of %" PRId64 " sample%s\n",
+			cli_show_loss(loss, r->loss), cli_show_loss(root, sqrt(r->loss)),
+			r->samples, one);
 		return;
 	}
-	printf("%.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64 " %s", 100 * r->accuracy,
+	printf("%.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64 " %s%s", 100 * r->accuracy,
 		100 * r->low, 100 * r->high, r->judged,
-		r->target == NEAP_TARGET_LABELS ? "steps" : "samples");
+		r->target == NEAP_TARGET_LABELS ? "step" : "sample", r->judged == 1 ? "" : "s");
 	if (r->target == NEAP_TARGET_LABELS)
-		printf(" in %" PRId64 " samples", r->samples);
+		printf(" in %" PRId64 " sample%s", r->samples, one);
 	printf(", loss %.4f\n", r->loss);
 }

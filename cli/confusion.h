@@ -17,6 +17,9 @@ void cli_show_confusion(const struct neap_eval_result *result);
  */
 void cli_show_accuracy(const struct neap_eval_result *result);
 
+/* Writes a loss with six digits and without an exponent; returns `room`. */
+const char *cli_show_loss(char room[48], double loss);
+
 /* Samples of a label. */
 int64_t cli_confusion_samples(const struct neap_eval_result *result, int label);
 

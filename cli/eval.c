@@ -36,12 +36,12 @@ static int on_answer(void *user, const struct neap_answer *answer)
 static void add_classes(struct neap__json *to, const struct neap_eval_result *r)
 {
 	neap__json_begin(to, "classes", '[');
-	for (int i = 0; i < r->classes; i++) {
+	for (int i = 0; i < r->classes && r->confusion; i++) {
 		const int64_t *row = &r->confusion[i * (int64_t)r->classes];
 		int64_t samples = cli_confusion_samples(r, i);
 		neap__json_begin(to, NULL, '{');
 		neap__json_text(to, "name", r->class_name[i]);
-		neap__json_int(to, "samples", samples);
+		neap__json_int(to, r->target == NEAP_TARGET_LABELS ? "steps" : "samples", samples);
 		neap__json_number(to, "accuracy", samples ? (double)row[i] / (double)samples : NAN);
 		neap__json_end(to, '}');
 	}
@@ -56,12 +56,12 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 	neap__json_int(to, "samples", r->samples);
 	neap__json_int(to, "judged", r->judged);
 	neap__json_number(to, "accuracy", r->accuracy);
-	neap__json_number(to, "low", r->low);
-	neap__json_number(to, "high", r->high);
+	neap__json_number(to, "low", r->judged > 0 ? r->low : NAN);
+	neap__json_number(to, "high", r->judged > 0 ? r->high : NAN);
 	neap__json_number(to, "loss", r->loss);
 	add_classes(to, r);
 	neap__json_begin(to, "confusion", '[');
-	for (int i = 0; i < r->classes; i++) {
+	for (int i = 0; i < r->classes && r->confusion; i++) {
 		neap__json_begin(to, NULL, '[');
 		for (int j = 0; j < r->classes; j++)
 			neap__json_int(to, NULL, r->confusion[i * (int64_t)r->classes + j]);
@@ -82,8 +82,10 @@ static int print_text(const struct neap_eval_result *r)
 	printf("%s", r->judged > 0 ? "accuracy " : "");
 	cli_show_accuracy(r);
 	for (int i = 0; i < r->layers; i++)
-		printf("layer %d: %.3f%% of its units spike in a step\n", i, 100 * r->rates[i]);
-	if (r->target == NEAP_TARGET_LABEL) {
+		if (!isnan(r->rates[i]))
+			printf("layer %d: %.3f%% of its units spike in a step\n", i,
+				100 * r->rates[i]);
+	if (r->confusion) {
 		printf("\n");
 		cli_show_confusion(r);
 	}

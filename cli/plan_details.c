@@ -44,8 +44,12 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 	if (plan->lost > 0)
 		printf(", %s computing slowed by them", neap__show_time(stall, plan->lost));
 	printf("\n");
-	printf("overhead      %s over keeping every tape\n",
-		cli_show_percent(percent, plan->overhead));
+	if (plan->overhead < -0.0005) /* logs, where the costs of making tapes are high */
+		printf("overhead      none: %s less time than keeping every tape\n",
+			cli_show_percent(percent, -plan->overhead));
+	else
+		printf("overhead      %s over keeping every tape\n",
+			cli_show_percent(percent, plan->overhead));
 	printf("bound         %s: no schedule is faster; gap %s\n",
 		neap__show_time(time, plan->bound), cli_show_percent(percent, plan->gap));
 	if (plan->model_bound > 0)

@@ -13,6 +13,8 @@ const char *cli_show_percent(char room[24], double ratio)
 {
 	if (!isfinite(ratio))
 		snprintf(room, 24, "-");
+	else if (ratio < -0.0005) /* more than rounding */
+		snprintf(room, 24, "faster");
 	else
 		snprintf(room, 24, fabs(ratio) < 100 ? "%.1f%%" : "%.0f%%", 100 * fabs(ratio));
 	return room;

@@ -23,10 +23,16 @@ void cli_json_process(struct neap__json *to, const struct neap_process_memory *m
 	neap__json_end(to, '}');
 }
 
-void cli_print_process(const struct neap_process_memory *m)
+void cli_print_process(const struct neap_process_memory *m, int bounded)
 {
 	char most[24], measured[24];
 
+	if (!bounded) {
+		printf("process     %s as measured; without --memory sweeps might take %s, half of "
+		       "what was free\n",
+			neap__show_size(measured, m->measured), neap__show_size(most, m->arena));
+		return;
+	}
 	printf("process     at most %s as reckoned, %s as measured\n",
 		neap__show_size(most, m->most), neap__show_size(measured, m->measured));
 }

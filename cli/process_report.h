@@ -9,7 +9,7 @@
 
 /* Writes the object "process": bytes at most, as reckoned and as measured, and their parts. */
 void cli_json_process(struct neap__json *to, const struct neap_process_memory *memory);
-/* The same as one line of a table. */
-void cli_print_process(const struct neap_process_memory *memory);
+/* The same as one line of a table. bounded 0: sweeps might take half of what was free. */
+void cli_print_process(const struct neap_process_memory *memory, int bounded);
 
 #endif

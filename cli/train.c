@@ -40,36 +40,47 @@ static void on_line(void *user, const char *line)
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
+/* With the digits that losses of classes take, or those that the size of targets asks for. */
+static const char *show_loss(char room[48], const struct neap_train_progress *p, double loss)
+{
+	if (isnan(p->accuracy))
+		return cli_show_loss(room, loss);
+	snprintf(room, 48, "%.4f", loss);
+	return room;
+}
+
 /* A line an epoch: beside the bar on a terminal, in the log where standard output goes to a file.
  */
 static void show_epoch(struct train_command *t, const struct neap_train_progress *p)
 {
+	char loss[48];
+
 	if (cli_quiet)
 		return;
 	FILE *to = t->json || isatty(STDOUT_FILENO) ? stderr : stdout;
 	cli_progress_clear(&t->bar);
-	fprintf(to, "epoch %d/%d: loss %.4f", p->epoch + 1, p->epochs, p->loss);
+	fprintf(to, "epoch %d/%d: loss %s", p->epoch + 1, p->epochs, show_loss(loss, p, p->loss));
 	if (p->penalty > 0)
 		fprintf(to, " + penalty %.4f", p->penalty);
 	if (!isnan(p->accuracy))
 		fprintf(to, ", training %.1f%%", 100 * p->accuracy);
 	if (t->options->validation > 0 || t->options->holdout) {
 		if (isnan(p->validation_accuracy)) /* the targets are numbers */
-			fprintf(to, ", validation loss %.4f", p->validation_loss);
+			fprintf(to, ", validation loss %s", show_loss(loss, p, p->validation_loss));
 		else
 			fprintf(to, ", validation %.1f%%", 100 * p->validation_accuracy);
 		fprintf(to, "%s", p->best ? " (best)" : "");
 	}
 	if (!isnan(p->spikes))
-		fprintf(to, ", spikes %.2f%%", 100 * p->spikes);
-	fprintf(to, ", support %.2f%%\n", 100 * p->support);
+		fprintf(to, ", spikes %.2f%%, support %.2f%%", 100 * p->spikes, 100 * p->support);
+	fprintf(to, "\n");
 	fflush(to);
 }
 
 static int on_progress(void *user, const struct neap_train_progress *p)
 {
 	struct train_command *t = user;
-	char note[128], penalty[24] = "";
+	char note[128], penalty[24] = "", loss[48];
 	double all = (double)p->epochs * (double)p->samples;
 	double done = (double)p->epoch * (double)p->samples + (double)p->sample;
 
@@ -84,8 +95,8 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 	}
 	if (p->penalty > 0)
 		snprintf(penalty, sizeof penalty, " + %.4f", p->penalty);
-	int n = snprintf(note, sizeof note, "epoch %d/%d  loss %.4f%s", p->epoch + 1, p->epochs,
-		p->loss, penalty);
+	int n = snprintf(note, sizeof note, "epoch %d/%d  loss %s%s", p->epoch + 1, p->epochs,
+		show_loss(loss, p, p->loss), penalty);
 	if (!isnan(p->accuracy))
 		snprintf(note + n, sizeof note - (size_t)n, "  %.1f%%", 100 * p->accuracy);
 	cli_progress_show(&t->bar, done - t->first, all - t->first, note);
@@ -102,8 +113,8 @@ static void json_evaluation(
 	neap__json_begin(to, key, '{');
 	neap__json_int(to, "samples", e->samples);
 	neap__json_number(to, "accuracy", e->accuracy);
-	neap__json_number(to, "low", e->low);
-	neap__json_number(to, "high", e->high);
+	neap__json_number(to, "low", e->judged > 0 ? e->low : NAN);
+	neap__json_number(to, "high", e->judged > 0 ? e->high : NAN);
 	neap__json_number(to, "loss", e->loss);
 	neap__json_end(to, '}');
 }
@@ -174,7 +185,7 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 	printf("beside it   weights %s, gradients %s, optimizer %s, largest batch %s\n",
 		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
 		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
-	cli_print_process(&r->process);
+	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total);
 	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
 	       " recoveries (%" PRId64 " late)\n",
 		neap__show_time(a, r->predicted), neap__show_time(b, r->measured), r->overflows,

@@ -18,7 +18,7 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
 SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
-LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers"]
+LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -62,6 +62,7 @@ LAW = {
     "train/nir": LIBRARY,
     "train/ranks": LIBRARY,
     "train/answers": LIBRARY,
+    "train/reports": LIBRARY,
     "study": LIBRARY,
     "bench": LIBRARY,
 }

@@ -236,6 +236,12 @@ struct neap_objective {
 	 * NULL: alone.
 	 */
 	const struct neap_peers *peers;
+	/*
+	 * Where targets are classes of steps and there is a loss: [classes][classes] counts of
+	 * steps, row = label, column = the largest output, that the first pass adds to. Borrowed
+	 * until neap_net_end; steps add to it from several threads. NULL: nobody counts.
+	 */
+	int64_t *confusion;
 };
 
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */

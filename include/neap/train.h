@@ -94,8 +94,8 @@ struct neap_train_progress {
 	double seconds;		 /* since the run began or was resumed */
 	double samples_per_second;
 	uint64_t peak_planned, peak_measured; /* bytes, largest so far */
-	double spikes, support; /* activity of the last batch; spikes NaN: no layer spikes */
-	int epoch_done;		/* 1: the epoch is complete and the numbers below hold */
+	double spikes, support;		      /* activity of the last batch; NaN: no layer spikes */
+	int epoch_done; /* 1: the epoch is complete and the numbers below hold */
 	double validation_loss, validation_accuracy;
 	double learning_rate;
 	int best;	/* 1: the best on validation so far */
@@ -182,9 +182,14 @@ struct neap_eval_result {
 	double accuracy, loss;
 	double low, high; /* Wilson interval of the accuracy, 95% */
 	int classes;
-	int64_t *confusion; /* [classes][classes], row = label; owned by the result */
+	/*
+	 * [classes][classes] of samples, or of steps, row = label; owned by the result. NULL where
+	 * targets are numbers.
+	 */
+	int64_t *confusion;
 	int layers;
-	double *rates; /* [layers] spikes a unit and step; owned by the result */
+	/* [layers] spikes a unit and step, NaN where a layer does not spike; owned by the result */
+	double *rates;
 	/* [classes] names of classes, NULL where none is known; owned by the result. NULL: not
 	 * asked. */
 	char **class_name;

@@ -166,7 +166,10 @@ def _time(plan: "Plan") -> List[str]:
              "for transfers"]
     if plan.lost > 0:
         lines[-1] += f", {show_time(plan.lost)} computing slowed by them"
-    lines.append(f"overhead      {show_percent(plan.overhead)} over keeping every tape")
+    if plan.overhead < -0.0005:
+        lines.append(f"overhead      none: {show_percent(-plan.overhead)} less time than keeping every tape")
+    else:
+        lines.append(f"overhead      {show_percent(plan.overhead)} over keeping every tape")
     lines.append(f"bound         {show_time(plan.bound)}: no schedule is faster; gap "
                  f"{show_percent(plan.gap)}")
     if plan.model_bound > 0:

@@ -131,7 +131,9 @@ def show_time(value: float) -> str:
 
 
 def show_percent(ratio: float) -> str:
-    """A ratio in percent, or ``-`` where it is not finite."""
+    """A ratio in percent, ``-`` where it is not finite, ``faster`` below 0."""
     if not math.isfinite(ratio):
         return "-"
+    if ratio < -0.0005:
+        return "faster"
     return ("%.1f%%" if abs(ratio) < 100 else "%.3g%%") % (100 * abs(ratio))

@@ -58,7 +58,7 @@ int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena)
 	}
 	NEAP_TRY(share(c, arena));
 	if (c->options->say) {
-		neap__process_memory_line(line, &c->result->process);
+		neap__process_memory_line(line, &c->result->process, 1);
 		c->options->say(c->options->user, line);
 	}
 	return 0;

@@ -145,23 +145,35 @@ static const char *megabytes(char room[24], uint64_t bytes)
 	return room;
 }
 
-void neap__process_memory_line(char line[NEAP__PROCESS_LINE], const struct neap_process_memory *m)
+void neap__process_memory_line(
+	char line[NEAP__PROCESS_LINE], const struct neap_process_memory *m, int bounded)
 {
 	const struct {
 		const char *name;
 		uint64_t bytes;
-	} parts[] = {{"arena", m->arena}, {"slow memory", m->slow}, {"weights", m->weights},
-		{"gradients", m->gradients}, {"optimizer", m->optimizer}, {"scratch", m->scratch},
-		{"batches", m->inputs}, {"planning", m->planning},
+	} parts[] = {{"arena", bounded ? m->arena : 0}, {"slow memory", m->slow},
+		{"weights", m->weights}, {"gradients", m->gradients}, {"optimizer", m->optimizer},
+		{"scratch", m->scratch}, {"batches", m->inputs}, {"planning", m->planning},
 		{"program and libraries", m->program}};
 	char room[24];
-	size_t n = (size_t)neap__print(line, NEAP__PROCESS_LINE,
-		"the process takes at most %s MiB:", megabytes(room, m->most));
+	size_t n = 0;
 
+	if (bounded)
+		n = (size_t)neap__print(line, NEAP__PROCESS_LINE,
+			"the process takes at most %s MiB:", megabytes(room, m->most));
+	else
+		n = (size_t)neap__print(line, NEAP__PROCESS_LINE,
+			"beside the arena of its sweeps, which --memory bounds, the process takes "
+			"at "
+			"most %s MiB:",
+			megabytes(room, m->most - m->arena));
+	const char *between = "";
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		if (parts[i].bytes)
+		if (parts[i].bytes) {
 			n += (size_t)neap__print(line + n, NEAP__PROCESS_LINE - n, "%s %s %s",
-				i ? "," : "", parts[i].name, megabytes(room, parts[i].bytes));
+				between, parts[i].name, megabytes(room, parts[i].bytes));
+			between = ",";
+		}
 }
 
 static int fits(

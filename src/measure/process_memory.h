@@ -49,9 +49,11 @@ int neap__process_memory_loader(struct neap_loader **loader, struct neap_dataset
 	struct neap_loader_options options, const struct neap_sweep_settings *settings);
 
 enum { NEAP__PROCESS_LINE = 400 };
-/* One line with all parts, for people. */
+/* One line with all parts, for people. bounded 0: nothing was asked of the arena, which is left
+ * out.
+ */
 void neap__process_memory_line(
-	char line[NEAP__PROCESS_LINE], const struct neap_process_memory *memory);
+	char line[NEAP__PROCESS_LINE], const struct neap_process_memory *memory, int bounded);
 
 /*
  * Where no plan of a sweep fits options->memory, which the total left: NEAP_EINFEASIBLE, with a

@@ -101,13 +101,22 @@ static void say_tiers(const struct neap__trainer *trainer, const struct neap_pro
 			problem->tiers[i].write_rate / 1e6, problem->tiers[i].read_rate / 1e6);
 }
 
+static const char *show_overhead(char room[24], const struct neap_plan *plan)
+{
+	if (plan->overhead < -0.0005) /* less than keeping every tape was measured to take */
+		neap__print(room, 24, "no overhead");
+	else
+		neap__print(room, 24, "overhead %.1f%%", 100 * fabs(plan->overhead));
+	return room;
+}
+
 void neap__planning_say(const struct neap__trainer *trainer)
 {
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
 	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
 	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
-	char peak[24], budget[24], makespan[24], bound[24], params[96] = "";
+	char peak[24], budget[24], makespan[24], bound[24], over[24], params[96] = "";
 	size_t n = 0;
 	const struct {
 		const char *name;
@@ -130,11 +139,11 @@ void neap__planning_say(const struct neap__trainer *trainer)
 			neap__show_size(budget, problem->memory));
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
-		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, overhead %.1f%%, "
+		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, %s, "
 		"%s a sweep (no plan is faster than %s)",
 		(long long)problem->chain.steps, named ? "" : "auto chose ", plan->chosen, params,
 		neap__show_size(peak, plan->peak_bytes), neap__show_size(budget, problem->memory),
-		100 * plan->overhead, neap__show_time(makespan, plan->makespan),
+		show_overhead(over, plan), neap__show_time(makespan, plan->makespan),
 		neap__show_time(bound, plan->bound));
 	if (named)
 		return;
@@ -150,9 +159,8 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	}
 	if (second.feasible)
 		neap__trainer_say(trainer,
-			"%s is the fastest of the %d strategies that fit; next: %s, overhead "
-			"%.1f%%",
-			plan->chosen, fit, second.strategy, 100 * second.overhead);
+			"%s is the fastest of the %d strategies that fit; next: %s, %s",
+			plan->chosen, fit, second.strategy, show_overhead(over, &second));
 	else
 		neap__trainer_say(trainer, "%s is the only strategy that fits", plan->chosen);
 }

@@ -133,7 +133,7 @@ static void fill_progress(
 		.peak_planned = (uint64_t)c->peak_planned,
 		.peak_measured = (uint64_t)c->peak_measured,
 		.spikes = neap__net_spikes(trainer->net) ? c->spikes / n : NAN,
-		.support = c->support / n,
+		.support = neap__net_spikes(trainer->net) ? c->support / n : NAN,
 		.learning_rate = rate_of(trainer, c->update > 0 ? c->update - 1 : 0)};
 	p->samples_per_second = p->seconds > 0 ? samples / p->seconds : 0;
 }
@@ -216,6 +216,7 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	const struct neap__evaluation evaluation = {.net = trainer->net,
 		.options = &trainer->options.net,
 		.loss = trainer->objective.loss,
+		.target = trainer->data.info.target,
 		.loader = trainer->data.validation,
 		.ranks = &trainer->ranks};
 	return neap__evaluate(result, &evaluation);

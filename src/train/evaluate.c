@@ -10,6 +10,7 @@
 #include "train/trainer.h"
 #include "train/ranks/rank_answers.h"
 #include "nn/batch.h"
+#include "nn/core/cell.h"
 #include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -108,7 +109,7 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	for (int i = 0; i < batch->size; i++) {
 		const struct neap_sequence *s = &batch->sequences[i];
 		int guess = found.prediction[i];
-		if (batch->target != NEAP_TARGET_LABEL || s->label < 0 ||
+		if (!result->confusion || batch->target != NEAP_TARGET_LABEL || s->label < 0 ||
 			s->label >= result->classes || guess < 0 || guess >= result->classes)
 			continue;
 		result->confusion[(int64_t)s->label * result->classes + guess]++;
@@ -120,7 +121,8 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	sums->loss += found.loss * size;
 	sums->steps += steps;
 	for (int i = 0; i < result->layers; i++)
-		sums->rate[i] += found.rate[i] * steps;
+		sums->rate[i] +=
+			neap__layer_spikes(net, &net->layers[i]) ? found.rate[i] * steps : NAN;
 	return 0;
 }
 
@@ -173,7 +175,8 @@ static int run_batch(struct neap_eval_result *result, struct evaluation_sums *su
 {
 	struct neap_objective objective = {.size = sizeof objective,
 		.loss = wishes->has_loss ? e->loss : NULL,
-		.peers = e->ranks->peers};
+		.peers = e->ranks->peers,
+		.confusion = result->confusion};
 
 	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
 	int rc = forward(e, batch);
@@ -205,7 +208,7 @@ static int add_confusion(struct neap_eval_result *result, struct neap__ranks *ra
 	size_t classes = (size_t)result->classes;
 	int rc = 0;
 
-	if (!p || classes == 0)
+	if (!p || classes == 0 || !result->confusion)
 		return 0;
 	int64_t *all = calloc((size_t)p->count * classes, sizeof *all);
 	rc = neap__ranks_agree(ranks, all ? 0 : neap__fail_errno(ENOMEM, "a confusion table"));
@@ -248,6 +251,19 @@ static int run_batches(struct neap_eval_result *result, struct evaluation_sums *
 		NEAP_EINTERRUPTED, "interrupted after %lld samples", (long long)result->samples);
 }
 
+/* Numbers have no classes, and their outputs squared may be more than memory holds. */
+static int make_confusion(struct neap_eval_result *result, const struct neap__evaluation *e)
+{
+	size_t cells = (size_t)result->classes * (size_t)result->classes;
+
+	if (e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES)
+		return 0;
+	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
+	return result->confusion ? 0
+				 : neap__fail_errno(ENOMEM, "a confusion table of %d classes",
+					   result->classes);
+}
+
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *given)
 {
 	struct neap__ranks alone = {.crowd = 1};
@@ -260,11 +276,9 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 		e.ranks = &alone;
 	*result = (struct neap_eval_result){
 		.size = sizeof(struct neap_eval_result), .classes = classes};
-	size_t cells = (size_t)classes * (size_t)classes;
-	result->confusion = calloc(cells ? cells : 1, sizeof *result->confusion);
-	if (!result->confusion)
-		return neap__fail_errno(ENOMEM, "a confusion table");
-	int rc = run_batches(result, &sums, &e, &answers);
+	int rc = neap__ranks_agree(e.ranks, make_confusion(result, &e));
+	if (rc >= 0)
+		rc = run_batches(result, &sums, &e, &answers);
 	if (rc >= 0)
 		rc = add_confusion(result, e.ranks);
 	if (rc >= 0)

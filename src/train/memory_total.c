@@ -41,6 +41,20 @@ static void batch_sizes(const struct neap__trainer *trainer, int size[NEAP__PROC
 	}
 }
 
+/* The tables of labels and answers, of validation and of the test, that are still to come. */
+static uint64_t confusion_bytes(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	uint64_t classes = (uint64_t)trainer->options.net.classes;
+
+	if (d->info.target == NEAP_TARGET_NUMBERS || d->info.target == NEAP_TARGET_SERIES)
+		return 0;
+	const struct neap_train_result *r = trainer->result;
+	uint64_t tables =
+		(d->validation && !r->validation.confusion) + (d->test && !r->test.confusion);
+	return neap__sat_mul(tables * sizeof(int64_t), neap__sat_mul(classes, classes));
+}
+
 static struct neap__process_parts parts_of(const struct neap__trainer *trainer)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
@@ -51,9 +65,10 @@ static struct neap__process_parts parts_of(const struct neap__trainer *trainer)
 		.inputs = trainer->memory.inputs,
 		.planning = trainer->memory.planning,
 		/* Validation runs beside the arena, unless a total asks for its release. */
-		.beside = trainer->options.sweep.memory_total
-				  ? 0
-				  : neap__sat_add(sizes.state, sizes.adjoint),
+		.beside = neap__sat_add(confusion_bytes(trainer),
+			trainer->options.sweep.memory_total
+				? 0
+				: neap__sat_add(sizes.state, sizes.adjoint)),
 		.arena = neap_sweep_mapped(trainer->sweep),
 		.tiers = &trainer->tiers};
 	batch_sizes(trainer, parts.batch);
@@ -146,10 +161,11 @@ int neap__memory_total_planned(struct neap__trainer *trainer)
 
 int neap__memory_total_say(struct neap__trainer *trainer)
 {
+	const struct neap_sweep_settings *s = &trainer->options.sweep;
 	char line[NEAP__PROCESS_LINE];
 
 	NEAP_TRY(neap__process_memory_peak(&trainer->memory));
-	neap__process_memory_line(line, &trainer->memory);
+	neap__process_memory_line(line, &trainer->memory, s->memory || s->memory_total);
 	neap__trainer_say(trainer, "%s", line);
 	return 0;
 }

@@ -371,52 +371,32 @@ int neap__net_spikes(const struct neap_net *net)
 	return 0;
 }
 
-/* 1: a penalty on rates is asked for, and no layer spikes. */
-static int penalty_is_idle(const struct neap__trainer *trainer)
+/* "1 class", "2 classes". */
+static const char *counted(char room[40], int64_t count, const char *one, const char *more)
 {
-	const struct neap_rate_penalty *p = &trainer->options.rates;
-
-	return !neap__net_spikes(trainer->net) &&
-	       (p->upper_weight != 0 || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0);
-}
-
-/* What is likely a mistake, a line each. */
-static void say_doubts(const struct neap__trainer *trainer)
-{
-	const struct neap__data *d = &trainer->data;
-	int64_t updates = neap_loader_batches(d->loader) * trainer->options.epochs;
-
-	if (updates < trainer->options.warmup)
-		neap__trainer_say(trainer,
-			"the run has %lld updates, fewer than --warmup %lld: the learning rate "
-			"stays "
-			"below --lr",
-			(long long)updates, (long long)trainer->options.warmup);
-	if (d->info.target == NEAP_TARGET_NUMBERS && d->info.values && d->info.classes > 1 &&
-		d->info.classes == d->longest)
-		neap__trainer_say(trainer,
-			"y has %d numbers a sample, as many as there are steps; a number a step "
-			"has "
-			"the shape (samples, steps, 1)",
-			d->info.classes);
+	neap__print(room, 40, "%lld %s", (long long)count, count == 1 ? one : more);
+	return room;
 }
 
 void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
+	int classes = d->info.target < NEAP_TARGET_NUMBERS, values = d->info.values;
+	char samples[40], inputs[40], outputs[40], steps[40];
+
 	neap__trainer_say(trainer,
-		"%s: %lld samples, %d %s, %d %s, at most %lld steps of %g s; %lld to train on, "
-		"%lld to validate",
-		d->info.name, (long long)d->info.samples, d->info.inputs,
-		d->info.values ? "features" : "channels", d->info.classes,
-		d->info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs", (long long)d->longest,
-		trainer->options.net.dt, (long long)d->nfirst, (long long)d->nsecond);
+		"%s: %s, %s, %s, at most %s of %g s; %lld to train on, %lld to validate",
+		d->info.name, counted(samples, d->info.samples, "sample", "samples"),
+		counted(inputs, d->info.inputs, values ? "feature" : "channel",
+			values ? "features" : "channels"),
+		counted(outputs, d->info.classes, classes ? "class" : "output",
+			classes ? "classes" : "outputs"),
+		counted(steps, d->longest, "step", "steps"), trainer->options.net.dt,
+		(long long)d->nfirst, (long long)d->nsecond);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	neap__initial_gain_say(trainer);
-	if (penalty_is_idle(trainer))
-		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
-	say_doubts(trainer);
+	neap__doubts_say(trainer);
 }
 
 int neap__setup(struct neap__trainer *trainer)

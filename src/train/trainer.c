@@ -73,6 +73,7 @@ static int finish(struct neap__trainer *trainer)
 			.options = &o->net,
 			.loss = trainer->objective.loss,
 			.loader = loader,
+			.target = trainer->data.info.target,
 			.ranks = &trainer->ranks};
 		rc = neap__evaluate(&r->test, &evaluation);
 		neap_loader_close(loader);

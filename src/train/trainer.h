@@ -141,6 +141,9 @@ int neap__rank_moments_room(struct neap__trainer *trainer);
 int neap__rank_moments_gather(struct neap__trainer *trainer);
 struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
+/* doubts.c: says what is likely a mistake of the data or the options, in a line each. */
+void neap__doubts_say(const struct neap__trainer *trainer);
+
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);

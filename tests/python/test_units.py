@@ -53,4 +53,4 @@ def test_shown():
         ["0 B", "999 B", "1 KiB", "64 KiB", "1023 KiB", "8 EiB"]
     assert [units.show_time(s) for s in (0, 1e-9, 2e-5, 0.02, 1.5, 59.4, 60, 3600, 7325.4)] == \
         ["0 s", "1 ns", "20 us", "20 ms", "1.5 s", "59.4 s", "1:00 min", "1:00:00", "2:02:05"]
-    assert [units.show_percent(r) for r in (0, 0.3333, 250, float("inf"))] == ["0.0%", "33.3%", "2.5e+04%", "-"]
+    assert [units.show_percent(r) for r in (0, 0.3333, 250, float("inf"), -0.37)] == ["0.0%", "33.3%", "2.5e+04%", "-", "faster"]

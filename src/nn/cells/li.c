@@ -113,6 +113,9 @@ static void keep_step(struct neap__at *at, const real *o, void *to)
 	for (int c = 1; c < at->layer->n; c++)
 		best = z[c] > z[best] ? c : best;
 	net->step_right[at->sample] += best == label;
+	if (net->objective.confusion && net->batch->target == NEAP_TARGET_LABELS)
+		__atomic_fetch_add(&net->objective.confusion[(int64_t)label * at->layer->n + best],
+			1, __ATOMIC_RELAXED);
 }
 
 static void keep_softmax(struct neap__at *at, const real *o, void *to)

@@ -76,9 +76,13 @@ int neap__metrics_add(
 	if (validation->judged > 0)
 		neap__text_add(&row, "%.9g", validation->accuracy);
 	neap__text_add(&row, ",");
-	neap__text_add(&row, "%.6g,%.6g,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
-		c->spikes / n, c->support / n, c->peak_planned, c->peak_measured, c->overflows,
-		c->recoveries, trainer->session + neap__seconds() - trainer->started);
+	if (neap__net_spikes(trainer->net))
+		neap__text_add(&row, "%.6g,%.6g", c->spikes / n, c->support / n);
+	else
+		neap__text_add(&row, ",");
+	neap__text_add(&row, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
+		c->peak_planned, c->peak_measured, c->overflows, c->recoveries,
+		trainer->session + neap__seconds() - trainer->started);
 	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "metrics")
 			       : append(trainer->metrics, &row);
 	neap__text_free(&row);
