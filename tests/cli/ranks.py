@@ -38,7 +38,9 @@ SAME = ("epoch", "updates", "learning_rate", "train_loss", "train_penalty", "tra
 MPI = os.environ.get("NEAP_MPIRUN") or shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
-       "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+       "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+       # There are more ranks than processors: one that waits leaves its own to the others.
+       "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 def started(ranks, *args, cwd=None, env=None, wrap=(), program=NEAP):

@@ -21,7 +21,6 @@ from ranks import ENV, MPI, ended, ranks_of, started
 
 WAVE = os.environ["NEAP_WAVE"]
 NAME = os.path.basename(WAVE)
-ENV["OMPI_MCA_mpi_yield_when_idle"] = "1"  # more ranks than processors
 SHORT = 200
 SECONDS = 3  # that a run to be killed takes, about
 

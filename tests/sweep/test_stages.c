@@ -96,7 +96,7 @@ static void every_budget(void **state)
 		struct neap_stage_sweep *sweep = NULL;
 		if (least == 0)
 			continue;
-		char named[32];
+		char named[48];
 		snprintf(named, sizeof named, " %llu bytes would do", (unsigned long long)least);
 		assert_int_equal(create(&sweep, &m, least - 1), NEAP_EINFEASIBLE);
 		assert_non_null(strstr(neap_detail(), named));
