@@ -12,8 +12,7 @@
 	X(validation_loss)                                                                         \
 	X(train_accuracy)                                                                          \
 	X(validation_accuracy)                                                                     \
-	X(spikes)                                                                                  \
-	X(support)
+	X(spikes)
 
 #define CLI_X(name) CLI_METRIC_##name,
 enum cli_metric { CLI_METRICS_TABLE(CLI_X) CLI_METRICS };

@@ -12,7 +12,8 @@
  *
  * A run keeps in its folder model.safetensors (best on validation),
  * last.safetensors (weights, optimizer, counters: where --resume goes on),
- * metrics.csv (a row an epoch) and run.json (settings, plan, machine).
+ * metrics.csv and costs.csv (a row an epoch of what was learned, and of what it took) and run.json
+ * (settings, plan, machine).
  */
 #ifndef NEAP_TRAIN_H
 #define NEAP_TRAIN_H

@@ -20,6 +20,7 @@ int neap__run_folder_paths(struct neap__trainer *trainer)
 	if (asprintf(&trainer->model, "%s/model.safetensors", out) < 0 ||
 		asprintf(&trainer->last, "%s/last.safetensors", out) < 0 ||
 		asprintf(&trainer->metrics, "%s/metrics.csv", out) < 0 ||
+		asprintf(&trainer->costs, "%s/costs.csv", out) < 0 ||
 		asprintf(&trainer->run, "%s/run.json", out) < 0)
 		return neap__fail_errno(ENOMEM, "%s", out);
 	return 0;
@@ -42,8 +43,8 @@ int neap__run_folder_check(const struct neap_train_options *o)
 /* Half-written files that a killed run left: "run.json.1234.part". */
 static void sweep_out(int folder)
 {
-	static const char *const names[] = {
-		"model.safetensors.", "last.safetensors.", "metrics.csv.", "run.json."};
+	static const char *const names[] = {"model.safetensors.", "last.safetensors.",
+		"metrics.csv.", "costs.csv.", "run.json."};
 	int fd = dup(folder);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
@@ -109,5 +110,6 @@ void neap__run_folder_leave(struct neap__trainer *trainer)
 	free(trainer->model);
 	free(trainer->last);
 	free(trainer->metrics);
+	free(trainer->costs);
 	free(trainer->run);
 }

@@ -116,7 +116,7 @@ static int take_folder(struct neap__trainer *trainer, int *found)
 	NEAP_TRY(neap__run_folder_take(trainer, trainer->there));
 	if (trainer->there)
 		NEAP_TRY(*found = neap__snapshot_load(trainer));
-	NEAP_TRY(neap__metrics_start(trainer->metrics, trainer->counters.epoch));
+	NEAP_TRY(neap__metrics_start(trainer->metrics, trainer->costs, trainer->counters.epoch));
 	return neap__run_json_write(trainer);
 }
 

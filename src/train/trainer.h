@@ -86,12 +86,12 @@ struct neap__trainer {
 	struct neap__planning planning;
 	struct neap__counters counters;
 	struct neap_process_memory memory;
-	int folder;			    /* open and locked while the run writes; or -1 */
-	char *model, *last, *metrics, *run; /* paths */
-	double started, session;	    /* clock; seconds of the sessions before */
-	double snapshot;		    /* clock of the last snapshot */
-	int made;			    /* the folder, by this session */
-	int there, has_snapshot;	    /* the folder was there; so was last.safetensors */
+	int folder; /* open and locked while the run writes; or -1 */
+	char *model, *last, *metrics, *costs, *run; /* paths */
+	double started, session;		    /* clock; seconds of the sessions before */
+	double snapshot;			    /* clock of the last snapshot */
+	int made;				    /* the folder, by this session */
+	int there, has_snapshot; /* the folder was there; so was last.safetensors */
 	int resumed;
 	const char *state; /* for run.json: "running", "interrupted", "done" */
 };
@@ -180,8 +180,8 @@ int neap__memory_total_say(struct neap__trainer *trainer);
 int neap__snapshot_save(struct neap__trainer *trainer);
 int neap__snapshot_load(struct neap__trainer *trainer);
 
-/* metrics.c: metrics.csv. start keeps the rows of the first `epochs` epochs. */
-int neap__metrics_start(const char *path, int64_t epochs);
+/* metrics.c: metrics.csv and costs.csv. start keeps the rows of the first `epochs` epochs. */
+int neap__metrics_start(const char *metrics, const char *costs, int64_t epochs);
 int neap__metrics_add(const struct neap__trainer *trainer, double rate,
 	const struct neap_eval_result *validation);
 

@@ -98,7 +98,7 @@ def left_over(folder, template):
     inside = os.path.join(folder, "run")
     if os.path.isdir(inside):
         found |= {name for name in os.listdir(inside) if name not in (
-            "run.json", "metrics.csv", "last.safetensors", "model.safetensors")}
+            "run.json", "metrics.csv", "costs.csv", "last.safetensors", "model.safetensors")}
     return sorted(found)
 
 

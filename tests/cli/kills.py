@@ -66,7 +66,7 @@ class Campaign:
             if f.read() != self.best:
                 return "another model.safetensors"
         extra = set(os.listdir(run)) - {"model.safetensors", "last.safetensors", "metrics.csv",
-                                        "run.json"}
+                                        "costs.csv", "run.json"}
         return f"left behind: {extra}" if extra else None
 
     def all(self, folder):

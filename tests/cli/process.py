@@ -88,7 +88,7 @@ def stopped(folder, number):
     if process.returncode != 1 or "--resume goes on" not in said[-1]:
         return f"exit {process.returncode}: {said[-1:]}"
     found = sorted(os.listdir(os.path.join(folder, out)))
-    return None if found == ["last.safetensors", "metrics.csv", "model.safetensors",
+    return None if found == ["costs.csv", "last.safetensors", "metrics.csv", "model.safetensors",
                              "run.json"] else f"left behind: {found}"
 
 

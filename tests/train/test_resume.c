@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs that were stopped, politely or by SIGKILL, end in the bits of one that was not. */
 #include "runs.h"
+#include "train/trainer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,13 +160,66 @@ static void metrics_lose_what_the_snapshot_has_not(void **state)
 	o.user = &stop;
 	assert_int_equal(neap_train(&r, &o), NEAP_EINTERRUPTED);
 	rows_of("rows/metrics.csv", 2);
+	rows_of("rows/costs.csv", 2);
 	FILE *f = fopen(in_folder("rows/metrics.csv"), "a");
-	fprintf(f, "3,36,0,0,0,0,0,0,0,0,0,0,0,0,0\n4,half a r");
+	fprintf(f, "3,36,0,0,0,0,0,0,0\n4,half a r");
+	fclose(f);
+	f = fopen(in_folder("rows/costs.csv"), "a");
+	fprintf(f, "3,0,0,0,0,0,0\n4,ha");
 	fclose(f);
 	o.resume = 1;
 	o.progress = NULL;
 	assert_true(train_hash(&o) == whole());
 	rows_of("rows/metrics.csv", 3);
+	rows_of("rows/costs.csv", 3);
+}
+
+static void write_text(const char *name, const char *text)
+{
+	FILE *f = fopen(in_folder(name), "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	fclose(f);
+}
+
+static void has_text(const char *name, const char *text)
+{
+	char found[1024];
+	FILE *f = fopen(in_folder(name), "r");
+	assert_non_null(f);
+	found[fread(found, 1, sizeof found - 1, f)] = '\0';
+	fclose(f);
+	assert_string_equal(found, text);
+}
+
+/* Rows of neap before 0.2 had their costs behind them; a run may be killed between the two files.
+ */
+static void older_metrics_are_cut_in_two(void **state)
+{
+	(void)state;
+	char metrics[256], costs[256];
+	const char *told = "epoch,updates,learning_rate,train_loss,train_penalty,train_accuracy,"
+			   "validation_loss,validation_accuracy,spikes\n"
+			   "1,7,0.1,2,0,0.3,,,0.5\n2,14,0.2,1,0,0.4,,,0.6\n";
+	const char *spent =
+		"epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds\n"
+		"1,0.01,10,11,0,0,1.5\n2,0.02,20,21,3,4,2.5\n";
+	const char *older = "epoch,updates,anything\n"
+			    "1,7,0.1,2,0,0.3,,,0.5,0.01,10,11,0,0,1.5\n"
+			    "2,14,0.2,1,0,0.4,,,0.6,0.02,20,21,3,4,2.5\n"
+			    "3,21,0.2,1,0,0.4,,,0.6,0.02,20,21,3,4,3.5\n";
+	snprintf(metrics, sizeof metrics, "%s", in_folder("metrics.csv"));
+	snprintf(costs, sizeof costs, "%s", in_folder("costs.csv"));
+	write_text("metrics.csv", older);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(neap__metrics_start(metrics, costs, 2), 0);
+		has_text("metrics.csv", told);
+		has_text("costs.csv", spent);
+		if (round == 0)
+			write_text("metrics.csv", older);
+	}
+	unlink(metrics);
+	unlink(costs);
 }
 
 static void killed_in_mid_epoch(void **state)
@@ -196,8 +250,8 @@ static void killed_in_mid_epoch(void **state)
 	o.snapshot_seconds = 0;
 	assert_true(train_hash(&o) == whole());
 	same_files("killed/model.safetensors", "whole/model.safetensors");
-	char command[120]; /* four files, and nothing half-written */
-	snprintf(command, sizeof command, "test $(ls -A %s | wc -l) = 4", in_folder("killed"));
+	char command[120]; /* five files, and nothing half-written */
+	snprintf(command, sizeof command, "test $(ls -A %s | wc -l) = 5", in_folder("killed"));
 	assert_int_equal(system(command), 0);
 }
 
@@ -451,6 +505,7 @@ int main(void)
 		cmocka_unit_test(interrupted_again_and_again),
 		cmocka_unit_test(at_the_end_of_an_epoch),
 		cmocka_unit_test(metrics_lose_what_the_snapshot_has_not),
+		cmocka_unit_test(older_metrics_are_cut_in_two),
 		cmocka_unit_test(killed_in_mid_epoch),
 		cmocka_unit_test(without_a_snapshot_it_starts_afresh),
 		cmocka_unit_test(a_full_disk_costs_no_snapshot),

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c: writes metrics.csv, one row an epoch, which is on the disk before the snapshot. */
+/*
+ * metrics.c: writes metrics.csv, what was learned, and costs.csv, what it took: a row an epoch,
+ * which is on the disk before the snapshot. What depends on plans, clocks and the number of ranks
+ * stands in the second alone.
+ */
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "base/fail.h"
@@ -14,34 +18,113 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char header[] =
+static const char metrics_header[] =
 	"epoch,updates,learning_rate,train_loss,train_penalty,train_accuracy,validation_loss,"
-	"validation_accuracy,spikes,support,peak_planned,peak_measured,overflows,recoveries,"
-	"seconds\n";
+	"validation_accuracy,spikes\n";
+static const char costs_header[] =
+	"epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds\n";
 
-int neap__metrics_start(const char *path, int64_t epochs)
+enum {
+	METRICS = 9,
+	COSTS = 7,
+	BOTH = METRICS + COSTS - 1 /* of a row of neap before 0.2, which had both in metrics.csv */
+};
+
+static int fields_of(const char *line)
 {
-	struct neap__text kept = {0};
-	char *data = NULL;
-	size_t bytes = 0;
+	int fields = 1;
+	for (; *line; line++)
+		fields += *line == ',';
+	return fields;
+}
 
-	neap__text_add(&kept, "%s", header);
-	if (epochs > 0 && access(path, F_OK) == 0)
-		NEAP_TRY(neap__read_file(&data, &bytes, path, (size_t)1 << 30));
-	/* Takes whole rows that begin with the number of an epoch that the snapshot has. */
-	for (char *line = data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
-		char *comma;
-		int64_t epoch = strtoll(line, &comma, 10);
-		*end = '\0';
-		/* A number that strtoll finds behind blanks may stand in the next line. */
-		int is_row = *line >= '1' && *line <= '9' && *comma == ',';
-		if (is_row && epoch <= epochs)
-			neap__text_add(&kept, "%s\n", line);
+/* Cuts a line behind so many fields, and returns the rest. */
+static char *cut_behind(char *line, int fields)
+{
+	for (; fields > 0; line++)
+		fields -= *line == ',';
+	line[-1] = '\0';
+	return line;
+}
+
+/* The epoch of a row, or 0: a number that strtoll finds behind blanks may stand in the next line.
+ */
+static int64_t epoch_of(const char *line)
+{
+	char *comma;
+	int64_t epoch = strtoll(line, &comma, 10);
+
+	return *line >= '1' && *line <= '9' && *comma == ',' ? epoch : 0;
+}
+
+/* The next whole line of a text, without its end, and *at behind it; NULL: there is none. */
+static char *next_line(char **at)
+{
+	char *line = *at, *end = line ? strchr(line, '\n') : NULL;
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*at = end + 1;
+	return line;
+}
+
+static int read_if_there(char **data, const char *path)
+{
+	size_t bytes;
+	return access(path, F_OK) == 0 ? neap__read_file(data, &bytes, path, (size_t)1 << 30) : 0;
+}
+
+/* Takes rows of the first `epochs` epochs; those of older versions are cut in two. */
+static int64_t take_metrics(
+	struct neap__text *metrics, struct neap__text *costs, char *data, int64_t epochs)
+{
+	int64_t split = 0;
+	char *line;
+
+	while ((line = next_line(&data))) {
+		int64_t epoch = epoch_of(line);
+		int fields = fields_of(line);
+		if (epoch < 1 || epoch > epochs || (fields != METRICS && fields != BOTH))
+			continue;
+		if (fields == BOTH) {
+			neap__text_add(costs, "%" PRId64 ",%s\n", epoch, cut_behind(line, METRICS));
+			split = epoch;
+		}
+		neap__text_add(metrics, "%s\n", line);
 	}
-	int rc = kept.error < 0 ? neap__fail_errno(ENOMEM, "cannot write '%s'", path)
-				: neap__write_file(path, kept.data, kept.length);
-	neap__text_free(&kept);
-	free(data);
+	return split;
+}
+
+int neap__metrics_start(const char *metrics, const char *costs, int64_t epochs)
+{
+	struct neap__text told = {0}, spent = {0};
+	char *data[2] = {NULL}, *line;
+	int rc = epochs > 0 ? read_if_there(&data[0], metrics) : 0;
+
+	if (rc == 0 && epochs > 0)
+		rc = read_if_there(&data[1], costs);
+	if (rc < 0) {
+		free(data[0]);
+		return rc;
+	}
+	neap__text_add(&told, "%s", metrics_header);
+	neap__text_add(&spent, "%s", costs_header);
+	int64_t split = take_metrics(&told, &spent, data[0], epochs);
+	/* A run that was killed between the two files has rows that were cut in both. */
+	for (char *at = data[1]; (line = next_line(&at));)
+		if (epoch_of(line) > split && epoch_of(line) <= epochs && fields_of(line) == COSTS)
+			neap__text_add(&spent, "%s\n", line);
+	if (told.error < 0 || spent.error < 0)
+		rc = neap__fail_errno(ENOMEM, "cannot write '%s'", metrics);
+	if (rc == 0)
+		rc = neap__write_file(costs, spent.data, spent.length);
+	if (rc == 0)
+		rc = neap__write_file(metrics, told.data, told.length);
+	neap__text_free(&told);
+	neap__text_free(&spent);
+	free(data[0]);
+	free(data[1]);
 	return rc;
 }
 
@@ -56,6 +139,23 @@ static int append(const char *path, const struct neap__text *row)
 		err = errno;
 	close(fd);
 	return err ? neap__fail_errno(err, "cannot write '%s'", path) : 0;
+}
+
+/* A row of costs.csv. */
+static int add_costs(const struct neap__trainer *trainer)
+{
+	const struct neap__counters *c = &trainer->counters;
+	struct neap__text row = {0};
+
+	neap__text_add(&row, "%" PRId64 ",", c->epoch);
+	if (neap__net_spikes(trainer->net))
+		neap__text_add(&row, "%.6g", c->support / (c->seen > 0 ? (double)c->seen : 1));
+	neap__text_add(&row, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
+		c->peak_planned, c->peak_measured, c->overflows, c->recoveries,
+		trainer->session + neap__seconds() - trainer->started);
+	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "costs") : append(trainer->costs, &row);
+	neap__text_free(&row);
+	return rc;
 }
 
 int neap__metrics_add(
@@ -77,14 +177,10 @@ int neap__metrics_add(
 		neap__text_add(&row, "%.9g", validation->accuracy);
 	neap__text_add(&row, ",");
 	if (neap__net_spikes(trainer->net))
-		neap__text_add(&row, "%.6g,%.6g", c->spikes / n, c->support / n);
-	else
-		neap__text_add(&row, ",");
-	neap__text_add(&row, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
-		c->peak_planned, c->peak_measured, c->overflows, c->recoveries,
-		trainer->session + neap__seconds() - trainer->started);
+		neap__text_add(&row, "%.6g", c->spikes / n);
+	neap__text_add(&row, "\n");
 	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "metrics")
 			       : append(trainer->metrics, &row);
 	neap__text_free(&row);
-	return rc;
+	return rc < 0 ? rc : add_costs(trainer);
 }
