@@ -3,6 +3,7 @@
 """The examples are whole programs over public headers: they build with nothing but what
 pkg-config says, and the tables that they print keep what they claim. The recipe digits.sh runs."""
 import glob
+import importlib.util
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -125,6 +127,33 @@ def usage(program):
     return None
 
 
+def page(folder, name, tells, data=None):
+    """A script of a teaching page runs as it stands, twice in the same folder, and tells what the page says."""
+    env = dict(os.environ, NEAP_BIN=NEAP)
+    env.pop("NEAP_DATA", None)  # tones are quicker
+    script, out = os.path.join(SOURCE, "examples", "pages", name + ".py"), os.path.join(folder, name)
+    os.makedirs(out)
+    for _ in range(2):
+        done = subprocess.run([sys.executable, script, *([data] if data else []), out], env=env, capture_output=True, text=True,
+                              timeout=240)
+        if done.returncode:
+            return f"{done.returncode}: {done.stderr[-600:]}"
+        for tell in tells:
+            if not re.search(tell, done.stdout, re.MULTILINE):
+                return f"it does not tell '{tell}':\n{done.stdout}"
+    told = [float(share) for share in re.findall(r"^(?:events|classes): (\d+)%", done.stdout, re.MULTILINE)]
+    missed = [float(share) for share in re.findall(r"(\d+)% of the variance", done.stdout)]
+    return f"accuracies {told}, missed {missed}" if min(told, default=100) < 85 or max(missed, default=0) > 40 else None
+
+
+def no_tool(folder):
+    """Without a tool that works a script ends with the tool's line and code, and without a trace of Python."""
+    script = os.path.join(SOURCE, "examples", "pages", "concepts.py")
+    done = subprocess.run([sys.executable, script, os.path.join(folder, "absent")], env=dict(os.environ, NEAP_BIN=NEAP),
+                          capture_output=True, text=True)
+    return None if done.returncode in (1, 2) and done.stderr.count("\n") == 1 else f"{done.returncode}: {done.stderr}"
+
+
 def digits(folder):
     """The recipe, on tones: every settings runs, and a speaker held out is in one set alone."""
     recordings, work = os.path.join(folder, "recordings"), os.path.join(folder, "digits")
@@ -156,6 +185,16 @@ def digits(folder):
 
 with Tap() as tap, Folder() as folder:
     tap.run("digits.sh: every settings, a speaker held out", digits, folder)
+    tap.run("pages/concepts.py", page, folder, "concepts",
+            [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "])
+    tap.run("pages/concepts.py: a folder that is not there", no_tool, folder)
+    tap.run("pages/first_network.py", page, folder, "first_network",
+            ["^The weights have the same bits$", r"^accuracy (9|10)\d", "is taken for 0$"], "none")
+    if importlib.util.find_spec("numpy"):
+        tap.run("pages/own_data.py", page, folder, "own_data",
+                ["^events: ", "^classes: ", "^regression: 1600 answers", "^epoch,updates"])
+    else:
+        tap.skip("pages/own_data.py", "no numpy")
     if not shutil.which("pkg-config"):
         tap.skip("examples", "there is no pkg-config")
     else:

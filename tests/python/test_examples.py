@@ -36,6 +36,20 @@ def test_help(name):
     assert "usage:" in told and len(told.splitlines()) > 5
 
 
+def test_page():
+    """The script of docs/pytorch.md: autograd runs out of memory, the scan does not."""
+    script = os.path.join(SOURCE, "examples", "pages", "pytorch.py")
+    without = subprocess.run([sys.executable, "-I", "-S", script], capture_output=True, text=True)
+    assert without.returncode == 77 and "nothing to show" in without.stderr and without.stderr.count("\n") == 1
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("no torch")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "200 steps: the same bits" in done.stdout and "bytes would do" in done.stdout
+    assert re.search("2000 steps by autograd within 128 MB: .*memory", done.stdout), done.stdout
+    assert re.search("^peak .*MiB, planned", done.stdout, re.MULTILINE)
+
+
 def test_gru_long(scratch):
     for more in ([], [scratch]):
         told = run("gru_long", 120, "6M", *more)

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+docs/first-network.md as a program: from recordings to answers. It encodes, trains within two budgets and compares
+the weights, tests, and asks for one recording.
+    examples/pages/first_network.py [RECORDINGS] [FOLDER]
+RECORDINGS holds train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav. Without it the spoken digits below
+$NEAP_DATA/data/fsdd are read, and without those tones are made. All output goes into FOLDER (default: first-network).
+"""
+# %% The tool: of NEAP_BIN, of the build folder, or of the PATH
+import json
+import math
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import wave
+
+BUILT = pathlib.Path(__file__).parents[2] / "build/neap"
+NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
+
+
+def neap(*words):
+    """What a command of the tool prints; its progress is shown."""
+    print("$ neap", *words, flush=True)
+    done = subprocess.run([NEAP, *map(str, words)], stdout=subprocess.PIPE, text=True)
+    if done.returncode:  # its line says why
+        sys.exit(done.returncode)
+    return done.stdout
+
+
+# %% The recordings
+def tones(folder, numbers):
+    """Files of half a second for four "digits": decaying tones with a harmonic, slightly out of tune."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for digit in range(4):
+        for number in numbers:
+            hertz, frames = 200 * 1.6 ** digit * (1 + 0.01 * number), bytearray()
+            for i in range(4000):
+                t = i / 8000
+                x = math.exp(-4 * t) * (math.sin(2 * math.pi * hertz * t) + 0.4 * math.sin(4 * math.pi * hertz * t))
+                frames += struct.pack("<h", int(9000 * x))
+            with wave.open(str(folder / f"{digit}_tone_{number}.wav"), "wb") as file:
+                file.setparams((1, 2, 8000, 0, "NONE", ""))
+                file.writeframes(bytes(frames))
+
+
+out = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "first-network")
+out.mkdir(exist_ok=True)
+given = [sys.argv[1]] if len(sys.argv) > 1 else []
+if os.environ.get("NEAP_DATA"):
+    given.append(os.environ["NEAP_DATA"] + "/data/fsdd")
+recordings = next((pathlib.Path(path) for path in given if os.path.isdir(path)), None)
+if recordings is None:
+    recordings = out / "tones"
+    tones(recordings / "train", range(5, 17))
+    tones(recordings / "test", range(5))
+print(f"Recordings of {recordings}")
+
+# %% From sound to spikes
+for part in ("train", "test"):
+    (out / f"{part}.h5").unlink(missing_ok=True)
+    neap("encode", recordings / part, "--out", out / f"{part}.h5", "--label", "([0-9]+)_.*")
+
+# %% Train, with room for all tapes and with little: the same weights, bit for bit
+runs = {}
+for memory in ("16M", "400K"):
+    run = out / f"run-{memory}"
+    shutil.rmtree(run, ignore_errors=True)
+    told = json.loads(neap("train", out / "train.h5", "--memory", memory, "--epochs", 5, "--out", run, "--json", "--quiet"))
+    runs[memory] = (run / "model.safetensors").read_bytes()
+    print(f"{memory}: {told['plan']['chosen']}, peak {told['peak_measured']:,} bytes, {told['seconds']:.1f} s, "
+          f"accuracy of training {100 * told['train_accuracy']:.1f}%")
+if runs["16M"] != runs["400K"]:
+    sys.exit("The weights have other bits")
+print("The weights have the same bits")
+
+# %% Test, and ask
+print(neap("eval", out / "run-16M", out / "test.h5"))
+recording = sorted((recordings / "test").glob("*.wav"))[0]
+answer = json.loads(neap("predict", out / "run-16M", recording, "--json"))
+print(f"{recording.name} is taken for {answer['name']}")

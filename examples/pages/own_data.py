@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+docs/own-data.md as a program, with data made here: events with a class a sample, numbers with a class a sample, and
+numbers with values a step. Each becomes a file, a network learns it, and its answers come back into NumPy.
+    examples/pages/own_data.py [FOLDER]    all output goes into FOLDER (default: own-data)
+"""
+# %% The tool: of NEAP_BIN, of the build folder, or of the PATH
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+BUILT = pathlib.Path(__file__).parents[2] / "build/neap"
+NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
+out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "own-data")
+out.mkdir(exist_ok=True)
+rng = np.random.default_rng(1)
+
+
+def neap(*words):
+    """What a command of the tool prints; its progress is not shown."""
+    print("$ neap", *words, flush=True)
+    done = subprocess.run([NEAP, *map(str, words), "--quiet"], stdout=subprocess.PIPE, text=True)
+    if done.returncode:  # its line says why
+        sys.exit(done.returncode)
+    return done.stdout
+
+
+def learn(name, *options):
+    """Trains on NAME-train, asks for NAME-test, and reads the answers."""
+    test = next(out.glob(f"{name}-test.*"))
+    shutil.rmtree(out / name, ignore_errors=True)
+    neap("train", str(test).replace("-test.", "-train."), "--memory", "4M", "--out", out / name, *options)
+    neap("predict", out / name, test, "--out", out / f"{name}.npz")
+    return np.load(out / f"{name}.npz")
+
+
+# %% Events: a dot that goes left or right over a camera of 16 by 4 pixels
+def dots(samples):
+    """x, y, t (microseconds), p of all samples in a row; where each sample begins; the classes."""
+    labels = rng.integers(0, 2, samples)
+    t = np.sort(rng.integers(0, 80_000, (samples, 120)), axis=1)
+    way = t * 16 // 80_000
+    x = np.where(labels[:, None] == 0, 15 - way, way)
+    return {"x": x.ravel(), "y": rng.integers(0, 4, x.size), "t": t.ravel(), "p": rng.integers(0, 2, x.size),
+            "offsets": np.arange(0, x.size + 1, 120), "labels": labels, "classes": np.array(["left", "right"]),
+            "sensor_size": (16, 4, 2)}
+
+
+for part, samples in (("train", 160), ("test", 40)):
+    np.savez(out / f"dots-{part}-events.npz", **dots(samples))
+    (out / f"dots-{part}.h5").unlink(missing_ok=True)
+    neap("encode", out / f"dots-{part}-events.npz", "--out", out / f"dots-{part}.h5")
+found = learn("dots", "--net", "lif:64r,li", "--scale", 1.5, "--epochs", 10)
+print(f"events: {100 * np.mean(found['prediction'] == found['label']):.0f}% of {len(found['label'])} samples, "
+      f"scores of {' and '.join(found['names'])}\n")
+
+
+# %% Numbers with a class a sample: a drift up or down under noise, in series of unequal length
+def drifts(samples):
+    y = rng.integers(0, 2, samples)
+    drift = np.cumsum(np.ones((samples, 50, 3)), axis=1) * (y[:, None, None] - 0.5) * 0.05
+    return {"x": rng.standard_normal((samples, 50, 3)) + drift, "y": y, "lengths": rng.integers(30, 51, samples)}
+
+
+for part, samples in (("train", 200), ("test", 60)):
+    np.savez(out / f"drifts-{part}.npz", **drifts(samples))
+found = learn("drifts", "--net", "gru:32,li", "--epochs", 8)
+print(f"classes: {100 * np.mean(found['prediction'] == found['label']):.0f}% of {len(found['label'])} samples\n")
+
+
+# %% Numbers with values a step: the mean of the inputs so far
+def means(samples):
+    x = rng.standard_normal((samples, 40, 1)) + rng.standard_normal((samples, 1, 1))
+    return {"x": x, "y": np.cumsum(x, axis=1) / np.arange(1, 41)[:, None]}
+
+
+for part, samples in (("train", 200), ("test", 40)):
+    np.savez(out / f"means-{part}.npz", **means(samples))
+found = learn("means", "--net", "gru:32,li", "--readout", "step", "--loss", "mse", "--epochs", 20, "--lr", "5e-3")
+wanted = np.load(out / "means-test.npz")["y"]
+answers = found["scores"].reshape(wanted.shape)
+error, chance = np.mean((answers - wanted) ** 2), np.var(wanted)
+print(f"regression: {len(found['sample'])} answers of a step each, {100 * error / chance:.0f}% of the variance is missed\n")
+
+# %% What a run has told: a line an epoch, and its settings
+result = json.loads((out / "means" / "run.json").read_text())
+print(f"run.json has {', '.join(list(result)[:6])}, ...")
+print((out / "means" / "metrics.csv").read_text().splitlines()[0])
