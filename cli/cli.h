@@ -62,6 +62,7 @@ struct cli_option {
 	char letter;			 /* -o for --out; 0: none */
 	const char *alias;		 /* another name; NULL: none */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
+	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
 };
 

@@ -21,6 +21,11 @@ const char *cli_loss_name(int index)
 	return loss ? loss->name : NULL;
 }
 
+const char *cli_coding_name(int index)
+{
+	return index == 0 ? "none" : neap_coding_name(index - 1);
+}
+
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net)
 {
 	choices->reset = (int)net->reset;

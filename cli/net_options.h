@@ -16,6 +16,8 @@ extern const char *const cli_resets[], *const cli_surrogates[], *const cli_reado
 extern const struct cli_also cli_surrogate_aliases[];
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);
+/* The kinds of --encode, and "none"; NULL beyond the end. */
+const char *cli_coding_name(int index);
 
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
@@ -143,6 +145,18 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "chain", .kind = CLI_TEXT, .into = &(chain), .argument = "FILE", \
 		.help = "chain file of 'neap calibrate' with costs (default: measured again)"}
 
+/* How numbers become spikes; `encode` is a text. The defaults are those of src/data/coding. */
+#define CLI_ENCODE_OPTION(encode) \
+	{.name = "encode", .kind = CLI_TEXT, .into = &(encode), .argument = "KIND[:KEY=X,...]", \
+		.keys = 1, .names = cli_coding_name, \
+		.help = "make spikes of inputs that are numbers, after normalisation (default: none, they " \
+			"are currents). Keys and their defaults: delta, threshold=0.1 of a change, off=1 " \
+			"(falls have their own channels; 0: none), padding=0; latency, gain=0.25, " \
+			"offset=0.5, threshold=0.01, linear=1, tau=0 steps, clip=0, period=0 steps (0: " \
+			"the sample); rate, gain=0.25, offset=0.5 (gain x + offset is the chance of a " \
+			"step), seed (that of the run); threshold, level=0, off=1; with all of them " \
+			"repeat=1, the steps of a row. KIND"}
+
 /* Which batch of real data `o` (compare, calibrate) looks at. */
 #define CLI_BATCH_OPTIONS(o, seed) \
 	CLI_GROUP("Batch"), \
@@ -152,6 +166,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12}, \
 	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
 		.help = "number of the batch in the shuffled data (default 0)", .high = 1e12}, \
+	CLI_ENCODE_OPTION((o).encode), \
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
 		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */

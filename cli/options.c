@@ -85,9 +85,11 @@ int cli_unknown_name(
 static int check_name(const char *command, const struct cli_option *option, const char *text)
 {
 	char before[64];
+	size_t length = option->keys ? strcspn(text, ":") : strlen(text);
 
 	for (int i = 0; option->names && option->names(i); i++)
-		if (strcmp(option->names(i), text) == 0)
+		if (strlen(option->names(i)) == length &&
+			strncmp(option->names(i), text, length) == 0)
 			return CLI_DONE;
 	snprintf(before, sizeof before, "--%s: ", option->name);
 	return option->names ? cli_unknown_name(command, before, text, option->names) : CLI_DONE;

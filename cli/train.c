@@ -269,6 +269,7 @@ static int open_model(struct neap_model **model, struct neap_train_options *o,
 	if (rc < 0)
 		return cli_fail("train", rc);
 	o->net = *neap_model_net(*model);
+	o->encode = neap_model_coding(*model);
 	o->net.inputs = o->net.classes = 0; /* checked against the data by neap_train */
 	return CLI_DONE;
 }
@@ -388,6 +389,7 @@ int cli_train(int argc, char **argv)
 		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
 			.help = "take inputs that are numbers as they are (default: mean 0, "
 				"deviation 1 of each feature)"},
+		CLI_ENCODE_OPTION(o.encode),
 		{.name = "max-steps", .kind = CLI_INT, .into = &o.max_steps, .argument = "N",
 			.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12},
 		{.name = "shift", .kind = CLI_COUNT, .into = &o.augment.shift, .argument = "N",

@@ -193,6 +193,12 @@ struct neap_augment {
 	int shift;
 };
 
+/*
+ * The kinds of rules by which numbers become spikes: `encode` of neap_train_options. NULL beyond
+ * the end. Thread-safe.
+ */
+NEAP_API const char *neap_coding_name(int index);
+
 struct neap_loader;
 
 struct neap_loader_options {

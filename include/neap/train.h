@@ -164,6 +164,12 @@ struct neap_train_options {
 	 * rank that has it alone (neap_peers.leave).
 	 */
 	const struct neap_peers *peers;
+	/*
+	 * How inputs that are numbers become spikes, after normalisation: "KIND:KEY=VALUE,...", of
+	 * the kinds of neap_coding_name (docs/data.md). NULL, "" and "none": they stay numbers.
+	 * The model keeps it.
+	 */
+	const char *encode;
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -262,6 +268,9 @@ struct neap_model_options {
 struct neap_model;
 NEAP_API int neap_model_open(struct neap_model **model, const struct neap_model_options *options);
 NEAP_API const struct neap_net_options *neap_model_net(const struct neap_model *model);
+/* `encode` of the run that the model is of, with its seed; NULL where its inputs are as they are.
+ */
+NEAP_API const char *neap_model_coding(const struct neap_model *model);
 NEAP_API void neap_model_close(struct neap_model *model); /* NULL: nothing */
 
 /* Writes a model as a graph in NIR. 0; NEAP_EUSAGE with a line about what NIR cannot say. */
@@ -365,6 +374,7 @@ struct neap_compare_options {
 	/* One line of text without newline: what the process will take. May be NULL. */
 	void (*say)(void *user, const char *line);
 	void *user;
+	const char *encode; /* as in neap_train_options */
 };
 
 /*
@@ -444,6 +454,7 @@ struct neap_calibrate_options {
 	int64_t timed;			  /* steps that are timed; 0: 256 */
 	int (*progress)(void *user, const char *what, int done, int total); /* may be NULL */
 	void *user;
+	const char *encode; /* as in neap_train_options */
 };
 
 struct neap_calibration {

@@ -21,6 +21,7 @@ enum neap__random_stream {
 	NEAP__STREAM_AUGMENT,
 	NEAP__STREAM_TEST,
 	NEAP__STREAM_PLAN,
+	NEAP__STREAM_CODING,
 };
 
 struct neap__philox4 {

@@ -59,6 +59,8 @@ struct neap__dataset_ops {
 
 enum { NEAP__PIECE_NUMBERS = 32768 /* that step_rows.c reads at a time, 256 KiB */ };
 
+struct neap__coded_rows;
+
 /* A kind embeds this as its first member; it comes from calloc. */
 struct neap_dataset {
 	const struct neap__dataset_ops *ops;
@@ -76,7 +78,18 @@ struct neap_dataset {
 	char slow[256];	       /* a line about what makes reading slow, and its mend; "": nothing */
 	size_t read_bytes;     /* that reading a part takes, beside `piece` and the result */
 	struct neap_encoder_options encoder; /* of recordings, all set; size 0: unknown */
+	/* Where numbers become spikes (coded_rows.h), else NULL and 0: numbers in a row, which are
+	   not info.inputs there, and steps that a row lasts. */
+	struct neap__coded_rows *coded;
+	int features;
+	int64_t repeat;
 };
+
+/* Numbers in a row, of a set that has numbers. */
+static inline int neap__features(const struct neap_dataset *set)
+{
+	return set->coded ? set->features : set->info.inputs;
+}
 
 struct neap__dataset_format {
 	const char *name;

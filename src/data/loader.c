@@ -230,18 +230,23 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 /* Of an event of the sample being read: double, u16 and the row as the file has it; its sorting. */
 enum { EVENT_READ = 32, EVENT_SORTED = 10, BIN_COUNT = 4 };
 
+/* Bytes that reading numbers takes, beside what is read. */
+static double reading_rows(const struct neap_dataset *set)
+{
+	return (double)set->read_bytes +
+	       sizeof(double) * (double)(NEAP__PIECE_NUMBERS + neap__features(set));
+}
+
 /* The same of values: two frames that are made as large as they have to be, or windows. */
 static int values_most(
 	const struct neap__source *source, int64_t count, double longest, uint64_t *bytes)
 {
 	double size = (double)(source->batch < count ? source->batch : count);
 	double batch = size * longest * (double)neap__step_bytes(source->set);
-	double reading = (double)source->set->read_bytes +
-			 sizeof(double) * (double)(NEAP__PIECE_NUMBERS + source->inputs);
 
 	if (batch > (double)source->window_bytes / 2)
 		batch = (double)source->window_bytes;
-	*bytes = (uint64_t)(2 * batch + reading);
+	*bytes = (uint64_t)(2 * batch + reading_rows(source->set));
 	return 0;
 }
 
@@ -265,12 +270,13 @@ int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
 	double batch =
 		sample * (double)(source->batch < loader->count ? source->batch : loader->count);
 	double reading = events * (EVENT_READ + EVENT_SORTED) + longest * BIN_COUNT, windows = 0;
+	double rows = source->set->coded ? reading_rows(source->set) : 0;
 	if (batch > half && source->set->ops->part) { /* windows have their own bound */
 		reading = fmin(reading, half / sample * reading);
 		windows = (double)source->window_bytes;
 		batch = half;
 	}
-	*bytes = (uint64_t)(GROWTH * (2 * batch + reading) + windows);
+	*bytes = (uint64_t)(GROWTH * (2 * batch + reading) + windows + rows);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_reading.c: sets what step_rows.c does with the rows of a data set (row_reading.h). */
 #include "data/row_reading.h"
+#include "data/coded_rows.h"
 #include "data/step_rows.h"
 #include "base/fail.h"
 
@@ -52,7 +53,7 @@ int neap__rows_scale(struct neap_dataset *set, double *shift, double *scale)
 
 int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t count)
 {
-	size_t inputs = (size_t)set->info.inputs;
+	size_t inputs = (size_t)neap__features(set);
 	double *shift = calloc(inputs, sizeof *shift), *scale = calloc(inputs, sizeof *scale);
 	int rc = shift && scale ? neap__step_moments(set, index, count, shift, scale) : 0;
 
@@ -65,18 +66,24 @@ int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t
 
 int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 {
-	size_t bytes = (size_t)from->info.inputs * sizeof(double);
+	size_t bytes = (size_t)neap__features(from) * sizeof(double);
+	int64_t most;
 
 	if (from->next)
 		NEAP_TRY(neap__rows_next(set));
 	if (set->ops->adopt && from->class_names)
 		return set->ops->adopt(
 			set, (const char *const *)from->class_names, from->nclass_names);
+	const struct neap__coding coding = neap__rows_coding(from, &most);
+	if (!set->coded)
+		NEAP_TRY(neap__rows_encode(set, &coding, most));
+	if (!from->shift && !from->coded)
+		return 0;
+	if (neap__features(set) != neap__features(from))
+		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, '%s' has %d", set->name,
+			neap__features(set), from->name, neap__features(from));
 	if (!from->shift)
 		return 0;
-	if (set->info.inputs != from->info.inputs)
-		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, '%s' has %d", set->name,
-			set->info.inputs, from->name, from->info.inputs);
 	double *shift = malloc(bytes), *scale = malloc(bytes);
 	if (shift && scale) {
 		memcpy(shift, from->shift, bytes);

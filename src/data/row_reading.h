@@ -14,7 +14,7 @@ int neap__rows_next(struct neap_dataset *set);
 int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t count);
 /* Normalises a set by numbers from malloc, which it owns then. 0, or -ENOMEM where one is NULL. */
 int neap__rows_scale(struct neap_dataset *set, double *shift, double *scale);
-/* Reads `set` as `from` is read. 0, NEAP_EUSAGE or -ENOMEM. */
+/* Reads `set` as `from` is read, its coding included. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from);
 
 #endif

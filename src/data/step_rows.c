@@ -10,7 +10,8 @@
 
 int64_t neap__steps_of(const struct neap_dataset *set, int64_t index, int64_t most)
 {
-	int64_t steps = set->ops->length(set, index) - set->next;
+	int64_t rows = set->ops->length(set, index) - set->next;
+	int64_t steps = set->coded ? rows * set->repeat : rows;
 	return most > 0 && steps > most ? most : steps;
 }
 
@@ -29,7 +30,7 @@ size_t neap__step_bytes(const struct neap_dataset *set)
 /* Rows that are read at a time: room for them is made once. 0 or -ENOMEM. */
 static int piece_rows(struct neap_dataset *set, int64_t *rows)
 {
-	size_t inputs = (size_t)set->info.inputs;
+	size_t inputs = (size_t)neap__features(set);
 	size_t most = NEAP__PIECE_NUMBERS > inputs ? NEAP__PIECE_NUMBERS : inputs;
 
 	if (!set->piece)
@@ -42,7 +43,7 @@ static int piece_rows(struct neap_dataset *set, int64_t *rows)
 static int convert(
 	const struct neap_dataset *set, int64_t index, int64_t from, int64_t rows, float *values)
 {
-	int64_t inputs = set->info.inputs;
+	int64_t inputs = neap__features(set);
 
 	for (int64_t i = 0; i < rows * inputs; i++) {
 		int64_t k = i % inputs;
@@ -60,13 +61,13 @@ static int convert(
 	return 0;
 }
 
-static int read_rows(
+int neap__rows_read(
 	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, float *values)
 {
 	int64_t most, n;
 
 	NEAP_TRY(piece_rows(set, &most));
-	for (; from < to; from += n, values += n * set->info.inputs) {
+	for (; from < to; from += n, values += n * neap__features(set)) {
 		n = to - from < most ? to - from : most;
 		NEAP_TRY(set->ops->values(set, index, from, from + n, set->piece));
 		NEAP_TRY(convert(set, index, from, n, values));
@@ -78,7 +79,7 @@ int neap__step_values(
 	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, float *values)
 {
 	pthread_mutex_lock(&set->lock);
-	int rc = read_rows(set, index, from, to, values);
+	int rc = neap__rows_read(set, index, from, to, values);
 	pthread_mutex_unlock(&set->lock);
 	return rc;
 }
@@ -89,8 +90,8 @@ int neap__step_targets(struct neap_dataset *set, int64_t index, int64_t from, in
 	if (!neap__has_step_targets(set) || from >= to)
 		return 0;
 	pthread_mutex_lock(&set->lock);
-	int rc = set->next && set->info.values
-			 ? read_rows(set, index, from + 1, to + 1, series)
+	int rc = set->next && set->ops->values
+			 ? neap__rows_read(set, index, from + 1, to + 1, series)
 			 : set->ops->targets(set, index, from, to, labels, series);
 	pthread_mutex_unlock(&set->lock);
 	return rc;
@@ -140,7 +141,7 @@ int neap__step_count(struct neap_dataset *set, int64_t index, int64_t length, in
 static int add_sample(
 	struct neap_dataset *set, int64_t index, const double *about, double *sum, double *squares)
 {
-	int64_t most, n, length = set->ops->length(set, index), inputs = set->info.inputs;
+	int64_t most, n, length = set->ops->length(set, index), inputs = neap__features(set);
 
 	NEAP_TRY(piece_rows(set, &most));
 	for (int64_t from = 0; from < length; from += n) {
@@ -165,7 +166,7 @@ static int add_sample(
 int neap__step_moments(
 	struct neap_dataset *set, const int64_t *index, int64_t count, double *shift, double *scale)
 {
-	int64_t inputs = set->info.inputs, samples = index ? count : set->info.samples;
+	int64_t inputs = neap__features(set), samples = index ? count : set->info.samples;
 	double *about = calloc((size_t)inputs * 3, sizeof *about), rows = 0;
 	double *sum = about + inputs, *squares = sum + inputs;
 	int rc = about ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);

@@ -22,6 +22,12 @@ int64_t neap__steps_of(const struct neap_dataset *set, int64_t index, int64_t mo
 size_t neap__step_bytes(const struct neap_dataset *set);
 
 /*
+ * Reads rows [from, to) of a sample as a batch has them: values[to - from][neap__features(set)].
+ * The set's lock is held. 0 or a negative code.
+ */
+int neap__rows_read(
+	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, float *values);
+/*
  * Read steps [from, to) of a sample: values[to - from][inputs], and labels or series, whichever the
  * set has; NULL: not wanted. Take the set's lock. 0 or a negative code.
  */

@@ -61,12 +61,18 @@ struct neap_windows {
 #define EVENT_BYTES                                                                                \
 	(sizeof(double) + 2 * sizeof(uint16_t) + 2 * sizeof(uint32_t) + 2 * sizeof(uint16_t))
 
+/* Bytes that reading numbers takes, beside the frames. */
+static uint64_t bytes_of_rows(const struct neap_dataset *set)
+{
+	return set->read_bytes +
+	       sizeof(double) * (uint64_t)(NEAP__PIECE_NUMBERS + neap__features(set));
+}
+
 /* Chooses the widest windows of values and targets that the bound on memory allows. */
 static int share_values(struct neap_windows *w, uint64_t row)
 {
 	const struct neap__windows_options *o = &w->options;
-	uint64_t reading =
-		o->set->read_bytes + sizeof(double) * (uint64_t)(NEAP__PIECE_NUMBERS + o->inputs);
+	uint64_t reading = bytes_of_rows(o->set);
 
 	for (w->wide = WIDE;; w->wide /= 2) {
 		uint64_t sample = (uint64_t)w->wide * row + sizeof(struct neap_sequence);
@@ -89,6 +95,7 @@ static int share_out(struct neap_windows *w)
 {
 	const struct neap__windows_options *o = &w->options;
 	uint64_t batch = (uint64_t)o->batch, fixed = 0, row = neap__step_bytes(o->set);
+	uint64_t reading = o->set->coded ? bytes_of_rows(o->set) : 0;
 
 	if (o->set->info.values)
 		return share_values(w, row);
@@ -98,7 +105,7 @@ static int share_out(struct neap_windows *w)
 		fixed = FRAMES * batch *
 				(steps * (sizeof(uint32_t) + row) + sizeof(struct neap_sequence)) +
 			(steps * 5 / 4 + 64) * sizeof(uint32_t) +
-			(uint64_t)o->inputs * 5 / 4 * sizeof(uint32_t) + 4096;
+			(uint64_t)o->inputs * 5 / 4 * sizeof(uint32_t) + 4096 + reading;
 		if (fixed <= o->bytes / 4 || w->wide == NARROW)
 			break;
 	}

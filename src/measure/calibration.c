@@ -143,7 +143,8 @@ static int calibrate(struct calibration *r)
 		.max_steps = o->max_steps,
 		.sweep = &o->sweep,
 		.first = o->first,
-		.seed = o->seed};
+		.seed = o->seed,
+		.encode = o->encode};
 	struct neap__work work;
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
+#include "data/coded_rows.h"
 #include "data/dataset.h"
 #include "measure/one_batch.h"
 #include "measure/process_memory.h"
@@ -21,13 +22,17 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
 	NEAP_TRY(neap__dataset_has_labels(one->set));
+	struct neap__coding coding;
+	NEAP_TRY(neap__coding_parse(&coding, source->encode));
+	neap__coding_seed(&coding, source->seed);
+	NEAP_TRY(neap__rows_encode(one->set, &coding, source->max_steps));
 	NEAP_TRY(neap__dataset_channels(one->set, source->net->inputs));
 	neap_dataset_info(one->set, &info);
 	struct neap_net_options net = *source->net;
 	const char *loss = source->loss ? source->loss : "cross-entropy";
 	char changed[NEAP__FIT_LINE];
 	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
-	if (info.values)
+	if (one->set->ops->values)
 		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
 	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));

@@ -16,6 +16,7 @@ struct neap__one_batch_source {
 	const struct neap_sweep_settings *sweep; /* borrowed: bounds on inputs; or NULL */
 	int64_t first;				 /* number of the batch among the shuffled ones */
 	uint64_t seed;
+	const char *encode; /* as in neap_train_options */
 };
 
 struct neap__one_batch {

@@ -374,7 +374,8 @@ static int compare(struct neap__comparison *c)
 		.max_steps = o->max_steps,
 		.sweep = &o->sweep,
 		.first = o->first,
-		.seed = o->seed};
+		.seed = o->seed,
+		.encode = o->encode};
 	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));

@@ -380,7 +380,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(rc = neap__model_encoder(&encoder, &e->file));
 	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
-	NEAP_TRY(neap__model_rows_take(e->set, &e->file));
+	NEAP_TRY(neap__model_rows_take(e->set, &e->file, max_steps));
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
 	e->target = target_of(e->set, &e->file);
 	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);

@@ -45,16 +45,20 @@ struct sums {
 	double squares, spikes, seconds;
 };
 
-/* Adds the events of [from, to) seconds. */
+/* Events that count: those of times in [from, to), of which a step has `step`. */
+struct event_span {
+	double from, to, step;
+};
+
 static void add_events(struct sums *sums, const struct neap__linear_cell *cell,
-	struct input_trace *channels, int inputs, const struct neap_events *events, double from,
-	double to)
+	struct input_trace *channels, int inputs, const struct neap_events *events,
+	const struct event_span *span)
 {
-	double end = ceil((to - from) / cell->step);
+	double end = ceil((span->to - span->from) / span->step);
 
 	memset(channels, 0, (size_t)inputs * sizeof *channels);
 	for (int64_t e = 0; e < events->count; e++) {
-		double at = floor((events->time[e] - from) / cell->step);
+		double at = floor((events->time[e] - span->from) / span->step);
 		if (!(at >= 0 && at < end) || events->unit[e] >= inputs)
 			continue;
 		struct input_trace *c = &channels[events->unit[e]];
@@ -79,26 +83,27 @@ static int add_sample(struct sums *sums, const struct neap__linear_cell *cell,
 	struct neap__event_buffer *buffer)
 {
 	struct neap__sample_extent extent = {0};
-	double from = 0, to;
+	/* The times of samples that are rows of steps are in steps. */
+	struct event_span span = {.step = set->info.steps ? 1 : cell->step};
 
 	if (set->ops->part)
 		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
 	if (extent.count > EVENTS) { /* some of its middle */
 		double end = extent.duration > 0 ? extent.duration : extent.last;
 		double length = end * EVENTS / (double)extent.count / 2;
-		from = (end - length) / 2;
-		to = from + length;
-		int rc = neap__dataset_part(set, index, from, to, EVENTS, buffer);
+		span.from = (end - length) / 2;
+		span.to = span.from + length;
+		int rc = neap__dataset_part(set, index, span.from, span.to, EVENTS, buffer);
 		if (rc != 0)
 			return rc < 0 ? rc : 0; /* more events than fit are left out */
 		NEAP_TRY(neap__events_sort(&buffer->events));
 	} else {
 		NEAP_TRY(neap__dataset_read(set, index, buffer));
 		const struct neap_events *e = &buffer->events;
-		to = e->count > 0 ? nextafter(e->time[e->count - 1], INFINITY) : 0;
-		to = e->duration > to ? e->duration : to;
+		span.to = e->count > 0 ? nextafter(e->time[e->count - 1], INFINITY) : 0;
+		span.to = e->duration > span.to ? e->duration : span.to;
 	}
-	add_events(sums, cell, channels, inputs, &buffer->events, from, to);
+	add_events(sums, cell, channels, inputs, &buffer->events, &span);
 	return 0;
 }
 

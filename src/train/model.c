@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
 #include "train/model.h"
+#include "data/coded_rows.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "train/settings.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define INPUTS "neap.inputs"
+#define INPUTS NEAP__MODEL_INPUTS
 #define MOMENTS "optimizer." /* prefix of the names of moments */
 
 /* Names a tensor that goes with a parameter. */
@@ -415,13 +416,21 @@ void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct nea
 {
 	struct neap__json json = {0};
 
-	if (!set->info.values)
+	if (!set->ops->values)
 		return;
+	int features = neap__features(set);
 	neap__json_begin(&json, NULL, '{');
 	neap__json_int(&json, "next", set->next);
 	if (set->shift) {
-		add_numbers(&json, "shift", set->shift, set->info.inputs);
-		add_numbers(&json, "scale", set->scale, set->info.inputs);
+		add_numbers(&json, "shift", set->shift, features);
+		add_numbers(&json, "scale", set->scale, features);
+	}
+	if (set->coded) {
+		char text[NEAP__CODING_TEXT];
+		int64_t most;
+		const struct neap__coding coding = neap__rows_coding(set, &most);
+		neap__json_int(&json, "features", features);
+		neap__json_text(&json, "coding", neap__coding_text(text, &coding));
 	}
 	neap__json_end(&json, '}');
 	neap__tensor_bundle_json(bundle, INPUTS, &json);
@@ -446,7 +455,7 @@ static double *numbers_of(const json_t *list, size_t count)
 static int take_scale(struct neap_dataset *set, const json_t *json)
 {
 	const json_t *shift = json_object_get(json, "shift");
-	size_t inputs = (size_t)set->info.inputs;
+	size_t inputs = (size_t)neap__features(set);
 
 	if (!shift)
 		return 0;
@@ -462,8 +471,20 @@ int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetens
 {
 	const char *text = neap__safetensors_meta(file, INPUTS);
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	int rc = json && set->info.values ? take_scale(set, json) : 0;
+	int rc = json && set->ops->values ? take_scale(set, json) : 0;
 
+	json_decref(json);
+	return rc;
+}
+
+int neap__model_coding(struct neap__coding *coding, const char *text)
+{
+	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	int rc = neap__coding_parse(coding, json_string_value(json_object_get(json, "coding")));
+
+	/* The metadata's fault, not an option's. */
+	if (rc == NEAP_EUSAGE)
+		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " has a coding that is none");
 	json_decref(json);
 	return rc;
 }
@@ -486,7 +507,32 @@ static int adopt_classes(struct neap_dataset *set, const struct neap__safetensor
 	return rc;
 }
 
-int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file)
+/* Reads the set as the object says: its targets, its normalisation, its coding. */
+static int take_reading(
+	struct neap_dataset *set, const json_t *json, const char *text, int64_t max_steps)
+{
+	struct neap__coding coding;
+	int64_t features = json_integer_value(json_object_get(json, "features"));
+
+	NEAP_TRY(neap__model_coding(&coding, text));
+	if (!set->ops->values)
+		return coding.kind
+			       ? neap__fail(NEAP_EUSAGE,
+					 "%s has spikes as inputs, the model takes numbers that "
+					 "become spikes (%s)",
+					 set->name, coding.kind->name)
+			       : 0;
+	if (json_integer_value(json_object_get(json, "next")) == 1)
+		NEAP_TRY(neap__rows_next(set));
+	NEAP_TRY(take_scale(set, json));
+	if (coding.kind && features != set->info.inputs)
+		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, the model takes %lld",
+			set->name, set->info.inputs, (long long)features);
+	return neap__rows_encode(set, &coding, max_steps);
+}
+
+int neap__model_rows_take(
+	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps)
 {
 	if (set->ops->adopt)
 		return adopt_classes(set, file);
@@ -496,12 +542,8 @@ int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetenso
 
 	if (text && !json_is_object(json))
 		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " is damaged");
-	if (rc == 0 && json && set->info.values) {
-		if (json_integer_value(json_object_get(json, "next")) == 1)
-			rc = neap__rows_next(set);
-		if (rc == 0)
-			rc = take_scale(set, json);
-	}
+	if (rc == 0 && json)
+		rc = take_reading(set, json, text, max_steps);
 	json_decref(json);
 	return rc < 0 ? rc : 0;
 }

@@ -8,6 +8,7 @@
 
 #include <neap/train.h>
 #include "base/json.h"
+#include "data/coding/coding.h"
 #include "train/optimizer.h"
 #include "train/safetensors.h"
 
@@ -65,13 +66,21 @@ void neap__model_class_names_free(char **names, int classes); /* NULL: nothing *
 
 /*
  * Writes to a model, and reads from one, how the rows of its data set are read (row_reading.h), so
- * that other data is read alike; a set of spikes writes nothing. take: 0, NEAP_EUSAGE where the
- * set does not fit, NEAP_EFORMAT, -ENOMEM.
+ * that other data is read alike; a set of spikes writes nothing. take: samples will be cut at
+ * `max_steps` (0: not); 0, NEAP_EUSAGE where the set does not fit, NEAP_EFORMAT, -ENOMEM.
  */
 void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set);
-int neap__model_rows_take(struct neap_dataset *set, const struct neap__safetensors *file);
+int neap__model_rows_take(
+	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps);
 /* Takes the means and deviations alone: 1, or 0 where the file has none; else as take. */
 int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file);
+
+/*
+ * Gives the coding by which numbers became the spikes that a model was trained on, from the text
+ * that is its metadata, or NULL; no kind where there is none. 0 or NEAP_EFORMAT.
+ */
+#define NEAP__MODEL_INPUTS "neap.inputs"
+int neap__model_coding(struct neap__coding *coding, const char *text);
 
 /*
  * Gives the settings with which recordings became the spikes that a model was trained on. 1, 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_file.c: finds and reads the file of a net (model_file.h); neap_model_open. */
 #include "train/model_file.h"
+#include "train/model.h"
 #include "train/nir/nir_model.h"
 #include "train/settings.h"
 #include "base/fail.h"
@@ -16,6 +17,7 @@
 struct neap_model {
 	json_t *json; /* owns the texts of `net` */
 	struct neap_net_options net;
+	char coding[NEAP__CODING_TEXT];
 };
 
 int neap__model_file_read(
@@ -45,6 +47,9 @@ static int describe(struct neap_model *model, const struct neap__safetensors *fi
 	model->json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (!model->json)
 		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+	struct neap__coding coding;
+	NEAP_TRY(neap__model_coding(&coding, neap__safetensors_meta(file, NEAP__MODEL_INPUTS)));
+	neap__coding_text(model->coding, &coding);
 	return neap__settings_take_net(&model->net, model->json);
 }
 
@@ -82,6 +87,13 @@ const struct neap_net_options *neap_model_net(const struct neap_model *model)
 	if (!model)
 		return NULL;
 	return &model->net;
+}
+
+const char *neap_model_coding(const struct neap_model *model)
+{
+	if (!model || !*model->coding)
+		return NULL;
+	return model->coding;
 }
 
 void neap_model_close(struct neap_model *model)

@@ -94,6 +94,7 @@ static const struct train_setting settings[] = {
 	{"no_normalise", COUNT, AT(no_normalise), NULL, 0, 1},
 	{"next", COUNT, AT(next), NULL, 0, 1},
 	{"gain", REAL, AT(gain), NULL, 0, 1e12},
+	{"encode", TEXT, AT(encode), NULL, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 

@@ -8,6 +8,7 @@
 #include "measure/process_memory.h"
 #include "measure/target_fit.h"
 #include "data/augment/augment.h"
+#include "data/coded_rows.h"
 #include "data/dataset.h"
 #include "data/row_reading.h"
 #include "data/step_rows.h"
@@ -63,9 +64,10 @@ static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t inde
 /* Hashes the length of a sample of values, and its first and last rows. */
 static int hash_values(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
 {
-	int64_t length = neap__steps_of(set, index, 0), most = HASHED / set->info.inputs + 1;
+	int64_t length = set->ops->length(set, index) - set->next;
+	int64_t inputs = neap__features(set), most = HASHED / inputs + 1;
 	int64_t rows = length < most ? length : most;
-	float *values = malloc((size_t)(rows * set->info.inputs) * sizeof *values);
+	float *values = malloc((size_t)(rows * inputs) * sizeof *values);
 	int rc = values ? 0 : neap__fail_errno(ENOMEM, "%s", set->name);
 
 	XXH3_64bits_update(hash, &length, sizeof length);
@@ -73,8 +75,7 @@ static int hash_values(XXH3_state_t *hash, struct neap_dataset *set, int64_t ind
 		int64_t from = last ? length - rows : 0;
 		rc = neap__step_values(set, index, from, from + rows, values);
 		if (rc == 0)
-			XXH3_64bits_update(
-				hash, values, (size_t)(rows * set->info.inputs) * sizeof *values);
+			XXH3_64bits_update(hash, values, (size_t)(rows * inputs) * sizeof *values);
 	}
 	free(values);
 	return rc;
@@ -85,7 +86,7 @@ static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t ind
 	struct neap_events events;
 	struct neap__sample_extent extent;
 
-	if (set->info.values)
+	if (set->ops->values)
 		return hash_values(hash, set, index);
 	if (set->ops->part) {
 		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
@@ -278,6 +279,18 @@ static int take_from(struct neap__trainer *trainer)
 	return rc < 0 ? neap__fail_in(rc, "%s: ", o->from) : 0;
 }
 
+/* Has the data's numbers become spikes, where that is asked for; run.json gets all of its keys. */
+static int encode_data(struct neap__trainer *trainer)
+{
+	struct neap_train_options *o = &trainer->options;
+	struct neap__coding coding;
+
+	NEAP_TRY(neap__coding_parse(&coding, o->encode));
+	o->encode = neap__coding_text(trainer->coding, &coding);
+	neap__coding_seed(&coding, o->seed);
+	return neap__rows_encode(trainer->data.set, &coding, o->max_steps);
+}
+
 static int open_data(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -287,6 +300,7 @@ static int open_data(struct neap__trainer *trainer)
 	d->info.size = sizeof d->info;
 	if (o->next)
 		NEAP_TRY(neap__rows_next(d->set));
+	NEAP_TRY(encode_data(trainer));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
 	NEAP_TRY(neap__dataset_has_labels(d->set));
 	NEAP_TRY(read_from(trainer));
@@ -317,7 +331,7 @@ static int open_data(struct neap__trainer *trainer)
 	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
-	if (d->info.values && !o->no_normalise) { /* as the given weights have it, if any */
+	if (d->set->ops->values && !o->no_normalise) { /* as the given weights have it, if any */
 		int taken = neap__model_rows_scale(d->set, &trainer->from);
 		NEAP_TRY(taken);
 		if (!taken)
@@ -393,6 +407,9 @@ void neap__setup_say(const struct neap__trainer *trainer)
 			classes ? "classes" : "outputs"),
 		counted(steps, d->longest, "step", "steps"), trainer->options.net.dt,
 		(long long)d->nfirst, (long long)d->nsecond);
+	if (d->set->coded)
+		neap__trainer_say(trainer, "%d features become spikes: %s", d->set->features,
+			trainer->options.encode);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	neap__initial_gain_say(trainer);

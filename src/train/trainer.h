@@ -7,6 +7,7 @@
 #define NEAP_TRAIN_TRAINER_H
 
 #include <neap/train.h>
+#include "data/coding/coding.h"
 #include "measure/net_steps.h"
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
@@ -93,7 +94,8 @@ struct neap__trainer {
 	int made;				    /* the folder, by this session */
 	int there, has_snapshot; /* the folder was there; so was last.safetensors */
 	int resumed;
-	const char *state; /* for run.json: "running", "interrupted", "done" */
+	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
+	const char *state;		/* for run.json: "running", "interrupted", "done" */
 };
 
 /* Writes the trace of the last sweep to its file, and says so. 0 or a negative code. */

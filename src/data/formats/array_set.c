@@ -81,7 +81,7 @@ static int set_values(
 	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *values)
 {
 	struct array_set *s = (struct array_set *)set;
-	int64_t inputs = set->info.inputs;
+	int64_t inputs = neap__features(set);
 	return read_numbers(
 		s, &s->x, (index * steps(s) + from) * inputs, (to - from) * inputs, values);
 }

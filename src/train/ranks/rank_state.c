@@ -134,7 +134,7 @@ int neap__rank_weights(struct neap__trainer *trainer)
 static int send_scale(struct neap__trainer *trainer)
 {
 	struct neap__data *d = &trainer->data;
-	size_t inputs = (size_t)d->info.inputs, bytes = inputs * sizeof(double);
+	size_t inputs = (size_t)neap__features(d->set), bytes = inputs * sizeof(double);
 	int has = d->set->shift != NULL;
 
 	NEAP_TRY(neap__ranks_send(&trainer->ranks, &has, sizeof has));
