@@ -37,8 +37,8 @@ static void say_numbers(const struct neap__trainer *trainer)
 {
 	const struct neap_dataset_info *info = &trainer->data.info;
 
-	if (info->target == NEAP_TARGET_NUMBERS && info->values && info->classes > 1 &&
-		info->classes == trainer->data.longest)
+	if (info->target == NEAP_TARGET_NUMBERS && trainer->data.set->ops->values &&
+		info->classes > 1 && info->classes == trainer->data.longest)
 		neap__trainer_say(trainer,
 			"y has %d numbers a sample, as many as there are steps; a number a step "
 			"has the shape (samples, steps, 1)",
@@ -51,7 +51,7 @@ static void say_many(const struct neap__trainer *trainer)
 	const struct neap__data *d = &trainer->data;
 	int classes = d->info.classes;
 
-	if (!d->info.values || d->set->class_names ||
+	if (!d->set->ops->values || d->set->class_names ||
 		!(classes > MANY_CLASSES || (classes >= SOME_CLASSES && classes > d->nfirst / 2)))
 		return;
 	neap__trainer_say(trainer,
