@@ -2,6 +2,7 @@
 /* predict.c: `neap predict`: a line a sample or step with what a trained net answers. */
 #include "net_options.h"
 #include "json_report.h"
+#include "predict_traces.h"
 #include "base/fail.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --out answers.csv\n"
 			       "  neap predict run test.h5 --out answers.npz\n"
 			       "  neap predict run test.h5 --json | head\n"
+			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
 			       "  neap predict run five.wav\n"
 			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n";
 
@@ -162,6 +164,7 @@ int cli_predict(int argc, char **argv)
 				       .of_steps = 1}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};
+	struct cli_traces traces = {0};
 	const char *named[2], *out = "-";
 	/* clang-format off */
 	const struct cli_option options[] = {
@@ -170,6 +173,7 @@ int cli_predict(int argc, char **argv)
 			.help = "write there, to a name in .npz NumPy arrays; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
+		CLI_TRACE_OPTIONS(p.options, traces),
 		CLI_EVAL_OPTIONS(p.options, given),
 		{0},
 	};
@@ -188,6 +192,8 @@ int cli_predict(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	int code = cli_take_model(o, &given, parsed, named, "predict");
+	if (code == CLI_DONE)
+		code = cli_traces_take(o, &traces);
 	if (code != CLI_DONE)
 		return code;
 	cli_catch_signals();

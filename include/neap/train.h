@@ -302,6 +302,37 @@ struct neap_answer {
 	int64_t step; /* that this is the answer to; -1: the whole sample */
 };
 
+/* What a layer of a net has after a step of a sample. */
+struct neap_layer_view {
+	const char *name; /* "layer0", ..., "readout" */
+	const char *cell; /* "lif" */
+	int units;
+	int spikes;	       /* -1: its outputs are numbers of all units */
+	const uint16_t *spike; /* [spikes] the units that spiked, ascending */
+	int states;
+	/*
+	 * [states] Names and rows [units] of the state: "membrane" first, then "adaptation" or
+	 * "current" where the cell has one; of gated cells "output", then "cell"; of the readout
+	 * "output". A reset that acts at once has acted.
+	 */
+	const char *const *state_name;
+	const double *const *state;
+};
+
+/* What a net has after a step of a sample, and what entered. Valid within the call. */
+struct neap_step_view {
+	int64_t sample; /* its number in the data set */
+	int64_t step, steps;
+	double dt; /* seconds a step */
+	int inputs;
+	int events;		       /* of the inputs; 0 where they are numbers */
+	const uint16_t *event;	       /* [events] the channels that spiked, ascending */
+	const float *values;	       /* [inputs] where they are numbers; else NULL */
+	enum neap_precision precision; /* that the states were computed in */
+	int layers;
+	const struct neap_layer_view *layer; /* [layers] from the inputs up, the readout last */
+};
+
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
 struct neap_eval_options {
 	uint32_t size; /* sizeof(struct neap_eval_options) */
@@ -333,6 +364,22 @@ struct neap_eval_options {
 	 * first; `peers` is NULL. NULL: none.
 	 */
 	const char *arrays;
+	/* This sample alone; NULL: all. */
+	const int64_t *sample;
+	/*
+	 * Called after every step, in the order of samples and steps, before `answered` of that
+	 * step or sample. A negative code ends the evaluation with it. Where one of this, `spikes`
+	 * and `membranes` is there, samples run one at a time, and `peers` is NULL. May be NULL.
+	 */
+	int (*stepped)(void *user, const struct neap_step_view *view);
+	/*
+	 * Archives of NumPy arrays (.npz) to write, whole or not at all: the spikes of layers that
+	 * spike, and the states of layers and the readout, at every step (docs/answers.md). NULL:
+	 * none.
+	 */
+	const char *spikes, *membranes;
+	/* Of this layer alone: "layer0" or "0", "readout"; NULL: of all. */
+	const char *layer;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
-#include "train/answers/answer_arrays.h"
+#include "train/answers/answer_outputs.h"
 #include "train/answers/step_answers.h"
 #include "data/dataset.h"
 #include "train/model.h"
@@ -78,8 +78,8 @@ static int forward(const struct neap__evaluation *e, const struct neap_batch *ba
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
 	NEAP_TRY(neap__map_pages(&pages, bytes));
-	int rc = e->of_steps ? neap__step_answers(e, batch, pages)
-			     : neap_net_advance(net, pages, 0, batch->steps, 1);
+	int rc = e->of_steps || e->stepped ? neap__step_answers(e, batch, pages)
+					   : neap_net_advance(net, pages, 0, batch->steps, 1);
 	if (rc == 0)
 		rc = neap_net_turn(net, pages, NULL, &loss);
 	neap__unmap_pages(pages, bytes);
@@ -349,18 +349,29 @@ struct open_evaluation {
 	int of_steps;		 /* an answer a step */
 };
 
+static int check_sample(const struct neap_dataset_info *info, const int64_t *sample)
+{
+	if (!sample || (*sample >= 0 && *sample < info->samples))
+		return 0;
+	return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld, counted from 0",
+		info->name, (long long)*sample, (long long)info->samples);
+}
+
 static int open_loader(
 	struct open_evaluation *e, const struct neap_eval_options *options, int64_t max_steps)
 {
 	struct neap_loader_options loading = {.size = sizeof loading,
-		.batch = e->of_steps	  ? 1
-			 : options->batch ? options->batch
-					  : 64,
+		.batch = options->batch ? options->batch : 64,
 		.dt = e->net_options.dt,
-		.steps = max_steps};
+		.steps = max_steps,
+		.index = options->sample,
+		.count = 1};
 
+	if (e->of_steps || neap__answer_outputs_step(options))
+		loading.batch = 1;
 	e->info.size = sizeof e->info;
 	neap_dataset_info(e->set, &e->info);
+	NEAP_TRY(check_sample(&e->info, options->sample));
 	neap__ranks_loader(&e->ranks, e->net, &loading, e->info.samples);
 	return neap_loader_open(&e->loader, e->set, &loading);
 }
@@ -404,44 +415,21 @@ static int check_ranks(struct open_evaluation *e, const struct neap_eval_options
 	return neap__ranks_same(&e->ranks, &facts);
 }
 
-/* Answers that also go to arrays. */
-struct arrayed_answers {
-	const struct neap_eval_options *options;
-	struct neap__answer_arrays arrays;
-};
-
-static int array_progress(void *user, int64_t done, int64_t total)
-{
-	const struct neap_eval_options *o = ((struct arrayed_answers *)user)->options;
-	return o->progress ? o->progress(o->user, done, total) : 0;
-}
-
-static int array_answered(void *user, const struct neap_answer *answer)
-{
-	struct arrayed_answers *a = user;
-
-	NEAP_TRY(a->options->answered(a->options->user, answer));
-	return neap__answer_arrays_add(&a->arrays, answer);
-}
-
-/* The same evaluation with its answers in arrays, too; rank 0 writes them. */
-static int evaluate_arrays(struct neap_eval_result *result, const struct open_evaluation *e,
+/* The same evaluation with its archives; rank 0 writes them. */
+static int evaluate_outputs(struct neap_eval_result *result, const struct open_evaluation *e,
 	const struct neap_eval_options *options, struct neap__evaluation evaluation)
 {
 	const struct neap__answer_shape shape = {.target = e->target,
 		.of_steps = e->of_steps,
 		.classes = e->net_options.classes,
 		.class_name = e->names};
-	struct arrayed_answers answers = {.options = options};
+	struct neap__answer_outputs outputs;
 
-	if (!options->arrays || !neap__ranks_root(evaluation.ranks))
+	if (!options->arrays && !neap__answer_outputs_step(options))
 		return neap__evaluate(result, &evaluation);
-	NEAP_TRY(neap__answer_arrays_open(&answers.arrays, options->arrays, &shape));
-	evaluation.progress = array_progress;
-	evaluation.answered = array_answered;
-	evaluation.user = &answers;
+	NEAP_TRY(neap__answer_outputs_open(&outputs, &evaluation, options, &shape));
 	int rc = neap__evaluate(result, &evaluation);
-	return neap__answer_arrays_end(&answers.arrays, rc);
+	return neap__answer_outputs_end(&outputs, rc);
 }
 
 static int evaluate_opened(struct neap_eval_result *result, struct open_evaluation *e,
@@ -451,7 +439,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.options = &e->net_options,
 		.loss = loss_of(&e->file),
 		.loader = e->loader,
-		.total = e->info.samples,
+		.total = options->sample ? 1 : e->info.samples,
 		.progress = options->progress,
 		.answered = options->answered,
 		.user = options->user,
@@ -460,7 +448,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.target = e->target,
 		.of_steps = e->of_steps};
 
-	NEAP_TRY(evaluate_arrays(result, e, options, evaluation));
+	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
 	result->class_name = e->names;
 	e->names = NULL;
 	return 0;
@@ -493,6 +481,9 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "arrays need `answered`, and no ranks");
 	if (options->of_steps && options->peers)
 		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
+	if (options->sample && options->peers)
+		return neap__fail(NEAP_EUSAGE, "ranks take all samples");
+	NEAP_TRY(neap__answer_outputs_check(options));
 	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",

@@ -20,6 +20,8 @@ struct neap__evaluation {
 	struct neap__ranks *ranks; /* share every batch, as the loader does; NULL: alone */
 	enum neap_target target;   /* of answers */
 	int of_steps;		   /* 1: an answer a step; batches have one sample */
+	/* After every step; batches have one sample. May be NULL. */
+	int (*stepped)(void *user, const struct neap_step_view *view);
 };
 
 /*

@@ -15,6 +15,11 @@ from conftest import TOOL
 SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 # What the lines of a page take for granted, by the page.
 GIVEN = {
+    "docs/answers.md": """import numpy as np
+of = {"lengths": np.array([9, 4]), "dt": 1e-3}
+np.savez("s.npz", sample=[0, 1], step=[2, 3], layer=[0, 0], unit=[1, 0], units=[5], **of)
+np.savez("m.npz", layer0=np.zeros((2, 9, 5), "f4"), **of)
+""",
     "docs/data.md": "import numpy\nx, lengths, y = numpy.zeros((4, 9, 3)), [9, 9, 5, 2], [0, 1, 0, 1]\n",
     "docs/events.md": """import numpy as np
 event = [("x", "u2"), ("y", "u2"), ("t", "u4"), ("p", "u1")]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* npz_out.c: rows in files without names, then the archive through libzip (npz_out.h). */
 #include "data/npy/npz_out.h"
+#include "data/npy/npz_spread.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/atomic_file.h"
@@ -21,6 +22,8 @@ struct growing_array {
 	int columns;
 	size_t bytes;
 	int64_t rows;
+	int lengths; /* the array that says how long samples are; -1: rows stand for themselves */
+	int64_t samples, longest;
 	FILE *file;
 };
 
@@ -29,6 +32,7 @@ struct neap__npz_out {
 	char *path;
 	struct growing_array array[NEAP__NPZ_OUT_MOST];
 	int arrays;
+	int written; /* the archive stands beside its name */
 };
 
 static int failed(const struct neap__npz_out *out, int err)
@@ -96,7 +100,7 @@ int neap__npz_out_array(
 		return failed(out, EOVERFLOW);
 	struct growing_array *array = &out->array[out->arrays++];
 	*array = (struct growing_array){
-		.name = name, .type = type, .columns = columns, .bytes = bytes};
+		.name = name, .type = type, .columns = columns, .bytes = bytes, .lengths = -1};
 	int err = open_rows(array, neap__atomic_file_name(out->beside));
 	return err ? failed(out, err) : out->arrays - 1;
 }
@@ -111,20 +115,37 @@ int neap__npz_out_row(struct neap__npz_out *out, int array, const void *row)
 	return 0;
 }
 
+void neap__npz_out_samples(struct neap__npz_out *out, int array, int lengths)
+{
+	out->array[array].lengths = lengths;
+}
+
+/* The shape as Python writes it. */
+static void show_shape(char *room, size_t size, const struct growing_array *a)
+{
+	if (a->columns == NEAP__NPZ_OUT_SCALAR)
+		neap__print(room, size, "()");
+	else if (a->lengths >= 0)
+		neap__print(room, size, "(%" PRId64 ", %" PRId64 ", %d)", a->samples, a->longest,
+			a->columns);
+	else if (a->columns > 0)
+		neap__print(room, size, "(%" PRId64 ", %d)", a->rows, a->columns);
+	else
+		neap__print(room, size, "(%" PRId64 ",)", a->rows);
+}
+
 /* Writes the header before the rows. 0 or an errno. */
 static int write_header(struct growing_array *a)
 {
-	char text[HEADER], columns[16] = "";
+	char text[HEADER], shape[80];
 
-	if (a->columns > 0)
-		neap__print(columns, sizeof columns, " %d", a->columns);
+	show_shape(shape, sizeof shape, a);
 	memset(text, ' ', sizeof text);
 	memcpy(text, "\x93NUMPY\x01\x00", 8);
 	text[8] = (char)((HEADER - 10) & 0xff);
 	text[9] = (char)((HEADER - 10) >> 8);
 	int n = neap__print(text + 10, sizeof text - 11,
-		"{'descr': '%s', 'fortran_order': False, 'shape': (%" PRId64 ",%s), }", a->type,
-		a->rows, columns);
+		"{'descr': '%s', 'fortran_order': False, 'shape': %s, }", a->type, shape);
 	text[10 + n] = ' '; /* where the zero at the end was */
 	text[HEADER - 1] = '\n';
 	errno = 0;
@@ -175,6 +196,34 @@ static int flush_named(const char *name)
 	return err;
 }
 
+/* Moves the samples of an array apart. 0 or an errno. */
+static int spread(struct neap__npz_out *out, struct growing_array *a)
+{
+	struct growing_array *lengths = &out->array[a->lengths];
+	struct neap__npz_samples samples = {.from = HEADER,
+		.row = a->bytes,
+		.item = strcmp(a->type, "<f8") == 0 ? sizeof(double) : sizeof(float),
+		.rows = a->rows,
+		.samples = lengths->rows};
+
+	if (fflush(a->file) != 0 || fflush(lengths->file) != 0)
+		return errno ? errno : EIO;
+	int err = neap__npz_spread(&samples, fileno(a->file), fileno(lengths->file));
+	a->samples = samples.samples;
+	a->longest = samples.longest;
+	return err;
+}
+
+static int spread_all(struct neap__npz_out *out)
+{
+	int err = 0;
+
+	for (int i = 0; i < out->arrays && !err; i++)
+		if (out->array[i].lengths >= 0)
+			err = spread(out, &out->array[i]);
+	return err ? failed(out, err) : 0;
+}
+
 static int write_archive(struct neap__npz_out *out)
 {
 	const char *name = neap__atomic_file_name(out->beside);
@@ -196,9 +245,19 @@ static int write_archive(struct neap__npz_out *out)
 	return err ? failed(out, err) : 0;
 }
 
+int neap__npz_out_write(struct neap__npz_out *out)
+{
+	if (out->written)
+		return 0;
+	NEAP_TRY(spread_all(out));
+	NEAP_TRY(write_archive(out));
+	out->written = 1;
+	return 0;
+}
+
 int neap__npz_out_finish(struct neap__npz_out *out)
 {
-	int rc = write_archive(out);
+	int rc = neap__npz_out_write(out);
 
 	if (rc < 0)
 		neap__atomic_file_abort(out->beside);

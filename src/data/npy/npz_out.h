@@ -12,7 +12,10 @@
 #include <stdint.h>
 #include <neap/status.h>
 
-enum { NEAP__NPZ_OUT_MOST = 16 }; /* arrays of an archive */
+enum {
+	NEAP__NPZ_OUT_MOST = 160, /* arrays of an archive, each an open file until its end */
+	NEAP__NPZ_OUT_SCALAR = -1 /* columns of an array of one number, its only row */
+};
 
 struct neap__npz_out;
 
@@ -25,7 +28,18 @@ int neap__npz_out_open(struct neap__npz_out **out, const char *path);
 int neap__npz_out_array(
 	struct neap__npz_out *out, const char *name, const char *type, int columns, size_t bytes);
 int neap__npz_out_row(struct neap__npz_out *out, int array, const void *row);
-/* Writes the archive and gives it its name; frees `out` in any case. */
+/*
+ * Says that the rows of an array are samples, one behind the other, as long as the rows of the
+ * array `lengths` (<i8) say: it becomes [samples][longest][columns], of NaN beyond a sample's end.
+ * Its type is "<f4" or "<f8".
+ */
+void neap__npz_out_samples(struct neap__npz_out *out, int array, int lengths);
+/*
+ * Writes the archive beside its name, so that no more than the name is missing; nothing is to be
+ * added then. 0 or -errno; in both cases finish or abort follows.
+ */
+int neap__npz_out_write(struct neap__npz_out *out);
+/* Writes the archive, where it is not, and gives it its name; frees `out` in any case. */
 int neap__npz_out_finish(struct neap__npz_out *out);
 /* Leaves nothing behind. NULL is fine. */
 void neap__npz_out_abort(struct neap__npz_out *out);

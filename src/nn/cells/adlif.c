@@ -107,6 +107,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 const struct neap__cell_code NEAP_R(neap__adlif) = {
 	.rows = {.state = 2, .adjoint = 3},
 	.traces = TRACES,
+	.shown = {{"membrane", 0}, {"adaptation", 1}},
 	.tape_max = neap__lif_tape_max,
 	.start = neap__start_bias,
 	.finish = finish,

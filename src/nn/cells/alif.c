@@ -74,6 +74,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 const struct neap__cell_code NEAP_R(neap__alif) = {
 	.rows = {.state = 2, .adjoint = 2},
 	.traces = 2,
+	.shown = {{"membrane", 0}, {"adaptation", 1}},
 	.tape_max = neap__lif_tape_max,
 	.start = start,
 	.finish = finish,

@@ -98,6 +98,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 const struct neap__cell_code NEAP_R(neap__cubalif) = {
 	.rows = {.state = 2, .adjoint = 2},
 	.traces = 3,
+	.shown = {{"membrane", 1}, {"current", 0}},
 	.tape_max = neap__lif_tape_max,
 	.start = start,
 	.finish = finish,

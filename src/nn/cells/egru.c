@@ -216,6 +216,7 @@ const struct neap__cell_code NEAP_R(neap__egru) = {
 	.outputs = NEAP__OUTPUT_VALUES,
 	.has_candidate = 1,
 	.is_dense = 1,
+	.shown = {{"cell", 0}},
 	.rows = {.state = 1, .adjoint = GATES + 2, .tape = TAPE},
 	.extra_at = extra_at,
 	.start = neap__start_bias,

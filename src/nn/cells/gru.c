@@ -87,6 +87,7 @@ const struct neap__cell_code NEAP_R(neap__gru) = {
 	.widths = {.in = GATES, .own = GATES, .sums = 2 * GATES, .own_at = GATES},
 	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
+	.shown = {{"output", NEAP__LAST_OUTPUTS}},
 	.rows = {.adjoint = 2 * GATES + 1, .tape = TAPE}, /* h is kept as the last outputs */
 	.extra_at = extra_at,
 	.start = neap__start_bias,

@@ -338,6 +338,7 @@ const struct neap__cell_code NEAP_R(neap__li) = {
 	.state_bytes = state_bytes,
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = tape_max,
+	.shown = {{"output", 0}},
 	.start = neap__start_bias,
 	.finish = finish,
 	.view = view_tape,

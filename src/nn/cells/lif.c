@@ -161,6 +161,7 @@ static size_t adjoint_bytes(const struct neap_net *net, const struct neap__layer
 const struct neap__cell_code NEAP_R(neap__lif) = {
 	.rows = {.state = 1},
 	.traces = 1,
+	.shown = {{"membrane", 0}},
 	.adjoint_bytes = adjoint_bytes,
 	.tape_max = neap__lif_tape_max,
 	.extra_at = extra_at,

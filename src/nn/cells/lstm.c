@@ -85,6 +85,7 @@ const struct neap__cell_code NEAP_R(neap__lstm) = {
 	.widths = {.in = GATES, .own = GATES, .sums = GATES},
 	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
+	.shown = {{"output", NEAP__LAST_OUTPUTS}, {"cell", 0}},
 	.rows = {.state = 1, .adjoint = GATES + 1, .tape = TAPE},
 	.start = neap__start_bias,
 	.finish = finish,

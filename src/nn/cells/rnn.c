@@ -51,6 +51,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 const struct neap__cell_code NEAP_R(neap__rnn) = {
 	.outputs = NEAP__OUTPUT_ALL,
 	.is_dense = 1,
+	.shown = {{"output", NEAP__LAST_OUTPUTS}},
 	.rows = {.adjoint = 1, .tape = 1}, /* h is kept as the last outputs */
 	.start = neap__start_bias,
 	.finish = finish,

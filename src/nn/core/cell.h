@@ -62,6 +62,14 @@ struct neap__listing {
 	uint16_t *spikes, *near; /* [spikes], [near] */
 };
 
+enum { NEAP__SHOWN_MOST = 2, NEAP__LAST_OUTPUTS = -1 };
+
+/* A row of numbers [n] that a cell shows of its state after a step. */
+struct neap__shown {
+	const char *name; /* NULL ends a table */
+	int row;	  /* of the state's rows; NEAP__LAST_OUTPUTS: the outputs of all units */
+};
+
 /*
  * The code of a cell in one precision; sizes are in bytes, tapes aligned to a number. Optional
  * functions are NULL where a cell has none.
@@ -79,6 +87,8 @@ struct neap__cell_code {
 		int state, adjoint, tape;
 	} rows;
 	int traces; /* rows of n numbers in a state, where the leaks are learned */
+	/* What is worth a look after a step, the row that says most first. */
+	struct neap__shown shown[NEAP__SHOWN_MOST];
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*adjoint_bytes)(const struct neap_net *net, const struct neap__layer *layer);
 	size_t (*tape_max)(const struct neap_net *net, const struct neap__layer *layer);

@@ -104,15 +104,3 @@ int neap__answer_arrays_add(struct neap__answer_arrays *a, const struct neap_ans
 		NEAP_TRY(neap__npz_out_row(a->out, a->prediction, &prediction));
 	return neap__npz_out_row(a->out, a->scores, answer->score);
 }
-
-int neap__answer_arrays_end(struct neap__answer_arrays *a, int rc)
-{
-	if (!a->out)
-		return rc;
-	if (rc < 0)
-		neap__npz_out_abort(a->out);
-	else
-		rc = neap__npz_out_finish(a->out);
-	a->out = NULL;
-	return rc;
-}

@@ -20,12 +20,9 @@ struct neap__answer_arrays {
 	char names_type[16];
 };
 
-/* Begins the archive; after a failure there is nothing to end. */
+/* Begins the archive, which the caller ends; after a failure there is nothing to end. */
 int neap__answer_arrays_open(struct neap__answer_arrays *arrays, const char *path,
 	const struct neap__answer_shape *shape);
 int neap__answer_arrays_add(struct neap__answer_arrays *arrays, const struct neap_answer *answer);
-/* Gives the archive its name, or where `rc` is negative leaves nothing. Returns `rc`, or a failure.
- */
-int neap__answer_arrays_end(struct neap__answer_arrays *arrays, int rc);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_answers.c: one step at a time (step_answers.h). */
 #include "train/answers/step_answers.h"
+#include "train/answers/step_viewer.h"
 #include "nn/core/net_state.h"
 #include "nn/step_view.h"
 #include "base/fail.h"
@@ -26,8 +27,19 @@ static int largest(const double *z, int n)
 	return best;
 }
 
+/* The answer to step t, which has just been made. */
+static int answer_step(const struct neap__evaluation *e, const struct neap_batch *batch,
+	const void *state, int64_t t, struct neap_answer *answer, double *score)
+{
+	neap__step_outputs(score, e->net, state, 0);
+	answer->step = t;
+	answer->label = label_of(e->net, batch, t);
+	answer->prediction = largest(score, answer->classes);
+	return e->answered(e->user, answer);
+}
+
 static int go(const struct neap__evaluation *e, const struct neap_batch *batch, void *state,
-	double *score)
+	double *score, struct neap__step_viewer *viewer)
 {
 	const struct neap_sequence *s = &batch->sequences[0];
 	struct neap_answer answer = {.index = s->index,
@@ -43,11 +55,10 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 			return neap__fail(NEAP_EINTERRUPTED, "interrupted in sample %lld",
 				(long long)s->index);
 		NEAP_TRY(neap_net_advance(e->net, state, t, t + 1, 1));
-		neap__step_outputs(score, e->net, state, 0);
-		answer.step = t;
-		answer.label = label_of(e->net, batch, t);
-		answer.prediction = largest(score, answer.classes);
-		NEAP_TRY(e->answered(e->user, &answer));
+		if (e->stepped)
+			NEAP_TRY(e->stepped(e->user, neap__step_viewer_look(viewer, state, t)));
+		if (e->of_steps)
+			NEAP_TRY(answer_step(e, batch, state, t, &answer, score));
 	}
 	return 0;
 }
@@ -59,7 +70,11 @@ int neap__step_answers(
 
 	if (!score)
 		return neap__fail_errno(ENOMEM, "answers to steps");
-	int rc = go(e, batch, state, score);
+	struct neap__step_viewer viewer;
+	int rc = neap__step_viewer_open(&viewer, e->net);
+	if (rc == 0)
+		rc = go(e, batch, state, score, &viewer);
+	neap__step_viewer_close(&viewer);
 	free(score);
 	return rc;
 }

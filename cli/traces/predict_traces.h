@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_traces.h: options of `neap predict` about what units do in every step. */
+#ifndef NEAP_CLI_PREDICT_TRACES_H
+#define NEAP_CLI_PREDICT_TRACES_H
+
+#include "cli.h"
+#include <neap/train.h>
+
+struct cli_traces {
+	int64_t sample;
+	int sample_given;
+};
+
+/* clang-format off */
+#define CLI_TRACE_OPTIONS(o, traces) \
+	CLI_GROUP("Spikes and membranes"), \
+	{.name = "spikes", .kind = CLI_TEXT, .into = &(o).spikes, .argument = "F.npz", \
+		.help = "write the spikes of every layer, step and unit there, as NumPy arrays"}, \
+	{.name = "membranes", .kind = CLI_TEXT, .into = &(o).membranes, .argument = "F.npz", \
+		.help = "write what the states of layers and readout are in every step there"}, \
+	{.name = "layer", .kind = CLI_TEXT, .into = &(o).layer, .argument = "N", \
+		.help = "of these, this layer alone, counted from 0; or readout (default: all)"}, \
+	{.name = "sample", .kind = CLI_INT, .into = &(traces).sample, .argument = "N", \
+		.help = "this sample alone, counted from 0 (default: all)", \
+		.high = 1e15, .given = &(traces).sample_given}
+/* clang-format on */
+
+/* Checks the options and takes them over. CLI_DONE or one line. */
+int cli_traces_take(struct neap_eval_options *o, const struct cli_traces *traces);
+
+#endif

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`neap predict --spikes --membranes`: every cell, spike for spike, against its equations in NumPy and PyTorch."""
+import csv
+import io
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from harness import NEAP, Folder, Tap, neap
+
+try:
+    import h5py
+    import numpy as np
+    import torch
+except ImportError as error:
+    print(f"1..0 # skip {error}")
+    sys.exit(0)
+
+torch.set_num_threads(1)
+S, INPUTS, CLASSES, DT = 7, 20, 3, 1e-3
+THETA, TAU, TAU_OUT, TAU_ADAPT, TAU_SYN, KAPPA, A, B = 1.0, 9e-3, 15e-3, 40e-3, 4e-3, 0.3, 0.1, 0.2
+LENGTHS = (50, 31, 80, 1, 64, 65, 80)
+
+
+def spikes_of_inputs():
+    r = np.random.default_rng(5)
+    return [(r.random((n, INPUTS)) < 0.12).astype("f8") for n in LENGTHS]
+
+
+def write_events(path):
+    """The samples in the layout of the Heidelberg Digits."""
+    with h5py.File(path, "w") as file:
+        for name, kind in ("times", "f4"), ("units", "u2"):
+            rows = file.create_dataset(f"spikes/{name}", (S,), dtype=h5py.vlen_dtype(kind))
+            for i, x in enumerate(spikes_of_inputs()):
+                t, u = np.nonzero(x)
+                rows[i] = ((t + 0.5) * DT if name == "times" else u).astype(kind)
+        file["labels"] = np.arange(S, dtype="u2") % CLASSES
+        file["extra/duration"] = np.array(LENGTHS) * DT
+        file.attrs["inputs"] = INPUTS
+    return path
+
+
+def tensors(path):
+    """Tensors of a safetensors file in double, and its metadata."""
+    with open(path, "rb") as file:
+        head = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    meta = head.pop("__metadata__")
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], "f8" if t["dtype"] == "F64" else "f4").reshape(t["shape"])
+            .astype("f8") for name, t in head.items()}, meta
+
+
+def decay(tau):
+    return np.exp(-DT / tau)
+
+
+class Spiking:
+    """A layer that spikes, by the equations of docs/cells.md."""
+
+    def __init__(self, w, l, cell, reset):
+        self.w, self.v, self.b = w[f"layer{l}.weight"], w.get(f"layer{l}.recurrent"), w[f"layer{l}.bias"][0]
+        n = len(self.b)
+        self.cell, self.reset = cell, reset
+        self.u, self.s, self.a, self.i = (np.zeros(n) for _ in range(4))
+        leak = w.get(f"layer{l}.leak")
+        self.beta = decay(TAU) if leak is None else 1 / (1 + np.exp(-leak[0]))
+
+    def step(self, x):
+        arriving = x @ self.w + self.b + (self.s @ self.v if self.v is not None else 0)
+        return getattr(self, self.cell)(arriving)
+
+    def fire(self, u, threshold=THETA):
+        s = (u > threshold).astype("f8")
+        if self.reset == "hard":
+            u = np.where(s > 0, 0.0, u)
+        elif self.reset == "soft":
+            u = u - THETA * s
+        self.u, self.s = u, s
+        return s
+
+    def lif(self, arriving):
+        u = self.beta * self.u + arriving
+        if self.reset == "zero":
+            u = (1 - self.s) * u
+        return self.fire(u - THETA * self.s if self.reset == "subtract" else u)
+
+    def alif(self, arriving):
+        self.a = decay(TAU_ADAPT) * self.a + self.s
+        return self.fire(self.beta * self.u + arriving - THETA * self.s, THETA + KAPPA * self.a)
+
+    def adlif(self, arriving):
+        self.a = decay(TAU_ADAPT) * self.a + A * self.u + B * self.s
+        return self.fire(self.beta * (self.u - self.s) + (1 - self.beta) * (arriving - self.a))
+
+    def cubalif(self, arriving):
+        self.i = decay(TAU_SYN) * self.i + arriving
+        return self.fire(self.beta * self.u + self.i - (THETA * self.s if self.reset == "subtract" else 0))
+
+    def states(self):
+        return {"alif": {".adaptation": self.a}, "adlif": {".adaptation": self.a},
+                "cubalif": {".current": self.i}}.get(self.cell, {}) | {"": self.u}
+
+
+def reference(w, layers, x):
+    """Spikes [steps, units] of each layer, states [steps, units] by name."""
+    units = [Spiking(w, l, *layer) for l, layer in enumerate(layers)]
+    spikes, states, o = [[] for _ in layers], {}, np.zeros(CLASSES)
+    kappa = 1 / (1 + np.exp(-w["readout.leak"][0])) if "readout.leak" in w else decay(TAU_OUT)
+    for row in x:
+        for l, unit in enumerate(units):
+            row = unit.step(row)
+            spikes[l].append(row)
+            for name, value in unit.states().items():
+                states.setdefault(f"layer{l}{name}", []).append(value)
+        o = kappa * o + (1 - kappa) * (row @ w["readout.weight"] + w["readout.bias"][0])
+        states.setdefault("readout", []).append(o)
+    return [np.array(s) for s in spikes], {name: np.array(rows) for name, rows in states.items()}
+
+
+NETS = {  # name: (specification, cell and reset of each layer, more options)
+    "two layers, recurrent": ("lif:24r,lif:16:reset=hard,li", (("lif", "subtract"), ("lif", "hard")), []),
+    "zero and soft": ("lif:24:reset=zero,lif:16r:reset=soft,li", (("lif", "zero"), ("lif", "soft")), []),
+    "alif, recurrent": ("alif:24r:tau_adapt=40ms:adapt=0.3,li", (("alif", "subtract"),), []),
+    "adlif over lif": ("lif:24,adlif:16r:tau_adapt=40ms:a=0.1:b=0.2,li", (("lif", "subtract"), ("adlif", "subtract")), []),
+    "cubalif, three resets": ("cubalif:20r:tau_syn=4ms,cubalif:16:tau_syn=4ms:reset=hard,cubalif:12:tau_syn=4ms:reset=soft,li",
+                              (("cubalif", "subtract"), ("cubalif", "hard"), ("cubalif", "soft")), []),
+    "learned time constants": ("lif:24r,li", (("lif", "subtract"),), ["--learn", "tau"]),
+}
+
+
+def train(folder, data, spec, *more):
+    run = os.path.join(folder, f"run{len(os.listdir(folder))}")
+    done = neap("train", data, "--net", spec, "--tau", "9ms", "--tau-out", "15ms", "--epochs", 2, "--batch", 4, "--memory", "8M",
+                "--gain", 1.5, "--validation", 0, "--out", run, *more)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def traces(folder, run, data, *more):
+    """The arrays of both archives, and what the command printed."""
+    paths = [os.path.join(folder, name) for name in ("s.npz", "m.npz")]
+    done = neap("predict", run, data, "--spikes", paths[0], "--membranes", paths[1], *more)
+    assert done.returncode == 0 and not done.stderr, done
+    found = []
+    for path in paths:
+        with np.load(path, allow_pickle=False) as arrays:
+            found.append({name: arrays[name] for name in arrays})
+        os.remove(path)
+    return (*found, done.stdout)
+
+
+def dense(spikes, i, layer, steps):
+    """The spikes of a sample and layer as [steps, units]."""
+    of = (spikes["sample"] == spikes["samples"][i]) & (spikes["layer"] == layer)
+    x = np.zeros((steps, spikes["units"][layer]))
+    np.add.at(x, (spikes["step"][of], spikes["unit"][of]), 1)
+    return x
+
+
+def in_form(spikes, membranes, lengths):
+    """What holds of all archives."""
+    keys = [spikes[name] for name in ("unit", "layer", "step", "sample")]
+    assert np.array_equal(np.lexsort(keys), np.arange(len(keys[0]))), "not sorted"
+    assert len(np.unique(np.stack(keys), axis=1).T) == len(keys[0]), "a spike stands twice"
+    for arrays in spikes, membranes:
+        assert list(arrays["lengths"]) == list(lengths) and arrays["dt"] == DT and arrays["dt"].shape == (), arrays
+    for name, x in membranes.items():
+        if name not in ("samples", "lengths", "dt"):
+            assert x.shape[:2] == (len(lengths), max(lengths)), (name, x.shape)
+            for i, n in enumerate(lengths):
+                assert np.isfinite(x[i, :n]).all() and np.isnan(x[i, n:]).all(), (name, i)
+
+
+def as_equations_say(folder, data, name, precision):
+    """Spikes are the same ones, states the same numbers but for rounding."""
+    spec, layers, more = NETS[name]
+    run = train(folder, data, spec, "--precision", precision, *more)
+    w, _ = tensors(os.path.join(run, "model.safetensors"))
+    spikes, membranes, lines = traces(folder, run, data)
+    assert neap("predict", run, data).stdout == lines, "other answers"
+    in_form(spikes, membranes, LENGTHS)
+    assert list(spikes["samples"]) == list(range(S)) and list(spikes["layers"]) == [f"layer{l}" for l in range(len(layers))]
+    limit, count, checked = (1e-12 if precision == "double" else 1e-5), 0, {"samples", "lengths", "dt"}
+    for i, x in enumerate(spikes_of_inputs()):
+        wanted, states = reference(w, layers, x)
+        for l, s in enumerate(wanted):
+            found = dense(spikes, i, l, len(x))
+            assert np.array_equal(found, s), f"sample {i}, layer {l}: {np.argwhere(found != s)[:3]}"
+            count += int(s.sum())
+        for state, rows in states.items():
+            found = membranes[state]
+            assert found.dtype == ("f8" if precision == "double" else "f4"), found.dtype
+            off = np.abs(found[i, :len(x)] - rows).max() / max(1, np.abs(rows).max())
+            assert off < limit, f"sample {i}, {state}: off by {off}"
+            checked.add(state)
+    assert count == len(spikes["unit"]) and count > 50 * len(layers), f"{count} spikes"
+    assert set(membranes) == checked, set(membranes) ^ checked
+
+
+def gates_as_torch(folder, data, cell):
+    """Outputs of gated cells are those of PyTorch's modules; they have no spikes."""
+    run = train(folder, data, f"{cell}:9,li", "--precision", "double")
+    w, _ = tensors(os.path.join(run, "model.safetensors"))
+    kind = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[cell]
+    net = kind(INPUTS, 9).double()
+    bias = torch.tensor(w["layer0.bias"][0])
+    with torch.no_grad():
+        net.weight_ih_l0.copy_(torch.tensor(w["layer0.weight"].T))
+        net.weight_hh_l0.copy_(torch.tensor(w["layer0.recurrent"].T))
+        net.bias_ih_l0.copy_(bias[:len(bias) // 2] if cell == "gru" else bias)
+        net.bias_hh_l0.copy_(bias[len(bias) // 2:] if cell == "gru" else 0 * bias)
+    path = os.path.join(folder, "m.npz")
+    assert neap("predict", run, data, "--membranes", path).returncode == 0
+    found = np.load(path)
+    assert set(found) == {"samples", "lengths", "dt", "layer0", "readout"} | ({"layer0.cell"} if cell == "lstm" else set()), set(found)
+    for i, x in enumerate(spikes_of_inputs()):
+        with torch.no_grad():
+            h, last = net(torch.tensor(x))
+        assert np.abs(found["layer0"][i, :len(x)] - h.numpy()).max() < 1e-12, i
+        if cell == "lstm":
+            assert np.abs(found["layer0.cell"][i, len(x) - 1] - last[1][0].numpy()).max() < 1e-12, i
+    os.remove(path)
+    done = neap("predict", run, data, "--spikes", path)
+    assert done.returncode == 2 and cell in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done
+    assert not os.path.exists(path)
+
+
+def events_of_egru(folder, data):
+    """Events are the units whose cell is above the threshold; a layer without spikes beside it has none."""
+    run = train(folder, data, "egru:16:threshold=0.05,gru:8,li")
+    spikes, membranes, _ = traces(folder, run, data)
+    assert len(spikes["unit"]) > 50 and set(spikes["layer"]) == {0} and list(spikes["units"]) == [16, 8], spikes
+    for i, n in enumerate(LENGTHS):
+        assert np.array_equal(dense(spikes, i, 0, n), membranes["layer0"][i, :n] > np.float32(0.05)), i
+
+
+def layers_and_samples(folder, data):
+    """--layer and --sample: the same numbers of one layer, one sample; its answer alone."""
+    run = train(folder, data, NETS["two layers, recurrent"][0])
+    whole, states, lines = traces(folder, run, data)
+    for given, number in ("1", 1), ("layer0", 0):
+        spikes, membranes, _ = traces(folder, run, data, "--layer", given)
+        of = whole["layer"] == number
+        assert np.array_equal(spikes["unit"], whole["unit"][of]) and set(spikes["layer"]) == {number}, spikes
+        assert set(membranes) == {"samples", "lengths", "dt", f"layer{number}"}, set(membranes)
+        assert np.array_equal(membranes[f"layer{number}"], states[f"layer{number}"], equal_nan=True)
+    for i in (2, S - 1):
+        spikes, membranes, line = traces(folder, run, data, "--sample", i)
+        assert line.splitlines() == [lines.splitlines()[0], lines.splitlines()[i + 1]], line
+        assert list(spikes["samples"]) == [i] and set(spikes["sample"]) == {i}
+        assert np.array_equal(spikes["unit"], whole["unit"][whole["sample"] == i])
+        assert np.array_equal(membranes["readout"][0], states["readout"][i, :LENGTHS[i]])
+    alone = traces(folder, run, data, "--threads", 1, "--batch", 3)
+    assert all(np.array_equal(alone[0][name], whole[name]) for name in whole)
+    path = os.path.join(folder, "readout.npz")
+    assert neap("predict", run, data, "--membranes", path, "--layer", "readout").returncode == 0
+    assert np.array_equal(np.load(path)["readout"], states["readout"], equal_nan=True)
+
+
+def steps_and_answers(folder):
+    """Targets a step, with and without y: the readout's membranes are the scores of the lines; three archives at once."""
+    r = np.random.default_rng(3)
+    x, lengths = r.normal(size=(5, 40, 4)).astype("f4"), np.array([40, 7, 40, 22, 13])
+    path, bare, out = (os.path.join(folder, name) for name in ("rows.h5", "bare.h5", "a.npz"))
+    for name, more in (path, {"y": r.integers(0, 3, (5, 40))}), (bare, {}):
+        with h5py.File(name, "w") as file:
+            for key, value in ({"x": x, "lengths": lengths} | more).items():
+                file[key] = value
+    run = train(folder, path, "lif:16r,li")
+    for data in path, bare:
+        spikes, membranes, lines = traces(folder, run, data)
+        in_form(spikes, membranes, lengths)
+        scores = np.array([row[-3:] for row in csv.reader(io.StringIO(lines))][1:], "f8")
+        found = np.concatenate([membranes["readout"][i, :n] for i, n in enumerate(lengths)])
+        assert np.array_equal(scores, found.astype("f8")), "other scores"
+        assert traces(folder, run, data, "--out", out)[2] == ""
+        with np.load(out) as answers:
+            assert np.array_equal(answers["scores"], scores)
+        os.remove(out)
+
+
+def in_one_memory(folder):
+    """A long sample, read in windows, takes no more memory than a short one."""
+    used, path, out = [], os.path.join(folder, "long.h5"), os.path.join(folder, "long.npz")
+    for steps in 50000, 1000000:
+        x = np.zeros((1, steps, 3), "f4")
+        x[0, ::7, 0] = x[0, ::5, 1] = 1
+        with h5py.File(path, "w") as file:
+            file["x"], file["y"] = x, np.zeros(1, "i4")
+        if not used:
+            run = train(folder, path, "lif:6:tau=30ms,li", "--epochs", 1, "--classes", 3)
+        child = subprocess.Popen([NEAP, "predict", run, path, "--membranes", out, "--spikes", out + ".npz", "--sample", "0"],
+                                 stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        assert status == 0
+        with np.load(out) as found:
+            assert found["layer0"].shape == (1, steps, 6)
+        used.append(usage.ru_maxrss)
+    assert used[1] < used[0] + 16000, f"KiB: {used}"
+
+
+def nothing_left(folder, run, data):
+    """A disk that is full and an interrupt leave no file, and those that were there as they were."""
+    names, where = ("s.npz", "m.npz"), os.path.join(folder, "out")
+    os.mkdir(where)
+    args = [NEAP, "predict", run, data, "--spikes", os.path.join(where, "s.npz"), "--membranes", os.path.join(where, "m.npz")]
+    for name in names:
+        with open(os.path.join(where, name), "w") as file:
+            file.write("before")
+    done = subprocess.run(args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)), check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "File too large" in done.stderr and done.stderr.count("\n") == 1, done
+    child = subprocess.Popen([*args[:3], "randman:samples=100000,units=20,classes=3,steps=100", *args[4:]],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while len(os.listdir(where)) < 4 and child.poll() is None:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    assert "interrupted" in child.communicate(timeout=60)[1] and child.returncode == 1, child.returncode
+    assert sorted(os.listdir(where)) == sorted(names), os.listdir(where)
+    assert all(open(os.path.join(where, name)).read() == "before" for name in names)
+
+
+def refused(folder, run, data):
+    """Bad options end with one line and leave nothing."""
+    out = os.path.join(folder, "never.npz")
+    for says, more in {"has no layer '2'": ["--spikes", out, "--layer", "2"], "has no layer 'layer'": ["--spikes", out, "--layer", "layer"],
+                       "has no layer '-1'": ["--spikes", out, "--layer=-1"], "li (readout)": ["--spikes", out, "--layer", "readout"],
+                       "cannot be two archives": ["--spikes", out, "--membranes", out], "has no sample 7": ["--sample", "7", "--spikes", out],
+                       "does not end in .npz": ["--membranes", "x"], "--layer goes with": ["--layer", "0"],
+                       "no/never.npz": ["--spikes", os.path.join(folder, "no", "never.npz")],
+                       "/dev/null": ["--membranes", "/dev/null/x.npz"]}.items():
+        done = neap("predict", run, data, *more)
+        assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, (more, done)
+        assert not done.stdout and not os.path.exists(out), (more, done.stdout)
+
+
+def main():
+    with Folder() as folder, Tap() as tap:
+        data = write_events(os.path.join(folder, "events.h5"))
+        for name in NETS:
+            for precision in "float", "double":
+                tap.run(f"{name}, {precision}", as_equations_say, folder, data, name, precision)
+        for cell in "rnn", "lstm", "gru":
+            tap.run(f"{cell}: PyTorch's outputs", gates_as_torch, folder, data, cell)
+        tap.run("egru: events", events_of_egru, folder, data)
+        tap.run("one layer, one sample", layers_and_samples, folder, data)
+        tap.run("targets of steps", steps_and_answers, folder)
+        tap.run("memory does not grow", in_one_memory, folder)
+        run = train(folder, data, NETS["two layers, recurrent"][0])
+        tap.run("full disk, interrupt", nothing_left, folder, run, data)
+        tap.run("refused", refused, folder, run, data)
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
