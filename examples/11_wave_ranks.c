@@ -379,6 +379,21 @@ static uint64_t budget(const struct wave *m)
 	return ((SNAPSHOTS + 1) * 2 * m->points + m->points + COLUMNS) * sizeof(double) + 4096;
 }
 
+/*
+ * Before a run: a rank that has no journal where others have one is why all start over, and says
+ * so. Returns 1 where there is such a rank.
+ */
+static int say_journals(const struct wave *m, const struct settings *s, const char *suffix)
+{
+	int there = s->journal ? neap_journal_there(s->journal, suffix, 0) : 0;
+	double all = total(m, there > 0);
+	if (there == 0 && all > 0)
+		fprintf(stderr,
+			"rank %d has no journal in '%s', %.0f of %d ranks have: all start over\n",
+			m->rank, s->journal, all, m->ranks);
+	return all > 0 && all < m->ranks;
+}
+
 /* The gradient of the assumed velocity, in m->da; the misfit over all ranks, in *misfit. */
 static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 {
@@ -405,6 +420,7 @@ static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 		.keep = s->journal != NULL,
 		.suffix = s->journal ? suffix : NULL};
 	set_velocity(m, 0, 0, 0);
+	int said = say_journals(m, s, suffix);
 	if (s->slow && neap_tier_open_file(&disk, s->slow, &file) < 0)
 		leave(&m->sweep, -EIO);
 	const struct neap_sweep_options options = {.size = sizeof options,
@@ -435,6 +451,8 @@ static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 			(long long)(stats.advance_steps + stats.record_steps +
 				    stats.backward_steps),
 			(long long)stats.commits);
+	if (rc == 0 && m->rank == 0 && stats.started_over && !said)
+		fprintf(stderr, "not all ranks had a commit of one run: all started over\n");
 	if (rc == 0)
 		*misfit = total(m, *misfit);
 	neap_sweep_free(sweep); /* and the journal goes, where the run ended */

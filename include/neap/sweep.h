@@ -274,8 +274,9 @@ struct neap_sweep_options {
  *
  * Of a collective sweep, each rank has a journal: in one directory with journal_suffix, ".3" of
  * rank 3, and tiers with neap_file_options.suffix. All commit at once, and all resume from the last
- * commit that is whole on all. Where one has no journal of this run, all start over. journal_key
- * stands for the number of ranks and the rank, too.
+ * commit that is whole on all. Where one has no journal of this run, all start over, and
+ * stats.started_over says so; neap_journal_there tells which rank it is. journal_key stands for the
+ * number of ranks and the rank, too.
  */
 
 struct neap_sweep;
@@ -377,6 +378,9 @@ struct neap_sweep_stats {
 	 * tiers took by then; 0: not told, as where the length is not known.
 	 */
 	double foreseen;
+	/* 1: a rank had no journal of this run, or no commit that others had: all started over. */
+	int started_over;
+	uint32_t reserved2;
 };
 
 /*
@@ -406,8 +410,11 @@ NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 /* Maps the arena and touches every page of it, so that the next run waits for none. */
 NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
 
-/* 1 where the directory holds a journal to resume from, 0 where not; NEAP_EUSAGE as at create. */
-NEAP_API int neap_journal_there(const char *directory, int in_memory);
+/*
+ * 1 where the directory holds a journal to resume from, 0 where not; NEAP_EUSAGE as at create.
+ * suffix: as neap_sweep_options.journal_suffix; NULL: none.
+ */
+NEAP_API int neap_journal_there(const char *directory, const char *suffix, int in_memory);
 
 /* Unmaps the arena; the next run maps it again. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);

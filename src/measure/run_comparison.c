@@ -355,7 +355,7 @@ static int find_journal(struct neap__comparison *c)
 	if (!o->strategies || !o->strategies[0] || o->strategies[1] || o->repeats > 1)
 		return neap__fail(NEAP_EUSAGE,
 			"--journal is for one sweep: give one --strategy, and no --repeats");
-	c->resumes = neap_journal_there(o->sweep.journal, o->sweep.slow_in_memory);
+	c->resumes = neap_journal_there(o->sweep.journal, NULL, o->sweep.slow_in_memory);
 	return c->resumes;
 }
 

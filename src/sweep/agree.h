@@ -42,11 +42,13 @@ struct neap__agree_state {
 	int (*agree)(void *user, int64_t *values, int count);
 	void (*leave)(void *user, int code);
 	void *user;
-	int64_t number; /* of the next agreement */
-	int broken;	/* 0, or the code of the agreement that failed: there are no more */
-	int over;	/* 1: the run has ended, or failed on this rank; nothing is agreed on */
-	int known;	/* the last negative code that all ranks agreed on */
-	char line[200]; /* of `broken` */
+	int64_t number;	  /* of the next agreement */
+	int broken;	  /* 0, or the code of the agreement that failed: there are no more */
+	int over;	  /* 1: the run has ended, or failed on this rank; nothing is agreed on */
+	int known;	  /* the last negative code that all ranks agreed on */
+	char line[200];	  /* of `broken` */
+	int started_over; /* a journal that not all ranks have was passed over, at create or after
+			   */
 	/* Polls: see neap__agree_poll. Work is steps and calls, which all ranks count alike. */
 	int64_t work, stretch; /* at the last poll; until the next */
 	double polled_at;      /* seconds of sys/clock.h */

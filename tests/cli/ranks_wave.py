@@ -146,6 +146,20 @@ class Kills:
                 return None
         return "no job resumed going back"
 
+    def lost(self):
+        """A rank whose journal is gone says so in a line, and all start over, to the same bits."""
+        if not self.ranks and self.stop(signal.SIGKILL):
+            return "no job was killed"
+        os.unlink(os.path.join(self.folder, "neap.journal.1"))
+        done = ended(start(self.ranks, self.steps, *self.args()), 250)
+        lines = [line for line in done.stderr.splitlines() if "over" in line]
+        if len(lines) != 1 or not lines[0].startswith(f"rank 1 has no journal in '{self.folder}'"):
+            return f"{lines} in {done.stderr[-400:]}"
+        self.ranks = None
+        if spared(done) or said(done) != self.alone:
+            return f"{spared(done)} spared, {said(done)} is not {self.alone}"
+        return f"files are left: {os.listdir(self.folder)}" if os.listdir(self.folder) else None
+
     def last(self):
         """What was killed last ends; a kill before the first commit leaves none: again then."""
         for i in range(1, 11):
@@ -216,6 +230,7 @@ def main():
         for i in range(20 if sys.argv[1:] == ["all"] else 3):
             tap.run(f"kill {i + 1} of a rank", kills.stop, signal.SIGKILL)
         tap.run("after kills: the same bits", kills.last)
+        tap.run("a rank without a journal", kills.lost)
         tap.run("SIGTERM to one rank ends all after a commit; the same bits", kills.terms)
         if shutil.which("bash"):
             tap.run("the job script for Slurm", slurm, disk, alone)

@@ -304,6 +304,59 @@ static void one_job(uint64_t seed)
 	free_world(w);
 }
 
+static void interrupted_after_commits(struct world *w, struct job *x)
+{
+	x->mortal_rank = 1;
+	x->interrupt_call = 12;
+	assert_int_equal(start_ranks(w, run_rank, x), 0);
+	for (int i = 0; i < w->ranks; i++) {
+		char suffix[16];
+		snprintf(suffix, sizeof suffix, ".%d", i);
+		assert_int_equal(outcome_of(w, i)->rc, NEAP_EINTERRUPTED);
+		assert_int_equal(neap_journal_there(folder, suffix, in_memory), 1);
+	}
+	x->mortal_rank = -1;
+	assert_int_equal(neap_journal_there(folder, NULL, in_memory), 0);
+	assert_int_equal(neap_journal_there(folder, ".9", in_memory), 0);
+	assert_int_not_equal(access(file_of("neap.journal", 9), F_OK), 0);
+}
+
+/* Where a rank has no journal, or no commit in it, all say so, and start over to the same bits. */
+static void a_rank_without_a_journal(void **state)
+{
+	struct spread_gradient want[RANKS_MOST];
+	struct job x = {.seed = 3,
+		.steps = 150,
+		.strategy = "double",
+		.memory = 8000,
+		.mean = 104,
+		.file_tier = 1,
+		.every_call = 1,
+		.full_rank = -1};
+	struct world *w = make_world(3);
+	(void)state;
+	make_folder();
+	spread_reference(x.steps, x.seed, w->ranks, 0, want);
+	for (int what = 0; what < 3; what++) {
+		interrupted_after_commits(w, &x);
+		if (what == 1)
+			assert_int_equal(unlink(file_of("neap.journal", 1)), 0);
+		if (what == 2)
+			assert_int_equal(truncate(file_of("neap.journal", 1), 4096), 0);
+		assert_int_equal(start_ranks(w, run_rank, &x), 0);
+		for (int i = 0; i < w->ranks; i++) {
+			const struct outcome *o = outcome_of(w, i);
+			assert_int_equal(o->rc, 0);
+			assert_int_equal(o->stats.started_over, what > 0);
+			assert_int_equal(o->stats.spared == 0, what > 0);
+			assert_memory_equal(&o->gradient, &want[i], sizeof want[i]);
+		}
+	}
+	empty_folder();
+	assert_int_equal(rmdir(folder), 0);
+	free_world(w);
+}
+
 static void killed_ranks_resume(void **state)
 {
 	uint64_t seed = test_seed(1);
@@ -489,6 +542,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(protocol),
 		cmocka_unit_test(names),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(a_rank_without_a_journal),
 		cmocka_unit_test(killed_ranks_resume),
 	};
 	if (argc > 1)

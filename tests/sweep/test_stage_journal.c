@@ -326,7 +326,7 @@ static void interrupted(void **state)
 		assert_int_equal(stats.commits, 1);
 		if (again) {
 			neap_stage_sweep_free(sweep);
-			assert_int_equal(neap_journal_there(folder, in_memory), 1);
+			assert_int_equal(neap_journal_there(folder, NULL, in_memory), 1);
 			assert_int_equal(
 				neap_stage_sweep_create(&sweep, &ops, &m, &m.stages, &o), 0);
 		}

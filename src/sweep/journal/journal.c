@@ -54,12 +54,12 @@ int neap__journal_attach(struct neap_sweep *s)
 	return neap__agree_code(a, NEAP__AGREE_JOURNAL, neap__journal_identity_take(s));
 }
 
-int neap_journal_there(const char *directory, int in_memory)
+int neap_journal_there(const char *directory, const char *suffix, int in_memory)
 {
 	NEAP_NEED(directory);
 	struct neap__journal *file;
 	size_t bytes;
-	NEAP_TRY(neap__journal_open(&file, directory, NULL, in_memory));
+	NEAP_TRY(neap__journal_open(&file, directory, suffix, in_memory));
 	int there = neap__journal_subject(file, &bytes) != NULL;
 	neap__journal_close(file);
 	return there;
@@ -180,5 +180,7 @@ int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 void neap__journal_end(struct neap_sweep *s, int rc)
 {
 	s->stats.seconds += s->journal.seconds_before;
+	s->stats.started_over = s->agreement.started_over;
+	s->agreement.started_over = 0;
 	s->journal.finished = rc == 0 && s->journal.file;
 }

@@ -22,23 +22,28 @@ int neap__journal_meet(struct neap__agree_state *a, struct neap__journal *file, 
 	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_JOURNAL, rc));
 	int64_t number = value_of(neap__journal_number(file)), values[] = {number, -number};
 	NEAP_TRY(neap__agree(a, NEAP__AGREE_JOURNAL, values, 2));
-	if (values[0] != -values[1])
+	if (values[0] != -values[1]) {
+		a->started_over = 1;
 		neap__journal_forget(file);
+	}
 	return 0;
 }
 
 int neap__journal_resume_from(struct neap__agree_state *a, struct neap__journal *file)
 {
-	int64_t least = INT64_MAX, most = 0;
+	int64_t least = INT64_MAX, most = 0, newest = 0;
 	while (least != most) {
 		int64_t own = value_of(neap__journal_newest(file, (uint64_t)least));
 		int64_t values[] = {own, -own};
 		NEAP_TRY(neap__agree(a, NEAP__AGREE_JOURNAL, values, 2));
 		least = values[0];
 		most = -values[1];
+		newest = most > newest ? most : newest;
 	}
-	if (least == 0)
+	if (least == 0) {
+		a->started_over |= newest > 0;
 		return 0;
+	}
 	int64_t last = -value_of(neap__journal_last(file));
 	NEAP_TRY(neap__agree(a, NEAP__AGREE_JOURNAL, &last, 1));
 	neap__journal_take(file, (uint64_t)least, (uint64_t)-last);

@@ -305,5 +305,7 @@ int neap__stage_journal_start(struct stage_run *r)
 void neap__stage_journal_end(struct neap_stage_sweep *s, int rc)
 {
 	s->stats.seconds += s->journal.seconds_before;
+	s->stats.started_over = s->agreement.started_over;
+	s->agreement.started_over = 0;
 	s->journal.finished = rc == 0 && s->journal.file;
 }
