@@ -390,6 +390,9 @@ int cli_train(int argc, char **argv)
 			.help = "take inputs that are numbers as they are (default: mean 0, "
 				"deviation 1 of each feature)"},
 		CLI_ENCODE_OPTION(o.encode),
+		{.name = "no-normalise-targets", .kind = CLI_FLAG, .into = &o.no_normalise_targets,
+			.help = "learn targets that are numbers as they are (default: mean 0, deviation "
+				"1 of each output; losses and answers are in their own units)"},
 		{.name = "max-steps", .kind = CLI_INT, .into = &o.max_steps, .argument = "N",
 			.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12},
 		{.name = "shift", .kind = CLI_COUNT, .into = &o.augment.shift, .argument = "N",

@@ -210,6 +210,12 @@ struct neap_loss {
 	const char *name;
 	double (*value)(int classes, const double *z, int label, const float *target, double *dz);
 	int takes_numbers; /* 1: targets may be numbers; 0: labels alone */
+	/*
+	 * The loss of targets that are numbers in the units that deviation[classes] leads to
+	 * (neap_objective); NULL: the loss has no other units.
+	 */
+	double (*in_units)(
+		int classes, const double *z, const float *target, const double *deviation);
 };
 NEAP_API const struct neap_loss *neap_loss_find(const char *name);
 NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end */
@@ -242,6 +248,12 @@ struct neap_objective {
 	 * until neap_net_end; steps add to it from several threads. NULL: nobody counts.
 	 */
 	int64_t *confusion;
+	/*
+	 * [classes] Of targets that are numbers, divided by these: what a loss tells is in their
+	 * own units, gradients are those of the loss as it stands. Borrowed likewise. NULL: none
+	 * were.
+	 */
+	const double *deviation;
 };
 
 /* Exact sizes in bytes for the batch begun; workspace is outside the chain's budget. */

@@ -170,6 +170,12 @@ struct neap_train_options {
 	 * The model keeps it.
 	 */
 	const char *encode;
+	/*
+	 * Of data whose targets are numbers. Each output is learned as normalised to a mean of 0
+	 * and a deviation of 1 over the training samples, which the model keeps; answers and losses
+	 * are told in the targets' own units. 1: targets as they are.
+	 */
+	int no_normalise_targets;
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */

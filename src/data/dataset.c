@@ -208,6 +208,8 @@ void neap_dataset_close(struct neap_dataset *set)
 	free(set->numbers);
 	free(set->shift);
 	free(set->scale);
+	free(set->target_mean);
+	free(set->target_deviation);
 	free(set->piece);
 	free(set->name);
 	free(set);

@@ -53,6 +53,8 @@ struct neap__dataset_ops {
 		struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *numbers);
 	int (*targets)(struct neap_dataset *set, int64_t index, int64_t from, int64_t to,
 		int32_t *labels, float *series);
+	/* Of sets whose samples have numbers: reads all of them again, as target_units.h says. */
+	int (*numbers)(struct neap_dataset *set);
 	/* NULL where a set numbers its channels itself: numbers channels and classes as `names`. */
 	int (*adopt)(struct neap_dataset *set, const char *const *names, int count);
 };
@@ -73,10 +75,12 @@ struct neap_dataset {
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
-	int next;	       /* 1: the targets are the values of the step after */
-	double *piece;	       /* step_rows.c: numbers as they are in the file */
-	char slow[256];	       /* a line about what makes reading slow, and its mend; "": nothing */
-	size_t read_bytes;     /* that reading a part takes, beside `piece` and the result */
+	/* [classes] targets that are numbers are (number - mean) / deviation; NULL: the number */
+	double *target_mean, *target_deviation;
+	int next;	   /* 1: the targets are the values of the step after */
+	double *piece;	   /* step_rows.c: numbers as they are in the file */
+	char slow[256];	   /* a line about what makes reading slow, and its mend; "": nothing */
+	size_t read_bytes; /* that reading a part takes, beside `piece` and the result */
 	struct neap_encoder_options encoder; /* of recordings, all set; size 0: unknown */
 	/* Where numbers become spikes (coded_rows.h), else NULL and 0: numbers in a row, which are
 	   not info.inputs there, and steps that a row lasts. */

@@ -3,8 +3,8 @@
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
-#include "data/name_list.h"
-#include "data/name_pattern.h"
+#include "data/names/name_list.h"
+#include "data/names/name_pattern.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "data/row_reading.h"
 #include "data/coded_rows.h"
 #include "data/step_rows.h"
+#include "data/target_units.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -64,6 +65,21 @@ int neap__rows_normalise(struct neap_dataset *set, const int64_t *index, int64_t
 	return rc;
 }
 
+/* A set with other targets is refused by whoever compares the two. */
+static int copy_targets(struct neap_dataset *set, const struct neap_dataset *from)
+{
+	size_t bytes = (size_t)from->info.classes * sizeof(double);
+
+	if (set->info.target != from->info.target || set->info.classes != from->info.classes)
+		return 0;
+	double *mean = malloc(bytes), *deviation = malloc(bytes);
+	if (mean && deviation) {
+		memcpy(mean, from->target_mean, bytes);
+		memcpy(deviation, from->target_deviation, bytes);
+	}
+	return neap__target_units_take(set, mean, deviation);
+}
+
 int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 {
 	size_t bytes = (size_t)neap__features(from) * sizeof(double);
@@ -77,6 +93,8 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 	const struct neap__coding coding = neap__rows_coding(from, &most);
 	if (!set->coded)
 		NEAP_TRY(neap__rows_encode(set, &coding, most));
+	if (from->target_mean)
+		NEAP_TRY(copy_targets(set, from));
 	if (!from->shift && !from->coded)
 		return 0;
 	if (neap__features(set) != neap__features(from))

@@ -157,11 +157,17 @@ int neap_gradcheck(double *worst, const struct neap_net_options *options,
 {
 	NEAP_NEED(worst, options, batch);
 	struct neap_net_options o = *options;
+	struct neap_objective told; /* in the units that its gradient has */
 	struct check check = {.batch = batch, .objective = objective};
 	double *gradient = NULL;
 	int rc;
 
 	*worst = INFINITY;
+	if (objective && objective->size == sizeof told) {
+		told = *objective;
+		told.deviation = NULL;
+		check.objective = &told;
+	}
 	o.precision = NEAP_DOUBLE;
 	o.smooth = 1;
 	o.freeze = NULL;

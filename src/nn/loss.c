@@ -40,9 +40,21 @@ static double mse(int classes, const double *z, int label, const float *target, 
 	return sum / classes;
 }
 
+static double mse_in_units(
+	int classes, const double *z, const float *target, const double *deviation)
+{
+	double sum = 0;
+
+	for (int c = 0; c < classes; c++) {
+		double d = deviation[c] * (z[c] - (double)target[c]);
+		sum += d * d;
+	}
+	return sum / classes;
+}
+
 static const struct neap_loss losses[] = {
-	{"cross-entropy", cross_entropy, 0},
-	{"mse", mse, 1},
+	{"cross-entropy", cross_entropy, 0, NULL},
+	{"mse", mse, 1, mse_in_units},
 };
 
 const struct neap_loss *neap_loss_at(int index)

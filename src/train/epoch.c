@@ -217,6 +217,7 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 		.options = &trainer->options.net,
 		.loss = trainer->objective.loss,
 		.target = trainer->data.info.target,
+		.deviation = trainer->objective.deviation,
 		.loader = trainer->data.validation,
 		.ranks = &trainer->ranks};
 	return neap__evaluate(result, &evaluation);

@@ -4,6 +4,7 @@
 #include "train/answers/answer_outputs.h"
 #include "train/answers/step_answers.h"
 #include "data/dataset.h"
+#include "data/target_units.h"
 #include "train/model.h"
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
@@ -133,6 +134,8 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap__ran
 
 	for (int i = 0; i < answers->samples && neap__ranks_root(e->ranks); i++) {
 		const struct neap__sample_answer *s = &answers->sample[i];
+		neap__target_units_own(
+			answers->score + (int64_t)i * classes, classes, e->mean, e->deviation);
 		const struct neap_answer answer = {.index = s->index,
 			.steps = s->steps,
 			.label = s->label,
@@ -176,7 +179,8 @@ static int run_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	struct neap_objective objective = {.size = sizeof objective,
 		.loss = wishes->has_loss ? e->loss : NULL,
 		.peers = e->ranks->peers,
-		.confusion = result->confusion};
+		.confusion = result->confusion,
+		.deviation = e->normalised ? NULL : e->deviation};
 
 	NEAP_TRY(neap_net_begin(e->net, batch, &objective));
 	int rc = forward(e, batch);
@@ -345,8 +349,9 @@ struct open_evaluation {
 	struct neap_dataset_info info;
 	struct neap_loader *loader;
 	char **names;
-	enum neap_target target; /* of answers */
-	int of_steps;		 /* an answer a step */
+	double *mean, *deviation; /* of targets, as evaluate.h has them */
+	enum neap_target target;  /* of answers */
+	int of_steps;		  /* an answer a step */
 };
 
 static int check_sample(const struct neap_dataset_info *info, const int64_t *sample)
@@ -393,7 +398,12 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
 	NEAP_TRY(neap__model_rows_take(e->set, &e->file, max_steps));
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
+	rc = neap__model_targets_scale(e->set, &e->file);
+	NEAP_TRY(rc);
 	e->target = target_of(e->set, &e->file);
+	if (e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES)
+		NEAP_TRY(neap__model_targets(
+			&e->mean, &e->deviation, &e->file, e->net_options.classes));
 	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !is_labelled(e->set))
@@ -446,6 +456,9 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.class_name = e->names,
 		.ranks = &e->ranks,
 		.target = e->target,
+		.mean = e->mean,
+		.deviation = e->deviation,
+		.normalised = e->set->next,
 		.of_steps = e->of_steps};
 
 	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
@@ -457,6 +470,8 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 static void close_all(struct open_evaluation *e)
 {
 	neap__model_class_names_free(e->names, e->net_options.classes);
+	free(e->mean);
+	free(e->deviation);
 	neap_loader_close(e->loader);
 	neap_dataset_close(e->set);
 	neap_net_free(e->net);

@@ -22,6 +22,9 @@ struct neap__evaluation {
 	int of_steps;		   /* 1: an answer a step; batches have one sample */
 	/* After every step; batches have one sample. May be NULL. */
 	int (*stepped)(void *user, const struct neap_step_view *view);
+	/* [classes] of the targets that the net learned (target_units.h); NULL: their own units */
+	const double *mean, *deviation;
+	int normalised; /* 1: the loss is told of the targets as they were learned */
 };
 
 /*

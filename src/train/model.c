@@ -6,6 +6,7 @@
 #include "data/encoder.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
+#include "data/target_units.h"
 #include "base/fail.h"
 #include "base/print.h"
 
@@ -366,9 +367,11 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 	if (info.inputs > options->inputs)
 		return neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
 			info.inputs, options->inputs);
-	if (info.classes > options->classes)
+	int numbers = neap__has_number_targets(set);
+	if (info.classes > options->classes || (numbers && info.classes != options->classes))
 		return neap__fail(NEAP_EUSAGE, "%s has %d %s, the model knows %d", info.name,
-			info.classes, info.target < NEAP_TARGET_NUMBERS ? "classes" : "outputs",
+			info.classes,
+			numbers ? info.classes == 1 ? "output" : "outputs" : "classes",
 			options->classes);
 	return check_classes(
 		neap__safetensors_meta(file, "neap.classes"), set, info.name, info.classes);
@@ -399,153 +402,6 @@ int neap__model_class_names(char ***names, const struct neap__safetensors *file,
 	neap__model_class_names_free(*names, classes);
 	*names = NULL;
 	return neap__fail_errno(ENOMEM, "names of classes");
-}
-
-static void add_numbers(struct neap__json *json, const char *key, const double *x, int count)
-{
-	neap__json_begin(json, key, '[');
-	for (int i = 0; i < count; i++) {
-		char text[40];
-		neap__json_exact(text, x[i]);
-		neap__json_text(json, NULL, text);
-	}
-	neap__json_end(json, ']');
-}
-
-void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set)
-{
-	struct neap__json json = {0};
-
-	if (!set->ops->values)
-		return;
-	int features = neap__features(set);
-	neap__json_begin(&json, NULL, '{');
-	neap__json_int(&json, "next", set->next);
-	if (set->shift) {
-		add_numbers(&json, "shift", set->shift, features);
-		add_numbers(&json, "scale", set->scale, features);
-	}
-	if (set->coded) {
-		char text[NEAP__CODING_TEXT];
-		int64_t most;
-		const struct neap__coding coding = neap__rows_coding(set, &most);
-		neap__json_int(&json, "features", features);
-		neap__json_text(&json, "coding", neap__coding_text(text, &coding));
-	}
-	neap__json_end(&json, '}');
-	neap__tensor_bundle_json(bundle, INPUTS, &json);
-}
-
-/* Numbers of a list of texts, as many as there have to be; NULL where it is none. */
-static double *numbers_of(const json_t *list, size_t count)
-{
-	double *x = json_array_size(list) == count ? malloc(count * sizeof *x) : NULL;
-
-	for (size_t i = 0; x && i < count; i++) {
-		const char *text = json_string_value(json_array_get(list, i));
-		if (!text || neap__json_read_number(&x[i], text) < 0 || !isfinite(x[i])) {
-			free(x);
-			return NULL;
-		}
-	}
-	return x;
-}
-
-/* 1, 0 where the object has none, or a negative code. */
-static int take_scale(struct neap_dataset *set, const json_t *json)
-{
-	const json_t *shift = json_object_get(json, "shift");
-	size_t inputs = (size_t)neap__features(set);
-
-	if (!shift)
-		return 0;
-	if (json_array_size(shift) != inputs)
-		return neap__fail(NEAP_EUSAGE, "'%s' has %zu features, the model takes %zu",
-			set->name, inputs, json_array_size(shift));
-	int rc = neap__rows_scale(
-		set, numbers_of(shift, inputs), numbers_of(json_object_get(json, "scale"), inputs));
-	return rc < 0 ? rc : 1;
-}
-
-int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file)
-{
-	const char *text = neap__safetensors_meta(file, INPUTS);
-	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	int rc = json && set->ops->values ? take_scale(set, json) : 0;
-
-	json_decref(json);
-	return rc;
-}
-
-int neap__model_coding(struct neap__coding *coding, const char *text)
-{
-	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	int rc = neap__coding_parse(coding, json_string_value(json_object_get(json, "coding")));
-
-	/* The metadata's fault, not an option's. */
-	if (rc == NEAP_EUSAGE)
-		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " has a coding that is none");
-	json_decref(json);
-	return rc;
-}
-
-/* Numbers characters as the classes of the model. */
-static int adopt_classes(struct neap_dataset *set, const struct neap__safetensors *file)
-{
-	const char *text = neap__safetensors_meta(file, "neap.classes");
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-	size_t count = json_array_size(list);
-	const char **names = calloc(count + 1, sizeof *names);
-	int rc = names ? 0 : neap__fail_errno(ENOMEM, "names of classes");
-
-	for (size_t i = 0; names && i < count; i++)
-		names[i] = json_string_value(json_array_get(list, i));
-	if (rc == 0 && count > 0 && count <= UINT16_MAX)
-		rc = set->ops->adopt(set, names, (int)count);
-	free(names);
-	json_decref(list);
-	return rc;
-}
-
-/* Reads the set as the object says: its targets, its normalisation, its coding. */
-static int take_reading(
-	struct neap_dataset *set, const json_t *json, const char *text, int64_t max_steps)
-{
-	struct neap__coding coding;
-	int64_t features = json_integer_value(json_object_get(json, "features"));
-
-	NEAP_TRY(neap__model_coding(&coding, text));
-	if (!set->ops->values)
-		return coding.kind
-			       ? neap__fail(NEAP_EUSAGE,
-					 "%s has spikes as inputs, the model takes numbers that "
-					 "become spikes (%s)",
-					 set->name, coding.kind->name)
-			       : 0;
-	if (json_integer_value(json_object_get(json, "next")) == 1)
-		NEAP_TRY(neap__rows_next(set));
-	NEAP_TRY(take_scale(set, json));
-	if (coding.kind && features != set->info.inputs)
-		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, the model takes %lld",
-			set->name, set->info.inputs, (long long)features);
-	return neap__rows_encode(set, &coding, max_steps);
-}
-
-int neap__model_rows_take(
-	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps)
-{
-	if (set->ops->adopt)
-		return adopt_classes(set, file);
-	const char *text = neap__safetensors_meta(file, INPUTS);
-	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	int rc = 0;
-
-	if (text && !json_is_object(json))
-		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " is damaged");
-	if (rc == 0 && json)
-		rc = take_reading(set, json, text, max_steps);
-	json_decref(json);
-	return rc < 0 ? rc : 0;
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

@@ -74,6 +74,14 @@ int neap__model_rows_take(
 	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps);
 /* Takes the means and deviations alone: 1, or 0 where the file has none; else as take. */
 int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file);
+/* The same of the targets, where they are numbers. */
+int neap__model_targets_scale(struct neap_dataset *set, const struct neap__safetensors *file);
+/*
+ * Gives means and deviations of the outputs, to be freed: 1; 0 where the file has none, which sets
+ * both to NULL; NEAP_EFORMAT.
+ */
+int neap__model_targets(
+	double **mean, double **deviation, const struct neap__safetensors *file, int outputs);
 
 /*
  * Gives the coding by which numbers became the spikes that a model was trained on, from the text

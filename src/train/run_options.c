@@ -83,6 +83,7 @@ static int take(struct neap_run *run)
 	o->test = json_string_value(json_object_get(data, "test"));
 	o->net.time_unit = 0; /* where an earlier version did not keep them: nothing was scaled */
 	o->gain = 0;
+	o->no_normalise_targets = 1;
 	NEAP_TRY(neap__settings_take(o, settings, 0));
 	NEAP_TRY(neap__settings_take(o, json_object_get(run->root, "sweep"), 1));
 	return take_costs(run, json_object_get(run->root, "costs"));

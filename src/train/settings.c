@@ -95,6 +95,7 @@ static const struct train_setting settings[] = {
 	{"next", COUNT, AT(next), NULL, 0, 1},
 	{"gain", REAL, AT(gain), NULL, 0, 1e12},
 	{"encode", TEXT, AT(encode), NULL, 0, 0},
+	{"no_normalise_targets", COUNT, AT(no_normalise_targets), NULL, 0, 1},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -239,9 +240,10 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 		const char *a = json_string_value(json_object_get(was, name));
 		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
-			a = settings[i].kind == CHOICE ? settings[i].choices[0]
-			    : settings[i].kind == TEXT ? ""
-						       : "0";
+			a = settings[i].offset == AT(no_normalise_targets) ? "1"
+			    : settings[i].kind == CHOICE		   ? settings[i].choices[0]
+			    : settings[i].kind == TEXT			   ? ""
+									   : "0";
 		if (!b || !goes_on(&settings[i], a, b))
 			neap__text_add(wrong, "%s%s = %.200s, not %.200s",
 				wrong->length ? "; " : "", name, *a ? a : "none",

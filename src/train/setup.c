@@ -12,6 +12,7 @@
 #include "data/dataset.h"
 #include "data/row_reading.h"
 #include "data/step_rows.h"
+#include "data/target_units.h"
 #include "nn/batch.h"
 #include "nn/core/cell.h"
 #include "nn/time_unit.h"
@@ -209,9 +210,12 @@ static int check_test(const struct neap__trainer *trainer)
 	if (info.inputs > trainer->options.net.inputs)
 		return neap__fail(NEAP_EUSAGE, "%s has %d channels, %s has %d", info.name,
 			info.inputs, d->info.name, trainer->options.net.inputs);
-	if (info.classes > trainer->options.net.classes)
-		return neap__fail(NEAP_EUSAGE, "%s has %d classes, %s has %d", info.name,
-			info.classes, d->info.name, trainer->options.net.classes);
+	int numbers = neap__has_number_targets(d->test);
+	if (info.classes > trainer->options.net.classes ||
+		(numbers && info.classes != trainer->options.net.classes))
+		return neap__fail(NEAP_EUSAGE, "%s has %d %s, %s has %d", info.name, info.classes,
+			numbers ? info.classes == 1 ? "output" : "outputs" : "classes",
+			d->info.name, trainer->options.net.classes);
 	for (int i = 0; i < info.classes; i++) {
 		const char *a = neap_dataset_class_name(d->set, i);
 		const char *b = neap_dataset_class_name(d->test, i);
@@ -291,6 +295,25 @@ static int encode_data(struct neap__trainer *trainer)
 	return neap__rows_encode(trainer->data.set, &coding, o->max_steps);
 }
 
+/* Given weights that keep their readout answer in the units that they were trained in. */
+static int normalise_targets(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__data *d = &trainer->data;
+
+	if (!neap__has_number_targets(d->set) || o->no_normalise_targets)
+		return 0;
+	if (trainer->from.tensors > 0 && !o->fresh_readout) {
+		int rc = neap__model_targets_scale(d->set, &trainer->from);
+		NEAP_TRY(rc);
+	} else {
+		NEAP_TRY(neap__target_units_normalise(d->set, d->first, d->nfirst));
+	}
+	if (!o->next)
+		trainer->objective.deviation = d->set->target_deviation;
+	return 0;
+}
+
 static int open_data(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -337,6 +360,7 @@ static int open_data(struct neap__trainer *trainer)
 		if (!taken)
 			NEAP_TRY(neap__rows_normalise(d->set, d->first, d->nfirst));
 	}
+	NEAP_TRY(normalise_targets(trainer));
 	struct neap_dataset_info info = d->info;
 	info.duration = neap__augment_longest(&o->augment, info.duration);
 	d->longest = neap__longest(&info, o->net.dt, o->max_steps);

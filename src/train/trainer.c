@@ -74,6 +74,7 @@ static int finish(struct neap__trainer *trainer)
 			.loss = trainer->objective.loss,
 			.loader = loader,
 			.target = trainer->data.info.target,
+			.deviation = trainer->objective.deviation,
 			.ranks = &trainer->ranks};
 		rc = neap__evaluate(&r->test, &evaluation);
 		neap_loader_close(loader);

@@ -68,7 +68,7 @@ def outputs(w, x, cell):
     return torch.stack(all_o)
 
 
-def loss_of(w, x, lengths, targets, kind, cell):
+def loss_of(w, x, lengths, targets, kind, cell, deviation=1):
     losses = []
     for i, n in enumerate(lengths):
         o = outputs(w, x[i, :n], cell)
@@ -77,10 +77,10 @@ def loss_of(w, x, lengths, targets, kind, cell):
         elif kind == "labels":
             losses.append(torch.nn.functional.cross_entropy(o, targets[i, :n], ignore_index=-1))
         elif kind == "numbers":
-            losses.append(((o.mean(0) - targets[i]) ** 2).mean())
+            losses.append((((o.mean(0) - targets[i]) * deviation) ** 2).mean())
         else:
             there = ~torch.isnan(targets[i, :n, 0])
-            losses.append(((o - targets[i, :n]) ** 2)[there].mean())
+            losses.append((((o - targets[i, :n]) * deviation) ** 2)[there].mean())
     return torch.stack(losses).mean()
 
 
@@ -105,9 +105,28 @@ def write(path, **arrays):
     return path
 
 
+def own_units(kept, y):
+    """Targets as they are learned, and the deviations that lead back; (y, 1) where there are none."""
+    if "target_mean" not in kept:
+        return y, np.ones(C)
+    mean, deviation = (np.array(list(map(float, kept[k]))) for k in ("target_mean", "target_deviation"))
+    return ((y.astype("f8") - mean) / deviation).astype("f4").astype("f8"), deviation
+
+
+def counted(y, lengths):
+    """All targets that have a loss, a row each."""
+    if y.ndim < 3:
+        return y.astype("f8")
+    rows = np.concatenate([y[i, :n] for i, n in enumerate(lengths)])
+    return rows[~np.isnan(rows[:, 0])].astype("f8")
+
+
 def agrees(folder, kind, cell):
-    """Loss and gradient of one step of SGD are PyTorch's to 1e-12."""
+    """Loss and gradient of one step of SGD are PyTorch's to 1e-12; the loss is in the units of y."""
     x, lengths, y = data(kind)
+    numbers = kind in ("numbers", "series")
+    if numbers:
+        y = y * [1, 1000, 0.01] + [0, 5e4, 3]
     path = write(os.path.join(folder, f"{kind}.h5"), x=x, y=y, lengths=lengths)
     found = []
     for rate in 0, 1:
@@ -124,9 +143,14 @@ def agrees(folder, kind, cell):
     if not np.allclose(shift, rows.mean(0), rtol=1e-12) or not np.allclose(scale, 1 / rows.std(0), rtol=1e-11):
         return f"normalised by {shift}, {scale}"
     given = torch.tensor(((x - shift) * scale).astype("f4").astype("f8"))
+    learned, deviation = own_units(kept, y) if numbers else (y, np.ones(C))
+    rows = counted(y, lengths)
+    if numbers and not (np.allclose(list(map(float, kept["target_mean"])), rows.mean(0), rtol=1e-6, atol=1e-6) and
+                        np.allclose(deviation, rows.std(0), rtol=1e-6)):
+        return f"targets normalised by {kept['target_mean']}, {deviation}, not {rows.mean(0)}, {rows.std(0)}"
     leaves = {k: v.clone().requires_grad_() for k, v in w.items()}
-    loss = loss_of(leaves, given, lengths, torch.tensor(y), kind, cell)
-    loss.backward()
+    loss_of(leaves, given, lengths, torch.tensor(learned), kind, cell).backward()
+    loss = loss_of(w, given, lengths, torch.tensor(learned), kind, cell, torch.tensor(deviation))
     if abs(loss.item() - done["train_loss"]) > 1e-12 * abs(loss.item()):
         return f"loss {done['train_loss']}, PyTorch {loss.item()}"
     for name, leaf in leaves.items():
@@ -139,6 +163,55 @@ def agrees(folder, kind, cell):
     judged = {"label": S, "labels": sum(int((y[i, :n] >= 0).sum()) for i, n in enumerate(lengths))
               if kind == "labels" else 0}.get(kind, 0)
     return None if evaluated["judged"] == judged else f"judged {evaluated['judged']}, not {judged}"
+
+
+def units_of_targets(folder):
+    """Targets of size 1000 are learned as those of size 1 are; as they are by --no-normalise-targets, and by old models."""
+    r = np.random.default_rng(8)
+    x = r.normal(size=(300, 20, 3)).astype("f4")
+    y = x[:, :, :2].sum(1)
+    explained = {}
+    for name, target, more in (("one", y, []), ("large", 5000 + 1000 * y, []), ("small", 1e-3 * y - 7, []),
+                               ("raw", 5000 + 1000 * y, ["--no-normalise-targets"])):
+        path, run = write(os.path.join(folder, name + ".npz"), x=x, y=target.astype("f8")), os.path.join(folder, "units-" + name)
+        done = neap_json("train", path, "--net", "gru:12,li", "--epochs", 15, "--lr", 0.02, "--memory", "4M", "--out", run,
+                         "--test", path, *more)
+        explained[name] = done["test"]["loss"] / target.var(0).mean()
+        scores = np.array([a["scores"] for a in neap_json("eval", run, path)["answers"]])
+        if abs(((scores - target) ** 2).mean() - done["test"]["loss"]) > 1e-4 * done["test"]["loss"]:
+            return f"{name}: answers are off by {((scores - target) ** 2).mean()}, told {done['test']['loss']}"
+        again = neap_json("train", path, "--from", run, "--epochs", 1, "--lr", 0, "--memory", "4M", "--test", path,
+                          "--out", run + "-again")["test"]["loss"]
+        if abs(again - done["test"]["loss"]) > 1e-9 * again:
+            return f"{name}: --from has loss {again}, not {done['test']['loss']}"
+    known = "target_mean" in json.loads(tensors(os.path.join(folder, "units-raw", "model.safetensors"))[1]["neap.inputs"])
+    learned = [explained[k] for k in ("one", "large", "small")]
+    if known or max(learned) > 0.5 or max(learned) > 1.2 * min(learned) or explained["raw"] < 2:
+        return f"{explained}"
+    constant = write(os.path.join(folder, "constant.npz"), x=x, y=np.stack([y[:, 0], np.full(300, 1e6)], 1))
+    done = neap_json("train", constant, "--net", "gru:4,li", "--epochs", 1, "--memory", "4M", "--out", os.path.join(folder, "constant"))
+    return None if done["train_loss"] < 100 else f"a constant output: loss {done['train_loss']}"
+
+
+def goes_on_as_begun(folder):
+    """A run of a version that did not normalise targets, or by another choice, goes on without."""
+    r = np.random.default_rng(9)
+    x = r.normal(size=(40, 9, 2)).astype("f4")
+    path = write(os.path.join(folder, "begun.npz"), x=x, y=100 * x[:, :, 0].sum(1).astype("f8"))
+    args = ["--net", "gru:4,li", "--memory", "4M", "--snapshot", 0]
+    runs = [os.path.join(folder, f"begun{i}") for i in range(2)]
+    for run, epochs in zip(runs, (4, 2)):
+        neap_json("train", path, *args, "--epochs", epochs, "--schedule", "constant", "--no-normalise-targets", "--out", run)
+    kept = os.path.join(runs[1], "run.json")
+    with open(kept, encoding="utf-8") as file:
+        older = json.load(file)
+    del older["settings"]["no_normalise_targets"]
+    with open(kept, "w", encoding="utf-8") as file:
+        json.dump(older, file)
+    losses = [neap_json("train", "--out", runs[1], "--resume", "--epochs", 4)["train_loss"], neap_json(
+        "train", "--out", runs[0], "--resume", "--epochs", 4)["validation"]["loss"], neap_json("eval", runs[1], path)["loss"],
+        neap_json("eval", runs[0], path)["loss"]]
+    return None if losses[2] == losses[3] else f"{losses}"
 
 
 def same_bits(folder):
@@ -178,7 +251,7 @@ def texts_and_masks(folder):
 
 
 def next_step(folder):
-    """The targets are the normalised values of the step after."""
+    """The targets are the normalised values of the step after; answers are in the features' own units."""
     x, lengths, _ = data("label")
     path = write(os.path.join(folder, "next.h5"), x=x, lengths=lengths)
     run = os.path.join(folder, "run-next")
@@ -186,9 +259,13 @@ def next_step(folder):
                      "--epochs", 1, "--validation", 0, "--memory", "4M", "--out", run)
     w, _ = tensors(os.path.join(run, "model.safetensors"))
     rows = np.concatenate([x[i, :n] for i, n in enumerate(lengths)])
+    answer = np.array(neap("predict", run, path).stdout.splitlines()[1].split(",")[2:], "f8")
     given = torch.tensor(((x - rows.mean(0)) / rows.std(0)).astype("f4").astype("f8"))
     loss = loss_of(w, given, lengths - 1, given[:, 1:], "series", "gru").item()
     again = neap_json("eval", run, path)["loss"]
+    wanted = outputs(w, given[0, :1], "gru").numpy()[0] * rows.std(0) + rows.mean(0)
+    if np.abs(answer - wanted).max() > 1e-6 * np.abs(wanted).max():
+        return f"answers {answer}, not {wanted}"
     off = max(abs(loss - done["train_loss"]), abs(loss - again))
     return None if off < 1e-6 * loss else f"loss {done['train_loss']}, {again}, PyTorch {loss}"
 
@@ -236,7 +313,7 @@ def predictions(folder):
         return f"{lines[:2]}"
     found = np.array([line[1:] for line in lines[1:]], "f8")
     loss = neap_json("eval", run, path)["loss"]
-    if abs(((found - wanted) ** 2).mean() - loss) > 1e-12 * loss:
+    if abs(((found - wanted) ** 2).mean() - loss) > 1e-5 * loss:
         return f"{((found - wanted) ** 2).mean()}, eval {loss}"
     one = json.loads(neap("predict", run, path, "--json").stdout.splitlines()[0])
     if set(one) != {"sample", "steps", "scores"} or one["scores"] != list(found[0]):
@@ -250,12 +327,16 @@ def predictions(folder):
 def steps_of(folder, kind, cell):
     """A line a step of every sample, with the outputs that PyTorch has; the same without targets."""
     x, lengths, y = data(kind)
+    if kind == "series":
+        y = y * [1, 1000, 0.01] + [0, 5e4, 3]
     run, path = os.path.join(folder, f"{kind}-{cell}-0"), os.path.join(folder, f"{kind}.h5")
     w, meta = tensors(os.path.join(run, "model.safetensors"))
     kept = json.loads(meta["neap.inputs"])
     shift, scale = (np.array(list(map(float, kept[k]))) for k in ("shift", "scale"))
     given = torch.tensor(((x - shift) * scale).astype("f4").astype("f8"))
     wanted = np.concatenate([outputs(w, given[i, :n], cell) for i, n in enumerate(lengths)])
+    if "target_mean" in kept:
+        wanted = wanted * own_units(kept, y)[1] + list(map(float, kept["target_mean"]))
     lines = [line.split(",") for line in neap("predict", run, path).stdout.splitlines()]
     bare = write(os.path.join(folder, "bare.h5"), x=x, lengths=lengths)
     asked = [line.split(",") for line in neap("predict", run, bare, "--batch", 5).stdout.splitlines()]
@@ -353,6 +434,12 @@ def refused_elsewhere(folder, x, y):
         done = neap("eval", run, write(os.path.join(folder, "bad.h5"), **arrays))
         if done.returncode != 2 or says not in done.stderr:
             return f"{says}: code {done.returncode}, {done.stderr}"
+    fewer = write(os.path.join(folder, "fewer.h5"), x=x, y=np.zeros((len(x), C - 1)))
+    for args in (["eval", os.path.join(folder, "numbers-gru-0"), fewer],
+                 ["train", os.path.join(folder, "numbers.h5"), "--test", fewer, "--out", os.path.join(folder, "never")]):
+        done = neap(*args)
+        if done.returncode != 2 or "has 2 outputs" not in done.stderr or done.stderr.count("\n") > 2:
+            return f"{args}: code {done.returncode}, {done.stderr}"
     for says, options in {"'step' alone": ["--readout", "last"], "vary": ["--jitter", "2ms"]}.items():
         done = neap("train", os.path.join(folder, "labels.h5"), *options, "--out", os.path.join(folder, "never"))
         if done.returncode != 2 or says not in done.stderr:
@@ -394,6 +481,8 @@ def main():
         for cell in "gru", "lif":
             for kind in "label", "labels", "numbers", "series":
                 tap.check(f"{cell}, {kind}: PyTorch's loss and gradient", agrees(folder, kind, cell))
+        tap.check("units of targets", units_of_targets(folder))
+        tap.check("runs go on as they were begun", goes_on_as_begun(folder))
         tap.check("strategies, windows, threads: the same bits", same_bits(folder))
         tap.check("masks and texts are lengths and classes", texts_and_masks(folder))
         tap.check("the next step's values", next_step(folder))

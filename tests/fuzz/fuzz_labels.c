@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_labels.c: patterns that find labels in names: a pattern, a line break, a name. */
-#include "data/name_pattern.h"
+#include "data/names/name_pattern.h"
 #include "fuzz_files.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "data/concat.h"
 #include "data/encode/encode_ranks.h"
 #include "data/encoder.h"
-#include "data/name_list.h"
+#include "data/names/name_list.h"
 #include "data/recordings.h"
 #include "data/sound_file.h"
 #include "base/fail.h"

@@ -6,7 +6,7 @@
  * names of its classes are those of gesture_mapping.csv, where that is there.
  */
 #include "data/events/event_source.h"
-#include "data/name_list.h"
+#include "data/names/name_list.h"
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"

@@ -14,6 +14,7 @@
 #include "data/formats/arrays.h"
 #include "data/bins.h"
 #include "data/step_rows.h"
+#include "data/target_units.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -140,7 +141,8 @@ static int set_targets(struct neap_dataset *set, int64_t index, int64_t from, in
 			if (set->info.target == NEAP_TARGET_LABELS)
 				NEAP_TRY(take_label(&taker, t + k, s->row[k]));
 			else
-				series[(t - from) * width + k] = (float)s->row[k];
+				series[(t - from) * width + k] =
+					(float)neap__target_value(set, k % width, s->row[k]);
 	}
 	return apply_mask(s, index, from, to, labels, series);
 }
@@ -164,8 +166,16 @@ static void set_close(struct neap_dataset *set)
 	release((struct array_set *)set);
 }
 
+static int read_sample_numbers(struct array_set *s);
+
+static int set_numbers(struct neap_dataset *set)
+{
+	return read_sample_numbers((struct array_set *)set);
+}
+
 static const struct neap__dataset_ops ops = {.read = set_read,
 	.close = set_close,
+	.numbers = set_numbers,
 	.length = set_length,
 	.values = set_values,
 	.targets = set_targets};
@@ -400,7 +410,8 @@ static int read_sample_numbers(struct array_set *s)
 	uint64_t bytes = neap__sat_mul(neap__sat_mul((uint64_t)samples, (uint64_t)width), 4);
 	int64_t most = s->row_room / width;
 
-	set->numbers = bytes <= PTRDIFF_MAX ? malloc(bytes) : NULL;
+	if (!set->numbers)
+		set->numbers = bytes <= PTRDIFF_MAX ? malloc(bytes) : NULL;
 	if (!set->numbers)
 		return neap__fail_errno(ENOMEM, "'%s'", s->file->path);
 	if (s->y.dims > 1)
@@ -414,7 +425,8 @@ static int read_sample_numbers(struct array_set *s)
 					"'%s': 'y' of sample %lld is %g; finite numbers are "
 					"accepted",
 					s->file->path, (long long)(i + k / width), s->row[k]);
-			set->numbers[i * width + k] = (float)s->row[k];
+			set->numbers[i * width + k] =
+				(float)neap__target_value(set, k % width, s->row[k]);
 		}
 	}
 	return 0;

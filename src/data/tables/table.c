@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/units.h"
-#include "data/name_list.h"
+#include "data/names/name_list.h"
 
 #include <errno.h>
 #include <stdarg.h>

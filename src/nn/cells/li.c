@@ -72,6 +72,19 @@ static void keep_max(struct neap__at *at, const real *o, void *to)
 			max[c] = (struct max){(double)o[c], at->t};
 }
 
+/* The loss of an answer, as it is told, and its gradient in dz. */
+static double loss_of(
+	const struct neap_net *net, const double *z, int label, const float *target, double *dz)
+{
+	const struct neap_loss *loss = net->objective.loss;
+	const double *deviation = net->objective.deviation;
+	int classes = net->options.classes;
+	double value = loss->value(classes, z, label, target, dz);
+
+	return target && deviation && loss->in_units ? loss->in_units(classes, z, target, deviation)
+						     : value;
+}
+
 /*
  * The loss of a step by its outputs o, and its gradient in at->group->dz; 0 where the step is
  * masked. The numbers of the outputs go to at->group->z.
@@ -94,8 +107,7 @@ static int step_loss(struct neap__at *at, const real *o, int *label, double *val
 		return 0;
 	for (size_t c = 0; c < n; c++)
 		at->group->z[c] = (double)o[c];
-	*value = net->objective.loss->value(
-		at->layer->n, at->group->z, *label, target, at->group->dz);
+	*value = loss_of(net, at->group->z, *label, target, at->group->dz);
 	return 1;
 }
 
@@ -319,7 +331,7 @@ static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	if (kind == NEAP_READ_STEP)
 		value = net->step_loss[sample] / counted(net, sequence);
 	else
-		value = loss->value(layer->n, answer, sequence->label, sequence->target, group->dz);
+		value = loss_of(net, answer, sequence->label, sequence->target, group->dz);
 	if (kind == NEAP_READ_MEAN)
 		weight /= steps;
 	if (!adjoint)

@@ -2,6 +2,7 @@
 /* step_answers.c: one step at a time (step_answers.h). */
 #include "train/answers/step_answers.h"
 #include "train/answers/step_viewer.h"
+#include "data/target_units.h"
 #include "nn/core/net_state.h"
 #include "nn/step_view.h"
 #include "base/fail.h"
@@ -32,6 +33,7 @@ static int answer_step(const struct neap__evaluation *e, const struct neap_batch
 	const void *state, int64_t t, struct neap_answer *answer, double *score)
 {
 	neap__step_outputs(score, e->net, state, 0);
+	neap__target_units_own(score, answer->classes, e->mean, e->deviation);
 	answer->step = t;
 	answer->label = label_of(e->net, batch, t);
 	answer->prediction = largest(score, answer->classes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_pattern.c: compiles a pattern and matches it, with limits on both. */
-#include "data/name_pattern.h"
+#include "data/names/name_pattern.h"
 #include "base/fail.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_list.c: reads a list of names and finds names in it by bisection. */
-#include "data/name_list.h"
+#include "data/names/name_list.h"
 #include "base/fail.h"
 
 #include <errno.h>
