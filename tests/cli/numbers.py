@@ -127,6 +127,19 @@ def rows(folder, command, table):
     return "\n".join(["rows that it does not print:", *absent]) if absent or not table else None
 
 
+def notices():
+    """None, or a comparison of which this script does not know better."""
+    for said, found, near, same in (("25%", "25.0%", None, True), ("25%", "26%", None, False), ("2.86 MiB", "3000000", None, True),
+                                    ("2.86 MiB", "2.9 MiB", None, False), ("1,019 MiB", "1019.4 MiB", None, True),
+                                    ("7 ms", "0.02 s", None, True), ("7 ms", "0.03 s", None, False),
+                                    ("5.9%", "80%", "over 2", True), ("5.9%", "120%", "over 2", False),
+                                    ("1.03", "0.97", "inverse", True), ("1.03", "0.96", "inverse", False)):
+        if (differs(said, found, near) is None) != same:
+            return f"{said} and {found} ({near}): {'differ' if same else 'are the same'}"
+    found = pattern("keeps {885 MiB} ... in {5 s}").search("It keeps 885 MiB of tapes in 5 s.")
+    return None if found and found.groups() == ("885 MiB", "5 s") and unmarked("", "12 and 3,200 steps", [(0, 2)]) else "a pattern"
+
+
 def unmarked(page, text, spans):
     """None, or the numbers of a page that no mark speaks of."""
     left = [text[max(0, match.start() - 30):match.end() + 20] for match in NUMBER.finditer(text)
@@ -186,6 +199,7 @@ def main():
                     print(f"{page}{flag}: {body.splitlines()[0].strip()}")
         return
     with Tap() as tap, Folder() as folder:
+        tap.run("figures that differ are noticed", notices)
         os.symlink(os.path.dirname(NEAP), folder + "/build")
         for name in ("bench", "benchmarks", "examples", "tools"):
             os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
