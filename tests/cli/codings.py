@@ -124,6 +124,10 @@ def kept(folder, coding):
               "--seed", 7, "--threads", 1, "--strategy", "revolve", "--inputs", "100K")
     if neap_json("eval", half, path)["loss"] != evaluated["loss"]:
         return "another strategy: other weights"
+    graph = os.path.join(folder, f"kept-{coding[:4]}.nir")
+    made = neap("export", run, "--nir", graph, "--metadata")
+    if made.returncode or abs(neap_json("eval", "--from", graph, path)["loss"] - evaluated["loss"]) > 1e-6:
+        return f"as a NIR graph: {made.stderr}"
     tuned, more = train(folder, "tuned-" + coding[:4], path, "--from", run, "--lr", 0, "--epochs", 1, "--seed", 9)
     tuned_as = json.load(open(os.path.join(tuned, "run.json"), encoding="utf-8"))["settings"]["encode"]
     if coding == "rate" and not tuned_as.endswith("seed=7"):
@@ -133,6 +137,27 @@ def kept(folder, coding):
     other = neap("train", path, "--net", "lif:12,li", "--batch", 5, "--memory", "4M", "--out", run, "--resume", "--encode",
                  coding.split(":")[0] + ":repeat=2")
     return None if other.returncode == 2 and "encode" in other.stderr else f"--resume with another: {other}"
+
+
+def cut(folder):
+    """Samples that are cut, in training and by the model; calibrate; a budget for the whole process."""
+    r = np.random.default_rng(6)
+    x = np.cumsum(r.normal(size=(12, 4000, 6)), 1)
+    y = r.integers(0, 2, 12)
+    path = write(os.path.join(folder, "long-cut.h5"), x=x, y=y)
+    short = write(os.path.join(folder, "short-cut.h5"), x=x[:, :50], y=y)
+    for coding in KINDS[0], "latency":
+        run, done = train(folder, "cut-" + coding[:4], path, "--encode", coding, "--max-steps", 50, "--no-normalise", "--epochs", 2)
+        _, same = train(folder, "same-" + coding[:4], short, "--encode", coding, "--no-normalise", "--epochs", 2)
+        if done["weights_hash"] != same["weights_hash"]:
+            return f"{coding}: cut at 50 steps, other weights than 50 steps"
+        if neap_json("eval", run, path)["loss"] != neap_json("eval", run, short)["loss"]:
+            return f"{coding}: eval does not cut"
+        neap_json("calibrate", path, "--encode", coding, "--max-steps", 50, "--net", "lif:8,li", "--batch", 4, "--repeats", 1)
+    run, done = train(folder, "total", path, "--encode", "rate", "--epochs", 1, "--memory-total", "64M", "--inputs", "500K")
+    if done["window_steps"] == 0 or done["process"]["measured"] > 64 << 20:
+        return f"windows of {done['window_steps']} steps, process {done['process']}"
+    return None
 
 
 def goes_on(folder):
@@ -247,6 +272,7 @@ def main():
             tap.run(f"{coding}: strategies, windows, threads: the same bits", same_bits, folder, coding)
             tap.run(f"{coding}: kept by run.json, model, --config, --from", kept, folder, coding)
         tap.run("--resume", goes_on, folder)
+        tap.run("samples that are cut, calibrate, --memory-total", cut, folder)
         tap.run("rows that last many steps", static, folder)
         tap.run("the next step's values", next_step, folder)
         tap.run("learning", learns, folder)

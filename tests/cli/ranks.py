@@ -151,6 +151,40 @@ def encodes(folder):
     return None
 
 
+def series(folder):
+    """A file of arrays: 40 samples of 2 features, of two classes."""
+    draw = random.Random(4)
+    with open(os.path.join(folder, "series.csv"), "w", encoding="utf-8") as file:
+        file.write("id,a,b,y\n")
+        for sample in range(40):
+            level = 0.0
+            for t in range(25 + sample % 7):
+                level += draw.gauss(0.1 if sample % 2 else -0.1, 0.5)
+                file.write(f"{sample},{level:.6f},{draw.gauss(0, 1) + t % 5:.6f},{sample % 2}\n")
+    neap("encode", "series.csv", "--out", "series.h5", "--sample-column", "id", "--target", "y", cwd=folder)
+    return os.path.join(folder, "series.h5")
+
+
+def codes(folder, coding):
+    """Numbers become the same spikes on all ranks: weights, metrics, a run that goes on, eval."""
+    path = series(folder)
+    options = ["train", path, "--encode", coding, "--net", "lif:16r,li", "--epochs", "3", "--batch", "13", "--memory", "1M",
+               "--json", "-q"]
+    one, many, parts = (os.path.join(folder, f"{name}-{coding[:4]}") for name in ("one", "many", "parts"))
+    alone = result(neap(*options, "--out", one), one)
+    found = result(run(3, *options, "--out", many), many)
+    if found != alone:
+        return f"{found} is not {alone}"
+    result(run(2, *options[:-2], "--json", "-q", "--out", parts, "--epochs", "2", "--schedule", "constant"), parts)
+    on = result(run(3, "train", "--resume", "--epochs", "3", "--out", parts, "--json", "-q"), parts)
+    shutil.rmtree(one)
+    constant = result(neap(*options, "--out", one, "--schedule", "constant"), one)
+    if on != constant:
+        return f"resumed: {on} is not {constant}"
+    said = [done.stdout for done in (neap("eval", many, path), run(2, "eval", many, path))]
+    return None if said[0] == said[1] and "accuracy" in said[0] else f"{said}"
+
+
 LONG = ["train", DATA, *SETTINGS, "--net", "lif:24r,li", "--epochs", "6", "--snapshot", "1ms"]
 
 
@@ -400,6 +434,8 @@ def main():
         tap.run("a run goes on with more or fewer ranks", resumes, folder, hashes)
         if whole:
             tap.run("a wide net", wide, folder)
+        for coding in ("delta:threshold=0.3", "latency:period=6", "rate", "threshold"):
+            tap.run(f"numbers become spikes as ranks: {coding}", codes, folder, coding)
         tap.run("encode as ranks", encodes, folder)
         tap.run("eval as ranks", evaluates, folder, os.path.join(folder, "first"))
         for i in range(30 if whole else 2):
