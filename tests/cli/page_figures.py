@@ -23,7 +23,7 @@ command prints, a group a figure, or what the other page says. Last comes how ne
 `figures (long): COMMAND` runs with `all` alone, `figures (by hand, 20 minutes): COMMAND` never; its lines may end after what
 the page says. `list` prints all commands.
 `rows`: the command prints each row of the table above. `given` are numbers that say what was done or follow from others. In the pages of COMPLETE no other number stands.
-    numbers.py [all|list] [PAGE...]
+    page_figures.py [all|list] [PAGE...]
 """
 import glob
 import os
