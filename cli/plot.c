@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.c: `neap plot`: loss, accuracy and rates of runs against epochs, as SVG or PNG. The PNG is
- * the SVG, drawn by rsvg-convert.
+ * plot.c: `neap plot`: loss, accuracy and rates of runs against epochs, as SVG or PNG
+ * (figure_file.h).
  */
 #include "cli.h"
+#include "figure_file.h"
 #include "metrics_file.h"
 #include "svg_panels.h"
-#include "base/fail.h"
-#include "sys/command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RUNS_MOST 16
 #define PANELS 3
@@ -86,10 +83,15 @@ static int make(
 	add(series[1], &count[1], p, CLI_METRIC_train_accuracy, "train_accuracy", 0);
 	add(series[1], &count[1], p, CLI_METRIC_validation_accuracy, "validation_accuracy", 1);
 	add(series[2], &count[2], p, CLI_METRIC_spikes, "spikes", 0);
-	const struct cli_panel panels[PANELS] = {
-		{p->log ? "loss (logarithmic)" : "loss", p->log, 0, series[0], count[0]},
-		{"accuracy (%)", 0, 0, series[1], count[1]},
-		{"units that spike in a step (%)", 0, 1, series[2], count[2]}};
+	const struct cli_panel panels[PANELS] = {{.title = p->log ? "loss (logarithmic)" : "loss",
+							 .log = p->log,
+							 .series = series[0],
+							 .count = count[0]},
+		{.title = "accuracy (%)", .series = series[1], .count = count[1]},
+		{.title = "units that spike in a step (%)",
+			.zero = 1,
+			.series = series[2],
+			.count = count[2]}};
 	for (int r = 0; r < p->runs; r++)
 		legend[lines++] =
 			(struct cli_legend){neap__plain_text(names[r], label_of(p, r)), r, 0};
@@ -101,39 +103,6 @@ static int make(
 		rc = write(file, out.data, out.length);
 	neap__text_free(&out);
 	return rc;
-}
-
-/* Draws the SVG beside `out` and turns it into a PNG of twice as many pixels. */
-static int draw_png(const char *out, const struct plotting *p)
-{
-	char *svg = NULL, *part = NULL, unused[16];
-
-	if (asprintf(&svg, "%s.%d.svg.part", out, (int)getpid()) < 0 ||
-		asprintf(&part, "%s.%d.part", out, (int)getpid()) < 0)
-		return cli_usage("plot", "out of memory");
-	int rc = cli_write_file("out", svg, "plot", make, p);
-	if (rc == CLI_DONE) {
-		const char *const argv[] = {"rsvg-convert", "-z", "2", "-o", part, svg, NULL};
-		int ended = neap__command(argv, unused, sizeof unused);
-		if (cli_interrupted())
-			rc = cli_fail("plot", neap__fail(NEAP_EINTERRUPTED, "interrupted"));
-		else if (ended == -ENOENT || ended == 127)
-			rc = cli_usage("plot", "--out: a PNG needs rsvg-convert (Debian: "
-					       "librsvg2-bin); F.svg needs nothing");
-		else if (ended != 0 || rename(part, out) < 0)
-			rc = cli_usage("plot", "--out: rsvg-convert could not draw %s", out);
-	}
-	unlink(svg);
-	unlink(part);
-	free(svg);
-	free(part);
-	return rc;
-}
-
-static int ends_in(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-	return n > m && strcmp(text + n - m, end) == 0;
 }
 
 static int plot(struct plotting *p, const char *out)
@@ -148,15 +117,14 @@ static int plot(struct plotting *p, const char *out)
 		in_percent(&p->metrics[r], CLI_METRIC_validation_accuracy);
 		in_percent(&p->metrics[r], CLI_METRIC_spikes);
 	}
-	if (!out && p->runs == 1 && !ends_in(p->run[0], ".csv")) {
+	if (!out && p->runs == 1 && !cli_ends_in(p->run[0], ".csv")) {
 		if (asprintf(&own, "%s/metrics.svg", p->run[0]) < 0)
 			return cli_usage("plot", "out of memory");
 		out = own;
 	}
 	if (!out)
 		out = "runs.svg";
-	int rc = ends_in(out, ".png") ? draw_png(out, p)
-				      : cli_write_file("out", out, "plot", make, p);
+	int rc = cli_figure_write("out", out, "plot", make, p);
 	if (rc == CLI_DONE && !cli_quiet && !cli_is_output(out)) {
 		printf("%s\n", neap__plain_text(room, out));
 		rc = cli_finish("plot");
@@ -193,7 +161,7 @@ int cli_plot(int argc, char **argv)
 	p.runs = cli_parse(&command, argc, argv, p.run);
 	if (p.runs < 0)
 		return CLI_ENDED(p.runs);
-	if (out && !cli_is_output(out) && !ends_in(out, ".svg") && !ends_in(out, ".png"))
+	if (out && !cli_is_output(out) && !cli_figure_named(out))
 		return cli_usage("plot", "--out: '%s' ends neither in .svg nor in .png", out);
 	cli_catch_signals();
 	int rc = plot(&p, out);

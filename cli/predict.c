@@ -3,6 +3,7 @@
 #include "net_options.h"
 #include "json_report.h"
 #include "predict_traces.h"
+#include "sample_figure.h"
 #include "base/fail.h"
 
 #include <inttypes.h>
@@ -14,12 +15,14 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --out answers.npz\n"
 			       "  neap predict run test.h5 --json | head\n"
 			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
+			       "  neap predict run test.h5 --sample 3 --plot sample.svg\n"
 			       "  neap predict run five.wav\n"
 			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n";
 
 struct predicting {
 	struct neap_eval_options options;
 	struct cli_progress bar;
+	struct cli_sample_figure *figure; /* NULL: none */
 	int json;
 	int headed; /* the first line of CSV is written */
 	int (*write)(void *file, const char *text, size_t length);
@@ -90,6 +93,11 @@ static void add_row(struct neap__text *line, const struct neap_answer *a)
 	neap__text_add(line, "\n");
 }
 
+static int on_step(void *user, const struct neap_step_view *view)
+{
+	return cli_sample_figure_step(((struct predicting *)user)->figure, view);
+}
+
 /* Writes a line as JSON or CSV. 0, or a negative code. */
 static int on_answer(void *user, const struct neap_answer *a)
 {
@@ -108,13 +116,13 @@ static int on_answer(void *user, const struct neap_answer *a)
 	}
 	int rc = line->error ? line->error : p->write(p->file, line->data, line->length);
 	neap__json_free(&object);
-	return rc;
+	return rc == 0 && p->figure ? cli_sample_figure_answer(p->figure, a) : rc;
 }
 
 static int on_array(void *user, const struct neap_answer *answer)
 {
-	(void)user, (void)answer; /* the library writes it */
-	return 0;
+	struct predicting *p = user; /* the library writes the answer */
+	return p->figure ? cli_sample_figure_answer(p->figure, answer) : 0;
 }
 
 static int is_archive(const char *path)
@@ -197,7 +205,10 @@ int cli_predict(int argc, char **argv)
 	if (code != CLI_DONE)
 		return code;
 	cli_catch_signals();
-	if (is_archive(out))
-		return write_arrays(&p, out);
-	return cli_write_file("out", out, "predict", make, &p);
+	p.figure = traces.figure;
+	if (p.figure)
+		o->stepped = on_step;
+	code = is_archive(out) ? write_arrays(&p, out)
+			       : cli_write_file("out", out, "predict", make, &p);
+	return cli_traces_end(&traces, code);
 }

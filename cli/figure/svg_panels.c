@@ -109,7 +109,7 @@ static void add_ticks(
 	static const double parts[] = {1, 2, 5};
 
 	if (!a->log) {
-		double step = tick_step(a->high - a->low, whole ? TICKS_MOST : 6);
+		double step = tick_step(a->high - a->low, whole && !a->turned ? TICKS_MOST : 6);
 		add_even_ticks(out, a, other, a->low, a->high, whole ? fmax(1, step) : step);
 		return;
 	}
@@ -143,6 +143,11 @@ static int fit(struct axis *y, const struct cli_panel *panel)
 			low = fmin(low, v);
 			high = fmax(high, v);
 		}
+	if (panel->grid) {
+		y->low = -0.5;
+		y->high = panel->grid->units - 0.5;
+		return panel->grid->units > 0;
+	}
 	if (low > high)
 		return 0;
 	/* What differs by rounding alone is one value. */
@@ -163,8 +168,9 @@ static void add_series(struct neap__text *out, const struct cli_series *s, const
 	int open = 0;
 
 	neap__text_add(out,
-		"<g class=\"series\" id=\"%s-%d\" stroke=\"%s\" stroke-width=\"1.8\"%s>\n", s->name,
-		s->colour, colour, s->dashed ? " stroke-dasharray=\"5 3\"" : "");
+		"<g class=\"series\" id=\"%s-%d\" stroke=\"%s\" stroke-width=\"%s\"%s>\n", s->name,
+		s->colour, colour, s->plain ? "1.2" : "1.8",
+		s->dashed ? " stroke-dasharray=\"5 3\"" : "");
 	for (size_t i = 0; i < s->count; i++) {
 		if (finite_at(s, i, y->log))
 			neap__text_add(out, "%s%.3f,%.3f",
@@ -178,7 +184,7 @@ static void add_series(struct neap__text *out, const struct cli_series *s, const
 	if (open)
 		neap__text_add(out, "\"/>\n");
 	neap__text_add(out, "</g>\n");
-	for (size_t i = 0; s->count <= FEW && i < s->count; i++)
+	for (size_t i = 0; s->count <= FEW && !s->plain && i < s->count; i++)
 		if (finite_at(s, i, y->log))
 			neap__text_add(out,
 				"<circle cx=\"%.2f\" cy=\"%.2f\" r=\"2.6\" fill=\"%s\" "
@@ -191,7 +197,11 @@ static void add_panel(struct neap__text *out, const struct cli_panel *panel, con
 	const struct axis *y)
 {
 	neap__text_add(out, "<g class=\"panel\">\n");
-	add_ticks(out, y, x, 0);
+	add_ticks(out, y, x, panel->grid != NULL);
+	if (panel->grid)
+		cli_grid_draw(out, panel->grid,
+			&(struct cli_box){place(x, panel->grid_from), y->from,
+				place(x, panel->grid_end) - place(x, panel->grid_from), y->size});
 	for (int s = 0; s < panel->count; s++)
 		add_series(out, &panel->series[s], x, y);
 	neap__text_add(out,
@@ -203,17 +213,55 @@ static void add_panel(struct neap__text *out, const struct cli_panel *panel, con
 	neap__text_add(out, "</text>\n");
 }
 
+/* Colours from the least to the largest number of a grid, in place of a line. */
+static void add_scale(struct neap__text *out, double y)
+{
+	char room[8];
+
+	for (int i = 0; i < 5; i++)
+		neap__text_add(out,
+			"<rect x=\"%.2f\" y=\"%.2f\" width=\"6\" height=\"10\" fill=\"%s\" "
+			"stroke=\"#999999\" stroke-width=\"0.5\"/>",
+			LEFT + 6 * i, y - 5, cli_grid_colour(room, (i - 2) / 2.0));
+}
+
 static void add_legend(struct neap__text *out, const struct cli_legend *legend, int count, double y)
 {
 	for (int i = 0; i < count; i++, y += ROW) {
-		neap__text_add(out,
-			"<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" "
-			"stroke-width=\"2\"%s/><text class=\"legend\" x=\"%.2f\" y=\"%.2f\">",
-			LEFT, y, LEFT + 30, y, colour_of(legend[i].colour),
-			legend[i].dashed ? " stroke-dasharray=\"5 3\"" : "", LEFT + 38, y + 4);
+		if (legend[i].colour == CLI_SCALE)
+			add_scale(out, y);
+		else
+			neap__text_add(out,
+				"<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
+				"stroke=\"%s\" "
+				"stroke-width=\"2\"%s/>",
+				LEFT, y, LEFT + 30, y, colour_of(legend[i].colour),
+				legend[i].dashed ? " stroke-dasharray=\"5 3\"" : "");
+		neap__text_add(
+			out, "<text class=\"legend\" x=\"%.2f\" y=\"%.2f\">", LEFT + 38, y + 4);
 		escaped(out, legend[i].label);
 		neap__text_add(out, "</text>\n");
 	}
+}
+
+/* The range of all panels to the right. */
+static void fit_x(struct axis *x, const struct cli_panel *panels, int npanels)
+{
+	for (int p = 0; p < npanels; p++)
+		for (int s = 0; s < panels[p].count; s++)
+			for (size_t i = 0; i < panels[p].series[s].count; i++) {
+				if (!finite_at(&panels[p].series[s], i, 0))
+					continue;
+				x->low = fmin(x->low, panels[p].series[s].x[i]);
+				x->high = fmax(x->high, panels[p].series[s].x[i]);
+			}
+	for (int p = 0; p < npanels; p++)
+		if (panels[p].grid) {
+			x->low = fmin(x->low, panels[p].grid_from);
+			x->high = fmax(x->high, panels[p].grid_end);
+		}
+	if (!(x->low < x->high)) /* one point, or none */
+		x->high = (x->low = isfinite(x->low) ? x->low - 1 : 0) + 2;
 }
 
 int cli_svg_panels(struct neap__text *out, const char *title, const char *x_title,
@@ -225,16 +273,8 @@ int cli_svg_panels(struct neap__text *out, const char *title, const char *x_titl
 	for (int p = 0; p < npanels; p++) {
 		struct axis y;
 		shown += fit(&y, &panels[p]);
-		for (int s = 0; s < panels[p].count; s++)
-			for (size_t i = 0; i < panels[p].series[s].count; i++) {
-				if (!finite_at(&panels[p].series[s], i, 0))
-					continue;
-				x.low = fmin(x.low, panels[p].series[s].x[i]);
-				x.high = fmax(x.high, panels[p].series[s].x[i]);
-			}
 	}
-	if (!(x.low < x.high)) /* one point, or none */
-		x.high = (x.low = isfinite(x.low) ? x.low - 1 : 0) + 2;
+	fit_x(&x, panels, npanels);
 	double bottom = TOP + shown * (HEIGHT + GAP) - GAP + 44;
 	neap__text_add(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "

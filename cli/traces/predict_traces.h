@@ -6,9 +6,13 @@
 #include "cli.h"
 #include <neap/train.h>
 
+struct cli_sample_figure;
+
 struct cli_traces {
 	int64_t sample;
 	int sample_given;
+	const char *plot;		  /* NULL: none */
+	struct cli_sample_figure *figure; /* made by cli_traces_take */
 };
 
 /* clang-format off */
@@ -20,12 +24,19 @@ struct cli_traces {
 		.help = "write what the states of layers and readout are in every step there"}, \
 	{.name = "layer", .kind = CLI_TEXT, .into = &(o).layer, .argument = "N", \
 		.help = "of these, this layer alone, counted from 0; or readout (default: all)"}, \
+	{.name = "plot", .kind = CLI_TEXT, .into = &(traces).plot, .argument = "F.svg|F.png", \
+		.help = "draw one sample there: inputs, spikes of all layers, and the readout over " \
+			"time"}, \
 	{.name = "sample", .kind = CLI_INT, .into = &(traces).sample, .argument = "N", \
-		.help = "this sample alone, counted from 0 (default: all)", \
+		.help = "this sample alone, counted from 0 (default: all, of which " \
+			"--plot draws the first)", \
 		.high = 1e15, .given = &(traces).sample_given}
 /* clang-format on */
 
 /* Checks the options and takes them over. CLI_DONE or one line. */
-int cli_traces_take(struct neap_eval_options *o, const struct cli_traces *traces);
+int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces);
+/* Draws the figure, where one is asked for, and frees it; `code` is what was before. CLI_DONE, or
+ * one line. */
+int cli_traces_end(struct cli_traces *traces, int code);
 
 #endif
