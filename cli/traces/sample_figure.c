@@ -14,7 +14,7 @@ enum {
 	COLOURED = 7, /* lines of a panel that are told apart */
 	LINES = 7,    /* inputs and units that are drawn as lines; more are cells */
 	SCORES = 64,  /* the same of the readout */
-	NAME = 60,    /* bytes of a name that are shown */
+	NAME = 28,    /* bytes of a name that are shown */
 	LABEL = 160,
 	TITLE = 4 * LABEL,
 	LEGEND = 80 /* lines of the legend at most */
@@ -200,13 +200,13 @@ static double time_scale(const struct cli_sample_figure *f, const char **name)
 	return f->of_rows ? 1 : f->dt * (seconds >= 10 ? 1 : seconds >= 0.01 ? 1e3 : 1e6);
 }
 
-struct drawing {
+struct sample_drawing {
 	struct cli_legend legend[LEGEND];
 	char label[LEGEND][LABEL];
 	int lines;
 };
 
-static char *add_legend(struct drawing *d, int colour)
+static char *add_legend(struct sample_drawing *d, int colour)
 {
 	static char unused[LABEL];
 
@@ -217,7 +217,8 @@ static char *add_legend(struct drawing *d, int colour)
 }
 
 /* The lines of the legend that a part asks for. */
-static void explain(struct drawing *d, const struct cli_sample_figure *f, int number, int coloured)
+static void explain(
+	struct sample_drawing *d, const struct cli_sample_figure *f, int number, int coloured)
 {
 	const struct shown_part *part = &f->part[number];
 	int readout = number == f->parts - 1, others = part->lines.units - coloured;
@@ -247,7 +248,7 @@ static int is_thinned(const struct shown_part *part)
 
 /* The panel of a part, and what the legend says about it. */
 static struct cli_panel panel_of(
-	struct drawing *d, struct cli_sample_figure *f, int number, double scale)
+	struct sample_drawing *d, struct cli_sample_figure *f, int number, double scale)
 {
 	struct shown_part *part = &f->part[number];
 	struct cli_panel panel = {.title = part->title};
@@ -270,7 +271,7 @@ static struct cli_panel panel_of(
 	return panel;
 }
 
-static int draw(struct neap__text *out, struct cli_sample_figure *f, struct drawing *d,
+static int draw(struct neap__text *out, struct cli_sample_figure *f, struct sample_drawing *d,
 	struct cli_panel *panels)
 {
 	char title[2 * TITLE];
@@ -295,7 +296,7 @@ int cli_sample_figure_draw(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file)
 {
 	struct cli_sample_figure *f = (struct cli_sample_figure *)(uintptr_t)user;
-	struct drawing *d = calloc(1, sizeof *d);
+	struct sample_drawing *d = calloc(1, sizeof *d);
 	struct cli_panel *panels = calloc((size_t)f->parts + 1, sizeof *panels);
 	struct neap__text out = {0};
 

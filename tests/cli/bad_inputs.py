@@ -161,6 +161,8 @@ def small_cases():
     yield ["predict", "run", "train.h5", "--spikes", "s.npz", "--out", "s.npz"], "two archives"
     yield ["predict", "run", "train.h5", "--spikes", "s.csv"], ".npz"
     yield ["predict", "run", "train.h5", "--membranes", "/nonexistent/m.npz"], "/nonexistent/m.npz"
+    yield ["predict", "run", "train.h5", "--plot", "f.pdf"], ".svg"
+    yield ["predict", "run", "train.h5", "--plot", "/nonexistent/f.png"], "--plot: "
     yield ["predict", "run", "train.h5", "--sample", "24", "--spikes", "s.npz"], "no sample 24"
     yield ["train"], "missing"
     yield ["compare"], "missing"

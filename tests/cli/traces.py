@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`neap predict --spikes --membranes`: every cell, spike for spike, against its equations in NumPy and PyTorch."""
+"""
+`neap predict --spikes --membranes --plot`: every cell, spike for spike, against its equations in NumPy and PyTorch; figures,
+read back through the labels of their axes.
+"""
 import csv
 import io
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as xml
 
 from harness import NEAP, Folder, Tap, neap
 
@@ -26,6 +32,7 @@ torch.set_num_threads(1)
 S, INPUTS, CLASSES, DT = 7, 20, 3, 1e-3
 THETA, TAU, TAU_OUT, TAU_ADAPT, TAU_SYN, KAPPA, A, B = 1.0, 9e-3, 15e-3, 40e-3, 4e-3, 0.3, 0.1, 0.2
 LENGTHS = (50, 31, 80, 1, 64, 65, 80)
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def spikes_of_inputs():
@@ -286,6 +293,110 @@ def steps_and_answers(folder):
         os.remove(out)
 
 
+def axis(elements, which):
+    """Value of a pixel, from the first and the last label."""
+    at = "x" if which == "tick-x" else "y"
+    ticks = [(float(e.get(at)), float(e.text)) for e in elements if e.get("class") == which]
+    (p, a), (q, b) = ticks[0], ticks[-1]
+    return lambda pixel: a + (pixel - p) / (q - p) * (b - a)
+
+
+def panels_of(path):
+    """The panels of a figure, and the steps of its pixels."""
+    root = xml.parse(path).getroot()
+    return [list(g.iter()) for g in root.iter(SVG + "g") if g.get("class") == "panel"], axis(list(root.iter()), "tick-x"), root
+
+
+def strokes(panel, to_step):
+    """(step, unit) of all strokes."""
+    to_unit, found = axis(panel, "tick-y"), set()
+    for e in (e for e in panel if e.get("class") == "spikes"):
+        for x, y, high in re.findall(r"M([\d.]+) ([\d.]+)v([\d.]+)", e.get("d")):
+            found.add((round(to_step(float(x))), round(to_unit(float(y) + float(high) / 2))))
+    return found
+
+
+def figure(folder, data):
+    """The figure of a sample has its very spikes and scores; the others' are not in it."""
+    run, path = train(folder, data, NETS["two layers, recurrent"][0]), os.path.join(folder, "f.svg")
+    spikes, membranes, lines = traces(folder, run, data)
+    for i, more in (0, []), (4, ["--sample", 4]):
+        done = neap("predict", run, data, "--plot", path, *more)
+        assert done.returncode == 0 and not done.stderr and done.stdout.count("\n") == (2 if more else S + 1), done
+        panels, to_ms, root = panels_of(path)
+        assert len(panels) == 4, len(panels)
+        t, u = np.nonzero(spikes_of_inputs()[i])
+        assert strokes(panels[0], to_ms) == set(zip(t, u)), "inputs"
+        for l in 0, 1:
+            t, u = np.nonzero(dense(spikes, i, l, LENGTHS[i]))
+            assert strokes(panels[1 + l], to_ms) == set(zip(t, u)), f"layer {l}"
+        to_score = axis(panels[3], "tick-y")
+        for c in range(CLASSES):
+            group = next(e for e in panels[3] if e.get("id") == f"readout-{c}")
+            points = [tuple(map(float, p.split(","))) for e in group.iter(SVG + "polyline") for p in e.get("points").split()]
+            wanted = membranes["readout"][i, :LENGTHS[i], c]
+            assert len(points) == LENGTHS[i] and [round(to_ms(x)) for x, _ in points] == list(range(LENGTHS[i]))
+            found = np.array([to_score(y) for _, y in points])
+            assert np.abs(found - wanted).max() < 0.01 * np.abs(membranes["readout"][i, :LENGTHS[i]]).max(), c
+        texts = [e.text for e in root.iter(SVG + "text")]
+        row = lines.splitlines()[1 + i].split(",")
+        assert f"Sample {i} of events.h5: label {row[1]}, prediction {row[3]}" in texts, texts[0]
+    answers = os.path.join(folder, "answers.npz")
+    drawn = open(path, encoding="utf-8").read()
+    done = neap("predict", run, data, "--plot", path, "--sample", 4, "--out", answers)
+    assert done.returncode == 0 and not done.stdout and open(path, encoding="utf-8").read() == drawn, done
+    os.remove(answers)
+
+
+def figures_of_numbers(folder):
+    """Features and outputs of gated cells are lines, or cells where they are many; long samples are thinned."""
+    r, path, out = np.random.default_rng(1), os.path.join(folder, "n.h5"), os.path.join(folder, "n.svg")
+    for steps, features, net in (30, 3, "gru:4,li"), (300, 12, "lstm:20,li"), (30000, 2, "lif:6,gru:9,li"), (2, 1, "rnn:1,li"):
+        with h5py.File(path, "w") as file:
+            file["x"], file["y"] = r.normal(size=(2, steps, features)).astype("f4"), np.arange(2)
+        run = train(folder, path, net, "--epochs", 1)
+        assert neap("predict", run, path, "--plot", out, "--sample", 1).returncode == 0
+        panels, _, root = panels_of(out)
+        assert len(panels) == net.count(",") + 2 and os.path.getsize(out) < 1 << 20, (net, os.path.getsize(out))
+        lines = [sum(e.get("class") == "series" for e in panel) for panel in panels]
+        cells = [sum(len(e.get("d")) for e in panel if e.get("class") == "numbers") for panel in panels]
+        assert lines[-1] == 2 and lines[0] == (features if features < 8 else 0) and (cells[0] > 0) == (features > 7), (lines, cells)
+        assert steps < 1000 or "a cell of spikes stands for" in "".join(e.text or "" for e in root.iter(SVG + "text"))
+    assert lines == [1, 1, 2], lines
+
+
+def pictures(folder, run, data):
+    """A PNG has pixels; a disk that is full leaves none, and what was there; names of classes are text."""
+    where = os.path.join(folder, "pictures")
+    os.mkdir(where)
+    out = os.path.join(where, "f.png")
+    done = neap("predict", run, data, "--plot", out)
+    if not shutil.which("rsvg-convert"):
+        assert done.returncode == 2 and "rsvg-convert" in done.stderr and not done.stdout and not os.listdir(where), done
+        return
+    with open(out, "rb") as file:
+        head = file.read(24)
+    assert head[:8] == b"\x89PNG\r\n\x1a\n" and min(struct.unpack(">II", head[16:])) > 1000, head
+    for name in "f.png", "f.svg":
+        with open(os.path.join(where, name), "w", encoding="ascii") as file:
+            file.write("before")
+        args = [NEAP, "predict", run, data, "--plot", os.path.join(where, name)]
+        done = subprocess.run(args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)), check=False,
+                              capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and "--plot" in done.stderr, done
+        assert open(os.path.join(where, name), encoding="ascii").read() == "before"
+    assert sorted(os.listdir(where)) == ["f.png", "f.svg"], os.listdir(where)
+    named = os.path.join(folder, "<&\" named>.h5")
+    with h5py.File(named, "w") as file:
+        file["x"], file["y"] = np.random.default_rng(2).normal(size=(4, 9, 2)), np.arange(4) % 2
+        file["classes"] = np.array(["<b>&amp;\"".encode(), ("zwölf" * 9).encode()])
+    path = os.path.join(where, "named.svg")
+    run = train(folder, named, "lif:4,li")
+    assert neap("predict", run, named, "--plot", path).returncode == 0
+    texts = [e.text for e in panels_of(path)[2].iter(SVG + "text")]
+    assert 'readout: <b>&amp;"' in texts and any(t.startswith("readout: zwölfzwölf") and t.endswith("...") for t in texts), texts
+
+
 def in_one_memory(folder):
     """A long sample, read in windows, takes no more memory than a short one."""
     used, path, out = [], os.path.join(folder, "long.h5"), os.path.join(folder, "long.npz")
@@ -296,7 +407,8 @@ def in_one_memory(folder):
             file["x"], file["y"] = x, np.zeros(1, "i4")
         if not used:
             run = train(folder, path, "lif:6:tau=30ms,li", "--epochs", 1, "--classes", 3)
-        child = subprocess.Popen([NEAP, "predict", run, path, "--membranes", out, "--spikes", out + ".npz", "--sample", "0"],
+        child = subprocess.Popen([NEAP, "predict", run, path, "--membranes", out, "--spikes", out + ".npz", "--sample", "0", "--plot",
+                                  out + ".svg"],
                                  stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         assert status == 0
@@ -335,7 +447,9 @@ def refused(folder, run, data):
                        "cannot be two archives": ["--spikes", out, "--membranes", out], "has no sample 7": ["--sample", "7", "--spikes", out],
                        "does not end in .npz": ["--membranes", "x"], "--layer goes with": ["--layer", "0"],
                        "no/never.npz": ["--spikes", os.path.join(folder, "no", "never.npz")],
-                       "/dev/null": ["--membranes", "/dev/null/x.npz"]}.items():
+                       "/dev/null": ["--membranes", "/dev/null/x.npz"],
+                       "neither in .svg nor in .png": ["--plot", "x.pdf"], "'-' ends": ["--plot", "-"],
+                       "--plot: ": ["--plot", os.path.join(folder, "no", "x.svg")]}.items():
         done = neap("predict", run, data, *more)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, (more, done)
         assert not done.stdout and not os.path.exists(out), (more, done.stdout)
@@ -352,9 +466,12 @@ def main():
         tap.run("egru: events", events_of_egru, folder, data)
         tap.run("one layer, one sample", layers_and_samples, folder, data)
         tap.run("targets of steps", steps_and_answers, folder)
+        tap.run("figure: spikes and scores", figure, folder, data)
+        tap.run("figure: numbers", figures_of_numbers, folder)
         tap.run("memory does not grow", in_one_memory, folder)
         run = train(folder, data, NETS["two layers, recurrent"][0])
         tap.run("full disk, interrupt", nothing_left, folder, run, data)
+        tap.run("figure: PNG, full disk, names", pictures, folder, run, data)
         tap.run("refused", refused, folder, run, data)
     return tap.failed > 0
 
