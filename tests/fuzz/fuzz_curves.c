@@ -23,8 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.y = m.column[i],
 			.count = m.rows};
 	if (rc == CLI_DONE) {
-		const struct cli_panel panels[] = {{"a", 1, 0, series, CLI_METRICS},
-			{"b", 0, 0, series, CLI_METRICS}, {"c", 0, 1, series, CLI_METRICS}};
+		const struct cli_panel panels[] = {
+			{.title = "a", .log = 1, .series = series, .count = CLI_METRICS},
+			{.title = "b", .series = series, .count = CLI_METRICS},
+			{.title = "c", .zero = 1, .series = series, .count = CLI_METRICS}};
 		FUZZ_CHECK(
 			cli_svg_panels(&out, "t", "x", panels, 3, NULL, 0) == 0, "%d", out.error);
 		FUZZ_CHECK(!strstr(out.data, "nan") && !strstr(out.data, "inf"), "%s", out.data);
