@@ -93,7 +93,7 @@ def differs(said, found, near):
 
 def run(folder, command):
     """What a command prints, in a folder with the tree's scripts and the tool."""
-    done = subprocess.run(["bash", "-ec", command], cwd=folder, stdin=subprocess.DEVNULL, timeout=3600, capture_output=True,
+    done = subprocess.run(["bash", "-o", "pipefail", "-ec", command], cwd=folder, stdin=subprocess.DEVNULL, timeout=3600, capture_output=True,
                           text=True, errors="replace", env=ENVIRONMENT)
     assert done.returncode == 0, f"{command}: exit {done.returncode}: {done.stderr[-600:]}"
     return done.stdout + done.stderr
