@@ -34,10 +34,11 @@ struct encode_request {
 	struct neap_table_options table;
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
-	int json, force, polarity, header;
+	int json, force, polarity, header, strict;
 	int warned;  /* lines about skipped files */
 	char *text;  /* of --classes */
 	char **name; /* the names in it */
+	int names;
 	struct cli_progress progress;
 };
 
@@ -225,8 +226,7 @@ static int read_classes(struct encode_request *r)
 	}
 	if (n == 0)
 		return cli_usage("encode", "--classes: '%s' names no class", r->classes);
-	r->options.classes = r->events.classes = (const char *const *)r->name;
-	r->options.nclasses = r->events.nclasses = n;
+	r->names = n;
 	return CLI_DONE;
 }
 
@@ -248,14 +248,7 @@ static int settle_events(struct encode_request *r)
 	e->crop_x = number[2];
 	e->crop_y = number[3];
 	e->polarity = (enum neap_polarity)r->polarity;
-	e->split = r->options.split;
-	e->nsplit = r->options.nsplit;
-	e->without = r->options.without;
-	e->nwithout = r->options.nwithout;
-	e->strict = r->options.strict;
-	e->progress = show;
 	e->warn = warn;
-	e->user = r;
 	return CLI_DONE;
 }
 
@@ -317,15 +310,6 @@ static int encode_table(struct encode_request *r, const char *path)
 	struct neap_table_options *t = &r->table;
 	t->label = r->options.label;
 	t->header = r->header == 2 ? -1 : r->header;
-	t->classes = r->options.classes;
-	t->nclasses = r->options.nclasses;
-	t->split = r->options.split;
-	t->nsplit = r->options.nsplit;
-	t->without = r->options.without;
-	t->nwithout = r->options.nwithout;
-	t->strict = r->options.strict;
-	t->progress = show;
-	t->user = r;
 	cli_progress_start(&r->progress, "encode", "rows");
 	double started = now();
 	int rc = neap_encode_table(&report, path, r->out, t);
@@ -354,7 +338,42 @@ static enum encoded_kind kind_of(const char *dir)
 	return (enum encoded_kind)kind;
 }
 
-static int encode(struct encode_request *r, const char *dir)
+/* By kind: the heading of the options that are its own, and what an input of it holds. */
+static const struct {
+	const char *group, *holds;
+} kinds[] = {[RECORDINGS] = {"The ear", "recordings"},
+	[EVENTS] = {"Events of cameras and the like", "events"},
+	[TABLE] = {"Tables of text", "table (.csv, .tsv)"}};
+
+/* Whether an option that is off by default is on. */
+static int is_given(const struct cli_option *o)
+{
+	if (o->kind == CLI_TEXT)
+		return *(const char *const *)o->into != NULL;
+	if (o->kind == CLI_NUMBER || o->kind == CLI_TIME)
+		return *(const double *)o->into != 0;
+	return *(const int *)o->into != 0; /* counts, flags and choices */
+}
+
+/* Refuses options that are another kind's own. CLI_DONE or one line. */
+static int check_options(enum encoded_kind kind, const struct cli_option *options, const char *dir)
+{
+	int owner = -1;
+
+	for (const struct cli_option *o = options; o->name; o++) {
+		if (o->kind == CLI_HEADING) {
+			owner = TABLE;
+			while (owner >= 0 && strcmp(kinds[owner].group, o->name) != 0)
+				owner--;
+		} else if (owner >= 0 && owner != (int)kind && is_given(o)) {
+			return cli_usage("encode", "'%s' holds no %s: --%s does not apply", dir,
+				kinds[owner].holds, o->name);
+		}
+	}
+	return CLI_DONE;
+}
+
+static int encode(struct encode_request *r, const struct cli_option *options, const char *dir)
 {
 	const struct neap_peers *peers = cli_peers();
 	int writes = !peers || peers->rank == 0;
@@ -363,28 +382,18 @@ static int encode(struct encode_request *r, const char *dir)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();
 	enum encoded_kind kind = kind_of(dir);
-	const struct neap_table_options *t = &r->table;
-	if (kind != TABLE && (t->labels || t->targets || t->sample_column || t->dropped ||
-				     t->numbers || r->header))
-		return cli_usage("encode",
-			"'%s' holds no table (.csv, .tsv): --labels, --target, --sample-column, "
-			"--drop, --numbers and --header do not apply",
-			dir);
+	int rc = check_options(kind, options, dir);
+	if (rc != CLI_DONE)
+		return rc;
 	if (kind == EVENTS) /* which rank 0 encodes alone, and tables as well */
 		return writes ? encode_events(r, dir) : CLI_DONE;
-	if (r->sensor || r->crop || r->events.pool || r->events.inputs)
-		return cli_usage("encode",
-			"'%s' holds no events: --sensor, --crop, --pool and --inputs do not apply",
-			dir);
 	if (kind == TABLE)
 		return writes ? encode_table(r, dir) : CLI_DONE;
 	cli_progress_start(&r->progress, "encode", "files");
 	r->options.peers = peers;
-	r->options.progress = show;
 	r->options.warn = warn;
-	r->options.user = r;
 	double started = now();
-	int rc = neap_encode_directory(&report, dir, r->out, &r->options);
+	rc = neap_encode_directory(&report, dir, r->out, &r->options);
 	double seconds = now() - started;
 	cli_progress_clear(&r->progress);
 	if (rc < 0)
@@ -392,6 +401,13 @@ static int encode(struct encode_request *r, const char *dir)
 	return r->json ? report_json(&report, r->out, seconds)
 		       : report_text(&report, r->out, seconds);
 }
+
+/* What the options of all kinds have in common. */
+#define SHARE(o, r)                                                                                \
+	((o)->split = (r)->split.text, (o)->nsplit = (r)->split.count,                             \
+		(o)->without = (r)->without.text, (o)->nwithout = (r)->without.count,              \
+		(o)->classes = (const char *const *)(r)->name, (o)->nclasses = (r)->names,         \
+		(o)->strict = (r)->strict, (o)->progress = show, (o)->user = (r))
 
 int cli_encode(int argc, char **argv)
 {
@@ -418,7 +434,7 @@ int cli_encode(int argc, char **argv)
 			.help = "only the files whose paths stand in it, a line each; may be repeated"},
 		{.name = "without", .kind = CLI_LIST, .into = &r.without, .argument = "FILE",
 			.help = "not the files whose paths stand in it; may be repeated"},
-		{.name = "strict", .kind = CLI_FLAG, .into = &o->strict,
+		{.name = "strict", .kind = CLI_FLAG, .into = &r.strict,
 			.help = "refuse files that are no recordings, damaged or of other classes (default: skipped)"},
 		CLI_GROUP("The ear"),
 		{.name = "channels", .kind = CLI_COUNT, .into = &o->encoder.channels,
@@ -486,17 +502,16 @@ int cli_encode(int argc, char **argv)
 	int parsed = cli_parse(&command, argc, argv, &dir);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	o->split = r.split.text;
-	o->nsplit = r.split.count;
-	o->without = r.without.text;
-	o->nwithout = r.without.count;
 	if (!r.out)
 		return cli_usage("encode", "--out is missing: the file to write");
 	int rc = settle_events(&r);
 	if (rc == CLI_DONE)
 		rc = read_classes(&r);
+	SHARE(o, &r);
+	SHARE(e, &r);
+	SHARE(t, &r);
 	if (rc == CLI_DONE)
-		rc = encode(&r, dir);
+		rc = encode(&r, options, dir);
 	free(r.text);
 	free(r.name);
 	return rc;

@@ -298,11 +298,11 @@ def dense_cases(folder):
                    "y"], f"cut{n}.csv"
     yield ["train", "good.csv", *base], "neap encode"
     spiking = ["train", "dense.h5", "--net", "lif:4,li", "--out", "r", "--epochs", "1", "--memory", "8M", "--encode"]
-    for coding, said in (("banana", "banana"), ("", "none, delta"), ("delta:", "KEY=VALUE"), ("delta:off", "KEY=VALUE"),
+    for coding, said in (("banana", "banana"), ("", "an empty value"), ("delta:", "KEY=VALUE"), ("delta:off", "KEY=VALUE"),
                          ("delta:off=2", "off=2"), ("delta:x=1", "no key 'x'"), ("delta:threshold=nan", "threshold=nan"),
                          ("rate:gain=1,gain=1", "twice"), ("rate:seed=-1", "seed=-1"), ("latency:period=-1", "period=-1"),
                          ("latency:linear=0,threshold=0", "linear=0"), ("threshold:level=", "level="), ("delta:repeat=0", "repeat=0"),
-                         ("delta:repeat=1e300", "repeat=1e300"), ("rate:repeat=2", "targets of steps")):
+                         ("delta:repeat=1e300", "repeat=1e300")):
         yield [*spiking, coding], said
     yield ["train", "train.h5", *base, "--encode", "rate"], "are spikes already"
     yield ["train", "text:good.csv", *base, "--encode", "rate"], "are spikes already"
@@ -313,6 +313,10 @@ def dense_cases(folder):
         yield ["train", "dense.h5", "--out", "r", "--config", f"coding{number}.json"], ("banana", "encode", "off=9")[number]
     yield ["encode", "good.csv", "--out", "x.h5", "--sensor", "3x3"], "--sensor"
     yield ["encode", "wavs", "--out", "x.h5", "--target", "y"], "--target"
+    for option in ["--channels", "3"], ["--low", "90"], ["--concat", "1s"]:  # once taken and without effect
+        yield ["encode", "good.csv", "--out", "x.h5", *option], "holds no recordings: " + option[0]
+    for option in ["--polarity", "on"], ["--time-unit", "1ms"], ["--header", "no"], ["--numbers"]:
+        yield ["encode", "wavs", "--out", "x.h5", *option], option[0] + " does not apply"
     yield ["encode", "good.csv", "--out", "x.h5", "--labels", "missing.csv"], "missing.csv"
 
 
