@@ -18,7 +18,7 @@ import sys
 import time
 import xml.etree.ElementTree as xml
 
-from harness import NEAP, Folder, Tap, neap
+from harness import NEAP, Folder, Tap, data_dir, neap
 
 try:
     import h5py
@@ -239,6 +239,29 @@ def gates_as_torch(folder, data, cell):
     assert not os.path.exists(path)
 
 
+def norse_sample(folder, samples):
+    """The LIF neuron that comes with NIR: the spikes and the membrane that Norse published."""
+    rows = np.genfromtxt(os.path.join(samples, "lif_norse.csv"), delimiter=",")
+    path = os.path.join(folder, "norse.h5")
+    with h5py.File(path, "w") as file:
+        for name, kind in ("times", "f8"), ("units", "u2"):
+            lists = file.create_dataset(f"spikes/{name}", (1,), dtype=h5py.vlen_dtype(kind))
+            steps = np.nonzero(rows[:, 0] > 0)[0]
+            lists[0] = ((steps + 0.5) * 1e-4 if name == "times" else 0 * steps).astype(kind)
+        file["labels"], file["extra/duration"] = np.zeros(1, "u2"), np.array([len(rows) * 1e-4])
+        file.attrs["inputs"] = 1
+    found = []
+    for name in "--spikes", "--membranes":
+        out = os.path.join(folder, "norse.npz")
+        done = neap("predict", "--from", os.path.join(samples, "lif_norse.nir"), "--dt", "0.1ms", path, name, out)
+        assert done.returncode == 0, done.stderr
+        found.append(dict(np.load(out)))
+        os.remove(out)
+    assert list(found[0]["step"]) == list(np.nonzero(rows[:, 2] > 0)[0]) and len(found[0]["step"]), found[0]["step"]
+    off = np.abs(found[1]["layer0"][0, :, 0] - rows[:, 1]).max()
+    assert off < 1e-7, off
+
+
 def events_of_egru(folder, data):
     """Events are the units whose cell is above the threshold; a layer without spikes beside it has none."""
     run = train(folder, data, "egru:16:threshold=0.05,gru:8,li")
@@ -291,6 +314,23 @@ def steps_and_answers(folder):
         with np.load(out) as answers:
             assert np.array_equal(answers["scores"], scores)
         os.remove(out)
+
+
+def long_and_ragged(folder):
+    """Samples of many pieces are what they are alone, where nothing is moved."""
+    r, lengths, path, out = np.random.default_rng(4), [2500, 3, 3000, 2999, 1], os.path.join(folder, "ragged.h5"), os.path.join(folder, "r.npz")
+    with h5py.File(path, "w") as file:
+        file["x"], file["y"], file["lengths"] = r.normal(size=(5, 3000, 4)).astype("f4"), np.arange(5) % 3, np.array(lengths)
+    for precision in "float", "double":
+        run = train(folder, path, "lif:33r,li", "--epochs", 1, "--precision", precision)
+        _, membranes, _ = traces(folder, run, path)
+        for i, n in enumerate(lengths):
+            assert neap("predict", run, path, "--sample", i, "--membranes", out).returncode == 0
+            with np.load(out) as alone:
+                for name in "layer0", "readout":
+                    assert alone[name].shape[1] == n and np.array_equal(alone[name][0], membranes[name][i, :n]), (i, name)
+                    assert np.isnan(membranes[name][i, n:]).all(), (i, name)
+            os.remove(out)
 
 
 def axis(elements, which):
@@ -463,9 +503,15 @@ def main():
                 tap.run(f"{name}, {precision}", as_equations_say, folder, data, name, precision)
         for cell in "rnn", "lstm", "gru":
             tap.run(f"{cell}: PyTorch's outputs", gates_as_torch, folder, data, cell)
+        samples = os.path.join(data_dir() or "", "data", "nir")
+        if os.path.exists(os.path.join(samples, "lif_norse.nir")):
+            tap.run("Norse's neuron", norse_sample, folder, samples)
+        else:
+            tap.skip("Norse's neuron", "no samples of NIR here (NEAP_DATA)")
         tap.run("egru: events", events_of_egru, folder, data)
         tap.run("one layer, one sample", layers_and_samples, folder, data)
         tap.run("targets of steps", steps_and_answers, folder)
+        tap.run("long samples of many lengths", long_and_ragged, folder)
         tap.run("figure: spikes and scores", figure, folder, data)
         tap.run("figure: numbers", figures_of_numbers, folder)
         tap.run("memory does not grow", in_one_memory, folder)

@@ -251,6 +251,71 @@ static void eval_refuses_what_does_not_fit(void **state)
 	neap_eval_result_free(&r);
 }
 
+struct seen_steps {
+	int64_t steps, spikes, answers;
+};
+
+static int see_step(void *user, const struct neap_step_view *view)
+{
+	struct seen_steps *seen = user;
+
+	assert_int_equal(view->step, seen->steps % view->steps);
+	assert_int_equal(view->sample, seen->steps / view->steps);
+	assert_int_equal(view->layers, 2);
+	assert_string_equal(view->layer[0].name, "layer0");
+	assert_string_equal(view->layer[0].state_name[0], "membrane");
+	assert_string_equal(view->layer[1].name, "readout");
+	assert_int_equal(view->layer[1].spikes, -1);
+	for (int i = 0; i < view->layer[0].spikes; i++)
+		assert_true(view->layer[0].spike[i] < view->layer[0].units);
+	seen->steps++;
+	seen->spikes += view->layer[0].spikes;
+	return seen->steps == 1000 ? -EDOM : 0;
+}
+
+static int see_answer(void *user, const struct neap_answer *answer)
+{
+	struct seen_steps *seen = user;
+	assert_int_equal(seen->steps, (answer->index + 1) * answer->steps);
+	seen->answers++;
+	return 0;
+}
+
+/* Every step is seen in its order, before its sample's answer, and a code of the caller ends all.
+ */
+static void steps_are_seen(void **state)
+{
+	(void)state;
+	const int64_t last = 8;
+	struct seen_steps seen = {0};
+	struct neap_eval_options o = {.size = sizeof o,
+		.model = in_folder("learns"),
+		.data = "randman:classes=3,units=11,steps=30,samples=9",
+		.stepped = see_step,
+		.answered = see_answer,
+		.user = &seen};
+	struct neap_eval_result r = {.size = sizeof r};
+
+	assert_int_equal(neap_eval(&r, &o), 0);
+	assert_int_equal(seen.steps, 270);
+	assert_int_equal(seen.answers, 9);
+	int64_t units = 32;
+	assert_true(fabs(r.rates[0] - (double)seen.spikes / (double)(270 * units)) < 1e-12);
+	neap_eval_result_free(&r);
+	seen = (struct seen_steps){.steps = last * 30};
+	o.sample = &last;
+	assert_int_equal(neap_eval(&r, &o), 0);
+	assert_int_equal(r.samples, 1);
+	neap_eval_result_free(&r);
+	seen = (struct seen_steps){0};
+	o.sample = NULL;
+	o.data = "randman:classes=3,units=11,steps=30,samples=90";
+	assert_int_equal(neap_eval(&r, &o), -EDOM);
+	assert_int_equal(seen.steps, 1000);
+	o.layer = "layer0";
+	assert_int_equal(neap_eval(&r, &o), NEAP_EUSAGE);
+}
+
 /* The model of `it_learns` with one text of its header changed to another. */
 static int eval_changed(const char *from, const char *to)
 {
@@ -457,6 +522,7 @@ int main(void)
 		cmocka_unit_test(strategies_budgets_and_threads_agree),
 		cmocka_unit_test(bad_questions_are_refused),
 		cmocka_unit_test(eval_refuses_what_does_not_fit),
+		cmocka_unit_test(steps_are_seen),
 		cmocka_unit_test(changed_models_are_refused),
 		cmocka_unit_test(divergence_ends_the_run),
 		cmocka_unit_test(gradients_are_clipped),
