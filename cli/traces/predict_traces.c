@@ -4,6 +4,8 @@
 #include "figure_file.h"
 #include "sample_figure.h"
 
+#include <signal.h>
+
 int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces)
 {
 	char room[NEAP__PLAIN_TEXT];
@@ -16,6 +18,9 @@ int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces)
 	if (o->layer && !o->spikes && !o->membranes)
 		return cli_usage(
 			"predict", "--layer goes with --spikes or --membranes; neither is there");
+	if (o->spikes || o->membranes || traces->plot)
+		signal(SIGPIPE,
+			SIG_IGN); /* who reads the lines may go: no file is left half-written */
 	if (traces->sample_given)
 		o->sample = &traces->sample;
 	if (!traces->plot)

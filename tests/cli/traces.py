@@ -479,6 +479,19 @@ def nothing_left(folder, run, data):
     assert all(open(os.path.join(where, name)).read() == "before" for name in names)
 
 
+def no_reader(folder, run):
+    """Where nobody reads the lines any more, one line says so, and no file is left."""
+    where = os.path.join(folder, "piped")
+    os.mkdir(where)
+    child = subprocess.Popen([NEAP, "predict", run, "randman:samples=3000,units=20,classes=3,steps=20", "--spikes", "s.npz",
+                              "--membranes", "m.npz", "--plot", "f.svg"], cwd=where, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    child.stdout.close()
+    said = child.stderr.read()
+    assert child.wait(60) == 1 and "Broken pipe" in said and said.count("\n") == 1, (child.returncode, said)
+    assert not os.listdir(where), os.listdir(where)
+
+
 def refused(folder, run, data):
     """Bad options end with one line and leave nothing."""
     out = os.path.join(folder, "never.npz")
@@ -517,6 +530,7 @@ def main():
         tap.run("memory does not grow", in_one_memory, folder)
         run = train(folder, data, NETS["two layers, recurrent"][0])
         tap.run("full disk, interrupt", nothing_left, folder, run, data)
+        tap.run("no reader", no_reader, folder, run)
         tap.run("figure: PNG, full disk, names", pictures, folder, run, data)
         tap.run("refused", refused, folder, run, data)
     return tap.failed > 0
