@@ -160,6 +160,22 @@ def cut(folder):
     return None
 
 
+def gain(folder):
+    """What --gain says arrives: spikes of a channel and second, of rows and of characters, a millisecond each."""
+    path = write(os.path.join(folder, "gain.h5"), x=np.full((20, 1, 4), 0.3), y=np.arange(20) % 2)
+    said = neap("train", path, "--encode", "rate:gain=1,offset=0,repeat=2000", "--no-normalise", "--net", "lif:8,li", "--epochs", 1,
+                "--memory", "4M", "--out", os.path.join(folder, "gain")).stderr
+    hertz = float(said.split("times ")[1].split("(")[1].split(" Hz")[0])
+    if abs(hertz - 300) > 4:
+        return f"{hertz} Hz arrive of rate 0.3 in steps of 1 ms"
+    text = os.path.join(folder, "gain.txt")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write("abcdefghij" * 100)
+    said = neap("train", "--text", text, "--net", "lif:8,li", "--epochs", 1, "--memory", "4M", "--out", os.path.join(folder, "gain-text")).stderr
+    hertz = float(said.split("times ")[1].split("(")[1].split(" Hz")[0])
+    return None if abs(hertz - 100) < 1 else f"{hertz} Hz arrive of 10 characters"
+
+
 def goes_on(folder):
     """--resume of more epochs ends in the weights of a run that was not interrupted."""
     x, lengths, y = data()
@@ -272,6 +288,7 @@ def main():
             tap.run(f"{coding}: strategies, windows, threads: the same bits", same_bits, folder, coding)
             tap.run(f"{coding}: kept by run.json, model, --config, --from", kept, folder, coding)
         tap.run("--resume", goes_on, folder)
+        tap.run("what --gain finds to arrive", gain, folder)
         tap.run("samples that are cut, calibrate, --memory-total", cut, folder)
         tap.run("rows that last many steps", static, folder)
         tap.run("the next step's values", next_step, folder)
