@@ -119,6 +119,22 @@ static void json_evaluation(
 	neap__json_end(to, '}');
 }
 
+static void json_exchange(struct neap__json *to, const struct neap_exchange *e)
+{
+	if (e->ranks < 2) {
+		neap__json_null(to, "exchange");
+		return;
+	}
+	neap__json_begin(to, "exchange", '{');
+	neap__json_int(to, "ranks", e->ranks);
+	neap__json_int(to, "batches", e->batches);
+	neap__json_int(to, "calls", e->calls);
+	neap__json_number(to, "seconds", e->seconds);
+	neap__json_number(to, "waited", e->waited);
+	neap__json_bytes(to, "sent", e->sent);
+	neap__json_end(to, '}');
+}
+
 static int print_json(const struct neap_train_options *o, const struct neap_train_result *r)
 {
 	const struct neap_problem no_tiers = NEAP_PROBLEM_INIT;
@@ -158,8 +174,24 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	neap__json_number(to, "measured", r->measured);
 	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
 	neap__json_text(to, "weights_hash", hash);
+	json_exchange(to, &r->exchange);
 	neap__json_end(to, '}');
 	return cli_json_print(to, "train");
+}
+
+static void print_exchange(const struct neap_exchange *e)
+{
+	char seconds[24], waited[24], sent[24];
+	double n = e->batches > 0 ? (double)e->batches : 1;
+
+	if (e->ranks > 1)
+		printf("exchange    %s a batch, %s with waiting for slower ranks; a rank sends %s, "
+		       "in "
+		       "%.0f calls\n",
+			neap__show_time(seconds, e->seconds / n),
+			neap__show_time(waited, e->waited / n),
+			neap__show_size(sent, (uint64_t)((double)e->sent / n)),
+			(double)e->calls / n);
 }
 
 static void print_evaluation(const char *name, const struct neap_eval_result *e)
@@ -190,6 +222,7 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 	       " recoveries (%" PRId64 " late)\n",
 		neap__show_time(a, r->predicted), neap__show_time(b, r->measured), r->overflows,
 		r->recoveries, r->late);
+	print_exchange(&r->exchange);
 	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n",
 		neap__plain_text(out, o->out), r->weights_hash);
 	return cli_finish("train");

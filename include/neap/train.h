@@ -215,6 +215,20 @@ struct neap_eval_result {
 };
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 
+/*
+ * What ranks exchanged for the batches of this session: calls of neap_peers, from the turn of a
+ * batch to the agreement after its update. A call takes the rank that comes last no longer than the
+ * exchange itself, so `seconds` adds up the least over ranks of each call; it is what
+ * neap_ranks_predict predicts. The rest of `waited` is waiting for slower ranks.
+ */
+struct neap_exchange {
+	int ranks; /* 0: alone, all numbers are 0 */
+	uint32_t reserved;
+	int64_t batches, calls; /* of all batches */
+	double seconds, waited; /* the same on all ranks; of this rank */
+	uint64_t sent;		/* bytes, by this rank */
+};
+
 struct neap_train_result {
 	uint32_t size; /* sizeof(struct neap_train_result) */
 	int epochs_done;
@@ -235,6 +249,7 @@ struct neap_train_result {
 	uint64_t weights_hash;	    /* of the final weights */
 	struct neap_eval_result validation, test; /* of the best model; samples 0: none */
 	struct neap_process_memory process;
+	struct neap_exchange exchange;
 };
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
 NEAP_API void neap_train_result_free(struct neap_train_result *result);

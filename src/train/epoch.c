@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static int64_t total_updates(const struct neap__trainer *trainer)
 {
@@ -82,6 +83,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	objective.peers = trainer->ranks.peers;
 	if (!trainer->idle)
 		neap__memory_total_before(trainer);
+	neap__rank_meter_open(&trainer->meter);
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &objective));
 	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
 	int rc = batch->size > 0 ? sweep_batch(trainer, batch) : join_batch(trainer);
@@ -172,6 +174,36 @@ static int is_stopped(struct neap__trainer *trainer, const struct neap_train_pro
 }
 
 /*
+ * Tells the ranks what a batch is followed by, wishes[2], and how long its exchanges took: the
+ * least over ranks of each. The meter's batch ends.
+ */
+static int agree_on_batch(struct neap__trainer *trainer, int64_t wishes[2])
+{
+	struct neap__rank_meter *meter = &trainer->meter;
+	struct neap_exchange *e = &trainer->result->exchange;
+	struct neap__counters *c = &trainer->counters;
+	int64_t values[2 + NEAP__METER_CALLS] = {wishes[0], wishes[1]};
+	double waited = neap__rank_meter_spent(meter->spent);
+
+	if (!trainer->ranks.peers)
+		return 0;
+	memcpy(values + 2, meter->spent, sizeof meter->spent);
+	e->calls += meter->calls;
+	NEAP_TRY(neap__ranks_least(&trainer->ranks, values, 2 + NEAP__METER_CALLS));
+	memcpy(wishes, values, 2 * sizeof *wishes);
+	double seconds = neap__rank_meter_spent(values + 2);
+	e->batches++;
+	e->seconds += seconds;
+	e->waited += waited;
+	e->sent += meter->sent;
+	c->exchanged += seconds;
+	c->waited += waited;
+	c->sent += (int64_t)meter->sent;
+	neap__rank_meter_close(meter);
+	return 0;
+}
+
+/*
  * After every batch: reports, and saves a snapshot where one is due, by the clock of rank 0. The
  * ranks hear of an interrupt and of the snapshot at once.
  */
@@ -184,7 +216,7 @@ static int after_batch(struct neap__trainer *trainer, double samples)
 	int is_due = o->snapshot_seconds > 0 && neap__ranks_root(&trainer->ranks) &&
 		     neap__seconds() - trainer->snapshot >= o->snapshot_seconds;
 	int64_t wishes[2] = {!(o->progress && o->progress(o->user, &progress)), !is_due};
-	NEAP_TRY(neap__ranks_least(&trainer->ranks, wishes, 2));
+	NEAP_TRY(agree_on_batch(trainer, wishes));
 	if (!wishes[0] || !wishes[1])
 		NEAP_TRY(save_snapshot(trainer));
 	return wishes[0] ? 0 : interrupted(trainer);
@@ -271,6 +303,8 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
 	c->batch = c->seen = c->correct = c->judged = 0;
 	c->loss = c->penalty = c->spikes = c->support = 0;
+	c->exchanged = c->waited = 0;
+	c->sent = 0;
 	NEAP_TRY(save_snapshot(trainer));
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, is_root ? neap__run_json_write(trainer) : 0));
 	int stops = is_stopped(trainer, &progress);
@@ -289,6 +323,7 @@ int neap__epoch(struct neap__trainer *trainer, double *samples)
 
 	if (c->batch < neap_loader_batches(d->loader)) {
 		NEAP_TRY(neap_loader_start(d->loader, c->epoch, c->batch));
+		neap__rank_meter_reset(&trainer->meter);
 		while ((rc = neap_loader_next(d->loader, &batch)) > 0) {
 			*samples += batch->of > 0 ? batch->of : batch->size;
 			NEAP_TRY(train_batch(trainer, batch));

@@ -52,6 +52,9 @@ static const struct counter {
 	WHOLE(peak_planned),
 	WHOLE(peak_measured),
 	WHOLE(arena),
+	REAL(exchanged),
+	REAL(waited),
+	WHOLE(sent),
 };
 #define COUNTERS (sizeof table / sizeof table[0])
 _Static_assert(COUNTERS * 8 == sizeof(struct neap__counters), "a counter has no row");
@@ -76,6 +79,8 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 		char *at = (char *)counters + table[i].offset, *end = NULL;
 		if (!text && table[i].offset == offsetof(struct neap__counters, judged))
 			text = neap__safetensors_meta(file, "count.seen"); /* of older versions */
+		if (!text && table[i].offset >= offsetof(struct neap__counters, exchanged))
+			text = "0"; /* the same */
 		if (!text || !*text)
 			return neap__fail(NEAP_EFORMAT, "'%s' is missing", table[i].name);
 		errno = 0;

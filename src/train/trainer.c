@@ -225,6 +225,9 @@ static int run(struct neap__trainer *trainer)
 	double samples = 0;
 
 	NEAP_TRY(neap__ranks_begin(&trainer->ranks, trainer->options.peers));
+	trainer->ranks.peers = neap__rank_meter_take(&trainer->meter, trainer->ranks.peers);
+	if (trainer->ranks.peers)
+		trainer->result->exchange.ranks = trainer->ranks.peers->count;
 	if (!neap__ranks_root(&trainer->ranks))
 		trainer->options.sweep.trace = NULL;
 	NEAP_TRY(check_folder(trainer));

@@ -12,6 +12,7 @@
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
 #include "train/ranks/rank_start.h"
+#include "ranks/rank_meter.h"
 #include "train/safetensors.h"
 #include "measure/slow_tiers.h"
 
@@ -31,6 +32,9 @@ struct neap__counters {
 	int64_t overflows, recoveries;
 	double predicted, measured;
 	int64_t peak_planned, peak_measured, arena; /* largest */
+	/* Sums over the running epoch: seconds of exchanges, and of waits for them; bytes sent. */
+	double exchanged, waited;
+	int64_t sent;
 };
 
 /* The data of a run. */
@@ -73,7 +77,8 @@ struct neap__trainer {
 	struct neap_train_options options; /* resolved */
 	struct neap_train_result *result;
 	struct neap__ranks ranks;
-	int idle; /* 1: this rank has no samples in any batch */
+	struct neap__rank_meter meter; /* its peers are those of `ranks` */
+	int idle;		       /* 1: this rank has no samples in any batch */
 	struct neap__data data;
 	struct neap_net *net;
 	struct neap__safetensors from; /* of options.from, while it is opened */

@@ -22,12 +22,13 @@ static const char metrics_header[] =
 	"epoch,updates,learning_rate,train_loss,train_penalty,train_accuracy,validation_loss,"
 	"validation_accuracy,spikes\n";
 static const char costs_header[] =
-	"epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds\n";
+	"epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds,exchanged,waited,"
+	"sent\n";
 
 enum {
 	METRICS = 9,
-	COSTS = 7,
-	BOTH = METRICS + COSTS - 1 /* of a row of neap before 0.2, which had both in metrics.csv */
+	COSTS = 10,
+	BOTH = METRICS + 6 /* of a row of neap before 0.2, which had both in metrics.csv */
 };
 
 static int fields_of(const char *line)
@@ -88,7 +89,8 @@ static int64_t take_metrics(
 		if (epoch < 1 || epoch > epochs || (fields != METRICS && fields != BOTH))
 			continue;
 		if (fields == BOTH) {
-			neap__text_add(costs, "%" PRId64 ",%s\n", epoch, cut_behind(line, METRICS));
+			neap__text_add(
+				costs, "%" PRId64 ",%s,,,\n", epoch, cut_behind(line, METRICS));
 			split = epoch;
 		}
 		neap__text_add(metrics, "%s\n", line);
@@ -150,9 +152,11 @@ static int add_costs(const struct neap__trainer *trainer)
 	neap__text_add(&row, "%" PRId64 ",", c->epoch);
 	if (neap__net_spikes(trainer->net))
 		neap__text_add(&row, "%.6g", c->support / (c->seen > 0 ? (double)c->seen : 1));
-	neap__text_add(&row, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f\n",
+	neap__text_add(&row,
+		",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f,%.6f,%.6f,%" PRId64 "\n",
 		c->peak_planned, c->peak_measured, c->overflows, c->recoveries,
-		trainer->session + neap__seconds() - trainer->started);
+		trainer->session + neap__seconds() - trainer->started, c->exchanged, c->waited,
+		c->sent);
 	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "costs") : append(trainer->costs, &row);
 	neap__text_free(&row);
 	return rc;

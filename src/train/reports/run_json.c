@@ -155,6 +155,23 @@ static void add_sweeps(struct neap__json *root, const struct neap__trainer *trai
 	neap__json_end(root, '}');
 }
 
+/* What the ranks of this session exchanged. */
+static void add_exchange(struct neap__json *root, const struct neap_exchange *e)
+{
+	if (e->ranks < 2) {
+		neap__json_null(root, "exchange");
+		return;
+	}
+	neap__json_begin(root, "exchange", '{');
+	neap__json_int(root, "ranks", e->ranks);
+	neap__json_int(root, "batches", e->batches);
+	neap__json_int(root, "calls", e->calls);
+	neap__json_number(root, "seconds", e->seconds);
+	neap__json_number(root, "waited", e->waited);
+	neap__json_bytes(root, "sent", e->sent);
+	neap__json_end(root, '}');
+}
+
 static void add_evaluation(
 	struct neap__json *root, const char *key, const struct neap_eval_result *e)
 {
@@ -216,6 +233,7 @@ int neap__run_json_write(const struct neap__trainer *trainer)
 	add_plan(root, trainer);
 	add_memory(root, trainer);
 	add_sweeps(root, trainer);
+	add_exchange(root, &trainer->result->exchange);
 	add_results(root, trainer);
 	neap__json_end(root, '}');
 	int rc = root->text.error
