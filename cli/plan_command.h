@@ -48,6 +48,9 @@ struct cli_ranks {
 		.high = CLI_STEPS_MOST, .given = &(r).given}, \
 	{.name = "units", .kind = CLI_INT, .into = &(r).ranks.units, .argument = "N", \
 		.help = "hidden units of the net (default 0)", .high = 1e12, .given = &(r).given}, \
+	{.name = "tensors", .kind = CLI_COUNT, .into = &(r).ranks.tensors, .argument = "N", \
+		.help = "of the parameters (default 5, such as those of one recurrent layer " \
+			"and a readout)", .low = 1, .high = 1e6, .given = &(r).given}, \
 	{.name = "batch", .kind = CLI_COUNT, .into = &(r).ranks.batch, .argument = "N", \
 		.help = "samples of all ranks", .low = 1, .high = 1e9, .given = &(r).given}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(r).ranks.group, .argument = "N", \

@@ -413,7 +413,9 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 
 /*
  * ranks: what a plan takes where several processes, ranks, share the work. A model, by counting
- * messages and bytes; it has not been compared with measured exchanges.
+ * messages and bytes of the calls of neap/peers.h, of which one takes alpha for each message that
+ * is waited for, and bytes over the rate. `bench/ranks/exchange.py` measures both numbers and
+ * compares.
  *
  * Training (parameters above 0): every rank makes sweeps over whole groups of a batch, one group a
  * thread at a time; the plan is that of one group on one thread. At the turn ranks exchange spikes
@@ -430,8 +432,9 @@ struct neap_ranks {
 	int64_t parameters;
 	int64_t units;		   /* hidden units */
 	int batch, group, threads; /* samples of a batch, of a group; threads of a rank */
-	uint32_t reserved;
+	int tensors; /* of the parameters: weights of each go round by themselves; 0: 5 */
 };
+enum { NEAP_RANKS_TENSORS = 5 };
 struct neap_ranks_cost {
 	uint32_t size;	   /* sizeof(struct neap_ranks_cost) */
 	int idle;	   /* ranks without a group */

@@ -13,6 +13,15 @@
 #define RANKS_MOST (1 << 20)
 #define POLLS 10 /* agreements a second of a sweep, beside those at waits */
 
+/* Of src/nn and src/train, which tests/train/test_rank_training.c compares with these. */
+enum {
+	ROUND_NUMBERS = (4 << 20) / 8, /* gradients that a rank sends or receives in a round */
+	SLICE_BLOCK = 512,	       /* gradients whose squares are one number */
+	GATHERS = 7,		       /* calls beside those for weights and sums */
+	COUNT_BYTES = 48,	       /* counts of the turn, and of the support */
+	AGREED_BYTES = 8 * 35	       /* values of both agreements */
+};
+
 /* Whole nodes of the tree of `groups` that make up [begin, end). */
 static int nodes_of(int64_t begin, int64_t end, int64_t groups)
 {
@@ -37,22 +46,56 @@ static int log2_up(int n)
 	return k;
 }
 
-/* The most whole nodes that a rank has. */
-static int most_nodes(int64_t groups, int ranks)
-{
-	int most = 0;
+/* Whole nodes of the tree: of all ranks, and of the rank that has most. */
+struct node_counts {
+	int64_t all;
+	int most;
+};
 
-	for (int r = 0; r < ranks; r++) {
-		int nodes = nodes_of(r * groups / ranks, (r + 1) * groups / ranks, groups);
-		most = nodes > most ? nodes : most;
+static struct node_counts count_nodes(int64_t groups, int ranks)
+{
+	struct node_counts found = {0, 0};
+	int64_t share = groups > ranks ? groups : ranks; /* of fewer groups, ranks have one each */
+
+	for (int64_t r = 0; r < ranks; r++) {
+		int64_t begin = r * share / ranks, end = (r + 1) * share / ranks;
+		int nodes = nodes_of(begin, end < groups ? end : groups, groups);
+		found.most = nodes > found.most ? nodes : found.most;
+		found.all += nodes;
 	}
-	return most;
+	return found;
 }
 
 static double rounds_of(int64_t groups, int ranks, int threads)
 {
 	int64_t most = (groups + ranks - 1) / ranks;
 	return (double)((most + threads - 1) / threads);
+}
+
+/*
+ * A batch has calls that gather parts of all ranks, or take the least of them, by halves: counts,
+ * losses, outputs of units, units inside the support, squares of gradients, the weights of each
+ * tensor, and two agreements. Sums of gradients go to their owners in rounds of 4 MiB.
+ */
+static void exchange(struct neap_ranks_cost *out, const struct neap_ranks *q, int64_t groups)
+{
+	struct node_counts nodes = count_nodes(groups, q->ranks);
+	double n = (double)q->parameters, others = q->ranks - 1, share = others / q->ranks;
+	double a_slice = ceil(n / q->ranks), halves = log2_up(q->ranks);
+	double own = ROUND_NUMBERS / ((double)nodes.most * q->ranks);
+	double room = ROUND_NUMBERS / (double)nodes.all;
+	double a_round = fmax(1, floor(fmin(own, room)));
+	double rounds = ceil(a_slice / a_round);
+	double calls = GATHERS + (q->tensors > 0 ? q->tensors : NEAP_RANKS_TENSORS);
+	double messages = rounds * others + halves * calls;
+	double sums = 8.0 * nodes.most * n, weights = 4 * n, squares = 8 * n / SLICE_BLOCK;
+	double turn = 8.0 * nodes.most * (double)q->units * others + 8.0 * q->batch * share;
+	double sent = (sums + weights + squares) * share + turn + COUNT_BYTES * others +
+		      AGREED_BYTES * halves;
+
+	out->messages = (int64_t)fmin(messages, 9e18);
+	out->sent = (uint64_t)fmin(sent, 9e18);
+	out->exchanged = messages * q->alpha + (q->rate > 0 ? sent / q->rate : 0);
 }
 
 static void train(
@@ -63,16 +106,8 @@ static void train(
 
 	out->idle = groups < q->ranks ? q->ranks - (int)groups : 0;
 	out->computed = plan->makespan * rounds_of(groups, q->ranks, q->threads);
-	if (q->ranks > 1) {
-		double share = (double)(q->ranks - 1) / q->ranks;
-		double sums = 8.0 * most_nodes(groups, q->ranks) * (double)q->parameters;
-		double turn = 16.0 * (double)q->units + 8.0 * q->batch;
-		double sent = (sums + 4.0 * (double)q->parameters) * share + turn;
-		out->messages = q->ranks - 1 + 5 * log2_up(q->ranks);
-		out->sent = (uint64_t)fmin(sent, 9e18);
-		out->exchanged =
-			(double)out->messages * q->alpha + (q->rate > 0 ? sent / q->rate : 0);
-	}
+	if (q->ranks > 1)
+		exchange(out, q, groups);
 	double together = out->computed + out->exchanged;
 	out->efficiency = together > 0 ? fmin(1, alone / together / q->ranks) : 1;
 }

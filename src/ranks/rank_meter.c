@@ -15,6 +15,7 @@ static void note(struct neap__rank_meter *m, double began, uint64_t sent)
 	m->last = (int64_t)(1e9 * (neap__seconds() - began));
 	m->spent[slot] += m->last;
 	m->calls++;
+	m->last_sent = sent;
 	m->sent += sent;
 }
 
@@ -120,6 +121,7 @@ void neap__rank_meter_close(struct neap__rank_meter *meter)
 	neap__rank_meter_reset(meter);
 	meter->spent[0] = last;
 	meter->calls = 1;
+	meter->sent = meter->last_sent;
 }
 
 double neap__rank_meter_spent(const int64_t spent[NEAP__METER_CALLS])

@@ -20,8 +20,9 @@ struct neap__rank_meter {
 	int is_open;			  /* calls are measured */
 	int calls;			  /* of the batch */
 	int64_t spent[NEAP__METER_CALLS]; /* nanoseconds in each */
-	int64_t last;			  /* in the last one */
-	uint64_t sent;			  /* bytes that this rank sent in the batch */
+	int64_t last;			  /* of the last one */
+	uint64_t last_sent;
+	uint64_t sent; /* bytes that this rank sent in the batch */
 };
 
 /* Returns the peers that measure; `peers` NULL: NULL. The meter may not move while they are used.

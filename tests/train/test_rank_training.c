@@ -228,6 +228,61 @@ static void a_rank_that_fails_alone_leaves(void **state)
 		assert_true(rank[r].rc < 0);
 }
 
+/* Calls and bytes of a batch, as they were measured, are those of neap_ranks_predict. */
+static void exchanges_are_as_predicted(void **state)
+{
+	struct trained rank[MOST];
+	struct thread_peers peers[MOST];
+	struct thread_peers_shared shared;
+	struct neap_train_options o = options("exchange", "lif:200r,li");
+	struct neap_problem problem = NEAP_PROBLEM_INIT;
+	struct neap_plan plan = {.size = sizeof plan};
+
+	(void)state;
+	problem.chain.steps = 10;
+	problem.chain.state = problem.chain.adjoint = problem.chain.tape = 8;
+	problem.memory = 1 << 20;
+	assert_int_equal(neap_plan_make(&plan, &problem, "bptt", NULL), 0);
+	o.batch = 36;
+	o.net.group = 6;
+	o.epochs = 2;
+	for (int count = 2; count <= 4; count++) {
+		char name[32];
+		uint64_t most = 0;
+		snprintf(name, sizeof name, "exchange%d", count);
+		o.out = in_folder(name);
+		make(rank, peers, &shared, count, &o);
+		run(rank, count);
+		struct neap_ranks q = {.size = sizeof q,
+			.ranks = count,
+			.parameters = 20 * 200 + 200 * 200 + 200 + 200 * 4 + 4,
+			.units = 200,
+			.batch = o.batch,
+			.group = 6,
+			.threads = 1};
+		struct neap_ranks_cost cost = {.size = sizeof cost};
+		assert_int_equal(neap_ranks_predict(&cost, &problem, &plan, &q), 0);
+		for (int r = 0; r < count; r++) {
+			const struct neap_exchange *e = &rank[r].result.exchange;
+			if (rank[r].rc)
+				fail_msg("rank %d: %s", r, rank[r].detail);
+			assert_int_equal(e->ranks, count);
+			assert_int_equal(e->batches, 10);
+			/* The agreement after the last batch of an epoch is in none. */
+			if (count == 2)
+				assert_int_equal(e->calls, 10 * cost.messages - 2);
+			assert_int_equal(e->calls, rank[0].result.exchange.calls);
+			assert_true(e->seconds > 0 && e->waited >= e->seconds);
+			assert_true(e->seconds == rank[0].result.exchange.seconds);
+			most = e->sent > most ? e->sent : most;
+		}
+		double measured = (double)most / 10, predicted = (double)cost.sent;
+		if (measured < 0.95 * predicted || measured > 1.05 * predicted)
+			fail_msg("%d ranks: %g bytes a batch, predicted %g", count, measured,
+				predicted);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +291,7 @@ int main(void)
 		cmocka_unit_test(ranks_that_differ_are_named),
 		cmocka_unit_test(other_weights_are_noticed),
 		cmocka_unit_test(a_rank_that_fails_alone_leaves),
+		cmocka_unit_test(exchanges_are_as_predicted),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
