@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+What ranks exchange, predicted and measured. exchange.c measures the time of a message, alpha, and the
+bytes a second, beta, of this machine and its MPI library; `neap plan --ranks` predicts from them what a
+batch exchanges, and `neap train` over ranks measures it. Prints a line a net and exits with 1 where one
+is more than LIMIT off. Ranks that share processors measure the scheduler: have one for each.
+    exchange.py [BUILD [RANKS]]       NEAP_MPIRUN, NEAP_MPICC
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 0.25
+GROUP = 8
+# Hidden units, batches: small exchanges, where messages count, and large ones, where bytes do.
+NETS = ((64, 64), (512, 64), (1024, 32))
+INPUTS, CLASSES, STEPS, EPOCHS, BATCHES = 100, 10, 40, 3, 8
+ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+       "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+def tool(variable, *names):
+    found = os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
+    if not found:
+        sys.exit(f"exchange.py: there is no {names[-1]}; {variable} names it")
+    return found
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], env=dict(os.environ, **ENV),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"exchange.py: {' '.join(map(str, command))}: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
+def predicted(neap, ranks, found, units, batch):
+    parameters = INPUTS * units + units * units + units + units * CLASSES + CLASSES
+    report = run(neap, "plan", "--steps", STEPS, "--state", "1K", "--tape", "1K", "--memory", "1M",
+                 "--strategy", "bptt", "--ranks", ranks, "--alpha", f"{found['alpha']:.9f}s", "--beta",
+                 f"{found['rate']:.0f}/s", "--parameters", parameters, "--units", units, "--batch",
+                 batch, "--group", GROUP, "--json")
+    return json.loads(report)["plans"][0]["ranks"]
+
+
+def measured(mpirun, neap, ranks, units, batch, folder):
+    data = f"randman:part=train,classes={CLASSES},units={INPUTS},samples={batch * BATCHES}," \
+           f"steps={STEPS}"
+    report = run(mpirun, "-n", ranks, neap, "train", data, "--net", f"lif:{units}r,li", "--batch", batch,
+                 "--group", GROUP, "--epochs", EPOCHS, "--validation", 0, "--threads", 1, "--memory",
+                 "64M", "--out", os.path.join(folder, f"run{units}"), "--json", "-q")
+    return json.loads(report)["exchange"]
+
+
+def main():
+    build = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "../../build"))
+    ranks = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    neap = os.path.join(build, "neap")
+    mpirun = tool("NEAP_MPIRUN", "mpirun.openmpi", "mpirun")
+    if len(os.sched_getaffinity(0)) < ranks:
+        print(f"# {ranks} ranks on {len(os.sched_getaffinity(0))} processors: times mean little")
+    off = 0
+    with tempfile.TemporaryDirectory(prefix="neap-exchange-", dir="/var/tmp") as folder:
+        program = os.path.join(folder, "exchange")
+        run(tool("NEAP_MPICC", "mpicc.openmpi", "mpicc"), "-O2", os.path.join(HERE, "exchange.c"), "-o",
+            program)
+        found = json.loads(run(mpirun, "-n", ranks, program))
+        print(f"{ranks} ranks: a message {1e6 * found['alpha']:.2f} us, {found['rate'] / 1e9:.2f} GB/s; "
+              f"ping-pong {1e6 * found['ping']:.2f} us, {found['ping_rate'] / 1e9:.2f} GB/s")
+        print("units  batch  messages  bytes predicted, measured  us a batch predicted, measured (waited)")
+        for units, batch in NETS:
+            p = predicted(neap, ranks, found, units, batch)
+            m = measured(mpirun, neap, ranks, units, batch, folder)
+            exchanged = m["seconds"] / m["batches"]
+            error = exchanged / p["exchanged"] - 1
+            off += abs(error) > LIMIT
+            print(f"{units:5d} {batch:6d} {p['messages']:9d} {p['sent']:16d} "
+                  f"{m['sent'] // m['batches']:10d} {1e6 * p['exchanged']:22.1f} {1e6 * exchanged:9.1f} "
+                  f"({1e6 * m['waited'] / m['batches']:.1f})  {100 * error:+.0f}%")
+    print(f"{off} of {len(NETS)} are more than {100 * LIMIT:.0f}% off")
+    return off > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
