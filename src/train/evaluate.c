@@ -396,7 +396,10 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(rc = neap__model_encoder(&encoder, &e->file));
 	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
-	NEAP_TRY(neap__model_rows_take(e->set, &e->file, max_steps));
+	rc = neap__model_rows_take(e->set, &e->file, max_steps);
+	if (rc == NEAP_EFORMAT)
+		return neap__fail_in(rc, "%s: ", options->model);
+	NEAP_TRY(rc);
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);

@@ -243,6 +243,15 @@ def refused(folder):
     plain, _ = train(folder, "plain", path, "--epochs", 1)
     fewer = write(os.path.join(folder, "fewer.h5"), x=x[:, :, :4], y=y)
     never = ["--out", os.path.join(folder, "never")]
+    whole = open(os.path.join(spiking, "model.safetensors"), "rb").read()
+    for i, (old, new) in enumerate(((b"delta:thr", b"dalta:thr"), (b"off=1", b"off=7"), (b"repeat=1", b"repeat=x"))):
+        bad = os.path.join(folder, f"bad{i}.safetensors")
+        with open(bad, "wb") as file:
+            file.write(whole.replace(old, new))
+        for command in ["eval", "--from", bad, path], ["train", path, "--from", bad, *never]:
+            done = neap(*command)
+            if done.returncode != 2 or bad not in done.stderr or done.stderr.count("\n") != 1:
+                return f"{command[0]} with {new}: code {done.returncode}, {done.stderr}"
     cases = [("is none of none, delta, latency, rate, threshold; did you mean 'delta'?", ["train", path, "--encode", "dleta", *never]),
              ("has no key 'x'", ["train", path, "--encode", "delta:x=1", *never]),
              ("threshold=0;", ["train", path, "--encode", "delta:threshold=0", *never]),
