@@ -115,6 +115,8 @@ void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 {
 	neap__json_begin(to, NULL, '{');
 	neap__json_int(to, "sample", answer->index);
+	if (answer->time > 0)
+		neap__json_number(to, "time", answer->time);
 	neap__json_int(to, answer->step < 0 ? "steps" : "step",
 		answer->step < 0 ? answer->steps : answer->step);
 	if (!cli_answer_numbers(answer)) {

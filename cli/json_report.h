@@ -16,8 +16,8 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 struct neap_answer;
 /* 1: the answer is numbers, its scores, and has no label and no prediction. */
 int cli_answer_numbers(const struct neap_answer *answer);
-/* Adds what a net answers to a sample as an object of a list: sample, steps (of a step: its number,
- * step), label, prediction and its class's name, scores. */
+/* Adds what a net answers to a sample as an object of a list: sample, time of a
+ * decision, steps (of a step: its number, step), label, prediction and its class's name, scores. */
 void cli_json_answer(struct neap__json *to, const struct neap_answer *answer);
 
 /* Prints and frees a report: CLI_DONE, or CLI_FAILED where it cannot be made or written. */

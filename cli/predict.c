@@ -17,7 +17,9 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
 			       "  neap predict run test.h5 --sample 3 --plot sample.svg\n"
 			       "  neap predict run five.wav\n"
-			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n";
+			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n"
+			       "  neap predict run hour.wav --every 1s\n"
+			       "  arecord -f S16_LE -r 8000 | neap predict run - --every 100ms\n";
 
 struct predicting {
 	struct neap_eval_options options;
@@ -28,6 +30,12 @@ struct predicting {
 	int (*write)(void *file, const char *text, size_t length);
 	void *file;
 };
+
+static int on_interrupt(void *user)
+{
+	(void)user;
+	return cli_interrupted();
+}
 
 static int on_progress(void *user, int64_t done, int64_t total)
 {
@@ -65,7 +73,7 @@ static void add_class(struct neap__text *line, const struct neap_answer *a, int 
 static void add_header(struct neap__text *line, const struct neap_answer *a)
 {
 	int numbers = cli_answer_numbers(a);
-	neap__text_add(line, a->step < 0 ? "sample" : "sample,step");
+	neap__text_add(line, "sample%s%s", a->time > 0 ? ",time" : "", a->step < 0 ? "" : ",step");
 	neap__text_add(line, numbers ? "" : ",label,prediction,name");
 	for (int i = 0; i < a->classes; i++)
 		if (numbers)
@@ -79,6 +87,8 @@ static void add_row(struct neap__text *line, const struct neap_answer *a)
 {
 	char room[40];
 	neap__text_add(line, "%" PRId64, a->index);
+	if (a->time > 0)
+		neap__text_add(line, ",%s", neap__json_exact(room, a->time));
 	if (a->step >= 0)
 		neap__text_add(line, ",%" PRId64, a->step);
 	if (!cli_answer_numbers(a)) {
@@ -137,6 +147,8 @@ static int run(struct predicting *p)
 
 	p->options.user = p;
 	cli_progress_start(&p->bar, "predict", "samples");
+	if (p->options.every > 0) /* lines come while the sample is run */
+		p->bar.terminal = 0;
 	int rc = neap_eval(&result, &p->options);
 	cli_progress_clear(&p->bar);
 	neap_eval_result_free(&result);
@@ -169,7 +181,8 @@ int cli_predict(int argc, char **argv)
 	struct predicting p = {.options = {.size = sizeof p.options,
 				       .progress = on_progress,
 				       .answered = on_answer,
-				       .of_steps = 1}};
+				       .of_steps = 1,
+				       .interrupted = on_interrupt}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};
 	struct cli_traces traces = {0};
@@ -182,6 +195,13 @@ int cli_predict(int argc, char **argv)
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
 		CLI_TRACE_OPTIONS(p.options, traces),
+		CLI_GROUP("Decisions on the way"),
+		{.name = "every", .kind = CLI_TIME, .into = &o->every, .argument = "TIME", .unit = "ms",
+			.help = "of a sound: a line every so often, and at its end, with the answer so far (default: none)",
+			.low = 1e-9, .high = CLI_SECONDS_MOST},
+		{.name = "level", .kind = CLI_NUMBER, .into = &o->level, .argument = "X",
+			.help = "root mean square of that sound, full scale 1 (default: measured; of -: "
+				"that so far)", .low = 1e-9, .high = 1e6},
 		CLI_EVAL_OPTIONS(p.options, given),
 		{0},
 	};
@@ -204,6 +224,8 @@ int cli_predict(int argc, char **argv)
 		code = cli_traces_take(o, &traces);
 	if (code != CLI_DONE)
 		return code;
+	if (o->level > 0 && o->every <= 0)
+		return cli_usage("predict", "--level is of a sound that is heard with --every");
 	cli_catch_signals();
 	p.figure = traces.figure;
 	if (p.figure)

@@ -18,7 +18,7 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
 SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
-LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
+LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -48,15 +48,16 @@ LAW = {
     "nn/replay": ["base", "kern", "nn/core"],
     "nn": ["base", "sys", "ranks", "kern", *NN],
     "data": ["base", "sys", "ranks", "data/augment", "data/coding", "data/names"],
-    "data/encode": ["base", "sys", "ranks", "data", "data/names"],
+    "data/encode": ["base", "sys", "ranks", "data", "data/names", "data/sound"],
     "data/events": ["base", "data", "data/formats", "data/names", "data/npy"],
     "data/tables": ["base", "data", "data/formats", "data/names"],
     "data/npy": ["base", "sys"],
-    "data/formats": ["base", "sys", "data", "data/npy"],
+    "data/formats": ["base", "sys", "data", "data/sound", "data/npy"],
     "data/augment": ["base", "sys"],
     "data/coding": ["base"],
     "data/names": ["base", "sys"],
     "data/nir": ["base", "sys", "data", "data/formats"],
+    "data/sound": ["base", "data"],
     "measure": [x for x in LIBRARY if not x.startswith("train")],
     # One floor in four rooms: a graph in NIR is read as the file of a model, and is one of its files;
     # what ranks agree on is the state of a run.

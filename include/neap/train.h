@@ -321,6 +321,8 @@ struct neap_answer {
 	 */
 	enum neap_target target;
 	int64_t step; /* that this is the answer to; -1: the whole sample */
+	/* Of a decision: seconds of the sample that it is about, so far; 0: this is none. */
+	double time;
 };
 
 /* What a layer of a net has after a step of a sample. */
@@ -401,6 +403,26 @@ struct neap_eval_options {
 	const char *spikes, *membranes;
 	/* Of this layer alone: "layer0" or "0", "readout"; NULL: of all. */
 	const char *layer;
+	/*
+	 * Seconds from one decision to the next; 0: none. Then `data` is a recording or "-", which
+	 * is read and run a piece at a time, in memory that does not grow with its length.
+	 * `answered` is called every so many seconds of it, and at its end, with the readout's
+	 * answer to the sample so far; where targets are of steps, with the outputs of that step.
+	 * At least a step of the model; `peers` is NULL, and `of_steps` is not looked at.
+	 */
+	double every;
+	/*
+	 * With `every`: the root mean square of the sound, full scale 1, after the emphasis of the
+	 * encoder, which sets that level to its own (neap_encoder_options.rms). The sound is then
+	 * read once, as it comes. 0: the level of a recording is measured before, which takes two
+	 * passes more, and that of "-" is the level so far.
+	 */
+	double level;
+	/*
+	 * With `every`: asked several times a second with `user` while "-" is waited for, from
+	 * another thread, too; non-zero ends with NEAP_EINTERRUPTED. May be NULL.
+	 */
+	int (*interrupted)(void *user);
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

@@ -62,16 +62,30 @@ static double bin_of(double time, double dt)
 	return floor(x + 1e-6 + x * 6e-8);
 }
 
-int neap__bins_length(
-	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *out)
+static double length_of(double duration, int64_t count, double last, double dt)
 {
 	double length = 1;
 	if (duration > 0) {
 		double x = duration / dt;
 		length = fmax(length, ceil(x - 1e-6 - x * 1e-9));
 	}
-	if (count > 0)
-		length = fmax(length, bin_of(last, dt) + 1);
+	return count > 0 ? fmax(length, bin_of(last, dt) + 1) : length;
+}
+
+int64_t neap__bins_step(double time, double dt)
+{
+	return (int64_t)fmin(bin_of(time, dt), 9e15);
+}
+
+int64_t neap__bins_steps(double duration, int64_t count, double last, double dt)
+{
+	return (int64_t)fmin(length_of(duration, count, last, dt), 9e15);
+}
+
+int neap__bins_length(
+	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *out)
+{
+	double length = length_of(duration, count, last, dt);
 	if (steps > 0)
 		length = fmin(length, (double)steps);
 	if (!(length <= NEAP__MOST_STEPS))

@@ -36,6 +36,10 @@ int neap__bins_add(struct neap__bins *bins, const struct neap_events *events, in
 /* Sets the length of a sample of `count` events, the last of them at `last` seconds. */
 int neap__bins_length(
 	double duration, int64_t count, double last, double dt, int64_t steps, int64_t *length);
+/* The same of a sample of any length. */
+int64_t neap__bins_steps(double duration, int64_t count, double last, double dt);
+/* The step that a time belongs to. */
+int64_t neap__bins_step(double time, double dt);
 /* Adds steps [from, to) of a sample; events of other steps are left out. */
 int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *events, int inputs,
 	double dt, int64_t from, int64_t to);

@@ -124,16 +124,19 @@ void neap__names_free(char **names, int count)
 	free(names);
 }
 
+typedef int open_recording(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
+
 /* Opens a set by a format's function, or a recording with the settings of its encoder. */
 static int open_named(struct neap_dataset **out, const char *name,
-	int (*open)(struct neap_dataset **set, const char *name),
+	int (*open)(struct neap_dataset **set, const char *name), open_recording *recording,
 	const struct neap_encoder_options *encoder)
 {
 	char *copy = strdup(name);
 	if (!copy)
 		return neap__fail_errno(ENOMEM, "%s", name);
 	struct neap_dataset *set;
-	int rc = open ? open(&set, name) : neap__recording_open(&set, name, encoder);
+	int rc = open ? open(&set, name) : recording(&set, name, encoder);
 	if (rc < 0) {
 		free(copy);
 		return rc;
@@ -154,7 +157,7 @@ int neap_dataset_open(struct neap_dataset **out, const char *name)
 		return neap__fail(NEAP_EUSAGE, "the name of the data set is empty");
 	while (!formats[i]->takes(name))
 		i++;
-	return open_named(out, name, formats[i]->open, NULL);
+	return open_named(out, name, formats[i]->open, NULL, NULL);
 }
 
 int neap__dataset_open_as(
@@ -162,8 +165,15 @@ int neap__dataset_open_as(
 {
 	*out = NULL;
 	if (encoder && name && neap__recording_named(name))
-		return open_named(out, name, NULL, encoder);
+		return open_named(out, name, NULL, neap__recording_open, encoder);
 	return neap_dataset_open(out, name);
+}
+
+int neap__dataset_open_live(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder)
+{
+	*out = NULL;
+	return open_named(out, name, NULL, neap__recording_shape, encoder);
 }
 
 int neap__dataset_has_labels(const struct neap_dataset *set)

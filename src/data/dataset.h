@@ -114,9 +114,9 @@ int neap__recording_named(const char *name);
  */
 int neap__recording_open(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
-
-/* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
-int neap__data_try(void (*fn)(void *arg), void *arg);
+/* The same of one that is heard later: the sample has no spikes, and no file is opened. */
+int neap__recording_shape(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
@@ -134,6 +134,10 @@ int neap__dataset_has_labels(const struct neap_dataset *set);
  * neap_dataset_open; a recording is encoded with these settings. NULL: with the default ones.
  */
 int neap__dataset_open_as(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
+/* The same of a recording that is heard later (live/live_sound.h): its settings are in `encoder`.
+ */
+int neap__dataset_open_live(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_view.c: numbers of a batch's state (step_view.h). */
 #include "nn/step_view.h"
-#include "nn/core/net_state.h"
+#include "nn/core/cell.h"
 
 /* Where the state of a sample lies. */
 static const unsigned char *state_of(const struct neap_net *net, const void *state, int sample)
@@ -22,4 +22,12 @@ void neap__step_outputs(double *outputs, const struct neap_net *net, const void 
 	for (int c = 0; c < readout->n; c++)
 		outputs[c] = net->options.precision == NEAP_DOUBLE ? ((const double *)o)[c]
 								   : (double)((const float *)o)[c];
+}
+
+void neap__answer_so_far(
+	double *answer, const struct neap_net *net, const void *state, int sample, int64_t steps)
+{
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+
+	neap__layer_code(net, readout)->answer(net, steps, state_of(net, state, sample), answer);
 }

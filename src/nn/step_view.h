@@ -4,9 +4,15 @@
 #ifndef NEAP_NN_STEP_VIEW_H
 #define NEAP_NN_STEP_VIEW_H
 
+#include <stdint.h>
+
 struct neap_net;
 
 /* The outputs [classes] of the readout of a sample of the batch, from the batch's state. */
 void neap__step_outputs(double *outputs, const struct neap_net *net, const void *state, int sample);
+
+/* The same of the answer [classes] that the readout has after so many steps of the sample. */
+void neap__answer_so_far(
+	double *answer, const struct neap_net *net, const void *state, int sample, int64_t steps);
 
 #endif

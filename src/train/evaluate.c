@@ -2,6 +2,8 @@
 /* evaluate.c: forward sweeps over a data set, counts, and their 95% interval; neap_eval. */
 #include "train/evaluate.h"
 #include "train/answers/answer_outputs.h"
+#include "train/answers/decisions.h"
+#include "train/answers/live_answers.h"
 #include "train/answers/step_answers.h"
 #include "data/dataset.h"
 #include "data/target_units.h"
@@ -319,7 +321,7 @@ static int has_values(const struct neap_eval_options *options)
 	struct neap_dataset_info info = {.size = sizeof info};
 	struct neap_dataset *set;
 
-	if (!neap__nir_takes(options->model) || strcmp(options->data, "-") == 0 ||
+	if (!neap__nir_takes(options->model) || neap__recording_named(options->data) ||
 		neap_dataset_open(&set, options->data) < 0)
 		return 0;
 	neap_dataset_info(set, &info);
@@ -352,6 +354,8 @@ struct open_evaluation {
 	double *mean, *deviation; /* of targets, as evaluate.h has them */
 	enum neap_target target;  /* of answers */
 	int of_steps;		  /* an answer a step */
+	int is_live;		  /* the sound is heard while it is answered */
+	struct neap__live_sound_options live;
 };
 
 static int check_sample(const struct neap_dataset_info *info, const int64_t *sample)
@@ -381,10 +385,33 @@ static int open_loader(
 	return neap_loader_open(&e->loader, e->set, &loading);
 }
 
+/* Opens the data: a sound that is heard live has nothing but its shape. */
+static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap_encoder_options encoder;
+	int rc = neap__model_encoder(&encoder, &e->file);
+
+	NEAP_TRY(rc);
+	e->is_live = options->every > 0;
+	if (!e->is_live)
+		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
+	if (!neap__recording_named(options->data))
+		return neap__fail(NEAP_EUSAGE,
+			"decisions on the way are for recordings and standard input, which '%s' is "
+			"not",
+			options->data);
+	NEAP_TRY(neap__decisions_check(options->every, e->net_options.dt));
+	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));
+	e->live = (struct neap__live_sound_options){.name = options->data,
+		.encoder = &e->set->encoder,
+		.level = options->level,
+		.ask = {.interrupted = options->interrupted, .user = options->user}};
+	return 0;
+}
+
 /* Opens model and data and checks that they fit. */
 static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
 {
-	struct neap_encoder_options encoder;
 	int64_t max_steps = 0;
 	const struct neap__nir_hints hints = {
 		.dt = options->dt, .reset = options->reset, .values = has_values(options)};
@@ -394,8 +421,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		neap__ranks_threads(&e->ranks, options->threads));
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", options->model);
-	NEAP_TRY(rc = neap__model_encoder(&encoder, &e->file));
-	NEAP_TRY(neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL));
+	NEAP_TRY(open_data(e, options));
 	rc = neap__model_rows_take(e->set, &e->file, max_steps);
 	if (rc == NEAP_EFORMAT)
 		return neap__fail_in(rc, "%s: ", options->model);
@@ -434,14 +460,17 @@ static int evaluate_outputs(struct neap_eval_result *result, const struct open_e
 {
 	const struct neap__answer_shape shape = {.target = e->target,
 		.of_steps = e->of_steps,
+		.timed = options->every > 0,
 		.classes = e->net_options.classes,
 		.class_name = e->names};
 	struct neap__answer_outputs outputs;
+	int (*run)(struct neap_eval_result *, const struct neap__evaluation *) =
+		evaluation.live ? neap__live_answers : neap__evaluate;
 
 	if (!options->arrays && !neap__answer_outputs_step(options))
-		return neap__evaluate(result, &evaluation);
+		return run(result, &evaluation);
 	NEAP_TRY(neap__answer_outputs_open(&outputs, &evaluation, options, &shape));
-	int rc = neap__evaluate(result, &evaluation);
+	int rc = run(result, &evaluation);
 	return neap__answer_outputs_end(&outputs, rc);
 }
 
@@ -462,7 +491,9 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.mean = e->mean,
 		.deviation = e->deviation,
 		.normalised = e->set->next,
-		.of_steps = e->of_steps};
+		.of_steps = e->of_steps,
+		.every = options->every,
+		.live = e->is_live ? &e->live : NULL};
 
 	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
 	result->class_name = e->names;
@@ -497,6 +528,15 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
 	if (options->arrays && (!options->answered || options->peers))
 		return neap__fail(NEAP_EUSAGE, "arrays need `answered`, and no ranks");
+	if (!(options->every >= 0) || !(options->level >= 0) || isinf(options->level))
+		return neap__fail(NEAP_EUSAGE, "`every` and `level` may not be negative");
+	if (options->every > 0 && (!options->answered || options->peers))
+		return neap__fail(NEAP_EUSAGE, "decisions need `answered`, and no ranks");
+	if (options->every > 0 && neap__answer_outputs_step(options))
+		return neap__fail(NEAP_EUSAGE,
+			"decisions on the way come without spikes and membranes of steps");
+	if (options->level > 0 && options->every <= 0)
+		return neap__fail(NEAP_EUSAGE, "a level is for decisions on the way: --every");
 	if (options->of_steps && options->peers)
 		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
 	if (options->sample && options->peers)

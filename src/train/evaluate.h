@@ -4,6 +4,7 @@
 #define NEAP_TRAIN_EVALUATE_H
 
 #include <neap/train.h>
+#include "data/sound/live_sound.h"
 #include "train/ranks/rank_start.h"
 
 /* What is evaluated on what, and who is told. */
@@ -25,6 +26,8 @@ struct neap__evaluation {
 	/* [classes] of the targets that the net learned (target_units.h); NULL: their own units */
 	const double *mean, *deviation;
 	int normalised; /* 1: the loss is told of the targets as they were learned */
+	double every;	/* seconds between decisions; 0: none */
+	const struct neap__live_sound_options *live; /* NULL: samples come from the loader */
 };
 
 /*

@@ -3,7 +3,7 @@
 #include "train/model.h"
 #include "data/coded_rows.h"
 #include "data/dataset.h"
-#include "data/encoder.h"
+#include "data/sound/encoder.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
 #include "data/target_units.h"

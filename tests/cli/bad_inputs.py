@@ -26,7 +26,7 @@ ZERO_IS_BAD = {
     "compare": ["batch", "dt", "memory", "chunk", "repeats"],
     "encode": ["channels"],
     "eval": ["dt"],
-    "predict": ["dt"],
+    "predict": ["dt", "every", "level"],
     "export": [],
     "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
     "bench": ["runs"],
@@ -164,6 +164,14 @@ def small_cases():
     yield ["predict", "run", "train.h5", "--plot", "f.pdf"], ".svg"
     yield ["predict", "run", "train.h5", "--plot", "/nonexistent/f.png"], "--plot: "
     yield ["predict", "run", "train.h5", "--sample", "24", "--spikes", "s.npz"], "no sample 24"
+    yield ["predict", "run", "tone.wav", "--every", "100"], "no unit"
+    yield ["predict", "run", "tone.wav", "--every", "0.9ms"], "a step of the model"
+    yield ["predict", "run", "tone.wav", "--level", "0.1"], "--every"
+    yield ["predict", "run", "train.h5", "--every", "1s"], "recordings and standard input"
+    yield ["predict", "run", "missing.wav", "--every", "1s"], "missing.wav"
+    yield ["predict", "run", "-", "--every", "1s"], "no recording"
+    yield ["predict", "run", "tone.wav", "--every", "1s", "--spikes", "s.npz"], "without spikes"
+    yield ["predict", "run", "tone.wav", "--every", "1s", "--out", "folder"], "folder"
     yield ["train"], "missing"
     yield ["compare"], "missing"
     yield ["encode"], "missing"

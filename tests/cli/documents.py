@@ -142,7 +142,8 @@ def make_fixtures(folder):
     if os.path.isdir(DIGITS):
         os.symlink(DIGITS, folder + "/fsdd")
     write_recordings(folder + "/recordings", classes=3, each=6)
-    shutil.copy(folder + "/recordings/0_a_0.wav", folder + "/five.wav")
+    for name in ("five.wav", "hour.wav"):
+        shutil.copy(folder + "/recordings/0_a_0.wav", f"{folder}/{name}")
     for name in ("train.h5", "test.h5", "more.h5", "other.h5", "valid.h5"):
         encode(folder + "/recordings", f"{folder}/{name}")
     done = neap("train", "train.h5", "--net", "lif:16r,li", "--epochs", "1", "--memory", "4M", "--out", "run", cwd=folder)

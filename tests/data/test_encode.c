@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The auditory model and folders of recordings. */
 #include "spikes.h"
-#include "data/encoder.h"
+#include "data/sound/encoder.h"
 #include "data/recordings.h"
-#include "data/sound_file.h"
+#include "data/sound/sound_file.h"
 
 #include <dirent.h>
 #include <errno.h>

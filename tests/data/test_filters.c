@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the auditory model is made of: its filters, resampling and compression. */
 #include "spikes.h"
-#include "data/encoder.h"
-#include "data/gammatone.h"
-#include "data/resample.h"
+#include "data/sound/encoder.h"
+#include "data/sound/gammatone.h"
+#include "data/sound/resample.h"
 
 #define PI 3.141592653589793
 

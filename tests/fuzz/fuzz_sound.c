@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_sound.c: sound files of the kinds that are read without --any-sound. */
-#include "data/sound_file.h"
+#include "data/sound/sound_file.h"
 #include "fuzz_files.h"
 
 #include <string.h>

@@ -6,10 +6,10 @@
  */
 #include "data/concat.h"
 #include "data/encode/encode_ranks.h"
-#include "data/encoder.h"
 #include "data/names/name_list.h"
 #include "data/recordings.h"
-#include "data/sound_file.h"
+#include "data/sound/encoder.h"
+#include "data/sound/sound_file.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"

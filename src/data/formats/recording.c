@@ -5,8 +5,8 @@
  * no label.
  */
 #include "data/dataset.h"
-#include "data/encoder.h"
-#include "data/sound_file.h"
+#include "data/sound/encoder.h"
+#include "data/sound/sound_file.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static int encode(
 	return rc;
 }
 
-int neap__recording_open(
+int neap__recording_shape(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder)
 {
 	struct recording_set *r = calloc(1, sizeof *r);
@@ -72,8 +72,6 @@ int neap__recording_open(
 		rc = neap__fail_errno(ENOMEM, "%s", name);
 	if (rc == 0)
 		rc = neap__encoder_settle(&options, encoder ? encoder : &options);
-	if (rc == 0)
-		rc = encode(&r->events, name, &options);
 	if (rc < 0) {
 		if (r)
 			free(r->set.label);
@@ -85,9 +83,25 @@ int neap__recording_open(
 	r->set.encoder = options;
 	r->set.info.samples = 1;
 	r->set.info.inputs = options.channels;
-	r->set.info.events = r->events.count;
-	r->set.info.duration = r->events.duration;
 	*out = &r->set;
+	return 0;
+}
+
+int neap__recording_open(
+	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder)
+{
+	struct neap_dataset *set;
+	NEAP_TRY(neap__recording_shape(&set, name, encoder));
+	struct recording_set *r = (struct recording_set *)set;
+	int rc = encode(&r->events, name, &set->encoder);
+	if (rc < 0) {
+		free(set->label);
+		free(r);
+		return rc;
+	}
+	set->info.events = r->events.count;
+	set->info.duration = r->events.duration;
+	*out = set;
 	return 0;
 }
 

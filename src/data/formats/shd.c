@@ -7,7 +7,7 @@
  * `inputs` and `longest` of the root.
  */
 #include "data/formats/shd.h"
-#include "data/encoder.h"
+#include "data/sound/encoder.h"
 #include "base/print.h"
 #include "base/fail.h"
 #include "base/grow.h"

@@ -28,10 +28,15 @@ struct max {
 	int64_t step;
 };
 
-static void *own(unsigned char *state, const struct neap__layer *layer)
+static size_t own_at(const struct neap__layer *layer)
 {
 	size_t bytes = (size_t)layer->n * sizeof(real);
-	return state + layer->state_at + ((bytes + 7) & ~(size_t)7);
+	return layer->state_at + ((bytes + 7) & ~(size_t)7);
+}
+
+static void *own(unsigned char *state, const struct neap__layer *layer)
+{
+	return state + own_at(layer);
 }
 
 static int64_t *steps_of(unsigned char *adjoint, const struct neap__layer *layer)
@@ -288,15 +293,16 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		neap__leak_add(at, NEAP__MEMBRANE_LEAK, view, dout);
 }
 
-static void answer_of(const struct neap__layer *layer, enum neap_readout kind, int64_t length,
-	unsigned char *state, double *z)
+static void answer_of(
+	const struct neap_net *net, int64_t length, const unsigned char *state, double *z)
 {
+	const struct neap__layer *layer = &net->layers[net->nlayers - 1];
 	const real *o = (const real *)(const void *)(state + layer->state_at);
-	const void *aggregate = own(state, layer);
+	const void *aggregate = state + own_at(layer);
 	double steps = length > 0 ? (double)length : 1;
 
 	for (int c = 0; c < layer->n; c++)
-		switch (kind) {
+		switch (net->options.readout) {
 		case NEAP_READ_LAST:
 			z[c] = (double)o[c];
 			break;
@@ -323,7 +329,7 @@ static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	double steps = sequence->length > 0 ? (double)sequence->length : 1, value = 0;
 	double weight = 1.0 / neap__whole_batch(net);
 
-	answer_of(layer, kind, sequence->length, state, answer);
+	answer_of(net, sequence->length, state, answer);
 	if (adjoint)
 		memset(adjoint, 0, net->sample_adjoint);
 	if (!loss)
@@ -356,4 +362,5 @@ const struct neap__cell_code NEAP_R(neap__li) = {
 	.view = view_tape,
 	.backward = backward,
 	.turn = turn,
+	.answer = answer_of,
 };

@@ -151,6 +151,9 @@ struct neap__cell_code {
 	 */
 	double (*turn)(struct neap_net *net, struct neap__group *group, int sample,
 		const unsigned char *state, unsigned char *adjoint, double *answer);
+	/* Readouts only: the answer of a sample whose state has made so many steps. */
+	void (*answer)(const struct neap_net *net, int64_t steps, const unsigned char *state,
+		double *answer);
 };
 
 /* What a cell is, and which keys of the specification it has: the table of keys is in spec.c. */

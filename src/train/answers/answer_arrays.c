@@ -65,6 +65,8 @@ static int add_arrays(struct neap__answer_arrays *a, const struct neap__answer_s
 	int numbers = shape->target == NEAP_TARGET_NUMBERS || shape->target == NEAP_TARGET_SERIES;
 
 	NEAP_TRY(a->sample = neap__npz_out_array(a->out, "sample", "<i8", 0, sizeof(int64_t)));
+	if (shape->timed)
+		NEAP_TRY(a->time = neap__npz_out_array(a->out, "time", "<f8", 0, sizeof(double)));
 	if (shape->of_steps)
 		NEAP_TRY(a->step = neap__npz_out_array(a->out, "step", "<i8", 0, sizeof(int64_t)));
 	if (!numbers) {
@@ -81,7 +83,8 @@ static int add_arrays(struct neap__answer_arrays *a, const struct neap__answer_s
 int neap__answer_arrays_open(struct neap__answer_arrays *arrays, const char *path,
 	const struct neap__answer_shape *shape)
 {
-	*arrays = (struct neap__answer_arrays){.step = -1, .label = -1, .prediction = -1};
+	*arrays =
+		(struct neap__answer_arrays){.time = -1, .step = -1, .label = -1, .prediction = -1};
 	NEAP_TRY(neap__npz_out_open(&arrays->out, path));
 	int rc = add_arrays(arrays, shape);
 	if (rc < 0) {
@@ -96,6 +99,8 @@ int neap__answer_arrays_add(struct neap__answer_arrays *a, const struct neap_ans
 	int32_t label = answer->label, prediction = answer->prediction;
 
 	NEAP_TRY(neap__npz_out_row(a->out, a->sample, &answer->index));
+	if (a->time >= 0)
+		NEAP_TRY(neap__npz_out_row(a->out, a->time, &answer->time));
 	if (a->step >= 0)
 		NEAP_TRY(neap__npz_out_row(a->out, a->step, &answer->step));
 	if (a->label >= 0)

@@ -11,12 +11,14 @@
 struct neap__answer_shape {
 	enum neap_target target;
 	int of_steps, classes;
+	int timed;		 /* answers are decisions, which have a time */
 	char *const *class_name; /* [classes] NULL: a class has its number as name */
 };
 
 struct neap__answer_arrays {
 	struct neap__npz_out *out;
-	int sample, step, label, prediction, scores; /* numbers of arrays; -1: there is none */
+	int sample, time, step, label, prediction,
+		scores; /* numbers of arrays; -1: there is none */
 	char names_type[16];
 };
 

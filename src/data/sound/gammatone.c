@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gammatone.c: poles and gains of the filters; one sample through all channels. */
-#include "data/gammatone.h"
+#include "data/sound/gammatone.h"
 #include "base/fail.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * Moore, Hearing Research 47, 1990): E = 21.4 log10(1 + 0.00437 f), with bandwidths of 1.019 ERB,
  * ERB = 24.7 (4.37 f/1000 + 1) Hz. Each filter is four one-pole filters in a row.
  */
-#ifndef NEAP_DATA_GAMMATONE_H
-#define NEAP_DATA_GAMMATONE_H
+#ifndef NEAP_DATA_SOUND_GAMMATONE_H
+#define NEAP_DATA_SOUND_GAMMATONE_H
 
 #include <neap/status.h>
 

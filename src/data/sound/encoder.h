@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encoder.h: parts of the ear model that makes spikes from sound: its options, its sampling rate,
+ * its level and its compression. The ear itself is in ear.h.
+ */
+#ifndef NEAP_DATA_SOUND_ENCODER_H
+#define NEAP_DATA_SOUND_ENCODER_H
+
+#include <neap/data.h>
+
+/* Puts defaults in place of zeros and checks what is left. NEAP_EUSAGE. */
+int neap__encoder_settle(
+	struct neap_encoder_options *settled, const struct neap_encoder_options *options);
+/* The number of settings that are real numbers, and each of them with its name. */
+int neap__encoder_numbers(void);
+double *neap__encoder_number(struct neap_encoder_options *options, int index, const char **name);
+/* Hz at which the model runs. Needs settled options. */
+double neap__encoder_rate(const struct neap_encoder_options *settled);
+/* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */
+void neap__encoder_compress(float *x, int n, float power);
+
+/* 0, or NEAP_EUSAGE where recordings at `rate` Hz are not accepted. */
+int neap__encoder_takes(const struct neap_encoder_options *settled, double rate);
+/* 0, or NEAP_EFORMAT for a sample that is no number; samples[0] is number `first`. */
+int neap__encoder_hears(const float *samples, int64_t n, int64_t first);
+
+/*
+ * Emphasis of high frequencies at the encoder's rate: x_i <- x_i - share x_{i-1}, over pieces of a
+ * sound; `before` is the sample before the next piece.
+ */
+struct neap__emphasis {
+	float share, before;
+};
+struct neap__emphasis neap__emphasis_of(const struct neap_encoder_options *settled);
+void neap__emphasise(struct neap__emphasis *emphasis, float *x, int64_t n);
+/* What a sound of this root mean square, after the emphasis, is multiplied by; 0: it is silent. */
+float neap__encoder_scale(const struct neap_encoder_options *settled, double rms);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sound_file.c: reads sound files through libsndfile: wav, flac and aiff, of which name and first
+ * bytes agree. The other kinds that libsndfile knows bring in large decoders, some of which leak
+ * or crash on damaged files; they are read only where the caller asks for any kind.
+ */
+#include "data/sound/sound_file.h"
+#include "base/fail.h"
+#include "base/grow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sndfile.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BLOCK_FRAMES = 65536 };
+
+/* Kinds that are read unasked: how names end, what stands at byte 0 and at byte 8. */
+static const struct sound_kind {
+	const char *ending, *first, *eighth;
+	int seeks; /* libsndfile reads it from no pipe: flac not at all, RF64 without its begin */
+} kinds[] = {
+	{"wav", "RIFF", "WAVE", 0},
+	{"wav", "RIFX", "WAVE", 0},
+	{"wav", "RF64", "WAVE", 1},
+	{"flac", "fLaC", "", 1},
+	{"aiff", "FORM", "AIFF", 0},
+	{"aiff", "FORM", "AIFC", 0},
+	{"aif", "FORM", "AIFF", 0},
+	{"aif", "FORM", "AIFC", 0},
+	{"aifc", "FORM", "AIFC", 0},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* By its first bytes alone. */
+static int is_kind(const struct sound_kind *kind, const unsigned char head[12])
+{
+	return memcmp(head, kind->first, 4) == 0 &&
+	       memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0;
+}
+
+static int known_kind(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	unsigned char head[12] = {0};
+	int named = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", path);
+	ssize_t n = read(fd, head, sizeof head);
+	int err = errno;
+	close(fd);
+	if (n < 0)
+		return neap__fail_errno(err, "cannot read '%s'", path);
+	for (int i = 0; dot && i < KINDS; i++) {
+		const struct sound_kind *kind = &kinds[i];
+		if (strcasecmp(dot + 1, kind->ending) != 0)
+			continue;
+		named = 1;
+		if (is_kind(kind, head))
+			return 0;
+	}
+	return neap__fail(NEAP_EFORMAT,
+		named ? "'%s' is not the kind of file that its name says; hide it (.name) or move "
+			"it away"
+		      : "'%s' is no wav, flac or aiff file; hide it (.name), move it away, or have "
+			"any kind of sound read with --any-sound",
+		path);
+}
+
+/* Averages the channels of one block. */
+static void mix(float *out, const float *in, int64_t frames, int channels)
+{
+	for (int64_t i = 0; i < frames; i++) {
+		double sum = 0;
+		for (int c = 0; c < channels; c++)
+			sum += in[i * channels + c];
+		out[i] = (float)(sum / channels);
+	}
+}
+
+struct neap__sound {
+	SNDFILE *file;
+	SF_INFO info;
+	char *name;
+	int live;	/* a pipe, whose header may promise more than comes */
+	int64_t count;	/* frames read so far */
+	float *block;	/* [BLOCK_FRAMES][channels] */
+	int64_t frames; /* that fit there */
+};
+
+void neap__sound_close(struct neap__sound *sound)
+{
+	if (!sound)
+		return;
+	if (sound->file)
+		sf_close(sound->file);
+	free(sound->block);
+	free(sound->name);
+	free(sound);
+}
+
+double neap__sound_rate(const struct neap__sound *sound)
+{
+	return sound->info.samplerate;
+}
+
+/* Takes over a file that libsndfile opened, and closes it where that fails. */
+static int adopt(struct neap__sound **out, SNDFILE *file, const SF_INFO *info, const char *name)
+{
+	struct neap__sound *sound = calloc(1, sizeof *sound);
+	int rc = 0;
+
+	if (!sound) {
+		sf_close(file);
+		return neap__fail_errno(ENOMEM, "'%s'", name);
+	}
+	sound->file = file;
+	sound->info = *info;
+	if (info->channels < 1 || info->channels > 1024 || info->samplerate < 100)
+		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", name, info->channels,
+			info->samplerate);
+	if (rc == 0) {
+		sound->frames = BLOCK_FRAMES;
+		sound->name = strdup(name);
+		sound->block = malloc(
+			(size_t)BLOCK_FRAMES * (size_t)info->channels * sizeof *sound->block);
+		if (!sound->name || !sound->block)
+			rc = neap__fail_errno(ENOMEM, "'%s'", name);
+	}
+	if (rc < 0)
+		neap__sound_close(sound);
+	else
+		*out = sound;
+	return rc;
+}
+
+int neap__sound_open(struct neap__sound **sound, const char *path, int any)
+{
+	if (!any)
+		NEAP_TRY(known_kind(path));
+	SF_INFO info = {0};
+	SNDFILE *file = sf_open(path, SFM_READ, &info);
+	if (!file)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not a recording that can be read (%s); hide it (.name) or move it "
+			"away",
+			path, sf_strerror(NULL));
+	return adopt(sound, file, &info, path);
+}
+
+/* What is wrong with a file whose end was reached. */
+static int check_end(const struct neap__sound *s)
+{
+	if (sf_error(s->file) != SF_ERR_NO_ERROR)
+		return neap__fail(NEAP_EFORMAT, "'%s': damaged: %s", s->name, sf_strerror(s->file));
+	if (s->count == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' holds no samples; hide it (.name) or move it away", s->name);
+	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
+		return neap__fail(NEAP_EFORMAT, "'%s' is cut short: %lld of %lld samples", s->name,
+			(long long)s->count, (long long)s->info.frames);
+	return 0;
+}
+
+int64_t neap__sound_take(struct neap__sound *s, float *samples, int64_t most)
+{
+	sf_count_t got = sf_readf_float(s->file, s->block, most < s->frames ? most : s->frames);
+
+	if (got <= 0)
+		return check_end(s);
+	mix(samples, s->block, got, s->info.channels);
+	s->count += got;
+	return got;
+}
+
+/* Reads an open sound to the end, whatever number of frames the header says, and closes it. */
+static int read_open(float **samples, int64_t *count, double *rate, struct neap__sound *sound)
+{
+	int64_t room = 0, n = 0, got = 1;
+	float *all = NULL;
+
+	*rate = neap__sound_rate(sound);
+	while (got > 0) {
+		if (neap__grow(&all, &room, n + BLOCK_FRAMES, sizeof *all) < 0)
+			got = neap__fail_errno(ENOMEM, "'%s'", sound->name);
+		else
+			got = neap__sound_take(sound, all + n, BLOCK_FRAMES);
+		n += got > 0 ? got : 0;
+	}
+	neap__sound_close(sound);
+	if (got < 0) {
+		free(all);
+		return (int)got;
+	}
+	*samples = all;
+	*count = n;
+	return 0;
+}
+
+int neap__sound_read(float **samples, int64_t *count, double *rate, const char *path, int any)
+{
+	struct neap__sound *sound;
+	NEAP_TRY(neap__sound_open(&sound, path, any));
+	return read_open(samples, count, rate, sound);
+}
+
+/* Opens what an open file holds as a sound, known by its first bytes. */
+static int open_head(struct neap__sound **sound, int fd, const unsigned char head[12], int pipe)
+{
+	int known = 0;
+	SF_INFO info = {0};
+
+	for (int i = 0; i < KINDS; i++)
+		known |= is_kind(&kinds[i], head) && !(pipe && kinds[i].seeks);
+	SNDFILE *file = known ? sf_open_fd(fd, SFM_READ, &info, 0) : NULL;
+	if (file)
+		return adopt(sound, file, &info, "-");
+	if (pipe)
+		return neap__fail(NEAP_EFORMAT,
+			"the standard input is no recording that can be read as it comes; wav and "
+			"aiff are accepted");
+	return neap__fail(NEAP_EFORMAT,
+		"the standard input is no recording; wav, flac and aiff are accepted");
+}
+
+int neap__sound_open_pipe(struct neap__sound **sound, int fd, const unsigned char head[12])
+{
+	NEAP_TRY(open_head(sound, fd, head, 1));
+	(*sound)->live = 1;
+	return 0;
+}
+
+/* Copies all of a stream into a file in memory, since libsndfile has to seek. */
+static int copy_stream(int into, int from)
+{
+	char block[65536];
+	ssize_t n;
+	while ((n = read(from, block, sizeof block)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return neap__fail_errno(errno, "cannot read the standard input");
+		for (ssize_t done = 0, put; done < n; done += put) {
+			put = write(into, block + done, (size_t)(n - done));
+			if (put < 0)
+				return neap__fail_errno(errno, "the standard input in memory");
+		}
+	}
+	return 0;
+}
+
+static int read_copy(float **samples, int64_t *count, double *rate, int fd, int from)
+{
+	unsigned char head[12] = {0};
+	struct neap__sound *sound;
+
+	NEAP_TRY(copy_stream(fd, from));
+	if (pread(fd, head, sizeof head, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return neap__fail_errno(errno, "the standard input in memory");
+	NEAP_TRY(open_head(&sound, fd, head, 0));
+	return read_open(samples, count, rate, sound);
+}
+
+int neap__sound_read_stream(float **samples, int64_t *count, double *rate, int from)
+{
+	int fd = memfd_create("sound", MFD_CLOEXEC);
+	if (fd < 0)
+		return neap__fail_errno(errno, "the standard input in memory");
+	int rc = read_copy(samples, count, rate, fd, from);
+	close(fd);
+	return rc;
+}
+
+int neap__sound_named(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	for (int i = 0; dot && i < KINDS; i++)
+		if (strcasecmp(dot + 1, kinds[i].ending) == 0)
+			return 1;
+	return 0;
+}

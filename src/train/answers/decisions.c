@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decisions.c: when a decision is due, and what it says (decisions.h). */
+#include "train/answers/decisions.h"
+#include "data/target_units.h"
+#include "nn/step_view.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+int neap__decisions_check(double every, double dt)
+{
+	if (every >= dt * (1 - 1e-9))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"a decision every %g s is more often than a step of the model, which takes %g s",
+		every, dt);
+}
+
+int neap__decisions_begin(
+	struct neap__decisions *d, const struct neap__evaluation *e, int64_t index, int label)
+{
+	*d = (struct neap__decisions){.evaluation = e,
+		.of_steps = e->target == NEAP_TARGET_LABELS || e->target == NEAP_TARGET_SERIES,
+		.index = index,
+		.label = label,
+		.number = 1};
+	d->score = calloc((size_t)e->options->classes, sizeof *d->score);
+	return d->score ? 0 : neap__fail_errno(ENOMEM, "decisions");
+}
+
+void neap__decisions_free(struct neap__decisions *d)
+{
+	free(d->score);
+	d->score = NULL;
+}
+
+int64_t neap__decisions_next(const struct neap__decisions *d)
+{
+	double x = (double)d->number * (d->evaluation->every / d->evaluation->options->dt);
+	/* Rounding of times such as 0.1 s must not take a step away. */
+	return (int64_t)fmin(floor(x + 1e-6 + x * 1e-12), 9e15);
+}
+
+/* Seconds of so many steps: to the nanosecond, so that 700 steps of 1 ms are 0.7 s in print. */
+static double time_of(int64_t steps, double dt)
+{
+	double time = (double)steps * dt;
+	return time < 1e6 && dt >= 1e-9 ? round(time * 1e9) / 1e9 : time;
+}
+
+static int largest(const double *z, int n)
+{
+	int best = 0;
+
+	for (int c = 1; c < n; c++)
+		best = z[c] > z[best] ? c : best;
+	return best;
+}
+
+int neap__decisions_tell(struct neap__decisions *d, const void *state, int64_t steps)
+{
+	const struct neap__evaluation *e = d->evaluation;
+
+	if (steps == d->told)
+		return 0;
+	d->told = steps;
+	while (neap__decisions_next(d) <= steps)
+		d->number++;
+	if (d->of_steps)
+		neap__step_outputs(d->score, e->net, state, 0);
+	else
+		neap__answer_so_far(d->score, e->net, state, 0, steps);
+	neap__target_units_own(d->score, e->options->classes, e->mean, e->deviation);
+	const struct neap_answer answer = {.index = d->index,
+		.steps = steps,
+		.label = d->label,
+		.prediction = largest(d->score, e->options->classes),
+		.classes = e->options->classes,
+		.score = d->score,
+		.class_name = (const char *const *)e->class_name,
+		.target = e->target,
+		.step = d->of_steps ? steps - 1 : -1,
+		.time = time_of(steps, e->options->dt)};
+	return e->answered(e->user, &answer);
+}

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+`neap predict --every`: decisions about a recording or standard input while it is heard. The last one
+is the answer of `predict` without it, to the bit; memory does not grow with the length; lines come
+while the sound does.
+"""
+import csv
+import glob
+import io
+import json
+import os
+import random
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+import wave
+
+from harness import NEAP, Folder, Tap, data_dir, encode, neap, write_recordings
+
+READOUTS = ("mean", "sum", "last", "max", "softmax", "step")
+
+
+def rows(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+def predict(*args, **more):
+    done = neap("predict", *args, **more)
+    assert done.returncode == 0 and done.stderr == "", done
+    return rows(done.stdout)
+
+
+def write_noise(path, seconds, rate=8000, channels=1, seed=1):
+    draw = random.Random(seed)
+    level, frames = 0.0, bytearray()
+    for i in range(int(seconds * rate) * channels):
+        if i % 400 == 0:
+            level = draw.uniform(0, 9000)
+        frames += struct.pack("<h", int(200 + draw.uniform(-level, level)))
+    with wave.open(path, "wb") as out:
+        out.setnchannels(channels)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes(bytes(frames))
+    return path
+
+
+def train(folder, data, name, *more):
+    run = os.path.join(folder, name)
+    done = neap("train", data, "--epochs", "1", "--net", "lif:24r,li", "--batch", "8", "--memory", "4M", "--out", run, *more)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def check_times(lines, every, dt=0.001):
+    """Decisions stand at every k-th step that ends by k times `every`, the last one at the end."""
+    times = [float(row[1]) for row in lines]
+    for k, at in enumerate(times[:-1]):
+        assert abs(at - int((k + 1) * every / dt + 1e-6) * dt) < 1e-9, (k, at, every)
+    assert times == sorted(set(times)), times
+    return times
+
+
+def last_is_the_answer(runs, sounds):
+    for run in runs:
+        for sound in sounds:
+            whole = predict(run, sound)
+            for every in ("1ms", "7.3ms", "100ms", "20s"):
+                head, *lines = predict(run, sound, "--every", every)
+                assert head == ["sample", "time", *whole[0][1:]], head
+                assert lines[-1][0] == whole[1][0] and lines[-1][2:] == whole[1][1:], (run, sound, every)
+                check_times(lines, float(every.rstrip("ms")) * (1 if every == "20s" else 1e-3))
+
+
+def outputs_add_up(runs, sound):
+    """With the same weights, what the readout `last` answers after each step makes what others do."""
+    outputs = [list(map(float, row[5:])) for row in predict(runs["last"], sound, "--every", "1ms")[1:]]
+    for kind in ("mean", "sum", "max"):
+        found = predict(runs[kind], sound, "--every", "10ms")[1:]
+        for row in found:
+            steps = round(float(row[1]) * 1000)
+            for c, score in enumerate(map(float, row[5:])):
+                seen = [o[c] for o in outputs[:steps]]
+                wanted = max(seen) if kind == "max" else sum(seen) / (steps if kind == "mean" else 1)
+                assert abs(score - wanted) <= 1e-9 * max(map(abs, seen)) * (steps if kind == "sum" else 1), (kind, row, wanted)
+
+
+def json_lines(run, sound):
+    lines = neap("predict", run, sound, "--every", "50ms", "--json").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    table = predict(run, sound, "--every", "50ms")[1:]
+    assert [[str(a["sample"]), a["time"], str(a["prediction"]), a["scores"]] for a in found] == [
+        [row[0], float(row[1]), row[3], list(map(float, row[5:]))] for row in table], found[0]
+    assert all(abs(a["steps"] * 1e-3 - a["time"]) < 1e-9 and a["label"] == -1 for a in found), found
+
+
+def piped(run, data, *args, piece=0):
+    """The answers to bytes that come in pieces."""
+    with subprocess.Popen([NEAP, "predict", run, "-", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        draw = random.Random(3)
+        at = 0
+        while piece and at < len(data):
+            size = draw.randrange(1, piece)
+            process.stdin.write(data[at:at + size])
+            process.stdin.flush()
+            at += size
+        out, err = process.communicate(None if piece else data, timeout=120)
+    return process.returncode, out.decode(), err.decode()
+
+
+def standard_input(folder, run, sound):
+    with open(sound, "rb") as file:
+        data = file.read()
+    code, base, err = piped(run, data, "--every", "30ms")
+    assert code == 0 and err == "" and len(base.splitlines()) > 10, (code, err)
+    for piece in (40, 3000, 100000):
+        assert piped(run, data, "--every", "30ms", piece=piece) == (0, base, ""), piece
+    with open(sound, "rb") as file:
+        assert neap("predict", run, "-", "--every", "30ms", stdin=file).stdout == base, "a file as standard input"
+    # What a line says depends on what came before alone.
+    begin = piped(run, data[:len(data) // 2 * 2 // 3], "--every", "30ms")[1].splitlines()
+    assert begin[:-1] == base.splitlines()[:len(begin) - 1] and len(begin) > 5, begin[-2:]
+    # Levels: a recording with one is read as standard input is.
+    given = predict(run, sound, "--every", "30ms", "--level", "0.02")
+    assert rows(piped(run, data, "--every", "30ms", "--level", "0.02")[1]) == given
+    assert given != rows(base) and predict(run, sound, "--every", "30ms", "--level", "0.03") != given
+    # Headers of programs that do not know how long they will record, and other kinds.
+    for size in (0x7fffffff, 0x80000000, 0xffffffff):
+        endless = data[:40] + struct.pack("<I", size) + data[44:]
+        assert piped(run, endless, "--every", "30ms") == (0, base, ""), hex(size)
+    extra = data[:36] + b"LIST" + struct.pack("<I", 70000) + bytes(70000) + data[36:]
+    assert piped(run, extra, "--every", "30ms") == (0, base, ""), "a chunk before the sound"
+    for bad, word in ((b"", "no recording"), (b"RIFF", "no recording"), (b"fLaC" + bytes(100), "no recording"),
+                      (data[:44], "no samples"), (data[:30], "recording")):
+        code, out, err = piped(run, bad, "--every", "30ms")
+        assert code == 2 and out == "" and len(err.splitlines()) == 1 and word in err, (bad[:20], code, out, err)
+
+
+def arrays(folder, run, sound):
+    try:
+        import numpy
+    except ImportError:
+        return
+    path = os.path.join(folder, "answers.npz")
+    done = neap("predict", run, sound, "--every", "40ms", "--out", path)
+    assert done.returncode == 0 and done.stderr == "", done
+    found, table = numpy.load(path), predict(run, sound, "--every", "40ms")[1:]
+    assert found["time"].tolist() == [float(row[1]) for row in table], found["time"]
+    assert found["prediction"].tolist() == [int(row[3]) for row in table]
+    assert found["scores"].tolist() == [list(map(float, row[5:])) for row in table]
+
+
+def header(rate=8000):
+    return (b"RIFF\xff\xff\xff\x7fWAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, 2 * rate, 2, 16)
+            + b"data\xff\xff\xff\x7f")
+
+
+def peak(run, seconds):
+    """Bytes that a sound of so many seconds takes, and how many decisions it got."""
+    block = os.urandom(16000)
+    with open(os.devnull, "wb") as nothing:
+        process = subprocess.Popen([NEAP, "predict", run, "-", "--every", "500ms", "--threads", "1"],
+                                   stdin=subprocess.PIPE, stdout=nothing)
+        process.stdin.write(header())
+        for _ in range(seconds):
+            process.stdin.write(block)
+        process.stdin.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, process.returncode
+    return usage.ru_maxrss * 1024
+
+
+def memory(folder, run):
+    short, long = peak(run, 5), peak(run, 180)
+    print(f"# {short / 2**20:.1f} MiB for 5 s, {long / 2**20:.1f} MiB for 180 s", flush=True)
+    assert long < short + (2 << 20), (short, long)
+    path = os.path.join(folder, "long.wav")
+    write_noise(path, 5)
+    with open(path, "r+b") as file:  # the same noise again and again: 10 minutes
+        frames = file.read()[44:]
+        file.seek(0)
+        file.write(header()[:40] + struct.pack("<I", 24 * len(frames)))
+        for _ in range(24):
+            file.write(frames)
+    process = subprocess.Popen([NEAP, "predict", run, path, "--every", "60s", "--threads", "1"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and usage.ru_maxrss * 1024 < short + (2 << 20), (usage.ru_maxrss, short)
+    os.unlink(path)
+
+
+def read_line(process, seconds=20):
+    """A line that is there before the sound ends."""
+    assert select.select([process.stdout], [], [], seconds)[0], "no line came"
+    return process.stdout.readline()
+
+
+def while_it_is_heard(run):
+    """Lines come with the sound; an interrupt ends a wait for more, a closed output the process."""
+    sound = os.urandom(16000)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen([NEAP, "predict", run, "-", "--every", "250ms"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
+            process.stdin.write(header() + sound)
+            got = [read_line(process) for _ in range(4)]
+            assert got[0].startswith(b"sample,time") and got[3].startswith(b"0,0.75,"), got
+            process.stdin.write(sound)
+            got = [read_line(process) for _ in range(4)]
+            assert got[3].startswith(b"0,1.75,"), got
+            process.send_signal(number)
+            started = time.time()
+            err = process.stderr.read().decode()
+            assert process.wait(timeout=30) == 1 and len(err.splitlines()) == 1 and "interrupted" in err, err
+            assert time.time() - started < 20
+    for begin in (b"", b"RIFF", header()[:30]):  # a wait for the head ends, too
+        with subprocess.Popen([NEAP, "predict", run, "-", "--every", "250ms"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
+            process.stdin.write(begin)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            err = process.stderr.read().decode()
+            assert process.wait(timeout=30) == 1 and "interrupted" in err, (begin, err)
+    with subprocess.Popen([NEAP, "predict", run, "-", "--every", "10ms"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as process:
+        process.stdin.write(header() + sound)
+        read_line(process)
+        process.stdout.close()
+        try:
+            for _ in range(40):
+                process.stdin.write(sound)
+        except BrokenPipeError:
+            pass
+        assert process.wait(timeout=30) == -signal.SIGPIPE and process.stderr.read() == b"", process.returncode
+
+
+def refusals(folder, run, data, sound):
+    for args, word in ((["--every", "0"], "out of range"), (["--every", "-1s"], "-1s"), (["--every", "100"], "no unit"),
+                       (["--every", "0.5ms"], "step"), (["--level", "0.1"], "--every"),
+                       (["--every", "1s", "--level", "0"], "out of range")):
+        done = neap("predict", run, sound, *args)
+        assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1, (args, done)
+        assert word in done.stderr, (args, done.stderr)
+    for source, word in ((os.path.join(folder, "missing.wav"), "missing.wav"), (os.path.join(folder, "fifo.wav"), "fifo.wav")):
+        if word == "fifo.wav":
+            os.mkfifo(source)
+        out = os.path.join(folder, "out.csv")
+        done = neap("predict", run, source, "--every", "1s", "--out", out)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and word in done.stderr, done
+        assert not [name for name in os.listdir(folder) if name.startswith("out.csv")], os.listdir(folder)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        wavs = os.path.join(folder, "wavs")
+        write_recordings(wavs)
+        data = encode(wavs, os.path.join(folder, "data.h5"))
+        first = train(folder, data, "first", "--epochs", "2")
+        # From there at so small a rate that the weights of all readouts are alike, but for rounding.
+        runs = {kind: train(folder, data, kind, "--readout", kind, "--from", first, "--lr", "1e-15") for kind in READOUTS}
+        tones = sorted(glob.glob(os.path.join(wavs, "*.wav")))[:1]
+        noise = [write_noise(os.path.join(folder, "noise.wav"), 1.2),
+                 write_noise(os.path.join(folder, "stereo.wav"), 0.51, 44100, 2),
+                 write_noise(os.path.join(folder, "slow.wav"), 0.3, 16000)]
+        tap.run("the last decision is the answer", last_is_the_answer, runs.values(), tones + noise)
+        tap.run("decisions are those of the outputs", outputs_add_up, runs, noise[0])
+        tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
+        tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
+        tap.run("arrays", arrays, folder, runs["mean"], noise[0])
+        tap.run("memory does not grow", memory, folder, runs["mean"])
+        tap.run("lines come while it is heard", while_it_is_heard, runs["mean"])
+        tap.run("refusals", refusals, folder, runs["mean"], data, noise[0])
+        digits = data_dir() and sorted(glob.glob(os.path.join(data_dir(), "data", "fsdd", "test", "*.wav")))
+        if digits:
+            tap.run("real recordings", last_is_the_answer, [runs["mean"], runs["max"]], digits[::60])
+        else:
+            tap.skip("real recordings", "no NEAP_DATA")
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
