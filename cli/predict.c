@@ -197,10 +197,11 @@ int cli_predict(int argc, char **argv)
 		CLI_TRACE_OPTIONS(p.options, traces),
 		CLI_GROUP("Decisions on the way"),
 		{.name = "every", .kind = CLI_TIME, .into = &o->every, .argument = "TIME", .unit = "ms",
-			.help = "of a sound: a line every so often, and at its end, with the answer so far (default: none)",
+			.help = "a line every so often in a sample or sound, and at its end: the answer so far "
+				"(default: none)",
 			.low = 1e-9, .high = CLI_SECONDS_MOST},
 		{.name = "level", .kind = CLI_NUMBER, .into = &o->level, .argument = "X",
-			.help = "root mean square of that sound, full scale 1 (default: measured; of -: "
+			.help = "root mean square of a sound, full scale 1 (default: measured; of -: "
 				"that so far)", .low = 1e-9, .high = 1e6},
 		CLI_EVAL_OPTIONS(p.options, given),
 		{0},

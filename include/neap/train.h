@@ -404,11 +404,12 @@ struct neap_eval_options {
 	/* Of this layer alone: "layer0" or "0", "readout"; NULL: of all. */
 	const char *layer;
 	/*
-	 * Seconds from one decision to the next; 0: none. Then `data` is a recording or "-", which
-	 * is read and run a piece at a time, in memory that does not grow with its length.
-	 * `answered` is called every so many seconds of it, and at its end, with the readout's
-	 * answer to the sample so far; where targets are of steps, with the outputs of that step.
-	 * At least a step of the model; `peers` is NULL, and `of_steps` is not looked at.
+	 * Seconds of a sample from one decision to the next; 0: none. `answered` is then called
+	 * every so many seconds of each sample, and at its end, with the readout's answer to the
+	 * sample so far; where targets are of steps, with the outputs of that step. A recording or
+	 * "-" is read and run a piece at a time, in memory that does not grow with its length.
+	 * Samples run one at a time. At least a step of the model, whose steps take its dt; `peers`
+	 * is NULL.
 	 */
 	double every;
 	/*

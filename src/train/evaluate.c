@@ -5,6 +5,7 @@
 #include "train/answers/decisions.h"
 #include "train/answers/live_answers.h"
 #include "train/answers/step_answers.h"
+#include "train/answers/timed_answers.h"
 #include "data/dataset.h"
 #include "data/target_units.h"
 #include "train/model.h"
@@ -81,8 +82,9 @@ static int forward(const struct neap__evaluation *e, const struct neap_batch *ba
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
 	NEAP_TRY(neap__map_pages(&pages, bytes));
-	int rc = e->of_steps || e->stepped ? neap__step_answers(e, batch, pages)
-					   : neap_net_advance(net, pages, 0, batch->steps, 1);
+	int rc = e->every > 0		     ? neap__timed_answers(e, batch, pages)
+		 : e->of_steps || e->stepped ? neap__step_answers(e, batch, pages)
+					     : neap_net_advance(net, pages, 0, batch->steps, 1);
 	if (rc == 0)
 		rc = neap_net_turn(net, pages, NULL, &loss);
 	neap__unmap_pages(pages, bytes);
@@ -163,8 +165,8 @@ struct batch_wishes {
 static int agree_on_batch(struct batch_wishes *wishes, const struct neap__evaluation *e,
 	const struct neap_batch *batch)
 {
-	int64_t values[3] = {
-		1, wishes->goes_on, !(neap__ranks_root(e->ranks) && e->answered && !e->of_steps)};
+	int64_t values[3] = {1, wishes->goes_on,
+		!(neap__ranks_root(e->ranks) && e->answered && !e->of_steps && e->every <= 0)};
 
 	for (int i = 0; i < batch->size && batch->target == NEAP_TARGET_LABEL; i++)
 		values[0] &= batch->sequences[i].label >= 0;
@@ -376,7 +378,7 @@ static int open_loader(
 		.index = options->sample,
 		.count = 1};
 
-	if (e->of_steps || neap__answer_outputs_step(options))
+	if (e->of_steps || options->every > 0 || neap__answer_outputs_step(options))
 		loading.batch = 1;
 	e->info.size = sizeof e->info;
 	neap_dataset_info(e->set, &e->info);
@@ -392,15 +394,15 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
-	e->is_live = options->every > 0;
+	if (options->every > 0)
+		NEAP_TRY(neap__decisions_check(options->every, e->net_options.dt));
+	e->is_live = options->every > 0 && neap__recording_named(options->data);
+	if (options->level > 0 && !e->is_live)
+		return neap__fail(NEAP_EUSAGE,
+			"a level is that of a recording or of standard input, which '%s' is not",
+			options->data);
 	if (!e->is_live)
 		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
-	if (!neap__recording_named(options->data))
-		return neap__fail(NEAP_EUSAGE,
-			"decisions on the way are for recordings and standard input, which '%s' is "
-			"not",
-			options->data);
-	NEAP_TRY(neap__decisions_check(options->every, e->net_options.dt));
 	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));
 	e->live = (struct neap__live_sound_options){.name = options->data,
 		.encoder = &e->set->encoder,

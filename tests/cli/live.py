@@ -156,6 +156,49 @@ def arrays(folder, run, sound):
     assert found["scores"].tolist() == [list(map(float, row[5:])) for row in table]
 
 
+def by_sample(lines, columns):
+    found = {}
+    for row in lines:
+        found.setdefault(row[0], []).append(row[columns:])
+    return found
+
+
+def data_sets(folder, run, data):
+    """Samples of a data set: a decision every so often in each, the last one is its answer."""
+    whole = predict(run, data)
+    for every, each in (("30ms", 9), ("1s", 1)):  # recordings last 0.25 s
+        head, *lines = predict(run, data, "--every", every)
+        assert head == ["sample", "time", *whole[0][1:]], head
+        found = by_sample(lines, 2)
+        assert list(found) == [row[0] for row in whole[1:]], list(found)
+        assert all(len(answers) == each for answers in found.values()), found
+        assert [answers[-1] for answers in found.values()] == [row[1:] for row in whole[1:]]
+    try:
+        import numpy
+    except ImportError:
+        return
+    chance = numpy.random.default_rng(5)
+    values = chance.normal(size=(12, 40, 3))
+    targets = {"label": chance.integers(0, 3, 12), "labels": chance.integers(0, 3, (12, 40)),
+               "numbers": chance.normal(size=(12, 2)), "series": chance.normal(size=(12, 40, 2))}
+    for kind, y in targets.items():
+        path = os.path.join(folder, kind + ".npz")
+        numpy.savez(path, x=values, y=y)
+        steps = kind in ("labels", "series")
+        more = ["--loss", "mse"] if kind in ("numbers", "series") else []
+        made = train(folder, path, "run_" + kind, *more, "--readout", "step" if steps else "mean", "--validation", "0")
+        whole = predict(made, path)
+        head, *lines = predict(made, path, "--every", "15ms")
+        assert head == ["sample", "time", *whole[0][1:]], (kind, head)
+        assert [row[1] for row in lines[:3]] == ["0.015", "0.03", "0.04"] and len(lines) == 36, (kind, lines[:4])
+        for sample, answers in by_sample(lines, 2).items():
+            mine = [row[1:] for row in whole[1:] if row[0] == sample]
+            if steps:
+                assert answers == [mine[14], mine[29], mine[39]], (kind, sample, answers)
+            else:
+                assert answers[-1] == mine[0], (kind, sample, answers)
+
+
 def header(rate=8000):
     return (b"RIFF\xff\xff\xff\x7fWAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, 2 * rate, 2, 16)
             + b"data\xff\xff\xff\x7f")
@@ -273,6 +316,7 @@ def main():
         tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
         tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
         tap.run("arrays", arrays, folder, runs["mean"], noise[0])
+        tap.run("samples of data sets", data_sets, folder, runs["mean"], data)
         tap.run("memory does not grow", memory, folder, runs["mean"])
         tap.run("lines come while it is heard", while_it_is_heard, runs["mean"])
         tap.run("refusals", refusals, folder, runs["mean"], data, noise[0])
