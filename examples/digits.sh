@@ -28,7 +28,7 @@ small) # 256 recurrent units, a step a millisecond
 deep) # two layers of them, 2 ms
 	set -- --net lif:256r,lif:256r,li --dt 2ms --scale 0.8 --rate-upper 15Hz "$@" ;;
 varied) # adaptation below, samples that vary: for speakers that were not heard before
-	set -- --net adlif:256r:scale=20,lif:256r:scale=0.8,li --dt 2ms --rate-upper 15Hz \
+	set -- --net adlif:256r:scale=10,lif:256r:scale=0.8,li --dt 2ms --time-unit 2ms --rate-upper 15Hz \
 		--shift 3 --jitter 2ms --stretch 0.85:1.2 "$@" ;;
 *)
 	echo "$usage" >&2

@@ -119,7 +119,7 @@ struct neap_train_options {
 	const char *optimizer; /* a name of neap_optimizer_name */
 	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
 	const char *schedule; /* a name of neap_learning_rate_name */
-	int64_t warmup;	      /* updates */
+	int64_t warmup;	      /* updates; -1: 50, but at most a tenth of the run */
 	double clip;	      /* global norm of the gradient; 0: off */
 	int epochs, batch;
 	int64_t max_steps;   /* cut samples beyond; 0: no limit */
@@ -184,7 +184,7 @@ struct neap_train_options {
 		.size = sizeof(struct neap_train_options), .net = NEAP_NET_OPTIONS_INIT,           \
 		.loss = "cross-entropy", .rates = {.upper = 0.02, .upper_weight = 1.0},            \
 		.optimizer = "adam", .learning_rate = 4e-3, .momentum = 0.9, .beta1 = 0.9,         \
-		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = 50, .clip = 1.0,  \
+		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = -1, .clip = 1.0,  \
 		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1,                           \
 		.sweep = {.patience = -1}, .gain = 0.55                                            \
 	}

@@ -74,7 +74,7 @@ static const struct train_setting settings[] = {
 	{"epsilon", REAL, AT(epsilon), NULL, 0, 1e12},
 	{"weight_decay", REAL, AT(weight_decay), NULL, 0, 1e12},
 	{"schedule", TEXT, AT(schedule), NULL, 0, 0},
-	{"warmup", WHOLE, AT(warmup), NULL, 0, 1e15},
+	{"warmup", WHOLE, AT(warmup), NULL, -1, 1e15},
 	{"clip", REAL, AT(clip), NULL, 0, BIG},
 	{"epochs", COUNT, AT(epochs), NULL, 1, 1 << 30},
 	{"batch", COUNT, AT(batch), NULL, 1, 1 << 20},

@@ -375,6 +375,14 @@ static int open_data(struct neap__trainer *trainer)
 	return check_test(trainer);
 }
 
+/* A run of few updates warms up over a tenth of them, so that it reaches its learning rate. */
+static int64_t usual_warmup(const struct neap__trainer *trainer)
+{
+	int64_t tenth = neap_loader_batches(trainer->data.loader) * trainer->options.epochs / 10;
+
+	return tenth < 50 ? tenth : 50;
+}
+
 static int open_loaders(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -471,7 +479,10 @@ int neap__setup(struct neap__trainer *trainer)
 			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
-	return open_loaders(trainer);
+	NEAP_TRY(open_loaders(trainer));
+	if (o->warmup < 0)
+		o->warmup = usual_warmup(trainer);
+	return 0;
 }
 
 void neap__teardown(struct neap__trainer *trainer)
