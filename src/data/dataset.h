@@ -155,6 +155,14 @@ int neap__events_sort(struct neap_events *events);
 void neap__names_free(char **names, int count);
 
 /*
+ * Moves those of `count` names behind the others of which no recording is whole (used[i] 0), and
+ * numbers the samples of a writer anew: their classes, or their speakers. The names left in front,
+ * or -ENOMEM.
+ */
+int neap__shd_leave_out(struct neap_shd_writer *writer, int are_speakers, char **names, int count,
+	const unsigned char *used);
+
+/*
  * Numbers the classes of a set as `names` does, by their names, and gives it those names. 1; 0
  * where the set or `names` has classes without a name, or labels are of steps: nothing changed;
  * NEAP_EUSAGE where samples have a class that is not in `names`, which are those of `whose`;

@@ -3,9 +3,11 @@
 """neap encode of folders: the official parts of a data set from lists, sensors that do not fit, files
 that are empty; neap train with more channels and classes than its data."""
 import os
+import re
+import struct
 import sys
 
-from harness import Folder, Tap, neap, neap_json, write_tone
+from harness import Folder, Tap, neap, neap_json, write_recordings, write_tone
 
 try:
     import h5py
@@ -96,6 +98,65 @@ def many(folder):
     return None if named == 20 and "42 damaged" in done.stdout else f"{named} named, {done.stdout}"
 
 
+def cut_short(folder):
+    """Sound that ends before its header says is damaged; classes of damaged files alone are left out."""
+    sounds = os.path.join(folder, "cut")
+    for label in "a", "b", "c":
+        write_recordings(os.path.join(sounds, label), 1, 2)
+    names = sorted(os.listdir(os.path.join(sounds, "b")))
+    for name in names:
+        path = os.path.join(sounds, "b", name)
+        os.truncate(path, os.path.getsize(path) // 2)
+    whole = os.path.join(sounds, "c", names[0])
+    with open(whole, "rb") as file:
+        wav = file.read()
+    at = wav.index(b"data") + 4
+    piped = wav[:at] + b"\xff\xff\xff\xff" + wav[at + 4:]
+    kinds = {"odd.wav": wav[:at] + (len(wav) - at - 4 + 1).to_bytes(4, "little") + wav[at + 4:], "piped.wav": piped,
+             "more.wav": wav + b"LIST\x04\0\0\0abcd"}
+    frames = wav[at + 4:]
+    swapped = bytes(frames[i ^ 1] for i in range(len(frames)))
+    common = b"COMM" + (18).to_bytes(4, "big") + struct.pack(">hIh", 1, len(frames) // 2, 16) + b"\x40\x0b\xfa\0\0\0\0\0\0\0"
+    sound = b"SSND" + (8 + len(frames)).to_bytes(4, "big") + bytes(8) + swapped
+    aiff = b"FORM" + (4 + len(common) + len(sound)).to_bytes(4, "big") + b"AIFF" + common + sound
+    kinds.update({"whole.aiff": aiff, "short.aiff": aiff[:-100]})
+    for name, data in kinds.items():
+        with open(os.path.join(sounds, "c", name), "wb") as file:
+            file.write(data)
+    done = neap("encode", "cut", "--channels", 16, "--out", "cut.h5", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    for name in "b/" + names[0], "b/" + names[1], "c/odd.wav", "c/short.aiff":
+        assert re.search(f"{name}' is cut short: [0-9]+ of [0-9]+ bytes of sound", done.stderr), done.stderr
+    assert "class 'b' is left out" in done.stderr and "4 damaged" in done.stdout, done
+    found = labels(os.path.join(folder, "cut.h5"))
+    assert found == (["a", "c"], ["a"] * 2 + ["c"] * 5), found
+    done = neap("encode", "cut", "--channels", 16, "--out", "none.h5", "--strict", cwd=folder)
+    assert done.returncode == 2 and "is cut short" in done.stderr and not os.path.exists(os.path.join(folder, "none.h5")), done
+    with open(os.path.join(folder, "abc"), "w") as out:
+        out.write("c\nb\na\n")
+    done = neap("encode", "cut", "--channels", 16, "--out", "given.h5", "--classes", "abc", cwd=folder)
+    found = labels(os.path.join(folder, "given.h5"))
+    assert found == (["c", "b", "a"], ["a"] * 2 + ["c"] * 5), found
+    report = neap_json("encode", "cut", "--channels", 16, "--out", "cut.h5", "--force", "--speaker", "(.*)[.]", cwd=folder)
+    if report["classes"] != 2 or report["samples"] != 7 or report["speakers"] != 5:
+        return report
+    with open(os.path.join(sounds, "b", names[0]), "rb") as half:
+        done = neap("predict", "wide", "-", cwd=folder, stdin=half)
+    return None if done.returncode == 2 else done.stdout
+
+
+def damaged_events(folder):
+    """A folder whose files are all damaged is no class."""
+    for label in "left", "middle", "right":
+        os.makedirs(os.path.join(folder, "moves", label))
+        write_bin(os.path.join(folder, "moves", label, "a.bin"), [(n, 5) for n in range(30)])
+    os.truncate(os.path.join(folder, "moves", "middle", "a.bin"), 7)
+    report = neap_json("encode", "moves", "--sensor", "60x60", "--out", "moves.h5", cwd=folder)
+    found = labels(os.path.join(folder, "moves.h5"))
+    good = found == (["left", "right"], ["left", "right"]) and report["classes"] == 2 and report["skipped_damaged"] == 1
+    return None if good else (found, report)
+
+
 def stated(folder):
     """A net with more channels and classes than its data takes data that has them; numbers refuse it."""
     small, large = "randman:units=20,classes=3,samples=30", "randman:units=25,classes=5,samples=30,part=test"
@@ -122,6 +183,8 @@ def main():
         tap.run("a sensor that does not fit", sensor, folder)
         tap.run("empty files", empty, folder)
         tap.run("many damaged files", many, folder)
+        tap.run("sound that is cut short", cut_short, folder)
+        tap.run("classes of damaged files", damaged_events, folder)
         tap.run("channels and classes that are stated", stated, folder)
 
 

@@ -22,12 +22,15 @@
 enum { FILES_A_THREAD = 8 };
 
 struct encode_work {
-	const struct neap__recordings *recordings;
+	struct neap__recordings *recordings;
 	struct neap_encoder_options encoder;
 	int any_sound;
-	int64_t first; /* of the block */
+	int64_t first, written; /* of this rank's block; files of the rounds before */
 	struct neap__encoded_recording *item;
-	int last; /* code of the last file that was skipped */
+	int last;	       /* code of the last file that was skipped */
+	int classes, speakers; /* that the file gets */
+	unsigned char *has_class,
+		*has_speaker; /* [nclasses], [nspeakers] 1: of a whole recording */
 };
 
 /* Bins of 1 ms in which a channel spikes. Events are in order of time. */
@@ -89,6 +92,12 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 			rc = neap__concat_add(concat, &item->events);
 		}
 		if (rc == 0 && !skipped) {
+			const struct neap__recording *file =
+				&work->recordings->file[work->written + i];
+			if (file->class_number >= 0)
+				work->has_class[file->class_number] = 1;
+			if (file->speaker_number >= 0)
+				work->has_speaker[file->speaker_number] = 1;
 			report->files++;
 			report->events += item->events.count;
 			report->seconds_of_audio += item->events.duration;
@@ -142,14 +151,16 @@ static int encode_all(struct neap__ranks *ranks, struct neap__concat *concat,
 		rc = neap__encode_gather(ranks, work->item, (int)block, round);
 		if (rc == 0)
 			rc = end_round(ranks, concat, work, round, report, options);
+		work->written += round;
 	}
 	free(work->item);
 	return rc;
 }
 
-static int finish(struct neap_shd_writer *writer, const struct neap__recordings *recordings,
+static int finish(struct neap_shd_writer *writer, const struct encode_work *work,
 	struct neap_encoder_options *o)
 {
+	const struct neap__recordings *recordings = work->recordings;
 	struct neap_attribute attributes[32];
 	char names[32][40];
 	int count = neap__encoder_numbers();
@@ -162,9 +173,8 @@ static int finish(struct neap_shd_writer *writer, const struct neap__recordings 
 	}
 	attributes[count++] = (struct neap_attribute){"encoder_span", o->span};
 	attributes[count++] = (struct neap_attribute){"encoder_rate", neap__encoder_rate(o)};
-	return neap_shd_finish(writer, (const char *const *)recordings->classes,
-		recordings->nclasses, (const char *const *)recordings->speakers,
-		recordings->nspeakers, attributes, count);
+	return neap_shd_finish(writer, (const char *const *)recordings->classes, work->classes,
+		(const char *const *)recordings->speakers, work->speakers, attributes, count);
 }
 
 static const char *const endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
@@ -194,6 +204,17 @@ static int find(struct neap__recordings *recordings, const char *dir,
 	return rc;
 }
 
+static int find_all(struct encode_work *work, const char *dir, const struct neap_encode_options *o,
+	struct neap_encode_report *report)
+{
+	NEAP_TRY(find(work->recordings, dir, o, report));
+	work->classes = work->recordings->nclasses;
+	work->speakers = work->recordings->nspeakers;
+	work->has_class = calloc((size_t)work->recordings->nclasses + 1, 1);
+	work->has_speaker = calloc((size_t)work->recordings->nspeakers + 1, 1);
+	return work->has_class && work->has_speaker ? 0 : neap__fail_errno(ENOMEM, "'%s'", dir);
+}
+
 /* Opens the file on rank 0 alone, and the threads. */
 static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
 	struct neap__thread_pool **pool, const char *out, const struct encode_work *work,
@@ -206,9 +227,31 @@ static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
 	return neap__ranks_agree(ranks, rc);
 }
 
+/* Leaves out classes and speakers of damaged recordings alone; classes that are given stay. */
+static int leave_out(struct neap_shd_writer *writer, struct encode_work *work,
+	const struct neap_encode_options *o)
+{
+	struct neap__recordings *r = work->recordings;
+	char line[512];
+
+	for (int i = 0; i < r->nclasses && !o->classes && o->warn; i++)
+		if (!work->has_class[i]) {
+			neap__print(line, sizeof line,
+				"class '%.200s' is left out: none of its recordings is whole",
+				r->classes[i]);
+			o->warn(o->user, line);
+		}
+	if (!o->classes)
+		NEAP_TRY(work->classes = neap__shd_leave_out(
+				 writer, 0, r->classes, r->nclasses, work->has_class));
+	return work->speakers =
+		       neap__shd_leave_out(writer, 1, r->speakers, r->nspeakers, work->has_speaker);
+}
+
 /* What is wrong with what was written, and else the end of the file: on rank 0. */
 static int end_file(struct neap_encode_report *report, struct neap_shd_writer **writer,
-	const struct neap__concat *concat, struct encode_work *work, const char *dir)
+	const struct neap__concat *concat, struct encode_work *work, const char *dir,
+	const struct neap_encode_options *o)
 {
 	report->samples = concat->written;
 	report->seconds_left = concat->left;
@@ -218,7 +261,8 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 		return neap__fail(NEAP_EUSAGE,
 			"no class and speaker of '%s' has recordings of %g s; less is accepted",
 			dir, concat->seconds);
-	int rc = finish(*writer, work->recordings, &work->encoder);
+	NEAP_TRY(leave_out(*writer, work, o));
+	int rc = finish(*writer, work, &work->encoder);
 	*writer = NULL;
 	return rc;
 }
@@ -240,12 +284,12 @@ static int encode_found(struct neap__ranks *ranks, struct neap__recordings *reco
 		rc = encode_all(ranks, &concat, pool, work, report, o);
 	neap__concat_end(&concat);
 	if (rc == 0 && neap__ranks_root(ranks))
-		rc = end_file(report, &writer, &concat, work, dir);
+		rc = end_file(report, &writer, &concat, work, dir, o);
 	rc = neap__ranks_agree(ranks, rc);
 	neap_shd_abort(writer);
 	neap__thread_pool_free(pool);
-	report->classes = recordings->nclasses;
-	report->speakers = recordings->nspeakers;
+	report->classes = work->classes;
+	report->speakers = work->speakers;
 	double bins = report->seconds_of_audio * 1000 * work->encoder.channels;
 	report->active = bins > 0 ? report->active / bins : 0;
 	if (rc == 0)
@@ -278,10 +322,12 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));
 	struct neap__ranks ranks;
 	NEAP_TRY(neap__ranks_begin(&ranks, o.peers));
-	int rc = neap__ranks_agree(&ranks, find(&recordings, dir, &o, report));
+	int rc = neap__ranks_agree(&ranks, find_all(&work, dir, &o, report));
 	if (rc == 0)
 		rc = encode_found(&ranks, &recordings, &work, report, dir, out, &o);
 	neap__ranks_end(&ranks, rc);
+	free(work.has_class);
+	free(work.has_speaker);
 	neap__recordings_free(&recordings);
 	return rc;
 }

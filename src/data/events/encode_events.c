@@ -81,6 +81,8 @@ struct conversion {
 	struct neap__pixel_map map;
 	struct neap__raw_events raw;
 	struct neap__event_buffer buffer;
+	unsigned char *has_class; /* [classes] 1: of a whole sample */
+	int classes;		  /* that the file gets */
 };
 
 /* Writes the sample that was read, or skips it where it is damaged. */
@@ -102,6 +104,9 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 	}
 	NEAP_TRY(rc);
 	NEAP_TRY(neap_shd_add(c->writer, &c->buffer.events));
+	int label = c->buffer.events.label;
+	if (c->has_class && label >= 0 && label < c->source->classes)
+		c->has_class[label] = 1;
 	c->report->samples++;
 	c->report->events += c->buffer.events.count;
 	c->report->longest = fmax(c->report->longest, c->buffer.events.duration);
@@ -135,10 +140,12 @@ static int finish(struct conversion *c)
 		{"columns", m->columns}, {"rows", m->rows}, {"pool", m->pool},
 		{"polarity", m->choice}};
 	struct neap_shd_writer *writer = c->writer;
+	if (c->has_class) /* classes of damaged files alone are none */
+		NEAP_TRY(c->classes = neap__shd_leave_out(writer, 0, c->source->class_name,
+				 c->source->classes, c->has_class));
 	c->writer = NULL; /* freed in any case */
-	return neap_shd_finish(writer, (const char *const *)c->source->class_name,
-		c->source->classes, NULL, 0, attributes,
-		m->pool ? sizeof attributes / sizeof *attributes : 0);
+	return neap_shd_finish(writer, (const char *const *)c->source->class_name, c->classes, NULL,
+		0, attributes, m->pool ? sizeof attributes / sizeof *attributes : 0);
 }
 
 static int is_array_file(const char *path)
@@ -192,14 +199,21 @@ int neap_encode_events(struct neap_event_report *report, const char *path, const
 	if (rc == 0)
 		rc = neap_shd_create(&c.writer, out, c.map.channels);
 	if (rc == 0)
+		c.classes = c.source->classes;
+	if (rc == 0 && c.source->classes_found) {
+		c.has_class = calloc((size_t)c.source->classes + 1, 1);
+		rc = c.has_class ? 0 : neap__fail_errno(ENOMEM, "'%s'", path);
+	}
+	if (rc == 0)
 		rc = convert(&c, path);
 	if (rc == 0)
 		rc = finish(&c);
 	neap_shd_abort(c.writer);
+	free(c.has_class);
 	neap__raw_events_free(&c.raw);
 	neap__event_buffer_free(&c.buffer);
 	if (c.source) {
-		report->classes = c.source->classes;
+		report->classes = c.classes;
 		c.source->close(c.source);
 	}
 	report->inputs = c.map.channels;

@@ -36,6 +36,7 @@ struct neap__event_source {
 	int64_t samples;
 	char **class_name; /* owned */
 	int classes;
+	int classes_found; /* 1: classes are what files there are, a damaged one is none */
 };
 
 /* A .npz or HDF5 file; a folder of recordings, whose report counts the files that were skipped. 0

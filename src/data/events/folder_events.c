@@ -235,6 +235,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 		f->source.samples = f->recordings.count;
 		f->source.class_name = f->recordings.classes;
 		f->source.classes = f->recordings.nclasses;
+		f->source.classes_found = !options->classes;
 	}
 	if (rc < 0)
 		close_all(&f->source);

@@ -197,6 +197,31 @@ int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *event
 	return 0;
 }
 
+int neap__shd_leave_out(struct neap_shd_writer *writer, int are_speakers, char **names, int count,
+	const unsigned char *used)
+{
+	uint16_t *of_sample = are_speakers ? writer->speaker : writer->label;
+	uint16_t *number = calloc((size_t)count + 1, sizeof *number);
+	char **sorted = calloc((size_t)count + 1, sizeof *sorted);
+	int kept = 0, rc = number && sorted ? 0 : failed(writer, ENOMEM);
+
+	for (int pass = 1, n = 0; pass >= 0 && rc == 0; pass--)
+		for (int i = 0; i < count; i++)
+			if ((used[i] != 0) == pass) {
+				sorted[n] = names[i];
+				number[i] = (uint16_t)n++;
+				kept += pass;
+			}
+	for (int i = 0; i < count && rc == 0; i++)
+		names[i] = sorted[i];
+	for (int64_t i = 0; i < writer->count && kept < count && rc == 0; i++)
+		if (of_sample[i] < count)
+			of_sample[i] = number[of_sample[i]];
+	free(number);
+	free(sorted);
+	return rc < 0 ? rc : kept;
+}
+
 static int write_attribute(hid_t file, const char *name, double value)
 {
 	hid_t space = H5Screate(H5S_SCALAR);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK_FRAMES = 65536 };
@@ -69,6 +70,64 @@ static int known_kind(const char *path)
 		      : "'%s' is no wav, flac or aiff file; hide it (.name), move it away, or have "
 			"any kind of sound read with --any-sound",
 		path);
+}
+
+static uint64_t number_at(const unsigned char *at, int bytes, int is_big)
+{
+	uint64_t value = 0;
+
+	for (int i = 0; i < bytes; i++)
+		value = value << 8 | at[is_big ? i : bytes - 1 - i];
+	return value;
+}
+
+/* Lengths from here on are those of programs that write before they know how much will come. */
+#define UNKNOWN_LENGTH 0x7ffff000u
+
+/*
+ * libsndfile takes what is there of a wav or aiff file whose sound is shorter than its header says.
+ * Looks for the chunk of the sound. 0, or NEAP_EFORMAT where the file ends within it.
+ */
+static int check_length(int fd, const char *path)
+{
+	unsigned char head[36];
+	uint64_t large = 0; /* of a RF64 file, which says it in front */
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || pread(fd, head, 12, 0) != 12)
+		return 0;
+	uint64_t size = (uint64_t)st.st_size, at = 12, bytes;
+	int aiff = is_kind(&(struct sound_kind){"", "FORM", "AIF", 0}, head);
+	int is_big = aiff || memcmp(head, "RIFX", 4) == 0;
+	if (!aiff && memcmp(head + 8, "WAVE", 4) != 0)
+		return 0;
+	for (; at + 8 <= size && pread(fd, head, 8, (off_t)at) == 8; at += 8 + bytes + bytes % 2) {
+		bytes = number_at(head + 4, 4, is_big);
+		if (memcmp(head, "ds64", 4) == 0 && pread(fd, head + 8, 16, (off_t)at + 8) == 16)
+			large = number_at(head + 16, 8, is_big);
+		if (memcmp(head, aiff ? "SSND" : "data", 4) != 0)
+			continue;
+		if (bytes == UINT32_MAX && large > 0)
+			bytes = large;
+		else if (bytes >= UNKNOWN_LENGTH)
+			return 0;
+		if (bytes > size - at - 8)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' is cut short: %llu of %llu bytes of sound", path,
+				(unsigned long long)(size - at - 8), (unsigned long long)bytes);
+		return 0;
+	}
+	return 0;
+}
+
+static int check_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return 0; /* whoever opens it next says why */
+	int rc = check_length(fd, path);
+	close(fd);
+	return rc;
 }
 
 /* Averages the channels of one block. */
@@ -142,6 +201,7 @@ int neap__sound_open(struct neap__sound **sound, const char *path, int any)
 {
 	if (!any)
 		NEAP_TRY(known_kind(path));
+	NEAP_TRY(check_file(path));
 	SF_INFO info = {0};
 	SNDFILE *file = sf_open(path, SFM_READ, &info);
 	if (!file)
@@ -261,6 +321,7 @@ static int read_copy(float **samples, int64_t *count, double *rate, int fd, int 
 	NEAP_TRY(copy_stream(fd, from));
 	if (pread(fd, head, sizeof head, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return neap__fail_errno(errno, "the standard input in memory");
+	NEAP_TRY(check_length(fd, "-"));
 	NEAP_TRY(open_head(&sound, fd, head, 0));
 	return read_open(samples, count, rate, sound);
 }
