@@ -132,10 +132,21 @@ def no_overhead_below_none(folder):
     assert "overhead      none: 20.0% less time than keeping every tape" in one, one
 
 
+def mend_of_a_reset(folder):
+    """A reset that NIR has no node for is refused with the option that mends it, and that one does."""
+    for kind, code in (("subtract", 2), ("hard", 0)):
+        run, graph = os.path.join(folder, "reset-" + kind), os.path.join(folder, kind + ".nir")
+        neap("train", "randman:samples=40", "--net", "lif:6r,li", "--reset", kind, "--epochs", 1, "--memory", "4M", "--out", run)
+        done = neap("export", run, "--nir", graph)
+        assert done.returncode == code and os.path.exists(graph) == (code == 0), done
+        assert code == 0 or ("train with --reset hard" in done.stderr and done.stderr.count("\n") == 1), done.stderr
+        assert code or neap("eval", graph, "randman:samples=40,part=test").returncode == 0
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         for case in (counts_of_steps, no_table_of_numbers, no_rates_without_spikes, many_classes,
-                     memory_without_a_budget, figures, no_overhead_below_none):
+                     memory_without_a_budget, figures, no_overhead_below_none, mend_of_a_reset):
             tap.run(case.__doc__.splitlines()[0], case, folder)
     return tap.failed > 0
 

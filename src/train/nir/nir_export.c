@@ -141,9 +141,9 @@ static int check_reset(const struct exporting *e, const struct neap__layer *laye
 		return 0;
 	if (e->strict)
 		return neap__fail(NEAP_EUSAGE,
-			"layer%d has reset=%s (%s): NIR can only say that a membrane becomes "
-			"v_reset at "
-			"once (hard); --metadata writes it as metadata, for neap alone",
+			"layer%d has reset=%s (%s): NIR's nodes set a membrane to v_reset at "
+			"once; train with --reset hard, which they say exactly, or --metadata "
+			"writes it as metadata, for neap alone",
 			layer->index, names[layer->reset], meanings[layer->reset]);
 	return neap__text_add(e->lost, "%slayer%d resets %s", e->lost->length ? "; " : "",
 		layer->index, meanings[layer->reset]);
