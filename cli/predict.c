@@ -200,6 +200,9 @@ int cli_predict(int argc, char **argv)
 			.help = "a line every so often in a sample or sound, and at its end: the answer so far "
 				"(default: none)",
 			.low = 1e-9, .high = CLI_SECONDS_MOST},
+		{.name = "window", .kind = CLI_TIME, .into = &o->window, .argument = "TIME", .unit = "ms",
+			.help = "the answer to the last so much, a number of times --every (default: so far)",
+			.low = 1e-9, .high = CLI_SECONDS_MOST},
 		{.name = "level", .kind = CLI_NUMBER, .into = &o->level, .argument = "X",
 			.help = "root mean square of a sound, full scale 1 (default: measured; of -: "
 				"that so far)", .low = 1e-9, .high = 1e6},
@@ -225,6 +228,8 @@ int cli_predict(int argc, char **argv)
 		code = cli_traces_take(o, &traces);
 	if (code != CLI_DONE)
 		return code;
+	if (o->window > 0 && o->every <= 0)
+		return cli_usage("predict", "--window is of decisions on the way, by --every");
 	if (o->level > 0 && o->every <= 0)
 		return cli_usage("predict", "--level is of a sound that is heard with --every");
 	cli_catch_signals();

@@ -424,6 +424,12 @@ struct neap_eval_options {
 	 * another thread, too; non-zero ends with NEAP_EINTERRUPTED. May be NULL.
 	 */
 	int (*interrupted)(void *user);
+	/*
+	 * With `every`, a whole number of times that: a decision is about the last so many seconds,
+	 * of answers to samples. What the result counts is then the end of each sample, since the
+	 * decision before its last one. 0: the sample so far.
+	 */
+	double window;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

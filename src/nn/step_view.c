@@ -31,3 +31,11 @@ void neap__answer_so_far(
 
 	neap__layer_code(net, readout)->answer(net, steps, state_of(net, state, sample), answer);
 }
+
+void neap__answer_restart(const struct neap_net *net, void *state, int sample)
+{
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+	size_t at = (size_t)(state_of(net, state, sample) - (const unsigned char *)state);
+
+	neap__layer_code(net, readout)->restart(net, (unsigned char *)state + at);
+}

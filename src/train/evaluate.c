@@ -395,7 +395,7 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 
 	NEAP_TRY(rc);
 	if (options->every > 0)
-		NEAP_TRY(neap__decisions_check(options->every, e->net_options.dt));
+		NEAP_TRY(neap__decisions_check(options->every, options->window, e->net_options.dt));
 	e->is_live = options->every > 0 && neap__recording_named(options->data);
 	if (options->level > 0 && !e->is_live)
 		return neap__fail(NEAP_EUSAGE,
@@ -495,6 +495,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.normalised = e->set->next,
 		.of_steps = e->of_steps,
 		.every = options->every,
+		.window = options->window,
 		.live = e->is_live ? &e->live : NULL};
 
 	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
@@ -539,6 +540,8 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 			"decisions on the way come without spikes and membranes of steps");
 	if (options->level > 0 && options->every <= 0)
 		return neap__fail(NEAP_EUSAGE, "a level is for decisions on the way: --every");
+	if (!(options->window >= 0) || (options->window > 0 && options->every <= 0))
+		return neap__fail(NEAP_EUSAGE, "a window is for decisions on the way: --every");
 	if (options->of_steps && options->peers)
 		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
 	if (options->sample && options->peers)

@@ -27,6 +27,7 @@ struct neap__evaluation {
 	const double *mean, *deviation;
 	int normalised; /* 1: the loss is told of the targets as they were learned */
 	double every;	/* seconds between decisions; 0: none */
+	double window;	/* seconds that a decision is about; 0: the sample so far */
 	const struct neap__live_sound_options *live; /* NULL: samples come from the loader */
 };
 

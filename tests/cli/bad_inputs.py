@@ -26,7 +26,7 @@ ZERO_IS_BAD = {
     "compare": ["batch", "dt", "memory", "chunk", "repeats"],
     "encode": ["channels"],
     "eval": ["dt"],
-    "predict": ["dt", "every", "level"],
+    "predict": ["dt", "every", "level", "window"],
     "export": [],
     "calibrate": ["batch", "dt", "memory", "timed", "repeats"],
     "bench": ["runs"],
@@ -167,6 +167,9 @@ def small_cases():
     yield ["predict", "run", "tone.wav", "--every", "100"], "no unit"
     yield ["predict", "run", "tone.wav", "--every", "0.9ms"], "a step of the model"
     yield ["predict", "run", "tone.wav", "--level", "0.1"], "--every"
+    yield ["predict", "run", "tone.wav", "--window", "1s"], "--every"
+    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "100ms"], "a window of 0.1 s"
+    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "10ms"], "a window of 0.01 s"
     yield ["predict", "run", "train.h5", "--every", "1s", "--level", "0.1"], "a recording or of standard input"
     yield ["predict", "run", "train.h5", "--every", "0.9ms"], "a step of the model"
     yield ["predict", "run", "missing.wav", "--every", "1s"], "missing.wav"

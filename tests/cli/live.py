@@ -90,6 +90,26 @@ def outputs_add_up(runs, sound):
                 assert abs(score - wanted) <= 1e-9 * max(map(abs, seen)) * (steps if kind == "sum" else 1), (kind, row, wanted)
 
 
+def windows(runs, sound):
+    """The answer to a window is made of the outputs of its steps alone."""
+    outputs = [list(map(float, row[5:])) for row in predict(runs["last"], sound, "--every", "1ms")[1:]]
+    for kind in ("mean", "sum", "max", "last"):
+        found = predict(runs[kind], sound, "--every", "7ms", "--window", "70ms")[1:]
+        assert len(found) > 100
+        for k, row in enumerate(found):
+            steps = round(float(row[1]) * 1000)
+            for c, score in enumerate(map(float, row[5:])):
+                seen = [o[c] for o in outputs[max(0, 7 * (k - 9)):steps]]
+                wanted = {"max": max(seen), "sum": sum(seen), "mean": sum(seen) / len(seen), "last": seen[-1]}[kind]
+                assert abs(score - wanted) <= 1e-9 * max(map(abs, seen)) * len(seen), (kind, row, wanted)
+    for kind in READOUTS:  # a window that nothing leaves
+        plain = predict(runs[kind], sound, "--every", "50ms")
+        wide = predict(runs[kind], sound, "--every", "50ms", "--window", "1h")
+        assert [row[:5] for row in plain] == [row[:5] for row in wide], kind
+        for a, b in zip(plain[1:], wide[1:]):
+            assert all(abs(float(x) - float(y)) <= 1e-9 * max(1e-9, abs(float(x))) for x, y in zip(a[5:], b[5:])), (kind, a, b)
+
+
 def json_lines(run, sound):
     lines = neap("predict", run, sound, "--every", "50ms", "--json").stdout.splitlines()
     found = [json.loads(line) for line in lines]
@@ -313,6 +333,7 @@ def main():
                  write_noise(os.path.join(folder, "slow.wav"), 0.3, 16000)]
         tap.run("the last decision is the answer", last_is_the_answer, runs.values(), tones + noise)
         tap.run("decisions are those of the outputs", outputs_add_up, runs, noise[0])
+        tap.run("windows", windows, runs, noise[0])
         tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
         tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
         tap.run("arrays", arrays, folder, runs["mean"], noise[0])

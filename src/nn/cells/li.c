@@ -318,6 +318,17 @@ static void answer_of(
 		}
 }
 
+static void restart(const struct neap_net *net, unsigned char *state)
+{
+	const struct neap__layer *layer = &net->layers[net->nlayers - 1];
+	enum neap_readout kind = net->options.readout;
+	void *aggregate = own(state, layer);
+
+	memset(aggregate, 0, (size_t)layer->n * readouts[kind].state);
+	for (int c = 0; c < layer->n && kind == NEAP_READ_MAX; c++)
+		((struct max *)aggregate)[c].value = -INFINITY;
+}
+
 static double turn(struct neap_net *net, struct neap__group *group, int sample,
 	const unsigned char *state_, unsigned char *adjoint, double *answer)
 {
@@ -363,4 +374,5 @@ const struct neap__cell_code NEAP_R(neap__li) = {
 	.backward = backward,
 	.turn = turn,
 	.answer = answer_of,
+	.restart = restart,
 };

@@ -154,6 +154,8 @@ struct neap__cell_code {
 	/* Readouts only: the answer of a sample whose state has made so many steps. */
 	void (*answer)(const struct neap_net *net, int64_t steps, const unsigned char *state,
 		double *answer);
+	/* Readouts only: lets the answer begin anew with the next step; outputs go on. */
+	void (*restart)(const struct neap_net *net, unsigned char *state);
 };
 
 /* What a cell is, and which keys of the specification it has: the table of keys is in spec.c. */

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-int neap__decisions_check(double every, double dt)
+int neap__decisions_check(double every, double window, double dt)
 {
 	if (every >= dt * (1 - 1e-9))
-		return 0;
+		return window > 0 ? neap__answer_window_check(window, every) : 0;
 	return neap__fail(NEAP_EUSAGE,
 		"a decision every %g s is more often than a step of the model, which takes %g s",
 		every, dt);
@@ -27,11 +27,20 @@ int neap__decisions_begin(
 		.label = label,
 		.number = 1};
 	d->score = calloc((size_t)e->options->classes, sizeof *d->score);
-	return d->score ? 0 : neap__fail_errno(ENOMEM, "decisions");
+	if (!d->score)
+		return neap__fail_errno(ENOMEM, "decisions");
+	if (e->window <= 0)
+		return 0;
+	if (d->of_steps)
+		return neap__fail(NEAP_EUSAGE, "the answers of the model are of steps; a window is "
+					       "for answers to samples");
+	return neap__answer_window_init(
+		&d->window, e->window, e->every, e->options->readout, e->options->classes);
 }
 
 void neap__decisions_free(struct neap__decisions *d)
 {
+	neap__answer_window_free(&d->window);
 	free(d->score);
 	d->score = NULL;
 }
@@ -59,20 +68,32 @@ static int largest(const double *z, int n)
 	return best;
 }
 
-int neap__decisions_tell(struct neap__decisions *d, const void *state, int64_t steps)
+/* Sets the scores after so many steps. */
+static void score_of(struct neap__decisions *d, void *state, int64_t steps)
+{
+	const struct neap__evaluation *e = d->evaluation;
+
+	if (d->of_steps) {
+		neap__step_outputs(d->score, e->net, state, 0);
+	} else if (d->window.intervals > 0) {
+		neap__answer_window_add(&d->window, e->net, state, steps - d->told);
+		neap__answer_window_answer(&d->window, d->score);
+	} else {
+		neap__answer_so_far(d->score, e->net, state, 0, steps);
+	}
+	neap__target_units_own(d->score, e->options->classes, e->mean, e->deviation);
+}
+
+int neap__decisions_tell(struct neap__decisions *d, void *state, int64_t steps)
 {
 	const struct neap__evaluation *e = d->evaluation;
 
 	if (steps == d->told)
 		return 0;
+	score_of(d, state, steps);
 	d->told = steps;
 	while (neap__decisions_next(d) <= steps)
 		d->number++;
-	if (d->of_steps)
-		neap__step_outputs(d->score, e->net, state, 0);
-	else
-		neap__answer_so_far(d->score, e->net, state, 0, steps);
-	neap__target_units_own(d->score, e->options->classes, e->mean, e->deviation);
 	const struct neap_answer answer = {.index = d->index,
 		.steps = steps,
 		.label = d->label,
