@@ -151,6 +151,8 @@ static int run(struct predicting *p)
 		p->bar.terminal = 0;
 	int rc = neap_eval(&result, &p->options);
 	cli_progress_clear(&p->bar);
+	if (rc >= 0 && result.level > 0 && p->options.level <= 0 && !cli_quiet)
+		fprintf(stderr, "level %.4g of the recording (--level)\n", result.level);
 	neap_eval_result_free(&result);
 	return rc;
 }

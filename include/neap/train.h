@@ -212,6 +212,9 @@ struct neap_eval_result {
 	 * numbers: then accuracy is NaN, and `loss` says how far answers are off.
 	 */
 	int64_t judged;
+	/* Of a recording that was heard with `every`: its level, as `level` of the options; else 0.
+	 */
+	double level;
 };
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 

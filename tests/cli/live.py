@@ -20,7 +20,7 @@ import sys
 import time
 import wave
 
-from harness import NEAP, Folder, Tap, data_dir, encode, neap, write_recordings
+from harness import NEAP, Folder, Tap, data_dir, encode, neap, write_recordings, write_tone
 
 READOUTS = ("mean", "sum", "last", "max", "softmax", "step")
 
@@ -30,7 +30,7 @@ def rows(text):
 
 
 def predict(*args, **more):
-    done = neap("predict", *args, **more)
+    done = neap("predict", "-q", *args, **more)
     assert done.returncode == 0 and done.stderr == "", done
     return rows(done.stdout)
 
@@ -162,13 +162,32 @@ def standard_input(folder, run, sound):
         assert code == 2 and out == "" and len(err.splitlines()) == 1 and word in err, (bad[:20], code, out, err)
 
 
+def level_of(run, folder):
+    """A recording's level is told, and standard input at that level is nearly the recording: but for the mean."""
+    path = os.path.join(folder, "tone.wav")
+    write_tone(path, 500, 1.0)
+    done = neap("predict", run, path, "--every", "100ms")
+    assert done.returncode == 0 and done.stderr.startswith("level ") and len(done.stderr.splitlines()) == 1, done.stderr
+    level = done.stderr.split()[1]
+    with wave.open(path) as file:
+        x = struct.unpack("<8000h", file.readframes(8000))
+    mean = sum(x) / len(x)
+    y = [(b - mean - 0.95 * (a - mean)) / 32768 for a, b in zip((mean, *x), x)]
+    assert abs(float(level) - (sum(v * v for v in y) / len(y)) ** 0.5) <= 1e-3 * float(level), level
+    a, b = rows(done.stdout)[-1], predict(run, path, "--every", "100ms", "--level", level)[-1]
+    a, b = list(map(float, a[5:])), list(map(float, b[5:]))
+    assert a != b and all(abs(p - q) < 0.3 * max(map(abs, a)) for p, q in zip(a, b)), (a, b)
+    quiet = neap("predict", run, path, "--every", "100ms", "--quiet")
+    assert quiet.stderr == "" and quiet.stdout == done.stdout
+
+
 def arrays(folder, run, sound):
     try:
         import numpy
     except ImportError:
         return
     path = os.path.join(folder, "answers.npz")
-    done = neap("predict", run, sound, "--every", "40ms", "--out", path)
+    done = neap("predict", run, sound, "--every", "40ms", "--out", path, "-q")
     assert done.returncode == 0 and done.stderr == "", done
     found, table = numpy.load(path), predict(run, sound, "--every", "40ms")[1:]
     assert found["time"].tolist() == [float(row[1]) for row in table], found["time"]
@@ -252,7 +271,7 @@ def memory(folder, run):
         file.write(header()[:40] + struct.pack("<I", 24 * len(frames)))
         for _ in range(24):
             file.write(frames)
-    process = subprocess.Popen([NEAP, "predict", run, path, "--every", "60s", "--threads", "1"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([NEAP, "predict", run, path, "-q", "--every", "60s", "--threads", "1"], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0 and usage.ru_maxrss * 1024 < short + (2 << 20), (usage.ru_maxrss, short)
@@ -336,6 +355,7 @@ def main():
         tap.run("windows", windows, runs, noise[0])
         tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
         tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
+        tap.run("a level is told", level_of, runs["mean"], folder)
         tap.run("arrays", arrays, folder, runs["mean"], noise[0])
         tap.run("samples of data sets", data_sets, folder, runs["mean"], data)
         tap.run("memory does not grow", memory, folder, runs["mean"])

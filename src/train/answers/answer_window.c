@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERVALS_MOST 1e6
+enum { INTERVALS_MOST = 1000000 };
 
 int neap__answer_window_check(double window, double every)
 {
@@ -18,8 +18,9 @@ int neap__answer_window_check(double window, double every)
 	if (n >= 1 && n <= INTERVALS_MOST && fabs(window - n * every) <= 1e-9 * window)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"a window of %g s; 1 to %g times the %g s between decisions is accepted", window,
-		INTERVALS_MOST, every);
+		"a window of %g s; a whole number of times the %g s between decisions is accepted, "
+		"up to %d",
+		window, every, INTERVALS_MOST);
 }
 
 int neap__answer_window_init(struct neap__answer_window *w, double seconds, double every,

@@ -99,6 +99,7 @@ static int sum_up(struct neap_eval_result *result, struct listening *l)
 		result->rates[i] = found.rate[i];
 	result->layers = found.layers;
 	result->samples = 1;
+	result->level = neap__live_sound_level(l->sound);
 	return 0;
 }
 
