@@ -20,7 +20,7 @@ command prints, a group a figure, or what the other page says. Last comes how ne
     within F    up to a factor F; of times, where nothing is said, 4
     inverse     as exact, one divided by it
     over F      of percents more or less than a whole: the wholes up to a factor F
-`figures (long): COMMAND` runs with `all` alone, `figures (by hand, 20 minutes): COMMAND` never; its lines may end after what
+`figures (long): COMMAND` runs with `all` alone, `figures (by hand, many minutes): COMMAND` never; its lines may end after what
 the page says. `list` prints all commands.
 `rows`: the command prints each row of the table above. `given` are numbers that say what was done or follow from others. In the pages of COMPLETE no other number stands.
     page_figures.py [all|list] [PAGE...]
