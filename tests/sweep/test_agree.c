@@ -10,9 +10,31 @@
 #include "spreadmodel.h"
 
 #include "store/fault_tier.h"
+#include "store/tier_state.h"
 #include "sweep/sweep.h"
+#include "sys/memory.h"
 
 static uint64_t rounds = 120;
+
+/*
+ * The linker puts these in place of the functions of that name (--wrap). A rank may have no memory
+ * beyond the arena; and ranks take no transfer back, since each would find another answer.
+ */
+static int no_spare;
+int __real_neap__map_partly(void **out, size_t bytes, size_t used);
+int __wrap_neap__map_partly(void **out, size_t bytes, size_t used);
+int __wrap_neap__map_partly(void **out, size_t bytes, size_t used)
+{
+	return no_spare ? -ENOMEM : __real_neap__map_partly(out, bytes, used);
+}
+
+int __wrap_neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
+int __wrap_neap__tier_cancel(struct neap_tier *tier, int64_t ticket)
+{
+	(void)tier, (void)ticket;
+	RANK_NEEDS(!"a rank takes a transfer back");
+	return 0;
+}
 
 /* What a start is about, the same on all ranks. */
 struct start {
@@ -20,8 +42,10 @@ struct start {
 	int64_t steps;
 	const char *strategy;
 	int ntiers, varies, replans, logs, unknown, costs, interrupt_rank, faulty_rank, gone, hangs,
-		again, alone;
+		again, alone, no_spare;
 	size_t mean;
+	uint64_t
+		capacity; /* of the tiers of the faulty rank, which has no other faults; 0: drawn */
 	int64_t interrupt_at;
 	/* What goes wrong otherwise. */
 	int64_t fail_hook_at, tamper_at, fail_call_at;
@@ -35,7 +59,8 @@ struct start {
 struct outcome {
 	int created, rc, interrupted;
 	char line[300], broken[200];
-	uint64_t hash;
+	uint64_t hash, spare, place_bytes; /* bytes beyond the arena; of places, of all tiers */
+	int64_t places[NEAP_TIERS_MAX];
 	int64_t calls, agreements;
 	struct spread_gradient gradient;
 	struct neap_sweep_stats stats;
@@ -88,7 +113,11 @@ static void open_tiers(const struct start *x, const struct rank *r, struct draws
 	for (int i = 0; i < x->ntiers; i++) {
 		struct neap_tier *inner;
 		struct neap_file_options o = {.size = sizeof o, .page_cache = draw(own, 4) == 0};
-		if (draw(own, 3)) {
+		if (x->capacity) {
+			RANK_NEEDS(neap_tier_open_memory(&inner, r->rank == x->faulty_rank
+									 ? x->capacity
+									 : NEAP_INFINITE) == 0);
+		} else if (draw(own, 3)) {
 			uint64_t bytes = draw(own, 3) ? NEAP_INFINITE : draw_size(own, 18);
 			RANK_NEEDS(neap_tier_open_memory(&inner, bytes) == 0);
 		} else {
@@ -99,7 +128,7 @@ static void open_tiers(const struct start *x, const struct rank *r, struct draws
 		neap_tier_set_rates(
 			inner, rate, rate * (1 + (double)draw(own, 3)), draw(own, 2) ? 1e-5 : 0);
 		memset(&faults[i], 0, sizeof faults[i]);
-		if (r->rank == x->faulty_rank)
+		if (r->rank == x->faulty_rank && !x->capacity)
 			draw_faults(x, own, &faults[i]);
 		RANK_NEEDS(neap__fault_open(&tiers[i], inner, &faults[i]) == 0);
 	}
@@ -166,6 +195,7 @@ static void run_rank(struct rank *r, void *user)
 	spread_init(&m, r, x->steps, x->seed);
 	m.varies = x->varies;
 	m.alone = x->alone;
+	no_spare = x->no_spare && r->rank == x->faulty_rank;
 	open_tiers(x, r, &own, tiers, faults);
 	struct neap_sweep_options o = options_of(x, r, &m, &own, tiers);
 	struct neap_step_ops ops = spread_ops(&m, x->mean);
@@ -188,7 +218,12 @@ static void run_rank(struct rank *r, void *user)
 	}
 	if (out->created == 0) {
 		neap__sweep_poison(sweep, 1);
+		for (int i = 0; i < x->ntiers; i++) {
+			out->places[i] = sweep->places[i];
+			out->place_bytes += sweep->tape_place_bytes[i];
+		}
 		out->rc = spread_run(sweep, &m, &out->gradient, &out->stats);
+		out->spare = sweep->spare_bytes;
 	}
 	out->interrupted = out->rc == NEAP_EINTERRUPTED;
 	note(out, &m, out->created < 0 ? out->created : out->rc);
@@ -239,7 +274,9 @@ static void check_same(const struct world *w, const struct start *x)
 		if (o->broken[0])
 			fail_msg("%s: rank %d: %s (%s)", about(x, w->ranks), i, o->broken, o->line);
 		if (o->created != first->created || o->rc != first->rc || o->hash != first->hash ||
-			o->calls != first->calls || o->agreements != first->agreements)
+			o->calls != first->calls || o->agreements != first->agreements ||
+			o->place_bytes != first->place_bytes || o->spare != first->spare ||
+			memcmp(o->places, first->places, sizeof o->places) != 0)
 			fail_msg("%s: rank %d: %d %d %s, rank 0: %d %d %s", about(x, w->ranks), i,
 				o->created, o->rc, o->line, first->created, first->rc, first->line);
 	}
@@ -290,6 +327,7 @@ static struct start draw_start(uint64_t seed, int ranks)
 		x.interrupt_at = (int64_t)draw_size(&d, 7);
 		x.again = 1;
 	}
+	x.no_spare = draw(&d, 3) == 0;
 	return x;
 }
 
@@ -460,10 +498,63 @@ static void sweeps_differ(void **state)
 	free_world(w);
 }
 
+/* Where a rank has no memory beyond its arena, none has: what tiers lost is made again alike. */
+static void a_rank_without_spare_memory(void **state)
+{
+	struct world *w = make_world(3);
+	int had = 0;
+	(void)state;
+	for (uint64_t k = 0; k < 8; k++) {
+		struct start x = plain(36 + k / 2);
+		x.strategy = "async";
+		x.change[0].memory = x.change[1].memory = x.change[2].memory = 60000;
+		x.faulty_rank = 1;
+		x.gone = 1;
+		x.no_spare = k % 2;
+		start(w, &x);
+		check_same(w, &x);
+		check_gradient(w, &x);
+		had += outcome_of(w, 0)->spare > 4096;
+		assert_true(!x.no_spare || outcome_of(w, 0)->spare < 4096);
+	}
+	assert_true(had > 0);
+	free_world(w);
+}
+
+/* A tier of one rank has room for few places: all have as many. */
+static void a_rank_with_few_places(void **state)
+{
+	struct world *w = make_world(2);
+	int64_t plenty = 0, fewer = 0;
+	(void)state;
+	for (uint64_t capacity = 40000; capacity >= 14000; capacity -= capacity / 16) {
+		struct start x = plain(5);
+		x.strategy = "replay";
+		x.steps = 244;
+		x.logs = 1;
+		x.varies = 1;
+		x.mean = 104;
+		x.faulty_rank = 1;
+		x.capacity = capacity;
+		x.change[0].memory = x.change[1].memory = 6000;
+		start(w, &x);
+		check_same(w, &x);
+		const struct outcome *o = outcome_of(w, 0);
+		if (o->created == 0)
+			check_gradient(w, &x);
+		plenty = o->places[0] > plenty ? o->places[0] : plenty;
+		fewer += o->created == 0 && o->places[0] < plenty;
+	}
+	assert_true(fewer > 0);
+	free_world(w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_ranks_do_the_same),
+		cmocka_unit_test(a_rank_without_spare_memory),
+		cmocka_unit_test(a_rank_with_few_places),
 		cmocka_unit_test(hook_fails),
 		cmocka_unit_test(stamps_differ),
 		cmocka_unit_test(callback_fails),
