@@ -266,6 +266,11 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 
 	if (rc == -ENOENT && data_given)
 		return CLI_DONE; /* stopped before it wrote anything: it starts afresh */
+	if (rc == -ENOENT && cli_peers() && cli_peers()->rank > 0)
+		return cli_usage("train",
+			"there is no run in '%s': put the folder where all ranks see it, or give "
+			"DATA and the run's options again",
+			out);
 	if (rc == -ENOENT)
 		return cli_usage("train", "there is no run in '%s'; DATA begins one", out);
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;

@@ -198,9 +198,10 @@ static int check_ranks(struct neap__trainer *trainer)
 	trainer->idle = peers->rank >= groups;
 	if (groups < peers->count)
 		neap__trainer_say(trainer,
-			"%d of %d ranks have no samples: a batch of %d has %d groups of %d "
+			"%d of %d ranks have no samples: a batch of %d has %d group%s of %d "
 			"(--group, --batch)",
-			peers->count - groups, peers->count, batch, groups, group);
+			peers->count - groups, peers->count, batch, groups, groups == 1 ? "" : "s",
+			group);
 	else
 		say_idle_threads(trainer, batch, groups);
 	return 0;

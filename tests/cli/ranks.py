@@ -347,6 +347,41 @@ def not_installed(folder):
     return None
 
 
+def more_ranks_than_groups(folder):
+    """Ranks without samples are told of in one line, with what mends it."""
+    args = ["train", DATA, "--net", "lif:8,li", "--batch", "8", "--epochs", "1", "--memory", "1M"]
+    done = run(3, *args, "--out", "crowd", cwd=folder)
+    said = [line for line in done.stderr.splitlines() if "no samples" in line]
+    wanted = "2 of 3 ranks have no samples: a batch of 8 has 1 group of 8 (--group, --batch)"
+    return None if done.returncode == 0 and said == [wanted] else f"{done.returncode} {done.stderr}"
+
+
+def folder_missing(folder):
+    """The folder of a run that goes on is not seen by a rank: the line names it and the mend."""
+    away = os.path.join(folder, "elsewhere")
+    os.mkdir(away)
+    wrap = wrapper(folder, f"[ $rank = 1 ] && cd {away}")
+    return refuses(folder, 2, ["neap train: rank 1 (", "there is no run in 'crowd'", "all ranks see it"],
+                   1, 2, "train", "--resume", "--epochs", "2", "--out", "crowd", wrap=wrap)
+
+
+def other_mpirun(folder):
+    """An mpirun of another library starts every rank by itself: one line."""
+    names = [name for name in ("mpirun.openmpi", "mpirun.mpich") if shutil.which(name)]
+    other = [name for name in names if os.path.realpath(shutil.which(name)) != os.path.realpath(MPI)]
+    if len(names) < 2 or len(other) != 1:
+        return None
+    process = subprocess.Popen([other[0], "-n", "2", NEAP, "train", DATA, "--out", "bad"], cwd=folder,
+                               env=dict(os.environ, **ENV), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    done = ended(process)
+    said = ours(done)
+    if done.returncode != 2 or len(said) != 1 or "use the mpirun of that" not in said[0]:
+        return f"exit {done.returncode}: {done.stderr}"
+    return "left behind" if os.path.exists(os.path.join(folder, "bad")) else None
+
+
 def commands_alone(folder):
     """Commands that ranks do not share run on rank 0; the others end."""
     args = ["plan", "--steps", "100", "--state", "1K", "--tape", "4K", "--memory", "64K", "--strategy",
@@ -448,6 +483,9 @@ def main():
         bad_starts(tap, folder)
         tap.run("a text, and one that a rank does not see", missing_on_a_rank, folder)
         tap.run("without neap-mpi", not_installed, folder)
+        tap.run("an mpirun of another library", other_mpirun, folder)
+        tap.run("more ranks than groups", more_ranks_than_groups, folder)
+        tap.run("a run's folder that a rank does not see", folder_missing, folder)
         tap.run("commands that ranks do not share", commands_alone, folder)
         return tap.failed
 
