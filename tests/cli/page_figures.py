@@ -26,6 +26,7 @@ the page says. `list` prints all commands.
     page_figures.py [all|list] [PAGE...]
 """
 import glob
+import importlib.util
 import os
 import re
 import shutil
@@ -165,7 +166,8 @@ def check(tap, folder, page, every):
         command, _, body = body.partition("\n")
         command = command.strip()
         skip = "it is started by hand" if "by hand" in flag else "it is long" if "long" in flag and not every else \
-            "no recordings are here" if "fsdd" in command and not os.path.isdir(folder + "/fsdd") else None
+            "no recordings are here" if "fsdd" in command and not os.path.isdir(folder + "/fsdd") else \
+            "no PyTorch is here" if "PyTorch" in command and importlib.util.find_spec("torch") is None else None
         printed = None
         for says, there, near in lines(body):
             spans += [match.span(group + 1) for match in pattern(says).finditer(text) for group in range(match.re.groups)]
@@ -201,7 +203,7 @@ def main():
     with Tap() as tap, Folder() as folder:
         tap.run("figures that differ are noticed", notices)
         os.symlink(os.path.dirname(NEAP), folder + "/build")
-        for name in ("bench", "benchmarks", "examples", "tools"):
+        for name in ("bench", "benchmarks", "docs", "examples", "tools"):
             os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
         if data_dir() and os.path.isdir(data_dir() + "/data/fsdd"):
             os.symlink(data_dir() + "/data/fsdd", folder + "/fsdd")
