@@ -32,8 +32,8 @@ int __wrap_neap__tier_cancel(struct neap_tier *tier, int64_t ticket);
 int __wrap_neap__tier_cancel(struct neap_tier *tier, int64_t ticket)
 {
 	(void)tier, (void)ticket;
-	RANK_NEEDS(!"a rank takes a transfer back");
-	return 0;
+	fprintf(stderr, "# a rank takes a transfer back\n");
+	_exit(8);
 }
 
 /* What a start is about, the same on all ranks. */
