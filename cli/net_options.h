@@ -157,6 +157,20 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			"step), seed (that of the run); threshold, level=0, off=1; with all of them " \
 			"repeat=1, the steps of a row. KIND"}
 
+/* How data is read, and the net that takes it: of train, compare and calibrate alike. */
+#define CLI_DATA_OPTIONS(o) \
+	{.name = "channels", .kind = CLI_COUNT, .into = &(o).net.inputs, .argument = "N", \
+		.help = "of the net, for data that has fewer than will come (default: DATA's)", \
+		.low = 1, .high = 65536}, \
+	{.name = "classes", .kind = CLI_COUNT, .into = &(o).net.classes, .argument = "N", \
+		.help = "of the net, likewise (default: DATA's)", .low = 1, .high = 65536}, \
+	{.name = "next-step", .kind = CLI_FLAG, .into = &(o).next, \
+		.help = "learn to predict each step's inputs from those before (numbers)"}, \
+	{.name = "no-normalise", .kind = CLI_FLAG, .into = &(o).no_normalise, \
+		.help = "take inputs that are numbers as they are (default: mean 0, " \
+			"deviation 1 of each feature)"}, \
+	CLI_ENCODE_OPTION((o).encode)
+
 /* Which batch of real data `o` (compare, calibrate) looks at. */
 #define CLI_BATCH_OPTIONS(o, seed) \
 	CLI_GROUP("Batch"), \
@@ -166,7 +180,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12}, \
 	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
 		.help = "number of the batch in the shuffled data (default 0)", .high = 1e12}, \
-	CLI_ENCODE_OPTION((o).encode), \
+	CLI_DATA_OPTIONS(o), \
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
 		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */

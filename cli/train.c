@@ -414,20 +414,10 @@ int cli_train(int argc, char **argv)
 			.help = "share of DATA held out (default 0.1)", .high = 0.99},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
 			.help = "the recordings of this one are held out instead"},
-		{.name = "channels", .kind = CLI_COUNT, .into = &o.net.inputs, .argument = "N",
-			.help = "of the net, for data that has fewer than will come (default: DATA's)",
-			.low = 1, .high = 65536},
-		{.name = "classes", .kind = CLI_COUNT, .into = &o.net.classes, .argument = "N",
-			.help = "of the net, likewise (default: DATA's)", .low = 1, .high = 65536},
 		{.name = "text", .kind = CLI_TEXT, .into = &text, .argument = "FILE",
 			.help = "learn to predict a text in UTF-8 character by character, in place "
 				"of DATA (the same: text:FILE, text:steps=256:FILE)"},
-		{.name = "next-step", .kind = CLI_FLAG, .into = &o.next,
-			.help = "learn to predict each step's inputs from those before (numbers)"},
-		{.name = "no-normalise", .kind = CLI_FLAG, .into = &o.no_normalise,
-			.help = "take inputs that are numbers as they are (default: mean 0, "
-				"deviation 1 of each feature)"},
-		CLI_ENCODE_OPTION(o.encode),
+		CLI_DATA_OPTIONS(o),
 		{.name = "no-normalise-targets", .kind = CLI_FLAG, .into = &o.no_normalise_targets,
 			.help = "learn targets that are numbers as they are (default: mean 0, deviation "
 				"1 of each output; losses and answers are in their own units)"},

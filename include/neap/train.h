@@ -474,7 +474,8 @@ struct neap_compare_options {
 	/* One line of text without newline: what the process will take. May be NULL. */
 	void (*say)(void *user, const char *line);
 	void *user;
-	const char *encode; /* as in neap_train_options */
+	const char *encode;	/* as in neap_train_options */
+	int next, no_normalise; /* likewise */
 };
 
 /*
@@ -554,7 +555,8 @@ struct neap_calibrate_options {
 	int64_t timed;			  /* steps that are timed; 0: 256 */
 	int (*progress)(void *user, const char *what, int done, int total); /* may be NULL */
 	void *user;
-	const char *encode; /* as in neap_train_options */
+	const char *encode;	/* as in neap_train_options */
+	int next, no_normalise; /* likewise */
 };
 
 struct neap_calibration {

@@ -144,7 +144,9 @@ static int calibrate(struct calibration *r)
 		.sweep = &o->sweep,
 		.first = o->first,
 		.seed = o->seed,
-		.encode = o->encode};
+		.encode = o->encode,
+		.next = o->next,
+		.no_normalise = o->no_normalise};
 	struct neap__work work;
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)

@@ -9,6 +9,26 @@
 #include "nn/time_unit.h"
 #include "base/fail.h"
 
+/* Channels and classes of the net: those of the data where none are said. 0 or NEAP_EUSAGE. */
+static int fit_net(struct neap_net_options *net, const struct neap_dataset_info *info)
+{
+	int numbers = info->target == NEAP_TARGET_NUMBERS || info->target == NEAP_TARGET_SERIES;
+
+	if (!net->inputs)
+		net->inputs = info->inputs;
+	if (!net->classes)
+		net->classes = info->classes;
+	if (net->inputs < info->inputs || net->classes < info->classes ||
+		(info->values && net->inputs != info->inputs) ||
+		(numbers && net->classes != info->classes))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d %s and %d %s, the net was given %d and %d: --channels and "
+			"--classes may say more channels and classes, not other numbers",
+			info->name, info->inputs, info->values ? "features" : "channels",
+			info->classes, numbers ? "outputs" : "classes", net->inputs, net->classes);
+	return 0;
+}
+
 int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_batch_source *source)
 {
 	struct neap_dataset_info info = {.size = sizeof info};
@@ -21,6 +41,8 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 
 	*one = (struct neap__one_batch){0};
 	NEAP_TRY(neap_dataset_open(&one->set, source->data));
+	if (source->next)
+		NEAP_TRY(neap__rows_next(one->set));
 	NEAP_TRY(neap__dataset_has_labels(one->set));
 	struct neap__coding coding;
 	NEAP_TRY(neap__coding_parse(&coding, source->encode));
@@ -32,7 +54,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	const char *loss = source->loss ? source->loss : "cross-entropy";
 	char changed[NEAP__FIT_LINE];
 	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
-	if (one->set->ops->values)
+	if (one->set->ops->values && !source->no_normalise)
 		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
 	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
@@ -42,10 +64,10 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (rc == 0)
 		return neap__fail(NEAP_EUSAGE, "%s has no batch number %lld", source->data,
 			(long long)source->first);
-	if (!net.inputs)
-		net.inputs = info.inputs;
-	if (!net.classes)
-		net.classes = info.classes;
+	NEAP_TRY(fit_net(&net, &info));
+	one->wide = *one->batch;
+	one->wide.inputs = net.inputs;
+	one->batch = &one->wide;
 	NEAP_TRY(neap_net_create(&one->net, &net));
 	one->objective.size = sizeof one->objective;
 	one->objective.loss = neap_loss_find(loss);

@@ -16,13 +16,15 @@ struct neap__one_batch_source {
 	const struct neap_sweep_settings *sweep; /* borrowed: bounds on inputs; or NULL */
 	int64_t first;				 /* number of the batch among the shuffled ones */
 	uint64_t seed;
-	const char *encode; /* as in neap_train_options */
+	const char *encode;	/* as in neap_train_options */
+	int next, no_normalise; /* likewise */
 };
 
 struct neap__one_batch {
 	struct neap_dataset *set;
 	struct neap_loader *loader;
 	const struct neap_batch *batch;
+	struct neap_batch wide; /* the batch, of a net with more channels */
 	struct neap_net *net;
 	struct neap_objective objective;
 };

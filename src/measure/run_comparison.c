@@ -375,7 +375,9 @@ static int compare(struct neap__comparison *c)
 		.sweep = &o->sweep,
 		.first = o->first,
 		.seed = o->seed,
-		.encode = o->encode};
+		.encode = o->encode,
+		.next = o->next,
+		.no_normalise = o->no_normalise};
 	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
 	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));

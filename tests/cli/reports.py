@@ -31,7 +31,8 @@ def train(folder, path, *more, net="gru:8,li", memory=("--memory", "4M")):
     run = os.path.join(folder, f"run{len(os.listdir(folder))}")
     done = neap("train", path, "--net", net, "--epochs", 2, *memory, "--out", run, *more)
     assert done.returncode == 0, done.stderr
-    return run, done.stdout + done.stderr
+    said = (done.stdout + done.stderr).replace(folder, "")
+    return run, re.sub(r"weights [0-9a-f]{16}", "weights", said)
 
 
 def steps_of(x):
@@ -143,10 +144,28 @@ def mend_of_a_reset(folder):
         assert code or neap("eval", graph, "randman:samples=40,part=test").returncode == 0
 
 
+def data_options_of_measurements(folder):
+    """compare and calibrate take the data that train takes: more channels and classes, the next step, numbers as they are."""
+    small = "randman:units=20,classes=3,samples=32,steps=40"
+    more = ["--net", "lif:8r,li", "--batch", 8, "--memory", "4M"]
+    for command, options in (("compare", ["--strategy", "revolve", "--no-reference"]), ("calibrate", ["--repeats", 1])):
+        sizes = [neap_json(command, small, *more, *options, *given) for given in ([], ["--channels", 25, "--classes", 40])]
+        states = [found["chain"]["state"] for found in sizes]
+        assert states[0] < states[1], (command, states)
+        done = neap(command, small, *more, *options, "--channels", 19)
+        assert done.returncode == 2 and done.stderr.count("\n") <= 2 and "20 channels and 3 classes" in done.stderr, done
+        rows = data(folder, command, lambda x: x[:, :, :1])
+        net = ["--net", "gru:4,li", "--batch", 8, "--memory", "4M", *options]
+        done = neap(command, rows, *net, "--next-step", "--no-normalise")
+        assert done.returncode == 0, done
+        assert neap(command, rows, *net, "--channels", 4).returncode == 2
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         for case in (counts_of_steps, no_table_of_numbers, no_rates_without_spikes, many_classes,
-                     memory_without_a_budget, figures, no_overhead_below_none, mend_of_a_reset):
+                     memory_without_a_budget, figures, no_overhead_below_none, mend_of_a_reset,
+                     data_options_of_measurements):
             tap.run(case.__doc__.splitlines()[0], case, folder)
     return tap.failed > 0
 
