@@ -138,6 +138,7 @@ def test_budget_that_cannot_do():
     made, state, x, _ = case("gru", 20, 1)
     with pytest.raises(neap.BudgetError, match="would do") as caught:
         nt.scan(made, state, x, memory=1000)
+    assert str(caught.value).count("would do") == 1 and f"a budget of {caught.value.least} would do" in str(caught.value)
     nt.scan(made, state, x, memory=caught.value.least)
 
 

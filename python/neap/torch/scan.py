@@ -244,10 +244,12 @@ class _Job:
                 self.known.plans[key] = self._fastest(run, group, state, adjoint, left, free, tiers)
             except BudgetError as error:
                 least = error.least + charged if error.least else 0
+                # The planner's own line names a budget without the gradients, which would not do.
+                said = str(error).split("; a budget of ")[0] if least else str(error)
                 raise BudgetError(
-                    f"{error}; {charged} bytes of the budget are gradients of parameters, and the "
-                    f"tape of {group} steps takes {self._measured(run, group).tape}" + (f": {least} would do" if least else ""),
-                    least=least) from None
+                    f"{said}; {charged} bytes of the budget are gradients of parameters, and the "
+                    f"tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
+                    + (f"; a budget of {least} would do" if least else ""), least=least) from None
         made, found, self.travels = self.known.plans[key]
         tape = max(1, found.tape)
         told.planned(made, self.steps, group, state, tape, charged, memory)
