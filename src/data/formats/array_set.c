@@ -342,6 +342,8 @@ static int read_names(struct array_set *s)
 		return 0;
 	if (names.kind != NEAP__ARRAY_TEXTS || names.dims != 1)
 		return wrong(s, &names, "texts of shape (classes)");
+	if (names.size[0] == 0)
+		return 0;
 	return s->file->ops->texts(
 		s->file, &names, MOST_CLASSES, &s->set.class_names, &s->set.nclass_names);
 }
