@@ -375,12 +375,12 @@ static int open_data(struct neap__trainer *trainer)
 	return check_test(trainer);
 }
 
-/* A run of few updates warms up over a tenth of them, so that it reaches its learning rate. */
+/* Few batches an epoch are often few updates: a run shall reach its learning rate. */
 static int64_t usual_warmup(const struct neap__trainer *trainer)
 {
-	int64_t tenth = neap_loader_batches(trainer->data.loader) * trainer->options.epochs / 10;
+	int64_t batches = neap_loader_batches(trainer->data.loader);
 
-	return tenth < 50 ? tenth : 50;
+	return batches < 50 ? batches : 50;
 }
 
 static int open_loaders(struct neap__trainer *trainer)

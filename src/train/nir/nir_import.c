@@ -40,6 +40,9 @@ static const char *meta_text(const struct importing *m, const char *name)
 	return meta ? meta->text : NULL;
 }
 
+/* Seconds, as settings accept them. */
+static const double LEAST_STEP = 1e-12, LONGEST_STEP = 1e6;
+
 static int find_dt(struct importing *m)
 {
 	const struct neap__nir_meta *meta = neap__nir_meta(m->graph, "dt");
@@ -47,8 +50,11 @@ static int find_dt(struct importing *m)
 	m->dt = m->hints->dt;
 	if (!(m->dt > 0) && meta && meta->array.count == 1)
 		m->dt = meta->array.data[0];
-	if (m->dt > 0 && isfinite(m->dt))
+	if (m->dt >= LEAST_STEP && m->dt <= LONGEST_STEP)
 		return 0;
+	if (m->dt > 0)
+		return neap__fail(NEAP_EUSAGE, "'%s': a step of %g s; %g to %g s are accepted",
+			m->path, m->dt, LEAST_STEP, LONGEST_STEP);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' does not say how long a step is; --dt does (snnTorch writes for 0.1ms)",
 		m->path);
