@@ -154,7 +154,9 @@ static int events_json(const struct neap_event_report *r, const char *out, doubl
 	return cli_json_print(to, "encode");
 }
 
-static int events_text(const struct neap_event_report *r, const char *out, double seconds)
+/* `unit`: --time-unit, or 0. */
+static int events_text(
+	const struct neap_event_report *r, const char *out, double seconds, double unit)
 {
 	char room[NEAP__PLAIN_TEXT], took[24], longest[24], pixels[64] = "";
 	if (r->width)
@@ -166,6 +168,9 @@ static int events_text(const struct neap_event_report *r, const char *out, doubl
 	if (r->outside)
 		printf("%" PRId64 " events were outside the crop or of the other polarity\n",
 			r->outside);
+	if (r->longest > 3600 && unit <= 0)
+		puts("over an hour: times in arrays are seconds, integers microseconds, where "
+		     "--time-unit does not say otherwise");
 	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -263,7 +268,7 @@ static int encode_events(struct encode_request *r, const char *path)
 	if (rc < 0)
 		return cli_fail("encode", rc);
 	return r->json ? events_json(&report, r->out, seconds)
-		       : events_text(&report, r->out, seconds);
+		       : events_text(&report, r->out, seconds, r->events.time_unit);
 }
 
 static int table_json(const struct neap_table_report *r, const char *out, double seconds)

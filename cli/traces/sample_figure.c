@@ -39,6 +39,7 @@ struct cli_sample_figure {
 	int classes;
 	char (*class_name)[NAME + 4]; /* [classes] once an answer came */
 	int label;		      /* of the answer; -1: none */
+	int numbers;		      /* the targets are numbers */
 	char answer[TITLE];
 };
 
@@ -175,6 +176,7 @@ int cli_sample_figure_answer(struct cli_sample_figure *f, const struct neap_answ
 		return neap__fail_errno(ENOMEM, "a figure");
 	f->classes = a->classes;
 	f->label = a->target == NEAP_TARGET_LABEL ? a->label : -1;
+	f->numbers = a->target == NEAP_TARGET_NUMBERS || a->target == NEAP_TARGET_SERIES;
 	for (int c = 0; c < a->classes; c++)
 		class_of(a, c, f->class_name[c]);
 	if (a->target != NEAP_TARGET_LABEL)
@@ -204,6 +206,7 @@ struct sample_drawing {
 	struct cli_legend legend[LEGEND];
 	char label[LEGEND][LABEL];
 	int lines;
+	int taken; /* colours of the readout and of the panels so far: the next one goes on */
 };
 
 static char *add_legend(struct sample_drawing *d, int colour)
@@ -216,9 +219,9 @@ static char *add_legend(struct sample_drawing *d, int colour)
 	return d->label[d->lines++];
 }
 
-/* The lines of the legend that a part asks for. */
-static void explain(
-	struct sample_drawing *d, const struct cli_sample_figure *f, int number, int coloured)
+/* The lines of the legend that a part asks for; its colours begin with the `first`. */
+static void explain(struct sample_drawing *d, const struct cli_sample_figure *f, int number,
+	int coloured, int first)
 {
 	const struct shown_part *part = &f->part[number];
 	int readout = number == f->parts - 1, others = part->lines.units - coloured;
@@ -226,7 +229,7 @@ static void explain(
 
 	for (int i = 0; i < coloured; i++) {
 		int unit = part->lines.order[i];
-		char *label = add_legend(d, i);
+		char *label = add_legend(d, (i + first) % COLOURED);
 		if (readout && unit < f->classes)
 			snprintf(label, LABEL, "readout: %s", f->class_name[unit]);
 		else
@@ -252,13 +255,17 @@ static struct cli_panel panel_of(
 {
 	struct shown_part *part = &f->part[number];
 	struct cli_panel panel = {.title = part->title};
-	int coloured = COLOURED;
+	int readout = number == f->parts - 1, coloured = COLOURED;
+	int first = readout ? 0 : d->taken;
 
-	if (part->is_lines && number == f->parts - 1 && f->class_name && f->label >= 0)
+	if (part->is_lines && readout && f->class_name && f->label >= 0)
 		part->lines.sum[f->label] = INFINITY; /* in colour, whatever it is */
 	if (part->is_lines) {
-		cli_lines_series(&part->lines, number == f->parts - 1 ? "readout" : "trace", scale,
-			&coloured);
+		cli_lines_series(&part->lines, readout ? "readout" : "trace", scale, &coloured);
+		for (int i = 0; i < part->lines.units; i++) {
+			int *colour = &part->lines.series[i].colour;
+			*colour = *colour == CLI_GREY ? CLI_GREY : (*colour + first) % COLOURED;
+		}
 		panel.series = part->lines.series;
 		panel.count = part->lines.units;
 	} else {
@@ -267,7 +274,8 @@ static struct cli_panel panel_of(
 		panel.grid_from = -0.5 * scale; /* a step lies in the middle of its cell */
 		panel.grid_end = scale * ((double)f->steps - 0.5);
 	}
-	explain(d, f, number, coloured);
+	explain(d, f, number, coloured, first);
+	d->taken += readout ? 0 : coloured;
 	return panel;
 }
 
@@ -279,6 +287,11 @@ static int draw(struct neap__text *out, struct cli_sample_figure *f, struct samp
 	double scale = time_scale(f, &x_title);
 	int thinned = 0;
 
+	struct shown_part *last = &f->part[f->parts - 1];
+
+	d->taken = last->is_lines ? last->lines.units : 0;
+	if (f->numbers)
+		snprintf(last->title, sizeof last->title, "readout, as learned");
 	for (int i = 0; i < f->parts; i++) {
 		panels[i] = panel_of(d, f, i, scale);
 		thinned |= is_thinned(&f->part[i]);

@@ -424,6 +424,21 @@ static const char *counted(char room[40], int64_t count, const char *one, const 
 	return room;
 }
 
+/* Where rows have targets of their own, and nobody said how long the readout remembers. */
+static void say_smoothing(const struct neap__trainer *trainer)
+{
+	const struct neap_net_options usual = NEAP_NET_OPTIONS_INIT;
+	const struct neap_dataset_info *info = &trainer->data.info;
+	double dt = trainer->options.net.dt;
+	double tau = trainer->net->layers[trainer->net->nlayers - 1].tau;
+	int of_steps = info->target == NEAP_TARGET_LABELS || info->target == NEAP_TARGET_SERIES;
+
+	if (info->steps && of_steps && tau == usual.tau_out && tau > dt)
+		neap__trainer_say(trainer,
+			"the readout smooths over %.3g steps; --tau-out %.3gms does not", tau / dt,
+			100 * dt);
+}
+
 void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
@@ -444,6 +459,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 			trainer->options.encode);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
+	say_smoothing(trainer);
 	neap__initial_gain_say(trainer);
 	neap__doubts_say(trainer);
 }

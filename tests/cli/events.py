@@ -125,6 +125,11 @@ def arrays(tap, folder, rng):
     np.savez(path, **seconds, **more)
     tap.check("npz: --time-unit", encode(folder, path, want, labels, list("012"), 2312, "--sensor", "34x34",
                                          "--classes", 3, "--time-unit", "1ms"))
+    np.savez(path, **{**seconds, "t": flat["t"] * 1.0}, **more)
+    hours = [neap("encode", path, "--out", os.path.join(folder, "hours.h5"), "--force", "--sensor", "34x34", "--classes", 3, *unit)
+             for unit in ([], ["--time-unit", "1us"])]
+    tap.check("npz: over an hour, a line names --time-unit", None if all(done.returncode == 0 for done in hours) and
+              ["--time-unit" in done.stdout for done in hours] == [True, False] else str(hours))
     units = [[(float(np.float32(t)), x) for t, x in zip(s["t"] / 1e6, s["x"].tolist())] for s in samples]
     np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), inputs=40, **more)
     tap.check("npz: units and times", "inputs" if encode(folder, path, [], [], [], 0, "--classes", 3) is None else None)

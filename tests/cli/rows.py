@@ -303,6 +303,18 @@ def text(folder):
     return None
 
 
+def smoothing(folder):
+    """A line says that the readout smooths, where targets are of steps and nobody said how far."""
+    for kind, options, wanted in (("labels", [], "smooths over 20 steps; --tau-out 0.1ms"), ("series", ["--dt", "4ms"], "smooths over 5 steps"),
+                                  ("labels", ["--tau-out", "0.1ms"], None), ("series", ["--net", "gru:4,li:tau=5ms"], None), ("label", [], None)):
+        done = neap("train", os.path.join(folder, f"{kind}.h5"), "--net", "gru:4,li", "--epochs", 1, "--memory", "4M", "--out",
+                    os.path.join(folder, f"smooth{len(os.listdir(folder))}"), "--validation", 0, *options)
+        said = done.stderr + done.stdout
+        if done.returncode or (wanted not in said if wanted else "smooths" in said):
+            return f"{kind} {options}: {done.returncode} {done.stderr}"
+    return None
+
+
 def predictions(folder):
     """Numbers are written as such, and are as far from the targets as eval says."""
     run, path = os.path.join(folder, "numbers-gru-0"), os.path.join(folder, "numbers.h5")
@@ -489,6 +501,7 @@ def main():
         tap.check("text", text(folder))
         tap.check("what does not fit is refused", refused(folder))
         tap.check("damaged files", damaged(folder))
+        tap.check("a readout that smooths says so", smoothing(folder))
         tap.check("predict", predictions(folder))
         tap.check("predict writes NumPy arrays", arrays(folder))
         for cell in "gru", "lif":
