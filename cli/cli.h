@@ -165,6 +165,9 @@ void cli_begin(void);
 /* After cli_catch_signals, cli_interrupted is 1 from the first SIGINT, SIGTERM or SIGHUP on; the
  * second one ends the process. */
 void cli_catch_signals(void);
+/* The same, with a line of `command` on standard error at both: it stops after `after`, it stopped.
+ * The second one ends the process with CLI_FAILED. */
+void cli_catch_signals_aloud(const char *command, const char *after);
 int cli_interrupted(void);
 
 /* Parameters of a plan as "chunk=10 remote_chunk=100", "" without any. Returns `room`. */

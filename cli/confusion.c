@@ -28,7 +28,7 @@ static int name_of(char room[NAME_ROOM], const struct neap_eval_result *r, int l
 	char *at = room;
 
 	snprintf(room, NAME_ROOM, "%d", label);
-	neap__plain_text(room, name && strcmp(name, room) != 0 ? name : "");
+	neap__escaped_text(room, name && strcmp(name, room) != 0 ? name : "");
 	for (int bytes; *at && columns < NAME; columns++, at += bytes)
 		bytes = neap__utf8_bytes(at) ? neap__utf8_bytes(at) : 1;
 	*at = '\0';

@@ -11,7 +11,7 @@
 
 static const char examples[] = "  neap eval run test.h5\n"
 			       "  neap eval run/last.safetensors test.h5 --json\n"
-			       "  neap eval --from net.nir --dt 0.1ms test.h5\n";
+			       "  neap eval --from net.nir test.h5\n";
 
 struct evaluating {
 	struct cli_progress bar;
@@ -40,7 +40,7 @@ static void add_classes(struct neap__json *to, const struct neap_eval_result *r)
 		const int64_t *row = &r->confusion[i * (int64_t)r->classes];
 		int64_t samples = cli_confusion_samples(r, i);
 		neap__json_begin(to, NULL, '{');
-		neap__json_text(to, "name", r->class_name[i]);
+		cli_json_class(to, r->class_name[i], i);
 		neap__json_int(to, r->target == NEAP_TARGET_LABELS ? "steps" : "samples", samples);
 		neap__json_number(to, "accuracy", samples ? (double)row[i] / (double)samples : NAN);
 		neap__json_end(to, '}');

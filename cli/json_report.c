@@ -111,6 +111,13 @@ int cli_answer_numbers(const struct neap_answer *answer)
 	return answer->target == NEAP_TARGET_NUMBERS || answer->target == NEAP_TARGET_SERIES;
 }
 
+void cli_json_class(struct neap__json *to, const char *name, int number)
+{
+	char room[16];
+	snprintf(room, sizeof room, "%d", number);
+	neap__json_text(to, "name", name ? name : room);
+}
+
 void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 {
 	neap__json_begin(to, NULL, '{');
@@ -122,7 +129,7 @@ void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 	if (!cli_answer_numbers(answer)) {
 		neap__json_int(to, "label", answer->label);
 		neap__json_int(to, "prediction", answer->prediction);
-		neap__json_text(to, "name", answer->class_name[answer->prediction]);
+		cli_json_class(to, answer->class_name[answer->prediction], answer->prediction);
 	}
 	neap__json_begin(to, "scores", '[');
 	for (int i = 0; i < answer->classes; i++)

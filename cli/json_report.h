@@ -16,6 +16,8 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 struct neap_answer;
 /* 1: the answer is numbers, its scores, and has no label and no prediction. */
 int cli_answer_numbers(const struct neap_answer *answer);
+/* Adds "name": that of a class, its number where `name` is NULL. */
+void cli_json_class(struct neap__json *to, const char *name, int number);
 /* Adds what a net answers to a sample as an object of a list: sample, time of a
  * decision, steps (of a step: its number, step), label, prediction and its class's name, scores. */
 void cli_json_answer(struct neap__json *to, const struct neap_answer *answer);

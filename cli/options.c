@@ -21,6 +21,10 @@ const struct cli_option cli_common_options[] = {
 
 static int out_of_range(const char *command, const struct cli_option *option, const char *text)
 {
+	if (option->kind == CLI_RATE && text[strspn(text, "+.0123456789eE")] == '\0')
+		return cli_usage(command,
+			"--%s: '%s' has no unit, and so many spikes a ms are out of range; %sHz?",
+			option->name, text, text);
 	if (option->kind == CLI_RATE)
 		return cli_usage(command,
 			"--%s: '%s' is out of range; %.15gHz to %.15gHz is accepted", option->name,
@@ -51,6 +55,7 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 	char all[512] = "", room[80];
 	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
 	for (const struct cli_also *also = option->also; also && also->name; also++) {
+		cli_suggest_name(&meant, also->name);
 		if (strcmp(also->name, text) == 0) {
 			*(int *)option->into = also->choice;
 			return CLI_DONE;
@@ -228,9 +233,12 @@ static int unknown_option(const struct cli_command *command, const char *text, s
 	struct cli_suggestion meant = {.text = text, .length = n};
 	char room[80];
 
-	for (const struct cli_option *o = command->options; o->name; o++)
+	for (const struct cli_option *o = command->options; o->name; o++) {
 		if (o->kind != CLI_HEADING)
 			cli_suggest_name(&meant, o->name);
+		if (o->alias)
+			cli_suggest_name(&meant, o->alias);
+	}
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		cli_suggest_name(&meant, o->name);
 	cli_did_you_mean(room, &meant, "--");

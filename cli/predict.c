@@ -45,11 +45,11 @@ static int on_progress(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
-/* A field of CSV (RFC 4180) without control characters: quoted where it has to be. */
+/* A field of CSV (RFC 4180), control characters as \n, \t, \xNN: quoted where it has to be. */
 static void add_field(struct neap__text *line, const char *name)
 {
 	char room[NEAP__PLAIN_TEXT];
-	const char *text = neap__plain_text(room, name);
+	const char *text = neap__escaped_text(room, name);
 	if (!text[strcspn(text, ",\"")]) {
 		neap__text_add(line, "%s", text);
 		return;
@@ -141,6 +141,22 @@ static int is_archive(const char *path)
 	return n > 4 && strcmp(path + n - 4, ".npz") == 0;
 }
 
+/* What is not read back by its ending is refused. CLI_DONE or one line. */
+static int check_ending(const char *path, int json)
+{
+	static const char *const lines[] = {".json", ".jsonl", ".ndjson"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+
+	if (!dot || dot == name || is_archive(path) || (!json && strcmp(dot, ".csv") == 0))
+		return CLI_DONE;
+	for (size_t i = 0; json && i < sizeof lines / sizeof lines[0]; i++)
+		if (strcmp(dot, lines[i]) == 0)
+			return CLI_DONE;
+	return cli_usage("predict", "--out: '%s' ends in none of %s", path,
+		json ? ".json, .jsonl, .ndjson, which --json writes" : ".csv, .npz");
+}
+
 static int run(struct predicting *p)
 {
 	struct neap_eval_result result = {.size = sizeof result};
@@ -193,7 +209,7 @@ int cli_predict(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "write there, to a name in .npz NumPy arrays; -: standard output (default)"},
+			.help = "write there: .csv lines, .npz NumPy arrays; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
 		CLI_TRACE_OPTIONS(p.options, traces),
@@ -229,6 +245,8 @@ int cli_predict(int argc, char **argv)
 	if (code == CLI_DONE)
 		code = cli_traces_take(o, &traces);
 	if (code != CLI_DONE)
+		return code;
+	if ((code = check_ending(out, p.json)) != CLI_DONE)
 		return code;
 	if (o->window > 0 && o->every <= 0)
 		return cli_usage("predict", "--window is of decisions on the way, by --every");

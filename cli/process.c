@@ -4,9 +4,12 @@
 #include "sys/child_trial.h"
 
 #include <neap/data.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -51,22 +54,53 @@ void cli_begin(void)
 }
 
 static volatile sig_atomic_t interrupted;
+static char first_line[160], second_line[160]; /* "": nothing is said */
 
+static void say(const char *line)
+{
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		return; /* nobody hears it */
+}
+
+/* Calls what is async-signal-safe alone. */
 static void on_signal(int number)
 {
 	(void)number;
+	int error = errno;
+	if (interrupted && *second_line) {
+		say(second_line);
+		_exit(CLI_FAILED);
+	}
 	interrupted = 1;
+	say(first_line);
+	errno = error;
 }
 
-void cli_catch_signals(void)
+static void catch_signals(int flags)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags}, old;
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	/* A closed terminal interrupts, unless nohup made the process ignore it. */
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
+}
+
+void cli_catch_signals(void)
+{
+	catch_signals((int)SA_RESETHAND);
+}
+
+void cli_catch_signals_aloud(const char *command, const char *after)
+{
+	/* A bar may stand on the line. */
+	const char *begin = isatty(STDERR_FILENO) ? "\r\033[K" : "";
+
+	snprintf(first_line, sizeof first_line, "%sneap %s: stopping after %s; again to stop now\n",
+		begin, command, after);
+	snprintf(second_line, sizeof second_line, "%sneap %s: stopped\n", begin, command);
+	catch_signals(0);
 }
 
 int cli_interrupted(void)

@@ -218,10 +218,11 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
 		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
 	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total);
-	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflows, %" PRId64
-	       " recoveries (%" PRId64 " late)\n",
+	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflow%s, %" PRId64
+	       " %s (%" PRId64 " late)\n",
 		neap__show_time(a, r->predicted), neap__show_time(b, r->measured), r->overflows,
-		r->recoveries, r->late);
+		r->overflows == 1 ? "" : "s", r->recoveries,
+		r->recoveries == 1 ? "recovery" : "recoveries", r->late);
 	print_exchange(&r->exchange);
 	printf("model       %s/model.safetensors, weights %016" PRIx64 "\n",
 		neap__plain_text(out, o->out), r->weights_hash);
@@ -249,7 +250,10 @@ static int run(const struct neap_train_options *options, int json)
 {
 	struct neap_train_result result = {.size = sizeof result};
 
-	cli_catch_signals();
+	if (cli_quiet || (cli_peers() && cli_peers()->rank > 0))
+		cli_catch_signals();
+	else
+		cli_catch_signals_aloud("train", "this batch");
 	int rc = neap_train(&result, options);
 	cli_progress_clear(&((struct train_command *)options->user)->bar);
 	if (rc < 0)

@@ -49,7 +49,7 @@ static void shorten(char room[NAME + 4], const char *text)
 	char plain[NEAP__PLAIN_TEXT];
 	size_t n = 0;
 
-	neap__plain_text(plain, text);
+	neap__escaped_text(plain, text);
 	for (int bytes; plain[n] && (bytes = neap__utf8_bytes(plain + n)) > 0;) {
 		if (n + (size_t)bytes > NAME) {
 			snprintf(room, NAME + 4, "%.*s...", (int)n, plain);

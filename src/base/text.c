@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int neap__text_add(struct neap__text *text, const char *format, ...)
 {
@@ -85,6 +86,40 @@ const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text)
 {
 	neap__print(room, NEAP__PLAIN_TEXT, "%s", text);
 	return neap__plain(room);
+}
+
+enum { ESCAPED = 9 }; /* room for the longest of escape: two bytes as \xNN */
+
+/* Writes a character that is shown as an escape; its length. */
+static size_t escape(char *room, const char *text, int bytes)
+{
+	const char *at = strchr("\nn\tt\\\\", *text);
+
+	if (at)
+		return (size_t)neap__print(room, ESCAPED, "\\%c", at[1]);
+	size_t n = 0;
+	for (int i = 0; i < bytes; i++)
+		n += (size_t)neap__print(room + n, ESCAPED - n, "\\x%02x", (unsigned char)text[i]);
+	return n;
+}
+
+const char *neap__escaped_text(char room[NEAP__PLAIN_TEXT], const char *text)
+{
+	size_t at = 0;
+	int is_longer = text[0] && text[1];
+
+	for (int bytes; *text && at + ESCAPED <= NEAP__PLAIN_TEXT; text += bytes) {
+		int n = neap__utf8_bytes(text);
+		bytes = n ? n : 1;
+		if (n == 0 || neap__is_control(text) || (*text == '\\' && is_longer)) {
+			at += escape(room + at, text, bytes);
+			continue;
+		}
+		memcpy(room + at, text, (size_t)bytes);
+		at += (size_t)bytes;
+	}
+	room[at] = '\0';
+	return room;
 }
 
 const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index))

@@ -30,6 +30,11 @@ char *neap__plain(char *text);
 /* The same for a copy, cut to fit. */
 #define NEAP__PLAIN_TEXT 512
 const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text);
+/*
+ * The same with control characters and bytes that are not UTF-8 as \n, \t and \xNN, so that names
+ * stay distinct; a backslash in a longer name is two. Cut to fit between characters.
+ */
+const char *neap__escaped_text(char room[NEAP__PLAIN_TEXT], const char *text);
 
 /* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */
 #define NEAP__NAMES_TEXT 200

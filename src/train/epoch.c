@@ -148,9 +148,10 @@ static int interrupted(struct neap__trainer *trainer)
 		neap__ranks_root(&trainer->ranks) ? neap__run_json_write(trainer) : 0));
 	trainer->ranks.together = 1;
 	return neap__fail(NEAP_EINTERRUPTED,
-		"interrupted after %" PRId64 " epochs and %" PRId64 " batches; --resume goes on "
+		"interrupted after %" PRId64 " epoch%s and %" PRId64 " batch%s; --resume goes on "
 		"from %s",
-		c->epoch, c->batch, trainer->last);
+		(int64_t)c->epoch, c->epoch == 1 ? "" : "s", (int64_t)c->batch,
+		c->batch == 1 ? "" : "es", trainer->last);
 }
 
 /* Rank 0 saves a snapshot of weights that are the same on all ranks. */

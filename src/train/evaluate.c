@@ -255,8 +255,8 @@ static int run_batches(struct neap_eval_result *result, struct evaluation_sums *
 	if (goes_on)
 		return 0;
 	e->ranks->together = 1;
-	return neap__fail(
-		NEAP_EINTERRUPTED, "interrupted after %lld samples", (long long)result->samples);
+	return neap__fail(NEAP_EINTERRUPTED, "interrupted after %lld sample%s",
+		(long long)result->samples, result->samples == 1 ? "" : "s");
 }
 
 /* Numbers have no classes, and their outputs squared may be more than memory holds. */
@@ -415,8 +415,10 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
 {
 	int64_t max_steps = 0;
-	const struct neap__nir_hints hints = {
-		.dt = options->dt, .reset = options->reset, .values = has_values(options)};
+	const struct neap__nir_hints hints = {.dt = options->dt,
+		.keeps_dt = 1,
+		.reset = options->reset,
+		.values = has_values(options)};
 
 	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
 	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,

@@ -127,6 +127,26 @@ static void plain(void **state)
 	}
 }
 
+static void escaped(void **state)
+{
+	static const struct {
+		const char *text, *escaped;
+	} rows[] = {{"", ""}, {"\\", "\\"}, {"a\\n", "a\\\\n"}, {"\n", "\\n"}, {"a\tb", "a\\tb"},
+		{"\x7f\x01", "\\x7f\\x01"}, {"\xc2\x9bz", "\\xc2\\x9bz"}, {"\xff", "\\xff"},
+		{"\xc3\xa9 \xe2\x82\xac", "\xc3\xa9 \xe2\x82\xac"}};
+	char room[NEAP__PLAIN_TEXT], text[2 * NEAP__PLAIN_TEXT];
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		assert_string_equal(neap__escaped_text(room, rows[i].text), rows[i].escaped);
+	for (size_t n = NEAP__PLAIN_TEXT - 16; n < NEAP__PLAIN_TEXT; n++) {
+		memset(text, 'a', n);
+		for (size_t i = n; i < sizeof text - 1; i++)
+			text[i] = i % 2 ? '\x85' : '\xc2';
+		text[sizeof text - 1] = '\0';
+		assert_true(strlen(neap__escaped_text(room, text)) < NEAP__PLAIN_TEXT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +155,7 @@ int main(void)
 		cmocka_unit_test(counts),
 		cmocka_unit_test(tiers_take_sizes),
 		cmocka_unit_test(plain),
+		cmocka_unit_test(escaped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -446,7 +446,11 @@ static int read_y(struct array_set *s)
 	info->classes = s->set.nclass_names;
 	if (!y->there)
 		return 0;
-	if (y->size[0] != info->samples)
+	if (y->dims > 0 && y->size[0] != info->samples)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': 'y' is of %lld samples, 'x' of %lld; accepted is %s", s->file->path,
+			(long long)y->size[0], (long long)info->samples, accepted);
+	if (y->dims < 1)
 		return wrong(s, y, accepted);
 	if (y->kind == NEAP__ARRAY_TEXTS)
 		return y->dims == 1 && !s->set.nclass_names ? read_texts(s) : wrong(s, y, accepted);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,10 +68,12 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	}
 	file->bytes = (uint64_t)st.st_size;
 	if (H5Fis_hdf5(path) <= 0) {
+		size_t n = strlen(path);
+		int is_text = n > 4 && strcasecmp(path + n - 4, ".txt") == 0;
 		rc = neap__fail(NEAP_EFORMAT,
 			"'%s' is not an HDF5 file; 'neap encode' makes one of recordings, "
-			"events and tables",
-			path);
+			"events and tables%s%s",
+			path, is_text ? ", and a text is text:" : "", is_text ? path : "");
 		goto out;
 	}
 	access = H5Pcreate(H5P_FILE_ACCESS);

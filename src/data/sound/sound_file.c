@@ -56,6 +56,8 @@ static int known_kind(const char *path)
 	close(fd);
 	if (n < 0)
 		return neap__fail_errno(err, "cannot read '%s'", path);
+	if (n == 0)
+		return neap__fail(NEAP_EFORMAT, "'%s' is empty", path);
 	for (int i = 0; dot && i < KINDS; i++) {
 		const struct sound_kind *kind = &kinds[i];
 		if (strcasecmp(dot + 1, kind->ending) != 0)
@@ -319,8 +321,11 @@ static int read_copy(float **samples, int64_t *count, double *rate, int fd, int 
 	struct neap__sound *sound;
 
 	NEAP_TRY(copy_stream(fd, from));
-	if (pread(fd, head, sizeof head, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+	ssize_t bytes = pread(fd, head, sizeof head, 0);
+	if (bytes < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return neap__fail_errno(errno, "the standard input in memory");
+	if (bytes == 0)
+		return neap__fail(NEAP_EFORMAT, "the standard input is empty");
 	NEAP_TRY(check_length(fd, "-"));
 	NEAP_TRY(open_head(&sound, fd, head, 0));
 	return read_open(samples, count, rate, sound);

@@ -50,6 +50,15 @@ static int find_dt(struct importing *m)
 	m->dt = m->hints->dt;
 	if (!(m->dt > 0) && meta && meta->array.count == 1)
 		m->dt = meta->array.data[0];
+	double said = meta && meta->array.count == 1 ? meta->array.data[0] : 0;
+	if (m->hints->keeps_dt && said >= LEAST_STEP && said <= LONGEST_STEP) {
+		if (!(fabs(m->dt - said) <= 1e-6 * said))
+			return neap__fail(NEAP_EUSAGE,
+				"'%s' says a step of %g s, --dt one of %g s; --dt is for graphs "
+				"that do not say it",
+				m->path, said, m->dt);
+		m->dt = said;
+	}
 	if (m->dt >= LEAST_STEP && m->dt <= LONGEST_STEP)
 		return 0;
 	if (m->dt > 0)

@@ -31,6 +31,7 @@ struct neap__text;
 struct neap__nir_hints {
 	double dt;		      /* seconds a step; 0: what the graph's metadata says */
 	const enum neap_reset *reset; /* of all nodes that spike; NULL: metadata, else hard */
+	int keeps_dt;		      /* 1: another dt than the metadata's is refused */
 	int values;		      /* 1: its inputs are numbers; metadata stands above it */
 };
 

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a first user trips over: lines that say what was meant, and answers under names that stay distinct."""
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from harness import NEAP, Folder, Tap, neap, neap_json
+
+TEXT = "ab\\\tc\x01d\u0085\n"
+CELLS = "lif:8:reset=hard,li"
+TRAIN = ["--net", CELLS, "--epochs", "1", "--memory", "4M", "-q"]
+
+
+def said(args, *needles, folder):
+    """One line and exit code 2; the line has all needles."""
+    done = neap(*args, cwd=folder)
+    missing = [needle for needle in needles if needle not in done.stderr]
+    if done.returncode != 2 or done.stderr.count("\n") != 1 or done.stdout or missing:
+        return f"exit {done.returncode}, lacks {missing}: {done.stderr}{done.stdout}"
+    return None
+
+
+def lines(folder):
+    """Cases of one line: (arguments, what it says)."""
+    yield ["eval", "--from", "net.nir", "--dt", "0.1ms", "text:t.txt"], ("0.001 s", "0.0001 s", "net.nir")
+    yield ["predict", "--from", "net.nir", "--dt", "2ms", "text:t.txt"], ("0.001 s", "0.002 s", "net.nir")
+    yield ["predict", "tx", "text:t.txt", "--out", "x.csvv"], ("x.csvv", ".csv, .npz")
+    yield ["predict", "tx", "text:t.txt", "--json", "--out", "x.csv"], ("x.csv", ".jsonl")
+    yield ["predict", "tx", "empty.wav"], ("'empty.wav' is empty",)
+    yield ["encode", "sounds", "--out", "x.h5", "--label", "(.*)", "--strict"], ("empty.wav' is empty",)
+    yield ["predict", "tx", "t.txt"], ("text:t.txt",)
+    yield ["train", "t.txt"], ("text:t.txt",)
+    yield ["train", "text:t.txt", "--rate-upper", "20"], ("has no unit", "20Hz?")
+    yield ["train", "text:t.txt", "--rate-upper", "2kHz"], ("0Hz to 1000Hz",)
+    yield ["train", "text:t.txt", "--learning_rate", "1"], ("did you mean '--learning-rate'?",)
+    yield ["train", "text:t.txt", "--surrogate", "fastsigmoid"], ("did you mean 'fast_sigmoid'?",)
+
+
+def distinct(folder):
+    """Control characters as escapes in tables and CSV; as they are in JSON."""
+    names = sorted(set(TEXT))
+    shown = [{"\x01": "\\x01", "\t": "\\t", "\n": "\\n", "\u0085": "\\xc2\\x85"}.get(c, c) for c in names]
+    rows = list(csv.reader(io.StringIO(neap("predict", "tx", "text:t.txt", cwd=folder).stdout)))
+    if rows[0][5:] != shown or {row[4] for row in rows[1:]} - set(shown):
+        return f"{rows[0]}"
+    table = neap("eval", "tx", "text:t.txt", cwd=folder).stdout.split("label")[1].splitlines()[1:]
+    if [line.split()[1] for line in table] != shown:
+        return f"{table}"
+    kinds = neap_json("eval", "tx", "text:t.txt", cwd=folder)["classes"]
+    return None if [kind["name"] for kind in kinds] == names else f"{kinds}"
+
+
+def same_dt(folder):
+    """The graph's own step may be said."""
+    alone, given = (neap("eval", "--from", "net.nir", *more, "text:t.txt", cwd=folder) for more in ([], ["--dt", "1ms"]))
+    return None if alone.returncode == 0 and alone.stdout == given.stdout else f"{alone} {given}"
+
+
+def numbered(folder):
+    """Classes without names have their numbers, in JSON as in CSV."""
+    data = "randman:classes=3,samples=12,units=9,steps=9"
+    neap("train", data, *TRAIN, "--out", "bare", cwd=folder)
+    kinds = [kind["name"] for kind in neap_json("eval", "bare", data, cwd=folder)["classes"]]
+    answers = [json.loads(line)["name"] for line in neap("predict", "bare", data, "--json", cwd=folder).stdout.splitlines()]
+    rows = list(csv.reader(io.StringIO(neap("predict", "bare", data, cwd=folder).stdout)))
+    return None if kinds == rows[0][4:] == ["0", "1", "2"] and answers == [row[3] for row in rows[1:]] else f"{kinds} {answers}"
+
+
+def written(folder):
+    """Names without an ending, and those of lines of JSON."""
+    for more in (["--out", "plain"], ["--json", "--out", "x.jsonl"], ["--json", "--out", "x.json"]):
+        done = neap("predict", "tx", "text:t.txt", *more, cwd=folder)
+        if done.returncode != 0 or not os.path.getsize(os.path.join(folder, more[-1])):
+            return f"{more}: {done.stderr}"
+    return None
+
+
+def slow_batch(folder, out, *more):
+    """A training whose batch takes long, once its first one runs."""
+    process = subprocess.Popen(
+        [NEAP, "train", "randman:classes=2,samples=128,units=64,steps=60000", "--net", "lif:512r,li", "--epochs", "1",
+         "--batch", "128", "--memory", "64M", "--validation", "0", "--threads", "1", "--out", out, *more],
+        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    os.set_blocking(process.stderr.fileno(), False)
+    end = time.monotonic() + 60
+    while not os.path.exists(os.path.join(folder, out, "run.json")) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    return process
+
+
+def heard(process, text, seconds=20):
+    """What standard error says until it has the text; the whole."""
+    found, end = "", time.monotonic() + seconds
+    while text not in found and time.monotonic() < end:
+        found += process.stderr.read() or ""
+        time.sleep(0.05)
+    return found
+
+
+def twice(folder, number):
+    """The first signal is answered at once, the second one ends with a line and exit code 1."""
+    process = slow_batch(folder, f"twice{number}")
+    try:
+        process.send_signal(number)
+        first = heard(process, "again")
+        if "neap train: stopping after this batch; again to stop now\n" not in first:
+            return f"first: {first!r}"
+        if process.poll() is not None:
+            return f"it ended: {process.returncode}"
+        process.send_signal(number)
+        process.wait(20)
+        second = heard(process, "\n")
+        return None if process.returncode == 1 and second == "neap train: stopped\n" else f"{process.returncode} {second!r}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def one(folder):
+    """One epoch, one batch."""
+    process = subprocess.Popen(
+        [NEAP, "train", "randman:classes=2,samples=64,units=64,steps=3000", "--net", "lif:64r,li", "--epochs", "90",
+         "--batch", "64", "--memory", "64M", "--validation", "0", "--out", "one"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    last = process.communicate(timeout=60)[1].splitlines()[-1]
+    counts = last.split("after ")[-1].split(";")[0].replace(",", "").split()
+    good = process.returncode == 1 and counts[1] == ("epoch" if counts[0] == "1" else "epochs") and \
+        counts[4] == ("batch" if counts[3] == "1" else "batches")
+    return None if good else last
+
+
+def arrays(folder):
+    """An array 'y' that is too short: how many samples 'x' has."""
+    try:
+        import numpy as np
+    except ImportError:
+        return None
+    x = np.random.default_rng(1).normal(size=(14, 9, 2))
+    np.savez(os.path.join(folder, "short.npz"), x=x, y=np.arange(5))
+    return said(["train", "short.npz"], "'y' is of 5 samples, 'x' of 14", folder=folder)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        with open(os.path.join(folder, "t.txt"), "w", encoding="utf-8", newline="") as file:
+            file.write(TEXT * 40)
+        os.mkdir(os.path.join(folder, "sounds"))
+        for name in ("empty.wav", "sounds/empty.wav"):
+            open(os.path.join(folder, name), "w").close()
+        for args in (["train", "text:steps=20:t.txt", *TRAIN, "--out", "tx"], ["export", "tx", "--nir", "net.nir"]):
+            done = neap(*args, cwd=folder)
+            tap.check(" ".join(args), None if done.returncode == 0 else done.stderr)
+        for args, needles in lines(folder):
+            tap.check(" ".join(args), said(args, *needles, folder=folder))
+        tap.run("a dt that the graph says", same_dt, folder)
+        tap.run("names of control characters", distinct, folder)
+        tap.run("classes without names", numbered, folder)
+        tap.run("endings of --out", written, folder)
+        tap.run("'y' is too short", arrays, folder)
+        tap.run("one epoch, one batch", one, folder)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            tap.run(f"{number.name} twice", twice, folder, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
