@@ -18,7 +18,12 @@ GIVEN = {
     "docs/answers.md": """import numpy as np
 of = {"lengths": np.array([9, 4]), "dt": 1e-3}
 np.savez("s.npz", sample=[0, 1], step=[2, 3], layer=[0, 0], unit=[1, 0], units=[5], **of)
-np.savez("m.npz", layer0=np.zeros((2, 9, 5), "f4"), **of)
+np.savez("m.npz", layer0=np.zeros((2, 9, 5), "f4"), readout=np.zeros((2, 9, 1), "f4"), **of)
+import json, os
+os.makedirs("run")
+head = json.dumps({"__metadata__": {"neap.inputs": json.dumps({"target_mean": ["1"], "target_deviation": ["2"]})}}).encode()
+with open("run/model.safetensors", "wb") as file:
+    file.write(len(head).to_bytes(8, "little") + head)
 """,
     "docs/data.md": "import numpy\nx, lengths, y = numpy.zeros((4, 9, 3)), [9, 9, 5, 2], [0, 1, 0, 1]\n",
     "docs/events.md": """import numpy as np
