@@ -198,10 +198,13 @@ static int resample_into(
 		NEAP_TRY(neap__resampler_push(
 			r, samples + i, n - i < PIECE ? n - i : PIECE, &piece, &got));
 		got = got < count - at ? got : count - at;
-		memcpy(out + at, piece, (size_t)got * sizeof *out);
+		if (got > 0)
+			memcpy(out + at, piece, (size_t)got * sizeof *out);
 	}
 	NEAP_TRY(neap__resampler_end(r, &piece, &got));
-	memcpy(out + at, piece, (size_t)(got < count - at ? got : count - at) * sizeof *out);
+	got = got < count - at ? got : count - at;
+	if (got > 0)
+		memcpy(out + at, piece, (size_t)got * sizeof *out);
 	return 0;
 }
 
