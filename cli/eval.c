@@ -95,8 +95,10 @@ static int print_text(const struct neap_eval_result *r)
 int cli_eval(int argc, char **argv)
 {
 	struct evaluating evaluating = {0};
-	struct neap_eval_options o = {
-		.size = sizeof o, .progress = on_progress, .user = &evaluating};
+	struct neap_eval_options o = {.size = sizeof o,
+		.progress = on_progress,
+		.user = &evaluating,
+		.say = cli_say_line};
 	struct neap_eval_result result = {.size = sizeof result};
 	struct cli_given_model given = {0};
 	const char *named[2];

@@ -48,6 +48,14 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		net->width = 1 / choices->slope;
 }
 
+void cli_say_line(void *user, const char *line)
+{
+	char room[NEAP__PLAIN_TEXT];
+	(void)user;
+	if (!cli_quiet)
+		fprintf(stderr, "%s\n", neap__plain_text(room, line));
+}
+
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
 	const char *const *named, const char *command)
 {

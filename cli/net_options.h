@@ -210,6 +210,8 @@ struct cli_given_model {
 	int reset, reset_given;
 	enum neap_reset kind;
 };
+/* neap_eval_options.say: a line on standard error, unless --quiet. */
+void cli_say_line(void *user, const char *line);
 /* Puts RUN and DATA, or --from and DATA, and the reset into the options. CLI_DONE or one line. */
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
 	const char *const *named, const char *command);

@@ -200,6 +200,7 @@ int cli_predict(int argc, char **argv)
 				       .progress = on_progress,
 				       .answered = on_answer,
 				       .of_steps = 1,
+				       .say = cli_say_line,
 				       .interrupted = on_interrupt}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};

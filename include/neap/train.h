@@ -433,6 +433,8 @@ struct neap_eval_options {
 	 * decision before its last one. 0: the sample so far.
 	 */
 	double window;
+	/* One line of text without newline: what the data leaves open. On rank 0. May be NULL. */
+	void (*say)(void *user, const char *line);
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

@@ -2,6 +2,8 @@
 /* class_map.c: a set that lacks a class, or has them in another order, is read as the other one. */
 #include "data/dataset.h"
 #include "base/fail.h"
+#include "base/print.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,5 +75,43 @@ int neap__dataset_map_classes(
 	neap__names_free(set->class_names, set->nclass_names);
 	set->class_names = copy;
 	set->nclass_names = set->info.classes = count;
+	return 1;
+}
+
+static int is_number(const char *name, int number)
+{
+	char room[16];
+	neap__print(room, sizeof room, "%d", number);
+	return strcmp(name, room) == 0;
+}
+
+int neap__dataset_names_taken(char room[NEAP__TAKEN_TEXT], const struct neap_dataset *set,
+	const char *const *names, int count)
+{
+	enum { SHOWN = 8 };
+	int classes = set->info.classes < count ? set->info.classes : count, other = 0;
+	char name[NEAP__PLAIN_TEXT];
+	size_t n;
+
+	if (set->info.target >= NEAP_TARGET_NUMBERS || set->nclass_names > 0 || classes < 1)
+		return 0;
+	for (int k = 0; k < classes; k++) {
+		if (!names[k])
+			return 0;
+		other |= !is_number(names[k], k);
+	}
+	if (!other)
+		return 0;
+	n = (size_t)neap__print(
+		room, NEAP__TAKEN_TEXT, "names of classes are not in '%.150s': ", set->name);
+	n += (size_t)(classes == 1 ? neap__print(room + n, NEAP__TAKEN_TEXT - n,
+					     "its number 0 is taken as ")
+				   : neap__print(room + n, NEAP__TAKEN_TEXT - n,
+					     "its numbers 0 to %d are taken as ", classes - 1));
+	for (int k = 0; k < classes && k < SHOWN; k++)
+		n += (size_t)neap__print(room + n, NEAP__TAKEN_TEXT - n, "%s%.40s", k ? ", " : "",
+			neap__escaped_text(name, names[k]));
+	if (classes > SHOWN)
+		neap__print(room + n, NEAP__TAKEN_TEXT - n, ", ...");
 	return 1;
 }

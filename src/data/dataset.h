@@ -171,4 +171,13 @@ int neap__shd_leave_out(struct neap_shd_writer *writer, int are_speakers, char *
 int neap__dataset_map_classes(
 	struct neap_dataset *set, const char *const *names, int count, const char *whose);
 
+#define NEAP__TAKEN_TEXT 512
+/*
+ * Puts into `room` the line that says which of the `count` names of classes the numbers of a set
+ * without names are taken as. 1; 0 where nothing is to be said: the set has names or targets that
+ * are numbers, or the names are the numbers.
+ */
+int neap__dataset_names_taken(char room[NEAP__TAKEN_TEXT], const struct neap_dataset *set,
+	const char *const *names, int count);
+
 #endif

@@ -442,7 +442,13 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (!options->answered && !is_labelled(e->set))
 		return neap__fail(NEAP_EUSAGE,
 			"%s has no labels that answers could be compared with", e->info.name);
-	return neap__model_class_names(&e->names, &e->file, e->net_options.classes);
+	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
+	char line[NEAP__TAKEN_TEXT];
+	if (options->say && neap__ranks_root(&e->ranks) && is_labelled(e->set) &&
+		neap__dataset_names_taken(
+			line, e->set, (const char *const *)e->names, e->net_options.classes))
+		options->say(options->user, line);
+	return 0;
 }
 
 /* Refuses ranks that would compute other bits. */

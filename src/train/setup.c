@@ -439,6 +439,18 @@ static void say_smoothing(const struct neap__trainer *trainer)
 			100 * dt);
 }
 
+/* A test set without names of classes is matched by number. */
+static void say_test_names(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	char line[NEAP__TAKEN_TEXT];
+
+	if (d->test && d->set->nclass_names >= d->info.classes &&
+		neap__dataset_names_taken(
+			line, d->test, (const char *const *)d->set->class_names, d->info.classes))
+		neap__trainer_say(trainer, "%s", line);
+}
+
 void neap__setup_say(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
@@ -460,6 +472,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	say_smoothing(trainer);
+	say_test_names(trainer);
 	neap__initial_gain_say(trainer);
 	neap__doubts_say(trainer);
 }

@@ -146,7 +146,34 @@ def arrays(folder):
         return None
     x = np.random.default_rng(1).normal(size=(14, 9, 2))
     np.savez(os.path.join(folder, "short.npz"), x=x, y=np.arange(5))
-    return said(["train", "short.npz"], "'y' is of 5 samples, 'x' of 14", folder=folder)
+    return said(["train", "short.npz"], "'y' has integers of shape (5)", "'x' has 14 samples", folder=folder)
+
+
+def names_taken(folder):
+    """A data set without names of classes is matched by number, which a line says."""
+    try:
+        import numpy as np
+    except ImportError:
+        return None
+    r = np.random.default_rng(1)
+    x, y, names = r.normal(size=(14, 9, 2)), np.arange(14) % 3, np.array(["run", "sit\n", "walk"])
+    for name, more in ("named", {"y": names[y]}), ("bare", {"y": y}), ("one", {"y": y * 0}), ("steps", {
+            "y": np.tile(y[:, None], 9)}), ("listed", {"y": y, "classes": names}), ("none", {}):
+        np.savez(os.path.join(folder, name + ".npz"), x=x, **more)
+    line = "names of classes are not in '{}': its numbers 0 to 2 are taken as run, sit\\n, walk\n".format
+    done = neap("train", "named.npz", "--test", "bare.npz", *TRAIN[:-1], "--out", "by-name", cwd=folder)
+    if line("bare.npz") not in done.stderr:
+        return f"train: {done.stderr}"
+    for command, data, wanted in (("eval", "bare", line("bare.npz")), ("predict", "bare", line("bare.npz")),
+                                  ("eval", "one", "names of classes are not in 'one.npz': its number 0 is taken as run\n"),
+                                  ("eval", "named", ""), ("eval", "listed", ""), ("predict", "none", "")):
+        done = neap(command, "by-name", data + ".npz", cwd=folder)
+        if done.returncode != 0 or done.stderr != wanted:
+            return f"{command} {data}: {done.stderr!r}"
+    done = neap("eval", "by-name", "bare.npz", "-q", cwd=folder)
+    neap("train", "steps.npz", *TRAIN, "--out", "no-names", cwd=folder)
+    quiet = neap("eval", "no-names", "steps.npz", cwd=folder)
+    return f"{done.stderr}{quiet.stderr}" or None
 
 
 def main():
@@ -166,6 +193,7 @@ def main():
         tap.run("classes without names", numbered, folder)
         tap.run("endings of --out", written, folder)
         tap.run("'y' is too short", arrays, folder)
+        tap.run("numbers taken as names", names_taken, folder)
         tap.run("one epoch, one batch", one, folder)
         for number in (signal.SIGINT, signal.SIGTERM):
             tap.run(f"{number.name} twice", twice, folder, number)
