@@ -146,7 +146,7 @@ def arrays(folder):
         return None
     x = np.random.default_rng(1).normal(size=(14, 9, 2))
     np.savez(os.path.join(folder, "short.npz"), x=x, y=np.arange(5))
-    return said(["train", "short.npz"], "'y' has integers of shape (5)", "'x' has 14 samples", folder=folder)
+    return said(["train", "short.npz"], "'y' is of 5 samples, 'x' of 14", folder=folder)
 
 
 def names_taken(folder):

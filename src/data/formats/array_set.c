@@ -441,17 +441,17 @@ static int read_y(struct array_set *s)
 			       "(samples), reals of shape (samples), (samples, d) or (samples, "
 			       "steps, d)";
 	const struct neap__array *y = &s->y;
-	char counted[256];
 
 	NEAP_TRY(read_names(s));
 	info->classes = s->set.nclass_names;
 	if (!y->there)
 		return 0;
-	if (y->size[0] != info->samples) {
-		neap__print(counted, sizeof counted, "%s; 'x' has %lld samples", accepted,
-			(long long)info->samples);
-		return wrong(s, y, counted);
-	}
+	if (y->dims > 0 && y->size[0] != info->samples)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': 'y' is of %lld samples, 'x' of %lld; accepted is %s", s->file->path,
+			(long long)y->size[0], (long long)info->samples, accepted);
+	if (y->dims < 1)
+		return wrong(s, y, accepted);
 	if (y->kind == NEAP__ARRAY_TEXTS)
 		return y->dims == 1 && !s->set.nclass_names ? read_texts(s) : wrong(s, y, accepted);
 	if (y->kind == NEAP__ARRAY_INTEGERS) {
