@@ -250,7 +250,7 @@ static int run(const struct neap_train_options *options, int json)
 {
 	struct neap_train_result result = {.size = sizeof result};
 
-	if (cli_quiet || (cli_peers() && cli_peers()->rank > 0))
+	if (cli_quiet || cli_peers()) /* mpirun signals ranks where another one fails */
 		cli_catch_signals();
 	else
 		cli_catch_signals_aloud("train", "this batch");
