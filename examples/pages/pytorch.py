@@ -74,7 +74,8 @@ try:
     gradient(loop(x))
     print(f"{STEPS} steps fit into {ROOM >> 20} MB: take more of them")
 except (RuntimeError, MemoryError) as error:
-    print(f"{STEPS} steps by autograd within {ROOM >> 20} MB: {str(error).splitlines()[0] if str(error) else 'no memory'}")
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    print(f"{STEPS} steps by autograd within {ROOM >> 20} MB: no memory ({said})")
 
 # %% By neap: an eighth of that
 whole = gradient(scan(x, "16M"))
