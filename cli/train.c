@@ -407,7 +407,7 @@ int cli_train(int argc, char **argv)
 		{.name = "schedule", .kind = CLI_TEXT, .into = &o.schedule, .argument = "NAME",
 			.help = "of the learning rate", .names = neap_learning_rate_name},
 		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
-			.help = "updates over which the learning rate rises (default 50, but at most an epoch)", .high = CLI_STEPS_MOST},
+			.help = "updates over which the learning rate rises (default 50, but at most two epochs)", .high = CLI_STEPS_MOST},
 		{.name = "clip", .kind = CLI_NUMBER, .into = &o.clip, .argument = "X",
 			.help = "norm of the gradient (default 1; 0: no limit)", .high = 1e30},
 		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",

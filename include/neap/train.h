@@ -119,7 +119,7 @@ struct neap_train_options {
 	const char *optimizer; /* a name of neap_optimizer_name */
 	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
 	const char *schedule; /* a name of neap_learning_rate_name */
-	int64_t warmup;	      /* updates; -1: 50, but at most an epoch */
+	int64_t warmup;	      /* updates; -1: 50, but at most two epochs */
 	double clip;	      /* global norm of the gradient; 0: off */
 	int epochs, batch;
 	int64_t max_steps;   /* cut samples beyond; 0: no limit */

@@ -378,9 +378,9 @@ static int open_data(struct neap__trainer *trainer)
 /* Few batches an epoch are often few updates: a run shall reach its learning rate. */
 static int64_t usual_warmup(const struct neap__trainer *trainer)
 {
-	int64_t batches = neap_loader_batches(trainer->data.loader);
+	int64_t updates = 2 * neap_loader_batches(trainer->data.loader);
 
-	return batches < 50 ? batches : 50;
+	return updates < 50 ? updates : 50;
 }
 
 static int open_loaders(struct neap__trainer *trainer)
