@@ -167,7 +167,8 @@ def check(tap, folder, page, every):
         command = command.strip()
         skip = "it is started by hand" if "by hand" in flag else "it is long" if "long" in flag and not every else \
             "no recordings are here" if "fsdd" in command and not os.path.isdir(folder + "/fsdd") else \
-            "no PyTorch is here" if "PyTorch" in command and importlib.util.find_spec("torch") is None else None
+            "no PyTorch is here" if "PyTorch" in command and importlib.util.find_spec("torch") is None else \
+            "no NumPy is here" if "numpy" in command and importlib.util.find_spec("numpy") is None else None
         printed = None
         for says, there, near in lines(body):
             spans += [match.span(group + 1) for match in pattern(says).finditer(text) for group in range(match.re.groups)]
