@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exchange.c: seconds of a message and bytes a second between ranks of this MPI library, as
- * neap-mpi calls it: exchanges are begun and tested until they end. A ping-pong stands beside them.
+ * neap-mpi calls it: exchanges are begun and tested until they end. Before each of them ranks write
+ * more than their caches hold, as the sweep of a batch does. A ping-pong out of caches stands beside
+ * them.
  * Rank 0 prints one line of JSON: alpha and rate of calls, those of a ping-pong. R. W. Hockney, The
  * communication challenge for MPP, Parallel Computing 20, 1994.
  */
@@ -9,8 +11,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROUNDS = 400, LONG_ROUNDS = 40, LONG = 2 << 20 };
+enum { ROUNDS = 100, LONG_ROUNDS = 40, LONG = 2 << 20, BETWEEN = 64 << 20 };
+
+static char *between; /* [BETWEEN] */
 
 static double took[ROUNDS];
 
@@ -24,6 +29,12 @@ static double median(int n)
 {
 	qsort(took, (size_t)n, sizeof *took, compare);
 	return took[n / 2];
+}
+
+/* A batch between two exchanges: what they move is in no cache any more. */
+static void sweep(int round)
+{
+	memset(between, round, BETWEEN);
 }
 
 static void wait_for(MPI_Request *request)
@@ -44,6 +55,7 @@ static double small_calls(void)
 	long long values[8] = {0};
 	for (int i = 0; i < ROUNDS; i++) {
 		MPI_Request request;
+		sweep(i);
 		double began = MPI_Wtime();
 		MPI_Iallreduce(
 			MPI_IN_PLACE, values, 8, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD, &request);
@@ -67,6 +79,7 @@ static double long_calls(int ranks, int rank, int bytes, char *out, char *in)
 	}
 	for (int i = 0; i < LONG_ROUNDS; i++) {
 		MPI_Request request;
+		sweep(i);
 		double began = MPI_Wtime();
 		MPI_Ialltoallv(out, count, at, MPI_BYTE, in, count, at, MPI_BYTE, MPI_COMM_WORLD,
 			&request);
@@ -106,8 +119,9 @@ int main(int argc, char **argv)
 		halves++;
 	/* Of other bytes than 0, so that every page is there. */
 	char *out = malloc(2 * LONG + (size_t)ranks), *in = malloc(2 * LONG + (size_t)ranks);
-	if (ranks < 2 || !out || !in) {
-		fprintf(stderr, "exchange: two ranks or more, and 8 MiB each, are needed\n");
+	between = malloc(BETWEEN);
+	if (ranks < 2 || !out || !in || !between) {
+		fprintf(stderr, "exchange: two ranks or more, and 72 MiB each, are needed\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	for (int i = 0; i < 2 * LONG; i++)
@@ -125,6 +139,7 @@ int main(int argc, char **argv)
 		printf("{\"ranks\": %d, \"alpha\": %.4g, \"rate\": %.6g, \"ping\": %.4g, "
 		       "\"ping_rate\": %.6g}\n",
 			ranks, small / halves, rate, ping, LONG / (long_ping - ping));
+	free(between);
 	free(out);
 	free(in);
 	MPI_Finalize();
