@@ -2,8 +2,8 @@
 /*
  * exchange.c: seconds of a message and bytes a second between ranks of this MPI library, as
  * neap-mpi calls it: exchanges are begun and tested until they end. Before each of them ranks write
- * more than their caches hold, as the sweep of a batch does. A ping-pong out of caches stands
- * beside them. Rank 0 prints one line of JSON: alpha and rate of calls, those of a ping-pong. R. W.
+ * memory, as the sweep of a batch does. A ping-pong whose buffer stays in caches stands beside
+ * them. Rank 0 prints one line of JSON: alpha and rate of calls, those of a ping-pong. R. W.
  * Hockney, The communication challenge for MPP, Parallel Computing 20, 1994.
  */
 #include <mpi.h>
