@@ -65,6 +65,21 @@ int neap__units_count(int64_t *number, const char *text)
 	return 0;
 }
 
+int neap__units_within(double *number, const char *text, int whole, double least, double most)
+{
+	double value;
+	int64_t count;
+
+	if (whole && neap__units_count(&count, text) == 0)
+		value = (double)count;
+	else if (whole || neap__units_number(&value, text) < 0)
+		return -1;
+	if (!(value >= least && value <= most))
+		return -1;
+	*number = value;
+	return 0;
+}
+
 /* A size as a real number, before it is rounded down to bytes. */
 static int read_bytes(double *bytes, const char *text)
 {

@@ -14,6 +14,8 @@
 int neap__units_number(double *number, const char *text);
 /* A whole number: 1000, 1e6; with K, M or G, 1000 to the power of 1 to 3: 10K */
 int neap__units_count(int64_t *number, const char *text);
+/* One of these, of `least` to `most`; `whole`: a whole number. */
+int neap__units_within(double *number, const char *text, int whole, double least, double most);
 /* Bytes: 4096, 4096B; with K, M, G, T or P, 1024 to the power of 1 to 5: 64M, 64MB, 64MiB, 1.5G */
 int neap__units_size(uint64_t *bytes, const char *text);
 /* Seconds, 0 or more: 2, 2s, 20ms, 5us, 7ns, 1min, 1h */

@@ -51,8 +51,7 @@ static int set_key(struct neap__coding *coding, unsigned *given, const char *nam
 {
 	const struct neap__coding_key *keys = coding->kind->keys, *key = keys;
 	char known[NEAP__NAMES_TEXT] = "";
-	double value = NAN;
-	int64_t count = 0;
+	double value = 0;
 
 	for (; key->name && strcmp(key->name, name) != 0; key++) {
 		size_t n = strlen(known);
@@ -61,11 +60,7 @@ static int set_key(struct neap__coding *coding, unsigned *given, const char *nam
 	if (!key->name)
 		return neap__fail(NEAP_EUSAGE, "--encode: %s has no key '%.60s'; it has %s",
 			coding->kind->name, name, known);
-	if (key->whole && neap__units_count(&count, text) == 0)
-		value = (double)count;
-	else if (!key->whole && neap__units_number(&value, text) < 0)
-		value = NAN;
-	if (!(value >= key->least && value <= key->most))
+	if (neap__units_within(&value, text, key->whole, key->least, key->most) < 0)
 		return neap__fail(NEAP_EUSAGE,
 			"--encode: %s=%.40s; %s from %.15g to %.15g is accepted", name, text,
 			key->whole ? "a whole number" : "a number", key->least, key->most);

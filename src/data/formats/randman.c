@@ -219,13 +219,8 @@ static int set_key(struct values *values, unsigned *given, const char *name, con
 			neap__print(known + n, sizeof known - n, ", %s", key->name);
 			continue;
 		}
-		double value = NAN;
-		int64_t count = 0;
-		if (key->whole && neap__units_count(&count, text) == 0)
-			value = (double)count;
-		else if (!key->whole && neap__units_number(&value, text) < 0)
-			value = NAN;
-		if (!(value >= key->least && value <= key->most))
+		double value = 0;
+		if (neap__units_within(&value, text, key->whole, key->least, key->most) < 0)
 			return neap__fail(NEAP_EUSAGE,
 				"randman: %s=%s; %s from %.15g to %.15g is accepted", name, text,
 				key->whole ? "a whole number" : "a number", key->least, key->most);
