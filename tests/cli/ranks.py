@@ -20,9 +20,8 @@ import time
 from harness import NEAP, Folder, Tap, neap, write_recordings
 
 DATA = "randman:part=train,classes=4,units=20,samples=54,steps=70"
-# Rates that do not depend on the number of epochs: runs go on to more of them.
-SETTINGS = ["--epochs", "2", "--batch", "20", "--seed", "5", "--memory", "1M", "--schedule", "constant",
-            "--warmup", "0"]
+# A rate that does not depend on the number of epochs, behind the usual warm-up: runs go on to more of them.
+SETTINGS = ["--epochs", "2", "--batch", "20", "--seed", "5", "--memory", "1M", "--schedule", "constant"]
 CASES = {
     "lif": ["--net", "lif:24r,li"],
     "dropout": ["--net", "lif:20,lif:12r:dropout=0.3,li"],
