@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange.c: seconds of a message and bytes a second between ranks of this MPI library, as
- * neap-mpi calls it: exchanges are begun and tested until they end. Before each of them ranks write
- * memory, as the sweep of a batch does. A ping-pong whose buffer stays in caches stands beside
- * them. Rank 0 prints one line of JSON: alpha and rate of calls, those of a ping-pong. R. W.
- * Hockney, The communication challenge for MPP, Parallel Computing 20, 1994.
+ * exchange.c: seconds of a call and bytes a second between ranks of this MPI library, as neap-mpi
+ * calls it in a batch: calls are begun and tested until they end. Between them ranks compute, one
+ * of them for longer; what is sent was just written, and what comes is read. A ping-pong stands
+ * beside them, whose buffer stays in caches. Rank 0 prints one line of JSON: alpha and rate of
+ * calls, those of a ping-pong. R. W. Hockney, The communication challenge for MPP, Parallel
+ * Computing 20, 1994.
  */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 100, LONG_ROUNDS = 40, LONG = 2 << 20, BETWEEN = 64 << 20 };
+/*
+ * Bytes of the sums and of the weights that a rank sends in a batch of a net of 0.26 million
+ * parameters, and those that its sweep touches; a small net touches what a cache holds.
+ */
+enum { SUMS = 2 << 20, WEIGHTS = 1 << 20, SWEEP = 256 << 20, SMALL_SWEEP = 2 << 20, SMALL = 256 };
+enum { BATCHES = 101, LONG_BATCHES = 41, CALLS = 8, ROUNDS = 101 };
 
-/* Bytes that a batch touches between exchanges of few bytes: nets are small there. */
-enum { SMALL_BETWEEN = 4 << 20 };
-
-static char *between; /* [BETWEEN] */
-
-static double took[ROUNDS];
+static char *touched; /* [SWEEP + SWEEP / 8] */
+static int ranks, rank;
+static double took[ROUNDS * CALLS];
 
 static int compare(const void *a, const void *b)
 {
@@ -32,11 +35,12 @@ static double median(int n)
 	return took[n / 2];
 }
 
-/* A batch between two exchanges: what they move is in no cache any more. */
-static void sweep(int round, int bytes)
+/* Computes; each rank is the last one in some batches. */
+static void sweep(int batch, int bytes)
 {
-	for (int i = 0; i < bytes; i += 64) /* memset may go around caches */
-		between[i] = (char)(between[i] + round);
+	int end = bytes + (batch % ranks == rank ? bytes / 8 : 0);
+	for (int i = 0; i < end; i += 64) /* memset may go around caches */
+		touched[i] = (char)(touched[i] + batch);
 }
 
 static void wait_for(MPI_Request *request)
@@ -46,65 +50,122 @@ static void wait_for(MPI_Request *request)
 		sched_yield();
 }
 
-/* The least over ranks of each round: the rank that comes last does not wait for others. */
-static void least_over_ranks(int n)
+/*
+ * Seconds of a batch's calls. A rank that comes last does not wait for others: the least over
+ * ranks counts.
+ */
+static double batches(int number, int (*calls)(int batch, double *spent))
 {
-	MPI_Allreduce(MPI_IN_PLACE, took, n, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-}
-
-static double small_calls(void)
-{
-	long long values[8] = {0};
-	for (int i = 0; i < ROUNDS; i++) {
-		MPI_Request request;
-		sweep(i, SMALL_BETWEEN);
-		double began = MPI_Wtime();
-		MPI_Iallreduce(
-			MPI_IN_PLACE, values, 8, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD, &request);
-		wait_for(&request);
-		took[i] = MPI_Wtime() - began;
+	int n = 0;
+	for (int i = 0; i < number; i++)
+		n = calls(i, took + i * CALLS);
+	MPI_Allreduce(MPI_IN_PLACE, took, number * CALLS, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+	for (int i = 0; i < number; i++) {
+		double sum = 0;
+		for (int k = 0; k < n; k++)
+			sum += took[i * CALLS + k];
+		took[i] = sum;
 	}
-	least_over_ranks(ROUNDS);
-	return median(ROUNDS);
+	return median(number) / n;
 }
 
-/* Every rank sends `bytes` in equal parts to the others. */
-static double long_calls(int ranks, int rank, int bytes, char *out, char *in)
+static void least(double *spent)
 {
-	int *count = calloc((size_t)ranks, sizeof *count), *at = calloc((size_t)ranks, sizeof *at);
-	int part = ranks > 1 ? bytes / (ranks - 1) : 0;
-	if (!count || !at)
-		MPI_Abort(MPI_COMM_WORLD, 1);
+	static long long values[34];
+	MPI_Request request;
+	double began = MPI_Wtime();
+	MPI_Iallreduce(MPI_IN_PLACE, values, 34, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD, &request);
+	wait_for(&request);
+	*spent = MPI_Wtime() - began;
+}
+
+static char *out, *in, *weights; /* [SUMS], [SUMS], [WEIGHTS] */
+static int *count, *at;		 /* [ranks] */
+
+static void all(double *spent)
+{
+	MPI_Request request;
+	double began = MPI_Wtime();
+	MPI_Iallgather(out, 32, MPI_BYTE, in, 32, MPI_BYTE, MPI_COMM_WORLD, &request);
+	wait_for(&request);
+	*spent = MPI_Wtime() - began;
+}
+
+/* Every rank sends its part of so many bytes to all others. */
+static void gather(char *into, int bytes, double *spent)
+{
+	MPI_Request request;
+	for (int r = 0; r < ranks; r++) {
+		count[r] = bytes / ranks;
+		at[r] = r * (bytes / ranks);
+	}
+	double began = MPI_Wtime();
+	MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, into, count, at, MPI_BYTE,
+		MPI_COMM_WORLD, &request);
+	wait_for(&request);
+	*spent = MPI_Wtime() - began;
+}
+
+/* Every rank sends so many bytes in equal parts to the others. */
+static void exchange(int bytes, double *spent)
+{
+	MPI_Request request;
+	int part = bytes / (ranks - 1);
 	for (int r = 0; r < ranks; r++) {
 		count[r] = r == rank ? 0 : part;
-		at[r] = r * part;
+		at[r] = (r - (r > rank)) * part;
 	}
-	for (int i = 0; i < LONG_ROUNDS; i++) {
-		MPI_Request request;
-		sweep(i, BETWEEN);
-		double began = MPI_Wtime();
-		MPI_Ialltoallv(out, count, at, MPI_BYTE, in, count, at, MPI_BYTE, MPI_COMM_WORLD,
-			&request);
-		wait_for(&request);
-		took[i] = MPI_Wtime() - began;
+	double began = MPI_Wtime();
+	MPI_Ialltoallv(out, count, at, MPI_BYTE, in, count, at, MPI_BYTE, MPI_COMM_WORLD, &request);
+	wait_for(&request);
+	*spent = MPI_Wtime() - began;
+}
+
+/* Calls of few bytes; ranks compute before most of them. */
+static int small_calls(int batch, double *spent)
+{
+	sweep(batch, SMALL_SWEEP);
+	all(spent);
+	gather(in, SMALL, spent + 1);
+	sweep(batch, SMALL_SWEEP);
+	gather(in, 8 * SMALL, spent + 2);
+	sweep(batch, SMALL_SWEEP);
+	all(spent + 3);
+	sweep(batch, SMALL_SWEEP);
+	gather(in, SMALL, spent + 4);
+	sweep(batch, SMALL_SWEEP);
+	least(spent + 5);
+	gather(in, SMALL, spent + 6);
+	sweep(batch, SMALL_SWEEP);
+	least(spent + 7);
+	return 8;
+}
+
+static int long_calls(int batch, double *spent)
+{
+	sweep(batch, SWEEP);
+	for (int i = 0; i < SUMS; i++)
+		out[i] = (char)(touched[i] + 1);
+	exchange(SUMS, spent);
+	for (int i = 0; i < WEIGHTS / ranks; i++) {
+		int k = rank * (WEIGHTS / ranks) + i;
+		weights[k] = (char)(weights[k] + in[i]);
 	}
-	free(count);
-	free(at);
-	least_over_ranks(LONG_ROUNDS);
-	return median(LONG_ROUNDS);
+	gather(weights, WEIGHTS, spent + 1);
+	return 2;
 }
 
 /* Half of the time there and back of ranks 0 and 1. */
-static double ping_pong(int rank, int bytes, int rounds, char *buffer)
+static double ping_pong(int bytes, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
 		double began = MPI_Wtime();
 		if (rank == 0) {
-			MPI_Send(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-			MPI_Recv(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(out, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+			MPI_Recv(in, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		} else if (rank == 1) {
-			MPI_Recv(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			MPI_Send(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+			MPI_Recv(in, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(out, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 		}
 		took[i] = (MPI_Wtime() - began) / 2;
 	}
@@ -113,35 +174,39 @@ static double ping_pong(int rank, int bytes, int rounds, char *buffer)
 
 int main(int argc, char **argv)
 {
-	int ranks, rank, halves = 0;
+	int halves = 0;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	while (1 << halves < ranks)
 		halves++;
-	/* Of other bytes than 0, so that every page is there. */
-	char *out = malloc(2 * LONG + (size_t)ranks), *in = malloc(2 * LONG + (size_t)ranks);
-	between = malloc(BETWEEN);
-	if (ranks < 2 || !out || !in || !between) {
-		fprintf(stderr, "exchange: two ranks or more, and 72 MiB each, are needed\n");
+	out = malloc(SUMS + (size_t)ranks);
+	in = malloc(SUMS + (size_t)ranks);
+	weights = calloc(WEIGHTS, 1);
+	touched = malloc(SWEEP + SWEEP / 8);
+	count = calloc((size_t)ranks, sizeof *count);
+	at = calloc((size_t)ranks, sizeof *at);
+	if (ranks < 2 || !out || !in || !weights || !touched || !count || !at) {
+		fprintf(stderr, "exchange: two ranks or more, and 300 MiB each, are needed\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
-	for (int i = 0; i < 2 * LONG; i++)
-		out[i] = in[i] = (char)(i | 1);
-	small_calls();
-	long_calls(ranks, rank, LONG, out, in);
-	double small = small_calls();
-	double whole = long_calls(ranks, rank, LONG, out, in);
-	double ping = ping_pong(rank, 8, ROUNDS, out);
-	double long_ping = ping_pong(rank, LONG, LONG_ROUNDS, out);
-	double rate = LONG / (whole > small ? whole - small : whole);
+	double small = batches(BATCHES, small_calls);
+	double mean = batches(LONG_BATCHES, long_calls);
+	small = batches(BATCHES, small_calls);
+	double ping = ping_pong(8, ROUNDS);
+	double long_ping = ping_pong(SUMS, LONG_BATCHES);
+	double sent = SUMS + (double)WEIGHTS * (ranks - 1) / ranks;
 	if (rank == 0)
 		printf("{\"ranks\": %d, \"alpha\": %.4g, \"rate\": %.6g, \"ping\": %.4g, "
 		       "\"ping_rate\": %.6g}\n",
-			ranks, small / halves, rate, ping, LONG / (long_ping - ping));
-	free(between);
-	free(out);
+			ranks, small / halves, sent / (2 * (mean - small)), ping,
+			SUMS / (long_ping - ping));
+	free(at);
+	free(count);
+	free(touched);
+	free(weights);
 	free(in);
+	free(out);
 	MPI_Finalize();
 	return 0;
 }

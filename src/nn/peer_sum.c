@@ -262,6 +262,21 @@ static int chunks(size_t count)
 	return (int)((count + CHUNK - 1) / CHUNK);
 }
 
+/*
+ * Where a round has this rank's nodes of what a rank gets: its own part, which is not sent, lies
+ * behind those of the others.
+ */
+static double *out_part(const struct round *round, int rank)
+{
+	const struct neap__peer_room *room = round->net->peer_room;
+	size_t before = 0;
+
+	for (int r = 0; r < room->ranks; r++)
+		if (r != room->rank && (r < rank || rank == room->rank))
+			before += part_of(round, r).count;
+	return room->out + (size_t)nodes_of(room, room->rank) * before;
+}
+
 /* Makes this rank's nodes of a chunk of what a rank gets: its nodes stand one behind the other. */
 static void make_chunk(void *arg, int item, int thread)
 {
@@ -271,11 +286,9 @@ static void make_chunk(void *arg, int item, int thread)
 	int own = room->node_at[room->rank], a_rank = chunks(room->round), rank = item / a_rank;
 	struct slice_part part = part_of(round, rank);
 	size_t from = (size_t)(item % a_rank) * CHUNK, to = from + CHUNK;
-	double *out = room->out;
+	double *out = out_part(round, rank);
 
 	(void)thread;
-	for (int r = 0; r < rank; r++)
-		out += (size_t)nodes_of(room, room->rank) * part_of(round, r).count;
 	to = part.first + (to < part.count ? to : part.count);
 	for (int n = own; n < room->node_at[room->rank + 1]; n++, out += part.count) {
 		struct neap__sum_span span = {.first = room->node[n].first - room->first_group,
@@ -302,11 +315,16 @@ static void finish_chunk(void *arg, int item, int thread)
 	size_t count = part.count - from < CHUNK ? part.count - from : CHUNK;
 	double *grad = round->net->tensors[0].grad + part.first + from;
 	struct neap__sum_tree tree = {0};
+	int first = room->node_at[room->rank], end = room->node_at[room->rank + 1];
+	double *own = out_part(round, room->rank), *in = room->in;
 
 	(void)thread;
-	for (int n = 0; n < room->nodes; n++)
-		neap__sum_tree_add(&tree, room->in + (size_t)n * part.count + from,
-			room->node[n].first, room->node[n].leaves, count);
+	for (int n = 0; n < room->nodes; n++) {
+		double **at = n >= first && n < end ? &own : &in;
+		neap__sum_tree_add(
+			&tree, *at + from, room->node[n].first, room->node[n].leaves, count);
+		*at += part.count;
+	}
 	const double *sum = neap__sum_tree_end(&tree, count);
 	for (size_t i = 0; sum && i < count; i++)
 		grad[i] += sum[i];
@@ -321,9 +339,9 @@ static int run_round(struct round *round)
 
 	neap__thread_pool_run(net->pool, room->ranks * chunks(room->round), make_chunk, round);
 	for (int r = 0; r < room->ranks; r++) {
-		room->to[r] = (size_t)nodes_of(room, room->rank) * part_of(round, r).count *
-			      sizeof(double);
-		room->from[r] = (size_t)nodes_of(room, r) * own * sizeof(double);
+		size_t other = r != room->rank ? sizeof(double) : 0;
+		room->to[r] = (size_t)nodes_of(room, room->rank) * part_of(round, r).count * other;
+		room->from[r] = (size_t)nodes_of(room, r) * own * other;
 	}
 	int rc = peers->exchange(peers->user, room->out, room->to, room->in, room->from);
 	if (rc == 0)
