@@ -71,4 +71,4 @@ inside "neap-mpi" "neap-mpi --version"
 has "neap-mpi" "$version"
 inside "removing all" "apt-get purge -y neap neap-mpi python3-neap libneap-dev libneap-nn0 libneap0; ! find /usr -path '*neap*' | grep ."
 echo "packages: nothing is left after a purge"
-[ $# = 0 ] || cp "$work"/*.deb "$1/"
+[ $# = 0 ] || { mkdir -p "$1" && cp "$work"/*.deb "$1/"; }
