@@ -19,6 +19,9 @@ SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(sys.argv[1])
 PAGES = os.path.join(BUILD, "site-pages")  # what mkdocs reads
 SITE = os.path.join(BUILD, "site")
+# Pages that teach, in the order in which they are read.
+TEACH = [f"docs/{name}.md" for name in ("concepts", "first-network", "own-data", "pytorch", "own-code", "many-machines",
+                                        "plans", "wrong-tool")]
 # Pages for those who change neap, apart from those who use it.
 PROJECT = ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "CHANGELOG.md", "SECURITY.md"]
 PACKAGES = {"neap": "neap/__init__.py", "neap.schedules": None, "neap.torch": "neap/torch/__init__.py",
@@ -158,7 +161,8 @@ guides = sorted((os.path.relpath(os.path.join(folder, name), SOURCE)
                  for folder, _, names in os.walk(os.path.join(SOURCE, "docs")) for name in names
                  if name.endswith(".md")), key=lambda name: title(name).lower())
 nav = [{"neap": page("README.md")},
-       {"Guides": [{title(name): page(name)} for name in guides if name not in PROJECT]},
+       {"Start": [{title(name): page(name)} for name in TEACH]},
+       {"Guides": [{title(name): page(name)} for name in guides if name not in PROJECT + TEACH]},
        {"Commands": commands()}, {"Python": python_pages()}, {"C": c_pages()},
        {"Project": [{title(name).split(":")[0]: page(name)} for name in PROJECT]}]
 settings = {
