@@ -12,6 +12,10 @@ the paragraph or table that they speak of:
     takes {11.8} times => | PyTorch 2.15, loop | ... {11.8}x
     -->
     <!-- rows: COMMAND -->
+    <!-- cells: COMMAND
+    fast memory, slow memory => exact
+    async, stream: slow memory => within 4
+    -->
     <!-- given: 256 units; 32 sequences -->
 
 Left stands what the page says, its figures in braces and "..." for some text between. Right stands a pattern on what the
@@ -19,10 +23,13 @@ command prints, a group a figure, or what the other page says. Last comes how ne
     exact       the same digits, after rounding to those of the page; where nothing is said, this holds
     within F    up to a factor F; of times, where nothing is said, 4
     inverse     as exact, one divided by it
+    any         whatever it is
     over F      of percents more or less than a whole: the wholes up to a factor F
 `figures (long): COMMAND` runs with `all` alone, `figures (by hand, many minutes): COMMAND` never; its lines may end after what
 the page says. `list` prints all commands.
-`rows`: the command prints each row of the table above. `given` are numbers that say what was done or follow from others. In the pages of COMPLETE no other number stands.
+`rows`: the command prints each row of the table above. `cells`: it prints a table of Markdown with these columns, whose rows
+begin with the same words; later lines speak of some rows alone; what is the same text is near. `given` are numbers that say
+what was done or follow from others. In the pages of COMPLETE no other number stands.
     page_figures.py [all|list] [PAGE...]
 """
 import glob
@@ -36,7 +43,7 @@ import sys
 from harness import NEAP, SOURCE, Folder, Tap, data_dir
 
 COMPLETE = ("README.md", "docs/performance.md")
-MARK = re.compile(r"<!-- (figures|rows|copied|given)( \([^)]*\))?: ?(.*?)-->", re.DOTALL)
+MARK = re.compile(r"<!-- (figures|rows|cells|copied|given)( \([^)]*\))?: ?(.*?)-->", re.DOTALL)
 CODE = re.compile(r"^```.*?^```|^    .*?$|^#.*?$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.,/-])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e-?\d+)?")
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "B": 1, "bytes": 1, "KB": 1e3, "kB": 1e3, "MB": 1e6,
@@ -128,6 +135,34 @@ def rows(folder, command, table):
     return "\n".join(["rows that it does not print:", *absent]) if absent or not table else None
 
 
+def table(text):
+    """{first word of a row: {column: cell}} of a table of Markdown."""
+    split = [[cell.strip() for cell in line.strip()[1:-1].split("|")] for line in text if line.startswith("|")]
+    return {re.search(r"[\w-]+", row[0])[0]: dict(zip(split[0], row)) for row in split[2:]}
+
+
+def nearnesses(said, body):
+    """{column: {row: how near}} of a mark's lines."""
+    near = {}
+    for line in body.strip().splitlines():
+        where, _, how = line.rpartition(" => ")
+        words, _, columns = where.strip().rpartition(": ")
+        for column in columns.split(", "):
+            near.setdefault(column, {}).update({word: how.strip() for word in (words.split(", ") if words else said)})
+    return near
+
+
+def cells(column, said, near, printed):
+    """None, or how cells of one column differ from those printed."""
+    problems = []
+    for row, how in near.items():
+        here, there = said[row][column], printed.get(row, {}).get(column, "nothing")
+        figures = NUMBER.match(here) and NUMBER.match(there)
+        why = None if how == "any" or here == there else differs(here, there, how) if figures else f"{here} is not {there}"
+        problems += [f"{row}, {column}: {why}"] if why else []
+    return "\n".join(problems) or None
+
+
 def notices():
     """None, or a comparison of which this script does not know better."""
     for said, found, near, same in (("25%", "25.0%", None, True), ("25%", "26%", None, False), ("2.86 MiB", "3000000", None, True),
@@ -137,6 +172,10 @@ def notices():
                                     ("1.03", "0.97", "inverse", True), ("1.03", "0.96", "inverse", False)):
         if (differs(said, found, near) is None) != same:
             return f"{said} and {found} ({near}): {'differ' if same else 'are the same'}"
+    said = table(["| | a |", "|---|---|", "| `x`, y | 5 |", "| z | none |"])
+    if cells("a", said, nearnesses(said, "a => exact\nx: a => within 2")["a"], {"x": {"a": "8"}, "z": {"a": "none"}}) or \
+            not cells("a", said, nearnesses(said, "a => exact")["a"], {"x": {"a": "8"}, "z": {"a": "none"}}):
+        return "cells of a table"
     found = pattern("keeps {885 MiB} ... in {5 s}").search("It keeps 885 MiB of tapes in 5 s.")
     return None if found and found.groups() == ("885 MiB", "5 s") and unmarked("", "12 and 3,200 steps", [(0, 2)]) else "a pattern"
 
@@ -170,6 +209,18 @@ def check(tap, folder, page, every):
             "no PyTorch is here" if "PyTorch" in command and importlib.util.find_spec("torch") is None else \
             "no NumPy is here" if "numpy" in command and importlib.util.find_spec("numpy") is None else None
         printed = None
+        if kind == "cells":
+            if skip:
+                tap.skip(f"{page}: {command}", skip)
+                continue
+            try:
+                printed = run(folder, command)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                printed = str(error)
+            said, found = table(above), table(printed.splitlines())
+            for column, near in nearnesses(said, body).items():
+                tap.run(f"{page}: {column}: {command}", cells, column, said, near, found)
+            continue
         for says, there, near in lines(body):
             spans += [match.span(group + 1) for match in pattern(says).finditer(text) for group in range(match.re.groups)]
             name = f"{page}: {says}"
@@ -198,7 +249,7 @@ def main():
     if "list" in words:
         for page in pages:
             for kind, flag, body in MARK.findall(read(page)):
-                if kind in ("figures", "rows"):
+                if kind in ("figures", "rows", "cells"):
                     print(f"{page}{flag}: {body.splitlines()[0].strip()}")
         return
     with Tap() as tap, Folder() as folder:
