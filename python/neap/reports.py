@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scan, or another run of a Player, planned and did, in numbers and as text."""
+import os
+import sys
+import warnings
 from typing import Optional
 
 from .plans import Plan
@@ -7,6 +10,18 @@ from .player import Counts
 from .units import show_size, show_time
 
 __all__ = ["Report"]
+
+SLOW = 4  # overhead of a plan from which on a user is warned
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def _caller() -> int:
+    """The stack level of the first caller outside the package, as :func:`warnings.warn` counts it
+    in the function that calls this one."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Report:
@@ -34,6 +49,9 @@ class Report:
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
                 memory: Optional[int], peak: Optional[int] = None) -> None:
         """Takes the plan of a run and what it counts with; ``peak``: where that is not the plan's."""
+        if memory is not None and made.overhead > SLOW:
+            warnings.warn(f"within {show_size(memory)} a pass takes about {made.overhead + 1:.0f} times as long as one "
+                          f"that keeps every tape: more memory makes it faster", RuntimeWarning, stacklevel=_caller())
         self.plan, self.steps, self.group, self.state = made, steps, group, state
         self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
 
@@ -86,6 +104,7 @@ class Report:
             ("peak", f"{show_size(self.counted_peak)}" +
              ("" if self.memory is None else f", planned {show_size(self.planned_peak)}")),
             ("extra steps", f"{self.extra_steps}"),
+            ("overhead", f"{100 * self.plan.overhead:.1f}%, as planned"),
             ("waits", show_time(self.waits)),
         ]
         if self.counts.puts or self.counts.tape_puts:

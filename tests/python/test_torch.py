@@ -4,6 +4,7 @@ docs/python.md promises."""
 import gc
 import os
 import random
+import warnings
 import weakref
 
 import pytest
@@ -140,6 +141,20 @@ def test_budget_that_cannot_do():
         nt.scan(made, state, x, memory=1000)
     assert str(caught.value).count("would do") == 1 and f"a budget of {caught.value.least} would do" in str(caught.value)
     nt.scan(made, state, x, memory=caught.value.least)
+
+
+def test_budget_that_is_slow():
+    """The least budget that works is named as slow, where the user's line stands; a larger one is not."""
+    made, state, x, _ = case("gru", 200, 1)
+    with pytest.raises(neap.BudgetError) as caught:
+        nt.scan(made, state, x, memory=1000, costs=COSTS)
+    with pytest.warns(RuntimeWarning, match="within .* times as long") as warned:
+        nt.scan(made, state, x, memory=caught.value.least, costs=COSTS)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert "overhead" in str(nt.report())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nt.scan(made, state, x, memory="200K", costs=COSTS)
 
 
 # Behaviours, one by one

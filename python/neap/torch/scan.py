@@ -247,8 +247,8 @@ class _Job:
                 # The planner's own line names a budget without the gradients, which would not do.
                 said = str(error).split("; a budget of ")[0] if least else str(error)
                 raise BudgetError(
-                    f"{said}; {charged} bytes of the budget are gradients of parameters, and the "
-                    f"tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
+                    f"{said}; gradients of parameters take {charged} of the budget of {memory} beforehand, and "
+                    f"the tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
                     + (f"; a budget of {least} would do" if least else ""), least=least) from None
         made, found, self.travels = self.known.plans[key]
         tape = max(1, found.tape)
