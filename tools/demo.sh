@@ -28,3 +28,5 @@ else
 	"$neap" train randman:part=train --test randman:part=test --memory 1M --epochs 10 \
 		--out "$work/run"
 fi
+echo
+echo "Next: docs/first-network.md trains on recordings that stay, and asks; docs/pytorch.md is for PyTorch."
