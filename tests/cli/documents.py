@@ -16,15 +16,12 @@ import shutil
 import subprocess
 import sys
 
-from harness import NEAP, SOURCE, Folder, Tap, data_dir, encode, neap, write_recordings
+from harness import NEAP, SOURCE, Folder, Tap, data_dir, encode, need, neap, write_recordings
 from ranks import ENV, MPI
 
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    print("1..0 # SKIP no h5py, or no numpy")
-    sys.exit(0)
+need("h5py", "numpy")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
 
 # Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
 MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md")

@@ -10,16 +10,11 @@ import struct
 import subprocess
 import sys
 
-from harness import Folder, Tap, neap, neap_json
+from harness import Folder, Tap, need, neap, neap_json
 
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has both
-    print("1..0 # SKIP no numpy, or no h5py")
-    sys.exit(0)
+need("h5py", "numpy")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
 
 EVENT = np.dtype([("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")])
 TONIC = """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the command line share: running neap, TAP, small real inputs."""
+import importlib.util
 import json
 import math
 import os
@@ -19,6 +20,16 @@ def over_limit(what, seconds, most):
     if "NEAP_LIMITS" not in os.environ or seconds <= most:
         return None
     return f"{what} took {seconds} s, at most {most} s"
+
+
+def need(*modules):
+    """Goes on with a python3 that has these modules, this one or the system's; none: skipped."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing and sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's packages are for that
+    if missing:
+        print(f"1..0 # SKIP no {' and no '.join(missing)}")
+        sys.exit(0)
 
 
 ORACLES = os.path.join(SOURCE, "tests", "oracles")  # tables of exact costs

@@ -7,13 +7,10 @@ import os
 import re
 import sys
 
-from harness import Folder, Tap, neap, neap_json
+from harness import Folder, Tap, need, neap, neap_json
 
-try:
-    import numpy as np
-except ImportError as error:
-    print(f"1..0 # skip {error}")
-    sys.exit(0)
+need("numpy")
+import numpy as np  # noqa: E402
 
 SAMPLES, STEPS, FEATURES = 60, 12, 3
 

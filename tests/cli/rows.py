@@ -8,15 +8,12 @@ import os
 import struct
 import sys
 
-from harness import Folder, Tap, neap, neap_json
+from harness import Folder, Tap, need, neap, neap_json
 
-try:
-    import h5py
-    import numpy as np
-    import torch
-except ImportError as error:
-    print(f"1..0 # skip {error}")
-    sys.exit(0)
+need("h5py", "numpy", "torch")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)

@@ -18,15 +18,12 @@ import sys
 import time
 import xml.etree.ElementTree as xml
 
-from harness import NEAP, Folder, Tap, data_dir, neap
+from harness import NEAP, Folder, Tap, data_dir, need, neap
 
-try:
-    import h5py
-    import numpy as np
-    import torch
-except ImportError as error:
-    print(f"1..0 # skip {error}")
-    sys.exit(0)
+need("h5py", "numpy", "torch")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 S, INPUTS, CLASSES, DT = 7, 20, 3, 1e-3
