@@ -26,7 +26,7 @@ command prints, a group a figure, or what the other page says. Last comes how ne
     any         whatever it is
     over F      of percents more or less than a whole: the wholes up to a factor F
 `figures (long): COMMAND` runs with `all` alone, `figures (by hand, many minutes): COMMAND` never; its lines may end after what
-the page says. `list` prints all commands.
+the page says. `list` prints all commands. Times ask for a machine with nothing else at work.
 `rows`: the command prints each row of the table above. `cells`: it prints a table of Markdown with these columns, whose rows
 begin with the same words; later lines speak of some rows alone; what is the same text is near. `given` are numbers that say
 what was done or follow from others. In the pages of COMPLETE no other number stands.
