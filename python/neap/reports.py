@@ -15,7 +15,7 @@ SLOW = 4  # overhead of a plan from which on a user is warned
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
-def _caller() -> int:
+def stack_level() -> int:
     """The stack level of the first caller outside the package, as :func:`warnings.warn` counts it
     in the function that calls this one."""
     level, frame = 1, sys._getframe(1)
@@ -51,7 +51,7 @@ class Report:
         """Takes the plan of a run and what it counts with; ``peak``: where that is not the plan's."""
         if memory is not None and made.overhead > SLOW:
             warnings.warn(f"within {show_size(memory)} a pass takes about {made.overhead + 1:.0f} times as long as one "
-                          f"that keeps every tape: more memory makes it faster", RuntimeWarning, stacklevel=_caller())
+                          f"that keeps every tape: more memory makes it faster", RuntimeWarning, stacklevel=stack_level())
         self.plan, self.steps, self.group, self.state = made, steps, group, state
         self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
 

@@ -157,6 +157,58 @@ def test_budget_that_is_slow():
         nt.scan(made, state, x, memory="200K", costs=COSTS)
 
 
+def test_budget_below_the_gradients():
+    made, state, x, _ = case("gru", 20, 1)
+    with pytest.raises(neap.BudgetError, match="gradients of parameters alone take .* the budget is 1000;"):
+        nt.scan(made, state, x, memory=1000)
+
+
+@pytest.mark.parametrize("what", ["state", "output"])
+def test_check_of_a_counter(what):
+    """A step that counts its calls: found by check, in states and in outputs; a warning where no step is done again."""
+    made, state, x, _ = case("gru", 40, 1)
+    extra = 2 * sum(p.numel() * 4 for p in made.parameters())
+    calls = [0]
+
+    def step(h, row, t):
+        calls[0] += 1
+        h, out = made(h, row, t)
+        factor = 1 + 1e-3 * calls[0]
+        return (h * factor, out) if what == "state" else (h, out * factor)
+    with pytest.raises(nt.NotDeterministic, match="another state or output"):
+        last, out = nt.scan(step, state, x, memory=extra + 8000, strategy="revolve", check=True)
+        out.sum().backward()
+    with pytest.warns(RuntimeWarning, match="no step is done again"):
+        nt.scan(made, state, x, memory="100M", check=True)
+
+
+def test_buffers_around_a_function():
+    """A function that changes buffers of a module around it is refused, however it reaches the module."""
+    import functools
+    norm, cell = torch.nn.BatchNorm1d(4), torch.nn.GRUCell(4, 4)
+
+    def inner(h, row, norm=norm):
+        return norm(cell(row, h))
+
+    def step(h, row, t):
+        return inner(h, row), None
+
+    def open_step(norm, h, row, t):
+        return norm(cell(row, h)), None
+    x, h = torch.randn(9, 6, 4), torch.zeros(6, 4)
+    for one in (step, functools.partial(open_step, norm)):
+        with pytest.raises(neap.UsageError, match="buffer 'BatchNorm1d.num_batches_tracked'.*write the step as a"):
+            nt.scan(one, h, x, memory="1M")
+    norm.eval()  # it changes nothing then
+    nt.scan(step, h, x, memory="1M")[0].sum().backward()
+    assert norm.running_mean.abs().sum() > 0 and cell.weight_ih.grad is not None
+
+
+def test_state_that_is_written_to():
+    with pytest.raises(RuntimeError, match="step 0 changes its state or a parameter by an in-place"):
+        nt.scan(lambda h, row, t: (h.add_(row), None), torch.zeros(3, requires_grad=True), torch.randn(4, 3), memory="1M")
+
+
 # Behaviours, one by one
 
 def test_backward_never_called():

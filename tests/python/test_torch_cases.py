@@ -106,6 +106,7 @@ def test_refused_options():
         nt.scan(made, state, x, buffers="all")
 
 
+@pytest.mark.filterwarnings("ignore:check")
 def test_a_step_that_is_not_deterministic():
     given = case("gru", 30, 1)
     made, state, x, _ = given
@@ -386,6 +387,7 @@ class Random(torch.nn.Module):
         return after, out if self.read is None else (out, self.read(h))
 
 
+@pytest.mark.filterwarnings("ignore:check")
 def test_random_cells(scratch):
     """Random cells, budgets, groups, tiers and strategies."""
     for seed in range(MANY):

@@ -11,7 +11,7 @@ from harness import SOURCE, Folder, Tap  # noqa: E402
 
 LONG = "\n\nThis sentence goes on" + " and on" * 400 + ".\n"
 # page, the text that is put in place of another one, what is said
-BREACHES = [("README.md", "\n## Two commands", LONG + "\n## Two commands", "README.md: below 20 words"),
+BREACHES = [("README.md", "\n## Begin", LONG + "\n## Begin", "README.md: below 20 words"),
             ("docs/own-data.md", "[step](concepts.md#the-problem)", "step", "docs/own-data.md: 'step' is no link"),
             ("docs/concepts.md", "**adjoint**", "adjoint", "docs/concepts.md: 'adjoint' is no link"),
             ("docs/glossary.md", "| sweep |", "| sequence |", "docs/concepts.md: 'sequence' is no link")]

@@ -125,5 +125,5 @@ class Call:
         for (name, buffer), version in zip(self.buffers, versions):
             if buffer._version != version:
                 raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
-                                 f"again would change again: make it part of the state, or give the scan "
-                                 f'buffers="state"')
+                                 f"again would change again: make it part of the state; or write the step as a "
+                                 f'module, and give the scan buffers="state"')

@@ -86,7 +86,7 @@ class Run(Backend):
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
-        self.hashes: Optional[Hashes] = None  # of states, where steps that are done again are checked
+        self.hashes: Optional[Hashes] = None  # of what steps return, where those that are done again are checked
         self.holes, self.most_holes = 0, 1 << 26  # bytes that tapes left since memory was given back
         self.spare = 0  # bytes that steps are known to save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
@@ -211,14 +211,20 @@ class Run(Backend):
                 if emit:
                     self.emit(t, *flatten(out, "the output"))
                 if self.hashes is not None:
-                    self.hashes.see(t, flatten(tree)[0])
+                    self.hashes.see(t, [*flatten(tree)[0], *flatten(out)[0]])
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
         return self.state(leaves)
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
-        answer = self.step(tree, given, t)
+        try:
+            answer = self.step(tree, given, t)
+        except RuntimeError as error:
+            if "a leaf Variable that requires grad" in str(error):
+                raise RuntimeError(f"step {t} changes its state or a parameter by an in-place operation. A step of a "
+                                   f"scan returns a new state") from error
+            raise
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise UsageError(f"step {t} returned a {type(answer).__name__}, not (state, output)")
         return answer
@@ -242,7 +248,7 @@ class Run(Backend):
                 if emit:
                     self.emit(t, leaves, shape)
                 if self.hashes is not None:
-                    self.hashes.see(t, flatten(tree)[0])
+                    self.hashes.see(t, [*flatten(tree)[0], *leaves])
                 if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
             last = self.flat(tree, t1 - 1)

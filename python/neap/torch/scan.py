@@ -8,6 +8,7 @@ hooks, accumulation and optimizers see ordinary gradients, once a scan.
 import contextlib
 import sys
 import threading
+import warnings
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
@@ -18,7 +19,7 @@ from ..errors import BudgetError, UsageError
 from ..plans import Plan, plan
 from ..player import Counts, Sizes
 from ..problems import Tier
-from ..reports import Report
+from ..reports import Report, stack_level
 from ..stores import Paths, measured_tiers
 from ..units import Size
 from .calls import Call, ScanFunction
@@ -30,7 +31,7 @@ from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .trees import Tree, flatten, mapped, nbytes, tensors_in, unflatten
-from .wrappers import Buffered, reducing
+from .wrappers import Buffered, modules_of, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -83,7 +84,8 @@ class _Job:
     def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
                  known: _Known):
         self.module = step if isinstance(step, torch.nn.Module) else None
-        self.step, self.options, self.known = step, options, known
+        self.step = self.given = step
+        self.options, self.known = options, known
         self.give = inputs if callable(inputs) and not isinstance(inputs, torch.Tensor) else None
         self.inputs: Optional[List[torch.Tensor]] = None
         self.input_shape: Any = None
@@ -125,8 +127,11 @@ class _Job:
         return run
 
     def buffers(self) -> List[Tuple[str, torch.Tensor]]:
-        """Buffers of a step that is a module, by name."""
-        return [] if self.module is None else list(self.module.named_buffers())
+        """Buffers of a step that is a module, or that reaches modules as a function does, by name."""
+        if self.module is not None:
+            return list(self.module.named_buffers())
+        return [(f"{type(module).__name__}.{name}", buffer)
+                for module in modules_of(self.given) for name, buffer in module.named_buffers()]
 
     def params(self) -> List[torch.Tensor]:
         """Tensors that need gradients: those of the module, those named, those found."""
@@ -246,10 +251,13 @@ class _Job:
                 least = error.least + charged if error.least else 0
                 # The planner's own line names a budget without the gradients, which would not do.
                 said = str(error).split("; a budget of ")[0] if least else str(error)
+                said += f"; gradients of parameters take {charged} of the budget of {memory} beforehand, and"
+                if memory is not None and charged >= memory:
+                    said = f"gradients of parameters alone take {charged} bytes, the budget is {memory};"
                 raise BudgetError(
-                    f"{said}; gradients of parameters take {charged} of the budget of {memory} beforehand, and "
-                    f"the tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
-                    + (f"; a budget of {least} would do" if least else ""), least=least) from None
+                    f"{said} the tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
+                    + (f"; a budget of {least} would do, and a few times as much is faster" if least else ""),
+                    least=least) from None
         made, found, self.travels = self.known.plans[key]
         tape = max(1, found.tape)
         told.planned(made, self.steps, group, state, tape, charged, memory)
@@ -339,6 +347,9 @@ class _Job:
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
+                    if made.advance_steps + made.record_steps <= -(-self.steps // group):
+                        warnings.warn("check: no step is done again within this budget, so that none is checked; a "
+                                      "smaller memory checks them", RuntimeWarning, stacklevel=stack_level())
                 run.travels, run.spare = self.travels, self.spare
                 run.sent = {g * group for g in self.places.sent}
                 results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
@@ -412,8 +423,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes go
         there and come back beside the computation, on the CPU. One that is lost is made again.
     :param host: bytes of pinned host memory that states of a CUDA or ROCm device may take.
-    :param check: hashes every state, and raises NotDeterministic where a step that is done again
-        gives another one.
+    :param check: hashes every state and output, and raises NotDeterministic where a step that is
+        done again gives others; a warning says where none is.
     :param count: False: only the first tape is counted, and one that takes more goes unseen.
     :param buffers: ``"state"``: buffers of a module are part of the state, and end as in a plain
         loop; None: a step may not change them.

@@ -1,13 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps around a step: one that adds up what its outputs give, one whose buffers are state."""
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+import functools
+import types
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 
 from ..errors import UsageError
 from .trees import Tree, flatten, unflatten
 
-__all__ = ["Buffered", "reducing"]
+__all__ = ["Buffered", "modules_of", "reducing"]
+
+MOST = 1000  # objects that are looked at around a step
+
+
+def modules_of(step: Any) -> List[torch.nn.Module]:
+    """The modules that a step is, or reaches as a function does: by the variables around it, its
+    defaults, the module-wide names that it uses, and functions among these."""
+    found: Dict[int, torch.nn.Module] = {}
+    seen, rows = set(), [step]
+    while rows and len(seen) < MOST:
+        row = rows.pop()
+        if id(row) in seen:
+            continue
+        seen.add(id(row))
+        if isinstance(row, torch.nn.Module):
+            found[id(row)] = row
+        elif isinstance(row, functools.partial):
+            rows += [row.func, *row.args, *row.keywords.values()]
+        elif isinstance(row, types.MethodType):
+            rows += [row.__func__, row.__self__]
+        elif isinstance(row, types.FunctionType) and (row.__module__ or "").split(".")[0] not in ("torch", "neap"):
+            rows += _reached(row)
+    return list(found.values())
+
+
+def _reached(function: types.FunctionType) -> Iterator[Any]:
+    """What a function finds outside its arguments, as it is now."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            pass
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    for name in function.__code__.co_names:
+        if name in function.__globals__:
+            yield function.__globals__[name]
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
