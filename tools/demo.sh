@@ -11,7 +11,8 @@ data=${NEAP_DATA:-../shared}/data/fsdd
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-echo "How would strategies fit a million steps of this network into 4 MiB?"
+echo "How would strategies fit a million steps of this network into 4 MiB? docs/concepts.md has the words;"
+echo "overhead is time beyond that of unlimited memory, gap beyond the least that any schedule takes."
 "$neap" plan --steps 1000000 --state 48K --tape 12K --memory 4M --advance 60us --record 70us \
 	--backward 150us --tier disk:write=1G,read=1G,latency=100us
 echo
