@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "sys/cpu_spread.h"
 #include "sys/clock.h"
+#include "base/subnormals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -146,6 +147,7 @@ static void *worker_main(void *arg)
 	struct neap__thread_pool *pool = worker->pool;
 	unsigned long seen = 0;
 
+	neap__subnormals_off();
 	for (;;) {
 		wait_for_job(pool, seen);
 		if (atomic_load(&pool->quit))
@@ -202,9 +204,12 @@ int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 	void (*fn)(void *arg, int item, int thread), void *arg)
 {
+	unsigned mode = neap__subnormals_off();
+
 	if (pool->threads == 1 || items <= 1) {
 		for (int i = 0; i < items; i++)
 			fn(arg, i, 0);
+		neap__subnormals_restore(mode);
 		return;
 	}
 	pool->fn = fn;
@@ -217,6 +222,7 @@ void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 	if (atomic_load(&pool->sleepers))
 		wake(pool, &pool->start);
 	work(pool, 0);
+	neap__subnormals_restore(mode);
 	wait_for_others(pool);
 }
 

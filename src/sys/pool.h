@@ -12,7 +12,10 @@
 
 struct neap__thread_pool;
 
-/* threads >= 1 counts the caller's thread, which works too. */
+/*
+ * threads >= 1 counts the caller's thread, which works too. Items run without subnormal numbers
+ * (base/subnormals.h).
+ */
 int neap__thread_pool_create(struct neap__thread_pool **pool, int threads);
 void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 	void (*fn)(void *arg, int item, int thread), void *arg);

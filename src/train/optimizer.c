@@ -5,6 +5,7 @@
 #include "nn/core/net_state.h"
 #include "base/fail.h"
 #include "base/text.h"
+#include "base/subnormals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ static int all_finite(const struct neap__rule_step *step)
 int neap__optimizer_step(
 	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update)
 {
+	unsigned mode = neap__subnormals_off(); /* moments of gradients that are 0 decay */
 	int finite = 1;
 
 	for (int i = 0; i < optimizer->tensors; i++) {
@@ -144,5 +146,6 @@ int neap__optimizer_step(
 		optimizer->rule->step(&step);
 		finite &= all_finite(&step);
 	}
+	neap__subnormals_restore(mode);
 	return finite;
 }
