@@ -180,10 +180,10 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	while (1 << halves < ranks)
 		halves++;
-	out = malloc(SUMS + (size_t)ranks);
-	in = malloc(SUMS + (size_t)ranks);
+	out = calloc(SUMS, 1);
+	in = calloc(SUMS, 1);
 	weights = calloc(WEIGHTS, 1);
-	touched = malloc(SWEEP + SWEEP / 8);
+	touched = calloc(SWEEP + SWEEP / 8, 1);
 	count = calloc((size_t)ranks, sizeof *count);
 	at = calloc((size_t)ranks, sizeof *at);
 	if (ranks < 2 || !out || !in || !weights || !touched || !count || !at) {
@@ -196,11 +196,11 @@ int main(int argc, char **argv)
 	double ping = ping_pong(8, ROUNDS);
 	double long_ping = ping_pong(SUMS, LONG_BATCHES);
 	double sent = SUMS + (double)WEIGHTS * (ranks - 1) / ranks;
+	double bytes_take = 2 * (mean > small ? mean - small : mean);
 	if (rank == 0)
 		printf("{\"ranks\": %d, \"alpha\": %.4g, \"rate\": %.6g, \"ping\": %.4g, "
 		       "\"ping_rate\": %.6g}\n",
-			ranks, small / halves, sent / (2 * (mean - small)), ping,
-			SUMS / (long_ping - ping));
+			ranks, small / halves, sent / bytes_take, ping, SUMS / (long_ping - ping));
 	free(at);
 	free(count);
 	free(touched);

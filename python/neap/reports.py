@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scan, or another run of a Player, planned and did, in numbers and as text."""
-import os
 import sys
 import warnings
 from typing import Optional
@@ -12,14 +11,14 @@ from .units import show_size, show_time
 __all__ = ["Report"]
 
 SLOW = 4  # overhead of a plan from which on a user is warned
-_PACKAGE = os.path.dirname(__file__) + os.sep
+_INSIDE = ("neap", "torch", "jax")  # packages whose lines are not the user's
 
 
 def stack_level() -> int:
-    """The stack level of the first caller outside the package, as :func:`warnings.warn` counts it
-    in the function that calls this one."""
+    """The stack level of the user's line, as :func:`warnings.warn` counts it in the function that
+    calls this one."""
     level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
     return level
 

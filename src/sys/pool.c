@@ -11,9 +11,9 @@
  */
 #include "sys/pool.h"
 #include "base/fail.h"
+#include "base/subnormals.h"
 #include "sys/cpu_spread.h"
 #include "sys/clock.h"
-#include "base/subnormals.h"
 
 #include <errno.h>
 #include <pthread.h>

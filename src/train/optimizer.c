@@ -4,8 +4,8 @@
 #include <neap/train.h>
 #include "nn/core/net_state.h"
 #include "base/fail.h"
-#include "base/text.h"
 #include "base/subnormals.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

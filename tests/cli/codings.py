@@ -3,12 +3,10 @@
 """--encode: numbers that become spikes: PyTorch's loss and gradient, the same bits however it is run, what models keep."""
 import json
 import os
-import sys
 
 from harness import Folder, Tap, need, neap, neap_json
 
 need("h5py", "numpy", "torch")
-import h5py  # noqa: E402,F401
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 

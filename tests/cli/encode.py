@@ -5,7 +5,6 @@ that are empty; neap train with more channels and classes than its data."""
 import os
 import re
 import struct
-import sys
 
 from harness import Folder, Tap, need, neap, neap_json, write_recordings, write_tone
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What train, eval and plot report: doubts about data, counts of steps, nothing that is not known."""
 import csv
-import json
 import os
 import re
 import sys

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import struct
-import sys
 
 from harness import Folder, Tap, need, neap, neap_json
 

@@ -7,7 +7,6 @@ Python makes of the same files. Nets learn from them, and tables that are wrong 
 import csv
 import os
 import random
-import sys
 
 from harness import Folder, Tap, need, neap, neap_json
 

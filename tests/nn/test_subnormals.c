@@ -17,8 +17,7 @@ static int subnormals_of(const float *x, size_t count)
 	return found;
 }
 
-/* In the adjoints of a net whose units are often far from the threshold, at every tenth step before
- * it. */
+/* How many stand in the adjoints at every tenth step; units are often far from the threshold. */
 static int subnormals_after(const char *spec, int threads)
 {
 	struct neap_net_options options = net_options(spec);

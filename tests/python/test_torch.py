@@ -178,8 +178,16 @@ def test_check_of_a_counter(what):
     with pytest.raises(nt.NotDeterministic, match="another state or output"):
         last, out = nt.scan(step, state, x, memory=extra + 8000, strategy="revolve", check=True)
         out.sum().backward()
-    with pytest.warns(RuntimeWarning, match="no step is done again"):
-        nt.scan(made, state, x, memory="100M", check=True)
+
+
+def test_check_that_checks_nothing():
+    """Said where no step is done again, at the user's line, of a scan that is a module as well."""
+    made, state, x, _ = case("gru", 20, 1)
+    for call in (lambda: nt.scan(made, state, x, memory="100M", check=True),
+                 lambda: nt.Scan(made, memory="100M", check=True)(state, x)):
+        with pytest.warns(RuntimeWarning, match="no step is done again") as warned:
+            call()
+        assert warned[0].filename == __file__
 
 
 def test_buffers_around_a_function():
@@ -195,8 +203,14 @@ def test_buffers_around_a_function():
 
     def open_step(norm, h, row, t):
         return norm(cell(row, h)), None
+    class Plain:
+        def __init__(self):
+            self.parts = {"norms": [norm]}
+
+        def step(self, h, row, t):
+            return self.parts["norms"][0](cell(row, h)), None
     x, h = torch.randn(9, 6, 4), torch.zeros(6, 4)
-    for one in (step, functools.partial(open_step, norm)):
+    for one in (step, functools.partial(open_step, norm), Plain().step):
         with pytest.raises(neap.UsageError, match="buffer 'BatchNorm1d.num_batches_tracked'.*write the step as a"):
             nt.scan(one, h, x, memory="1M")
     norm.eval()  # it changes nothing then

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps around a step: one that adds up what its outputs give, one whose buffers are state."""
 import functools
+import itertools
 import types
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
@@ -16,7 +17,7 @@ MOST = 1000  # objects that are looked at around a step
 
 def modules_of(step: Any) -> List[torch.nn.Module]:
     """The modules that a step is, or reaches as a function does: by the variables around it, its
-    defaults, the module-wide names that it uses, and functions among these."""
+    defaults, the module-wide names that it uses, and functions, lists and dicts among these."""
     found: Dict[int, torch.nn.Module] = {}
     seen, rows = set(), [step]
     while rows and len(seen) < MOST:
@@ -29,7 +30,11 @@ def modules_of(step: Any) -> List[torch.nn.Module]:
         elif isinstance(row, functools.partial):
             rows += [row.func, *row.args, *row.keywords.values()]
         elif isinstance(row, types.MethodType):
-            rows += [row.__func__, row.__self__]
+            rows += [row.__func__, row.__self__, getattr(row.__self__, "__dict__", None)]
+        elif isinstance(row, (list, tuple)):
+            rows += row[:MOST]
+        elif isinstance(row, dict):
+            rows += itertools.islice(row.values(), MOST)
         elif isinstance(row, types.FunctionType) and (row.__module__ or "").split(".")[0] not in ("torch", "neap"):
             rows += _reached(row)
     return list(found.values())
@@ -44,9 +49,17 @@ def _reached(function: types.FunctionType) -> Iterator[Any]:
             pass
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    for name in function.__code__.co_names:
+    for name in _names(function.__code__):
         if name in function.__globals__:
             yield function.__globals__[name]
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Names that are not its own variables, in functions and comprehensions within it as well."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _names(inner)
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
