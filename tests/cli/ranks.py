@@ -6,6 +6,7 @@ as one process for any number of ranks and threads; a run that goes on with othe
 are killed, differ, or were started wrongly.
     ranks.py [all]      20 cases drawn by chance; all: the whole product, and more kills
 """
+import atexit
 import csv
 import itertools
 import json
@@ -15,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from harness import NEAP, Folder, Tap, neap, write_recordings
@@ -34,7 +36,10 @@ CASES = {
 TOKENS = itertools.count()
 RANKS = (1, 2, 3, 4, 7)
 MPI = os.environ.get("NEAP_MPIRUN") or shutil.which("mpirun.openmpi") or shutil.which("mpirun")
-ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+# Two mpiruns that start and end at once may trip over a folder that they share: each test has its own.
+OWN = tempfile.mkdtemp(prefix="neap-test-")
+atexit.register(shutil.rmtree, OWN, ignore_errors=True)
+ENV = {"OMPI_MCA_orte_tmpdir_base": OWN, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
        # There are more ranks than processors: one that waits leaves its own to the others.

@@ -84,14 +84,18 @@ class Kills:
 
     def measure(self):
         """
-        So many steps that a run takes some seconds here; what one rank says of them. Commits do
-        not count, because a slow disk is to have time for several of them.
+        So many steps that a run takes some seconds here. Commits do not count, because a slow disk
+        is to have time for several of them.
         """
         begin = time.monotonic()
         said(ended(start(3, SHORT, "--slow", self.folder), 250))
         took = time.monotonic() - begin
-        self.steps = max(SHORT, min(40000, int(SHORT * SECONDS / took)))
-        self.alone = said(ended(start(1, self.steps), 250))
+        self.take(max(SHORT, min(40000, int(SHORT * SECONDS / took))))
+
+    def take(self, steps):
+        """Jobs of so many steps from now on; what one rank says of them."""
+        self.steps = steps
+        self.alone = said(ended(start(1, steps), 250))
 
     def args(self):
         return ["--slow", self.folder, "--journal", self.folder, "--every", "0.01"]
@@ -107,8 +111,13 @@ class Kills:
         return None if found == self.alone else f"{found} is not {self.alone}"
 
     def stop(self, number, writes=3):
-        """One job, and a signal to one rank of it; starts new jobs until one comes in time."""
-        for _ in range(10):
+        """
+        One job, and a signal to one rank of it; starts new jobs until one comes in time, which are
+        longer where two were too short for it.
+        """
+        for tried in range(10):
+            if tried and tried % 2 == 0 and self.ranks is None:
+                self.take(2 * self.steps)
             self.ranks = self.ranks or self.draw.choice((2, 3))
             victim = self.draw.randrange(self.ranks)
             process = start(self.ranks, self.steps, *self.args())
@@ -148,16 +157,27 @@ class Kills:
 
     def lost(self):
         """A rank whose journal is gone says so in a line, and all start over, to the same bits."""
-        path = os.path.join(self.folder, "neap.journal.1")
-        for _ in range(10):  # a kill before the first commit, or at the very end, leaves no journal
-            if self.ranks and os.path.exists(path):
+        problem = self.end(start(self.ranks, self.steps, *self.args())) if self.ranks else None
+        if problem:
+            return problem
+        self.ranks = 3
+        for tried in range(12):  # a signal ends a job after a commit, unless it comes at the end
+            if tried and tried % 2 == 0:
+                self.take(2 * self.steps)
+            process = start(self.ranks, self.steps, *self.args())
+            stopped_at_commit(process, self.folder, self.draw, 2, signal.SIGTERM)
+            done = ended(process, 250)
+            if done.returncode == 3:
                 break
-            problem = self.ranks and self.end(start(self.ranks, self.steps, *self.args()))
-            problem = problem or self.stop(signal.SIGKILL)
-            if problem:
-                return problem
+            if said(done) != self.alone:
+                return f"{said(done)} is not {self.alone}"
         else:
-            return "no killed job left a journal"
+            return "no job was interrupted"
+        names = [f"neap.journal.{rank}" for rank in range(self.ranks)]
+        missing = [name for name in names if not os.path.exists(os.path.join(self.folder, name))]
+        if missing:
+            return f"interrupted, but {missing} are not among {os.listdir(self.folder)}"
+        path = os.path.join(self.folder, "neap.journal.1")
         os.unlink(path)
         done = ended(start(self.ranks, self.steps, *self.args()), 250)
         lines = [line for line in done.stderr.splitlines() if "over" in line]
