@@ -119,7 +119,7 @@ static void reset(struct neap_sweep *s)
 	s->leaf_bytes = s->recent_tape = 0;
 	s->journal.done = s->journal.phase = s->journal.in_hole = 0;
 	s->journal.actions_hash = s->journal.period = 0;
-	s->journal.seconds_before = 0;
+	s->journal.base.seconds_before = 0;
 	s->generation = next_number(&generations);
 	s->stats = (struct neap_sweep_stats){
 		.size = sizeof(struct neap_sweep_stats),

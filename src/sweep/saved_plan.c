@@ -83,7 +83,7 @@ int neap__saved_plan_take(struct neap_sweep *s)
 	struct neap_schedule *schedule;
 	struct neap_verdict verdict = {.size = sizeof verdict};
 	struct neap_problem problem = *saved->problem;
-	int own = saved != s->journal.plan;
+	int own = saved != s->journal.base.plan;
 	NEAP_TRY(neap_problem_check(&problem));
 	NEAP_TRY(same_chain(&problem.chain, &s->problem.chain, own));
 	if (problem.ntiers != s->problem.ntiers)

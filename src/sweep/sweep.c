@@ -296,7 +296,7 @@ static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void
 	s->user = user;
 	s->open = open;
 	s->open_user = open_user;
-	s->inherits = old && old->journal.directory;
+	s->inherits = old && old->journal.base.directory;
 	int rc = prepare(s, ops, options);
 	if (rc < 0) {
 		neap_sweep_free(s);

@@ -300,7 +300,7 @@ int neap__sweep_make_plan(struct neap_sweep *s)
 		rc = had > 0 ? plan_once(s) : had < 0 ? had : rc;
 	}
 	/* Where a sweep resumes, its own records take the room; a full tier refuses later ones. */
-	if (rc == 0 && s->options.saved && s->options.saved != s->journal.plan)
+	if (rc == 0 && s->options.saved && s->options.saved != s->journal.base.plan)
 		rc = neap__agree_code(&s->agreement, NEAP__AGREE_PLACES, neap__saved_plan_fits(s));
 	if (s->open || s->options.saved)
 		return rc;

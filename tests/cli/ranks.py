@@ -363,12 +363,16 @@ def more_ranks_than_groups(folder):
 
 
 def folder_missing(folder):
-    """The folder of a run that goes on is not seen by a rank: the line names it and the mend."""
+    """
+    The folder of a run that goes on is not seen by a rank: the line names it and the mend. Freed
+    memory is overwritten, at which an mpirun that is to print what MPI_Abort says may crash.
+    """
     away = os.path.join(folder, "elsewhere")
     os.mkdir(away)
     wrap = wrapper(folder, f"[ $rank = 1 ] && cd {away}")
     return refuses(folder, 2, ["neap train: rank 1 (", "there is no run in 'crowd'", "all ranks see it"],
-                   1, 2, "train", "--resume", "--epochs", "2", "--out", "crowd", wrap=wrap)
+                   1, 2, "train", "--resume", "--epochs", "2", "--out", "crowd", wrap=wrap,
+                   env={"MALLOC_PERTURB_": "169"})
 
 
 def other_mpirun(folder):

@@ -21,7 +21,7 @@ int neap__first_steps_due(const struct neap_sweep *s)
 {
 	const struct neap_sweep_options *o = &s->options;
 	return s->problem.ntiers > 0 && !s->measured && o->advance == 0 && o->record == 0 &&
-	       o->backward == 0 && !o->saved && !s->open && !s->journal.resumes;
+	       o->backward == 0 && !o->saved && !s->open && !s->journal.base.resumes;
 }
 
 static int64_t least(int64_t a, int64_t b)

@@ -71,7 +71,7 @@ int neap__replan_possible(const struct neap_sweep *s)
 	int how = s->options.no_replan;
 	return !neap__agrees(&s->agreement) && how <= 0 &&
 	       (how < 0 || s->plan.makespan > WORTH * s->planning) && !s->options.saved &&
-	       !s->open && !s->ops.ended && !s->journal.directory && s->plan.tier > 0 &&
+	       !s->open && !s->ops.ended && !s->journal.base.directory && s->plan.tier > 0 &&
 	       s->plan.near.tier == 0 && b->advance + b->record > 0 &&
 	       s->plan.replan_count < NEAP_REPLANS_MAX;
 }

@@ -7,17 +7,12 @@
 #include "sweep/journal/journal_commit.h"
 #include "sweep/journal/journal_identity.h"
 #include "sweep/journal/journal_ranks.h"
-#include "sweep/journal/journal_subject.h"
 #include "sweep/online_sweep.h"
-#include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/scratch.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a)
@@ -25,33 +20,23 @@ void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a
 	_Static_assert(sizeof *a == 40, "an action has no padding");
 	s->journal.phase = NEAP__ACTION_NOT_BEGUN;
 	s->journal.done++;
-	if (s->journal.file)
+	if (s->journal.base.file)
 		s->journal.actions_hash = neap__journal_hash(s->journal.actions_hash, a, sizeof *a);
 }
 
-/* Opens the file, whose name is kept beside the directory. */
-static int open_first(struct neap_sweep *s)
+static struct neap__journal_owner owner(struct neap_sweep *s)
 {
-	const struct neap_sweep_options *o = &s->options;
-	if (!s->ops.grad_save || !s->ops.grad_load)
-		return neap__fail(NEAP_EUSAGE,
-			"a journal needs the model's grad_save and grad_load, which it lacks");
-	s->journal.directory = strdup(o->journal);
-	if (!s->journal.directory)
-		return neap__fail_errno(ENOMEM, "a journal");
-	NEAP_TRY(neap__scratch_name(s->journal.name, NEAP__JOURNAL_NAME, o->journal_suffix));
-	return neap__journal_open(
-		&s->journal.file, o->journal, o->journal_suffix, o->journal_in_memory);
+	return (struct neap__journal_owner){&s->journal.base, &s->options, &s->agreement, &s->stats,
+		s->tiers, s->problem.ntiers};
 }
 
 int neap__journal_attach(struct neap_sweep *s)
 {
-	struct neap__agree_state *a = &s->agreement;
+	const struct neap__journal_owner own = owner(s);
 	if (!s->options.journal)
 		return 0;
-	int rc = open_first(s);
-	NEAP_TRY(neap__journal_meet(a, s->journal.file, rc));
-	return neap__agree_code(a, NEAP__AGREE_JOURNAL, neap__journal_identity_take(s));
+	NEAP_TRY(neap__journal_open_first(&own, s->ops.grad_save && s->ops.grad_load));
+	return neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, neap__journal_identity_take(s));
 }
 
 int neap_journal_there(const char *directory, const char *suffix, int in_memory)
@@ -65,58 +50,30 @@ int neap_journal_there(const char *directory, const char *suffix, int in_memory)
 	return there;
 }
 
-static void adopt(struct neap_sweep *s, uint64_t epoch)
-{
-	for (int i = 0; i < s->problem.ntiers; i++)
-		(void)neap__tier_adopt(s->tiers[i], epoch);
-}
-
-/* Removes the journal, and lets the tiers drop their records. */
-static void drop(struct neap_sweep *s)
-{
-	if (!s->journal.file)
-		return;
-	neap__journal_remove(s->journal.file);
-	s->journal.file = NULL;
-	s->journal.resumes = 0;
-	adopt(s, 0);
-}
-
 void neap__journal_detach(struct neap_sweep *s)
 {
-	if (s->journal.finished)
-		drop(s);
-	neap__journal_close(s->journal.file);
-	neap_saved_free(s->journal.plan);
-	free(s->journal.directory);
+	const struct neap__journal_owner own = owner(s);
+	neap__journal_let_go(&own);
 	s->journal = (struct neap__journal_run){0};
 }
 
 void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old)
 {
-	drop(old);
-	s->journal.directory = old->journal.directory;
-	memcpy(s->journal.name, old->journal.name, sizeof s->journal.name);
-	neap_saved_free(old->journal.plan);
+	const struct neap__journal_owner own = owner(old);
+	neap__journal_drop(&own);
+	s->journal.base.directory = old->journal.base.directory;
+	memcpy(s->journal.base.name, old->journal.base.name, sizeof s->journal.base.name);
+	neap_saved_free(old->journal.base.plan);
 }
 
-static int count_bytes(void *to, const void *bytes, size_t count)
+static int start_anew(struct neap_sweep *s, const struct neap__journal_owner *own)
 {
-	uint64_t *sum = to;
-	(void)bytes;
-	*sum = neap__sat_add(*sum, count);
-	return 0;
-}
-
-static int start_anew(struct neap_sweep *s)
-{
-	uint64_t gathered = 0, number;
+	uint64_t gathered, number;
 	NEAP_TRY(neap__journal_draw_number(&s->agreement, &number));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
+	NEAP_TRY(neap__journal_count(s->ops.grad_save, s->user, &gathered));
 	NEAP_TRY(neap__journal_identity_begin(
 		s, number, gathered, neap__commit_largest(s, gathered)));
-	adopt(s, s->journal.identity.epoch);
+	neap__journal_adopt(own, s->journal.identity.epoch);
 	return 0;
 }
 
@@ -134,7 +91,8 @@ static int pass_over(struct neap_sweep *s, struct neap_schedule *schedule, uint6
 	return more < 0 ? more : 0;
 }
 
-static int resume(struct neap_sweep *s, struct neap_schedule *schedule)
+static int resume(
+	struct neap_sweep *s, const struct neap__journal_owner *own, struct neap_schedule *schedule)
 {
 	struct neap__journal_run *journal = &s->journal;
 	uint64_t told = 0;
@@ -145,42 +103,34 @@ static int resume(struct neap_sweep *s, struct neap_schedule *schedule)
 		return neap__fail(NEAP_EUSAGE,
 			"the journal in '%s' is of another schedule; give another directory, or "
 			"remove %s to start over",
-			journal->directory, journal->name);
-	adopt(s, journal->identity.epoch);
+			journal->base.directory, journal->base.name);
+	neap__journal_adopt(own, journal->identity.epoch);
 	journal->period += 1 + (neap__unique() & 0xfff);
-	journal->seconds_before = s->stats.seconds;
-	s->stats.spared = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
+	neap__journal_resumed(own);
 	return 0;
 }
 
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 {
-	struct neap__journal_run *journal = &s->journal;
-	if (!journal->directory)
+	const struct neap__journal_owner own = owner(s);
+	if (!s->journal.base.directory)
 		return 0;
-	if (journal->finished)
-		drop(s);
-	journal->finished = 0;
-	journal->seconds_before = 0;
-	int rc = 0;
-	if (!journal->file)
-		rc = neap__journal_open(&journal->file, journal->directory,
-			journal->name + sizeof NEAP__JOURNAL_NAME - 1,
-			s->options.journal_in_memory);
-	NEAP_TRY(neap__journal_meet(&s->agreement, journal->file, rc));
-	int there = neap__journal_resume_from(&s->agreement, journal->file);
+	int there = neap__journal_begin_run(&own);
 	NEAP_TRY(there);
-	rc = there ? resume(s, schedule) : start_anew(s);
+	int rc = there ? resume(s, &own, schedule) : start_anew(s, &own);
 	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, rc));
-	journal->began_at = neap__seconds();
-	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
+	neap__journal_run_began(&own);
 	return 0;
 }
 
 void neap__journal_end(struct neap_sweep *s, int rc)
 {
-	s->stats.seconds += s->journal.seconds_before;
-	s->stats.started_over = s->agreement.started_over;
-	s->agreement.started_over = 0;
-	s->journal.finished = rc == 0 && s->journal.file;
+	const struct neap__journal_owner own = owner(s);
+	neap__journal_end_run(&own, rc);
+}
+
+void neap__journal_commit(struct neap_sweep *s, int (*write)(void *sweep))
+{
+	const struct neap__journal_owner own = owner(s);
+	neap__journal_take_commit(&own, write, s);
 }

@@ -9,8 +9,7 @@
 #define NEAP_SWEEP_JOURNAL_JOURNAL_H
 
 #include <neap/sweep.h>
-#include "store/journal_file.h"
-#include "sys/scratch.h"
+#include "sweep/journal/journal_shared.h"
 
 /* Which sweep a journal belongs to: a sweep resumes only if all of it is the same. */
 struct neap__journal_identity {
@@ -40,13 +39,8 @@ enum neap__journal_phase {
 };
 
 struct neap__journal_run {
-	char *directory;	       /* NULL: the sweep has no journal */
-	char name[NEAP__SCRATCH_NAME]; /* of the file in it */
-	struct neap__journal *file;    /* open from create to the end of a run; may be NULL then */
-	struct neap_saved *plan;       /* that of the journal, where one was there */
+	struct neap__journal_base base;
 	struct neap__journal_identity identity;
-	int resumes;  /* a journal was there: `identity` is its */
-	int finished; /* the last run came to its end: nobody needs the journal */
 
 	/* Of a run. */
 	int64_t done;	       /* actions */
@@ -55,8 +49,6 @@ struct neap__journal_run {
 	int32_t in_hole;       /* 1: the tapes of a hole of a BACKWARD are being recovered */
 	uint64_t period;       /* commits so far, more at every resume: see tape_transfer.c */
 	double loss;
-	double began_at, due_at; /* seconds of sys/clock.h: this process's run; the next commit */
-	double seconds_before;	 /* that the run took in earlier processes */
 };
 
 /* At create: opens the journal that the options ask for. */
@@ -69,6 +61,8 @@ void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old);
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule);
 /* Notes that an action was performed. */
 void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a);
+/* Takes a commit: what write(s) writes. */
+void neap__journal_commit(struct neap_sweep *s, int (*write)(void *sweep));
 /* A run ended with the answer rc. */
 void neap__journal_end(struct neap_sweep *s, int rc);
 

@@ -5,86 +5,58 @@
  * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
-#include "sweep/journal/journal_ranks.h"
-#include "sweep/journal/journal_subject.h"
 #include "sweep/steps.h"
 #include "sweep/table_sizes.h"
 #include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier_state.h"
-#include "sys/clock.h"
-#include "sys/scratch.h"
 
 #define CALL_STEPS 256 /* that a call of the model is not cut below */
 
-typedef int mover(struct neap__journal *file, void *bytes, size_t count);
-
-static int write_out(struct neap__journal *file, void *bytes, size_t count)
-{
-	return neap__journal_write(file, bytes, count);
-}
-
-static int read_in(struct neap__journal *file, void *bytes, size_t count)
-{
-	return neap__journal_read(file, bytes, count);
-}
-
-struct commit_field {
-	void *at;
-	size_t bytes;
-};
-
-#define FIELD(x)                                                                                   \
-	{                                                                                          \
-		&(x), sizeof(x)                                                                    \
-	}
-
 /* Writes or reads the numbers of a run. */
-static int move_numbers(struct neap_sweep *s, mover *move)
+static int move_numbers(struct neap_sweep *s, neap__journal_mover *move)
 {
 	struct neap__arena *arena = &s->arena;
 	struct neap__journal_run *journal = &s->journal;
-	const struct commit_field fields[] = {
-		FIELD(journal->done),
-		FIELD(journal->actions_hash),
-		FIELD(journal->phase),
-		FIELD(journal->period),
-		FIELD(journal->loss),
-		FIELD(s->walk.told_at),
-		FIELD(s->walk.steps),
-		FIELD(s->tickets),
-		FIELD(s->issued),
-		FIELD(s->waiting_gets),
-		FIELD(s->nranges),
-		FIELD(s->free_piece),
-		FIELD(s->unused_piece),
-		FIELD(s->free_span_rows),
-		FIELD(s->recovery_records),
-		FIELD(s->rewritten),
-		FIELD(s->rewrite_failures),
-		FIELD(s->fallback),
-		FIELD(s->live_t),
-		FIELD(s->live_puts),
-		FIELD(s->passed),
-		FIELD(s->position),
-		FIELD(s->generation),
-		FIELD(s->leaf_bytes),
-		FIELD(s->recent_tape),
-		FIELD(s->stats),
-		FIELD(arena->positions),
-		FIELD(arena->free_hint),
-		FIELD(arena->nextents),
-		FIELD(arena->top),
-		FIELD(arena->held),
-		FIELD(arena->used),
-		FIELD(arena->peak),
-		FIELD(arena->promised),
-		FIELD(arena->moved),
+	const struct neap__journal_field fields[] = {
+		NEAP__JOURNAL_FIELD(journal->done),
+		NEAP__JOURNAL_FIELD(journal->actions_hash),
+		NEAP__JOURNAL_FIELD(journal->phase),
+		NEAP__JOURNAL_FIELD(journal->period),
+		NEAP__JOURNAL_FIELD(journal->loss),
+		NEAP__JOURNAL_FIELD(s->walk.told_at),
+		NEAP__JOURNAL_FIELD(s->walk.steps),
+		NEAP__JOURNAL_FIELD(s->tickets),
+		NEAP__JOURNAL_FIELD(s->issued),
+		NEAP__JOURNAL_FIELD(s->waiting_gets),
+		NEAP__JOURNAL_FIELD(s->nranges),
+		NEAP__JOURNAL_FIELD(s->free_piece),
+		NEAP__JOURNAL_FIELD(s->unused_piece),
+		NEAP__JOURNAL_FIELD(s->free_span_rows),
+		NEAP__JOURNAL_FIELD(s->recovery_records),
+		NEAP__JOURNAL_FIELD(s->rewritten),
+		NEAP__JOURNAL_FIELD(s->rewrite_failures),
+		NEAP__JOURNAL_FIELD(s->fallback),
+		NEAP__JOURNAL_FIELD(s->live_t),
+		NEAP__JOURNAL_FIELD(s->live_puts),
+		NEAP__JOURNAL_FIELD(s->passed),
+		NEAP__JOURNAL_FIELD(s->position),
+		NEAP__JOURNAL_FIELD(s->generation),
+		NEAP__JOURNAL_FIELD(s->leaf_bytes),
+		NEAP__JOURNAL_FIELD(s->recent_tape),
+		NEAP__JOURNAL_FIELD(s->stats),
+		NEAP__JOURNAL_FIELD(arena->positions),
+		NEAP__JOURNAL_FIELD(arena->free_hint),
+		NEAP__JOURNAL_FIELD(arena->nextents),
+		NEAP__JOURNAL_FIELD(arena->top),
+		NEAP__JOURNAL_FIELD(arena->held),
+		NEAP__JOURNAL_FIELD(arena->used),
+		NEAP__JOURNAL_FIELD(arena->peak),
+		NEAP__JOURNAL_FIELD(arena->promised),
+		NEAP__JOURNAL_FIELD(arena->moved),
 	};
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		NEAP_TRY(move(journal->file, fields[i].at, fields[i].bytes));
-	return 0;
+	return neap__journal_move(
+		journal->base.file, fields, sizeof fields / sizeof fields[0], move);
 }
 
 /* The first `count` rows of a table. */
@@ -93,10 +65,10 @@ static int move_numbers(struct neap_sweep *s, mover *move)
 		(table), (size_t)(count) * sizeof *(table)                                         \
 	}
 
-static int move_tables(struct neap_sweep *s, mover *move)
+static int move_tables(struct neap_sweep *s, neap__journal_mover *move)
 {
 	struct neap__arena *arena = &s->arena;
-	const struct commit_field tables[] = {
+	const struct neap__journal_field tables[] = {
 		ROWS(s->ranges, s->nranges),
 		ROWS(s->pieces, s->unused_piece),
 		ROWS(s->span_rows, s->sizes.span_rows),
@@ -104,13 +76,14 @@ static int move_tables(struct neap_sweep *s, mover *move)
 		ROWS(arena->occupant, arena->nslots),
 		ROWS(arena->extents, arena->nextents),
 	};
-	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-		NEAP_TRY(move(s->journal.file, tables[i].at, tables[i].bytes));
+	NEAP_TRY(neap__journal_move(
+		s->journal.base.file, tables, sizeof tables / sizeof tables[0], move));
 	for (int i = 0; i < s->problem.ntiers; i++) {
-		const struct commit_field states = ROWS(s->state_records[i], s->places[i]);
-		const struct commit_field tapes = ROWS(s->tape_records[i], s->sizes.tape_places[i]);
-		NEAP_TRY(move(s->journal.file, states.at, states.bytes));
-		NEAP_TRY(move(s->journal.file, tapes.at, tapes.bytes));
+		const struct neap__journal_field records[] = {
+			ROWS(s->state_records[i], s->places[i]),
+			ROWS(s->tape_records[i], s->sizes.tape_places[i]),
+		};
+		NEAP_TRY(neap__journal_move(s->journal.base.file, records, 2, move));
 	}
 	return 0;
 }
@@ -129,27 +102,17 @@ static void used_pages(const struct neap__arena *arena, uint64_t from[2], uint64
 		from[1] = to[0];
 }
 
-static int give(void *to, const void *bytes, size_t count)
+static int write_commit(void *sweep)
 {
-	return neap__journal_write(to, bytes, count);
-}
-
-static int take(void *from, void *bytes, size_t count)
-{
-	return neap__journal_read(from, bytes, count);
-}
-
-static int write_commit(struct neap_sweep *s)
-{
-	struct neap__journal *file = s->journal.file;
+	struct neap_sweep *s = sweep;
+	struct neap__journal *file = s->journal.base.file;
 	uint64_t from[2], to[2];
 	if (s->live_t >= 0)
 		NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 	NEAP_TRY(neap__journal_commit_begin(file));
-	NEAP_TRY(move_numbers(s, write_out));
-	NEAP_TRY(move_tables(s, write_out));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, give, file)));
+	NEAP_TRY(move_numbers(s, neap__journal_write_out));
+	NEAP_TRY(move_tables(s, neap__journal_write_out));
+	NEAP_TRY(neap__journal_save(file, s->ops.grad_save, s->user));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
 		NEAP_TRY(neap__journal_write_pages(
@@ -157,34 +120,19 @@ static int write_commit(struct neap_sweep *s)
 	return neap__journal_commit_end(file);
 }
 
-/* Takes a commit. One that fails cannot be resumed from; the run goes on. */
 static void commit(struct neap_sweep *s)
 {
-	struct neap__journal_run *journal = &s->journal;
-	int rc = 0;
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
-	double start = neap__seconds();
-	for (int i = 0; rc == 0 && i < s->problem.ntiers; i++)
-		rc = neap__tier_sync(s->tiers[i]);
-	s->stats.seconds = journal->seconds_before + start - journal->began_at;
-	s->stats.commits++;
-	if (rc == 0)
-		rc = write_commit(s);
-	rc = neap__journal_settle_commit(&s->agreement, journal->file, rc);
-	s->stats.commits -= rc < 0;
-	s->stats.commits_failed += rc < 0;
-	journal->period++;
-	double end = neap__seconds(), took = end - start;
-	s->stats.journal += took;
-	journal->due_at = end + neap__journal_every(s->options.journal_seconds, took);
+	neap__journal_commit(s, write_commit);
+	s->journal.period++;
 }
 
 /* 1 where the tables say all that is going on: between two calls of the model. */
 static int may_commit(const struct neap_sweep *s)
 {
-	if (!s->journal.file || s->position == 0)
+	if (!s->journal.base.file || s->position == 0)
 		return 0;
 	if (s->recovering == 0)
 		return 1;
@@ -196,7 +144,7 @@ static int may_commit(const struct neap_sweep *s)
 
 int neap__commit_is_due(const struct neap_sweep *s)
 {
-	return s->journal.file && neap__seconds() >= s->journal.due_at;
+	return neap__journal_is_due(&s->journal.base);
 }
 
 void neap__commit_if_due(struct neap_sweep *s)
@@ -210,7 +158,7 @@ void neap__commit_if_due(struct neap_sweep *s)
 int64_t neap__commit_stop_before(const struct neap_sweep *s, int64_t t, int64_t t1)
 {
 	double every = neap__journal_every(s->options.journal_seconds, 0), steps = CALL_STEPS;
-	if (!s->journal.file)
+	if (!s->journal.base.file)
 		return t1;
 	if (s->stats.advance > 0 && every > 0 && !neap__agrees(&s->agreement))
 		steps = every / 4 * (double)s->stats.advance_steps / s->stats.advance;
@@ -234,20 +182,17 @@ static int check(const struct neap_sweep *s)
 		   arena->nextents <= arena->extents_max && arena->positions >= 0 &&
 		   arena->positions <= arena->nslots && arena->top >= arena->tapes &&
 		   arena->top <= arena->bytes && s->journal.done >= 0;
-	return good ? 0
-		    : neap__fail(NEAP_EFORMAT, "the journal in '%s' makes no sense",
-			      s->journal.directory);
+	return good ? 0 : neap__journal_senseless(&s->journal.base);
 }
 
 int neap__commit_load(struct neap_sweep *s)
 {
-	struct neap__journal *file = s->journal.file;
+	struct neap__journal *file = s->journal.base.file;
 	uint64_t from[2], to[2];
-	NEAP_TRY(move_numbers(s, read_in));
+	NEAP_TRY(move_numbers(s, neap__journal_read_in));
 	NEAP_TRY(check(s));
-	NEAP_TRY(move_tables(s, read_in));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_load", s->ops.grad_load(s->user, take, file)));
+	NEAP_TRY(move_tables(s, neap__journal_read_in));
+	NEAP_TRY(neap__journal_load(file, s->ops.grad_load, s->user));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
 		NEAP_TRY(neap__journal_read_pages(

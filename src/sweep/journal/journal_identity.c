@@ -5,7 +5,7 @@
  * takes the plan that it began with.
  */
 #include "sweep/journal/journal_identity.h"
-#include "sweep/journal/journal_subject.h"
+#include "sweep/journal/journal_shared.h"
 #include "sweep/table_sizes.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -26,7 +26,7 @@ static uint32_t format(void)
 
 static int differs(const struct neap_sweep *s, const char *what, uint64_t there, uint64_t here)
 {
-	return neap__journal_differs(s->journal.directory, s->journal.name, what, there, here);
+	return neap__journal_differs(&s->journal.base, what, there, here);
 }
 
 /* Fills in what is known before there is a plan. */
@@ -102,18 +102,15 @@ static int same_model(const struct neap_sweep *s, const struct neap__journal_ide
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].there != rows[i].here)
 			return differs(s, rows[i].name, rows[i].there, rows[i].here);
-	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
-		return neap__journal_other_strategy(
-			s->journal.directory, s->journal.name, there->strategy, here.strategy);
-	return 0;
+	return neap__journal_same_strategy(&s->journal.base, there->strategy, here.strategy);
 }
 
 int neap__journal_identity_take(struct neap_sweep *s)
 {
 	struct neap__journal_run *journal = &s->journal;
 	size_t bytes;
-	const char *text = neap__journal_subject(journal->file, &bytes);
-	journal->resumes = 0;
+	const char *text = neap__journal_subject(journal->base.file, &bytes);
+	journal->base.resumes = 0;
 	if (!text)
 		return 0;
 	if (bytes < sizeof journal->identity)
@@ -122,20 +119,20 @@ int neap__journal_identity_take(struct neap_sweep *s)
 	if (bytes != sizeof journal->identity + journal->identity.plan)
 		return differs(s, "the format", journal->identity.version, format());
 	NEAP_TRY(same_model(s, &journal->identity));
-	journal->resumes = 1;
+	journal->base.resumes = 1;
 	if (s->ops.ended)
 		take_online(s, &journal->identity);
 	if (journal->identity.plan == 0 || s->options.saved || s->open)
 		return 0;
-	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof journal->identity,
+	NEAP_TRY(neap_plan_read(&journal->base.plan, text + sizeof journal->identity,
 		(size_t)journal->identity.plan, 0));
-	s->options.saved = journal->plan;
+	s->options.saved = journal->base.plan;
 	return 0;
 }
 
 void neap__journal_identity_size(struct neap_sweep *s)
 {
-	for (int i = 0; s->journal.resumes && i < s->problem.ntiers; i++) {
+	for (int i = 0; s->journal.base.resumes && i < s->problem.ntiers; i++) {
 		s->places[i] = s->journal.identity.places[i];
 		s->tape_place_bytes[i] = s->journal.identity.tape_place_bytes[i];
 	}
@@ -170,6 +167,6 @@ int neap__journal_identity_begin(
 	if (s->ops.ended)
 		describe_online(identity, s);
 	int writes_plan = !s->open && !s->ops.ended;
-	return neap__journal_write_subject(s->journal.file, number, identity, sizeof *identity,
+	return neap__journal_write_subject(s->journal.base.file, number, identity, sizeof *identity,
 		&identity->plan, writes_plan ? &s->plan : NULL, &s->problem, most);
 }

@@ -36,7 +36,8 @@ uint64_t neap__fallback_spare(const struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++)
 		places += (uint64_t)s->sizes.places[i];
 	/* With a journal: the size of a commit is fixed when the sweep is planned. */
-	if (tapes_serve(s) || !places || s->journal.directory || s->problem.memory < s->arena.bytes)
+	if (tapes_serve(s) || !places || s->journal.base.directory ||
+		s->problem.memory < s->arena.bytes)
 		return 0;
 	uint64_t most = neap__sat_add(
 		neap__sat_mul(chain->state, STATES), neap__sat_mul(neap__worst(s), TAPES));

@@ -5,65 +5,38 @@
  * the tiers flush their records.
  */
 #include "sweep/stages/stage_journal.h"
-#include "sweep/journal/journal_ranks.h"
-#include "sweep/journal/journal_subject.h"
-#include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "store/tier_state.h"
-#include "sys/clock.h"
-#include "sys/scratch.h"
 
 #define PROGRAM_MOST (64 << 20) /* bytes of the tables of a plan without tiers, at most */
 
-typedef int mover(struct neap__journal *file, void *bytes, size_t count);
-
-static int write_out(struct neap__journal *file, void *bytes, size_t count)
-{
-	return neap__journal_write(file, bytes, count);
-}
-
-static int read_in(struct neap__journal *file, void *bytes, size_t count)
-{
-	return neap__journal_read(file, bytes, count);
-}
-
-#define FIELD(x)                                                                                   \
-	{                                                                                          \
-		&(x), sizeof(x)                                                                    \
-	}
-
 /* Writes or reads the numbers of a run. */
-static int move_numbers(struct stage_run *r, mover *move)
+static int move_numbers(struct stage_run *r, neap__journal_mover *move)
 {
 	struct neap_stage_sweep *s = r->s;
-	const struct {
-		void *at;
-		size_t bytes;
-	} fields[] = {
-		FIELD(r->fallen),
-		FIELD(r->next),
-		FIELD(r->call),
-		FIELD(r->entered),
-		FIELD(r->left),
-		FIELD(r->bytes),
-		FIELD(r->adjoint),
-		FIELD(r->gradient),
-		FIELD(r->passed),
-		FIELD(r->finished),
-		FIELD(s->loss),
-		FIELD(s->generation),
-		FIELD(s->stats),
+	const struct neap__journal_field fields[] = {
+		NEAP__JOURNAL_FIELD(r->fallen),
+		NEAP__JOURNAL_FIELD(r->next),
+		NEAP__JOURNAL_FIELD(r->call),
+		NEAP__JOURNAL_FIELD(r->entered),
+		NEAP__JOURNAL_FIELD(r->left),
+		NEAP__JOURNAL_FIELD(r->bytes),
+		NEAP__JOURNAL_FIELD(r->adjoint),
+		NEAP__JOURNAL_FIELD(r->gradient),
+		NEAP__JOURNAL_FIELD(r->passed),
+		NEAP__JOURNAL_FIELD(r->finished),
+		NEAP__JOURNAL_FIELD(s->loss),
+		NEAP__JOURNAL_FIELD(s->generation),
+		NEAP__JOURNAL_FIELD(s->stats),
 	};
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		NEAP_TRY(move(s->journal.file, fields[i].at, fields[i].bytes));
-	return 0;
+	return neap__journal_move(
+		s->journal.base.file, fields, sizeof fields / sizeof fields[0], move);
 }
 
-static int move_tables(struct stage_run *r, mover *move)
+static int move_tables(struct stage_run *r, neap__journal_mover *move)
 {
 	struct neap_stage_sweep *s = r->s;
-	struct neap__journal *file = s->journal.file;
+	struct neap__journal *file = s->journal.base.file;
 	if (r->given)
 		NEAP_TRY(move(file, r->given, (size_t)r->given_bytes));
 	for (int k = 0; k < s->layout.branches; k++)
@@ -85,7 +58,8 @@ static int move_pages(
 	for (int64_t k = 0; k <= n; k++) {
 		uint64_t page = k < n ? r->taken[k].from / NEAP__PAGE * NEAP__PAGE : UINT64_MAX;
 		if (page > to) {
-			NEAP_TRY(move(r->s->journal.file, r->base + from, (size_t)(to - from)));
+			NEAP_TRY(
+				move(r->s->journal.base.file, r->base + from, (size_t)(to - from)));
 			from = page;
 		}
 		if (k < n)
@@ -99,57 +73,31 @@ static int write_pages(struct neap__journal *file, void *bytes, size_t count)
 	return neap__journal_write_pages(file, bytes, count);
 }
 
-static int give(void *to, const void *bytes, size_t count)
+static int write_commit(void *run)
 {
-	return neap__journal_write(to, bytes, count);
-}
-
-static int take(void *from, void *bytes, size_t count)
-{
-	return neap__journal_read(from, bytes, count);
-}
-
-static int write_commit(struct stage_run *r)
-{
+	struct stage_run *r = run;
 	struct neap_stage_sweep *s = r->s;
-	struct neap__journal *file = s->journal.file;
+	struct neap__journal *file = s->journal.base.file;
 	NEAP_TRY(neap__journal_commit_begin(file));
-	NEAP_TRY(move_numbers(r, write_out));
-	NEAP_TRY(move_tables(r, write_out));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, give, file)));
+	NEAP_TRY(move_numbers(r, neap__journal_write_out));
+	NEAP_TRY(move_tables(r, neap__journal_write_out));
+	NEAP_TRY(neap__journal_save(file, s->ops.grad_save, s->user));
 	NEAP_TRY(move_pages(r, write_pages));
 	return neap__journal_commit_end(file);
 }
 
-/* Takes a commit. One that fails cannot be resumed from; the run goes on. */
 void neap__stage_commit_now(struct stage_run *r)
 {
-	struct neap_stage_sweep *s = r->s;
-	struct neap__stage_journal *journal = &s->journal;
-	int rc = 0;
-	if (!journal->file || (r->next == 0 && !r->fallen))
+	if (!r->s->journal.base.file || (r->next == 0 && !r->fallen))
 		return;
 	if (!r->fallen)
 		neap__stage_drain(r);
-	double start = neap__seconds();
-	for (int i = 0; rc == 0 && i < s->problem.ntiers; i++)
-		rc = neap__tier_sync(s->tiers[i]);
-	s->stats.seconds = journal->seconds_before + start - journal->began_at;
-	s->stats.commits++;
-	if (rc == 0)
-		rc = write_commit(r);
-	rc = neap__journal_settle_commit(&s->agreement, journal->file, rc);
-	s->stats.commits -= rc < 0;
-	s->stats.commits_failed += rc < 0;
-	double end = neap__seconds(), took = end - start;
-	s->stats.journal += took;
-	journal->due_at = end + neap__journal_every(s->options.journal_seconds, took);
+	neap__stage_journal_commit(r, write_commit);
 }
 
 int neap__stage_commit_is_due(const struct stage_run *r)
 {
-	return r->s->journal.file && neap__seconds() >= r->s->journal.due_at;
+	return neap__journal_is_due(&r->s->journal.base);
 }
 
 void neap__stage_commit_if_due(struct stage_run *r)
@@ -162,7 +110,7 @@ void neap__stage_commit_if_due(struct stage_run *r)
 
 int neap__stage_commit_numbers(struct stage_run *r)
 {
-	return move_numbers(r, read_in);
+	return move_numbers(r, neap__journal_read_in);
 }
 
 /* Checks the numbers that index tables: a checksum says that this very code wrote them. */
@@ -172,19 +120,16 @@ static int check(const struct stage_run *r)
 	int good = r->next >= 0 && r->next <= p->ncalls && r->call >= 0 && r->call <= r->next &&
 		   r->entered >= 0 && r->entered <= p->nbuffers && r->left >= 0 &&
 		   r->left <= r->entered;
-	return good ? 0
-		    : neap__fail(NEAP_EFORMAT, "the journal in '%s' makes no sense",
-			      r->s->journal.directory);
+	return good ? 0 : neap__journal_senseless(&r->s->journal.base);
 }
 
 int neap__stage_commit_load(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
-	struct neap__journal *file = s->journal.file;
+	struct neap__journal *file = s->journal.base.file;
 	NEAP_TRY(check(r));
-	NEAP_TRY(move_tables(r, read_in));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_load", s->ops.grad_load(s->user, take, file)));
+	NEAP_TRY(move_tables(r, neap__journal_read_in));
+	NEAP_TRY(neap__journal_load(file, s->ops.grad_load, s->user));
 	if (r->loss && (r->given || r->adjoint <= s->problem.chain.steps))
 		*r->loss = s->loss;
 	return move_pages(r, neap__journal_read_pages);

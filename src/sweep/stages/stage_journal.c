@@ -7,17 +7,12 @@
 #include "sweep/stages/stage_journal.h"
 #include "sweep/stages/join_sweep.h"
 #include "sweep/journal/journal_ranks.h"
-#include "sweep/journal/journal_subject.h"
-#include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
-#include "store/tier_state.h"
 #include "sys/clock.h"
 
-#include <errno.h>
 #include <neap/neap.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A hash of what a commit's layout depends on: its tables are those of this very build. */
@@ -30,10 +25,16 @@ static uint32_t format(void)
 	return (uint32_t)neap__journal_hash(hash, sizes, sizeof sizes);
 }
 
+static struct neap__journal_owner owner(struct neap_stage_sweep *s)
+{
+	return (struct neap__journal_owner){&s->journal.base, &s->options, &s->agreement, &s->stats,
+		s->tiers, s->problem.ntiers};
+}
+
 static int differs(
 	const struct neap_stage_sweep *s, const char *what, uint64_t there, uint64_t here)
 {
-	return neap__journal_differs(s->journal.directory, s->journal.name, what, there, here);
+	return neap__journal_differs(&s->journal.base, what, there, here);
 }
 
 uint64_t neap__stage_sizes_hash(const struct neap_stage_sweep *s)
@@ -104,10 +105,7 @@ static int same_model(const struct neap_stage_sweep *s, const struct neap__stage
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].there != rows[i].here)
 			return differs(s, rows[i].name, rows[i].there, rows[i].here);
-	if (strncmp(there->strategy, here.strategy, sizeof here.strategy) != 0)
-		return neap__journal_other_strategy(
-			s->journal.directory, s->journal.name, there->strategy, here.strategy);
-	return 0;
+	return neap__journal_same_strategy(&s->journal.base, there->strategy, here.strategy);
 }
 
 /* Compares with a journal that is there, NEAP_EUSAGE if it differs; takes its plan. */
@@ -116,8 +114,8 @@ static int take_identity(struct neap_stage_sweep *s)
 	struct neap__stage_journal *journal = &s->journal;
 	struct neap__stage_identity *there = &journal->identity;
 	size_t bytes;
-	const char *text = neap__journal_subject(journal->file, &bytes);
-	journal->resumes = 0;
+	const char *text = neap__journal_subject(journal->base.file, &bytes);
+	journal->base.resumes = 0;
 	if (!text)
 		return 0;
 	if (bytes < sizeof *there)
@@ -126,11 +124,11 @@ static int take_identity(struct neap_stage_sweep *s)
 	if (there->version != format() || bytes != sizeof *there + there->plan)
 		return differs(s, "the format", there->version, format());
 	NEAP_TRY(same_model(s, there));
-	journal->resumes = 1;
+	journal->base.resumes = 1;
 	if (there->plan == 0 || s->options.saved)
 		return 0;
-	NEAP_TRY(neap_plan_read(&journal->plan, text + sizeof *there, (size_t)there->plan, 0));
-	s->options.saved = journal->plan;
+	NEAP_TRY(neap_plan_read(&journal->base.plan, text + sizeof *there, (size_t)there->plan, 0));
+	s->options.saved = journal->base.plan;
 	return 0;
 }
 
@@ -153,69 +151,26 @@ int neap__stage_journal_layout(
 	return there;
 }
 
-static int open_first(struct neap_stage_sweep *s)
-{
-	const struct neap_sweep_options *o = &s->options;
-	if (!s->ops.grad_save || !s->ops.grad_load)
-		return neap__fail(NEAP_EUSAGE,
-			"a journal needs the model's grad_save and grad_load, which it lacks");
-	s->journal.directory = strdup(o->journal);
-	if (!s->journal.directory)
-		return neap__fail_errno(ENOMEM, "a journal");
-	NEAP_TRY(neap__scratch_name(s->journal.name, NEAP__JOURNAL_NAME, o->journal_suffix));
-	return neap__journal_open(
-		&s->journal.file, o->journal, o->journal_suffix, o->journal_in_memory);
-}
-
 int neap__stage_journal_attach(struct neap_stage_sweep *s)
 {
-	struct neap__agree_state *a = &s->agreement;
+	const struct neap__journal_owner own = owner(s);
 	if (!s->options.journal)
 		return 0;
-	int rc = open_first(s);
-	NEAP_TRY(neap__journal_meet(a, s->journal.file, rc));
-	return neap__agree_code(a, NEAP__AGREE_JOURNAL, take_identity(s));
+	NEAP_TRY(neap__journal_open_first(&own, s->ops.grad_save && s->ops.grad_load));
+	return neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, take_identity(s));
 }
 
 void neap__stage_journal_budget(struct neap_stage_sweep *s)
 {
-	if (s->journal.resumes)
+	if (s->journal.base.resumes)
 		s->problem.memory = s->journal.identity.memory;
-}
-
-static void adopt(struct neap_stage_sweep *s, uint64_t epoch)
-{
-	for (int i = 0; i < s->problem.ntiers; i++)
-		(void)neap__tier_adopt(s->tiers[i], epoch);
-}
-
-/* Removes the journal, and lets the tiers drop their records. */
-static void drop(struct neap_stage_sweep *s)
-{
-	if (!s->journal.file)
-		return;
-	neap__journal_remove(s->journal.file);
-	s->journal.file = NULL;
-	s->journal.resumes = 0;
-	adopt(s, 0);
 }
 
 void neap__stage_journal_detach(struct neap_stage_sweep *s)
 {
-	if (s->journal.finished)
-		drop(s);
-	neap__journal_close(s->journal.file);
-	neap_saved_free(s->journal.plan);
-	free(s->journal.directory);
+	const struct neap__journal_owner own = owner(s);
+	neap__journal_let_go(&own);
 	s->journal = (struct neap__stage_journal){0};
-}
-
-static int count_bytes(void *to, const void *bytes, size_t count)
-{
-	uint64_t *sum = to;
-	(void)bytes;
-	*sum = neap__sat_add(*sum, count);
-	return 0;
 }
 
 /* Bit k: the caller wants dx_0 of branch k. */
@@ -236,16 +191,15 @@ static uint64_t hash_of_x0(const struct neap_stage_sweep *s)
 	return hash;
 }
 
-static int start_anew(struct stage_run *r, uint64_t x0)
+static int start_anew(struct stage_run *r, const struct neap__journal_owner *own, uint64_t x0)
 {
 	struct neap_stage_sweep *s = r->s;
 	struct neap__stage_identity *identity = &s->journal.identity;
 	struct neap_plan plan = s->plan;
-	uint64_t gathered = 0, number;
+	uint64_t gathered, number;
 	plan.peak_bytes = s->schedule_peak; /* what a reader finds in its actions */
 	NEAP_TRY(neap__journal_draw_number(&s->agreement, &number));
-	neap_detail_set(NULL);
-	NEAP_TRY(neap__step_answer("grad_save", s->ops.grad_save(s->user, count_bytes, &gathered)));
+	NEAP_TRY(neap__journal_count(s->ops.grad_save, s->user, &gathered));
 	describe(identity, s);
 	identity->program = hash_of_program(s);
 	identity->memory = s->problem.memory;
@@ -253,14 +207,14 @@ static int start_anew(struct stage_run *r, uint64_t x0)
 	identity->given = given_of(s);
 	identity->layout = s->layout;
 	identity->epoch = neap__unique();
-	NEAP_TRY(neap__journal_write_subject(s->journal.file, number, identity, sizeof *identity,
-		&identity->plan, s->layout.interleaved ? NULL : &plan, &s->problem,
-		neap__stage_commit_largest(s, gathered)));
-	adopt(s, identity->epoch);
+	NEAP_TRY(neap__journal_write_subject(s->journal.base.file, number, identity,
+		sizeof *identity, &identity->plan, s->layout.interleaved ? NULL : &plan,
+		&s->problem, neap__stage_commit_largest(s, gathered)));
+	neap__journal_adopt(own, identity->epoch);
 	return 0;
 }
 
-static int resume(struct stage_run *r, uint64_t x0)
+static int resume(struct stage_run *r, const struct neap__journal_owner *own, uint64_t x0)
 {
 	struct neap_stage_sweep *s = r->s;
 	const struct neap__stage_identity *there = &s->journal.identity;
@@ -271,41 +225,33 @@ static int resume(struct stage_run *r, uint64_t x0)
 	if (there->program != hash_of_program(s))
 		return differs(s, "the hash of the program", there->program, hash_of_program(s));
 	NEAP_TRY(neap__stage_commit_numbers(r));
-	adopt(s, there->epoch);
-	s->journal.seconds_before = s->stats.seconds;
-	s->stats.spared = s->stats.advance_steps + s->stats.record_steps + s->stats.backward_steps;
+	neap__journal_adopt(own, there->epoch);
+	neap__journal_resumed(own);
 	return 1;
 }
 
 int neap__stage_journal_start(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
-	struct neap__stage_journal *journal = &s->journal;
-	if (!journal->directory)
+	const struct neap__journal_owner own = owner(s);
+	if (!s->journal.base.directory)
 		return 0;
-	if (journal->finished)
-		drop(s);
-	journal->finished = 0;
-	journal->seconds_before = 0;
-	int rc = 0;
-	if (!journal->file)
-		rc = neap__journal_open(&journal->file, journal->directory,
-			journal->name + sizeof NEAP__JOURNAL_NAME - 1,
-			s->options.journal_in_memory);
-	NEAP_TRY(neap__journal_meet(&s->agreement, journal->file, rc));
-	uint64_t x0 = hash_of_x0(s);
-	journal->began_at = neap__seconds();
-	journal->due_at = journal->began_at + neap__journal_every(s->options.journal_seconds, 0);
-	int there = neap__journal_resume_from(&s->agreement, journal->file);
+	int there = neap__journal_begin_run(&own);
 	NEAP_TRY(there);
-	rc = there ? resume(r, x0) : start_anew(r, x0);
+	uint64_t x0 = hash_of_x0(s);
+	neap__journal_run_began(&own);
+	int rc = there ? resume(r, &own, x0) : start_anew(r, &own, x0);
 	return neap__agree_code(&s->agreement, NEAP__AGREE_JOURNAL, rc);
 }
 
 void neap__stage_journal_end(struct neap_stage_sweep *s, int rc)
 {
-	s->stats.seconds += s->journal.seconds_before;
-	s->stats.started_over = s->agreement.started_over;
-	s->agreement.started_over = 0;
-	s->journal.finished = rc == 0 && s->journal.file;
+	const struct neap__journal_owner own = owner(s);
+	neap__journal_end_run(&own, rc);
+}
+
+void neap__stage_journal_commit(struct stage_run *r, int (*write)(void *run))
+{
+	const struct neap__journal_owner own = owner(r->s);
+	neap__journal_take_commit(&own, write, r);
 }

@@ -23,6 +23,8 @@ void neap__stage_journal_detach(struct neap_stage_sweep *s);
  * r->fallen whether without tiers; then neap__stage_commit_load. 0: it starts at x_0.
  */
 int neap__stage_journal_start(struct stage_run *r);
+/* Takes a commit: what write(r) writes. */
+void neap__stage_journal_commit(struct stage_run *r, int (*write)(void *run));
 /* A run ended with the answer rc. */
 void neap__stage_journal_end(struct neap_stage_sweep *s, int rc);
 

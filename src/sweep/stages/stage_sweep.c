@@ -141,7 +141,7 @@ static int plan(struct neap_stage_sweep *s)
 static int place(struct neap_stage_sweep *s)
 {
 	NEAP_TRY(neap__stage_tiers_reserve(s));
-	if (s->options.saved && s->options.saved != s->journal.plan)
+	if (s->options.saved && s->options.saved != s->journal.base.plan)
 		NEAP_TRY(neap__stage_saved_plan_fits(s));
 	uint64_t most = neap__sat_add(s->problem.memory, s->layout.spare) & ~(uint64_t)63;
 	uint64_t staging = s->staging_bytes;

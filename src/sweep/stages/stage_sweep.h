@@ -8,8 +8,8 @@
 
 #include <neap/sweep.h>
 #include "sweep/agree.h"
+#include "sweep/journal/journal_shared.h"
 #include "sweep/stages/stage_program.h"
-#include "sys/scratch.h"
 
 /* A flight while a sweep runs. */
 enum neap__transfer_state {
@@ -46,15 +46,8 @@ struct neap__stage_identity {
 };
 
 struct neap__stage_journal {
-	char *directory;	       /* NULL: the sweep has no journal */
-	char name[NEAP__SCRATCH_NAME]; /* of the file in it */
-	struct neap__journal *file;    /* open from create to the end of a run; may be NULL then */
-	struct neap_saved *plan;       /* that of the journal, where one was there */
+	struct neap__journal_base base;
 	struct neap__stage_identity identity;
-	int resumes;		 /* a journal was there: `identity` is its */
-	int finished;		 /* the last run came to its end: nobody needs the journal */
-	double began_at, due_at; /* seconds of sys/clock.h: this process's run; the next commit */
-	double seconds_before;	 /* that the run took in earlier processes */
 };
 
 struct neap_stage_sweep {
