@@ -5,6 +5,7 @@
 #include "json_report.h"
 #include "process_report.h"
 #include "rank_process.h"
+#include "train/reports/result_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -103,38 +104,6 @@ static int on_progress(void *user, const struct neap_train_progress *p)
 	return cli_interrupted();
 }
 
-static void json_evaluation(
-	struct neap__json *to, const char *key, const struct neap_eval_result *e)
-{
-	if (e->samples == 0) {
-		neap__json_null(to, key);
-		return;
-	}
-	neap__json_begin(to, key, '{');
-	neap__json_int(to, "samples", e->samples);
-	neap__json_number(to, "accuracy", e->accuracy);
-	neap__json_number(to, "low", e->judged > 0 ? e->low : NAN);
-	neap__json_number(to, "high", e->judged > 0 ? e->high : NAN);
-	neap__json_number(to, "loss", e->loss);
-	neap__json_end(to, '}');
-}
-
-static void json_exchange(struct neap__json *to, const struct neap_exchange *e)
-{
-	if (e->ranks < 2) {
-		neap__json_null(to, "exchange");
-		return;
-	}
-	neap__json_begin(to, "exchange", '{');
-	neap__json_int(to, "ranks", e->ranks);
-	neap__json_int(to, "batches", e->batches);
-	neap__json_int(to, "calls", e->calls);
-	neap__json_number(to, "seconds", e->seconds);
-	neap__json_number(to, "waited", e->waited);
-	neap__json_bytes(to, "sent", e->sent);
-	neap__json_end(to, '}');
-}
-
 static int print_json(const struct neap_train_options *o, const struct neap_train_result *r)
 {
 	const struct neap_problem no_tiers = NEAP_PROBLEM_INIT;
@@ -148,8 +117,8 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	neap__json_int(to, "best_epoch", r->best_epoch);
 	neap__json_number(to, "train_loss", r->train_loss);
 	neap__json_number(to, "train_accuracy", r->train_accuracy);
-	json_evaluation(to, "validation", &r->validation);
-	json_evaluation(to, "test", &r->test);
+	neap__json_evaluation(to, "validation", &r->validation);
+	neap__json_evaluation(to, "test", &r->test);
 	neap__json_number(to, "seconds", r->seconds);
 	neap__json_number(to, "seconds_per_epoch", r->seconds_per_epoch);
 	neap__json_bytes(to, "memory", o->sweep.memory);
@@ -174,7 +143,7 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	neap__json_number(to, "measured", r->measured);
 	snprintf(hash, sizeof hash, "%016" PRIx64, r->weights_hash);
 	neap__json_text(to, "weights_hash", hash);
-	json_exchange(to, &r->exchange);
+	neap__json_exchange(to, &r->exchange);
 	neap__json_end(to, '}');
 	return cli_json_print(to, "train");
 }

@@ -6,7 +6,6 @@
 #include "base/fail.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,18 +138,11 @@ static int coded_extent(struct neap_dataset *set, int64_t index, struct neap__sa
 	return 0;
 }
 
-static int coded_prepare(struct neap_dataset *set, int64_t index)
-{
-	(void)set, (void)index;
-	return 0;
-}
-
 static int coded_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
 	struct neap__event_buffer *buffer)
 {
-	double steps = (double)steps_of(set, index);
-	int64_t first = (int64_t)fmin(fmax(ceil(from - 0.5), 0), steps);
-	int64_t last = (int64_t)fmin(fmax(ceil(to - 0.5), 0), steps);
+	int64_t steps = steps_of(set, index);
+	int64_t first = neap__step_at(from, steps), last = neap__step_at(to, steps);
 
 	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
 	return code_steps(set, index, first, last, most, buffer);
@@ -227,8 +219,8 @@ int neap__rows_encode(struct neap_dataset *set, const struct neap__coding *codin
 	c->ops = *set->ops;
 	c->ops.read = coded_read;
 	c->ops.extent = coded_extent;
-	c->ops.prepare = coded_prepare;
 	c->ops.part = coded_part;
+	c->ops.prepare = NULL;
 	c->ops.close = coded_close;
 	set->ops = &c->ops;
 	set->coded = c;

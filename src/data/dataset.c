@@ -279,7 +279,7 @@ int neap__dataset_extent(
 	struct neap_dataset *set, int64_t index, int prepare, struct neap__sample_extent *extent)
 {
 	pthread_mutex_lock(&set->lock);
-	int rc = prepare ? set->ops->prepare(set, index) : 0;
+	int rc = prepare && set->ops->prepare ? set->ops->prepare(set, index) : 0;
 	if (rc == 0)
 		rc = set->ops->extent(set, index, extent);
 	pthread_mutex_unlock(&set->lock);

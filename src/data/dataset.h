@@ -31,10 +31,9 @@ struct neap__dataset_ops {
 	int (*read)(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 	/* Frees what the kind owns, not the set itself. */
 	void (*close)(struct neap_dataset *set);
-	/* The three functions below are NULL unless samples can be read in part. The lock is held.
-	 */
+	/* `extent` and `part` are NULL unless samples can be read in part. The lock is held. */
 	int (*extent)(struct neap_dataset *set, int64_t index, struct neap__sample_extent *extent);
-	/* Checks that `part` can read the sample, in memory that does not grow with the sample. */
+	/* Checks that `part` can read the sample, in memory that does not grow with it; or NULL. */
 	int (*prepare)(struct neap_dataset *set, int64_t index);
 	/*
 	 * Reads the events of [from, to) seconds, and maybe some around them, in any order, into a
@@ -143,7 +142,7 @@ int neap__dataset_open_live(
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 
-/* ops->extent, after ops->prepare if asked for; ops->part. Both take the set's lock. */
+/* ops->extent, after ops->prepare if asked for and there; ops->part. Both take the set's lock. */
 int neap__dataset_extent(
 	struct neap_dataset *set, int64_t index, int prepare, struct neap__sample_extent *extent);
 int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,

@@ -10,6 +10,8 @@
 
 #include "data/dataset.h"
 
+#include <math.h>
+
 /* 1 where the targets of a set are of steps. */
 static inline int neap__has_step_targets(const struct neap_dataset *set)
 {
@@ -18,6 +20,12 @@ static inline int neap__has_step_targets(const struct neap_dataset *set)
 
 /* Steps of a sample, cut at `most` (0: not). */
 int64_t neap__steps_of(const struct neap_dataset *set, int64_t index, int64_t most);
+/* The first of `steps` steps whose middle is at `time` or later, in steps; `steps`: none is. */
+static inline int64_t neap__step_at(double time, int64_t steps)
+{
+	return (int64_t)fmin(fmax(ceil(time - 0.5), 0), (double)steps);
+}
+
 /* Bytes of a step in a batch: values and targets; spikes are not counted. */
 size_t neap__step_bytes(const struct neap_dataset *set);
 

@@ -11,15 +11,11 @@ import tempfile
 import zipfile
 
 sys.path.insert(0, os.path.join(os.environ.get("NEAP_SOURCE", "."), "tests", "cli"))
-from harness import Tap, Folder  # noqa: E402
+from harness import Tap, Folder, need  # noqa: E402
 
-try:
-    import numpy as np
-except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # Debian's has it
-    print("1..0 # SKIP no numpy")
-    sys.exit(0)
+need("numpy")
+
+import numpy as np  # noqa: E402
 
 NUMBERS = ["?", "b", "B", "<i2", ">i2", "<u2", ">u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8",
            "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]

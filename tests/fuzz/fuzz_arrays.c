@@ -13,34 +13,21 @@
 
 enum { MOST = 64 /* numbers of an array that is made, and steps that are read */ };
 
-struct bytes {
-	const uint8_t *at;
-	size_t left;
-};
-
-static unsigned next(struct bytes *b)
-{
-	if (b->left == 0)
-		return 0;
-	b->left--;
-	return *b->at++;
-}
-
-static double number(struct bytes *b)
+static double number(struct fuzz_bytes *b)
 {
 	static const double odd[] = {
 		NAN, INFINITY, -1, 0.5, 1e300, 65535, 65536, 2147483648.0, -1e18};
-	unsigned v = next(b);
+	unsigned v = fuzz_next(b);
 	return v < 200 ? v % 8 : odd[v % (sizeof odd / sizeof odd[0])];
 }
 
 /* An array of the shape [samples, steps, width], as far as `dims` goes, more often than not. */
-static void make(hid_t file, const char *name, const int *shape, int usual, struct bytes *b)
+static void make(hid_t file, const char *name, const int *shape, int usual, struct fuzz_bytes *b)
 {
 	static const char *const texts[] = {"a", "b", "", "c", "a"};
 	const hid_t kinds[] = {
 		H5T_IEEE_F64LE, H5T_STD_I32LE, H5T_STD_U8LE, H5T_IEEE_F32BE, H5T_C_S1};
-	unsigned how = next(b), dims = how % 8 ? (unsigned)usual : how / 8 % 5;
+	unsigned how = fuzz_next(b), dims = how % 8 ? (unsigned)usual : how / 8 % 5;
 	hsize_t size[4], chunk[4], count = 1;
 	double data[MOST * 4];
 	const char *text[MOST * 4];
@@ -48,14 +35,14 @@ static void make(hid_t file, const char *name, const int *shape, int usual, stru
 	if (how == 255)
 		return;
 	for (unsigned i = 0; i < dims; i++) {
-		unsigned odd = next(b);
+		unsigned odd = fuzz_next(b);
 		size[i] = odd < 230 && i < 3 ? (hsize_t)shape[i] : odd % 5;
 		chunk[i] = size[i] ? 1 + odd % size[i] : 1;
 		count *= size[i];
 	}
 	if (count > MOST * 4)
 		return;
-	hid_t kind = H5Tcopy(kinds[next(b) % 5]), memory = H5T_NATIVE_DOUBLE;
+	hid_t kind = H5Tcopy(kinds[fuzz_next(b) % 5]), memory = H5T_NATIVE_DOUBLE;
 	int is_text = H5Tget_class(kind) == H5T_STRING;
 	if (is_text) {
 		H5Tset_size(kind, H5T_VARIABLE);
@@ -63,11 +50,11 @@ static void make(hid_t file, const char *name, const int *shape, int usual, stru
 	}
 	for (hsize_t i = 0; i < count; i++) {
 		data[i] = is_text ? 0 : number(b);
-		text[i] = texts[is_text ? next(b) % 5 : 0];
+		text[i] = texts[is_text ? fuzz_next(b) % 5 : 0];
 	}
 	hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
 	hid_t space = dims ? H5Screate_simple((int)dims, size, NULL) : H5Screate(H5S_SCALAR);
-	if (dims && next(b) % 2)
+	if (dims && fuzz_next(b) % 2)
 		H5Pset_chunk(creation, (int)dims, chunk);
 	hid_t set = H5Dcreate2(file, name, kind, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 	if (set >= 0 && count)
@@ -80,12 +67,12 @@ static void make(hid_t file, const char *name, const int *shape, int usual, stru
 	H5Tclose(kind);
 }
 
-static void make_file(const char *path, struct bytes *b)
+static void make_file(const char *path, struct fuzz_bytes *b)
 {
 	struct neap__h5_guard guard;
-	unsigned which = next(b);
-	const int shape[3] = {
-		(int)(1 + next(b) % 4), (int)(1 + next(b) % 6), (int)(1 + next(b) % 3)};
+	unsigned which = fuzz_next(b);
+	const int shape[3] = {(int)(1 + fuzz_next(b) % 4), (int)(1 + fuzz_next(b) % 6),
+		(int)(1 + fuzz_next(b) % 3)};
 
 	neap__h5_enter(&guard);
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -134,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int npz = size >= 2 && memcmp(data, "PK", 2) == 0;
 	const char *path = fuzz_path(npz ? "arrays.npz" : "arrays.h5");
-	struct bytes bytes = {data, size};
+	struct fuzz_bytes bytes = {data, size};
 	struct neap_dataset *set;
 	struct neap_dataset_info info = {.size = sizeof info};
 

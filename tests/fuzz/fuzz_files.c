@@ -97,3 +97,30 @@ void fuzz_line(int rc)
 	for (; *line; line++)
 		FUZZ_CHECK(*line != '\n', "two lines");
 }
+
+int fuzz_heaps(const uint8_t *file, size_t bytes, struct fuzz_region *regions, int most)
+{
+	int n = 0;
+
+	for (size_t at = 0; at + 16 < bytes; at++) {
+		uint64_t size;
+		if (memcmp(file + at, "GCOL", 4) != 0)
+			continue;
+		memcpy(&size, file + at + 8, 8);
+		size = size < 1024 ? size : 1024;
+		if (n < most && at + size <= bytes)
+			regions[n++] = (struct fuzz_region){at, (size_t)size};
+		for (size_t row = 4; row + 12 <= bytes && n < most; row++)
+			if (memcmp(file + row, (uint64_t[]){at}, 8) == 0)
+				regions[n++] = (struct fuzz_region){row - 4, 16};
+	}
+	return n;
+}
+
+unsigned fuzz_next(struct fuzz_bytes *b)
+{
+	if (b->left == 0)
+		return 0;
+	b->left--;
+	return *b->at++;
+}

@@ -26,6 +26,20 @@ struct fuzz_region {
 void fuzz_edit(uint8_t *file, const struct fuzz_region *regions, int count, const uint8_t *data,
 	size_t size);
 
+/*
+ * The regions of an HDF5 file that hold its texts: heads and objects of heaps, and every row that
+ * names one's address. Returns how many there are, `most` at most.
+ */
+int fuzz_heaps(const uint8_t *file, size_t bytes, struct fuzz_region *regions, int most);
+
+/* Bytes of an input that choose what is made of it; 0 beyond its end. */
+struct fuzz_bytes {
+	const uint8_t *at;
+	size_t left;
+};
+
+unsigned fuzz_next(struct fuzz_bytes *b);
+
 /* A negative code has one clean line. */
 void fuzz_line(int rc);
 

@@ -38,28 +38,6 @@ static void make_file(const char *path)
 	FUZZ_CHECK(neap_shd_finish(writer, names, 2, NULL, 0, NULL, 0) == 0, "%s", neap_detail());
 }
 
-static void add_region(size_t at, size_t size)
-{
-	if (nregions < REGIONS && at + size <= sound_bytes)
-		regions[nregions++] = (struct fuzz_region){at, size};
-}
-
-/* The heads and objects of the heaps, and every row that names one's address. */
-static void find_regions(void)
-{
-	for (size_t at = 0; at + 16 < sound_bytes; at++) {
-		uint64_t size;
-		if (memcmp(sound + at, "GCOL", 4) != 0)
-			continue;
-		memcpy(&size, sound + at + 8, 8);
-		add_region(at, size < 1024 ? size : 1024);
-		for (size_t row = 4; row + 12 <= sound_bytes; row++)
-			if (memcmp(sound + row, (uint64_t[]){at}, 8) == 0)
-				add_region(row - 4, 16);
-	}
-	FUZZ_CHECK(nregions > SAMPLES, "%d regions", nregions);
-}
-
 static void read_all(struct neap_dataset *set)
 {
 	struct neap_dataset_info info = {.size = sizeof info};
@@ -91,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!sound) {
 		make_file(path);
 		sound = fuzz_read(path, &sound_bytes);
-		find_regions();
+		nregions = fuzz_heaps(sound, sound_bytes, regions, REGIONS);
+		FUZZ_CHECK(nregions > SAMPLES, "%d regions", nregions);
 	}
 	uint8_t *copy = malloc(sound_bytes);
 	FUZZ_CHECK(copy, "no memory");

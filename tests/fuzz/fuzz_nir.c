@@ -17,33 +17,19 @@ static int nregions;
 static uint8_t *sound;
 static size_t sound_bytes;
 
-/* Bytes of the input, 0 beyond its end. */
-struct bytes {
-	const uint8_t *at;
-	size_t left;
-};
-
-static unsigned next(struct bytes *b)
-{
-	if (b->left == 0)
-		return 0;
-	b->left--;
-	return *b->at++;
-}
-
-static double number(struct bytes *b)
+static double number(struct fuzz_bytes *b)
 {
 	static const double odd[] = {
 		0, 1, -1, 1e-3, 1e-4, 2e-4, 1e30, -1e-30, 1e300, 0.5, 10, 65536};
-	unsigned v = next(b);
+	unsigned v = fuzz_next(b);
 	return v < 128 ? v / 64.0 - 0.5 : odd[v % (sizeof odd / sizeof odd[0])];
 }
 
 /* Numbers of some shape, or the shape that fits `n` and `m` more often than not. */
-static void fill(
-	struct neap__nir_graph *graph, int node, const char *param, int n, int m, struct bytes *b)
+static void fill(struct neap__nir_graph *graph, int node, const char *param, int n, int m,
+	struct fuzz_bytes *b)
 {
-	unsigned shape = next(b);
+	unsigned shape = fuzz_next(b);
 	int matrix = strcmp(param, "weight") == 0;
 	double data[64];
 	struct neap__nir_array a = {.dims = matrix ? 2 : 1, .size = {n, m}, .data = data};
@@ -63,41 +49,41 @@ static void fill(
 	FUZZ_CHECK(neap__nir_set(graph, node, param, &a) == 0, "%s", neap_detail());
 }
 
-static void make_graph(struct neap__nir_graph *graph, struct bytes *b)
+static void make_graph(struct neap__nir_graph *graph, struct fuzz_bytes *b)
 {
 	static const int sizes[] = {1, 2, 3, 4, 4, 4, 8, 4};
-	int nodes = 2 + (int)(next(b) % 8), n = sizes[next(b) % 8];
+	int nodes = 2 + (int)(fuzz_next(b) % 8), n = sizes[fuzz_next(b) % 8];
 	char part[16], name[16];
 	int optional;
 
 	for (int i = 0; i < nodes; i++) {
 		int type = i == 0	    ? NEAP__NIR_INPUT
 			   : i == nodes - 1 ? NEAP__NIR_OUTPUT
-					    : (int)(next(b) % NEAP__NIR_TYPES);
-		int m = next(b) % 4 ? n : sizes[next(b) % 8];
+					    : (int)(fuzz_next(b) % NEAP__NIR_TYPES);
+		int m = fuzz_next(b) % 4 ? n : sizes[fuzz_next(b) % 8];
 		snprintf(name, sizeof name, "n%d", i);
 		FUZZ_CHECK(neap__nir_add_node(graph, name, (enum neap__nir_type)type) == i, "node");
 		graph->node[i].inner = i > 0 && i < nodes - 1;
 		for (int p = 0;
 			neap__nir_param_name(part, (enum neap__nir_type)type, p, &optional) == 0;
 			p++)
-			if (!optional || next(b) % 2)
+			if (!optional || fuzz_next(b) % 2)
 				fill(graph, i, part, n, m, b);
 		if (i > 0)
 			FUZZ_CHECK(neap__nir_add_edge(graph, i - 1, i) == 0, "edge");
 	}
-	for (unsigned more = next(b) % 6; more > 0; more--) {
-		unsigned edge = next(b);
+	for (unsigned more = fuzz_next(b) % 6; more > 0; more--) {
+		unsigned edge = fuzz_next(b);
 		FUZZ_CHECK(neap__nir_add_edge(graph, (int)(edge % (unsigned)nodes),
 				   (int)(edge / 16 % (unsigned)nodes)) == 0,
 			"edge");
 	}
-	if (next(b) % 4 == 0) {
+	if (fuzz_next(b) % 4 == 0) {
 		static const char *const nets[] = {"{}", "[]", "{\"net\":\"lif:4,li\"}"};
 		double dt = number(b);
 		const struct neap__nir_array a = {.count = 1, .data = &dt};
 		neap__nir_add_numbers(graph, "dt", &a);
-		neap__nir_add_text(graph, "neap.net", nets[next(b) % 3]);
+		neap__nir_add_text(graph, "neap.net", nets[fuzz_next(b) % 3]);
 	}
 }
 
@@ -121,28 +107,6 @@ static void make_file(const char *path)
 	neap_net_free(net);
 }
 
-static void add_region(size_t at, size_t size)
-{
-	if (nregions < REGIONS && at + size <= sound_bytes)
-		regions[nregions++] = (struct fuzz_region){at, size};
-}
-
-/* Heaps of texts, and every row that names one's address. */
-static void find_regions(void)
-{
-	for (size_t at = 0; at + 16 < sound_bytes; at++) {
-		uint64_t size;
-		if (memcmp(sound + at, "GCOL", 4) != 0)
-			continue;
-		memcpy(&size, sound + at + 8, 8);
-		add_region(at, size < 1024 ? size : 1024);
-		for (size_t row = 4; row + 12 <= sound_bytes; row++)
-			if (memcmp(sound + row, (uint64_t[]){at}, 8) == 0)
-				add_region(row - 4, 16);
-	}
-	FUZZ_CHECK(nregions > 8, "%d regions", nregions);
-}
-
 /* What is accepted is a net: its file opens as any model does. */
 static void check(int rc, struct neap__safetensors *file)
 {
@@ -161,8 +125,8 @@ static void check(int rc, struct neap__safetensors *file)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes b = {data, size};
-	unsigned mode = next(&b);
+	struct fuzz_bytes b = {data, size};
+	unsigned mode = fuzz_next(&b);
 	struct neap__safetensors file;
 	struct neap__nir_graph graph = {0};
 	const struct neap__nir_hints hints = {.dt = mode & 2 ? 1e-3 : 0};
@@ -177,7 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!sound) {
 		make_file(path);
 		sound = fuzz_read(path, &sound_bytes);
-		find_regions();
+		nregions = fuzz_heaps(sound, sound_bytes, regions, REGIONS);
+		FUZZ_CHECK(nregions > 8, "%d regions", nregions);
 	}
 	uint8_t *copy = malloc(sound_bytes);
 	FUZZ_CHECK(copy, "no memory");

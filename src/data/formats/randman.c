@@ -168,13 +168,6 @@ static int randman_extent(
 	return 0;
 }
 
-static int randman_prepare(struct neap_dataset *set, int64_t index)
-{
-	(void)set;
-	(void)index;
-	return 0;
-}
-
 /* Spikes stay in their window but for noise (FARTHEST deviations at most, see philox.h). */
 static int randman_part(struct neap_dataset *set, int64_t index, double from, double to,
 	size_t most, struct neap__event_buffer *buffer)
@@ -206,7 +199,6 @@ static void randman_close(struct neap_dataset *set)
 static const struct neap__dataset_ops randman_ops = {.read = randman_read,
 	.close = randman_close,
 	.extent = randman_extent,
-	.prepare = randman_prepare,
 	.part = randman_part};
 
 static int set_key(struct values *values, unsigned *given, const char *name, const char *text)

@@ -6,12 +6,12 @@
  * step has a spike of its character, and the character after it as its label.
  */
 #include "data/dataset.h"
+#include "data/step_rows.h"
 #include "base/fail.h"
 #include "sys/atomic_file.h"
 #include "base/units.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,18 +97,11 @@ static int text_extent(struct neap_dataset *set, int64_t index, struct neap__sam
 	return 0;
 }
 
-static int text_prepare(struct neap_dataset *set, int64_t index)
-{
-	(void)set, (void)index;
-	return 0;
-}
-
 static int text_part(struct neap_dataset *set, int64_t index, double from, double to, size_t most,
 	struct neap__event_buffer *buffer)
 {
-	double length = (double)text_length(set, index);
-	int64_t first = (int64_t)fmin(fmax(ceil(from - 0.5), 0), length);
-	int64_t last = (int64_t)fmin(fmax(ceil(to - 0.5), 0), length);
+	int64_t length = text_length(set, index);
+	int64_t first = neap__step_at(from, length), last = neap__step_at(to, length);
 
 	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
 	buffer->events.count = 0;
@@ -174,7 +167,6 @@ static void text_close(struct neap_dataset *set)
 static const struct neap__dataset_ops ops = {.read = text_read,
 	.close = text_close,
 	.extent = text_extent,
-	.prepare = text_prepare,
 	.part = text_part,
 	.length = text_length,
 	.targets = text_targets,

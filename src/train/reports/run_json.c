@@ -4,6 +4,7 @@
 #include "train/trainer.h"
 #include "train/run_options.h"
 #include "train/settings.h"
+#include "train/reports/result_json.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/print.h"
@@ -155,40 +156,6 @@ static void add_sweeps(struct neap__json *root, const struct neap__trainer *trai
 	neap__json_end(root, '}');
 }
 
-/* What the ranks of this session exchanged. */
-static void add_exchange(struct neap__json *root, const struct neap_exchange *e)
-{
-	if (e->ranks < 2) {
-		neap__json_null(root, "exchange");
-		return;
-	}
-	neap__json_begin(root, "exchange", '{');
-	neap__json_int(root, "ranks", e->ranks);
-	neap__json_int(root, "batches", e->batches);
-	neap__json_int(root, "calls", e->calls);
-	neap__json_number(root, "seconds", e->seconds);
-	neap__json_number(root, "waited", e->waited);
-	neap__json_bytes(root, "sent", e->sent);
-	neap__json_end(root, '}');
-}
-
-static void add_evaluation(
-	struct neap__json *root, const char *key, const struct neap_eval_result *e)
-{
-	if (e->samples == 0) {
-		neap__json_null(root, key);
-		return;
-	}
-	neap__json_begin(root, key, '{');
-	neap__json_int(root, "samples", e->samples);
-	neap__json_int(root, "correct", e->correct);
-	neap__json_number(root, "accuracy", e->accuracy);
-	neap__json_number(root, "low", e->low);
-	neap__json_number(root, "high", e->high);
-	neap__json_number(root, "loss", e->loss);
-	neap__json_end(root, '}');
-}
-
 static void add_results(struct neap__json *root, const struct neap__trainer *trainer)
 {
 	const struct neap__counters *c = &trainer->counters;
@@ -210,8 +177,8 @@ static void add_results(struct neap__json *root, const struct neap__trainer *tra
 	neap__json_int(root, "recoveries", c->recoveries);
 	neap__print(hex, sizeof hex, "%016" PRIx64, r->weights_hash);
 	neap__json_text(root, "weights_hash", r->weights_hash ? hex : NULL);
-	add_evaluation(root, "validation", &r->validation);
-	add_evaluation(root, "test", &r->test);
+	neap__json_evaluation(root, "validation", &r->validation);
+	neap__json_evaluation(root, "test", &r->test);
 	neap__json_end(root, '}');
 }
 
@@ -233,7 +200,7 @@ int neap__run_json_write(const struct neap__trainer *trainer)
 	add_plan(root, trainer);
 	add_memory(root, trainer);
 	add_sweeps(root, trainer);
-	add_exchange(root, &trainer->result->exchange);
+	neap__json_exchange(root, &trainer->result->exchange);
 	add_results(root, trainer);
 	neap__json_end(root, '}');
 	int rc = root->text.error
