@@ -39,8 +39,8 @@ class Backend:
         a copy that lies in fewer."""
         raise NotImplementedError
 
-    def empty(self) -> Any:
-        """A state to be filled from a tier."""
+    def empty(self, t: int) -> Any:
+        """A state to be filled from a tier: that of step t."""
         raise NotImplementedError
 
     def filled(self, state: Any) -> Any:

@@ -271,7 +271,7 @@ class Player:
         self.counts.gets += 1
         if a.slot != LIVE:
             self.slots[a.slot] = None  # its bytes count from now on
-        self._move(a, self.backend.empty(), False)
+        self._move(a, self.backend.empty(a.t0 * self.group), False)
 
     def _put_tapes(self, a: Action) -> None:
         """They stay where they are until the WAIT."""

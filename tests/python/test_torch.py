@@ -581,7 +581,7 @@ def test_nothing_leaks():
 
 
 @pytest.mark.parametrize("says, call", [
-    ("has a int", lambda c, h, x: nt.scan(c, 3, x)),
+    ("has an item of type int", lambda c, h, x: nt.scan(c, 3, x)),
     ("first dimension", lambda c, h, x: nt.scan(c, h, (x, x[:3]))),
     ("where inputs have", lambda c, h, x: nt.scan(c, h, x, steps=99)),
     ("group", lambda c, h, x: nt.scan(c, h, x, group=0)),

@@ -395,7 +395,7 @@ def test_module():
     assert len(net[:3]) == 3
     for says, call in (("not a size", lambda: nt.Sequential(nn.Tanh(), memory="much")),
                        ("strategy", lambda: nt.Sequential(nn.Linear(12, 3), memory="1M", strategy="nonsense")(x)),
-                       ("the input has a int", lambda: net(3)),
+                       ("the input has an item of type int", lambda: net(3)),
                        ("what layer 1 returns has a", lambda: nt.Sequential(nn.Linear(12, 3), Wrong())(x))):
         with pytest.raises(neap.UsageError, match=says):
             call()

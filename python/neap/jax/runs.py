@@ -87,7 +87,7 @@ class Run(Backend):
         rows = [np.asarray(raw(x) if isinstance(x, jax.Array) else x, order="C") for x in state]
         return rows, [(row.ctypes.data, row.nbytes) for row in rows if row.nbytes]
 
-    def empty(self) -> List[np.ndarray]:
+    def empty(self, t: int) -> List[np.ndarray]:
         return [np.empty(x.shape, x.dtype) for x in jax.eval_shape(
             lambda leaves: [raw(x) for x in leaves], self.loop.start)]
 

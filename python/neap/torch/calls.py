@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call of a scan as a node of autograd: ``forward`` plays its plan up to TURN and keeps slots
 and tapes, ``backward`` plays the rest."""
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -13,7 +13,9 @@ from ..stores import Paths, Store
 from .device import Device, HostStore, get_rng, set_rng
 from .measure import charge
 from .places import Places
-from .runs import Again, Cast, Run, differentiable, generator_kept
+from .runs import Again, Cast, Run, differentiable, generator_kept, laid
+from .trees import flatten, unflatten
+from .wrappers import Around
 
 __all__ = ["Call", "ScanFunction"]
 
@@ -29,13 +31,13 @@ class ScanFunction(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         wanted = ctx.needs_input_grad[1 + call.states:1 + call.states + call.inputs]
         run.wants_input = [flag and differentiable(x) for flag, x in zip(wanted, run.inputs or ())]
-        versions = call.buffer_versions()
         ctx.player, last = call.forward()
-        call.check_buffers(versions)
+        call.around.check_buffers(call.first_step)
+        call.around.note()
         charge(ctx.player.held)
         out, run.out, run.emitting = run.out or [], None, False
         call.outputs = len(out)
-        results = (*[leaf.clone() for leaf in last.leaves], *out)
+        results = (*[laid(leaf, leaf.stride()) for leaf in last.leaves], *out)
         ctx.mark_non_differentiable(*[x for x in results if not differentiable(x)])
         return results
 
@@ -54,15 +56,16 @@ class Call:
     """One call of a scan: its run, its plan, and how both are played."""
 
     def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
-                 strict: bool, cast: Cast, buffers: List[Tuple[str, torch.Tensor]], told: Report):
+                 strict: bool, cast: Cast, around: Around, learn: Callable[[Again], None], told: Report):
         self.run, self.actions, self.group, self.sizes = run, actions, group, sizes
-        self.strict, self.cast, self.buffers, self.report = strict, cast, buffers, told
+        self.strict, self.cast, self.around, self.learn, self.report = strict, cast, around, learn, told
         self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
-        self.first = run.state(start)
+        self.first = run.state(start, 0)
         run.like = self.first.leaves
         self.slow: Optional[Paths] = None
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
+        self.redoes = actions.advance_steps + actions.record_steps > -(-run.steps // group)
 
     def _player(self) -> Player:
         store: Any = None
@@ -76,6 +79,15 @@ class Call:
                          [count * self.sizes.tape for count in self.places.groups])
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
                       self.report.counts, store)
+
+    def first_step(self) -> List[torch.Tensor]:
+        """What the first step returns now."""
+        run = self.run
+        with generator_kept(run.device), torch.no_grad(), self.cast():
+            if run.rng:
+                set_rng(run.device, self.first.rng)
+            tree, out = run._called(unflatten(run.shape, self.first.leaves), run.input(0), 0)
+        return [*flatten(tree, "the state")[0], *flatten(out, "the output")[0]]
 
     def forward(self) -> Tuple[Player, Any]:
         """A player at TURN, and the last state; the generator stands where a loop leaves it."""
@@ -101,7 +113,9 @@ class Call:
         """Gradients of states, inputs and parameters. Without a player the forward half is played
         again, from the first state."""
         run = self.run
-        with generator_kept(run.device):
+        if self.redoes or player is None:
+            self.around.check_tensors()
+        with generator_kept(run.device), self.around.modes_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
@@ -109,21 +123,16 @@ class Call:
                 with self.cast():
                     found = player.backward(run.begin_backward(last, outputs))
                 return found, run.input_grads, run.sums
+            except Again as again:
+                self.learn(again)
+                shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
+                raise UsageError(f"from step {again.t} on the step uses a tensor of shape {shapes} that needs a "
+                                 f"gradient, and that no step used whose graph was made on the way forward: name it "
+                                 f"in params. The next call knows it") from None
             except BudgetError as error:
                 error.least += self.report.charged if error.least else 0
                 raise
             finally:
                 player.close()
+                self.around.note_tensors()
                 run.sums, run.out_grads, run.input_grads = [], [], []
-
-    def buffer_versions(self) -> List[int]:
-        """Versions of the step's buffers."""
-        return [buffer._version for _, buffer in self.buffers]
-
-    def check_buffers(self, versions: List[int]) -> None:
-        """UsageError where a step changed one."""
-        for (name, buffer), version in zip(self.buffers, versions):
-            if buffer._version != version:
-                raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
-                                 f"again would change again: make it part of the state; or write the step as a "
-                                 f'module, and give the scan buffers="state"')

@@ -16,8 +16,8 @@ class NotDeterministic(Error):
     ``step`` is its number."""
 
     def __init__(self, step: int):
-        super().__init__(f"step {step} gave another state or output when it was done again: it depends on more "
-                         f"than its arguments, or its kernels are not deterministic")
+        super().__init__(f"step {step} gave another state or output when it was done again: it, or a step before it, depends "
+                         f"on more than its arguments, or its kernels are not deterministic")
         self.step = step
 
 

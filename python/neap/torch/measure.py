@@ -163,11 +163,21 @@ def charge(size: int) -> None:
         counters[-1].charge(size)
 
 
-def mark() -> int:
-    """The place of the next node in autograd's order; 0 before PyTorch 2.1, which does not tell."""
+def _node() -> Any:
     with torch.enable_grad():
-        node = torch.zeros((), requires_grad=True).view(())
-    return getattr(node.grad_fn, "_sequence_nr", lambda: 0)()
+        return torch.zeros((), requires_grad=True).view(()).grad_fn
+
+
+_LEAF = type(_node().next_functions[0][0])  # the node of a leaf
+_ORDERED = hasattr(_node(), "_sequence_nr")  # not before PyTorch 2.1
+_next = getattr(torch._C._autograd, "_get_sequence_nr", None)
+
+
+def mark() -> int:
+    """The place of the next node in autograd's order; 0 where PyTorch does not tell."""
+    if _next is not None:
+        return _next()
+    return _node()._sequence_nr() if _ORDERED else 0
 
 
 def captured(roots: Iterable[torch.Tensor], known: Iterable[torch.Tensor],
@@ -182,19 +192,23 @@ def captured(roots: Iterable[torch.Tensor], known: Iterable[torch.Tensor],
     ends = {tensor.grad_fn for tensor in given if tensor.grad_fn is not None}
     found: List[torch.Tensor] = []
     foreign: List[Any] = []
-    stack = [root.grad_fn for root in roots if root.grad_fn is not None]
+    stack = []
+    for root in roots:
+        if root.grad_fn is not None:
+            stack.append(root.grad_fn)
+        elif root.requires_grad and id(root) not in leaves:
+            found.append(root)
     seen = set(stack)
     while stack:
         node = stack.pop()
         if node in ends:
             continue
-        variable = getattr(node, "variable", None)
-        if variable is not None:
-            if id(variable) not in leaves:
-                leaves.add(id(variable))
-                found.append(variable)
+        if isinstance(node, _LEAF):
+            if id(node.variable) not in leaves:
+                leaves.add(id(node.variable))
+                found.append(node.variable)
             continue
-        if getattr(node, "_sequence_nr", lambda: begin)() < begin:
+        if begin and node._sequence_nr() < begin:
             foreign.append(node)
             continue
         for follower, _ in node.next_functions:

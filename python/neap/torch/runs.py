@@ -12,26 +12,42 @@ from .device import get_rng, set_rng
 from .measure import Counter, Uncounted, addresses, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
-from .trees import LEAF, flatten, unflatten
+from .trees import LEAF, described, flatten, unflatten
 
-__all__ = ["Again", "Cast", "Run", "State", "differentiable"]
+__all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
 
 class Again(Exception):
     """The scan has to begin anew: its step reaches ``leaves`` that need gradients, or draws random
     numbers."""
 
-    def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False):
+    def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0):
         super().__init__("the scan begins anew")
-        self.leaves, self.rng = list(leaves), rng
+        self.leaves, self.rng, self.t = list(leaves), rng, t
 
 
 class State(NamedTuple):
-    """Tensors of a state, their versions, and the generator's state, or None."""
+    """Tensors of a state, their versions, and the generator's state, or None. Of one that comes from
+    a tier, the strides that its tensors are to have, where it lies there otherwise."""
 
     leaves: List[torch.Tensor]
     versions: List[int]
     rng: Optional[torch.Tensor]
+    strides: Sequence[Optional[Tuple[int, ...]]] = ()
+
+
+def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
+    """A copy with these strides, since sums and products may have other bits with others; where
+    elements would share memory, as PyTorch lays them."""
+    if 0 in stride:
+        return tensor.clone()
+    return tensor.new_empty_strided(tensor.shape, stride).copy_(tensor)
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    """True where elements fill a piece of memory, in whatever order."""
+    order = sorted(range(tensor.dim()), key=lambda i: -tensor.stride(i))
+    return tensor.permute(order).is_contiguous()
 
 
 def differentiable(tensor: torch.Tensor) -> bool:
@@ -82,7 +98,8 @@ class Run(Backend):
         self.params, self.excluded, self.rng = params, excluded, rng
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
-        self.emitting, self.unchecked, self.count = True, True, True
+        self.emitting, self.count = True, True
+        self.layouts: Dict[int, List[Optional[Tuple[int, ...]]]] = {}  # a step's state: strides that are unusual
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -100,9 +117,11 @@ class Run(Backend):
 
     # States
 
-    def state(self, leaves: Sequence[torch.Tensor]) -> State:
-        """A state of tensors, and of the generator as it stands."""
+    def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
+        """A state of tensors, that of step t, and of the generator as it stands."""
         cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
+        if t is not None and not all([leaf.is_contiguous() for leaf in cut]):
+            self.layouts[t] = [None if leaf.is_contiguous() else leaf.stride() for leaf in cut]
         return State(cut, [leaf._version for leaf in cut],
                      get_rng(self.device) if self.rng else None)
 
@@ -120,30 +139,42 @@ class Run(Backend):
         """The tensors of a state that a step returned; UsageError for another shape of tree."""
         leaves, shape = flatten(tree, "the state")
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
-            raise UsageError(f"step {t} returned a state of another structure than it was given")
+            raise UsageError(f"step {t} returned a state of another structure than it was given: "
+                             f"{described(shape)}, not {described(self.shape)}. Begin with a state as steps return it")
         return leaves
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
-        cut = [leaf.contiguous() for leaf in state.leaves]
+        cut = [leaf if leaf.is_contiguous() or not self.on_device and _dense(leaf) else leaf.contiguous()
+               for leaf in state.leaves]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
-                raise UsageError(f"a state of shape {tuple(leaf.shape)}, the first one "
-                                 f"{tuple(like.shape)}: on files all are alike")
-        copy = State(cut, [leaf._version for leaf in cut], state.rng)
+                raise UsageError(f"a state of shape {tuple(leaf.shape)} and {leaf.dtype}, the first one "
+                                 f"{tuple(like.shape)} and {like.dtype}: on slow tiers all are alike")
+        copy = State(cut, [leaf._version for leaf in cut], state.rng, state.strides)
         rows = cut if state.rng is None else [*cut, state.rng]
         if self.on_device:
             return copy, rows  # as a HostStore takes them
         return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
                       if row.numel()]
 
-    def empty(self) -> State:
+    def empty(self, t: int) -> State:
         leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
+        strides = list(self.layouts.get(t, ()))
+        for i, stride in enumerate(strides):
+            if stride is not None and not self.on_device:
+                laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
+                if _dense(laid):
+                    leaves[i], strides[i] = laid, None
         return State(leaves, [leaf._version for leaf in leaves],
-                     torch.empty_like(get_rng(self.device)) if self.rng else None)
+                     torch.empty_like(get_rng(self.device)) if self.rng else None, strides)
 
     def filled(self, state: State) -> State:
-        return State(state.leaves, [leaf._version for leaf in state.leaves], state.rng)
+        leaves = list(state.leaves)
+        for i, stride in enumerate(state.strides):
+            if stride is not None:
+                leaves[i] = laid(leaves[i], stride)
+        return State(leaves, [leaf._version for leaf in leaves], state.rng)
 
     def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
         return tape.keeper.pieces()
@@ -163,7 +194,13 @@ class Run(Backend):
         """The input of step t."""
         if self.inputs is not None:
             return unflatten(self.input_shape, [x[t] for x in self.inputs])
-        return None if self.give is None else self.give(t)
+        if self.give is None:
+            return None
+        try:
+            return self.give(t)
+        except StopIteration as error:
+            raise UsageError(f"inputs: the function ended at t = {t}. It is asked several times for each t, and "
+                             f"gives the same each time: no iterator") from error
 
     def leaf_input(self, t: int, tape: GroupTape) -> Any:
         """The same as leaves of a graph, where gradients are wanted."""
@@ -215,7 +252,7 @@ class Run(Backend):
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
-        return self.state(leaves)
+        return self.state(leaves, t1)
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
         try:
@@ -226,7 +263,8 @@ class Run(Backend):
                                    f"scan returns a new state") from error
             raise
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise UsageError(f"step {t} returned a {type(answer).__name__}, not (state, output)")
+            parts = f" of {len(answer)}" if isinstance(answer, tuple) else ""
+            raise UsageError(f"step {t} returned a {type(answer).__name__}{parts}, not (state, output)")
         return answer
 
     def record(self, state: State, t0: int, t1: int, first: bool,
@@ -234,7 +272,7 @@ class Run(Backend):
         self.unchanged(state)
         if self.rng:
             set_rng(self.device, state.rng)
-        begin = mark() if self.unchecked else 0
+        begin = mark()
         emit, counter = first and self.emitting, self._counter(t0, t1, room)
         tape, given = self._begun(state, t0, t1)
         shape, leaves = None, []
@@ -253,8 +291,7 @@ class Run(Backend):
                     tape.outputs[t] = leaves
             last = self.flat(tree, t1 - 1)
             tape.last, tape.pairs = last, pairs(last, leaves)
-            if self.unchecked:
-                self._check(tape, begin, given)
+            self._check(tape, begin, given)
             if isinstance(counter, Keeper):
                 self._hollow(tape, given, counter)
             elif tape.outputs:
@@ -264,7 +301,7 @@ class Run(Backend):
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
         self.counted.setdefault(t1 - t0, counter.total)
-        return self.state(last), tape, counter.total
+        return self.state(last, t1), tape, counter.total
 
     def _goes(self, t0: int) -> bool:
         """True where the tape of the group that begins with step t0 goes to a tier."""
@@ -310,24 +347,33 @@ class Run(Backend):
         return Counter(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
-        """Again with leaves that the first graph reaches and nobody named; UsageError for tensors
-        that were computed outside."""
+        """Again with leaves that the graph reaches and nobody named; UsageError for tensors
+        that were computed outside. Every graph is looked at, since a step may use a parameter late."""
         roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
-        known = self.params + tape.first + given + [leaf for row in tape.inputs.values() for leaf in row]
-        leaves, foreign = captured(roots, known, begin)
+        self.look(roots, tape.first + given + [leaf for row in tape.inputs.values() for leaf in row], begin, tape.t0)
+
+    def look(self, roots: List[torch.Tensor], known: List[torch.Tensor], begin: int, t0: int) -> None:
+        """The same of a graph of ``roots`` from step t0 on, whose own leaves are ``known``."""
+        leaves, foreign = captured(roots, self.params + known, begin)
         if foreign:
             raise UsageError(f"the step uses a tensor that was computed outside it, by "
                              f"{foreign[0].name()}, and needs a gradient: name it in params, or "
                              f"make it part of the state or the inputs")
         if leaves:
-            raise Again(leaves)
-        self.unchecked = False
+            raise Again(leaves, t=t0)
 
     def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
                  t1: int) -> List[Optional[torch.Tensor]]:
         before = self.pairs_of(t0 - 1) if t0 > 0 else ()
-        with muted(self.params):
-            arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before)
+        try:
+            with muted(self.params):
+                arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before)
+        except RuntimeError as error:
+            if "backward through the graph a second time" in str(error):
+                raise RuntimeError(f"steps {t0} to {t1 - 1} use a tensor that an earlier step made and that is not in "
+                                   f"the state, such as one kept in an attribute: return it as part of the state, or "
+                                   f"use neap.torch.lift") from error
+            raise
         for t, row in at.items():
             for place, gradient in zip(self.input_grads, row):
                 if gradient is not None and place is not None:

@@ -6,6 +6,7 @@
 hooks, accumulation and optimizers see ordinary gradients, once a scan.
 """
 import contextlib
+import functools
 import sys
 import threading
 import warnings
@@ -24,14 +25,14 @@ from ..stores import Paths, measured_tiers
 from ..units import Size
 from .calls import Call, ScanFunction
 from .checks import Hashes
-from .device import Device, device_of, get_rng, timed
-from .measure import addresses
+from .device import Device, device_of, get_rng, set_rng, timed
+from .measure import addresses, mark
 from .options import Options, options
 from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .trees import Tree, flatten, mapped, nbytes, tensors_in, unflatten
-from .wrappers import Buffered, modules_of, reducing
+from .wrappers import Around, Buffered, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -78,14 +79,23 @@ def _nothing_known() -> _Known:
     return _Known([], [False], {}, {}, {}, {})
 
 
+def _note(leaves: List[Any], again: Again) -> None:
+    """Takes the leaves that a beginning found."""
+    leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
+
+
 class _Job:
     """Arguments of one call, flat, and what is to be done with them."""
 
     def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
                  known: _Known):
+        if isinstance(step, Scan):
+            raise UsageError("the step is a Scan: call it, or give scan its cell")
         self.module = step if isinstance(step, torch.nn.Module) else None
+        self.proper = False  # inputs that are a function of t have been found to be one
         self.step = self.given = step
         self.options, self.known = options, known
+        self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)])
         self.give = inputs if callable(inputs) and not isinstance(inputs, torch.Tensor) else None
         self.inputs: Optional[List[torch.Tensor]] = None
         self.input_shape: Any = None
@@ -97,7 +107,8 @@ class _Job:
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
-                raise UsageError("buffers: the step is no module")
+                raise UsageError("buffers: the step is no module: give the scan the module itself, not a function "
+                                 "that calls it")
             self.buffered = self.step = Buffered(self.module)
             state = (state, self.buffered.start())
         self.cast = Cast((flatten(state)[0] or self.inputs or [torch.empty(0)])[0].device)
@@ -117,7 +128,7 @@ class _Job:
         given = self._run([], [], False).input(0)
         with torch.no_grad(), generator_kept(self.cast.where):
             _, output = self.step(state, given, 0)
-            return mapped(torch.zeros_like, self.options.reduce(output, 0))
+            return mapped(torch.zeros_like, self.options.reduce(output, 0), "what reduce returns")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
         run = Run(self.step, self.steps, getattr(self, "shape", None),
@@ -125,13 +136,6 @@ class _Job:
                   self.input_shape, self.give, params, addresses(excluded), rng)
         run.count, run.device = self.options.count, self.cast.where
         return run
-
-    def buffers(self) -> List[Tuple[str, torch.Tensor]]:
-        """Buffers of a step that is a module, or that reaches modules as a function does, by name."""
-        if self.module is not None:
-            return list(self.module.named_buffers())
-        return [(f"{type(module).__name__}.{name}", buffer)
-                for module in modules_of(self.given) for name, buffer in module.named_buffers()]
 
     def params(self) -> List[torch.Tensor]:
         """Tensors that need gradients: those of the module, those named, those found."""
@@ -143,7 +147,7 @@ class _Job:
 
     def learn(self, again: Again) -> None:
         """Takes what a beginning found."""
-        self.known.leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
+        _note(self.known.leaves, again)
         if again.rng:
             if self.options.rng is False:
                 raise UsageError("the step draws random numbers, and rng is False")
@@ -152,7 +156,7 @@ class _Job:
     def run(self) -> Run:
         """A run over all steps."""
         params = self.params()
-        run = self._run(params, [*params, *[buffer for _, buffer in self.buffers()],
+        run = self._run(params, [*params, *self.around.buffers,
                                  *(self.inputs or ())], self.rng)
         run.excluded |= self._shared()
         return run
@@ -162,9 +166,28 @@ class _Job:
         function of t: they are the caller's, and no tape."""
         if self.give is None or self.steps < 2:
             return set()
-        with generator_kept(self.cast.where):
-            first, last = self.give(0), self.give(self.steps - 1)  # both are held while they are compared
-        return addresses(tensors_in(first)) & addresses(tensors_in(last))
+        run = self._run([], [], False)
+        with generator_kept(self.cast.where), torch.no_grad():
+            before = get_rng(self.cast.where)
+            first = run.input(0)
+            kept = [] if self.proper else [x.detach().clone() for x in tensors_in(first)]
+            last = run.input(self.steps - 1)  # both are held while they are compared
+            shared = addresses(tensors_in(first)) & addresses(tensors_in(last))
+            if not self.proper:
+                self._compare(kept, first, f"in memory that its input for t = {self.steps - 1} takes as well: it has to "
+                                           f"return a tensor of its own for each t")
+                set_rng(self.cast.where, before)
+                self._compare(kept, run.input(0), "when it was asked again: it has to give the same for the same t, "
+                                                  "since steps are done again")
+                self.proper = True
+        return shared
+
+    @staticmethod
+    def _compare(kept: List[torch.Tensor], tree: Any, said: str) -> None:
+        now = tensors_in(tree)
+        if len(now) != len(kept) or not all(a.shape == b.shape and torch.allclose(a, b, 0, 0, True)
+                                            for a, b in zip(kept, now)):
+            raise UsageError(f"inputs: the function gave other values for t = 0 {said}")
 
     def needed(self) -> bool:
         """True where some gradient can be wanted."""
@@ -184,12 +207,19 @@ class _Job:
         return bool(self.params())
 
     def loop(self) -> Tuple[Tree, Tree]:
-        """The plain loop."""
+        """The plain loop. Again where a step reaches a leaf after all: the generator is set back."""
         run = self._run([], [], False)
-        tree = self.tree
+        tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
+        before = get_rng(self.cast.where) if watched else None
         for t in range(self.steps):
             tree, out = run._called(tree, run.input(t), t)
-            run.emit(t, *flatten(out, "the output"))
+            leaves, shape = flatten(out, "the output")
+            if watched:
+                roots = [leaf for leaf in (*flatten(tree, "the state")[0], *leaves) if leaf.requires_grad]
+                if roots:
+                    set_rng(self.cast.where, before)
+                    run.look(roots, [], begin, t)
+            run.emit(t, leaves, shape)
         return tree, unflatten(run.out_shape, run.out or [])
 
     # Sizes and the plan
@@ -343,11 +373,11 @@ class _Job:
                 told.counts = Counts()
                 run = self.run()
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
-                             self.buffers(), told)
+                             self.around, functools.partial(_note, self.known.leaves), told)
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
-                    if made.advance_steps + made.record_steps <= -(-self.steps // group):
+                    if not call.redoes:
                         warnings.warn("check: no step is done again within this budget, so that none is checked; a "
                                       "smaller memory checks them", RuntimeWarning, stacklevel=stack_level())
                 run.travels, run.spare = self.travels, self.spare
@@ -365,7 +395,11 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
           known: _Known, told: Report) -> Tuple[Tree, Tree]:
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
-    last, out = job.call(told) if job.needed() else job.loop()
+    try:
+        last, out = job.call(told) if job.needed() else job.loop()
+    except Again as again:  # out of the plain loop
+        job.learn(again)
+        last, out = job.call(told)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last
         job.buffered.take(both[1])
@@ -461,6 +495,10 @@ class Scan(torch.nn.Module):
         """The last state and outputs [T, ...], or the sum of ``reduce``."""
         self._report = Report()
         return _scan(self.cell, state, inputs, steps, self._options, self._known, self._report)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Without what calls taught: copies and saved modules measure anew."""
+        return {**self.__dict__, "_known": _nothing_known(), "_report": Report()}
 
     def report(self) -> Report:
         """What the last call planned and did; its backward counts as well once it has run."""

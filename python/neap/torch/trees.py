@@ -34,8 +34,22 @@ def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
         return type(tree), None, tuple(_flatten(part, leaves, what) for part in tree)
     if isinstance(tree, dict):
         return type(tree), tuple(tree), tuple(_flatten(part, leaves, what) for part in tree.values())
-    raise UsageError(f"{what} has a {type(tree).__name__}; it may have tensors, None, and tuples, "
+    number = ": write torch.tensor(...)" if isinstance(tree, (bool, int, float, complex)) else ""
+    raise UsageError(f"{what} has an item of type {type(tree).__name__}{number}; it may have tensors, None, and tuples, "
                      f"lists and dicts of these")
+
+
+def described(shape: Any) -> str:
+    """A tree's shape in words."""
+    if shape is LEAF:
+        return "a tensor"
+    if shape is None:
+        return "None"
+    kind, keys, parts = shape
+    inside = [described(part) for part in parts]
+    if keys is not None:
+        inside = [f"{key!r}: {part}" for key, part in zip(keys, inside)]
+    return f"{kind.__name__}({', '.join(inside)})"
 
 
 def tensors_in(tree: Any) -> List[torch.Tensor]:
@@ -63,9 +77,9 @@ def _build(shape: Any, leaves: Any) -> Tree:
     return kind(*built) if hasattr(kind, "_fields") else kind(built)
 
 
-def mapped(function: Callable[[torch.Tensor], Any], tree: Tree) -> Tree:
+def mapped(function: Callable[[torch.Tensor], Any], tree: Tree, what: str = "a tree") -> Tree:
     """The tree with the function applied to every tensor."""
-    leaves, shape = flatten(tree)
+    leaves, shape = flatten(tree, what)
     return unflatten(shape, [function(leaf) for leaf in leaves])
 
 

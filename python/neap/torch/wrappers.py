@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps around a step: one that adds up what its outputs give, one whose buffers are state."""
+import contextlib
 import functools
 import itertools
 import types
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
@@ -10,16 +12,20 @@ import torch
 from ..errors import UsageError
 from .trees import Tree, flatten, unflatten
 
-__all__ = ["Buffered", "modules_of", "reducing"]
+__all__ = ["Around", "Buffered", "reducing"]
 
 MOST = 1000  # objects that are looked at around a step
+_PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
+_LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 
 
-def modules_of(step: Any) -> List[torch.nn.Module]:
-    """The modules that a step is, or reaches as a function does: by the variables around it, its
-    defaults, the module-wide names that it uses, and functions, lists and dicts among these."""
+def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
+    """The modules and tensors that steps are, or reach as functions do: by the variables around them,
+    their defaults, the module-wide names that they use, and functions, lists, dicts and attributes
+    of objects among these."""
     found: Dict[int, torch.nn.Module] = {}
-    seen, rows = set(), [step]
+    tensors: Dict[int, torch.Tensor] = {}
+    seen, rows = set(), list(steps)
     while rows and len(seen) < MOST:
         row = rows.pop()
         if id(row) in seen:
@@ -27,17 +33,114 @@ def modules_of(step: Any) -> List[torch.nn.Module]:
         seen.add(id(row))
         if isinstance(row, torch.nn.Module):
             found[id(row)] = row
+            for part in row.modules():
+                rows += [value for key, value in vars(part).items() if key[0] != "_" and not isinstance(value, _PLAIN)]
+        elif isinstance(row, torch.Tensor):
+            tensors[id(row)] = row
         elif isinstance(row, functools.partial):
             rows += [row.func, *row.args, *row.keywords.values()]
         elif isinstance(row, types.MethodType):
-            rows += [row.__func__, row.__self__, getattr(row.__self__, "__dict__", None)]
+            rows += [row.__func__, row.__self__]
         elif isinstance(row, (list, tuple)):
             rows += row[:MOST]
         elif isinstance(row, dict):
             rows += itertools.islice(row.values(), MOST)
-        elif isinstance(row, types.FunctionType) and (row.__module__ or "").split(".")[0] not in ("torch", "neap"):
+        elif _home(row) in _LIBRARIES:
+            continue
+        elif isinstance(row, types.FunctionType):
             rows += _reached(row)
-    return list(found.values())
+        elif not isinstance(row, (type, types.ModuleType)):
+            rows += itertools.islice(getattr(row, "__dict__", {}).values(), MOST)
+    return list(found.values()), list(tensors.values())
+
+
+def _home(row: Any) -> str:
+    """The package that an object, or a function, comes from."""
+    home = row.__module__ if isinstance(row, types.FunctionType) else type(row).__module__
+    return (home or "").split(".")[0]
+
+
+class Around:
+    """What a step reaches besides its arguments: modules, their buffers, and other tensors, as they
+    are when this is made."""
+
+    def __init__(self, *steps: Any):
+        self._steps = steps
+        self._modules, tensors = _found(*steps)
+        self._tensors = [weakref.ref(tensor) for tensor in tensors]
+        self._buffers = self._now()
+        self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
+        self._noted: List[int] = []
+        self._modes: List[Tuple[torch.nn.Module, bool]] = []
+
+    def _now(self) -> Dict[Tuple[int, str], torch.Tensor]:
+        return {(i, name): buffer for i, module in enumerate(self._modules) for name, buffer in module.named_buffers()}
+
+    @property
+    def buffers(self) -> List[torch.Tensor]:
+        """The buffers of the modules."""
+        return list(self._buffers.values())
+
+    def check_buffers(self, first: Callable[[], List[torch.Tensor]]) -> None:
+        """UsageError where steps changed a buffer in place, or bound another tensor to its name that
+        a step reads: ``first()``, what the first step returns, then differs from what it was."""
+        now = self._now()
+        for key, buffer in self._buffers.items():
+            if buffer._version != self._versions[key]:
+                self._refuse(key)
+        bound = [key for key, buffer in self._buffers.items() if now.get(key) is not buffer]
+        if not bound:
+            return
+        after = first()
+        try:
+            self._bind(self._buffers)
+            before = first()
+        finally:
+            self._bind(now)
+        if not all(a.shape == b.shape and torch.allclose(a, b, 0, 0, True) for a, b in zip(after, before)):
+            self._refuse(bound[0])
+
+    def _bind(self, buffers: Dict[Tuple[int, str], torch.Tensor]) -> None:
+        for (i, name), buffer in buffers.items():
+            path, _, key = name.rpartition(".")
+            self._modules[i].get_submodule(path)._buffers[key] = buffer
+
+    def _refuse(self, key: Tuple[int, str]) -> None:
+        module, name = self._modules[key[0]], key[1]
+        name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
+        raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
+                         f"again would change again: make it part of the state; or write the step as a "
+                         f'module, and give the scan buffers="state"')
+
+    def note(self) -> None:
+        """The forward pass is over: what steps that are done again are to find."""
+        self.note_tensors()
+        self._modes = [(part, part.training) for module in self._modules for part in module.modules()]
+
+    def note_tensors(self) -> None:
+        """Takes the tensors' versions."""
+        self._noted = [-1 if tensor is None else tensor._version for tensor in (ref() for ref in self._tensors)]
+
+    def check_tensors(self) -> None:
+        """RuntimeError where a tensor has been changed since."""
+        for ref, version in zip(self._tensors, self._noted):
+            tensor = ref()
+            if tensor is not None and tensor._version != version:
+                raise RuntimeError(f"a tensor of shape {tuple(tensor.shape)} that the step, its inputs or reduce use "
+                                   f"has been changed in place since the forward pass: steps that are done again "
+                                   f"would see other values")
+
+    @contextlib.contextmanager
+    def modes_as_noted(self) -> Iterator[None]:
+        """Modules train, or do not, as they did on the way forward."""
+        changed = [(part, part.training, flag) for part, flag in self._modes if part.training != flag]
+        for part, _, flag in changed:
+            part.training = flag
+        try:
+            yield
+        finally:
+            for part, now, _ in changed:
+                part.training = now
 
 
 def _reached(function: types.FunctionType) -> Iterator[Any]:

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a step of neap.torch reaches besides its arguments: parameters that it uses late, buffers,
+modes, tensors that change before backward, inputs that are no function of t. The gradient is that of
+the plain loop, or there is one clear line."""
+import copy
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import neap  # noqa: E402
+import neap.torch as nt  # noqa: E402
+from cells_of_tests import COSTS  # noqa: E402
+
+T, B, N = 60, 3, 6
+
+
+def made(seed=1):
+    torch.manual_seed(seed)
+    return torch.nn.GRUCell(4, N), torch.nn.Linear(N, N), torch.randn(T, B, 4), torch.zeros(B, N)
+
+
+def looped(step, h, x):
+    outputs = []
+    for t in range(T):
+        h, output = step(h, x[t], t)
+        outputs.append(output)
+    return h, torch.stack(outputs)
+
+
+def gradients(results, leaves):
+    """Of a loss of both results; and forgets them."""
+    last, outputs = results
+    (outputs.square().mean() + last.sum()).backward()
+    found = [None if leaf.grad is None else leaf.grad.clone() for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    return found
+
+
+def same(a, b):
+    return all((p is None and q is None) or torch.equal(p, q) for p, q in zip(a, b))
+
+
+LATE = {"one": lambda t: t == 31, "from": lambda t: t >= 30, "some": lambda t: t % 20 == 19, "last": lambda t: t == T - 1,
+        "all": lambda t: True}
+
+
+@pytest.mark.parametrize("when", LATE)
+@pytest.mark.parametrize("memory", [None, "200K", "16K"])
+def test_parameters_that_are_used_late(when, memory):
+    """Their gradients are those of the loop, or a line says to name them; the next call knows them."""
+    gru, more, x, h = made()
+
+    def step(h, row, t):
+        h = gru(row, h)
+        return (h + more(h) if LATE[when](t) else h), h
+    leaves = [*gru.parameters(), *more.parameters()]
+    wanted = gradients(looped(step, h, x), leaves)
+    try:
+        found = gradients(nt.scan(step, h, x, memory=memory, costs=COSTS, group=1 if memory == "16K" else None), leaves)
+    except neap.UsageError as error:
+        assert "name it in params" in str(error) and memory == "16K", error
+        gru.zero_grad(), more.zero_grad()
+        found = gradients(nt.scan(step, h, x, memory=memory, costs=COSTS, group=1), leaves)
+    assert same(wanted, found)
+    assert same(wanted, gradients(nt.scan(step, h, x, memory=memory, params=leaves, costs=COSTS), leaves))
+
+
+@pytest.mark.parametrize("memory", ["200K", "16K"])
+def test_a_late_loss(memory):
+    """reduce may use parameters late as well."""
+    gru, readout, x, h = made()
+    leaves = [*gru.parameters(), *readout.parameters()]
+    options = dict(reduce=lambda out, t: readout(out).square().mean() if t >= 40 else torch.zeros(()), memory=memory,
+                   costs=COSTS)
+
+    def step(h, row, t):
+        h = gru(row, h)
+        return h, h
+    last, outputs = looped(step, h, x)
+    total = torch.zeros(())
+    for row in outputs[40:]:
+        total = total + readout(row).square().mean()
+    total.backward()
+    wanted = [leaf.grad.clone() for leaf in leaves]
+    for params in (None, leaves):
+        for leaf in leaves:
+            leaf.grad = None
+        try:
+            nt.scan(step, h, x, params=params, **options)[1].backward()
+        except neap.UsageError as error:
+            assert params is None and "name it in params" in str(error)
+            continue
+        assert all(torch.allclose(a, leaf.grad, atol=1e-6) for a, leaf in zip(wanted, leaves))
+
+
+class Held(torch.nn.Module):
+    """A module whose cell is no registered part of it."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cells = [cell]
+
+    def forward(self, h, row, t):
+        h = self.cells[0](row, h)
+        return h, h
+
+
+@pytest.mark.parametrize("kind", ["after the first step", "unregistered"])
+def test_a_first_step_without_parameters(kind):
+    """It does not make the scan a plain loop whose outputs have no gradient."""
+    gru, _, x, h = made()
+
+    def late(h, row, t):
+        h = gru(row, h) if t > 0 else h
+        return h, h
+    step = late if kind == "after the first step" else Held(gru)
+    leaves = list(gru.parameters())
+    wanted = gradients(looped(step, h, x), leaves)
+    for memory in (None, "200K"):
+        assert same(wanted, gradients(nt.scan(step, h, x, memory=memory, costs=COSTS), leaves))
+        assert same(wanted, gradients(nt.Scan(step, memory=memory, costs=COSTS)(h, x), leaves))
+    torch.manual_seed(3)
+    free = nt.scan(lambda h, row, t: (h + torch.rand(()), h), h, x)[0]  # no gradient: still a plain loop
+    torch.manual_seed(3)
+    assert torch.equal(free, looped(lambda h, row, t: (h + torch.rand(()), h), h, x)[0])
+
+
+class Mean(torch.nn.Module):
+    """A running mean that is bound anew in each step."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+        self.register_buffer("mean", torch.zeros(N))
+
+    def forward(self, h, row, t):
+        h = self.cell(row, h) - self.mean
+        self.mean = 0.9 * self.mean + 0.1 * h.detach().mean(0)
+        return h, h
+
+
+def test_buffers_that_are_bound_anew():
+    gru, _, x, h = made()
+    step = Mean(gru)
+    leaves = list(gru.parameters())
+    for call in (lambda: nt.scan(step, h, x, memory="20K"), lambda: nt.Scan(step, memory="20K")(h, x)):
+        with pytest.raises(neap.UsageError, match="changes its buffer 'mean'"):
+            call()
+    step.mean = torch.zeros(N)
+    wanted = gradients(looped(step, h, x), leaves)
+    step.mean = torch.zeros(N)
+    assert same(wanted, gradients(nt.scan(step, h, x, memory="20K", buffers="state", costs=COSTS), leaves))
+
+
+def test_buffers_that_no_step_reads():
+    """Modules of snnTorch bind the membrane that they are given to a buffer: nothing depends on it."""
+    class Noted(Mean):
+        def forward(self, h, row, t):
+            self.mean = h.detach()[0]
+            h = self.cell(row, h)
+            return h, h
+    gru, _, x, h = made()
+    step, leaves = Noted(gru), list(gru.parameters())
+    wanted = gradients(looped(step, h, x), leaves)
+    last = step.mean
+    assert same(wanted, gradients(nt.scan(step, h, x, memory="20K", costs=COSTS), leaves))
+    assert step.mean.shape == last.shape
+
+
+def test_buffers_behind_an_object():
+    """BatchNorm in an attribute of an object, and in a list of a module that does not register it."""
+    class Box:
+        pass
+    box, norm = Box(), torch.nn.BatchNorm1d(N)
+    box.inner, box.inner.norm = Box(), norm
+    gru, _, x, h = made()
+
+    class Listed(Held):
+        def forward(self, h, row, t):
+            h = self.cells[1](self.cells[0](row, h))
+            return h, h
+    listed = Listed(gru)
+    listed.cells.append(norm)
+    for step in (lambda h, row, t: (box.inner.norm(gru(row, h)), None), listed):
+        with pytest.raises(neap.UsageError, match="changes its buffer 'BatchNorm1d.num_batches_tracked'"):
+            nt.scan(step, h, x, memory="20K")
+
+
+@pytest.mark.parametrize("function", [False, True])
+def test_evaluation_before_backward(function):
+    """Steps that are done again drop out as on the way forward; modes stay as the caller set them."""
+    class Dropping(torch.nn.Module):
+        def __init__(self, cell):
+            super().__init__()
+            self.cell, self.drop = cell, torch.nn.Dropout(0.5)
+
+        def forward(self, h, row, t):
+            h = self.cell(self.drop(row), h)
+            return h, h
+    gru, _, x, h = made()
+    module = Dropping(gru)
+    step = (lambda h, row, t: module(h, row, t)) if function else module
+    leaves = list(gru.parameters())
+    torch.manual_seed(5)
+    wanted = gradients(looped(step, h, x), leaves)
+    torch.manual_seed(5)
+    results = nt.scan(step, h, x, memory="24K", costs=COSTS)
+    module.eval()
+    assert same(wanted, gradients(results, leaves))
+    assert nt.report().extra_steps > 0
+    assert not module.drop.training
+
+
+def test_tensors_that_change_before_backward():
+    gru, _, x, h = made()
+    mask, table = torch.ones(N), x.clone()
+
+    def masked(h, row, t):
+        h = gru(row, h) * mask
+        return h, h
+
+    def step(h, row, t):
+        h = gru(row, h)
+        return h, h
+    for tensor, call in ((mask, lambda: nt.scan(masked, h, x, memory="12K", costs=COSTS)),
+                         (table, lambda: nt.scan(step, h, lambda t: table[t], steps=T, memory="12K", costs=COSTS))):
+        last, outputs = call()
+        tensor.zero_()
+        with pytest.raises(RuntimeError, match=r"has been changed in place since the forward pass"):
+            (last.sum() + outputs.sum()).backward()
+        tensor.fill_(1.0)
+        last, outputs = call()
+        loss = last.sum() + outputs.sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+
+
+def test_inputs_that_are_no_function_of_t():
+    gru, _, x, h = made()
+    rows, stage = iter(x), torch.zeros(B, 4)
+
+    def staged(t):
+        return stage.copy_(x[t])
+
+    def step(h, row, t):
+        h = gru(row, h)
+        return h, h
+    for give, says in ((lambda t: next(rows), "when it was asked again"), (staged, "in memory that its input for t = 59"),
+                       (lambda t: next(iter(())), "ended at t = 0")):
+        with pytest.raises(neap.UsageError, match=says):
+            nt.scan(step, h, give, steps=T, memory="20K")
+    torch.manual_seed(2)
+    last, _ = nt.scan(step, h, lambda t: torch.randn(B, 4), steps=T, memory="20K", costs=COSTS)  # drawn again alike
+    last.sum().backward()
+    nt.scan(step, h, lambda t: x[0], steps=T, memory="20K", costs=COSTS)  # one tensor that does not change
+
+
+@pytest.mark.parametrize("kind", ["transposed", "sliced"])
+@pytest.mark.parametrize("options", [dict(), dict(slow="mem:16M"), dict(slow="mem:16M", strategy="remote")])
+def test_strides_of_states(kind, options):
+    """A product has other bits where a factor lies otherwise: states come back as they were."""
+    torch.manual_seed(1)
+    cell, x = torch.nn.GRUCell(4, 33), torch.randn(T, 5, 4)
+    h = torch.zeros(33, 5).t() if kind == "sliced" else torch.zeros(33, 5)
+
+    def step(h, row, t):
+        if kind == "transposed":
+            h = cell(row, h.t()).t()
+        else:
+            h = torch.cat([cell(row, h), h], 1)[:, :33]
+        return h, h.sum()
+    leaves = list(cell.parameters())
+    wanted = gradients(looped(step, h, x), leaves)
+    last, outputs = nt.scan(step, h, x, memory="60K", costs=COSTS, **options)
+    expected = looped(step, h, x)[0]
+    assert last.stride() == expected.stride() and torch.equal(last, expected)
+    assert same(wanted, gradients((last, outputs), leaves))
+
+
+def test_copies_of_a_used_scan():
+    gru, _, x, h = made()
+    scan = nt.Scan(Held(gru), memory="200K", costs=COSTS)
+    leaves = list(gru.parameters())
+    wanted = gradients(scan(h, x), leaves)
+    copied = copy.deepcopy(scan)
+    assert same(wanted, gradients(copied(h, x), list(copied.cell.cells[0].parameters())))
+    pickle.dumps(scan)
+
+
+def test_lines():
+    """Mistakes of the kind that people make, and what each line says."""
+    gru, _, x, h = made()
+
+    def hidden(h, row, t):
+        hidden.kept = gru(row, getattr(hidden, "kept", h))
+        return h, hidden.kept
+    for says, call in (
+            ("type float: write torch.tensor", lambda: nt.scan(lambda h, row, t: (h, row), (h, 0.5), x, memory="1M")),
+            ("what reduce returns has an item of type int: write", lambda: nt.scan(lambda h, row, t: (h, row), h, x, reduce=lambda o, t: 0)),
+            (r"None, not a tensor. Begin with a state", lambda: nt.scan(lambda h, row, t: (None, row), gru(x[0], h), x)),
+            ("a tuple of 3, not", lambda: nt.scan(lambda h, row, t: (h, h, h), h, x)),
+            ("is a Scan: call it", lambda: nt.scan(nt.Scan(gru), h, x)),
+            ("give the scan the module itself", lambda: nt.scan(lambda h, row, t: (h, h), h, x, buffers="state"))):
+        with pytest.raises(neap.UsageError, match=says):
+            call()
+    with pytest.raises((neap.UsageError, RuntimeError), match="computed outside it|that an earlier step made"):
+        nt.scan(hidden, h, x, memory="20K", costs=COSTS)[1].sum().backward()
