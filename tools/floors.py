@@ -95,7 +95,7 @@ PYTHON = {
     "torch/measure": (["player"], ["torch"]),
     "torch/seeding": ([], ["torch"]),
     "torch/tapes": (["measure"], ["torch"]),
-    "torch/checks": (["errors"], ["torch"]),
+    "torch/checks": (["errors", "reports"], ["torch"]),
     "torch/device": (["errors", "problems"], ["torch"]),
     "torch/runs": (["errors", "player", "checks", "device", "measure", "seeding", "tapes", "trees"], ["torch"]),
     "torch/timing": (["runs", "seeding", "tapes"], ["torch"]),

@@ -280,6 +280,24 @@ def test_strides_of_states(kind, options):
     assert same(wanted, gradients((last, outputs), leaves))
 
 
+@pytest.mark.parametrize("what", ["counter", "numpy"])
+def test_a_step_that_depends_on_more(what):
+    """A few steps are looked at unasked: one warning."""
+    numpy = pytest.importorskip("numpy")
+    gru, _, x, h = made()
+    calls = []
+
+    def step(h, row, t):
+        calls.append(t)
+        noise = len(calls) if what == "counter" else float(numpy.random.rand())
+        h = gru(row, h) + 1e-3 * noise
+        return h, h
+    last, outputs = nt.scan(step, h, x, memory="24K", costs=COSTS)
+    with pytest.warns(RuntimeWarning, match="another state or output when it was done again.*check=True") as warned:
+        outputs.sum().backward()
+    assert len(warned) == 1
+
+
 def test_copies_of_a_used_scan():
     gru, _, x, h = made()
     scan = nt.Scan(Held(gru), memory="200K", costs=COSTS)

@@ -2,13 +2,17 @@
 """Whether a step that is done again gives the same state and output, to the bit."""
 import ctypes
 import hashlib
-from typing import Dict, Sequence
+import warnings
+from typing import Dict, Optional, Sequence, Set
 
 import torch
 
 from ..errors import Error
+from ..reports import stack_level
 
 __all__ = ["Hashes", "NotDeterministic"]
+
+FEW = 1 << 16  # bytes of a tensor that are hashed where a few steps are looked at unasked
 
 
 class NotDeterministic(Error):
@@ -16,23 +20,36 @@ class NotDeterministic(Error):
     ``step`` is its number."""
 
     def __init__(self, step: int):
-        super().__init__(f"step {step} gave another state or output when it was done again: it, or a step before it, depends "
-                         f"on more than its arguments, or its kernels are not deterministic")
+        super().__init__(f"step {step} gave another state or output when it was done again: it, or a step before it, "
+                         f"depends on more than its arguments, such as a counter or NumPy's random numbers, or its "
+                         f"kernels are not deterministic")
         self.step = step
 
 
 class Hashes:
-    """Hashes of what each step returned."""
+    """Hashes of what steps returned: of all steps, and NotDeterministic where one differs; or of
+    some, and one RuntimeWarning."""
 
-    def __init__(self) -> None:
+    def __init__(self, some: Optional[Set[int]] = None) -> None:
         self._seen: Dict[int, bytes] = {}
+        self._some = some
+
+    def watches(self, t: int) -> bool:
+        """True where step t is looked at."""
+        return self._some is None or t in self._some
 
     def see(self, t: int, leaves: Sequence[torch.Tensor]) -> None:
-        """Takes the state and the output that step t returned. NotDeterministic where they were others before."""
+        """Takes the state and the output that step t returned. Tells where they were others before."""
         made = hashlib.blake2b(digest_size=16)
         for leaf in leaves:
             flat = leaf.detach().cpu().contiguous()
-            made.update(ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size())
-                        if flat.numel() else b"")
-        if self._seen.setdefault(t, made.digest()) != made.digest():
+            size = flat.numel() * flat.element_size()
+            made.update(ctypes.string_at(flat.data_ptr(), size if self._some is None else min(size, FEW))
+                        if size else b"")
+        if self._seen.setdefault(t, made.digest()) == made.digest():
+            return
+        if self._some is None:
             raise NotDeterministic(t)
+        self._some = set()
+        warnings.warn(f"{NotDeterministic(t)}. The gradient is not that of the outputs; check=True looks at every step",
+                      RuntimeWarning, stacklevel=stack_level())

@@ -247,7 +247,7 @@ class Run(Backend):
                 tree, out = self._called(tree, self.input(t), t)
                 if emit:
                     self.emit(t, *flatten(out, "the output"))
-                if self.hashes is not None:
+                if self.hashes is not None and self.hashes.watches(t):
                     self.hashes.see(t, [*flatten(tree)[0], *flatten(out)[0]])
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
@@ -285,7 +285,7 @@ class Run(Backend):
                 leaves, shape = flatten(out, "the output")
                 if emit:
                     self.emit(t, leaves, shape)
-                if self.hashes is not None:
+                if self.hashes is not None and self.hashes.watches(t):
                     self.hashes.see(t, [*flatten(tree)[0], *leaves])
                 if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves

@@ -34,8 +34,8 @@ def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
         return type(tree), None, tuple(_flatten(part, leaves, what) for part in tree)
     if isinstance(tree, dict):
         return type(tree), tuple(tree), tuple(_flatten(part, leaves, what) for part in tree.values())
-    number = ": write torch.tensor(...)" if isinstance(tree, (bool, int, float, complex)) else ""
-    raise UsageError(f"{what} has an item of type {type(tree).__name__}{number}; it may have tensors, None, and tuples, "
+    how = ": write torch.tensor(...)" if isinstance(tree, (bool, int, float, complex)) or hasattr(tree, "__array__") else ""
+    raise UsageError(f"{what} has an item of type {type(tree).__name__}{how}; it may have tensors, None, and tuples, "
                      f"lists and dicts of these")
 
 
