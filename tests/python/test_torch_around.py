@@ -238,6 +238,21 @@ def test_tensors_that_change_before_backward():
         loss.backward()
 
 
+def test_tensors_that_a_step_writes():
+    """A sum for a report may be set back before backward."""
+    gru, _, x, h = made()
+    spikes = torch.zeros(())
+
+    def step(h, row, t):
+        h = gru(row, h)
+        spikes.add_((h.detach() > 0.2).sum())
+        return h, h
+    last, outputs = nt.scan(step, h, x, memory="24K", costs=COSTS)
+    assert spikes.item() > 0
+    spikes.zero_()
+    (last.sum() + outputs.sum()).backward()
+
+
 def test_inputs_that_are_no_function_of_t():
     gru, _, x, h = made()
     rows, stage = iter(x), torch.zeros(B, 4)

@@ -60,6 +60,11 @@ def _home(row: Any) -> str:
     return (home or "").split(".")[0]
 
 
+def _version(ref: Any) -> int:
+    tensor = ref()
+    return -1 if tensor is None else tensor._version
+
+
 class Around:
     """What a step reaches besides its arguments: modules, their buffers, and other tensors, as they
     are when this is made."""
@@ -67,10 +72,9 @@ class Around:
     def __init__(self, *steps: Any):
         self._steps = steps
         self._modules, tensors = _found(*steps)
-        self._tensors = [weakref.ref(tensor) for tensor in tensors]
+        self._tensors = [(weakref.ref(tensor), tensor._version) for tensor in tensors]
         self._buffers = self._now()
         self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
-        self._noted: List[int] = []
         self._modes: List[Tuple[torch.nn.Module, bool]] = []
 
     def _now(self) -> Dict[Tuple[int, str], torch.Tensor]:
@@ -113,17 +117,19 @@ class Around:
                          f'module, and give the scan buffers="state"')
 
     def note(self) -> None:
-        """The forward pass is over: what steps that are done again are to find."""
+        """The forward pass is over: what steps that are done again are to find. Tensors that steps
+        write into themselves, such as sums for a report, are theirs."""
+        self._tensors = [(ref, version) for ref, version in self._tensors if _version(ref) == version]
         self.note_tensors()
         self._modes = [(part, part.training) for module in self._modules for part in module.modules()]
 
     def note_tensors(self) -> None:
         """Takes the tensors' versions."""
-        self._noted = [-1 if tensor is None else tensor._version for tensor in (ref() for ref in self._tensors)]
+        self._tensors = [(ref, _version(ref)) for ref, _ in self._tensors]
 
     def check_tensors(self) -> None:
         """RuntimeError where a tensor has been changed since."""
-        for ref, version in zip(self._tensors, self._noted):
+        for ref, version in self._tensors:
             tensor = ref()
             if tensor is not None and tensor._version != version:
                 raise RuntimeError(f"a tensor of shape {tuple(tensor.shape)} that the step, its inputs or reduce use "
