@@ -87,7 +87,7 @@ class Around:
 
     def check_buffers(self, first: Callable[[], List[torch.Tensor]]) -> None:
         """UsageError where steps changed a buffer in place, or bound another tensor to its name that
-        a step reads: ``first()``, what the first step returns, then differs from what it was."""
+        a step reads: ``first()``, what the first step returns, then differs when it is done again."""
         now = self._now()
         for key, buffer in self._buffers.items():
             if buffer._version != self._versions[key]:
@@ -95,14 +95,15 @@ class Around:
         bound = [key for key, buffer in self._buffers.items() if now.get(key) is not buffer]
         if not bound:
             return
-        after = first()
         try:
+            last = first()
             self._bind(self._buffers)
-            before = first()
+            once, again = first(), first()
         finally:
             self._bind(now)
-        if not all(a.shape == b.shape and torch.allclose(a, b, 0, 0, True) for a, b in zip(after, before)):
-            self._refuse(bound[0])
+        for later in (last, again):
+            if not all(a.shape == b.shape and torch.allclose(a, b, 0, 0, True) for a, b in zip(once, later)):
+                self._refuse(bound[0])
 
     def _bind(self, buffers: Dict[Tuple[int, str], torch.Tensor]) -> None:
         for (i, name), buffer in buffers.items():
