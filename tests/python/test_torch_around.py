@@ -253,6 +253,92 @@ def test_tensors_that_a_step_writes():
     (last.sum() + outputs.sum()).backward()
 
 
+def test_tensors_that_no_step_uses():
+    """An attribute that a method does not read, and a global of the name of a method that it calls, may change."""
+    gru, _, x, h = made()
+
+    class Trainer:
+        total = torch.zeros(())
+
+        def __init__(self):
+            self.total = torch.zeros(())
+
+        def step(self, h, row, t):
+            h = gru(row, h) - 0.1 * h.mean()
+            return h, h
+    trainer = Trainer()
+    globals()["mean"] = torch.zeros(())
+    last, outputs = nt.scan(trainer.step, h, x, memory="24K", costs=COSTS)
+    trainer.total.add_(1)
+    globals().pop("mean").add_(1)
+    (last.sum() + outputs.sum()).backward()
+
+
+@pytest.mark.parametrize("memory", ["24K", "1M"])
+def test_saved_tensors_that_change(memory):
+    """Where tapes are counted, autograd's check of versions is ours."""
+    gru, more, x, h = made()
+    more.requires_grad_(False)
+    mask = torch.ones(N)
+
+    def step(h, row, t):
+        h = more(gru(row, h)) * mask
+        return h, h
+    for tensor in (mask, more.weight):
+        last, outputs = nt.scan(step, h, x, memory=memory, costs=COSTS)
+        tensor.mul_(0.5)
+        with pytest.raises(RuntimeError, match="changed in place|modified by an inplace"):
+            (last.sum() + outputs.sum()).backward()
+
+    def wrong(h, row, t):
+        y = torch.exp(gru(row, h))
+        h = torch.tanh(y * h)
+        if t >= 40:
+            y.add_(1)
+        return h, h
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        nt.scan(wrong, h, x, memory=memory, costs=COSTS)[1].sum().backward()
+
+
+@pytest.mark.parametrize("options", [dict(), dict(group=1), dict(memory="24K"), dict(memory="60K", group=7)])
+def test_an_output_that_is_two_parts_of_the_state(options):
+    """Its gradient counts once."""
+    torch.manual_seed(1)
+    gru, x, h = torch.nn.GRUCell(4, N).double(), torch.randn(T, B, 4).double(), torch.zeros(B, N).double()
+
+    def step(s, row, t):
+        h = gru(row, 0.5 * (s[0] + s[1]))
+        return ((h, h) if t % 3 else (h, 0.5 * h)), h
+    leaves = list(gru.parameters())
+    (last, more), outputs = looped(step, (h, h.clone()), x)
+    wanted = gradients((last + more, outputs), leaves)
+    (last, more), outputs = nt.scan(step, (h, h.clone()), x, costs=COSTS, **options)
+    found = gradients((last + more, outputs), leaves)
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-14) for a, b in zip(wanted, found))
+
+
+@pytest.mark.parametrize("memory", [None, "200K"])
+def test_random_numbers_where_a_scan_begins_anew(memory):
+    gru, more, x, h = made()
+
+    def step(h, row, t):
+        h = gru(row, torch.nn.functional.dropout(h))
+        return (h + more(h) if t >= 30 else h), h
+    leaves = [*gru.parameters(), *more.parameters()]
+    torch.manual_seed(3)
+    wanted, after = gradients(looped(step, h, x), leaves), torch.rand(1)
+    torch.manual_seed(3)
+    results = nt.scan(step, h, x, memory=memory, costs=COSTS)
+    assert torch.equal(after, torch.rand(1)) and same(wanted, gradients(results, leaves))
+
+
+def test_a_leaf_that_a_step_makes():
+    gru, _, x, h = made()
+    for memory in (None, "24K"):
+        with pytest.raises(neap.UsageError, match="makes a tensor that needs a gradient"):
+            nt.scan(lambda h, row, t: (gru(row, h) + torch.zeros(B, N, requires_grad=True), None), h, x, memory=memory)
+
+
 def test_inputs_that_are_no_function_of_t():
     gru, _, x, h = made()
     rows, stage = iter(x), torch.zeros(B, 4)

@@ -108,7 +108,7 @@ def test_an_order_that_is_wrong_is_seen(fake, monkeypatch):
     """The fake device tells: waits that are left out, copies that do not wait for one another."""
     wait = devices.HostStore.wait
     monkeypatch.setattr(devices.HostStore, "wait", lambda self, ticket: None)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, RuntimeWarning)):  # a state that came back wrong is another one
         on_host("wide", "double")
     monkeypatch.setattr(devices.HostStore, "wait", wait)
     copy_in = Fake.copy_in

@@ -97,8 +97,10 @@ class Call:
         try:
             with self.cast():
                 last = player.forward(self.first)
-        except BaseException:
+        except BaseException as error:
             player.close()
+            if isinstance(error, Again):  # what comes draws the same numbers
+                set_rng(where, self.first.rng if before is None else before)
             raise
         if before is None:
             set_rng(where, last.rng)

@@ -21,8 +21,8 @@ class NotDeterministic(Error):
 
     def __init__(self, step: int):
         super().__init__(f"step {step} gave another state or output when it was done again: it, or a step before it, "
-                         f"depends on more than its arguments, such as a counter or NumPy's random numbers, or its "
-                         f"kernels are not deterministic")
+                         f"depends on more than its arguments, such as a counter or NumPy's random numbers; or PyTorch "
+                         f"takes other kernels where no gradient is wanted, or such as are not deterministic")
         self.step = step
 
 
@@ -51,5 +51,5 @@ class Hashes:
         if self._some is None:
             raise NotDeterministic(t)
         self._some = set()
-        warnings.warn(f"{NotDeterministic(t)}. The gradient is not that of the outputs; check=True looks at every step",
+        warnings.warn(f"{NotDeterministic(t)}. Then the gradient differs from that of a plain loop, by rounding or more; check=True looks at every step",
                       RuntimeWarning, stacklevel=stack_level())

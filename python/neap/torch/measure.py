@@ -51,13 +51,17 @@ class Counter:
     def pack(self, tensor: torch.Tensor) -> Any:
         """What goes into a graph in place of a tensor that it saves. It is cut from the graph that
         the tensor is the end of, since a graph that holds its end would never go."""
-        at = self.add(tensor)
-        return tensor.detach() if at is None else Saved(tensor.detach(), self, at)
+        return Saved(tensor.detach(), self, self.add(tensor))
 
     @staticmethod
     def unpack(held: Any) -> torch.Tensor:
-        """The tensor of what ``pack`` gave."""
-        return held.tensor if isinstance(held, Saved) else held
+        """The tensor of what ``pack`` gave; RuntimeError where it was changed since, as autograd has it."""
+        tensor = held.tensor
+        if tensor._version != held.version:
+            raise RuntimeError(f"one of the variables needed for gradient computation has been modified by an inplace "
+                               f"operation: a tensor of shape {tuple(tensor.shape)} is at version {tensor._version}; "
+                               f"expected version {held.version}")
+        return tensor
 
     def add(self, tensor: torch.Tensor) -> Optional[int]:
         """Counts a tensor's storage, once, and one user more. Its address, or None: excluded."""
@@ -116,12 +120,12 @@ class Counter:
 
 
 class Saved:
-    """A tensor in a graph, and who counts it; ``at`` None: nobody."""
+    """A tensor in a graph, its version, and who counts it; ``at`` None: nobody."""
 
-    __slots__ = ("tensor", "counter", "at")
+    __slots__ = ("tensor", "version", "counter", "at")
 
     def __init__(self, tensor: torch.Tensor, counter: Counter, at: Optional[int]):
-        self.tensor, self.counter, self.at = tensor, counter, at
+        self.tensor, self.version, self.counter, self.at = tensor, tensor._version, counter, at
 
     def __del__(self) -> None:
         if self.at is not None:

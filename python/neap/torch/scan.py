@@ -95,7 +95,8 @@ class _Job:
         self.proper = False  # inputs that are a function of t have been found to be one
         self.step = self.given = step
         self.options, self.known = options, known
-        self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)])
+        self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)],
+                             buffered=options.buffers is not None)
         self.give = inputs if callable(inputs) and not isinstance(inputs, torch.Tensor) else None
         self.inputs: Optional[List[torch.Tensor]] = None
         self.input_shape: Any = None
@@ -388,6 +389,10 @@ class _Job:
                 break
             except Again as again:
                 self.learn(again)
+                known, t = [weakref.ref(leaf) for leaf in again.leaves], again.t
+            if known and all(ref() is None for ref in known):
+                raise UsageError(f"step {t} makes a tensor that needs a gradient (requires_grad) by itself: a scan has "
+                                 f"gradients of states, inputs and parameters alone. Detach what depends on it")
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),
                 unflatten(run.out_shape, list(results[count:])))

@@ -57,9 +57,13 @@ class _End(torch.autograd.Function):
 
 
 def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tuple[Tuple[int, int], ...]:
-    """(i, j) where output i is state j itself."""
-    return tuple((i, j) for i, output in enumerate(outputs) for j, state in enumerate(states)
-                 if output is state)
+    """(i, j) where output i is state j itself, the first one where several are: its gradient counts once."""
+    found = []
+    for i, output in enumerate(outputs):
+        at = [j for j, state in enumerate(states) if output is state]
+        if at:
+            found.append((i, at[0]))
+    return tuple(found)
 
 
 @contextlib.contextmanager

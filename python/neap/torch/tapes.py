@@ -62,12 +62,12 @@ class Keeper(Counter):
         """A handle; the tensor itself where it does not travel."""
         tensor = tensor.detach()
         if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.numel() == 0:
-            return tensor
+            return Saved(tensor, self, None)
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         at = self.add(tensor)
         if at is None:
-            return tensor
+            return Saved(tensor, self, None)
         handle = _Handle(tensor, self, at)
         self.handles.append(weakref.ref(handle))
         return handle
@@ -75,11 +75,9 @@ class Keeper(Counter):
     @staticmethod
     def unpack(held: Any) -> torch.Tensor:
         """The tensor of a handle, on the memory that its storage has now."""
-        if isinstance(held, torch.Tensor):
-            return held
         if held.tensor is None:
             raise RuntimeError("a tape is on a slow tier")
-        return held.tensor
+        return Counter.unpack(held)
 
     def charge(self, size: int) -> None:
         """A scan inside the step keeps its own tapes: this one does not travel."""
@@ -127,6 +125,7 @@ class Keeper(Counter):
             if whole is None:
                 whole = typed[dtype] = block.view(dtype)
             handle.tensor = whole.as_strided(size, stride, place // whole.element_size() + offset)
+            handle.version = handle.tensor._version
         self.away = []
         return [(block.data_ptr() + place, nbytes) for place, nbytes in self.places]
 

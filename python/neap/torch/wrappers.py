@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps around a step: one that adds up what its outputs give, one whose buffers are state."""
 import contextlib
+import dis
 import functools
 import itertools
 import types
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -22,9 +23,18 @@ _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
     """The modules and tensors that steps are, or reach as functions do: by the variables around them,
     their defaults, the module-wide names that they use, and functions, lists, dicts and attributes
-    of objects among these."""
+    of objects among these. Of tensors in attributes those whose names a function has."""
     found: Dict[int, torch.nn.Module] = {}
     tensors: Dict[int, torch.Tensor] = {}
+    held: List[Tuple[str, torch.Tensor]] = []
+    names: Set[str] = set()
+
+    def attributes(items: Iterable[Tuple[str, Any]]) -> Iterator[Any]:
+        for name, value in items:
+            if isinstance(value, torch.Tensor):
+                held.append((name, value))
+            elif not isinstance(value, _PLAIN):
+                yield value
     seen, rows = set(), list(steps)
     while rows and len(seen) < MOST:
         row = rows.pop()
@@ -34,7 +44,8 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
         if isinstance(row, torch.nn.Module):
             found[id(row)] = row
             for part in row.modules():
-                rows += [value for key, value in vars(part).items() if key[0] != "_" and not isinstance(value, _PLAIN)]
+                rows += attributes((key, value) for key, value in vars(part).items() if key[0] != "_")
+                names.update(_used(getattr(type(part).forward, "__code__", None))[1])
         elif isinstance(row, torch.Tensor):
             tensors[id(row)] = row
         elif isinstance(row, functools.partial):
@@ -49,8 +60,10 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
             continue
         elif isinstance(row, types.FunctionType):
             rows += _reached(row)
+            names.update(_used(row.__code__)[1])
         elif not isinstance(row, (type, types.ModuleType)):
-            rows += itertools.islice(getattr(row, "__dict__", {}).values(), MOST)
+            rows += attributes(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
+    tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
     return list(found.values()), list(tensors.values())
 
 
@@ -69,9 +82,12 @@ class Around:
     """What a step reaches besides its arguments: modules, their buffers, and other tensors, as they
     are when this is made."""
 
-    def __init__(self, *steps: Any):
+    def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
         self._modules, tensors = _found(*steps)
+        if not buffered:
+            tensors += [row for module in self._modules for row in (*module.parameters(), *module.buffers())
+                        if not row.requires_grad]
         self._tensors = [(weakref.ref(tensor), tensor._version) for tensor in tensors]
         self._buffers = self._now()
         self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
@@ -159,17 +175,28 @@ def _reached(function: types.FunctionType) -> Iterator[Any]:
             pass
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    for name in _names(function.__code__):
+    for name in _used(function.__code__)[0]:
         if name in function.__globals__:
             yield function.__globals__[name]
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Names that are not its own variables, in functions and comprehensions within it as well."""
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _names(inner)
+@functools.lru_cache(maxsize=1000)
+def _used(code: Optional[types.CodeType]) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+    """Names of globals that code loads, and of attributes, in functions and comprehensions within it as well."""
+    names: Set[str] = set()
+    attributes: Set[str] = set()
+    if code is not None:
+        for one in dis.get_instructions(code):
+            if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(str(one.argval))
+            elif one.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(str(one.argval))
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                more = _used(inner)
+                names |= more[0]
+                attributes |= more[1]
+    return frozenset(names), frozenset(attributes)
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -214,7 +241,7 @@ class Buffered:
         for (_, _, name), value in zip(self._rows, found):
             if value.requires_grad:
                 raise UsageError(f"the buffer {name!r} gets a value that needs a gradient: make it "
-                                 f"part of the state that the step takes and returns")
+                                 f"part of the state that the step takes and returns; where it is, leave buffers out")
         return (after, found), output
 
     def take(self, values: Sequence[torch.Tensor]) -> None:
