@@ -10,12 +10,12 @@ from ..plans import Plan
 from ..player import Player, Sizes
 from ..reports import Report
 from ..stores import Paths, Store
+from .around import Around
 from .device import Device, HostStore, get_rng, set_rng
 from .measure import charge
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, generator_kept, laid
 from .trees import flatten, unflatten
-from .wrappers import Around
 
 __all__ = ["Call", "ScanFunction"]
 
@@ -130,7 +130,7 @@ class Call:
                 shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
                 raise UsageError(f"from step {again.t} on the step uses a tensor of shape {shapes} that needs a "
                                  f"gradient, and that no step used whose graph was made on the way forward: name it "
-                                 f"in params. The next call knows it") from None
+                                 f"in params") from None
             except BudgetError as error:
                 error.least += self.report.charged if error.least else 0
                 raise

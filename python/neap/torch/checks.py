@@ -51,5 +51,5 @@ class Hashes:
         if self._some is None:
             raise NotDeterministic(t)
         self._some = set()
-        warnings.warn(f"{NotDeterministic(t)}. Then the gradient differs from that of a plain loop, by rounding or more; check=True looks at every step",
-                      RuntimeWarning, stacklevel=stack_level())
+        warnings.warn(f"{NotDeterministic(t)}. Then the gradient differs from that of a plain loop, by rounding or "
+                      f"more; check=True looks at every step", RuntimeWarning, stacklevel=stack_level())

@@ -23,6 +23,7 @@ from ..problems import Tier
 from ..reports import Report, stack_level
 from ..stores import Paths, measured_tiers
 from ..units import Size
+from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, device_of, get_rng, set_rng, timed
@@ -31,8 +32,8 @@ from .options import Options, options
 from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
-from .trees import Tree, flatten, mapped, nbytes, tensors_in, unflatten
-from .wrappers import Around, Buffered, reducing
+from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
+from .wrappers import Buffered, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -186,8 +187,7 @@ class _Job:
     @staticmethod
     def _compare(kept: List[torch.Tensor], tree: Any, said: str) -> None:
         now = tensors_in(tree)
-        if len(now) != len(kept) or not all(a.shape == b.shape and torch.allclose(a, b, 0, 0, True)
-                                            for a, b in zip(kept, now)):
+        if len(now) != len(kept) or not all(equal(a, b) for a, b in zip(kept, now)):
             raise UsageError(f"inputs: the function gave other values for t = 0 {said}")
 
     def needed(self) -> bool:

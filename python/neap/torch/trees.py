@@ -83,6 +83,11 @@ def mapped(function: Callable[[torch.Tensor], Any], tree: Tree, what: str = "a t
     return unflatten(shape, [function(leaf) for leaf in leaves])
 
 
+def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """True where two tensors are alike, in shape, type and values; numbers that are none equal each other."""
+    return a.shape == b.shape and a.dtype == b.dtype and bool(((a == b) | ((a != a) & (b != b))).all())
+
+
 def nbytes(leaves: Any) -> int:
     """Bytes of the elements of tensors."""
     return sum(leaf.numel() * leaf.element_size() for leaf in leaves)

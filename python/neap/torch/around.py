@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a step reaches besides its arguments: modules, their buffers and modes, tensors around a function.
+
+A step that is done again is to find all of them as it found them on the way forward. What can be
+kept so, modes, is; what steps change themselves, or what the caller changes meanwhile, is refused.
+"""
+import contextlib
+import dis
+import functools
+import itertools
+import types
+import weakref
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
+
+import torch
+
+from ..errors import UsageError
+from .trees import equal
+
+__all__ = ["Around"]
+
+MOST = 1000  # objects that are looked at around a step
+_PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
+_LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
+
+
+def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
+    """The modules and tensors that steps are, or reach as functions do: by the variables around them,
+    their defaults, the module-wide names that they use, and functions, lists, dicts and attributes
+    of objects among these. Of tensors in attributes those whose names a function has."""
+    found: Dict[int, torch.nn.Module] = {}
+    tensors: Dict[int, torch.Tensor] = {}
+    held: List[Tuple[str, torch.Tensor]] = []
+    names: Set[str] = set()
+
+    def attributes(items: Iterable[Tuple[str, Any]]) -> Iterator[Any]:
+        for name, value in items:
+            if isinstance(value, torch.Tensor):
+                held.append((name, value))
+            elif not isinstance(value, _PLAIN):
+                yield value
+    seen, rows = set(), list(steps)
+    while rows and len(seen) < MOST:
+        row = rows.pop()
+        if id(row) in seen:
+            continue
+        seen.add(id(row))
+        if isinstance(row, torch.nn.Module):
+            found[id(row)] = row
+            for part in row.modules():
+                rows += attributes((key, value) for key, value in vars(part).items() if key[0] != "_")
+                names.update(_used(getattr(type(part).forward, "__code__", None))[1])
+        elif isinstance(row, torch.Tensor):
+            tensors[id(row)] = row
+        elif isinstance(row, functools.partial):
+            rows += [row.func, *row.args, *row.keywords.values()]
+        elif isinstance(row, types.MethodType):
+            rows += [row.__func__, row.__self__]
+        elif isinstance(row, (list, tuple)):
+            rows += row[:MOST]
+        elif isinstance(row, dict):
+            rows += itertools.islice(row.values(), MOST)
+        elif _home(row) in _LIBRARIES:
+            continue
+        elif isinstance(row, types.FunctionType):
+            rows += _reached(row)
+            names.update(_used(row.__code__)[1])
+        elif not isinstance(row, (type, types.ModuleType)):
+            rows += attributes(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
+    tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
+    return list(found.values()), list(tensors.values())
+
+
+def _home(row: Any) -> str:
+    """The package that an object, or a function, comes from."""
+    home = row.__module__ if isinstance(row, types.FunctionType) else type(row).__module__
+    return (home or "").split(".")[0]
+
+
+def _version(ref: Any) -> int:
+    tensor = ref()
+    return -1 if tensor is None else tensor._version
+
+
+class Around:
+    """What a step reaches besides its arguments: modules, their buffers, and other tensors, as they
+    are when this is made."""
+
+    def __init__(self, *steps: Any, buffered: bool = False):
+        self._steps = steps
+        self._modules, tensors = _found(*steps)
+        if not buffered:
+            tensors += [row for module in self._modules for row in (*module.parameters(), *module.buffers())
+                        if not row.requires_grad]
+        self._tensors = [(weakref.ref(tensor), tensor._version) for tensor in tensors]
+        self._buffers = self._now()
+        self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
+        self._modes: List[Tuple[torch.nn.Module, bool]] = []
+
+    def _now(self) -> Dict[Tuple[int, str], torch.Tensor]:
+        return {(i, name): buffer for i, module in enumerate(self._modules) for name, buffer in module.named_buffers()}
+
+    @property
+    def buffers(self) -> List[torch.Tensor]:
+        """The buffers of the modules."""
+        return list(self._buffers.values())
+
+    def check_buffers(self, first: Callable[[], List[torch.Tensor]]) -> None:
+        """UsageError where steps changed a buffer in place, or bound another tensor to its name that
+        a step reads: ``first()``, what the first step returns, then differs when it is done again."""
+        now = self._now()
+        for key, buffer in self._buffers.items():
+            if buffer._version != self._versions[key]:
+                self._refuse(key)
+        bound = [key for key, buffer in self._buffers.items() if now.get(key) is not buffer]
+        if not bound:
+            return
+        try:
+            last = first()
+            self._bind(self._buffers)
+            once, again = first(), first()
+        finally:
+            self._bind(now)
+        for later in (last, again):
+            if not all(equal(a, b) for a, b in zip(once, later)):
+                self._refuse(bound[0])
+
+    def _bind(self, buffers: Dict[Tuple[int, str], torch.Tensor]) -> None:
+        for (i, name), buffer in buffers.items():
+            path, _, key = name.rpartition(".")
+            self._modules[i].get_submodule(path)._buffers[key] = buffer
+
+    def _refuse(self, key: Tuple[int, str]) -> None:
+        module, name = self._modules[key[0]], key[1]
+        name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
+        raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
+                         f"again would change again: make it part of the state; or write the step as a "
+                         f'module, and give the scan buffers="state"')
+
+    def note(self) -> None:
+        """The forward pass is over: what steps that are done again are to find. Tensors that steps
+        write into themselves, such as sums for a report, are theirs."""
+        self._tensors = [(ref, version) for ref, version in self._tensors if _version(ref) == version]
+        self.note_tensors()
+        self._modes = [(part, part.training) for module in self._modules for part in module.modules()]
+
+    def note_tensors(self) -> None:
+        """Takes the tensors' versions."""
+        self._tensors = [(ref, _version(ref)) for ref, _ in self._tensors]
+
+    def check_tensors(self) -> None:
+        """RuntimeError where a tensor has been changed since."""
+        for ref, version in self._tensors:
+            tensor = ref()
+            if tensor is not None and tensor._version != version:
+                raise RuntimeError(f"a tensor of shape {tuple(tensor.shape)} that the step, its inputs or reduce use "
+                                   f"has been changed in place since the forward pass: steps that are done again "
+                                   f"would see other values")
+
+    @contextlib.contextmanager
+    def modes_as_noted(self) -> Iterator[None]:
+        """Modules train, or do not, as they did on the way forward."""
+        changed = [(part, part.training, flag) for part, flag in self._modes if part.training != flag]
+        for part, _, flag in changed:
+            part.training = flag
+        try:
+            yield
+        finally:
+            for part, now, _ in changed:
+                part.training = now
+
+
+def _reached(function: types.FunctionType) -> Iterator[Any]:
+    """What a function finds outside its arguments, as it is now."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            pass
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    for name in _used(function.__code__)[0]:
+        if name in function.__globals__:
+            yield function.__globals__[name]
+
+
+@functools.lru_cache(maxsize=1000)
+def _used(code: Optional[types.CodeType]) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+    """Names of globals that code loads, and of attributes, in functions and comprehensions within it as well."""
+    names: Set[str] = set()
+    attributes: Set[str] = set()
+    if code is not None:
+        for one in dis.get_instructions(code):
+            if one.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(str(one.argval))
+            elif one.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(str(one.argval))
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                more = _used(inner)
+                names |= more[0]
+                attributes |= more[1]
+    return frozenset(names), frozenset(attributes)
