@@ -165,7 +165,13 @@ class Player:
         over = [g for g, kept in self.tapes.items()
                 if kept.tape is not None and kept.nbytes > max(self.sizes.tape, self.sizes.state)]
         if not over:
-            return False
+            held = [g for g, kept in self.tapes.items() if kept.tape is not None]
+            if not held:
+                return False
+            self._take(min(held))  # the one that is reversed last is made again, as one that was lost
+            self._keep(min(held), _LOST)
+            self.counts.outgrown += 1
+            return True
         g = max(over, key=lambda g: self.tapes[g].nbytes)
         self._keep(g, _Tape(None, self._take(g).state, self.sizes.state))
         self.counts.outgrown += 1
@@ -190,6 +196,8 @@ class Player:
             room = self._room()
             if room is not None:
                 room -= len(pieces) * self.sizes.state
+                now = self.held + (len(pieces) + 1) * self.sizes.state + self.sizes.adjoint + self.sizes.staging
+                room = max(room, self.sizes.memory - now)
             self.counts.record_steps += t1 - t0
             self.counts.recorded_again += t1 - t0
             try:

@@ -12,6 +12,7 @@ from ..reports import Report
 from ..stores import Paths, Store
 from .around import Around
 from .device import Device, HostStore, get_rng, set_rng
+from .double import Once, Second
 from .measure import charge
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, generator_kept, laid
@@ -42,14 +43,17 @@ class ScanFunction(torch.autograd.Function):
         return results
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
         call, player = ctx.call, ctx.player
-        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
         ctx.player = None
-        states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
-        return (None, *[x if wanted else None for x, wanted in
-                        zip((*states, *inputs, *params), ctx.needs_input_grad[1:])])
+        with torch.no_grad():
+            states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
+        found = [x if wanted else None for x, wanted in zip((*states, *inputs, *params), ctx.needs_input_grad[1:])]
+        if torch.is_grad_enabled():
+            found = list(Second.apply(call, len(found), *found, *given, *gradients) if call.double
+                         else Once.apply(len(found), *found, *given, *gradients))
+        return (None, *found)
 
 
 class Call:
@@ -63,6 +67,8 @@ class Call:
         self.first = run.state(start, 0)
         run.like = self.first.leaves
         self.slow: Optional[Paths] = None
+        self.double: Any = None  # the function scan, if second gradients are supported
+        self.memory: Optional[int] = None
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
         self.redoes = actions.advance_steps + actions.record_steps > -(-run.steps // group)

@@ -28,9 +28,20 @@ def address(tensor: torch.Tensor) -> Tuple[int, int]:
     return storage.data_ptr(), storage.nbytes()
 
 
+def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
+    """The dense tensors that a sparse one is made of."""
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return []
+
+
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
     """Addresses of the storages of tensors."""
-    return {_storage(tensor).data_ptr() for tensor in tensors}
+    return {_storage(part).data_ptr() for tensor in tensors for part in ([tensor] if tensor.layout == torch.strided else parts(tensor))}
 
 
 class Counter:
@@ -65,6 +76,10 @@ class Counter:
 
     def add(self, tensor: torch.Tensor) -> Optional[int]:
         """Counts a tensor's storage, once, and one user more. Its address, or None: excluded."""
+        if tensor.layout != torch.strided:
+            for part in parts(tensor):
+                self.add(part)  # never dropped: counts as long as this counter does
+            return None
         storage = _storage(tensor)
         at = storage.data_ptr()
         if at in self.excluded:
@@ -185,38 +200,89 @@ def mark() -> int:
 
 
 def captured(roots: Iterable[torch.Tensor], known: Iterable[torch.Tensor],
-             begin: int) -> Tuple[List[torch.Tensor], List[Any]]:
-    """What the graph of ``roots``, made since the mark ``begin``, reaches outside itself.
+             begin: int, outside: Iterable[Any] = ()) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
+    """Finds the tensors and nodes outside a graph that the graph reaches.
 
-    Returns leaves that need a gradient and are not among ``known``, in the order found, and nodes
-    that were there before.
+    :param roots: ends of the graph. :param known: tensors that it may reach; the graphs they were
+        computed by are not searched. :param begin: the mark at which the graph's recording began.
+    :param outside: nodes that are known to be older, for versions of PyTorch without marks.
+    :returns: leaves that require gradients and are not among ``known``, in the order found; nodes
+        older than ``begin``; the ids of those of ``known`` that the graph reaches.
     """
     given = list(known)
     leaves = {id(tensor) for tensor in given}
-    ends = {tensor.grad_fn for tensor in given if tensor.grad_fn is not None}
+    ends = {(tensor.grad_fn, tensor.output_nr): id(tensor) for tensor in given if tensor.grad_fn is not None}
+    reached: Set[int] = set()
     found: List[torch.Tensor] = []
     foreign: List[Any] = []
     stack = []
     for root in roots:
-        if root.grad_fn is not None:
+        if root.grad_fn is None:
+            if id(root) in leaves:
+                reached.add(id(root))
+            elif root.requires_grad:
+                leaves.add(id(root))
+                found.append(root)
+        elif (root.grad_fn, root.output_nr) in ends:
+            reached.add(ends[root.grad_fn, root.output_nr])
+        else:
             stack.append(root.grad_fn)
-        elif root.requires_grad and id(root) not in leaves:
-            found.append(root)
     seen = set(stack)
     while stack:
         node = stack.pop()
-        if node in ends:
-            continue
         if isinstance(node, _LEAF):
-            if id(node.variable) not in leaves:
+            if id(node.variable) in leaves:
+                reached.add(id(node.variable))
+            else:
                 leaves.add(id(node.variable))
                 found.append(node.variable)
             continue
-        if begin and node._sequence_nr() < begin:
+        if begin and node._sequence_nr() < begin or node in outside:
             foreign.append(node)
             continue
-        for follower, _ in node.next_functions:
+        for follower, place in node.next_functions:
+            if follower is None or follower in seen:
+                if ends and (follower, place) in ends:
+                    reached.add(ends[follower, place])
+                continue
+            if ends and (follower, place) in ends:
+                reached.add(ends[follower, place])
+                continue
+            seen.add(follower)
+            stack.append(follower)
+    return found, foreign, reached
+
+
+def history(tensors: Iterable[torch.Tensor]) -> Set[Any]:
+    """The nodes that computed tensors, where PyTorch gives nodes no numbers to compare; else none."""
+    found: Set[Any] = set()
+    stack = [] if _ORDERED else [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+    while stack:
+        node = stack.pop()
+        if node is not None and node not in found and not isinstance(node, _LEAF):
+            found.add(node)
+            stack += [follower for follower, _ in node.next_functions]
+    return found
+
+
+def behind(tensor: torch.Tensor, params: Iterable[torch.Tensor]) -> Tuple[Set[int], bool]:
+    """Which of ``params`` (ids) a computed tensor depends on; True where a Function in Python is on the way."""
+    given = list(params)
+    ends = {(x.grad_fn, x.output_nr): id(x) for x in given if x.grad_fn is not None and x is not tensor}
+    leaves, found, python = {id(x) for x in given}, set(), False
+    stack = [tensor.grad_fn]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _LEAF):
+            if id(node.variable) in leaves:
+                found.add(id(node.variable))
+            continue
+        python = python or isinstance(node, torch.autograd.function.BackwardCFunction)
+        for follower, place in node.next_functions:
+            if (follower, place) in ends:
+                found.add(ends[follower, place])
             if follower is not None and follower not in seen:
                 seen.add(follower)
                 stack.append(follower)
-    return found, foreign
+    return found, python

@@ -29,6 +29,7 @@ class Options(NamedTuple):
     check: bool
     count: bool
     buffers: Optional[str]
+    double: bool = False
 
     @property
     def tiers(self) -> Any:
@@ -38,7 +39,7 @@ class Options(NamedTuple):
 
 def options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
-            host: Optional[Size], check: bool, count: bool, buffers: Optional[str]) -> Options:
+            host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool = False) -> Options:
     """Options out of the arguments of a scan. UsageError for what makes no sense."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError("group: a graph has 1 step at least")
@@ -51,4 +52,4 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
     return Options(None if params is None else list(params),
                    None if memory is None else units.size(memory, "memory"), group, strategy,
                    reduce, rng, strict, None if costs is None else Costs(*costs), slow,
-                   None if host is None else units.size(host, "host"), check, count, buffers)
+                   None if host is None else units.size(host, "host"), check, count, buffers, double)

@@ -9,12 +9,15 @@ from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
 from .device import get_rng, set_rng
-from .measure import Counter, Uncounted, addresses, captured, hooked, mark
+from .measure import Counter, Uncounted, addresses, behind, captured, history, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
 from .trees import LEAF, described, flatten, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
+
+
+SAMPLE = 0  # of so many groups of a kind one is counted (prototype; 0: all)
 
 
 class Again(Exception):
@@ -96,8 +99,12 @@ class Run(Backend):
         self.step, self.steps, self.shape = step, steps, shape
         self.inputs, self.input_shape, self.give = inputs, input_shape, give
         self.params, self.excluded, self.rng = params, excluded, rng
+        self.history = history(params)
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
+        self.samples = 0
+        self.kinds: Dict[Any, Tuple[int, int]] = {}  # of counted groups: bytes of a tape, and nodes that were made
+        self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
         self.emitting, self.count = True, True
         self.layouts: Dict[int, List[Optional[Tuple[int, ...]]]] = {}  # a step's state: strides that are unusual
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
@@ -120,6 +127,7 @@ class Run(Backend):
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """A state of tensors, that of step t, and of the generator as it stands."""
         cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
+        cut = [leaf.resolve_conj().resolve_neg() if leaf.is_conj() or leaf.is_neg() else leaf for leaf in cut]
         if t is not None and not all([leaf.is_contiguous() for leaf in cut]):
             self.layouts[t] = [None if leaf.is_contiguous() else leaf.stride() for leaf in cut]
         return State(cut, [leaf._version for leaf in cut],
@@ -268,12 +276,13 @@ class Run(Backend):
         return answer
 
     def record(self, state: State, t0: int, t1: int, first: bool,
-               room: Optional[int]) -> Tuple[State, GroupTape, int]:
+               room: Optional[int], forced: bool = False) -> Tuple[State, GroupTape, int]:
         self.unchanged(state)
         if self.rng:
             set_rng(self.device, state.rng)
         begin = mark()
-        emit, counter = first and self.emitting, self._counter(t0, t1, room)
+        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        emit, counter = first and self.emitting, self._counter(t0, t1, room, kind[1], forced)
         tape, given = self._begun(state, t0, t1)
         shape, leaves = None, []
         with counter, torch.enable_grad():
@@ -289,6 +298,10 @@ class Run(Backend):
                     self.hashes.see(t, [*flatten(tree)[0], *leaves])
                 if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
+            made = mark() - begin
+            if type(counter) is Uncounted and room is not None and self.count and made != self.kinds[kind][1]:
+                del tape, tree, out, leaves, given
+                return self.record(state, t0, t1, first, room, True)  # of another kind: it is counted
             last = self.flat(tree, t1 - 1)
             tape.last, tape.pairs = last, pairs(last, leaves)
             self._check(tape, begin, given)
@@ -300,7 +313,9 @@ class Run(Backend):
         self.spare = max(self.spare, counter.spare)
         self._note_pairs(t1 - 1, tape.pairs)
         self.unchanged(state)
-        self.counted.setdefault(t1 - t0, counter.total)
+        if type(counter) is not Uncounted:
+            self.kinds[kind] = counter.total, made
+        self.counted[t1 - t0] = max(counter.total, self.counted.get(t1 - t0, 0))
         return self.state(last, t1), tape, counter.total
 
     def _goes(self, t0: int) -> bool:
@@ -338,29 +353,58 @@ class Run(Backend):
                 if leaf.data_ptr() not in after:
                     counter.add(leaf.detach())
 
-    def _counter(self, t0: int, t1: int, room: Optional[int]) -> Counter:
+    def _counter(self, t0: int, t1: int, room: Optional[int], shapes: Any = None, forced: bool = False) -> Counter:
         """What counts the tape of these steps: where no budget asks for it, the first alone."""
         if self._goes(t0):
             return Keeper(self.excluded, room, self.spare)
-        if t1 - t0 in self.counted and (room is None or not self.count) and not hooked():
-            return Uncounted(self.counted[t1 - t0])
+        if t1 - t0 in self.counted and not hooked():
+            self.samples += 1
+            known = self.kinds.get((t1 - t0, shapes))
+            if room is None or not self.count:
+                return Uncounted(self.counted[t1 - t0])
+            if known is not None and known[0] <= room and SAMPLE and self.samples % SAMPLE and not forced:
+                return Uncounted(known[0])
         return Counter(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the graph reaches and nobody named; UsageError for tensors
         that were computed outside. Every graph is looked at, since a step may use a parameter late."""
         roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
-        self.look(roots, tape.first + given + [leaf for row in tape.inputs.values() for leaf in row], begin, tape.t0)
+        reached = self.look(roots, tape.first + given + [leaf for row in tape.inputs.values() for leaf in row], begin,
+                            tape.t0)
+        tape.params = [n for n, param in enumerate(self.params) if id(param) in reached]
+        tape.cut = self._cut(tuple(tape.params))
 
-    def look(self, roots: List[torch.Tensor], known: List[torch.Tensor], begin: int, t0: int) -> None:
-        """The same of a graph of ``roots`` from step t0 on, whose own leaves are ``known``."""
-        leaves, foreign = captured(roots, self.params + known, begin)
+    def _cut(self, used: Tuple[int, ...]) -> List[Any]:
+        """Nodes that made those of these parameters that were computed from others of them, and that the
+        engine would enter on its way to these; UsageError where it cannot be kept from that."""
+        if used not in self.cuts:
+            nodes: Dict[Any, None] = {}
+            direct = {id(self.params[n]) for n in used}
+            for n in used:
+                if self.params[n].grad_fn is None:
+                    continue
+                found, python = behind(self.params[n], self.params)
+                if found & direct:
+                    if python:
+                        raise UsageError(f"params: the step uses a tensor of shape {tuple(self.params[n].shape)} and one that "
+                                         f"it was computed from by a Function of Python. Give the step x.view_as(x) of that "
+                                         f"one, x, and name it as well")
+                    nodes[self.params[n].grad_fn] = None
+            self.cuts[used] = list(nodes)
+        return self.cuts[used]
+
+    def look(self, roots: List[torch.Tensor], known: List[torch.Tensor], begin: int, t0: int) -> Set[int]:
+        """The same of a graph of ``roots`` from step t0 on, whose own leaves are ``known``. Ids of those
+        that it reaches."""
+        leaves, foreign, reached = captured(roots, self.params + known, begin, self.history)
         if foreign:
             raise UsageError(f"the step uses a tensor that was computed outside it, by "
                              f"{foreign[0].name()}, and needs a gradient: name it in params, or "
                              f"make it part of the state or the inputs")
         if leaves:
             raise Again(leaves, t=t0)
+        return reached
 
     def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
                  t1: int) -> List[Optional[torch.Tensor]]:

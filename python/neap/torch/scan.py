@@ -324,7 +324,7 @@ class _Job:
             goes = self._measured(run, group, True)
             goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
             groups, graph = -(-self.steps // group), max(1, found.graph)
-            for share in SHARES if left is not None else ():
+            for share in SHARES if left is not None and left > 0 else ():
                 sent = min(groups, int(share * left) // graph)
                 found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
                 bounded = [tier.bounded(sent * found.tape // len(tiers), goes.moving) for tier in tiers]
@@ -375,6 +375,7 @@ class _Job:
                 run = self.run()
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
+                call.double, call.memory = scan if self.options.double else None, self.options.memory
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
@@ -433,7 +434,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          reduce: Optional[Callable[[Tree, int], Tree]] = None, rng: Optional[bool] = None,
          strict: bool = True, costs: Optional[Sequence[float]] = None,
          slow: Optional[Paths] = None, host: Optional[Size] = None, check: bool = False,
-         count: bool = True, buffers: Optional[str] = None) -> Tuple[Tree, Tree]:
+         count: bool = True, buffers: Optional[str] = None,
+         double_backward: bool = False) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
 
     States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
@@ -476,7 +478,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         make no sense, and steps that return something else.
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
-                    count, buffers)
+                    count, buffers, double_backward)
     return _scan(step, state, inputs, steps, given, _known_of(step, reduce, buffers), Report())
 
 

@@ -22,9 +22,10 @@ class GroupTape:
     """The graph of the steps [t0, t1): ``first`` and ``last`` states (leaves of the graph, and
     its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
     them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
-    travels."""
+    travels. ``params`` are the places of the parameters that the graph itself reaches (None: all);
+    ``cut`` are nodes that made some of them, and that a backward does not go through."""
 
-    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper")
+    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut")
 
     def __init__(self, t0: int, t1: int, first: List[torch.Tensor]):
         self.t0, self.t1, self.first, self.taking = t0, t1, first, first
@@ -33,6 +34,8 @@ class GroupTape:
         self.inputs: Dict[int, List[torch.Tensor]] = {}
         self.pairs: Tuple[Tuple[int, int], ...] = ()
         self.keeper: Any = None
+        self.params: Optional[List[int]] = None
+        self.cut: List[Any] = []
 
 
 _ones: Dict[Any, torch.Tensor] = {}  # a device: the gradient of every last node there
@@ -69,11 +72,14 @@ def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tu
 @contextlib.contextmanager
 def _muted(params: Sequence[torch.Tensor]) -> Iterator[None]:
     kept = [(hooks, list(hooks.items())) for hooks in (param._backward_hooks for param in params) if hooks]
+    retained = [(param, param.grad) for param in params if param.retains_grad]
     for hooks, _ in kept:
         hooks.clear()
     try:
         yield
     finally:
+        for param, gradient in retained:
+            param.grad = gradient
         for hooks, items in kept:
             hooks.update(items)
 
@@ -84,7 +90,25 @@ _OPEN = contextlib.nullcontext()
 def muted(params: Sequence[torch.Tensor]) -> Any:
     """A context in which hooks of parameters do not see the sums of single groups: a scan's
     gradient reaches them once, whole."""
-    return _muted(params) if any([param._backward_hooks for param in params]) else _OPEN
+    return _muted(params) if any([param._backward_hooks or param.retains_grad for param in params]) else _OPEN
+
+
+def _nothing(gradients: Tuple[Optional[torch.Tensor], ...]) -> Tuple[None, ...]:
+    return (None,) * len(gradients)
+
+
+def _bounded(cut: Sequence[Any], last: torch.Tensor, one: torch.Tensor,
+             wanted: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
+    """Gradients of ``wanted``, with nothing coming through the nodes ``cut``. The engine takes the
+    gradients of what such a node made, and then goes through it, since it is on the way to others that
+    are wanted: with gradients that are undefined, which compute and add nothing. Its graph is the
+    caller's, who needs it later."""
+    handles = [node.register_prehook(_nothing) for node in cut]
+    try:
+        return list(_ENGINE((last,), (one,), True, False, tuple(wanted), True, False))
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional[torch.Tensor]],
@@ -111,14 +135,15 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         for i, output in enumerate(outputs):
             if t != tape.t1 - 1 or i not in joined:
                 end(output, gradients(i, t))
-    for n, param in enumerate(params):
-        end(param, sums[n])
+    used = range(len(params)) if tape.params is None else tape.params
+    for n in used:
+        end(params[n], sums[n])
         sums[n] = None
     for i, j in before:
         end(tape.taking[j], gradients(i, tape.t0 - 1))
     wanted = [x for x in tape.first if x.requires_grad]
     leaves = [(t, k) for t, row in tape.inputs.items() for k, x in enumerate(row) if x.requires_grad]
-    wanted += params
+    wanted += [params[n] for n in used]
     wanted += [tape.inputs[t][k] for t, k in leaves]
     if not ends or not wanted:
         return [None] * len(tape.first), {}
@@ -127,10 +152,13 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         one = _ones[ends[0].device] = torch.ones((), device=ends[0].device)
     with torch.enable_grad():
         last = _End.apply(given, one, *ends)
-    found = list(_ENGINE((last,), (one,), False, False, tuple(wanted), True, False))
+    if tape.cut:
+        found = _bounded(tape.cut, last, one, wanted)
+    else:
+        found = list(_ENGINE((last,), (one,), False, False, tuple(wanted), True, False))
     found.reverse()
     arrived = [found.pop() if x.requires_grad else None for x in tape.first]
-    for n in range(len(params)):
+    for n in used:
         sums[n] = found.pop()
     at: Dict[int, List[Optional[torch.Tensor]]] = {}
     for t, k in leaves:

@@ -16,6 +16,7 @@ from ..reports import Report
 from ..stage_player import StagePlayer, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
+from .double import Once
 from .measure import addresses, charge
 from .runs import Cast, differentiable, generator_kept
 from .stages import LayerRun, LayerState, kept_bytes
@@ -69,13 +70,16 @@ class _Function(torch.autograd.Function):
         return results
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
         call, player = ctx.call, ctx.player
-        ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
         ctx.player = None
-        found = call.backward(player, list(gradients))
-        return (None, *[x if wanted else None for x, wanted in zip(found, ctx.needs_input_grad[1:])])
+        with torch.no_grad():
+            found = call.backward(player, list(gradients))
+        found = [x if wanted else None for x, wanted in zip(found, ctx.needs_input_grad[1:])]
+        if torch.is_grad_enabled():
+            found = list(Once.apply(len(found), *found, *given, *gradients))
+        return (None, *found)
 
 
 class _Call:
