@@ -5,7 +5,7 @@ A tape's bytes are the distinct storages that its graph saves, each whole, since
 base, without those of parameters, buffers and inputs, which are there anyway.
 """
 import threading
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -52,12 +52,20 @@ class Counter:
     such, and may pass the limit on the way.
     """
 
+    counts = True
+    nodes: Optional[int] = None  # that the graph must have; None: any number
+
     def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
         self.excluded, self.limit, self.spare = excluded, limit, spare
         self.seen: Dict[int, List[int]] = {}  # of a storage's address: its bytes, and its users
         self.total = self.most = 0
         self.outgrown = 0  # bytes that were too many
         self._hooks: Any = None
+
+    def begin(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Counts the tensors that a graph begins with."""
+        for tensor in tensors:
+            self.add(tensor.detach())
 
     def pack(self, tensor: torch.Tensor) -> Any:
         """What goes into a graph in place of a tensor that it saves. It is cut from the graph that
@@ -154,12 +162,14 @@ def hooked() -> bool:
 
 
 class Uncounted(Counter):
-    """Knows the bytes already, and does not look."""
+    """Takes a number of bytes as known, for a graph of so many nodes (None: any number), and counts nothing."""
 
-    def __init__(self, total: int):
-        self.total, self.spare = total, 0
+    counts = False
 
-    def add(self, tensor: torch.Tensor) -> None:
+    def __init__(self, total: int, nodes: Optional[int] = None):
+        self.total, self.nodes = total, nodes
+
+    def begin(self, tensors: Iterable[torch.Tensor]) -> None:
         pass
 
     def more(self, size: int) -> None:
@@ -173,6 +183,41 @@ class Uncounted(Counter):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         pass
+
+
+class Samples:
+    """Chooses the groups of steps whose saved tensors are counted, since counting one saved tensor takes about as
+    long as the smallest operation.
+
+    Groups are of one kind if they have the same number of steps and states of the same shapes. After
+    two groups of a kind that saved the same number of bytes and made the same number of nodes, one in
+    EVERY is counted, and each that makes another number of nodes. After two that differ, EVERY
+    consecutive equal ones have to come first. What this misses: up to EVERY - 1 groups that save more
+    with the same number of nodes, after groups that were alike.
+    """
+
+    EVERY = 8
+
+    def __init__(self) -> None:
+        self._kinds: Dict[Any, List[int]] = {}  # bytes, nodes, groups until the next count, equal ones still needed
+
+    def known(self, kind: Any, room: Optional[int]) -> Optional[Tuple[int, int]]:
+        """Bytes and nodes of a group that need not be counted, if its room is no less; else None."""
+        entry = self._kinds.get(kind)
+        if entry is None or entry[3] or not _ORDERED:
+            return None
+        entry[2] -= 1
+        return (entry[0], entry[1]) if entry[2] > 0 and (room is None or entry[0] <= room) else None
+
+    def learn(self, kind: Any, nbytes: int, nodes: int) -> None:
+        """Takes the bytes and nodes of a group that was counted."""
+        entry = self._kinds.get(kind)
+        if entry is None:
+            self._kinds[kind] = [nbytes, nodes, self.EVERY, 1]
+        elif entry[0] == nbytes and entry[1] == nodes:
+            entry[2:] = self.EVERY, max(0, entry[3] - 1)
+        else:
+            entry[:] = nbytes, nodes, self.EVERY, self.EVERY
 
 
 def charge(size: int) -> None:
@@ -199,58 +244,62 @@ def mark() -> int:
     return _node()._sequence_nr() if _ORDERED else 0
 
 
-def captured(roots: Iterable[torch.Tensor], known: Iterable[torch.Tensor],
-             begin: int, outside: Iterable[Any] = ()) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
+class Reachable:
+    """The tensors that graphs may reach: ``params``, each by its place, and what computed some of them."""
+
+    def __init__(self, params: Sequence[torch.Tensor]):
+        self.places = {id(param): n for n, param in enumerate(params)}
+        self.ends = {(x.grad_fn, x.output_nr): n for n, x in enumerate(params) if x.grad_fn is not None}
+        self.older = history(params)
+
+
+def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable,
+             begin: int) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
     """Finds the tensors and nodes outside a graph that the graph reaches.
 
-    :param roots: ends of the graph. :param known: tensors that it may reach; the graphs they were
-        computed by are not searched. :param begin: the mark at which the graph's recording began.
-    :param outside: nodes that are known to be older, for versions of PyTorch without marks.
-    :returns: leaves that require gradients and are not among ``known``, in the order found; nodes
-        older than ``begin``; the ids of those of ``known`` that the graph reaches.
+    :param roots: ends of the graph. :param own: ids of its own leaves. :param known: parameters; the graphs
+        that computed them are not searched. :param begin: the mark at which the graph's recording began.
+    :returns: leaves that require gradients and are neither its own nor known, in the order found;
+        nodes older than ``begin``; the places of the parameters that it reaches.
     """
-    given = list(known)
-    leaves = {id(tensor) for tensor in given}
-    ends = {(tensor.grad_fn, tensor.output_nr): id(tensor) for tensor in given if tensor.grad_fn is not None}
+    places, ends, older = known.places, known.ends, known.older
     reached: Set[int] = set()
-    found: List[torch.Tensor] = []
+    found: Dict[int, torch.Tensor] = {}
     foreign: List[Any] = []
-    stack = []
+    nodes: List[Any] = []
+
+    def leaf(tensor: torch.Tensor) -> None:
+        at = id(tensor)
+        if at in places:
+            reached.add(places[at])
+        elif at not in own:
+            found[at] = tensor
     for root in roots:
-        if root.grad_fn is None:
-            if id(root) in leaves:
-                reached.add(id(root))
-            elif root.requires_grad:
-                leaves.add(id(root))
-                found.append(root)
-        elif (root.grad_fn, root.output_nr) in ends:
-            reached.add(ends[root.grad_fn, root.output_nr])
+        node = root.grad_fn
+        if node is None:
+            if root.requires_grad:
+                leaf(root)
+        elif ends and (node, root.output_nr) in ends:
+            reached.add(ends[node, root.output_nr])
         else:
-            stack.append(root.grad_fn)
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, _LEAF):
-            if id(node.variable) in leaves:
-                reached.add(id(node.variable))
-            else:
-                leaves.add(id(node.variable))
-                found.append(node.variable)
+            nodes.append(node)
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        if type(node) is _LEAF:
+            leaf(node.variable)
             continue
-        if begin and node._sequence_nr() < begin or node in outside:
+        if begin and node._sequence_nr() < begin or older and node in older:
             foreign.append(node)
             continue
-        for follower, place in node.next_functions:
-            if follower is None or follower in seen:
-                if ends and (follower, place) in ends:
-                    reached.add(ends[follower, place])
-                continue
-            if ends and (follower, place) in ends:
-                reached.add(ends[follower, place])
-                continue
-            seen.add(follower)
-            stack.append(follower)
-    return found, foreign, reached
+        for edge in node.next_functions:
+            follower = edge[0]
+            if ends and edge in ends:
+                reached.add(ends[edge])
+            elif follower is not None and follower not in seen:
+                seen.add(follower)
+                nodes.append(follower)
+    return list(found.values()), foreign, reached
 
 
 def history(tensors: Iterable[torch.Tensor]) -> Set[Any]:
@@ -265,24 +314,22 @@ def history(tensors: Iterable[torch.Tensor]) -> Set[Any]:
     return found
 
 
-def behind(tensor: torch.Tensor, params: Iterable[torch.Tensor]) -> Tuple[Set[int], bool]:
-    """Which of ``params`` (ids) a computed tensor depends on; True where a Function in Python is on the way."""
-    given = list(params)
-    ends = {(x.grad_fn, x.output_nr): id(x) for x in given if x.grad_fn is not None and x is not tensor}
-    leaves, found, python = {id(x) for x in given}, set(), False
-    stack = [tensor.grad_fn]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, _LEAF):
-            if id(node.variable) in leaves:
-                found.add(id(node.variable))
+def behind(tensor: torch.Tensor, known: Reachable) -> Tuple[Set[int], bool]:
+    """The places of the parameters that a computed tensor depends on; True if a Function in Python is on the way."""
+    found: Set[int] = set()
+    nodes, python = [tensor.grad_fn], False
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        if type(node) is _LEAF:
+            if id(node.variable) in known.places:
+                found.add(known.places[id(node.variable)])
             continue
         python = python or isinstance(node, torch.autograd.function.BackwardCFunction)
-        for follower, place in node.next_functions:
-            if (follower, place) in ends:
-                found.add(ends[follower, place])
-            if follower is not None and follower not in seen:
-                seen.add(follower)
-                stack.append(follower)
+        for edge in node.next_functions:
+            if edge in known.ends:
+                found.add(known.ends[edge])
+            if edge[0] is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                nodes.append(edge[0])
     return found, python

@@ -9,15 +9,15 @@ from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
 from .device import get_rng, set_rng
-from .measure import Counter, Uncounted, addresses, behind, captured, history, hooked, mark
+from .measure import Counter, Reachable, Samples, Uncounted, addresses, behind, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
-from .trees import LEAF, described, flatten, unflatten
+from .trees import LEAF, described, flatten, nbytes, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
 
-SAMPLE = 0  # of so many groups of a kind one is counted (prototype; 0: all)
+HEAVY = 1 << 16  # bytes of gradients of parameters: copying more takes longer than the node that avoids it
 
 
 class Again(Exception):
@@ -99,11 +99,10 @@ class Run(Backend):
         self.step, self.steps, self.shape = step, steps, shape
         self.inputs, self.input_shape, self.give = inputs, input_shape, give
         self.params, self.excluded, self.rng = params, excluded, rng
-        self.history = history(params)
+        self.known, self.heavy = Reachable(params), nbytes(params) > HEAVY
         self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
-        self.samples = 0
-        self.kinds: Dict[Any, Tuple[int, int]] = {}  # of counted groups: bytes of a tape, and nodes that were made
+        self.samples = Samples()
         self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
         self.emitting, self.count = True, True
         self.layouts: Dict[int, List[Optional[Tuple[int, ...]]]] = {}  # a step's state: strides that are unusual
@@ -276,18 +275,26 @@ class Run(Backend):
         return answer
 
     def record(self, state: State, t0: int, t1: int, first: bool,
-               room: Optional[int], forced: bool = False) -> Tuple[State, GroupTape, int]:
+               room: Optional[int]) -> Tuple[State, GroupTape, int]:
         self.unchanged(state)
+        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        found = self._recorded(state, t0, t1, first, self._counter(t0, t1, room, kind), kind)
+        if found is None:  # it made another number of nodes than the others of its kind
+            found = self._recorded(state, t0, t1, first, Counter(self.excluded, room, self.spare), kind)
+        self.unchanged(state)
+        assert found is not None
+        return found
+
+    def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
+                  kind: Any) -> Optional[Tuple[State, GroupTape, int]]:
+        """Records a group with one counter. None if that does not count and should have."""
         if self.rng:
             set_rng(self.device, state.rng)
-        begin = mark()
-        kind = t1 - t0, tuple([x.shape for x in state.leaves])
-        emit, counter = first and self.emitting, self._counter(t0, t1, room, kind[1], forced)
+        begin, emit = mark(), first and self.emitting
         tape, given = self._begun(state, t0, t1)
         shape, leaves = None, []
         with counter, torch.enable_grad():
-            for x in given:
-                counter.add(x.detach())
+            counter.begin(given)
             tree = unflatten(self.shape, given)
             for t in range(t0, t1):
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
@@ -299,23 +306,21 @@ class Run(Backend):
                 if any([leaf.requires_grad for leaf in leaves]):
                     tape.outputs[t] = leaves
             made = mark() - begin
-            if type(counter) is Uncounted and room is not None and self.count and made != self.kinds[kind][1]:
-                del tape, tree, out, leaves, given
-                return self.record(state, t0, t1, first, room, True)  # of another kind: it is counted
+            if counter.nodes is not None and counter.nodes != made:
+                return None
             last = self.flat(tree, t1 - 1)
             tape.last, tape.pairs = last, pairs(last, leaves)
             self._check(tape, begin, given)
             if isinstance(counter, Keeper):
                 self._hollow(tape, given, counter)
-            elif tape.outputs:
+            elif tape.outputs and counter.counts:
                 self._count_outputs(counter, tape)
             counter.settle()
-        self.spare = max(self.spare, counter.spare)
         self._note_pairs(t1 - 1, tape.pairs)
-        self.unchanged(state)
-        if type(counter) is not Uncounted:
-            self.kinds[kind] = counter.total, made
-        self.counted[t1 - t0] = max(counter.total, self.counted.get(t1 - t0, 0))
+        if counter.counts:
+            self.spare = max(self.spare, counter.spare)
+            self.samples.learn(kind, counter.total, made)
+            self.counted.setdefault(t1 - t0, counter.total)
         return self.state(last, t1), tape, counter.total
 
     def _goes(self, t0: int) -> bool:
@@ -353,51 +358,53 @@ class Run(Backend):
                 if leaf.data_ptr() not in after:
                     counter.add(leaf.detach())
 
-    def _counter(self, t0: int, t1: int, room: Optional[int], shapes: Any = None, forced: bool = False) -> Counter:
-        """What counts the tape of these steps: where no budget asks for it, the first alone."""
+    def _counter(self, t0: int, t1: int, room: Optional[int], kind: Any) -> Counter:
+        """Counts the saved tensors of these steps. Without a budget only the first group is counted."""
         if self._goes(t0):
             return Keeper(self.excluded, room, self.spare)
-        if t1 - t0 in self.counted and not hooked():
-            self.samples += 1
-            known = self.kinds.get((t1 - t0, shapes))
-            if room is None or not self.count:
+        if not hooked():
+            if t1 - t0 in self.counted and (room is None or not self.count):
                 return Uncounted(self.counted[t1 - t0])
-            if known is not None and known[0] <= room and SAMPLE and self.samples % SAMPLE and not forced:
-                return Uncounted(known[0])
+            known = self.samples.known(kind, room) if t1 < self.steps else None  # the last may be the largest
+            if known is not None:
+                return Uncounted(*known)
         return Counter(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
         """Again with leaves that the graph reaches and nobody named; UsageError for tensors
         that were computed outside. Every graph is looked at, since a step may use a parameter late."""
-        roots = tape.last + [leaf for row in tape.outputs.values() for leaf in row]
-        reached = self.look(roots, tape.first + given + [leaf for row in tape.inputs.values() for leaf in row], begin,
-                            tape.t0)
-        tape.params = [n for n, param in enumerate(self.params) if id(param) in reached]
-        tape.cut = self._cut(tuple(tape.params))
+        roots, own = tape.last, {id(x) for x in given}
+        if tape.outputs:
+            roots = roots + [leaf for row in tape.outputs.values() for leaf in row]
+        if tape.first is not given:
+            own.update(map(id, tape.first))
+        for row in tape.inputs.values():
+            own.update(map(id, row))
+        reached = self.look(roots, own, begin, tape.t0)
+        if len(reached) < len(self.params) or self.known.ends:
+            tape.params = sorted(reached)
+            tape.cut = self._cut(tuple(tape.params))
 
     def _cut(self, used: Tuple[int, ...]) -> List[Any]:
         """Nodes that made those of these parameters that were computed from others of them, and that the
         engine would enter on its way to these; UsageError where it cannot be kept from that."""
         if used not in self.cuts:
             nodes: Dict[Any, None] = {}
-            direct = {id(self.params[n]) for n in used}
-            for n in used:
-                if self.params[n].grad_fn is None:
-                    continue
-                found, python = behind(self.params[n], self.params)
-                if found & direct:
+            for param in [self.params[n] for n in used if self.params[n].grad_fn is not None]:
+                found, python = behind(param, self.known)
+                if not found.isdisjoint(used):
                     if python:
-                        raise UsageError(f"params: the step uses a tensor of shape {tuple(self.params[n].shape)} and one that "
+                        raise UsageError(f"params: the step uses a tensor of shape {tuple(param.shape)} and one that "
                                          f"it was computed from by a Function of Python. Give the step x.view_as(x) of that "
                                          f"one, x, and name it as well")
-                    nodes[self.params[n].grad_fn] = None
+                    nodes[param.grad_fn] = None
             self.cuts[used] = list(nodes)
         return self.cuts[used]
 
-    def look(self, roots: List[torch.Tensor], known: List[torch.Tensor], begin: int, t0: int) -> Set[int]:
-        """The same of a graph of ``roots`` from step t0 on, whose own leaves are ``known``. Ids of those
-        that it reaches."""
-        leaves, foreign, reached = captured(roots, self.params + known, begin, self.history)
+    def look(self, roots: List[torch.Tensor], own: Set[int], begin: int, t0: int) -> Set[int]:
+        """The same of a graph of ``roots`` from step t0 on, whose own leaves have the ids ``own``. Places of
+        the parameters that it reaches."""
+        leaves, foreign, reached = captured(roots, own, self.known, begin)
         if foreign:
             raise UsageError(f"the step uses a tensor that was computed outside it, by "
                              f"{foreign[0].name()}, and needs a gradient: name it in params, or "
@@ -411,7 +418,7 @@ class Run(Backend):
         before = self.pairs_of(t0 - 1) if t0 > 0 else ()
         try:
             with muted(self.params):
-                arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before)
+                arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before, self.heavy)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):
                 raise RuntimeError(f"steps {t0} to {t1 - 1} use a tensor that an earlier step made and that is not in "

@@ -219,7 +219,7 @@ class _Job:
                 roots = [leaf for leaf in (*flatten(tree, "the state")[0], *leaves) if leaf.requires_grad]
                 if roots:
                     set_rng(self.cast.where, before)
-                    run.look(roots, [], begin, t)
+                    run.look(roots, set(), begin, t)
             run.emit(t, leaves, shape)
         return tree, unflatten(run.out_shape, run.out or [])
 
