@@ -115,7 +115,7 @@ PYTHON = {
     "torch/surrogates": ([], ["torch"]),
     "torch/cells": (["specs", "surrogates"], ["torch"]),
     "torch/load": (["errors", "specs", "tensors", "cells"], ["torch"]),
-    "torch/stages": (["errors", "player", "stage_player", "measure", "runs", "seeding", "trees"], ["torch"]),
+    "torch/stages": (["device", "errors", "player", "stage_player", "measure", "runs", "seeding", "trees"], ["torch"]),
     "torch/sequential": (["units", "actions", "errors", "plans", "player", "problems", "reports", "stage_player", "stores",
                           "double", "measure", "runs", "stages", "trees"], ["torch"]),
     "torch/__init__": (["checks", "lift", "load", "reports", "scan", "sequential"], ["torch"]),

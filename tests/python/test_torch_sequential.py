@@ -404,3 +404,54 @@ def test_module():
 class Wrong(nn.Module):
     def forward(self, x):
         return x, "text"
+
+
+class Holds(nn.Module):
+    """Uses a tensor that is not registered as a parameter."""
+
+    def __init__(self, tensor):
+        super().__init__()
+        self.held = [tensor]
+
+    def forward(self, x):
+        return torch.tanh(x @ self.held[0])
+
+
+@pytest.mark.parametrize("memory", [None, "1M"])
+def test_leaves_that_are_not_registered_as_parameters(memory):
+    torch.manual_seed(0)
+    w, x = torch.nn.Parameter(torch.randn(8, 8)), torch.randn(4, 8)
+    first, last = nn.Linear(8, 8), nn.Linear(8, 8)
+    wanted = torch.autograd.grad(nn.Sequential(first, Holds(w), last)(x).sum(), [w, *first.parameters()])
+    net = nt.Sequential(first, Holds(w), last, memory=memory)
+    for _ in range(2):
+        same(torch.autograd.grad(net(x).sum(), [w, *first.parameters()]), wanted)
+
+
+def test_tensors_from_outside_that_are_refused():
+    x, made = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True)
+    with pytest.raises((neap.UsageError, RuntimeError), match="computed outside the layer|a second time"):
+        net = nt.Sequential(nn.Linear(8, 8), Holds(made * made))
+        net(x).sum().backward()
+
+    class Makes(nn.Module):
+        def forward(self, x):
+            return x * torch.ones(8, requires_grad=True)
+    with pytest.raises(neap.UsageError, match="creates a tensor with requires_grad=True"):
+        nt.Sequential(nn.Linear(8, 8), Makes())(x)
+
+
+def test_a_leaf_that_is_used_late_is_refused():
+    held = torch.randn(8, 8, requires_grad=True)
+
+    class Late(nn.Module):
+        late = False
+
+        def forward(self, x):
+            return x @ held if self.late else x * x
+    net = nt.Sequential(nn.Linear(8, 8), Late(), memory="1M")
+    x = torch.randn(4, 8)
+    net(x).sum().backward()
+    Late.late = True
+    with pytest.raises(neap.UsageError, match="did not use on the first batch"):
+        net(x).sum().backward()

@@ -2,6 +2,7 @@
 """Sequential: a chain of unequal layers within a budget of bytes, with the gradient bits of autograd."""
 import math
 import time
+import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -18,7 +19,7 @@ from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .double import Once
 from .measure import addresses, charge
-from .runs import Cast, differentiable, generator_kept
+from .runs import Again, Cast, differentiable, generator_kept
 from .stages import LayerRun, LayerState, kept_bytes
 from .trees import Tree, flatten, nbytes, unflatten
 
@@ -28,7 +29,6 @@ ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which th
 TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
 TIMED = 0.05  # seconds that a tier is measured for
 
-_CPU = torch.device("cpu")  # whose generator is part of a state
 
 
 class _Measured(NamedTuple):
@@ -101,6 +101,9 @@ class _Call:
         try:
             with self.cast():
                 return player, player.forward(self.first)
+        except Again as again:
+            player.close()
+            raise _late(again) from None
         except BudgetError as error:
             player.close()
             error.least += self.report.charged if error.least else 0
@@ -114,7 +117,7 @@ class _Call:
         """Gradients of the first state and of parameters. Without a player the forward half is
         played again."""
         run = self.run
-        with generator_kept(_CPU):
+        with generator_kept(run.device):
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
@@ -122,12 +125,21 @@ class _Call:
                 with self.cast():
                     found = player.backward(adjoint)
                 return [*found, *[run.sums.get(id(param)) for param in self.params]]
+            except Again as again:
+                raise _late(again) from None
             except BudgetError as error:
                 error.least += self.report.charged if error.least else 0
                 raise
             finally:
                 player.close()
                 run.sums = {}
+
+
+def _late(again: Again) -> UsageError:
+    """The error for leaves that a layer did not reach on the first batch."""
+    shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
+    return UsageError(f"layer {again.t} uses a tensor of shape {shapes} that requires a gradient and that it did not use "
+                      f"on the first batch. Make it a parameter of the layer")
 
 
 class Sequential(torch.nn.Sequential):
@@ -158,11 +170,12 @@ class Sequential(torch.nn.Sequential):
         self._known: Dict[Any, _Measured] = {}
         self._plans: Dict[Any, _Fit] = {}
         self._tiers: Dict[int, List[OpenTier]] = {}
+        self._leaves: Dict[int, List[Any]] = {}  # of a layer: weak references
         self._report = _report()
 
     def __getstate__(self) -> Dict[str, Any]:
         """For copies and files: without what was measured and planned here."""
-        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _report=_report())
+        return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _leaves={}, _report=_report())
 
     def report(self) -> Report:
         """What the last call planned and did; its backward counts as well once it has run."""
@@ -172,16 +185,21 @@ class Sequential(torch.nn.Sequential):
         """What the last layer returns."""
         told = self._report = _report()
         leaves, shape = flatten(x, "the input")
-        params = [[p for p in _parameters(layer) if p.requires_grad] for layer in self]
-        once = list({id(p): p for row in params for p in row}.values())
+        params, once = self._params()
         if not torch.is_grad_enabled() or not len(self) or \
                 not any(t.requires_grad for t in (*leaves, *once)):
             return super().forward(x)
         if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
             raise UsageError("slow: states of other devices than the CPU stay in their memory")
-        cast = Cast((leaves or [torch.empty(0)])[0].device)
-        with cast():
-            found = self._measured(leaves, shape, params, cast)
+        cast = Cast(_where(leaves))
+        found = None
+        while found is None:
+            try:
+                with cast():
+                    found = self._measured(leaves, shape, params, cast)
+            except Again as again:
+                self._learn(again)
+                params, once = self._params()
         fit = self._planned(found, params, told)
         run = self._run(leaves, shape, params)
         run.needs, run.spare = list(found.needs), list(found.spare)
@@ -190,9 +208,26 @@ class Sequential(torch.nn.Sequential):
         results = _Function.apply(call, *leaves, *once)
         return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
 
+    def _params(self) -> Tuple[List[List[torch.Tensor]], List[torch.Tensor]]:
+        """The tensors that require gradients, by layer: parameters, and leaves that layers were found to
+        reach besides; and each once."""
+        rows = [[p for p in (*_parameters(layer), *[ref() for ref in self._leaves.get(i, ())])
+                 if p is not None and p.requires_grad] for i, layer in enumerate(self)]
+        return rows, list({id(p): p for row in rows for p in row}.values())
+
+    def _learn(self, again: Again) -> None:
+        """Takes leaves that a layer reaches; UsageError for those that it made itself."""
+        leaves, i = [weakref.ref(leaf) for leaf in again.leaves], again.t
+        self._leaves.setdefault(i, []).extend(leaves)
+        again.leaves.clear()
+        again.__traceback__ = None
+        if all(ref() is None for ref in leaves):
+            raise UsageError(f"layer {i} ({type(self[i]).__name__}) creates a tensor with requires_grad=True. Detach what "
+                             f"depends on it, or make it a parameter of the layer")
+
     def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]]) -> LayerRun:
-        excluded = addresses([*self.parameters(), *self.buffers()])
-        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves])
+        excluded = addresses([*self.parameters(), *self.buffers(), *[p for row in params for p in row]])
+        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves], _where(leaves))
 
     # Sizes and the plan
 
@@ -202,7 +237,7 @@ class Sequential(torch.nn.Sequential):
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
-            with generator_kept(_CPU), _buffers_kept(self):  # the run excludes the copies
+            with generator_kept(_where(leaves)), _buffers_kept(self):  # the run excludes the copies
                 self._known[key] = _measure(self._run(leaves, shape, params), leaves)
         return self._known[key]
 
@@ -238,6 +273,11 @@ class Sequential(torch.nn.Sequential):
 
 def _report() -> Report:
     return Report("layer", "generators and buffers")
+
+
+def _where(leaves: List[torch.Tensor]) -> torch.device:
+    """The device of an input, whose generator is restored for layers that are recomputed."""
+    return leaves[0].device if leaves else torch.device("cpu")
 
 
 def _parameters(layer: Any) -> List[torch.Tensor]:

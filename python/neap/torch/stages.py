@@ -14,8 +14,9 @@ import torch
 
 from ..errors import UsageError
 from ..stage_player import StageBackend
-from .measure import Counter, Saved, address, addresses
-from .runs import differentiable
+from .device import get_rng, set_rng
+from .measure import Counter, Reachable, Saved, address, addresses, captured, mark
+from .runs import Again, differentiable
 from .seeding import GroupTape, muted, reverse
 from .trees import flatten, unflatten
 
@@ -117,11 +118,14 @@ class LayerRun(StageBackend):
     :param params: of each layer, those that need a gradient. :param excluded: addresses of storages
         that are no tape. :param first: the first state's tree shape. :param wanted: which of its
         tensors need a gradient. ``needs`` says that of all states, once each layer was recorded.
+    :param device: whose random number generator is restored, beside that of the CPU.
+    :param device: whose random number generator is restored, beside that of the CPU.
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
-                 excluded: Any, first: Any, wanted: Sequence[bool]):
-        self.layers, self.params, self.excluded = layers, params, excluded
+                 excluded: Any, first: Any, wanted: Sequence[bool], device: torch.device):
+        self.layers, self.params, self.excluded, self.device = layers, params, excluded, device
+        self.known = [Reachable(row) for row in params]
         count = len(layers)
         self.shapes: List[Any] = [first] + [None] * count
         self.needs: List[Optional[List[bool]]] = [list(wanted)] + [None] * count
@@ -161,13 +165,13 @@ class LayerRun(StageBackend):
     @contextlib.contextmanager
     def _first_time(self, i: int) -> Iterator[None]:
         """Notes whether the layer draws random numbers, and what it does to its buffers."""
-        before = torch.get_rng_state()
+        before = get_rng(self.device)
         layer = self.layers[i]
         parts = layer.modules() if isinstance(layer, torch.nn.Module) else ()
         rows = [(part, name, buffer, buffer.clone()) for part in parts
                 for name, buffer in part._buffers.items() if buffer is not None]
         yield
-        if not torch.equal(before, torch.get_rng_state()):
+        if not torch.equal(before, get_rng(self.device)):
             self.rng[i] = before
         self.buffers[i] = [(part, name, kept) for part, name, buffer, kept in rows
                            if part._buffers[name] is not buffer or not torch.equal(buffer, kept)]
@@ -176,19 +180,19 @@ class LayerRun(StageBackend):
     @contextlib.contextmanager
     def _again(self, i: int) -> Iterator[None]:
         """The same random numbers, and copies of the buffers; both stand afterwards as before."""
-        generator = torch.get_rng_state()
+        generator = get_rng(self.device)
         own = [(part, name, part._buffers[name]) for part, name, _ in self.buffers[i]]
         known = self.excluded
         try:
             if self.rng[i] is not None:
-                torch.set_rng_state(self.rng[i])
+                set_rng(self.device, self.rng[i])
             for part, name, kept in self.buffers[i]:
                 part._buffers[name] = kept.clone()
             self.excluded = known | addresses(part._buffers[name] for part, name, _ in own)
             yield
         finally:
             self.excluded = known
-            torch.set_rng_state(generator)
+            set_rng(self.device, generator)
             for part, name, buffer in own:
                 part._buffers[name] = buffer
 
@@ -215,11 +219,14 @@ class LayerRun(StageBackend):
                  for x, wanted in zip(state.leaves, needs)]
         tape = LayerTape(GroupTape(t0, t1, given))
         group = tape.group
+        begin = mark()
+        begin = mark()
         with self._once(t0):
             packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0])
             with packer, torch.enable_grad():
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
+        self._look(group.last, given, begin, t0)
         for leaf in group.last:
             packer.add(leaf.detach())
         packer.settle()
@@ -234,6 +241,26 @@ class LayerRun(StageBackend):
                 else:
                     given[k] = leaf.new_empty(())
         return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves))
+
+    def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
+        """Again with leaves that layer i reaches and that are not among its parameters; UsageError for
+        tensors that were computed outside it."""
+        leaves, foreign, _ = captured(roots, set(map(id, given)), self.known[i], begin)
+        if foreign:
+            raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and was "
+                             f"computed outside the layer (by {foreign[0].name()}). Compute it in the layer's forward()")
+        if leaves:
+            raise Again(leaves, t=i)
+
+    def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
+        """Again with leaves that layer i reaches and that are not among its parameters; UsageError for
+        tensors that were computed outside it."""
+        leaves, foreign, _ = captured(roots, set(map(id, given)), self.known[i], begin)
+        if foreign:
+            raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and was "
+                             f"computed outside the layer (by {foreign[0].name()}). Compute it in the layer's forward()")
+        if leaves:
+            raise Again(leaves, t=i)
 
     def output(self, tape: LayerTape) -> LayerState:
         assert tape.output is not None
