@@ -103,7 +103,8 @@ class Player:
     def _do(self, action: Action) -> None:
         perform = _PERFORM.get(action.kind)
         if perform is None or action.payload == Payload.LOG:
-            raise UsageError(f"'{action}': this player has no logs")
+            raise UsageError(f"the action '{action}' needs logs, which this backend does not have. Use a plan without "
+                             f"logs")
         perform(self, action)
         self.counts.actions += 1
         self._note(0)
@@ -214,8 +215,8 @@ class Player:
                     continue
                 if self.strict:
                     raise BudgetError(
-                        f"the tape of step {t0} alone takes {error.nbytes} bytes and more, where "
-                        f"the budget has {max(0, room or 0)} left",
+                        f"the saved tensors of step {t0} take more than {error.nbytes} bytes, but only "
+                        f"{max(0, room or 0)} of the budget are left. Set memory to error.least or more",
                         least=self.sizes.memory + error.nbytes - (room or 0)) from None
                 _, tape, nbytes = self.backend.record(state, t0, t1, False, None)
             self._note(nbytes + len(pieces) * self.sizes.state)
@@ -252,7 +253,7 @@ class Player:
 
     def _needs_tiers(self, a: Action) -> Store:
         if self.store is None:
-            raise UsageError(f"'{a}': this player has no tiers for it")
+            raise UsageError(f"the action '{a}' needs a slow tier, but none is open")
         return self.store
 
     def _move(self, a: Action, state: Any, put: bool) -> None:

@@ -43,7 +43,7 @@ class Tier:
         """libneap's struct of it."""
         name = self.name.encode()
         if not 0 < len(name) < 24 or b"\0" in name:
-            raise UsageError(f"a tier's name has 1 to 23 bytes, not {self.name!r}")
+            raise UsageError(f"tier name {self.name!r} is not valid; it must have 1 to 23 bytes and no null byte")
         spec = _abi.neap_tier_spec(name=name, capacity=INFINITE)
         if self.capacity is not None:
             take = units.count if classic else units.size
@@ -104,8 +104,8 @@ class Stages:
         if values is None:
             return
         if len(values) != length:
-            raise UsageError(f"Stages: {name} has {len(values)} entries; of {self.steps} tapes it "
-                             f"has {length}")
+            raise UsageError(f"Stages: {name} has {len(values)} entries; with {self.steps} tapes it must "
+                             f"have {length}")
         array = (kind * max(length, 1))(*(take(value, f"{name}[{i}]")
                                           for i, value in enumerate(values)))
         self._arrays.append(array)
@@ -168,17 +168,18 @@ def _tiers(slow: Slow) -> Tuple[Tier, ...]:
         return ()
     found = (slow,) if isinstance(slow, Tier) else tuple(slow)
     if len(found) > _abi.NEAP_TIERS_MAX or not all(isinstance(tier, Tier) for tier in found):
-        raise UsageError(f"slow: a neap.Tier, or a list of {_abi.NEAP_TIERS_MAX} at most, fastest "
-                         f"first, not {slow!r}")
+        raise UsageError(f"slow={slow!r} is not valid; pass a neap.Tier, or a list of at most {_abi.NEAP_TIERS_MAX}, "
+                         f"fastest first")
     return found
 
 
 def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
     """Sizes and costs of a chain whose steps are alike."""
     if classic and any(given[name] is not None for name in ("state", "tape", "adjoint", "log")):
-        raise UsageError("slots counts checkpoints: state, tape, adjoint and log do not go with it")
+        raise UsageError("slots counts checkpoints, not bytes, so state, tape, adjoint and log cannot be combined with "
+                         "it. Pass either slots, or the sizes in bytes with memory")
     if not classic and (given["state"] is None or given["tape"] is None):
-        raise UsageError("state and tape are needed (or slots, or stages)")
+        raise UsageError("state and tape are required: pass their sizes in bytes (or slots, or stages)")
     if classic:
         chain.state = 1
     else:
@@ -195,14 +196,15 @@ def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
     record, replay = given["record"], given["replay"]
     chain.record = chain.advance if record is None else units.seconds(record, "record")
     if replay is not None and not chain.log:
-        raise UsageError("replay: there is nothing to replay without log")
+        raise UsageError("replay is given, but there is nothing to replay without log. Pass the size of a log, or "
+                         "remove replay")
     if chain.log:
         chain.replay = chain.record if replay is None else units.seconds(replay, "replay")
     for name in ("slot_write", "slot_read", "call"):
         setattr(chain, name, units.seconds(given[name], name))
     last = given.get("last", 1.0)
     if not 0 < last <= 1:
-        raise UsageError(f"last: a share of a step, above 0 and at most 1, not {last}")
+        raise UsageError(f"last={last} is not valid: it is a fraction of a step, above 0 and at most 1")
     chain.last = 0 if last == 1 else last
 
 
@@ -210,10 +212,11 @@ def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:
     """T, or (A, B): two chains that meet in one loss."""
     if isinstance(steps, (tuple, list)):
         if len(steps) != 2 or not classic:
-            raise UsageError("steps: two chains, (A, B), go with slots")
+            raise UsageError(f"steps={steps!r} is not valid: pass one number, or with slots a pair (A, B) for two "
+                             f"chains")
         chain.steps, chain.join = (units.count(part, "steps") for part in steps)
         if chain.steps < 1 or chain.join < 1:
-            raise UsageError("steps: two chains have 1 step at least each")
+            raise UsageError(f"steps={steps!r} is not valid: each of the two chains needs at least 1 step")
     else:
         chain.steps = units.count(steps, "steps")
 
@@ -224,17 +227,19 @@ def problem(steps: Any, stages: Optional[Stages], memory: Optional[Size], slots:
     raw = _abi.neap_problem(size=ctypes.sizeof(_abi.neap_problem))
     chain, classic = raw.chain, slots is not None
     if classic and (memory is not None or stages is not None):
-        raise UsageError("slots counts checkpoints: memory and stages do not go with it")
+        raise UsageError("slots counts checkpoints, not bytes, so memory and stages cannot be combined with it. Pass "
+                         "either slots or memory")
     if stages is not None:
         if steps is not None and steps != stages.steps:
-            raise UsageError(f"steps: there are {stages.steps} stages, not {steps}")
+            raise UsageError(f"steps={steps}, but there are {stages.steps} stages. Remove steps, or pass "
+                             f"{stages.steps}")
         chain.steps = stages.steps
         chain.stages = ctypes.pointer(stages.raw)
         if given["adjoint"] is not None:
             chain.adjoint = units.size(given["adjoint"], "adjoint")
     else:
         if steps is None:
-            raise UsageError("steps is missing")
+            raise UsageError("steps is required: pass the number of steps, or stages")
         _lengths(chain, steps, classic)
         _uniform(chain, classic, given)
     if classic:

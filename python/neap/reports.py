@@ -49,8 +49,9 @@ class Report:
                 memory: Optional[int], peak: Optional[int] = None) -> None:
         """Takes the plan of a run and what it counts with; ``peak``: where that is not the plan's."""
         if memory is not None and made.overhead > SLOW:
-            warnings.warn(f"within {show_size(memory)} a pass takes about {made.overhead + 1:.0f} times as long as one "
-                          f"that keeps every tape: more memory makes it faster", RuntimeWarning, stacklevel=stack_level())
+            warnings.warn(f"memory={show_size(memory)} makes a forward and backward pass about {made.overhead + 1:.0f} "
+                          f"times slower than storing everything. Increase memory to make it faster; report() shows "
+                          f"the plan", RuntimeWarning, stacklevel=stack_level())
         self.plan, self.steps, self.group, self.state = made, steps, group, state
         self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
 
@@ -92,28 +93,28 @@ class Report:
 
     def __str__(self) -> str:
         if self.plan is None:
-            return "a plain loop: no gradient was needed"
+            return "plain loop: no gradient was needed"
         rows = [
             ("strategy", self.plan.chosen),
-            ("steps", f"{self.steps}, {self.group} a {self._group}"),
+            ("steps", f"{self.steps}, {self.group} per {self._group}"),
             ("state", show_size(self.state)),
-            ("tape", f"{show_size(self.tape)} a {self._group}" if self.tape > 1 else "not measured"),
+            ("tape", f"{show_size(self.tape)} per {self._group}" if self.tape > 1 else "not measured"),
             ("budget", "no limit" if self.memory is None else
-             f"{show_size(self.memory)}, {show_size(self.charged)} of it {self._charge}"),
+             f"{show_size(self.memory)}, including {show_size(self.charged)} for {self._charge}"),
             ("peak", f"{show_size(self.counted_peak)}" +
              ("" if self.memory is None else f", planned {show_size(self.planned_peak)}")),
             ("extra steps", f"{self.extra_steps}"),
-            ("overhead", f"{100 * self.plan.overhead:.1f}%, as planned"),
+            ("overhead", f"{100 * self.plan.overhead:.1f}% (planned)"),
             ("waits", show_time(self.waits)),
         ]
         if self.counts.puts or self.counts.tape_puts:
-            rows.append(("tiers", f"{self.counts.puts} states sent, {self.counts.gets} brought back, "
-                                  f"{self.counts.tape_puts} tapes sent, {self.counts.tape_gets} brought back, "
+            rows.append(("tiers", f"{self.counts.puts} states written, {self.counts.gets} read; "
+                                  f"{self.counts.tape_puts} tapes written, {self.counts.tape_gets} read; "
                                   f"{self.recoveries} lost"))
         if self.graphs:
-            rows.append(("graphs", f"{show_size(self.graphs)} about, of tapes on tiers"))
+            rows.append(("graphs", f"about {show_size(self.graphs)} for tapes on tiers"))
         if self.outgrown:
-            rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recorded again"))
+            rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recomputed"))
         if self.replays:
             rows.append(("replays", str(self.replays)))
         return "\n".join(f"{name:<12} {text}" for name, text in rows)

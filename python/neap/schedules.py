@@ -130,7 +130,7 @@ class _Uses(_Walk):
 
     def _take(self, a: Action) -> None:
         if a.payload != Payload.STATE and a.kind not in (Kind.WAIT, Kind.TURN):
-            self.refused = f"'{a}': tapes or logs that travel, or are dropped"
+            self.refused = f"'{a}' (it moves or drops a tape or a log)"
         elif a.kind in _FORWARD:
             self._forward(a)
         elif a.kind == Kind.BACKWARD:
@@ -162,7 +162,7 @@ class _Uses(_Walk):
         self._keep_open()
         self.reads[number] += 1
         if self._fresh >= 0:
-            self.refused = f"'{a}': a state that is left before a step was taken from it"
+            self.refused = f"'{a}' (it leaves a state before a step starts from it)"
         self._fresh = number
 
     def _forward(self, a: Action) -> None:
@@ -202,7 +202,9 @@ class Schedule(CheckpointSchedule):
             self.plan = plan(steps, strategy=strategy, **arguments)
             self._uses = _Uses(iter(self.plan))
             if self._uses.refused:
-                raise UsageError(f"{strategy}: a schedule cannot say {self._uses.refused}")
+                raise UsageError(f"the plan of strategy {strategy!r} cannot be expressed as a checkpoint_schedules "
+                                 f"schedule, which has no action for {self._uses.refused}. Pass strategy='auto' for "
+                                 f"the fastest plan that can")
         self._exhausted = False
 
     @property
@@ -236,7 +238,8 @@ def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses]:
         if not uses.refused:
             return row, uses
     if rows:
-        raise UsageError(f"no plan can be said as a schedule: {rows[0].chosen} has {uses.refused}")
+        raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule, which has no action "
+                         f"for {uses.refused} in the plan of {row.chosen!r}. Increase the budget")
     return plan(steps, **arguments), uses  # which raises what does not fit
 
 

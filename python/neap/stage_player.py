@@ -142,7 +142,7 @@ class StagePlayer(Player):
         perform = _STAGES.get(action.kind)
         moves = action.kind in (Kind.PUT, Kind.GET, Kind.DROP, Kind.FORGET)
         if perform is None or action.payload == Payload.LOG or moves and action.payload != Payload.STATE:
-            raise UsageError(f"'{action}': this player moves states of stages alone")
+            raise UsageError(f"the action '{action}' moves tapes or logs; plans of stages move only states")
         perform(self, action)
         self.counts.actions += 1
         self._count(0)
@@ -169,8 +169,8 @@ class StagePlayer(Player):
                 self.live, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
             except Outgrown as error:
                 raise BudgetError(
-                    f"the tape of stage {i} takes {error.nbytes} bytes and more, where "
-                    f"{self.planned.tape[i]} were planned and the budget has {max(0, room or 0)} left",
+                    f"the saved tensors of stage {i} take more than {error.nbytes} bytes; {self.planned.tape[i]} were "
+                    f"planned, and only {max(0, room or 0)} of the budget are left. Set memory to error.least or more",
                     least=(self.planned.memory or 0) + error.nbytes - (room or 0)) from None
             self.counts.record_steps += 1
             self._count(nbytes)
@@ -224,7 +224,7 @@ class StagePlayer(Player):
     def _start(self, a: Action, state: Any, put: bool) -> None:
         """Starts a transfer. One that cannot start is lost."""
         if self.store is None:
-            raise UsageError(f"'{a}': this player has no tiers for it")
+            raise UsageError(f"the action '{a}' needs a slow tier, but none is open")
         transfer = None
         try:
             state, pieces = self.backend.pieces(state)

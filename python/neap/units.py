@@ -41,13 +41,17 @@ def steps_of(lengths: Set[int], steps: Optional[int], what: str) -> int:
     """The steps of a loop: as many as told, else as inputs are long. ``lengths`` are the first
     dimensions of inputs (-1: there is none), ``what`` they are called. UsageError."""
     if len(lengths) > 1 or -1 in lengths:
-        raise UsageError(f"inputs: every {what} has the steps as its first dimension")
+        found = " and ".join("none" if length < 0 else str(length) for length in sorted(lengths, reverse=True))
+        raise UsageError(f"inputs: all {what}s must have the same length T in their first dimension; got lengths "
+                         f"{found}. For batch-first data pass x.swapaxes(0, 1)")
     if not lengths and steps is None:
-        raise UsageError("steps is missing: inputs do not tell how many there are")
+        raise UsageError("steps is required because inputs is a function (or None) and has no length. Pass steps=T")
     longest = max(lengths, default=0)
     found = count(longest if steps is None else steps, "steps")
-    if found < 1 or lengths and found > longest:
-        raise UsageError(f"steps: {found}, where inputs have {longest}")
+    if found < 1:
+        raise UsageError("the loop has 0 steps, but needs at least 1. Pass a larger steps, or longer inputs")
+    if lengths and found > longest:
+        raise UsageError(f"steps={found}, but inputs have {longest} steps. Pass steps between 1 and {longest}")
     return found
 
 
@@ -62,7 +66,7 @@ def size(value: Size, name: str) -> int:
     if match and match.group(2):
         number = math.ldexp(number, 10 * ("KMGTP".index(match.group(2).upper()) + 1))
     if not 0 <= number < 2**63 or math.copysign(1, number) < 0:
-        raise UsageError(f"{name}: {value!r} is not a size, such as 4096, 64K or 1.5G")
+        raise UsageError(f"{name}: {value!r} is not a size; expected a number of bytes, such as 4096, '64K' or '1.5G'")
     return int(number)
 
 
@@ -80,7 +84,7 @@ def seconds(value: Seconds, name: str) -> float:
         except (TypeError, ValueError):
             pass
     if not 0 <= number < math.inf or math.copysign(1, number) < 0 and isinstance(value, str):
-        raise UsageError(f"{name}: {value!r} is not a time, such as 0.02 or 20ms")
+        raise UsageError(f"{name}: {value!r} is not a time; expected seconds of 0 or more, such as 0.02 or '20ms'")
     return number
 
 
@@ -100,7 +104,7 @@ def rate(value: Optional[Size], name: str) -> float:
         except (TypeError, ValueError):
             number = math.nan
     if not 0 < number < math.inf:
-        raise UsageError(f"{name}: {value!r} is not a rate, such as 5e8 or 500M/s")
+        raise UsageError(f"{name}: {value!r} is not a rate; expected bytes per second above 0, such as 5e8 or '500M/s'")
     return number
 
 

@@ -202,8 +202,8 @@ def test_online_refuses():
 
 
 @pytest.mark.parametrize("error, says, arguments", [
-    (neap.UsageError, "steps is missing", dict(state=1, tape=1)),
-    (neap.UsageError, "state and tape are needed", dict(steps=5)),
+    (neap.UsageError, "steps is required", dict(state=1, tape=1)),
+    (neap.UsageError, "state and tape are required", dict(steps=5)),
     (neap.UsageError, "slots counts", dict(steps=5, slots=3, memory=8)),
     (neap.UsageError, "slots counts", dict(steps=5, slots=3, state=8)),
     (neap.UsageError, "not between", dict(steps=-1, slots=3)),
@@ -218,12 +218,12 @@ def test_online_refuses():
     (neap.UsageError, "not a time", dict(steps=5, state=4, tape=1, advance=float("nan"))),
     (neap.UsageError, "not a time", dict(steps=5, state=4, tape=1, backward=-1)),
     (neap.UsageError, "strategy", dict(steps=5, slots=3, strategy="nonsense")),
-    (neap.UsageError, "slow: a neap.Tier", dict(steps=5, slots=3, slow="disk")),
-    (neap.UsageError, "8 at most", dict(steps=5, slots=3, slow=[neap.Tier()] * 9)),
+    (neap.UsageError, "pass a neap.Tier", dict(steps=5, slots=3, slow="disk")),
+    (neap.UsageError, "at most 8", dict(steps=5, slots=3, slow=[neap.Tier()] * 9)),
     (neap.UsageError, "not a rate", dict(steps=5, state=4, tape=4, slow=neap.Tier("0"))),
     (neap.UsageError, "1 to 23 bytes", dict(steps=5, slots=3, slow=neap.Tier(name="x" * 24))),
     (neap.UsageError, "nothing to replay", dict(steps=5, state=4, tape=4, replay=1)),
-    (neap.UsageError, "two chains", dict(steps=(5, 5), state=4, tape=4)),
+    (neap.UsageError, "pair .A, B. for two chains", dict(steps=(5, 5), state=4, tape=4)),
     (neap.BudgetError, "needs|fit|budget|least", dict(steps=5, state="4K", tape="4K", memory="4K")),
 ])
 def test_refusals(error, says, arguments):

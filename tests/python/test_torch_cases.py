@@ -100,9 +100,9 @@ def test_buffers_as_state_with_a_sum():
 
 def test_refused_options():
     made, state, x, _ = case("gru", 5, 1)
-    with pytest.raises(neap.UsageError, match="no module"):
+    with pytest.raises(neap.UsageError, match="needs a torch.nn.Module"):
         nt.scan(lambda h, i, t: made(h, i, t), state, x, buffers="state")
-    with pytest.raises(neap.UsageError, match="'state', or None"):
+    with pytest.raises(neap.UsageError, match="'state' or None"):
         nt.scan(made, state, x, buffers="all")
 
 

@@ -183,7 +183,7 @@ def test_copies_are_waited_for_when_a_backward_ends_early(fake):
 
 def test_refusals():
     made, state, x, _ = case("wide", 20, 3)
-    with pytest.raises(neap.UsageError, match="in host memory"):
+    with pytest.raises(neap.UsageError, match="the state is on the CPU"):
         nt.scan(made, state, x, memory="1M", host="1M")
 
 

@@ -110,7 +110,7 @@ def test_norse():
 
 
 def test_nothing_to_lift():
-    with pytest.raises(neap.UsageError, match="no module with hidden state"):
+    with pytest.raises(neap.UsageError, match="no module that stores its own state"):
         nt.lift(torch.nn.GRUCell(2, 3))
 
 

@@ -22,7 +22,7 @@ def budgets(name, x, count=3):
     net = nt.Sequential(*stack(name))
     net(x).sum().backward()
     most = net.report().planned_peak + net.report().charged
-    with pytest.raises(neap.BudgetError, match="would do") as caught:
+    with pytest.raises(neap.BudgetError, match="is too small|would do") as caught:
         nt.Sequential(*stack(name), memory=net.report().charged + 100)(x)
     least = caught.value.least
     assert net.report().charged < least < most
@@ -304,7 +304,7 @@ def test_a_tape_that_outgrows_the_plan():
         net = nt.Sequential(*rows(), memory=tight, strict=strict)
         net(x)
         if strict:
-            with pytest.raises(neap.BudgetError, match="the tape of stage 1") as caught:
+            with pytest.raises(neap.BudgetError, match="the saved tensors of stage 1") as caught:
                 trained(net, large, 1)  # where the plan records it: forward or backward
             assert caught.value.least > tight
         else:
@@ -395,8 +395,8 @@ def test_module():
     assert len(net[:3]) == 3
     for says, call in (("not a size", lambda: nt.Sequential(nn.Tanh(), memory="much")),
                        ("strategy", lambda: nt.Sequential(nn.Linear(12, 3), memory="1M", strategy="nonsense")(x)),
-                       ("the input has an item of type int", lambda: net(3)),
-                       ("what layer 1 returns has a", lambda: nt.Sequential(nn.Linear(12, 3), Wrong())(x))):
+                       ("the input contains an item of type int", lambda: net(3)),
+                       ("the output of layer 1 contains a", lambda: nt.Sequential(nn.Linear(12, 3), Wrong())(x))):
         with pytest.raises(neap.UsageError, match=says):
             call()
 

@@ -43,8 +43,9 @@ def _kind(tree: Any) -> Any:
 def _arrays(tree: Any, name: str) -> Any:
     """The tree with arrays for leaves. UsageError inside a transformation of JAX."""
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
-        raise UsageError(f"{name}: a value_and_grad of neap.jax runs a loop of its own over compiled "
-                         f"groups; call it outside jit, grad, vmap and scan")
+        raise UsageError(f"{name} is traced: a value_and_grad of neap.jax was called inside a JAX transformation. It "
+                         f"runs its own Python loop over compiled groups of steps; call it outside jit, grad, vmap and "
+                         f"scan")
     try:
         return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.asarray(x).dtype), tree)
     except TypeError as error:
@@ -90,8 +91,8 @@ class ValueAndGrad:
         count = self._steps(inputs, steps)
         for i, tree in enumerate((params, state, inputs)):
             if i in self._argnums and not all(map(inexact, jax.tree.leaves(tree))):
-                raise UsageError(f"argnums: argument {i} has an array of whole numbers, which has no "
-                                 f"gradient")
+                raise UsageError(f"argnums: argument {i} contains an array of integers, booleans or keys, which has no "
+                                 f"gradient. Remove {i} from argnums, or pass only floating-point arrays")
         known = self._knowledge(params, state, inputs)
         told = self._report = Report("group")
         arrays = [jax.tree.leaves(tree) for tree in (params, state, inputs)]
@@ -192,11 +193,14 @@ class ValueAndGrad:
         try:
             made = ask(self._costs or NOMINAL)
         except BudgetError as error:
-            least = error.least + charged if error.least else 0
+            if not error.least:
+                raise
+            least = error.least + charged
             raise BudgetError(
-                f"{error}; {charged} bytes of the budget are gradients of parameters, and the "
-                f"tape of {group} steps takes {tape}" + (f": {least} would do" if least else ""),
-                least=least) from None
+                f"memory={self._memory} is too small for strategy {self._strategy!r}: {charged} bytes are reserved for "
+                f"the gradients of the parameters, and the saved arrays of {group} step{'' if group == 1 else 's'} "
+                f"take {tape}. At least {least} are needed (error.least); a few times that runs "
+                f"faster", least=least) from None
         if not free and self._costs is None:
             made = ask(self._measure(known, arrays, steps, group))
         told.planned(made, steps, group, state, tape, charged, self._memory)
@@ -279,9 +283,10 @@ def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
     single = isinstance(argnums, int)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if not numbers or any(n not in (0, 1, 2) for n in numbers):
-        raise UsageError(f"argnums: 0 (params), 1 (state), 2 (inputs) or several, not {argnums!r}")
+        raise UsageError(f"argnums={argnums!r} is not valid; pass 0 (params), 1 (state), 2 (inputs) or several of "
+                         f"these")
     if group is not None and units.count(group, "group") < 1:
-        raise UsageError("group: a group has 1 step at least")
+        raise UsageError(f"group={group} is not valid: a group has at least 1 step")
     seconds = None
     if costs is not None:
         f, r, b = costs

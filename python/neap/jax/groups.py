@@ -86,12 +86,13 @@ class Loop:
         self.alone = jax.tree.structure(answer) == self.state
         if not self.alone and not (isinstance(answer, tuple) and len(answer) == 2 and
                                    jax.tree.structure(answer[0]) == self.state):
-            raise UsageError("the step returned neither a state nor (state, output), with a state of "
-                             "the structure that it was given")
+            raise UsageError(f"the step returned {jax.tree.structure(answer)}; it must return the next state, or a "
+                             f"pair (state, output), with a state of the structure that it was given, {self.state}")
         for given, found in zip(self.start, jax.tree.leaves(answer if self.alone else answer[0])):
             if given.shape != found.shape or given.dtype != found.dtype:
-                raise UsageError(f"the step was given a state of shape {given.shape} and {given.dtype}, "
-                                 f"and returned one of {found.shape} and {found.dtype}")
+                raise UsageError(f"the step was given a state of shape {given.shape} {given.dtype} and returned one of "
+                                 f"{found.shape} {found.dtype}. Shape and dtype of the state must not change: change "
+                                 f"the initial state, or convert what the step returns")
         self.output = jax.tree.structure(None if self.alone else answer[1])
         self.emitted = structs(jax.tree.leaves(None if self.alone else answer[1]))
 

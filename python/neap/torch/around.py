@@ -133,9 +133,8 @@ class Around:
     def _refuse(self, key: Tuple[int, str]) -> None:
         module, name = self._modules[key[0]], key[1]
         name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
-        raise UsageError(f"the step changes its buffer {name!r}, which a step that is done "
-                         f"again would change again: make it part of the state; or write the step as a "
-                         f'module, and give the scan buffers="state"')
+        raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. Pass the step "
+                         f'as a torch.nn.Module with buffers="state", or make the buffer part of the state')
 
     def note(self) -> None:
         """The forward pass is over: what steps that are done again are to find. Tensors that steps
@@ -153,9 +152,9 @@ class Around:
         for ref, version in self._tensors:
             tensor = ref()
             if tensor is not None and tensor._version != version:
-                raise RuntimeError(f"a tensor of shape {tuple(tensor.shape)} that the step, its inputs or reduce use "
-                                   f"has been changed in place since the forward pass: steps that are done again "
-                                   f"would see other values")
+                raise RuntimeError(f"a tensor of shape {tuple(tensor.shape)} used by the step, inputs or reduce was "
+                                   f"modified in place between forward and backward. Recomputed steps would see the "
+                                   f"new values. Call backward() before modifying it, or use a copy")
 
     @contextlib.contextmanager
     def modes_as_noted(self) -> Iterator[None]:

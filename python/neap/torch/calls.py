@@ -134,9 +134,9 @@ class Call:
             except Again as again:
                 self.learn(again)
                 shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
-                raise UsageError(f"from step {again.t} on the step uses a tensor of shape {shapes} that needs a "
-                                 f"gradient, and that no step used whose graph was made on the way forward: name it "
-                                 f"in params") from None
+                raise UsageError(f"the step first uses a tensor of shape {shapes} that requires a gradient in step "
+                                 f"{again.t}, after the steps that were inspected for parameters. Name it: "
+                                 f"params=[..., tensor]") from None
             except BudgetError as error:
                 error.least += self.report.charged if error.least else 0
                 raise

@@ -20,9 +20,11 @@ class NotDeterministic(Error):
     ``step`` is its number."""
 
     def __init__(self, step: int):
-        super().__init__(f"step {step} gave another state or output when it was done again: it, or a step before it, "
-                         f"depends on more than its arguments, such as a counter or NumPy's random numbers; or PyTorch "
-                         f"takes other kernels where no gradient is wanted, or such as are not deterministic")
+        super().__init__(f"step {step} returned a different state or output when it was recomputed. Step {step}, or an "
+                         f"earlier one, is not a deterministic function of its arguments (it may use a Python counter "
+                         f"or NumPy's random numbers), or PyTorch selects different or nondeterministic kernels under "
+                         f"no_grad. Make the step a pure function; use torch's random numbers; or call "
+                         f"torch.use_deterministic_algorithms(True)")
         self.step = step
 
 
@@ -51,5 +53,6 @@ class Hashes:
         if self._some is None:
             raise NotDeterministic(t)
         self._some = set()
-        warnings.warn(f"{NotDeterministic(t)}. Then the gradient differs from that of a plain loop, by rounding or "
-                      f"more; check=True looks at every step", RuntimeWarning, stacklevel=stack_level())
+        warnings.warn(f"{NotDeterministic(t)}. The gradient may differ from that of a plain loop. Only four steps were "
+                      f"compared; pass check=True to compare all recomputed steps",
+                      RuntimeWarning, stacklevel=stack_level())

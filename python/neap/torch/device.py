@@ -123,8 +123,8 @@ def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
     if all(one.type == "cpu" for one in found):
         return None
     if len(found) > 1 or next(iter(found)).type != "cuda":
-        raise UsageError(f"host: states on {', '.join(sorted(map(str, found)))} stay there; on one "
-                         f"CUDA or ROCm device they can go to host memory")
+        raise UsageError(f"host= supports states on one CUDA or ROCm device, but the state is on "
+                         f"{', '.join(sorted(map(str, found)))}. Move it to one such device, or remove host=")
     one = found.pop()
     if one not in _devices:
         _devices[one] = Cuda(one)

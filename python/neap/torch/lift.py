@@ -51,8 +51,8 @@ def _slots(net: torch.nn.Module) -> Dict[str, _Slot]:
         keys: List[str] = []
         if hasattr(part, "_memories") and hasattr(part, "_memories_rv"):
             if getattr(part, "step_mode", "s") != "s":
-                raise UsageError(f"lift: {name or 'the net'} takes several steps at once; step_mode "
-                                 f"has to be 's'")
+                raise UsageError(f"lift: {name or 'the network'} processes several steps per call (step_mode="
+                                 f"{part.step_mode!r}), but a scan calls it once per step. Set step_mode to 's'")
             keys = list(part._memories)
         elif getattr(part, "init_hidden", False):
             keys = [key for key in SNNTORCH if isinstance(getattr(part, key, None), torch.Tensor)]
@@ -75,10 +75,13 @@ class Lifted(torch.nn.Module):
         self._passed = any(_library(part) == "norse" and hasattr(part, "state_fallback")
                            for part in net.modules())
         if not self._hidden and not self._passed:
-            raise UsageError("lift: no module with hidden state of snntorch (init_hidden=True), "
-                             "spikingjelly or norse")
+            raise UsageError("lift: the network has no module that stores its own state. Supported are snnTorch "
+                             "modules with init_hidden=True, SpikingJelly and Norse modules. A network whose state you "
+                             "pass explicitly needs no lift: use it in nt.scan directly")
         if self._hidden and self._passed:
-            raise UsageError("lift: modules of norse together with hidden state of others")
+            raise UsageError("lift: the network mixes Norse modules with snnTorch or SpikingJelly modules, which is "
+                             "not supported. Use modules of one library, or write a step that passes the state "
+                             "explicitly")
 
     def start(self, x: Any) -> Any:
         """The state before the first step. ``x`` is one input; the net is applied to it once, in
@@ -109,7 +112,8 @@ class Lifted(torch.nn.Module):
             if not isinstance(found, torch.Tensor):
                 continue  # it is not used
             if slot.memory and first is None:
-                raise UsageError(f"lift: {name} begins with None, which has no shape")
+                raise UsageError(f"lift: the initial value of {name} is None, so its shape is unknown. Initialize it "
+                                 f"with a number or a tensor (register_memory)")
             if slot.memory and isinstance(first, torch.Tensor):
                 state[name] = first.expand_as(found).clone()
             else:

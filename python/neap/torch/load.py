@@ -83,10 +83,12 @@ class Net(torch.nn.Module):
         self.dt = value_of("dt", settings.get("dt", ""))
         self.readout = settings.get("readout", "")
         if not self.dt > 0 or self.readout not in _READOUTS or loss not in _LOSSES:
-            raise FormatError(f"the net's step {settings.get('dt')!r}, readout {self.readout!r} or loss "
-                              f"{loss!r} is not known")
+            raise FormatError(f"the network has time step dt={settings.get('dt')!r}, readout {self.readout!r} and loss "
+                              f"{loss!r}; dt must be above 0, the readout one of {', '.join(_READOUTS)}, and the loss "
+                              f"one of {', '.join(_LOSSES)}")
         if settings.get("smooth") == "1":
-            raise UsageError("a smooth net, which is for checks of gradients, is not loaded")
+            raise UsageError("the network has smooth activations in place of spikes (smooth=1, for gradient checks), "
+                             "which load does not support. Use a network trained without smooth")
         names = [f"layer{i}" for i in range(len(self.layers) - 1)] + ["readout"]
         parts = [_own(name, layer, tensors) for name, layer in zip(names, self.layers)]
         self.step = Step(self.layers, parts, self.dt, settings.get("euler") == "1")
@@ -155,16 +157,19 @@ class Net(torch.nn.Module):
         for b, (_, events) in enumerate(rows):
             for t, unit in events:
                 if not 0 <= unit < inputs.shape[2]:
-                    raise UsageError(f"recording {b}: channel {unit}; the net has {inputs.shape[2]}")
+                    raise UsageError(f"recording {b} has a spike in channel {unit}, but the network has "
+                                     f"{inputs.shape[2]} input channels, numbered from 0")
                 inputs[t, b, unit] = 1
         return inputs, torch.tensor(lengths, dtype=torch.int64, device=like.device)
 
     def _check(self, inputs: torch.Tensor) -> None:
         channels = self.layers[0].below
         if inputs.dim() != 3 or inputs.shape[2] != channels or not inputs.shape[0]:
-            raise UsageError(f"inputs are [T, batch, {channels}] with T of 1 or more, not {list(inputs.shape)}")
+            raise UsageError(f"inputs have shape {list(inputs.shape)}; the network needs [T, batch, {channels}] with "
+                             f"at least one step")
         if inputs.dtype != self.step.readout.bias.dtype:
-            raise UsageError(f"inputs are {inputs.dtype}, the net {self.step.readout.bias.dtype}")
+            raise UsageError(f"inputs have dtype {inputs.dtype}, but the parameters of the network have "
+                             f"{self.step.readout.bias.dtype}. Convert the inputs, or pass dtype= to load")
 
     def _inside(self, outputs: torch.Tensor,
                 lengths: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -173,7 +178,8 @@ class Net(torch.nn.Module):
         if lengths is None:
             lengths = torch.full((batch,), most, dtype=torch.int64, device=outputs.device)
         if lengths.shape != (batch,) or batch and not 1 <= int(lengths.min()) <= int(lengths.max()) <= most:
-            raise UsageError(f"lengths are [{batch}] whole numbers, 1 to {most}")
+            raise UsageError(f"lengths has shape {list(lengths.shape)}; it must contain {batch} integers from 1 to "
+                             f"{most}, the number of steps of each sample")
         return lengths, torch.arange(most, device=outputs.device).view(-1, 1, 1) < lengths.view(1, -1, 1)
 
     def _each(self, z: torch.Tensor, labels: torch.Tensor, targets: Optional[torch.Tensor]) -> torch.Tensor:
@@ -193,10 +199,11 @@ def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
     """The steps of a recording, and its events as (step, unit). A time on the border of two steps
     belongs to the later one, also after rounding to float32."""
     if len(times) != len(units):
-        raise UsageError(f"a recording has {len(times)} times and {len(units)} units")
+        raise UsageError(f"a recording has {len(times)} times but {len(units)} units; there must be one unit per time")
     at = [math.floor(x + 1e-6 + x * 6e-8) for x in (float(time) / dt for time in times)]
     if at and min(at) < 0:
-        raise UsageError("a recording has times before 0")
+        raise UsageError("a recording has a spike before time 0. Times are in seconds from the start of the recording: "
+                         "subtract the start time")
     x = float(duration) / dt
     length = max(1, math.ceil(x - 1e-6 - x * 1e-9), max(at, default=0) + 1)
     length = min(length, most) if most else length
@@ -210,19 +217,19 @@ def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[st
         full = f"{prefix}.{name}"
         tensor = tensors.get(full)
         if tensor is None:
-            raise FormatError(f"tensor {full!r} is missing")
+            raise FormatError(f"tensor {full!r} is missing; the settings of the network require it")
         if full + ".column" in tensors:
             found[name], found[name + "_mask"] = _dense(full, tensors, shape)
         else:
             found[name] = tensor
         if tuple(found[name].shape) != shape:
-            raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}, the net's settings ask for "
+            raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}; the settings of the network require "
                               f"{list(shape)}")
     for name in ("leak", "leak_syn", "leak_adapt"):
         tensor = tensors.get(f"{prefix}.{name}")
         if tensor is not None:
             if tuple(tensor.shape) != (1, layer.n):
-                raise FormatError(f"tensor '{prefix}.{name}' has shape {list(tensor.shape)}, not {[1, layer.n]}")
+                raise FormatError(f"tensor '{prefix}.{name}' has shape {list(tensor.shape)}; expected {[1, layer.n]}")
             found[name] = tensor
     return found
 
@@ -232,14 +239,14 @@ def _dense(name: str, tensors: Dict[str, torch.Tensor],
     """Compressed rows as a matrix, and where they have connections."""
     values, column, start = tensors[name], tensors[name + ".column"], tensors.get(name + ".row_start")
     if start is None or start.shape != (shape[0] + 1,) or column.shape != values.shape or values.dim() != 1:
-        raise FormatError(f"tensor {name!r}: its compressed rows do not fit each other")
+        raise FormatError(f"tensor {name!r}: the arrays of its compressed rows (CSR) have inconsistent shapes")
     if shape[0] * shape[1] > max(_DENSE_LEAST, _DENSE_TIMES * values.numel()):
-        raise FormatError(f"tensor {name!r}: {values.numel()} of {shape[0]} x {shape[1]} are too few to "
-                          "be made dense")
+        raise FormatError(f"tensor {name!r} stores {values.numel()} of {shape[0]} x {shape[1]} values: it is too "
+                          f"sparse to be converted to a dense matrix")
     counts = start[1:] - start[:-1]
     if int(start[0]) or int(start[-1]) != values.numel() or bool((counts < 0).any()) or \
             values.numel() and int(column.max()) >= shape[1]:
-        raise FormatError(f"tensor {name!r}: its compressed rows leave their matrix")
+        raise FormatError(f"tensor {name!r}: a row or column index of its compressed rows (CSR) is out of range")
     rows = torch.repeat_interleave(torch.arange(shape[0]), counts)
     full, mask = values.new_zeros(shape), values.new_zeros(shape)
     full[rows, column], mask[rows, column] = values, 1
@@ -255,7 +262,7 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
     if tensor.dtype in ("U16", "U32"):
         return torch.tensor(tensor.data.cast("H" if tensor.dtype == "U16" else "I").tolist(),
                             dtype=torch.int64).view(tensor.shape)
-    raise FormatError(f"a tensor of type {tensor.dtype}, which no model of neap's has")
+    raise FormatError(f"a tensor has type {tensor.dtype}, which neap models do not use")
 
 
 def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
@@ -271,7 +278,8 @@ def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
     try:
         settings = json.loads(metadata.get("neap.net", "null"))
         if not isinstance(settings, dict):
-            raise FormatError("its metadata describes no net of neap's")
+            raise FormatError("the metadata does not describe a neap network. Pass a file or folder that neap train "
+                              "wrote")
         own = {name: _tensor(tensor) for name, tensor in tensors.items()
                if not name.startswith("optimizer.")}
         net = Net(settings, own, metadata.get("neap.loss", "cross-entropy"))

@@ -79,7 +79,7 @@ class Counter:
         if tensor._version != held.version:
             raise RuntimeError(f"one of the variables needed for gradient computation has been modified by an inplace "
                                f"operation: a tensor of shape {tuple(tensor.shape)} is at version {tensor._version}; "
-                               f"expected version {held.version}")
+                               f"expected version {held.version}. Use an out-of-place operation, or modify a clone")
         return tensor
 
     def add(self, tensor: torch.Tensor) -> Optional[int]:

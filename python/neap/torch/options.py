@@ -42,9 +42,9 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
             host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool = False) -> Options:
     """Options out of the arguments of a scan. UsageError for what makes no sense."""
     if group is not None and units.count(group, "group") < 1:
-        raise UsageError("group: a graph has 1 step at least")
+        raise UsageError(f"group={group} is not valid: a graph has at least 1 step")
     if buffers not in (None, "state"):
-        raise UsageError(f"buffers: 'state', or None, not {buffers!r}")
+        raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
     if isinstance(params, torch.nn.Module):
         params = params.parameters()
     if isinstance(params, torch.Tensor):

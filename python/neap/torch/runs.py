@@ -139,15 +139,16 @@ class Run(Backend):
                 raise RuntimeError(
                     f"one of the variables needed for gradient computation has been modified by an "
                     f"inplace operation: a state of shape {tuple(leaf.shape)} is at version "
-                    f"{leaf._version}; expected version {version}. A step of a scan may not write "
-                    f"into its state")
+                    f"{leaf._version}; expected version {version}. The step modifies its "
+                    f"state in place. Return a new tensor instead: h = h + dh, not h += dh")
 
     def flat(self, tree: Any, t: int) -> List[torch.Tensor]:
         """The tensors of a state that a step returned; UsageError for another shape of tree."""
         leaves, shape = flatten(tree, "the state")
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
-            raise UsageError(f"step {t} returned a state of another structure than it was given: "
-                             f"{described(shape)}, not {described(self.shape)}. Begin with a state as steps return it")
+            raise UsageError(f"step {t} was given a state of structure {described(self.shape)} and returned "
+                             f"{described(shape)}. State and returned state must have the same structure. Change the "
+                             f"initial state, or what the step returns first")
         return leaves
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
@@ -156,8 +157,9 @@ class Run(Backend):
                for leaf in state.leaves]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
-                raise UsageError(f"a state of shape {tuple(leaf.shape)} and {leaf.dtype}, the first one "
-                                 f"{tuple(like.shape)} and {like.dtype}: on slow tiers all are alike")
+                raise UsageError(f"a state has shape {tuple(leaf.shape)} {leaf.dtype}, but the initial state has "
+                                 f"{tuple(like.shape)} {like.dtype}. With slow= or host= all states must have the same "
+                                 f"shape and dtype. Pad the state, or remove slow= and host=")
         copy = State(cut, [leaf._version for leaf in cut], state.rng, state.strides)
         rows = cut if state.rng is None else [*cut, state.rng]
         if self.on_device:
@@ -206,8 +208,9 @@ class Run(Backend):
         try:
             return self.give(t)
         except StopIteration as error:
-            raise UsageError(f"inputs: the function ended at t = {t}. It is asked several times for each t, and "
-                             f"gives the same each time: no iterator") from error
+            raise UsageError(f"inputs({t}) raised StopIteration: inputs looks like an iterator. It is called several "
+                             f"times per step and must return the same value for the same t. Pass a tensor, or a "
+                             f"function that indexes by t") from error
 
     def leaf_input(self, t: int, tape: GroupTape) -> Any:
         """The same as leaves of a graph, where gradients are wanted."""
@@ -224,11 +227,13 @@ class Run(Backend):
             self.out_shape = shape
             self.out = [leaf.new_empty((self.steps, *leaf.shape)) for leaf in leaves]
         if shape != self.out_shape:
-            raise UsageError(f"step {t} returned an output of another structure than the first")
+            raise UsageError(f"step {t} returned an output with a different structure (dict keys, tuple length) than "
+                             f"step 0. All steps must return outputs of the same structure")
         for place, leaf in zip(self.out, leaves):
             if place.shape[1:] != leaf.shape or place.dtype != leaf.dtype:
-                raise UsageError(f"step {t} returned an output of shape {tuple(leaf.shape)} and "
-                                 f"{leaf.dtype}, the first one {tuple(place.shape[1:])} and {place.dtype}")
+                raise UsageError(f"step {t} returned an output of shape {tuple(leaf.shape)} {leaf.dtype}; step 0 "
+                                 f"returned {tuple(place.shape[1:])} {place.dtype}. All outputs are stacked, so they "
+                                 f"need the same shape and dtype. Pad them, or use reduce=")
             place[t].copy_(leaf.detach())
 
     def _note_pairs(self, t: int, found: Tuple[Tuple[int, int], ...]) -> None:
@@ -266,12 +271,14 @@ class Run(Backend):
             answer = self.step(tree, given, t)
         except RuntimeError as error:
             if "a leaf Variable that requires grad" in str(error):
-                raise RuntimeError(f"step {t} changes its state or a parameter by an in-place operation. A step of a "
-                                   f"scan returns a new state") from error
+                raise RuntimeError(f"step {t} modifies its state or a parameter in place. Steps are recomputed from "
+                                   f"the old state, so a step must return a new one: "
+                                   f"h = h + dh, not h += dh") from error
             raise
         if not isinstance(answer, tuple) or len(answer) != 2:
             parts = f" of {len(answer)}" if isinstance(answer, tuple) else ""
-            raise UsageError(f"step {t} returned a {type(answer).__name__}{parts}, not (state, output)")
+            raise UsageError(f"step {t} returned a {type(answer).__name__}{parts}; it must return a pair (state, "
+                             f"output). If the state is the output, write: return h, h")
         return answer
 
     def record(self, state: State, t0: int, t1: int, first: bool,
@@ -394,9 +401,10 @@ class Run(Backend):
                 found, python = behind(param, self.known)
                 if not found.isdisjoint(used):
                     if python:
-                        raise UsageError(f"params: the step uses a tensor of shape {tuple(param.shape)} and one that "
-                                         f"it was computed from by a Function of Python. Give the step x.view_as(x) of that "
-                                         f"one, x, and name it as well")
+                        raise UsageError(f"the step uses a parameter of shape {tuple(param.shape)} and also "
+                                         f"the parameter x that it was computed from by a custom autograd.Function. "
+                                         f"Their gradients cannot be separated. Use y = x.view_as(x) instead of x in "
+                                         f"the step, and add y to params")
                     nodes[param.grad_fn] = None
             self.cuts[used] = list(nodes)
         return self.cuts[used]
@@ -406,9 +414,8 @@ class Run(Backend):
         the parameters that it reaches."""
         leaves, foreign, reached = captured(roots, own, self.known, begin)
         if foreign:
-            raise UsageError(f"the step uses a tensor that was computed outside it, by "
-                             f"{foreign[0].name()}, and needs a gradient: name it in params, or "
-                             f"make it part of the state or the inputs")
+            raise UsageError(f"the step uses a tensor that requires a gradient and was computed outside the step (by "
+                             f"{foreign[0].name()}). Pass it as params=[tensor], or as part of the state or the inputs")
         if leaves:
             raise Again(leaves, t=t0)
         return reached
@@ -421,9 +428,10 @@ class Run(Backend):
                 arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before, self.heavy)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):
-                raise RuntimeError(f"steps {t0} to {t1 - 1} use a tensor that an earlier step made and that is not in "
-                                   f"the state, such as one kept in an attribute: return it as part of the state, or "
-                                   f"use neap.torch.lift") from error
+                raise RuntimeError(f"steps {t0} to {t1 - 1} use a tensor that an earlier step computed but did not "
+                                   f"return, for example one stored in a module attribute. Return it as part of the "
+                                   f"state. For snnTorch, SpikingJelly and Norse modules use neap.torch.lift"
+                                   ) from error
             raise
         for t, row in at.items():
             for place, gradient in zip(self.input_grads, row):

@@ -91,7 +91,8 @@ class _Job:
     def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
                  known: _Known):
         if isinstance(step, Scan):
-            raise UsageError("the step is a Scan: call it, or give scan its cell")
+            raise UsageError("step is already a neap.torch.Scan. Call it directly, scan(state, inputs), or pass its "
+                             "cell to nt.scan")
         self.module = step if isinstance(step, torch.nn.Module) else None
         self.proper = False  # inputs that are a function of t have been found to be one
         self.step = self.given = step
@@ -109,8 +110,8 @@ class _Job:
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
-                raise UsageError("buffers: the step is no module: give the scan the module itself, not a function "
-                                 "that calls it")
+                raise UsageError("buffers='state' needs a torch.nn.Module, but step is a function. Pass the module "
+                                 "itself instead of a function that calls it")
             self.buffered = self.step = Buffered(self.module)
             state = (state, self.buffered.start())
         self.cast = Cast((flatten(state, "the state")[0] or self.inputs or [torch.empty(0)])[0].device)
@@ -130,7 +131,7 @@ class _Job:
         given = self._run([], [], False).input(0)
         with torch.no_grad(), generator_kept(self.cast.where):
             _, output = self.step(state, given, 0)
-            return mapped(torch.zeros_like, self.options.reduce(output, 0), "what reduce returns")
+            return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
         run = Run(self.step, self.steps, getattr(self, "shape", None),
@@ -152,7 +153,8 @@ class _Job:
         _note(self.known.leaves, again)
         if again.rng:
             if self.options.rng is False:
-                raise UsageError("the step draws random numbers, and rng is False")
+                raise UsageError("rng=False, but the step draws random numbers (for example dropout), which must be "
+                                 "restored when it is recomputed. Remove rng=False")
             self.known.rng[0] = self.rng = True
 
     def run(self) -> Run:
@@ -176,19 +178,22 @@ class _Job:
             last = run.input(self.steps - 1)  # both are held while they are compared
             shared = addresses(tensors_in(first)) & addresses(tensors_in(last))
             if not self.proper:
-                self._compare(kept, first, f"in memory that its input for t = {self.steps - 1} takes as well: it has to "
-                                           f"return a tensor of its own for each t")
+                self._compare(kept, first, f"inputs(0) and inputs({self.steps - 1}) share memory, so the second call "
+                                           f"overwrote the first. Return a new tensor for each t, for example "
+                                           f"buffer.clone()")
                 set_rng(self.cast.where, before)
-                self._compare(kept, run.input(0), "when it was asked again: it has to give the same for the same t, "
-                                                  "since steps are done again")
+                self._compare(kept, run.input(0), "inputs(0) returned different values on a second call. Steps are "
+                                                  "recomputed, so inputs(t) must return the same values for the same "
+                                                  "t. Remove randomness or a running position from the function, or "
+                                                  "pass tensors")
                 self.proper = True
         return shared
 
     @staticmethod
-    def _compare(kept: List[torch.Tensor], tree: Any, said: str) -> None:
+    def _compare(kept: List[torch.Tensor], tree: Any, message: str) -> None:
         now = tensors_in(tree)
         if len(now) != len(kept) or not all(equal(a, b) for a, b in zip(kept, now)):
-            raise UsageError(f"inputs: the function gave other values for t = 0 {said}")
+            raise UsageError(message)
 
     def needed(self) -> bool:
         """True where some gradient can be wanted."""
@@ -279,16 +284,15 @@ class _Job:
             try:
                 self.known.plans[key] = self._fastest(run, group, state, adjoint, left, free, tiers)
             except BudgetError as error:
-                least = error.least + charged if error.least else 0
-                # The planner's own line names a budget without the gradients, which would not do.
-                said = str(error).split("; a budget of ")[0] if least else str(error)
-                said += f"; gradients of parameters take {charged} of the budget of {memory} beforehand, and"
-                if memory is not None and charged >= memory:
-                    said = f"gradients of parameters alone take {charged} bytes, the budget is {memory};"
+                if not error.least:
+                    raise
+                # The planner's own message shows a budget without the gradients, which would be too small.
+                least = error.least + charged
                 raise BudgetError(
-                    f"{said} the tape of {group} step{'' if group == 1 else 's'} takes {self._measured(run, group).tape}"
-                    + (f"; a budget of {least} would do, and a few times as much is faster" if least else ""),
-                    least=least) from None
+                    f"memory={memory} is too small for strategy {options.strategy!r}: {charged} bytes are reserved for "
+                    f"the gradients of the parameters, and the saved tensors of {group} "
+                    f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
+                    f"needed (error.least); a few times that runs faster", least=least) from None
         made, found, self.travels = self.known.plans[key]
         tape = max(1, found.tape)
         told.planned(made, self.steps, group, state, tape, charged, memory)
@@ -347,7 +351,7 @@ class _Job:
         """A plan that sends tapes; BudgetError where their graphs have no room beside it."""
         graphs = places_of(made).away * found.graph
         if left is not None and made.peak + graphs > left:
-            raise BudgetError(f"{made.strategy}: graphs of tapes that are on tiers take {graphs} bytes beside the "
+            raise BudgetError(f"{made.strategy}: the graphs of offloaded tapes take {graphs} bytes in addition to the "
                               f"{made.peak} of the plan", least=made.peak)
         return _Chosen(made, found, True)
 
@@ -357,9 +361,12 @@ class _Job:
         if options.host is not None:
             self.device = device_of(self.start)
             if self.device is None:
-                raise UsageError("host: the states are in host memory")
+                raise UsageError("host= offloads states of a CUDA or ROCm device to host memory, but the state is on "
+                                 "the CPU. Remove host=, or use slow= to offload to a disk")
         if options.slow is not None and (self.device or any(x.device.type != "cpu" for x in self.start)):
-            raise UsageError("slow: states of other devices than the CPU go to host memory alone (host)")
+            found = ", ".join(sorted({str(x.device) for x in self.start}))
+            raise UsageError(f"slow= supports CPU states only, but the state is on {found}. Use host= to offload it to "
+                             f"pinned host memory")
         if key not in self.known.tiers and self.device is not None:
             self.known.tiers[key] = [timed(self.device, self.start, options.host or 0)]
         elif key not in self.known.tiers and options.slow is not None:
@@ -380,8 +387,8 @@ class _Job:
                 if self.options.check:
                     run.hashes = Hashes()
                     if not call.redoes:
-                        warnings.warn("check: no step is done again within this budget, so that none is checked; a "
-                                      "smaller memory checks them", RuntimeWarning, stacklevel=stack_level())
+                        warnings.warn("check=True has no effect: with this budget no step is recomputed. Pass a "
+                                      "smaller memory to check the step", RuntimeWarning, stacklevel=stack_level())
                 elif call.redoes and run.device.type == "cpu":
                     run.hashes = Hashes({0, 1, self.steps // 2, max(0, self.steps - 2)})
                 run.travels, run.spare = self.travels, self.spare
@@ -392,8 +399,9 @@ class _Job:
                 self.learn(again)
                 known, t = [weakref.ref(leaf) for leaf in again.leaves], again.t
             if known and all(ref() is None for ref in known):
-                raise UsageError(f"step {t} makes a tensor that needs a gradient (requires_grad) by itself: a scan has "
-                                 f"gradients of states, inputs and parameters alone. Detach what depends on it")
+                raise UsageError(f"step {t} creates a tensor with requires_grad=True. A scan returns gradients of "
+                                 f"states, inputs and parameters only. Detach the tensor, or pass it in as a parameter "
+                                 f"(params=)")
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),
                 unflatten(run.out_shape, list(results[count:])))

@@ -190,7 +190,9 @@ class Sequential(torch.nn.Sequential):
                 not any(t.requires_grad for t in (*leaves, *once)):
             return super().forward(x)
         if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
-            raise UsageError("slow: states of other devices than the CPU stay in their memory")
+            found = ", ".join(sorted({str(t.device) for t in leaves}))
+            raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
+                             f"network on the CPU")
         cast = Cast(_where(leaves))
         found = None
         while found is None:
@@ -332,8 +334,9 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
     if best is None:
         would_do = ask(least).sizes.peak + extra
         raise BudgetError(
-            f"{strategy}: no plan fits {most} bytes, with gradients of parameters that take up to {grads}; "
-            f"generators and buffers take {extra}: a budget of {would_do} would do", least=would_do)
+            f"memory={sizes.memory + extra} is too small for strategy {strategy!r}: {extra} bytes are reserved for the "
+            f"states of generators and copies of buffers, and gradients of parameters take up to {grads}. At least "
+            f"{would_do} are needed (error.least); a few times that runs faster", least=would_do)
     return best
 
 

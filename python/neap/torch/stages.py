@@ -108,7 +108,8 @@ class _Packer(Counter):
             raise RuntimeError(
                 f"one of the variables needed for gradient computation has been modified by an inplace "
                 f"operation: a tensor of shape {tuple(saved.tensor.shape)} is at version "
-                f"{saved.tensor._version}; expected version {saved.version}")
+                f"{saved.tensor._version}; expected version {saved.version}. Use an out-of-place operation, or "
+                f"modify a clone")
         return saved.tensor
 
 
@@ -118,7 +119,6 @@ class LayerRun(StageBackend):
     :param params: of each layer, those that need a gradient. :param excluded: addresses of storages
         that are no tape. :param first: the first state's tree shape. :param wanted: which of its
         tensors need a gradient. ``needs`` says that of all states, once each layer was recorded.
-    :param device: whose random number generator is restored, beside that of the CPU.
     :param device: whose random number generator is restored, beside that of the CPU.
     """
 
@@ -157,8 +157,8 @@ class LayerRun(StageBackend):
         for leaf, version in zip(state.leaves, state.versions):
             if leaf._version != version:
                 raise RuntimeError(
-                    f"layer {i} has its input modified by an inplace operation: what is kept of it "
-                    f"would be lost. Make the layer not inplace, or one layer with the one before it")
+                    f"layer {i} has its input modified by an inplace operation, so the stored input would be lost. "
+                    f"Use an out-of-place layer (inplace=False), or combine it with the layer before it")
 
     # One layer
 
@@ -197,9 +197,10 @@ class LayerRun(StageBackend):
                 part._buffers[name] = buffer
 
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
-        found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"what layer {i} returns")
+        found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
         if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
-            raise UsageError(f"layer {i} returned another structure than the first time")
+            raise UsageError(f"layer {i} returned a different structure (dict keys, tuple length) than in its first "
+                             f"call. It must return the same structure each time")
         self.shapes[i + 1], self.layouts[i + 1] = shape, [_layout(x) for x in found]
         return found
 
@@ -219,7 +220,6 @@ class LayerRun(StageBackend):
                  for x, wanted in zip(state.leaves, needs)]
         tape = LayerTape(GroupTape(t0, t1, given))
         group = tape.group
-        begin = mark()
         begin = mark()
         with self._once(t0):
             packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0])
@@ -241,16 +241,6 @@ class LayerRun(StageBackend):
                 else:
                     given[k] = leaf.new_empty(())
         return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves))
-
-    def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
-        """Again with leaves that layer i reaches and that are not among its parameters; UsageError for
-        tensors that were computed outside it."""
-        leaves, foreign, _ = captured(roots, set(map(id, given)), self.known[i], begin)
-        if foreign:
-            raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and was "
-                             f"computed outside the layer (by {foreign[0].name()}). Compute it in the layer's forward()")
-        if leaves:
-            raise Again(leaves, t=i)
 
     def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
         """Again with leaves that layer i reaches and that are not among its parameters; UsageError for

@@ -76,7 +76,7 @@ class Keeper(Counter):
     def unpack(held: Any) -> torch.Tensor:
         """The tensor of a handle, on the memory that its storage has now."""
         if held.tensor is None:
-            raise RuntimeError("a tape is on a slow tier")
+            raise RuntimeError("the saved tensors of these steps are offloaded to a slow tier")
         return Counter.unpack(held)
 
     def charge(self, size: int) -> None:

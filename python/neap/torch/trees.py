@@ -34,15 +34,16 @@ def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
         return type(tree), None, tuple(_flatten(part, leaves, what) for part in tree)
     if isinstance(tree, dict):
         return type(tree), tuple(tree), tuple(_flatten(part, leaves, what) for part in tree.values())
-    how = ": write torch.tensor(...)" if isinstance(tree, (bool, int, float, complex)) or hasattr(tree, "__array__") else ""
-    raise UsageError(f"{what} has an item of type {type(tree).__name__}{how}; it may have tensors, None, and tuples, "
-                     f"lists and dicts of these")
+    number = isinstance(tree, (bool, int, float, complex)) or hasattr(tree, "__array__")
+    how = ". Convert it with torch.tensor(...)" if number else ""
+    raise UsageError(f"{what} contains an item of type {type(tree).__name__}. Allowed are tensors, None, and tuples, "
+                     f"lists and dicts of these{how}")
 
 
 def described(shape: Any) -> str:
     """A tree's shape in words."""
     if shape is LEAF:
-        return "a tensor"
+        return "tensor"
     if shape is None:
         return "None"
     kind, keys, parts = shape

@@ -14,7 +14,7 @@ def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[.
     """A step whose state has the sum of what reduce makes of outputs, and which keeps none."""
     def summed(state: Tree, given: Any, t: int) -> Tuple[Tree, None]:
         after, output = step(state[0], given, t)
-        terms, shape = flatten(reduce(output, t), "what reduce returns")
+        terms, shape = flatten(reduce(output, t), "the result of reduce")
         sums, _ = flatten(state[1])
         return (after, unflatten(shape, [a + b for a, b in zip(sums, terms)])), None
     return summed
@@ -51,8 +51,9 @@ class Buffered:
                 held[key] = value
         for (_, _, name), value in zip(self._rows, found):
             if value.requires_grad:
-                raise UsageError(f"the buffer {name!r} gets a value that needs a gradient: make it "
-                                 f"part of the state that the step takes and returns; where it is, leave buffers out")
+                raise UsageError(f"the step assigns a value that requires a gradient to buffer {name!r}, but "
+                                 f"buffers='state' does not differentiate buffers. Return the value as part of the "
+                                 f"state; if the state contains it already, remove buffers='state'")
         return (after, found), output
 
     def take(self, values: Sequence[torch.Tensor]) -> None:
