@@ -451,7 +451,7 @@ class Run(Backend):
         self.input_grads = [torch.zeros_like(x) if wanted else None
                             for x, wanted in zip(self.inputs or (), self.wants_input)]
         adjoint = list(last)
-        for i, j in self.pairs_of(self.steps - 1):
+        for i, j in reversed(self.pairs_of(self.steps - 1)):  # as autograd: what was made last comes first
             gradient = self._out_grad(i, self.steps - 1)
             if gradient is not None:
                 kept = adjoint[j]

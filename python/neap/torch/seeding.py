@@ -146,14 +146,14 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         end(tensor, gradient)
     joined = {i for i, _ in tape.pairs}  # their gradients are in the adjoint
     for t, outputs in tape.outputs.items():
-        for i, output in enumerate(outputs):
+        for i in reversed(range(len(outputs))):  # as autograd: of one tensor, the gradient of its last use comes first
             if t != tape.t1 - 1 or i not in joined:
-                end(output, gradients(i, t))
+                end(outputs[i], gradients(i, t))
     used = range(len(params)) if tape.params is None else tape.params
     for n in used:
         end(params[n], sums[n])
         sums[n] = None
-    for i, j in before:
+    for i, j in reversed(before):
         end(tape.taking[j], gradients(i, tape.t0 - 1))
     wanted = [x for x in tape.first if x.requires_grad]
     leaves = [(t, k) for t, row in tape.inputs.items() for k, x in enumerate(row) if x.requires_grad]
