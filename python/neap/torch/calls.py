@@ -127,6 +127,7 @@ class Call:
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
+            run.reversing = self.cast.outside()
             try:
                 with self.cast():
                     found = player.backward(run.begin_backward(last, outputs))

@@ -72,14 +72,21 @@ class Cast:
             cpu = self.device == "cpu"
             self.enabled = torch.is_autocast_cpu_enabled() if cpu else torch.is_autocast_enabled()
             self.dtype = torch.get_autocast_cpu_dtype() if cpu else torch.get_autocast_gpu_dtype()
+        # If it is off, an autocast within the step inherits whether there is a cache, as in a plain loop.
+        self.cached = not self.enabled and torch.is_autocast_cache_enabled()
+
+    def outside(self) -> Any:
+        """What makes a context with autocast as it is now, within which this one is entered."""
+        now = Cast(self.where)
+        return contextlib.nullcontext if now.key == self.key else now
 
     @property
     def key(self) -> Tuple[Any, ...]:
         """What a measured tape depends on."""
-        return self.enabled, self.dtype
+        return self.enabled, self.dtype, self.cached
 
     def __call__(self) -> Any:
-        return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=False)
+        return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=self.cached)
 
 
 class Run(Backend):
@@ -118,6 +125,7 @@ class Run(Backend):
         self.out_grads: List[Optional[torch.Tensor]] = []
         self.pairs: Optional[Tuple[Tuple[int, int], ...]] = None
         self.odd: Dict[int, Tuple[Tuple[int, int], ...]] = {}
+        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast as backward was called with
         self.like: List[torch.Tensor] = []  # tensors of the first state's shapes and types
         self.wants_input = [False] * len(inputs or ())
 
@@ -275,6 +283,9 @@ class Run(Backend):
                                    f"the old state, so a step must return a new one: "
                                    f"h = h + dh, not h += dh") from error
             raise
+        # A step's own autocast keeps its casts of weights until the outermost one ends, which is the scan's (Cast).
+        # They are part of this step's graph, and no later step may use them.
+        torch.clear_autocast_cache()
         if not isinstance(answer, tuple) or len(answer) != 2:
             parts = f" of {len(answer)}" if isinstance(answer, tuple) else ""
             raise UsageError(f"step {t} returned a {type(answer).__name__}{parts}; it must return a pair (state, "
@@ -424,7 +435,7 @@ class Run(Backend):
                  t1: int) -> List[Optional[torch.Tensor]]:
         before = self.pairs_of(t0 - 1) if t0 > 0 else ()
         try:
-            with muted(self.params):
+            with muted(self.params), self.reversing():
                 arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before, self.heavy)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):

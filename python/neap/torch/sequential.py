@@ -121,6 +121,7 @@ class _Call:
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
+            run.reversing = self.cast.outside()
             try:
                 with self.cast():
                     found = player.backward(adjoint)

@@ -135,6 +135,7 @@ class LayerRun(StageBackend):
         self.spare = [0] * count  # bytes that layers are known to save in graphs that they drop
         self.layouts: List[Any] = [None] * (count + 1)  # how the tensors of states lie
         self.sums: Dict[int, Optional[torch.Tensor]] = {}
+        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast as backward was called with
 
     @property
     def extra(self) -> int:
@@ -262,7 +263,7 @@ class LayerRun(StageBackend):
         params, tape.input.state = self.params[i], state
         sums = [self.sums.get(id(param)) for param in params]
         try:
-            with muted(params):
+            with muted(params), self.reversing():
                 before, _ = reverse(tape.group, params, sums, adjoint, _no_output, ())
         finally:
             tape.input.state = None
