@@ -88,7 +88,8 @@ def like(tree, leaves):
         return None
     if isinstance(tree, dict):
         return {key: like(part, leaves) for key, part in tree.items()}
-    return type(tree)(like(part, leaves) for part in tree)
+    made = [like(part, leaves) for part in tree]
+    return type(tree)(*made) if hasattr(tree, "_fields") else type(tree)(made)
 
 
 def plain(step, state, x, steps=None):

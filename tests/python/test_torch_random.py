@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random steps against the plain loop, and cases that they have found."""
+import contextlib
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import neap.torch as nt  # noqa: E402
+from random_steps import Case, Runner, compared, many, plain  # noqa: E402
+
+MANY = int(os.environ.get("NEAP_MANY", "200"))
+SECONDS = float(os.environ.get("NEAP_SECONDS", "0"))  # with fixed seeds, for so long
+CHUNK = 50
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, MANY, CHUNK))
+def test_random_steps(first):
+    """As many cases as NEAP_MANY says."""
+    runner, found = Runner(), []
+    try:
+        for seed in range(first, min(first + CHUNK, MANY)):
+            case = Case(seed)
+            found += [f"random_steps.py --seed {seed}: {text}\n{case.describe()}" for text in runner.findings(case)]
+    finally:
+        runner.close()
+    assert not found, "\n".join(found)
+    assert runner.counts["compared"] > 2 * CHUNK // 2 and runner.counts["plain fails"] < CHUNK // 5, runner.counts
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_random_steps_for_a_time():
+    """As many cases as there is time for."""
+    if not SECONDS:
+        pytest.skip("NEAP_SECONDS is not set")
+    said = []
+    assert not many(SECONDS, 10000, said.append)[1], "\n".join(said)
+
+
+def test_a_case_is_a_function_of_its_seed():
+    for seed in (3, 17):
+        one, two = Case(seed), Case(seed)
+        assert one.describe() == two.describe() and not compared(one.run(plain), two.run(plain), False)
+
+
+# What the generator has found
+
+class Cell(torch.nn.Module):
+    """A layer twice, in autocast of its own if it is ``cast``, with a decomposition in its backward."""
+
+    def __init__(self, cast=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.cast = torch.nn.Linear(4, 4), cast
+
+    def forward(self, h, x, t):
+        with torch.autocast("cpu", dtype=torch.bfloat16) if self.cast else contextlib.nullcontext():
+            h = torch.tanh(self.layer(self.layer(h)))
+        h = torch.linalg.solve(torch.eye(4) + self.layer.weight.tanh() * 0.1, h.float().t()).t()
+        return h, h.sin()
+
+
+def gradients(run, made, cast=False, **options):
+    for p in made.parameters():
+        p.grad = None
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=cast, cache_enabled=False):
+        last, out = run(made, torch.ones(2, 4), None, steps=9, **options)
+    (last.sum() + out.sin().sum()).backward()
+    return [p.grad for p in made.parameters()]
+
+
+@pytest.mark.parametrize("options", [{}, {"group": 1}, {"memory": "5K", "group": 1, "strategy": "revolve"}])
+def test_autocast_within_a_step_keeps_no_weights(options):
+    """Its cache of weights belongs to one step: the next one is another graph."""
+    made = Cell(True)
+    wanted = gradients(plain, made)
+    assert all(map(torch.equal, gradients(nt.scan, made, **options), wanted))
+
+
+@pytest.mark.parametrize("options", [{}, {"group": 1}])
+def test_the_backward_of_a_scan_in_autocast_is_not_in_autocast(options):
+    made = Cell()
+    wanted = gradients(plain, made, True)
+    assert all(map(torch.equal, gradients(nt.scan, made, True, **options), wanted))
+
+
+def test_the_backward_of_a_sequential_in_autocast_is_not_in_autocast():
+    class Solve(torch.nn.Linear):
+        def forward(self, x):
+            return torch.linalg.solve(torch.eye(4) + self.weight.tanh() * 0.1, x.float().t()).t()
+    torch.manual_seed(1)
+    layers, rows = [Solve(4, 4), torch.nn.Tanh(), Solve(4, 4)], []
+    for net in (torch.nn.Sequential(*layers), nt.Sequential(*layers)):
+        net.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+            out = net(torch.ones(3, 4))
+        out.sin().sum().backward()
+        rows.append([p.grad.clone() for p in net.parameters() if p.grad is not None])
+    assert len(rows[0]) == 2 and all(map(torch.equal, *rows))
+
+
+@pytest.mark.parametrize("options", [{}, {"group": 1}, {"group": 2}])
+def test_a_state_that_is_several_outputs(options):
+    """Gradients are added in the order of autograd: of several uses the last one comes first."""
+    w = torch.nn.Parameter(torch.full((5, 5), 0.1))
+
+    def step(h, x, t):
+        h = torch.tanh(h @ w + 0.1 * t)
+        return h, (h, h, h)
+    rows = []
+    for run in (plain, nt.scan):
+        last, out = run(step, torch.ones(2, 5), None, steps=7, **(options if run is nt.scan else {}))
+        weights = [torch.randn(7, 2, 5, generator=torch.Generator().manual_seed(k)) for k in range(4)]
+        loss = (last.sin() * weights[3][0]).sum() + sum((x.exp() * y).sum() for x, y in zip(out, weights))
+        rows.append(torch.autograd.grad(loss, w)[0])
+    assert torch.equal(*rows)
