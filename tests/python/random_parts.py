@@ -132,7 +132,7 @@ class Computed(Part):
         self.raw, self.how = self.weight(case.n, case.n), pick.choice(sorted(MADE))
         self.own, self.known = pick.choice(["no", "yes", "early", "late", "same"]), pick.random() < 0.9
         self.kept, self.again = pick.random() < 0.3, pick.random() < 0.3
-        self.accept = (r"computed outside", r"Function of Python")
+        self.accept = (r"computed outside", r"Function of Python|custom autograd.Function")
 
     def prepare(self):
         self.made = MADE[self.how](self.raw)

@@ -83,19 +83,41 @@ class Step(torch.nn.Module):
         made = {"state": lambda: h, "double": lambda: (h, h * 2), "view": lambda: h[:, 1:], "transposed": lambda: {"a": h.t(), "b": None},
                 "none": lambda: None, "detached": lambda: h.detach(), "whole": lambda: (h.argmax(1), h.sin()), "same": lambda: (h, h, h, h * 2),
                 "nested": lambda: Pair([h.sin(), (None, h.mean())], {"k": h > 0}), "parameter": lambda: (h, self.first),
-                "constant": lambda: (torch.full((2,), float(t)), h), "complex": lambda: torch.complex(h.float(), h.float().sin()).conj(),
+                "constant": lambda: (torch.full((2,), float(t)), h), "complex": lambda: torch.complex(h.to(self.sizes.dtype), h.sin().to(self.sizes.dtype)).conj(),
                 "expanded": lambda: h.mean(1, keepdim=True).expand(-1, 3)}
         return made[kind]()
 
 
-class Case:
-    """A random step, what it is given, and what is done with its results. ``without`` names choices that take
-    their simplest value, and parts that are left out."""
+class Choices:
+    """Choices that are a function of a seed. ``without`` names those that take their simplest value, and parts that
+    are left out."""
 
     left_out = set()  # parts of all cases
 
     def __init__(self, seed, without=()):
         self.seed, self.without, self.names = seed, set(without), []
+
+    def random(self, name):
+        return random.Random(f"{self.seed}/{name}")
+
+    def choose(self, name, values):
+        """One of ``values``, of which the first is the simplest."""
+        found = values[0] if name in self.without else self.random(name).choice(values)
+        if found != values[0]:
+            self.names.append(name)
+        return found
+
+    def kept(self, parts, always=0):
+        """The parts that are not left out; the first ones always stay."""
+        self.names += parts[always:]
+        return [name for name in parts if name not in self.without | self.left_out]
+
+
+class Case(Choices):
+    """A random step, what it is given, and what is done with its results."""
+
+    def __init__(self, seed, without=()):
+        super().__init__(seed, without)
         self.b, self.i = self.choose("b", [2, 1, 3, 4]), self.choose("i", [3, 1, 5])
         self.steps = self.choose("steps", [9, 1, 2, 5, 14, 17, 26])
         self.parts = self.choose_parts()
@@ -118,24 +140,10 @@ class Case:
         self.sizes = Sizes(self.b, self.choose("n", [4, 6, 8]), self.i, torch.float64 if self.loose else dtype)
         self.accept, self.warns, self.options = [], False, {}
 
-    # Choices
-
-    def random(self, name):
-        return random.Random(f"{self.seed}/{name}")
-
-    def choose(self, name, values):
-        """One of ``values``, of which the first is the simplest."""
-        found = values[0] if name in self.without else self.random(name).choice(values)
-        if found != values[0]:
-            self.names.append(name)
-        return found
-
     def choose_parts(self):
         pick = self.random("parts")
         others = [name for name, kind in PARTS.items() if name not in CELLS and (NEW or not kind.new)]
-        parts = [pick.choice(CELLS), *pick.sample(others, pick.choice([0, 1, 1, 2, 2, 3, 4]))]
-        self.names += parts[1:]
-        return [name for name in parts if name not in self.without | self.left_out]
+        return self.kept([pick.choice(CELLS), *pick.sample(others, pick.choice([0, 1, 1, 2, 2, 3, 4]))], 1)
 
     def describe(self):
         return (f"{'+'.join(self.parts)} T={self.steps} B={self.b} N={self.sizes.n} {str(self.sizes.dtype)[6:]} tree={self.state} "
@@ -243,6 +251,28 @@ class Case:
         return (step.forward if self.given_as == "method" else lambda state, x, t: step(state, x, t)), named or None
 
     # A run
+
+    ample = {"memory": "1T", "group": 1}
+
+    def plain(self):
+        """What the plain loop gives, by name."""
+        return self.run(plain)
+
+    def scanned(self, **row):
+        """What a scan gives with these arguments, and its report."""
+        if "memory" not in row or self.random(str(row.items() - {("slow", row.get("slow"))})).random() > 0.1:
+            row["costs"] = COSTS
+        if self.end == "second" and self.random("double").random() < 0.5:
+            row["double_backward"] = True
+        return self.run(nt.scan, **row), nt.report()
+
+    @property
+    def tries(self):
+        """How many budgets may be refused: each scan has a least one of its own, and if a leaf or random numbers are found late,
+        more is charged."""
+        if self.end in ("accumulate", "second") or self.scans in ("two", "truncated"):
+            return 4
+        return 3 if self.given_as in ("found", "method") or "random" in self.parts else 2
 
     def run(self, loop, **more):
         """Everything that a run gives, by name. ``loop`` is the plain loop, or a scan."""
@@ -444,8 +474,8 @@ def limited(seconds):
 @contextlib.contextmanager
 def fixed_tiers(graph=None):
     """Planners are told the same of tiers each time; ``graph``: bytes that a saved tensor's nodes count."""
-    scan, tapes = (importlib.import_module(f"neap.torch.{name}") for name in ("scan", "tapes"))
-    measured, counted = scan.measured_tiers, getattr(tapes, "GRAPH", None)
+    tapes, *users = (importlib.import_module(f"neap.torch.{name}") for name in ("tapes", "scan", "sequential"))
+    measured, counted = users[0].measured_tiers, getattr(tapes, "GRAPH", None)
 
     def told(slow, nbytes, seconds):
         found = measured(slow, nbytes, 1e-4)
@@ -454,15 +484,17 @@ def fixed_tiers(graph=None):
                 if hasattr(tier.raw, name):
                     setattr(tier.raw, name, value)
         return found
-    scan.measured_tiers = told
-    if graph is not None and counted is not None:
-        tapes.GRAPH = graph
+
+    def put(function, size):
+        for user in users:
+            user.measured_tiers = function
+        if counted is not None:
+            tapes.GRAPH = size
+    put(told, counted if graph is None else graph)
     try:
         yield
     finally:
-        scan.measured_tiers = measured
-        if counted is not None:
-            tapes.GRAPH = counted
+        put(measured, counted)
 
 
 class Runner:
@@ -480,7 +512,7 @@ class Runner:
         with warnings.catch_warnings(), limited(10 * LIMIT):
             warnings.simplefilter("ignore")
             try:
-                wanted = case.run(plain)
+                wanted = case.plain()
             except Timeout:
                 raise
             except Exception as error:
@@ -500,20 +532,20 @@ class Runner:
     def twice(case, wanted):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            again = case.run(plain)
+            again = case.plain()
         rows = [(again[name], b) for name, b in wanted.items() if b is not None]
         return [[x.to_dense() if x.layout != torch.strided else x for x in row] for row in rows]
 
     def sizes(self, case, wanted, found):
         """Bytes of a scan with all the memory that it wants, of gradients, and the least budget."""
-        told = self.one(case, wanted, {"memory": "1T", "group": 1}, found)
+        told = self.one(case, wanted, case.ample, found)
         if told is None or told.plan is None:
             return 1 << 14, 1 << 12, 1 << 12
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 with fixed_tiers():
-                    case.run(nt.scan, memory=told.charged + 1, costs=COSTS)
+                    case.scanned(memory=told.charged + 1)
                 least = told.charged + 1
             except neap.BudgetError as error:
                 least = error.least or told.charged + told.counted_peak
@@ -527,26 +559,18 @@ class Runner:
         graph = row.pop("graph", None)
         if row.get("slow") == "directory":
             row["slow"] = self.folder
-        if case.random(str(row)).random() > 0.1 or "memory" not in row:
-            row["costs"] = COSTS
-        if case.end == "second" and case.random("double").random() < 0.5:
-            row["double_backward"] = True
-        name = ", ".join(f"{key}={value!r}" for key, value in {**row, "graph": graph}.items()
-                         if key != "costs" and value is not None)
+        name = ", ".join(f"{key}={value!r}" for key, value in {**row, "graph": graph}.items() if value is not None)
         name, begin = f"[{name}]", time.perf_counter()
 
         def wrong(text):
             found.append(f"{name} {text}")
             self.say(f"  {name}: WRONG: {text}")
-        several = case.end in ("accumulate", "second") or case.scans in ("two", "truncated")
-        late = case.given_as in ("found", "method")  # with a leaf that is found late, more is charged
-        tries = 4 if several else 3 if late else 2  # each scan has a least budget of its own
-        for attempt in range(tries):
+        for attempt in range(case.tries):
             with warnings.catch_warnings(record=True) as caught, limited(LIMIT):
                 warnings.simplefilter("always")
                 try:
                     with fixed_tiers(graph):
-                        got = case.run(nt.scan, **row)
+                        got, told = case.scanned(**row)
                     break
                 except Timeout as error:
                     wrong(str(error))
@@ -558,7 +582,7 @@ class Runner:
                             wrong(f"BudgetError without least: {error}")
                         self.say(f"  {name}: {error}")
                         return None
-                    if attempt == tries - 1:
+                    if attempt == case.tries - 1:
                         wrong(f"error.least does not do: {error}")
                         return None
                     row["memory"], name = error.least, f"{name[:-1]}, least {error.least}]"
@@ -569,7 +593,6 @@ class Runner:
                         self.counts["refused"] += 1
                         self.say(f"  {name}: refused: {str(error)[:160]}")
                     return None
-        told = nt.report()
         self.judge(case, got, wanted, row, caught, told, wrong)
         self.counts["compared"] += 1
         self.say(f"  {name}: {told.plan.chosen if told.plan else 'loop'}, groups of {told.group}, {told.extra_steps} extra steps, counted "
@@ -602,10 +625,10 @@ class Runner:
         """The same finding with fewer parts and simpler choices."""
         first, without = kind_of(self.findings(case)), set(case.without)
         for name in list(case.names):
-            smaller = Case(case.seed, without | {name})
+            smaller = type(case)(case.seed, without | {name})
             if first & kind_of(self.findings(smaller)):
                 without.add(name)
-        return Case(case.seed, without)
+        return type(case)(case.seed, without)
 
 
 def kind_of(findings):
@@ -613,13 +636,13 @@ def kind_of(findings):
     return {re.sub(r"\d[\d.e+-]*", "#", re.sub(r"^\[.*?\] ", "", text))[:30] for text in findings}
 
 
-def many(seconds, first, say=print):
+def many(seconds, first, say=print, kind=Case):
     """Runs cases until the time is up; how many, and the findings."""
     runner, begin, seed, found = Runner(), time.monotonic(), first, []
     said = begin
     try:
         while time.monotonic() - begin < seconds:
-            case = Case(seed)
+            case = kind(seed)
             rows = runner.findings(case)
             for text in rows:
                 say(f"FINDING seed {seed}: {text}\n    {case.describe()}")
@@ -634,9 +657,10 @@ def many(seconds, first, say=print):
     return seed - first, found
 
 
-def main():
+def main(kind, about):
+    """The program, for cases of one kind."""
     faulthandler.enable()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run one case and print what it does")
@@ -644,10 +668,10 @@ def main():
     parser.add_argument("--skip", default="", help="parts to leave out of all cases")
     parser.add_argument("--shrink", action="store_true", help="find a smaller case with the same finding")
     given = parser.parse_args()
-    Case.left_out = set(given.skip.split(","))
+    kind.left_out = set(given.skip.split(","))
     if given.seed is None:
-        return 1 if many(given.seconds, given.first, lambda text: print(text, flush=True))[1] else 0
-    case, runner = Case(given.seed, filter(None, given.without.split(","))), Runner(print)
+        return 1 if many(given.seconds, given.first, lambda text: print(text, flush=True), kind)[1] else 0
+    case, runner = kind(given.seed, filter(None, given.without.split(","))), Runner(print)
     try:
         if given.shrink:
             runner.say = lambda text: None
@@ -661,4 +685,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Case, __doc__))

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from random_steps import Case, Runner, compared, many, plain  # noqa: E402
 
@@ -116,3 +117,22 @@ def test_a_state_that_is_several_outputs(options):
         loss = (last.sin() * weights[3][0]).sum() + sum((x.exp() * y).sum() for x, y in zip(out, weights))
         rows.append(torch.autograd.grad(loss, w)[0])
     assert torch.equal(*rows)
+
+
+@pytest.mark.filterwarnings("ignore:check=True")
+def test_random_numbers_that_are_seen_late_are_no_other_result():
+    """A step that draws from step 3 on; its group is advanced, since its tape outgrows a plan without a generator."""
+    w = torch.nn.Parameter(torch.full((4, 4), 0.2))
+
+    def gradients(run, **options):
+        def step(h, x, t):  # a new one each time: nothing is known of it
+            h = torch.tanh((torch.dropout(h, 0.2, True) if t > 2 else h) @ w)
+            return h, h.sin()
+        torch.manual_seed(3)
+        last, out = run(step, torch.ones(2, 4), None, steps=9, params=[w], **options)
+        return [out, *torch.autograd.grad(out.sum() + last.sum(), w)]
+    options = dict(group=1, strategy="mixed", costs=(1, 1.3, 2.6), check=True)
+    with pytest.raises(neap.BudgetError) as caught:
+        gradients(nt.scan, memory=1000, **options)
+    rows = [gradients(plain), gradients(nt.scan, memory=caught.value.least, **options)]
+    assert all(map(torch.equal, *rows))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call of a scan as a node of autograd: ``forward`` plays its plan up to TURN and keeps slots
 and tapes, ``backward`` plays the rest."""
+import contextlib
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
@@ -97,12 +98,17 @@ class Call:
 
     def forward(self) -> Tuple[Player, Any]:
         """A player at TURN, and the last state; the generator stands where a loop leaves it."""
-        player = self._player()
+        player, hashes = self._player(), self.run.hashes
         where = self.run.device
         before = None if self.run.rng else get_rng(where)
+
+        def drawn() -> None:
+            if before is not None and not torch.equal(before, get_rng(where)):
+                raise Again(rng=True)
         try:
-            with self.cast():
+            with self.cast(), hashes.explained(drawn) if hashes is not None else contextlib.nullcontext():
                 last = player.forward(self.first)
+            drawn()
         except BaseException as error:
             player.close()
             if isinstance(error, Again):  # what comes draws the same numbers
@@ -110,10 +116,6 @@ class Call:
             raise
         if before is None:
             set_rng(where, last.rng)
-        elif not torch.equal(before, get_rng(where)):
-            set_rng(where, before)
-            player.close()
-            raise Again(rng=True)
         return player, last
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a step that is done again gives the same state and output, to the bit."""
+import contextlib
 import ctypes
 import hashlib
 import warnings
-from typing import Dict, Optional, Sequence, Set
+from typing import Callable, Dict, Iterator, Optional, Sequence, Set
 
 import torch
 
@@ -35,6 +36,16 @@ class Hashes:
     def __init__(self, some: Optional[Set[int]] = None) -> None:
         self._seen: Dict[int, bytes] = {}
         self._some = some
+        self._explain: Callable[[], None] = lambda: None
+
+    @contextlib.contextmanager
+    def explained(self, explain: Callable[[], None]) -> Iterator[None]:
+        """Inside, ``explain()`` is called if a step differs, before anything is reported; it may raise the reason."""
+        self._explain = explain
+        try:
+            yield
+        finally:
+            self._explain = lambda: None
 
     def watches(self, t: int) -> bool:
         """True where step t is looked at."""
@@ -50,6 +61,7 @@ class Hashes:
                         if size else b"")
         if self._seen.setdefault(t, made.digest()) == made.digest():
             return
+        self._explain()
         if self._some is None:
             raise NotDeterministic(t)
         self._some = set()

@@ -199,6 +199,7 @@ class LayerRun(StageBackend):
 
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
         found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
+        torch.clear_autocast_cache()  # of an autocast within the layer, for the reason given in Run._called
         if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
             raise UsageError(f"layer {i} returned a different structure (dict keys, tuple length) than in its first "
                              f"call. It must return the same structure each time")
