@@ -32,49 +32,66 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
     tensors: Dict[int, torch.Tensor] = {}
     held: List[Tuple[str, torch.Tensor]] = []
     names: Set[str] = set()
-
-    def attributes(items: Iterable[Tuple[str, Any]]) -> Iterator[Any]:
-        for name, value in items:
-            if isinstance(value, torch.Tensor):
-                held.append((name, value))
-            elif not isinstance(value, _PLAIN):
-                yield value
     seen, rows = set(), list(steps)
     while rows and len(seen) < MOST:
         row = rows.pop()
         if id(row) in seen:
             continue
         seen.add(id(row))
-        if isinstance(row, torch.nn.Module):
-            found[id(row)] = row
-            for part in row.modules():
-                rows += attributes((key, value) for key, value in vars(part).items() if key[0] != "_")
-                names.update(_used(getattr(type(part).forward, "__code__", None))[1])
-        elif isinstance(row, torch.Tensor):
-            tensors[id(row)] = row
-        elif isinstance(row, functools.partial):
-            rows += [row.func, *row.args, *row.keywords.values()]
-        elif isinstance(row, types.MethodType):
-            rows += [row.__func__, row.__self__]
-        elif isinstance(row, (list, tuple)):
-            rows += row[:MOST]
-        elif isinstance(row, dict):
-            rows += itertools.islice(row.values(), MOST)
-        elif _home(row) in _LIBRARIES:
+        try:
+            if isinstance(row, torch.Tensor):
+                tensors[id(row)] = row
+            else:
+                inside = _inside(row, names)
+                if isinstance(row, torch.nn.Module):
+                    found[id(row)] = row
+                for name, value in inside:
+                    if name is not None and isinstance(value, torch.Tensor):
+                        held.append((name, value))
+                    elif not isinstance(value, _PLAIN):
+                        rows.append(value)
+        except Exception:  # any code may run here, such as a property; a weak proxy may be dead
             continue
-        elif isinstance(row, types.FunctionType):
-            rows += _reached(row)
-            names.update(_used(row.__code__)[1])
-        elif not isinstance(row, (type, types.ModuleType)):
-            rows += attributes(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
     return list(found.values()), list(tensors.values())
+
+
+def _inside(row: Any, names: Set[str]) -> List[Tuple[Optional[str], Any]]:
+    """What an object holds, with the names of attributes, else None. ``names`` takes those of the attributes
+    that functions load."""
+    if isinstance(row, torch.nn.Module):
+        names.update(*[_used(_forward(type(part)))[1] for part in row.modules()])
+        return [item for part in row.modules() for item in vars(part).items() if item[0][0] != "_"]
+    if isinstance(row, functools.partial):
+        values: Iterable[Any] = (row.func, *row.args, *row.keywords.values())
+    elif isinstance(row, types.MethodType):
+        values = row.__func__, row.__self__
+    elif isinstance(row, (list, tuple)):
+        values = row[:MOST]
+    elif isinstance(row, dict):
+        values = itertools.islice(row.values(), MOST)
+    elif _home(row) in _LIBRARIES:
+        values = ()
+    elif isinstance(row, types.FunctionType):
+        names.update(_used(row.__code__)[1])
+        values = _reached(row)
+    elif isinstance(row, (type, types.ModuleType)):
+        values = ()
+    else:
+        return list(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
+    return [(None, value) for value in values]
+
+
+def _forward(kind: type) -> Optional[types.CodeType]:
+    """The code of a module's forward; None where it is no function, as in a module of TorchScript."""
+    forward = next((vars(base)["forward"] for base in kind.__mro__ if "forward" in vars(base)), None)
+    return forward.__code__ if isinstance(forward, types.FunctionType) else None
 
 
 def _home(row: Any) -> str:
     """The package that an object, or a function, comes from."""
     home = row.__module__ if isinstance(row, types.FunctionType) else type(row).__module__
-    return (home or "").split(".")[0]
+    return str(home or "").split(".")[0]
 
 
 def _version(ref: Any) -> int:
@@ -89,16 +106,19 @@ class Around:
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
         self._modules, tensors = _found(*steps)
-        if not buffered:
-            tensors += [row for module in self._modules for row in (*module.parameters(), *module.buffers())
-                        if not row.requires_grad]
-        self._tensors = [(weakref.ref(tensor), tensor._version) for tensor in tensors]
         self._buffers = self._now()
+        if not buffered:
+            tensors += [row for row in (*[param for module in self._modules for param in module.parameters()],
+                                        *self._buffers.values()) if not row.requires_grad]
+        self._tensors = [(weakref.ref(tensor), tensor._version) for tensor in tensors]
         self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
         self._modes: List[Tuple[torch.nn.Module, bool]] = []
+        self._kinds: List[Tuple[torch.nn.Module, type]] = []
+        self._bound: List[Tuple[Any, str, torch.Tensor]] = []  # a dict of a module, a name, and what it names
 
     def _now(self) -> Dict[Tuple[int, str], torch.Tensor]:
-        return {(i, name): buffer for i, module in enumerate(self._modules) for name, buffer in module.named_buffers()}
+        return {(i, f"{path}.{key}".lstrip(".")): buffer for i, module in enumerate(self._modules)
+                for path, part in module.named_modules() for key, buffer in part._buffers.items() if buffer is not None}
 
     @property
     def buffers(self) -> List[torch.Tensor]:
@@ -141,14 +161,24 @@ class Around:
         write into themselves, such as sums for a report, are theirs."""
         self._tensors = [(ref, version) for ref, version in self._tensors if _version(ref) == version]
         self.note_tensors()
-        self._modes = [(part, part.training) for module in self._modules for part in module.modules()]
+        parts = [part for module in self._modules for part in module.modules()]
+        self._modes = [(part, part.training) for part in parts if hasattr(part, "training")]  # a frozen one has none
+        self._kinds = [(part, type(part)) for part in parts]
+        self._bound = [(held, key, value) for part in parts for held in (vars(part), part._parameters, part._buffers)
+                       for key, value in held.items() if isinstance(value, torch.Tensor)]
 
     def note_tensors(self) -> None:
         """Takes the tensors' versions."""
         self._tensors = [(ref, _version(ref)) for ref, _ in self._tensors]
 
     def check_tensors(self) -> None:
-        """RuntimeError where a tensor has been changed since."""
+        """RuntimeError where a tensor has been changed since, or the class of a module."""
+        for part, kind in self._kinds:
+            if type(part) is not kind:
+                raise RuntimeError(f"the class of a module, {type(part).__name__}, has been changed since the forward pass, "
+                                   f"as by torch.nn.utils.parametrize, or by functional_call before PyTorch 2.0: steps that "
+                                   f"are recomputed would use other parameters. Change it after the backward pass, or call "
+                                   f"functional_call in the step")
         for ref, version in self._tensors:
             tensor = ref()
             if tensor is not None and tensor._version != version:
@@ -157,16 +187,26 @@ class Around:
                                    f"new values. Call backward() before modifying it, or use a copy")
 
     @contextlib.contextmanager
-    def modes_as_noted(self) -> Iterator[None]:
-        """Modules train, or do not, as they did on the way forward."""
+    def modules_as_noted(self) -> Iterator[None]:
+        """Modules train, or do not, as they did on the way forward, and their names have the same tensors:
+        torch.func.functional_call takes those that it gave back before the backward pass."""
         changed = [(part, part.training, flag) for part, flag in self._modes if part.training != flag]
+        rows = [(held, key, held[key] if key in held else None, value) for held, key, value in self._bound]
+        bound = [row for row in rows if row[2] is not row[3]]
         for part, _, flag in changed:
             part.training = flag
+        for held, key, _, value in bound:
+            held[key] = value
         try:
             yield
         finally:
-            for part, now, _ in changed:
-                part.training = now
+            for part, flag, _ in changed:
+                part.training = flag
+            for held, key, value, _ in bound:
+                if value is None:
+                    del held[key]
+                else:
+                    held[key] = value
 
 
 def _reached(function: types.FunctionType) -> Iterator[Any]:

@@ -125,7 +125,7 @@ class Call:
         run = self.run
         if self.redoes or player is None:
             self.around.check_tensors()
-        with generator_kept(run.device), self.around.modes_as_noted():
+        with generator_kept(run.device), self.around.modules_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import sys
 import threading
+import types
 import warnings
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -232,7 +233,7 @@ class _Job:
 
     def _measured(self, run: Run, group: int, travels: bool = False) -> Measured:
         key = (group, travels, self.rng, self.cast.key, torch.get_num_threads(),
-               self.module is not None and tuple(part.training for part in self.module.modules()),
+               self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
@@ -423,12 +424,13 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     return last if options.reduce is not None else (last, out)
 
 
+_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
 _steps: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
 
 
 def _known_of(step: Any, *more: Any) -> _Known:
     """What is known of a step, for as long as it lives; methods are new objects each time."""
-    if hasattr(step, "__self__") or any(one is not None for one in more):
+    if type(step) in _METHODS or any(one is not None for one in more):
         return _nothing_known()
     try:
         return _steps.setdefault(step, _nothing_known())

@@ -236,7 +236,7 @@ class Sequential(torch.nn.Sequential):
 
     def _measured(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
                   cast: Cast) -> _Measured:
-        key = (shape, cast.key, torch.get_num_threads(), tuple(m.training for m in self.modules()),
+        key = (shape, cast.key, torch.get_num_threads(), tuple(getattr(m, "training", None) for m in self.modules()),
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
