@@ -117,7 +117,7 @@ PYTHON = {
     "torch/load": (["errors", "specs", "tensors", "cells"], ["torch"]),
     "torch/stages": (["device", "errors", "player", "stage_player", "measure", "runs", "seeding", "trees"], ["torch"]),
     "torch/sequential": (["units", "actions", "errors", "plans", "player", "problems", "reports", "stage_player", "stores",
-                          "double", "measure", "runs", "stages", "trees"], ["torch"]),
+                          "around", "double", "measure", "runs", "stages", "trees"], ["torch"]),
     "torch/__init__": (["checks", "lift", "load", "reports", "scan", "sequential"], ["torch"]),
     "jax/groups": (["errors"], ["jax"]),
     "jax/runs": (["player", "groups"], ["jax", "numpy"]),

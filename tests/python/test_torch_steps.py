@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What neap.torch finds around steps of many kinds: modules of TorchScript and of torch.fx, wrappers, callables of all
-sorts, objects that refuse to be looked at, and modules whose parameters functional_call replaces."""
+"""What neap.torch finds around steps and in layers of many kinds: modules of TorchScript and of torch.fx, wrappers, callables
+of all sorts, objects that refuse to be looked at, and modules that differ between the forward and the backward pass."""
 import functools
 import weakref
 
@@ -292,13 +292,60 @@ def test_functional_call_around_a_scan(frozen):
         before = list(module.parameters())
         for one in before:
             one.requires_grad_(not frozen)
-        out = replaced(module, values, x)
-        if not new and options:  # before PyTorch 2.0 functional_call changes classes
-            if options.get("memory") and not frozen:
-                with pytest.raises(RuntimeError, match="class of a module"):
-                    out.pow(2).sum().backward()
+        if not new and options is not None:
+            with pytest.raises(neap.UsageError, match="functional_call"):
+                replaced(module, values, x)
             continue
+        out = replaced(module, values, x)
         rows.append([out.detach(), *torch.autograd.grad(out.pow(2).sum(), wanted)])
         assert all(a is b for a, b in zip(before, module.parameters()))
     for row in rows[1:]:
         same(row, rows[0])
+
+
+def test_a_class_that_changes_before_backward():
+    """Utilities such as parametrize replace it: recomputed steps would use other weights."""
+    torch.manual_seed(11)
+    cell = Cell()
+    out = nt.scan(cell, torch.zeros(B, N), torch.randn(T, B, I), costs=COSTS, **OPTIONS[2])[1]
+    cell.b.__class__ = type("Other", (torch.nn.Linear,), {})
+    with pytest.raises(RuntimeError, match="class of a module, Other"):
+        out.sum().backward()
+
+
+def chain(memory):
+    torch.manual_seed(12)
+    layers = [torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.3), torch.nn.Tanh()) for _ in range(24)]
+    return torch.nn.Sequential(*layers) if memory is None else nt.Sequential(*layers, memory=memory)
+
+
+def gradients_of_chain(memory, how):
+    net, x = chain(memory), torch.randn(256, 4)
+    if how == "modes":
+        params, out = [*net.parameters()], net(x)
+        net.eval()
+    else:
+        values = {name: torch.randn(param.shape).requires_grad_() for name, param in net.named_parameters()}
+        params, out = [*values.values()], replaced(net, values, x)
+    assert memory is None or net.report().plan.advance_steps > 0
+    return torch.autograd.grad(out.pow(2).sum(), params)
+
+
+@pytest.mark.parametrize("how", ["modes", "functional_call"])
+def test_layers_that_are_recomputed(how):
+    """They train, or do not, as on the way forward, and use the parameters of then."""
+    if how == "functional_call" and not hasattr(torch, "func"):
+        with pytest.raises(neap.UsageError, match="functional_call"):
+            gradients_of_chain("220K", how)
+        return
+    same(gradients_of_chain("220K", how), gradients_of_chain(None, how))
+
+
+def test_a_frozen_parameter_of_a_layer_that_changes():
+    net = chain("220K")
+    net[0][0].weight.requires_grad_(False)
+    out = net(torch.randn(256, 4))
+    with torch.no_grad():
+        net[0][0].weight.add_(1)
+    with pytest.raises(RuntimeError, match="changed in place"):
+        out.sum().backward()

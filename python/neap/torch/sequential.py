@@ -17,6 +17,7 @@ from ..reports import Report
 from ..stage_player import StagePlayer, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
+from .around import Around
 from .double import Once
 from .measure import addresses, charge
 from .runs import Again, Cast, differentiable, generator_kept
@@ -63,6 +64,7 @@ class _Function(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         ctx.player, last = call.forward()
+        call.around.note()
         charge(ctx.player.held)
         results = tuple(leaf.clone() for leaf in last.leaves)
         ctx.mark_non_differentiable(*[x for x, wanted in zip(results, call.run.needs[-1] or [])
@@ -86,9 +88,10 @@ class _Call:
     """One call: its run, its plan, and how both are played."""
 
     def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
-                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths]):
+                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around):
         self.run, self.first, self.params, self.fit = run, first, params, fit
-        self.strict, self.cast, self.report, self.slow = strict, cast, told, slow
+        self.strict, self.cast, self.report, self.slow, self.around = strict, cast, told, slow, around
+        self.redoes = fit.plan.advance_steps + fit.plan.record_steps > len(run.layers)
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """A player at TURN, and the last state."""
@@ -117,7 +120,9 @@ class _Call:
         """Gradients of the first state and of parameters. Without a player the forward half is
         played again."""
         run = self.run
-        with generator_kept(run.device):
+        if self.redoes or player is None:
+            self.around.check_tensors()
+        with generator_kept(run.device), self.around.modules_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()
@@ -133,6 +138,7 @@ class _Call:
                 raise
             finally:
                 player.close()
+                self.around.note_tensors()
                 run.sums = {}
 
 
@@ -194,7 +200,7 @@ class Sequential(torch.nn.Sequential):
             found = ", ".join(sorted({str(t.device) for t in leaves}))
             raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
                              f"network on the CPU")
-        cast = Cast(_where(leaves))
+        cast, around = Cast(_where(leaves)), Around(*self)
         found = None
         while found is None:
             try:
@@ -207,7 +213,7 @@ class Sequential(torch.nn.Sequential):
         run = self._run(leaves, shape, params)
         run.needs, run.spare = list(found.needs), list(found.spare)
         told.counts = Counts()
-        call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow)
+        call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow, around)
         results = _Function.apply(call, *leaves, *once)
         return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
 
