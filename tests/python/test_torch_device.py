@@ -104,6 +104,21 @@ def test_states_in_host_memory(fake, cell, strategy):
     assert fake.copies > 0 and fake.open == []
 
 
+def test_conjugate_states_in_host_memory(fake):
+    """Copies take a state's memory; what comes back is the conjugate of it."""
+    torch.manual_seed(4)
+    w, h = (torch.randn(6, 6, dtype=torch.complex128) * 0.3).requires_grad_(), torch.randn(3, 6, dtype=torch.complex128)
+    rows = []
+    for options in (None, dict(memory="5K", group=1, strategy="remote", host="4M", costs=COSTS)):
+        def step(h, x, t):
+            h = torch.tanh(h @ w + 0.3j)
+            return (h.conj() if t % 3 else h), h.abs()
+        last, out = plain(step, h.conj(), None, 40) if options is None else nt.scan(step, h.conj(), steps=40, **options)
+        rows.append([out.detach(), *torch.autograd.grad(out.sum() + last.imag.sum(), w)])
+    same(*rows)
+    assert nt.report().counts.puts > 0 and nt.report().recoveries == 0 and fake.open == []
+
+
 def test_an_order_that_is_wrong_is_seen(fake, monkeypatch):
     """The fake device tells: waits that are left out, copies that do not wait for one another."""
     wait = devices.HostStore.wait

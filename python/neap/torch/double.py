@@ -21,7 +21,7 @@ class Once(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, count: int, *tensors: Optional[torch.Tensor]) -> Any:
-        return tuple(None if x is None else x.view_as(x) for x in tensors[:count])
+        return tuple(None if x is None else x.detach() for x in tensors[:count])  # a view_as of a sparse one would fail
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 import torch
 
 from ..player import Outgrown
+from .layouts import composed, parts
 
 _open = threading.local()  # .counters: the Counters of records that are under way, in this thread
 
@@ -28,20 +29,9 @@ def address(tensor: torch.Tensor) -> Tuple[int, int]:
     return storage.data_ptr(), storage.nbytes()
 
 
-def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
-    """The dense tensors that a sparse one is made of."""
-    if tensor.layout == torch.sparse_coo:
-        return [tensor._indices(), tensor._values()]
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
-    return []
-
-
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
     """Addresses of the storages of tensors."""
-    return {_storage(part).data_ptr() for tensor in tensors for part in ([tensor] if tensor.layout == torch.strided else parts(tensor))}
+    return {_storage(part).data_ptr() for tensor in tensors for part in parts(tensor)}
 
 
 class Counter:
@@ -82,12 +72,11 @@ class Counter:
                                f"expected version {held.version}. Use an out-of-place operation, or modify a clone")
         return tensor
 
-    def add(self, tensor: torch.Tensor) -> Optional[int]:
-        """Counts a tensor's storage, once, and one user more. Its address, or None: excluded."""
-        if tensor.layout != torch.strided:
-            for part in parts(tensor):
-                self.add(part)  # never dropped: counts as long as this counter does
-            return None
+    def add(self, tensor: torch.Tensor) -> Any:
+        """Counts a tensor's storage, once, and one user more. Its address, or None: excluded. Of a sparse tensor
+        the addresses, a tuple."""
+        if composed(tensor):
+            return tuple([at for at in map(self.add, parts(tensor)) if at is not None]) or None
         storage = _storage(tensor)
         at = storage.data_ptr()
         if at in self.excluded:
@@ -99,8 +88,12 @@ class Counter:
             self.more(more)
         return at
 
-    def drop(self, at: int) -> None:
+    def drop(self, at: Any) -> None:
         """One user of a storage less; without users it does not count."""
+        if isinstance(at, tuple):
+            for one in at:
+                self.drop(one)
+            return
         entry = self.seen[at]
         entry[1] -= 1
         if entry[1] == 0:

@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
 from .device import get_rng, set_rng
+from .layouts import bits, dense, flipped
 from .measure import Counter, Reachable, Samples, Uncounted, addresses, behind, captured, hooked, mark
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
@@ -31,12 +32,23 @@ class Again(Exception):
 
 class State(NamedTuple):
     """Tensors of a state, their versions, and the generator's state, or None. Of one that comes from
-    a tier, the strides that its tensors are to have, where it lies there otherwise."""
+    a tier, the strides and bits that its tensors are to have, if they are unusual."""
 
     leaves: List[torch.Tensor]
     versions: List[int]
     rng: Optional[torch.Tensor]
-    strides: Sequence[Optional[Tuple[int, ...]]] = ()
+    layouts: Sequence["_Layout"] = ()
+
+
+class _Layout(NamedTuple):
+    """Strides of a tensor, None if it is contiguous, and whether it is the conjugate or the negative of its memory."""
+
+    stride: Optional[Tuple[int, ...]]
+    bits: Tuple[bool, bool]
+
+
+def _usual(tensor: torch.Tensor) -> bool:
+    return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
 
 
 def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
@@ -112,7 +124,7 @@ class Run(Backend):
         self.samples = Samples()
         self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
         self.emitting, self.count = True, True
-        self.layouts: Dict[int, List[Optional[Tuple[int, ...]]]] = {}  # a step's state: strides that are unusual
+        self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -134,9 +146,8 @@ class Run(Backend):
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """A state of tensors, that of step t, and of the generator as it stands."""
         cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
-        cut = [leaf.resolve_conj().resolve_neg() if leaf.is_conj() or leaf.is_neg() else leaf for leaf in cut]
-        if t is not None and not all([leaf.is_contiguous() for leaf in cut]):
-            self.layouts[t] = [None if leaf.is_contiguous() else leaf.stride() for leaf in cut]
+        if t is not None and not all([_usual(leaf) for leaf in cut]):
+            self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
         return State(cut, [leaf._version for leaf in cut],
                      get_rng(self.device) if self.rng else None)
 
@@ -153,6 +164,7 @@ class Run(Backend):
     def flat(self, tree: Any, t: int) -> List[torch.Tensor]:
         """The tensors of a state that a step returned; UsageError for another shape of tree."""
         leaves, shape = flatten(tree, "the state")
+        dense(leaves, f"the state that step {t} returned")
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
             raise UsageError(f"step {t} was given a state of structure {described(self.shape)} and returned "
                              f"{described(shape)}. State and returned state must have the same structure. Change the "
@@ -161,14 +173,15 @@ class Run(Backend):
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
+        memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier takes the bytes alone
         cut = [leaf if leaf.is_contiguous() or not self.on_device and _dense(leaf) else leaf.contiguous()
-               for leaf in state.leaves]
+               for leaf in memory]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
                 raise UsageError(f"a state has shape {tuple(leaf.shape)} {leaf.dtype}, but the initial state has "
                                  f"{tuple(like.shape)} {like.dtype}. With slow= or host= all states must have the same "
                                  f"shape and dtype. Pad the state, or remove slow= and host=")
-        copy = State(cut, [leaf._version for leaf in cut], state.rng, state.strides)
+        copy = State(cut, [leaf._version for leaf in cut], state.rng, state.layouts)
         rows = cut if state.rng is None else [*cut, state.rng]
         if self.on_device:
             return copy, rows  # as a HostStore takes them
@@ -177,20 +190,19 @@ class Run(Backend):
 
     def empty(self, t: int) -> State:
         leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
-        strides = list(self.layouts.get(t, ()))
-        for i, stride in enumerate(strides):
+        layouts = list(self.layouts.get(t, ()))
+        for i, (stride, bit) in enumerate(layouts):
             if stride is not None and not self.on_device:
                 laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
                 if _dense(laid):
-                    leaves[i], strides[i] = laid, None
+                    leaves[i], layouts[i] = laid, _Layout(None, bit)
         return State(leaves, [leaf._version for leaf in leaves],
-                     torch.empty_like(get_rng(self.device)) if self.rng else None, strides)
+                     torch.empty_like(get_rng(self.device)) if self.rng else None, layouts)
 
     def filled(self, state: State) -> State:
         leaves = list(state.leaves)
-        for i, stride in enumerate(state.strides):
-            if stride is not None:
-                leaves[i] = laid(leaves[i], stride)
+        for i, (stride, bit) in enumerate(state.layouts):
+            leaves[i] = flipped(leaves[i] if stride is None else laid(leaves[i], stride), bit)
         return State(leaves, [leaf._version for leaf in leaves], state.rng)
 
     def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
@@ -232,13 +244,15 @@ class Run(Backend):
     def emit(self, t: int, leaves: List[torch.Tensor], shape: Any) -> None:
         """Copies an output to its place; UsageError where it is not like the first one."""
         if self.out is None:
+            dense(leaves, f"the output of step {t}")
             self.out_shape = shape
             self.out = [leaf.new_empty((self.steps, *leaf.shape)) for leaf in leaves]
         if shape != self.out_shape:
             raise UsageError(f"step {t} returned an output with a different structure (dict keys, tuple length) than "
                              f"step 0. All steps must return outputs of the same structure")
         for place, leaf in zip(self.out, leaves):
-            if place.shape[1:] != leaf.shape or place.dtype != leaf.dtype:
+            if place.shape[1:] != leaf.shape or place.dtype != leaf.dtype or leaf.layout is not torch.strided:
+                dense([leaf], f"the output of step {t}")
                 raise UsageError(f"step {t} returned an output of shape {tuple(leaf.shape)} {leaf.dtype}; step 0 "
                                  f"returned {tuple(place.shape[1:])} {place.dtype}. All outputs are stacked, so they "
                                  f"need the same shape and dtype. Pad them, or use reduce=")
@@ -328,6 +342,8 @@ class Run(Backend):
                 return None
             last = self.flat(tree, t1 - 1)
             tape.last, tape.pairs = last, pairs(last, leaves)
+            if not emit:  # which looks at them
+                dense([leaf for row in tape.outputs.values() for leaf in row], "an output")
             self._check(tape, begin, given)
             if isinstance(counter, Keeper):
                 self._hollow(tape, given, counter)

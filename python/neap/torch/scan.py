@@ -28,6 +28,7 @@ from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, device_of, get_rng, set_rng, timed
+from .layouts import dense
 from .measure import addresses, mark
 from .options import Options, options
 from .places import Places, places_of
@@ -204,6 +205,7 @@ class _Job:
             return True
         if self.module is not None or self.options.params is not None:
             return False
+        self.dense()
         with generator_kept(self.cast.where), self.cast():  # leaves that the step reaches by itself
             run = self.run()
             try:
@@ -374,8 +376,14 @@ class _Job:
             self.known.tiers[key] = list(measured_tiers(options.slow, state, TIMED))
         return self.known.tiers.get(key, [])
 
+    def dense(self) -> None:
+        """UsageError for states, and inputs that require gradients, that are no plain dense tensors."""
+        dense(self.start, "the initial state (of buffers= and reduce=, too)")
+        dense([x for x in self.inputs or () if x.requires_grad or x.is_nested], "inputs")
+
     def call(self, told: Report) -> Tuple[Tree, Tree]:
         """Runs the scan as one node of autograd."""
+        self.dense()
         while True:
             try:
                 made, group, sizes = self.planned(told)

@@ -19,6 +19,7 @@ from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .around import Around
 from .double import Once
+from .layouts import dense
 from .measure import addresses, charge
 from .runs import Again, Cast, differentiable, generator_kept
 from .stages import LayerRun, LayerState, kept_bytes
@@ -200,6 +201,7 @@ class Sequential(torch.nn.Sequential):
             found = ", ".join(sorted({str(t.device) for t in leaves}))
             raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
                              f"network on the CPU")
+        dense(leaves, "the input")
         cast, around = Cast(_where(leaves)), Around(*self)
         found = None
         while found is None:

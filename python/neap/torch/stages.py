@@ -15,10 +15,11 @@ import torch
 from ..errors import UsageError
 from ..stage_player import StageBackend
 from .device import get_rng, set_rng
+from .layouts import bits, composed, dense, flipped
 from .measure import Counter, Reachable, Saved, address, addresses, captured, mark
 from .runs import Again, differentiable
 from .seeding import GroupTape, muted, reverse
-from .trees import flatten, unflatten
+from .trees import equal, flatten, unflatten
 
 __all__ = ["LayerRun", "LayerState", "LayerTape", "kept_bytes"]
 
@@ -58,6 +59,7 @@ class _OfInput(NamedTuple):
     size: torch.Size
     stride: Tuple[int, ...]
     offset: int
+    bits: Tuple[bool, bool]
 
 
 class _Kept(Saved):
@@ -77,7 +79,7 @@ def kept_bytes(leaves: Sequence[torch.Tensor]) -> int:
 
 def _layout(x: torch.Tensor) -> Any:
     """Type, shape and place of a tensor in its storage, whose address and bytes come last."""
-    return x.dtype, x.shape, x.stride(), x.storage_offset(), address(x)
+    return x.dtype, x.shape, x.stride(), x.storage_offset(), bits(x), address(x)
 
 
 class _Packer(Counter):
@@ -91,9 +93,9 @@ class _Packer(Counter):
         self.types = [x.dtype for x in given]
 
     def pack(self, tensor: torch.Tensor) -> Any:
-        k = self.given.get(address(tensor)[0])
+        k = None if composed(tensor) else self.given.get(address(tensor)[0])
         if k is not None and tensor.dtype == self.types[k]:
-            return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset())
+            return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset(), bits(tensor))
         return _Kept(tensor, self, self.add(tensor) if k is None else None)
 
     @staticmethod
@@ -101,9 +103,9 @@ class _Packer(Counter):
         if isinstance(saved, _OfInput):
             assert saved.input.state is not None
             base = saved.input.state.leaves[saved.k]
-            if (base.shape, base.stride(), base.storage_offset()) == saved[2:]:
+            if (base.shape, base.stride(), base.storage_offset(), bits(base)) == saved[2:]:
                 return base
-            return base.as_strided(saved.size, saved.stride, saved.offset)
+            return flipped(flipped(base, bits(base)).as_strided(saved.size, saved.stride, saved.offset), saved.bits)
         if saved.tensor._version != saved.version:
             raise RuntimeError(
                 f"one of the variables needed for gradient computation has been modified by an inplace "
@@ -175,7 +177,7 @@ class LayerRun(StageBackend):
         if not torch.equal(before, get_rng(self.device)):
             self.rng[i] = before
         self.buffers[i] = [(part, name, kept) for part, name, buffer, kept in rows
-                           if part._buffers[name] is not buffer or not torch.equal(buffer, kept)]
+                           if part._buffers[name] is not buffer or not equal(buffer, kept)]
         self.done[i] = True
 
     @contextlib.contextmanager
@@ -200,6 +202,7 @@ class LayerRun(StageBackend):
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
         found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
         torch.clear_autocast_cache()  # of an autocast within the layer, for the reason given in Run._called
+        dense(found, f"the output of layer {i}")
         if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
             raise UsageError(f"layer {i} returned a different structure (dict keys, tuple length) than in its first "
                              f"call. It must return the same structure each time")
@@ -279,11 +282,11 @@ class LayerRun(StageBackend):
     def room_for(self, i: int) -> LayerState:
         rooms: Dict[int, torch.Tensor] = {}
         leaves = []
-        for dtype, shape, stride, offset, (at, size) in self.layouts[i]:
+        for dtype, shape, stride, offset, bit, (at, size) in self.layouts[i]:
             if at not in rooms:
                 rooms[at] = torch.empty(size, dtype=torch.uint8)
             whole = torch.empty(0, dtype=dtype) if not size else rooms[at].view(dtype)
-            leaves.append(whole.as_strided(shape, stride, offset))
+            leaves.append(flipped(whole.as_strided(shape, stride, offset), bit))
         return self.state(leaves)
 
 

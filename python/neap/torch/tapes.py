@@ -13,6 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 
+from .layouts import bits, composed, flipped
 from .measure import Counter, Saved
 
 __all__ = ["GRAPH", "Keeper", "give_back", "hollow", "inlet"]
@@ -46,6 +47,7 @@ class _View(NamedTuple):
     size: torch.Size
     stride: Tuple[int, ...]
     offset: int
+    bits: Tuple[bool, bool]
 
 
 class Keeper(Counter):
@@ -55,16 +57,19 @@ class Keeper(Counter):
         super().__init__(excluded, limit, spare)
         self.handles: List[Any] = []  # weak references: a graph that is dropped is not held by them
         self.stays = False
+        self.fixed: Set[int] = set()  # addresses of storages that sparse tensors hold, which do not travel
         self.away: List[_View] = []
         self.places: List[Tuple[int, int]] = []  # of storages in the block: (offset, bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         """A handle; the tensor itself where it does not travel."""
         tensor = tensor.detach()
-        if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.numel() == 0:
+        if composed(tensor):
+            at = self.add(tensor)
+            self.fixed.update(at or ())
+            return Saved(tensor, self, at)
+        if tensor.device.type != "cpu" or tensor.numel() == 0:
             return Saved(tensor, self, None)
-        if tensor.is_conj() or tensor.is_neg():
-            tensor = tensor.resolve_conj().resolve_neg()
         at = self.add(tensor)
         if at is None:
             return Saved(tensor, self, None)
@@ -85,12 +90,13 @@ class Keeper(Counter):
         super().charge(size)
 
     def _alive(self) -> List[_Handle]:
-        """The handles that are still in the graph."""
-        return [handle for handle in (ref() for ref in self.handles) if handle is not None]
+        """The handles that are still in the graph, and travel."""
+        return [handle for handle in (ref() for ref in self.handles) if handle is not None and handle.at not in self.fixed]
 
     def graph(self) -> int:
         """Bytes of the graph that stay where the tape travels."""
-        return 0 if self.stays else GRAPH * len(self._alive())
+        fixed = sum(self.seen[at][0] for at in self.fixed if at in self.seen)
+        return 0 if self.stays else GRAPH * len(self._alive()) + fixed
 
     def pieces(self) -> List[Tuple[int, int]]:
         """The memory of the storages, (address, bytes); none where the tape does not travel."""
@@ -108,7 +114,7 @@ class Keeper(Counter):
         for handle in handles:
             tensor, handle.tensor = handle.tensor, None
             self.away.append(_View(weakref.ref(handle), places[handle.at], tensor.dtype, tensor.shape, tensor.stride(),
-                                   tensor.storage_offset()))
+                                   tensor.storage_offset(), bits(tensor)))
         self.handles = []
         return end
 
@@ -117,14 +123,14 @@ class Keeper(Counter):
         end, nbytes = self.places[-1]
         block = torch.empty(end + -(-nbytes // _ALIGNED) * _ALIGNED, dtype=torch.uint8)
         typed: Dict[torch.dtype, torch.Tensor] = {}
-        for ref, place, dtype, size, stride, offset in self.away:
+        for ref, place, dtype, size, stride, offset, bit in self.away:
             handle = ref()
             if handle is None:
                 continue
             whole = typed.get(dtype)
             if whole is None:
                 whole = typed[dtype] = block.view(dtype)
-            handle.tensor = whole.as_strided(size, stride, place // whole.element_size() + offset)
+            handle.tensor = flipped(whole.as_strided(size, stride, place // whole.element_size() + offset), bit)
             handle.version = handle.tensor._version
         self.away = []
         return [(block.data_ptr() + place, nbytes) for place, nbytes in self.places]

@@ -5,6 +5,7 @@ from typing import Any, Callable, List, Tuple
 import torch
 
 from ..errors import UsageError
+from .layouts import composed, parts
 
 Tree = Any
 """A tensor, None, or a tuple (also a named one), list or dict of trees."""
@@ -86,9 +87,13 @@ def mapped(function: Callable[[torch.Tensor], Any], tree: Tree, what: str = "a t
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """True where two tensors are alike, in shape, type and values; numbers that are none equal each other."""
-    return a.shape == b.shape and a.dtype == b.dtype and bool(((a == b) | ((a != a) & (b != b))).all())
+    if a.layout is not b.layout or a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if composed(a):
+        return all(map(equal, parts(a), parts(b)))
+    return torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def nbytes(leaves: Any) -> int:
     """Bytes of the elements of tensors."""
-    return sum(leaf.numel() * leaf.element_size() for leaf in leaves)
+    return sum(part.numel() * part.element_size() for leaf in leaves for part in parts(leaf))

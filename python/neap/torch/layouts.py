@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tensors are represented in memory: the dense tensors that make up a sparse one, and the bits that make a tensor
+the conjugate or the negative of its memory."""
+from typing import Iterable, List, Tuple
+
+import torch
+
+from ..errors import UsageError
+
+__all__ = ["bits", "composed", "dense", "flipped", "parts"]
+
+_NAMES = {torch.sparse_coo: ("_indices", "_values"),
+          torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+          torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+          torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+          torch.sparse_bsc: ("ccol_indices", "row_indices", "values")}
+_NESTED = hasattr(torch.nested, "nested_tensor_from_jagged") if hasattr(torch, "nested") else False
+
+
+def composed(tensor: torch.Tensor) -> bool:
+    """True if a tensor has no storage of its own: a sparse one, or a wrapper such as a nested or distributed tensor."""
+    return tensor.layout is not torch.strided or tensor.is_nested or hasattr(type(tensor), "__tensor_flatten__")
+
+
+def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
+    """The dense tensors that a tensor is made of: itself, or those of a composed one. None of an opaque one, as of oneDNN,
+    and of nested ones before PyTorch 2.1."""
+    if tensor.layout in _NAMES:
+        cut = tensor.detach()
+        return [getattr(cut, name)() for name in _NAMES[tensor.layout]]
+    if hasattr(type(tensor), "__tensor_flatten__"):
+        inner = [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]  # type: ignore[attr-defined]
+        return [part for one in inner for part in parts(one)]
+    if tensor.is_nested:
+        return [tensor.detach().values()] if _NESTED else []
+    return [tensor] if tensor.layout is torch.strided else []
+
+
+def dense(tensors: Iterable[torch.Tensor], what: str) -> None:
+    """UsageError if one of these tensors is not a plain dense one."""
+    for x in tensors:
+        if composed(x) or x.is_nested or x.is_quantized:
+            kind = "nested" if x.is_nested else "quantized" if x.is_quantized else f"of layout {x.layout}"
+            raise UsageError(f"{what} has a tensor that is {kind}. Only dense tensors are supported there. Convert it by "
+                             f"to_dense(), dequantize() or to_padded_tensor(), or let the step build it from dense tensors")
+
+
+def bits(tensor: torch.Tensor) -> Tuple[bool, bool]:
+    """Whether a tensor is the conjugate, and the negative, of what is in its memory (torch.conj, torch.imag)."""
+    return tensor.is_conj(), tensor.is_neg()
+
+
+def flipped(tensor: torch.Tensor, bits: Tuple[bool, bool]) -> torch.Tensor:
+    """The same memory with these bits inverted."""
+    conj, neg = bits
+    if conj:
+        tensor = tensor.conj()
+    return tensor._neg_view() if neg else tensor
