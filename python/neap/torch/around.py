@@ -125,6 +125,11 @@ class Around:
                 for path, part in module.named_modules() for key, buffer in part._buffers.items() if buffer is not None}
 
     @property
+    def tensors(self) -> List[torch.Tensor]:
+        """Tensors that the step was found to reach, without parameters that require gradients."""
+        return [tensor for tensor in (ref() for ref, _ in self._tensors) if tensor is not None]
+
+    @property
     def buffers(self) -> List[torch.Tensor]:
         """The buffers of the modules."""
         return list(self._buffers.values())

@@ -17,6 +17,7 @@ from .double import Once, Second
 from .measure import charge
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, generator_kept, laid
+from .transforms import check_backward
 from .trees import flatten, unflatten
 
 __all__ = ["Call", "ScanFunction"]
@@ -45,6 +46,7 @@ class ScanFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        check_backward(ctx.call.memory, "a scan")
         call, player = ctx.call, ctx.player
         given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
         ctx.player = None

@@ -20,6 +20,8 @@ __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
 HEAVY = 1 << 16  # bytes of gradients of parameters: copying more takes longer than the node that avoids it
 
+_NONE = "no output yet"
+
 
 class Again(Exception):
     """The scan has to begin anew: its step reaches ``leaves`` that need gradients, or draws random
@@ -133,7 +135,7 @@ class Run(Backend):
         self.spare = 0  # bytes that steps are known to save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
-        self.out_shape: Any = None
+        self.out_shape: Any = _NONE
         self.out_grads: List[Optional[torch.Tensor]] = []
         self.pairs: Optional[Tuple[Tuple[int, int], ...]] = None
         self.odd: Dict[int, Tuple[Tuple[int, int], ...]] = {}
@@ -241,15 +243,20 @@ class Run(Backend):
         tape.inputs[t] = row
         return unflatten(self.input_shape, row)
 
-    def emit(self, t: int, leaves: List[torch.Tensor], shape: Any) -> None:
-        """Copies an output to its place; UsageError where it is not like the first one."""
-        if self.out is None:
-            dense(leaves, f"the output of step {t}")
+    def structure(self, t: int, shape: Any) -> None:
+        """Takes the structure of the first output; UsageError if another one has a different structure."""
+        if self.out_shape is _NONE:
             self.out_shape = shape
-            self.out = [leaf.new_empty((self.steps, *leaf.shape)) for leaf in leaves]
         if shape != self.out_shape:
             raise UsageError(f"step {t} returned an output with a different structure (dict keys, tuple length) than "
                              f"step 0. All steps must return outputs of the same structure")
+
+    def emit(self, t: int, leaves: List[torch.Tensor], shape: Any) -> None:
+        """Copies an output to its place; UsageError where it is not like the first one."""
+        self.structure(t, shape)
+        if self.out is None:
+            dense(leaves, f"the output of step {t}")
+            self.out = [leaf.new_empty((self.steps, *leaf.shape)) for leaf in leaves]
         for place, leaf in zip(self.out, leaves):
             if place.shape[1:] != leaf.shape or place.dtype != leaf.dtype or leaf.layout is not torch.strided:
                 dense([leaf], f"the output of step {t}")
@@ -475,7 +482,8 @@ class Run(Backend):
         """The adjoint of the last state, from the gradients of a scan's results."""
         self.sums = [None] * len(self.params)
         self.out_grads = list(outputs)
-        self.input_grads = [torch.zeros_like(x) if wanted else None
+        like = next((x for x in (*last, *outputs) if x is not None), torch.empty(0))  # its zeros are batched if it is
+        self.input_grads = [like.new_zeros(x.shape, dtype=x.dtype, device=x.device) if wanted else None
                             for x, wanted in zip(self.inputs or (), self.wants_input)]
         adjoint = list(last)
         for i, j in reversed(self.pairs_of(self.steps - 1)):  # as autograd: what was made last comes first

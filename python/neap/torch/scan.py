@@ -34,6 +34,7 @@ from .options import Options, options
 from .places import Places, places_of
 from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
+from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
 from .wrappers import Buffered, reducing
 
@@ -231,6 +232,22 @@ class _Job:
             run.emit(t, leaves, shape)
         return tree, unflatten(run.out_shape, run.out or [])
 
+    def transformed(self) -> bool:
+        """True if PyTorch transforms or traces the scan, which is the plain loop then; UsageError with a budget."""
+        return transformed((*self.start, *(self.inputs or ()), *self.params(), *self.around.tensors), self.options.memory,
+                           "a scan")
+
+    def unrolled(self) -> Tuple[Tree, Tree]:
+        """The plain loop, in operations that transforms and tracers follow: nothing is detached or written in place."""
+        run, tree = self._run([], [], False), self.tree
+        run.inputs, rows = self.inputs, []
+        for t in range(self.steps):
+            tree, out = run._called(tree, run.input(t), t)
+            leaves, shape = flatten(out, "the output")
+            run.structure(t, shape)
+            rows.append(leaves)
+        return tree, unflatten(run.out_shape, [torch.stack(column) for column in zip(*rows)])
+
     # Sizes and the plan
 
     def _measured(self, run: Run, group: int, travels: bool = False) -> Measured:
@@ -385,6 +402,8 @@ class _Job:
         """Runs the scan as one node of autograd."""
         self.dense()
         while True:
+            if self.transformed():  # by parameters that were found
+                return self.unrolled()
             try:
                 made, group, sizes = self.planned(told)
                 told.counts = Counts()
@@ -421,7 +440,7 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
     try:
-        last, out = job.call(told) if job.needed() else job.loop()
+        last, out = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
     except Again as again:  # out of the plain loop
         job.learn(again)
         last, out = job.call(told)
@@ -446,6 +465,7 @@ def _known_of(step: Any, *more: Any) -> _Known:
         return _nothing_known()
 
 
+@uncompiled
 def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Optional[int] = None,
          params: Union[None, torch.nn.Module, Sequence[torch.Tensor]] = None,
          memory: Optional[Size] = None, group: Optional[int] = None, strategy: str = "auto",
@@ -519,6 +539,7 @@ class Scan(torch.nn.Module):
                                 check, count, buffers)
         self._known, self._report = _nothing_known(), Report()
 
+    @uncompiled
     def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:
         """The last state and outputs [T, ...], or the sum of ``reduce``."""
         self._report = Report()

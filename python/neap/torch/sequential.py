@@ -23,6 +23,7 @@ from .layouts import dense
 from .measure import addresses, charge
 from .runs import Again, Cast, differentiable, generator_kept
 from .stages import LayerRun, LayerState, kept_bytes
+from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten
 
 __all__ = ["Sequential"]
@@ -74,6 +75,7 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        check_backward(ctx.call.report.memory, "a Sequential")
         call, player = ctx.call, ctx.player
         given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
         ctx.player = None
@@ -189,6 +191,7 @@ class Sequential(torch.nn.Sequential):
         """What the last call planned and did; its backward counts as well once it has run."""
         return self._report
 
+    @uncompiled
     def forward(self, x: Tree) -> Tree:
         """What the last layer returns."""
         told = self._report = _report()
@@ -201,6 +204,8 @@ class Sequential(torch.nn.Sequential):
             found = ", ".join(sorted({str(t.device) for t in leaves}))
             raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
                              f"network on the CPU")
+        if transformed((*leaves, *once), self._memory, "a Sequential"):
+            return super().forward(x)
         dense(leaves, "the input")
         cast, around = Cast(_where(leaves)), Around(*self)
         found = None

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch around a scan: transforms of functions, forward-mode derivatives, tracers, tensor subclasses, torch.compile.
+
+A scan cuts its graph into groups that it records and differentiates itself, which transforms and
+tracers cannot follow. Without a budget it is the plain loop there; torch.compile runs it eagerly.
+"""
+import functools
+import sys
+from typing import Any, Callable, Iterable, List, Optional, TypeVar, cast
+
+import torch
+
+from ..errors import UsageError
+
+__all__ = ["check_backward", "transformed", "uncompiled"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_functorch = getattr(torch._C, "_functorch", None)
+_peek = getattr(_functorch, "peek_interpreter_stack", None)  # since PyTorch 2.0
+_active = getattr(_functorch, "are_transforms_active", None)  # before
+_modes = getattr(torch._C, "_TorchDispatchModeKey", None)  # since PyTorch 2.1
+_ORDINARY = torch.Tensor.__torch_dispatch__
+_WHY = "a scan records and recomputes its own graphs, which torch.compile cannot trace. Compile the step instead"
+
+
+def _functional() -> bool:
+    """True inside a transform of torch.func, or of the older vmap that is_grads_batched=True uses."""
+    if _peek() is not None if _peek is not None else _active is not None and _active():
+        return True
+    if not hasattr(torch._C, "_vmapmode_increment_nesting"):
+        return False
+    level = torch._C._vmapmode_increment_nesting()  # what asks for the level alone does not exist
+    torch._C._vmapmode_decrement_nesting()
+    return level > 1
+
+
+def _dual() -> bool:
+    """True inside torch.autograd.forward_ad.dual_level."""
+    return torch.autograd.forward_ad._current_level >= 0
+
+
+def _transform(tensors: Iterable[torch.Tensor]) -> Optional[str]:
+    """What transforms or traces the computation now, or which of the tensors have operations of their own; None: nothing."""
+    if _functional():
+        return "a transform of torch.func (vmap, grad, vjp, jvp, jacrev, jacfwd, hessian)"
+    if _dual():
+        return "forward-mode differentiation (torch.autograd.forward_ad)"
+    if torch._C._get_tracing_state() is not None:
+        return "torch.jit.trace"
+    if _modes is not None and any([torch._C._get_dispatch_mode(key) is not None for key in (_modes.FAKE, _modes.PROXY)]):
+        return "a mode of fake tensors or of make_fx"
+    for x in tensors:
+        if type(x) is not torch.Tensor and type(x).__torch_dispatch__ is not _ORDINARY:
+            name = type(x).__name__
+            return f"tensors of type {name}" + (" (fully_shard: shard a module around the scan, not its cell)"
+                                                if name == "DTensor" else "")
+    return None
+
+
+def transformed(tensors: Iterable[torch.Tensor], memory: Optional[int], kind: str) -> bool:
+    """True if PyTorch transforms or traces what is done with these tensors, which then has to be done plainly.
+
+    :raises UsageError: with a budget, which nothing would keep. ``kind`` is what has it.
+    """
+    what = _transform(tensors)
+    if what is not None and memory is not None:
+        raise UsageError(f"memory={memory} cannot be combined with {what}, where {kind} runs as without neap and stores "
+                         f"everything. Remove memory=, or call it outside and differentiate it with torch.autograd.grad or "
+                         f"backward()")
+    return what is not None
+
+
+def check_backward(memory: Optional[int], kind: str) -> None:
+    """RuntimeError if gradients would have tangents, or are a batch with a budget for one."""
+    if _dual():
+        raise RuntimeError(f"the backward pass of {kind} runs inside torch.autograd.forward_ad.dual_level, where its gradients "
+                           f"would have no tangents. Run it outside, or run the forward pass inside as well, without memory=")
+    if memory is not None and _functional():
+        raise RuntimeError(f"the backward pass of {kind} with memory={memory} got batched gradients (is_grads_batched=True, "
+                           f"vectorize=True or vmap), which would take a multiple of the budget. Compute them one at a time, "
+                           f"or remove memory=")
+
+
+def uncompiled(function: _Function) -> _Function:
+    """The function as torch.compile leaves it alone: one graph break, or an error with fullgraph=True. What makes it so
+    comes from torch._dynamo, which is slow to import and is there once something is compiled."""
+    made: List[Any] = []
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:
+            return function(*args, **options)
+        if not made:
+            made.append(torch._dynamo.disable(function))
+        return made[0](*args, **options)
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]
+    call._torchdynamo_disable_msg = _WHY  # type: ignore[attr-defined]
+    return cast(_Function, call)
