@@ -74,13 +74,14 @@ def conjugate_transposed(run):
 
 def negative_state(run):
     w = (torch.randn(N, N, dtype=D) * 0.3).requires_grad_()
-    last, out = run(lambda h, x, t: (torch.complex(h, torch.tanh(h @ w)).conj().imag, h * h), torch.randn(B, N, dtype=D))
+    h = torch.randn(B, N, dtype=D)
+    last, out = run(lambda h, x, t: (torch.complex(h, torch.tanh(h @ w)).conj().imag, h * h), h)
     return out.sum() + last.sum(), [w]
 
 
 def both_bits(run):
-    w = weight()
-    last, out = run(lambda h, x, t: (torch._neg_view(torch.tanh(h @ w + 0.3j).conj()), h.imag), torch.randn(B, N, dtype=C))
+    w, h = weight(), torch.randn(B, N, dtype=C)
+    last, out = run(lambda h, x, t: (torch._neg_view(torch.tanh(h @ w + 0.3j).conj()), h.imag), h)
     return out.sum() + last.abs().sum(), [w]
 
 
@@ -184,7 +185,8 @@ def test_layers_with_conjugate_states(options):
         net = torch.nn.Sequential(*layers) if given is None else nt.Sequential(*layers, **given)
         x = torch.randn(64, N, dtype=C).requires_grad_()
         y = net(x.conj())
-        rows.append([y.detach().resolve_conj(), *torch.autograd.grad(y.abs().sum() + y.imag.sum(), [x, *net.parameters()])])
+        loss = y.abs().sum() + y.imag.sum()
+        rows.append([y.detach().resolve_conj(), *torch.autograd.grad(loss, [x, *net.parameters()])])
     same(rows[1], rows[0])
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What neap.torch finds around steps and in layers of many kinds: modules of TorchScript and of torch.fx, wrappers, callables
-of all sorts, objects that refuse to be looked at, and modules that differ between the forward and the backward pass."""
+"""What neap.torch finds around steps and in layers of many kinds: modules of TorchScript and of torch.fx, wrappers,
+callables of all sorts, objects that refuse to be looked at, and modules that differ between the forward and the backward
+pass."""
 import functools
 import weakref
 
@@ -169,8 +170,8 @@ def made(kind):
     }[kind]
 
 
-KINDS = ("lambda", "default", "partial", "object", "method", "slots", "forwarding", "instance", "partialmethod", "virtual",
-         "refusing", "no dict", "no list", "no module", "dead", "fx")
+KINDS = ("lambda", "default", "partial", "object", "method", "slots", "forwarding", "instance", "partialmethod",
+         "virtual", "refusing", "no dict", "no list", "no module", "dead", "fx")
 
 
 def rows_of(step, params, warm=1):
@@ -200,7 +201,8 @@ def test_a_step_of_any_kind(kind):
     agree(made(kind)(inner), [*inner.parameters()])
 
 
-SCRIPTED = {"script": lambda inner: step_of(torch.jit.script(inner)), "default": lambda inner: with_default(torch.jit.script(inner)),
+SCRIPTED = {"script": lambda inner: step_of(torch.jit.script(inner)),
+            "default": lambda inner: with_default(torch.jit.script(inner)),
             "trace": lambda inner: step_of(torch.jit.trace(inner, (torch.zeros(B, N), torch.zeros(B, I)))),
             "part": lambda inner: Forwarding(torch.jit.script(inner))}
 

@@ -56,7 +56,8 @@ def transforms():
 
 
 @pytest.mark.parametrize("grads", [True, False])
-@pytest.mark.parametrize("kind", ["grad", "parameters", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "vmap", "vmap of grad"])
+@pytest.mark.parametrize("kind", ["grad", "parameters", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "vmap",
+                                  "vmap of grad"])
 def test_transforms_of_functions(kind, grads):
     """The results of the loop; with a budget one error, since a transform sees every step."""
     if not NEW:
@@ -158,7 +159,8 @@ def test_batched_gradients_of_layers():
     rows = []
     for net in (chain(4, scan=False), chain(4)):
         out = net(torch.ones(B, N))
-        rows.append(torch.autograd.grad(out, [*net.parameters()], torch.eye(B * N).view(-1, B, N), is_grads_batched=True))
+        given = torch.eye(B * N).view(-1, B, N)
+        rows.append(torch.autograd.grad(out, [*net.parameters()], given, is_grads_batched=True))
     same(*rows)
     out = chain(4, "1M")(torch.ones(B, N))
     with pytest.raises(RuntimeError, match="Sequential with memory=1048576 got batched"):
@@ -168,7 +170,8 @@ def test_batched_gradients_of_layers():
 @pytest.mark.parametrize("vectorize", [False, True])
 def test_jacobians(vectorize):
     _, step, x, h = made()
-    found = [torch.autograd.functional.jacobian(lambda h: run(step, h, x)[0], h, vectorize=vectorize) for run in (plain, nt.scan)]
+    found = [torch.autograd.functional.jacobian(lambda h: run(step, h, x)[0], h, vectorize=vectorize)
+             for run in (plain, nt.scan)]
     assert torch.equal(*found)
 
 
@@ -184,8 +187,8 @@ def test_fake_tensors():
 
 
 def test_meta_tensors():
-    cell = torch.nn.GRUCell(I, N, device="meta")
-    out = nt.scan(lambda h, x, t: (cell(x, h),) * 2, torch.zeros(B, N, device="meta"), torch.zeros(T, B, I, device="meta"))[1]
+    cell, h = torch.nn.GRUCell(I, N, device="meta"), torch.zeros(B, N, device="meta")
+    out = nt.scan(lambda h, x, t: (cell(x, h),) * 2, h, torch.zeros(T, B, I, device="meta"))[1]
     out.sum().backward()
     assert out.shape == (T, B, N) and cell.weight_hh.grad.shape == cell.weight_hh.shape
 
@@ -344,7 +347,8 @@ def test_compiling_costs_no_import():
     """neap.torch and scans that nobody compiles do not import torch._dynamo."""
     if not hasattr(torch, "compile"):
         pytest.skip("this PyTorch has no torch.compile")
-    code = ("import sys, torch; before = 'torch._dynamo' in sys.modules; import neap.torch as nt; w = torch.ones(3, requires_grad=True);"
+    code = ("import sys, torch; before = 'torch._dynamo' in sys.modules; import neap.torch as nt;"
+            "w = torch.ones(3, requires_grad=True);"
             "nt.scan(lambda h, x, t: (h * w, h), torch.ones(3), steps=4, memory='1M')[1].sum().backward();"
             "assert before or 'torch._dynamo' not in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

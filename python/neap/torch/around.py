@@ -106,10 +106,10 @@ class Around:
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
         self._modules, tensors = _found(*steps)
-        if any(hasattr(part, "_orig_class") for module in self._modules for part in module.modules()):
-            raise UsageError("torch.nn.utils.stateless.functional_call, of PyTorch before 2.0, replaces parameters of a module "
-                             "that the step uses. Steps that are recomputed would not find them: call functional_call in "
-                             "the step, not around the scan")
+        if any("_orig_class" in vars(part) for module in self._modules for part in module.modules()):
+            raise UsageError("torch.nn.utils.stateless.functional_call, of PyTorch before 2.0, replaces parameters "
+                             "of a module that the step uses, and recomputed steps would not find them. Call "
+                             "functional_call in the step, not around the scan")
         self._buffers = self._now()
         if not buffered:
             tensors += [row for row in (*[param for module in self._modules for param in module.parameters()],
@@ -184,9 +184,9 @@ class Around:
         """RuntimeError where a tensor has been changed since, or the class of a module."""
         for part, kind in self._kinds:
             if type(part) is not kind:
-                raise RuntimeError(f"the class of a module, {type(part).__name__}, has been changed since the forward pass, "
-                                   f"as by torch.nn.utils.parametrize: steps that are recomputed would use other parameters. "
-                                   f"Change it after the backward pass")
+                raise RuntimeError(f"the class of a module, {type(part).__name__}, was changed between forward and "
+                                   f"backward, as by torch.nn.utils.parametrize. Recomputed steps would use other "
+                                   f"parameters. Call backward() before changing it")
         for ref, version in self._tensors:
             tensor = ref()
             if tensor is not None and tensor._version != version:

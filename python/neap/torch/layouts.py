@@ -23,8 +23,8 @@ def composed(tensor: torch.Tensor) -> bool:
 
 
 def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
-    """The dense tensors that a tensor is made of: itself, or those of a composed one. None of an opaque one, as of oneDNN,
-    and of nested ones before PyTorch 2.1."""
+    """The dense tensors that a tensor is made of: itself, or those of a composed one. None of an opaque one,
+    as of oneDNN, and of nested ones before PyTorch 2.1."""
     if tensor.layout in _NAMES:
         cut = tensor.detach()
         return [getattr(cut, name)() for name in _NAMES[tensor.layout]]
@@ -41,8 +41,8 @@ def dense(tensors: Iterable[torch.Tensor], what: str) -> None:
     for x in tensors:
         if composed(x) or x.is_nested or x.is_quantized:
             kind = "nested" if x.is_nested else "quantized" if x.is_quantized else f"of layout {x.layout}"
-            raise UsageError(f"{what} has a tensor that is {kind}. Only dense tensors are supported there. Convert it by "
-                             f"to_dense(), dequantize() or to_padded_tensor(), or let the step build it from dense tensors")
+            raise UsageError(f"{what} has a tensor that is {kind}. Only dense tensors are supported there. Convert it "
+                             f"by to_dense(), dequantize() or to_padded_tensor(), or build it in the step")
 
 
 def bits(tensor: torch.Tensor) -> Tuple[bool, bool]:

@@ -234,8 +234,8 @@ class _Job:
 
     def transformed(self) -> bool:
         """True if PyTorch transforms or traces the scan, which is the plain loop then; UsageError with a budget."""
-        return transformed((*self.start, *(self.inputs or ()), *self.params(), *self.around.tensors), self.options.memory,
-                           "a scan")
+        tensors = *self.start, *(self.inputs or ()), *self.params(), *self.around.tensors
+        return transformed(tensors, self.options.memory, "a scan")
 
     def unrolled(self) -> Tuple[Tree, Tree]:
         """The plain loop, in operations that transforms and tracers follow: nothing is detached or written in place."""

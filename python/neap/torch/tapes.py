@@ -91,7 +91,8 @@ class Keeper(Counter):
 
     def _alive(self) -> List[_Handle]:
         """The handles that are still in the graph, and travel."""
-        return [handle for handle in (ref() for ref in self.handles) if handle is not None and handle.at not in self.fixed]
+        return [handle for handle in (ref() for ref in self.handles)
+                if handle is not None and handle.at not in self.fixed]
 
     def graph(self) -> int:
         """Bytes of the graph that stay where the tape travels."""

@@ -40,14 +40,15 @@ def _dual() -> bool:
 
 
 def _transform(tensors: Iterable[torch.Tensor]) -> Optional[str]:
-    """What transforms or traces the computation now, or which of the tensors have operations of their own; None: nothing."""
+    """What transforms or traces the computation now, or which tensors have their own operations; None: nothing."""
     if _functional():
         return "a transform of torch.func (vmap, grad, vjp, jvp, jacrev, jacfwd, hessian)"
     if _dual():
         return "forward-mode differentiation (torch.autograd.forward_ad)"
     if torch._C._get_tracing_state() is not None:
         return "torch.jit.trace"
-    if _modes is not None and any([torch._C._get_dispatch_mode(key) is not None for key in (_modes.FAKE, _modes.PROXY)]):
+    keys = () if _modes is None else (_modes.FAKE, _modes.PROXY)
+    if any([torch._C._get_dispatch_mode(key) is not None for key in keys]):
         return "a mode of fake tensors or of make_fx"
     for x in tensors:
         if type(x) is not torch.Tensor and type(x).__torch_dispatch__ is not _ORDINARY:
@@ -64,26 +65,27 @@ def transformed(tensors: Iterable[torch.Tensor], memory: Optional[int], kind: st
     """
     what = _transform(tensors)
     if what is not None and memory is not None:
-        raise UsageError(f"memory={memory} cannot be combined with {what}, where {kind} runs as without neap and stores "
-                         f"everything. Remove memory=, or call it outside and differentiate it with torch.autograd.grad or "
-                         f"backward()")
+        raise UsageError(f"memory={memory} cannot be combined with {what}, where {kind} runs as without neap and "
+                         f"stores everything. Remove memory=, or call it outside and differentiate it with "
+                         f"torch.autograd.grad or backward()")
     return what is not None
 
 
 def check_backward(memory: Optional[int], kind: str) -> None:
     """RuntimeError if gradients would have tangents, or are a batch with a budget for one."""
     if _dual():
-        raise RuntimeError(f"the backward pass of {kind} runs inside torch.autograd.forward_ad.dual_level, where its gradients "
-                           f"would have no tangents. Run it outside, or run the forward pass inside as well, without memory=")
+        raise RuntimeError(f"the backward pass of {kind} runs inside torch.autograd.forward_ad.dual_level, where its "
+                           f"gradients would have no tangents. Run it outside, or run the forward pass inside as well, "
+                           f"without memory=")
     if memory is not None and _functional():
-        raise RuntimeError(f"the backward pass of {kind} with memory={memory} got batched gradients (is_grads_batched=True, "
-                           f"vectorize=True or vmap), which would take a multiple of the budget. Compute them one at a time, "
-                           f"or remove memory=")
+        raise RuntimeError(f"the backward pass of {kind} with memory={memory} got batched gradients "
+                           f"(is_grads_batched=True, vectorize=True or vmap), which would take a multiple of the "
+                           f"budget. Compute them one at a time, or remove memory=")
 
 
 def uncompiled(function: _Function) -> _Function:
-    """The function as torch.compile leaves it alone: one graph break, or an error with fullgraph=True. What makes it so
-    comes from torch._dynamo, which is slow to import and is there once something is compiled."""
+    """The same function, which torch.compile does not trace: one graph break, or an error with fullgraph=True.
+    torch._dynamo is slow to import; it is not needed before something is compiled."""
     made: List[Any] = []
 
     @functools.wraps(function)
