@@ -13,8 +13,9 @@ from torch.utils.checkpoint import checkpoint
 
 import neap.torch as nt
 from cells_of_tests import flat
-from random_parts import FUNCTIONS, IN_PLACE
-from random_steps import Choices, main
+from random_checks import Choices, autocast, main
+from random_functions import FUNCTIONS
+from random_parts import IN_PLACE
 
 LAYERS = {}
 
@@ -241,8 +242,9 @@ class Stack(Choices):
         self.tries = 4 if self.end in ("accumulate", "second") else 2
 
     def describe(self):
-        return (f"{'+'.join(self.parts)} B={self.b} n={self.n} {str(self.dtype)[6:]} shared={self.shared} joined={self.joined} "
-                f"given={self.given} end={self.end} cast={self.cast}{' loose' if self.loose else ''}")
+        return (f"{'+'.join(self.parts)} B={self.b} n={self.n} {str(self.dtype)[6:]} shared={self.shared} "
+                f"joined={self.joined} given={self.given} end={self.end} cast={self.cast}"
+                f"{' loose' if self.loose else ''}")
 
     def layers(self):
         n, rows = self.n, []
@@ -253,7 +255,9 @@ class Stack(Choices):
         if self.shared:
             once = nn.Linear(n, n).to(self.dtype)
             rows += [once, nn.Tanh(), once]
-        return rows if self.joined else [nn.Sequential(a, b) for a, b in zip(rows[:-1:2], rows[1::2])] + rows[2 * len(self.parts):]
+        if self.joined:
+            return rows
+        return [nn.Sequential(a, b) for a, b in zip(rows[:-1:2], rows[1::2])] + rows[2 * len(self.parts):]
 
     def run(self, scan, **options):
         torch.manual_seed(self.seed)
@@ -268,7 +272,7 @@ class Stack(Choices):
         x = torch.randn(self.b, self.n, dtype=self.dtype, requires_grad=self.given != "plain")
         leaves, found = {**dict(net.named_parameters()), **({"input": x} if x.requires_grad else {})}, {}
         torch.manual_seed(self.seed + 1)
-        cast = torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False) if self.cast == "around" else contextlib.nullcontext()
+        cast = autocast() if self.cast == "around" else contextlib.nullcontext()
         for number in range(2 if self.end == "accumulate" else 1):
             given = {"view": lambda: x[:], "computed": lambda: x.sin()}.get(self.given, lambda: x)()
             with cast, torch.no_grad() if self.end == "nograd" else contextlib.nullcontext():
@@ -292,7 +296,8 @@ class Stack(Choices):
             found.update((f"gradient {k}", row) for k, row in enumerate(grads))
             norm = sum(row.double().pow(2).sum() for row in grads if row is not None and row.requires_grad)
             if self.end == "second" and isinstance(norm, torch.Tensor) and norm.requires_grad:
-                found.update((f"second {k}", row) for k, row in enumerate(torch.autograd.grad(norm, wanted, allow_unused=True)))
+                more = torch.autograd.grad(norm, wanted, allow_unused=True)
+                found.update((f"second {k}", row) for k, row in enumerate(more))
             return
         loss.backward(retain_graph=self.end == "again")
         if self.end == "again":
@@ -307,9 +312,11 @@ class Stack(Choices):
 
     def plans(self, peak, charged, least):
         pick, rows = self.random("plans"), [{}]
-        for memory in pick.sample([charged + peak, charged + peak // 2, charged + peak // 4, least, least + least // 8], 2):
+        budgets = [charged + peak, charged + peak // 2, charged + peak // 4, least, least + least // 8]
+        for memory in pick.sample(budgets, 2):
             slow = pick.choice([None, None, None, "mem:16M", "directory"])
-            row = {"memory": max(1, memory), "slow": slow, "strategy": pick.choice(["auto", "chain"] if slow is None else ["auto", "pofo"]),
+            row = {"memory": max(1, memory), "slow": slow,
+                   "strategy": pick.choice(["auto", "chain" if slow is None else "pofo"]),
                    "strict": pick.random() > 0.1}
             rows.append({key: value for key, value in row.items() if value not in (None, True)})
         return rows

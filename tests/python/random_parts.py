@@ -13,6 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 NEW = hasattr(torch, "compile")  # PyTorch 2
 PARTS = {}
+# Before PyTorch 2.1 nodes have no numbers: a tensor that was computed outside and not named shows in backward alone.
+OLD = (r"an earlier step (made|computed)", r"backward through the graph a second time")
 IN_PLACE = r"in-place operation|modified by an inplace operation|writes? into its state|modifies its state"
 
 
@@ -118,10 +120,12 @@ class Twice(torch.autograd.Function):
         return 2 * g
 
 
-MADE = {"view": lambda r: r.view(r.shape[1], r.shape[0]).t(), "product": lambda r: r * r, "flip": lambda r: r - r.flip(0),
+MADE = {"view": lambda r: r.view(r.shape[1], r.shape[0]).t(), "product": lambda r: r * r,
+        "flip": lambda r: r - r.flip(0),
         "norm": lambda r: r / r.norm(dim=0, keepdim=True), "drop": lambda r: F.dropout(r, 0.3),
         "chain": lambda r: (r.exp() - 1).tanh() * r, "anti": lambda r: r - r.t(), "python": Twice.apply,
-        "checkpoint": lambda r: checkpoint(torch.tanh, r, use_reentrant=False), "slice": lambda r: torch.cat([r, r])[1:-1][:len(r)]}
+        "checkpoint": lambda r: checkpoint(torch.tanh, r, use_reentrant=False),
+        "slice": lambda r: torch.cat([r, r])[1:-1][:len(r)]}
 
 
 @part
@@ -132,7 +136,7 @@ class Computed(Part):
         self.raw, self.how = self.weight(case.n, case.n), pick.choice(sorted(MADE))
         self.own, self.known = pick.choice(["no", "yes", "early", "late", "same"]), pick.random() < 0.9
         self.kept, self.again = pick.random() < 0.3, pick.random() < 0.3
-        self.accept = (r"computed outside", r"Function of Python|custom autograd.Function")
+        self.accept = (r"computed outside", r"Function of Python|custom autograd.Function", *([] if NEW else OLD))
 
     def prepare(self):
         self.made = MADE[self.how](self.raw)
@@ -166,7 +170,7 @@ class Chunks(Part):
     def make(self, pick, case):
         self.raw, self.both = self.weight(2 * case.n), pick.random() < 0.7
         self.when = pick.choice([0, 0, 5])
-        self.accept = (r"computed outside",)
+        self.accept = (r"computed outside", *([] if NEW else OLD))
 
     def prepare(self):
         self.one, self.two = self.raw.exp().chunk(2)
@@ -259,7 +263,8 @@ class Skew(nn.Module):
 @part
 class Views(Part):
     def make(self, pick, case):
-        self.kind, self.w = pick.choice(["slice", "split", "strided", "unbind", "expand", "transpose"]), self.weight(case.n)
+        self.kind = pick.choice(["slice", "split", "strided", "unbind", "expand", "transpose"])
+        self.w = self.weight(case.n)
 
     def forward(self, s, x, t):
         h = s["h"]
@@ -399,8 +404,8 @@ class Mixed(Part):
     """Operations of many kinds."""
 
     def make(self, pick, case):
-        self.kinds, self.w = pick.sample(["sort", "conv", "cumsum", "gather", "softmax", "einsum", "max", "where", "nograd",
-                                          "item", "norm", "cast"], 2), self.weight(case.n, case.n)
+        self.kinds = pick.sample("sort conv cumsum gather softmax einsum max where nograd item norm cast".split(), 2)
+        self.w = self.weight(case.n, case.n)
 
     def forward(self, s, x, t):
         for kind in self.kinds:
@@ -436,7 +441,8 @@ class Mixed(Part):
 
 @part
 class Checkpointed(Part):
-    accept = (r"use_reentrant=True", r"Checkpointing is not compatible with")  # PyTorch's: a scan names inputs of backward
+    # PyTorch's own messages: the backward of a scan names inputs.
+    accept = (r"use_reentrant=True", r"Checkpointing is not compatible with")
 
     def make(self, pick, case):
         self.w, self.drop, self.reentrant = self.weight(case.n, case.n), pick.random() < 0.3, pick.random() < 0.3
@@ -466,328 +472,3 @@ class Nested(Part):
         rows = s["h"][None].expand(self.steps, -1, -1) * 0.1
         last, out = self.case.inner(step, s["h"], rows, steps=self.steps, params=[self.w], **self.inside)
         s["h"] = last + 0.01 * out.sum()
-
-
-# Functions
-
-def function(forward, backward, **more):
-    return type("Function", (torch.autograd.Function,), dict(
-        forward=staticmethod(forward), backward=staticmethod(backward), **more))
-
-
-def _saved(ctx, x, w):
-    y = torch.tanh(x * w)
-    ctx.save_for_backward(x, w, y)
-    return y
-
-
-def _saved_back(ctx, g):
-    x, w, y = ctx.saved_tensors
-    g = g * (1 - y * y)
-    return g * w, (g * x).sum(0)
-
-
-def _attribute(ctx, x, w):
-    ctx.x, ctx.w = x.detach().clone(), w
-    return x * w
-
-
-def _attribute_back(ctx, g):
-    return g * ctx.w.detach(), (g * ctx.x).sum(0)
-
-
-def _needs(ctx, x, w):
-    ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, w if ctx.needs_input_grad[0] else None)
-    return x * w
-
-
-def _needs_back(ctx, g):
-    x, w = ctx.saved_tensors
-    return None if w is None else g * w, None if x is None else (g * x).sum(0)
-
-
-def _dirty(ctx, x, w):
-    ctx.save_for_backward(x.clone(), w)
-    ctx.mark_dirty(x)
-    return x.mul_(w)
-
-
-def _pair(ctx, x, w):
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(x, w)
-    index = (x > 0).sum(1)
-    ctx.mark_non_differentiable(index)
-    return x * w, x.sin(), index
-
-
-def _pair_back(ctx, g, k, _):
-    x, w = ctx.saved_tensors
-    a = None if g is None else g * w
-    b = None if k is None else k * x.cos()
-    return (b if a is None else a if b is None else a + b), None if g is None else (g * x).sum(0)
-
-
-def _spike(ctx, x, w):
-    ctx.save_for_backward(x, w)
-    return (x * w > 0).to(x.dtype)
-
-
-def _spike_back(ctx, g):
-    x, w = ctx.saved_tensors
-    g = g / (1 + (x * w).abs()) ** 2
-    return g * w, (g * x).sum(0)
-
-
-once = torch.autograd.function.once_differentiable
-FUNCTIONS = {"saved": function(_saved, _saved_back), "attribute": function(_attribute, _attribute_back),
-             "needs": function(_needs, _needs_back), "once": function(_saved, once(_saved_back)),
-             "dirty": function(_dirty, _needs_back), "pair": function(_pair, _pair_back), "spike": function(_spike, _spike_back)}
-
-
-@part
-class Function(Part):
-    def make(self, pick, case):
-        self.kind, self.w, self.which = pick.choice(sorted(FUNCTIONS)), self.weight(case.n), pick.randint(0, 1)
-        self.w.data += 1
-        self.w.requires_grad_(pick.random() < 0.8)
-
-    def forward(self, s, x, t):
-        h = s["h"] * 1 if self.kind == "dirty" else s["h"]
-        made = FUNCTIONS[self.kind].apply(h, self.w)
-        if self.kind == "pair":
-            made = made[self.which if t % 3 else 0] + 0.01 * made[2][:, None]
-        s["h"] = made if self.kind != "spike" else 0.5 * made + 0.5 * s["h"]
-
-
-# States
-
-@part
-class Complex(Part):
-    """A complex part of the state, maybe with the conjugate bit; or a real one with the negative bit."""
-
-    def make(self, pick, case):
-        self.kind, self.real = pick.choice(["plain", "conj", "neg", "alternating", "transposed"]), self.weight(case.n, case.n)
-        self.w = nn.Parameter(torch.complex(self.weight(case.n, case.n), self.weight(case.n, case.n)).detach())
-
-    def start(self):
-        z = torch.complex(*torch.randn(2, self.case.b, self.case.n, dtype=self.case.dtype))
-        return {"z": z.conj() if self.kind == "conj" else z.conj().imag if self.kind == "neg" else z}
-
-    def forward(self, s, x, t):
-        if self.kind == "neg":
-            s["z"] = torch.complex(s["z"], torch.tanh(s["z"] @ self.real)).conj().imag  # a view with the negative bit
-            s["h"] = s["h"] + 0.1 * s["z"]
-            return
-        z = torch.tanh(s["z"] @ self.w + 0.3j)
-        if self.kind == "conj" or self.kind == "alternating" and t % 2:
-            z = z.conj()
-        s["z"] = z.t().contiguous().t() if self.kind == "transposed" else z
-        s["h"] = s["h"] + 0.1 * s["z"].abs()
-
-
-@part
-class Whole(Part):
-    """Integers and booleans in the state."""
-
-    def make(self, pick, case):
-        self.table = nn.Embedding(5, case.n).to(case.dtype)
-        self.kind = pick.choice(["count", "mask", "byte", "argmax"])
-
-    def start(self):
-        return {"n": torch.zeros((), dtype=torch.int32), "mask": torch.ones(self.case.b, self.case.n, dtype=torch.bool)}
-
-    def forward(self, s, x, t):
-        h, s["n"] = s["h"], s["n"] + 1
-        if self.kind == "mask":
-            s["mask"] = s["mask"] ^ (h.detach() > 0)
-            h = torch.where(s["mask"], h, h * 0.5)
-        elif self.kind == "argmax":
-            h = h + 0.1 * self.table(h.detach().argmax(1) % 5)
-        else:
-            h = h + 0.1 * self.table((s["n"] % 5).long())
-        s["h"] = h
-
-
-@part
-class Window(Part):
-    """The last states in one tensor, which is moved on; or in one that grows."""
-
-    def make(self, pick, case):
-        self.w, self.grows = self.weight(case.n, case.n), pick.random() < 0.3
-        if self.grows:
-            self.accept = (r"on slow tiers all are alike", r"must have the same shape and dtype", r"grows", r"shape")
-
-    def start(self):
-        return {"window": torch.randn(self.case.b, 1 if self.grows else 3, self.case.n, dtype=self.case.dtype)}
-
-    def forward(self, s, x, t):
-        w = s["window"]
-        score = torch.softmax((w @ self.w @ s["h"][:, :, None])[:, :, 0], 1)
-        s["h"] = s["h"] * 0.5 + (score[:, :, None] * w).sum(1)
-        s["window"] = torch.cat([w if self.grows else w[:, 1:], s["h"][:, None]], 1)
-
-
-@part
-class Drifts(Part):
-    """A part of the state whose type the first step changes."""
-
-    accept = (r"on slow tiers all are alike", r"must have the same shape and dtype", r"returned an output of shape")
-
-    def make(self, pick, case):
-        self.w, self.first = self.weight(case.n), pick.choice([torch.float32, torch.float16, torch.float64])
-
-    def start(self):
-        return {"drift": torch.randn(self.case.b, self.case.n).to(self.first)}
-
-    def forward(self, s, x, t):
-        s["drift"] = torch.sin(s["drift"].to(self.case.dtype) * self.w)
-        s["h"] = s["h"] + 0.1 * s["drift"]
-
-
-@part
-class Passes(Part):
-    """A part of the state that every step uses and none changes; and parts without elements, without dimensions."""
-
-    def make(self, pick, case):
-        self.w = self.weight(case.n)
-
-    def start(self):
-        return {"fixed": torch.randn(self.case.b, self.case.n, dtype=self.case.dtype),
-                "empty": torch.zeros(0, self.case.n, dtype=self.case.dtype), "scalar": torch.zeros((), dtype=self.case.dtype)}
-
-    def forward(self, s, x, t):
-        s["h"] = torch.tanh(s["h"] + s["fixed"] * self.w)
-        s["scalar"] = s["scalar"] * 0.9 + s["h"].mean()
-
-
-@part
-class Alias(Part):
-    """Two parts of the state that are one tensor, or one and a view of it."""
-
-    loose = True
-
-    def make(self, pick, case):
-        self.w, self.kind = self.weight(case.n), pick.choice(["same", "view", "part"])
-
-    def start(self):
-        return {"twin": torch.randn(self.case.b, self.case.n, dtype=self.case.dtype)}
-
-    def forward(self, s, x, t):
-        s["h"] = torch.tanh(s["h"] * self.w + 0.3 * s["twin"])
-        s["twin"] = s["h"] if self.kind == "same" else s["h"].view_as(s["h"])
-        if self.kind == "part":
-            both = torch.cat([s["h"], s["h"] * 0.5], 1)
-            s["h"], s["twin"] = both.chunk(2, 1)
-
-
-# Modules and hooks
-
-@part
-class Buffers(Part):
-    """Buffers that steps change; without buffers="state" this is refused."""
-
-    def make(self, pick, case):
-        self.kind, state = pick.choice(["norm", "counter", "bound", "batch"]), pick.random() < 0.8
-        self.norm = nn.BatchNorm1d(case.n).to(case.dtype)
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("mean", torch.zeros(case.n, dtype=case.dtype))
-        if state:
-            self.options = {"buffers": "state"}
-        else:
-            self.accept = (r"changes (its )?buffer",)
-
-    def forward(self, s, x, t):
-        if self.kind in ("norm", "batch") and self.case.b > 1:
-            s["h"] = self.norm(s["h"])
-        elif self.kind == "counter":
-            self.steps += 1
-            s["h"] = s["h"] / (1 + 0.01 * float(self.steps))
-        else:
-            self.mean = self.mean * 0.9 + 0.1 * s["h"].detach().mean(0)
-            s["h"] = s["h"] - self.mean
-
-
-@part
-class Hooks(Part):
-    def make(self, pick, case):
-        self.kind = pick.choice(["forward", "before", "backward", "parameter", "tensor", "state", "result"])
-        self.cell = nn.Linear(case.n, case.n).to(case.dtype)
-        if self.kind == "forward":
-            self.cell.register_forward_hook(lambda module, given, out: out * 0.5)
-        if self.kind == "before":
-            self.cell.register_forward_pre_hook(lambda module, given: (given[0].sin(),))
-        if self.kind == "backward":
-            self.cell.register_full_backward_hook(lambda module, inner, outer: (inner[0] * 0.5,))
-        if self.kind == "parameter":
-            self.cell.weight.register_hook(lambda g: g * 3)
-
-    def forward(self, s, x, t):
-        if self.kind == "state" and s["h"].requires_grad:
-            s["h"].register_hook(lambda g: g * 0.9)
-        h = self.cell(s["h"])
-        if self.kind == "tensor" and h.requires_grad:
-            h.register_hook(lambda g: g.clamp(-0.1, 0.1))
-        s["h"] = torch.tanh(h)
-        if self.kind == "result" and s["h"].requires_grad:
-            s["h"].register_hook(lambda g: g * 0.9)
-
-
-@part
-class Leaf(Part):
-    """A step that makes a leaf and differentiates by itself."""
-
-    accept = (r"makes a tensor that needs a gradient", r"creates a tensor", r"does not require grad", r"enable_grad|gradients enabled")
-
-    def make(self, pick, case):
-        self.w = self.weight(case.n)
-
-    def forward(self, s, x, t):
-        with torch.enable_grad():
-            y = s["h"].detach().clone().requires_grad_()
-            g, = torch.autograd.grad((y.sin() * self.w.detach()).sum(), y)
-        s["h"] = s["h"] * self.w + 0.1 * g
-
-
-@part
-class Attribute(Part):
-    """A step that leaves something in an attribute: for a report, or for the next step, which is no state."""
-
-    warns = True
-    accept = (r"an earlier step (made|computed)", r"is not deterministic|another state or output|different state",
-              r"computed outside", r"a tensor .* (changed|modified) in place")
-
-    def make(self, pick, case):
-        self.w, self.kind, self.last = self.weight(case.n), pick.choice(["report", "report", "detached", "kept"]), None
-        self.warns = self.kind != "report"
-
-    def prepare(self):
-        self.last = None
-
-    def forward(self, s, x, t):
-        h = torch.tanh(s["h"] * self.w)
-        if self.kind != "report" and self.last is not None:
-            h = h + 0.1 * self.last
-        self.last = h if self.kind == "kept" else h.detach()
-        s["h"] = h
-
-
-@part
-class Linalg(Part):
-    """Decompositions, which may take other kernels where no gradient is wanted."""
-
-    warns = True
-
-    def make(self, pick, case):
-        self.w, self.kind = self.weight(case.n, case.n), pick.choice(["solve", "inverse", "cholesky", "eigh"])
-
-    def forward(self, s, x, t):
-        a = self.w @ self.w.t() + torch.eye(self.case.n, dtype=self.case.dtype)
-        if self.kind == "solve":
-            h = torch.linalg.solve(a, s["h"].t()).t()
-        elif self.kind == "inverse":
-            h = s["h"] @ torch.linalg.inv(a)
-        elif self.kind == "cholesky":
-            h = s["h"] @ torch.linalg.cholesky(a)
-        else:
-            h = s["h"] * torch.linalg.eigvalsh(a)
-        s["h"] = torch.tanh(h)

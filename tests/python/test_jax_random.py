@@ -20,7 +20,7 @@ PARTS = {}
 
 
 def part(function):
-    """Registers a part: it changes the state ``s``, a dict with "h" [B, N], given params, input and number of the part."""
+    """Registers a part. It changes the state ``s``, a dict with "h" [B, N], given params, input and its number."""
     PARTS[function.__name__] = function
     return function
 
@@ -119,23 +119,25 @@ class Case:
             self.argnums = 0
 
     def describe(self):
-        return f"{self.parts} T={self.steps} output={self.output} inputs={self.inputs} argnums={self.argnums} group={self.group}"
+        return (f"{self.parts} T={self.steps} output={self.output} inputs={self.inputs} argnums={self.argnums} "
+                f"group={self.group}")
 
     def arguments(self):
         keys = iter(jax.random.split(self.key, 20))
         shape = (self.b, self.n)
         p = {f"w{k}": jax.random.normal(next(keys), (self.n, self.n)) / self.n for k in range(len(self.parts))}
         p["v"] = jax.random.normal(next(keys), (self.i, self.n))
-        slots = {"count": ("n", jnp.zeros((), int)), "mask": ("mask", jnp.ones(shape, bool)), "noise": ("key", next(keys)),
-                 "window": ("window", jnp.zeros((2, *shape))), "complexes": ("z", jnp.ones(shape, complex))}
+        slots = {"count": ("n", jnp.zeros((), int)), "mask": ("mask", jnp.ones(shape, bool)),
+                 "noise": ("key", next(keys)), "window": ("window", jnp.zeros((2, *shape))),
+                 "complexes": ("z", jnp.ones(shape, complex))}
         s = {"h": jax.random.normal(next(keys), shape), **dict(slots[name] for name in self.parts if name in slots)}
         x = jax.random.normal(next(keys), (self.steps, self.b, self.i))
         return p, s, {"array": x, "tree": {"a": x, "i": jnp.arange(self.steps)}, "none": None}[self.inputs]
 
     def step(self, p, state, given):
         s = dict(state)
-        x = {"array": lambda: given, "tree": lambda: given["a"] * (given["i"] % 2), "none": lambda: jnp.ones((self.b, self.i))}[
-            self.inputs]()
+        x = {"array": lambda: given, "tree": lambda: given["a"] * (given["i"] % 2),
+             "none": lambda: jnp.ones((self.b, self.i))}[self.inputs]()
         for k, name in enumerate(self.parts):
             PARTS[name](p, s, x, k)
         h = s["h"]
@@ -175,7 +177,8 @@ def findings(case, scratch):
     for memory in (told.charged + 3 * told.state + 2 * told.tape, told.charged + told.state * 8, 1):
         slow = pick.choice([None, None, "mem:4M", scratch])
         options = dict(group=case.group or case.steps, memory=memory, slow=slow, costs=COSTS,
-                       strategy=pick.choice(["auto", "revolve", "mixed"] if slow is None else ["auto", "stream", "disk-revolve"]))
+                       strategy=pick.choice(["auto", "revolve", "mixed"] if slow is None else
+                                            ["auto", "stream", "disk-revolve"]))
         for _ in range(2):
             try:
                 found, made = case.made(first, **options)

@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
-from random_steps import Case, Runner, compared, many, plain  # noqa: E402
+from random_checks import Runner, compared, many  # noqa: E402
+from random_steps import Case, Large, plain  # noqa: E402
 
 MANY = int(os.environ.get("NEAP_MANY", "200"))
 SECONDS = float(os.environ.get("NEAP_SECONDS", "0"))  # with fixed seeds, for so long
@@ -37,7 +38,7 @@ def test_random_steps_for_a_time():
     if not SECONDS:
         pytest.skip("NEAP_SECONDS is not set")
     said = []
-    assert not many(SECONDS, 10000, said.append)[1], "\n".join(said)
+    assert not many(Case, SECONDS, 10000, said.append)[1], "\n".join(said)
 
 
 def test_a_case_is_a_function_of_its_seed():
