@@ -134,6 +134,11 @@ class Around:
         """The buffers of the modules."""
         return list(self._buffers.values())
 
+    def leaves(self) -> Set[int]:
+        """Ids of the leaves among these that need gradients."""
+        rows = [*_found(*self._steps)[1], *[row for module in self._modules for row in module.parameters()]]
+        return {id(row) for row in rows if row.requires_grad and row.is_leaf}
+
     def check_buffers(self, first: Callable[[], List[torch.Tensor]]) -> None:
         """UsageError where steps changed a buffer in place, or bound another tensor to its name that
         a step reads: ``first()``, what the first step returns, then differs when it is done again."""

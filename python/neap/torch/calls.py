@@ -16,7 +16,7 @@ from .device import Device, HostStore, get_rng, set_rng
 from .double import Once, Second
 from .measure import charge
 from .places import Places
-from .runs import Again, Cast, Run, differentiable, generator_kept, laid
+from .runs import Again, Cast, Run, differentiable, generator_kept, laid, leaves_of
 from .transforms import check_backward
 from .trees import flatten, unflatten
 
@@ -92,11 +92,11 @@ class Call:
     def first_step(self) -> List[torch.Tensor]:
         """What the first step returns now."""
         run = self.run
-        with generator_kept(run.device), torch.no_grad(), self.cast():
+        with generator_kept(run.device), torch.enable_grad(), self.cast():
             if run.rng:
                 set_rng(run.device, self.first.rng)
-            tree, out = run._called(unflatten(run.shape, self.first.leaves), run.input(0), 0)
-        return [*flatten(tree, "the state")[0], *flatten(out, "the output")[0]]
+            tree, out = run._called(unflatten(run.shape, leaves_of(self.first.leaves)), run.leaf_input(0), 0)
+        return [x.detach() for x in (*flatten(tree, "the state")[0], *flatten(out, "the output")[0])]
 
     def forward(self) -> Tuple[Player, Any]:
         """A player at TURN, and the last state; the generator stands where a loop leaves it."""
@@ -138,6 +138,9 @@ class Call:
                 return found, run.input_grads, run.sums
             except Again as again:
                 self.learn(again)
+                if again.grad:
+                    raise UsageError(f"step {again.t} computes gradients itself, which the steps that were compared did "
+                                     f"not: pass enable_grad=True") from again.__context__
                 shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
                 raise UsageError(f"the step first uses a tensor of shape {shapes} that requires a gradient in step "
                                  f"{again.t}, after the steps that were inspected for parameters. Name it: "

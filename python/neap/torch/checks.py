@@ -24,18 +24,18 @@ class NotDeterministic(Error):
         super().__init__(f"step {step} returned a different state or output when it was recomputed. Step {step}, or an "
                          f"earlier one, is not a deterministic function of its arguments (it may use a Python counter "
                          f"or NumPy's random numbers), or PyTorch selects different or nondeterministic kernels under "
-                         f"no_grad. Make the step a pure function; use torch's random numbers; or call "
-                         f"torch.use_deterministic_algorithms(True)")
+                         f"no_grad. Make the step a pure function; use torch's random numbers; pass enable_grad=True; "
+                         f"or call torch.use_deterministic_algorithms(True)")
         self.step = step
 
 
 class Hashes:
     """Hashes of what steps returned: of all steps, and NotDeterministic where one differs; or of
-    some, and one RuntimeWarning."""
+    some, and one RuntimeWarning, or, if it ``raises``, NotDeterministic as well."""
 
-    def __init__(self, some: Optional[Set[int]] = None) -> None:
+    def __init__(self, some: Optional[Set[int]] = None, raises: bool = False) -> None:
         self._seen: Dict[int, bytes] = {}
-        self._some = some
+        self._some, self._raises = some, raises or some is None
         self._explain: Callable[[], None] = lambda: None
 
     @contextlib.contextmanager
@@ -57,12 +57,12 @@ class Hashes:
         for leaf in leaves:
             flat = leaf.detach().cpu().contiguous()
             size = flat.numel() * flat.element_size()
-            made.update(ctypes.string_at(flat.data_ptr(), size if self._some is None else min(size, FEW))
+            made.update(ctypes.string_at(flat.data_ptr(), size if self._raises else min(size, FEW))
                         if size else b"")
         if self._seen.setdefault(t, made.digest()) == made.digest():
             return
         self._explain()
-        if self._some is None:
+        if self._raises:
             raise NotDeterministic(t)
         self._some = set()
         warnings.warn(f"{NotDeterministic(t)}. The gradient may differ from that of a plain loop. Only four steps were "

@@ -4,8 +4,9 @@
 A tape's bytes are the distinct storages that its graph saves, each whole, since a view keeps its
 base, without those of parameters, buffers and inputs, which are there anyway.
 """
+import functools
 import threading
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -213,6 +214,40 @@ class Samples:
             entry[:] = nbytes, nodes, self.EVERY, self.EVERY
 
 
+class Walked(Counter):
+    """A Counter without hooks, which torch.func refuses: it counts a graph that is complete, node by
+    node (``visit``), and does not see graphs that the step dropped."""
+
+    def visit(self, node: Any) -> None:
+        """Counts what a node saved."""
+        kept = [getattr(node, name) for name in _saved_by(type(node))]
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            kept += [*node.saved_tensors, *vars(node).values()]
+        for item in kept:
+            for tensor in item if isinstance(item, (tuple, list)) else (item,):
+                if isinstance(tensor, torch.Tensor):
+                    self.add(tensor.detach())
+
+    def __enter__(self) -> "Counter":
+        _open.__dict__.setdefault("counters", []).append(self)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        _open.counters.pop()
+
+
+@functools.lru_cache(maxsize=None)
+def _saved_by(kind: type) -> List[str]:
+    """Attributes of nodes of a type that have what they saved."""
+    return [name for name in dir(kind) if name.startswith("_saved_")]
+
+
+def refuses_hooks(error: RuntimeError) -> bool:
+    """True if an error is that of torch.func under hooks for saved tensors, or of tensors of torch.func that
+    such hooks were given, which have no memory of their own."""
+    return "support saved tensor hooks" in str(error) or "invalid python storage" in str(error)
+
+
 def charge(size: int) -> None:
     """Counts what a scan inside a step holds as tape of the scan around it."""
     counters = getattr(_open, "counters", None)
@@ -246,12 +281,13 @@ class Reachable:
         self.older = history(params)
 
 
-def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable,
-             begin: int) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
+def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable, begin: int,
+             visit: Optional[Callable[[Any], None]] = None) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
     """Finds the tensors and nodes outside a graph that the graph reaches.
 
     :param roots: ends of the graph. :param own: ids of its own leaves. :param known: parameters; the graphs
         that computed them are not searched. :param begin: the mark at which the graph's recording began.
+    :param visit: called for each node of the graph.
     :returns: leaves that require gradients and are neither its own nor known, in the order found;
         nodes older than ``begin``; the places of the parameters that it reaches.
     """
@@ -285,6 +321,8 @@ def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable,
         if begin and node._sequence_nr() < begin or older and node in older:
             foreign.append(node)
             continue
+        if visit is not None:
+            visit(node)
         for edge in node.next_functions:
             follower = edge[0]
             if ends and edge in ends:

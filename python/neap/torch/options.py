@@ -30,6 +30,7 @@ class Options(NamedTuple):
     count: bool
     buffers: Optional[str]
     double: bool = False
+    enable_grad: Optional[bool] = None
 
     @property
     def tiers(self) -> Any:
@@ -39,12 +40,15 @@ class Options(NamedTuple):
 
 def options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
-            host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool = False) -> Options:
+            host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool = False,
+            enable_grad: Optional[bool] = None) -> Options:
     """Options out of the arguments of a scan. UsageError for what makes no sense."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError(f"group={group} is not valid: a graph has at least 1 step")
     if buffers not in (None, "state"):
         raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
+    if enable_grad not in (None, False, True):
+        raise UsageError(f"enable_grad={enable_grad!r} is not valid; pass True, False or None")
     if isinstance(params, torch.nn.Module):
         params = params.parameters()
     if isinstance(params, torch.Tensor):
@@ -52,4 +56,4 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
     return Options(None if params is None else list(params),
                    None if memory is None else units.size(memory, "memory"), group, strategy,
                    reduce, rng, strict, None if costs is None else Costs(*costs), slow,
-                   None if host is None else units.size(host, "host"), check, count, buffers, double)
+                   None if host is None else units.size(host, "host"), check, count, buffers, double, enable_grad)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step function of PyTorch as the backend of a Player: states, tapes, random numbers, outputs."""
 import contextlib
+import gc
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -10,12 +12,13 @@ from ..player import Backend
 from .checks import Hashes
 from .device import get_rng, set_rng
 from .layouts import bits, dense, flipped
-from .measure import Counter, Reachable, Samples, Uncounted, addresses, behind, captured, hooked, mark
+from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
+                      refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
-from .trees import LEAF, described, flatten, nbytes, unflatten
+from .trees import LEAF, described, flatten, mapped, nbytes, unflatten
 
-__all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
+__all__ = ["Again", "Cast", "Run", "State", "alive", "cut", "differentiable", "laid", "leaves_of"]
 
 
 HEAVY = 1 << 16  # bytes of gradients of parameters: copying more takes longer than the node that avoids it
@@ -25,11 +28,13 @@ _NONE = "no output yet"
 
 class Again(Exception):
     """The scan has to begin anew: its step reaches ``leaves`` that need gradients, or draws random
-    numbers."""
+    numbers; it computes gradients itself, or other bits without them (``grad``); or it uses torch.func,
+    which refuses hooks (``walk``)."""
 
-    def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0):
+    def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0, grad: bool = False,
+                 walk: bool = False):
         super().__init__("the scan begins anew")
-        self.leaves, self.rng, self.t = list(leaves), rng, t
+        self.leaves, self.rng, self.t, self.grad, self.walk = list(leaves), rng, t, grad, walk
 
 
 class State(NamedTuple):
@@ -70,6 +75,23 @@ def _dense(tensor: torch.Tensor) -> bool:
 def differentiable(tensor: torch.Tensor) -> bool:
     """True where a tensor of this type can have a gradient."""
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+def cut(tensor: torch.Tensor) -> torch.Tensor:
+    """The same without the graph that made it."""
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
+def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    """Tensors as leaves that a graph begins with."""
+    return [x.detach().requires_grad_() if differentiable(x) else x for x in tensors]
+
+
+def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
+    """Those of weakly referenced tensors that are still there, reference cycles aside."""
+    if any(ref() is not None for ref in refs):
+        gc.collect()
+    return [tensor for tensor in (ref() for ref in refs) if tensor is not None]
 
 
 class Cast:
@@ -126,6 +148,9 @@ class Run(Backend):
         self.samples = Samples()
         self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
         self.emitting, self.count = True, True
+        self.grad = self.walk = False  # steps that are advanced make graphs; graphs are counted without hooks
+        self.chooses = True  # ``grad`` may be changed by what steps do
+        self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves itself; None: it makes none
         self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
@@ -234,13 +259,14 @@ class Run(Backend):
                              f"times per step and must return the same value for the same t. Pass a tensor, or a "
                              f"function that indexes by t") from error
 
-    def leaf_input(self, t: int, tape: GroupTape) -> Any:
+    def leaf_input(self, t: int, tape: Optional[GroupTape] = None) -> Any:
         """The same as leaves of a graph, where gradients are wanted."""
         if not any(self.wants_input):
             return self.input(t)
         row = [x[t].requires_grad_() if wanted else x[t]
                for x, wanted in zip(self.inputs or (), self.wants_input)]
-        tape.inputs[t] = row
+        if tape is not None:
+            tape.inputs[t] = row
         return unflatten(self.input_shape, row)
 
     def structure(self, t: int, shape: Any) -> None:
@@ -282,10 +308,13 @@ class Run(Backend):
         if self.rng:
             set_rng(self.device, state.rng)
         emit = first and self.emitting
-        with torch.no_grad():
-            tree, out = unflatten(self.shape, state.leaves), None
+        with torch.set_grad_enabled(self.grad):
+            tree, out = unflatten(self.shape, leaves_of(state.leaves) if self.grad else state.leaves), None
             for t in range(t0, t1):
-                tree, out = self._called(tree, self.input(t), t)
+                if self.grad and t > t0:  # a graph of one step
+                    tree, out = mapped(cut, tree, "the state"), None
+                given = self.leaf_input(t) if self.grad else self.input(t)
+                tree, out = self._called(tree, given, t)
                 if emit:
                     self.emit(t, *flatten(out, "the output"))
                 if self.hashes is not None and self.hashes.watches(t):
@@ -299,6 +328,10 @@ class Run(Backend):
         try:
             answer = self.step(tree, given, t)
         except RuntimeError as error:
+            if not self.walk and refuses_hooks(error):
+                raise Again(t=t, walk=True) from None
+            if self.chooses and not self.grad and not torch.is_grad_enabled() and "does not require grad" in str(error):
+                raise Again(t=t, grad=True) from None
             if "a leaf Variable that requires grad" in str(error):
                 raise RuntimeError(f"step {t} modifies its state or a parameter in place. Steps are recomputed from "
                                    f"the old state, so a step must return a new one: "
@@ -351,7 +384,7 @@ class Run(Backend):
             tape.last, tape.pairs = last, pairs(last, leaves)
             if not emit:  # which looks at them
                 dense([leaf for row in tape.outputs.values() for leaf in row], "an output")
-            self._check(tape, begin, given)
+            self._check(tape, begin, given, counter)
             if isinstance(counter, Keeper):
                 self._hollow(tape, given, counter)
             elif tape.outputs and counter.counts:
@@ -366,14 +399,14 @@ class Run(Backend):
 
     def _goes(self, t0: int) -> bool:
         """True where the tape of the group that begins with step t0 goes to a tier."""
-        return self.travels and (self.sent is None or t0 in self.sent)
+        return self.travels and not self.walk and (self.sent is None or t0 in self.sent)
 
     def _begun(self, state: State, t0: int, t1: int) -> Tuple[GroupTape, List[torch.Tensor]]:
         """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
-        rows = [differentiable(x) for x in state.leaves]
         if not self._goes(t0):
-            first = [x.detach().requires_grad_() if flag else x for x, flag in zip(state.leaves, rows)]
+            first = leaves_of(state.leaves)
             return GroupTape(t0, t1, first), first
+        rows = [differentiable(x) for x in state.leaves]
         with torch.enable_grad():
             both = [inlet(x) if flag else (x.new_empty(()).expand(x.shape), x)
                     for x, flag in zip(state.leaves, rows)]
@@ -409,9 +442,9 @@ class Run(Backend):
             known = self.samples.known(kind, room) if t1 < self.steps else None  # the last may be the largest
             if known is not None:
                 return Uncounted(*known)
-        return Counter(self.excluded, room, self.spare)
+        return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
 
-    def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor]) -> None:
+    def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
         """Again with leaves that the graph reaches and nobody named; UsageError for tensors
         that were computed outside. Every graph is looked at, since a step may use a parameter late."""
         roots, own = tape.last, {id(x) for x in given}
@@ -421,7 +454,10 @@ class Run(Backend):
             own.update(map(id, tape.first))
         for row in tape.inputs.values():
             own.update(map(id, row))
-        reached = self.look(roots, own, begin, tape.t0)
+        visit = counter.visit if isinstance(counter, Walked) else None
+        reached, made = self.look(roots, own, begin, tape.t0, visit)
+        if made:
+            tape.made = [weakref.ref(leaf) for leaf in made]
         if len(reached) < len(self.params) or self.known.ends:
             tape.params = sorted(reached)
             tape.cut = self._cut(tuple(tape.params))
@@ -443,16 +479,30 @@ class Run(Backend):
             self.cuts[used] = list(nodes)
         return self.cuts[used]
 
-    def look(self, roots: List[torch.Tensor], own: Set[int], begin: int, t0: int) -> Set[int]:
+    def look(self, roots: List[torch.Tensor], own: Set[int], begin: int, t0: int,
+             visit: Any = None) -> Tuple[Set[int], List[torch.Tensor]]:
         """The same of a graph of ``roots`` from step t0 on, whose own leaves have the ids ``own``. Places of
-        the parameters that it reaches."""
-        leaves, foreign, reached = captured(roots, own, self.known, begin)
+        the parameters that it reaches; and leaves that the step made itself: in a plain loop, too, their
+        gradients go nowhere."""
+        leaves, foreign, reached = captured(roots, own, self.known, begin, visit)
         if foreign:
             raise UsageError(f"the step uses a tensor that requires a gradient and was computed outside the step (by "
                              f"{foreign[0].name()}). Pass it as params=[tensor], or as part of the state or the inputs")
-        if leaves:
-            raise Again(leaves, t=t0)
-        return reached
+        found = [leaf for leaf in leaves if self.outside is None or id(leaf) in self.outside]
+        if found:
+            raise Again(found, t=t0)
+        return reached, leaves
+
+    @staticmethod
+    def _dropped(tape: GroupTape) -> None:
+        """UsageError if leaves that its steps made outlive a tape's graph: somebody else has them."""
+        tape.clear()
+        found = alive(tape.made)
+        if found:
+            raise UsageError(f"steps {tape.t0} to {tape.t1 - 1} use a tensor of shape {tuple(found[0].shape)} with "
+                             f"requires_grad=True that is none of their arguments and still exists after the backward "
+                             f"pass. If it was created outside the step, pass it in params=[...]; if a step creates it, "
+                             f"do not keep it, or keep tensor.detach()")
 
     def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
                  t1: int) -> List[Optional[torch.Tensor]]:
@@ -471,6 +521,8 @@ class Run(Backend):
             for place, gradient in zip(self.input_grads, row):
                 if gradient is not None and place is not None:
                     place[t].copy_(gradient)
+        if tape.made:
+            self._dropped(tape)
         return arrived
 
     def _out_grad(self, i: int, t: int) -> Optional[torch.Tensor]:

@@ -7,6 +7,7 @@ hooks, accumulation and optimizers see ordinary gradients, once a scan.
 """
 import contextlib
 import functools
+import gc
 import sys
 import threading
 import types
@@ -32,7 +33,7 @@ from .layouts import dense
 from .measure import addresses, mark
 from .options import Options, options
 from .places import Places, places_of
-from .runs import Again, Cast, Run, differentiable, generator_kept
+from .runs import Again, Cast, Run, alive, cut, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
@@ -44,6 +45,7 @@ GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over p
 TIMED = 0.05  # seconds that a tier is measured for
 SHARES = (0.1, 0.3, 0.5)  # of the budget, for graphs whose tapes are on tiers
 SHARE = 8  # a group's tape is at most this part of the budget
+TRIES = 20  # beginnings of one call that find leaves at the same step
 
 _thread = threading.local()  # .report: of the last scan
 
@@ -77,10 +79,11 @@ class _Known(NamedTuple):
     plans: Dict[Any, _Chosen]
     tiers: Dict[Any, List[Tier]]
     places: Dict[Any, Places]
+    needs: Set[str]  # "grad", "walk": see Again; "made": its steps make leaves that need gradients
 
 
 def _nothing_known() -> _Known:
-    return _Known([], [False], {}, {}, {}, {})
+    return _Known([], [False], {}, {}, {}, {}, set())
 
 
 def _note(leaves: List[Any], again: Again) -> None:
@@ -124,6 +127,8 @@ class _Job:
         self.start, self.shape = flatten(state, "the state")
         self.tree = state
         self.rng = known.rng[0] if options.rng is None else options.rng
+        self.found: List[Any] = []  # weak references to the leaves that the last beginning found
+        self.tries: Dict[int, int] = {}  # beginnings that found leaves, by step
 
     def _steps(self, steps: Optional[int]) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
@@ -132,7 +137,7 @@ class _Job:
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
         given = self._run([], [], False).input(0)
-        with torch.no_grad(), generator_kept(self.cast.where):
+        with generator_kept(self.cast.where):
             _, output = self.step(state, given, 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
@@ -141,6 +146,9 @@ class _Job:
                   None if self.inputs is None else [x.detach() for x in self.inputs],
                   self.input_shape, self.give, params, addresses(excluded), rng)
         run.count, run.device = self.options.count, self.cast.where
+        needs, chosen = self.known.needs, self.options.enable_grad
+        run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
+        run.outside = self.around.leaves() if "made" in needs else None
         return run
 
     def params(self) -> List[torch.Tensor]:
@@ -159,6 +167,22 @@ class _Job:
                 raise UsageError("rng=False, but the step draws random numbers (for example dropout), which must be "
                                  "restored when it is recomputed. Remove rng=False")
             self.known.rng[0] = self.rng = True
+        self.known.needs.update(name for name in ("grad", "walk") if getattr(again, name))
+        self.found = [weakref.ref(leaf) for leaf in again.leaves]
+        self.tries[again.t] = self.tries.get(again.t, 0) + len(self.found[:1])
+
+    def settle(self) -> None:
+        """Looks at what a beginning found once that is gone, with its graph: leaves that went as well were
+        made by the step, and need no gradient of the scan."""
+        if max(self.tries.values(), default=0) > 1:
+            gc.collect()
+        if any(ref() is None for ref in self.found):
+            self.known.needs.add("made")
+        for t, count in self.tries.items():
+            if count > TRIES:
+                raise UsageError(f"step {t} creates a tensor with requires_grad=True in each call and keeps it. A scan "
+                                 f"returns gradients of states, inputs and parameters only. Do not keep the tensor, "
+                                 f"keep tensor.detach(), or create it outside the step")
 
     def run(self) -> Run:
         """A run over all steps."""
@@ -214,23 +238,36 @@ class _Job:
                 run.record(run.state(self.start), 0, 1, True, None)
             except Again as again:
                 self.learn(again)
+        self.settle()
         return bool(self.params())
 
     def loop(self) -> Tuple[Tree, Tree]:
         """The plain loop. Again where a step reaches a leaf after all: the generator is set back."""
         run = self._run([], [], False)
+        run.chooses = False
         tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
         before = get_rng(self.cast.where) if watched else None
         for t in range(self.steps):
             tree, out = run._called(tree, run.input(t), t)
             leaves, shape = flatten(out, "the output")
             if watched:
-                roots = [leaf for leaf in (*flatten(tree, "the state")[0], *leaves) if leaf.requires_grad]
-                if roots:
+                try:
+                    made = self._made(run, [*flatten(tree, "the state")[0], *leaves], begin, t)
+                    if made:  # a graph that leads nowhere
+                        tree, leaves, out = mapped(cut, tree, "the state"), [leaf.detach() for leaf in leaves], None
+                        if alive(made):
+                            raise Again(alive(made), t=t)
+                except (Again, UsageError):
                     set_rng(self.cast.where, before)
-                    run.look(roots, set(), begin, t)
+                    raise
             run.emit(t, leaves, shape)
         return tree, unflatten(run.out_shape, run.out or [])
+
+    @staticmethod
+    def _made(run: Run, leaves: List[torch.Tensor], begin: int, t: int) -> List[Any]:
+        """Weak references to leaves that step t made and that its graph reaches. Again for other leaves."""
+        roots = [leaf for leaf in leaves if leaf.requires_grad]
+        return [weakref.ref(leaf) for leaf in run.look(roots, set(), begin, t)[1]] if roots else []
 
     def transformed(self) -> bool:
         """True if PyTorch transforms or traces the scan, which is the plain loop then; UsageError with a budget."""
@@ -240,6 +277,7 @@ class _Job:
     def unrolled(self) -> Tuple[Tree, Tree]:
         """The plain loop, in operations that transforms and tracers follow: nothing is detached or written in place."""
         run, tree = self._run([], [], False), self.tree
+        run.chooses, run.walk = False, True
         run.inputs, rows = self.inputs, []
         for t in range(self.steps):
             tree, out = run._called(tree, run.input(t), t)
@@ -251,7 +289,7 @@ class _Job:
     # Sizes and the plan
 
     def _measured(self, run: Run, group: int, travels: bool = False) -> Measured:
-        key = (group, travels, self.rng, self.cast.key, torch.get_num_threads(),
+        key = (group, travels, self.rng, run.grad, run.walk, self.cast.key, torch.get_num_threads(),
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
@@ -276,6 +314,8 @@ class _Job:
         state = max(1, nbytes(self.start) + (get_rng(run.device).numel() if self.rng else 0))
         adjoint = nbytes(x for x in self.start if differentiable(x))
         charged, memory = 2 * nbytes(run.params), options.memory
+        if run.grad and memory is not None:
+            charged += self._measured(run, 1).tape  # of steps that are advanced
         free = memory is None and options.strategy in ("auto", "bptt")
         tiers = [] if free else self._tiers(state)
         left = None if memory is None else memory - charged
@@ -308,9 +348,10 @@ class _Job:
                     raise
                 # The planner's own message shows a budget without the gradients, which would be too small.
                 least = error.least + charged
+                more = " and the graph of one step" if run.grad else ""
                 raise BudgetError(
                     f"memory={memory} is too small for strategy {options.strategy!r}: {charged} bytes are reserved for "
-                    f"the gradients of the parameters, and the saved tensors of {group} "
+                    f"the gradients of the parameters{more}, and the saved tensors of {group} "
                     f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
                     f"needed (error.least); a few times that runs faster", least=least) from None
         made, found, self.travels = self.known.plans[key]
@@ -344,7 +385,7 @@ class _Job:
             plans.append(_Chosen(made(found, left, tiers, True), found, False))
         except BudgetError as error:
             failed = error
-        if tiers and self.device is None:
+        if tiers and self.device is None and not run.walk:
             goes = self._measured(run, group, True)
             goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
             groups, graph = -(-self.steps // group), max(1, found.graph)
@@ -425,11 +466,7 @@ class _Job:
                 break
             except Again as again:
                 self.learn(again)
-                known, t = [weakref.ref(leaf) for leaf in again.leaves], again.t
-            if known and all(ref() is None for ref in known):
-                raise UsageError(f"step {t} creates a tensor with requires_grad=True. A scan returns gradients of "
-                                 f"states, inputs and parameters only. Detach the tensor, or pass it in as a parameter "
-                                 f"(params=)")
+            self.settle()
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),
                 unflatten(run.out_shape, list(results[count:])))
@@ -439,11 +476,13 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
           known: _Known, told: Report) -> Tuple[Tree, Tree]:
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
+    found = None
     try:
-        last, out = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
+        found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
     except Again as again:  # out of the plain loop
         job.learn(again)
-        last, out = job.call(told)
+    job.settle()
+    last, out = found or job.call(told)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last
         job.buffered.take(both[1])
@@ -473,7 +512,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          strict: bool = True, costs: Optional[Sequence[float]] = None,
          slow: Optional[Paths] = None, host: Optional[Size] = None, check: bool = False,
          count: bool = True, buffers: Optional[str] = None,
-         double_backward: bool = False) -> Tuple[Tree, Tree]:
+         double_backward: bool = False, enable_grad: Optional[bool] = None) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
 
     States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
@@ -510,13 +549,17 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param count: False: only the first tape is counted, and one that takes more goes unseen.
     :param buffers: ``"state"``: buffers of a module are part of the state, and end as in a plain
         loop; None: a step may not change them.
+    :param enable_grad: run the steps that are not recorded with gradients enabled, as in
+        ``torch.enable_grad()``; the graph of each is dropped after the step, and one counts in
+        ``memory``. False: under ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the
+        step calls ``torch.autograd.grad`` or the first steps have other bits there.
     :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
         where the tape of one step outgrows the budget. :raises UsageError: for arguments that
         make no sense, and steps that return something else.
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
-                    count, buffers, double_backward)
+                    count, buffers, double_backward, enable_grad)
     return _scan(step, state, inputs, steps, given, _known_of(step, reduce, buffers), Report())
 
 
@@ -532,11 +575,11 @@ class Scan(torch.nn.Module):
                  rng: Optional[bool] = None, strict: bool = True,
                  costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None,
                  host: Optional[Size] = None, check: bool = False, count: bool = True,
-                 buffers: Optional[str] = None):
+                 buffers: Optional[str] = None, enable_grad: Optional[bool] = None):
         super().__init__()
         self.cell = cell
         self._options = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host,
-                                check, count, buffers)
+                                check, count, buffers, enable_grad=enable_grad)
         self._known, self._report = _nothing_known(), Report()
 
     @uncompiled

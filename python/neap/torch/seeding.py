@@ -23,9 +23,10 @@ class GroupTape:
     its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
     them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
     travels. ``params`` are the places of the parameters that the graph itself reaches (None: all);
-    ``cut`` are nodes that made some of them, and that a backward does not go through."""
+    ``cut`` are nodes that made some of them, and that a backward does not go through. ``made`` are weak
+    references to leaves that the graph reaches and that its steps made themselves."""
 
-    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut")
+    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut", "made")
 
     def __init__(self, t0: int, t1: int, first: List[torch.Tensor]):
         self.t0, self.t1, self.first, self.taking = t0, t1, first, first
@@ -36,6 +37,11 @@ class GroupTape:
         self.keeper: Any = None
         self.params: Optional[List[int]] = None
         self.cut: List[Any] = []
+        self.made: List[Any] = []
+
+    def clear(self) -> None:
+        """Lets go of the graph."""
+        self.first, self.last, self.taking, self.outputs, self.inputs = [], [], [], {}, {}
 
 
 _ones: Dict[Any, torch.Tensor] = {}  # a device: the gradient of every last node there

@@ -6,7 +6,8 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from .runs import Run, State, differentiable
+from .checks import Hashes, NotDeterministic
+from .runs import Again, Run, State, differentiable
 from .seeding import GroupTape, muted, reverse
 from .tapes import give_back
 
@@ -56,8 +57,10 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     if run.steps > group:
         state, _, _ = run.record(state, 0, group, False, None)
         run.counted.clear()
+    run.hashes = Hashes({0, group - 1}, True)
     _, tape, nbytes = run.record(state, 0, group, False, None)
     graph = 0 if tape.keeper is None else tape.keeper.graph()
+    _compare(run, state, group)
     if costs is not None:
         return Measured(nbytes, costs, run.spare, graph)
     _reverse(run, tape)
@@ -68,6 +71,27 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
     own = Costs(*_own(*least))
     return Measured(nbytes, own, run.spare, graph, _moving(run, state, group, own.record) if graph else 0.0)
+
+
+def _compare(run: Run, state: State, group: int) -> None:
+    """Again if these steps have to be advanced with gradients enabled, as their record was: they compute
+    gradients themselves, or PyTorch takes kernels with other bits under no_grad. Steps whose bits are
+    others in either mode have other reasons."""
+    try:
+        if run.chooses and not run.grad and _differs(run, state, group):
+            run.grad = True
+            if not _differs(run, state, group):
+                raise Again(grad=True)
+    finally:
+        run.hashes = None
+
+
+def _differs(run: Run, state: State, group: int) -> bool:
+    try:
+        run.advance(state, 0, group, False)
+    except NotDeterministic:
+        return True
+    return False
 
 
 def _moving(run: Run, state: State, group: int, record: float) -> float:
