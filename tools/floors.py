@@ -100,7 +100,7 @@ PYTHON = {
     "torch/checks": (["errors", "reports"], ["torch"]),
     "torch/device": (["errors", "problems"], ["torch"]),
     "torch/runs": (["errors", "player", "checks", "device", "layouts", "measure", "seeding", "tapes", "trees"], ["torch"]),
-    "torch/timing": (["runs", "seeding", "tapes"], ["torch"]),
+    "torch/timing": (["checks", "runs", "seeding", "tapes"], ["torch"]),
     "reports": (["plans", "player", "units"], []),
     "torch/options": (["units", "errors", "stores", "timing"], ["torch"]),
     "torch/places": (["actions", "plans"], []),

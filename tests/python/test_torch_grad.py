@@ -116,7 +116,7 @@ def test_in_a_scan_within_a_step(how):
     wanted = found(plain, outer(plain), state, leaves)
     for options in (dict(), dict(BUDGETS["revolve"], memory="12K"), BUDGETS["groups"]):
         near(silent(nt.scan, outer(nt.scan), state, leaves, **options), wanted)
-    if how == "autograd":
+    if how == "autograd" and hasattr(torch, "func"):  # the plain loop fails before PyTorch 2
         wanted = found(plain, checked, state, leaves)
         same(silent(nt.scan, checked, state, leaves, **BUDGETS["groups"]), wanted)
     wanted = torch.autograd.grad(plain(step, state, None, steps=T)[1].sum(0).pow(2).sum(), leaves, allow_unused=True)

@@ -78,8 +78,13 @@ class Counter:
         the addresses, a tuple."""
         if composed(tensor):
             return tuple([at for at in map(self.add, parts(tensor)) if at is not None]) or None
-        storage = _storage(tensor)
-        at = storage.data_ptr()
+        try:
+            storage = _storage(tensor)
+            at = storage.data_ptr()
+        except (RuntimeError, NotImplementedError):  # before PyTorch 2 the latter
+            if tensor._is_zerotensor():
+                return None  # zeros of forward-mode AD, which have no memory
+            raise
         if at in self.excluded:
             return None
         size, entry = storage.nbytes(), self.seen.setdefault(at, [0, 0])

@@ -169,13 +169,14 @@ class _Job:
             self.known.rng[0] = self.rng = True
         self.known.needs.update(name for name in ("grad", "walk") if getattr(again, name))
         self.found = [weakref.ref(leaf) for leaf in again.leaves]
-        self.tries[again.t] = self.tries.get(again.t, 0) + len(self.found[:1])
+        if self.found:
+            self.tries[again.t] = self.tries.get(again.t, 0) + 1
 
     def settle(self) -> None:
         """Looks at what a beginning found once that is gone, with its graph: leaves that went as well were
         made by the step, and need no gradient of the scan."""
-        if max(self.tries.values(), default=0) > 1:
-            gc.collect()
+        if self.found and max(self.tries.values()) == 2:
+            gc.collect()  # of reference cycles
         if any(ref() is None for ref in self.found):
             self.known.needs.add("made")
         for t, count in self.tries.items():
