@@ -24,11 +24,12 @@ _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 
 
-def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
-    """The modules and tensors that steps are, or reach as functions do: by the variables around them,
+def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator]]:
+    """The modules, tensors and random number generators that steps are, or reach as functions do: by the variables around them,
     their defaults, the module-wide names that they use, and functions, lists, dicts and attributes
     of objects among these. Of tensors in attributes those whose names a function has."""
     found: Dict[int, torch.nn.Module] = {}
+    generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}
     held: List[Tuple[str, torch.Tensor]] = []
     names: Set[str] = set()
@@ -41,6 +42,8 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
         try:
             if isinstance(row, torch.Tensor):
                 tensors[id(row)] = row
+            elif isinstance(row, torch.Generator):
+                generators[id(row)] = row
             else:
                 inside = _inside(row, names)
                 if isinstance(row, torch.nn.Module):
@@ -53,7 +56,7 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor]]:
         except Exception:  # any code may run here, such as a property; a weak proxy may be dead
             continue
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
-    return list(found.values()), list(tensors.values())
+    return list(found.values()), list(tensors.values()), list(generators.values())
 
 
 def _inside(row: Any, names: Set[str]) -> List[Tuple[Optional[str], Any]]:
@@ -61,7 +64,8 @@ def _inside(row: Any, names: Set[str]) -> List[Tuple[Optional[str], Any]]:
     that functions load."""
     if isinstance(row, torch.nn.Module):
         names.update(*[_used(_forward(type(part)))[1] for part in row.modules()])
-        return [item for part in row.modules() for item in vars(part).items() if item[0][0] != "_"]
+        return [item for part in row.modules() for item in vars(part).items()
+                if item[0][0] != "_" or isinstance(item[1], torch.Generator)]
     if isinstance(row, functools.partial):
         values: Iterable[Any] = (row.func, *row.args, *row.keywords.values())
     elif isinstance(row, types.MethodType):
@@ -105,7 +109,7 @@ class Around:
 
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
-        self._modules, tensors = _found(*steps)
+        self._modules, tensors, self.generators = _found(*steps)
         if any("_orig_class" in vars(part) for module in self._modules for part in module.modules()):
             raise UsageError("torch.nn.utils.stateless.functional_call, of PyTorch before 2.0, replaces parameters "
                              "of a module that the step uses, and recomputed steps would not find them. Call "

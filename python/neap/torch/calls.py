@@ -92,16 +92,16 @@ class Call:
     def first_step(self) -> List[torch.Tensor]:
         """What the first step returns now."""
         run = self.run
-        with generator_kept(run.device), torch.enable_grad(), self.cast():
+        with generator_kept(run.random), torch.enable_grad(), self.cast():
             if run.rng:
-                set_rng(run.device, self.first.rng)
+                set_rng(run.random, self.first.rng)
             tree, out = run._called(unflatten(run.shape, leaves_of(self.first.leaves)), run.leaf_input(0), 0)
         return [x.detach() for x in (*flatten(tree, "the state")[0], *flatten(out, "the output")[0])]
 
     def forward(self) -> Tuple[Player, Any]:
         """A player at TURN, and the last state; the generator stands where a loop leaves it."""
         player, hashes = self._player(), self.run.hashes
-        where = self.run.device
+        where = self.run.random
         before = None if self.run.rng else get_rng(where)
 
         def drawn() -> None:
@@ -127,7 +127,7 @@ class Call:
         run = self.run
         if self.redoes or player is None:
             self.around.check_tensors()
-        with generator_kept(run.device), self.around.modules_as_noted():
+        with generator_kept(run.random), self.around.modules_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()

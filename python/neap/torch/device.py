@@ -5,15 +5,16 @@ A Player uses a HostStore as it uses the Store of slow tiers. Copies go beside t
 streams of their own; each has a ticket, and is made after the tickets that it names. CUDA and ROCm
 are one to PyTorch. Other devices may be given by a class of the same methods.
 """
+import contextlib
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 import torch
 
 from ..errors import LostRecord, UsageError
 from ..problems import Tier
 
-__all__ = ["Cuda", "Device", "HostStore", "Ticket", "copied", "device_of", "get_rng", "set_rng"]
+__all__ = ["Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "get_rng", "set_rng"]
 
 
 class Ticket:
@@ -213,16 +214,68 @@ class HostStore:
         self._places = []
 
 
-def get_rng(device: torch.device) -> torch.Tensor:
-    """The state of the CPU's generator, followed by that of the device, as bytes."""
-    cpu = torch.get_rng_state()
-    return torch.cat([cpu, torch.cuda.get_rng_state(device)]) if device.type == "cuda" else cpu
+class Generators:
+    """The random number generators that steps may use: those of the CPU and of ``devices``, and ``others``,
+    objects of torch.Generator.
+
+    :param strict: UsageError for a device whose generator PyTorch does not show; False: it is left out.
+    """
+
+    def __init__(self, devices: Iterable[torch.device], others: Sequence[torch.Generator] = (), strict: bool = True):
+        self._others = [one for one in others if one is not torch.default_generator]
+        found = {str(one): one for one in devices if one.type not in ("cpu", "meta")}
+        self._modules = [(_module_of(one), one) for _, one in sorted(found.items()) if strict or _module_of(one, False)]
+        self._sizes: List[int] = []
+
+    def get(self) -> torch.Tensor:
+        """Their states, one after the other, as bytes."""
+        if not self._modules and not self._others:
+            return torch.get_rng_state()
+        rows = [torch.get_rng_state()]
+        rows += [module.get_rng_state(*_argument(device)) for module, device in self._modules]
+        rows += [one.get_state() for one in self._others]
+        self._sizes = [row.numel() for row in rows]
+        return torch.cat([row.cpu() for row in rows])
+
+    def set(self, state: torch.Tensor) -> None:
+        """Sets what ``get`` gave."""
+        if not self._modules and not self._others:
+            torch.set_rng_state(state)
+            return
+        if not self._sizes:
+            self.get()
+        rows = [row.clone() for row in state.split(self._sizes)][::-1]
+        torch.set_rng_state(rows.pop())
+        for module, device in self._modules:
+            module.set_rng_state(rows.pop(), *_argument(device))
+        for one in self._others:
+            one.set_state(rows.pop())
 
 
-def set_rng(device: torch.device, state: torch.Tensor) -> None:
-    """Sets both."""
-    if device.type == "cuda":
-        size = torch.get_rng_state().numel()
-        torch.cuda.set_rng_state(state[size:].clone(), device)
-        state = state[:size].clone()
-    torch.set_rng_state(state)
+def _argument(device: torch.device) -> Sequence[torch.device]:
+    return () if device.type == "mps" else (device,)  # there is one such device, and its functions take none
+
+
+def _module_of(device: torch.device, strict: bool = True) -> Any:
+    """The module of PyTorch for a device, such as torch.cuda, if it has the functions for random numbers."""
+    module = getattr(torch, device.type, None)
+    if module is None and hasattr(torch, "get_device_module"):
+        with contextlib.suppress(RuntimeError):
+            module = torch.get_device_module(device)
+    if hasattr(module, "get_rng_state") and hasattr(module, "set_rng_state"):
+        return module
+    if strict:
+        raise UsageError(f"tensors are on {device}, and this PyTorch has no torch.{device.type}.get_rng_state and "
+                         f"set_rng_state, so that random numbers could not be repeated in recomputed steps. If the step "
+                         f"draws none, pass rng=False to the scan; else use a CPU or CUDA device")
+    return None
+
+
+def get_rng(where: Union[torch.device, Generators]) -> torch.Tensor:
+    """The states of generators, or of those of the CPU and a device, as bytes."""
+    return (where if isinstance(where, Generators) else Generators([where])).get()
+
+
+def set_rng(where: Union[torch.device, Generators], state: torch.Tensor) -> None:
+    """Sets them."""
+    (where if isinstance(where, Generators) else Generators([where])).set(state)

@@ -46,7 +46,7 @@ class Second(torch.autograd.Function):
         if any(x.grad_fn is not None for x in call.run.params):
             raise UsageError("double_backward: parameters that were computed (prototype)")
         run = _plain if METHOD == "plain" else _scan
-        with generator_kept(call.run.device), call.cast():
+        with generator_kept(call.run.random), call.cast():
             found = run(call, given, gradients, cots)
         if torch.is_grad_enabled():
             found = list(Once.apply(len(found), *found, *rest, *cots))
@@ -79,7 +79,7 @@ def _plain(call: Any, given: Any, gradients: Any, cots: Any) -> List[Any]:
     run = call.run
     start, inputs, params = _parts(call, given)
     if run.rng:
-        set_rng(run.device, call.first.rng)
+        set_rng(run.random, call.first.rng)
     with torch.enable_grad():
         grads = [_leaf(g) for g in gradients]
         rows = list(zip(*[x.unbind(0) for x in inputs])) if inputs else None

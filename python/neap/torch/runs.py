@@ -3,14 +3,14 @@
 import contextlib
 import gc
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
 from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
-from .device import get_rng, set_rng
+from .device import Generators, get_rng, set_rng
 from .layouts import bits, dense, flipped
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
@@ -94,13 +94,19 @@ def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
     return [tensor for tensor in (ref() for ref in refs) if tensor is not None]
 
 
+def _casts(kind: str) -> bool:
+    """True for other kinds of devices that have autocast, which PyTorch 2.4 and later tell."""
+    told = getattr(torch.amp, "is_autocast_available", None)
+    return told is not None and told(kind)
+
+
 class Cast:
     """Autocast as it is now, to be entered again; without its cache of weights, which would tie
     the graphs of different steps together."""
 
     def __init__(self, where: torch.device):
         self.where = where
-        self.device = where.type if where.type in ("cpu", "cuda", "xpu") else "cpu"
+        self.device = where.type if where.type in ("cpu", "cuda", "xpu") or _casts(where.type) else "cpu"
         try:
             self.enabled = torch.is_autocast_enabled(self.device)
             self.dtype = torch.get_autocast_dtype(self.device)
@@ -155,6 +161,7 @@ class Run(Backend):
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
+        self.random = Generators([])
         self.hashes: Optional[Hashes] = None  # of what steps return, where those that are done again are checked
         self.holes, self.most_holes = 0, 1 << 26  # bytes that tapes left since memory was given back
         self.spare = 0  # bytes that steps are known to save in graphs that they drop
@@ -176,7 +183,7 @@ class Run(Backend):
         if t is not None and not all([_usual(leaf) for leaf in cut]):
             self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
         return State(cut, [leaf._version for leaf in cut],
-                     get_rng(self.device) if self.rng else None)
+                     get_rng(self.random) if self.rng else None)
 
     def unchanged(self, state: State) -> None:
         """RuntimeError where a tensor of the state was written to since."""
@@ -224,7 +231,7 @@ class Run(Backend):
                 if _dense(laid):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
         return State(leaves, [leaf._version for leaf in leaves],
-                     torch.empty_like(get_rng(self.device)) if self.rng else None, layouts)
+                     torch.empty_like(get_rng(self.random)) if self.rng else None, layouts)
 
     def filled(self, state: State) -> State:
         leaves = list(state.leaves)
@@ -306,7 +313,7 @@ class Run(Backend):
     def advance(self, state: State, t0: int, t1: int, first: bool) -> State:
         self.unchanged(state)
         if self.rng:
-            set_rng(self.device, state.rng)
+            set_rng(self.random, state.rng)
         emit = first and self.emitting
         with torch.set_grad_enabled(self.grad):
             tree, out = unflatten(self.shape, leaves_of(state.leaves) if self.grad else state.leaves), None
@@ -361,7 +368,7 @@ class Run(Backend):
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:
         """Records a group with one counter. None if that does not count and should have."""
         if self.rng:
-            set_rng(self.device, state.rng)
+            set_rng(self.random, state.rng)
         begin, emit = mark(), first and self.emitting
         tape, given = self._begun(state, t0, t1)
         shape, leaves = None, []
@@ -547,10 +554,10 @@ class Run(Backend):
 
 
 @contextlib.contextmanager
-def generator_kept(device: torch.device) -> Iterator[None]:
+def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
     """The random number generators stand afterwards where they stood."""
-    kept = get_rng(device)
+    kept = get_rng(where)
     try:
         yield
     finally:
-        set_rng(device, kept)
+        set_rng(where, kept)

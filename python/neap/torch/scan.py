@@ -28,7 +28,7 @@ from ..units import Size
 from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
-from .device import Device, device_of, get_rng, set_rng, timed
+from .device import Device, Generators, device_of, get_rng, set_rng, timed
 from .layouts import dense
 from .measure import addresses, mark
 from .options import Options, options
@@ -121,6 +121,7 @@ class _Job:
             self.buffered = self.step = Buffered(self.module)
             state = (state, self.buffered.start())
         self.cast = Cast((flatten(state, "the state")[0] or self.inputs or [torch.empty(0)])[0].device)
+        self.random = self._generators(state)
         if options.reduce is not None:
             state = (state, self._zero_total(state))
             self.step = reducing(self.step, options.reduce)
@@ -130,6 +131,11 @@ class _Job:
         self.found: List[Any] = []  # weak references to the leaves that the last beginning found
         self.tries: Dict[int, int] = {}  # beginnings that found leaves, by step
 
+    def _generators(self, state: Tree) -> Generators:
+        """The generators of all devices that the scan's tensors are on, and those that the step reaches."""
+        tensors = [*tensors_in(state), *(self.inputs or ()), *self.params()]
+        return Generators([x.device for x in tensors], self.around.generators, self.options.rng is not False)
+
     def _steps(self, steps: Optional[int]) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
         return units.steps_of(lengths, steps, "tensor")
@@ -137,7 +143,7 @@ class _Job:
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
         given = self._run([], [], False).input(0)
-        with generator_kept(self.cast.where):
+        with generator_kept(self.random):
             _, output = self.step(state, given, 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
@@ -145,7 +151,7 @@ class _Job:
         run = Run(self.step, self.steps, getattr(self, "shape", None),
                   None if self.inputs is None else [x.detach() for x in self.inputs],
                   self.input_shape, self.give, params, addresses(excluded), rng)
-        run.count, run.device = self.options.count, self.cast.where
+        run.count, run.device, run.random = self.options.count, self.cast.where, self.random
         needs, chosen = self.known.needs, self.options.enable_grad
         run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
         run.outside = self.around.leaves() if "made" in needs else None
@@ -199,8 +205,8 @@ class _Job:
         if self.give is None or self.steps < 2:
             return set()
         run = self._run([], [], False)
-        with generator_kept(self.cast.where), torch.no_grad():
-            before = get_rng(self.cast.where)
+        with generator_kept(self.random), torch.no_grad():
+            before = get_rng(self.random)
             first = run.input(0)
             kept = [] if self.proper else [x.detach().clone() for x in tensors_in(first)]
             last = run.input(self.steps - 1)  # both are held while they are compared
@@ -209,7 +215,7 @@ class _Job:
                 self._compare(kept, first, f"inputs(0) and inputs({self.steps - 1}) share memory, so the second call "
                                            f"overwrote the first. Return a new tensor for each t, for example "
                                            f"buffer.clone()")
-                set_rng(self.cast.where, before)
+                set_rng(self.random, before)
                 self._compare(kept, run.input(0), "inputs(0) returned different values on a second call. Steps are "
                                                   "recomputed, so inputs(t) must return the same values for the same "
                                                   "t. Remove randomness or a running position from the function, or "
@@ -232,7 +238,7 @@ class _Job:
         if self.module is not None or self.options.params is not None:
             return False
         self.dense()
-        with generator_kept(self.cast.where), self.cast():  # leaves that the step reaches by itself
+        with generator_kept(self.random), self.cast():  # leaves that the step reaches by itself
             run = self.run()
             try:
                 run.emitting = False
@@ -247,7 +253,7 @@ class _Job:
         run = self._run([], [], False)
         run.chooses = False
         tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
-        before = get_rng(self.cast.where) if watched else None
+        before = get_rng(self.random) if watched else None
         for t in range(self.steps):
             tree, out = run._called(tree, run.input(t), t)
             leaves, shape = flatten(out, "the output")
@@ -259,7 +265,7 @@ class _Job:
                         if alive(made):
                             raise Again(alive(made), t=t)
                 except (Again, UsageError):
-                    set_rng(self.cast.where, before)
+                    set_rng(self.random, before)
                     raise
             run.emit(t, leaves, shape)
         return tree, unflatten(run.out_shape, run.out or [])
@@ -297,7 +303,7 @@ class _Job:
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
             run.wants_input = [x.requires_grad for x in self.inputs or ()]
-            run.travels, where = travels, self.cast.where
+            run.travels, where = travels, self.random
             with generator_kept(where), self.cast():
                 before = get_rng(where)
                 found = measure(run, self.start, group, self.options.costs)
@@ -312,7 +318,7 @@ class _Job:
         :raises BudgetError: with ``least``, a budget that would do.
         """
         options, run = self.options, self.run()
-        state = max(1, nbytes(self.start) + (get_rng(run.device).numel() if self.rng else 0))
+        state = max(1, nbytes(self.start) + (get_rng(run.random).numel() if self.rng else 0))
         adjoint = nbytes(x for x in self.start if differentiable(x))
         charged, memory = 2 * nbytes(run.params), options.memory
         if run.grad and memory is not None:
