@@ -1,17 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested tuples, lists and dicts of tensors as flat lists and back; None is an empty tree."""
+"""Nested tuples, lists, dicts and dataclasses of tensors as flat lists and back; None is an empty tree. So are types
+that are registered with torch.utils._pytree. What is no tensor in these two is part of the tree's shape."""
+import dataclasses
+import functools
 from typing import Any, Callable, List, Tuple
 
 import torch
+from torch.utils import _pytree
 
 from ..errors import UsageError
 from .layouts import composed, parts
 
 Tree = Any
-"""A tensor, None, or a tuple (also a named one), list or dict of trees."""
+"""A tensor, None, or a tuple (also a named one), list, dict or dataclass of trees."""
 
 LEAF = "*"
 """The shape of a tree that is one tensor."""
+
+
+_REGISTERED = getattr(_pytree, "SUPPORTED_NODES", {})
+
+
+class Constant:
+    """What is no tensor in a shape; it compares with ==."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Constant and (self.value is other.value or bool(self.value == other.value))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 def flatten(tree: Tree, what: str = "a tree") -> Tuple[List[torch.Tensor], Any]:
@@ -25,20 +47,39 @@ def flatten(tree: Tree, what: str = "a tree") -> Tuple[List[torch.Tensor], Any]:
     return leaves, _flatten(tree, leaves, what)
 
 
-def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str) -> Any:
+def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str, constants: bool = False) -> Any:
     if isinstance(tree, torch.Tensor):
         leaves.append(tree)
         return LEAF
     if tree is None:
         return None
     if isinstance(tree, (tuple, list)):
-        return type(tree), None, tuple(_flatten(part, leaves, what) for part in tree)
+        return type(tree), None, tuple([_flatten(part, leaves, what, constants) for part in tree])
     if isinstance(tree, dict):
-        return type(tree), tuple(tree), tuple(_flatten(part, leaves, what) for part in tree.values())
+        return type(tree), tuple(tree), tuple([_flatten(part, leaves, what, constants) for part in tree.values()])
+    if _is_dataclass(tree):
+        names = _names(tree)
+        return type(tree), names, tuple([_flatten(getattr(tree, name), leaves, what, True) for name in names])
+    if type(tree) in _REGISTERED:
+        parts, context = _REGISTERED[type(tree)].flatten_fn(tree)
+        return type(tree), Constant(context), tuple([_flatten(part, leaves, what, True) for part in parts])
+    if constants and not hasattr(tree, "__array__"):
+        return Constant(tree)
     number = isinstance(tree, (bool, int, float, complex)) or hasattr(tree, "__array__")
     how = ". Convert it with torch.tensor(...)" if number else ""
     raise UsageError(f"{what} contains an item of type {type(tree).__name__}. Allowed are tensors, None, and tuples, "
-                     f"lists and dicts of these{how}")
+                     f"lists, dicts and dataclasses of these{how}")
+
+
+def _is_dataclass(tree: Any) -> bool:
+    return dataclasses.is_dataclass(tree) and not isinstance(tree, type)
+
+
+def _names(tree: Any) -> Tuple[str, ...]:
+    """Attributes of a dataclass: its fields, and what else is set, as by __post_init__."""
+    names = [field.name for field in dataclasses.fields(tree) if hasattr(tree, field.name)]
+    more = [name for name in getattr(tree, "__dict__", ()) if name not in names]
+    return (*names, *[name for name in more if not isinstance(getattr(type(tree), name, None), functools.cached_property)])
 
 
 def described(shape: Any) -> str:
@@ -47,9 +88,13 @@ def described(shape: Any) -> str:
         return "tensor"
     if shape is None:
         return "None"
+    if isinstance(shape, Constant):
+        return repr(shape)
     kind, keys, parts = shape
     inside = [described(part) for part in parts]
-    if keys is not None:
+    if isinstance(keys, tuple) and dataclasses.is_dataclass(kind):
+        inside = [f"{key}={part}" for key, part in zip(keys, inside)]
+    elif isinstance(keys, tuple):
         inside = [f"{key!r}: {part}" for key, part in zip(keys, inside)]
     return f"{kind.__name__}({', '.join(inside)})"
 
@@ -58,6 +103,8 @@ def tensors_in(tree: Any) -> List[torch.Tensor]:
     """The tensors of a tree that may have other things, too."""
     if isinstance(tree, torch.Tensor):
         return [tree]
+    if _is_dataclass(tree):
+        return [leaf for name in _names(tree) for leaf in tensors_in(getattr(tree, name))]
     parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else ()
     return [leaf for part in parts for leaf in tensors_in(part)]
 
@@ -72,11 +119,25 @@ def _build(shape: Any, leaves: Any) -> Tree:
         return next(leaves)
     if shape is None:
         return None
+    if type(shape) is Constant:
+        return shape.value
     kind, keys, parts = shape
     built = [_build(part, leaves) for part in parts]
+    if type(keys) is Constant:
+        return _REGISTERED[kind].unflatten_fn(built, keys.value)
+    if keys is not None and not issubclass(kind, dict):
+        return _copied(kind, keys, built)
     if keys is not None:
         return dict(zip(keys, built)) if kind is dict else kind(zip(keys, built))
     return kind(*built) if hasattr(kind, "_fields") else kind(built)
+
+
+def _copied(kind: Any, names: Tuple[str, ...], values: List[Any]) -> Any:
+    """A dataclass with these attributes, made as copies are made: without __init__ and __post_init__."""
+    made = object.__new__(kind)
+    for name, value in zip(names, values):
+        object.__setattr__(made, name, value)
+    return made
 
 
 def mapped(function: Callable[[torch.Tensor], Any], tree: Tree, what: str = "a tree") -> Tree:
