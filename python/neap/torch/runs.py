@@ -155,6 +155,7 @@ class Run(Backend):
         self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
         self.emitting, self.count = True, True
         self.grad = self.walk = False  # steps that are advanced make graphs; graphs are counted without hooks
+        self.hint = ""  # what an error of the step may come from
         self.chooses = True  # ``grad`` may be changed by what steps do
         self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves itself; None: it makes none
         self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
@@ -343,6 +344,10 @@ class Run(Backend):
                 raise RuntimeError(f"step {t} modifies its state or a parameter in place. Steps are recomputed from "
                                    f"the old state, so a step must return a new one: "
                                    f"h = h + dh, not h += dh") from error
+            raise
+        except (AttributeError, TypeError) as error:
+            if self.hint:
+                raise UsageError(f"step {t} raised {type(error).__name__}: {error}. {self.hint}") from error
             raise
         # A step's own autocast keeps its casts of weights until the outermost one ends, which is the scan's (Cast).
         # They are part of this step's graph, and no later step may use them.

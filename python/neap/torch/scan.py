@@ -37,7 +37,7 @@ from .runs import Again, Cast, Run, alive, cut, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
-from .wrappers import Buffered, reducing
+from .wrappers import Buffered, listed, recurrent, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -101,7 +101,11 @@ class _Job:
                              "cell to nt.scan")
         self.module = step if isinstance(step, torch.nn.Module) else None
         self.proper = False  # inputs that are a function of t have been found to be one
-        self.step = self.given = step
+        self.step, cell = step, recurrent(step)
+        if cell is not None:
+            self.step, inputs = cell, cell.inputs(inputs)
+            state = cell.start(inputs) if state is None else state
+        self.hint = listed(inputs)
         self.options, self.known = options, known
         self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)],
                              buffered=options.buffers is not None)
@@ -118,7 +122,7 @@ class _Job:
             if self.module is None:
                 raise UsageError("buffers='state' needs a torch.nn.Module, but step is a function. Pass the module "
                                  "itself instead of a function that calls it")
-            self.buffered = self.step = Buffered(self.module)
+            self.buffered = self.step = Buffered(self.module, self.step)
             state = (state, self.buffered.start())
         self.cast = Cast((flatten(state, "the state")[0] or self.inputs or [torch.empty(0)])[0].device)
         self.random = self._generators(state)
@@ -138,23 +142,35 @@ class _Job:
 
     def _steps(self, steps: Optional[int]) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
-        return units.steps_of(lengths, steps, "tensor")
+        try:
+            return units.steps_of(lengths, steps, "tensor")
+        except UsageError as error:
+            if self.hint:
+                raise UsageError(f"{error}. {self.hint}") from None
+            raise
 
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
-        given = self._run([], [], False).input(0)
+        run = self._apart()
         with generator_kept(self.random):
-            _, output = self.step(state, given, 0)
+            _, output = run._called(state, run.input(0), 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
         run = Run(self.step, self.steps, getattr(self, "shape", None),
                   None if self.inputs is None else [x.detach() for x in self.inputs],
                   self.input_shape, self.give, params, addresses(excluded), rng)
+        run.hint = self.hint
         run.count, run.device, run.random = self.options.count, self.cast.where, self.random
         needs, chosen = self.known.needs, self.options.enable_grad
         run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
         run.outside = self.around.leaves() if "made" in needs else None
+        return run
+
+    def _apart(self) -> Run:
+        """A run for plain calls of the step, whose errors are the step's own."""
+        run = self._run([], [], False)
+        run.chooses, run.walk = False, True
         return run
 
     def params(self) -> List[torch.Tensor]:
@@ -250,8 +266,7 @@ class _Job:
 
     def loop(self) -> Tuple[Tree, Tree]:
         """The plain loop. Again where a step reaches a leaf after all: the generator is set back."""
-        run = self._run([], [], False)
-        run.chooses = False
+        run = self._apart()
         tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
         before = get_rng(self.random) if watched else None
         for t in range(self.steps):
@@ -283,8 +298,7 @@ class _Job:
 
     def unrolled(self) -> Tuple[Tree, Tree]:
         """The plain loop, in operations that transforms and tracers follow: nothing is detached or written in place."""
-        run, tree = self._run([], [], False), self.tree
-        run.chooses, run.walk = False, True
+        run, tree = self._apart(), self.tree
         run.inputs, rows = self.inputs, []
         for t in range(self.steps):
             tree, out = run._called(tree, run.input(t), t)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps around a step: one that adds up what its outputs give, one whose buffers are state."""
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+"""Steps around a step: one that adds up what its outputs give, one whose buffers are state, one that calls a recurrent
+module of PyTorch."""
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from ..errors import UsageError
 from .trees import Tree, flatten, unflatten
 
-__all__ = ["Buffered", "reducing"]
+__all__ = ["Buffered", "Recurrent", "listed", "recurrent", "reducing"]
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,8 +27,8 @@ class Buffered:
     The module's own buffers stay as they are while it runs; :meth:`take` gives them last values.
     """
 
-    def __init__(self, module: torch.nn.Module):
-        self.module = module
+    def __init__(self, module: torch.nn.Module, step: Callable[..., Any]):
+        self.step = step
         rows: Dict[int, Tuple[Dict[str, Any], str, str]] = {}
         for name, part in module.named_modules():
             for key, value in part._buffers.items():
@@ -44,7 +45,7 @@ class Buffered:
         try:
             for (held, key, _), value in zip(self._rows, state[1]):
                 held[key] = value.detach().clone()
-            after, output = self.module(state[0], given, t)
+            after, output = self.step(state[0], given, t)
             found = [held[key] for held, key, _ in self._rows]
         finally:
             for (held, key, _), value in zip(self._rows, kept):
@@ -61,3 +62,70 @@ class Buffered:
         with torch.no_grad():
             for (held, key, _), value in zip(self._rows, values):
                 held[key].copy_(value)
+
+
+_CELLS = (torch.nn.RNNCell, torch.nn.GRUCell, torch.nn.LSTMCell)
+_LAYERS = (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM)
+
+
+class Recurrent:
+    """One of PyTorch's recurrent modules, which take ``(input, state)``, as a step. The output is the hidden
+    state h, of the last layer if there are several.
+
+    :raises UsageError: for a module that reads its inputs from both ends, or has the batch first.
+    """
+
+    def __init__(self, module: torch.nn.Module):
+        self.module, self.cell = module, isinstance(module, _CELLS)
+        name = f"nn.{type(module).__name__}"
+        if getattr(module, "bidirectional", False):
+            raise UsageError(f"step is an {name} with bidirectional=True, which needs the whole sequence for each step. "
+                             f"Use two modules with bidirectional=False, and scan x with one and x.flip(0) with the other")
+        if getattr(module, "batch_first", False):
+            raise UsageError(f"step is an {name} with batch_first=True, but a scan takes inputs of shape [T, batch, "
+                             f"features]. Set module.batch_first = False and pass x.transpose(0, 1)")
+
+    def __call__(self, state: Tree, given: Any, t: int) -> Tuple[Tree, Any]:
+        if self.cell:
+            after = self.module(given, state)
+            return after, after[0] if isinstance(after, tuple) else after
+        output, after = self.module(given[None], state)
+        return after, output[0]
+
+    @staticmethod
+    def inputs(given: Any) -> Any:
+        """Inputs as a scan takes them: one tensor, if they are a list of one per step. UsageError for sequences
+        that are packed."""
+        if isinstance(given, torch.nn.utils.rnn.PackedSequence):
+            raise UsageError("inputs is a PackedSequence, but a scan takes a tensor [T, batch, features]. Pad it with "
+                             "torch.nn.utils.rnn.pad_packed_sequence, and mask the outputs")
+        return torch.stack(list(given)) if listed(given) else given
+
+    def start(self, given: Any) -> Tree:
+        """The first state as the module makes it up: zeros. ``given`` are the inputs, [T, ...]."""
+        if not isinstance(given, torch.Tensor):
+            raise UsageError(f"state is None, and the state of an nn.{type(self.module).__name__} has the shape of inputs "
+                             f"that are a tensor only. Pass the first state, such as torch.zeros(...)")
+        module, layers = self.module, () if self.cell else (self.module.num_layers,)
+
+        def zeros(size: int) -> torch.Tensor:
+            return given.new_zeros((*layers, *given.shape[1:-1], size))
+        h = zeros(getattr(module, "proj_size", 0) or module.hidden_size)
+        return (h, zeros(module.hidden_size)) if isinstance(module, (torch.nn.LSTMCell, torch.nn.LSTM)) else h
+
+
+def recurrent(step: Any) -> Optional[Recurrent]:
+    """A Recurrent for one of PyTorch's recurrent modules; None for other steps, and subclasses with a forward
+    of their own."""
+    kinds = (*_CELLS, *_LAYERS)
+    return Recurrent(step) if isinstance(step, kinds) and type(step).forward in [kind.forward for kind in kinds] else None
+
+
+def listed(inputs: Any) -> str:
+    """What to say of inputs that may be meant as a list of one tensor per step, if something fails; else ""."""
+    if type(inputs) not in (list, tuple) or len(inputs) < 2 or not all(isinstance(x, torch.Tensor) for x in inputs) \
+            or len({x.shape for x in inputs}) > 1:
+        return ""
+    return (f"inputs is a {type(inputs).__name__} of {len(inputs)} tensors of shape {tuple(inputs[0].shape)}, and each "
+            f"is taken as [T, ...]: a step gets one row of every tensor. If there is one tensor per step, pass "
+            f"torch.stack(inputs)")
