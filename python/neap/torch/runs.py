@@ -84,7 +84,19 @@ def cut(tensor: torch.Tensor) -> torch.Tensor:
 
 def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """Tensors as leaves that a graph begins with."""
-    return [x.detach().requires_grad_() if differentiable(x) else x for x in tensors]
+    return each(lambda x: x.detach().requires_grad_() if differentiable(x) else x, tensors)
+
+
+def each(function: Callable[[torch.Tensor], Any], tensors: Sequence[torch.Tensor]) -> List[Any]:
+    """A function of every tensor, called once for one that comes twice: it stays one tensor."""
+    if len(tensors) < 2:
+        return [function(x) for x in tensors]
+    found: Dict[int, Any] = {}
+    return [found[id(x)] if id(x) in found else found.setdefault(id(x), function(x)) for x in tensors]
+
+
+def _sum(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+    return b if a is None else a if b is None else a + b
 
 
 def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
@@ -159,6 +171,9 @@ class Run(Backend):
         self.chooses = True  # ``grad`` may be changed by what steps do
         self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves itself; None: it makes none
         self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
+        self.same: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are an earlier part themselves
+        self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
+        self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # outputs that are one tensor in all steps: see _carry
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -180,11 +195,22 @@ class Run(Backend):
 
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """A state of tensors, that of step t, and of the generator as it stands."""
-        cut = [leaf.detach() if leaf.requires_grad else leaf for leaf in leaves]
+        held = [(j, self.known.places[id(x)]) for j, x in enumerate(leaves) if id(x) in self.known.places]
+        if held and t is not None:
+            self.held[t] = held
+        cut = each(lambda leaf: leaf.detach() if leaf.requires_grad else leaf, leaves)
         if t is not None and not all([_usual(leaf) for leaf in cut]):
             self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
+        if t is not None and len(cut) > 1:
+            self._note_same(t, cut)
         return State(cut, [leaf._version for leaf in cut],
                      get_rng(self.random) if self.rng else None)
+
+    def _note_same(self, t: int, leaves: List[torch.Tensor]) -> None:
+        places: Dict[int, int] = {}
+        found = [(k, places[id(x)]) for k, x in enumerate(leaves) if places.setdefault(id(x), k) != k]
+        if found:
+            self.same[t] = found
 
     def unchanged(self, state: State) -> None:
         """RuntimeError where a tensor of the state was written to since."""
@@ -231,13 +257,18 @@ class Run(Backend):
                 laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
                 if _dense(laid):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
+        for k, j in self.same.get(t, ()):
+            leaves[k] = leaves[j]
         return State(leaves, [leaf._version for leaf in leaves],
                      torch.empty_like(get_rng(self.random)) if self.rng else None, layouts)
 
     def filled(self, state: State) -> State:
-        leaves = list(state.leaves)
-        for i, (stride, bit) in enumerate(state.layouts):
-            leaves[i] = flipped(leaves[i] if stride is None else laid(leaves[i], stride), bit)
+        layouts = dict(zip(map(id, state.leaves), state.layouts))
+
+        def placed(leaf: torch.Tensor) -> torch.Tensor:
+            stride, bit = layouts[id(leaf)]
+            return flipped(leaf if stride is None else laid(leaf, stride), bit)
+        leaves = each(placed, state.leaves) if layouts else list(state.leaves)
         return State(leaves, [leaf._version for leaf in leaves], state.rng)
 
     def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
@@ -305,6 +336,20 @@ class Run(Backend):
         elif found != self.pairs:
             self.odd[t] = found
 
+    def _carry(self, before: List[torch.Tensor], after: List[torch.Tensor], outputs: List[torch.Tensor]) -> None:
+        """Notes which outputs of a step are the part of the state (True, place) that the step returns as it got
+        it, or a parameter (False, place), if those of all steps before were: in one loop these gradients come
+        one after the other, first step first, before those of all uses."""
+        now = {}
+        for i, output in enumerate(outputs):
+            at = [j for j, (old, new) in enumerate(zip(before, after)) if output is old and output is new]
+            if id(output) in self.known.places:
+                now[i] = False, self.known.places[id(output)]
+            elif at:
+                now[i] = True, at[0]
+        self.carried = now if self.carried is None else \
+            {i: place for i, place in self.carried.items() if now.get(i) == place}
+
     def pairs_of(self, t: int) -> Tuple[Tuple[int, int], ...]:
         """(i, j) where output i of step t is its state j."""
         return self.odd.get(t, self.pairs or ())
@@ -319,12 +364,17 @@ class Run(Backend):
         with torch.set_grad_enabled(self.grad):
             tree, out = unflatten(self.shape, leaves_of(state.leaves) if self.grad else state.leaves), None
             for t in range(t0, t1):
+                before, shape = flatten(tree) if self.grad and t > t0 or emit and self.carried != {} else ([], None)
                 if self.grad and t > t0:  # a graph of one step
-                    tree, out = mapped(cut, tree, "the state"), None
+                    before, out = each(cut, before), None
+                    tree = unflatten(shape, before)
                 given = self.leaf_input(t) if self.grad else self.input(t)
                 tree, out = self._called(tree, given, t)
                 if emit:
-                    self.emit(t, *flatten(out, "the output"))
+                    leaves, shape = flatten(out, "the output")
+                    self.emit(t, leaves, shape)
+                    if self.carried != {}:
+                        self._carry(before, flatten(tree)[0], leaves)
                 if self.hashes is not None and self.hashes.watches(t):
                     self.hashes.see(t, [*flatten(tree)[0], *flatten(out)[0]])
         leaves = self.flat(tree, t1 - 1)
@@ -364,7 +414,7 @@ class Run(Backend):
         kind = t1 - t0, tuple([x.shape for x in state.leaves])
         found = self._recorded(state, t0, t1, first, self._counter(t0, t1, room, kind), kind)
         if found is None:  # it made another number of nodes than the others of its kind
-            found = self._recorded(state, t0, t1, first, Counter(self.excluded, room, self.spare), kind)
+            found = self._recorded(state, t0, t1, first, self._counting(room), kind)
         self.unchanged(state)
         assert found is not None
         return found
@@ -381,10 +431,13 @@ class Run(Backend):
             counter.begin(given)
             tree = unflatten(self.shape, given)
             for t in range(t0, t1):
+                before = flatten(tree)[0] if emit and self.carried != {} else []
                 tree, out = self._called(tree, self.leaf_input(t, tape), t)
                 leaves, shape = flatten(out, "the output")
                 if emit:
                     self.emit(t, leaves, shape)
+                    if self.carried != {}:
+                        self._carry(before, flatten(tree)[0], leaves)
                 if self.hashes is not None and self.hashes.watches(t):
                     self.hashes.see(t, [*flatten(tree)[0], *leaves])
                 if any([leaf.requires_grad for leaf in leaves]):
@@ -417,12 +470,20 @@ class Run(Backend):
         """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
         if not self._goes(t0):
             first = leaves_of(state.leaves)
-            return GroupTape(t0, t1, first), first
-        rows = [differentiable(x) for x in state.leaves]
+            return self._with_params(GroupTape(t0, t1, first), list(first))
         with torch.enable_grad():
-            both = [inlet(x) if flag else (x.new_empty(()).expand(x.shape), x)
-                    for x, flag in zip(state.leaves, rows)]
-        return GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both]
+            both = each(lambda x: inlet(x) if differentiable(x) else (x.new_empty(()).expand(x.shape), x), state.leaves)
+        return self._with_params(GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both])
+
+    def _with_params(self, tape: GroupTape, given: List[torch.Tensor]) -> Tuple[GroupTape, List[torch.Tensor]]:
+        """The same, with parameters where the state has them: their gradients go there, in their order."""
+        held = self.held.get(tape.t0, ())
+        if held:
+            tape.taking = list(tape.first)
+        for j, n in held:
+            given[j] = tape.taking[j] = self.params[n]
+            tape.first[j] = tape.first[j].detach()
+        return tape, given
 
     def _hollow(self, tape: GroupTape, given: List[torch.Tensor], keeper: Keeper) -> None:
         """The tape holds no memory but that of the storages that its graph saved."""
@@ -454,6 +515,9 @@ class Run(Backend):
             known = self.samples.known(kind, room) if t1 < self.steps else None  # the last may be the largest
             if known is not None:
                 return Uncounted(*known)
+        return self._counting(room)
+
+    def _counting(self, room: Optional[int]) -> Counter:
         return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
@@ -550,11 +614,19 @@ class Run(Backend):
         self.input_grads = [like.new_zeros(x.shape, dtype=x.dtype, device=x.device) if wanted else None
                             for x, wanted in zip(self.inputs or (), self.wants_input)]
         adjoint = list(last)
+        for k, j in self.same.get(self.steps, ()):
+            adjoint[j], adjoint[k] = _sum(adjoint[j], adjoint[k]), None
+        for j, n in self.held.get(self.steps, ()):
+            self.sums[n], adjoint[j] = _sum(self.sums[n], adjoint[j]), None
+        for i in sorted(self.carried or (), reverse=True):
+            state, at = (self.carried or {})[i]
+            totals, rows, self.out_grads[i] = adjoint if state else self.sums, self.out_grads[i], None
+            for row in () if rows is None else rows:
+                totals[at] = _sum(totals[at], row)
         for i, j in reversed(self.pairs_of(self.steps - 1)):  # as autograd: what was made last comes first
             gradient = self._out_grad(i, self.steps - 1)
             if gradient is not None:
-                kept = adjoint[j]
-                adjoint[j] = gradient if kept is None else kept + gradient
+                adjoint[j] = _sum(adjoint[j], gradient)
         return adjoint
 
 

@@ -11,7 +11,7 @@ of the state's that comes before those of the next step: where a group begins be
 last node gives it to the group's first state.
 """
 import contextlib
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -129,6 +129,12 @@ def _played(ends: List[torch.Tensor], given: List[Optional[torch.Tensor]], wante
             handle.remove()
 
 
+def _once(tensors: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
+    """Those that require gradients; one that comes twice once, and None in the other places."""
+    seen: Set[int] = set()
+    return [x if x.requires_grad and not (id(x) in seen or seen.add(id(x))) else None for x in tensors]  # type: ignore
+
+
 def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional[torch.Tensor]],
             adjoint: List[Optional[torch.Tensor]], gradients: Any, before: Tuple[Tuple[int, int], ...],
             own: bool = True
@@ -151,8 +157,8 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
     for tensor, gradient in zip(tape.last, adjoint):
         end(tensor, gradient)
     joined = {i for i, _ in tape.pairs}  # their gradients are in the adjoint
-    for t, outputs in tape.outputs.items():
-        for i in reversed(range(len(outputs))):  # as autograd: of one tensor, the gradient of its last use comes first
+    for i in reversed(range(max([len(row) for row in tape.outputs.values()], default=0))):
+        for t, outputs in tape.outputs.items():  # as torch.stack of each column gives them, the last column first
             if t != tape.t1 - 1 or i not in joined:
                 end(outputs[i], gradients(i, t))
     used = range(len(params)) if tape.params is None else tape.params
@@ -161,7 +167,8 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         sums[n] = None
     for i, j in reversed(before):
         end(tape.taking[j], gradients(i, tape.t0 - 1))
-    wanted = [x for x in tape.first if x.requires_grad]
+    first = _once(tape.first)
+    wanted = [x for x in first if x is not None]
     leaves = [(t, k) for t, row in tape.inputs.items() for k, x in enumerate(row) if x.requires_grad]
     wanted += [params[n] for n in used]
     wanted += [tape.inputs[t][k] for t, k in leaves]
@@ -169,7 +176,7 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
         return [None] * len(tape.first), {}
     found = _played(ends, given, tuple(wanted), tape.cut, own)
     found.reverse()
-    arrived = [found.pop() if x.requires_grad else None for x in tape.first]
+    arrived = [None if x is None else found.pop() for x in first]
     for n in used:
         sums[n] = found.pop()
     at: Dict[int, List[Optional[torch.Tensor]]] = {}
