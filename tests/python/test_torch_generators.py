@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of objects of torch.Generator, and of devices other than CUDA's: they repeat in recomputed steps, and end
-where the plain loop leaves them; or there is one clear line."""
+"""Random numbers of torch.Generator objects, and of devices other than CUDA's: they repeat in recomputed steps, and the
+generators end as in the plain loop; or there is one clear error."""
 import functools
 import sys
 import types
@@ -122,7 +122,8 @@ def test_random_numbers_of_other_devices(monkeypatch, kind, options):
 def test_generators_together(monkeypatch):
     fake, other = Fake(), torch.Generator()
     monkeypatch.setattr(torch, "xpu", fake, raising=False)
-    both = Generators([torch.device("cpu"), torch.device("xpu", 1), torch.device("xpu", 0)], [other, torch.default_generator])
+    devices = [torch.device("cpu"), torch.device("xpu", 1), torch.device("xpu", 0)]
+    both = Generators(devices, [other, torch.default_generator])
     state = both.get()
     assert state.numel() == 2 * torch.get_rng_state().numel() + 2 * 4
     wanted = [torch.rand(3), torch.rand(3, generator=other), fake.draw()]

@@ -12,7 +12,8 @@ from cells_of_tests import COSTS, B, I, N, flat, plain, same  # noqa: E402
 
 T = 45
 OPTIONS = {"none": dict(), "one": dict(memory="10M", group=T), "each": dict(memory="10M", group=1),
-           "revolve": dict(memory="20K", group=4, strategy="revolve"), "tiers": dict(memory="24K", group=1, slow="mem:4M"),
+           "revolve": dict(memory="20K", group=4, strategy="revolve"),
+           "tiers": dict(memory="24K", group=1, slow="mem:4M"),
            "grad": dict(memory="40K", group=4, strategy="revolve", enable_grad=True)}
 
 EXACT = {

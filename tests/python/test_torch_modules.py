@@ -13,7 +13,8 @@ from cells_of_tests import COSTS, B, I, N, flat, like, plain, same  # noqa: E402
 
 T = 14
 CELLS = {"rnn": torch.nn.RNNCell, "gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}
-LAYERS = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM, "two": functools.partial(torch.nn.GRU, num_layers=2),
+LAYERS = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM,
+          "two": functools.partial(torch.nn.GRU, num_layers=2),
           "drop": functools.partial(torch.nn.LSTM, num_layers=2, dropout=0.3),
           "proj": functools.partial(torch.nn.LSTM, proj_size=3)}
 OPTIONS = [dict(), dict(memory="24K", group=1, strategy="revolve"), dict(memory="48K", group=4)]
@@ -41,7 +42,8 @@ def gradients(run, module, state, x):
 def scanned(module, state, x, scan=False, **options):
     """A scan within a budget, or within the least one."""
     try:
-        return nt.Scan(module, costs=COSTS, **options)(state, x) if scan else nt.scan(module, state, x, costs=COSTS, **options)
+        return (nt.Scan(module, costs=COSTS, **options)(state, x) if scan else
+                nt.scan(module, state, x, costs=COSTS, **options))
     except neap.BudgetError as error:
         return scanned(module, state, x, scan, **dict(options, memory=error.least))
 
@@ -67,10 +69,9 @@ def test_recurrent_modules(make, options):
     same(gradients(lambda *given: scanned(*given, scan=True, **options), module, state, x), wanted)
     zeros = like(state, iter([torch.zeros_like(leaf) for leaf in flat(state)]))
     torch.manual_seed(3)
-    last, out = scan(module, None, list(x.detach()))  # zeros, and one tensor per step
+    found = flat(scan(module, None, list(x.detach())))  # zeros, and one tensor per step
     torch.manual_seed(3)
-    again = scan(module, zeros, x.detach())
-    same([out.detach(), *[leaf.detach() for leaf in flat(last)]], [again[1].detach(), *[leaf.detach() for leaf in flat(again[0])]])
+    same([leaf.detach() for leaf in found], [leaf.detach() for leaf in flat(scan(module, zeros, x.detach()))])
 
 
 @pytest.mark.parametrize("make", [torch.nn.GRUCell, torch.nn.LSTM])
@@ -98,7 +99,7 @@ def test_a_module_of_the_same_kind_with_its_own_forward():
     torch.manual_seed(0)
     module, x = Own(I, N), torch.randn(T, B, I, requires_grad=True)
     state = states(torch.nn.GRUCell(I, N))
-    same(gradients(functools.partial(nt.scan, **OPTIONS[1], costs=COSTS), module, state, x), gradients(plain, module, state, x))
+    same(gradients(functools.partial(scanned, **OPTIONS[1]), module, state, x), gradients(plain, module, state, x))
 
 
 def test_buffers_and_sums():
@@ -130,8 +131,9 @@ def test_inputs_as_a_list(kind, options):
     torch.manual_seed(0)
     cell, x, h = torch.nn.GRUCell(I, N), torch.randn(T, B, I), torch.zeros(B, N)
     w = torch.nn.Parameter(torch.randn(I, N))
-    for step in (lambda h, i, t: (cell(i, h), None), lambda h, i, t: (h + i @ w, None), lambda h, i, t: (h + i.relu() @ w, None)):
-        with pytest.raises(neap.UsageError, match=rf"{kind.__name__} of 14 tensors of shape \(3, 4\).*torch.stack\(inputs\)"):
+    for step in (lambda h, i, t: (cell(i, h), None), lambda h, i, t: (h + i @ w, None),
+                 lambda h, i, t: (h + i.relu() @ w, None)):
+        with pytest.raises(neap.UsageError, match=rf"{kind.__name__} of 14 tensors of shape \(3, 4\).*torch.stack\("):
             nt.scan(step, h, kind(x), costs=COSTS, **options)
         with pytest.raises(neap.UsageError, match=r"steps=14, but inputs have 3 steps.*torch.stack\(inputs\)"):
             nt.scan(step, h, kind(x), steps=T, costs=COSTS, **options)
@@ -141,6 +143,7 @@ def test_inputs_as_a_list(kind, options):
     def two(h, i, t):
         h = cell(i[0] + i[1], h)
         return h, h
-    same([nt.scan(two, h, kind([x, x]), costs=COSTS, **options)[1].detach()], [plain(two, h, torch.stack([x, x], 1))[1].detach()])
+    out = nt.scan(two, h, kind([x, x]), costs=COSTS, **options)[1]
+    same([out.detach()], [plain(two, h, torch.stack([x, x], 1))[1].detach()])
     with pytest.raises(TypeError):  # no list of tensors alike: the step's own error
         nt.scan(lambda h, i, t: (cell(i, h) + None, None), h, x, costs=COSTS, **options)

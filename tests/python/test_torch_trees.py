@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that are dataclasses, or types registered as pytrees: fields that are tensors are states, others are constant."""
+"""States that are dataclasses, or types registered as pytrees: fields that are tensors are states, others constant."""
 import dataclasses
 import functools
 import sys
@@ -71,7 +71,8 @@ register = getattr(_pytree, "register_pytree_node", None) or _pytree._register_p
 register(Registered, lambda one: ([one.h, one.c], one.label), lambda parts, label: Registered(*parts, label))
 
 
-KINDS = {"plain": Plain, "frozen": Frozen, "slots": Slotted, "derived": Derived, "registered": lambda h, c: Registered(h, c, "x")}
+KINDS = {"plain": Plain, "frozen": Frozen, "slots": Slotted, "derived": Derived,
+         "registered": lambda h, c: Registered(h, c, "x")}
 
 
 def wrapped(make, state, after):

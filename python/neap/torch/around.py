@@ -25,9 +25,9 @@ _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 
 
 def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator]]:
-    """The modules, tensors and random number generators that steps are, or reach as functions do: by the variables around them,
-    their defaults, the module-wide names that they use, and functions, lists, dicts and attributes
-    of objects among these. Of tensors in attributes those whose names a function has."""
+    """The modules, tensors and random number generators that steps are, or reach as functions do: by the variables
+    around them, their defaults, the module-wide names that they use, and functions, lists, dicts and
+    attributes of objects among these. Of tensors in attributes those whose names a function has."""
     found: Dict[int, torch.nn.Module] = {}
     generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}

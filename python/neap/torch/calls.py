@@ -139,8 +139,8 @@ class Call:
             except Again as again:
                 self.learn(again)
                 if again.grad:
-                    raise UsageError(f"step {again.t} computes gradients itself, which the steps that were compared did "
-                                     f"not: pass enable_grad=True") from again.__context__
+                    raise UsageError(f"step {again.t} computes gradients itself, but the steps that were compared did "
+                                     f"not. Pass enable_grad=True") from again.__context__
                 shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
                 raise UsageError(f"the step first uses a tensor of shape {shapes} that requires a gradient in step "
                                  f"{again.t}, after the steps that were inspected for parameters. Name it: "

@@ -266,8 +266,8 @@ def _module_of(device: torch.device, strict: bool = True) -> Any:
         return module
     if strict:
         raise UsageError(f"tensors are on {device}, and this PyTorch has no torch.{device.type}.get_rng_state and "
-                         f"set_rng_state, so that random numbers could not be repeated in recomputed steps. If the step "
-                         f"draws none, pass rng=False to the scan; else use a CPU or CUDA device")
+                         f"set_rng_state, so random numbers cannot be repeated in recomputed steps. If the step draws "
+                         f"none, pass rng=False to the scan; else use a CPU or CUDA device")
     return None
 
 

@@ -169,11 +169,11 @@ class Run(Backend):
         self.grad = self.walk = False  # steps that are advanced make graphs; graphs are counted without hooks
         self.hint = ""  # what an error of the step may come from
         self.chooses = True  # ``grad`` may be changed by what steps do
-        self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves itself; None: it makes none
+        self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves; None: it does not
         self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
         self.same: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are an earlier part themselves
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
-        self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # outputs that are one tensor in all steps: see _carry
+        self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -577,8 +577,8 @@ class Run(Backend):
         if found:
             raise UsageError(f"steps {tape.t0} to {tape.t1 - 1} use a tensor of shape {tuple(found[0].shape)} with "
                              f"requires_grad=True that is none of their arguments and still exists after the backward "
-                             f"pass. If it was created outside the step, pass it in params=[...]; if a step creates it, "
-                             f"do not keep it, or keep tensor.detach()")
+                             f"pass. If it was created outside the step, pass it in params=[...]; if a step creates "
+                             f"it, do not keep it, or keep tensor.detach()")
 
     def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
                  t1: int) -> List[Optional[torch.Tensor]]:

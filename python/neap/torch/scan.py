@@ -536,12 +536,13 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          double_backward: bool = False, enable_grad: Optional[bool] = None) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
 
-    States, inputs and outputs are tensors, None, or nested tuples, lists and dicts of these.
+    States, inputs and outputs are tensors, None, or nested tuples, lists, dicts and dataclasses of these.
     The gradient has the bits of plain autograd over the same loop, whatever the budget. Where no
     gradient is needed this is a plain loop.
 
     :param step: a function, or a ``nn.Module``, that changes none of its arguments and gives the
-        same for the same; a state keeps its structure, outputs their shapes.
+        same for the same; a state keeps its structure, outputs their shapes. Or one of PyTorch's
+        recurrent modules, such as ``nn.GRUCell``, which take ``(input, state)``.
     :param inputs: tensors [T, ...]; or a function of t, which no gradient flows into; or None.
         The function is asked several times for each t. An array that its first and its last
         answer are parts of is the caller's, and counts as no tape.
@@ -556,8 +557,9 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strategy: see :func:`neap.strategies`.
     :param reduce: ``reduce(output, t)``: its sum over the steps, in their order, comes instead
         of the outputs, and no output is kept.
-    :param rng: the random number generator of the CPU is part of the state; None: where the step
-        is seen to use it.
+    :param rng: the random number generators of the CPU and of other devices of the scan's tensors, and
+        ``torch.Generator`` objects that the step reaches, are part of the state; None: where the
+        step is seen to use them.
     :param strict: False: a step whose tape does not fit the budget is recorded all the same.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
         on the first call with a budget, and kept for this step and these shapes.

@@ -78,8 +78,9 @@ def _is_dataclass(tree: Any) -> bool:
 def _names(tree: Any) -> Tuple[str, ...]:
     """Attributes of a dataclass: its fields, and what else is set, as by __post_init__."""
     names = [field.name for field in dataclasses.fields(tree) if hasattr(tree, field.name)]
-    more = [name for name in getattr(tree, "__dict__", ()) if name not in names]
-    return (*names, *[name for name in more if not isinstance(getattr(type(tree), name, None), functools.cached_property)])
+    more = [name for name in getattr(tree, "__dict__", ()) if name not in names
+            and not isinstance(getattr(type(tree), name, None), functools.cached_property)]
+    return (*names, *more)
 
 
 def described(shape: Any) -> str:

@@ -79,8 +79,9 @@ class Recurrent:
         self.module, self.cell = module, isinstance(module, _CELLS)
         name = f"nn.{type(module).__name__}"
         if getattr(module, "bidirectional", False):
-            raise UsageError(f"step is an {name} with bidirectional=True, which needs the whole sequence for each step. "
-                             f"Use two modules with bidirectional=False, and scan x with one and x.flip(0) with the other")
+            raise UsageError(f"step is an {name} with bidirectional=True, which needs the whole sequence for each "
+                             f"step. Use two modules with bidirectional=False, and scan x with one and x.flip(0) with "
+                             f"the other")
         if getattr(module, "batch_first", False):
             raise UsageError(f"step is an {name} with batch_first=True, but a scan takes inputs of shape [T, batch, "
                              f"features]. Set module.batch_first = False and pass x.transpose(0, 1)")
@@ -104,8 +105,8 @@ class Recurrent:
     def start(self, given: Any) -> Tree:
         """The first state as the module makes it up: zeros. ``given`` are the inputs, [T, ...]."""
         if not isinstance(given, torch.Tensor):
-            raise UsageError(f"state is None, and the state of an nn.{type(self.module).__name__} has the shape of inputs "
-                             f"that are a tensor only. Pass the first state, such as torch.zeros(...)")
+            raise UsageError(f"state is None, which an nn.{type(self.module).__name__} completes only if inputs is a "
+                             f"tensor. Pass the initial state, for example torch.zeros(...)")
         module, layers = self.module, () if self.cell else (self.module.num_layers,)
 
         def zeros(size: int) -> torch.Tensor:
@@ -118,7 +119,8 @@ def recurrent(step: Any) -> Optional[Recurrent]:
     """A Recurrent for one of PyTorch's recurrent modules; None for other steps, and subclasses with a forward
     of their own."""
     kinds = (*_CELLS, *_LAYERS)
-    return Recurrent(step) if isinstance(step, kinds) and type(step).forward in [kind.forward for kind in kinds] else None
+    own = isinstance(step, kinds) and type(step).forward in [kind.forward for kind in kinds]
+    return Recurrent(step) if own else None
 
 
 def listed(inputs: Any) -> str:
