@@ -14,9 +14,10 @@ from ..stores import Paths, Store
 from .around import Around
 from .device import Device, HostStore, get_rng, set_rng
 from .double import Once, Second
+from .leaves import leaves_of
 from .measure import charge
 from .places import Places
-from .runs import Again, Cast, Run, differentiable, generator_kept, laid, leaves_of
+from .runs import Again, Cast, Run, differentiable, generator_kept, laid
 from .transforms import check_backward
 from .trees import flatten, unflatten
 

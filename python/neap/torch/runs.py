@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step function of PyTorch as the backend of a Player: states, tapes, random numbers, outputs."""
 import contextlib
-import gc
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
@@ -12,14 +11,14 @@ from ..player import Backend
 from .checks import Hashes
 from .device import Generators, get_rng, set_rng
 from .layouts import bits, dense, flipped
+from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, summed
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
 from .tapes import Keeper, give_back, hollow, inlet
-from .trees import LEAF, described, flatten, mapped, nbytes, unflatten
+from .trees import LEAF, described, flatten, nbytes, unflatten
 
-__all__ = ["Again", "Cast", "Run", "State", "alive", "cut", "differentiable", "laid", "leaves_of"]
-
+__all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
 HEAVY = 1 << 16  # bytes of gradients of parameters: copying more takes longer than the node that avoids it
 
@@ -56,54 +55,6 @@ class _Layout(NamedTuple):
 
 def _usual(tensor: torch.Tensor) -> bool:
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
-
-
-def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """A copy with these strides, since sums and products may have other bits with others; where
-    elements would share memory, as PyTorch lays them."""
-    if 0 in stride:
-        return tensor.clone()
-    return tensor.new_empty_strided(tensor.shape, stride).copy_(tensor)
-
-
-def _dense(tensor: torch.Tensor) -> bool:
-    """True where elements fill a piece of memory, in whatever order."""
-    order = sorted(range(tensor.dim()), key=lambda i: -tensor.stride(i))
-    return tensor.permute(order).is_contiguous()
-
-
-def differentiable(tensor: torch.Tensor) -> bool:
-    """True where a tensor of this type can have a gradient."""
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-def cut(tensor: torch.Tensor) -> torch.Tensor:
-    """The same without the graph that made it."""
-    return tensor.detach().requires_grad_(tensor.requires_grad)
-
-
-def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-    """Tensors as leaves that a graph begins with."""
-    return each(lambda x: x.detach().requires_grad_() if differentiable(x) else x, tensors)
-
-
-def each(function: Callable[[torch.Tensor], Any], tensors: Sequence[torch.Tensor]) -> List[Any]:
-    """A function of every tensor, called once for one that comes twice: it stays one tensor."""
-    if len(tensors) < 2:
-        return [function(x) for x in tensors]
-    found: Dict[int, Any] = {}
-    return [found[id(x)] if id(x) in found else found.setdefault(id(x), function(x)) for x in tensors]
-
-
-def _sum(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
-    return b if a is None else a if b is None else a + b
-
-
-def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
-    """Those of weakly referenced tensors that are still there, reference cycles aside."""
-    if any(ref() is not None for ref in refs):
-        gc.collect()
-    return [tensor for tensor in (ref() for ref in refs) if tensor is not None]
 
 
 def _casts(kind: str) -> bool:
@@ -235,7 +186,7 @@ class Run(Backend):
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
         memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier takes the bytes alone
-        cut = [leaf if leaf.is_contiguous() or not self.on_device and _dense(leaf) else leaf.contiguous()
+        cut = [leaf if leaf.is_contiguous() or not self.on_device and packed(leaf) else leaf.contiguous()
                for leaf in memory]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
@@ -255,7 +206,7 @@ class Run(Backend):
         for i, (stride, bit) in enumerate(layouts):
             if stride is not None and not self.on_device:
                 laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
-                if _dense(laid):
+                if packed(laid):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
         for k, j in self.same.get(t, ()):
             leaves[k] = leaves[j]
@@ -615,18 +566,18 @@ class Run(Backend):
                             for x, wanted in zip(self.inputs or (), self.wants_input)]
         adjoint = list(last)
         for k, j in self.same.get(self.steps, ()):
-            adjoint[j], adjoint[k] = _sum(adjoint[j], adjoint[k]), None
+            adjoint[j], adjoint[k] = summed(adjoint[j], adjoint[k]), None
         for j, n in self.held.get(self.steps, ()):
-            self.sums[n], adjoint[j] = _sum(self.sums[n], adjoint[j]), None
+            self.sums[n], adjoint[j] = summed(self.sums[n], adjoint[j]), None
         for i in sorted(self.carried or (), reverse=True):
             state, at = (self.carried or {})[i]
             totals, rows, self.out_grads[i] = adjoint if state else self.sums, self.out_grads[i], None
             for row in () if rows is None else rows:
-                totals[at] = _sum(totals[at], row)
+                totals[at] = summed(totals[at], row)
         for i, j in reversed(self.pairs_of(self.steps - 1)):  # as autograd: what was made last comes first
             gradient = self._out_grad(i, self.steps - 1)
             if gradient is not None:
-                adjoint[j] = _sum(adjoint[j], gradient)
+                adjoint[j] = summed(adjoint[j], gradient)
         return adjoint
 
 

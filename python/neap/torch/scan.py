@@ -10,7 +10,6 @@ import functools
 import gc
 import sys
 import threading
-import types
 import warnings
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -29,11 +28,13 @@ from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, Generators, device_of, get_rng, set_rng, timed
+from .known import Known, known_of, nothing_known
 from .layouts import dense
+from .leaves import alive, cut
 from .measure import addresses, mark
 from .options import Options, options
-from .places import Places, places_of
-from .runs import Again, Cast, Run, alive, cut, differentiable, generator_kept
+from .places import places_of
+from .runs import Again, Cast, Run, differentiable, generator_kept
 from .timing import Costs, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
@@ -69,23 +70,6 @@ def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
     return BudgetError(str(error), least=least)
 
 
-class _Known(NamedTuple):
-    """What calls of one step have taught: leaves found, whether it draws random numbers, and
-    measured groups by kind."""
-
-    leaves: List[Any]
-    rng: List[bool]
-    measured: Dict[Any, Measured]
-    plans: Dict[Any, _Chosen]
-    tiers: Dict[Any, List[Tier]]
-    places: Dict[Any, Places]
-    needs: Set[str]  # "grad", "walk": see Again; "made": its steps make leaves that need gradients
-
-
-def _nothing_known() -> _Known:
-    return _Known([], [False], {}, {}, {}, {}, set())
-
-
 def _note(leaves: List[Any], again: Again) -> None:
     """Takes the leaves that a beginning found."""
     leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
@@ -95,7 +79,7 @@ class _Job:
     """Arguments of one call, flat, and what is to be done with them."""
 
     def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
-                 known: _Known):
+                 known: Known):
         if isinstance(step, Scan):
             raise UsageError("step is already a neap.torch.Scan. Call it directly, scan(state, inputs), or pass its "
                              "cell to nt.scan")
@@ -494,7 +478,7 @@ class _Job:
 
 
 def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
-          known: _Known, told: Report) -> Tuple[Tree, Tree]:
+          known: Known, told: Report) -> Tuple[Tree, Tree]:
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
     found = None
@@ -509,20 +493,6 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
         job.buffered.take(both[1])
         last = (both[0], last[1]) if options.reduce is not None else both[0]
     return last if options.reduce is not None else (last, out)
-
-
-_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
-_steps: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
-
-
-def _known_of(step: Any, *more: Any) -> _Known:
-    """What is known of a step, for as long as it lives; methods are new objects each time."""
-    if type(step) in _METHODS or any(one is not None for one in more):
-        return _nothing_known()
-    try:
-        return _steps.setdefault(step, _nothing_known())
-    except TypeError:
-        return _nothing_known()
 
 
 @uncompiled
@@ -583,7 +553,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
                     count, buffers, double_backward, enable_grad)
-    return _scan(step, state, inputs, steps, given, _known_of(step, reduce, buffers), Report())
+    return _scan(step, state, inputs, steps, given, known_of(step, reduce, buffers), Report())
 
 
 class Scan(torch.nn.Module):
@@ -603,7 +573,7 @@ class Scan(torch.nn.Module):
         self.cell = cell
         self._options = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host,
                                 check, count, buffers, enable_grad=enable_grad)
-        self._known, self._report = _nothing_known(), Report()
+        self._known, self._report = nothing_known(), Report()
 
     @uncompiled
     def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:
@@ -613,7 +583,7 @@ class Scan(torch.nn.Module):
 
     def __getstate__(self) -> Dict[str, Any]:
         """Without what calls taught: copies and saved modules measure anew."""
-        return {**self.__dict__, "_known": _nothing_known(), "_report": Report()}
+        return {**self.__dict__, "_known": nothing_known(), "_report": Report()}
 
     def report(self) -> Report:
         """What the last call planned and did; its backward counts as well once it has run."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of states as leaves of graphs, and back: without a graph, with strides of their own, in sums of gradients."""
+import gc
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+
+__all__ = ["alive", "cut", "differentiable", "each", "laid", "leaves_of", "packed", "summed"]
+
+
+def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
+    """A copy with these strides, since sums and products may have other bits with others; where
+    elements would share memory, as PyTorch lays them."""
+    if 0 in stride:
+        return tensor.clone()
+    return tensor.new_empty_strided(tensor.shape, stride).copy_(tensor)
+
+
+def packed(tensor: torch.Tensor) -> bool:
+    """True where elements fill a piece of memory, in whatever order."""
+    order = sorted(range(tensor.dim()), key=lambda i: -tensor.stride(i))
+    return tensor.permute(order).is_contiguous()
+
+
+def differentiable(tensor: torch.Tensor) -> bool:
+    """True where a tensor of this type can have a gradient."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def cut(tensor: torch.Tensor) -> torch.Tensor:
+    """The same without the graph that made it."""
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
+def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    """Tensors as leaves that a graph begins with."""
+    return each(lambda x: x.detach().requires_grad_() if differentiable(x) else x, tensors)
+
+
+def each(function: Callable[[torch.Tensor], Any], tensors: Sequence[torch.Tensor]) -> List[Any]:
+    """A function of every tensor, called once for one that comes twice: it stays one tensor."""
+    if len(tensors) < 2:
+        return [function(x) for x in tensors]
+    found: Dict[int, Any] = {}
+    return [found[id(x)] if id(x) in found else found.setdefault(id(x), function(x)) for x in tensors]
+
+
+def summed(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+    """The sum of two gradients; None is zero."""
+    return b if a is None else a if b is None else a + b
+
+
+def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
+    """Those of weakly referenced tensors that are still there, reference cycles aside."""
+    if any(ref() is not None for ref in refs):
+        gc.collect()
+    return [tensor for tensor in (ref() for ref in refs) if tensor is not None]
