@@ -109,7 +109,7 @@ PYTHON = {
     "torch/known": (["places", "problems", "timing"], ["torch"]),
     "torch/around": (["errors", "trees"], ["torch"]),
     "torch/wrappers": (["errors", "trees"], ["torch"]),
-    "torch/double": (["errors", "device", "runs", "trees"], ["torch"]),
+    "torch/double": (["errors", "checks", "device", "measure", "runs", "seeding", "transforms", "trees"], ["torch"]),
     "torch/calls": (["errors", "double", "plans", "player", "stores", "device", "leaves", "measure", "places", "reports", "runs",
                      "transforms", "trees", "around"], ["torch"]),
     "torch/scan": (["units", "errors", "plans", "player", "problems", "stores", "calls", "checks", "device", "known", "layouts",

@@ -33,6 +33,9 @@ class Report:
     recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
     that waited for slow tiers, ``recoveries`` states and tapes that did not come back from them.
     ``graphs``: bytes that the graphs of tapes on tiers take at most, about, within the budget.
+    ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of the states
+    and adjoints that the last one kept in addition to the budget, ``double_tape``: bytes of the largest
+    graph of one step and of its gradient, which is part of the budget.
     """
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
@@ -42,7 +45,7 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
-        self.replays = self.graphs = 0
+        self.replays = self.graphs = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
@@ -117,6 +120,9 @@ class Report:
             rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recomputed"))
         if self.replays:
             rows.append(("replays", str(self.replays)))
+        if self.doubles:
+            rows.append(("second", f"{self.doubles} second backward passes: {show_size(self.double_kept)} of states "
+                                   f"and adjoints, {show_size(self.double_tape)} for the graph of one step"))
         return "\n".join(f"{name:<12} {text}" for name, text in rows)
 
     __repr__ = __str__

@@ -13,7 +13,7 @@ from ..reports import Report
 from ..stores import Paths, Store
 from .around import Around
 from .device import Device, HostStore, get_rng, set_rng
-from .double import Once, Second
+from .double import Once, Second, second
 from .leaves import leaves_of
 from .measure import charge
 from .places import Places
@@ -22,6 +22,9 @@ from .transforms import check_backward
 from .trees import flatten, unflatten
 
 __all__ = ["Call", "ScanFunction"]
+
+_TWICE = ("trying to differentiate twice a scan of neap.torch, which has only first derivatives (once_differentiable) "
+          "unless double_backward=True is passed. Pass it to nt.scan or nt.Scan")
 
 
 class ScanFunction(torch.autograd.Function):
@@ -55,8 +58,8 @@ class ScanFunction(torch.autograd.Function):
             states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
         found = [x if wanted else None for x, wanted in zip((*states, *inputs, *params), ctx.needs_input_grad[1:])]
         if torch.is_grad_enabled():
-            found = list(Second.apply(call, len(found), *found, *given, *gradients) if call.double
-                         else Once.apply(len(found), *found, *given, *gradients))
+            rows = len(found), *found, *given, *gradients
+            found = list(Second.apply(call, *rows) if call.double else Once.apply(_TWICE, *rows))
         return (None, *found)
 
 
@@ -71,7 +74,7 @@ class Call:
         self.first = run.state(start, 0)
         run.like = self.first.leaves
         self.slow: Optional[Paths] = None
-        self.double: Any = None  # the function scan, if second gradients are supported
+        self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
@@ -126,7 +129,7 @@ class Call:
         """Gradients of states, inputs and parameters. Without a player the forward half is played
         again, from the first state."""
         run = self.run
-        if self.redoes or player is None:
+        if self.redoes or self.double or player is None:
             self.around.check_tensors()
         with generator_kept(run.random), self.around.modules_as_noted():
             if player is None:
@@ -153,3 +156,21 @@ class Call:
                 player.close()
                 self.around.note_tensors()
                 run.sums, run.out_grads, run.input_grads = [], [], []
+
+    def second(self, gradients: Sequence[Optional[torch.Tensor]], cotangents: Sequence[Optional[torch.Tensor]],
+               wanted: Sequence[bool]) -> List[Optional[torch.Tensor]]:
+        """Gradients of what the first gradients were computed from (double.py)."""
+        told = self.report
+        self.around.check_tensors()
+        with generator_kept(self.run.device), self.around.modules_as_noted():
+            try:
+                found, told.double_kept, told.double_tape = second(
+                    self.run, self.first, self.cast, gradients, cotangents, wanted,
+                    told.memory - told.charged if told.memory is not None and self.strict else None)
+            except BudgetError as error:
+                error.least += told.charged
+                raise
+            finally:
+                self.around.note_tensors()
+        told.doubles += 1
+        return found

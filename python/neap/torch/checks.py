@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a step that is done again gives the same state and output, to the bit."""
+"""Whether a step that is done again gives the same state and output, to the bit; whether its backward is linear."""
 import contextlib
 import ctypes
 import hashlib
 import warnings
-from typing import Callable, Dict, Iterator, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Set, Tuple
 
 import torch
 
 from ..errors import Error
 from ..reports import stack_level
 
-__all__ = ["Hashes", "NotDeterministic"]
+__all__ = ["Hashes", "Linear", "NotDeterministic"]
 
 FEW = 1 << 16  # bytes of a tensor that are hashed where a few steps are looked at unasked
 
@@ -68,3 +68,45 @@ class Hashes:
         warnings.warn(f"{NotDeterministic(t)}. The gradient may differ from that of a plain loop. Only four steps were "
                       f"compared; pass check=True to compare all recomputed steps",
                       RuntimeWarning, stacklevel=stack_level())
+
+
+class Linear:
+    """Looks at vector-Jacobian products: whether they are linear in the gradients that they are given.
+
+    Those of PyTorch's operations are; a hook or a custom Function that clamps or normalizes gradients is not. Second
+    derivatives are sums of products that plain autograd takes of one sum. A linear f is f'(g) g: the two are compared
+    by their scalar products with the cotangents at which f is differentiated.
+    """
+
+    def __init__(self, states: Sequence[torch.Tensor]):
+        exact = all([x.dtype in (torch.float64, torch.complex128) for x in states])
+        self._most = 1e-6 if exact else 0.05  # chosen: bfloat16 inside a step, or TF32, rounds to 0.4%
+        self._worst: Any = None
+
+    def see(self, first: Sequence[Any], cotangents: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> None:
+        """``first`` is f at ``given``, ``found`` the gradients of ``given`` at ``cotangents``."""
+        a, scale = _dot(first, cotangents)
+        b, _ = _dot(given, found)
+        ratio = torch.as_tensor(abs(a - b) / (scale + 1e-30))
+        self._worst = ratio if self._worst is None else torch.maximum(self._worst, ratio)
+
+    def check(self) -> None:
+        """RuntimeError if one was not linear."""
+        if self._worst is not None and bool(self._worst > self._most):
+            raise RuntimeError("double_backward: the step's backward is not a linear function of its gradient; a hook "
+                               "or a custom autograd.Function may clamp or normalize gradients. Its second derivatives "
+                               "would differ from those of a plain loop. Clamp gradients outside the scan, or use a "
+                               "plain loop")
+
+
+def _dot(a: Sequence[Any], b: Sequence[Any]) -> Tuple[Any, Any]:
+    """The real part of the scalar product of two lists of tensors, and the norm of the products in it."""
+    rows = [_real(x) * _real(y) for x, y in zip(a, b) if x is not None and y is not None]
+    return sum([row.sum() for row in rows]), sum([row.norm() ** 2 for row in rows]) ** 0.5
+
+
+def _real(x: torch.Tensor) -> torch.Tensor:
+    """Numbers that are real, dense and of single precision at least."""
+    x = x.detach() if x.layout == torch.strided else x.detach().to_dense()
+    x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+    return x if x.dtype == torch.float64 else x.float()

@@ -1,140 +1,287 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second gradients of a scan: the derivative of its gradients, by recomputation (prototype).
+"""Second derivatives of a scan: the backward pass of its backward pass, one step at a time.
 
-``plain``: the loop and its backward as one differentiable graph, all tapes at once.
-``scan``: states of all steps are kept; the backward is a scan over them within the budget.
+Step t computes h[t+1] and y[t] from h[t], x[t] and parameters p. The first backward pass computes the adjoint a[t] of
+h[t], the gradient of x[t] and a term of the gradient of p: the vector-Jacobian product (VJP) of step t at a[t+1] and the
+gradient of y[t]. A second backward pass is given cotangents of a[0] and of the gradients of x and p. Four loops reverse
+both recurrences:
+
+1. forward: the states h[t];
+2. backward: the adjoints a[t];
+3. forward: the VJP of step t is differentiated at the cotangents of its results. This yields the cotangent of a[t+1],
+   which step t + 1 takes, the gradient of the gradient of y[t], and direct terms of the gradients of h[t], x[t], p;
+4. backward: the terms of h[t] flow back through the steps before t, as in a first backward pass.
+
+All states stay in memory, and so do the adjoints, which the terms of loop 3 replace one by one: two states per step.
+In addition, the graph of one step is alive at a time, with that of its VJP.
 """
-from typing import Any, List, Optional, Sequence
+import contextlib
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
-from ..errors import UsageError
+from ..errors import BudgetError
+from .checks import Linear
 from .device import set_rng
-from .runs import differentiable, generator_kept
-from .trees import flatten, unflatten
+from .measure import Counter, address, addresses, mark
+from .runs import Cast, Run, State, differentiable, laid
+from .seeding import muted, played
+from .transforms import check_second
+from .trees import flatten, nbytes, unflatten
 
-METHOD = "scan"
+__all__ = ["Once", "Second", "second"]
+
+Row = List[Optional[torch.Tensor]]
+
+OFTEN = 64  # VJPs of loop 3 that are looked at, about; each costs a tenth of a step (chosen)
+RARELY = 8  # of loop 4, which are differentiated for this alone (chosen)
+
+_THIRD = ("trying to differentiate a scan of neap.torch three times: double_backward=True computes first and second "
+          "derivatives only. Use a plain loop for third derivatives; instead of torch.autograd.functional.hvp, which "
+          "differentiates three times, use vhp")
 
 
 class Once(torch.autograd.Function):
-    """Gradients that depend on all that they were computed from, and may not be differentiated."""
+    """Gradients that depend on all that they were computed from; differentiating them raises a RuntimeError."""
 
     @staticmethod
-    def forward(ctx: Any, count: int, *tensors: Optional[torch.Tensor]) -> Any:
-        return tuple(None if x is None else x.detach() for x in tensors[:count])  # a view_as of a sparse one would fail
+    def forward(ctx: Any, message: str, count: int, *tensors: Optional[torch.Tensor]) -> Any:
+        ctx.message = message
+        return _passed(tensors[:count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a scan, which has first gradients alone "
-                           "(once_differentiable): give it double_backward=True")
+        raise RuntimeError(ctx.message)
 
 
 class Second(torch.autograd.Function):
-    """First gradients as a function of all that a scan was given and of gradients of its results."""
+    """First gradients as a function of all that they were computed from: ``tensors`` are ``count`` gradients, the
+    inputs of the scan's node, and the gradients of its results."""
 
     @staticmethod
     def forward(ctx: Any, call: Any, count: int, *tensors: Optional[torch.Tensor]) -> Any:
         ctx.call, ctx.count = call, count
         ctx.save_for_backward(*tensors[count:])
         ctx.set_materialize_grads(False)
-        return tuple(None if x is None else x.view_as(x) for x in tensors[:count])
+        return _passed(tensors[:count])
 
     @staticmethod
-    def backward(ctx: Any, *cots: Optional[torch.Tensor]) -> Any:
-        call, rest = ctx.call, ctx.saved_tensors
-        given, gradients = rest[:ctx.count], rest[ctx.count:]
-        if any(x.grad_fn is not None for x in call.run.params):
-            raise UsageError("double_backward: parameters that were computed (prototype)")
-        run = _plain if METHOD == "plain" else _scan
-        with generator_kept(call.run.random), call.cast():
-            found = run(call, given, gradients, cots)
+    def backward(ctx: Any, *cotangents: Optional[torch.Tensor]) -> Any:
+        check_second()
+        rest = ctx.saved_tensors  # versions are unchanged, and the graph was not freed
+        with torch.no_grad():
+            found = ctx.call.second(rest[ctx.count:], cotangents, ctx.needs_input_grad[2 + ctx.count:])
         if torch.is_grad_enabled():
-            found = list(Once.apply(len(found), *found, *rest, *cots))
+            found = list(Once.apply(_THIRD, len(found), *found, *rest, *cotangents))
         return (None, None, *[None] * ctx.count, *found)
 
 
+def _passed(tensors: Sequence[Optional[torch.Tensor]]) -> Tuple[Optional[torch.Tensor], ...]:
+    """The same tensors as results of a Function: not as views, which autograd would not allow to be written to."""
+    check_second()
+    return tuple([None if x is None else x.detach() for x in tensors])
+
+
+class _Graph(NamedTuple):
+    """One step's graph: its leaves, its ends, the places of the parameters that it may reach, and nodes that a
+    backward through it does not enter (see seeding.played)."""
+
+    state: Row
+    inputs: Row
+    ends: Row  # the next state, and outputs
+    used: Sequence[int]
+    cut: Sequence[Any]
+
+
 def _leaf(x: Optional[torch.Tensor], wanted: bool = True) -> Optional[torch.Tensor]:
-    if x is None:
-        return None
-    return x.detach().requires_grad_(wanted and differentiable(x))
+    return None if x is None else x.detach().requires_grad_(wanted and differentiable(x))
 
 
-def _grad(outs: Sequence[Any], ins: Sequence[Any], given: Sequence[Any], create: bool) -> List[Any]:
-    pairs = [(o, g) for o, g in zip(outs, given) if o is not None and g is not None and o.requires_grad]
-    wanted = [x for x in ins if x is not None and x.requires_grad]
+def _sum(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+    return a if b is None else b if a is None else a + b
+
+
+def _all_owned(tensors: Sequence[Any]) -> List[Any]:
+    """The tensors, each in memory of its own size: a view would keep its whole base."""
+    return [x if x is None or x.layout != torch.strided or address(x)[1] <= nbytes([x]) else laid(x, x.stride())
+            for x in tensors]
+
+
+def _at(rows: Sequence[Optional[torch.Tensor]], t: int) -> Row:
+    return [None if x is None else x[t] for x in rows]
+
+
+def _put(places: Row, t: int, values: Row) -> None:
+    for place, value in zip(places, values):
+        if place is not None and value is not None:
+            place[t] += value
+
+
+def _vjp(ends: Sequence[Optional[torch.Tensor]], gradients: Row, leaves: Row, cut: Sequence[Any],
+         create: bool = False, keep: bool = False) -> Row:
+    """The gradients of ``leaves`` at ``gradients`` of ``ends``; None for None and for what nothing depends on."""
+    pairs = [(end, g) for end, g in zip(ends, gradients) if end is not None and g is not None and end.requires_grad]
+    wanted = [x for x in leaves if x is not None and x.requires_grad]
     if not pairs or not wanted:
-        return [None] * len(ins)
-    found = list(torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create,
-                                     allow_unused=True))[::-1]
-    return [found.pop() if x is not None and x.requires_grad else None for x in ins]
+        return [None] * len(leaves)
+    found = played([end for end, _ in pairs], [g for _, g in pairs], wanted, cut, keep or create, create)
+    found.reverse()
+    return [found.pop() if x is not None and x.requires_grad else None for x in leaves]
 
 
-def _parts(call: Any, given: Sequence[torch.Tensor]) -> Any:
-    s, i = call.states, call.inputs
-    wants = call.run.wants_input
-    return ([_leaf(x) for x in given[:s]], [_leaf(x, w) for x, w in zip(given[s:s + i], wants)], call.run.params)
+class _Pass:
+    """One second backward pass. ``gradients`` are those of the scan's results, ``cotangents`` those of its first
+    gradients; ``wanted`` tells which of the scan's inputs and of ``gradients`` need a gradient."""
+
+    def __init__(self, run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torch.Tensor]],
+                 cotangents: Sequence[Optional[torch.Tensor]], wanted: Sequence[bool], room: Optional[int]):
+        self.run, self.first, self.room = run, first, room
+        # Entering autocast takes longer than a small step's kernels.
+        self.cast: Any = cast if cast.enabled or Cast(cast.where).key != cast.key else contextlib.nullcontext
+        self.states: List[List[torch.Tensor]] = []
+        self.generators: List[torch.Tensor] = []  # the random number generator's state before each step
+        self.kept = self.tape = 0
+        # Gradients that are given belong to the caller, whole.
+        self.excluded = run.excluded | addresses(x for x in (*gradients, *cotangents) if x is not None)
+        self.linear = Linear(first.leaves)
+        count, inputs = len(first.leaves), run.inputs or []
+        end = count + len(inputs)
+        self.cot_state, self.cot_inputs = list(cotangents[:count]), cotangents[count:end]
+        self.cot_params = cotangents[end:]
+        self.adjoints: List[Row] = [[] for _ in range(run.steps)] + [list(gradients[:count])]
+        self.out_grads = gradients[count:]
+        flags = wanted[end + len(run.params) + count:]
+        self.through = any(wanted[:end + len(run.params)])
+        self.inputs: Row = [torch.zeros_like(x) if flag else None for x, flag in zip(inputs, wanted[count:end])]
+        self.params: Row = [None] * len(run.params)
+        self.outs: Row = [torch.zeros_like(x) if flag and x is not None else None
+                          for x, flag in zip(self.out_grads, flags)]
+        self.computed = any([x.grad_fn is not None for x in run.params])
+
+    def found(self) -> Row:
+        """Gradients of the first state, inputs, parameters and ``gradients``."""
+        self._forth()
+        self._back()
+        last = self._terms()
+        start = self._through() if self.through else [None] * len(last)
+        return [*start, *self.inputs, *self.params, *last, *self.outs]
+
+    def _forth(self) -> None:
+        state = self.first
+        with self.cast():
+            for t in range(self.run.steps):
+                self.states.append(state.leaves)
+                if state.rng is not None:
+                    self.generators.append(state.rng)
+                if t < self.run.steps - 1:
+                    state = self.run.advance(state, t, t + 1, False)
+                    leaves = _all_owned(state.leaves)
+                    state = state._replace(leaves=leaves, versions=[x._version for x in leaves])
+        self.kept = sum(map(nbytes, self.states)) + nbytes(self.generators)
+
+    def _back(self) -> None:
+        for t in range(self.run.steps - 1, 0, -1):
+            graph = self._graph(t)
+            found = _vjp(graph.ends, [*self.adjoints[t + 1], *_at(self.out_grads, t)], graph.state, graph.cut)
+            self.adjoints[t] = _all_owned(found)
+        self.kept += sum([nbytes(x for x in row if x is not None) for row in self.adjoints[:-1]])
+
+    def _terms(self) -> Row:
+        """Loop 3; the gradient of the last state's gradient."""
+        cot, count = self.cot_state, len(self.cot_state)
+        for t in range(self.run.steps):
+            counter = Counter(self.excluded) if self.room is not None or t == 0 else None
+            with counter or contextlib.nullcontext():
+                graph = self._graph(t)
+                given = [*[_leaf(x) for x in self.adjoints[t + 1]], *[_leaf(x) for x in _at(self.out_grads, t)]]
+                cots = [*cot, *_at(self.cot_inputs, t), *[self.cot_params[n] for n in graph.used]]
+                leaves = [*graph.state, *graph.inputs, *[self.run.params[n] for n in graph.used]]
+                with torch.enable_grad():
+                    first = _vjp(graph.ends, given, [None if c is None else x for c, x in zip(cots, leaves)],
+                                 graph.cut, create=True)
+            if counter is not None:
+                for x in first:
+                    if x is not None:
+                        counter.add(x.detach())
+                self.tape = max(self.tape, counter.total)
+            found = _vjp(first, cots, [*leaves, *given], graph.cut)
+            if t % max(1, self.run.steps // OFTEN) == 0:
+                self.linear.see(first, cots, given, found[len(leaves):])
+            self.adjoints[t], found = _all_owned(found[:count]), found[count:]
+            self._add(t, graph, found[:len(leaves) - count])
+            found = found[len(leaves) - count:]
+            cot = found[:count]
+            _put(self.outs, t, found[count:])
+        self._check()
+        return cot
+
+    def _through(self) -> Row:
+        """Loop 4; the gradient of the first state."""
+        b: Row = [None] * len(self.first.leaves)
+        for t in range(self.run.steps - 1, -1, -1):
+            terms, self.adjoints[t] = self.adjoints[t], []
+            if any([x is not None for x in b]):
+                graph = self._graph(t)
+                leaves = [*graph.state, *graph.inputs, *[self.run.params[n] for n in graph.used]]
+                if t % max(1, self.run.steps // RARELY) == 0:
+                    self._watch(graph, b, leaves)
+                found = _vjp(graph.ends[:len(b)], b, leaves, graph.cut)
+                self._add(t, graph, found[len(b):])
+                terms = [_sum(x, y) for x, y in zip(terms, found)]
+            b = terms
+            self.states.pop()
+        self.linear.check()
+        return b
+
+    def _watch(self, graph: _Graph, b: Row, leaves: Row) -> None:
+        """Looks at the VJP of loop 4 as loop 3 does at each of its own, which are differentiated anyway."""
+        given = [_leaf(x) for x in b]
+        with torch.enable_grad():
+            first = _vjp(graph.ends[:len(b)], given, leaves, graph.cut, create=True)
+            cots = [None if x is None else x.detach() for x in first]
+        self.linear.see(first, cots, given, _vjp(first, cots, given, graph.cut, keep=True))
+
+    def _add(self, t: int, graph: _Graph, found: Row) -> None:
+        """Adds gradients of a step's inputs and parameters."""
+        _put(self.inputs, t, found[:len(graph.inputs)])
+        for n, x in zip(graph.used, found[len(graph.inputs):]):
+            self.params[n] = _sum(self.params[n], x)
+
+    def _check(self) -> None:
+        """RuntimeError for a step whose backward is not linear. BudgetError if a step's graph outgrew the budget: at
+        the end of loop 3, since steps may differ, and error.least has to be enough for all."""
+        self.linear.check()
+        if self.room is not None and self.tape > self.room:
+            raise BudgetError(f"double_backward: the graph of one step and of its gradient takes {self.tape} bytes, "
+                              f"but only {self.room} of the budget are left. Set memory to error.least or more",
+                              least=self.tape)
+
+    def _graph(self, t: int) -> _Graph:
+        """The graph of step t over leaves of its own."""
+        run = self.run
+        state = [_leaf(x) for x in self.states[t]]
+        inputs = [_leaf(x[t], wanted) for x, wanted in zip(run.inputs or (), run.wants_input)]
+        if run.rng:
+            set_rng(run.random, self.generators[t])
+        begin = mark()
+        with self.cast(), torch.enable_grad():
+            given = run.input(t) if run.inputs is None else unflatten(run.input_shape, inputs)
+            tree, out = run._called(unflatten(run.shape, state), given, t)
+        ends = [*flatten(tree)[0], *flatten(out)[0]]
+        if not self.computed:
+            return _Graph(state, inputs, ends, range(len(run.params)), ())
+        used = sorted(run.look(ends, {id(x) for x in (*state, *inputs)}, begin, t))
+        return _Graph(state, inputs, ends, used, run._cut(tuple(used)))
 
 
-def _plain(call: Any, given: Any, gradients: Any, cots: Any) -> List[Any]:
-    run = call.run
-    start, inputs, params = _parts(call, given)
-    if run.rng:
-        set_rng(run.random, call.first.rng)
-    with torch.enable_grad():
-        grads = [_leaf(g) for g in gradients]
-        rows = list(zip(*[x.unbind(0) for x in inputs])) if inputs else None
-        tree, outs = unflatten(run.shape, start), []
-        for t in range(run.steps):
-            x = unflatten(run.input_shape, list(rows[t])) if rows is not None else run.input(t)
-            tree, out = run._called(tree, x, t)
-            outs.append(flatten(out)[0])
-        results = [*flatten(tree)[0], *[torch.stack(c) for c in zip(*outs)]]
-        ins = [*start, *inputs, *params]
-        first = _grad(results, ins, grads, True)
-        return _grad(first, [*ins, *grads], cots, False)
+def second(run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torch.Tensor]],
+           cotangents: Sequence[Optional[torch.Tensor]], wanted: Sequence[bool],
+           room: Optional[int]) -> Tuple[Row, int, int]:
+    """Second gradients of a scan from its first state; bytes of states and adjoints, and of one step's graph at most.
 
-
-def _scan(call: Any, given: Any, gradients: Any, cots: Any) -> List[Any]:
-    scan = call.double  # the budget holds for each of the two scans
-    run, s, i = call.run, call.states, call.inputs
-    if run.rng:
-        raise UsageError("double_backward: random numbers (prototype)")
-    start, inputs, params = _parts(call, given)
-    T, memory = run.steps, call.memory
-    kw = dict(steps=T, params=params, memory=memory, strict=call.strict, rng=False)
-    cot_s, cot_x, cot_p = cots[:s], cots[s:s + i], cots[s + i:]
-    with torch.enable_grad():
-        grads = [_leaf(g) for g in gradients]
-
-        def forth(tree: Any, x: Any, t: int) -> Any:
-            after, _ = run._called(tree, x, t)
-            return after, list(flatten(tree)[0])
-
-        _, H = scan(forth, unflatten(run.shape, start), unflatten(run.input_shape, inputs) if inputs else run.give, **kw)
-        gout = grads[s:]
-        at = [k for k, g in enumerate(gout) if g is not None]
-        cx = [k for k, c in enumerate(cot_x) if c is not None]
-
-        def back(adjoint: Any, rows: Any, k: int) -> Any:
-            t, make = T - 1 - k, torch.is_grad_enabled()
-            with torch.enable_grad():
-                ready = lambda x: x if x.requires_grad or not differentiable(x) else x.detach().requires_grad_()
-                h = [ready(x) for x in rows[0]]
-                xs = [ready(x) if w else x for x, w in zip(rows[1], run.wants_input)] if inputs else []
-                x = unflatten(run.input_shape, xs) if inputs else run.input(t)
-                tree, out = run._called(unflatten(run.shape, h), x, t)
-                outs = flatten(out)[0]
-                found = _grad([*flatten(tree)[0], *[outs[k] for k in at]], [*h, *xs, *params],
-                              [*adjoint, *rows[2]], make)
-                gx, gp = found[s:s + len(xs)], found[s + len(xs):]
-                terms = [(g * c).sum() for g, c in zip(gp, cot_p) if g is not None and c is not None]
-                terms += [(gx[k] * c).sum() for k, c in zip(cx, rows[3]) if gx and gx[k] is not None]
-                total = sum(terms) if terms else h[0].new_zeros(())
-            return [torch.zeros_like(a) if g is None else g for a, g in zip(h, found[:s])], total
-
-        adjoint = [g if g is not None else torch.zeros_like(x) for g, x in zip(grads[:s], start)]
-        rows = ([x.flip(0) for x in H], [x.flip(0) for x in inputs], [gout[k].flip(0) for k in at],
-                [cot_x[k].flip(0) for k in cx])
-        last, totals = scan(back, adjoint, rows, **kw)
-        whole = totals.sum() + sum((a * c).sum() for a, c in zip(last, cot_s) if c is not None)
-        return _grad([whole], [*start, *inputs, *params, *grads], [torch.ones_like(whole)], False)
+    :raises BudgetError: if the graph of one step takes more than ``room`` bytes.
+    """
+    work = _Pass(run, first, cast, gradients, cotangents, wanted, room)
+    with muted(run.params):
+        found = work.found()
+    return found, work.kept, work.tape

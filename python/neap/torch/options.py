@@ -29,8 +29,8 @@ class Options(NamedTuple):
     check: bool
     count: bool
     buffers: Optional[str]
-    double: bool = False
-    enable_grad: Optional[bool] = None
+    double: bool
+    enable_grad: Optional[bool]
 
     @property
     def tiers(self) -> Any:
@@ -40,8 +40,8 @@ class Options(NamedTuple):
 
 def options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
-            host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool = False,
-            enable_grad: Optional[bool] = None) -> Options:
+            host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool,
+            enable_grad: Optional[bool]) -> Options:
     """Options out of the arguments of a scan. UsageError for what makes no sense."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError(f"group={group} is not valid: a graph has at least 1 step")

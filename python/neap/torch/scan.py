@@ -456,14 +456,14 @@ class _Job:
                 run = self.run()
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
-                call.double, call.memory = scan if self.options.double else None, self.options.memory
+                call.double, call.memory = self.options.double, self.options.memory
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
-                    if not call.redoes:
+                    if not call.redoes and not call.double:
                         warnings.warn("check=True has no effect: with this budget no step is recomputed. Pass a "
                                       "smaller memory to check the step", RuntimeWarning, stacklevel=stack_level())
-                elif call.redoes and run.device.type == "cpu":
+                elif (call.redoes or call.double) and run.device.type == "cpu":
                     run.hashes = Hashes({0, 1, self.steps // 2, max(0, self.steps - 2)})
                 run.travels, run.spare = self.travels, self.spare
                 run.sent = {g * group for g in self.places.sent}
@@ -542,6 +542,9 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param count: False: only the first tape is counted, and one that takes more goes unseen.
     :param buffers: ``"state"``: buffers of a module are part of the state, and end as in a plain
         loop; None: a step may not change them.
+    :param double_backward: True: gradients of this scan can be differentiated once more (``create_graph=True``,
+        gradient penalties, Hessian-vector products). The second backward pass keeps two states per step in memory,
+        in addition to the budget. False: differentiating them raises a RuntimeError.
     :param enable_grad: run the steps that are not recorded with gradients enabled, as in
         ``torch.enable_grad()``; the graph of each is dropped after the step, and one counts in
         ``memory``. False: under ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the
@@ -568,11 +571,12 @@ class Scan(torch.nn.Module):
                  rng: Optional[bool] = None, strict: bool = True,
                  costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None,
                  host: Optional[Size] = None, check: bool = False, count: bool = True,
-                 buffers: Optional[str] = None, enable_grad: Optional[bool] = None):
+                 buffers: Optional[str] = None, double_backward: bool = False,
+                 enable_grad: Optional[bool] = None):
         super().__init__()
         self.cell = cell
         self._options = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host,
-                                check, count, buffers, enable_grad=enable_grad)
+                                check, count, buffers, double_backward, enable_grad)
         self._known, self._report = nothing_known(), Report()
 
     @uncompiled

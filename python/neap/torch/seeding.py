@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
-__all__ = ["GroupTape", "muted", "pairs", "reverse"]
+__all__ = ["GroupTape", "muted", "pairs", "played", "reverse"]
 
 
 class GroupTape:
@@ -103,27 +103,18 @@ def _nothing(gradients: Tuple[Optional[torch.Tensor], ...]) -> Tuple[None, ...]:
     return (None,) * len(gradients)
 
 
-def _played(ends: List[torch.Tensor], given: List[Optional[torch.Tensor]], wanted: Tuple[torch.Tensor, ...],
-            cut: Sequence[Any], own: bool) -> List[Optional[torch.Tensor]]:
-    """Gradients of ``wanted`` from those ``given`` of the ends of a graph.
+def played(ends: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], wanted: Sequence[torch.Tensor],
+           cut: Sequence[Any] = (), keep: bool = False, create: bool = False) -> List[Optional[torch.Tensor]]:
+    """Gradients of ``wanted`` from those ``given`` of the ends of a graph; None for what none depends on.
 
     :param cut: nodes to be stopped at. The engine takes the gradients of what such a node made, and then enters
         it, since it is on the way to others that are wanted: with gradients that are undefined, which
         compute and add nothing. Its graph is the caller's, who needs it later.
-    :param own: the engine alone holds the gradients given, and adds to them in place. This saves memory and
-        costs a node, about 7 us.
+    :param keep: the graph stays (retain_graph). :param create: the gradients have a graph of their own (create_graph).
     """
-    starts, seeds = tuple(ends), tuple(given)
-    if own:
-        one = _ones.get(ends[0].device)
-        if one is None:
-            one = _ones[ends[0].device] = torch.ones((), device=ends[0].device)
-        seeds = (one,)
-        with torch.enable_grad():
-            starts = (_End.apply(given, one, *ends),)
     handles = [node.register_prehook(_nothing) for node in cut]
     try:
-        return list(_ENGINE(starts, seeds, bool(cut), False, wanted, True, False))
+        return list(_ENGINE(tuple(ends), tuple(given), keep or bool(cut), create, tuple(wanted), True, False))
     finally:
         for handle in handles:
             handle.remove()
@@ -133,6 +124,23 @@ def _once(tensors: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
     """Those that require gradients; one that comes twice once, and None in the other places."""
     seen: Set[int] = set()
     return [x if x.requires_grad and not (id(x) in seen or seen.add(id(x))) else None for x in tensors]  # type: ignore
+
+
+def _played(ends: List[torch.Tensor], given: List[Optional[torch.Tensor]], wanted: Tuple[torch.Tensor, ...],
+            cut: Sequence[Any], own: bool) -> List[Optional[torch.Tensor]]:
+    """The same of a graph that is not needed any more.
+
+    :param own: the engine alone holds the gradients given, and adds to them in place. This saves memory and
+        costs a node, about 7 us.
+    """
+    if not own:
+        return played(ends, given, wanted, cut)
+    one = _ones.get(ends[0].device)
+    if one is None:
+        one = _ones[ends[0].device] = torch.ones((), device=ends[0].device)
+    with torch.enable_grad():
+        last = _End.apply(given, one, *ends)
+    return played((last,), (one,), wanted, cut)
 
 
 def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional[torch.Tensor]],

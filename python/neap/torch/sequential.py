@@ -32,7 +32,9 @@ ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which th
 TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
 TIMED = 0.05  # seconds that a tier is measured for
 
-
+_TWICE = ("trying to differentiate twice a neap.torch.Sequential, which has only first derivatives "
+          "(once_differentiable). Use torch.nn.Sequential, with torch.utils.checkpoint.checkpoint(..., "
+          "use_reentrant=False) to save memory")
 
 class _Measured(NamedTuple):
     """What the layers took on a first batch: bytes of states and tapes, seconds, and what a run
@@ -83,7 +85,7 @@ class _Function(torch.autograd.Function):
             found = call.backward(player, list(gradients))
         found = [x if wanted else None for x, wanted in zip(found, ctx.needs_input_grad[1:])]
         if torch.is_grad_enabled():
-            found = list(Once.apply(len(found), *found, *given, *gradients))
+            found = list(Once.apply(_TWICE, len(found), *found, *given, *gradients))
         return (None, *found)
 
 

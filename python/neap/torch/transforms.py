@@ -12,7 +12,7 @@ import torch
 
 from ..errors import UsageError
 
-__all__ = ["check_backward", "transformed", "uncompiled"]
+__all__ = ["check_backward", "check_second", "transformed", "uncompiled"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _functorch = getattr(torch._C, "_functorch", None)
@@ -81,6 +81,14 @@ def check_backward(memory: Optional[int], kind: str) -> None:
         raise RuntimeError(f"the backward pass of {kind} with memory={memory} got batched gradients "
                            f"(is_grads_batched=True, vectorize=True or vmap), which would take a multiple of the "
                            f"budget. Compute them one at a time, or remove memory=")
+
+
+def check_second() -> None:
+    """RuntimeError if gradients that can be differentiated, or second ones, would be a batch or have tangents."""
+    if _dual() or _functional():
+        raise RuntimeError("a backward pass of neap.torch with create_graph=True, or a second one, got batched gradients "
+                           "(is_grads_batched=True, vectorize=True or vmap) or runs in forward-mode differentiation. "
+                           "Compute one gradient at a time, for example with vectorize=False")
 
 
 def uncompiled(function: _Function) -> _Function:
