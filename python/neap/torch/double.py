@@ -270,7 +270,7 @@ class _Pass:
         ends = [*flatten(tree)[0], *flatten(out)[0]]
         if not self.computed:
             return _Graph(state, inputs, ends, range(len(run.params)), ())
-        used = sorted(run.look(ends, {id(x) for x in (*state, *inputs)}, begin, t))
+        used = sorted(run.look(ends, {id(x) for x in (*state, *inputs)}, begin, t)[0])
         return _Graph(state, inputs, ends, used, run._cut(tuple(used)))
 
 
