@@ -20,7 +20,7 @@ def double():
     """Double precision; a small budget is no news."""
     torch.set_default_dtype(torch.float64)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "within .* a pass takes", RuntimeWarning)
+        warnings.filterwarnings("ignore", "memory=.* times slower", RuntimeWarning)
         yield
     torch.set_default_dtype(torch.float32)
 
