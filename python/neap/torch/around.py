@@ -15,23 +15,26 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Opt
 import torch
 
 from ..errors import UsageError
-from .trees import equal
+from .attributes import Attributes
 
 __all__ = ["Around"]
 
+_REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for modules of '
+           "snnTorch, SpikingJelly and Norse, use neap.torch.lift")
 MOST = 1000  # objects that are looked at around a step
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 
 
-def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator]]:
-    """The modules, tensors and random number generators that steps are, or reach as functions do: by the variables
+def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator], List[Any]]:
+    """The modules, tensors, random number generators and other objects with attributes that steps are, or reach as functions do: by the variables
     around them, their defaults, the module-wide names that they use, and functions, lists, dicts and
     attributes of objects among these. Of tensors in attributes those whose names a function has."""
     found: Dict[int, torch.nn.Module] = {}
     generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}
     held: List[Tuple[str, torch.Tensor]] = []
+    others: List[Any] = []
     names: Set[str] = set()
     seen, rows = set(), list(steps)
     while rows and len(seen) < MOST:
@@ -45,7 +48,7 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List
             elif isinstance(row, torch.Generator):
                 generators[id(row)] = row
             else:
-                inside = _inside(row, names)
+                inside = _inside(row, names, others)
                 if isinstance(row, torch.nn.Module):
                     found[id(row)] = row
                 for name, value in inside:
@@ -56,12 +59,12 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List
         except Exception:  # any code may run here, such as a property; a weak proxy may be dead
             continue
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
-    return list(found.values()), list(tensors.values()), list(generators.values())
+    return list(found.values()), list(tensors.values()), list(generators.values()), others
 
 
-def _inside(row: Any, names: Set[str]) -> List[Tuple[Optional[str], Any]]:
+def _inside(row: Any, names: Set[str], others: List[Any]) -> List[Tuple[Optional[str], Any]]:
     """What an object holds, with the names of attributes, else None. ``names`` takes those of the attributes
-    that functions load."""
+    that functions load, ``others`` objects with attributes that are no modules."""
     if isinstance(row, torch.nn.Module):
         names.update(*[_used(_forward(type(part)))[1] for part in row.modules()])
         return [item for part in row.modules() for item in vars(part).items()
@@ -82,6 +85,8 @@ def _inside(row: Any, names: Set[str]) -> List[Tuple[Optional[str], Any]]:
     elif isinstance(row, (type, types.ModuleType)):
         values = ()
     else:
+        if isinstance(getattr(row, "__dict__", None), dict):
+            others.append(row)
         return list(itertools.islice(getattr(row, "__dict__", {}).items(), MOST))
     return [(None, value) for value in values]
 
@@ -109,11 +114,12 @@ class Around:
 
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
-        self._modules, tensors, self.generators = _found(*steps)
+        self._modules, tensors, self.generators, others = _found(*steps)
         if any("_orig_class" in vars(part) for module in self._modules for part in module.modules()):
             raise UsageError("torch.nn.utils.stateless.functional_call, of PyTorch before 2.0, replaces parameters "
                              "of a module that the step uses, and recomputed steps would not find them. Call "
                              "functional_call in the step, not around the scan")
+        self.attributes = Attributes(self._modules, others)
         self._buffers = self._now()
         if not buffered:
             tensors += [row for row in (*[param for module in self._modules for param in module.parameters()],
@@ -143,36 +149,16 @@ class Around:
         rows = [*_found(*self._steps)[1], *[row for module in self._modules for row in module.parameters()]]
         return {id(row) for row in rows if row.requires_grad and row.is_leaf}
 
-    def check_buffers(self, first: Callable[[], List[torch.Tensor]]) -> None:
-        """UsageError where steps changed a buffer in place, or bound another tensor to its name that
-        a step reads: ``first()``, what the first step returns, then differs when it is done again."""
-        now = self._now()
-        for key, buffer in self._buffers.items():
-            if buffer._version != self._versions[key]:
-                self._refuse(key)
-        bound = [key for key, buffer in self._buffers.items() if now.get(key) is not buffer]
-        if not bound:
-            return
-        try:
-            last = first()
-            self._bind(self._buffers)
-            once, again = first(), first()
-        finally:
-            self._bind(now)
-        for later in (last, again):
-            if not all(equal(a, b) for a, b in zip(once, later)):
-                self._refuse(bound[0])
-
-    def _bind(self, buffers: Dict[Tuple[int, str], torch.Tensor]) -> None:
-        for (i, name), buffer in buffers.items():
-            path, _, key = name.rpartition(".")
-            self._modules[i].get_submodule(path)._buffers[key] = buffer
-
-    def _refuse(self, key: Tuple[int, str]) -> None:
-        module, name = self._modules[key[0]], key[1]
-        name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
-        raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. Pass the step "
-                         f'as a torch.nn.Module with buffers="state", or make the buffer part of the state')
+    def check_state(self, first: Callable[[], List[torch.Tensor]]) -> None:
+        """UsageError if steps changed a buffer in place, or left a value in a buffer or an attribute that a
+        step reads: ``first()``, the results of the first step, then differ if it is recomputed."""
+        for (i, name), buffer in self._buffers.items():
+            if buffer._version != self._versions[i, name]:
+                module = self._modules[i]
+                name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
+                raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. {_REMEDY}")
+        self.attributes.check(first, lambda name: f"the step changes {name!r}, and its result depends on it. A recomputed "
+                                                  f"step would find another value. {_REMEDY}")
 
     def note(self) -> None:
         """The forward pass is over: what steps that are done again are to find. Tensors that steps

@@ -39,7 +39,7 @@ class ScanFunction(torch.autograd.Function):
         wanted = ctx.needs_input_grad[1 + call.states:1 + call.states + call.inputs]
         run.wants_input = [flag and differentiable(x) for flag, x in zip(wanted, run.inputs or ())]
         ctx.player, last = call.forward()
-        call.around.check_buffers(call.first_step)
+        call.around.check_state(call.first_step)
         call.around.note()
         charge(ctx.player.held)
         out, run.out, run.emitting = run.out or [], None, False
@@ -162,7 +162,7 @@ class Call:
         """Gradients of what the first gradients were computed from (double.py)."""
         told = self.report
         self.around.check_tensors()
-        with generator_kept(self.run.device), self.around.modules_as_noted():
+        with generator_kept(self.run.random), self.around.modules_as_noted():
             try:
                 found, told.double_kept, told.double_tape = second(
                     self.run, self.first, self.cast, gradients, cotangents, wanted,

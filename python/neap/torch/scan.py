@@ -136,7 +136,7 @@ class _Job:
     def _zero_total(self, state: Tree) -> Tree:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
         run = self._apart()
-        with generator_kept(self.random):
+        with generator_kept(self.random), self.around.attributes.restored():
             _, output = run._called(state, run.input(0), 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
@@ -238,7 +238,7 @@ class _Job:
         if self.module is not None or self.options.params is not None:
             return False
         self.dense()
-        with generator_kept(self.random), self.cast():  # leaves that the step reaches by itself
+        with generator_kept(self.random), self.around.attributes.restored(), self.cast():  # leaves that the step reaches by itself
             run = self.run()
             try:
                 run.emitting = False
@@ -302,7 +302,7 @@ class _Job:
         if key not in self.known.measured:
             run.wants_input = [x.requires_grad for x in self.inputs or ()]
             run.travels, where = travels, self.random
-            with generator_kept(where), self.cast():
+            with generator_kept(where), self.around.attributes.restored(), self.cast():
                 before = get_rng(where)
                 found = measure(run, self.start, group, self.options.costs)
                 if not run.rng and not torch.equal(before, get_rng(where)):

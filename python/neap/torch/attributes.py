@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What modules and other objects around a step keep in buffers and attributes, as it was and as it is.
+
+A step that leaves a value there and reads it in the next step has a state that a scan does not see:
+steps that are measured or recomputed would find another value than in a plain loop.
+"""
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+import torch
+
+from ..errors import UsageError
+from .trees import equal
+
+__all__ = ["Attributes"]
+
+_MISSING = object()
+_KEPT = (torch.Tensor, bool, int, float, complex, str, type(None))
+_OF_MODULES = frozenset(vars(torch.nn.Module())) - {"training"}  # what every module has
+
+
+def _dicts(modules: Sequence[torch.nn.Module], others: Sequence[Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """The dicts that attributes are kept in, with what their names begin with."""
+    for module in modules:
+        for path, part in module.named_modules():
+            before = f"{path}." if path else ""
+            yield before, part._buffers
+            yield before, vars(part)
+            for name, value in vars(part).items():
+                if type(value) is dict and name not in _OF_MODULES:
+                    yield f"{before}{name}.", value
+    for other in others:
+        yield f"{type(other).__name__}.", vars(other)
+
+
+class Attributes:
+    """Tensors, numbers and texts in the buffers and attributes of modules and objects, when this is made."""
+
+    def __init__(self, modules: Sequence[torch.nn.Module], others: Sequence[Any]):
+        self._dicts = [(before, held, self._of(held)) for before, held in _dicts(modules, others)]
+
+    @staticmethod
+    def _of(held: Dict[str, Any]) -> Dict[str, Any]:
+        return {key: value for key, value in held.items() if isinstance(value, _KEPT) and key not in _OF_MODULES}
+
+    def changed(self) -> List[Tuple[Dict[str, Any], str, str, Any, Any]]:
+        """What was bound anew: the dict, the key, the name, the value before and the value now."""
+        found = []
+        for before, held, was in self._dicts:
+            for key, value in was.items():
+                now = held.get(key, _MISSING)
+                if now is not value and (isinstance(value, torch.Tensor) or type(now) is not type(value) or now != value):
+                    found.append((held, key, before + key, value, now))
+            found += [(held, key, before + key, _MISSING, value)
+                      for key, value in self._of(held).items() if key not in was]
+        return found
+
+    def restore(self) -> None:
+        """Binds the values from before."""
+        _bind((held, key, value) for held, key, _, value, _ in self.changed())
+
+    @contextlib.contextmanager
+    def restored(self) -> Iterator[None]:
+        """Steps that run inside leave no values behind."""
+        try:
+            yield
+        finally:
+            self.restore()
+
+    def check(self, first: Callable[[], List[torch.Tensor]], said: Callable[[str], str]) -> None:
+        """UsageError, with what is ``said`` of a name, if steps left values that a step reads: ``first()``, the
+        results of the first step, then differ with the values from before and those that it leaves or finds now."""
+        found = self.changed()
+        if not found:
+            return
+        try:
+            last = first()
+            self.restore()
+            once, again = first(), first()
+            self.restore()
+            same = _alike(once, first())  # else the step depends on something else as well
+        finally:
+            self.restore()
+            _bind((held, key, now) for held, key, _, _, now in found)
+        if same and not (_alike(once, last) and _alike(once, again)):
+            raise UsageError(said(found[0][2]))
+
+
+def _bind(rows: Any) -> None:
+    for held, key, value in rows:
+        if value is _MISSING:
+            held.pop(key, None)
+        else:
+            held[key] = value
+
+
+def _alike(a: Sequence[torch.Tensor], b: Sequence[torch.Tensor]) -> bool:
+    return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b))
