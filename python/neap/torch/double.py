@@ -20,7 +20,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
-from ..errors import BudgetError
+from ..errors import BudgetError, UsageError
 from .checks import Linear
 from .device import set_rng
 from .measure import Counter, address, addresses, mark
@@ -167,8 +167,13 @@ class _Pass:
         return [*start, *self.inputs, *self.params, *last, *self.outs]
 
     def _forth(self) -> None:
-        state = self.first
-        with self.cast():
+        state, run = self.first, self.run
+        kept = run.grad
+        # Without a budget nothing was advanced yet, nor compared under no_grad.
+        run.grad = kept or run.chooses and self.room is None
+        with contextlib.ExitStack() as stack:
+            stack.callback(setattr, run, "grad", kept)
+            stack.enter_context(self.cast())
             for t in range(self.run.steps):
                 self.states.append(state.leaves)
                 if state.rng is not None:
@@ -190,7 +195,7 @@ class _Pass:
         """Loop 3; the gradient of the last state's gradient."""
         cot, count = self.cot_state, len(self.cot_state)
         for t in range(self.run.steps):
-            counter = Counter(self.excluded) if self.room is not None or t == 0 else None
+            counter = Counter(self.excluded) if not self.run.walk and (self.room is not None or t == 0) else None
             with counter or contextlib.nullcontext():
                 graph = self._graph(t)
                 given = [*[_leaf(x) for x in self.adjoints[t + 1]], *[_leaf(x) for x in _at(self.out_grads, t)]]
@@ -281,6 +286,10 @@ def second(run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torc
 
     :raises BudgetError: if the graph of one step takes more than ``room`` bytes.
     """
+    if run.walk and room is not None:
+        raise UsageError("double_backward=True with a budget does not support steps that use torch.func: their graphs "
+                         "refuse the hooks that count saved tensors. Use torch.autograd.grad in the step, or pass "
+                         "memory=None")
     work = _Pass(run, first, cast, gradients, cotangents, wanted, room)
     with muted(run.params):
         found = work.found()
