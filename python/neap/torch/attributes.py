@@ -47,12 +47,13 @@ class Attributes:
         """What was bound anew: the dict, the key, the name, the value before and the value now."""
         found = []
         for before, held, was in self._dicts:
+            items = dict(held.items())  # modules of TorchScript have something like a dict
             for key, value in was.items():
-                now = held.get(key, _MISSING)
+                now = items.get(key, _MISSING)
                 if now is not value and (isinstance(value, torch.Tensor) or type(now) is not type(value) or now != value):
                     found.append((held, key, before + key, value, now))
             found += [(held, key, before + key, _MISSING, value)
-                      for key, value in self._of(held).items() if key not in was]
+                      for key, value in self._of(items).items() if key not in was]
         return found
 
     def restore(self) -> None:
