@@ -470,6 +470,56 @@ def test_a_step_that_is_not_deterministic_is_seen():
         second(case, True, double_backward=True, check=True)
 
 
+def test_a_function_that_is_differentiable_once_is_refused():
+    """torch.autograd.grad itself leaves its terms out without an error."""
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0].cos()
+    case = Case()
+    case.step = lambda h, x, t: (Scaled.apply(case.cell(x, h)),) * 2
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        second(case, True, double_backward=True)
+
+
+def test_a_graph_that_steps_share_is_refused():
+    case, kept = Case(), []
+
+    def step(h, x, t):
+        h = case.cell(x, h) + (0.1 * kept[-1] if t else 0)
+        kept.append(h)
+        return h, h
+    case.step = step
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "step 0", RuntimeWarning)
+        with pytest.raises(RuntimeError, match="an earlier step computed but did not return"):
+            second(case, True, double_backward=True)
+
+
+@pytest.mark.skipif(not hasattr(torch, "func"), reason="PyTorch 2")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_a_product_with_a_sparse_tensor():
+    """Its gradient has no graph: PyTorch takes it as a constant, in a scan as well."""
+    def made():
+        case = Case()
+        w = torch.randn(N, requires_grad=True)
+        at = torch.arange(N).repeat(2, 1)
+        case.more = [*case.more, w]
+
+        def step(h, x, t):
+            h = case.cell(x, torch.sparse.mm(torch.sparse_coo_tensor(at, w, (N, N)), h.t()).t())
+            return h, h
+        case.step = step
+        return case
+    near(second(made(), True, double_backward=True), second(made(), False))
+
+
 # By default
 
 def refusals(case, run):

@@ -73,7 +73,8 @@ class Hashes:
 class Linear:
     """Looks at vector-Jacobian products: whether they are linear in the gradients that they are given.
 
-    Those of PyTorch's operations are; a hook or a custom Function that clamps or normalizes gradients is not. Second
+    Those of PyTorch's operations are; a hook or a custom Function that clamps or normalizes gradients is not, nor
+    is a Function that may be differentiated once only, which PyTorch does not notice in torch.autograd.grad. Second
     derivatives are sums of products that plain autograd takes of one sum. A linear f is f'(g) g: the two are compared
     by their scalar products with the cotangents at which f is differentiated.
     """
@@ -85,7 +86,9 @@ class Linear:
 
     def see(self, first: Sequence[Any], cotangents: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> None:
         """``first`` is f at ``given``, ``found`` the gradients of ``given`` at ``cotangents``."""
-        a, scale = _dot(first, cotangents)
+        # Some of PyTorch's operations have gradients without a graph, such as products with sparse tensors.
+        made = [None if x is None or not x.requires_grad else x for x in first]
+        a, scale = _dot(made, cotangents)
         b, _ = _dot(given, found)
         ratio = torch.as_tensor(abs(a - b) / (scale + 1e-30))
         self._worst = ratio if self._worst is None else torch.maximum(self._worst, ratio)
@@ -94,9 +97,9 @@ class Linear:
         """RuntimeError if one was not linear."""
         if self._worst is not None and bool(self._worst > self._most):
             raise RuntimeError("double_backward: the step's backward is not a linear function of its gradient; a hook "
-                               "or a custom autograd.Function may clamp or normalize gradients. Its second derivatives "
-                               "would differ from those of a plain loop. Clamp gradients outside the scan, or use a "
-                               "plain loop")
+                               "or a custom autograd.Function may clamp or normalize gradients, or be marked with "
+                               "@once_differentiable. Its second derivatives may be wrong. Clamp gradients outside the "
+                               "scan, or use a plain loop")
 
 
 def _dot(a: Sequence[Any], b: Sequence[Any]) -> Tuple[Any, Any]:

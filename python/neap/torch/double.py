@@ -291,6 +291,12 @@ def second(run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torc
                          "refuse the hooks that count saved tensors. Use torch.autograd.grad in the step, or pass "
                          "memory=None")
     work = _Pass(run, first, cast, gradients, cotangents, wanted, room)
-    with muted(run.params):
-        found = work.found()
+    try:
+        with muted(run.params):
+            found = work.found()
+    except RuntimeError as error:
+        if "backward through the graph a second time" in str(error):
+            raise RuntimeError("double_backward: the step uses a tensor that an earlier step computed but did not return, "
+                               "for example one stored in a module attribute. Return it as part of the state") from error
+        raise
     return found, work.kept, work.tape
