@@ -34,6 +34,16 @@ class Backend:
         """The adjoint at t0 of the one at t1; the tape is used up."""
         raise NotImplementedError
 
+    def state_bytes(self, state: Any) -> Optional[Tuple[int, int]]:
+        """Bytes of a state and of its adjoint. None: as planned, if all states are of one size."""
+        return None
+
+    def tape_bytes(self, state: Any, t0: int, t1: int) -> Tuple[Any, int]:
+        """The state at t1, and the bytes of the tape of [t0, t1), which is not kept. It is asked for
+        after a tape did not fit, so it should not need the memory of one."""
+        after, _, nbytes = self.record(state, t0, t1, False, None)
+        return after, nbytes
+
     def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
         """A state, and the pieces of memory, (address, bytes), that it lies in: the same one, or
         a copy that lies in fewer."""
@@ -61,15 +71,15 @@ class Backend:
 
 
 class Sizes(NamedTuple):
-    """Bytes as the plan has them: of a state, an adjoint, a group's tape; the plan's peak and the
-    budget that it keeps to (None: no limit); ``staging`` that tiers take."""
+    """Bytes as the plan has them: of a state, an adjoint, a group's tape; the budget (None: no limit);
+    ``staging`` that tiers take; ``graph`` that stays in memory of a tape on a tier."""
 
     state: int
     adjoint: int
     tape: int
-    peak: int
     memory: Optional[int]
     staging: int = 0
+    graph: int = 0
 
 
 class Counts:

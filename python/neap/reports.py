@@ -60,8 +60,8 @@ class Report:
 
     @property
     def planned_peak(self) -> int:
-        """Bytes of states, tapes and adjoint that the plan has at a time at most; of layers, of
-        gradients of parameters as well."""
+        """Bytes of states, tapes and adjoint that the plan has at a time at most, and of graphs of tapes on
+        tiers; of layers, of gradients of parameters as well."""
         return self._peak if self._peak is not None else self.plan.peak if self.plan is not None else 0
 
     @property

@@ -108,7 +108,7 @@ class StagePlayer(Player):
     def __init__(self, backend: StageBackend, actions: Iterable[Action], sizes: StageSizes,
                  strict: bool = True, counts: Optional[Counts] = None, store: Optional[Store] = None):
         super().__init__(backend, actions, len(sizes.tape), 1,
-                         Sizes(0, 0, 0, sizes.peak, sizes.memory, sizes.staging), strict, counts, store)
+                         Sizes(0, 0, 0, sizes.memory, sizes.staging), strict, counts, store)
         self.planned = sizes
         self.memory = _Memory(sizes.state)
         self.taken: Dict[int, Any] = {}  # tapes by stage

@@ -204,7 +204,7 @@ class ValueAndGrad:
         if not free and self._costs is None:
             made = ask(self._measure(known, arrays, steps, group))
         told.planned(made, steps, group, state, tape, charged, self._memory)
-        return made, Sizes(state, adjoint, tape, made.peak, left), group, tiers
+        return made, Sizes(state, adjoint, tape, left), group, tiers
 
     def _measured_tiers(self, state: int) -> List[OpenTier]:
         """What the planner is told of the slow tiers, which are measured once."""

@@ -8,18 +8,18 @@ import torch
 
 from ..errors import BudgetError, UsageError
 from ..plans import Plan
-from ..player import Player, Sizes
+from ..player import Player, Refused, Sizes
 from ..reports import Report
 from ..stores import Paths, Store
 from .around import Around
-from .device import Device, HostStore, get_rng, set_rng
+from .device import Device, HostStore, generator_kept, get_rng, set_rng
 from .double import Once, Second, second
 from .leaves import leaves_of
-from .measure import charge
+from .measure import addresses, charge
 from .places import Places
-from .runs import Again, Cast, Run, differentiable, generator_kept, laid
+from .runs import Again, Cast, Run, differentiable, laid
 from .transforms import check_backward
-from .trees import flatten, unflatten
+from .trees import flatten, nbytes, unflatten
 
 __all__ = ["Call", "ScanFunction"]
 
@@ -72,22 +72,24 @@ class Call:
         self.strict, self.cast, self.around, self.learn, self.report = strict, cast, around, learn, told
         self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
         self.first = run.state(start, 0)
-        run.like = self.first.leaves
+        run.like, run.caller = self.first.leaves, addresses(start)
         self.slow: Optional[Paths] = None
         self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
+        self.unused = 0  # bytes of fast memory that tiers take which the plan does not use
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
         self.redoes = actions.advance_steps + actions.record_steps > -(-run.steps // group)
 
     def _player(self) -> Player:
         store: Any = None
+        record = max(1, nbytes(self.run.like) + (self.first.rng.numel() if self.run.rng else 0))
         if self.device is not None and any(self.places.used):
             self.run.on_device = True
-            store = HostStore(self.device, self.sizes.state)
+            store = HostStore(self.device, record)
             store.format(self.places.states)
         elif self.slow is not None and any(self.places.used):
-            store = Store(self.slow, self.sizes.state)
+            store = Store(self.slow, record)
             store.format(self.places.states, self.places.tapes,
                          [count * self.sizes.tape for count in self.places.groups])
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
@@ -117,12 +119,21 @@ class Call:
             drawn()
         except BaseException as error:
             player.close()
-            if isinstance(error, Again):  # what comes draws the same numbers
+            if isinstance(error, (Again, Refused)):  # what comes draws the same numbers
                 set_rng(where, self.first.rng if before is None else before)
+            if isinstance(error, Refused):
+                raise self._too_small(error) from None
             raise
         if before is None:
             set_rng(where, last.rng)
         return player, last
+
+    def _too_small(self, error: Refused) -> BudgetError:
+        """The error of a player, which knows neither what is charged nor what tiers take that another plan may use."""
+        least = error.least + self.report.charged + self.unused
+        return BudgetError(f"memory={self.report.memory} is too small: {str(error).rpartition('. ')[0]} in addition to "
+                           f"the {self.report.charged} bytes that are reserved for the gradients of the parameters. At "
+                           f"least {least} are needed (error.least); a few times that runs faster", least=least)
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
                  outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:
@@ -149,9 +160,8 @@ class Call:
                 raise UsageError(f"the step first uses a tensor of shape {shapes} that requires a gradient in step "
                                  f"{again.t}, after the steps that were inspected for parameters. Name it: "
                                  f"params=[..., tensor]") from None
-            except BudgetError as error:
-                error.least += self.report.charged if error.least else 0
-                raise
+            except Refused as error:
+                raise self._too_small(error) from None
             finally:
                 player.close()
                 self.around.note_tensors()

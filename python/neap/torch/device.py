@@ -7,14 +7,15 @@ are one to PyTorch. Other devices may be given by a class of the same methods.
 """
 import contextlib
 import time
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import torch
 
 from ..errors import LostRecord, UsageError
 from ..problems import Tier
 
-__all__ = ["Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "get_rng", "set_rng"]
+__all__ = ["Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "generator_kept", "get_rng",
+           "set_rng"]
 
 
 class Ticket:
@@ -279,3 +280,13 @@ def get_rng(where: Union[torch.device, Generators]) -> torch.Tensor:
 def set_rng(where: Union[torch.device, Generators], state: torch.Tensor) -> None:
     """Sets them."""
     (where if isinstance(where, Generators) else Generators([where])).set(state)
+
+
+@contextlib.contextmanager
+def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
+    """The random number generators stand afterwards where they stood."""
+    kept = get_rng(where)
+    try:
+        yield
+    finally:
+        set_rng(where, kept)

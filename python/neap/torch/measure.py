@@ -85,9 +85,15 @@ class Counter:
             if tensor._is_zerotensor():
                 return None  # zeros of forward-mode AD, which have no memory
             raise
-        if at in self.excluded:
-            return None
-        size, entry = storage.nbytes(), self.seen.setdefault(at, [0, 0])
+        return None if at in self.excluded else self.stored(self.key(storage, at), storage.nbytes())
+
+    def key(self, storage: Any, at: int) -> int:
+        """What tells this storage from others."""
+        return at
+
+    def stored(self, at: int, size: int) -> int:
+        """Counts so many bytes at an address, once, and one user more. The address."""
+        entry = self.seen.setdefault(at, [0, 0])
         entry[1] += 1
         if size > entry[0]:
             more, entry[0] = size - entry[0], size

@@ -2,7 +2,7 @@
 """A step function of PyTorch as the backend of a Player: states, tapes, random numbers, outputs."""
 import contextlib
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -15,6 +15,7 @@ from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, s
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
+from .sizing import Sizer, state_bytes
 from .tapes import Keeper, give_back, hollow, inlet
 from .trees import LEAF, described, flatten, nbytes, unflatten
 
@@ -126,6 +127,7 @@ class Run(Backend):
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
+        self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
         self.random = Generators([])
@@ -162,6 +164,11 @@ class Run(Backend):
         found = [(k, places[id(x)]) for k, x in enumerate(leaves) if places.setdefault(id(x), k) != k]
         if found:
             self.same[t] = found
+
+    def state_bytes(self, state: State) -> Tuple[int, int]:
+        """Bytes of a state, and of its adjoint, whose tensors are dense and its own."""
+        whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller)
+        return whole + (0 if state.rng is None else state.rng.numel()), adjoint
 
     def unchanged(self, state: State) -> None:
         """RuntimeError where a tensor of the state was written to since."""
@@ -369,6 +376,17 @@ class Run(Backend):
         self.unchanged(state)
         assert found is not None
         return found
+
+    def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
+        kind, sizer = (t1 - t0, tuple([x.shape for x in state.leaves])), Sizer(self.excluded)
+        try:
+            found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
+        except Exception:
+            if not sizer.asked:
+                raise
+            found = self._recorded(state, t0, t1, False, self._counting(None), kind)
+        assert found is not None
+        return found[0], found[2]
 
     def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:
@@ -579,13 +597,3 @@ class Run(Backend):
             if gradient is not None:
                 adjoint[j] = summed(adjoint[j], gradient)
         return adjoint
-
-
-@contextlib.contextmanager
-def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
-    """The random number generators stand afterwards where they stood."""
-    kept = get_rng(where)
-    try:
-        yield
-    finally:
-        set_rng(where, kept)

@@ -5,21 +5,19 @@
 ``backward`` plays the rest. State, inputs and parameters are inputs of the function, so that
 hooks, accumulation and optimizers see ordinary gradients, once a scan.
 """
-import contextlib
 import functools
 import gc
-import sys
 import threading
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
 from .. import units
 from ..errors import BudgetError, UsageError
-from ..plans import Plan, plan
-from ..player import Counts, Sizes
+from ..plans import Plan
+from ..player import Counts, Sizes, needed
 from ..problems import Tier
 from ..reports import Report, stack_level
 from ..stores import Paths, measured_tiers
@@ -27,15 +25,16 @@ from ..units import Size
 from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
-from .device import Device, Generators, device_of, get_rng, set_rng, timed
+from .device import Device, Generators, device_of, generator_kept, get_rng, set_rng, timed
 from .known import Known, known_of, nothing_known
 from .layouts import dense
 from .leaves import alive, cut
 from .measure import addresses, mark
 from .options import Options, options
 from .places import places_of
-from .runs import Again, Cast, Run, differentiable, generator_kept
-from .timing import Costs, Measured, measure
+from .planning import Chain, fastest
+from .runs import Again, Cast, Run, differentiable
+from .timing import Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
 from .wrappers import Buffered, listed, recurrent, reducing
@@ -44,30 +43,11 @@ __all__ = ["Scan", "report", "scan"]
 
 GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over plain autograd
 TIMED = 0.05  # seconds that a tier is measured for
-SHARES = (0.1, 0.3, 0.5)  # of the budget, for graphs whose tapes are on tiers
+LARGER = 40  # budgets that error.least is chosen from, each an eighth larger: the last is 100 times the first
 SHARE = 8  # a group's tape is at most this part of the budget
 TRIES = 20  # beginnings of one call that find leaves at the same step
 
 _thread = threading.local()  # .report: of the last scan
-
-
-class _Chosen(NamedTuple):
-    """A plan, what it counts with, and whether tapes may travel."""
-
-    plan: Plan
-    found: Measured
-    travels: bool
-
-
-def _between(stays: Costs, goes: Costs, share: float) -> Costs:
-    """Costs of a group, on average, where the tapes of a share of them go to tiers."""
-    return Costs(*[a + (b - a) * share for a, b in zip(stays, goes)])
-
-
-def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
-    """The same, for a budget in which the graphs of all tapes have room beside the plan."""
-    least = max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0
-    return BudgetError(str(error), least=least)
 
 
 def _note(leaves: List[Any], again: Again) -> None:
@@ -101,6 +81,7 @@ class _Job:
         self.steps = self._steps(steps)
         self.device: Optional[Device] = None
         self.travels = False  # tapes may go to tiers
+        self.unused = 0  # bytes of fast memory that tiers take which the plan does not use
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -313,17 +294,60 @@ class _Job:
     def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
         """A plan, the steps of a group, and what the plan counts.
 
-        :raises BudgetError: with ``least``, a budget that would do.
+        :raises BudgetError: with ``least``, a budget for which a plan was found.
         """
-        options, run = self.options, self.run()
-        state = max(1, nbytes(self.start) + (get_rng(run.random).numel() if self.rng else 0))
-        adjoint = nbytes(x for x in self.start if differentiable(x))
-        charged, memory = 2 * nbytes(run.params), options.memory
+        run, memory = self.run(), self.options.memory
+        charged = 2 * nbytes(run.params)
         if run.grad and memory is not None:
             charged += self._measured(run, 1).tape  # of steps that are advanced
-        free = memory is None and options.strategy in ("auto", "bptt")
-        tiers = [] if free else self._tiers(state)
         left = None if memory is None else memory - charged
+        try:
+            group, sizes, made, found, self.travels = self._choice(run, left)
+        except BudgetError as error:
+            raise self._too_small(run, error, charged) from None
+        self.spare, told.graphs = found.spare, self.places.away * found.graph
+        told.planned(made, self.steps, group, sizes.state, sizes.tape, charged, memory, made.peak + told.graphs)
+        return made, group, sizes
+
+    def _too_small(self, run: Run, error: BudgetError, charged: int) -> BudgetError:
+        """The error of the planner, for the whole budget. The planner's own bound holds for one kind of plan, and
+        tiers and groups change with the budget: plans are made until one fits. Its steps are all like the first ones;
+        here each is sized."""
+        least = error.least
+        if least and self.options.strict and self.options.count:
+            least = max(least, self._largest(run))
+        for _ in range(LARGER if least else 0):
+            try:
+                group = self._choice(run, least)[0]
+                break
+            except BudgetError as again:
+                least = max(least + least // 8 + 1, again.least)
+        else:
+            return error
+        least += charged
+        more = " and the graph of one step" if run.grad else ""
+        return BudgetError(
+            f"memory={self.options.memory} is too small for strategy {self.options.strategy!r}: {charged} bytes are "
+            f"reserved for the gradients of the parameters{more}, and the saved tensors of {group} "
+            f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
+            f"needed (error.least); a few times that runs faster", least=least)
+
+    def _largest(self, run: Run) -> int:
+        """Bytes that each step needs alone at most."""
+        found, run = self._measured(run, 1), self.run()
+        run.emitting, run.caller = False, addresses(self.start)
+        staging = sum(tier.spec().staging for tier in self._tiers(self._record()))
+        with generator_kept(self.random), self.cast():
+            return needed(run, run.state(self.start), self.steps, Sizes(found.state, found.adjoint, 0, None, staging))
+
+    def _record(self) -> int:
+        """Bytes of a state on a tier."""
+        return max(1, nbytes(self.start) + (get_rng(self.random).numel() if self.rng else 0))
+
+    def _choice(self, run: Run, left: Optional[int]) -> Tuple[int, Sizes, Plan, Measured, bool]:
+        """The steps of a group, sizes, the plan, and what it was made of, for so many bytes."""
+        options = self.options
+        free = left is None and options.strategy in ("auto", "bptt")
         group = options.group
         if group is None:
             group = GROUP
@@ -333,93 +357,35 @@ class _Job:
         group = min(group, self.steps)
         while True:
             try:
-                return self._planned(told, run, group, state, adjoint, charged, left, free, tiers)
+                return (group, *self._planned(run, group, left, free))
             except BudgetError:
                 if group == 1 or options.group is not None:
                     raise
                 group //= 2
 
-    def _planned(self, told: Report, run: Run, group: int, state: int, adjoint: int, charged: int,
-                 left: Optional[int], free: bool, tiers: List[Tier]) -> Tuple[Plan, int, Sizes]:
+    def _planned(self, run: Run, group: int, left: Optional[int], free: bool) -> Tuple[Sizes, Plan, Measured, bool]:
         """The plan for so many steps a graph."""
-        options, memory = self.options, self.options.memory
+        options, record = self.options, self._record()
+        state, adjoint = (record, nbytes(x for x in self.start if differentiable(x))) if free else \
+            self._measured(run, group)[-2:]
+        state = max(1, state)
+        tiers = [] if free else self._tiers(record)
         key = (self.steps, group, state, adjoint, left, options.strategy, options.tiers,
                None if free else self._measured(run, group))
         if key not in self.known.plans:
-            try:
-                self.known.plans[key] = self._fastest(run, group, state, adjoint, left, free, tiers)
-            except BudgetError as error:
-                if not error.least:
-                    raise
-                # The planner's own message shows a budget without the gradients, which would be too small.
-                least = error.least + charged
-                more = " and the graph of one step" if run.grad else ""
-                raise BudgetError(
-                    f"memory={memory} is too small for strategy {options.strategy!r}: {charged} bytes are reserved for "
-                    f"the gradients of the parameters{more}, and the saved tensors of {group} "
-                    f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
-                    f"needed (error.least); a few times that runs faster", least=least) from None
-        made, found, self.travels = self.known.plans[key]
-        tape = max(1, found.tape)
-        told.planned(made, self.steps, group, state, tape, charged, memory)
+            chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
+            stays = None if free else self._measured(run, group)
+            goes = self._measured(run, group, True) if tiers and self.device is None and not run.walk else None
+            self.known.plans[key] = fastest(chain, tiers, stays, goes)
+        made, found, travels = self.known.plans[key]
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
-        self.places, self.spare = self.known.places[key], found.spare
-        told.graphs = self.places.away * found.graph
-        staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
-        return made, group, Sizes(state, adjoint, tape, made.peak, None if free else left, staging)
-
-    def _fastest(self, run: Run, group: int, state: int, adjoint: int, left: Optional[int], free: bool,
-                 tiers: List[Tier]) -> _Chosen:
-        """The fastest of the plans that send states alone, and tapes as well. A tape on a tier
-        leaves its graph in memory: so many are sent as the graphs have room beside the plan."""
-        def made(found: Measured, left: Optional[int], tiers: List[Tier], stay: bool) -> Plan:
-            return plan(-(-self.steps // group), state=state, adjoint=adjoint, tape=max(1, found.tape),
-                        memory=None if left is None else max(0, left),
-                        strategy="bptt" if free else self.options.strategy, advance=found.costs.advance,
-                        record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
-                        last=((self.steps - 1) % group + 1) / group, tapes_stay=stay)
-
-        if free:
-            found = Measured(0, Costs(1, 1, 2))
-            return _Chosen(made(found, None, [], True), found, False)
-        plans: List[_Chosen] = []
-        failed: Optional[BudgetError] = None
-        stays = found = self._measured(run, group)
-        try:
-            plans.append(_Chosen(made(found, left, tiers, True), found, False))
-        except BudgetError as error:
-            failed = error
-        if tiers and self.device is None and not run.walk:
-            goes = self._measured(run, group, True)
-            goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
-            groups, graph = -(-self.steps // group), max(1, found.graph)
-            for share in SHARES if left is not None and left > 0 else ():
-                sent = min(groups, int(share * left) // graph)
-                found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
-                bounded = [tier.bounded(sent * found.tape // len(tiers), goes.moving) for tier in tiers]
-                with contextlib.suppress(BudgetError):
-                    plans.append(self._sending(made(found, left - sent * graph, bounded, False), found, left))
-            if not plans:
-                try:
-                    plans.append(self._sending(made(goes, left, [tier.bounded(None, goes.moving) for tier in tiers], False),
-                                               goes, left))
-                except BudgetError as error:
-                    failed = min((one for one in (failed, _with_graphs(error, groups * graph)) if one is not None),
-                                 key=lambda one: one.least or sys.maxsize)
-        if not plans:
-            assert failed is not None
-            raise failed
-        return min(plans, key=lambda one: one.plan.seconds)
-
-    @staticmethod
-    def _sending(made: Plan, found: Measured, left: Optional[int]) -> _Chosen:
-        """A plan that sends tapes; BudgetError where their graphs have no room beside it."""
-        graphs = places_of(made).away * found.graph
-        if left is not None and made.peak + graphs > left:
-            raise BudgetError(f"{made.strategy}: the graphs of offloaded tapes take {graphs} bytes in addition to the "
-                              f"{made.peak} of the plan", least=made.peak)
-        return _Chosen(made, found, True)
+        self.places = self.known.places[key]
+        rows = [(tier.spec().staging, used) for tier, used in zip(tiers, self.places.used)]
+        staging = sum(size for size, used in rows if used)
+        self.unused = sum(size for size, used in rows if not used)
+        sizes = Sizes(state, adjoint, max(1, found.tape), None if free else left, staging, found.graph)
+        return sizes, made, found, travels
 
     def _tiers(self, state: int) -> List[Tier]:
         """What the planner is told of the slow tiers, which are measured once."""
@@ -456,7 +422,7 @@ class _Job:
                 run = self.run()
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
-                call.double, call.memory = self.options.double, self.options.memory
+                call.double, call.memory, call.unused = self.options.double, self.options.memory, self.unused
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
@@ -550,8 +516,9 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         ``memory``. False: under ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the
         step calls ``torch.autograd.grad`` or the first steps have other bits there.
     :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
-    :raises BudgetError: where nothing fits, ``least`` is a budget that would do; in backward,
-        where the tape of one step outgrows the budget. :raises UsageError: for arguments that
+    :raises BudgetError: before the first step if no plan fits; in the forward or backward pass if a
+        step alone does not fit. ``least`` is a budget that is large enough; to find it, all steps are
+        sized, which takes about as long as a forward pass. :raises UsageError: for arguments that
         make no sense, and steps that return something else.
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,

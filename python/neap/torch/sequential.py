@@ -18,10 +18,11 @@ from ..stage_player import StagePlayer, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .around import Around
+from .device import generator_kept
 from .double import Once
 from .layouts import dense
 from .measure import addresses, charge
-from .runs import Again, Cast, differentiable, generator_kept
+from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
 from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten

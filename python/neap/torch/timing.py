@@ -7,6 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 import torch
 
 from .checks import Hashes, NotDeterministic
+from .measure import addresses
 from .runs import Again, Run, State, differentiable
 from .seeding import GroupTape, muted, reverse
 from .tapes import give_back
@@ -26,14 +27,17 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, its costs, bytes of graphs that it drops, and of a tape that travels:
-    bytes of its graph that stay, and seconds of computing that a byte of it costs, each way."""
+    """Bytes of a group's tape, its costs, bytes of graphs that it drops; of a tape that travels: bytes
+    of its graph that stay, and seconds of computing that a byte of it costs, each way; bytes of a state
+    and of its adjoint."""
 
     tape: int
     costs: Costs
     spare: int = 0
     graph: int = 0
     moving: float = 0.0
+    state: int = 0
+    adjoint: int = 0
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
@@ -53,24 +57,29 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     They begin with the state after them, since the first state is often a special one: of zeros,
     which all its parts share, it keeps fewer bytes than all later ones."""
     run.emitting = False
-    state = run.state(start)
+    state, run.caller = run.state(start), addresses(start)
+    sizes = [run.state_bytes(state)]
     if run.steps > group:
         state, _, _ = run.record(state, 0, group, False, None)
+        sizes.append(run.state_bytes(state))
         run.counted.clear()
     run.hashes = Hashes({0, group - 1}, True)
-    _, tape, nbytes = run.record(state, 0, group, False, None)
-    graph = 0 if tape.keeper is None else tape.keeper.graph()
+    last, tape, nbytes = run.record(state, 0, group, False, None)
+    sizes.append(run.state_bytes(last))
+    found = Measured(nbytes, costs or Costs(0, 0, 0), run.spare, 0 if tape.keeper is None else tape.keeper.graph(),
+                     0.0, *map(max, zip(*sizes)))
     _compare(run, state, group)
     if costs is not None:
-        return Measured(nbytes, costs, run.spare, graph)
+        return found
     _reverse(run, tape)
-    del tape
+    del tape, last
     begin, rows = time.perf_counter(), []
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
         rows.append(_timed(run, state, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
     own = Costs(*_own(*least))
-    return Measured(nbytes, own, run.spare, graph, _moving(run, state, group, own.record) if graph else 0.0)
+    return found._replace(costs=own, spare=run.spare,
+                          moving=_moving(run, state, group, own.record) if found.graph else 0.0)
 
 
 def _compare(run: Run, state: State, group: int) -> None:

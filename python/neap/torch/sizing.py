@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes of states, and of graphs that are not kept."""
+from typing import Any, Dict, Sequence, Set, Tuple
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from .layouts import composed, parts
+from .measure import Counter, Saved, address
+
+__all__ = ["Sizer", "state_bytes"]
+
+_NOTHING = torch.empty(0)
+
+if hasattr(torch.Tensor, "untyped_storage"):
+    def _storage_bytes(tensor: torch.Tensor) -> int:
+        return tensor.untyped_storage().nbytes()
+else:  # before PyTorch 2.0
+    def _storage_bytes(tensor: torch.Tensor) -> int:
+        return tensor.storage().nbytes()
+
+
+class Sizer(Counter):
+    """Counts what a graph would save, and saves nothing: the memory is free as soon as the step drops it. Addresses
+    are then used again, so that storages are told apart by weak references."""
+
+    def __init__(self, excluded: Set[int]):
+        super().__init__(excluded)
+        self._storages: Dict[int, StorageWeakRef] = {}
+        self.asked = False  # the step differentiates on its way, and needs what was not saved
+
+    def pack(self, tensor: torch.Tensor) -> Any:
+        return Saved(_NOTHING, self, self.add(tensor))
+
+    def unpack(self, held: Any) -> torch.Tensor:  # type: ignore[override]
+        self.asked = True
+        raise RuntimeError("a graph that is only sized has no saved tensors")
+
+    def key(self, storage: Any, at: int) -> int:
+        found = StorageWeakRef(storage)
+        return self._storages.setdefault(found.cdata, found).cdata
+
+
+def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> Tuple[int, int]:
+    """Bytes that the tensors of a state keep from being freed: their storages, each whole and once. In storages of
+    the caller, which may be arrays of any size, a tensor's own bytes count. And bytes of their adjoints."""
+    whole, adjoint, plain = 0, 0, True
+    for x in tensors:
+        own = x.numel() * x.element_size()
+        whole += own
+        if x.is_floating_point() or x.is_complex():
+            adjoint += own
+        plain = plain and not composed(x) and _storage_bytes(x) == own
+    if plain:  # which is looked at first, since this is done for each group of steps
+        return whole, adjoint
+    found, whole = {}, 0
+    for x in tensors:
+        for part in parts(x) if composed(x) else [x]:
+            at, size = address(part)
+            if at in caller:
+                whole += part.numel() * part.element_size()
+            else:
+                found[at] = 0 if at in excluded else size
+    return whole + sum(found.values()), adjoint
