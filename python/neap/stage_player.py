@@ -8,11 +8,11 @@ a tape counts once.
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
-from .errors import BudgetError, RecordError, UsageError
-from .player import Backend, Counts, Outgrown, Player, Sizes
+from .errors import RecordError, UsageError
+from .player import Backend, Counts, Outgrown, Player, Refused, Sizes
 from .stores import Store
 
-__all__ = ["StageBackend", "StagePlayer", "StageSizes", "peak_of"]
+__all__ = ["StageBackend", "StagePlayer", "StageRefused", "StageSizes", "peak_of"]
 
 
 class StageBackend(Backend):
@@ -44,6 +44,15 @@ class StageSizes(NamedTuple):
     peak: int = 0
     memory: Optional[int] = None
     staging: int = 0
+
+
+class StageRefused(Refused):
+    """States or tapes are larger than planned. ``sizes`` are as planned, with those of all stages as they are now if
+    they are larger, so that a plan for them can be made."""
+
+    def __init__(self, detail: str, sizes: StageSizes):
+        super().__init__(detail)
+        self.sizes = sizes
 
 
 class _Memory:
@@ -99,8 +108,8 @@ class StagePlayer(Player):
     """Performs a plan of stages: ``forward`` to TURN, ``backward`` to the end. Gradients of
     parameters count as they come.
 
-    :raises BudgetError: where a tape takes more than was planned and the budget has no room for it;
-        with ``strict`` False it stays all the same.
+    :raises StageRefused: if a state is larger than planned, or a tape is and the budget has no room for it;
+        with ``strict`` False they are kept all the same.
     """
 
     backend: StageBackend
@@ -155,7 +164,7 @@ class StagePlayer(Player):
     def _go_on(self, a: Action) -> None:
         for i in range(a.t0, a.t1):
             self._count(self.planned.state[i + 1])
-            self.live = self.backend.advance(self.live, i, i + 1, i >= self._top)
+            self._made(self.backend.advance(self.live, i, i + 1, i >= self._top), i + 1)
             self.memory.move(i + 1)
             self._top = max(self._top, i + 1)
         self.counts.advance_steps += a.t1 - a.t0
@@ -165,13 +174,10 @@ class StagePlayer(Player):
             room = None
             if self.planned.memory is not None and self.strict:
                 room = self.planned.tape[i] + self.planned.memory - self.planned.peak - self.over
-            try:
-                self.live, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
-            except Outgrown as error:
-                raise BudgetError(
-                    f"the saved tensors of stage {i} take more than {error.nbytes} bytes; {self.planned.tape[i]} were "
-                    f"planned, and only {max(0, room or 0)} of the budget are left. Set memory to error.least or more",
-                    least=(self.planned.memory or 0) + error.nbytes - (room or 0)) from None
+            tape, nbytes = self._stage_tape(i, room)
+            if tape is None:
+                raise self._refusal(f"the saved tensors of stage {i} take more than {nbytes} bytes, but "
+                                    f"{self.planned.tape[i]} were planned and {max(0, room or 0)} are left")
             self.counts.record_steps += 1
             self._count(nbytes)
             self.over += max(0, nbytes - self.planned.tape[i])
@@ -179,6 +185,35 @@ class StagePlayer(Player):
             self.memory.tape(i, nbytes)
             self.memory.move(i + 1)
             self._top = max(self._top, i + 1)
+
+    def _stage_tape(self, i: int, room: Optional[int]) -> Tuple[Any, int]:
+        """Records a stage: its tape and its bytes; None, and a lower bound, if it is too large."""
+        try:
+            state, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
+        except Outgrown as error:  # its traceback holds the graph: it ends here
+            return None, error.nbytes
+        self._made(state, i + 1)
+        return tape, nbytes
+
+    def _made(self, state: Any, t: int) -> None:
+        """The live state is x_t."""
+        self.live = state
+        nbytes = self._weigh(state)[0]
+        if nbytes > self.planned.state[t] and self.planned.memory is not None and self.strict:
+            raise self._refusal(f"the output of stage {t - 1} takes {nbytes} bytes, but {self.planned.state[t]} were "
+                                f"planned")
+
+    def _refusal(self, said: str) -> Refused:
+        """The error of a call that cannot continue. Everything is freed; then all stages are sized one at a time."""
+        state, states, tapes = self.first, list(self.planned.state), list(self.planned.tape)
+        self.close()
+        for i in range(len(tapes)):
+            state, nbytes = self.backend.tape_bytes(state, i, i + 1)
+            states[i + 1], tapes[i] = max(states[i + 1], self._weigh(state)[0]), max(tapes[i], nbytes)
+        return StageRefused(said, self.planned._replace(state=states, tape=tapes))
+
+    def _fit(self, t: int) -> None:
+        """Stages are counted by ``memory``."""
 
     def _found(self, t: int) -> Any:
         """x_t where it is, or None."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential: a chain of unequal layers within a budget of bytes, with the gradient bits of autograd."""
+import functools
 import math
 import time
 import weakref
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -14,11 +15,11 @@ from ..plans import Plan, plan
 from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
-from ..stage_player import StagePlayer, StageSizes, peak_of
+from ..stage_player import StagePlayer, StageRefused, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .around import Around
-from .device import generator_kept
+from .device import generator_kept, get_rng, set_rng
 from .double import Once
 from .layouts import dense
 from .measure import addresses, charge
@@ -94,10 +95,15 @@ class _Call:
     """One call: its run, its plan, and how both are played."""
 
     def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
-                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around):
-        self.run, self.first, self.params, self.fit = run, first, params, fit
+                 strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around,
+                 again: Callable[[StageRefused], _Fit]):
+        self.run, self.first, self.params, self.fit, self.again = run, first, params, fit, again
         self.strict, self.cast, self.report, self.slow, self.around = strict, cast, told, slow, around
-        self.redoes = fit.plan.advance_steps + fit.plan.record_steps > len(run.layers)
+
+    @property
+    def redoes(self) -> bool:
+        """True if the plan recomputes layers."""
+        return self.fit.plan.advance_steps + self.fit.plan.record_steps > len(self.run.layers)
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """A player at TURN, and the last state."""
@@ -107,16 +113,18 @@ class _Call:
             store = Store(self.slow, max(fit.sizes.state))
             store.format(fit.places)
         player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
+        before, begins = get_rng(self.run.device), not any(self.run.done)
         try:
             with self.cast():
                 return player, player.forward(self.first)
+        except StageRefused:
+            if begins:  # what comes changes the buffers and draws the same numbers again
+                self.run.undo()
+                set_rng(self.run.device, before)
+            raise
         except Again as again:
             player.close()
             raise _late(again) from None
-        except BudgetError as error:
-            player.close()
-            error.least += self.report.charged if error.least else 0
-            raise
         except BaseException:
             player.close()
             raise
@@ -129,23 +137,26 @@ class _Call:
         if self.redoes or player is None:
             self.around.check_tensors()
         with generator_kept(run.device), self.around.modules_as_noted():
-            if player is None:
-                self.report.replays += 1
-                player, _ = self.forward()
-            run.reversing = self.cast.outside()
-            try:
-                with self.cast():
-                    found = player.backward(adjoint)
-                return [*found, *[run.sums.get(id(param)) for param in self.params]]
-            except Again as again:
-                raise _late(again) from None
-            except BudgetError as error:
-                error.least += self.report.charged if error.least else 0
-                raise
-            finally:
-                player.close()
-                self.around.note_tensors()
-                run.sums = {}
+            self.report.replays += player is None
+            while True:
+                try:
+                    if player is None:
+                        player, _ = self.forward()
+                    run.reversing = self.cast.outside()
+                    with self.cast():
+                        found = player.backward(list(adjoint))
+                    return [*found, *[run.sums.get(id(param)) for param in self.params]]
+                except Again as again:
+                    raise _late(again) from None
+                except StageRefused as error:
+                    refused = error
+                finally:
+                    if player is not None:
+                        player.close()
+                    self.around.note_tensors()
+                    run.sums = {}
+                player, self.fit = None, self.again(refused)
+                self.around.check_tensors()
 
 
 def _late(again: Again) -> UsageError:
@@ -170,7 +181,8 @@ class Sequential(torch.nn.Sequential):
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
         come back beside the computation, on the CPU. A record that is lost is computed again.
     :param strategy: ``auto``, ``chain``, ``pofo``; see :func:`neap.strategies`.
-    :param strict: False: a tape that takes more than it did on the first batch stays all the same.
+    :param strict: False: a tape that is larger than on the first batch is kept anyway; True: a plan is
+        made for it if the budget has no room.
     :raises BudgetError: where nothing fits, ``least`` is a budget that would do. :raises UsageError:
         for arguments that make no sense. RuntimeError: a layer that writes into its input.
     """
@@ -219,13 +231,33 @@ class Sequential(torch.nn.Sequential):
             except Again as again:
                 self._learn(again)
                 params, once = self._params()
-        fit = self._planned(found, params, told)
-        run = self._run(leaves, shape, params)
-        run.needs, run.spare = list(found.needs), list(found.spare)
-        told.counts = Counts()
-        call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow, around)
-        results = _Function.apply(call, *leaves, *once)
-        return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
+        while True:
+            fit = self._planned(found, params, told)
+            run = self._run(leaves, shape, params)
+            run.needs, run.spare = list(found.needs), list(found.spare)
+            told.counts = Counts()
+            call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow, around,
+                         functools.partial(self._replanned, found, run, params, told))
+            try:
+                results = _Function.apply(call, *leaves, *once)
+                return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
+            except StageRefused as error:
+                self._grown(found, run, error)
+
+    def _replanned(self, found: _Measured, run: LayerRun, params: List[List[torch.Tensor]], told: Report,
+                   error: StageRefused) -> _Fit:
+        """A plan for larger states and tapes."""
+        self._grown(found, run, error)
+        return self._planned(found, params, told)
+
+    @staticmethod
+    def _grown(found: _Measured, run: LayerRun, error: StageRefused) -> None:
+        """Takes sizes that are larger than on the first batch."""
+        before = [list(row) for row in (found.state, found.tape, found.spare)]
+        found.state[:], found.tape[:] = error.sizes.state, error.sizes.tape
+        found.spare[:] = map(max, found.spare, run.spare)
+        if before == [found.state, found.tape, found.spare]:
+            raise error
 
     def _params(self) -> Tuple[List[List[torch.Tensor]], List[torch.Tensor]]:
         """The tensors that require gradients, by layer: parameters, and leaves that layers were found to
@@ -317,8 +349,7 @@ def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
 
 def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier],
              extra: int) -> _Fit:
-    """The fastest plan found that fits together with the gradients that come meanwhile: they are
-    not there yet where most is kept, so a plan may have more than what they leave."""
+    """The fastest plan found that fits together with the gradients that come meanwhile."""
     def ask(memory: Optional[int]) -> _Fit:
         made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
                     tapes_stay=True)
@@ -338,7 +369,23 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
         least = error.least
         if not least:
             raise
-    low, best = max(0, most - grads, least), None
+    best = _best(ask, most, max(most - grads, least))
+    if best is not None:
+        return best
+    would_do = max(most + 1, ask(least).sizes.peak)
+    while _best(ask, would_do, max(would_do - grads, least)) is None:
+        would_do += would_do // 8 + 1
+    would_do += extra
+    raise BudgetError(
+        f"memory={sizes.memory + extra} is too small for strategy {strategy!r}: {extra} bytes are reserved for the "
+        f"states of generators and copies of buffers, and gradients of parameters take up to {grads}. At least "
+        f"{would_do} are needed (error.least); a few times that runs faster", least=would_do)
+
+
+def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:
+    """The fastest plan whose peak is at most ``most``. Gradients are not there yet when most is kept, so a plan may
+    have more than what they leave."""
+    best = None
     for memory in [most] + [low + (most - low) * i // TRIES for i in range(TRIES)]:
         try:
             found = ask(memory)
@@ -348,12 +395,6 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
             best = found
             if memory == most:
                 break
-    if best is None:
-        would_do = ask(least).sizes.peak + extra
-        raise BudgetError(
-            f"memory={sizes.memory + extra} is too small for strategy {strategy!r}: {extra} bytes are reserved for the "
-            f"states of generators and copies of buffers, and gradients of parameters take up to {grads}. At least "
-            f"{would_do} are needed (error.least); a few times that runs faster", least=would_do)
     return best
 
 

@@ -173,7 +173,12 @@ class LayerRun(StageBackend):
         parts = layer.modules() if isinstance(layer, torch.nn.Module) else ()
         rows = [(part, name, buffer, buffer.clone()) for part in parts
                 for name, buffer in part._buffers.items() if buffer is not None]
-        yield
+        try:
+            yield
+        except BaseException:
+            _put_back([(part, name, kept) for part, name, _, kept in rows])
+            set_rng(self.device, before)
+            raise
         if not torch.equal(before, get_rng(self.device)):
             self.rng[i] = before
         self.buffers[i] = [(part, name, kept) for part, name, buffer, kept in rows
@@ -198,6 +203,11 @@ class LayerRun(StageBackend):
             set_rng(self.device, generator)
             for part, name, buffer in own:
                 part._buffers[name] = buffer
+
+    def undo(self) -> None:
+        """Gives the buffers the values that they had before the layers were called for the first time."""
+        for row in reversed(self.buffers):
+            _put_back(row)
 
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
         found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
@@ -274,6 +284,10 @@ class LayerRun(StageBackend):
         self.sums.update(zip(map(id, params), sums))
         return before
 
+    def state_bytes(self, state: LayerState) -> Tuple[int, int]:
+        found = kept_bytes(state.leaves)
+        return found, found
+
     # Transfers: storages whole, so that a state comes back laid out as it was
 
     def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[int, int]]]:
@@ -288,6 +302,17 @@ class LayerRun(StageBackend):
             whole = torch.empty(0, dtype=dtype) if not size else rooms[at].view(dtype)
             leaves.append(flipped(whole.as_strided(shape, stride, offset), bit))
         return self.state(leaves)
+
+
+def _put_back(rows: Buffers) -> None:
+    """Gives buffers of modules the values of copies."""
+    with torch.no_grad():
+        for part, name, kept in rows:
+            buffer = part._buffers[name]
+            if buffer is not None and (buffer.shape, buffer.dtype) == (kept.shape, kept.dtype):
+                buffer.copy_(kept)
+            else:
+                part._buffers[name] = kept.clone()
 
 
 def _no_output(i: int, t: int) -> None:
