@@ -92,6 +92,8 @@ class Cast:
         return self.enabled, self.dtype, self.cached
 
     def __call__(self) -> Any:
+        if not self.enabled and self.outside() is contextlib.nullcontext:
+            return contextlib.nullcontext()  # so that an autocast within the step, or a checkpoint, ends its cache itself
         return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=self.cached)
 
 
