@@ -2,9 +2,9 @@
 """Second derivatives of a scan: the backward pass of its backward pass, one step at a time.
 
 Step t computes h[t+1] and y[t] from h[t], x[t] and parameters p. The first backward pass computes the adjoint a[t] of
-h[t], the gradient of x[t] and a term of the gradient of p: the vector-Jacobian product (VJP) of step t at a[t+1] and the
-gradient of y[t]. A second backward pass is given cotangents of a[0] and of the gradients of x and p. Four loops reverse
-both recurrences:
+h[t], the gradient of x[t] and a term of the gradient of p: the vector-Jacobian product (VJP) of step t at a[t+1] and
+the gradient of y[t]. A second backward pass is given cotangents of a[0] and of the gradients of x and p. Four loops
+reverse both recurrences:
 
 1. forward: the states h[t];
 2. backward: the adjoints a[t];
@@ -296,7 +296,8 @@ def second(run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torc
             found = work.found()
     except RuntimeError as error:
         if "backward through the graph a second time" in str(error):
-            raise RuntimeError("double_backward: the step uses a tensor that an earlier step computed but did not return, "
-                               "for example one stored in a module attribute. Return it as part of the state") from error
+            raise RuntimeError("double_backward: the step uses a tensor that an earlier step computed but did not "
+                               "return, for example one stored in a module attribute. Return it as part of the "
+                               "state") from error
         raise
     return found, work.kept, work.tape
