@@ -156,7 +156,8 @@ class Around:
             if buffer._version != self._versions[i, name]:
                 module = self._modules[i]
                 name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
-                raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. {_REMEDY}")
+                raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. Pass the "
+                                 f'step as a torch.nn.Module with buffers="state", or make the buffer part of the state')
         self.attributes.check(first, lambda name: f"the step changes {name!r}, and its result depends on it. A recomputed "
                                                   f"step would find another value. {_REMEDY}")
 
