@@ -203,7 +203,7 @@ class Attribute(Part):
     """A step that leaves something in an attribute: for a report, or for the next step, which is no state."""
 
     warns = True
-    accept = (r"an earlier step (made|computed)", r"is not deterministic|another state or output|different state",
+    accept = (r"the step changes '.*last', and its result depends on it", r"an earlier step (made|computed)", r"is not deterministic|another state or output|different state",
               r"computed outside", r"a tensor .* (changed|modified) in place")
 
     def make(self, pick, case):
