@@ -356,6 +356,7 @@ def plain(step, state, inputs, steps, reduce=None, **unused):
     for t in range(steps):
         given = inputs(t) if callable(inputs) else like(inputs, iter([x[t] for x in flat(inputs)]))
         state, out = step(state, given, t)
+        torch.clear_autocast_cache()  # documented: the cache of an autocast within the step lasts for one step
         if reduce is None:
             rows.append(flat(out))
             continue

@@ -415,3 +415,19 @@ def test_random_cells(scratch):
         same(found, wanted)
         told = nt.report()
         assert told.counted_peak <= told.memory - told.charged and told.recoveries == 0, seed
+
+
+def test_a_sum_without_gradients_leaves_the_first_state_alone():
+    """Without gradients a step may write into its state; finding the shape of the sum must not."""
+    state, x = torch.randn(B, N), torch.randn(5, B, N)
+
+    def step(h, i, t):
+        h.mul_(0.5)
+        return h + i, h
+    with torch.no_grad():
+        h, total = state.clone(), 0
+        for t in range(5):
+            h, out = step(h, x[t], t)
+            total = total + out.sum()
+        last, found = nt.scan(step, state.clone(), x, reduce=lambda out, t: out.sum())
+    same([last, found], [h, total])
