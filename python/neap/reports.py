@@ -32,7 +32,8 @@ class Report:
     step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
     recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
     that waited for slow tiers, ``recoveries`` states and tapes that did not come back from them.
-    ``graphs``: bytes that the graphs of tapes on tiers take at most, about, within the budget.
+    ``graph``: bytes of ``tape`` that are autograd's graph itself, estimated: its nodes, and objects of
+    tensors. ``graphs``: bytes that the graphs of tapes on tiers take at most, about, within the budget.
     ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of the states
     and adjoints that the last one kept in addition to the budget, ``double_tape``: bytes of the largest
     graph of one step and of its gradient, which is part of the budget.
@@ -45,7 +46,7 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
-        self.replays = self.graphs = self.doubles = self.double_kept = self.double_tape = 0
+        self.replays = self.graphs = self.graph = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
@@ -101,7 +102,8 @@ class Report:
             ("strategy", self.plan.chosen),
             ("steps", f"{self.steps}, {self.group} per {self._group}"),
             ("state", show_size(self.state)),
-            ("tape", f"{show_size(self.tape)} per {self._group}" if self.tape > 1 else "not measured"),
+            ("tape", "not measured" if self.tape <= 1 else f"{show_size(self.tape)} per {self._group}" +
+             (f", including {show_size(self.graph)} for nodes and tensor objects" if self.graph else "")),
             ("budget", "no limit" if self.memory is None else
              f"{show_size(self.memory)}, including {show_size(self.charged)} for {self._charge}"),
             ("peak", f"{show_size(self.counted_peak)}" +

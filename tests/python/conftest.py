@@ -94,5 +94,15 @@ def scratch():
 
 @pytest.fixture
 def light(monkeypatch):
-    """Graphs count nothing: those of these small cells take more than their tapes."""
-    monkeypatch.setattr("neap.torch.tapes.GRAPH", 0)
+    """Graphs and objects of tensors count nothing: those of these small cells take more than their tapes."""
+    from neap.torch import measure
+    monkeypatch.setattr(measure, "GRAPH", measure.Graph(*[0] * len(measure.Graph._fields)))
+
+
+@pytest.fixture(autouse=True)
+def light_by_default(request):
+    """``light`` for tests of neap.torch, whose budgets are a few times the tensors of small cells. A module
+    whose tests look at the bytes of graphs has ``HEAVY = True``."""
+    name = request.module.__name__.rpartition(".")[2]
+    if name.startswith(("test_torch", "test_docs")) and not getattr(request.module, "HEAVY", False):
+        request.getfixturevalue("light")

@@ -10,13 +10,14 @@ from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
 from .device import Generators, get_rng, set_rng
+from .heap import Heap, give_back
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, summed
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
 from .sizing import Sizer, state_bytes
-from .tapes import Keeper, give_back, hollow, inlet
+from .tapes import Keeper, hollow, inlet
 from .trees import LEAF, described, flatten, nbytes, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
@@ -129,6 +130,8 @@ class Run(Backend):
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
         self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
+        self.stored = False  # states may come back from tiers
+        self.heap: Optional[Heap] = None
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -154,7 +157,7 @@ class Run(Backend):
         if held and t is not None:
             self.held[t] = held
         cut = each(lambda leaf: leaf.detach() if leaf.requires_grad else leaf, leaves)
-        if t is not None and not all([_usual(leaf) for leaf in cut]):
+        if t is not None and self.stored and not all([_usual(leaf) for leaf in cut]):
             self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
         if t is not None and len(cut) > 1:
             self._note_same(t, cut)
@@ -340,6 +343,7 @@ class Run(Backend):
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
+        self._look()
         return self.state(leaves, t1)
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
@@ -421,6 +425,7 @@ class Run(Backend):
             if not emit:  # which looks at them
                 dense([leaf for row in tape.outputs.values() for leaf in row], "an output")
             self._check(tape, begin, given, counter)
+            tape.graph = counter.graph(len(tape.first) + sum(map(len, tape.inputs.values())))
             if isinstance(counter, Keeper):
                 self._hollow(tape, given, counter)
             elif tape.outputs and counter.counts:
@@ -431,7 +436,12 @@ class Run(Backend):
             self.spare = max(self.spare, counter.spare)
             self.samples.learn(kind, counter.total, made)
             self.counted.setdefault(t1 - t0, counter.total)
+        self._look()
         return self.state(last, t1), tape, counter.total
+
+    def _look(self) -> None:
+        if self.heap is not None:
+            self.heap.look()
 
     def _goes(self, t0: int) -> bool:
         """True where the tape of the group that begins with step t0 goes to a tier."""
@@ -492,7 +502,7 @@ class Run(Backend):
         return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
-        """Again with leaves that the graph reaches and nobody named; UsageError for tensors
+        """Counts the graph's nodes. Again with leaves that the graph reaches and nobody named; UsageError for tensors
         that were computed outside. Every graph is looked at, since a step may use a parameter late."""
         roots, own = tape.last, {id(x) for x in given}
         if tape.outputs:
@@ -501,8 +511,7 @@ class Run(Backend):
             own.update(map(id, tape.first))
         for row in tape.inputs.values():
             own.update(map(id, row))
-        visit = counter.visit if isinstance(counter, Walked) else None
-        reached, made = self.look(roots, own, begin, tape.t0, visit)
+        reached, made = self.look(roots, own, begin, tape.t0, counter.visit if counter.counts else None)
         if made:
             tape.made = [weakref.ref(leaf) for leaf in made]
         if len(reached) < len(self.params) or self.known.ends:
@@ -570,6 +579,7 @@ class Run(Backend):
                     place[t].copy_(gradient)
         if tape.made:
             self._dropped(tape)
+        self._look()
         return arrived
 
     def _out_grad(self, i: int, t: int) -> Optional[torch.Tensor]:

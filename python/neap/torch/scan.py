@@ -26,6 +26,7 @@ from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, Generators, device_of, generator_kept, get_rng, set_rng, timed
+from .heap import Heap, resident
 from .known import Known, known_of, nothing_known
 from .layouts import dense
 from .leaves import alive, cut
@@ -63,6 +64,7 @@ class _Job:
         if isinstance(step, Scan):
             raise UsageError("step is already a neap.torch.Scan. Call it directly, scan(state, inputs), or pass its "
                              "cell to nt.scan")
+        self.resident = resident()
         self.module = step if isinstance(step, torch.nn.Module) else None
         self.proper = False  # inputs that are a function of t have been found to be one
         self.step, cell = step, recurrent(step)
@@ -176,8 +178,7 @@ class _Job:
     def run(self) -> Run:
         """A run over all steps."""
         params = self.params()
-        run = self._run(params, [*params, *self.around.buffers,
-                                 *(self.inputs or ())], self.rng)
+        run = self._run(params, [*params, *self.around.buffers, *(self.inputs or ())], self.rng)
         run.excluded |= self._shared()
         return run
 
@@ -306,7 +307,7 @@ class _Job:
             group, sizes, made, found, self.travels = self._choice(run, left)
         except BudgetError as error:
             raise self._too_small(run, error, charged) from None
-        self.spare, told.graphs = found.spare, self.places.away * found.graph
+        self.spare, told.graph, told.graphs = found.spare, found.graph, self.places.away * found.graph
         told.planned(made, self.steps, group, sizes.state, sizes.tape, charged, memory, made.peak + told.graphs)
         return made, group, sizes
 
@@ -421,6 +422,8 @@ class _Job:
                 made, group, sizes = self.planned(told)
                 told.counts = Counts()
                 run = self.run()
+                run.heap = None if self.options.memory is None else Heap(self.resident, self.options.memory)
+                run.stored = any(self.places.used)
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
                 call.double, call.memory, call.unused = self.options.double, self.options.memory, self.unused

@@ -22,11 +22,12 @@ class GroupTape:
     """The graph of the steps [t0, t1): ``first`` and ``last`` states (leaves of the graph, and
     its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
     them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
-    travels. ``params`` are the places of the parameters that the graph itself reaches (None: all);
-    ``cut`` are nodes that made some of them, and that a backward does not go through. ``made`` are weak
-    references to leaves that the graph reaches and that its steps made themselves."""
+    travels, ``graph`` is the bytes of the graph itself. ``params`` are the places of the parameters that the
+    graph itself reaches (None: all); ``cut`` are nodes that made some of them, and that a backward does not
+    go through. ``made`` are weak references to leaves that the graph reaches and that its steps made themselves."""
 
-    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut", "made")
+    __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut", "made",
+                 "graph")
 
     def __init__(self, t0: int, t1: int, first: List[torch.Tensor]):
         self.t0, self.t1, self.first, self.taking = t0, t1, first, first
@@ -35,6 +36,7 @@ class GroupTape:
         self.inputs: Dict[int, List[torch.Tensor]] = {}
         self.pairs: Tuple[Tuple[int, int], ...] = ()
         self.keeper: Any = None
+        self.graph = 0
         self.params: Optional[List[int]] = None
         self.cut: List[Any] = []
         self.made: List[Any] = []

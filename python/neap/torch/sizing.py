@@ -6,7 +6,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .layouts import composed, parts
-from .measure import Counter, Saved, address
+from .measure import Counter, Saved, address, objects
 
 __all__ = ["Sizer", "state_bytes"]
 
@@ -30,6 +30,7 @@ class Sizer(Counter):
         self.asked = False  # the step differentiates on its way, and needs what was not saved
 
     def pack(self, tensor: torch.Tensor) -> Any:
+        self.packs += 1
         return Saved(_NOTHING, self, self.add(tensor))
 
     def unpack(self, held: Any) -> torch.Tensor:  # type: ignore[override]
@@ -42,17 +43,18 @@ class Sizer(Counter):
 
 
 def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> Tuple[int, int]:
-    """Bytes that the tensors of a state keep from being freed: their storages, each whole and once. In storages of
-    the caller, which may be arrays of any size, a tensor's own bytes count. And bytes of their adjoints."""
-    whole, adjoint, plain = 0, 0, True
+    """Bytes that the tensors of a state keep from being freed: their storages, each whole and once, and
+    objects. In storages of the caller, which may be arrays of any size, a tensor's own bytes count. And bytes of their
+    adjoints."""
+    whole, adjoint, plain, own_objects = 0, 0, True, objects(len(tensors), True)
     for x in tensors:
         own = x.numel() * x.element_size()
         whole += own
         if x.is_floating_point() or x.is_complex():
-            adjoint += own
+            adjoint += own + objects(1)
         plain = plain and not composed(x) and _storage_bytes(x) == own
     if plain:  # which is looked at first, since this is done for each group of steps
-        return whole, adjoint
+        return whole + own_objects, adjoint
     found, whole = {}, 0
     for x in tensors:
         for part in parts(x) if composed(x) else [x]:
@@ -61,4 +63,4 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
                 whole += part.numel() * part.element_size()
             else:
                 found[at] = 0 if at in excluded else size
-    return whole + sum(found.values()), adjoint
+    return whole + own_objects + sum(found.values()), adjoint

@@ -5,9 +5,8 @@ Autograd's hooks for saved tensors put a handle in the graph for each tensor. A 
 storages of these tensors. While it is away, a handle has the tensor's shape and strides alone; when
 it comes back, all its storages lie in one block of memory. Parameters, buffers and inputs do not
 travel. The graph's first and last tensors hold memory as well; they are replaced by ones of the same
-shapes that hold none. The nodes of the graph stay, about GRAPH bytes a saved tensor.
+shapes that hold none. The nodes of the graph stay (``Keeper.graph``).
 """
-import ctypes
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -16,20 +15,9 @@ import torch
 from .layouts import bits, composed, flipped
 from .measure import Counter, Saved
 
-__all__ = ["GRAPH", "Keeper", "give_back", "hollow", "inlet"]
+__all__ = ["Keeper", "hollow", "inlet"]
 
-GRAPH = 2048  # bytes of a graph's nodes and handles, a saved tensor (measured: 1.9 kB with a GRU)
 _ALIGNED = 64  # bytes; as PyTorch aligns what it allocates: sums of some libraries depend on it
-
-
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-
-
-def give_back() -> None:
-    """Gives free memory back to the system. Between the memory of tapes that were sent lie the nodes
-    of their graphs, which stay: what is free there is often too small for other tapes."""
-    if _trim is not None:
-        _trim(0)
 
 
 class _Handle(Saved):
@@ -58,11 +46,13 @@ class Keeper(Counter):
         self.handles: List[Any] = []  # weak references: a graph that is dropped is not held by them
         self.stays = False
         self.fixed: Set[int] = set()  # addresses of storages that sparse tensors hold, which do not travel
+        self.staying = 0  # bytes that do not travel: the graph, and what Python objects of it hold
         self.away: List[_View] = []
         self.places: List[Tuple[int, int]] = []  # of storages in the block: (offset, bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
         """A handle; the tensor itself where it does not travel."""
+        self.packs += 1
         tensor = tensor.detach()
         if composed(tensor):
             at = self.add(tensor)
@@ -94,10 +84,16 @@ class Keeper(Counter):
         return [handle for handle in (ref() for ref in self.handles)
                 if handle is not None and handle.at not in self.fixed]
 
-    def graph(self) -> int:
-        """Bytes of the graph that stay where the tape travels."""
-        fixed = sum(self.seen[at][0] for at in self.fixed if at in self.seen)
-        return 0 if self.stays else GRAPH * len(self._alive()) + fixed
+    def keep(self, item: Any, depth: int = 3) -> List[int]:
+        before = self.total
+        found = super().keep(item, depth)
+        self.staying += max(0, self.total - before) if depth == 3 else 0
+        return found
+
+    def graph(self, ends: int) -> int:
+        nbytes = super().graph(2 * ends)  # each end has a node and a tensor more, which hold no memory
+        self.staying += nbytes + sum(self.seen[at][0] for at in self.fixed if at in self.seen)
+        return nbytes
 
     def pieces(self) -> List[Tuple[int, int]]:
         """The memory of the storages, (address, bytes); none where the tape does not travel."""

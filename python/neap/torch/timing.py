@@ -7,10 +7,10 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 import torch
 
 from .checks import Hashes, NotDeterministic
+from .heap import give_back
 from .measure import addresses
 from .runs import Again, Run, State, differentiable
 from .seeding import GroupTape, muted, reverse
-from .tapes import give_back
 
 __all__ = ["Costs", "Measured", "measure"]
 
@@ -27,9 +27,9 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, its costs, bytes of graphs that it drops; of a tape that travels: bytes
-    of its graph that stay, and seconds of computing that a byte of it costs, each way; bytes of a state
-    and of its adjoint."""
+    """Bytes of a group's tape, its costs, bytes of graphs that it drops; bytes of its own graph, which
+    stay if the tape travels, and seconds of computing that a byte of such a tape costs, each way; bytes
+    of a state and of its adjoint."""
 
     tape: int
     costs: Costs
@@ -66,7 +66,8 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     run.hashes = Hashes({0, group - 1}, True)
     last, tape, nbytes = run.record(state, 0, group, False, None)
     sizes.append(run.state_bytes(last))
-    found = Measured(nbytes, costs or Costs(0, 0, 0), run.spare, 0 if tape.keeper is None else tape.keeper.graph(),
+    found = Measured(nbytes, costs or Costs(0, 0, 0), run.spare,
+                     tape.graph if tape.keeper is None else 0 if tape.keeper.stays else tape.keeper.staying,
                      0.0, *map(max, zip(*sizes)))
     _compare(run, state, group)
     if costs is not None:
@@ -79,7 +80,7 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
     own = Costs(*_own(*least))
     return found._replace(costs=own, spare=run.spare,
-                          moving=_moving(run, state, group, own.record) if found.graph else 0.0)
+                          moving=_moving(run, state, group, own.record) if run.travels and found.graph else 0.0)
 
 
 def _compare(run: Run, state: State, group: int) -> None:
