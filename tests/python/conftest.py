@@ -14,6 +14,7 @@ import neap
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs a CUDA or ROCm device")
+    config.addinivalue_line("markers", "heavy: graphs of neap.torch count in budgets, as they do for users")
 
 
 TOOL = os.environ.get("NEAP_BIN", "")
@@ -101,8 +102,8 @@ def light(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def light_by_default(request):
-    """``light`` for tests of neap.torch, whose budgets are a few times the tensors of small cells. A module
-    whose tests look at the bytes of graphs has ``HEAVY = True``."""
+    """``light`` for tests of neap.torch that are not marked ``heavy``: most have budgets of a few times the tensors
+    of small cells, to make plans and recomputation happen within a few steps."""
     name = request.module.__name__.rpartition(".")[2]
-    if name.startswith(("test_torch", "test_docs")) and not getattr(request.module, "HEAVY", False):
+    if name.startswith(("test_torch", "test_docs")) and not request.node.get_closest_marker("heavy"):
         request.getfixturevalue("light")

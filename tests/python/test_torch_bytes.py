@@ -14,7 +14,7 @@ import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from neap.torch import heap, measure  # noqa: E402
 
-HEAVY = True  # graphs count
+pytestmark = pytest.mark.heavy
 MANY = int(os.environ.get("NEAP_MANY", "0"))
 PEERS = os.path.join(os.environ.get("NEAP_SOURCE", ""), "bench", "peers")
 

@@ -207,6 +207,7 @@ def test_a_tape_that_travels_holds_no_memory(scratch):
     out.sum().backward()
 
 
+@pytest.mark.heavy
 def test_graphs_of_tapes_on_tiers_count(scratch):
     """A tape that is smaller than its graph stays; of others, so many are sent as their graphs have room."""
     cell, (state, x) = Gru(), (torch.zeros(B, N), torch.randn(200, B, I))
