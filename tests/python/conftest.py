@@ -105,5 +105,5 @@ def light_by_default(request):
     """``light`` for tests of neap.torch that are not marked ``heavy``: most have budgets of a few times the tensors
     of small cells, to make plans and recomputation happen within a few steps."""
     name = request.module.__name__.rpartition(".")[2]
-    if name.startswith(("test_torch", "test_docs")) and not request.node.get_closest_marker("heavy"):
+    if name.startswith("test_torch") and not request.node.get_closest_marker("heavy"):
         request.getfixturevalue("light")

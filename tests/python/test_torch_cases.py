@@ -301,7 +301,7 @@ def _worker(rank, port, path):
         torch.manual_seed(10 + rank)
         h, x = torch.randn(B, N), torch.randn(12, B, I)
         rows = []
-        for run in (plain, scanned(group=2, memory="12K")):
+        for run in (plain, scanned(group=2, memory="150K")):
             model = torch.nn.parallel.DistributedDataParallel(Model(run))
             model(h, x).pow(2).mean().backward()
             rows.append([p.grad.clone() for p in model.parameters()])

@@ -166,8 +166,7 @@ class Call:
                 player.close()
                 self.around.note_tensors()
                 run.sums, run.out_grads, run.input_grads = [], [], []
-                if run.heap is not None:
-                    run.heap.over()
+                run.heap.over()
 
     def second(self, gradients: Sequence[Optional[torch.Tensor]], cotangents: Sequence[Optional[torch.Tensor]],
                wanted: Sequence[bool]) -> List[Optional[torch.Tensor]]:

@@ -9,8 +9,10 @@ C library does not do so by itself. A threshold that is fixed would avoid the ho
 get pages of the system, which takes three times as long for elementwise steps (bench/peers/scan_process.py).
 """
 import ctypes
+import math
 import os
 import time
+from typing import Optional
 
 __all__ = ["Heap", "give_back", "resident"]
 
@@ -36,11 +38,12 @@ def resident() -> int:
 
 
 class Heap:
-    """Watches the process while a scan runs: beyond ``begin`` + ``memory`` bytes, free memory is given back."""
+    """Watches the process while a scan runs: when it comes near ``begin`` + ``memory`` bytes (None: no limit),
+    free memory is given back."""
 
-    def __init__(self, begin: int, memory: int):
-        self._begin, self._memory = begin, memory
-        self._limit, self._next = begin + memory * 7 // 8, 0.0
+    def __init__(self, begin: int = 0, memory: Optional[int] = None):
+        self._begin, self._memory = begin, memory or 0
+        self._limit, self._next = begin + self._memory * 7 // 8, math.inf if memory is None else 0.0
 
     def look(self) -> None:
         """Looks at the process, unless it did so a moment ago. What cannot be given back is not asked for
@@ -57,5 +60,5 @@ class Heap:
 
     def over(self) -> None:
         """The scan is over: what it leaves free in the heap would count for the next one."""
-        if resident() > self._begin + self._memory // 2:
+        if self._next < math.inf and resident() > self._begin + self._memory // 2:
             give_back()

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
 from .device import Generators, get_rng, set_rng
-from .heap import Heap, give_back
+from .heap import Heap
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, summed
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
@@ -129,15 +129,14 @@ class Run(Backend):
         self.same: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are an earlier part themselves
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
-        self.travels = self.on_device = False  # tapes go to tiers; states lie on an accelerator
-        self.stored = False  # states may come back from tiers
-        self.heap: Optional[Heap] = None
+        # Tapes go to tiers; states lie on an accelerator, or may come back from tiers
+        self.travels = self.on_device = self.stored = False
+        self.heap = Heap()
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
         self.random = Generators([])
         self.hashes: Optional[Hashes] = None  # of what steps return, where those that are done again are checked
-        self.holes, self.most_holes = 0, 1 << 26  # bytes that tapes left since memory was given back
         self.spare = 0  # bytes that steps are known to save in graphs that they drop
         self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
         self.out: Optional[List[torch.Tensor]] = None
@@ -238,10 +237,8 @@ class Run(Backend):
         return tape.keeper.pieces()
 
     def shed(self, tape: GroupTape) -> None:
-        self.holes += tape.keeper.shed()
-        if self.holes > self.most_holes:
-            self.holes = 0
-            give_back()
+        tape.keeper.shed()
+        self.heap.look()
 
     def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
         return tape.keeper.regain()
@@ -343,7 +340,7 @@ class Run(Backend):
         leaves = self.flat(tree, t1 - 1)
         self._note_pairs(t1 - 1, pairs(leaves, flatten(out)[0]))
         self.unchanged(state)
-        self._look()
+        self.heap.look()
         return self.state(leaves, t1)
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
@@ -436,12 +433,8 @@ class Run(Backend):
             self.spare = max(self.spare, counter.spare)
             self.samples.learn(kind, counter.total, made)
             self.counted.setdefault(t1 - t0, counter.total)
-        self._look()
+        self.heap.look()
         return self.state(last, t1), tape, counter.total
-
-    def _look(self) -> None:
-        if self.heap is not None:
-            self.heap.look()
 
     def _goes(self, t0: int) -> bool:
         """True where the tape of the group that begins with step t0 goes to a tier."""
@@ -579,7 +572,7 @@ class Run(Backend):
                     place[t].copy_(gradient)
         if tape.made:
             self._dropped(tape)
-        self._look()
+        self.heap.look()
         return arrived
 
     def _out_grad(self, i: int, t: int) -> Optional[torch.Tensor]:

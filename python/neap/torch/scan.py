@@ -422,7 +422,7 @@ class _Job:
                 made, group, sizes = self.planned(told)
                 told.counts = Counts()
                 run = self.run()
-                run.heap = None if self.options.memory is None else Heap(self.resident, self.options.memory)
+                run.heap = Heap(self.resident, self.options.memory)
                 run.stored = any(self.places.used)
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
