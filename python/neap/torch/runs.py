@@ -120,7 +120,7 @@ class Run(Backend):
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
         self.samples = Samples()
         self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
-        self.emitting, self.count = True, True
+        self.emitting, self.count, self.heap = True, True, Heap()
         self.grad = self.walk = False  # steps that are advanced make graphs; graphs are counted without hooks
         self.hint = ""  # what an error of the step may come from
         self.chooses = True  # ``grad`` may be changed by what steps do
@@ -129,9 +129,7 @@ class Run(Backend):
         self.same: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are an earlier part themselves
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
-        # Tapes go to tiers; states lie on an accelerator, or may come back from tiers
-        self.travels = self.on_device = self.stored = False
-        self.heap = Heap()
+        self.travels = self.on_device = self.stored = False  # tapes go to tiers; states are on an accelerator, on tiers
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
         self.device = torch.device("cpu")
@@ -160,8 +158,7 @@ class Run(Backend):
             self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
         if t is not None and len(cut) > 1:
             self._note_same(t, cut)
-        return State(cut, [leaf._version for leaf in cut],
-                     get_rng(self.random) if self.rng else None)
+        return State(cut, [leaf._version for leaf in cut], get_rng(self.random) if self.rng else None)
 
     def _note_same(self, t: int, leaves: List[torch.Tensor]) -> None:
         places: Dict[int, int] = {}
@@ -238,7 +235,6 @@ class Run(Backend):
 
     def shed(self, tape: GroupTape) -> None:
         tape.keeper.shed()
-        self.heap.look()
 
     def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
         return tape.keeper.regain()
