@@ -281,7 +281,7 @@ def gradients(run, inner):
     return [p.grad.to_local().clone() for p in net.parameters()]
 
 def within(*given):
-    return nt.scan(*given, memory="6K", group=1, costs=(1, 1.3, 2.6))
+    return nt.scan(*given, memory="200K", group=1, costs=(1, 1.3, 2.6))
 
 for inner in (False, True):
     wanted = gradients(plain, inner)

@@ -188,12 +188,14 @@ class Counter:
     def __enter__(self) -> "Counter":
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
         _enter(self._hooks)
+        _watch(1)
         _open.__dict__.setdefault("counters", []).append(self)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._hooks.__exit__(kind, error, trace)
         self._hooks = None  # which knew this counter
+        _watch(-1)
         _open.counters.pop()
         if self.outgrown and isinstance(error, Exception):
             raise Outgrown(self.outgrown) from None  # before PyTorch 2.0 it comes as a RuntimeError
@@ -228,12 +230,23 @@ class _Packed:
         self.counter.packs -= 1
 
 
-_enter = torch.autograd.graph.saved_tensors_hooks.__enter__
+_HOOKS = torch.autograd.graph.saved_tensors_hooks
+_enter = _HOOKS.__enter__
+_lock = threading.Lock()
+_watching = 0  # counters that are open in all threads
+
+
+def _watch(more: int) -> None:
+    """While counters are open, hooks for saved tensors that a step enters are seen (``_entered``)."""
+    global _watching
+    with _lock:
+        _watching += more
+        _HOOKS.__enter__ = _entered if _watching else _enter  # type: ignore[method-assign]
 
 
 def _entered(hooks: Any) -> Any:
     """Enters hooks for saved tensors. Hooks that a step enters itself replace those of its Counter, so
-    within a record what they return is counted."""
+    within a record what they return is counted. Other threads enter theirs as ever."""
     counters = getattr(_open, "counters", None)
     if not counters:
         return _enter(hooks)
@@ -243,9 +256,6 @@ def _entered(hooks: Any) -> Any:
         return _enter(hooks)
     finally:
         hooks.pack_hook, hooks.unpack_hook = pack, unpack
-
-
-torch.autograd.graph.saved_tensors_hooks.__enter__ = _entered  # type: ignore[method-assign]
 
 
 def hooked() -> bool:

@@ -120,8 +120,9 @@ class _Job:
         """Zeros of the shape that reduce returns, from a step that is done for this alone."""
         run = self._apart()
         with generator_kept(self.random), self.around.attributes.restored():
-            own = mapped(lambda x: x.detach().clone(), state)  # without gradients a step may write into its state
-            _, output = run._called(own, run.input(0), 0)
+            if not torch.is_grad_enabled():  # the step may write into its state
+                state = mapped(torch.clone, state)
+            _, output = run._called(state, run.input(0), 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
