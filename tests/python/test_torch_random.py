@@ -41,6 +41,7 @@ def test_random_steps_for_a_time():
     assert not many(Case, SECONDS, 10000, said.append)[1], "\n".join(said)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore")
 def test_what_the_process_takes():
     """Cases of some size: the process grows by the budget, a quarter, and 20 MB at most."""
