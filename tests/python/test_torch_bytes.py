@@ -124,7 +124,7 @@ def test_hooks_of_a_step_are_its_own():
     for t in range(20):
         h, _ = step(h, None, t)
     want, = torch.autograd.grad(h.sum(), w)
-    for given in ({}, {"memory": "200K"}, {"memory": "60K", "group": 1}):
+    for given in ({}, {"memory": "200K"}, {"memory": "60K", "group": 1}, {"memory": "200K", "slow": "mem:4M"}):
         got, = torch.autograd.grad(nt.scan(step, first, steps=20, **given)[0].sum(), w)
         assert torch.equal(want, got)
     assert set(seen) <= {torch.Tensor, torch.nn.Parameter}

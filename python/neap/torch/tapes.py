@@ -117,6 +117,8 @@ class Keeper(Counter):
 
     def regain(self) -> List[Tuple[int, int]]:
         """New memory for the storages, (address, bytes), in the order in which they were sent."""
+        if not self.places:  # all that it saved is in what hooks of the step's own returned
+            return []
         end, nbytes = self.places[-1]
         block = torch.empty(end + -(-nbytes // _ALIGNED) * _ALIGNED, dtype=torch.uint8)
         typed: Dict[torch.dtype, torch.Tensor] = {}
