@@ -7,7 +7,7 @@ are one to PyTorch. Other devices may be given by a class of the same methods.
 """
 import contextlib
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import torch
 
@@ -15,7 +15,7 @@ from ..errors import LostRecord, UsageError
 from ..problems import Tier
 
 __all__ = ["Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "generator_kept", "get_rng",
-           "set_rng"]
+           "set_rng", "uncached"]
 
 
 class Ticket:
@@ -290,3 +290,13 @@ def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
         yield
     finally:
         set_rng(where, kept)
+
+
+def uncached(function: Callable[..., Any], *given: Any) -> Any:
+    """The result of a function whose own autocast shares no casts of weights with what runs before and after it. They
+    are cached until the outermost autocast ends, with the graph in which they were made, also if the function raises."""
+    torch.clear_autocast_cache()
+    try:
+        return function(*given)
+    finally:
+        torch.clear_autocast_cache()

@@ -9,7 +9,7 @@ import torch
 from ..errors import UsageError
 from ..player import Backend
 from .checks import Hashes
-from .device import Generators, get_rng, set_rng
+from .device import Generators, get_rng, set_rng, uncached
 from .heap import Heap
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, summed
@@ -341,7 +341,7 @@ class Run(Backend):
 
     def _called(self, tree: Any, given: Any, t: int) -> Tuple[Any, Any]:
         try:
-            answer = self.step(tree, given, t)
+            answer = uncached(self.step, tree, given, t)
         except RuntimeError as error:
             if not self.walk and refuses_hooks(error):
                 raise Again(t=t, walk=True) from None
@@ -356,9 +356,6 @@ class Run(Backend):
             if self.hint:
                 raise UsageError(f"step {t} raised {type(error).__name__}: {error}. {self.hint}") from error
             raise
-        # A step's own autocast keeps its casts of weights until the outermost one ends, which is the scan's (Cast).
-        # They are part of this step's graph, and no later step may use them.
-        torch.clear_autocast_cache()
         if not isinstance(answer, tuple) or len(answer) != 2:
             parts = f" of {len(answer)}" if isinstance(answer, tuple) else ""
             raise UsageError(f"step {t} returned a {type(answer).__name__}{parts}; it must return a pair (state, "

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import UsageError
 from ..stage_player import StageBackend
-from .device import get_rng, set_rng
+from .device import get_rng, set_rng, uncached
 from .layouts import bits, composed, dense, flipped
 from .measure import Counter, Reachable, Saved, address, addresses, captured, mark
 from .runs import Again, differentiable
@@ -210,8 +210,7 @@ class LayerRun(StageBackend):
             _put_back(row)
 
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
-        found, shape = flatten(self.layers[i](unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
-        torch.clear_autocast_cache()  # of an autocast within the layer, for the reason given in Run._called
+        found, shape = flatten(uncached(self.layers[i], unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
         dense(found, f"the output of layer {i}")
         if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
             raise UsageError(f"layer {i} returned a different structure (dict keys, tuple length) than in its first "
