@@ -242,6 +242,23 @@ def test_a_growing_state_that_cannot_fit_is_refused_on_the_way_forward():
     assert told.charged + 3000 < told.counted_peak + charged <= caught.value.least
 
 
+@pytest.mark.parametrize("group", [None, 1, 2, 7])
+@pytest.mark.parametrize("count", [True, False])
+@pytest.mark.heavy
+def test_error_least_of_the_planner_counts_gradients_of_inputs_and_each_step_as_it_is(count, group):
+    """The planner knows the first steps only: it asks for each step as a player counts it, with the sizes of its plan."""
+    torch.manual_seed(1)
+    made, x = Cache(), torch.randn(9, B, I, requires_grad=True)
+
+    def run(memory):
+        state, out = nt.scan(made, made.start(), x, memory=memory, group=group, count=count, costs=COSTS,
+                             strategy="revolve")
+        return torch.autograd.grad(state[1].sum() + out.sin().sum(), [x, *made.parameters()])
+    with pytest.raises(neap.BudgetError) as caught:
+        run(100)
+    assert len(run(caught.value.least)) > 1
+
+
 def test_the_error_of_a_scan_inside_a_step_is_its_own():
     made, state, x, _ = case("gru", 5, 1)
 

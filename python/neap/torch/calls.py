@@ -76,7 +76,7 @@ class Call:
         self.slow: Optional[Paths] = None
         self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
-        self.unused = 0  # bytes of fast memory that tiers take which the plan does not use
+        self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
         self.redoes = actions.advance_steps + actions.record_steps > -(-run.steps // group)
@@ -129,8 +129,12 @@ class Call:
         return player, last
 
     def _too_small(self, error: Refused) -> BudgetError:
-        """The error of a player, which knows neither what is charged nor what tiers take that another plan may use."""
-        least = error.least + self.report.charged + self.unused
+        """The error of a player, which knows neither what is charged nor which plan another budget has."""
+        try:
+            least = self.enough(error.least)[1] or error.least
+        except Again:
+            least = error.least
+        least += self.report.charged
         return BudgetError(f"memory={self.report.memory} is too small: {str(error).rpartition('. ')[0]} in addition to "
                            f"the {self.report.charged} bytes that are reserved for the gradients of the parameters. At "
                            f"least {least} are needed (error.least); a few times that runs faster", least=least)

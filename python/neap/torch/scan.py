@@ -83,7 +83,6 @@ class _Job:
         self.steps = self._steps(steps)
         self.device: Optional[Device] = None
         self.travels = False  # tapes may go to tiers
-        self.unused = 0  # bytes of fast memory that tiers take which the plan does not use
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -181,6 +180,7 @@ class _Job:
         params = self.params()
         run = self._run(params, [*params, *self.around.buffers, *(self.inputs or ())], self.rng)
         run.excluded |= self._shared()
+        run.wants_input = [x.requires_grad for x in self.inputs or ()]
         return run
 
     def _shared(self) -> Set[int]:
@@ -284,7 +284,6 @@ class _Job:
                *[(x.shape, x.dtype, x.device) for x in self.start],
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
-            run.wants_input = [x.requires_grad for x in self.inputs or ()]
             run.travels, where = travels, self.random
             with generator_kept(where), self.around.attributes.restored(), self.cast():
                 before = get_rng(where)
@@ -313,19 +312,9 @@ class _Job:
         return made, group, sizes
 
     def _too_small(self, run: Run, error: BudgetError, charged: int) -> BudgetError:
-        """The error of the planner, for the whole budget. The planner's own bound holds for one kind of plan, and
-        tiers and groups change with the budget: plans are made until one fits. Its steps are all like the first ones;
-        here each is sized."""
-        least = error.least
-        if least and self.options.strict and self.options.count:
-            least = max(least, self._largest(run))
-        for _ in range(LARGER if least else 0):
-            try:
-                group = self._choice(run, least)[0]
-                break
-            except BudgetError as again:
-                least = max(least + least // 8 + 1, again.least)
-        else:
+        """The error of the planner, for the whole budget."""
+        group, least = self.enough(run, error.least)
+        if not group:
             return error
         least += charged
         more = " and the graph of one step" if run.grad else ""
@@ -335,13 +324,31 @@ class _Job:
             f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
             f"needed (error.least); a few times that runs faster", least=least)
 
-    def _largest(self, run: Run) -> int:
-        """Bytes that each step needs alone at most."""
-        found, run = self._measured(run, 1), self.run()
+    def enough(self, run: Run, least: int) -> Tuple[int, int]:
+        """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros
+        if there are none. A planner's own bound holds for one kind of plan and for steps that are all like the first
+        ones, and groups, the sizes that are planned for, and tiers change with the budget."""
+        fits: Dict[Tuple[int, int, int], int] = {}
+        for _ in range(LARGER if least else 0):
+            try:
+                group, sizes = self._choice(run, least)[:2]
+            except BudgetError as again:
+                least = max(least + least // 8 + 1, again.least)
+                continue
+            key = sizes.state, sizes.adjoint, sizes.staging
+            if self.options.strict and key not in fits:
+                fits[key] = self._largest(sizes)
+            if fits.get(key, 0) <= least:
+                return group, least
+            least = fits[key]
+        return 0, 0
+
+    def _largest(self, sizes: Sizes) -> int:
+        """Bytes that each step needs alone at most, in a plan of these sizes."""
+        run = self.run()
         run.emitting, run.caller = False, addresses(self.start)
-        staging = sum(tier.spec().staging for tier in self._tiers(self._record()))
-        with generator_kept(self.random), self.cast():
-            return needed(run, run.state(self.start), self.steps, Sizes(found.state, found.adjoint, 0, None, staging))
+        with generator_kept(self.random), self.around.attributes.restored(), self.cast():
+            return needed(run, run.state(self.start), self.steps, sizes)
 
     def _record(self) -> int:
         """Bytes of a state on a tier."""
@@ -384,9 +391,7 @@ class _Job:
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
-        rows = [(tier.spec().staging, used) for tier, used in zip(tiers, self.places.used)]
-        staging = sum(size for size, used in rows if used)
-        self.unused = sum(size for size, used in rows if not used)
+        staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
         sizes = Sizes(state, adjoint, max(1, found.tape), None if free else left, staging, found.graph)
         return sizes, made, found, travels
 
@@ -427,7 +432,8 @@ class _Job:
                 run.stored = any(self.places.used)
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
-                call.double, call.memory, call.unused = self.options.double, self.options.memory, self.unused
+                call.double, call.memory = self.options.double, self.options.memory
+                call.enough = functools.partial(self.enough, self.run())
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
                 if self.options.check:
                     run.hashes = Hashes()
