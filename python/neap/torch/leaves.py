@@ -34,6 +34,8 @@ def cut(tensor: torch.Tensor) -> torch.Tensor:
 
 def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """Tensors as leaves that a graph begins with."""
+    if len(tensors) == 1:
+        return [tensors[0].detach().requires_grad_() if differentiable(tensors[0]) else tensors[0]]
     return each(lambda x: x.detach().requires_grad_() if differentiable(x) else x, tensors)
 
 

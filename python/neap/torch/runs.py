@@ -150,14 +150,17 @@ class Run(Backend):
 
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
         """A state of tensors, that of step t, and of the generator as it stands."""
-        held = [(j, self.known.places[id(x)]) for j, x in enumerate(leaves) if id(x) in self.known.places]
-        if held and t is not None:
-            self.held[t] = held
-        cut = each(lambda leaf: leaf.detach() if leaf.requires_grad else leaf, leaves)
+        places = self.known.places
+        if t is not None and any([id(x) in places for x in leaves]):
+            self.held[t] = [(j, places[id(x)]) for j, x in enumerate(leaves) if id(x) in places]
+        if len(leaves) == 1:
+            cut = [leaves[0].detach() if leaves[0].requires_grad else leaves[0]]
+        else:
+            cut = each(lambda leaf: leaf.detach() if leaf.requires_grad else leaf, leaves)
+            if t is not None:
+                self._note_same(t, cut)
         if t is not None and self.stored and not all([_usual(leaf) for leaf in cut]):
             self.layouts[t] = [_Layout(None if leaf.is_contiguous() else leaf.stride(), bits(leaf)) for leaf in cut]
-        if t is not None and len(cut) > 1:
-            self._note_same(t, cut)
         return State(cut, [leaf._version for leaf in cut], get_rng(self.random) if self.rng else None)
 
     def _note_same(self, t: int, leaves: List[torch.Tensor]) -> None:

@@ -124,6 +124,8 @@ def played(ends: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]]
 
 def _once(tensors: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
     """Those that require gradients; one that comes twice once, and None in the other places."""
+    if len(tensors) == 1:
+        return [tensors[0] if tensors[0].requires_grad else None]
     seen: Set[int] = set()
     return [x if x.requires_grad and not (id(x) in seen or seen.add(id(x))) else None for x in tensors]  # type: ignore
 
