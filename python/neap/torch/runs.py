@@ -549,19 +549,25 @@ class Run(Backend):
                              f"pass. If it was created outside the step, pass it in params=[...]; if a step creates "
                              f"it, do not keep it, or keep tensor.detach()")
 
-    def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
-                 t1: int) -> List[Optional[torch.Tensor]]:
-        before = self.pairs_of(t0 - 1) if t0 > 0 else ()
+    def reversed(self, tape: GroupTape, sums: List[Optional[torch.Tensor]], adjoint: List[Optional[torch.Tensor]],
+                 gradients: Any, before: Tuple[Tuple[int, int], ...]) -> Any:
+        """What ``reverse`` returns. RuntimeError if steps share a graph."""
         try:
-            with muted(self.params), self.reversing():
-                arrived, at = reverse(tape, self.params, self.sums, adjoint, self._out_grad, before, self.heavy)
+            with muted(self.params):
+                return reverse(tape, self.params, sums, adjoint, gradients, before, self.heavy)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):
-                raise RuntimeError(f"steps {t0} to {t1 - 1} use a tensor that an earlier step computed but did not "
-                                   f"return, for example one stored in a module attribute. Return it as part of the "
+                raise RuntimeError(f"steps {tape.t0} to {tape.t1 - 1} use a tensor that an earlier step computed but did "
+                                   f"not return, for example one stored in a module attribute. Return it as part of the "
                                    f"state. For snnTorch, SpikingJelly and Norse modules use neap.torch.lift"
                                    ) from error
             raise
+
+    def backward(self, tape: GroupTape, adjoint: List[Optional[torch.Tensor]], t0: int,
+                 t1: int) -> List[Optional[torch.Tensor]]:
+        before = self.pairs_of(t0 - 1) if t0 > 0 else ()
+        with self.reversing():
+            arrived, at = self.reversed(tape, self.sums, adjoint, self._out_grad, before)
         for t, row in at.items():
             for place, gradient in zip(self.input_grads, row):
                 if gradient is not None and place is not None:

@@ -10,7 +10,7 @@ from .checks import Hashes, NotDeterministic
 from .heap import give_back
 from .measure import addresses
 from .runs import Again, Run, State, differentiable
-from .seeding import GroupTape, muted, reverse
+from .seeding import GroupTape
 
 __all__ = ["Costs", "Measured", "measure"]
 
@@ -44,9 +44,8 @@ def _reverse(run: Run, tape: GroupTape) -> None:
     """The backward of a group on ones."""
     def gradients(i: int, t: int) -> Any:
         return torch.ones_like(tape.outputs[t][i]) if t in tape.outputs else None
-    with muted(run.params):
-        reverse(tape, run.params, [None] * len(run.params),
-                [torch.ones_like(x) if differentiable(x) else None for x in tape.last], gradients, ())
+    run.reversed(tape, [None] * len(run.params),
+                 [torch.ones_like(x) if differentiable(x) else None for x in tape.last], gradients, ())
 
 
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs]) -> Measured:
