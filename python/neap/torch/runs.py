@@ -460,10 +460,11 @@ class Run(Backend):
         tape.keeper = keeper
         taking = {j for _, j in self.pairs_of(tape.t0 - 1)} if tape.t0 > 0 else set()
         tape.taking = [x if j in taking else leaf for j, (x, leaf) in enumerate(zip(given, tape.first))]
-        rows = iter(hollow([*tape.last, *[leaf for row in tape.outputs.values() for leaf in row], *tape.taking]))
+        columns = list(zip(*tape.outputs.values()))[::-1]  # in the order of their gradients (seeding.reverse)
+        rows = iter(hollow([*tape.last, *[leaf for column in columns for leaf in column], *tape.taking]))
         tape.last = [next(rows) for _ in tape.last]
-        for t, row in tape.outputs.items():
-            tape.outputs[t] = [next(rows) for _ in row]
+        columns = [[next(rows) for _ in column] for column in columns]
+        tape.outputs = dict(zip(tape.outputs, map(list, zip(*columns[::-1]))))
         tape.taking = list(rows)
 
     @staticmethod
