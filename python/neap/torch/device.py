@@ -294,7 +294,7 @@ def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
 
 def uncached(function: Callable[..., Any], *given: Any) -> Any:
     """The result of a function whose own autocast shares no casts of weights with what runs before and after it. They
-    are cached until the outermost autocast ends, with the graph in which they were made, also if the function raises."""
+    are cached until the outermost autocast ends, with the graph that they were made in, also if the function raises."""
     torch.clear_autocast_cache()
     try:
         return function(*given)

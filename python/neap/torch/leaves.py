@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 
-__all__ = ["alive", "cut", "differentiable", "each", "laid", "leaves_of", "packed", "summed"]
+__all__ = ["alive", "cut", "differentiable", "each", "laid", "leaves_of", "packed", "restored", "summed"]
 
 
 def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
@@ -14,6 +14,14 @@ def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     if 0 in stride:
         return tensor.clone()
     return tensor.new_empty_strided(tensor.shape, stride).copy_(tensor)
+
+
+def restored(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
+    """A tensor of the same values with these strides: of dimensions along which it is expanded the first elements."""
+    once = tensor
+    for i in [i for i, step in enumerate(stride) if step == 0 and tensor.shape[i] > 1]:
+        once = once.narrow(i, 0, 1)
+    return once.new_empty_strided(once.shape, stride).copy_(once).expand(tensor.shape)
 
 
 def packed(tensor: torch.Tensor) -> bool:

@@ -12,7 +12,7 @@ from .checks import Hashes
 from .device import Generators, get_rng, set_rng, uncached
 from .heap import Heap
 from .layouts import bits, dense, flipped
-from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, summed
+from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, restored, summed
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
@@ -229,7 +229,7 @@ class Run(Backend):
 
         def placed(leaf: torch.Tensor) -> torch.Tensor:
             stride, bit = layouts[id(leaf)]
-            return flipped(leaf if stride is None else laid(leaf, stride), bit)
+            return flipped(leaf if stride is None else restored(leaf, stride), bit)
         leaves = each(placed, state.leaves) if layouts else list(state.leaves)
         return State(leaves, [leaf._version for leaf in leaves], state.rng)
 
