@@ -259,6 +259,25 @@ def test_error_least_of_the_planner_counts_gradients_of_inputs_and_each_step_as_
     assert len(run(caught.value.least)) > 1
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("strategy", ["auto", "double", "stream"])
+@pytest.mark.parametrize("group", [None, 1, 3])
+def test_error_least_counts_parts_of_one_storage_that_come_back_from_tiers_apart(strategy, group):
+    torch.manual_seed(1)
+    w = torch.randn(8, 8, requires_grad=True)
+
+    def step(state, x, t):
+        h = torch.tanh(state[0] @ w + state[1])
+        return torch.cat([h, h * 0.5], 1).chunk(2, 1), h
+
+    def run(memory):
+        last, out = nt.scan(step, (torch.zeros(4, 8), torch.ones(4, 16)[:, ::2]), None, steps=14, params=[w], group=group,
+                            memory=memory, strategy=strategy, slow="mem:16M", costs=COSTS)
+        return torch.autograd.grad(last[0].sum() + out.sin().sum(), w)
+    for begin in (100, 8000, 40000):
+        assert tries(run, begin, 1)
+
+
 def test_the_error_of_a_scan_inside_a_step_is_its_own():
     made, state, x, _ = case("gru", 5, 1)
 

@@ -16,7 +16,7 @@ from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, r
 from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
-from .sizing import Sizer, state_bytes
+from .sizing import Sizer, apart, state_bytes
 from .tapes import Keeper, hollow, inlet
 from .trees import LEAF, described, flatten, nbytes, unflatten
 
@@ -377,7 +377,7 @@ class Run(Backend):
         return found
 
     def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
-        kind, sizer = (t1 - t0, tuple([x.shape for x in state.leaves])), Sizer(self.excluded)
+        kind, sizer = (t1 - t0, tuple([x.shape for x in state.leaves])), Sizer(self.excluded, self._goes(t0))
         try:
             found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
         except Exception:
@@ -385,7 +385,7 @@ class Run(Backend):
                 raise
             found = self._recorded(state, t0, t1, False, self._counting(None), kind)
         assert found is not None
-        return found[0], found[2]
+        return found[0], found[2] + (apart(state.leaves, self.excluded, self.caller) if self.stored else 0)
 
     def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:

@@ -328,24 +328,25 @@ class _Job:
         """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros
         if there are none. A planner's own bound holds for one kind of plan and for steps that are all like the first
         ones, and groups, the sizes that are planned for, and tiers change with the budget."""
-        fits: Dict[Tuple[int, int, int], int] = {}
+        fits: Dict[Any, int] = {}
         for _ in range(LARGER if least else 0):
             try:
-                group, sizes = self._choice(run, least)[:2]
+                group, sizes, _, _, travels = self._choice(run, least)
             except BudgetError as again:
                 least = max(least + least // 8 + 1, again.least)
                 continue
-            key = sizes.state, sizes.adjoint, sizes.staging
+            key = sizes.state, sizes.adjoint, sizes.staging, travels, any(self.places.used)
             if self.options.strict and key not in fits:
-                fits[key] = self._largest(sizes)
+                fits[key] = self._largest(sizes, travels)
             if fits.get(key, 0) <= least:
                 return group, least
             least = fits[key]
         return 0, 0
 
-    def _largest(self, sizes: Sizes) -> int:
+    def _largest(self, sizes: Sizes, travels: bool) -> int:
         """Bytes that each step needs alone at most, in a plan of these sizes."""
         run = self.run()
+        run.travels, run.stored = travels, any(self.places.used)
         run.emitting, run.caller = False, addresses(self.start)
         with generator_kept(self.random), self.around.attributes.restored(), self.cast():
             return needed(run, run.state(self.start), self.steps, sizes)

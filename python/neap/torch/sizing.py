@@ -8,7 +8,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from .layouts import composed, parts
 from .measure import Counter, Saved, address, objects
 
-__all__ = ["Sizer", "state_bytes"]
+__all__ = ["Sizer", "apart", "state_bytes"]
 
 _NOTHING = torch.empty(0)
 
@@ -24,8 +24,9 @@ class Sizer(Counter):
     """Counts what a graph would save, and saves nothing: the memory is free as soon as the step drops it. Addresses
     are then used again, so that storages are told apart by weak references."""
 
-    def __init__(self, excluded: Set[int]):
+    def __init__(self, excluded: Set[int], travels: bool = False):
         super().__init__(excluded)
+        self._ends = 2 if travels else 1  # as a Keeper counts
         self._storages: Dict[int, StorageWeakRef] = {}
         self.asked = False  # the step differentiates on its way, and needs what was not saved
 
@@ -36,6 +37,9 @@ class Sizer(Counter):
     def unpack(self, held: Any) -> torch.Tensor:  # type: ignore[override]
         self.asked = True
         raise RuntimeError("a graph that is only sized has no saved tensors")
+
+    def graph(self, ends: int) -> int:
+        return super().graph(self._ends * ends)
 
     def key(self, storage: Any, at: int) -> int:
         found = StorageWeakRef(storage)
@@ -64,3 +68,12 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
             else:
                 found[at] = 0 if at in excluded else size
     return whole + own_objects + sum(found.values()), adjoint
+
+
+def apart(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> int:
+    """Bytes that the tensors of a state count more, as a state and in a tape, if each has its own memory for its
+    strides, as those that come from a tier have."""
+    own = sum([(1 + sum([(n - 1) * step for n, step in zip(x.shape, x.stride())])) * x.element_size()
+               for x in tensors if x.numel()])
+    counted = state_bytes(tensors, excluded, caller)[0] - objects(len(tensors), True)
+    return max(0, own - counted) + max(0, own - sum(dict(map(address, tensors)).values()))
