@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from random_parts import NEW, Part, part
+from random_parts import NEW, OLD, Part, part
 
 
 # States
@@ -204,9 +204,9 @@ class Attribute(Part):
 
     warns = True
     accept = (r"the step changes '.*last', and its result depends on it", r"an earlier step (made|computed)",
-              r"is not deterministic|different state",
-              r"creates a tensor with requires_grad=True",  # before PyTorch 2.1, which numbers nodes
-              r"computed outside", r"a tensor .* (changed|modified) in place")
+              r"is not deterministic|another state or output|different state", r"computed outside",
+              r"a tensor .* (changed|modified) in place",
+              *(() if NEW else (*OLD, r"creates a tensor with requires_grad=True in each call and keeps it")))
 
     def make(self, pick, case):
         self.w, self.kind, self.last = self.weight(case.n), pick.choice(["report", "report", "detached", "kept"]), None

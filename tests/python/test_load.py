@@ -173,7 +173,7 @@ def test_within_a_budget(scratch):
     net.loss(net.outputs(x)[0], labels, lengths).backward()
     wanted = [p.grad.clone() for p in net.parameters()]
     net.zero_grad()
-    scan = nt.Scan(net.step, memory="200K", group=2, strategy="revolve", costs=(1, 1, 2))
+    scan = nt.Scan(net.step, memory="600K", group=2, strategy="revolve", costs=(1, 1, 2))
     _, outputs = scan(net.start(len(labels)), x)
     net.loss(outputs, labels, lengths).backward()
     assert scan.report().extra_steps > 0
