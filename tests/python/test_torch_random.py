@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from cells_of_tests import COSTS  # noqa: E402
@@ -220,3 +222,37 @@ def test_a_state_whose_rows_share_memory_comes_back_from_a_tier_with_its_strides
         out = loop(step, first.expand(2, 4), None, steps=17, **more)[1]
         rows += torch.autograd.grad(out.sin().sum(), w)
     assert torch.equal(*rows) and nt.report().counts.gets
+
+
+class Held(torch.autograd.Function):
+    """Keeps its input as an attribute, as checkpoint does before PyTorch 2."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.x, ctx.w = x, w
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.w.detach(), (g * ctx.x.detach()).sum(0)
+
+
+@pytest.mark.parametrize("memory", [None, 300])
+@pytest.mark.parametrize("first", [True, False])
+def test_an_input_that_a_layer_of_a_sequential_holds_itself_keeps_its_memory(memory, first):
+    class Layer(torch.nn.Linear):
+        def forward(self, x):
+            x = Held.apply(x, self.bias) if first else x
+            return checkpoint(lambda x: torch.tanh(x @ self.weight), x, use_reentrant=False)
+    torch.manual_seed(0)
+    layers, rows = [Layer(4, 4), Layer(4, 4), torch.nn.Linear(4, 4)], []
+    for net in (torch.nn.Sequential(*layers), nt.Sequential(*layers, memory=memory)):
+        net.zero_grad()
+        x = torch.ones(2, 4, requires_grad=True)
+        try:
+            net(x).sin().sum().backward()
+        except neap.BudgetError as error:
+            net = nt.Sequential(*layers, memory=error.least)
+            net(x).sin().sum().backward()
+        rows.append([x.grad, *[p.grad for p in net.parameters() if p.grad is not None]])
+    assert len(rows[0]) == len(rows[1]) and all(map(torch.equal, *rows))

@@ -8,6 +8,7 @@ A layer that is done again draws the random numbers of the first time, and works
 buffers as they were before: the module's own change once, as in a plain pass.
 """
 import contextlib
+import sys
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -113,6 +114,19 @@ class _Packer(Counter):
                 f"{saved.tensor._version}; expected version {saved.version}. Use an out-of-place operation, or "
                 f"modify a clone")
         return saved.tensor
+
+
+def _references() -> int:
+    """References to a leaf in a list that a graph begins with, if Python has no others."""
+    with torch.enable_grad():
+        leaves = [torch.zeros(2, requires_grad=True)]
+        graph = leaves[0].sin()
+    count = sys.getrefcount(leaves[0])
+    del graph
+    return count
+
+
+_REFERENCES = _references()
 
 
 class LayerRun(StageBackend):
@@ -241,7 +255,8 @@ class LayerRun(StageBackend):
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
         self._look(group.last, given, begin, t0)
-        for leaf in group.last:
+        held = [k for k in range(len(given)) if sys.getrefcount(given[k]) > _REFERENCES]  # by the layer: its graph needs it
+        for leaf in (*group.last, *[given[k] for k in held]):
             packer.add(leaf.detach())
         packer.settle()
         self.spare[t0] = packer.spare
@@ -249,7 +264,7 @@ class LayerRun(StageBackend):
             self.needs[t0 + 1] = [leaf.requires_grad for leaf in group.last]
         tape.output = self.state(group.last)
         for k, leaf in enumerate(given):  # a leaf would keep the input; its shape is enough
-            if not any(leaf is end for end in group.last):
+            if k not in held and not any(leaf is end for end in group.last):
                 if leaf.requires_grad:
                     leaf.data = leaf.new_empty(()).expand(leaf.shape)
                 else:
