@@ -7,15 +7,15 @@ are one to PyTorch. Other devices may be given by a class of the same methods.
 """
 import contextlib
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 from ..errors import LostRecord, UsageError
 from ..problems import Tier
 
-__all__ = ["Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "generator_kept", "get_rng",
-           "set_rng", "uncached"]
+__all__ = ["Cast", "Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "generator_kept",
+           "get_rng", "set_rng", "uncached"]
 
 
 class Ticket:
@@ -300,3 +300,42 @@ def uncached(function: Callable[..., Any], *given: Any) -> Any:
         return function(*given)
     finally:
         torch.clear_autocast_cache()
+
+
+def _casts(kind: str) -> bool:
+    """True for other kinds of devices that have autocast, which PyTorch 2.4 and later tell."""
+    told = getattr(torch.amp, "is_autocast_available", None)
+    return told is not None and told(kind)
+
+
+class Cast:
+    """Autocast as it is now, to be entered again; without its cache of weights, which would tie
+    the graphs of different steps together."""
+
+    def __init__(self, where: torch.device):
+        self.where = where
+        self.device = where.type if where.type in ("cpu", "cuda", "xpu") or _casts(where.type) else "cpu"
+        try:
+            self.enabled = torch.is_autocast_enabled(self.device)
+            self.dtype = torch.get_autocast_dtype(self.device)
+        except (TypeError, AttributeError):  # before PyTorch 2.4
+            cpu = self.device == "cpu"
+            self.enabled = torch.is_autocast_cpu_enabled() if cpu else torch.is_autocast_enabled()
+            self.dtype = torch.get_autocast_cpu_dtype() if cpu else torch.get_autocast_gpu_dtype()
+        # If it is off, an autocast within the step inherits whether there is a cache, as in a plain loop.
+        self.cached = not self.enabled and torch.is_autocast_cache_enabled()
+
+    def outside(self) -> Any:
+        """What makes a context with autocast as it is now, within which this one is entered."""
+        now = Cast(self.where)
+        return contextlib.nullcontext if now.key == self.key else now
+
+    @property
+    def key(self) -> Tuple[Any, ...]:
+        """What a measured tape depends on."""
+        return self.enabled, self.dtype, self.cached
+
+    def __call__(self) -> Any:
+        if not self.enabled and self.outside() is contextlib.nullcontext:
+            return contextlib.nullcontext()  # so that an autocast in the step, or a checkpoint, ends its cache itself
+        return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=self.cached)
