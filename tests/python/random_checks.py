@@ -135,9 +135,9 @@ def limited(seconds):
 
 @contextlib.contextmanager
 def fixed_tiers(graph=None):
-    """Planners are told the same of tiers each time; ``graph``: bytes that a saved tensor's nodes count."""
-    tapes, *users = (importlib.import_module(f"neap.torch.{name}") for name in ("tapes", "scan", "sequential"))
-    measured, counted = users[0].measured_tiers, getattr(tapes, "GRAPH", None)
+    """Planners are told the same of tiers each time; ``graph`` 0: nodes and objects of tensors count nothing."""
+    measure, *users = (importlib.import_module(f"neap.torch.{name}") for name in ("measure", "scan", "sequential"))
+    measured, counted = users[0].measured_tiers, measure.GRAPH
 
     def told(slow, nbytes, seconds):
         found = measured(slow, nbytes, 1e-4)
@@ -150,9 +150,8 @@ def fixed_tiers(graph=None):
     def put(function, size):
         for user in users:
             user.measured_tiers = function
-        if counted is not None:
-            tapes.GRAPH = size
-    put(told, counted if graph is None else graph)
+        measure.GRAPH = size
+    put(told, counted if graph is None else measure.Graph(*[0] * len(counted)))
     try:
         yield
     finally:
