@@ -3,7 +3,9 @@
 """The time that neap.torch adds to a very small step: microseconds of CPU time per step compared with a plain loop.
 
 An RNNCell of 4 units, batch 1, one thread; forward and backward pass. Every round runs all settings in turn; a difference is
-that to the plain loop of the same round. Prints a table of medians, and of the fastest rounds.
+that to the plain loop of the same round. Prints a table of medians, and of the fastest rounds. "A graph per step" is a loop
+that cuts the graph after each step and calls autograd's engine for each, and does nothing else: no scan with groups of
+1 can be faster.
     scan_overhead.py [--rounds 15] [--steps 1000]
 """
 import argparse
@@ -14,6 +16,7 @@ import time
 import torch
 
 import neap.torch as nt
+from neap.torch.seeding import played
 
 SETTINGS = {
     "no budget, groups of 20": dict(),
@@ -41,9 +44,20 @@ def main():
             h, _ = step(h, x[t], t)
         h.sum().backward()
 
+    def cut():
+        tapes, h = [], h0
+        for t in range(options.steps):
+            first = h.detach().requires_grad_()
+            h, _ = step(first, x[t], t)
+            tapes.append((first, h))
+        params, adjoint, sums = list(cell.parameters()), torch.ones_like(h0), []
+        while tapes:
+            first, last = tapes.pop()
+            adjoint, *sums = played([last, *params[:len(sums)]], [adjoint, *sums], [first, *params])
+
     def scanned(scan):
         return lambda: scan(h0, x)[0].sum().backward()
-    works = {"plain loop": plain}
+    works = {"plain loop": plain, "a graph per step": cut}
     works.update((name, scanned(nt.Scan(step, params=cell, **given))) for name, given in SETTINGS.items())
     rows = {name: [] for name in works}
     for _ in range(options.rounds + 1):
