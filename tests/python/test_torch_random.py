@@ -13,6 +13,7 @@ import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from cells_of_tests import COSTS  # noqa: E402
 from random_checks import Runner, compared, many  # noqa: E402
+from random_layers import Stack  # noqa: E402
 from random_steps import Case, Large, plain  # noqa: E402
 
 MANY = int(os.environ.get("NEAP_MANY", "200"))
@@ -33,6 +34,18 @@ def test_random_steps(first):
         runner.close()
     assert not found, "\n".join(found)
     assert runner.counts["compared"] > 2 * CHUNK // 2 and runner.counts["plain fails"] < CHUNK // 5, runner.counts
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_random_layers():
+    """The same of nt.Sequential, a tenth as many."""
+    runner = Runner()
+    try:
+        found = [f"random_layers.py --seed {seed}: {text}" for seed in range(MANY // 10)
+                 for text in runner.findings(Stack(seed))]
+    finally:
+        runner.close()
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.filterwarnings("ignore")
