@@ -143,7 +143,7 @@ class Buffers(Part):
         if state:
             self.options = {"buffers": "state"}
         else:
-            self.accept = (r"changes (its )?(buffer )?'",)
+            self.accept = (r"changes (its )?(buffer )?'", r"not a deterministic function")
 
     def forward(self, s, x, t):
         if self.kind in ("norm", "batch") and self.case.b > 1:
