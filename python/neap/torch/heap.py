@@ -17,7 +17,7 @@ from typing import Optional
 __all__ = ["Heap", "give_back", "resident"]
 
 PAUSE = 0.002  # seconds between looks; chosen: a look takes 5 us, and so long a process grows by few MB
-SHARE = 5  # times as long as free memory was given back, steps run before it is again; chosen: a fifth more time at most
+SHARE = 5  # times as long as giving memory back took, steps run before the next time; chosen: a fifth more time
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 

@@ -18,7 +18,7 @@ from .layouts import composed, parts
 
 _MOST = 1000  # parts of an object that are searched for tensors; chosen: to search more takes milliseconds
 _OWN = __name__.rpartition(".")[0]
-_ELSEWHERE = (type, types.ModuleType, types.FunctionType, types.MethodType, torch.nn.Module)  # what is no part of a graph
+_ELSEWHERE = (type, types.ModuleType, types.FunctionType, types.MethodType, torch.nn.Module)  # no part of a graph
 _open = threading.local()  # .counters: the Counters of records that are under way, in this thread
 
 

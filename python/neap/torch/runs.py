@@ -453,7 +453,7 @@ class Run(Backend):
         return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
-        """Counts the graph's nodes. Again with leaves that the graph reaches and nobody named; UsageError for tensors
+        """Counts nodes. Again with leaves that the graph reaches and nobody named; UsageError for tensors
         that were computed outside. Every graph is looked at, since a step may use a parameter late."""
         roots, own = tape.last, {id(x) for x in given}
         if tape.outputs:
