@@ -113,7 +113,8 @@ class Case(Choices):
     def describe(self):
         return (f"{'+'.join(self.parts)} T={self.steps} B={self.b} N={self.sizes.n} {str(self.sizes.dtype)[6:]} "
                 f"tree={self.state} start={self.start} inputs={self.inputs} output={self.output} "
-                f"reduce={self.reduce} cast={self.cast} as={self.given_as} end={self.end} scans={self.scans}{' loose' if self.loose else ''}")
+                f"reduce={self.reduce} cast={self.cast} as={self.given_as} end={self.end} "
+                f"scans={self.scans}{' loose' if self.loose else ''}")
 
     # Trees
 

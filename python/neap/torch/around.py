@@ -19,17 +19,17 @@ from .attributes import Attributes
 
 __all__ = ["Around"]
 
-_REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for modules of '
-           "snnTorch, SpikingJelly and Norse, use neap.torch.lift")
+_REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for '
+           "modules of snnTorch, SpikingJelly and Norse, use neap.torch.lift")
 MOST = 1000  # objects that are looked at around a step
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
 
 
 def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator], List[Any]]:
-    """The modules, tensors, random number generators and other objects with attributes that steps are, or reach as functions do: by the variables
-    around them, their defaults, the module-wide names that they use, and functions, lists, dicts and
-    attributes of objects among these. Of tensors in attributes those whose names a function has."""
+    """The modules, tensors, random number generators and other objects with attributes that steps are, or reach as
+    functions do: by the variables around them, their defaults, the module-wide names that they use, and functions,
+    lists, dicts and attributes of objects among these. Of tensors in attributes those whose names a function has."""
     found: Dict[int, torch.nn.Module] = {}
     generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}
@@ -157,9 +157,10 @@ class Around:
                 module = self._modules[i]
                 name = name if module is self._steps[0] else f"{type(module).__name__}.{name}"
                 raise UsageError(f"the step changes buffer {name!r}. A recomputed step would change it twice. Pass the "
-                                 f'step as a torch.nn.Module with buffers="state", or make the buffer part of the state')
-        self.attributes.check(first, lambda name: f"the step changes {name!r}, and its result depends on it. A recomputed "
-                                                  f"step would find another value. {_REMEDY}")
+                                 'step as a torch.nn.Module with buffers="state", or make the buffer part of the '
+                                 "state")
+        self.attributes.check(first, lambda name: f"the step changes {name!r}, and its result depends on it. A "
+                                                  f"recomputed step would find another value. {_REMEDY}")
 
     def note(self) -> None:
         """The forward pass is over: what steps that are done again are to find. Tensors that steps

@@ -50,7 +50,8 @@ class Attributes:
             items = dict(held.items())  # modules of TorchScript have something like a dict
             for key, value in was.items():
                 now = items.get(key, _MISSING)
-                if now is not value and (isinstance(value, torch.Tensor) or type(now) is not type(value) or now != value):
+                if now is not value and (isinstance(value, torch.Tensor) or type(now) is not type(value) or
+                                         now != value):
                     found.append((held, key, before + key, value, now))
             found += [(held, key, before + key, _MISSING, value)
                       for key, value in self._of(items).items() if key not in was]

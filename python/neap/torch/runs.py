@@ -519,9 +519,9 @@ class Run(Backend):
                 return reverse(tape, self.params, sums, adjoint, gradients, before, self.heavy)
         except RuntimeError as error:
             if "backward through the graph a second time" in str(error):
-                raise RuntimeError(f"steps {tape.t0} to {tape.t1 - 1} use a tensor that an earlier step computed but did "
-                                   f"not return, for example one stored in a module attribute. Return it as part of the "
-                                   f"state. For snnTorch, SpikingJelly and Norse modules use neap.torch.lift"
+                raise RuntimeError(f"steps {tape.t0} to {tape.t1 - 1} use a tensor that an earlier step computed but "
+                                   f"did not return, for example one stored in a module attribute. Return it as part "
+                                   f"of the state. For snnTorch, SpikingJelly and Norse modules use neap.torch.lift"
                                    ) from error
             raise
 

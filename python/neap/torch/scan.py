@@ -222,7 +222,8 @@ class _Job:
         if self.module is not None or self.options.params is not None:
             return False
         self.dense()
-        with generator_kept(self.random), self.around.attributes.restored(), self.cast():  # leaves that the step reaches by itself
+        # Leaves that the step reaches by itself.
+        with generator_kept(self.random), self.around.attributes.restored(), self.cast():
             run = self.run()
             try:
                 run.emitting = False

@@ -162,8 +162,8 @@ class _Call:
 def _late(again: Again) -> UsageError:
     """The error for leaves that a layer did not reach on the first batch."""
     shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
-    return UsageError(f"layer {again.t} uses a tensor of shape {shapes} that requires a gradient and that it did not use "
-                      f"on the first batch. Make it a parameter of the layer")
+    return UsageError(f"layer {again.t} uses a tensor of shape {shapes} that requires a gradient and that it did not "
+                      f"use on the first batch. Make it a parameter of the layer")
 
 
 class Sequential(torch.nn.Sequential):
@@ -273,8 +273,8 @@ class Sequential(torch.nn.Sequential):
         again.leaves.clear()
         again.__traceback__ = None
         if all(ref() is None for ref in leaves):
-            raise UsageError(f"layer {i} ({type(self[i]).__name__}) creates a tensor with requires_grad=True. Detach what "
-                             f"depends on it, or make it a parameter of the layer")
+            raise UsageError(f"layer {i} ({type(self[i]).__name__}) creates a tensor with requires_grad=True. Detach "
+                             f"what depends on it, or make it a parameter of the layer")
 
     def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]]) -> LayerRun:
         excluded = addresses([*self.parameters(), *self.buffers(), *[p for row in params for p in row]])

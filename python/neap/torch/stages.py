@@ -255,7 +255,8 @@ class LayerRun(StageBackend):
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
         self._look(group.last, given, begin, t0)
-        held = [k for k in range(len(given)) if sys.getrefcount(given[k]) > _REFERENCES]  # by the layer: its graph needs it
+        # Held by the layer: its graph needs it.
+        held = [k for k in range(len(given)) if sys.getrefcount(given[k]) > _REFERENCES]
         for leaf in (*group.last, *[given[k] for k in held]):
             packer.add(leaf.detach())
         packer.settle()
@@ -276,8 +277,9 @@ class LayerRun(StageBackend):
         tensors that were computed outside it."""
         leaves, foreign, _ = captured(roots, set(map(id, given)), self.known[i], begin)
         if foreign:
-            raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and was "
-                             f"computed outside the layer (by {foreign[0].name()}). Compute it in the layer's forward()")
+            raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and "
+                             f"was computed outside the layer (by {foreign[0].name()}). Compute it in the layer's "
+                             f"forward()")
         if leaves:
             raise Again(leaves, t=i)
 
