@@ -61,6 +61,8 @@ def test_random_steps_for_a_time():
 @pytest.mark.filterwarnings("ignore")
 def test_what_the_process_takes():
     """Cases of some size: the process grows by the budget, a quarter, and 20 MB at most."""
+    if not SECONDS:
+        pytest.skip("NEAP_SECONDS is not set: resident memory depends on what ran before in this process")
     runner = Runner()
     try:
         assert not [text for seed in range(3) for text in runner.findings(Large(seed))]
