@@ -259,7 +259,6 @@ class Runner:
         self.judge(case, got, wanted, row, caught, told, wrong)
         grown = resident(case, True) - begun
         if case.large and graph is None and row.get("strict", True) and row.get("count", True):
-            grown -= 16 << 20 if str(row.get("slow", "")).startswith("mem:") else 0  # the tier itself
             bound = process_out_of_bounds(grown, told.memory, sum(x.numel() * 8 for x in got.values() if x is not None))
             if bound:
                 wrong(bound)
