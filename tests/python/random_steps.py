@@ -84,6 +84,8 @@ class Step(torch.nn.Module):
 class Case(Choices):
     """A random step, what it is given, and what is done with its results."""
 
+    nudged = False  # weights are changed in their last bit
+
     def __init__(self, seed, without=()):
         super().__init__(seed, without)
         self.b, self.i = self.choose("b", [2, 1, 3, 4]), self.choose("i", [3, 1, 5])
@@ -141,6 +143,11 @@ class Case(Choices):
         """The step, the first state, inputs, and the leaves whose gradients are compared."""
         torch.manual_seed(self.seed)
         step = self.step = Step(self)
+        if self.nudged:
+            own = torch.Generator().manual_seed(self.seed)
+            with torch.no_grad():
+                for p in step.parameters():
+                    p.mul_(1 + torch.finfo(p.dtype).eps * torch.randint(-1, 2, p.shape, generator=own).to(p.dtype))
         slots = {"h": torch.randn(self.b, self.sizes.n, dtype=self.sizes.dtype)}
         for one in step.parts:
             slots.update(one.start())
@@ -223,6 +230,14 @@ class Case(Choices):
     def plain(self):
         """What the plain loop gives, by name."""
         return self.run(plain)
+
+    def moved(self):
+        """The same for weights that differ in their last bit: what their rounding alone makes of the results."""
+        self.nudged = True
+        try:
+            return self.run(plain)
+        finally:
+            self.nudged = False
 
     def scanned(self, **row):
         """What a scan gives with these arguments, and its report."""
