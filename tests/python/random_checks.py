@@ -64,8 +64,8 @@ def like_bits(a, b):
 
 def compared(found, wanted, loose, moved=None):
     """What differs, as text. ``loose``: by more than the rounding of sums, which a leaf of another type than the rest
-    has in its own. ``moved``: the plain loop's results for weights that differ in their last bit. Second derivatives, whose
-    terms may cancel, differ by ten times as much at most, since each operation rounds, not only the weights."""
+    has in its own. ``moved``: the plain loop's results for weights that differ in their last bit. Second derivatives,
+    whose terms may cancel, differ by ten times as much at most, since each operation rounds, not only the weights."""
     rows = [f"{name} is missing" for name in wanted if name not in found]
     for name, b in wanted.items():
         a = found.get(name)
