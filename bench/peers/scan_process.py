@@ -244,7 +244,7 @@ def run(name):
         for param in params:
             param.grad = None
     few()
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, warnings.catch_warnings(record=True) as said:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         more = {key: folder if value is DISK else value for key, value in more.items()}
         scan = nt.Scan(step, params=params, memory=memory, reduce=loss, **more)
@@ -254,7 +254,7 @@ def run(name):
     told = scan.report()
     print(json.dumps({"grown": grown, "budget": told.memory, "counted": told.counted_peak + told.charged + told.graphs,
                       "group": told.group, "strategy": told.plan.chosen, "seconds": seconds,
-                      "warnings": [str(one.message) for one in said if "heap" in str(one.message)]}))
+                      "warnings": [str(one.message) for one in caught if "heap" in str(one.message)]}))
 
 
 def measured(name, library):

@@ -50,7 +50,7 @@ class Holding:
         self.away: Dict[int, TapeOf] = {}  # tapes on tiers
         self._large: List[Tuple[int, int]] = []  # a heap of tapes beyond the plan: bytes, negative, and group
         self._spare: Dict[int, Held] = {}  # states on the way to lost ones, by group
-        self._parts: List[Held] = []  # of a group that is recorded again; the live state is that of the last
+        self._parts: List[Held] = []  # of a group that is being recomputed; the live state is that of the last
         self._flying: Dict[int, Tuple[Optional[Transfer], Action, Any]] = {}
         self._held = 0  # bytes of all these
         self._planned: Weight = sizes.state, sizes.adjoint

@@ -137,12 +137,12 @@ class Player(Holding):
         if not self._clear(0, True) and self.strict:
             raise self._refusal(f"the state of step {t} takes {self._live} bytes and its gradient {self._adjoint}")
 
-    def _refusal(self, said: str) -> Refused:
+    def _refusal(self, reason: str) -> Refused:
         """The error of a call that cannot go on. Everything is freed; then all steps are sized one at a time."""
         memory, state = self.sizes.memory or 0, self.first
         self.close()
         least = max(memory + 1, needed(self.backend, state, self.steps, self.sizes))
-        return Refused(f"{said}, but {memory} are available. At least {least} are needed", least=least)
+        return Refused(f"{reason}, but {memory} are available. At least {least} are needed", least=least)
 
     # Steps
 

@@ -203,14 +203,14 @@ class StagePlayer(Player):
             raise self._refusal(f"the output of stage {t - 1} takes {nbytes} bytes, but {self.planned.state[t]} were "
                                 f"planned")
 
-    def _refusal(self, said: str) -> Refused:
+    def _refusal(self, reason: str) -> Refused:
         """The error of a call that cannot continue. Everything is freed; then all stages are sized one at a time."""
         state, states, tapes = self.first, list(self.planned.state), list(self.planned.tape)
         self.close()
         for i in range(len(tapes)):
             state, nbytes = self.backend.tape_bytes(state, i, i + 1)
             states[i + 1], tapes[i] = max(states[i + 1], self._weigh(state)[0]), max(tapes[i], nbytes)
-        return StageRefused(said, self.planned._replace(state=states, tape=tapes))
+        return StageRefused(reason, self.planned._replace(state=states, tape=tapes))
 
     def _fit(self, t: int) -> None:
         """Stages are counted by ``memory``."""

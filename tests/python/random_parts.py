@@ -2,7 +2,7 @@
 """Parts that random steps are put together from. Each changes the state ``s``, a dict of tensors by name; ``s["h"]``,
 [B, N], is always there.
 
-A part says what it may lead to: ``loose`` if documented rounding applies (the case is then computed in double
+A part declares what it may lead to: ``loose`` if documented rounding applies (the case is then computed in double
 precision and compared to 1e-12), ``accept`` the messages with which a scan may refuse it, ``options`` the arguments
 that it needs, and ``warns`` if the scan may warn that its steps are not deterministic.
 """

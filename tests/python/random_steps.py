@@ -344,7 +344,7 @@ class Case(Choices):
     # Scans to be compared
 
     def plans(self, peak, charged, least):
-        """Arguments of scans; which, the seed says."""
+        """Arguments of scans, chosen by the seed."""
         pick = self.random("plans")
         budgets = [None, charged + peak, charged + peak // 4, charged + peak // 10, least, least + least // 8]
         rows = [{"group": pick.choice([None, None, 1, 3, self.steps])}]

@@ -31,7 +31,7 @@ class Tape:
 
 
 class Steps(Backend):
-    """Steps t with tapes of ``tape[t]`` bytes besides state t, of ``state[t]``; adjoints are as large as states.
+    """Steps t with tapes of ``tape[t]`` bytes in addition to state t, of ``state[t]``; adjoints are as large as states.
     It counts what is alive."""
 
     def __init__(self, state, tape, memory):
@@ -250,7 +250,7 @@ def test_random_steps(tiers):
 
 
 def test_steps_of_one_size_do_as_planned():
-    """Nothing is recorded again, and the peak is the plan's."""
+    """No group is recorded twice, and the peak is the plan's."""
     for seed in range(MANY):
         problem = Problem(seed)
         problem.tape = [problem.tape[0]] * problem.steps
@@ -276,7 +276,7 @@ def test_without_strict_every_budget_does_that_a_plan_has():
 
 
 def test_lost_records_fit_the_budget_of_the_plan():
-    """A plan that fits to the byte: what is lost on a tier is computed again within it."""
+    """A plan that fits to the byte: what is lost on a tier is recomputed within the budget."""
     played = 0
     for seed in range(MANY):
         problem = Problem(seed, True)
@@ -309,7 +309,7 @@ def test_a_state_that_grows_is_refused_in_the_forward_pass():
 
 
 def test_slots_that_outgrow_the_plan_are_thinned_out():
-    """The slots that stay lie apart from each other, so that few steps are done again."""
+    """The slots that stay lie apart from each other, so few steps are recomputed."""
     problem = Problem(0)
     problem.steps, problem.group, problem.strategy = 60, 1, "revolve"
     problem.state, problem.tape = [20] + [100] * 60, [10] * 60

@@ -315,7 +315,7 @@ def test_a_sizer_counts_the_bytes_of_a_graph_and_keeps_none(kind):
 
 
 def test_a_tape_that_does_not_fit_is_not_kept_alive():
-    """What an exception holds of it is gone when the step is done again."""
+    """What an exception holds of a step is freed when the step is recomputed."""
     torch.manual_seed(1)
     made, x = Clockwork(), torch.randn(30, B, I)
     alive = []

@@ -127,7 +127,7 @@ def test_refused():
 @pytest.mark.parametrize("kind", [list, tuple])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_inputs_as_a_list(kind, options):
-    """One tensor per step: a line says what to pass. A list of sequences is a tree."""
+    """One tensor per step: an error explains what to pass. A list of sequences is a tree."""
     torch.manual_seed(0)
     cell, x, h = torch.nn.GRUCell(I, N), torch.randn(T, B, I), torch.zeros(B, N)
     w = torch.nn.Parameter(torch.randn(I, N))

@@ -26,7 +26,7 @@ CHUNK = 50
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first", range(0, MANY, CHUNK))
 def test_random_steps(first):
-    """As many cases as NEAP_MANY says."""
+    """NEAP_MANY cases."""
     runner, found = Runner(), []
     try:
         for seed in range(first, min(first + CHUNK, MANY)):
@@ -55,8 +55,8 @@ def test_random_steps_for_a_time():
     """As many cases as there is time for."""
     if not SECONDS:
         pytest.skip("NEAP_SECONDS is not set")
-    said = []
-    assert not many(Case, SECONDS, 10000, said.append)[1], "\n".join(said)
+    lines = []
+    assert not many(Case, SECONDS, 10000, lines.append)[1], "\n".join(lines)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -155,7 +155,7 @@ class NoModule(torch.nn.Module):
         pass
 
 
-def beside(odd):
+def next_to(odd):
     """A step that has an odd object in its closure."""
     return lambda inner: lambda h, x, t: (odd, *twice(inner(h, x)))[1:]
 
@@ -165,8 +165,8 @@ def made(kind):
         "lambda": step_of, "default": with_default, "partial": lambda inner: functools.partial(named, inner=inner),
         "object": Called, "method": lambda inner: Called(inner).method, "slots": Slotted, "forwarding": Forwarding,
         "instance": OfInstance, "partialmethod": Partial, "virtual": Virtual, "refusing": Refusing,
-        "no dict": beside(NoDict(None)), "no list": beside(NoList([1])), "no module": beside(NoModule()),
-        "dead": beside(weakref.proxy(Called(None))), "fx": lambda inner: step_of(torch.fx.symbolic_trace(inner)),
+        "no dict": next_to(NoDict(None)), "no list": next_to(NoList([1])), "no module": next_to(NoModule()),
+        "dead": next_to(weakref.proxy(Called(None))), "fx": lambda inner: step_of(torch.fx.symbolic_trace(inner)),
     }[kind]
 
 

@@ -44,7 +44,7 @@ class Attributes:
         return {key: value for key, value in held.items() if isinstance(value, _KEPT) and key not in _OF_MODULES}
 
     def changed(self) -> List[Tuple[Dict[str, Any], str, str, Any, Any]]:
-        """What was bound anew: the dict, the key, the name, the value before and the value now."""
+        """Attributes that were assigned since: the dict, the key, the name, the value before and the value now."""
         found = []
         for before, held, was in self._dicts:
             items = dict(held.items())  # modules of TorchScript have something like a dict
@@ -69,9 +69,11 @@ class Attributes:
         finally:
             self.restore()
 
-    def check(self, first: Callable[[], List[torch.Tensor]], said: Callable[[str], str]) -> None:
-        """UsageError, with what is ``said`` of a name, if steps left values that a step reads: ``first()``, the
-        results of the first step, then differ with the values from before and those that it leaves or finds now."""
+    def check(self, first: Callable[[], List[torch.Tensor]], message: Callable[[str], str]) -> None:
+        """Raises UsageError, with the ``message`` for an attribute's name, if steps left values that a step reads.
+
+        :param first: computes the results of the first step. They differ between the values from before, the values
+            that are there now, and the values that the first step itself leaves."""
         found = self.changed()
         if not found:
             return
@@ -85,7 +87,7 @@ class Attributes:
             self.restore()
             _bind((held, key, now) for held, key, _, _, now in found)
         if same and not (_alike(once, last) and _alike(once, again)):
-            raise UsageError(said(found[0][2]))
+            raise UsageError(message(found[0][2]))
 
 
 def _bind(rows: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a step that is done again gives the same state and output, to the bit; whether its backward is linear."""
+"""Whether a recomputed step gives a bit-identical state and output; whether its backward is linear."""
 import contextlib
 import ctypes
 import hashlib

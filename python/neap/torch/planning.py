@@ -46,7 +46,7 @@ def _between(stays: Costs, goes: Costs, share: float) -> Costs:
 
 
 def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
-    """The same, for a budget in which the graphs of all tapes have room beside the plan."""
+    """The same error, for a budget that also holds the graphs of all tapes."""
     return BudgetError(str(error), least=max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0)
 
 
@@ -60,7 +60,7 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
 
 def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
     """The fastest of the plans that send states alone, and tapes as well. A tape on a tier
-    leaves its graph in memory: so many are sent as the graphs have room beside the plan.
+    leaves its graph in memory: as many are offloaded as have graphs that fit in addition to the plan.
 
     :param stays: a group whose tape stays in memory; None: all do, without a budget. :param goes: one
         whose tape can travel; None: none can.
@@ -99,7 +99,7 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
 
 
 def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:
-    """A plan that sends tapes; BudgetError where their graphs have no room beside it."""
+    """A plan that offloads tapes; BudgetError if their graphs do not fit in addition to it."""
     graphs = places_of(made).away * found.graph
     if left is not None and made.peak + graphs > left:
         raise BudgetError(f"{made.strategy}: the graphs of offloaded tapes take {graphs} bytes in addition to the "

@@ -261,7 +261,7 @@ class Sequential(torch.nn.Sequential):
 
     def _params(self) -> Tuple[List[List[torch.Tensor]], List[torch.Tensor]]:
         """The tensors that require gradients, by layer: parameters, and leaves that layers were found to
-        reach besides; and each once."""
+        reach in addition; and each once."""
         rows = [[p for p in (*_parameters(layer), *[ref() for ref in self._leaves.get(i, ())])
                  if p is not None and p.requires_grad] for i, layer in enumerate(self)]
         return rows, list({id(p): p for row in rows for p in row}.values())

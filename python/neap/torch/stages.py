@@ -135,7 +135,7 @@ class LayerRun(StageBackend):
     :param params: of each layer, those that need a gradient. :param excluded: addresses of storages
         that are no tape. :param first: the first state's tree shape. :param wanted: which of its
         tensors need a gradient. ``needs`` says that of all states, once each layer was recorded.
-    :param device: whose random number generator is restored, beside that of the CPU.
+    :param device: whose random number generator is restored, in addition to that of the CPU.
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
