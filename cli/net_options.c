@@ -13,6 +13,7 @@ const struct cli_also cli_surrogate_aliases[] = {
 		{0}};
 const char *const cli_readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
 
 const char *cli_loss_name(int index)
@@ -33,6 +34,7 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->readout = (int)net->readout;
 	choices->precision = (int)net->precision;
 	choices->learn = (int)net->learn;
+	choices->init = (int)net->init;
 }
 
 void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices)
@@ -42,6 +44,10 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
 	net->learn = (enum neap_learn)choices->learn;
+	net->init = (enum neap_init)choices->init;
+	/* A scale is of normal values, also one that is the default. */
+	if ((choices->scale_given || choices->recurrent_scale_given) && !choices->init_given)
+		net->init = NEAP_INIT_NORMAL;
 	if (choices->beta > 0)
 		net->tau = neap__units_tau(choices->beta, net->dt, net->euler);
 	if (choices->slope > 0)

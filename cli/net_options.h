@@ -11,8 +11,7 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[], *const cli_surrogates[], *const cli_readouts[],
-									*const cli_precisions[],
-										*const cli_learns[];
+	*const cli_precisions[], *const cli_learns[], *const cli_inits[];
 extern const struct cli_also cli_surrogate_aliases[];
 /* The losses of neap_loss_at by name; NULL beyond the end. */
 const char *cli_loss_name(int index);
@@ -21,8 +20,8 @@ const char *cli_coding_name(int index);
 
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
-	int reset, surrogate, readout, precision, learn;
-	int scale_given;
+	int reset, surrogate, readout, precision, learn, init;
+	int scale_given, recurrent_scale_given, init_given;
 	double beta, slope; /* in place of tau and width; 0: not given */
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
@@ -56,7 +55,7 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
 		.help = "cut the surrogate beyond (default 0: no)", .high = 1e6}, \
 	{.name = "threshold", .kind = CLI_NUMBER, .into = &(net).threshold, .argument = "X", \
-		.help = "of a spike (default 1)", .low = 1e-6, .high = 1e6}, \
+		.help = "membrane potential at which a unit spikes (default 1; egru: 0.1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
 		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
@@ -65,18 +64,27 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 		.help = "what a step leaves of a membrane, in place of --tau: exp(-dt/tau), above 0 and " \
 			"below 1 (default: none)", .low = 1e-9, .high = 1 - 1e-9}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
-		.unit = "ms", .help = "time constant of the readout (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.unit = "ms", .zero = "none", \
+		.help = "time constant over which the readout smooths its outputs; none or 0: no smoothing " \
+			"(default: 20ms if spikes enter it and it gives one answer per sample, else none)", \
+		.high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
 		.help = "beside weights: the time constants of each unit", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "decay 1 - dt/tau, not exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
 		.help = "steps by which a layer sees the layer below late, 0 or 1 (default 0)", .high = 1}, \
+	{.name = "init", .kind = CLI_CHOICE, .into = &(choices).init, .argument = "RULE", \
+		.help = "distribution of the initial weights: torch, that of PyTorch's layers; normal, that of " \
+			"--scale and --recurrent-scale; auto, torch for rnn, lstm, gru, egru and a readout above " \
+			"them unless a scale is given, normal for others", .choices = cli_inits, \
+		.given = &(choices).init_given}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
 		.help = "of input weights (default 0.5)", .high = 1e6, \
 		.given = &(choices).scale_given}, \
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
-		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6}, \
+		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6, \
+		.given = &(choices).recurrent_scale_given}, \
 	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
 		.help = "share of connections kept", .low = 1e-9, .high = 1}, \
 	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "P", \
@@ -84,7 +92,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			"sequence: the layer above does not see them (default 0: none)", \
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
-		.help = "how outputs over time become one answer", .choices = cli_readouts}, \
+		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; last " \
+			"if inputs are numbers and rnn, lstm or gru is the last hidden layer; else mean", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
 		.argument = "KIND", .help = "of the arithmetic", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \

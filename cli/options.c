@@ -135,7 +135,8 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		bad = neap__units_time(&value, text);
 		break;
 	case CLI_TIME:
-		bad = neap__units_time(&value, text);
+		if (!option->zero || strcmp(text, option->zero) != 0)
+			bad = neap__units_time(&value, text);
 		break;
 	case CLI_RATE:
 		bad = neap__units_frequency(&value, text);

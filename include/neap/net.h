@@ -62,6 +62,12 @@ extern "C" {
 	X(NEAP_LEARN_NONE, none, "nothing") \
 	X(NEAP_LEARN_TAU, tau, "the time constants of its cell, of each unit")
 
+/* The distribution that the initial weights and biases of a layer are drawn from. */
+#define NEAP_INIT_TABLE(X) \
+	X(NEAP_INIT_AUTO, auto, "torch for rnn, lstm, gru, egru and a readout above them, else normal") \
+	X(NEAP_INIT_NORMAL, normal, "normal, deviation scale/sqrt(inputs), or recurrent_scale/sqrt(units); biases 0") \
+	X(NEAP_INIT_TORCH, torch, "uniform in +-1/sqrt(units), or +-1/sqrt(inputs) of other cells and readouts; biases too")
+
 /* How outputs over time become one answer. */
 #define NEAP_READOUT_TABLE(X) \
 	X(NEAP_READ_MEAN, mean, "mean over the sample's own steps") \
@@ -69,7 +75,8 @@ extern "C" {
 	X(NEAP_READ_LAST, last, "the last step's") \
 	X(NEAP_READ_MAX, max, "largest over time, each output for itself") \
 	X(NEAP_READ_STEP, step, "a loss at every step, averaged") \
-	X(NEAP_READ_SOFTMAX, softmax, "sum over time of the softmax of the outputs")
+	X(NEAP_READ_SOFTMAX, softmax, "sum over time of the softmax of the outputs") \
+	X(NEAP_READ_AUTO, auto, "last if inputs are numbers and rnn, lstm or gru is the last hidden layer, else mean")
 /* clang-format on */
 
 #define NEAP_CHOICE_NAME(choice, name, meaning) #name,
@@ -78,6 +85,7 @@ enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
 enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };
 enum neap_surrogate { NEAP_SURROGATE_TABLE(NEAP_X) };
 enum neap_learn { NEAP_LEARN_TABLE(NEAP_X) };
+enum neap_init { NEAP_INIT_TABLE(NEAP_X) };
 enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
 #undef NEAP_X
 
@@ -86,16 +94,16 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * `r` makes a layer recurrent; the last layer is a readout (`li`) whose size is
  * the number of classes. Keys override the options below for one layer: reset,
  * detach, tau, learn, surrogate, width, height, support, threshold, reset_value,
- * density, scale, delay, dropout.
- * Times take s, ms, us or ns. For li only tau, learn, scale (default 1), density (1)
- * and delay apply; recurrent_scale is a key too. Names of other packages say a key otherwise: beta
- * and alpha, what a step leaves of a membrane or of a current (tau, tau_syn), slope (1/width).
- * Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms,
- * adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by subtraction
- * one step later, cubalif at once where its key `reset` is hard or soft. Gated cells are rnn
- * (activation=tanh or relu), lstm, gru and egru; they are recurrent, r or not, and have no tau and
- * no reset (docs/cells.md has their equations). What is said of rates and spikes below is, for
- * outputs that are numbers, the mean of those. Example:
+ * density, init, scale, delay, dropout.
+ * Times take s, ms, us or ns. For li only tau (0 and none: no smoothing), learn, init, scale
+ * (default 1), density (1) and delay apply; recurrent_scale is a key too. Names of other packages
+ * say a key otherwise: beta and alpha, what a step leaves of a membrane or of a current (tau,
+ * tau_syn), slope (1/width). Cells that spike are lif, cubalif (key tau_syn, default 5ms), alif
+ * (tau_adapt 100ms, adapt 0.1) and adlif (tau_adapt 100ms, a 0.1, b 0.2); all but lif reset by
+ * subtraction one step later, cubalif at once where its key `reset` is hard or soft. Gated cells
+ * are rnn (activation=tanh or relu), lstm, gru and egru; they are recurrent, r or not, and have no
+ * tau and no reset (docs/cells.md has their equations). What is said of rates and spikes below is,
+ * for outputs that are numbers, the mean of those. Example:
  * "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".
  */
 struct neap_net_options {
@@ -111,7 +119,13 @@ struct neap_net_options {
 	double width, height;
 	double support; /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
 	double threshold, reset_value;
-	double tau, tau_out; /* seconds: membrane, readout */
+	double tau; /* seconds: membrane */
+	/*
+	 * Seconds over which the readout smooths its outputs; 0: not at all. NEAP_TAU_OUT_AUTO: 20
+	 * ms where spikes enter it and it gives one answer per sample, or learns its time constant,
+	 * else 0.
+	 */
+	double tau_out;
 	enum neap_learn learn;
 	int euler;    /* 1: decay 1 - dt/tau instead of exp(-dt/tau) */
 	int delay;    /* 1: a layer sees the layer below one step late (inputs at once) */
@@ -148,14 +162,22 @@ struct neap_net_options {
 	 */
 	double time_unit;
 	int values; /* 1: the inputs are numbers of all channels in every step; 0: spikes */
+	/*
+	 * How initial weights are drawn. NEAP_INIT_AUTO: NEAP_INIT_NORMAL too in a layer whose keys
+	 * include scale or recurrent_scale, and in hidden layers if the options of these names are
+	 * not the defaults.
+	 */
+	enum neap_init init;
 };
+
+#define NEAP_TAU_OUT_AUTO (-1.0)
 
 #define NEAP_NET_OPTIONS_INIT                                                                      \
 	{                                                                                          \
 		.size = sizeof(struct neap_net_options), .spec = "lif:256r,li", .dt = 1e-3,        \
 		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .threshold = 1.0,         \
-		.tau = 20e-3, .tau_out = 20e-3, .scale = 0.5, .recurrent_scale = 0.3,              \
-		.density = 1.0, .time_unit = 1e-3                                                  \
+		.tau = 20e-3, .tau_out = NEAP_TAU_OUT_AUTO, .scale = 0.5, .recurrent_scale = 0.3,  \
+		.density = 1.0, .readout = NEAP_READ_AUTO, .time_unit = 1e-3                       \
 	}
 
 struct neap_net;

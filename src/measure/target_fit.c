@@ -12,7 +12,7 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 	int of_steps = info->target == NEAP_TARGET_LABELS || info->target == NEAP_TARGET_SERIES;
 	int numbers = info->target == NEAP_TARGET_NUMBERS || info->target == NEAP_TARGET_SERIES;
 	const char *was = *loss ? *loss : "cross-entropy";
-	int reads = of_steps && net->readout == NEAP_READ_MEAN;
+	int reads = of_steps && (net->readout == NEAP_READ_AUTO || net->readout == NEAP_READ_MEAN);
 	int loses = numbers && strcmp(was, "cross-entropy") == 0;
 
 	changed[0] = '\0';
@@ -25,6 +25,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 		net->readout = NEAP_READ_STEP;
 	if (loses)
 		*loss = "mse";
+	if (numbers && net->tau_out == NEAP_TAU_OUT_AUTO && net->learn == NEAP_LEARN_NONE)
+		net->tau_out = 0;
 	if (reads || loses)
 		neap__print(changed, NEAP__FIT_LINE, "the targets are %s%s: %s%s%s",
 			numbers ? "numbers" : "classes", of_steps ? " of steps" : "",

@@ -38,7 +38,7 @@ static int check_options(const struct neap_net_options *o)
 			o->classes);
 	if (!isfinite(o->dt) || o->dt <= 0)
 		return neap__fail(NEAP_EUSAGE, "--dt must be a positive time, not %g", o->dt);
-	if (o->readout < NEAP_READ_MEAN || (int)o->readout >= NEAP_READOUTS)
+	if ((int)o->readout < 0 || (int)o->readout >= NEAP_READOUTS)
 		return neap__fail(NEAP_EUSAGE, "unknown readout %d", (int)o->readout);
 	if (o->group < 0)
 		return neap__fail(NEAP_EUSAGE, "--group must be 0 or more, not %d", o->group);

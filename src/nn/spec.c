@@ -17,6 +17,7 @@
 enum spec_kind { NUMBER, TIME, FLAG, WORD };
 
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -32,13 +33,14 @@ static const struct spec_key {
 	const char *const *words; /* WORD */
 	double fallback;	  /* default of keys that have no option; 0: they have */
 	int adapts; /* its default adds up over tau_adapt, and is that of a time_unit */
+	int none; /* cells with one of these traits accept 0, also as `none`, although it is open */
 } keys[] = {
 #define AT(member) .at = offsetof(struct neap__layer, member)
 #define ALL .where = NEAP__HIDDEN | NEAP__READOUT
 #define ANY .low = -INFINITY, .high = INFINITY
 #define POSITIVE .low = 0, .high = INFINITY, .open = 1
 #define NOT_NEGATIVE .low = 0, .high = INFINITY
-	{"tau", TIME, AT(tau), .where = NEAP__HAS_LEAK, POSITIVE},
+	{"tau", TIME, AT(tau), .where = NEAP__HAS_LEAK, POSITIVE, .none = NEAP__READOUT},
 	{"tau_syn", TIME, AT(tau_syn), .where = NEAP__HAS_SYNAPSE, POSITIVE, .fallback = 5e-3},
 	{"tau_adapt", TIME, AT(tau_adapt), .where = NEAP__HAS_ADAPTATION, POSITIVE,
 		.fallback = 100e-3},
@@ -58,6 +60,7 @@ static const struct spec_key {
 	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		ANY},
 	{"density", NUMBER, AT(density), ALL, .low = 0, .high = 1, .open = 1},
+	{"init", WORD, AT(init), ALL, .words = inits},
 	{"scale", NUMBER, AT(scale), ALL, NOT_NEGATIVE},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), .where = NEAP__HIDDEN, NOT_NEGATIVE},
 	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
@@ -97,6 +100,10 @@ static const struct {
 enum { LAYERS_MOST = 1000 };
 /* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
 #define LEARNED_LEAST 1e-9
+/* egru: its cell stays between -1 and 1, so that it never reaches the threshold of other cells. */
+#define GATED_THRESHOLD 0.1
+/* Seconds of a readout's smoothing where it has some by default: as membranes have. */
+#define TAU_OUT 20e-3
 
 /* A word of the string: not terminated. */
 struct word {
@@ -123,13 +130,22 @@ static void *field(struct neap__layer *layer, const struct spec_key *key)
 	return (char *)layer + key->at;
 }
 
-static int in_range(const struct spec_key *key, double v)
+/* 1: the layer accepts `none` as a value of the key, which is 0. */
+static int accepts_none(const struct neap__layer *layer, const struct spec_key *key)
 {
-	return isfinite(v) && v <= key->high && (key->open ? v > key->low : v >= key->low);
+	return (key->none & layer->cell->traits) != 0;
 }
 
-static const char *accepted_range(const struct spec_key *key)
+static int in_range(const struct neap__layer *layer, const struct spec_key *key, double v)
 {
+	int open = key->open && !accepts_none(layer, key);
+	return isfinite(v) && v <= key->high && (open ? v > key->low : v >= key->low);
+}
+
+static const char *accepted_range(const struct neap__layer *layer, const struct spec_key *key)
+{
+	if (accepts_none(layer, key))
+		return "none or a time such as 20ms";
 	switch (key->kind) {
 	case TIME:
 		return "a positive time such as 20ms";
@@ -224,15 +240,19 @@ static int set_key(
 				NEAP_EUSAGE, "--net: delay: the first layer has no layer below it");
 		if (key->kind == WORD)
 			return set_word(layer, key, value);
-		double v = number(value, key->kind);
-		if (!in_range(key, v) || (key->kind == FLAG && v != 0 && v != 1))
+		double v = accepts_none(layer, key) && same(value, "none")
+				   ? 0
+				   : number(value, key->kind);
+		if (!in_range(layer, key, v) || (key->kind == FLAG && v != 0 && v != 1))
 			return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'",
-				key->name, accepted_range(key), value.length, value.text);
+				key->name, accepted_range(layer, key), value.length, value.text);
 		if (key->kind == FLAG)
 			*(int *)field(layer, key) = (int)v;
 		else
 			*(double *)field(layer, key) = v;
 		layer->said_scale |= key->at == offsetof(struct neap__layer, scale);
+		layer->said_recurrent_scale |=
+			key->at == offsetof(struct neap__layer, recurrent_scale);
 		return 0;
 	}
 	if (set_alias(net, layer, name, value, &rc))
@@ -271,7 +291,7 @@ static int set_size(struct neap__layer *layer, struct word word)
 
 static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 {
-	const struct neap_net_options *o = &net->options;
+	const struct neap_net_options *o = &net->options, usual = NEAP_NET_OPTIONS_INIT;
 
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].fallback > 0)
@@ -285,8 +305,11 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	layer->height = o->height;
 	layer->support = o->support;
 	layer->threshold = o->threshold;
+	if ((layer->cell->traits & NEAP__IS_RECURRENT) && o->threshold == usual.threshold)
+		layer->threshold = GATED_THRESHOLD;
 	layer->reset_value = o->reset_value;
 	layer->tau = layer->cell->readout ? o->tau_out : o->tau;
+	layer->init = o->init;
 	layer->scale = layer->cell->readout ? 1.0 : o->scale;
 	layer->recurrent_scale = o->recurrent_scale;
 	layer->density = layer->cell->readout ? 1.0 : o->density;
@@ -307,6 +330,72 @@ static int set_cell(struct neap__layer *layer, struct word name)
 		name.length, name.text, names.data ? names.data : "");
 	neap__text_free(&names);
 	return rc;
+}
+
+/* 1: the layer is a readout that gets numbers: of a gated cell, or the inputs. */
+static int reads_numbers(const struct neap_net *net, const struct neap__layer *layer)
+{
+	if (!layer->cell->readout)
+		return 0;
+	return layer->index ? (layer[-1].cell->traits & NEAP__IS_RECURRENT) != 0
+			    : net->options.values;
+}
+
+/* The rule of NEAP_INIT_AUTO: that of PyTorch where PyTorch has the layer. */
+static enum neap_init automatic_init(const struct neap_net *net, const struct neap__layer *layer)
+{
+	const struct neap_net_options *o = &net->options, usual = NEAP_NET_OPTIONS_INIT;
+	int scaled = layer->said_scale || layer->said_recurrent_scale;
+
+	if (!layer->cell->readout)
+		scaled |= o->scale != usual.scale || o->recurrent_scale != usual.recurrent_scale;
+	if (scaled)
+		return NEAP_INIT_NORMAL;
+	return (layer->cell->traits & NEAP__IS_RECURRENT) || reads_numbers(net, layer)
+		       ? NEAP_INIT_TORCH
+		       : NEAP_INIT_NORMAL;
+}
+
+/*
+ * NEAP_TAU_OUT_AUTO. Smoothing turns spikes into numbers. Numbers need none, and smoothed answers
+ * to steps are those to earlier steps (docs/learning.md has measurements).
+ */
+static double automatic_tau_out(const struct neap_net *net, const struct neap__layer *layer)
+{
+	int smooths = net->options.readout != NEAP_READ_STEP && !reads_numbers(net, layer);
+
+	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
+}
+
+/*
+ * NEAP_READ_AUTO. The last step of rnn, lstm and gru has seen all inputs. Most outputs of egru are
+ * 0 in a step, and spikes often end before a sample does (docs/learning.md has measurements).
+ */
+static enum neap_readout automatic_readout(const struct neap_net *net)
+{
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+
+	if (readout->index == 0 || !reads_numbers(net, readout) || !net->options.values)
+		return NEAP_READ_MEAN;
+	return readout[-1].cell->traits & NEAP__HAS_THRESHOLD ? NEAP_READ_MEAN : NEAP_READ_LAST;
+}
+
+/* Replaces what was left to be chosen, and checks what was not. */
+static int choose(const struct neap_net *net, struct neap__layer *layer)
+{
+	if (layer->init == NEAP_INIT_TORCH && (layer->said_scale || layer->said_recurrent_scale))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s has init=torch and %s, which only init=normal uses; remove one",
+			layer->cell->name, layer->said_scale ? "scale" : "recurrent_scale");
+	if (layer->init == NEAP_INIT_AUTO)
+		layer->init = automatic_init(net, layer);
+	if (layer->cell->readout && layer->tau == NEAP_TAU_OUT_AUTO)
+		layer->tau = automatic_tau_out(net, layer);
+	for (int i = 0; i < KEYS; i++)
+		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
+			*(double *)field(layer, &keys[i]) =
+				keys[i].fallback * neap__unit_leak(&net->options, layer->tau_adapt);
+	return 0;
 }
 
 /* NAME[:SIZE[r]][:KEY=VALUE]... */
@@ -334,10 +423,7 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 				word.length, word.text);
 		}
 	}
-	for (int i = 0; i < KEYS; i++)
-		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
-			*(double *)field(layer, &keys[i]) =
-				keys[i].fallback * neap__unit_leak(&net->options, layer->tau_adapt);
+	NEAP_TRY(choose(net, layer));
 	if (layer->cell->readout) {
 		if (layer->n && layer->n != net->options.classes)
 			return neap__fail(NEAP_EUSAGE,
@@ -356,11 +442,12 @@ static int decay_of(
 	const struct neap_net *net, struct neap__layer *layer, const char *name, double tau)
 {
 	double dt = net->options.dt, *decay = &layer->leaks[layer->nleaks++].start;
+	int euler = net->options.euler && tau > 0;
 
-	if (net->options.euler && dt > tau)
+	if (euler && dt > tau)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s %g s is shorter than a step of %g s (Euler)", name, tau, dt);
-	*decay = net->options.euler ? 1 - dt / tau : exp(-dt / tau);
+	*decay = euler ? 1 - dt / tau : exp(-dt / tau); /* tau 0: nothing is left */
 	if (layer->learn == NEAP_LEARN_TAU && *decay < LEARNED_LEAST)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: learn=tau: %s %g s leaves nothing after a step of %g s to learn "
@@ -390,9 +477,9 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 		}
 		double v = key->kind == FLAG ? *(int *)field(layer, key)
 					     : *(double *)field(layer, key);
-		if (!in_range(key, v))
+		if (!in_range(layer, key, v))
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
-				accepted_range(key), v);
+				accepted_range(layer, key), v);
 	}
 	if ((where & NEAP__HAS_RESET_KEY) && layer->reset == NEAP_RESET_ZERO)
 		return neap__fail(NEAP_EUSAGE,
@@ -407,16 +494,33 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 	return 0;
 }
 
+/*
+ * 1: the key is part of the text. Of the initial weights, what their rule uses: without a key
+ * `init`, scales stand for NEAP_INIT_NORMAL.
+ */
+static int is_written(const struct neap__layer *layer, const struct spec_key *key)
+{
+	int is_torch = layer->init == NEAP_INIT_TORCH;
+
+	if (!(key->where & layer->cell->traits))
+		return 0;
+	if (key->at == offsetof(struct neap__layer, init))
+		return is_torch;
+	if (key->at == offsetof(struct neap__layer, scale) ||
+		key->at == offsetof(struct neap__layer, recurrent_scale))
+		return !is_torch;
+	return layer->index > 0 || key->at != offsetof(struct neap__layer, delay);
+}
+
 static int write_layer(struct neap__text *text, struct neap__layer *layer)
 {
-	int where = layer->cell->traits;
 
 	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
 		layer->is_recurrent ? "r" : "");
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
 		int word;
-		if (!(key->where & where) || (layer->index == 0 && !strcmp(key->name, "delay")))
+		if (!is_written(layer, key))
 			continue;
 		memcpy(&word, field(layer, key), sizeof word);
 		if (key->kind == WORD)
@@ -461,6 +565,8 @@ int neap__net_parse(struct neap_net *net)
 		NEAP_TRY(check_layer(net, layer));
 		layer->below = l ? net->layers[l - 1].n : net->options.inputs;
 	}
+	if (net->options.readout == NEAP_READ_AUTO)
+		net->options.readout = automatic_readout(net);
 	for (int l = 0; l < layers && !rc; l++)
 		rc = write_layer(&text, &net->layers[l]);
 	net->spec = text.data;

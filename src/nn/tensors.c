@@ -46,20 +46,43 @@ static int connect(const struct neap_net *net, struct neap__param *t, int index,
 	return 0;
 }
 
-/* Fills in normal values, functions of (seed, tensor, place in the dense tensor). */
-static void fill(const struct neap_net *net, struct neap__param *t, int index, double deviation)
+/*
+ * What the values of a tensor are drawn from: normal ones of a deviation, or sums of `uniform`
+ * values from -bound to bound. Each is a function of (seed, tensor, place in the dense tensor).
+ */
+struct draw {
+	double deviation, bound;
+	int uniform;
+};
+
+static double drawn(const struct neap_net *net, const struct draw *draw, int index, uint64_t place,
+	uint64_t places)
 {
+	uint64_t seed = net->options.seed;
+	double sum = 0;
+
+	if (draw->deviation > 0)
+		return draw->deviation *
+		       neap__random_normal(seed, NEAP__STREAM_WEIGHTS, (uint32_t)index, place);
+	for (int i = 0; i < draw->uniform; i++)
+		sum += draw->bound * (2 * neap__random_uniform(seed, NEAP__STREAM_WEIGHTS,
+						  (uint32_t)index, place + (uint64_t)i * places) -
+					     1);
+	return sum;
+}
+
+static void fill(
+	const struct neap_net *net, struct neap__param *t, int index, const struct draw *draw)
+{
+	uint64_t places = (uint64_t)(t->rows * t->columns);
+
 	for (int64_t row = 0; row < t->rows; row++) {
 		int64_t k = t->row_start ? t->row_start[row] : row * t->columns;
 		int64_t end = t->row_start ? t->row_start[row + 1] : k + t->columns;
 		for (int64_t first = k; k < end; k++) {
 			int64_t c = t->column ? t->column[k] : k - first;
 			double v =
-				deviation == 0
-					? 0
-					: deviation * neap__random_normal(net->options.seed,
-							      NEAP__STREAM_WEIGHTS, (uint32_t)index,
-							      (uint64_t)(row * t->columns + c));
+				drawn(net, draw, index, (uint64_t)(row * t->columns + c), places);
 			if (net->options.precision == NEAP_DOUBLE)
 				((double *)t->data)[k] = v;
 			else
@@ -72,7 +95,7 @@ static void fill(const struct neap_net *net, struct neap__param *t, int index, d
 enum { PADDED = 16 };
 
 static int make(struct neap_net *net, int index, const struct neap__layer *layer, const char *what,
-	int64_t rows, int64_t columns, double density, double deviation, double unit)
+	int64_t rows, int64_t columns, double density, struct draw draw, double unit)
 {
 	struct neap__param *t = &net->tensors[index];
 
@@ -90,7 +113,9 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
-	fill(net, t, index, deviation * unit);
+	draw.deviation *= unit;
+	draw.bound *= unit;
+	fill(net, t, index, &draw);
 	t->offset = net->elements;
 	t->row_offset = net->rows;
 	net->elements += neap__round_up((uint64_t)t->count, PADDED);
@@ -127,7 +152,7 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 		struct neap__param *t = &net->tensors[leak->tensor];
 		double logit = log(leak->start / (1 - leak->start));
 		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE_LEAK ? "leak" : second,
-			1, layer->n, 1, 0, 1));
+			1, layer->n, 1, (struct draw){0}, 1));
 		t->is_leak = 1;
 		for (int i = 0; i < layer->n; i++)
 			if (net->options.precision == NEAP_DOUBLE)
@@ -144,6 +169,36 @@ static int has_events(const struct neap_net *net, int l)
 	return l < 0 || neap__layer_code(net, &net->layers[l])->outputs != NEAP__OUTPUT_ALL;
 }
 
+static int is_gated(const struct neap__layer *layer)
+{
+	return (layer->cell->traits & NEAP__IS_RECURRENT) != 0;
+}
+
+/*
+ * Of weights from `fan` units. NEAP_INIT_TORCH: PyTorch's RNNBase has one bound for all tensors of
+ * a gated cell, its Linear has one by the inputs. Sparse tensors have fewer inputs.
+ */
+static struct draw draw_weights(const struct neap__layer *layer, double scale, int fan)
+{
+	double inputs = layer->density * (is_gated(layer) ? layer->n : fan);
+
+	if (layer->init == NEAP_INIT_TORCH)
+		return (struct draw){.bound = 1 / sqrt(inputs), .uniform = 1};
+	return (struct draw){.deviation = scale / sqrt(layer->density * fan)};
+}
+
+/* PyTorch's gated cells have two biases. Where a cell has one, it is the sum of the two. */
+static struct draw draw_biases(const struct neap__layer *layer)
+{
+	int has_both = layer->widths.sums == layer->widths.in + layer->widths.own;
+	double inputs = is_gated(layer) ? layer->n : layer->below;
+
+	if (layer->init != NEAP_INIT_TORCH)
+		return (struct draw){0};
+	return (struct draw){
+		.bound = 1 / sqrt(inputs), .uniform = is_gated(layer) && !has_both ? 2 : 1};
+}
+
 int neap__net_tensors(struct neap_net *net)
 {
 	net->tensors = calloc((size_t)net->nlayers * TENSORS, sizeof *net->tensors);
@@ -151,12 +206,11 @@ int neap__net_tensors(struct neap_net *net)
 		return neap__fail_errno(ENOMEM, "net of %d layers", net->nlayers);
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__layer *layer = &net->layers[l];
-		double fan = sqrt(layer->density * layer->below);
 		struct neap__tensor_units unit = neap__tensor_units(net, layer);
 
 		layer->weight = net->ntensors++;
 		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
-			layer->density, layer->scale / fan,
+			layer->density, draw_weights(layer, layer->scale, layer->below),
 			l == 0 && net->options.values ? 1
 			: has_events(net, l - 1)      ? unit.events
 						      : unit.numbers));
@@ -164,10 +218,10 @@ int neap__net_tensors(struct neap_net *net)
 			l == 0 ? !net->options.values : layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
-			fan = sqrt(layer->density * layer->n);
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
-				layer->widths.own, layer->density, layer->recurrent_scale / fan,
+				layer->widths.own, layer->density,
+				draw_weights(layer, layer->recurrent_scale, layer->n),
 				has_events(net, l) ? unit.events : unit.numbers));
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
@@ -175,11 +229,12 @@ int neap__net_tensors(struct neap_net *net)
 		if (layer->cell->code[net->options.precision]->has_candidate) {
 			layer->candidate = net->ntensors++;
 			NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
-				layer->density, layer->recurrent_scale / fan, 1));
+				layer->density,
+				draw_weights(layer, layer->recurrent_scale, layer->n), 1));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(
-			net, layer->bias, layer, "bias", 1, layer->widths.sums, 1, 0, unit.bias));
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->widths.sums, 1,
+			draw_biases(layer), unit.bias));
 	}
 	/* Last: initial weights depend on tensor numbers, and are the same with and without
 	 * `learn`. */

@@ -208,7 +208,7 @@ int neap__initial_gain(struct neap__trainer *trainer)
 		const struct neap__layer *layer = &net->layers[l];
 		struct neap__linear_cell cell;
 		int gets_spikes = l > 0 ? neap__layer_spikes(net, layer - 1) : !net->options.values;
-		if (layer->said_scale || !gets_spikes)
+		if (layer->said_scale || layer->init == NEAP_INIT_TORCH || !gets_spikes)
 			continue;
 		int made = neap__linear_cell_make(&cell, net, layer);
 		NEAP_TRY(made);

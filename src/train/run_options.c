@@ -81,7 +81,9 @@ static int take(struct neap_run *run)
 	/* Runs of earlier versions name their data here alone. */
 	o->data = json_string_value(json_object_get(data, "train"));
 	o->test = json_string_value(json_object_get(data, "test"));
-	o->net.time_unit = 0; /* where an earlier version did not keep them: nothing was scaled */
+	/* Where an earlier version did not keep them. */
+	o->net.time_unit = 0;
+	o->net.init = NEAP_INIT_NORMAL;
 	o->gain = 0;
 	o->no_normalise_targets = 1;
 	NEAP_TRY(neap__settings_take(o, settings, 0));
@@ -110,6 +112,9 @@ static int take_config(struct neap_run *run)
 	o->net.seed = o->seed;
 	if (json_object_get(root, "scale") && !json_object_get(root, "gain"))
 		o->gain = 0;
+	if ((json_object_get(root, "scale") || json_object_get(root, "recurrent_scale")) &&
+		!json_object_get(root, "init"))
+		o->net.init = NEAP_INIT_NORMAL;
 	return 0;
 }
 

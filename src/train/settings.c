@@ -17,6 +17,7 @@ enum setting_kind { TEXT, COUNT, WHOLE, SEED, BYTES, REAL, TIME, RATE, CHOICE };
 static const char *const precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
 
@@ -48,7 +49,7 @@ static const struct train_setting settings[] = {
 	{"threshold", REAL, AT(net.threshold), NULL, -1e12, 1e12},
 	{"reset_value", REAL, AT(net.reset_value), NULL, -1e12, 1e12},
 	{"tau", TIME, AT(net.tau), NULL, 0, 1e12},
-	{"tau_out", TIME, AT(net.tau_out), NULL, 0, 1e12},
+	{"tau_out", TIME, AT(net.tau_out), NULL, NEAP_TAU_OUT_AUTO, 1e12},
 	{"euler", COUNT, AT(net.euler), NULL, 0, 1},
 	{"delay", COUNT, AT(net.delay), NULL, 0, 1},
 	{"scale", REAL, AT(net.scale), NULL, 0, 1e12},
@@ -96,6 +97,7 @@ static const struct train_setting settings[] = {
 	{"gain", REAL, AT(gain), NULL, 0, 1e12},
 	{"encode", TEXT, AT(encode), NULL, 0, 0},
 	{"no_normalise_targets", COUNT, AT(no_normalise_targets), NULL, 0, 1},
+	{"init", CHOICE, AT(net.init), inits, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -241,6 +243,7 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
 			a = settings[i].offset == AT(no_normalise_targets) ? "1"
+			    : settings[i].offset == AT(net.init)	   ? inits[NEAP_INIT_NORMAL]
 			    : settings[i].kind == CHOICE		   ? settings[i].choices[0]
 			    : settings[i].kind == TEXT			   ? ""
 									   : "0";
@@ -270,7 +273,7 @@ void neap__settings_differ(struct neap__text *wrong, const json_t *there, const 
 static int may_miss(const struct train_setting *s)
 {
 	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
-	       s->offset == AT(net.values);
+	       s->offset == AT(net.values) || s->offset == AT(net.init);
 }
 
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
@@ -335,7 +338,9 @@ static int write_plain(char *text, size_t size, const struct train_setting *s, c
 	double value;
 	uint64_t bytes;
 
-	if (s->kind == TIME && strcmp(given, "inf") && neap__units_time(&value, given) == 0)
+	if (s->offset == AT(net.tau_out) && strcmp(given, "none") == 0)
+		neap__print(text, size, "0");
+	else if (s->kind == TIME && strcmp(given, "inf") && neap__units_time(&value, given) == 0)
 		neap__json_exact(text, value);
 	else if (s->kind == RATE && neap__units_frequency(&value, given) == 0)
 		neap__json_exact(text, value / 1000);

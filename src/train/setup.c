@@ -424,21 +424,6 @@ static const char *counted(char room[40], int64_t count, const char *one, const 
 	return room;
 }
 
-/* Where rows have targets of their own, and nobody said how long the readout remembers. */
-static void say_smoothing(const struct neap__trainer *trainer)
-{
-	const struct neap_net_options usual = NEAP_NET_OPTIONS_INIT;
-	const struct neap_dataset_info *info = &trainer->data.info;
-	double dt = trainer->options.net.dt;
-	double tau = trainer->net->layers[trainer->net->nlayers - 1].tau;
-	int of_steps = info->target == NEAP_TARGET_LABELS || info->target == NEAP_TARGET_SERIES;
-
-	if (info->steps && of_steps && tau == usual.tau_out && tau > dt)
-		neap__trainer_say(trainer,
-			"the readout smooths over %.3g steps; --tau-out %.3gms does not", tau / dt,
-			100 * dt);
-}
-
 /* A test set without names of classes is matched by number. */
 static void say_test_names(const struct neap__trainer *trainer)
 {
@@ -471,7 +456,6 @@ void neap__setup_say(const struct neap__trainer *trainer)
 			trainer->options.encode);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
-	say_smoothing(trainer);
 	say_test_names(trainer);
 	neap__initial_gain_say(trainer);
 	neap__doubts_say(trainer);
@@ -500,6 +484,10 @@ int neap__setup(struct neap__trainer *trainer)
 	struct neap_net_options net = o->net;
 	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
 	NEAP_TRY(neap_net_create(&trainer->net, &net));
+	/* What was chosen is part of the model: later versions may choose otherwise. */
+	o->net.readout = trainer->net->options.readout;
+	if (o->net.tau_out == NEAP_TAU_OUT_AUTO)
+		o->net.tau_out = trainer->net->layers[trainer->net->nlayers - 1].tau;
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
 	NEAP_TRY(take_from(trainer));

@@ -86,7 +86,14 @@ static const struct {
 	{"lif:8,li:reset=zero", "no key 'reset'"},
 	{"lif:8,li:4", "there are 3 classes"},
 	{"lif:8,li:3r", "1 to 65535"},
-	{"lif:8,li:tau=0", "tau must be"},
+	{"lif:8,li:tau=0", NULL},
+	{"lif:8,li:tau=none", NULL},
+	{"lif:8,li:tau=-1ms", "tau must be none or a time"},
+	{"lif:8:tau=0,li", "tau must be a positive time"},
+	{"lif:8:tau=none,li", "tau must be a positive time"},
+	{"gru:8:init=orthogonal,li", "init 'orthogonal' is not one of auto, normal, torch"},
+	{"gru:8:init=torch:scale=1,li", "gru has init=torch and scale, which only init=normal uses"},
+	{"gru:8:init=normal:scale=1,li:init=torch", NULL},
 	{"lif:8 ,li", "1 to 65535"},
 };
 
@@ -133,7 +140,7 @@ static void bad_options(void **arg)
 	REFUSED(o.dt = 0);
 	REFUSED(o.dt = NAN);
 	REFUSED(o.tau = -1);
-	REFUSED(o.tau_out = 0);
+	REFUSED(o.tau_out = -2);
 	REFUSED(o.width = NAN);
 	REFUSED(o.density = 2);
 	REFUSED(o.dropout = 1);
@@ -142,7 +149,8 @@ static void bad_options(void **arg)
 	REFUSED(o.dropout = -0.1);
 	REFUSED(o.group = -1);
 	REFUSED(o.threads = -1);
-	REFUSED(o.readout = (enum neap_readout)6);
+	REFUSED(o.readout = (enum neap_readout)7);
+	REFUSED(o.init = (enum neap_init)3);
 	REFUSED(o.reset = (enum neap_reset)4);
 	REFUSED(o.surrogate = (enum neap_surrogate)(-1));
 	REFUSED(o.precision = (enum neap_precision)2);

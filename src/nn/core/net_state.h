@@ -111,7 +111,8 @@ struct neap__layer {
 	enum neap_surrogate surrogate;
 	double width, height, support, threshold, reset_value;
 	double tau, scale, recurrent_scale, density, dropout;
-	int said_scale;				/* the specification says its scale */
+	int said_scale, said_recurrent_scale;	/* the specification has these keys */
+	enum neap_init init;			/* not NEAP_INIT_AUTO once the net is parsed */
 	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them (spec.c) */
 	enum neap__activation activation;
 

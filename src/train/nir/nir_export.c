@@ -94,7 +94,7 @@ static double tau_of(const struct exporting *e, const struct neap__layer *layer,
 
 	if (l->tensor >= 0 && neap_net_param(e->net, l->tensor, &p) == 0)
 		return dt * (1 + exp(element(&p, i)));
-	return e->net->options.euler ? tau : -dt / expm1(-dt / tau);
+	return e->net->options.euler ? fmax(tau, dt) : -dt / expm1(-dt / tau);
 }
 
 /* A time constant of all units, and what the input is multiplied with: `gain` units of dt/tau. */
