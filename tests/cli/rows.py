@@ -44,11 +44,11 @@ class Spike(torch.autograd.Function):
         return grad * torch.clamp(1 - ctx.saved_tensors[0].abs() / 0.5, min=0)
 
 
-def outputs(w, x, cell):
+def outputs(w, x, cell, smooths=False):
     """The readout's outputs [steps, classes] of one sample x [steps, features]."""
     n = w["readout.weight"].shape[0]
     h, u, o, all_o = torch.zeros(n), torch.zeros(n), torch.zeros(w["readout.weight"].shape[1]), []
-    beta, kappa = np.exp(-DT / TAU), np.exp(-DT / TAU_OUT)
+    beta, kappa = np.exp(-DT / TAU), np.exp(-DT / TAU_OUT) if smooths else 0
     for row in x:
         if cell == "lif":
             u = beta * u + row @ w["layer0.weight"] + h @ w["layer0.recurrent"] + w["layer0.bias"][0] - h
@@ -67,13 +67,14 @@ def outputs(w, x, cell):
 def loss_of(w, x, lengths, targets, kind, cell, deviation=1):
     losses = []
     for i, n in enumerate(lengths):
-        o = outputs(w, x[i, :n], cell)
+        o = outputs(w, x[i, :n], cell, cell == "lif" and kind == "label")
+        answer = o.mean(0) if cell == "lif" else o[-1]
         if kind == "label":
-            losses.append(torch.nn.functional.cross_entropy(o.mean(0)[None], targets[i:i + 1]))
+            losses.append(torch.nn.functional.cross_entropy(answer[None], targets[i:i + 1]))
         elif kind == "labels":
             losses.append(torch.nn.functional.cross_entropy(o, targets[i, :n], ignore_index=-1))
         elif kind == "numbers":
-            losses.append((((o.mean(0) - targets[i]) * deviation) ** 2).mean())
+            losses.append((((answer - targets[i]) * deviation) ** 2).mean())
         else:
             there = ~torch.isnan(targets[i, :n, 0])
             losses.append((((o - targets[i, :n]) * deviation) ** 2)[there].mean())
@@ -299,15 +300,24 @@ def text(folder):
     return None
 
 
-def smoothing(folder):
-    """A line says that the readout smooths, where targets are of steps and nobody said how far."""
-    for kind, options, wanted in (("labels", [], "smooths over 20 steps; --tau-out 0.1ms"), ("series", ["--dt", "4ms"], "smooths over 5 steps"),
-                                  ("labels", ["--tau-out", "0.1ms"], None), ("series", ["--net", "gru:4,li:tau=5ms"], None), ("label", [], None)):
-        done = neap("train", os.path.join(folder, f"{kind}.h5"), "--net", "gru:4,li", "--epochs", 1, "--memory", "4M", "--out",
-                    os.path.join(folder, f"smooth{len(os.listdir(folder))}"), "--validation", 0, *options)
-        said = done.stderr + done.stdout
-        if done.returncode or (wanted not in said if wanted else "smooths" in said):
-            return f"{kind} {options}: {done.returncode} {done.stderr}"
+def chosen(folder):
+    """Smoothing and readout by targets and cells, unless they are given; the model keeps them."""
+    for kind, net, options, wanted in (("label", "gru:4,li", [], ("0", "last")), ("numbers", "lstm:4,li", [], ("0", "last")),
+                                       ("label", "egru:4,li", [], ("0", "mean")), ("label", "lif:4r,li", [], ("0.02", "mean")),
+                                       ("numbers", "lif:4r,li", [], ("0", "mean")), ("labels", "lif:4r,li", [], ("0", "step")),
+                                       ("series", "gru:4,li", [], ("0", "step")), ("label", "gru:4,li", ["--readout", "max"], ("0", "max")),
+                                       ("series", "gru:4,li", ["--tau-out", "2ms"], ("0.002", "step")),
+                                       ("label", "lif:4r,li", ["--tau-out", "none"], ("0", "mean")),
+                                       ("label", "lif:4r,li", ["--tau-out", "0"], ("0", "mean")),
+                                       ("labels", "lif:4r,li", ["--learn", "tau"], ("0.02", "step"))):
+        run = os.path.join(folder, f"chosen{len(os.listdir(folder))}")
+        done = neap("train", os.path.join(folder, f"{kind}.h5"), "--net", net, "--epochs", 1, "--memory", "4M", "--out", run,
+                    "--validation", 0, *options)
+        if done.returncode:
+            return f"{kind} {net} {options}: {done.stderr}"
+        kept = json.loads(tensors(os.path.join(run, "model.safetensors"))[1]["neap.net"])
+        if (kept["tau_out"], kept["readout"]) != wanted:
+            return f"{kind} {net} {options}: {kept['tau_out']}, {kept['readout']}"
     return None
 
 
@@ -497,7 +507,7 @@ def main():
         tap.check("text", text(folder))
         tap.check("what does not fit is refused", refused(folder))
         tap.check("damaged files", damaged(folder))
-        tap.check("a readout that smooths says so", smoothing(folder))
+        tap.check("smoothing and readout by targets and cells", chosen(folder))
         tap.check("predict", predictions(folder))
         tap.check("predict writes NumPy arrays", arrays(folder))
         for cell in "gru", "lif":
