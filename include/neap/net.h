@@ -117,8 +117,9 @@ struct neap_net_options {
 	int detach; /* 1: no gradient through the reset */
 	enum neap_surrogate surrogate;
 	double width, height;
-	double support; /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
-	double threshold, reset_value;
+	double support;	  /* cut a surrogate beyond |x| > support; 0: where it ends by itself */
+	double threshold; /* 0: 1, of egru 0.1 */
+	double reset_value;
 	double tau; /* seconds: membrane */
 	/*
 	 * Seconds over which the readout smooths its outputs; 0: not at all. NEAP_TAU_OUT_AUTO: 20
@@ -175,8 +176,8 @@ struct neap_net_options {
 #define NEAP_NET_OPTIONS_INIT                                                                      \
 	{                                                                                          \
 		.size = sizeof(struct neap_net_options), .spec = "lif:256r,li", .dt = 1e-3,        \
-		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .threshold = 1.0,         \
-		.tau = 20e-3, .tau_out = NEAP_TAU_OUT_AUTO, .scale = 0.5, .recurrent_scale = 0.3,  \
+		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .tau = 20e-3,             \
+		.tau_out = NEAP_TAU_OUT_AUTO, .scale = 0.5, .recurrent_scale = 0.3,                \
 		.density = 1.0, .readout = NEAP_READ_AUTO, .time_unit = 1e-3                       \
 	}
 

@@ -12,9 +12,9 @@ GATED = ("rnn", "lstm", "gru", "egru")
 _TIMES = ("tau", "tau_syn", "tau_adapt")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
           "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
-          "learn": ("none", "tau")}
+          "learn": ("none", "tau"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
-              "activation": "tanh", "learn": "none"}
+              "activation": "tanh", "learn": "none", "init": "auto"}
 _A = 0.1  # the default of adlif's `a`, at steps of time_unit seconds
 # Of a net: number or name; keys of a layer stand above them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
@@ -44,6 +44,8 @@ class Layer(NamedTuple):
     def decay(self, name: str, dt: float, euler: bool) -> float:
         """What a step of ``dt`` seconds leaves of a number whose time constant is the key ``name``."""
         tau = self.keys[name]
+        if tau == 0:
+            return 0.0
         return 1 - dt / tau if euler else math.exp(-dt / tau)
 
 
@@ -52,7 +54,7 @@ def _number(name: str, text: str) -> float:
         value = units.seconds(text, name) if name in _TIMES else float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or name in _TIMES and value <= 0:
+    if not math.isfinite(value) or name in _TIMES and value < 0:
         raise FormatError(f"the net's {name} is not acceptable: {text[:40]!r}")
     return value
 
@@ -108,6 +110,8 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
     euler = settings.get("euler") == "1"
     for word in words:
         name, equals, text = word.partition("=")
+        if cell == "li" and word == "tau=none":
+            text = "0"
         if equals and name in _ALIASES:
             keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
         elif equals and name not in _KEYS:
@@ -116,6 +120,10 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
             keys[name] = value_of(name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
+    if cell != "li" and not all(keys[name] > 0 for name in _TIMES):
+        raise FormatError(f"the layer {part[:60]!r} has a time constant of 0, which only li may have")
+    if keys["threshold"] == 0:  # the cell's own
+        keys["threshold"] = 0.1 if cell == "egru" else 1.0
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
     keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
     if not 0 < size <= 65536 or not 0 < below <= 65536:

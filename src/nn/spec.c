@@ -100,8 +100,6 @@ static const struct {
 enum { LAYERS_MOST = 1000 };
 /* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
 #define LEARNED_LEAST 1e-9
-/* egru: its cell stays between -1 and 1, so that it never reaches the threshold of other cells. */
-#define GATED_THRESHOLD 0.1
 /* Seconds of a readout's smoothing where it has some by default: as membranes have. */
 #define TAU_OUT 20e-3
 
@@ -291,7 +289,7 @@ static int set_size(struct neap__layer *layer, struct word word)
 
 static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 {
-	const struct neap_net_options *o = &net->options, usual = NEAP_NET_OPTIONS_INIT;
+	const struct neap_net_options *o = &net->options;
 
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].fallback > 0)
@@ -304,9 +302,7 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	layer->width = o->width;
 	layer->height = o->height;
 	layer->support = o->support;
-	layer->threshold = o->threshold;
-	if ((layer->cell->traits & NEAP__IS_RECURRENT) && o->threshold == usual.threshold)
-		layer->threshold = GATED_THRESHOLD;
+	layer->threshold = o->threshold != 0 ? o->threshold : neap__cell_threshold(layer->cell);
 	layer->reset_value = o->reset_value;
 	layer->tau = layer->cell->readout ? o->tau_out : o->tau;
 	layer->init = o->init;

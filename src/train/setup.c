@@ -461,6 +461,27 @@ void neap__setup_say(const struct neap__trainer *trainer)
 	neap__doubts_say(trainer);
 }
 
+/*
+ * Has the options say what the net chose for them, since models and runs keep options, and later
+ * versions may choose otherwise. Where cells have different thresholds by default, 0 stands for
+ * them.
+ */
+static void keep_chosen(struct neap_net_options *o, const struct neap_net *net)
+{
+	int gated = 0, others = 0;
+
+	o->readout = net->options.readout;
+	if (o->tau_out == NEAP_TAU_OUT_AUTO)
+		o->tau_out = net->layers[net->nlayers - 1].tau;
+	for (int l = 0; l < net->nlayers; l++) {
+		int traits = net->layers[l].cell->traits;
+		if (traits & NEAP__HAS_THRESHOLD)
+			*(traits & NEAP__IS_RECURRENT ? &gated : &others) = 1;
+	}
+	if (o->threshold == 0 && !(gated && others))
+		o->threshold = gated ? 0.1 : 1;
+}
+
 int neap__setup(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -484,10 +505,7 @@ int neap__setup(struct neap__trainer *trainer)
 	struct neap_net_options net = o->net;
 	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
 	NEAP_TRY(neap_net_create(&trainer->net, &net));
-	/* What was chosen is part of the model: later versions may choose otherwise. */
-	o->net.readout = trainer->net->options.readout;
-	if (o->net.tau_out == NEAP_TAU_OUT_AUTO)
-		o->net.tau_out = trainer->net->layers[trainer->net->nlayers - 1].tau;
+	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
 	NEAP_TRY(take_from(trainer));

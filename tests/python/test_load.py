@@ -112,6 +112,8 @@ NETS = {
     "lstm": ("lstm:12,lstm:8,li",),
     "gru": ("gru:12,gru:8,li", "--loss", "mse"),
     "egru": ("egru:16:threshold=0.1:scale=2:recurrent_scale=1,li", "--dropout", "0.2"),
+    "defaults": ("egru:16,lstm:9,li",),
+    "unsmoothed": ("lif:24r:scale=2,li:tau=none",),
     "sparse": ("lif:24r:scale=2:density=0.4,gru:12:density=0.3,li:density=0.5",),
     "both": ("lstm:10,lif:12r:scale=4:surrogate=boxcar,li", "--readout", "step", "--loss", "mse"),
 }

@@ -183,6 +183,12 @@ struct neap__cell {
 	const struct neap__cell_code *code[2]; /* by enum neap_precision */
 };
 
+/* The threshold of a cell by default. The state of egru stays between -1 and 1. */
+static inline double neap__cell_threshold(const struct neap__cell *cell)
+{
+	return cell->traits & NEAP__IS_RECURRENT ? 0.1 : 1;
+}
+
 /* A layer's code in the net's precision. */
 static inline const struct neap__cell_code *neap__layer_code(
 	const struct neap_net *net, const struct neap__layer *layer)
