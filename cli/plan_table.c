@@ -31,16 +31,15 @@ const char *cli_show_room(char room[24], const struct neap_problem *problem, uin
 
 const char *cli_show_least(char room[24], const struct neap_problem *problem, uint64_t bytes)
 {
-	uint64_t unit = 1;
+	double unit = 1;
 	if (problem->chain.flags & NEAP_CHAIN_CLASSIC || bytes > UINT64_MAX / 2)
 		return cli_show_room(room, problem, bytes);
-	while (bytes / unit >= 1024)
+	while ((double)bytes / unit >= 1024)
 		unit *= 1024;
-	/* Three digits, as neap__show_size has them. */
-	uint64_t step = bytes / unit >= 100 ? unit : bytes / unit >= 10 ? unit / 10 : unit / 100;
-	if (step > 1)
-		bytes += (step - bytes % step) % step;
-	return neap__show_size(room, bytes);
+	/* Three digits, as neap__show_size has them; not rounded to bytes, of which the shown number has parts. */
+	double whole = (double)bytes / unit;
+	double step = whole >= 100 || unit < 1024 ? unit : whole >= 10 ? unit / 10 : unit / 100;
+	return neap__show_size(room, (uint64_t)(ceil((double)bytes / step) * step));
 }
 
 /* Forward steps, with tape or without, for each step of the chain. */

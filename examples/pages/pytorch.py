@@ -82,8 +82,8 @@ whole = gradient(scan(x, "16M"))
 print(f"{STEPS} steps by neap: a gradient of norm {sum(g.pow(2).sum() for g in whole).sqrt():.6f}")
 print(nt.report())
 
-# %% Less than the least is refused with the least that would do
+# %% A budget that is too small is refused, with one that is large enough
 try:
     scan(x, "1K")
 except neap.BudgetError as error:
-    print(f"within 1K: {error.least:,} bytes would do")
+    print(error)

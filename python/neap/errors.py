@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions, one a code of libneap, each with the line of detail that libneap gives.
+"""Exceptions, one for each error code of libneap, with libneap's line of detail as the text.
 
-A code of the operating system becomes :class:`OSError` (with the class that Python has for the
-number, such as :class:`FileNotFoundError`), and a lack of memory :class:`MemoryError`.
+An error code of the operating system becomes an :class:`OSError` (of Python's subclass for the
+number, such as :class:`FileNotFoundError`), and a lack of memory a :class:`MemoryError`.
 """
 import errno
 import os
-from typing import Dict, Type
+import re
+from typing import Dict, Match, Type
 
 from . import _abi
+from .show import show_least, show_most, show_sizes
 
 __all__ = ["Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule", "RecordError",
            "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
            "Interrupted", "Diverged", "ForkedError", "ToolMissing"]
 
+_LEAST = re.compile(r"(a total of )?(\d+) bytes would do")  # how libneap and the tool name a budget
+
 
 class Error(Exception):
-    """A call of libneap failed. ``code`` is the number it answered, the text its line of detail."""
+    """A call of libneap failed. ``code`` is the error code that it returned, the text its line of detail."""
 
     code: int = 0
 
@@ -26,20 +30,20 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """A number, name or combination that makes no sense; the text says what would be accepted."""
+    """A number, name or combination that is not valid; the text specifies what is accepted."""
 
     code = _abi.NEAP_EUSAGE
 
 
 class FormatError(Error, ValueError):
-    """A file or text that is malformed; the text has the number of the line where there is one."""
+    """A file or text that is malformed; the text has the line number if there is one."""
 
     code = _abi.NEAP_EFORMAT
 
 
 class BudgetError(Error, MemoryError):
-    """No plan fits the budget. ``least`` is a budget that would do, in bytes (slots, in a problem
-    that counts slots), or 0 where none is known.
+    """No plan fits the budget. The text shows sizes in KiB and MiB; ``least`` is a budget that is large
+    enough, exact and in bytes (slots, in a problem that counts slots), or 0 if none is known.
     """
 
     code = _abi.NEAP_EINFEASIBLE
@@ -50,7 +54,7 @@ class BudgetError(Error, MemoryError):
 
 
 class IllegalSchedule(Error):
-    """A schedule breaks a rule of the language of actions; the text has the action's number."""
+    """A schedule breaks a rule of the language of actions; the text has the number of the action."""
 
     code = _abi.NEAP_EILLEGAL
 
@@ -60,37 +64,37 @@ class RecordError(Error):
 
 
 class LostRecord(RecordError):
-    """The record is not there."""
+    """The record is missing."""
 
     code = _abi.NEAP_ELOST
 
 
 class ShortRecord(RecordError):
-    """The record ends early."""
+    """The record is truncated."""
 
     code = _abi.NEAP_ESHORT
 
 
 class CorruptRecord(RecordError):
-    """The record's checksum is wrong."""
+    """The checksum of the record does not match."""
 
     code = _abi.NEAP_ECORRUPT
 
 
 class ModelError(Error):
-    """A model answered with a failure that is no exception of Python."""
+    """A model reported a failure that is not a Python exception."""
 
     code = _abi.NEAP_EMODEL
 
 
 class NumberTooLarge(Error, OverflowError):
-    """A product or sum of sizes does not fit 64 bits."""
+    """A product or sum of sizes does not fit in 64 bits."""
 
     code = _abi.NEAP_EOVERFLOW
 
 
 class Interrupted(Error):
-    """The sweep was asked to end."""
+    """The sweep was interrupted."""
 
     code = _abi.NEAP_EINTERRUPTED
 
@@ -108,7 +112,7 @@ class ForkedError(Error):
 
 
 class ToolMissing(Error):
-    """The ``neap`` tool is not installed, which ``neap.train`` and ``neap.evaluate`` run."""
+    """The ``neap`` tool, which ``neap.train`` and ``neap.evaluate`` run, is not installed."""
 
 
 BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
@@ -116,8 +120,27 @@ BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
     ModelError, NumberTooLarge, Interrupted, Diverged, ForkedError)}
 
 
+def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetError:
+    """The error for a budget of ``memory`` bytes, of which ``least`` are needed; ``why`` begins in lower case."""
+    which = f" for strategy {strategy!r}" if strategy else ""
+    return BudgetError(f"memory={show_most(memory)} is too small{which}: {why}. At least {show_least(least)} are "
+                       f"needed (error.least); a few times that runs faster", least=least)
+
+
+def budget_error(line: str) -> BudgetError:
+    """The error for a line of libneap or the tool, which counts in bytes. What a slow tier lacks is no ``least``."""
+    found = None if "slow memory of" in line else _LEAST.search(line)
+    named = " (error.least)" if found else ""
+
+    def needed(at: Match[str]) -> str:
+        return f"at least {show_least(int(at[2]))} {'in total ' if at[1] else ''}are needed{named}"
+    return BudgetError(show_sizes(_LEAST.sub(needed, line)), least=int(found[2]) if found else 0)
+
+
 def exception(code: int, detail: str) -> Exception:
     """The exception for a negative answer of libneap and its line of detail."""
+    if code == BudgetError.code:
+        return budget_error(detail)
     if code in BY_CODE:
         return BY_CODE[code](detail)
     if code == -errno.ENOMEM:

@@ -7,7 +7,7 @@ import tempfile
 import weakref
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
-from . import _abi, tables, units
+from . import _abi, show, tables, units
 from ._lib import check, lib, text
 from .actions import Action, of, stream
 from .errors import BudgetError, FormatError
@@ -195,7 +195,7 @@ class Plan:
 
     def _open(self) -> ctypes.c_void_p:
         if not self.feasible:
-            raise BudgetError(f"{self.strategy} is infeasible: {self.why}", least=self.least)
+            raise _infeasible(self)
         schedule = ctypes.c_void_p()
         check(lib.neap_schedule_open(ctypes.byref(schedule), ctypes.byref(self.problem.raw),
                                      ctypes.byref(self._raw)))
@@ -277,11 +277,11 @@ class Plan:
 
     def __repr__(self) -> str:
         if not self.feasible:
-            return f"<neap.Plan {self.strategy}: {self.why}>"
+            return f"<neap.Plan {self.strategy}, infeasible: {tables.show_why(self)}>"
         return (f"<neap.Plan {self.strategy}"
                 f"{'' if self.chosen == self.strategy else ' (' + self.chosen + ')'}: "
                 f"{self.problem.steps} steps, peak {tables.show_room(self, self.peak)}, "
-                f"{units.show_time(self.seconds)}>")
+                f"{show.show_time(self.seconds)}>")
 
     def _repr_html_(self) -> str:
         lines = [line.split(None, 1) for line in self.details().splitlines()]
@@ -374,6 +374,20 @@ def _make(question: Problem, strategy: str, params: _abi.neap_params,
     return Plan(question, raw)
 
 
+def _infeasible(made: Plan) -> BudgetError:
+    """The error for a plan that does not fit: the budget, why it is too small, and a budget that is large enough."""
+    memory, classic = made.problem.raw.memory, made.problem.classic
+    why = tables.show_why(made)
+    if not made.least:
+        remedy = "Increase the budget, or the capacity of slow tiers" if made.strategy == "auto" else \
+            "Change the problem accordingly, or pass another strategy"
+        return BudgetError(f"strategy {made.strategy!r} is infeasible: {why}. {remedy}")
+    budget, unit = (f"slots={memory}", " slots") if classic else (f"memory={show.show_most(memory)}", "")
+    reason = "" if made.strategy == "auto" else f": {why}"
+    return BudgetError(f"{budget} is too small for strategy {made.strategy!r}{reason}. At least "
+                       f"{tables.show_least(made, made.least)}{unit} are needed (error.least)", least=made.least)
+
+
 def _params(chunk: int, checkpoints: int, remote_chunk: int, effort: int) -> _abi.neap_params:
     return _abi.neap_params(chunk=units.count(chunk, "chunk"),
                             checkpoints=units.count(checkpoints, "checkpoints"),
@@ -432,8 +446,7 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
     question = problem(steps, stages, memory, slots, slow, mixed, tapes_stay, given)
     made = _make(question, strategy, _params(chunk, checkpoints, remote_chunk, effort))
     if not made.feasible:
-        would_do = f"; a budget of {made.least} would do" if made.least else ""
-        raise BudgetError(f"{made.strategy}: {made.why}{would_do}", least=made.least)
+        raise _infeasible(made)
     return made
 
 

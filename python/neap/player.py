@@ -23,6 +23,7 @@ from .actions import LIVE, Action, Kind, Payload
 from .backends import Backend, Counts, Outgrown, Sizes
 from .errors import BudgetError, Error, RecordError, UsageError
 from .holding import LOST, Held, Holding, TapeOf, Weight
+from .show import show_least, show_most
 from .stores import Store, Transfer
 
 __all__ = ["Backend", "Counts", "Outgrown", "Player", "Refused", "Sizes", "needed"]
@@ -32,6 +33,10 @@ SPARES = 64  # states that a recovery keeps on its way at most, chosen: they hal
 
 class Refused(BudgetError):
     """The BudgetError of a player, as distinguished from one that a step raised."""
+
+
+def _tape_of(t: int, nbytes: int, others: int) -> str:
+    return f"the saved tensors of step {t} take {show_least(nbytes)} and its state and gradient {show_least(others)}"
 
 
 def needed(backend: Backend, state: Any, steps: int, sizes: Sizes) -> int:
@@ -77,7 +82,8 @@ class Player(Holding):
                 self._reached(self._weight, self.steps)
                 return last
             self._do(action)
-        raise Error("the plan has no TURN")
+        raise Error("the actions end before TURN, which separates the forward from the backward pass. Pass all actions "
+                    "of a plan")
 
     def backward(self, adjoint: Any) -> Any:
         """Plays the rest from the adjoint of the last state; returns that of the first."""
@@ -104,7 +110,7 @@ class Player(Holding):
         perform = _PERFORM.get(action.kind)
         if perform is None or action.payload == Payload.LOG:
             raise UsageError(f"the action '{action}' needs logs, which this backend does not have. Use a plan without "
-                             f"logs")
+                             f"logs (log=None)")
         perform(self, action)
         self.counts.actions += 1
         self._note(0)
@@ -135,14 +141,16 @@ class Player(Holding):
     def _fit(self, t: int) -> None:
         """Frees as much as the state or adjoint of step t needs."""
         if not self._clear(0, True) and self.strict:
-            raise self._refusal(f"the state of step {t} takes {self._live} bytes and its gradient {self._adjoint}")
+            raise self._refusal(f"the state of step {t} takes {show_least(self._live)} and its gradient "
+                                f"{show_least(self._adjoint)}")
 
     def _refusal(self, reason: str) -> Refused:
         """The error of a call that cannot go on. Everything is freed; then all steps are sized one at a time."""
         memory, state = self.sizes.memory or 0, self.first
         self.close()
         least = max(memory + 1, needed(self.backend, state, self.steps, self.sizes))
-        return Refused(f"{reason}, but {memory} are available. At least {least} are needed", least=least)
+        return Refused(f"{reason}, but {show_most(memory)} are available. At least {show_least(least)} are needed "
+                       f"(error.least)", least=least)
 
     # Steps
 
@@ -201,8 +209,7 @@ class Player(Holding):
         if nbytes > left:
             after, nbytes = self.backend.tape_bytes(self.live, t, t + 1)
             if nbytes + max(0, self._weigh(after)[0] - self._live) > left:
-                raise self._refusal(f"the saved tensors of step {t} take {nbytes} bytes and its state and gradient "
-                                    f"{(self.sizes.memory or 0) - left}")
+                raise self._refusal(_tape_of(t, nbytes, (self.sizes.memory or 0) - left))
 
     def _backward(self, a: Action) -> None:
         for g in reversed(range(a.t0, a.t1)):
@@ -283,8 +290,7 @@ class Player(Holding):
         if self._clear(max(wanted, room + 1) if again else wanted, True):
             return self._left()
         if self.strict:
-            raise self._refusal(f"the saved tensors of step {t} take {wanted} bytes and its state and gradient "
-                                f"{self._live + self._adjoint + self.sizes.staging}")
+            raise self._refusal(_tape_of(t, wanted, self._live + self._adjoint + self.sizes.staging))
         return None
 
     def _save(self, a: Action) -> None:
@@ -331,7 +337,8 @@ class Player(Holding):
 
     def _needs_tiers(self, a: Action) -> Store:
         if self.store is None:
-            raise UsageError(f"the action '{a}' needs a slow tier, but none is open")
+            raise UsageError(f"the action '{a}' needs a slow tier, but none is open. Pass store=, or a plan without "
+                             f"tiers")
         return self.store
 
     def _move(self, a: Action, state: Any, put: bool) -> None:

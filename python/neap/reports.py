@@ -6,7 +6,7 @@ from typing import Optional
 
 from .plans import Plan
 from .player import Counts
-from .units import show_size, show_time
+from .show import show_size, show_time
 
 __all__ = ["Report"]
 

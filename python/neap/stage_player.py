@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 from .actions import LIVE, Action, Kind, Payload
 from .errors import RecordError, UsageError
 from .player import Backend, Counts, Outgrown, Player, Refused, Sizes
+from .show import show_least, show_most, show_size
 from .stores import Store
 
 __all__ = ["StageBackend", "StagePlayer", "StageRefused", "StageSizes", "peak_of"]
@@ -151,7 +152,8 @@ class StagePlayer(Player):
         perform = _STAGES.get(action.kind)
         moves = action.kind in (Kind.PUT, Kind.GET, Kind.DROP, Kind.FORGET)
         if perform is None or action.payload == Payload.LOG or moves and action.payload != Payload.STATE:
-            raise UsageError(f"the action '{action}' moves tapes or logs; plans of stages move only states")
+            raise UsageError(f"the action '{action}' moves tapes or logs, but plans of stages move only states. Make the plan "
+                             f"with tapes_stay=True and without log")
         perform(self, action)
         self.counts.actions += 1
         self._count(0)
@@ -176,8 +178,9 @@ class StagePlayer(Player):
                 room = self.planned.tape[i] + self.planned.memory - self.planned.peak - self.over
             tape, nbytes = self._stage_tape(i, room)
             if tape is None:
-                raise self._refusal(f"the saved tensors of stage {i} take more than {nbytes} bytes, but "
-                                    f"{self.planned.tape[i]} were planned and {max(0, room or 0)} are left")
+                raise self._refusal(f"the saved tensors of stage {i} take more than {show_size(nbytes)}, but "
+                                    f"{show_size(self.planned.tape[i])} were planned and "
+                                    f"{show_most(max(0, room or 0))} are left")
             self.counts.record_steps += 1
             self._count(nbytes)
             self.over += max(0, nbytes - self.planned.tape[i])
@@ -200,8 +203,8 @@ class StagePlayer(Player):
         self.live = state
         nbytes = self._weigh(state)[0]
         if nbytes > self.planned.state[t] and self.planned.memory is not None and self.strict:
-            raise self._refusal(f"the output of stage {t - 1} takes {nbytes} bytes, but {self.planned.state[t]} were "
-                                f"planned")
+            raise self._refusal(f"the output of stage {t - 1} takes {show_least(nbytes)}, but "
+                                f"{show_most(self.planned.state[t])} were planned")
 
     def _refusal(self, reason: str) -> Refused:
         """The error of a call that cannot continue. Everything is freed; then all stages are sized one at a time."""
@@ -210,7 +213,8 @@ class StagePlayer(Player):
         for i in range(len(tapes)):
             state, nbytes = self.backend.tape_bytes(state, i, i + 1)
             states[i + 1], tapes[i] = max(states[i + 1], self._weigh(state)[0]), max(tapes[i], nbytes)
-        return StageRefused(reason, self.planned._replace(state=states, tape=tapes))
+        return StageRefused(f"{reason}. Increase memory, or pass strict=False to keep it anyway",
+                            self.planned._replace(state=states, tape=tapes))
 
     def _fit(self, t: int) -> None:
         """Stages are counted by ``memory``."""
@@ -259,7 +263,8 @@ class StagePlayer(Player):
     def _start(self, a: Action, state: Any, put: bool) -> None:
         """Starts a transfer. One that cannot start is lost."""
         if self.store is None:
-            raise UsageError(f"the action '{a}' needs a slow tier, but none is open")
+            raise UsageError(f"the action '{a}' needs a slow tier, but none is open. Pass store=, or a plan without "
+                             f"tiers")
         transfer = None
         try:
             state, pieces = self.backend.pieces(state)

@@ -4,7 +4,8 @@ import html
 import math
 from typing import TYPE_CHECKING, List, Sequence, Tuple
 
-from .units import show_percent, show_size, show_time
+from . import show
+from .show import show_percent, show_size, show_time
 
 if TYPE_CHECKING:
     from .plans import Plan
@@ -19,13 +20,12 @@ def show_room(plan: "Plan", value: int) -> str:
 
 def show_least(plan: "Plan", value: int) -> str:
     """A budget, rounded up to what is shown of it."""
-    if plan.problem.classic or value > 2**63:
-        return show_room(plan, value)
-    unit = 1
-    while value // unit >= 1024:
-        unit *= 1024
-    step = unit if value // unit >= 100 else unit // 10 if value // unit >= 10 else unit // 100
-    return show_size(value + -value % step if step > 1 else value)
+    return str(value) if plan.problem.classic else show.show_least(value)
+
+
+def show_why(plan: "Plan") -> str:
+    """Why a plan is infeasible, with its bytes as sizes."""
+    return plan.why if plan.problem.classic else show.show_sizes(plan.why)
 
 
 def show_params(plan: "Plan") -> str:

@@ -19,8 +19,8 @@ import sys
 import threading
 from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Union
 
-from .errors import BudgetError, Diverged, Error, Interrupted, ToolMissing, UsageError
-from .units import show_size
+from .errors import Diverged, Error, Interrupted, ToolMissing, UsageError, budget_error
+from .show import show_size
 
 __all__ = ["Evaluation", "Training", "evaluate", "train"]
 
@@ -190,9 +190,8 @@ def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
 def _failure(command: str, code: int, line: str) -> Exception:
     """The exception for an exit code of the tool and its line."""
     text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
-    least = re.search(r"(\d+) bytes would do", text)
-    if least:
-        return BudgetError(text, least=int(least.group(1)))
+    if " bytes would do" in text:
+        return budget_error(text)
     if " keeps the last good snapshot" in text:
         return Diverged(text)
     if text.startswith("interrupted "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, times and rates, as numbers or as people write them: ``"64M"``, ``"20ms"``, ``"500M/s"``.
+"""Sizes, times and rates, read as numbers or as people write them: ``"64M"``, ``"20ms"``, ``"500M/s"``.
 
 The same texts as in the options of the ``neap`` tool: K, M, G, T and P are powers of 1024, with
 or without ``B`` or ``iB``; times end in s, ms, us, ns, min or h, or in nothing for seconds.
@@ -106,38 +106,3 @@ def rate(value: Optional[Size], name: str) -> float:
     if not 0 < number < math.inf:
         raise UsageError(f"{name}: {value!r} is not a rate; expected bytes per second above 0, such as 5e8 or '500M/s'")
     return number
-
-
-def show_size(value: int) -> str:
-    """Bytes with three digits: ``64 MiB``."""
-    number, unit = float(value), 0
-    while number >= 1024 and unit < 6:
-        number /= 1024
-        unit += 1
-    names = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-    return ("%.0f %s" if unit == 0 or number >= 999.5 else "%.3g %s") % (number, names[unit])
-
-
-def show_time(value: float) -> str:
-    """Seconds with three digits: ``20 ms``, ``6:40 min``."""
-    if not math.isfinite(value):
-        return "?"
-    if value >= 60:
-        whole = math.floor(value + 0.5)
-        hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
-        return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02} min"
-    if value >= 1 or value == 0:
-        return "%.3g s" % value
-    for unit, part in (("ms", 1e3), ("us", 1e6)):
-        if value * part >= 1:
-            return "%.3g %s" % (value * part, unit)
-    return "%.3g ns" % (value * 1e9)
-
-
-def show_percent(ratio: float) -> str:
-    """A ratio in percent, ``-`` where it is not finite, ``faster`` below 0."""
-    if not math.isfinite(ratio):
-        return "-"
-    if ratio < -0.0005:
-        return "faster"
-    return ("%.1f%%" if abs(ratio) < 100 else "%.3g%%") % (100 * abs(ratio))

@@ -301,7 +301,7 @@ def test_a_state_that_grows_is_refused_in_the_forward_pass():
     problem.adjoint, problem.planned_tape = 10, 20
     backend = Steps(problem.state, problem.tape, 500)
     player = Player(backend, problem.plan(500), 40, 1, Sizes(10, 10, 20, 500))
-    with pytest.raises(neap.BudgetError, match="At least 1230 are needed") as caught:
+    with pytest.raises(neap.BudgetError, match="At least 1.21 KiB are needed") as caught:
         player.forward(backend.first)
     assert caught.value.least == problem.least() == 1230
     counts, _ = problem.play(1230)

@@ -60,8 +60,12 @@ def test_same_bits_within_every_budget(scratch):
 
 
 def test_a_smaller_budget_is_refused():
-    with pytest.raises(neap.BudgetError, match="would do|least|needs"):
+    with pytest.raises(neap.BudgetError, match="at least .* KiB are needed .error.least.") as caught:
         run(500)
+    run(caught.value.least)
+    with pytest.raises(neap.BudgetError, match="slow memory of 1 KiB .* is too small: at least .* are needed$") as caught:
+        run("16K", slow="mem:1K")
+    assert caught.value.least == 0  # a larger budget would not help
 
 
 def test_run_again_and_the_plan_outlives():

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from neap.player import Outgrown  # noqa: E402
+from neap.show import show_least  # noqa: E402
 from neap.torch.measure import Counter  # noqa: E402
 from neap.torch.planning import _between  # noqa: E402
 from neap.torch.sizing import Sizer  # noqa: E402
@@ -37,7 +38,7 @@ def tries(run, memory, most):
         except neap.BudgetError as error:
             if not error.least:  # no budget is known: the tier has no room
                 raise
-            assert error.least > memory and f"At least {error.least} are needed" in str(error)
+            assert error.least > memory and f"At least {show_least(error.least)} are needed" in str(error)
             memory = error.least
     return run(memory), memory
 
@@ -285,9 +286,9 @@ def test_the_error_of_a_scan_inside_a_step_is_its_own():
         h, _ = nt.scan(made, h, i[None].expand(3, B, I), memory=100, params=made)
         return h, h
 
-    with pytest.raises(neap.BudgetError, match="memory=100 is too small") as inner:
+    with pytest.raises(neap.BudgetError, match="memory=100 B is too small") as inner:
         nt.scan(made, state, x[:3], memory=100)
-    with pytest.raises(neap.BudgetError, match="memory=100 is too small") as caught:
+    with pytest.raises(neap.BudgetError, match="memory=100 B is too small") as caught:
         nt.scan(outer, state, x, memory="1M", params=made, costs=COSTS)
     assert caught.value.least == inner.value.least
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers with units: read as the tool reads them, shown as it shows them, refused as it refuses."""
+import random
+
 import pytest
 
 import neap
-from neap import units
+from neap import show, units
 
 
 @pytest.mark.parametrize("text, bytes_", [
@@ -49,8 +51,32 @@ def test_no_rates(text):
 
 
 def test_shown():
-    assert [units.show_size(n) for n in (0, 999, 1024, 65536, 1023 * 1024, 2**63)] == \
+    assert [show.show_size(n) for n in (0, 999, 1024, 65536, 1023 * 1024, 2**63)] == \
         ["0 B", "999 B", "1 KiB", "64 KiB", "1023 KiB", "8 EiB"]
-    assert [units.show_time(s) for s in (0, 1e-9, 2e-5, 0.02, 1.5, 59.4, 60, 3600, 7325.4)] == \
+    assert [show.show_time(s) for s in (0, 1e-9, 2e-5, 0.02, 1.5, 59.4, 60, 3600, 7325.4)] == \
         ["0 s", "1 ns", "20 us", "20 ms", "1.5 s", "59.4 s", "1:00 min", "1:00:00", "2:02:05"]
-    assert [units.show_percent(r) for r in (0, 0.3333, 250, float("inf"), -0.37)] == ["0.0%", "33.3%", "2.5e+04%", "-", "faster"]
+    assert [show.show_percent(r) for r in (0, 0.3333, 250, float("inf"), -0.37)] == ["0.0%", "33.3%", "2.5e+04%", "-", "faster"]
+
+
+def test_shown_budgets():
+    """A budget that is shown as needed is enough when it is passed, and reads as more than any that is too small."""
+    assert [show.show_least(n) for n in (0, 1023, 1024, 1025, 3288, 12672, 98304, 1023 * 1024 + 1)] == \
+        ["0 B", "1023 B", "1 KiB", "1.01 KiB", "3.22 KiB", "12.4 KiB", "96 KiB", "1 MiB"]
+    assert [show.show_most(n) for n in (0, 1023, 1024, 3288, 65535, 65536)] == \
+        ["0 B", "1023 B", "1 KiB", "3.21 KiB", "63.9 KiB", "64 KiB"]
+    pick = random.Random(5)
+    for _ in range(2000):
+        least = int(2**pick.uniform(0, 44))
+        shown = show.show_least(least).replace(" ", "")
+        assert least <= units.size(shown, "memory") <= least * 1.011 + 1
+        few = pick.choice([least - 1, pick.randrange(least)])
+        assert units.size(show.show_most(few).replace(" ", ""), "memory") <= few < units.size(shown, "memory")
+        assert show.show_most(few) != show.show_least(least)
+
+
+def test_sizes_of_lines():
+    for line, shown in (("all tapes need 110592 bytes", "all tapes need 108 KiB"), ("1 slot and a tape need 13312",
+                        "1 slot and a tape need 13 KiB"), ("no strategy fits 4000 bytes", "no strategy fits 3.91 KiB"),
+                        ("two chains need 4 slots at least", "two chains need 4 slots at least"),
+                        ("needs 4096: one slot, for x_0, and a tape", "needs 4 KiB: one slot, for x_0, and a tape")):
+        assert show.show_sizes(line) == shown

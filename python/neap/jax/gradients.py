@@ -8,10 +8,11 @@ import jax.numpy as jnp
 
 from .. import units
 from ..actions import Kind
-from ..errors import BudgetError, UsageError
+from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan, plan
 from ..player import Player, Sizes
 from ..reports import Report
+from ..show import show_least
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .groups import Group, Leaves, Loop, apart, inexact, merged, nbytes
@@ -196,11 +197,9 @@ class ValueAndGrad:
             if not error.least:
                 raise
             least = error.least + charged
-            raise BudgetError(
-                f"memory={self._memory} is too small for strategy {self._strategy!r}: {charged} bytes are reserved for "
-                f"the gradients of the parameters, and the saved arrays of {group} step{'' if group == 1 else 's'} "
-                f"take {tape}. At least {least} are needed (error.least); a few times that runs "
-                f"faster", least=least) from None
+            raise too_small(self._memory or 0, least, f"{show_least(charged)} are reserved for the gradients of the "
+                            f"parameters, and the saved arrays of {group} step{'' if group == 1 else 's'} take "
+                            f"{show_least(tape)}", self._strategy) from None
         if not free and self._costs is None:
             made = ask(self._measure(known, arrays, steps, group))
         told.planned(made, steps, group, state, tape, charged, self._memory)

@@ -6,10 +6,11 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 
-from ..errors import BudgetError, UsageError
+from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan
 from ..player import Player, Refused, Sizes
 from ..reports import Report
+from ..show import show_least
 from ..stores import Paths, Store
 from .around import Around
 from .device import Device, HostStore, generator_kept, get_rng, set_rng
@@ -135,9 +136,8 @@ class Call:
         except Again:
             least = error.least
         least += self.report.charged
-        return BudgetError(f"memory={self.report.memory} is too small: {str(error).rpartition('. ')[0]} in addition to "
-                           f"the {self.report.charged} bytes that are reserved for the gradients of the parameters. At "
-                           f"least {least} are needed (error.least); a few times that runs faster", least=least)
+        return too_small(self.report.memory or 0, least, f"{str(error).rpartition('. ')[0]} in addition to the "
+                         f"{show_least(self.report.charged)} that are reserved for the gradients of the parameters")
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
                  outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:

@@ -7,6 +7,7 @@ from typing import List, NamedTuple, Optional
 from ..errors import BudgetError
 from ..plans import Plan, plan
 from ..problems import Tier
+from ..show import show_least
 from .places import places_of
 from .timing import Costs, Measured
 
@@ -102,6 +103,7 @@ def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:
     """A plan that offloads tapes; BudgetError if their graphs do not fit in addition to it."""
     graphs = places_of(made).away * found.graph
     if left is not None and made.peak + graphs > left:
-        raise BudgetError(f"{made.strategy}: the graphs of offloaded tapes take {graphs} bytes in addition to the "
-                          f"{made.peak} of the plan", least=made.peak + graphs)
+        raise BudgetError(f"strategy {made.strategy!r}: the graphs of offloaded tapes take {show_least(graphs)} in "
+                          f"addition to the {show_least(made.peak)} of the plan, more than the budget. Increase memory",
+                          least=made.peak + graphs)
     return Chosen(made, found, True)

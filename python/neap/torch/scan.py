@@ -15,11 +15,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Un
 import torch
 
 from .. import units
-from ..errors import BudgetError, UsageError
+from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan
 from ..player import Counts, Sizes, needed
 from ..problems import Tier
 from ..reports import Report, stack_level
+from ..show import show_least
 from ..stores import Paths, measured_tiers
 from ..units import Size
 from .around import Around
@@ -319,11 +320,9 @@ class _Job:
             return error
         least += charged
         more = " and the graph of one step" if run.grad else ""
-        return BudgetError(
-            f"memory={self.options.memory} is too small for strategy {self.options.strategy!r}: {charged} bytes are "
-            f"reserved for the gradients of the parameters{more}, and the saved tensors of {group} "
-            f"step{'' if group == 1 else 's'} take {self._measured(run, group).tape}. At least {least} are "
-            f"needed (error.least); a few times that runs faster", least=least)
+        return too_small(self.options.memory or 0, least, f"{show_least(charged)} are reserved for the gradients of the "
+                         f"parameters{more}, and the saved tensors of {group} step{'' if group == 1 else 's'} take "
+                         f"{show_least(self._measured(run, group).tape)}", self.options.strategy)
 
     def enough(self, run: Run, least: int) -> Tuple[int, int]:
         """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros

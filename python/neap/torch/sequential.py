@@ -10,11 +10,12 @@ import torch
 
 from .. import units
 from ..actions import Action, Kind
-from ..errors import BudgetError, UsageError
+from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan, plan
 from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
+from ..show import show_least
 from ..stage_player import StagePlayer, StageRefused, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
@@ -376,10 +377,8 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
     while _best(ask, would_do, max(would_do - grads, least)) is None:
         would_do += would_do // 8 + 1
     would_do += extra
-    raise BudgetError(
-        f"memory={sizes.memory + extra} is too small for strategy {strategy!r}: {extra} bytes are reserved for the "
-        f"states of generators and copies of buffers, and gradients of parameters take up to {grads}. At least "
-        f"{would_do} are needed (error.least); a few times that runs faster", least=would_do)
+    raise too_small(sizes.memory + extra, would_do, f"{show_least(extra)} are reserved for the states of generators and "
+                    f"copies of buffers, and gradients of parameters take up to {show_least(grads)}", strategy)
 
 
 def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:
