@@ -39,16 +39,17 @@ def _load() -> ctypes.CDLL:
             answer = library.neap_abi_hash
         except (OSError, AttributeError) as error:
             if named:
-                raise ImportError(f"NEAP_LIBRARY={named} is no libneap: {error}") from None
+                raise ImportError(f"NEAP_LIBRARY={named} cannot be loaded as libneap: {error}. Set it to the path of libneap.so, or "
+                                  f"unset it") from None
             continue
         answer.restype = ctypes.c_uint64
         if answer() == _abi.HASH:
             return library
         if named:
-            raise ImportError(f"NEAP_LIBRARY={named} was built from other headers than this "
-                              "package; both have to be of one version")
-    raise ImportError("no libneap that this package was made for: install the package anew "
-                      "(pip install neap-bptt), or name the library in NEAP_LIBRARY")
+            raise ImportError(f"NEAP_LIBRARY={named} was built from other headers than this Python package. Use a "
+                              f"library and a package of the same version, or unset NEAP_LIBRARY")
+    raise ImportError("no libneap of this package's version was found. Reinstall the package (pip install "
+                      "--force-reinstall neap-bptt), or set NEAP_LIBRARY to the path of libneap.so")
 
 
 lib = _load()

@@ -10,7 +10,7 @@ class Outgrown(Exception):
     ``nbytes`` is how many it had counted by then."""
 
     def __init__(self, nbytes: int):
-        super().__init__(f"a tape takes {nbytes} bytes and more")
+        super().__init__(f"the saved tensors take at least {nbytes} bytes, more than the room that is left")
         self.nbytes = nbytes
 
 

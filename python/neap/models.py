@@ -24,6 +24,15 @@ def element(like: np.ndarray, tape: Tape) -> np.dtype:
     return np.dtype(tape)  # type: ignore[arg-type]
 
 
+def _described(value: Any) -> str:
+    """What an item is that should have been a contiguous, writable array of numbers."""
+    if not isinstance(value, np.ndarray):
+        return f"a {type(value).__name__}"
+    kind = "of dtype object" if value.dtype.hasobject else "that is not writable" if value.flags.c_contiguous else \
+        "that is not contiguous"
+    return f"an array {kind}"
+
+
 def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
          writable: bool = True) -> np.ndarray:
     """An array over memory of the arena: one element of a type, or `count` of them in a row."""
@@ -75,7 +84,8 @@ class Guard:
         self.signals = Deferred()
         for name in ("advance", "record", "turn", "backward"):
             if not callable(getattr(model, name, None)):
-                raise UsageError(f"the model has no method {name}")
+                raise UsageError(f"the model, a {type(model).__name__}, has no method {name}(). It must have advance(), "
+                                 f"record(), turn() and backward(); see neap.sweep")
             self._set(name, getattr(self, "_" + name))
         if getattr(model, "gathered", None) is not None:
             self._set("grad_save", self._grad_save)
@@ -124,7 +134,9 @@ class Guard:
         for array in arrays:
             if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or \
                     not array.flags.writeable or array.dtype.hasobject:
-                raise UsageError("gathered: contiguous, writable arrays of NumPy")
+                raise UsageError(f"model.gathered contains {_described(array)}. A journal can save only contiguous, "
+                                 f"writable NumPy arrays of numbers. Convert it, for example with "
+                                 f"numpy.ascontiguousarray")
         return list(arrays)
 
     def _grad_save(self, write: Any, to: int) -> int:
@@ -149,7 +161,7 @@ class Callbacks(Guard):
         self.state = np.dtype((x0.dtype, x0.shape))
         self.tape = element(x0, tape)
         if x0.dtype.hasobject or self.tape.hasobject:
-            raise UsageError("states and tapes are numbers, no objects of Python")
+            raise UsageError("x0 or tape has dtype object, but states and tapes must be numbers. Convert them, for example with astype(float)")
         super().__init__(model, _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops)))
         self._first = {name: self._takes(name, "first") for name in ("advance", "record")}
         self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize

@@ -308,7 +308,7 @@ class Comparison(Sequence[Plan]):
         for row in self._plans:
             if row.strategy == key:
                 return row
-        raise KeyError(key)
+        raise KeyError(f"{key!r} is not a strategy. Pass one of {', '.join(row.strategy for row in self._plans)}")
 
     @property
     def best(self) -> Plan:

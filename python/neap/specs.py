@@ -55,7 +55,8 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or name in _TIMES and value < 0:
-        raise FormatError(f"the net's {name} is not acceptable: {text[:40]!r}")
+        wanted = "a time above 0, such as 0.02 or '20ms'" if name in _TIMES else "a finite number"
+        raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be {wanted}")
     return value
 
 
@@ -65,14 +66,14 @@ def value_of(name: str, text: str) -> Any:
         return _number(name, text)
     text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
     if text not in _WORDS[name]:
-        raise FormatError(f"the net's {name} is {text[:40]!r}, none of {', '.join(_WORDS[name])}")
+        raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be one of {', '.join(_WORDS[name])}")
     return text
 
 
 def parse(settings: Dict[str, str]) -> List[Layer]:
     """The layers of a net from its settings as a model's file keeps them: all values are texts.
 
-    :raises FormatError: for settings that are missing or make no net.
+    :raises FormatError: for settings that are missing or do not describe a network.
     """
     defaults = {name: value_of(name, _setting(settings, name)) for name in _SETTINGS}
     below = int(_number("inputs", _setting(settings, "inputs")))
@@ -82,7 +83,7 @@ def parse(settings: Dict[str, str]) -> List[Layer]:
     for index, part in enumerate(parts):
         layer = _layer(part, below, classes, settings, defaults, index)
         if (layer.cell == "li") != (index == len(parts) - 1):
-            raise FormatError(f"the net {settings['net'][:60]!r}: li is the last layer, and only that")
+            raise FormatError(f"the network {settings['net'][:60]!r} must have li as its last layer, and only there")
         layers.append(layer)
         below = layer.n
     return layers
@@ -91,7 +92,7 @@ def parse(settings: Dict[str, str]) -> List[Layer]:
 def _setting(settings: Dict[str, str], name: str) -> str:
     found = settings.get(name)
     if not isinstance(found, str):
-        raise FormatError(f"the net's setting {name} is missing")
+        raise FormatError(f"the setting {name} of the network is missing")
     return found
 
 
@@ -99,7 +100,8 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
            index: int) -> Layer:
     cell, *words = part.split(":")
     if cell not in (*SPIKING, *GATED, "li"):
-        raise FormatError(f"the net has a cell {cell[:40]!r}; known are {', '.join((*SPIKING, *GATED))} and li")
+        raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
+                          f"{', '.join((*SPIKING, *GATED))} and li")
     keys = {**_FALLBACKS, **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
     if cell != "lif":
         keys["reset"] = "subtract"
@@ -115,7 +117,7 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
         if equals and name in _ALIASES:
             keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
         elif equals and name not in _KEYS:
-            raise FormatError(f"the layer {part[:60]!r} has a key {name[:40]!r}, which no cell has")
+            raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif equals:
             keys[name] = value_of(name, text)
         else:
@@ -127,14 +129,15 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
     keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
     if not 0 < size <= 65536 or not 0 < below <= 65536:
-        raise FormatError(f"the layer {part[:60]!r}: {size} units over {below}")
+        raise FormatError(f"layer {part[:60]!r} has {size} units and {below} inputs; both must be from 1 to 65536")
     return Layer(cell, size, below, recurrent, keys)
 
 
 def _of_alias(name: str, text: str, dt: float, euler: bool) -> float:
     value = _number(name, text)
     if not 0 < value < (math.inf if name == "slope" else 1):
-        raise FormatError(f"the net's {name} is not acceptable: {text[:40]!r}")
+        raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be above 0"
+                          f"{'' if name == 'slope' else ' and below 1'}")
     if name == "slope":
         return 1 / value
     return dt / (1 - value) if euler else -dt / math.log(value)
@@ -152,5 +155,5 @@ def _gain(euler: bool, tau: float, dt: float, unit: float) -> float:
 def _size(word: str, part: str) -> int:
     digits = word[:-1] if word.endswith("r") else word
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 6):
-        raise FormatError(f"the layer {part[:60]!r}: {word[:40]!r} is no number of units")
+        raise FormatError(f"layer {part[:60]!r}: {word[:40]!r} is neither a number of units nor KEY=VALUE")
     return int(digits)

@@ -16,10 +16,10 @@ __all__ = ["JoinSweep", "StageSweep", "join"]
 
 def _first(x0: Any, stages: Any, name: str) -> np.ndarray:
     if not isinstance(stages, Stages):
-        raise UsageError(f"stages: neap.Stages or neap.ArrayStages, not a {type(stages).__name__}")
+        raise UsageError(f"stages is a {type(stages).__name__}. Pass neap.ArrayStages or neap.Stages")
     found = np.array(x0, order="C", copy=True)
     if found.nbytes == 0:
-        raise UsageError(f"{name} is empty")
+        raise UsageError(f"{name} is empty: the first state has 0 bytes. Pass an array with at least one element")
     return found
 
 
@@ -32,7 +32,7 @@ class StageSweep(Runner):
     def __init__(self, model: Any, x0: Any, *, stages: Stages, steps: Optional[int] = None, **more: Any):
         self._x0, self._stages = _first(x0, stages, "x0"), stages
         if steps is not None and steps != stages.steps:
-            raise UsageError(f"steps: there are {stages.steps} stages, not {steps}")
+            raise UsageError(f"steps={steps}, but there are {stages.steps} stages. Remove steps, or pass {stages.steps}")
         _no_seconds(more)
         calls = StageCallbacks(model, Elements(stages, self._x0, "x0"))
         options = self._begin(calls, Options(**more))
@@ -60,8 +60,8 @@ class JoinSweep(Runner):
     def __init__(self, model: Any, x0: Sequence[Any], branches: Sequence[Stages], **more: Any):
         branches, starts = list(branches), list(x0)
         if not 1 <= len(branches) <= _abi.NEAP_BRANCHES_MAX or len(starts) != len(branches):
-            raise UsageError(f"branches: 1 to {_abi.NEAP_BRANCHES_MAX} chains of stages, and as many "
-                             f"first states")
+            raise UsageError(f"there are {len(branches)} branches and {len(starts)} first states. Pass 1 to "
+                             f"{_abi.NEAP_BRANCHES_MAX} branches, and one first state for each")
         _no_seconds(more)
         self._x0: List[np.ndarray] = [_first(x, stages, f"x0[{b}]")
                                       for b, (x, stages) in enumerate(zip(starts, branches))]
@@ -90,7 +90,7 @@ class JoinSweep(Runner):
 def _no_seconds(more: Any) -> None:
     for name in ("advance", "record", "backward", "calibrate", "tape"):
         if name in more:
-            raise UsageError(f"{name}: stages say it")
+            raise UsageError(f"{name}= cannot be combined with stages, which contain sizes and times already. Remove it")
 
 
 def join(model: Any, x0: Sequence[Any], branches: Sequence[Stages], **arguments: Any) -> Result:

@@ -101,9 +101,9 @@ class Store:
     def _move(self, function: Any, tier: int, place: int, tag: int,
               pieces: Sequence[Tuple[int, int]], keep: Any) -> Transfer:
         if not self._tiers:
-            raise UsageError("the store was closed")
+            raise UsageError("the store is closed and cannot be used any more. Create a new one")
         if self._dead[tier - 1]:
-            raise OSError(f"tier {tier} has no room")
+            raise OSError(f"slow tier {tier} has no room for the records. Free space there, or pass another directory")
         spans = (_abi.neap_span * len(pieces))(*pieces)
         ticket = ctypes.c_int64()
         check(function(self._tiers[tier - 1], place, tag, spans, len(pieces), ctypes.byref(ticket)))

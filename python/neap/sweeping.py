@@ -121,8 +121,8 @@ class Runner:
         """Opens the tiers; the options so far."""
         self._calls, self._plan, self._trace_path = calls, given.plan, given.trace
         if given.journal is not None and not calls.ops.grad_save:
-            raise UsageError("a journal keeps what backward gathers: give the model `gathered`, its "
-                             "arrays of gradients ([] where there are none)")
+            raise UsageError("journal= saves the gradients that backward() accumulates, but the model has no attribute "
+                             "'gathered'. Set model.gathered to these arrays ([] if there are none), or remove journal=")
         tiers = self._tiers = _Tiers(given.slow, given.journal is not None, given.page_cache,
                                      given.in_memory)
         self._raw, self._trace = ctypes.c_void_p(), ctypes.c_void_p()
@@ -141,7 +141,7 @@ class Runner:
         options = _abi.neap_sweep_options(size=ctypes.sizeof(_abi.neap_sweep_options))
         options.memory = 0 if given.memory is None else units.size(given.memory, "memory")
         if given.memory is not None and not options.memory:
-            raise UsageError("memory: 0 bytes are no budget; None is no limit")
+            raise UsageError("memory=0 is not valid: a budget has at least 1 byte. Pass a size such as '64M', or None for no limit")
         options.strategy = given.strategy.encode()
         options.ntiers = self._tiers.count
         options.tiers = ctypes.cast(self._tiers.raw, field(_abi.neap_sweep_options, "tiers"))
@@ -204,7 +204,7 @@ class Runner:
 
     def _open(self) -> ctypes.c_void_p:
         if not self._close.alive:
-            raise UsageError("the sweep was closed")
+            raise UsageError("the sweep is closed and cannot be used any more. Create a new one, or call close() later")
         return self._raw
 
     def _run(self, x0: Any, dx0: Any, result: Any) -> Result:
@@ -223,11 +223,11 @@ class Runner:
         """Takes other first states of the same shapes and types, else UsageError."""
         found = [np.asarray(x) for x in x0]
         if len(found) != len(own):
-            raise UsageError(f"x0: {len(found)} first states, not {len(own)}")
+            raise UsageError(f"x0 has length {len(found)}, but the sweep has {len(own)} branches. Pass one first state for each")
         for kept, given in zip(own, found):
             if given.shape != kept.shape or given.dtype != kept.dtype:
-                raise UsageError(f"x0: {given.dtype} of shape {given.shape}, not {kept.dtype} of "
-                                 f"{kept.shape}")
+                raise UsageError(f"x0 has dtype {given.dtype} and shape {given.shape}, but the sweep was created with "
+                                 f"{kept.dtype} {kept.shape}. Convert x0, or create another sweep")
         for kept, given in zip(own, found):
             kept[...] = given
 

@@ -6,7 +6,7 @@ from typing import Any, Optional
 try:
     import numpy as np
 except ImportError as error:  # pragma: no cover
-    raise ImportError("neap.sweep works on NumPy arrays: pip install 'neap-bptt[numpy]'") from error
+    raise ImportError("neap.sweep needs NumPy, which is not installed: pip install 'neap-bptt[numpy]'") from error
 
 from . import units
 from ._lib import check, lib
@@ -33,12 +33,12 @@ class Sweep(Runner):
                  calibrate: Seconds = 0, **more: Any):
         self._x0 = np.array(x0, order="C", copy=True)
         if self._x0.nbytes == 0:
-            raise UsageError("x0 is empty")
+            raise UsageError("x0 is empty: the first state has 0 bytes. Pass an array with at least one element")
         if tape is None:
             tape = getattr(model, "tape", None)
         calls = Callbacks(model, self._x0, tape)
         if steps is None and not calls.ops.ended:
-            raise UsageError("steps is missing: say it, or give the model a method ended(x, t)")
+            raise UsageError("steps is required because the model has no method ended(x, t). Pass steps=T, or define that method")
         options = self._begin(calls, Options(**more))
         try:
             options.steps = units.count(steps or 0, "steps")

@@ -27,30 +27,30 @@ class Tensor(NamedTuple):
 def read_tensors(path: str) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
     """The metadata and the tensors of a safetensors file, both by name.
 
-    :raises FormatError: where the file is malformed, with what is wrong; OSError where it cannot
-        be read.
+    :raises FormatError: if the file is malformed; the text specifies how. OSError if it cannot be read.
     """
     with open(path, "rb") as file:
         data = file.read()
     try:
         return _parsed(data)
     except FormatError as error:
-        raise FormatError(f"{os.fspath(path)}: {error}") from None
+        raise FormatError(f"{os.fspath(path)}: {error}. The file is damaged or has another format: pass a .safetensors "
+                          f"file, such as model.safetensors of a run, or copy it again") from None
 
 
 def _parsed(data: bytes) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, _HEADER_MOST):
-        raise FormatError(f"{len(data)} bytes are no safetensors file, or one that was cut off")
+        raise FormatError(f"a header of {length} bytes is longer than the file of {len(data)} bytes, or than 100 MiB")
     try:
         header = json.loads(data[8:8 + length].decode("utf-8"))
     except (ValueError, RecursionError):
-        raise FormatError("its header is no JSON") from None
+        raise FormatError("the header is not valid JSON") from None
     if not isinstance(header, dict):
-        raise FormatError("its header is no object")
+        raise FormatError("the header is not a JSON object")
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
-        raise FormatError("its metadata is more than texts by name")
+        raise FormatError("__metadata__ in the header is not an object of strings")
     values = memoryview(data)[8 + length:]
     tensors, places = {}, []
     for name, entry in header.items():
@@ -66,31 +66,32 @@ def _is_count(value: object) -> bool:
 
 
 def _tensor(name: str, entry: object, values: memoryview) -> Tuple[int, int, Tensor]:
-    """One entry of the header, and where its data stands."""
+    """One entry of the header, and the position of its data."""
     if not isinstance(entry, dict) or entry.get("dtype") not in _WIDTHS:
-        raise FormatError(f"tensor {name!r}: its type is not known")
+        raise FormatError(f"tensor {name!r}: the dtype is missing, or none of {', '.join(_WIDTHS)}")
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if not isinstance(shape, list) or len(shape) > 64 or not all(map(_is_count, shape)):
-        raise FormatError(f"tensor {name!r}: its shape is no list of whole numbers")
+        raise FormatError(f"tensor {name!r}: the shape is not a list of at most 64 nonnegative integers")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(_is_count, offsets)):
-        raise FormatError(f"tensor {name!r}: its data_offsets are not two whole numbers")
+        raise FormatError(f"tensor {name!r}: data_offsets are not two nonnegative integers")
     begin, end = offsets
     size = _WIDTHS[entry["dtype"]]
     for n in shape:
         size *= n
     if not begin <= end <= len(values):
-        raise FormatError(f"tensor {name!r}: its data ends at byte {end} of {len(values)}: truncated?")
+        raise FormatError(f"tensor {name!r}: data_offsets {begin} to {end} are not within the {len(values)} bytes of data")
     if end - begin != size:
-        raise FormatError(f"tensor {name!r}: its shape takes {size} bytes, its data has {end - begin}")
+        raise FormatError(f"tensor {name!r}: the shape and dtype need {size} bytes, but data_offsets span {end - begin}")
     return begin, end, Tensor(entry["dtype"], tuple(shape), values[begin:end])
 
 
 def _check_cover(places: List[Tuple[int, int, str]], room: int) -> None:
-    """FormatError where the data has holes, overlaps, or a rest that no tensor owns."""
+    """FormatError if the data has gaps, overlaps, or bytes at its end that belong to no tensor."""
     at = 0
     for begin, end, name in sorted(places):
         if begin != at:
-            raise FormatError(f"tensor {name!r}: {'an overlap' if begin < at else 'a hole before it'}")
+            raise FormatError(f"tensor {name!r}: the data begins at byte {begin}, but the data before it ends at byte "
+                              f"{at}; tensors must neither overlap nor leave gaps")
         at = end
     if at != room:
-        raise FormatError(f"the tensors take {at} bytes, the file has {room} behind its header")
+        raise FormatError(f"the tensors take {at} bytes, but {room} follow the header")

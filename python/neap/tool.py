@@ -75,11 +75,11 @@ class Training(NamedTuple):
     details: Dict[str, Any]
 
     def __str__(self) -> str:
-        rows = [f"epochs      {self.epochs}, the best is number {self.best_epoch}",
+        rows = [f"epochs      {self.epochs} (best: {self.best_epoch})",
                 f"training    accuracy {100 * self.accuracy:.1f}%, loss {self.loss:.4f}"]
         rows += [f"{name:<11} {one}" for name, one in
                  (("validation", self.validation), ("test", self.test)) if one]
-        rows.append(f"memory      peak planned {show_size(self.planned_peak)}, measured {show_size(self.peak)}")
+        rows.append(f"memory      peak {show_size(self.peak)} (planned {show_size(self.planned_peak)})")
         return "\n".join([*rows, f"model       {os.path.join(self.out, 'model.safetensors')}"])
 
 
@@ -126,7 +126,8 @@ def _options(options: Dict[str, Any]) -> List[str]:
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
         if name in ("json", "help"):
-            raise UsageError(f"{name} is no option of this function")
+            raise UsageError(f"{name}= is not an option of this function. Remove it; the options are those of `neap train --help` or "
+                             f"`neap eval --help`, except --json and --help")
         if value is True:
             words.append(option)
         elif value is not None and value is not False:
@@ -139,9 +140,10 @@ def _tool() -> str:
     named = os.environ.get("NEAP_TOOL")
     found = shutil.which(named or "neap")
     if found is None:
-        raise ToolMissing(f"NEAP_TOOL={named} is no program" if named else
-                          "the neap tool is not installed: build it (make, make install) and put it on the "
-                          "PATH, or name it in NEAP_TOOL; the Python package does not bring it")
+        raise ToolMissing(f"NEAP_TOOL={named} is not an executable program. Set it to the path of the neap tool, or "
+                          f"unset it to use the neap on the PATH" if named else
+                          "the neap tool is not installed; the Python package does not contain it. Build it (make, "
+                          "make install) and put it on the PATH, or set NEAP_TOOL to its path")
     return found
 
 
@@ -192,7 +194,7 @@ def _failure(command: str, code: int, line: str) -> Exception:
     text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
     if " bytes would do" in text:
         return budget_error(text)
-    if " keeps the last good snapshot" in text:
+    if "last good snapshot" in text:
         return Diverged(text)
     if text.startswith("interrupted "):
         return Interrupted(text)
@@ -201,4 +203,6 @@ def _failure(command: str, code: int, line: str) -> Exception:
             return OSError(number, text)
     if code == 2:
         return UsageError(text)
-    return Error(text if code > 0 else f"neap {command} was ended by signal {-code}")
+    return Error(text if code > 0 else f"neap {command} was killed by signal {-code}"
+                 f"{' (SIGKILL; the system may have run out of memory)' if code == -9 else ''}. Call it again; a run of "
+                 f"train continues with resume=True")

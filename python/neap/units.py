@@ -23,12 +23,12 @@ _TIMES = {None: (1, 1), "s": (1, 1), "ms": (1, 1e3), "us": (1, 1e6), "ns": (1, 1
 
 def _whole(value: object, name: str, most: int, least: int = 0) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") and not isinstance(value, float):
-        raise UsageError(f"{name}: {value!r} is not a number")
+        raise UsageError(f"{name}: {value!r} is not a number; expected an integer of {least} or more")
     if isinstance(value, float) and not (math.isfinite(value) and value == int(value)):
-        raise UsageError(f"{name}: {value!r} is not a whole number")
+        raise UsageError(f"{name}: {value!r} is not a whole number; expected an integer of {least} or more")
     number = int(value)  # type: ignore[call-overload]
     if not least <= number <= most:
-        raise UsageError(f"{name}: {number} is not between {least} and {most}")
+        raise UsageError(f"{name}: {number} is out of range; expected an integer from {least} to {most}")
     return number
 
 

@@ -225,15 +225,15 @@ def one(**more):
 
 
 @pytest.mark.parametrize("data, why", [
-    (b"", "no safetensors"), (b"\xff" * 8, "no safetensors"), (file_of(one(), b"12345678")[:40], "cut off"),
-    (file_of(b"{"), "no JSON"), (file_of(b"[]"), "no object"), (file_of(b"[" * 100000), "no JSON"),
-    (file_of({"__metadata__": {"a": 1}}), "metadata"), (file_of({"a": 1}), "type"),
-    (file_of(one(dtype="F7"), b"12345678"), "type"), (file_of(one(shape=[-2]), b"12345678"), "shape"),
-    (file_of(one(shape=[2**62, 2**62]), b"12345678"), "takes"), (file_of(one(shape=[3]), b"12345678"), "takes 12"),
-    (file_of(one(data_offsets=[0]), b"12345678"), "two whole"), (file_of(one(data_offsets=[8, 0]), b"1" * 8), "ends"),
-    (file_of(one(), b"1234"), "truncated"), (file_of(one(), b"1" * 12), "12 behind"),
+    (b"", "longer than the file of 0 bytes"), (b"\xff" * 8, "longer"), (file_of(one(), b"12345678")[:40], "file of 40 bytes"),
+    (file_of(b"{"), "not valid JSON"), (file_of(b"[]"), "not a JSON object"), (file_of(b"[" * 100000), "not valid JSON"),
+    (file_of({"__metadata__": {"a": 1}}), "metadata"), (file_of({"a": 1}), "dtype"),
+    (file_of(one(dtype="F7"), b"12345678"), "none of F64, F32"), (file_of(one(shape=[-2]), b"12345678"), "shape"),
+    (file_of(one(shape=[2**62, 2**62]), b"12345678"), "need"), (file_of(one(shape=[3]), b"12345678"), "need 12 bytes"),
+    (file_of(one(data_offsets=[0]), b"12345678"), "two nonnegative"), (file_of(one(data_offsets=[8, 0]), b"1" * 8), "8 to 0 are not within"),
+    (file_of(one(), b"1234"), "within the 4 bytes"), (file_of(one(), b"1" * 12), "12 follow"),
     (file_of({**one(), "b": one()["a"]}, b"1" * 8), "overlap"),
-    (file_of(one(data_offsets=[4, 12]), b"1" * 12), "hole")])
+    (file_of(one(data_offsets=[4, 12]), b"1" * 12), "begins at byte 4.* gaps")])
 def test_files_that_are_none(data, why, tmp_path):
     path = tmp_path / "bad.safetensors"
     path.write_bytes(data)
@@ -272,7 +272,7 @@ def test_models_that_are_none(tmp_path):
             (dict(settings={"net": "lif:2:foo=1,li"}), "key 'foo'"), (dict(settings={"tau": "nan"}), "tau"),
             (dict(settings={"net": "lif:2:tau=-1ms,li"}), "tau"), (dict(settings={"reset": "never"}), "reset"),
             (dict(settings={"readout": "never"}), "readout"), (dict(settings={"dt": "0"}), "time step dt"),
-            (dict(drop="width"), "width is missing"), (dict(settings={"net": "lif:3,li"}), "shape"),
+            (dict(drop="width"), "setting width of the network is missing. The file is damaged"), (dict(settings={"net": "lif:3,li"}), "shape"),
             (dict(settings={"net": "lif:2r,li"}), "'layer0.recurrent' is missing")]:
         with pytest.raises(neap.FormatError, match=why):
             nt.load(model(tmp_path, **given))

@@ -206,14 +206,14 @@ def test_online_refuses():
     (neap.UsageError, "state and tape are required", dict(steps=5)),
     (neap.UsageError, "slots counts", dict(steps=5, slots=3, memory=8)),
     (neap.UsageError, "slots counts", dict(steps=5, slots=3, state=8)),
-    (neap.UsageError, "not between", dict(steps=-1, slots=3)),
-    (neap.UsageError, "not between", dict(steps=2**63, slots=3)),
+    (neap.UsageError, "out of range; expected an integer from 0 to", dict(steps=-1, slots=3)),
+    (neap.UsageError, "out of range; expected an integer from 0 to", dict(steps=2**63, slots=3)),
     (neap.UsageError, "not a whole number", dict(steps=1.5, slots=3)),
     (neap.UsageError, "is not a number", dict(steps="ten", slots=3)),
     (neap.UsageError, "is not a number", dict(steps=True, slots=3)),
     (neap.UsageError, "not a size", dict(steps=5, state="4X", tape=1)),
     (neap.UsageError, "not a size", dict(steps=5, state="-4K", tape=1)),
-    (neap.UsageError, "not between", dict(steps=5, state=-4, tape=1)),
+    (neap.UsageError, "out of range; expected an integer from 0 to", dict(steps=5, state=-4, tape=1)),
     (neap.UsageError, "not a time", dict(steps=5, state=4, tape=1, advance="2 ms")),
     (neap.UsageError, "not a time", dict(steps=5, state=4, tape=1, advance=float("nan"))),
     (neap.UsageError, "not a time", dict(steps=5, state=4, tape=1, backward=-1)),
@@ -248,6 +248,20 @@ def test_refusal_names_a_budget_that_works():
         with pytest.raises(neap.BudgetError) as caught:
             neap.plan(**wrong)
         assert str(caught.value).startswith(says) and bool(caught.value.least) == ("least" in says)
+
+
+def test_budgets_in_lines_of_libneap():
+    """Sizes are shown, and the least budget is exact; a larger one would not help if a slow tier is too small."""
+    for line, says, least in (
+            ("auto does not fit 65536 bytes: no strategy fits 65536 bytes; 98305 bytes would do",
+             "auto does not fit 64 KiB: no strategy fits 64 KiB; at least 96.1 KiB are needed (error.least)", 98305),
+            ("--memory-total: 1.0 MiB are too few; and a total of 3145728 bytes would do",
+             "--memory-total: 1.0 MiB are too few; and at least 3 MiB in total are needed (error.least)", 3 << 20),
+            ("slow memory of 1024 bytes (mem:1K) is too small: 65536 bytes would do",
+             "slow memory of 1 KiB (mem:1K) is too small: at least 64 KiB are needed", 0),
+            ("double: needs a slow tier", "double: needs a slow tier", 0)):
+        found = neap.errors.exception(neap.BudgetError.code, line)
+        assert type(found) is neap.BudgetError and (str(found), found.least) == (says, least)
 
 
 @pytest.mark.parametrize("lists, says", [

@@ -156,7 +156,7 @@ def test_saved_plan_and_another_start(tmp_path):
     with neap.StageSweep(model, layers.start(model), stages=layers.stages(neap, model), memory="40K") as sweep:
         first, other = sweep.run().loss, sweep.run(layers.start(model) + 1).loss
         assert other != first == sweep.run(layers.start(model)).loss
-        with pytest.raises(neap.UsageError, match="of shape"):
+        with pytest.raises(neap.UsageError, match="x0 has dtype .* and shape"):
             sweep.run(np.zeros(3))
     with pytest.raises(neap.UsageError, match="closed"):
         sweep.run()
@@ -293,7 +293,7 @@ def test_join_again_with_other_starts_and_a_journal(scratch):
     with neap.JoinSweep(model, starts, chains) as sweep:
         first = sweep.run().loss
         assert sweep.run([starts[0] + 1, starts[1]]).loss != first == sweep.run(starts).loss
-        with pytest.raises(neap.UsageError, match="1 first states"):
+        with pytest.raises(neap.UsageError, match="x0 has length 1, but the sweep has 2 branches"):
             sweep.run(starts[:1])
     model = layers.Pair()
     model.turn = lambda xs, dxs: (os.kill(os.getpid(), signal.SIGINT), layers.Pair.turn(model, xs, dxs))[1]
@@ -317,18 +317,18 @@ def test_refusals():
     model = layers.Layers()
     x0, stages = layers.start(model), layers.stages(neap, model)
     for says, call in (
-            ("where the first state is", lambda: neap.sweep(model, x0[:3], stages=stages)),
-            ("where the first state is", lambda: neap.sweep(model, x0.astype("f4"), stages=stages)),
-            ("neap.ArrayStages", lambda: neap.sweep(model, x0, stages=[1, 2])),
-            ("there are 16 stages", lambda: neap.sweep(model, x0, stages=stages, steps=3)),
-            ("advance: stages say it", lambda: neap.sweep(model, x0, stages=stages, advance=1)),
+            ("but the first of the stages' states has", lambda: neap.sweep(model, x0[:3], stages=stages)),
+            ("but the first of the stages' states has", lambda: neap.sweep(model, x0.astype("f4"), stages=stages)),
+            ("stages is a list. Pass neap.ArrayStages", lambda: neap.sweep(model, x0, stages=[1, 2])),
+            ("steps=3, but there are 16 stages. Remove steps, or pass 16", lambda: neap.sweep(model, x0, stages=stages, steps=3)),
+            ("advance= cannot be combined with stages", lambda: neap.sweep(model, x0, stages=stages, advance=1)),
             ("gathered", lambda: neap.sweep(type("M", (), dict.fromkeys(
                 ("advance", "record", "turn", "backward"), lambda *a: 0))(), x0, stages=stages, journal="/tmp")),
             ("no method record", lambda: neap.sweep(type("M", (), {"advance": lambda *a: 0})(), x0, stages=stages)),
             ("entries", lambda: neap.ArrayStages([(3,)], [(3,)])),
-            ("no objects", lambda: neap.ArrayStages([(3,), (3,)], [(3,)], dtype=object)),
-            ("as many first states", lambda: neap.join(layers.Pair(), [x0], [stages, stages])),
-            ("None is no limit", lambda: neap.sweep(model, x0, stages=stages, memory=0))):
+            ("dtype object, but they must be numbers", lambda: neap.ArrayStages([(3,), (3,)], [(3,)], dtype=object)),
+            ("2 branches and 1 first states. Pass 1 to 8 branches", lambda: neap.join(layers.Pair(), [x0], [stages, stages])),
+            ("or None for no limit", lambda: neap.sweep(model, x0, stages=stages, memory=0))):
         with pytest.raises(neap.UsageError, match=says):
             call()
     with pytest.raises(TypeError, match="unexpected"):

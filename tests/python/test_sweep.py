@@ -60,12 +60,9 @@ def test_same_bits_within_every_budget(scratch):
 
 
 def test_a_smaller_budget_is_refused():
-    with pytest.raises(neap.BudgetError, match="at least .* KiB are needed .error.least.") as caught:
+    with pytest.raises(neap.BudgetError, match="at least 512 B are needed .error.least.") as caught:
         run(500)
     run(caught.value.least)
-    with pytest.raises(neap.BudgetError, match="slow memory of 1 KiB .* is too small: at least .* are needed$") as caught:
-        run("16K", slow="mem:1K")
-    assert caught.value.least == 0  # a larger budget would not help
 
 
 def test_run_again_and_the_plan_outlives():
@@ -75,7 +72,7 @@ def test_run_again_and_the_plan_outlives():
         other = sweep.run(models.start() + 1)
         assert other.loss != first.loss
         assert sweep.plan.verify().peak <= 30 << 10
-        with pytest.raises(neap.UsageError, match="not float64"):
+        with pytest.raises(neap.UsageError, match="x0 has dtype float64 and shape .3,., but the sweep was created with"):
             sweep.run(np.zeros(3))
         plan = sweep.plan
     with pytest.raises(neap.UsageError, match="closed"):
@@ -358,24 +355,24 @@ def test_full_and_damaged_media(scratch):
 
 
 def test_refusals(scratch):
-    with pytest.raises(neap.UsageError, match="steps is missing"):
+    with pytest.raises(neap.UsageError, match="steps is required because .*Pass steps=T"):
         neap.sweep(models.Lorenz96(), models.start())
-    with pytest.raises(neap.UsageError, match="no method record"):
+    with pytest.raises(neap.UsageError, match="a M, has no method record\\(\\)"):
         neap.sweep(type("M", (), {"advance": lambda *a: None})(), models.start(), steps=3)
-    with pytest.raises(neap.UsageError, match="x0 is empty"):
+    with pytest.raises(neap.UsageError, match="x0 is empty.*Pass an array"):
         neap.sweep(models.Lorenz96(), np.zeros(0), steps=3)
-    with pytest.raises(neap.UsageError, match="no objects"):
+    with pytest.raises(neap.UsageError, match="dtype object.*Convert"):
         neap.sweep(models.Lorenz96(), np.array([object()]), steps=3)
-    with pytest.raises(neap.UsageError, match="None is no limit"):
+    with pytest.raises(neap.UsageError, match="memory=0 is not valid.*or None for no limit"):
         run(0)
     with pytest.raises(neap.UsageError, match="strategy|is none of"):
         run("20K", strategy="nonsense")
     bare = models.Lorenz96()
     bare.gathered = None
-    with pytest.raises(neap.UsageError, match="gathered"):
+    with pytest.raises(neap.UsageError, match="no attribute 'gathered'. Set model.gathered"):
         neap.sweep(bare, models.start(), steps=3, journal=scratch)
     bare.gathered = [np.zeros((4, 4))[:, 1]]
-    with pytest.raises(neap.UsageError, match="contiguous"):
+    with pytest.raises(neap.UsageError, match="contains an array that is not contiguous. .*Convert it"):
         neap.sweep(bare, models.start(), steps=T, memory="20K", journal=scratch, journal_seconds=-1)
 
 

@@ -11,7 +11,7 @@ Each call says what it takes; docs/python.md says when to use which.
 try:
     import jax  # noqa: F401
 except ImportError as error:  # pragma: no cover
-    raise ImportError("neap.jax needs JAX: pip install 'neap-bptt[jax]'") from error
+    raise ImportError("neap.jax needs JAX, which is not installed: pip install 'neap-bptt[jax]'") from error
 
 from ..reports import Report
 from .gradients import ValueAndGrad, value_and_grad

@@ -50,7 +50,7 @@ def _arrays(tree: Any, name: str) -> Any:
     try:
         return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.asarray(x).dtype), tree)
     except TypeError as error:
-        raise UsageError(f"{name}: {error}") from None
+        raise UsageError(f"{name}: {error}. Pass JAX or NumPy arrays, numbers, or pytrees of these") from None
 
 
 def _places(made: Plan) -> List[int]:
@@ -285,7 +285,7 @@ def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
         raise UsageError(f"argnums={argnums!r} is not valid; pass 0 (params), 1 (state), 2 (inputs) or several of "
                          f"these")
     if group is not None and units.count(group, "group") < 1:
-        raise UsageError(f"group={group} is not valid: a group has at least 1 step")
+        raise UsageError(f"group={group} is not valid: a group has at least 1 step. Pass 1 or more, or None to let neap choose")
     seconds = None
     if costs is not None:
         f, r, b = costs

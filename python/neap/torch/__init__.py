@@ -12,7 +12,7 @@ Each call says what it takes; docs/python.md says when to use which.
 try:
     import torch  # noqa: F401
 except ImportError as error:  # pragma: no cover
-    raise ImportError("neap.torch needs PyTorch: pip install 'neap-bptt[torch]'") from error
+    raise ImportError("neap.torch needs PyTorch, which is not installed: pip install 'neap-bptt[torch]'") from error
 
 from ..reports import Report
 from .checks import NotDeterministic

@@ -186,14 +186,14 @@ class HostStore:
         """Starts to bring them back, after they were sent. LostRecord where they were not."""
         row = self._row(place)
         if row.tag != tag:
-            raise LostRecord(f"no state {tag} in place {place} of host memory")
+            raise LostRecord(f"place {place} of host memory does not hold state {tag}; it is recomputed")
         ticket = self.device.copy_in(row.host, pieces, row.put)
         row.gets.append(ticket)
         return ticket
 
     def _row(self, place: int) -> _Place:
         if place >= len(self._places):
-            raise OSError("host memory has no room")
+            raise OSError("host memory has no room for the states. Free memory, or pass a smaller host=")
         return self._places[place]
 
     def wait(self, ticket: Ticket) -> None:

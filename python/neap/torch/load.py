@@ -158,7 +158,8 @@ class Net(torch.nn.Module):
             for t, unit in events:
                 if not 0 <= unit < inputs.shape[2]:
                     raise UsageError(f"recording {b} has a spike in channel {unit}, but the network has "
-                                     f"{inputs.shape[2]} input channels, numbered from 0")
+                                     f"{inputs.shape[2]} input channels, numbered from 0. Renumber the channels, or "
+                                     f"load a network that was trained on them")
                 inputs[t, b, unit] = 1
         return inputs, torch.tensor(lengths, dtype=torch.int64, device=like.device)
 
@@ -166,7 +167,7 @@ class Net(torch.nn.Module):
         channels = self.layers[0].below
         if inputs.dim() != 3 or inputs.shape[2] != channels or not inputs.shape[0]:
             raise UsageError(f"inputs have shape {list(inputs.shape)}; the network needs [T, batch, {channels}] with "
-                             f"at least one step")
+                             f"at least one step. Transpose or reshape the inputs; net.binned() makes them of spikes")
         if inputs.dtype != self.step.readout.bias.dtype:
             raise UsageError(f"inputs have dtype {inputs.dtype}, but the parameters of the network have "
                              f"{self.step.readout.bias.dtype}. Convert the inputs, or pass dtype= to load")
@@ -179,7 +180,7 @@ class Net(torch.nn.Module):
             lengths = torch.full((batch,), most, dtype=torch.int64, device=outputs.device)
         if lengths.shape != (batch,) or batch and not 1 <= int(lengths.min()) <= int(lengths.max()) <= most:
             raise UsageError(f"lengths has shape {list(lengths.shape)}; it must contain {batch} integers from 1 to "
-                             f"{most}, the number of steps of each sample")
+                             f"{most}, the number of steps of each sample. Pass such a tensor, or None if all have {most}")
         return lengths, torch.arange(most, device=outputs.device).view(-1, 1, 1) < lengths.view(1, -1, 1)
 
     def _each(self, z: torch.Tensor, labels: torch.Tensor, targets: Optional[torch.Tensor]) -> torch.Tensor:
@@ -199,7 +200,8 @@ def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
     """The steps of a recording, and its events as (step, unit). A time on the border of two steps
     belongs to the later one, also after rounding to float32."""
     if len(times) != len(units):
-        raise UsageError(f"a recording has {len(times)} times but {len(units)} units; there must be one unit per time")
+        raise UsageError(f"a recording has {len(times)} times but {len(units)} units; there must be one unit per "
+                         f"time. Pass arrays of the same length")
     at = [math.floor(x + 1e-6 + x * 6e-8) for x in (float(time) / dt for time in times)]
     if at and min(at) < 0:
         raise UsageError("a recording has a spike before time 0. Times are in seconds from the start of the recording: "
@@ -270,21 +272,24 @@ def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
 
     :param run: a folder that ``neap train`` wrote, or a file such as ``run/last.safetensors``.
     :param dtype: ``torch.float64`` or another; None: the precision of the run.
-    :raises FormatError: where the file is no model of neap's, with what is wrong; OSError where
-        it cannot be read.
+    :raises FormatError: if the file is not a model of neap's; the text specifies why. OSError if it cannot be read.
     """
     path = os.path.join(run, "model.safetensors") if os.path.isdir(run) else os.fspath(run)
     metadata, tensors = read_tensors(path)
     try:
         settings = json.loads(metadata.get("neap.net", "null"))
         if not isinstance(settings, dict):
-            raise FormatError("the metadata does not describe a neap network. Pass a file or folder that neap train "
-                              "wrote")
+            raise UsageError("the metadata does not describe a neap network. Pass a file or folder that neap train "
+                             "wrote")
         own = {name: _tensor(tensor) for name, tensor in tensors.items()
                if not name.startswith("optimizer.")}
         net = Net(settings, own, metadata.get("neap.loss", "cross-entropy"))
         net.classes = json.loads(metadata.get("neap.classes", "[]"))
         net.max_steps = int(metadata.get("neap.max_steps", "0"))
-    except (ValueError, RecursionError) as error:
+    except UsageError as error:
         raise FormatError(f"{path}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        what = error if isinstance(error, FormatError) else f"the metadata cannot be read ({error})"
+        raise FormatError(f"{path}: {what}. The file is damaged, or was written by another version of neap. Copy it "
+                          f"again, or train again") from None
     return (net if dtype is None else net.to(dtype)).eval()

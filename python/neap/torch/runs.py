@@ -34,7 +34,7 @@ class Again(Exception):
 
     def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0, grad: bool = False,
                  walk: bool = False):
-        super().__init__("the scan begins anew")
+        super().__init__("the scan is restarted")
         self.leaves, self.rng, self.t, self.grad, self.walk = list(leaves), rng, t, grad, walk
 
 

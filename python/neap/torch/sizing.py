@@ -36,7 +36,7 @@ class Sizer(Counter):
 
     def unpack(self, held: Any) -> torch.Tensor:  # type: ignore[override]
         self.asked = True
-        raise RuntimeError("a graph that is only sized has no saved tensors")
+        raise RuntimeError("the saved tensors of a graph that is only measured are not kept")
 
     def graph(self, ends: int) -> int:
         return super().graph(self._ends * ends)
