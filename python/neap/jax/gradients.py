@@ -257,8 +257,9 @@ def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
 
     It stands for ``jax.value_and_grad`` of a loss behind ``jax.lax.scan``, within a budget. Groups
     of steps are compiled once; between them a loop in Python follows the plan, so it is called
-    outside ``jit`` and other transformations. Of one size of groups the result has the same bits
-    whatever the budget, strategy and tiers; XLA rounds other sizes, and ``lax.scan``, otherwise.
+    outside ``jit`` and other transformations. The result agrees with that of ``lax.scan``, and of other
+    sizes of groups, to rounding: XLA compiles each size separately. For one size, budgets, strategies and
+    tiers give the same bits, unless the first group hides that XLA rounds recorded steps differently.
 
     :param step: ``step(params, state, input)`` gives the next state, or ``(state, output)``: pytrees
         of arrays. A state keeps its structure, shapes and types.

@@ -3,8 +3,9 @@
 
 A group is a ``lax.scan`` over its steps. Its tape is the pytree of a vjp closure, traced once:
 the bytes are those of its shapes. What the closure holds of the parameters and inputs is no tape;
-it is put in again when the group is reversed. Where XLA rounds a recorded step otherwise than an
-advanced one, the state after a recorded group comes from an advance, so that plans agree.
+it is put in again when the group is reversed. If XLA rounds a recorded step differently from an
+advanced one, which the first group shows, the state after a recorded group comes from an advance, so
+that plans agree. A first group of one step from a state of zeros may hide the difference.
 """
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
