@@ -94,7 +94,7 @@ PYTHON = {
     "player": (["actions", "backends", "errors", "holding", "show", "stores"], []),
     "stage_player": (["actions", "errors", "player", "show", "stores"], []),
     "torch/layouts": (["errors"], ["torch"]),
-    "torch/transforms": (["errors"], ["torch"]),
+    "torch/transforms": (["errors", "show"], ["torch"]),
     "torch/trees": (["errors", "layouts"], ["torch"]),
     "torch/heap": ([], []),
     "torch/measure": (["player", "layouts"], ["torch"]),

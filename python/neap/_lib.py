@@ -39,8 +39,8 @@ def _load() -> ctypes.CDLL:
             answer = library.neap_abi_hash
         except (OSError, AttributeError) as error:
             if named:
-                raise ImportError(f"NEAP_LIBRARY={named} cannot be loaded as libneap: {error}. Set it to the path of libneap.so, or "
-                                  f"unset it") from None
+                raise ImportError(f"NEAP_LIBRARY={named} cannot be loaded as libneap: {error}. Set it to the path of "
+                                  f"libneap.so, or unset it") from None
             continue
         answer.restype = ctypes.c_uint64
         if answer() == _abi.HASH:

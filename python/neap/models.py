@@ -84,8 +84,8 @@ class Guard:
         self.signals = Deferred()
         for name in ("advance", "record", "turn", "backward"):
             if not callable(getattr(model, name, None)):
-                raise UsageError(f"the model, a {type(model).__name__}, has no method {name}(). It must have advance(), "
-                                 f"record(), turn() and backward(); see neap.sweep")
+                raise UsageError(f"the model, a {type(model).__name__}, has no method {name}(). It must have "
+                                 f"advance(), record(), turn() and backward(); see neap.sweep")
             self._set(name, getattr(self, "_" + name))
         if getattr(model, "gathered", None) is not None:
             self._set("grad_save", self._grad_save)
@@ -161,7 +161,8 @@ class Callbacks(Guard):
         self.state = np.dtype((x0.dtype, x0.shape))
         self.tape = element(x0, tape)
         if x0.dtype.hasobject or self.tape.hasobject:
-            raise UsageError("x0 or tape has dtype object, but states and tapes must be numbers. Convert them, for example with astype(float)")
+            raise UsageError("x0 or tape has dtype object, but states and tapes must be numbers. Convert them, for "
+                             "example with astype(float)")
         super().__init__(model, _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops)))
         self._first = {name: self._takes(name, "first") for name in ("advance", "record")}
         self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize

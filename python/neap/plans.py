@@ -380,6 +380,7 @@ def _infeasible(made: Plan) -> BudgetError:
     why = tables.show_why(made)
     if not made.least:
         remedy = "Increase the budget, or the capacity of slow tiers" if made.strategy == "auto" else \
+            "Pass slow=, or another strategy" if "needs a slow tier" in why else \
             "Change the problem accordingly, or pass another strategy"
         return BudgetError(f"strategy {made.strategy!r} is infeasible: {why}. {remedy}")
     budget, unit = (f"slots={memory}", " slots") if classic else (f"memory={show.show_most(memory)}", "")

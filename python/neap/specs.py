@@ -66,7 +66,8 @@ def value_of(name: str, text: str) -> Any:
         return _number(name, text)
     text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
     if text not in _WORDS[name]:
-        raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be one of {', '.join(_WORDS[name])}")
+        raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be one of "
+                          f"{', '.join(_WORDS[name])}")
     return text
 
 

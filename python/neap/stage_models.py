@@ -37,7 +37,8 @@ class ArrayStages(Stages):
         self.states = [element(like, shape) for shape in states]
         self.tapes = [element(like, shape) for shape in tapes]
         if any(kind.hasobject for kind in (*self.states, *self.tapes)):
-            raise UsageError("states or tapes have dtype object, but they must be numbers. Pass a numeric dtype, such as float")
+            raise UsageError("states or tapes have dtype object, but they must be numbers. Pass a numeric dtype, such "
+                             "as float")
         super().__init__(
             state=[kind.itemsize for kind in self.states], tape=[kind.itemsize for kind in self.tapes],
             advance=[1] * count if advance is None else advance,
@@ -60,8 +61,8 @@ class Elements:
                 self.states[0] = np.dtype((x0.dtype, x0.shape))
         first = self.states[0]
         if (first.base, first.shape) != (x0.dtype, x0.shape):
-            raise UsageError(f"{name} has dtype {x0.dtype} and shape {x0.shape}, but the first of the stages' states has "
-                             f"{first.base} {first.shape}. Convert {name}, or change states[0]")
+            raise UsageError(f"{name} has dtype {x0.dtype} and shape {x0.shape}, but the first of the stages' states "
+                             f"has {first.base} {first.shape}. Convert {name}, or change states[0]")
         none = [0] * (count + 1)
         self.advance_tmp = raw.advance_tmp or none
         self.record_tmp = raw.record_tmp or self.advance_tmp

@@ -152,8 +152,8 @@ class StagePlayer(Player):
         perform = _STAGES.get(action.kind)
         moves = action.kind in (Kind.PUT, Kind.GET, Kind.DROP, Kind.FORGET)
         if perform is None or action.payload == Payload.LOG or moves and action.payload != Payload.STATE:
-            raise UsageError(f"the action '{action}' moves tapes or logs, but plans of stages move only states. Make the plan "
-                             f"with tapes_stay=True and without log")
+            raise UsageError(f"the action '{action}' moves tapes or logs, but plans of stages move only states. Make "
+                             f"the plan with tapes_stay=True and without log")
         perform(self, action)
         self.counts.actions += 1
         self._count(0)

@@ -32,7 +32,8 @@ class StageSweep(Runner):
     def __init__(self, model: Any, x0: Any, *, stages: Stages, steps: Optional[int] = None, **more: Any):
         self._x0, self._stages = _first(x0, stages, "x0"), stages
         if steps is not None and steps != stages.steps:
-            raise UsageError(f"steps={steps}, but there are {stages.steps} stages. Remove steps, or pass {stages.steps}")
+            raise UsageError(f"steps={steps}, but there are {stages.steps} stages. Remove steps, or pass "
+                             f"{stages.steps}")
         _no_seconds(more)
         calls = StageCallbacks(model, Elements(stages, self._x0, "x0"))
         options = self._begin(calls, Options(**more))
@@ -90,7 +91,7 @@ class JoinSweep(Runner):
 def _no_seconds(more: Any) -> None:
     for name in ("advance", "record", "backward", "calibrate", "tape"):
         if name in more:
-            raise UsageError(f"{name}= cannot be combined with stages, which contain sizes and times already. Remove it")
+            raise UsageError(f"{name}= cannot be combined with stages, which contain sizes and times. Remove it")
 
 
 def join(model: Any, x0: Sequence[Any], branches: Sequence[Stages], **arguments: Any) -> Result:

@@ -121,8 +121,9 @@ class Runner:
         """Opens the tiers; the options so far."""
         self._calls, self._plan, self._trace_path = calls, given.plan, given.trace
         if given.journal is not None and not calls.ops.grad_save:
-            raise UsageError("journal= saves the gradients that backward() accumulates, but the model has no attribute "
-                             "'gathered'. Set model.gathered to these arrays ([] if there are none), or remove journal=")
+            raise UsageError("journal= saves the gradients that backward() accumulates, but the model has no "
+                             "attribute 'gathered'. Set model.gathered to these arrays ([] if there are none), or "
+                             "remove journal=")
         tiers = self._tiers = _Tiers(given.slow, given.journal is not None, given.page_cache,
                                      given.in_memory)
         self._raw, self._trace = ctypes.c_void_p(), ctypes.c_void_p()
@@ -141,7 +142,8 @@ class Runner:
         options = _abi.neap_sweep_options(size=ctypes.sizeof(_abi.neap_sweep_options))
         options.memory = 0 if given.memory is None else units.size(given.memory, "memory")
         if given.memory is not None and not options.memory:
-            raise UsageError("memory=0 is not valid: a budget has at least 1 byte. Pass a size such as '64M', or None for no limit")
+            raise UsageError("memory=0 is not valid: a budget has at least 1 byte. Pass a size such as '64M', or None "
+                             "for no limit")
         options.strategy = given.strategy.encode()
         options.ntiers = self._tiers.count
         options.tiers = ctypes.cast(self._tiers.raw, field(_abi.neap_sweep_options, "tiers"))
@@ -223,7 +225,8 @@ class Runner:
         """Takes other first states of the same shapes and types, else UsageError."""
         found = [np.asarray(x) for x in x0]
         if len(found) != len(own):
-            raise UsageError(f"x0 has length {len(found)}, but the sweep has {len(own)} branches. Pass one first state for each")
+            raise UsageError(f"x0 has length {len(found)}, but the sweep has {len(own)} branches. Pass one first state "
+                             f"for each")
         for kept, given in zip(own, found):
             if given.shape != kept.shape or given.dtype != kept.dtype:
                 raise UsageError(f"x0 has dtype {given.dtype} and shape {given.shape}, but the sweep was created with "

@@ -38,7 +38,8 @@ class Sweep(Runner):
             tape = getattr(model, "tape", None)
         calls = Callbacks(model, self._x0, tape)
         if steps is None and not calls.ops.ended:
-            raise UsageError("steps is required because the model has no method ended(x, t). Pass steps=T, or define that method")
+            raise UsageError("steps is required because the model has no method ended(x, t). Pass steps=T, or define "
+                             "that method")
         options = self._begin(calls, Options(**more))
         try:
             options.steps = units.count(steps or 0, "steps")

@@ -79,9 +79,10 @@ def _tensor(name: str, entry: object, values: memoryview) -> Tuple[int, int, Ten
     for n in shape:
         size *= n
     if not begin <= end <= len(values):
-        raise FormatError(f"tensor {name!r}: data_offsets {begin} to {end} are not within the {len(values)} bytes of data")
+        raise FormatError(f"tensor {name!r}: data_offsets {begin} to {end} are not within the {len(values)} bytes of "
+                          f"data")
     if end - begin != size:
-        raise FormatError(f"tensor {name!r}: the shape and dtype need {size} bytes, but data_offsets span {end - begin}")
+        raise FormatError(f"tensor {name!r}: shape and dtype need {size} bytes, but data_offsets span {end - begin}")
     return begin, end, Tensor(entry["dtype"], tuple(shape), values[begin:end])
 
 

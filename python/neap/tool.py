@@ -126,8 +126,8 @@ def _options(options: Dict[str, Any]) -> List[str]:
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
         if name in ("json", "help"):
-            raise UsageError(f"{name}= is not an option of this function. Remove it; the options are those of `neap train --help` or "
-                             f"`neap eval --help`, except --json and --help")
+            raise UsageError(f"{name}= is not an option of this function. Remove it; the options are those of `neap "
+                             f"train --help` or `neap eval --help`, except --json and --help")
         if value is True:
             words.append(option)
         elif value is not None and value is not False:
@@ -203,6 +203,8 @@ def _failure(command: str, code: int, line: str) -> Exception:
             return OSError(number, text)
     if code == 2:
         return UsageError(text)
-    return Error(text if code > 0 else f"neap {command} was killed by signal {-code}"
-                 f"{' (SIGKILL; the system may have run out of memory)' if code == -9 else ''}. Call it again; a run of "
-                 f"train continues with resume=True")
+    if code > 0:
+        return Error(text)
+    why = " (SIGKILL; the system may have run out of memory)" if code == -signal.SIGKILL else ""
+    return Error(f"neap {command} was killed by signal {-code}{why}. Call it again; a run of train continues with "
+                 f"resume=True")

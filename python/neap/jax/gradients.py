@@ -197,9 +197,10 @@ class ValueAndGrad:
             if not error.least:
                 raise
             least = error.least + charged
-            raise too_small(self._memory or 0, least, f"{show_least(charged)} are reserved for the gradients of the "
-                            f"parameters, and the saved arrays of {group} step{'' if group == 1 else 's'} take "
-                            f"{show_least(tape)}", self._strategy) from None
+            why = f"the saved arrays of {group} step{'' if group == 1 else 's'} take {show_least(tape)}"
+            if charged:
+                why = f"{show_least(charged)} are reserved for the gradients of the parameters, and {why}"
+            raise too_small(self._memory or 0, least, why, self._strategy) from None
         if not free and self._costs is None:
             made = ask(self._measure(known, arrays, steps, group))
         told.planned(made, steps, group, state, tape, charged, self._memory)
@@ -286,7 +287,8 @@ def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
         raise UsageError(f"argnums={argnums!r} is not valid; pass 0 (params), 1 (state), 2 (inputs) or several of "
                          f"these")
     if group is not None and units.count(group, "group") < 1:
-        raise UsageError(f"group={group} is not valid: a group has at least 1 step. Pass 1 or more, or None to let neap choose")
+        raise UsageError(f"group={group} is not valid: a group has at least 1 step. Pass 1 or more, or None to let "
+                         f"neap choose")
     seconds = None
     if costs is not None:
         f, r, b = costs

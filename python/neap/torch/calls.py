@@ -136,8 +136,10 @@ class Call:
         except Again:
             least = error.least
         least += self.report.charged
-        return too_small(self.report.memory or 0, least, f"{str(error).rpartition('. ')[0]} in addition to the "
-                         f"{show_least(self.report.charged)} that are reserved for the gradients of the parameters")
+        why, charged = str(error).rpartition(". ")[0], self.report.charged
+        if charged:
+            why += f"; {show_least(charged)} more are reserved for the gradients of the parameters"
+        return too_small(self.report.memory or 0, least, why)
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
                  outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:

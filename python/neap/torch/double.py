@@ -258,9 +258,9 @@ class _Pass:
         the end of loop 3, since steps may differ, and error.least has to be enough for all."""
         self.linear.check()
         if self.room is not None and self.tape > self.room:
-            raise BudgetError(f"double_backward: the graph of one step and of its gradient takes {show_least(self.tape)}, "
-                              f"but only {show_most(max(0, self.room))} of the budget are left. Set memory to "
-                              f"error.least or more", least=self.tape)
+            raise BudgetError(f"double_backward: the graph of one step and of its gradient takes "
+                              f"{show_least(self.tape)}, but only {show_most(max(0, self.room))} of the budget are "
+                              f"left. Set memory to error.least or more", least=self.tape)
 
     def _graph(self, t: int) -> _Graph:
         """The graph of step t over leaves of its own."""

@@ -180,7 +180,8 @@ class Net(torch.nn.Module):
             lengths = torch.full((batch,), most, dtype=torch.int64, device=outputs.device)
         if lengths.shape != (batch,) or batch and not 1 <= int(lengths.min()) <= int(lengths.max()) <= most:
             raise UsageError(f"lengths has shape {list(lengths.shape)}; it must contain {batch} integers from 1 to "
-                             f"{most}, the number of steps of each sample. Pass such a tensor, or None if all have {most}")
+                             f"{most}, the number of steps of each sample. Pass such a tensor, or None if all have "
+                             f"{most}")
         return lengths, torch.arange(most, device=outputs.device).view(-1, 1, 1) < lengths.view(1, -1, 1)
 
     def _each(self, z: torch.Tensor, labels: torch.Tensor, targets: Optional[torch.Tensor]) -> torch.Tensor:

@@ -44,7 +44,8 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
             enable_grad: Optional[bool]) -> Options:
     """Options out of the arguments of a scan. UsageError for what makes no sense."""
     if group is not None and units.count(group, "group") < 1:
-        raise UsageError(f"group={group} is not valid: a graph has at least 1 step. Pass 1 or more, or None to let neap choose")
+        raise UsageError(f"group={group} is not valid: a graph has at least 1 step. Pass 1 or more, or None to let "
+                         f"neap choose")
     if buffers not in (None, "state"):
         raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
     if enable_grad not in (None, False, True):

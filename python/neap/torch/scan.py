@@ -320,9 +320,11 @@ class _Job:
             return error
         least += charged
         more = " and the graph of one step" if run.grad else ""
-        return too_small(self.options.memory or 0, least, f"{show_least(charged)} are reserved for the gradients of the "
-                         f"parameters{more}, and the saved tensors of {group} step{'' if group == 1 else 's'} take "
-                         f"{show_least(self._measured(run, group).tape)}", self.options.strategy)
+        why = f"the saved tensors of {group} step{'' if group == 1 else 's'} take " \
+              f"{show_least(self._measured(run, group).tape)}"
+        if charged:
+            why = f"{show_least(charged)} are reserved for the gradients of the parameters{more}, and {why}"
+        return too_small(self.options.memory or 0, least, why, self.options.strategy)
 
     def enough(self, run: Run, least: int) -> Tuple[int, int]:
         """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros

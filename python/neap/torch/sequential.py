@@ -377,8 +377,10 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
     while _best(ask, would_do, max(would_do - grads, least)) is None:
         would_do += would_do // 8 + 1
     would_do += extra
-    raise too_small(sizes.memory + extra, would_do, f"{show_least(extra)} are reserved for the states of generators and "
-                    f"copies of buffers, and gradients of parameters take up to {show_least(grads)}", strategy)
+    why = f"gradients of parameters take up to {show_least(grads)}"
+    if extra:
+        why = f"{show_least(extra)} are reserved for the states of generators and copies of buffers, and {why}"
+    raise too_small(sizes.memory + extra, would_do, why, strategy)
 
 
 def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:

@@ -71,8 +71,8 @@ class Keeper(Counter):
     def unpack(held: Any) -> torch.Tensor:
         """The tensor of a handle, on the memory that its storage has now."""
         if held.tensor is None:
-            raise RuntimeError("the saved tensors of these steps are on a slow tier until the backward pass of the scan. "
-                               "Differentiate the outputs of the scan, or remove slow=")
+            raise RuntimeError("the saved tensors of these steps are on a slow tier until the backward pass of the "
+                               "scan. Differentiate the outputs of the scan, or remove slow=")
         return Counter.unpack(held)
 
     def charge(self, size: int) -> None:

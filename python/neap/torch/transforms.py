@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, List, Optional, TypeVar, cast
 import torch
 
 from ..errors import UsageError
+from ..show import show_size
 
 __all__ = ["check_backward", "check_second", "transformed", "uncompiled"]
 
@@ -65,8 +66,8 @@ def transformed(tensors: Iterable[torch.Tensor], memory: Optional[int], kind: st
     """
     what = _transform(tensors)
     if what is not None and memory is not None:
-        raise UsageError(f"memory={memory} cannot be combined with {what}, where {kind} runs as without neap and "
-                         f"stores everything. Remove memory=, or call it outside and differentiate it with "
+        raise UsageError(f"memory={show_size(memory)} cannot be combined with {what}, where {kind} runs as without "
+                         f"neap and stores everything. Remove memory=, or call it outside and differentiate it with "
                          f"torch.autograd.grad or backward()")
     return what is not None
 
@@ -78,7 +79,7 @@ def check_backward(memory: Optional[int], kind: str) -> None:
                            f"gradients would have no tangents. Run it outside, or run the forward pass inside as well, "
                            f"without memory=")
     if memory is not None and _functional():
-        raise RuntimeError(f"the backward pass of {kind} with memory={memory} got batched gradients "
+        raise RuntimeError(f"the backward pass of {kind} with memory={show_size(memory)} got batched gradients "
                            f"(is_grads_batched=True, vectorize=True or vmap), which would take a multiple of the "
                            f"budget. Compute them one at a time, or remove memory=")
 
@@ -86,9 +87,9 @@ def check_backward(memory: Optional[int], kind: str) -> None:
 def check_second() -> None:
     """RuntimeError if gradients that can be differentiated, or second ones, would be a batch or have tangents."""
     if _dual() or _functional():
-        raise RuntimeError("a backward pass of neap.torch with create_graph=True, or a second one, got batched gradients "
-                           "(is_grads_batched=True, vectorize=True or vmap) or runs in forward-mode differentiation. "
-                           "Compute one gradient at a time, for example with vectorize=False")
+        raise RuntimeError("a backward pass of neap.torch with create_graph=True, or a second one, got batched "
+                           "gradients (is_grads_batched=True, vectorize=True or vmap) or runs in forward-mode "
+                           "differentiation. Compute one gradient at a time, for example with vectorize=False")
 
 
 def uncompiled(function: _Function) -> _Function:
