@@ -36,7 +36,7 @@ const char *cli_show_least(char room[24], const struct neap_problem *problem, ui
 		return cli_show_room(room, problem, bytes);
 	while ((double)bytes / unit >= 1024)
 		unit *= 1024;
-	/* Three digits, as neap__show_size has them; not rounded to bytes, of which the shown number has parts. */
+	/* Three digits, as neap__show_size has them. */
 	double whole = (double)bytes / unit;
 	double step = whole >= 100 || unit < 1024 ? unit : whole >= 10 ? unit / 10 : unit / 100;
 	return neap__show_size(room, (uint64_t)(ceil((double)bytes / step) * step));

@@ -11,7 +11,6 @@ own: what it says of its progress is shown as it comes, and Ctrl-C is passed on 
 import errno
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
