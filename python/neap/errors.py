@@ -16,7 +16,8 @@ __all__ = ["Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule
            "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
            "Interrupted", "Diverged", "ForkedError", "ToolMissing"]
 
-_LEAST = re.compile(r"(a total of )?(\d+) bytes would do")  # how libneap and the tool name a budget
+# How libneap and the tool name a budget that is large enough.
+LEAST = re.compile(r"at least (\d+) bytes(?: \([^()]*\))?|(a total of )?(\d+) bytes would do")
 
 
 class Error(Exception):
@@ -129,12 +130,13 @@ def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetEr
 
 def budget_error(line: str) -> BudgetError:
     """The error for a line of libneap or the tool, which counts in bytes. What a slow tier lacks is no ``least``."""
-    found = None if "slow memory of" in line else _LEAST.search(line)
+    found = None if "slow memory of" in line else LEAST.search(line)
     named = " (error.least)" if found else ""
 
-    def needed(at: Match[str]) -> str:
-        return f"at least {show_least(int(at[2]))} {'in total ' if at[1] else ''}are needed{named}"
-    return BudgetError(show_sizes(_LEAST.sub(needed, line)), least=int(found[2]) if found else 0)
+    def shown(at: Match[str]) -> str:
+        least = f"at least {show_least(int(at[1] or at[3]))}"
+        return least + ("" if at[1] else f" {'in total ' if at[2] else ''}are needed") + named
+    return BudgetError(show_sizes(LEAST.sub(shown, line)), least=int(found[1] or found[3]) if found else 0)
 
 
 def exception(code: int, detail: str) -> Exception:

@@ -18,7 +18,7 @@ import sys
 import threading
 from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Union
 
-from .errors import Diverged, Error, Interrupted, ToolMissing, UsageError, budget_error
+from .errors import LEAST, Diverged, Error, Interrupted, ToolMissing, UsageError, budget_error
 from .show import show_size
 
 __all__ = ["Evaluation", "Training", "evaluate", "train"]
@@ -191,7 +191,7 @@ def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
 def _failure(command: str, code: int, line: str) -> Exception:
     """The exception for an exit code of the tool and its line."""
     text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
-    if " bytes would do" in text:
+    if LEAST.search(text):
         return budget_error(text)
     if "last good snapshot" in text:
         return Diverged(text)

@@ -259,6 +259,8 @@ def test_budgets_in_lines_of_libneap():
              "--memory-total: 1.0 MiB are too few; and at least 3 MiB in total are needed (error.least)", 3 << 20),
             ("slow memory of 1024 bytes (mem:1K) is too small: 65536 bytes would do",
              "slow memory of 1 KiB (mem:1K) is too small: at least 64 KiB are needed", 0),
+            ("a budget of 65536 bytes is too small for auto: no strategy fits 65536 bytes. Use at least 98305 bytes (96 KiB)",
+             "a budget of 64 KiB is too small for auto: no strategy fits 64 KiB. Use at least 96.1 KiB (error.least)", 98305),
             ("double: needs a slow tier", "double: needs a slow tier", 0)):
         found = neap.errors.exception(neap.BudgetError.code, line)
         assert type(found) is neap.BudgetError and (str(found), found.least) == (says, least)

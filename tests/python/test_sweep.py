@@ -60,7 +60,7 @@ def test_same_bits_within_every_budget(scratch):
 
 
 def test_a_smaller_budget_is_refused():
-    with pytest.raises(neap.BudgetError, match="at least 512 B are needed .error.least.") as caught:
+    with pytest.raises(neap.BudgetError, match="at least 512 B.*error.least.") as caught:
         run(500)
     run(caught.value.least)
 
