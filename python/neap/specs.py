@@ -9,16 +9,16 @@ from .errors import FormatError
 
 SPIKING = ("lif", "cubalif", "alif", "adlif")
 GATED = ("rnn", "lstm", "gru", "egru")
-_TIMES = ("tau", "tau_syn", "tau_adapt")
+_TIMES = ("tau", "tau_syn", "tau_adapt", "tau_out")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
           "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
           "learn": ("none", "tau"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
-              "activation": "tanh", "learn": "none", "init": "auto"}
+              "activation": "tanh", "learn": "none"}
 _A = 0.1  # the default of adlif's `a`, at steps of time_unit seconds
 # Of a net: number or name; keys of a layer stand above them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
-_KEYS = {*_SETTINGS, *_FALLBACKS, "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
+_KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
 # Names of other packages: of the keys, what a step leaves or 1/key; of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
 _SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
@@ -44,18 +44,21 @@ class Layer(NamedTuple):
     def decay(self, name: str, dt: float, euler: bool) -> float:
         """What a step of ``dt`` seconds leaves of a number whose time constant is the key ``name``."""
         tau = self.keys[name]
-        if tau == 0:
+        if tau == 0:  # a readout without smoothing
             return 0.0
         return 1 - dt / tau if euler else math.exp(-dt / tau)
 
 
 def _number(name: str, text: str) -> float:
+    if name == "tau_out" and text == "none":
+        return 0.0
     try:
         value = units.seconds(text, name) if name in _TIMES else float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or name in _TIMES and value < 0:
-        wanted = "a time above 0, such as 0.02 or '20ms'" if name in _TIMES else "a finite number"
+    least = "of 0 or more" if name == "tau_out" else "above 0"
+    if not math.isfinite(value) or name in _TIMES and value <= 0 and (value or name != "tau_out"):
+        wanted = f"a time {least}, such as 0.02 or '20ms'" if name in _TIMES else "a finite number"
         raise FormatError(f"the setting {name} of the network is {text[:40]!r}; it must be {wanted}")
     return value
 
@@ -107,24 +110,20 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
     if cell != "lif":
         keys["reset"] = "subtract"
     if cell == "li":
-        keys["tau"] = value_of("tau", _setting(settings, "tau_out"))
+        keys["tau"] = _number("tau_out", _setting(settings, "tau_out"))
     size, recurrent = classes if cell == "li" else 0, cell in GATED
     dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
     euler = settings.get("euler") == "1"
     for word in words:
         name, equals, text = word.partition("=")
-        if cell == "li" and word == "tau=none":
-            text = "0"
         if equals and name in _ALIASES:
             keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif equals:
-            keys[name] = value_of(name, text)
+            keys[name] = value_of("tau_out" if cell == "li" and name == "tau" else name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
-    if cell != "li" and not all(keys[name] > 0 for name in _TIMES):
-        raise FormatError(f"the layer {part[:60]!r} has a time constant of 0, which only li may have")
     if keys["threshold"] == 0:  # the cell's own
         keys["threshold"] = 0.1 if cell == "egru" else 1.0
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))

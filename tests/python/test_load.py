@@ -264,6 +264,16 @@ def too_sparse():
         "layer0.weight.row_start": torch.zeros(65537, dtype=torch.int64)})
 
 
+def test_readout_without_smoothing(tmp_path):
+    """tau_out 0 is the default of gated cells; a rule for initial weights is no part of what a net computes."""
+    net = nt.load(model(tmp_path, settings={"tau_out": "0", "net": "lif:2:init=torch,li"}))
+    x = torch.rand(3, 2, 3, dtype=F64)
+    assert net.layers[-1].decay("tau", net.dt, False) == net.layers[-1].decay("tau", net.dt, True) == 0
+    assert torch.equal(net.outputs(x)[0], torch.zeros(3, 2, 2, dtype=F64))  # weights and biases of 0
+    with pytest.raises(neap.FormatError, match="tau_out of the network is '-1'; it must be a time of 0 or more"):
+        nt.load(model(tmp_path, settings={"tau_out": "-1"}))
+
+
 def test_models_that_are_none(tmp_path):
     assert nt.load(model(tmp_path)).layers[0].n == 2
     for given, why in [
