@@ -15,6 +15,12 @@
 
 /* Exit codes: done, failed while running, bad usage or input. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+/*
+ * Without a line: the reader of standard output closed the pipe, as `head` does. It is the status
+ * that a shell reports of a process that SIGPIPE (13) ended, which this one is, unless whoever
+ * started it ignores the signal.
+ */
+enum { CLI_READER_LEFT = 128 + 13 };
 
 enum cli_kind {
 	CLI_FLAG,    /* int: set to 1 */
@@ -183,7 +189,7 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 /*
  * Writes a text to a file, which a failure leaves as it was, to a device or a FIFO, or to standard
  * output, "-". `make(user, write, file)` makes the text by calls of write(file, text, length). A
- * line about a failure names `option`. CLI_DONE or one line.
+ * line about a failure names `option`. CLI_DONE or one line; or CLI_READER_LEFT.
  */
 int cli_is_output(const char *path); /* 1: "-"; NULL is not */
 typedef int cli_make(
@@ -191,7 +197,7 @@ typedef int cli_make(
 int cli_write_file(const char *option, const char *path, const char *command, cli_make *make,
 	const void *user);
 
-/* Flushes standard output: CLI_DONE, or CLI_FAILED with a line. */
+/* Flushes standard output: CLI_DONE, or CLI_FAILED with a line; or CLI_READER_LEFT. */
 int cli_finish(const char *command);
 
 /*

@@ -52,6 +52,8 @@ int cli_fail(const char *command, int code)
 int cli_finish(const char *command)
 {
 	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (errno == EPIPE)
+			return CLI_READER_LEFT;
 		cli_usage(command, "cannot write to standard output: %s", strerror(errno));
 		return CLI_FAILED;
 	}

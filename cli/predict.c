@@ -6,6 +6,7 @@
 #include "sample_figure.h"
 #include "base/fail.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <neap/train.h>
@@ -13,6 +14,7 @@
 static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --out answers.csv\n"
 			       "  neap predict run test.h5 --out answers.npz\n"
+			       "  neap predict run test.h5 --softmax\n"
 			       "  neap predict run test.h5 --json | head\n"
 			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
 			       "  neap predict run test.h5 --sample 3 --plot sample.svg\n"
@@ -27,6 +29,7 @@ struct predicting {
 	struct cli_sample_figure *figure; /* NULL: none */
 	int json;
 	int headed; /* the first line of CSV is written */
+	int deaf;   /* nobody reads the lines any more */
 	int (*write)(void *file, const char *text, size_t length);
 	void *file;
 };
@@ -108,6 +111,11 @@ static int on_step(void *user, const struct neap_step_view *view)
 	return cli_sample_figure_step(((struct predicting *)user)->figure, view);
 }
 
+static int writes_more(const struct predicting *p)
+{
+	return p->figure || p->options.spikes || p->options.membranes;
+}
+
 /* Writes a line as JSON or CSV. 0, or a negative code. */
 static int on_answer(void *user, const struct neap_answer *a)
 {
@@ -124,8 +132,13 @@ static int on_answer(void *user, const struct neap_answer *a)
 		p->headed = 1;
 		add_row(line, a);
 	}
-	int rc = line->error ? line->error : p->write(p->file, line->data, line->length);
+	int rc = line->error ? line->error
+		 : p->deaf   ? 0
+			     : p->write(p->file, line->data, line->length);
 	neap__json_free(&object);
+	/* Archives and figures are made, even if the reader of the lines leaves. */
+	p->deaf |= rc == -EPIPE && writes_more(p);
+	rc = p->deaf ? 0 : rc;
 	return rc == 0 && p->figure ? cli_sample_figure_answer(p->figure, a) : rc;
 }
 
@@ -213,6 +226,8 @@ int cli_predict(int argc, char **argv)
 			.help = "write there: .csv lines, .npz NumPy arrays; -: standard output (default)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "a JSON object a line in place of CSV"},
+		{.name = "softmax", .kind = CLI_FLAG, .into = &o->softmax,
+			.help = "write probabilities of the classes: the softmax of the scores (default: the scores)"},
 		CLI_TRACE_OPTIONS(p.options, traces),
 		CLI_GROUP("Decisions on the way"),
 		{.name = "every", .kind = CLI_TIME, .into = &o->every, .argument = "TIME", .unit = "ms",

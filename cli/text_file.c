@@ -84,6 +84,8 @@ int cli_write_file(
 	}
 	if (rc >= 0)
 		return CLI_DONE;
+	if (output.failed && rc == -EPIPE && cli_is_output(path))
+		return CLI_READER_LEFT;
 	if (output.failed)
 		neap__fail_in(rc, "--%s: ", option);
 	return cli_fail(command, rc);

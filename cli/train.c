@@ -303,12 +303,13 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
 }
 
-/* The name of a text as a data set. */
+/* The name of a text as a data set; --text takes that name as well as the name of the file. */
 static char *text_name(const char *file)
 {
-	char *name = malloc(sizeof "text:" + strlen(file));
+	static const char begin[] = "text:";
+	char *name = malloc(sizeof begin + strlen(file));
 	if (name)
-		stpcpy(stpcpy(name, "text:"), file);
+		stpcpy(stpcpy(name, strncmp(file, begin, strlen(begin)) == 0 ? "" : begin), file);
 	return name;
 }
 

@@ -435,6 +435,9 @@ struct neap_eval_options {
 	double window;
 	/* One line of text without newline: what the data leaves open. On rank 0. May be NULL. */
 	void (*say)(void *user, const char *line);
+	/* 1: scores of classes are probabilities, the softmax of what the readout answers. Not for
+	   models whose targets are numbers. */
+	int softmax;
 };
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 

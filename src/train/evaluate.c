@@ -131,6 +131,19 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	return 0;
 }
 
+void neap__answer_softmax(const struct neap__evaluation *e, double *score)
+{
+	int n = e->softmax ? e->options->classes : 0;
+	double most = n ? score[0] : 0, sum = 0;
+
+	for (int c = 1; c < n; c++)
+		most = score[c] > most ? score[c] : most;
+	for (int c = 0; c < n; c++)
+		sum += score[c] = exp(score[c] - most); /* no overflow, whatever the scores */
+	for (int c = 0; c < n; c++)
+		score[c] /= sum;
+}
+
 /* Tells of each sample of a batch, on rank 0; 0, or what `answered` returned. */
 static int tell_answers(const struct neap__evaluation *e, const struct neap__rank_answers *answers)
 {
@@ -140,6 +153,7 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap__ran
 		const struct neap__sample_answer *s = &answers->sample[i];
 		neap__target_units_own(
 			answers->score + (int64_t)i * classes, classes, e->mean, e->deviation);
+		neap__answer_softmax(e, answers->score + (int64_t)i * classes);
 		const struct neap_answer answer = {.index = s->index,
 			.steps = s->steps,
 			.label = s->label,
@@ -434,7 +448,13 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
 	e->target = target_of(e->set, &e->file);
-	if (e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES)
+	int numbers = e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES;
+	if (numbers && options->softmax)
+		return neap__fail(NEAP_EUSAGE,
+			"--softmax: '%s' answers with numbers, which have no probabilities; remove "
+			"--softmax",
+			options->model);
+	if (numbers)
 		NEAP_TRY(neap__model_targets(
 			&e->mean, &e->deviation, &e->file, e->net_options.classes));
 	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
@@ -504,7 +524,8 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.of_steps = e->of_steps,
 		.every = options->every,
 		.window = options->window,
-		.live = e->is_live ? &e->live : NULL};
+		.live = e->is_live ? &e->live : NULL,
+		.softmax = options->softmax};
 
 	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
 	result->class_name = e->names;

@@ -29,7 +29,11 @@ struct neap__evaluation {
 	double every;	/* seconds between decisions; 0: none */
 	double window;	/* seconds that a decision is about; 0: the sample so far */
 	const struct neap__live_sound_options *live; /* NULL: samples come from the loader */
+	int softmax;				     /* 1: scores of answers are probabilities */
 };
+
+/* Replaces the scores of an answer by their softmax if probabilities are wanted. */
+void neap__answer_softmax(const struct neap__evaluation *evaluation, double *score);
 
 /*
  * Runs all batches of a loader's first epoch forward and adds up their results. The sums do not

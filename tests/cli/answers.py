@@ -6,9 +6,11 @@ import io
 import json
 import math
 import os
+import signal
+import subprocess
 import sys
 
-from harness import Folder, Tap, encode, neap, neap_json, write_recordings
+from harness import NEAP, Folder, Tap, encode, neap, neap_json, write_recordings
 
 WIDE = ["randman:classes=35,samples=210,units=30,steps=30,part=train", "--net", "lif:24,li"]
 
@@ -119,6 +121,59 @@ def recordings(folder, wavs):
             assert answer.stdout == "", answer
 
 
+def softmax(scores):
+    top = [math.exp(x - max(scores)) for x in scores]
+    return [x / sum(top) for x in top]
+
+
+def probabilities(folder, run, data):
+    """--softmax: scores of samples, steps and decisions become probabilities, the predictions stay."""
+    text = os.path.join(folder, "text.txt")
+    with open(text, "w", encoding="ascii") as file:
+        file.write("a cab, a bad cab. " * 20)
+    steps = train(folder, "--text", text, "--net", "gru:6,li")
+    for made, source, more in ((run, data, []), (run, data, ["--every", "50ms"]), (steps, "text:" + text, [])):
+        plain, made_so = ([json.loads(line) for line in neap("predict", made, source, "--json", *more, *option).stdout.splitlines()]
+                          for option in ([], ["--softmax"]))
+        assert plain and len(plain) == len(made_so), (len(plain), len(made_so))
+        for a, b in zip(plain, made_so):
+            assert max(abs(x - y) for x, y in zip(softmax(a["scores"]), b["scores"])) < 1e-15, (a, b)
+            assert {**a, "scores": 0} == {**b, "scores": 0}, (a, b)
+        rows = list(csv.reader(io.StringIO(neap("predict", made, source, "--softmax", *more).stdout)))[1:]
+        assert [list(map(float, row[-len(b["scores"]):])) for row, b in zip(rows, made_so)] == [b["scores"] for b in made_so]
+
+
+def text_by_name(folder):
+    """--text takes the name of a data set of text, with its steps, as well as that of a file."""
+    text = os.path.join(folder, "short.txt")
+    with open(text, "w", encoding="ascii") as file:
+        file.write("to be or not to be. " * 20)
+    said = [neap("train", *data, "--net", "gru:4,li", "--epochs", 1, "--memory", "4M", "--out", os.path.join(folder, f"t{i}")).stderr
+            for i, data in enumerate((["--text", text], ["--text", "text:" + text], ["--text", f"text:steps=64:{text}"],
+                                      [f"text:steps=64:{text}"]))]
+    sizes = [next((line.split(": ")[-1].split(";")[0] for line in one.splitlines() if " channels, " in line), one) for one in said]
+    assert sizes[0] == sizes[1] and sizes[2] == sizes[3] and "2 samples" in sizes[0] and "7 samples" in sizes[2], sizes
+
+
+def reader_leaves(folder, run, data):
+    """`predict | head`: no line on standard error, and the exit code of a shell; archives are made."""
+    def left(*args, ignored):
+        read, write = os.pipe()
+        os.close(read)
+        ignore = (lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN)) if ignored else None
+        with os.fdopen(write, "w") as out:
+            done = subprocess.run([NEAP, *args], stdout=out, stderr=subprocess.PIPE, text=True, restore_signals=True,
+                                  preexec_fn=ignore, timeout=60, check=False)
+        return done.returncode, done.stderr
+    predict = ["predict", run, data, "--quiet"]
+    assert left(*predict, ignored=False) == (-signal.SIGPIPE, "")
+    for args in (predict, [*predict, "--json"], ["eval", run, data, "--quiet"]):
+        found = left(*args, ignored=True)
+        assert found == (128 + signal.SIGPIPE, ""), (args, found)
+    out = os.path.join(folder, "u.npz")
+    assert left(*predict, "--membranes", out, ignored=False) == (0, "") and os.path.getsize(out) > 1000
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -128,6 +183,9 @@ def main():
         tap.run("predict says what eval says", predictions_are_answers, run, data)
         tap.run("names of classes", named_classes, folder)
         tap.run("recordings", recordings, folder, os.path.join(folder, "wavs"))
+        tap.run("--softmax", probabilities, folder, run, data)
+        tap.run("--text text:steps=64:FILE", text_by_name, folder)
+        tap.run("the reader leaves", reader_leaves, folder, run, data)
         tap.run("80 columns", fits_a_terminal, folder, run, data)
     return tap.failed > 0
 

@@ -91,13 +91,15 @@ int neap__decisions_tell(struct neap__decisions *d, void *state, int64_t steps)
 	if (steps == d->told)
 		return 0;
 	score_of(d, state, steps);
+	int prediction = largest(d->score, e->options->classes);
+	neap__answer_softmax(e, d->score);
 	d->told = steps;
 	while (neap__decisions_next(d) <= steps)
 		d->number++;
 	const struct neap_answer answer = {.index = d->index,
 		.steps = steps,
 		.label = d->label,
-		.prediction = largest(d->score, e->options->classes),
+		.prediction = prediction,
 		.classes = e->options->classes,
 		.score = d->score,
 		.class_name = (const char *const *)e->class_name,

@@ -37,6 +37,7 @@ static int answer_step(const struct neap__evaluation *e, const struct neap_batch
 	answer->step = t;
 	answer->label = label_of(e->net, batch, t);
 	answer->prediction = largest(score, answer->classes);
+	neap__answer_softmax(e, score);
 	return e->answered(e->user, answer);
 }
 
