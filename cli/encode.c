@@ -23,6 +23,7 @@ static const char examples[] =
 	"      --without commands/testing_list.txt\n"
 	"  neap encode hello.wav --out hello.h5\n"
 	"  neap encode N-MNIST/Train --out train.h5 --pool 2\n"
+	"  neap encode recordings --out train.h5 --sensor 128x128 --pool 4\n"
 	"  neap encode events.npz --out train.h5 --sensor 34x34 --classes 10\n"
 	"  neap encode series.csv --out series.h5 --sample-column id --target state\n"
 	"  neap encode gestures/train --out train.h5 --drop time\n"
@@ -72,13 +73,17 @@ static void warn(void *user, const char *line)
 }
 
 /* What was skipped, where anything was. */
-static void show_skipped(int64_t others, int64_t damaged, int64_t strangers, int64_t unlisted)
+static void show_skipped(
+	int64_t others, const char *other, int64_t damaged, int64_t strangers, int64_t unlisted)
 {
+	char room[NEAP__PLAIN_TEXT], kinds[NEAP_SKIPPED_NAME + 64];
+	snprintf(kinds, sizeof kinds, "of other kinds (for example '%s')",
+		neap__plain_text(room, other));
 	const struct {
 		int64_t count;
 		const char *what;
-	} row[] = {{others, "of other kinds"}, {damaged, "damaged"},
-		{strangers, "of other classes"}, {unlisted, "outside the split"}};
+	} row[] = {{others, kinds}, {damaged, "damaged"}, {strangers, "of other classes"},
+		{unlisted, "outside the split"}};
 	const char *between = "skipped files: ";
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
 		if (row[i].count) {
@@ -128,7 +133,7 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	if (r->samples != r->files)
 		printf("%" PRId64 " samples of one length; %s of the recordings made none\n",
 			r->samples, neap__show_time(left, r->seconds_left));
-	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -161,8 +166,9 @@ static int events_text(
 	char room[NEAP__PLAIN_TEXT], took[24], longest[24], pixels[64] = "";
 	if (r->width)
 		snprintf(pixels, sizeof pixels, " (%dx%d pixels)", r->width, r->height);
-	printf("%s: %" PRId64 " samples, %d classes, %d channels%s\n", neap__plain_text(room, out),
-		r->samples, r->classes, r->inputs, pixels);
+	printf("%s: %" PRId64 " sample%s, %d class%s, %d channels%s\n", neap__plain_text(room, out),
+		r->samples, r->samples == 1 ? "" : "s", r->classes, r->classes == 1 ? "" : "es",
+		r->inputs, pixels);
 	printf("%.0f events a sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
 		neap__show_time(longest, r->longest), neap__show_time(took, seconds));
 	if (r->outside)
@@ -171,7 +177,7 @@ static int events_text(
 	if (r->longest > 3600 && unit <= 0)
 		puts("over an hour: times in arrays are seconds, integers microseconds, where "
 		     "--time-unit does not say otherwise");
-	show_skipped(r->others, r->damaged, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -260,6 +266,7 @@ static int settle_events(struct encode_request *r)
 static int encode_events(struct encode_request *r, const char *path)
 {
 	struct neap_event_report report = {.size = sizeof report};
+	r->events.label = r->options.label;
 	cli_progress_start(&r->progress, "encode", "samples");
 	double started = now();
 	int rc = neap_encode_events(&report, path, r->out, &r->events);
@@ -301,11 +308,12 @@ static int table_text(const struct neap_table_report *r, const char *out, double
 	else if (r->numbers)
 		snprintf(target, sizeof target, "%d number%s a %s as target", r->numbers,
 			r->numbers > 1 ? "s" : "", each);
-	printf("%s: %" PRId64 " samples, %d feature%s a step, %s\n", neap__plain_text(room, out),
-		r->samples, r->features, r->features > 1 ? "s" : "", target);
+	printf("%s: %" PRId64 " sample%s, %d feature%s a step, %s\n", neap__plain_text(room, out),
+		r->samples, r->samples == 1 ? "" : "s", r->features, r->features > 1 ? "s" : "",
+		target);
 	printf("%" PRId64 " steps, %" PRId64 " in the longest sample; %s\n", r->steps, r->longest,
 		neap__show_time(took, seconds));
-	show_skipped(r->others, 0, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, 0, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -496,9 +504,9 @@ int cli_encode(int argc, char **argv)
 		"turns recordings (wav, flac, aiff), a folder of them or one, into spikes, in the\n"
 		"HDF5 layout of the Heidelberg Digits: filters spaced as in the ear, compression,\n"
 		"lateral inhibition, one integrate-and-fire neuron a channel.\n"
-		"Events of cameras and the like become such files as well: arrays in .npz or "
-		"HDF5,\n"
-		"folders of N-MNIST, N-Caltech101 and DVS Gesture (docs/events.md).\n"
+		"Events of cameras and the like become such files as well: arrays in .npz, .npy or\n"
+		"HDF5, one file or a folder with a file for each recording; N-MNIST, N-Caltech101\n"
+		"and DVS Gesture (docs/events.md).\n"
 		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
 		"arrays\n"
 		"(docs/data.md).",

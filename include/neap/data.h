@@ -309,6 +309,8 @@ struct neap_encode_options {
 	const struct neap_peers *peers;
 };
 
+enum { NEAP_SKIPPED_NAME = 128 /* bytes of a skipped file's name, its end included */ };
+
 struct neap_encode_report {
 	uint32_t size; /* sizeof(struct neap_encode_report) */
 	int64_t files, events, samples;
@@ -319,12 +321,13 @@ struct neap_encode_report {
 	/* Files that were skipped: no sound by their names, damaged, of other classes, not listed.
 	 */
 	int64_t others, damaged, strangers, unlisted;
+	char other[NEAP_SKIPPED_NAME]; /* the first of `others`, below the folder; "": none */
 };
 
 /*
  * All recordings below `dir` (wav, flac, aiff), or the one file that it names, to one file at
  * `out`. Classes are numbered in the order of their names (numbers by value). Hidden
- * files are passed over; any other that is not a recording is skipped, unless `strict`. NULL
+ * files are skipped; any other that is not a recording is skipped, unless `strict`. NULL
  * options stand for the defaults.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
@@ -354,6 +357,7 @@ struct neap_event_options {
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void (*warn)(void *user, const char *line);
 	void *user;
+	const char *label; /* as in neap_encode_options, of folders but that of DVS Gesture */
 };
 
 struct neap_event_report {
@@ -362,8 +366,9 @@ struct neap_event_report {
 	int64_t outside; /* events that the crop or the polarity dropped */
 	int64_t damaged, others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 	int inputs, classes;
-	int width, height; /* of the channels, pooled; 0: without pixels */
-	double longest;	   /* seconds */
+	int width, height;	       /* of the channels, pooled; 0: without pixels */
+	double longest;		       /* seconds */
+	char other[NEAP_SKIPPED_NAME]; /* as in neap_encode_report */
 };
 
 /* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. NULL:
@@ -372,8 +377,9 @@ NEAP_API int neap_encode_is_events(const char *path);
 
 /*
  * Samples of events to one file at `out` in the SHD layout: a .npz or HDF5 file of arrays
- * (docs/events.md), a folder of N-MNIST or N-Caltech101 (.bin), or the folder of DVS Gesture (AEDAT
- * 3.1 with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels
+ * (docs/events.md), one recording as .npy of records, .npz or HDF5, or a folder of such files for
+ * each class; a folder of N-MNIST or N-Caltech101 (.bin), or the folder of DVS Gesture (AEDAT 3.1
+ * with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels
  * of brighter pixels follow those of all darker ones. NULL options stand for the defaults.
  */
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
@@ -411,6 +417,7 @@ struct neap_table_report {
 	int classes, numbers;		     /* of a target; both 0: there is none */
 	int step_targets;		     /* 1: targets are of steps, 0: of samples */
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
+	char other[NEAP_SKIPPED_NAME];	     /* likewise */
 };
 
 /* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no.

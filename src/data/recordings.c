@@ -3,6 +3,7 @@
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/print.h"
 #include "data/names/name_list.h"
 #include "data/names/name_pattern.h"
 
@@ -14,6 +15,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+const char *const neap__sound_endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
+const char *const neap__table_endings[] = {".csv", ".tsv", NULL};
+const char *const neap__event_endings[] = {".npz", ".npy", ".h5", ".hdf5", NULL};
+
 enum { DEEPEST = 32, MOST_NAMES = 65536 };
 
 static int no_memory(void)
@@ -21,12 +26,12 @@ static int no_memory(void)
 	return neap__fail_errno(ENOMEM, "listing recordings");
 }
 
-static int add_file(struct neap__recordings *all, const char *path)
+static int add_file(struct neap__recordings *all, const char *path, int stray)
 {
 	if (neap__grow(&all->file, &all->room, all->count + 1, sizeof *all->file) < 0)
 		return no_memory();
 	struct neap__recording *file = &all->file[all->count];
-	memset(file, 0, sizeof *file);
+	*file = (struct neap__recording){.stray = stray};
 	file->path = strdup(path);
 	if (!file->path)
 		return no_memory();
@@ -43,17 +48,13 @@ static int visit(struct neap__recordings *all, const char *dir, const char *name
 	size_t n = strlen(dir);
 	if (asprintf(&path, "%s%s%s", dir, n > 0 && dir[n - 1] == '/' ? "" : "/", name) < 0)
 		return no_memory();
-	int rc = 0;
-	if (stat(path, &st) < 0)
+	int rc = 0, is_there = stat(path, &st) == 0, hidden = name[0] == '.';
+	if (!is_there && errno != ENOENT && errno != ELOOP)
 		rc = neap__fail_errno(errno, "cannot read '%s'", path);
-	else if (S_ISDIR(st.st_mode))
+	else if (!is_there || !S_ISDIR(st.st_mode))
+		rc = add_file(all, path, hidden ? 1 : is_there && S_ISREG(st.st_mode) ? 0 : 2);
+	else if (!hidden)
 		rc = walk(all, path, depth + 1);
-	else if (S_ISREG(st.st_mode))
-		rc = add_file(all, path);
-	else
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' is neither a file nor a folder; hide it (.name) or move it away",
-			path);
 	free(path);
 	return rc;
 }
@@ -69,9 +70,8 @@ static int walk(struct neap__recordings *all, const char *dir, int depth)
 		return neap__fail_errno(errno, "cannot read folder '%s'", dir);
 	int rc = 0;
 	struct dirent *entry;
-	errno = 0;
-	while (rc == 0 && (entry = readdir(folder)) != NULL)
-		if (entry->d_name[0] != '.')
+	while (rc == 0 && (errno = 0, entry = readdir(folder)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			rc = visit(all, dir, entry->d_name, depth);
 	if (rc == 0 && errno != 0)
 		rc = neap__fail_errno(errno, "cannot read folder '%s'", dir);
@@ -96,8 +96,10 @@ static int folder_name(char **out, const char *path, const char *dir)
 		begin--;
 	if (begin <= path + n || begin >= end)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is in no folder of its class below '%s': say where the name of the "
-			"class stands, as in --label '([0-9]+)_.*'",
+			"'%s' is not in a folder of '%s' that names its class. Pass the folder "
+			"above, "
+			"or a pattern of the file names whose group 1 is the class: --label "
+			"'([0-9]+)_.*'",
 			path, dir);
 	*out = strndup(begin, (size_t)(end - begin));
 	return *out ? 0 : no_memory();
@@ -159,6 +161,25 @@ static const char *below(const char *path, const char *dir)
 	return path;
 }
 
+/* What is wrong with a folder, or a file, of which nothing counts. */
+static int none_kept(const char *dir, const struct neap__recordings_choice *choice)
+{
+	char accepted[120] = "";
+	for (size_t i = 0, n = 0; choice->endings && choice->endings[i] && n < sizeof accepted; i++)
+		n += (size_t)neap__print(accepted + n, sizeof accepted - n, "%s%s", i ? ", " : "",
+			choice->endings[i]);
+	if (choice->unlisted)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': --split and --without leave none of its %lld files to be encoded. "
+			"Check that their lines are paths below that folder",
+			dir, (long long)choice->unlisted);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' holds no file to be encoded, but %lld of other kinds, for example '%s'. "
+		"Accepted here are %s; docs/own-data.md lists other kinds of data",
+		dir, (long long)choice->others, choice->other,
+		accepted[0] ? accepted : "sound files");
+}
+
 /* Keeps the files that count. */
 static int keep_files(
 	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
@@ -168,13 +189,17 @@ static int keep_files(
 	for (int64_t i = 0; i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
 		const char *name = below(file->path, dir);
-		int known = !choice->endings || has_ending(file->path, choice->endings);
+		int known = !file->stray &&
+			    (!choice->endings || has_ending(file->path, choice->endings));
 		int listed = (!choice->only || neap__name_list_has(choice->only, name)) &&
 			     (!choice->without || !neap__name_list_has(choice->without, name));
-		if (!known && choice->strict && rc == 0)
+		if (!known && file->stray != 1 && choice->strict && rc == 0)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s' is no recording; without --strict such files are skipped",
+				"'%s' is not a file to be encoded. Remove --strict to skip such "
+				"files",
 				file->path);
+		if (!known && choice->others == 0)
+			neap__print(choice->other, sizeof choice->other, "%s", name);
 		choice->others += !known;
 		choice->unlisted += known && !listed;
 		if (known && listed)
@@ -183,13 +208,7 @@ static int keep_files(
 			free_file(file);
 	}
 	all->count = kept;
-	if (rc == 0 && kept == 0)
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' holds no file to be encoded (%lld of other kinds, %lld that are not "
-			"in "
-			"the list)",
-			dir, (long long)choice->others, (long long)choice->unlisted);
-	return rc;
+	return rc == 0 && kept == 0 ? none_kept(dir, choice) : rc;
 }
 
 /* Every name in the list is a file's: a list of other files would go unnoticed. */
@@ -362,9 +381,9 @@ int neap__recordings_find(
 	struct stat st;
 	memset(all, 0, sizeof *all);
 	int alone = stat(dir, &st) == 0 && S_ISREG(st.st_mode);
-	int rc = alone ? add_file(all, dir) : walk(all, dir, 0);
+	int rc = alone ? add_file(all, dir, 0) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' holds no recordings", dir);
+		rc = neap__fail(NEAP_EFORMAT, "'%s' is empty: it holds no file to be encoded", dir);
 	if (rc == 0)
 		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
 	if (rc == 0)
@@ -394,14 +413,13 @@ const char *neap__recordings_below(const char *path, const char *dir)
 	return *name ? name : slash ? slash + 1 : path;
 }
 
-int neap__recordings_ending(const char *dir, const char *ending)
+int64_t neap__recordings_having(const char *dir, const char *const *endings)
 {
 	struct neap__recordings all = {0};
-	const char *const endings[] = {ending, NULL};
-	int found = 0;
+	int64_t found = 0;
 	if (walk(&all, dir, 0) == 0)
-		for (int64_t i = 0; i < all.count && !found; i++)
-			found = has_ending(all.file[i].path, endings);
+		for (int64_t i = 0; i < all.count; i++)
+			found += !all.file[i].stray && has_ending(all.file[i].path, endings);
 	neap__recordings_free(&all);
 	return found;
 }

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <neap/status.h>
+#include <neap/data.h>
 
 struct neap__name_list;
 
@@ -14,6 +14,7 @@ struct neap__recording {
 	char *label;   /* name of its class */
 	char *speaker; /* or NULL */
 	int class_number, speaker_number;
+	int stray; /* 1: hidden, 2: a link to nothing, a socket and the like: never a recording */
 };
 
 struct neap__recordings {
@@ -35,19 +36,24 @@ struct neap__recordings_choice {
 	int nclasses;
 	int nameless; /* 1: files have no classes, and all are number -1 */
 	int strict;   /* 1: a file that does not count by its ending or class is refused */
-	/* Set by find: files of other endings, of other classes, outside the lists. */
+	/* Set by find: files of other endings and hidden ones, of other classes, outside the lists.
+	 */
 	int64_t others, strangers, unlisted;
+	char other[NEAP_SKIPPED_NAME]; /* the first of the others, below `dir`; "": none */
 };
 
+/* Endings of the files of a kind; NULL ends. */
+extern const char *const neap__sound_endings[], *const neap__table_endings[],
+							*const neap__event_endings[];
+
 /*
- * Walks `dir`, or takes it alone where it is a file; hidden files and folders are passed over.
- * NEAP_EUSAGE, NEAP_EFORMAT or -errno.
+ * Walks `dir`, or takes it alone where it is a file. Hidden files do not count, `strict` or not;
+ * hidden folders are passed over. NEAP_EUSAGE, NEAP_EFORMAT or -errno.
  */
 int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 	struct neap__recordings_choice *choice);
-/* Whether some file below `dir` has the ending, such as ".bin"; 0 as well where it cannot be read.
- */
-int neap__recordings_ending(const char *dir, const char *ending);
+/* Files below the folder `dir` that have one of the endings; 0 as well where it cannot be read. */
+int64_t neap__recordings_having(const char *dir, const char *const *endings);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
 /* The path of a file below `dir`, as lists of files have it; its last part where they are one. */

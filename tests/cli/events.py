@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 
-from harness import Folder, Tap, need, neap, neap_json
+from harness import Folder, Tap, need, neap, neap_json, write_tone
 
 need("h5py", "numpy")
 import h5py  # noqa: E402
@@ -144,6 +144,115 @@ def arrays(tap, folder, rng):
         for name in ("labels", "classes", "sensor_size"):
             file[name] = more[name]
     tap.check("HDF5: a group a sample", encode(folder, path, want, labels, keys, 2312))
+
+
+def records(events, **types):
+    out = np.zeros(len(events), np.dtype(list(types.items()), align=True))
+    for name in types:
+        out[name] = events[name]
+    return out
+
+
+def save_recording(path, events, how):
+    """One recording, as the libraries of event cameras and their users write it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    columns = {name: events[name] for name in "txyp"}
+    if how == "columns":
+        np.savez(path + ".npz", **columns)
+    elif how == "deflated, names of dv-processing":
+        np.savez_compressed(path + ".npz", timestamp=columns["t"], x=columns["x"], y=columns["y"], polarity=columns["p"])
+    elif how == "an array without a name":
+        np.savez(path + ".npz", events)
+    elif how == "records of tonic":
+        np.save(path + ".npy", events)
+    elif how == "records of expelliarmus":
+        np.save(path + ".npy", np.array(records(events, t="<i8", x="<i2", y="<i2", p="u1").tolist(),
+                                        dtype=[("t", "<i8"), ("x", "<i2"), ("y", "<i2"), ("p", "u1")]))
+    elif how == "aligned records, big-endian":
+        np.save(path + ".npy", records(events, p="i1", t=">u8", y=">u2", x=">u2"))
+    else:
+        with h5py.File(path + ".h5", "w") as file:
+            for name in columns:
+                file["events/" + name] = columns[name]
+
+
+WAYS = ["columns", "deflated, names of dv-processing", "an array without a name", "records of tonic",
+        "records of expelliarmus", "aligned records, big-endian", "HDF5"]
+
+
+def recordings(tap, folder, rng):
+    """A file is a recording: by itself, or in a folder for each class."""
+    names, labels = ["left", "right"], [0] * 3 + [1] * 3
+    samples = [some(rng, 200 + i) for i in range(6)]
+    want = [channels(s) for s in samples]
+    for i, how in enumerate(WAYS):
+        root = os.path.join(folder, f"way{i}")
+        for k, sample in enumerate(samples):
+            save_recording(os.path.join(root, names[labels[k]], f"r{k}"), sample, how)
+        tap.check(f"a folder for each class: {how}", encode(folder, root, want, labels, names, 2312, "--sensor", "34x34"))
+        one = os.path.join(root, "right")
+        one = os.path.join(one, sorted(os.listdir(one))[0])
+        tap.check(f"one recording: {how}", encode(folder, one, want[3:4], [0], ["right"], 2312, "--sensor", "34x34"))
+    flat = os.path.join(folder, "flat")
+    for k, sample in enumerate(samples):
+        save_recording(os.path.join(flat, f"{names[labels[k]]}_{k}"), sample, WAYS[k % 2])
+    tap.check("--label of a flat folder", encode(folder, flat, want[:3] + want[3:], labels, names, 2312, "--sensor", "34x34",
+                                                 "--label", "([a-z]+)_.*"))
+    refused(tap, "a flat folder without --label", "--label", flat, "--sensor", "34x34")
+    refused(tap, "recordings without a sensor", "--sensor WIDTHxHEIGHT", os.path.join(folder, "way0"))
+    sized = os.path.join(folder, "sized", "a")
+    os.makedirs(sized)
+    np.savez(os.path.join(sized, "r.npz"), **{name: samples[0][name] for name in "txyp"}, sensor_size=(34, 34))
+    tap.check("a sensor_size in the files", encode(folder, os.path.dirname(sized), want[:1], [0], ["a"], 2312))
+    np.savez(os.path.join(sized, "q.npz"), t=[1, 2], units=[3, 4])
+    report = neap_json("encode", os.path.dirname(sized), "--out", os.path.join(folder, "out.h5"), "--force")
+    tap.check("a file of another sort is skipped", None if (report["samples"], report["skipped_damaged"]) == (1, 1) else str(report))
+    np.savez(os.path.join(sized, "q.npz"), t=[1, 2], x=[3, 4], y=[0, 0], offsets=[0, 1, 2], labels=[0, 0], classes=["b"])
+    refused(tap, "a file of several samples in a folder", "by itself", os.path.dirname(sized), "--strict")
+
+
+def strays(tap, folder, rng):
+    """Files that are no recordings are skipped and counted, whatever lies in a folder of them."""
+    events, sounds = os.path.join(folder, "stray"), os.path.join(folder, "wavs")
+    for k in range(2):
+        save_recording(os.path.join(events, str(k), "r"), some(rng, 50), "records of tonic")
+        os.makedirs(os.path.join(sounds, str(k)))
+        write_tone(os.path.join(sounds, str(k), "s.wav"), 300 + 200 * k)
+    tables = os.path.join(folder, "tables")
+    for k in range(2):
+        os.makedirs(os.path.join(tables, str(k)))
+        with open(os.path.join(tables, str(k), "t.csv"), "w", encoding="ascii") as file:
+            file.write(f"a,b\n{k},1.5\n")
+    out = os.path.join(folder, "stray.h5")
+    for root, sensor, kind in ((events, ["--sensor", "34x34"], "npy"), (sounds, [], "wav"), (tables, [], "csv")):
+        for name in ("0/.DS_Store", "1/._r." + kind, "0/SHA256SUMS", "0/r.md5", "zz/notes.docx"):
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            open(os.path.join(root, name), "w").close()
+        os.makedirs(os.path.join(root, ".git"), exist_ok=True)
+        open(os.path.join(root, ".git", "config." + kind), "w").close()
+        command = ["encode", root, "--out", out, "--force", *sensor]
+        hidden = ["0/.DS_Store", "1/._r." + kind]
+        report = neap_json(*command)
+        files = report["files" if root != events else "samples"]
+        tap.check(f"stray files beside {kind}", None if (files, report["skipped_others"], report["classes"]) == (2, 5, 2) else str(report))
+        said = neap(*command).stdout.strip().splitlines()[-1]
+        tap.check(f"a line about stray files beside {kind}", None if said ==
+                  f"skipped files: 5 of other kinds (for example '{hidden[0]}')" else said)
+        done = neap(*command, "--strict")
+        tap.check(f"--strict refuses stray files beside {kind}", None if done.returncode == 2 and "SHA256SUMS" in done.stderr
+                  and "Remove --strict" in done.stderr else done.stderr)
+        for name in ("0/SHA256SUMS", "0/r.md5", "zz/notes.docx"):
+            os.unlink(os.path.join(root, name))
+        done = neap(*command, "--strict")
+        tap.check(f"--strict and hidden files beside {kind}", done.stderr if done.returncode else None)
+        os.symlink("nowhere", os.path.join(root, "0", "gone." + kind))
+        os.mkfifo(os.path.join(root, "0", "pipe." + kind))
+        report = neap_json(*command)
+        tap.check(f"a link to nothing and a pipe beside {kind}", None if report["skipped_others"] == 4 else str(report))
+    only = os.path.join(folder, "only")
+    os.makedirs(only)
+    open(os.path.join(only, "a.mat"), "w").close()
+    refused(tap, "a folder of one unknown kind", "'a.mat'. Accepted here are .wav, .flac", only)
 
 
 def nmnist_bytes(events):
@@ -375,6 +484,8 @@ def main():
     python = with_tonic()
     with Tap() as tap, Folder() as folder:
         arrays(tap, folder, rng)
+        recordings(tap, folder, rng)
+        strays(tap, folder, rng)
         nmnist(tap, folder, rng, python)
         gestures(tap, folder, rng, python)
         names(tap, folder, rng)

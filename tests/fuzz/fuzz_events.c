@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_events.c: events as AEDAT (from '#' on), as arrays of an archive ("PK"), else as N-MNIST. */
+/*
+ * fuzz_events.c: events as AEDAT (from '#' on), as arrays of an archive ("PK"), as an array of
+ * records ("\x93NUMPY"), else as N-MNIST.
+ */
 #include "data/events/event_source.h"
 #include "fuzz_files.h"
 
@@ -30,7 +33,10 @@ static void read_arrays(struct neap__raw_events *events, const char *path, size_
 		if (got <= 0)
 			break;
 		check(events, size);
-		FUZZ_CHECK(events->label >= 0 && events->label < source->classes, "label");
+		FUZZ_CHECK(source->recording
+				   ? events->label == -1 && i == 0
+				   : events->label >= 0 && events->label < source->classes,
+			"label");
 	}
 	if (rc == 0)
 		source->close(source);
@@ -38,11 +44,12 @@ static void read_arrays(struct neap__raw_events *events, const char *path, size_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *path = fuzz_path("events.npz");
+	int npy = size >= 6 && memcmp(data, "\x93NUMPY", 6) == 0;
+	const char *path = fuzz_path(npy ? "events.npy" : "events.npz");
 	struct neap__raw_events events = {0};
 
 	fuzz_write(path, data, size);
-	if (size >= 2 && memcmp(data, "PK", 2) == 0) {
+	if (npy || (size >= 2 && memcmp(data, "PK", 2) == 0)) {
 		read_arrays(&events, path, size);
 	} else {
 		int rc = size && data[0] == '#' ? neap__aedat_read(&events, path, 10, 1000000)

@@ -177,15 +177,13 @@ static int finish(struct neap_shd_writer *writer, const struct encode_work *work
 		(const char *const *)recordings->speakers, work->speakers, attributes, count);
 }
 
-static const char *const endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
-
 static int find(struct neap__recordings *recordings, const char *dir,
 	const struct neap_encode_options *o, struct neap_encode_report *report)
 {
 	struct neap__name_list split = {0}, without = {0};
 	struct neap__recordings_choice choice = {.label = o->label,
 		.speaker = o->speaker,
-		.endings = o->any_sound ? NULL : endings,
+		.endings = o->any_sound ? NULL : neap__sound_endings,
 		.only = o->nsplit ? &split : NULL,
 		.without = o->nwithout ? &without : NULL,
 		.classes = o->classes,
@@ -199,6 +197,7 @@ static int find(struct neap__recordings *recordings, const char *dir,
 	neap__name_list_free(&split);
 	neap__name_list_free(&without);
 	report->others = choice.others;
+	memcpy(report->other, choice.other, sizeof report->other);
 	report->strangers = choice.strangers;
 	report->unlisted = choice.unlisted;
 	return rc;

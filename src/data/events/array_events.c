@@ -3,7 +3,8 @@
  * array_events.c: samples of events as arrays, in a .npz archive or an HDF5 file (columns.h):
  *     x, y, t, p      all events, sample after sample; or `events` with these fields
  *     units, times    the same of channels without a sensor
- *     offsets         (samples + 1) where each sample begins, and the end
+ *     offsets         (samples + 1) where each sample begins, and the end; without it and without
+ *                     labels, all events are one recording, as in a .npy file of records
  *     0/x, 0/t, ...   or one group, or one array of records, for each sample, from 0 on
  *     labels          (samples) integers or text
  *     classes         text: names of the classes, which labels count from 0
@@ -21,8 +22,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { T, X, Y, P, COLUMNS, PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
+enum { T, X, Y, P, COLUMNS, NAMES = 5, PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
 
 struct array_events {
 	struct neap__event_source source;
@@ -36,8 +38,9 @@ struct array_events {
 	char where[32]; /* its name */
 };
 
-/* The names that a column goes by. */
-static const char *const names[COLUMNS][2] = {{"t", "times"}, {"x", "units"}, {"y"}, {"p"}};
+/* The names that a column goes by: neap's, and those of dv-processing and other libraries. */
+static const char *const names[COLUMNS][NAMES] = {{"t", "times", "timestamp", "timestamps", "ts"},
+	{"x", "units"}, {"y"}, {"p", "polarity", "polarities", "pol"}};
 
 static void shut_columns(struct array_events *s)
 {
@@ -51,7 +54,7 @@ static int find_columns(struct array_events *s, const char *prefix)
 {
 	char name[64];
 	for (int c = 0; c < COLUMNS; c++)
-		for (int k = 0; k < 2 && names[c][k] && !s->column[c].array; k++) {
+		for (int k = 0; k < NAMES && names[c][k] && !s->column[c].array; k++) {
 			neap__print(name, sizeof name, "%s%s", prefix, names[c][k]);
 			int there = s->columns->find(s->columns, name, &s->column[c]);
 			if (there < 0)
@@ -129,17 +132,35 @@ static int read_size(struct array_events *s)
 	return rc < 0 ? rc : 0;
 }
 
+/* Without offsets all events are one sample. */
+static int take_one_sample(struct array_events *s)
+{
+	struct neap__column labels;
+	int there = s->columns->find(s->columns, "labels", &labels);
+	if (there < 0)
+		return there;
+	if (there)
+		s->columns->shut(s->columns, &labels);
+	if (there && labels.count != 1)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': has %lld 'labels', but no 'offsets'. Add offsets=numpy.cumsum([0] + "
+			"[len(s) for s in samples]): where each sample begins in '%s', and the end",
+			s->path, (long long)labels.count, names[T][0]);
+	s->offset = calloc(2, sizeof *s->offset);
+	if (!s->offset)
+		return neap__fail_errno(ENOMEM, "'%s'", s->path);
+	s->offset[1] = (double)s->column[T].count;
+	s->source.samples = 1;
+	s->source.recording = !there;
+	return 0;
+}
+
 static int read_offsets(struct array_events *s)
 {
 	int64_t n = 0, count = s->column[T].count;
 	int rc = read_all(s, "offsets", MOST_SAMPLES, &s->offset, &n);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': has no 'offsets': samples + 1 numbers, where each sample begins in "
-			"'%s', and the end",
-			s->path, names[T][0]);
+	if (rc <= 0)
+		return rc < 0 ? rc : take_one_sample(s);
 	for (int64_t i = 0; i < n; i++)
 		if (!(s->offset[i] >= (i ? s->offset[i - 1] : 0) && s->offset[i] <= (double)count &&
 			    s->offset[i] == floor(s->offset[i])))
@@ -163,7 +184,7 @@ static int count_samples(struct array_events *s)
 	struct neap__column column;
 	for (int64_t n = 0; n < MOST_SAMPLES; n++) {
 		int there = 0;
-		for (int k = 0; k < 2 && there == 0; k++) {
+		for (int k = 0; k < NAMES && there == 0; k++) {
 			neap__print(name, sizeof name, "%lld/%s", (long long)n, names[T][k]);
 			there = s->columns->find(s->columns, name, &column);
 		}
@@ -284,7 +305,9 @@ static int take_times(struct array_events *s, const double *piece, int64_t n,
 		if (!(t >= 0 && t <= 1e6))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g "
-				"seconds; 0 to 1000000 are accepted, and --time-unit says of what",
+				"seconds; 0 to 1000000 are accepted. Subtract the time at which "
+				"the sample begins, or pass the unit of the numbers, such as "
+				"--time-unit 1ns",
 				s->path, names[T][0], (long long)s->at, (long long)(done + i),
 				piece[i], t);
 		events->time[done + i] = t;
@@ -334,7 +357,8 @@ static int next(
 		count = (int64_t)s->offset[s->at + 1] - first;
 	}
 	NEAP_TRY(read_events(s, first, count, events));
-	events->label = (int)s->label[s->at++];
+	events->label = source->recording ? -1 : (int)s->label[s->at];
+	s->at++;
 	return 1;
 }
 
@@ -357,9 +381,10 @@ static void close_all(struct neap__event_source *source)
 /* Finds the layout; 0 where the file holds no events. */
 static int describe(struct array_events *s, const struct neap_event_options *options)
 {
-	NEAP_TRY(s->flat = find_columns(s, ""));
-	if (!s->flat)
-		NEAP_TRY(s->flat = find_columns(s, "events/"));
+	/* numpy.savez calls an array without a name arr_0. */
+	static const char *const prefix[] = {"", "events/", "arr_0/"};
+	for (size_t i = 0; i < sizeof prefix / sizeof *prefix && !s->flat; i++)
+		NEAP_TRY(s->flat = find_columns(s, prefix[i]));
 	if (s->flat)
 		NEAP_TRY(read_offsets(s));
 	else {
@@ -374,16 +399,16 @@ static int describe(struct array_events *s, const struct neap_event_options *opt
 			s->path);
 	s->source.polarities = s->column[P].array != NULL;
 	NEAP_TRY(read_size(s));
-	return read_labels(s, options);
+	return s->source.recording ? 0 : read_labels(s, options);
 }
 
 /* The name of the file says which kind it is. */
 static int open_columns(struct array_events *s)
 {
-	size_t n = strlen(s->path);
-	int npz = n > 4 && strcmp(s->path + n - 4, ".npz") == 0;
-	return npz ? neap__npz_columns_open(&s->columns, s->path)
-		   : neap__h5_columns_open(&s->columns, s->path);
+	const char *dot = strrchr(s->path, '.');
+	int numpy = dot && (strcasecmp(dot, ".npz") == 0 || strcasecmp(dot, ".npy") == 0);
+	return numpy ? neap__npz_columns_open(&s->columns, s->path)
+		     : neap__h5_columns_open(&s->columns, s->path);
 }
 
 int neap__array_events_open(struct neap__event_source **source, const char *path,

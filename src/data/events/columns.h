@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * columns.h: one-dimensional arrays by name, of an archive of NumPy arrays or of an HDF5 file. The
+ * columns.h: one-dimensional arrays by name, of an archive of NumPy arrays or of an HDF5 file; or
+ * the fields of a .npy file of records. The
  * name "0/x" is the data set x of the group 0, the array "0/x", or the field x of the array "0".
  */
 #ifndef NEAP_DATA_EVENTS_COLUMNS_H
@@ -30,6 +31,7 @@ struct neap__columns {
 	void (*close)(struct neap__columns *columns);
 };
 
+/* A .npz file, or .npy by its name. */
 int neap__npz_columns_open(struct neap__columns **columns, const char *path);
 int neap__h5_columns_open(struct neap__columns **columns, const char *path);
 

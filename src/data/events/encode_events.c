@@ -127,7 +127,8 @@ static int convert(struct conversion *c, const char *path)
 			return neap__fail(NEAP_EINTERRUPTED, "interrupted");
 	}
 	if (c->report->samples == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': all of its %lld files are damaged", path,
+		return neap__fail_in(NEAP_EFORMAT,
+			"'%s': none of its %lld files can be encoded. The last: ", path,
 			(long long)c->report->damaged);
 	return 0;
 }
@@ -150,12 +151,25 @@ static int finish(struct conversion *c)
 
 static int is_array_file(const char *path)
 {
-	static const char *const endings[] = {".npz", ".h5", ".hdf5", ".hdf", ".he5"};
+	static const char *const endings[] = {".npz", ".npy", ".h5", ".hdf5", ".hdf", ".he5"};
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 	for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
 		if (strcasecmp(dot, endings[i]) == 0)
 			return 1;
 	return 0;
+}
+
+/*
+ * Archives may lie beside recordings of other kinds, such as a data set that was encoded before;
+ * so a folder holds events only if it has more array files than tables, and no sounds.
+ */
+static int is_event_folder(const char *path)
+{
+	static const char *const published[] = {".bin", ".aedat", NULL};
+	return neap__recordings_having(path, published) ||
+	       (neap__recordings_having(path, neap__event_endings) >
+			       neap__recordings_having(path, neap__table_endings) &&
+		       !neap__recordings_having(path, neap__sound_endings));
 }
 
 int neap_encode_is_events(const char *path)
@@ -165,8 +179,7 @@ int neap_encode_is_events(const char *path)
 		return 0;
 	if (S_ISREG(st.st_mode))
 		return is_array_file(path);
-	return S_ISDIR(st.st_mode) &&
-	       (neap__recordings_ending(path, ".bin") || neap__recordings_ending(path, ".aedat"));
+	return S_ISDIR(st.st_mode) && is_event_folder(path);
 }
 
 static int check_options(const struct neap_event_options *o)
@@ -175,6 +188,20 @@ static int check_options(const struct neap_event_options *o)
 		o->width < 0 || o->height < 0 || o->inputs < 0 || !(o->time_unit >= 0))
 		return neap__fail(NEAP_EUSAGE, "a size, polarity or unit of time is negative");
 	return 0;
+}
+
+/* A file with one recording is read as a folder with that file, which names its class. */
+static int open_source(struct neap__event_source **source, const char *path, int folder,
+	const struct neap_event_options *options, struct neap_event_report *report)
+{
+	if (!folder) {
+		NEAP_TRY(neap__array_events_open(source, path, options));
+		if (!(*source)->recording)
+			return 0;
+		(*source)->close(*source);
+		*source = NULL;
+	}
+	return neap__folder_events_open(source, path, options, report);
 }
 
 int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
@@ -192,8 +219,7 @@ int neap_encode_events(struct neap_event_report *report, const char *path, const
 	NEAP_TRY(check_options(&o));
 	if (stat(path, &st) < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
-	int rc = S_ISDIR(st.st_mode) ? neap__folder_events_open(&c.source, path, &o, report)
-				     : neap__array_events_open(&c.source, path, &o);
+	int rc = open_source(&c.source, path, S_ISDIR(st.st_mode), &o, report);
 	if (rc == 0)
 		rc = neap__pixel_map_new(&c.map, c.source, &o, path);
 	if (rc == 0)

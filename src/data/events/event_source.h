@@ -33,14 +33,15 @@ struct neap__event_source {
 	int inputs;	   /* channels of a source without pixels; 0: unknown */
 	int pixels;	   /* 1: x and y; 0: x is the channel */
 	int polarities;	   /* 1: p is there */
+	int recording;	   /* 1: an array file with one sample, whose class it does not give */
 	int64_t samples;
 	char **class_name; /* owned */
 	int classes;
 	int classes_found; /* 1: classes are what files there are, a damaged one is none */
 };
 
-/* A .npz or HDF5 file; a folder of recordings, whose report counts the files that were skipped. 0
-   or a negative code. */
+/* A .npz, .npy or HDF5 file; a folder of recordings or one of its files, whose report counts the
+   files that were skipped. 0 or a negative code. */
 int neap__array_events_open(struct neap__event_source **source, const char *path,
 	const struct neap_event_options *options);
 int neap__folder_events_open(struct neap__event_source **source, const char *path,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder_events.c: folders of event recordings as published. N-MNIST and N-Caltech101: .bin files
- * in a folder a class. DVS Gesture (Amir and others 2017): NAME.aedat with NAME_labels.csv beside
- * it, whose lines are class (from 1 on), start and end in microseconds; a line is a sample. The
- * names of its classes are those of gesture_mapping.csv, where that is there.
+ * folder_events.c: folders of event recordings. Array files with one recording each
+ * (array_events.c) in a folder for each class. As published, N-MNIST and N-Caltech101: .bin files
+ * in a folder for each class. DVS Gesture (Amir and others 2017): NAME.aedat with NAME_labels.csv
+ * beside it, whose lines are class (from 1 on), start and end in microseconds; a line is a sample.
+ * The names of its classes are those of gesture_mapping.csv, where that is there.
  */
 #include "data/events/event_source.h"
 #include "data/names/name_list.h"
@@ -29,7 +30,8 @@ struct part {
 struct folder_events {
 	struct neap__event_source source;
 	struct neap__recordings recordings;
-	struct part *part; /* NULL: each file is a sample */
+	const struct neap_event_options *options; /* borrowed */
+	struct part *part;			  /* NULL: each file is a sample */
 	int64_t parts, room, at;
 	char where[64];
 };
@@ -45,6 +47,67 @@ static int next_bin(
 	events->label = file->class_number;
 	NEAP_TRY(neap__nmnist_read(events, file->path));
 	return 1;
+}
+
+/* Opens a file that must hold one recording, of pixels (1) or channels (0) as others; -1: any. */
+static int open_recording(struct neap__event_source **one, const struct folder_events *f,
+	const char *path, int pixels)
+{
+	NEAP_TRY(neap__array_events_open(one, path, f->options));
+	int rc = 0;
+	if ((*one)->samples != 1)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': holds %lld samples, but one file of a folder is one recording. "
+			"Encode this file by itself: neap encode '%s' --out FILE.h5",
+			path, (long long)(*one)->samples, path);
+	else if (pixels >= 0 && (*one)->pixels != pixels)
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': holds events %s pixels, unlike other files of the folder", path,
+			pixels ? "without" : "with");
+	if (rc < 0)
+		(*one)->close(*one);
+	return rc;
+}
+
+static int next_array(
+	struct neap__event_source *source, struct neap__raw_events *events, const char **where)
+{
+	struct folder_events *f = (struct folder_events *)source;
+	struct neap__event_source *one;
+	const char *within;
+	if (f->at >= f->recordings.count)
+		return 0;
+	const struct neap__recording *file = &f->recordings.file[f->at++];
+	*where = file->path;
+	NEAP_TRY(open_recording(&one, f, file->path, source->pixels));
+	int rc = one->next(one, events, &within);
+	one->close(one);
+	events->label = file->class_number;
+	return rc;
+}
+
+/*
+ * What the last file that can be read says of all. If none can, the line that remains is about the
+ * first one.
+ */
+static int look_at_arrays(struct folder_events *f)
+{
+	struct neap__event_source *one, *all = &f->source;
+	int rc = 0;
+	for (int64_t i = f->recordings.count - 1; i >= 0; i--) {
+		rc = open_recording(&one, f, f->recordings.file[i].path, -1);
+		if (rc == NEAP_EFORMAT && !f->options->strict)
+			continue;
+		NEAP_TRY(rc);
+		all->width = one->width;
+		all->height = one->height;
+		all->inputs = one->inputs;
+		all->pixels = one->pixels;
+		all->polarities = one->polarities;
+		one->close(one);
+		return 0;
+	}
+	return rc;
 }
 
 static int next_gesture(
@@ -185,13 +248,24 @@ static int name_gestures(struct folder_events *f, const char *dir)
 	return 0;
 }
 
+enum kind { DVS_GESTURE, NMNIST, ARRAYS, KINDS };
+static const char *const aedat[] = {".aedat", NULL}, *const bin[] = {".bin", NULL};
+static const struct {
+	const char *const *endings;
+	int (*next)(struct neap__event_source *source, struct neap__raw_events *events,
+		const char **where);
+	int side; /* of the sensor in pixels; 0: what the files say */
+} kinds[KINDS] = {[DVS_GESTURE] = {aedat, next_gesture, 128},
+	[NMNIST] = {bin, next_bin, 34},
+	[ARRAYS] = {neap__event_endings, next_array, 0}};
+
 static int find_files(struct folder_events *f, const char *path, const struct neap_event_options *o,
-	int gestures, struct neap_event_report *report)
+	enum kind kind, struct neap_event_report *report)
 {
-	static const char *const bin[] = {".bin", NULL}, *const aedat[] = {".aedat", NULL};
+	int gestures = kind == DVS_GESTURE;
 	struct neap__name_list split = {0}, without = {0};
-	struct neap__recordings_choice choice = {.label = gestures ? "(.)" : NULL,
-		.endings = gestures ? aedat : bin,
+	struct neap__recordings_choice choice = {.label = gestures ? "(.)" : o->label,
+		.endings = kinds[kind].endings,
 		.only = o->nsplit ? &split : NULL,
 		.without = o->nwithout ? &without : NULL,
 		.classes = gestures ? NULL : o->classes,
@@ -205,6 +279,7 @@ static int find_files(struct folder_events *f, const char *path, const struct ne
 	neap__name_list_free(&split);
 	neap__name_list_free(&without);
 	report->others = gestures ? 0 : choice.others; /* lists and labels lie beside recordings */
+	memcpy(report->other, choice.other, gestures ? 0 : sizeof report->other);
 	report->strangers = choice.strangers;
 	report->unlisted = choice.unlisted;
 	return rc;
@@ -216,16 +291,19 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 	struct folder_events *f = calloc(1, sizeof *f);
 	if (!f)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
-	int gestures = neap__recordings_ending(path, ".aedat");
-	f->source = (struct neap__event_source){.next = gestures ? next_gesture : next_bin,
+	enum kind kind = 0;
+	while (kind != ARRAYS && !neap__recordings_having(path, kinds[kind].endings))
+		kind++;
+	f->options = options;
+	f->source = (struct neap__event_source){.next = kinds[kind].next,
 		.close = close_all,
-		.width = gestures ? 128 : 34,
-		.height = gestures ? 128 : 34,
+		.width = kinds[kind].side,
+		.height = kinds[kind].side,
 		.pixels = 1,
-		.files = 1,
+		.files = neap__recordings_folder(path),
 		.polarities = 1};
-	int rc = find_files(f, path, options, gestures, report);
-	if (rc == 0 && gestures) {
+	int rc = find_files(f, path, options, kind, report);
+	if (rc == 0 && kind == DVS_GESTURE) {
 		rc = neap__grow(&f->part, &f->room, 1, sizeof *f->part);
 		if (rc == 0)
 			rc = name_gestures(f, path);
@@ -236,6 +314,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 		f->source.class_name = f->recordings.classes;
 		f->source.classes = f->recordings.nclasses;
 		f->source.classes_found = !options->classes;
+		rc = kind == ARRAYS ? look_at_arrays(f) : 0;
 	}
 	if (rc < 0)
 		close_all(&f->source);

@@ -134,7 +134,8 @@ static void try_open(void *arg)
 {
 	static const char *const names[] = {"/x", "/y", "/t", "/p", "/units", "/times", "/events/x",
 		"/events/y", "/events/t", "/events/p", "/offsets", "/labels", "/classes",
-		"/sensor_size", "/inputs", "/0/x", "/0/y", "/0/t", "/0/p", "/0/units", "/0/times"};
+		"/sensor_size", "/inputs", "/0/x", "/0/y", "/0/t", "/0/p", "/0/units", "/0/times",
+		"/timestamp", "/timestamps", "/ts", "/polarity", "/polarities", "/pol"};
 	struct h5_columns *c = arg;
 	struct neap__column column;
 	if (neap__h5_open(&c->file, c->columns.path) < 0)

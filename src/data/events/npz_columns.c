@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npz_columns.c: one-dimensional arrays of a .npz archive, fields of records among them. */
+/*
+ * npz_columns.c: one-dimensional arrays of a .npz archive, fields of records among them; or the
+ * fields of the one array of records of a .npy file.
+ */
 #include "data/events/columns.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"
@@ -8,10 +11,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct npz_columns {
 	struct neap__columns columns;
-	struct neap__npz *archive;
+	struct neap__npz *archive; /* NULL: a .npy file */
 };
 
 static int fits(struct neap__npy *array, int field, struct neap__column *column)
@@ -34,6 +38,16 @@ static int fits(struct neap__npy *array, int field, struct neap__column *column)
 	return 1;
 }
 
+/* The field of an array of records, which is closed if it has none of that name. */
+static int find_field(struct neap__npy *array, const char *name, struct neap__column *column)
+{
+	int field = neap__npy_shape(array)->records ? neap__npy_field(array, name) : -1;
+	if (field >= 0)
+		return fits(array, field, column);
+	neap__npy_close(array);
+	return 0;
+}
+
 static int find(struct neap__columns *columns, const char *name, struct neap__column *column)
 {
 	struct npz_columns *c = (struct npz_columns *)columns;
@@ -41,6 +55,10 @@ static int find(struct neap__columns *columns, const char *name, struct neap__co
 	struct neap__npy *array;
 	char record[64];
 	memset(column, 0, sizeof *column);
+	if (!c->archive) {
+		NEAP_TRY(neap__npy_open(&array, columns->path));
+		return find_field(array, name, column);
+	}
 	if (neap__npz_has(c->archive, name)) {
 		NEAP_TRY(neap__npz_array(&array, c->archive, name));
 		return fits(array, neap__npy_shape(array)->records ? -1 : 0, column);
@@ -51,12 +69,7 @@ static int find(struct neap__columns *columns, const char *name, struct neap__co
 	if (!neap__npz_has(c->archive, record))
 		return 0;
 	NEAP_TRY(neap__npz_array(&array, c->archive, record));
-	int field = neap__npy_shape(array)->records ? neap__npy_field(array, slash + 1) : -1;
-	if (field < 0) {
-		neap__npy_close(array);
-		return 0;
-	}
-	return fits(array, field, column);
+	return find_field(array, slash + 1, column);
 }
 
 static int read_part(struct neap__columns *columns, const struct neap__column *column,
@@ -77,6 +90,9 @@ static int texts(struct neap__columns *columns, const char *name, int most, char
 {
 	struct npz_columns *c = (struct npz_columns *)columns;
 	struct neap__npy *array;
+	if (!c->archive) /* a field is no array of texts */
+		return neap__fail(NEAP_EFORMAT, "'%s': field '%s' holds text; numbers are accepted",
+			columns->path, name);
 	NEAP_TRY(neap__npz_array(&array, c->archive, name));
 	int rc = neap__npy_strings(array, most, out, count);
 	neap__npy_close(array);
@@ -95,7 +111,9 @@ int neap__npz_columns_open(struct neap__columns **columns, const char *path)
 	if (!c)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
 	c->columns = (struct neap__columns){path, find, read_part, texts, shut, close_all};
-	int rc = neap__npz_open(&c->archive, path);
+	size_t n = strlen(path);
+	int rc = n > 4 && strcasecmp(path + n - 4, ".npy") == 0 ? 0
+								: neap__npz_open(&c->archive, path);
 	if (rc < 0)
 		free(c);
 	else

@@ -19,7 +19,8 @@ static int without_pixels(struct neap__pixel_map *map, const struct neap__event_
 	map->width = map->channels;
 	if (map->channels < 1 || map->channels > MOST)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' says no number of channels ('inputs'); --inputs N does, 1 to %d",
+			"'%s' does not specify its number of channels (array 'inputs'). Pass "
+			"--inputs N, 1 to %d",
 			path, MOST);
 	return 0;
 }
@@ -34,7 +35,9 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 	map->height = o->width ? o->height : source->height;
 	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' says no size of its sensor ('sensor_size'); --sensor 34x34 does",
+			"'%s' does not specify the size of its sensor (array 'sensor_size'). Pass "
+			"--sensor WIDTHxHEIGHT in pixels: 34x34 of N-MNIST, 128x128 of a DVS128, "
+			"346x260 of a DAVIS346",
 			path);
 	map->x = o->crop_x;
 	map->y = o->crop_y;

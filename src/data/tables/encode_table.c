@@ -228,14 +228,11 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 
 int neap_encode_is_table(const char *path)
 {
-	static const char *const sounds[] = {".wav", ".flac", ".aiff", ".aif", ".aifc"};
 	const char *dot = path ? strrchr(path, '.') : NULL;
 	if (!path)
 		return 0;
 	if (!neap__recordings_folder(path))
 		return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
-	for (size_t i = 0; i < sizeof sounds / sizeof *sounds; i++)
-		if (neap__recordings_ending(path, sounds[i]))
-			return 0;
-	return neap__recordings_ending(path, ".csv") || neap__recordings_ending(path, ".tsv");
+	return !neap__recordings_having(path, neap__sound_endings) &&
+	       neap__recordings_having(path, neap__table_endings);
 }

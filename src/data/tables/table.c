@@ -36,11 +36,10 @@ int neap__table_wrong(const struct neap__table *t, const char *format, ...)
 
 static int find_files(struct neap__table *t, struct neap_table_report *report)
 {
-	static const char *const endings[] = {".csv", ".tsv", NULL};
 	const struct neap_table_options *o = t->options;
 	struct neap__name_list split = {0}, without = {0};
 	struct neap__recordings_choice choice = {.label = o->label,
-		.endings = endings,
+		.endings = neap__table_endings,
 		.only = o->nsplit ? &split : NULL,
 		.without = o->nwithout ? &without : NULL,
 		.classes = o->classes,
@@ -56,6 +55,7 @@ static int find_files(struct neap__table *t, struct neap_table_report *report)
 	neap__name_list_free(&without);
 	report->files = t->files.count;
 	report->others = choice.others;
+	memcpy(report->other, choice.other, sizeof report->other);
 	report->strangers = choice.strangers;
 	report->unlisted = choice.unlisted;
 	return rc;
