@@ -8,7 +8,7 @@
 
 #include <neap/status.h>
 
-#define NEAP__DETAIL_BYTES 512 /* of a detail line, its end included; the rest is cut off */
+#define NEAP__DETAIL_BYTES 960 /* of a detail line, its end included; the rest is cut off */
 
 /* Sets the thread's detail line and returns `code`. */
 int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

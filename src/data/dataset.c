@@ -180,11 +180,13 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 {
 	if (set->info.samples > 0 && set->info.classes > 0)
 		return 0;
-	return neap__fail(NEAP_EFORMAT, "%s has %lld samples of %d classes%s", set->name,
+	if (set->info.values && set->info.samples > 0)
+		return neap__contents_refuse(set->name, "has no array 'y' of targets");
+	return neap__fail(NEAP_EFORMAT, "'%s' has %lld samples of %d classes%s", set->name,
 		(long long)set->info.samples, set->info.classes,
-		neap__recording_named(set->name) ? "; 'neap encode' makes data sets of recordings"
-		: set->info.values		 ? "; an array 'y' of targets is missing"
-						 : "");
+		neap__recording_named(set->name)
+			? ". Make a data set of recordings first: neap encode FOLDER --out FILE.h5"
+			: "; at least one sample with a class is needed");
 }
 
 int neap__dataset_channels(struct neap_dataset *set, int given)

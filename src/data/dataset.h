@@ -117,6 +117,12 @@ int neap__recording_open(
 int neap__recording_shape(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
+/*
+ * NEAP_EFORMAT: "'PATH' PROBLEM. It holds ARRAYS. ", and Python that makes a file which is read, or
+ * the command that reads this one.
+ */
+int neap__contents_refuse(const char *path, const char *problem);
+
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
 

@@ -65,7 +65,7 @@ static void detail_is_one_line(void **state)
 static void detail_can_be_set(void **state)
 {
 	(void)state;
-	char line[600];
+	char line[NEAP__DETAIL_BYTES + 100];
 	memset(line, 'x', sizeof line - 1);
 	line[sizeof line - 1] = '\0';
 	neap_detail_set("tier:\tno\x7fplace\n");

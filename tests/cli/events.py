@@ -391,7 +391,7 @@ def refusals(tap, folder, root, whole):
             ("x of another length", "'x' has 3 events", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
             ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit",
                                                                            {"t": np.arange(4) * 10**15}),
-            ("objects", "Python objects", {"t": np.array([None] * 4)}), ("no labels", "no 'labels'", {"labels": None}),
+            ("objects", "numpy.concatenate(d[k])", {"t": np.array([None] * 4)}), ("no labels", "no 'labels'", {"labels": None}),
             ("no events", "holds no events", {"x": None, "t": None, "y": None, "p": None})):
         np.savez(npz, **{k: v for k, v in {**good, **change}.items() if v is not None})
         refused(tap, name, word, npz)
@@ -452,6 +452,9 @@ def said(tap, folder, rng):
 
     with h5py.File(path, "a") as file:
         del file["extra/keys"]
+    done = neap("encode", path, "--out", path + ".h5")
+    tap.check("encode names the command that reads SHD", None if done.returncode == 2 and f"neap train '{path}'" in done.stderr
+              and done.stderr.count("\n") == 1 else done.stderr)
     for command in (train + [run], ["compare", path, "--net", "lif:8,li", "--memory", "8M"]):
         refuse(f"{command[0]}: neither said nor SHD", "largest is 13", *command)
     refuse("--channels 13 of 14", "largest is 13", *train, run, "--channels", 13)
@@ -479,6 +482,92 @@ def said(tap, folder, rng):
     refuse("HDF5 of events", "neap encode", *train, run)
 
 
+def ragged(items):
+    out = np.empty(len(items), object)
+    out[:] = items
+    return out
+
+
+def advised(tap, folder, rng):
+    """A file of arrays that are not read: the line lists them, and its Python makes a file that is read."""
+    x, y = rng.normal(size=(20, 9, 3)), np.arange(20) % 2
+    short = [s[:3 + i % 5] for i, s in enumerate(x)]
+    padded = np.stack([np.pad(s, [(0, 7 - len(s)), (0, 0)]) for s in short])
+    events = [some(rng, 5 + i) for i in range(20)]
+    grid = np.stack([events[0][name].astype("i8") for name in "txyp"], 1)
+    here = os.path.join(folder, "advised")
+    os.makedirs(here)
+
+    def follow(name, save, found, want, *command):
+        def run():
+            path = save()
+            done = neap(*(command or ("train",)), path, "--out", "never", cwd=here)
+            assert done.returncode == 2 and done.stderr.count("\n") == 1 and "It holds " + found in done.stderr, done.stderr
+            line = done.stderr.strip()
+            code = line.split("This makes a file that is read: " if "This makes" in line else "in their order: ")[1]
+            before = os.getcwd()
+            os.chdir(here)
+            try:
+                exec(code.split(", where y")[0], {"numpy": np, "h5py": h5py, "y": y, "labels": y})
+            finally:
+                os.chdir(before)
+            made = np.load(os.path.join(here, "neap.npz"))
+            for key, value in want.items():
+                assert np.array_equal(made[key], value), key
+            if "x" in want and want["x"].ndim == 3:
+                done = neap("train", "neap.npz", "--net", "gru:2,li", "--epochs", 1, "--memory", "4M", "--out", "run-" + name.replace(" ", "-"), cwd=here)
+            else:
+                done = neap("encode", "neap.npz", "--out", "e.h5", "--force", "--sensor", "34x34",
+                            *(["--classes", 2] if "labels" in want else []), cwd=here)
+            assert done.returncode == 0, done.stderr
+        tap.run("advice: " + name, run)
+
+    def npz(**arrays):
+        return lambda: (np.savez(os.path.join(here, "a.npz"), **arrays), "a.npz")[1]
+
+    def npy(array):
+        return lambda: (np.save(os.path.join(here, "a.npy"), array), "a.npy")[1]
+
+    def h5(**arrays):
+        def save():
+            with h5py.File(os.path.join(here, "a.h5"), "w") as file:
+                for name, array in arrays.items():
+                    file[name.replace("__", "/")] = array
+            return "a.h5"
+        return save
+    numbers = {"x": x, "y": y}
+    follow("X and y", npz(X=x, y=y), "X float64 (20, 9, 3), y int64 (20). ", numbers)
+    follow("data and labels", npz(data=x.astype("f4"), labels=y), "data float32 (20, 9, 3), labels", {"x": x.astype("f4"), "y": y})
+    follow("train and test", npz(X_train=x, y_train=y, X_test=x[:2], y_test=y[:2]), "X_train", numbers)
+    follow("arrays without names", lambda: (np.savez(os.path.join(here, "a.npz"), x, y), "a.npz")[1], "arr_0", numbers)
+    follow("x and labels", npz(x=x, labels=y), "x float64", numbers)
+    follow("no targets", npz(x=x), "x float64", numbers)
+    follow("one array", npy(x), "float64 (20, 9, 3). ", numbers)
+    follow("four dimensions", npz(x=x.reshape(20, 9, 3, 1), y=y), "x float64 (20, 9, 3, 1)", numbers)
+    follow("objects, ragged", npz(x=ragged(short), y=y), "x object (20)",
+           {"x": padded, "y": y, "lengths": [len(s) for s in short]})
+    follow("objects of a number", npz(x=x.astype(object), y=y), "x object (20, 9, 3)", numbers)
+    follow("objects as names", npz(x=x, y=np.array(["a", "b"], object)[y]), "x float64 (20, 9, 3), y object (20)",
+           {"x": x, "y": np.array(["a", "b"])[y]})
+    follow("HDF5, X and y", h5(X=x, y=y), "X float64 (20, 9, 3), y int64", numbers)
+    follow("HDF5, groups", h5(train__x=x, train__labels=y), "train/labels int64 (20), train/x", numbers)
+    follow("events of objects", npz(events=ragged(events), labels=y), "events object (20), labels",
+           {"events": np.concatenate(events), "labels": y}, "encode")
+    follow("columns of objects", npz(**{n: ragged([e[n] for e in events]) for n in "txyp"}, labels=y), "t object",
+           {"t": np.concatenate(events)["t"], "labels": y}, "encode")
+    follow("a matrix of events", npy(grid), "int64 (5, 4)", {"t": grid[:, 0], "x": grid[:, 1], "p": grid[:, 3]}, "encode")
+    follow("HDF5, as v2e writes", h5(events=grid.astype("u4")), "events", {"t": grid[:, 0], "y": grid[:, 2]}, "encode")
+    for name, save, command, words in (
+            ("events", npz(t=[1], x=[2], y=[3], p=[0]), "train", "neap encode 'a.npz' --out FILE.h5 --sensor"),
+            ("records of events", npy(events[0]), "train", "neap encode 'a.npy' --out FILE.h5 --sensor"),
+            ("numbers", npz(x=x, y=y), "encode", "neap train 'a.npz'"), ("numbers of HDF5", h5(x=x, y=y), "encode", "neap train 'a.h5'"),
+            ("nothing like it", npz(names=["a"]), "train", "docs/data.md"), ("a folder", lambda: ".", "train", "neap encode '.' --out"),
+            ("many arrays", npz(**{f"a{i}": x for i in range(40)}), "train", " more. ")):
+        done = neap(command, save(), "--out", "never", cwd=here)
+        tap.check(f"advice for {command}: {name}", None if done.returncode == 2 and words in done.stderr and
+                  done.stderr.count("\n") == 1 else done.stderr)
+
+
 def main():
     rng = np.random.default_rng(11)
     python = with_tonic()
@@ -488,6 +577,7 @@ def main():
         strays(tap, folder, rng)
         nmnist(tap, folder, rng, python)
         gestures(tap, folder, rng, python)
+        advised(tap, folder, rng)
         names(tap, folder, rng)
         said(tap, folder, rng)
 

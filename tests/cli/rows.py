@@ -435,7 +435,7 @@ def refused_of(folder, kind, x, lengths, y, nan, gap):
              "has both": {"x": x, "y": y, "lengths": lengths, "mask": gap}, "gap at step 2": {"x": x, "y": y, "mask": gap},
              "'y' is of 13 samples, 'x' of 14": {"x": x, "y": y[:13]}, "'y'[0] is": {"x": x, "y": y - 9},
              "'mask' has integers of shape (14, 89)": {"x": x, "y": y, "mask": gap[:, :89]},
-             "'classes' has integers": {"x": x, "y": y, "classes": y}, "has 14 samples of 0 classes": {"x": x},
+             "'classes' has integers": {"x": x, "y": y, "classes": y}, "has no array 'y' of targets": {"x": x},
              "classes from 0 to 1": {"x": x, "y": y, "classes": np.array([b"a", b"b"])}}
     for says, arrays in cases.items():
         done = neap("train", write(os.path.join(folder, "bad." + kind), **arrays), "--out", os.path.join(folder, "never"))

@@ -388,7 +388,7 @@ static void folder_mistakes(void **state)
 	struct {
 		const char *name;
 		const char *word;
-	} odd[] = {{"1_readme_.txt", "is no recording"}, {"1_empty_.wav", "1_empty_.wav"},
+	} odd[] = {{"1_readme_.txt", "is not a file to be encoded"}, {"1_empty_.wav", "1_empty_.wav"},
 		{"1_cut_.wav", "1_cut_.wav"}};
 	for (int i = 0; i < 3; i++) {
 		const char *path = in(odd[i].name);

@@ -14,6 +14,7 @@
  */
 #include "data/events/columns.h"
 #include "data/events/event_source.h"
+#include "data/formats/contents.h"
 #include "base/fail.h"
 #include "base/print.h"
 
@@ -36,6 +37,7 @@ struct array_events {
 	double *offset, *label;
 	int64_t at;	/* sample to come */
 	char where[32]; /* its name */
+	int strange;	/* 1: the arrays are not those of events */
 };
 
 /* The names that a column goes by: neap's, and those of dv-processing and other libraries. */
@@ -57,6 +59,7 @@ static int find_columns(struct array_events *s, const char *prefix)
 		for (int k = 0; k < NAMES && names[c][k] && !s->column[c].array; k++) {
 			neap__print(name, sizeof name, "%s%s", prefix, names[c][k]);
 			int there = s->columns->find(s->columns, name, &s->column[c]);
+			s->strange |= there < 0;
 			if (there < 0)
 				return there;
 			if (there && s->column[c].text)
@@ -71,9 +74,9 @@ static int find_columns(struct array_events *s, const char *prefix)
 	if (!s->column[T].array && !s->column[X].array)
 		return 0;
 	for (int c = 0; c < COLUMNS; c++) {
-		if (!s->column[c].array && c <= X)
-			return neap__fail(NEAP_EFORMAT, "'%s': '%s%s' is there, but no '%s%s'",
-				s->path, prefix, names[!c][0], prefix, names[c][0]);
+		s->strange |= !s->column[c].array && c <= X;
+		if (s->strange)
+			return NEAP_EFORMAT; /* neap__array_events_open has the line */
 		if (s->column[c].array && s->column[c].count != s->column[T].count)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s%s' has %lld events, but '%s%s' %lld", s->path, prefix,
@@ -391,12 +394,9 @@ static int describe(struct array_events *s, const struct neap_event_options *opt
 		NEAP_TRY(find_columns(s, "0/"));
 		NEAP_TRY(count_samples(s));
 	}
-	if (s->source.samples == 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': holds no events: arrays x, y, t, p (or units, times) and offsets, "
-			"or "
-			"0/x, 0/t and so on, are accepted",
-			s->path);
+	s->strange = s->source.samples == 0;
+	if (s->strange)
+		return NEAP_EFORMAT;
 	s->source.polarities = s->column[P].array != NULL;
 	NEAP_TRY(read_size(s));
 	return s->source.recording ? 0 : read_labels(s, options);
@@ -425,9 +425,10 @@ int neap__array_events_open(struct neap__event_source **source, const char *path
 	int rc = open_columns(s);
 	if (rc == 0)
 		rc = describe(s, options);
+	int strange = rc == NEAP_EFORMAT && s->strange;
 	if (rc < 0)
 		close_all(&s->source);
 	else
 		*source = &s->source;
-	return rc;
+	return strange ? neap__contents_refuse_events(path) : rc;
 }

@@ -248,7 +248,7 @@ static int name_gestures(struct folder_events *f, const char *dir)
 	return 0;
 }
 
-enum kind { DVS_GESTURE, NMNIST, ARRAYS, KINDS };
+enum folder_kind { DVS_GESTURE, NMNIST, ARRAYS, KINDS };
 static const char *const aedat[] = {".aedat", NULL}, *const bin[] = {".bin", NULL};
 static const struct {
 	const char *const *endings;
@@ -260,7 +260,7 @@ static const struct {
 	[ARRAYS] = {neap__event_endings, next_array, 0}};
 
 static int find_files(struct folder_events *f, const char *path, const struct neap_event_options *o,
-	enum kind kind, struct neap_event_report *report)
+	enum folder_kind kind, struct neap_event_report *report)
 {
 	int gestures = kind == DVS_GESTURE;
 	struct neap__name_list split = {0}, without = {0};
@@ -291,7 +291,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 	struct folder_events *f = calloc(1, sizeof *f);
 	if (!f)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
-	enum kind kind = 0;
+	enum folder_kind kind = 0;
 	while (kind != ARRAYS && !neap__recordings_having(path, kinds[kind].endings))
 		kind++;
 	f->options = options;

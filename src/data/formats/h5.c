@@ -59,10 +59,10 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	}
 	if (!S_ISREG(st.st_mode)) {
 		rc = S_ISDIR(st.st_mode)
-			     ? neap__fail_errno(EISDIR,
-				       "'%s': give an HDF5 file, as 'neap encode' makes of a "
-				       "folder",
-				       path)
+			     ? neap__fail(-EISDIR,
+				       "'%s' is a folder. Encode it first: neap encode '%s' --out "
+				       "FILE.h5",
+				       path, path)
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}
@@ -70,10 +70,14 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	if (H5Fis_hdf5(path) <= 0) {
 		size_t n = strlen(path);
 		int is_text = n > 4 && strcasecmp(path + n - 4, ".txt") == 0;
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' is not an HDF5 file; 'neap encode' makes one of recordings, "
-			"events and tables%s%s",
-			path, is_text ? ", and a text is text:" : "", is_text ? path : "");
+		rc = is_text ? neap__fail(NEAP_EFORMAT,
+				       "'%s' is not an HDF5 file. The name of a data set of text "
+				       "is 'text:%s'",
+				       path, path)
+			     : neap__fail(NEAP_EFORMAT,
+				       "'%s' is not an HDF5 file. Encode recordings, events and "
+				       "tables first: neap encode '%s' --out FILE.h5",
+				       path, path);
 		goto out;
 	}
 	access = H5Pcreate(H5P_FILE_ACCESS);

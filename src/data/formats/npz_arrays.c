@@ -2,6 +2,7 @@
 /* npz_arrays.c: the arrays of a NumPy archive (.npz), as data sets of numbers have them (arrays.h).
  */
 #include "data/formats/arrays.h"
+#include "data/formats/contents.h"
 #include "data/dataset.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"
@@ -96,15 +97,32 @@ static int has_rows(struct neap__npz *archive)
 
 	if (!neap__npz_has(archive, "x") || neap__npz_array(&x, archive, "x") < 0)
 		return 0;
-	rows = neap__npy_shape(x)->dims > 1;
+	rows = neap__npy_shape(x)->dims > 1 && neap__npy_shape(x)->dims <= NEAP__ARRAY_DIMS;
 	neap__npy_close(x);
 	return rows;
 }
 
+/* One array (.npy) is no data set: the line that refuses it says what it lacks. */
 static int takes_npz_arrays(const char *name)
 {
 	size_t n = strlen(name);
-	return n >= 4 && strcmp(name + n - 4, ".npz") == 0;
+	return n >= 4 && (strcmp(name + n - 4, ".npz") == 0 || strcmp(name + n - 4, ".npy") == 0);
+}
+
+/* What keeps the file from being a data set: text that follows its name; NULL: nothing. */
+static const char *problem_of(struct neap__npz *archive, const struct neap__contents *contents)
+{
+	static const char *const names[] = {"x", "y", "lengths", "mask", "classes"};
+	for (int i = 0; i < contents->count; i++)
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+			if (contents->item[i].object &&
+				strcmp(contents->item[i].name, names[k]) == 0)
+				return "has an array of Python objects (dtype object), which are "
+				       "not "
+				       "read";
+	return has_rows(archive)
+		       ? NULL
+		       : "has no array 'x' of rows of numbers, (samples, steps, features)";
 }
 
 static int npz_arrays_open(struct neap_dataset **set, const char *path)
@@ -118,19 +136,20 @@ static int npz_arrays_open(struct neap_dataset **set, const char *path)
 		return neap__fail_errno(ENOMEM, "%s", path);
 	}
 	a->file = (struct neap__array_file){.ops = &ops, .path = copy, .read_bytes = READING};
-	int rc = neap__npz_open(&a->archive, copy);
+	int rc = strcmp(path + strlen(path) - 4, ".npy") == 0
+			 ? neap__contents_refuse(path, "is one array, not a data set")
+			 : neap__npz_open(&a->archive, copy);
 	if (rc < 0) {
 		a->archive = NULL;
 		npz_close(&a->file);
 		return rc;
 	}
-	if (!has_rows(a->archive)) {
+	struct neap__contents contents;
+	neap__contents_list(&contents, path);
+	const char *problem = problem_of(a->archive, &contents);
+	if (problem) {
 		npz_close(&a->file);
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' has no array 'x' of rows of numbers; 'neap encode' makes data sets "
-			"of "
-			"events",
-			path);
+		return neap__contents_refuse(path, problem);
 	}
 	return neap__array_set_open(set, &a->file);
 }

@@ -7,6 +7,7 @@
  * `inputs` and `longest` of the root.
  */
 #include "data/formats/shd.h"
+#include "data/formats/contents.h"
 #include "data/sound/encoder.h"
 #include "base/print.h"
 #include "base/fail.h"
@@ -250,28 +251,15 @@ static int describe(struct neap__shd *shd)
 	return 0;
 }
 
-/* Names both layouts where the file has none of them. */
-static int check_layout(const struct neap__h5_file *file)
-{
-	int there, events;
-	NEAP_TRY(there = neap__h5_has(file, "/spikes"));
-	if (there)
-		return 0;
-	NEAP_TRY(events = neap__h5_has(file, "/x"));
-	if (!events)
-		NEAP_TRY(events = neap__h5_has(file, "/units"));
-	return neap__fail(NEAP_EFORMAT,
-		"'%s' has neither an array 'x' of rows of numbers (docs/data.md) nor "
-		"'/spikes/times' "
-		"and '/spikes/units', as the Heidelberg Digits have them%s",
-		file->path, events ? "; 'neap encode' makes data sets of events" : "");
-}
-
 /* Opens all tables whose structures HDF5 itself parses. */
 static int open_tables(struct neap__shd *shd)
 {
 	NEAP_TRY(neap__h5_open(&shd->file, shd->path));
-	NEAP_TRY(check_layout(&shd->file));
+	int there;
+	NEAP_TRY(there = neap__h5_has(&shd->file, "/spikes"));
+	shd->strange = !there;
+	if (!there)
+		return NEAP_EFORMAT; /* shd_open has the line */
 	NEAP_TRY(neap__vlen_open(&shd->times, &shd->file, "/spikes/times", H5T_FLOAT));
 	NEAP_TRY(neap__vlen_open(&shd->units, &shd->file, "/spikes/units", H5T_INTEGER));
 	if (shd->times.rows != shd->units.rows)
@@ -317,10 +305,14 @@ static int shd_open(struct neap_dataset **out, const char *path)
 	shd->file.id = shd->times.base = shd->units.base = -1;
 	shd->file.fd = -1;
 	neap__h5_enter(&guard);
-	int rc = open_all(shd);
+	int rc = open_all(shd), strange = shd->strange;
 	if (rc < 0)
 		release(shd);
 	neap__h5_leave(&guard);
+	if (strange)
+		rc = neap__contents_refuse(path,
+			"has neither an array 'x' of rows of numbers (docs/data.md) nor "
+			"'/spikes/times' and '/spikes/units', as the Heidelberg Digits have them");
 	if (rc < 0) {
 		neap__names_free(shd->set.class_names, shd->set.nclass_names);
 		neap__names_free(shd->set.speaker_names, shd->set.nspeaker_names);

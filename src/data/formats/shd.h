@@ -12,6 +12,7 @@
 struct neap__shd {
 	struct neap_dataset set;
 	char *path;
+	int strange; /* 1: the file has no /spikes */
 	struct neap__h5_file file;
 	struct neap__vlen times, units;
 	double *duration;     /* [samples] or NULL */

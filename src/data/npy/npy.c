@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -106,6 +107,14 @@ static int check(struct neap__npy *array)
 	uint64_t bytes, all;
 	NEAP_TRY(array->source.read(array->source.user, array->window, 0, head, array->where));
 	NEAP_TRY(neap__npy_header_parse(h, array->window, head, array->where));
+	for (int f = 0; f < h->fields; f++)
+		if (h->field[f].kind == NEAP__NPY_OBJECT)
+			return neap__fail(NEAP_EFORMAT,
+				"%s: holds Python objects (dtype object), which are not read. Save "
+				"numbers of one type instead: .astype(float), or .astype(str) of "
+				"names; samples of different lengths padded, with 'lengths' "
+				"(docs/data.md)",
+				array->where);
 	if (neap__mul_u64(&bytes, (uint64_t)h->count, h->item_bytes) < 0 ||
 		neap__add_u64(&all, bytes, h->data_at) < 0 || all != array->source.bytes)
 		return neap__fail(NEAP_EFORMAT,
@@ -185,6 +194,21 @@ static int memory_read(void *user, void *out, uint64_t offset, size_t bytes, con
 void neap__npy_memory(struct neap__npy_source *source, void *data, uint64_t bytes)
 {
 	*source = (struct neap__npy_source){memory_read, free, data, bytes};
+}
+
+int neap__npy_header(struct neap__npy_header *header, const char *path)
+{
+	char *head = malloc(NEAP__NPY_MOST_HEADER), where[80];
+	FILE *file = head ? fopen(path, "re") : NULL;
+	int rc = head ? file ? 0 : -errno : -ENOMEM;
+	neap__print(where, sizeof where, "'%.70s'", path);
+	if (rc == 0)
+		rc = neap__npy_header_parse(
+			header, head, fread(head, 1, NEAP__NPY_MOST_HEADER, file), where);
+	if (file)
+		fclose(file);
+	free(head);
+	return rc;
 }
 
 int neap__npy_open(struct neap__npy **out, const char *path)

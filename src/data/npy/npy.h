@@ -22,6 +22,8 @@ struct neap__npy;
 /* Opens a .npy file. 0, NEAP_EFORMAT or -errno. */
 int neap__npy_open(struct neap__npy **out, const char *path);
 void neap__npy_close(struct neap__npy *array);
+/* The header of a .npy file alone, whatever its type. 0, NEAP_EFORMAT or -errno. */
+int neap__npy_header(struct neap__npy_header *header, const char *path);
 
 /* Types and shape. The file holds as many elements as it says. Owned by the array. */
 const struct neap__npy_header *neap__npy_shape(const struct neap__npy *array);

@@ -81,13 +81,10 @@ static int take_count(struct literal *in, int64_t *out)
 
 static int unread(const struct literal *in, const char *descr)
 {
-	const char *mend = strchr(descr, 'O')
-				   ? "Python objects, which are not read: save one array of a type "
-				     "for all samples, and where each begins"
-				   : "booleans, integers, float16, float32, float64 and text are "
-				     "accepted";
-	return neap__fail(NEAP_EFORMAT, "%s: holds %s'%.40s': %s", in->where,
-		strchr(descr, 'O') ? "objects " : "the type ", descr, mend);
+	return neap__fail(NEAP_EFORMAT,
+		"%s: holds the type '%.40s'; booleans, integers, float16, float32, float64 and "
+		"text are accepted",
+		in->where, descr);
 }
 
 /* "<f4" and the like. *skip where the bytes are padding of a record. */
@@ -97,6 +94,11 @@ static int parse_type(
 	struct literal digits = {descr + 2, descr + strlen(descr), in->where};
 	int64_t bytes;
 	*skip = 0;
+	if (strcmp(descr, "|O") == 0 || strcmp(descr, "O") == 0) {
+		field->kind = NEAP__NPY_OBJECT;
+		field->bytes = sizeof(void *); /* in memory: a file has pickles instead */
+		return 0;
+	}
 	if (strlen(descr) < 3 || !strchr("<>|=", descr[0]) || !take_count(&digits, &bytes) ||
 		digits.at != digits.end || bytes > 4096)
 		return unread(in, descr);

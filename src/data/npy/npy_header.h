@@ -2,7 +2,7 @@
 /*
  * npy_header.h: parses the header of a NumPy array (.npy, versions 1 to 3): magic, length, and a
  * Python dictionary with the type, the order and the shape. Types are booleans, integers, float16,
- * float32 and float64, text, and records of these. What else there is, is refused by name.
+ * float32 and float64, text, objects, and records of these. What else there is, is refused by name.
  */
 #ifndef NEAP_DATA_NPY_NPY_HEADER_H
 #define NEAP_DATA_NPY_NPY_HEADER_H
@@ -23,8 +23,9 @@ enum neap__npy_kind {
 	NEAP__NPY_INT,
 	NEAP__NPY_UINT,
 	NEAP__NPY_FLOAT,
-	NEAP__NPY_BYTES, /* S: text of one byte a character */
-	NEAP__NPY_UCS4,	 /* U: text of four */
+	NEAP__NPY_BYTES,  /* S: text of one byte a character */
+	NEAP__NPY_UCS4,	  /* U: text of four */
+	NEAP__NPY_OBJECT, /* O: pickles, which npy.c refuses */
 };
 
 /* A number or text at a place within each element. */

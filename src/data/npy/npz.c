@@ -292,3 +292,19 @@ int neap__npz_array(struct neap__npy **out, struct neap__npz *archive, const cha
 	}
 	return neap__npy_new(out, &source, where);
 }
+
+int neap__npz_header(struct neap__npy_header *header, struct neap__npz *archive, int64_t number)
+{
+	const char *name = neap__npz_name(archive, number);
+	zip_int64_t index = name ? locate(archive, name) : -1;
+	char *head = index < 0 ? NULL : malloc(NEAP__NPY_MOST_HEADER), where[80];
+	zip_file_t *member = head ? zip_fopen_index(archive->zip, (zip_uint64_t)index, 0) : NULL;
+	zip_int64_t n = member ? zip_fread(member, head, NEAP__NPY_MOST_HEADER) : -1;
+	neap__print(where, sizeof where, "'%.70s'", name ? name : "");
+	int rc = n < 0 ? neap__fail(NEAP_EFORMAT, "%s: cannot be read", where)
+		       : neap__npy_header_parse(header, head, (size_t)n, where);
+	if (member)
+		zip_fclose(member);
+	free(head);
+	return rc;
+}

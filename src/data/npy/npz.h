@@ -19,6 +19,8 @@ void neap__npz_close(struct neap__npz *archive);
 /* Number of arrays, and the name of one without ".npy", in the order of the archive. */
 int64_t neap__npz_arrays(const struct neap__npz *archive);
 const char *neap__npz_name(const struct neap__npz *archive, int64_t number);
+/* Its header alone, whatever its type. 0, NEAP_EFORMAT or -errno. */
+int neap__npz_header(struct neap__npy_header *header, struct neap__npz *archive, int64_t number);
 int neap__npz_has(const struct neap__npz *archive, const char *name);
 /* The array of that name, to be closed by the caller. 0, NEAP_EFORMAT or -errno. */
 int neap__npz_array(struct neap__npy **out, struct neap__npz *archive, const char *name);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contents.c: lists arrays, and chooses those that are inputs and targets (contents.h). */
+#include "data/formats/contents.h"
+#include "data/dataset.h"
+#include "data/formats/h5.h"
+#include "data/npy/npz.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { EXPRESSION = 120, LIST = 220 /* bytes of the list of arrays in a line */ };
+
+static const char *const inputs[] = {"x", "inputs", "input", "data", "features", "samples",
+	"sequences", "series", "signals", "x_train", "train_x", "train_data", "arr_0", NULL};
+static const char *const targets[] = {"y", "labels", "label", "targets", "target", "y_train",
+	"train_y", "train_labels", "arr_1", NULL};
+static const char *const times[] = {"t", "times", "timestamp", "timestamps", "ts", NULL};
+
+static int ends_in(const char *path, const char *ending)
+{
+	size_t n = strlen(path), e = strlen(ending);
+	return n > e && strcasecmp(path + n - e, ending) == 0;
+}
+
+static int is_numpy(const char *path)
+{
+	return ends_in(path, ".npz") || ends_in(path, ".npy");
+}
+
+static struct neap__content *add(struct neap__contents *c, const char *name)
+{
+	if (c->count == NEAP__CONTENTS_MOST) {
+		c->more++;
+		return NULL;
+	}
+	struct neap__content *item = &c->item[c->count++];
+	*item = (struct neap__content){.dims = -1};
+	neap__print(item->name, sizeof item->name, "%s", name);
+	return item;
+}
+
+static void describe_fields(struct neap__content *item, const struct neap__npy_header *h)
+{
+	int t = 0, x = 0;
+	size_t n = (size_t)neap__print(item->type, sizeof item->type, "records of");
+	for (int f = 0; f < h->fields; f++) {
+		const char *name = h->field[f].name;
+		if (n < sizeof item->type)
+			n += (size_t)neap__print(
+				item->type + n, sizeof item->type - n, "%s %s", f ? "," : "", name);
+		for (int k = 0; times[k]; k++)
+			t |= strcmp(name, times[k]) == 0;
+		x |= strcmp(name, "x") == 0;
+	}
+	item->has_t_and_x = t && x;
+}
+
+static void describe(struct neap__content *item, const struct neap__npy_header *h)
+{
+	static const char *const kinds[] = {[NEAP__NPY_BOOL] = "bool",
+		[NEAP__NPY_INT] = "int",
+		[NEAP__NPY_UINT] = "uint",
+		[NEAP__NPY_FLOAT] = "float",
+		[NEAP__NPY_BYTES] = "text",
+		[NEAP__NPY_UCS4] = "text",
+		[NEAP__NPY_OBJECT] = "object"};
+	const struct neap__npy_field *f = &h->field[0];
+	item->dims = h->dims;
+	memcpy(item->size, h->shape, sizeof item->size);
+	item->object = f->kind == NEAP__NPY_OBJECT && !h->records;
+	item->text = f->kind == NEAP__NPY_BYTES || f->kind == NEAP__NPY_UCS4 || h->records;
+	int sized =
+		f->kind == NEAP__NPY_INT || f->kind == NEAP__NPY_UINT || f->kind == NEAP__NPY_FLOAT;
+	if (h->records)
+		describe_fields(item, h);
+	else if (sized)
+		neap__print(item->type, sizeof item->type, "%s%zu", kinds[f->kind], 8 * f->bytes);
+	else
+		neap__print(item->type, sizeof item->type, "%s", kinds[f->kind]);
+}
+
+static void list_npz(struct neap__contents *c, const char *path)
+{
+	struct neap__npz *archive;
+	struct neap__npy_header header;
+	if (neap__npz_open(&archive, path) < 0)
+		return;
+	for (int64_t i = 0; i < neap__npz_arrays(archive); i++) {
+		struct neap__content *item = add(c, neap__npz_name(archive, i));
+		if (item && neap__npz_header(&header, archive, i) == 0)
+			describe(item, &header);
+	}
+	neap__npz_close(archive);
+}
+
+static void list_npy(struct neap__contents *c, const char *path)
+{
+	struct neap__npy_header header;
+	if (neap__npy_header(&header, path) == 0)
+		describe(add(c, ""), &header);
+}
+
+/* A data set, or the members of the root or of a group in it. */
+static void list_object(
+	struct neap__contents *c, const struct neap__h5_file *file, const char *name, int depth)
+{
+	char inner[sizeof c->item[0].name];
+	struct neap__h5_set set;
+	H5G_info_t info;
+	if (depth > 0 && neap__h5_any_open(&set, file, name) == 0) {
+		struct neap__content *item = add(c, name + 1);
+		H5T_class_t kind = H5Tget_class(set.type);
+		if (item) {
+			item->dims = set.dims;
+			item->text = kind != H5T_INTEGER && kind != H5T_FLOAT;
+			for (int d = 0; d < set.dims; d++)
+				item->size[d] = (int64_t)set.size[d];
+			neap__print(item->type, sizeof item->type, item->text ? "%s" : "%s%zu",
+				kind == H5T_INTEGER  ? "int"
+				: kind == H5T_FLOAT  ? "float"
+				: kind == H5T_STRING ? "text"
+						     : "other",
+				8 * H5Tget_size(set.type));
+		}
+		neap__h5_set_close(&set);
+		return;
+	}
+	hid_t group = depth < 2 ? H5Gopen2(file->id, name, H5P_DEFAULT) : -1;
+	if (group >= 0 && H5Gget_info(group, &info) >= 0)
+		for (hsize_t i = 0; i < info.nlinks && i < NEAP__CONTENTS_MOST; i++) {
+			size_t n = (size_t)neap__print(
+				inner, sizeof inner, "%s%s", name, name[1] ? "/" : "");
+			if (n < sizeof inner &&
+				H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i,
+					inner + n, sizeof inner - n, H5P_DEFAULT) > 0 &&
+				neap__h5_has(file, inner) > 0)
+				list_object(c, file, inner, depth + 1);
+		}
+	if (group >= 0)
+		H5Gclose(group);
+}
+
+struct h5_listing {
+	struct neap__contents *contents;
+	const char *path;
+};
+
+static void list_h5(void *arg)
+{
+	struct h5_listing *l = arg;
+	struct neap__h5_guard guard;
+	struct neap__h5_file file;
+	neap__h5_enter(&guard);
+	if (neap__h5_open(&file, l->path) == 0) {
+		list_object(l->contents, &file, "/", 0);
+		neap__h5_close(&file);
+	}
+	neap__h5_leave(&guard);
+}
+
+void neap__contents_list(struct neap__contents *c, const char *path)
+{
+	struct h5_listing listing = {c, path};
+	c->count = 0;
+	c->more = 0;
+	if (ends_in(path, ".npz"))
+		list_npz(c, path);
+	else if (ends_in(path, ".npy"))
+		list_npy(c, path);
+	else if (neap__data_try(list_h5, &listing) == 0) /* which HDF5 survived */
+		list_h5(&listing);
+}
+
+static const char *last_part(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	return slash ? slash + 1 : name;
+}
+
+/* The array that goes by one of the names, with so many dimensions or of objects. */
+static const struct neap__content *named(
+	const struct neap__contents *c, const char *const *names, int least)
+{
+	for (int k = 0; names[k]; k++)
+		for (int i = 0; i < c->count; i++)
+			if (strcasecmp(last_part(c->item[i].name), names[k]) == 0 &&
+				(c->item[i].dims >= least || c->item[i].object))
+				return &c->item[i];
+	return NULL;
+}
+
+static const struct neap__content *find_inputs(const struct neap__contents *c)
+{
+	const struct neap__content *x = named(c, inputs, 2);
+	for (int i = 0; i < c->count && !x; i++)
+		if (c->item[i].object || (c->item[i].dims >= 2 && !c->item[i].text))
+			x = &c->item[i];
+	return x && !x->text ? x : NULL;
+}
+
+static const char *reading(
+	char room[EXPRESSION], const struct neap__content *item, const char *path)
+{
+	neap__print(room, EXPRESSION, item->name[0] ? "d['%s']%s" : "d", item->name,
+		is_numpy(path) ? "" : "[()]");
+	return room;
+}
+
+/* "X float32 (60, 40, 3), y int64 (60)" */
+static size_t list_all(char *room, size_t size, const struct neap__contents *c)
+{
+	size_t n = 0;
+	int shown = 0;
+	for (; shown < c->count && n < size && n < LIST; shown++) {
+		const struct neap__content *item = &c->item[shown];
+		n += (size_t)neap__print(room + n, size - n, "%s%s%s%s", shown ? ", " : "",
+			item->name, item->name[0] ? " " : "", item->type);
+		for (int d = 0; d < item->dims && n < size; d++)
+			n += (size_t)neap__print(room + n, size - n, "%s%lld%s", d ? ", " : " (",
+				(long long)item->size[d], d + 1 == item->dims ? ")" : "");
+	}
+	if (n < size && c->more + c->count - shown > 0)
+		n += (size_t)neap__print(room + n, size - n, " and %lld more",
+			(long long)(c->more + c->count - shown));
+	return n;
+}
+
+/* Python that saves inputs, and targets if there are any, under the names that are read. */
+static void advise_numbers(
+	char *room, size_t size, const struct neap__contents *c, const char *path)
+{
+	char a[EXPRESSION], b[EXPRESSION], shape[60] = "";
+	const struct neap__content *x = find_inputs(c), *y = named(c, targets, 1);
+	if (!x) {
+		neap__print(room, size,
+			"Save numbers of shape (samples, steps, features) and a target for each "
+			"sample: numpy.savez('neap.npz', x=x, y=y); docs/data.md has the details");
+		return;
+	}
+	y = y == x ? NULL : y;
+	int objects = x->object || (y && y->object), ragged = x->object && x->dims < 2;
+	if (x->object && !ragged)
+		neap__print(shape, sizeof shape, ".astype(float)");
+	else if (x->dims > 3)
+		neap__print(shape, sizeof shape, ".reshape(%lld, %lld, -1)", (long long)x->size[0],
+			(long long)x->size[1]);
+	size_t n = (size_t)neap__print(room, size,
+		is_numpy(path) ? "This makes a file that is read: d = numpy.load('%s'%s); "
+			       : "This makes a file that is read: d = h5py.File('%s'%s); ",
+		path, objects ? ", allow_pickle=True" : "");
+	if (ragged && n < size)
+		n += (size_t)neap__print(room + n, size - n,
+			"x = list(%s); n = [len(s) for s in x]; x = [numpy.pad(s, [(0, max(n) - "
+			"len(s))] + [(0, 0)] * (numpy.ndim(s) - 1)) for s in x]; ",
+			reading(a, x, path));
+	if (n < size)
+		neap__print(room + n, size - n, "numpy.savez('neap.npz', x=%s%s%s, y=%s%s)%s",
+			ragged ? "x" : reading(a, x, path), shape, ragged ? ", lengths=n" : "",
+			y ? reading(b, y, path) : "y", y && y->object ? ".astype(str)" : "",
+			y ? ""
+			  : ", where y has a class or numbers for each sample (--next-step needs "
+			    "none)");
+}
+
+/* 1 and advice about events, if the file seems to hold some. */
+static int advise_events(char *room, size_t size, const struct neap__contents *c, const char *path)
+{
+	char a[EXPRESSION];
+	const struct neap__content *t = named(c, times, 1), *y = named(c, targets + 1, 1);
+	int events = t && t->dims == 1 && !t->text;
+	neap__print(a, sizeof a, y ? "d['%s']" : "labels", y ? y->name : "");
+	if (t && t->object)
+		return neap__print(room, size,
+			"This makes a file that is read: d = numpy.load('%s', allow_pickle=True); "
+			"numpy.savez('neap.npz', **{k: numpy.concatenate(d[k]) for k in ('%s', "
+			"'x', "
+			"'y', 'p')}, offsets=numpy.cumsum([0] + [len(s) for s in d['%s']]), "
+			"labels=%s)",
+			path, t->name, t->name, a);
+	for (int i = 0; i < c->count; i++) {
+		const struct neap__content *item = &c->item[i];
+		int is_named = strcasestr(item->name, "event") != NULL;
+		if (item->object && is_named)
+			return neap__print(room, size,
+				"This makes a file that is read: d = numpy.load('%s', "
+				"allow_pickle=True); e = list(d['%s']); numpy.savez('neap.npz', "
+				"events=numpy.concatenate(e), offsets=numpy.cumsum([0] + [len(s) "
+				"for s in e]), labels=%s)",
+				path, item->name, a);
+		if (item->dims == 2 && item->size[1] == 4 && !item->text &&
+			(is_named || (c->count == 1 && strncmp(item->type, "float", 5) != 0)))
+			return neap__print(room, size,
+				is_numpy(path)
+					? "Name its columns, in their order: d = numpy.load('%s'); "
+					  "e = %s; numpy.savez('neap.npz', t=e[:, 0], x=e[:, 1], "
+					  "y=e[:, 2], p=e[:, 3])"
+					: "Name its columns, in their order: d = h5py.File('%s'); "
+					  "e = %s; numpy.savez('neap.npz', t=e[:, 0], x=e[:, 1], "
+					  "y=e[:, 2], p=e[:, 3])",
+				path, reading(a, item, path));
+		events |= item->has_t_and_x;
+	}
+	if (events)
+		neap__print(room, size,
+			"These seem to be events, which become a data set by: neap encode '%s' "
+			"--out FILE.h5 --sensor WIDTHxHEIGHT",
+			path);
+	return events;
+}
+
+/* Whether `train` reads the file: numbers in rows, or spikes as the Heidelberg Digits have them. */
+static int is_for_training(const struct neap__contents *c)
+{
+	for (int i = 0; i < c->count; i++) {
+		const struct neap__content *item = &c->item[i];
+		if (strcmp(item->name, "spikes/times") == 0 ||
+			(strcmp(item->name, "x") == 0 && !item->text && !item->object &&
+				(item->dims == 2 || item->dims == 3)))
+			return 1;
+	}
+	return 0;
+}
+
+int neap__contents_refuse_events(const char *path)
+{
+	struct neap__contents c;
+	neap__contents_list(&c, path);
+	if (!is_for_training(&c))
+		return neap__contents_refuse(path, "holds no events that can be encoded");
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' is a data set already, with nothing to encode. 'neap train' reads it "
+		"directly: "
+		"neap train '%s'",
+		path, path);
+}
+
+int neap__contents_refuse(const char *path, const char *problem)
+{
+	char advice[NEAP__DETAIL_BYTES] = "It holds ";
+	struct neap__contents c;
+	size_t n = strlen(advice), size = sizeof advice;
+	neap__contents_list(&c, path);
+	if (c.count) {
+		n += list_all(advice + n, size - n, &c);
+		n += (size_t)neap__print(advice + n, size - n, ". ");
+	} else {
+		n = 0;
+	}
+	if (!advise_events(advice + n, size - n, &c, path))
+		advise_numbers(advice + n, size - n, &c, path);
+	return neap__fail(NEAP_EFORMAT, "'%s' %s. %s", path, problem, advice);
+}
