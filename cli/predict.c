@@ -18,6 +18,7 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --json | head\n"
 			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
 			       "  neap predict run test.h5 --sample 3 --plot sample.svg\n"
+			       "  neap predict run table.csv\n"
 			       "  neap predict run five.wav\n"
 			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n"
 			       "  neap predict run hour.wav --every 1s\n"
@@ -245,8 +246,9 @@ int cli_predict(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
-		.arguments = "RUN DATA|SOUND|-",
-		.about = "a line a sample or recording (wav, flac, aiff; -: standard input), or a "
+		.arguments = "RUN DATA|TABLE|SOUND|-",
+		.about = "a line a sample, table (csv, tsv) or recording (wav, flac, aiff; -: "
+			 "standard input), or a "
 			 "step where targets are of steps: its label, what the net takes it for, "
 			 "all scores",
 		.examples = examples,

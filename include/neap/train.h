@@ -362,6 +362,7 @@ struct neap_step_view {
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
 struct neap_eval_options {
 	uint32_t size; /* sizeof(struct neap_eval_options) */
+	/* `data`: a data set, a recording, or a table of text (.csv, .tsv) with one sample. */
 	const char *model, *data;
 	int batch;						  /* 0: 64 */
 	int threads;						  /* 0: one a processor */

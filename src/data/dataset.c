@@ -124,6 +124,20 @@ void neap__names_free(char **names, int count)
 	free(names);
 }
 
+/* Gives a set that was opened its name and lock; closes it where there is no memory. */
+static int give_name(struct neap_dataset **out, struct neap_dataset *set, const char *name)
+{
+	pthread_mutex_init(&set->lock, NULL);
+	set->name = strdup(name);
+	set->info.name = set->name;
+	if (!set->name) {
+		neap_dataset_close(set);
+		return neap__fail_errno(ENOMEM, "%s", name);
+	}
+	*out = set;
+	return 0;
+}
+
 typedef int open_recording(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
@@ -132,20 +146,18 @@ static int open_named(struct neap_dataset **out, const char *name,
 	int (*open)(struct neap_dataset **set, const char *name), open_recording *recording,
 	const struct neap_encoder_options *encoder)
 {
-	char *copy = strdup(name);
-	if (!copy)
-		return neap__fail_errno(ENOMEM, "%s", name);
-	struct neap_dataset *set;
+	struct neap_dataset *set = NULL;
 	int rc = open ? open(&set, name) : recording(&set, name, encoder);
-	if (rc < 0) {
-		free(copy);
-		return rc;
-	}
-	set->name = copy;
-	set->info.name = copy;
-	pthread_mutex_init(&set->lock, NULL);
-	*out = set;
-	return 0;
+	return rc < 0 ? rc : give_name(out, set, name);
+}
+
+int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
+	int count, char ignored[NEAP__TAKEN_TEXT])
+{
+	struct neap_dataset *set = NULL;
+	*out = NULL;
+	int rc = neap__table_set_open(&set, name, names, count, ignored);
+	return rc < 0 ? rc : give_name(out, set, name);
 }
 
 int neap_dataset_open(struct neap_dataset **out, const char *name)
@@ -215,6 +227,7 @@ void neap_dataset_close(struct neap_dataset *set)
 	pthread_mutex_destroy(&set->lock);
 	neap__names_free(set->class_names, set->nclass_names);
 	neap__names_free(set->speaker_names, set->nspeaker_names);
+	neap__names_free(set->feature_names, set->nfeature_names);
 	free(set->label);
 	free(set->speaker);
 	free(set->numbers);

@@ -71,6 +71,8 @@ struct neap_dataset {
 	int32_t *label, *speaker; /* [samples]; NULL: none */
 	char **class_names, **speaker_names;
 	int nclass_names, nspeaker_names;
+	char **feature_names; /* [nfeature_names] of numbers in a row; NULL: none are known */
+	int nfeature_names;
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
@@ -145,6 +147,19 @@ int neap__dataset_open_as(
 int neap__dataset_open_live(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
+#define NEAP__TAKEN_TEXT 512
+/*
+ * Opens a table of text, .csv or .tsv by its name, as a set of one sample without targets. Its
+ * columns of these names are the features, in this order, and `ignored` names the others ("":
+ * none). count 0: all columns are features.
+ */
+int neap__table_named(const char *name);
+int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
+	int count, char ignored[NEAP__TAKEN_TEXT]);
+/* The same but for the name and the lock of the set. */
+int neap__table_set_open(struct neap_dataset **out, const char *name, const char *const *names,
+	int count, char ignored[NEAP__TAKEN_TEXT]);
+
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);
 
@@ -176,7 +191,6 @@ int neap__shd_leave_out(struct neap_shd_writer *writer, int are_speakers, char *
 int neap__dataset_map_classes(
 	struct neap_dataset *set, const char *const *names, int count, const char *whose);
 
-#define NEAP__TAKEN_TEXT 512
 /*
  * Puts into `room` the line that says which of the `count` names of classes the numbers of a set
  * without names are taken as. 1; 0 where nothing is to be said: the set has names or targets that

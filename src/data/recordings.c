@@ -380,7 +380,9 @@ int neap__recordings_find(
 {
 	struct stat st;
 	memset(all, 0, sizeof *all);
-	int alone = stat(dir, &st) == 0 && S_ISREG(st.st_mode);
+	if (stat(dir, &st) < 0)
+		return neap__fail_errno(errno, "cannot read '%s'", dir);
+	int alone = S_ISREG(st.st_mode);
 	int rc = alone ? add_file(all, dir, 0) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)
 		rc = neap__fail(NEAP_EFORMAT, "'%s' is empty: it holds no file to be encoded", dir);

@@ -131,19 +131,6 @@ static int add_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	return 0;
 }
 
-void neap__answer_softmax(const struct neap__evaluation *e, double *score)
-{
-	int n = e->softmax ? e->options->classes : 0;
-	double most = n ? score[0] : 0, sum = 0;
-
-	for (int c = 1; c < n; c++)
-		most = score[c] > most ? score[c] : most;
-	for (int c = 0; c < n; c++)
-		sum += score[c] = exp(score[c] - most); /* no overflow, whatever the scores */
-	for (int c = 0; c < n; c++)
-		score[c] /= sum;
-}
-
 /* Tells of each sample of a batch, on rank 0; 0, or what `answered` returned. */
 static int tell_answers(const struct neap__evaluation *e, const struct neap__rank_answers *answers)
 {
@@ -337,8 +324,11 @@ static int has_values(const struct neap_eval_options *options)
 	struct neap_dataset_info info = {.size = sizeof info};
 	struct neap_dataset *set;
 
-	if (!neap__nir_takes(options->model) || neap__recording_named(options->data) ||
-		neap_dataset_open(&set, options->data) < 0)
+	if (!neap__nir_takes(options->model) || neap__recording_named(options->data))
+		return 0;
+	if (neap__table_named(options->data))
+		return 1;
+	if (neap_dataset_open(&set, options->data) < 0)
 		return 0;
 	neap_dataset_info(set, &info);
 	neap_dataset_close(set);
@@ -405,6 +395,7 @@ static int open_loader(
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
 	struct neap_encoder_options encoder;
+	char line[NEAP__TAKEN_TEXT];
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
@@ -415,6 +406,12 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 		return neap__fail(NEAP_EUSAGE,
 			"a level is that of a recording or of standard input, which '%s' is not",
 			options->data);
+	if (neap__table_named(options->data)) {
+		rc = neap__model_open_table(&e->set, &e->file, options->data, line);
+		if (rc == 0 && line[0] && options->say && neap__ranks_root(&e->ranks))
+			options->say(options->user, line);
+		return rc;
+	}
 	if (!e->is_live)
 		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
 	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));

@@ -32,9 +32,6 @@ struct neap__evaluation {
 	int softmax;				     /* 1: scores of answers are probabilities */
 };
 
-/* Replaces the scores of an answer by their softmax if probabilities are wanted. */
-void neap__answer_softmax(const struct neap__evaluation *evaluation, double *score);
-
 /*
  * Runs all batches of a loader's first epoch forward and adds up their results. The sums do not
  * depend on threads or ranks. Collective; `answered` is called on rank 0. 0 or a negative code.

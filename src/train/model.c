@@ -74,6 +74,14 @@ static void write_classes(struct neap__json *json, const struct neap_dataset *se
 	neap__json_end(json, ']');
 }
 
+static void write_features(struct neap__json *json, const struct neap_dataset *set)
+{
+	neap__json_begin(json, NULL, '[');
+	for (int i = 0; i < set->nfeature_names; i++)
+		neap__json_text(json, NULL, set->feature_names[i]);
+	neap__json_end(json, ']');
+}
+
 /* How recordings became the spikes of a data set; an empty text where nobody knows. */
 static void write_encoder(struct neap__json *json, const struct neap_dataset *set)
 {
@@ -114,7 +122,7 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
-	struct neap__json net = {0}, classes = {0}, encoder = {0};
+	struct neap__json net = {0}, classes = {0}, encoder = {0}, features = {0};
 
 	neap__settings_write_net(&net, options);
 	write_classes(&classes, set, options->classes);
@@ -124,6 +132,10 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	if (set->encoder.size) {
 		write_encoder(&encoder, set);
 		neap__tensor_bundle_json(bundle, "neap.encoder", &encoder);
+	}
+	if (set->nfeature_names) {
+		write_features(&features, set);
+		neap__tensor_bundle_json(bundle, NEAP__MODEL_FEATURES, &features);
 	}
 	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
@@ -384,14 +396,15 @@ void neap__model_class_names_free(char **names, int classes)
 	free(names);
 }
 
-int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes)
+/* A list of `count` texts from the metadata; NULL for those that are no texts, and behind its end.
+ */
+static int read_names(char ***names, const char *text, int count)
 {
-	const char *text = neap__safetensors_meta(file, "neap.classes");
 	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
 	int rc = 0;
 
-	*names = calloc((size_t)classes + 1, sizeof **names);
-	for (int i = 0; *names && rc == 0 && i < classes; i++) {
+	*names = calloc((size_t)count + 1, sizeof **names);
+	for (int i = 0; *names && rc == 0 && i < count; i++) {
 		const char *name = json_string_value(json_array_get(list, (size_t)i));
 		(*names)[i] = name ? strdup(name) : NULL;
 		rc = name && !(*names)[i] ? -ENOMEM : 0;
@@ -399,9 +412,32 @@ int neap__model_class_names(char ***names, const struct neap__safetensors *file,
 	json_decref(list);
 	if (*names && rc == 0)
 		return 0;
-	neap__model_class_names_free(*names, classes);
+	neap__model_class_names_free(*names, count);
 	*names = NULL;
-	return neap__fail_errno(ENOMEM, "names of classes");
+	return neap__fail_errno(ENOMEM, "names of classes or features");
+}
+
+int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes)
+{
+	return read_names(names, neap__safetensors_meta(file, "neap.classes"), classes);
+}
+
+int neap__model_features(char ***names, int *count, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, NEAP__MODEL_FEATURES);
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+
+	*count = (int)json_array_size(list);
+	json_decref(list);
+	NEAP_TRY(read_names(names, text, *count));
+	for (int i = 0; i < *count; i++)
+		if (!(*names)[i]) {
+			neap__model_class_names_free(*names, *count);
+			*names = NULL;
+			return neap__fail(
+				NEAP_EFORMAT, "its metadata " NEAP__MODEL_FEATURES " is damaged");
+		}
+	return 0;
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

@@ -9,6 +9,7 @@
 #include <neap/train.h>
 #include "base/json.h"
 #include "data/coding/coding.h"
+#include "data/dataset.h"
 #include "train/optimizer.h"
 #include "train/safetensors.h"
 
@@ -88,6 +89,7 @@ int neap__model_targets(
  * that is its metadata, or NULL; no kind where there is none. 0 or NEAP_EFORMAT.
  */
 #define NEAP__MODEL_INPUTS "neap.inputs"
+#define NEAP__MODEL_FEATURES "neap.features"
 int neap__model_coding(struct neap__coding *coding, const char *text);
 
 /*
@@ -95,6 +97,19 @@ int neap__model_coding(struct neap__coding *coding, const char *text);
  * where the file has none, or NEAP_EFORMAT.
  */
 int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
+
+/*
+ * Names of the features that a model was trained on, to be freed by neap__model_class_names_free;
+ * count 0: the data had none. 0, NEAP_EFORMAT or -ENOMEM.
+ */
+int neap__model_features(char ***names, int *count, const struct neap__safetensors *file);
+
+/*
+ * Opens a table of text, whose columns are found by these names, as a set of one sample; `line` is
+ * about columns that are ignored, "": none. 0 or a negative code.
+ */
+int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
+	const char *name, char line[NEAP__TAKEN_TEXT]);
 
 /* What the data that a model was trained on asked for; a class a sample where the file says
  * nothing.

@@ -10,6 +10,7 @@
 #include "data/row_reading.h"
 #include "data/target_units.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <math.h>
@@ -205,4 +206,21 @@ int neap__model_rows_take(
 		rc = take_reading(set, json, text, max_steps);
 	json_decref(json);
 	return rc < 0 ? rc : 0;
+}
+
+int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
+	const char *name, char line[NEAP__TAKEN_TEXT])
+{
+	char **features, ignored[NEAP__TAKEN_TEXT];
+	int count;
+
+	line[0] = '\0';
+	NEAP_TRY(neap__model_features(&features, &count, file));
+	int rc = neap__dataset_open_table(set, name, (const char *const *)features, count, ignored);
+	neap__model_class_names_free(features, count);
+	if (rc == 0 && ignored[0])
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"%.100s: columns that are no features of the model are ignored: %s", name,
+			ignored);
+	return rc;
 }

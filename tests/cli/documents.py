@@ -153,6 +153,12 @@ def make_fixtures(folder):
         for sample in range(6):
             np.savetxt(f"{folder}/gestures/{name}/{sample}.csv", chance.normal(size=(9, 2)), delimiter=",",
                        header="x,y", comments="")
+    for name in ("left", "right"):
+        os.makedirs(f"{folder}/saccades/{name}")
+        for sample in range(6):
+            events = np.zeros(40, [("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")])
+            events["x"], events["t"] = chance.integers(0, 34, 40), np.arange(40)
+            np.save(f"{folder}/saccades/{name}/r{sample}.npy", events)
     with open(folder + "/readings.csv", "w") as file:
         file.write("id,x,y,state\n" + "".join(f"{row // 8},{row % 5},{row % 3},{row // 8 % 2}\n" for row in range(96)))
     spikes = [np.sort(chance.integers(0, 100000, 50)) for _ in range(20)]

@@ -149,6 +149,82 @@ def learn(folder):
     return None if accuracy > 0.9 else f"accuracy {accuracy}"
 
 
+def answer_tables(tap, folder):
+    """predict reads one table: its columns by the names that the model knows, the same bits as of what encode writes."""
+    rng = np.random.default_rng(8)
+    names = ["ax", "ay, raw", "été"]
+    for label in "ab":
+        for i in range(6):
+            rows = [[i, *map(repr, rng.normal(ord(label) - 97, 1, 3)), t / 7] for t in range(5 + i)]
+            write(os.path.join(folder, "walk", label, f"{i}.csv"), rows, ["n", *names, "speed"])
+    top, one = os.path.join(folder, "walk"), os.path.join(folder, "walk", "b", "3.csv")
+    train = ["--memory", "4M", "--epochs", 2, "--quiet"]
+    runs = {}
+    for name, encoded, net, more in (("classes", ["--drop", "n,speed"], "gru:4,li", []), ("steps", ["--target", "speed", "--drop", "n"], "gru:4,li", []),
+                                     ("next", ["--drop", "n,speed"], "gru:4,li", ["--next-step"]),
+                                     ("spikes", ["--drop", "n,speed"], "lif:4,li", ["--encode", "delta"])):
+        data = os.path.join(folder, name + ".h5")
+        done = neap("encode", top, "--out", data, *encoded)
+        assert done.returncode == 0, done.stderr
+        runs[name] = os.path.join(folder, "run-" + name)
+        done = neap("train", data, "--net", net, *more, *train, "--out", runs[name])
+        assert done.returncode == 0, done.stderr
+        with h5py.File(data) as file:
+            assert [x.decode() for x in file["features"][()]] == names, file["features"][()]
+
+    def columns(run, path, *more):
+        """Rows of answers without the label, which a table has not."""
+        done = neap("predict", runs[run], path, *more)
+        assert done.returncode == 0, done.stderr
+        head, *rows = list(csv.reader(done.stdout.splitlines()))
+        keep = [i for i, name in enumerate(head) if name not in ("sample", "label")]
+        return [[row[i] for i in keep] for row in rows], done.stderr
+
+    def same_answers(run):
+        want, _ = columns(run, os.path.join(folder, run + ".h5"), "--sample", 9)
+        got, said = columns(run, one)
+        assert got == want and len(got) == (1 if run in ("classes", "spikes") else 7 if run == "next" else 8), (got, want)
+        assert "'n'" in said and "ignored" in said and said.count("\n") == 1, said
+    for run in runs:
+        tap.run(f"predict on one table: {run}", same_answers, run)
+    with open(one, encoding="utf-8") as file:
+        head, *rows = list(csv.reader(file))
+
+    def other_columns():
+        want, _ = columns("classes", one)
+        order = [3, 1, 2]
+        path = write(os.path.join(folder, "order.tsv"), [[row[k] for k in order] for row in rows], [head[k] for k in order], delimiter="\t")
+        assert columns("classes", path) == (want, ""), "columns in another order"
+        path = write(os.path.join(folder, "bare.csv"), [row[1:4] for row in rows], delimiter=";")
+        assert columns("classes", path) == (want, ""), "no names"
+        path = write(os.path.join(folder, "more.csv"), [["x", *row, "walk"] for row in rows], ["", *head, "label"])
+        got, said = columns("classes", path)
+        assert got == want and "'', 'n', 'speed', 'label'" in said, said
+    tap.run("predict on one table: other columns", other_columns)
+
+    def refuse(word, run, path, *more):
+        done = neap("predict", runs[run], path, *more)
+        assert done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
+    short = write(os.path.join(folder, "short.csv"), [row[1:3] for row in rows], head[1:3])
+    bare = write(os.path.join(folder, "two.csv"), [row[1:3] for row in rows])
+    odd = write(os.path.join(folder, "odd.csv"), [row[1:4] for row in rows] + [["1", "", "2"]], head[1:4])
+    tap.run("predict on one table: a column is missing", refuse, "no column 'été'", "classes", short)
+    tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
+    tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
+    tap.run("predict on a folder of tables", refuse, "neap encode", "classes", top)
+    tap.run("--softmax of numbers", refuse, "remove --softmax", "steps", write(os.path.join(folder, "exact.csv"),
+            [row[1:4] for row in rows], head[1:4]), "--softmax")
+    done = neap("eval", runs["classes"], one)
+    tap.check("eval of one table", None if done.returncode == 2 and "no labels" in done.stderr else done.stderr)
+    np.savez(os.path.join(folder, "plain.npz"), x=rng.normal(size=(12, 5, 3)), y=np.arange(12) % 2, features=rng.normal(size=7))
+    runs["plain"] = os.path.join(folder, "run-plain")
+    done = neap("train", os.path.join(folder, "plain.npz"), "--net", "gru:4,li", *train, "--out", runs["plain"])
+    assert done.returncode == 0, done.stderr
+    tap.run("predict on one table: a model without names", lambda: None if len(columns("plain", os.path.join(folder, "order.tsv"))[0]) == 1
+            else "no answer")
+    tap.run("predict on one table: a model without names, other columns", refuse, "5 features", "plain", one)
+
+
 def refusals(tap, folder):
     """One line that names file and line, exit code 2, and no file."""
     odd = os.path.join(folder, "bad.csv")
@@ -213,6 +289,7 @@ def main():
         folders(tap, folder, rng)
         one_file(tap, folder, rng)
         tap.run("train, eval", learn, os.path.join(folder, "learn"))
+        answer_tables(tap, os.path.join(folder, "answers"))
         refusals(tap, folder)
         tap.run("compressed chunks of many samples are named", chunks, folder)
 

@@ -232,6 +232,8 @@ static int write_rest(struct neap__array_out *out, const char *const *classes, i
 		rc = write_targets(out);
 	if (rc >= 0 && count)
 		rc = neap__h5_out_names(out->out.file, "classes", classes, count);
+	if (rc >= 0 && s->feature_names)
+		rc = neap__h5_out_names(out->out.file, "features", s->feature_names, s->features);
 	return close_hdf5(out) < 0 ? -1 : rc;
 }
 
@@ -243,6 +245,9 @@ int neap__array_out_finish(struct neap__array_out *out, const char *const *class
 		rc = neap__fail(NEAP_EUSAGE, "'%s': fewer samples than were counted", out->path);
 	if (rc == 0)
 		rc = neap__h5_out_reserve(&out->out, neap__h5_out_text_bytes(classes, count));
+	if (rc == 0 && out->shape.feature_names)
+		rc = neap__h5_out_reserve(&out->out,
+			neap__h5_out_text_bytes(out->shape.feature_names, out->shape.features));
 	if (rc == 0) {
 		neap__h5_enter(&guard);
 		errno = 0;

@@ -16,6 +16,8 @@ struct neap__array_shape {
 	enum neap_target target;
 	int width;   /* numbers of a target; 1 of classes, 0: there is no y */
 	int classes; /* 1: y holds classes, 0: numbers */
+	const char *const
+		*feature_names; /* [features], borrowed until the file is finished; NULL */
 };
 
 struct neap__array_out;

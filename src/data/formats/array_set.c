@@ -9,6 +9,7 @@
  *                (samples) or (samples, d) reals: numbers a sample
  *                (samples, steps, d) reals: numbers a step, NaN where a step is masked
  *     classes    (classes) texts: names of the classes, which y counts from 0
+ *     features   (features) texts: names of the features, by which `predict` reads tables of text
  * Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is masked.
  */
 #include "data/formats/arrays.h"
@@ -348,6 +349,18 @@ static int read_names(struct array_set *s)
 		s->file, &names, MOST_CLASSES, &s->set.class_names, &s->set.nclass_names);
 }
 
+/* Names of the features, if an array has them; what else is called so is none of the set. */
+static int read_features(struct array_set *s)
+{
+	struct neap__array names = {0};
+
+	if (find(s, "features", &names) < 0 || !names.there || names.kind != NEAP__ARRAY_TEXTS ||
+		names.dims != 1 || names.size[0] != s->set.info.inputs)
+		return 0;
+	return s->file->ops->texts(
+		s->file, &names, MOST_FEATURES, &s->set.feature_names, &s->set.nfeature_names);
+}
+
 static int class_limit(const struct array_set *s)
 {
 	return (s->set.nclass_names ? s->set.nclass_names : MOST_CLASSES) - 1;
@@ -483,6 +496,7 @@ static int read_all(struct array_set *s)
 	s->gap[0] = s->gap[1] = -1;
 	NEAP_TRY(read_extents(s));
 	NEAP_TRY(read_y(s));
+	NEAP_TRY(read_features(s));
 	memcpy(s->set.slow, s->file->slow, sizeof s->set.slow);
 	s->set.read_bytes = s->file->read_bytes + (size_t)s->row_room * sizeof *s->row;
 	if (s->gap[0] < 0 || neap__has_step_targets(&s->set))
@@ -507,6 +521,7 @@ int neap__array_set_open(struct neap_dataset **out, struct neap__array_file *fil
 	if (rc < 0) {
 		release(s);
 		neap__names_free(s->set.class_names, s->set.nclass_names);
+		neap__names_free(s->set.feature_names, s->set.nfeature_names);
 		free(s->set.label);
 		free(s->set.numbers);
 		free(s);

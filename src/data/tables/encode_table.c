@@ -29,11 +29,12 @@ struct table_work {
 	struct neap__label_table labels;
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
-	double *number; /* [width] targets of a row */
-	int64_t rows;	/* of this reading */
-	int64_t steps;	/* of the sample that is read */
-	void *seen;	/* names of samples of the file that is read */
-	int64_t file;	/* number of that file */
+	double *number;	      /* [width] targets of a row */
+	const char **feature; /* [features] names */
+	int64_t rows;	      /* of this reading */
+	int64_t steps;	      /* of the sample that is read */
+	void *seen;	      /* names of samples of the file that is read */
+	int64_t file;	      /* number of that file */
 	struct neap__array_out *out;
 };
 
@@ -154,6 +155,16 @@ static int write_row(struct table_work *w)
 	return neap__array_out_step(w->out, t->begins, t->value, w->number);
 }
 
+/* Names of the features in their order, NULL in tables without names. */
+static const char *const *name_features(struct table_work *w)
+{
+	const struct neap__table *t = &w->table;
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_FEATURE)
+			w->feature[t->place[i]] = t->names[i];
+	return t->names ? w->feature : NULL;
+}
+
 static int write_all(struct table_work *w, const char *out)
 {
 	const struct neap__table_targets *y = &w->targets;
@@ -175,8 +186,10 @@ static int write_all(struct table_work *w, const char *out)
 			  : y->steps ? NEAP_TARGET_SERIES
 				     : NEAP_TARGET_NUMBERS};
 	w->number = calloc((size_t)shape.width + 1, sizeof *w->number);
-	if (!w->number)
+	w->feature = calloc((size_t)shape.features + 1, sizeof *w->feature);
+	if (!w->number || !w->feature)
 		return neap__fail_errno(ENOMEM, "'%s'", out);
+	shape.feature_names = name_features(w);
 	r->classes = count;
 	r->numbers = classes ? 0 : shape.width;
 	r->step_targets = y->steps;
@@ -223,6 +236,7 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 	neap__targets_free(&w.targets);
 	neap__table_close(&w.table);
 	free(w.number);
+	free(w.feature);
 	return rc;
 }
 

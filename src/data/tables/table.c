@@ -174,6 +174,66 @@ int neap__table_open(struct neap__table *t, const char *path,
 	return 0;
 }
 
+/* The first of `count` names that is a column's and is not `taken` yet; -1: none. */
+static int name_of(
+	const char *column, const char *const *names, int count, const unsigned char *taken)
+{
+	for (int k = 0; k < count; k++)
+		if (!taken[k] && strcmp(names[k], column) == 0)
+			return k;
+	return -1;
+}
+
+static int match_names(struct neap__table *t, const char *const *names, int count,
+	unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
+{
+	size_t n = 0;
+	for (int64_t i = 0; i < t->columns; i++) {
+		int k = name_of(t->names[i], names, count, taken);
+		t->role[i] = k < 0 ? NEAP__COLUMN_DROPPED : NEAP__COLUMN_FEATURE;
+		t->place[i] = k < 0 ? 0 : k;
+		if (k >= 0)
+			taken[k] = 1;
+		else if (n < NEAP__TAKEN_TEXT)
+			n += (size_t)neap__print(ignored + n, NEAP__TAKEN_TEXT - n, "%s'%.60s'",
+				n ? ", " : "", t->names[i]);
+	}
+	for (int k = 0; k < count; k++)
+		if (!taken[k])
+			return neap__fail(NEAP_EUSAGE,
+				"'%s' has no column '%.60s', which is one of the %d features that "
+				"the model was trained on. Add the column, or correct its name in "
+				"the first line",
+				t->dir, names[k], count);
+	return 0;
+}
+
+int neap__table_match(
+	struct neap__table *t, const char *const *names, int count, char ignored[NEAP__TAKEN_TEXT])
+{
+	unsigned char *taken = calloc((size_t)count + 1, 1);
+	double *value = calloc((size_t)count + 1, sizeof *value);
+	int rc = taken && value ? 0 : no_memory(t);
+
+	if (rc == 0 && t->names)
+		rc = match_names(t, names, count, taken, ignored);
+	else if (rc == 0 && t->columns != count)
+		rc = neap__fail(NEAP_EUSAGE,
+			"'%s' has %lld columns without names; the model was trained on %d "
+			"features. Name the columns in the first line; the first feature is "
+			"'%.60s'",
+			t->dir, (long long)t->columns, count, names[0]);
+	free(taken);
+	if (rc < 0) {
+		free(value);
+		return rc;
+	}
+	free(t->value);
+	t->value = value;
+	t->features = count;
+	return 0;
+}
+
 void neap__table_rewind(struct neap__table *t)
 {
 	neap__csv_close(&t->csv);

@@ -7,6 +7,7 @@
 #ifndef NEAP_DATA_TABLES_TABLE_H
 #define NEAP_DATA_TABLES_TABLE_H
 
+#include "data/dataset.h"
 #include "data/recordings.h"
 #include "data/tables/csv.h"
 #include <neap/data.h>
@@ -42,6 +43,13 @@ struct neap__table {
 /* Finds the files and the columns. 0 or a negative code; close it in any case. */
 int neap__table_open(struct neap__table *table, const char *path,
 	const struct neap_table_options *options, struct neap_table_report *report);
+/*
+ * Takes the columns of these names alone, in this order, as features; a table without names must
+ * have as many columns. `ignored` is a line about the others, "": there are none. 0, NEAP_EUSAGE or
+ * -errno.
+ */
+int neap__table_match(struct neap__table *table, const char *const *names, int count,
+	char ignored[NEAP__TAKEN_TEXT]);
 /* 1 and a row, 0 at the end, or a negative code, whose line names file and line. */
 int neap__table_next(struct neap__table *table);
 /* Back to the first row of all. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decisions.c: when a decision is due, and what it says (decisions.h). */
 #include "train/answers/decisions.h"
+#include "train/answers/step_answers.h"
 #include "data/target_units.h"
 #include "nn/step_view.h"
 #include "base/fail.h"

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { STEPS_BETWEEN_LOOKS = 256 }; /* between two questions whether to go on */
@@ -26,6 +27,19 @@ static int largest(const double *z, int n)
 	for (int c = 1; c < n; c++)
 		best = z[c] > z[best] ? c : best;
 	return best;
+}
+
+void neap__answer_softmax(const struct neap__evaluation *e, double *score)
+{
+	int n = e->softmax ? e->options->classes : 0;
+	double most = n ? score[0] : 0, sum = 0;
+
+	for (int c = 1; c < n; c++)
+		most = score[c] > most ? score[c] : most;
+	for (int c = 0; c < n; c++)
+		sum += score[c] = exp(score[c] - most); /* no overflow, whatever the scores */
+	for (int c = 0; c < n; c++)
+		score[c] /= sum;
 }
 
 /* The answer to step t, which has just been made. */

@@ -13,4 +13,7 @@
 int neap__step_answers(
 	const struct neap__evaluation *e, const struct neap_batch *batch, void *state);
 
+/* Replaces the scores of an answer by their softmax if probabilities are wanted. */
+void neap__answer_softmax(const struct neap__evaluation *evaluation, double *score);
+
 #endif
