@@ -468,7 +468,7 @@ static void folder_mistakes(void **state)
 	char empty[100];
 	snprintf(empty, sizeof empty, "%s/sub", folder);
 	mkdir(empty, 0700);
-	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT, "no recordings");
+	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT, "is empty");
 	/* A link in circles. */
 	char loop[120];
 	snprintf(loop, sizeof loop, "%s/loop", empty);
