@@ -10,7 +10,7 @@
  *     struct neap_train_result result = {.size = sizeof result};
  *     neap_train(&result, &o);
  *
- * A run keeps in its folder model.safetensors (best on validation),
+ * A run keeps in its folder model.safetensors (best on validation, or of the last epoch),
  * last.safetensors (weights, optimizer, counters: where --resume goes on),
  * metrics.csv and costs.csv (a row an epoch of what was learned, and of what it took) and run.json
  * (settings, plan, machine).
@@ -99,7 +99,7 @@ struct neap_train_progress {
 	int epoch_done; /* 1: the epoch is complete and the numbers below hold */
 	double validation_loss, validation_accuracy;
 	double learning_rate;
-	int best;	/* 1: the best on validation so far */
+	int best;	/* 1: the best on validation so far, which the samples are enough to say */
 	double penalty; /* on rates, running mean of this epoch; `loss` is without it */
 };
 
@@ -176,6 +176,11 @@ struct neap_train_options {
 	 * are told in the targets' own units. 1: targets as they are.
 	 */
 	int no_normalise_targets;
+	/*
+	 * Validation samples that it takes to choose the best epoch by them. With fewer, chance
+	 * would choose it: the model is that of the last epoch. 0: any number will do.
+	 */
+	int validation_least;
 };
 
 /* The settings that learn spoken digits; `lif` and its neighbours. */
@@ -186,7 +191,7 @@ struct neap_train_options {
 		.optimizer = "adam", .learning_rate = 4e-3, .momentum = 0.9, .beta1 = 0.9,         \
 		.beta2 = 0.999, .epsilon = 1e-8, .schedule = "cosine", .warmup = -1, .clip = 1.0,  \
 		.epochs = 30, .batch = 32, .validation = 0.1, .seed = 1,                           \
-		.sweep = {.patience = -1}, .gain = 0.55                                            \
+		.sweep = {.patience = -1}, .gain = 0.55, .validation_least = 30                    \
 	}
 
 struct neap_eval_result {
@@ -236,7 +241,8 @@ struct neap_train_result {
 	uint32_t size; /* sizeof(struct neap_train_result) */
 	int epochs_done;
 	int64_t updates;
-	/* 1-based; 0: none. More right; of as many the lower loss; else the earlier. */
+	/* Whose weights the model has, 1-based; 0: none. More right; of as many the lower loss;
+	 * else the earlier; the last one with fewer than `validation_least` samples. */
 	int best_epoch;
 	double best_validation, train_loss, train_accuracy;
 	double seconds, seconds_per_epoch;
@@ -250,7 +256,7 @@ struct neap_train_result {
 	int64_t late;		    /* transfers given up in this session: see patience */
 	double predicted, measured; /* seconds of all sweeps */
 	uint64_t weights_hash;	    /* of the final weights */
-	struct neap_eval_result validation, test; /* of the best model; samples 0: none */
+	struct neap_eval_result validation, test; /* of the model; samples 0: none */
 	struct neap_process_memory process;
 	struct neap_exchange exchange;
 };

@@ -74,7 +74,7 @@ class Training(NamedTuple):
     details: Dict[str, Any]
 
     def __str__(self) -> str:
-        rows = [f"epochs      {self.epochs} (best: {self.best_epoch})",
+        rows = [f"epochs      {self.epochs} (the model is of {self.best_epoch})",
                 f"training    accuracy {100 * self.accuracy:.1f}%, loss {self.loss:.4f}"]
         rows += [f"{name:<11} {one}" for name, one in
                  (("validation", self.validation), ("test", self.test)) if one]
@@ -193,7 +193,7 @@ def _failure(command: str, code: int, line: str) -> Exception:
     text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
     if LEAST.search(text):
         return budget_error(text)
-    if "last good snapshot" in text:
+    if text.startswith("training diverged"):
         return Diverged(text)
     if text.startswith("interrupted "):
         return Interrupted(text)

@@ -24,15 +24,32 @@ static double rate_of(const struct neap__trainer *trainer, int64_t update)
 		trainer->options.warmup, update, total_updates(trainer));
 }
 
-/* All ranks have the same numbers, and fail alike. */
+/*
+ * All ranks have the same numbers, and fail alike. Neither learning rate nor clip is to blame for
+ * what the initial weights give.
+ */
 static int diverged(struct neap__trainer *trainer, const char *what, double value)
 {
 	const struct neap__counters *c = &trainer->counters;
+	const struct neap_train_options *o = &trainer->options;
+	char remedy[160];
+
 	trainer->ranks.together = 1;
+	if (c->update == 0)
+		neap__print(remedy, sizeof remedy,
+			"The initial weights cause it: decrease --scale, --recurrent-scale or the "
+			"size of the inputs");
+	else
+		neap__print(remedy, sizeof remedy,
+			o->clip > 0 ? "Lower --lr (now %g) or --clip (now %g)"
+				    : "Lower --lr (now %g) or set --clip (now off)",
+			o->learning_rate, o->clip);
 	return neap__fail(NEAP_EDIVERGED,
-		"the %s is %g in epoch %" PRId64 ", batch %" PRId64
-		": lower the learning rate or the clip; %s keeps the last good snapshot",
-		what, value, c->epoch + 1, c->batch + 1, trainer->options.out);
+		"training diverged: the %s is %s in epoch %" PRId64 ", batch %" PRId64
+		". %s%s%.200s",
+		what, isnan(value) ? "nan" : "infinite", c->epoch + 1, c->batch + 1, remedy,
+		trainer->has_snapshot ? ". The last good snapshot is in " : "",
+		trainer->has_snapshot ? o->out : "");
 }
 
 static void add_sums(struct neap__counters *c, const struct neap_net_result *found, int size)
@@ -101,7 +118,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	double norm;
 	NEAP_TRY(neap__clip(&norm, trainer->net, trainer->options.clip, trainer->ranks.peers));
 	if (!isfinite(norm))
-		return diverged(trainer, "norm of the gradient", norm);
+		return diverged(trainer, "gradient norm", norm);
 	double rate = rate_of(trainer, c->update);
 	int64_t finite =
 		neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1);
@@ -161,7 +178,9 @@ static int save_snapshot(struct neap__trainer *trainer)
 	NEAP_TRY(neap__rank_moments_gather(trainer));
 	int rc = neap__ranks_root(&trainer->ranks) ? neap__snapshot_save(trainer) : 0;
 	neap__optimizer_fini(&trainer->whole);
-	return neap__ranks_agree(&trainer->ranks, rc);
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
+	trainer->has_snapshot = 1;
+	return 0;
 }
 
 /* Asks on all ranks whether the run is to stop: where one says so, all stop. */
@@ -256,15 +275,21 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	return neap__evaluate(result, &evaluation);
 }
 
+int neap__chooses_best(const struct neap__trainer *trainer)
+{
+	return trainer->data.validation &&
+	       trainer->data.nsecond >= trainer->options.validation_least;
+}
+
 /*
- * Returns 1 where this epoch's model is the best so far: by validation accuracy, among equals by
- * loss, among equals the earlier. Without validation the last model counts as the best.
+ * Returns 1 if this epoch's model is the best so far: by validation accuracy, among equals by
+ * loss, among equals the earlier.
  */
 static int is_best(const struct neap__trainer *trainer, const struct neap_eval_result *found)
 {
 	const struct neap__counters *c = &trainer->counters;
 
-	if (!trainer->data.validation || c->best_epoch == 0)
+	if (c->best_epoch == 0)
 		return 1;
 	if (found->judged > 0 && found->accuracy != c->best_validation)
 		return found->accuracy > c->best_validation;
@@ -291,9 +316,10 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	progress.epoch_done = 1;
 	progress.validation_loss = r->validation.loss;
 	progress.validation_accuracy = r->validation.accuracy;
-	progress.best = is_best(trainer, &r->validation);
+	int chooses = neap__chooses_best(trainer);
+	progress.best = chooses && is_best(trainer, &r->validation);
 	c->epoch++;
-	if (progress.best) {
+	if (progress.best || !chooses) {
 		c->best_epoch = c->epoch;
 		c->best_validation = r->validation.judged > 0 ? r->validation.accuracy : 0;
 		c->best_loss = r->validation.loss;
@@ -312,6 +338,8 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	NEAP_TRY(stops);
 	if (c->epoch == 1)
 		neap__activity_say(trainer, r->validation.rates);
+	if (c->epoch == o->epochs)
+		neap__doubts_say_chance(trainer, r->train_accuracy);
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 

@@ -86,6 +86,7 @@ static int take(struct neap_run *run)
 	o->net.init = NEAP_INIT_NORMAL;
 	o->gain = 0;
 	o->no_normalise_targets = 1;
+	o->validation_least = 0;
 	NEAP_TRY(neap__settings_take(o, settings, 0));
 	NEAP_TRY(neap__settings_take(o, json_object_get(run->root, "sweep"), 1));
 	return take_costs(run, json_object_get(run->root, "costs"));

@@ -98,6 +98,7 @@ static const struct train_setting settings[] = {
 	{"encode", TEXT, AT(encode), NULL, 0, 0},
 	{"no_normalise_targets", COUNT, AT(no_normalise_targets), NULL, 0, 1},
 	{"init", CHOICE, AT(net.init), inits, 0, 0},
+	{"validation_least", COUNT, AT(validation_least), NULL, 0, 1 << 30},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 

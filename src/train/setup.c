@@ -348,7 +348,9 @@ static int open_data(struct neap__trainer *trainer)
 			"do not change",
 			d->info.name, d->info.inputs, d->info.classes);
 	char changed[NEAP__FIT_LINE];
+	const char *given = o->loss;
 	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, changed));
+	trainer->mse_by_default = given != o->loss;
 	if (changed[0])
 		neap__trainer_say(trainer, "%s", changed);
 	trainer->objective.loss = neap_loss_find(o->loss);

@@ -97,8 +97,9 @@ struct neap__trainer {
 	double started, session;		    /* clock; seconds of the sessions before */
 	double snapshot;			    /* clock of the last snapshot */
 	int made;				    /* the folder, by this session */
-	int there, has_snapshot; /* the folder was there; so was last.safetensors */
+	int there, has_snapshot;		    /* the folder was there; last.safetensors is */
 	int resumed;
+	int mse_by_default;		/* the loss is mse because the targets are numbers */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */
 };
@@ -118,7 +119,9 @@ int neap__run_folder_paths(struct neap__trainer *trainer);
 int neap__run_folder_take(struct neap__trainer *trainer, int there);
 void neap__run_folder_leave(struct neap__trainer *trainer);
 
-/* epoch.c: runs the rest of the present epoch; adds to the samples seen in this session. */
+/* epoch.c: 1 if there are enough validation samples to choose the best epoch by them. */
+int neap__chooses_best(const struct neap__trainer *trainer);
+/* Runs the rest of the present epoch; adds to the samples seen in this session. */
 int neap__epoch(struct neap__trainer *trainer, double *samples);
 /* Evaluates the net on the validation split; samples 0 without one. */
 int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result);
@@ -150,6 +153,8 @@ struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
 /* doubts.c: says what is likely a mistake of the data or the options, in a line each. */
 void neap__doubts_say(const struct neap__trainer *trainer);
+/* After the last epoch: says if its training accuracy is no better than a constant answer's. */
+void neap__doubts_say_chance(const struct neap__trainer *trainer, double accuracy);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doubts.c: looks at data and options for what is likely a mistake, and says it in a line each,
- * before time is spent on it. None of it is an error.
+ * doubts.c: looks at data and options for what is likely a mistake, and prints a line for each,
+ * before time is spent on it; after the last epoch also for what was not learned. None of it is an
+ * error.
  */
 #include "train/trainer.h"
 #include "data/dataset.h"
+#include "data/step_rows.h"
+#include "data/target_units.h"
 #include "base/print.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Above so many classes, or where a class has less than two samples, numbers may be meant. */
 enum { MANY_CLASSES = 1000, SOME_CLASSES = 32, NAMED_CLASSES = 8, NAMES_ROOM = 300 };
+/* Numbers of so many values at most may be classes; answers that are looked at for that. */
+enum { FEW_VALUES = 20, ANSWERS = 1 << 20, PIECE = 4096 };
+/*
+ * Features per step from which axes of x may be swapped. Chosen: the 6 to 24 channels of common
+ * data sets have 100 steps and more, and few data sets of real steps have fewer than 16 features.
+ */
+enum { WIDE = 4, WIDE_LEAST = 16 };
 
 /* 1: a penalty on rates is asked for, and no layer spikes. */
 static int penalty_is_idle(const struct neap__trainer *trainer)
@@ -61,23 +72,181 @@ static void say_many(const struct neap__trainer *trainer)
 		classes, (long long)d->nfirst);
 }
 
+/* Answers of the training part. */
+struct answers {
+	int64_t *count; /* [classes] of each class */
+	int64_t all;
+	int present, most; /* classes that there are; the most frequent one */
+	/* Of numbers: the first different ones, and how many there are. */
+	double value[FEW_VALUES + 1];
+	int values, are_whole;
+};
+
+static void add_label(struct answers *a, const struct neap__data *d, int label)
+{
+	if (label < 0 || label >= d->info.classes)
+		return;
+	a->all++;
+	a->present += a->count[label]++ == 0;
+	if (a->count[label] > a->count[a->most])
+		a->most = label;
+}
+
+/* `number` as a batch has it, normalised and in 32 bits. */
+static void add_number(struct answers *a, const struct neap__data *d, double number)
+{
+	const struct neap_dataset *set = d->set;
+	double whole, x = number;
+	int i = 0;
+
+	if (isnan(number)) /* a step that is masked */
+		return;
+	if (set->target_mean)
+		x = number * set->target_deviation[0] + set->target_mean[0];
+	whole = round(x) + 0.0; /* no -0 */
+	a->all++;
+	a->are_whole &= fabs(x - whole) < 1e-3 && whole >= 0 && whole < MANY_CLASSES;
+	while (i < a->values && a->value[i] != whole)
+		i++;
+	if (i == a->values && i <= FEW_VALUES)
+		a->value[a->values++] = whole;
+}
+
+/* Adds the answers to the steps of a sample, a piece at a time; what cannot be read is left out. */
+static void add_steps(struct answers *a, const struct neap__data *d, int64_t index)
+{
+	int64_t length = neap__steps_of(d->set, index, 0), n;
+	int are_labels = d->info.target == NEAP_TARGET_LABELS;
+	union {
+		int32_t label[PIECE];
+		float number[PIECE];
+	} piece;
+
+	for (int64_t t = 0; t < length && a->all < ANSWERS; t += n) {
+		n = length - t < PIECE ? length - t : PIECE;
+		if (neap__step_targets(d->set, index, t, t + n, are_labels ? piece.label : NULL,
+			    are_labels ? NULL : piece.number) < 0)
+			return;
+		for (int64_t k = 0; k < n; k++) {
+			if (are_labels)
+				add_label(a, d, piece.label[k]);
+			else
+				add_number(a, d, (double)piece.number[k]);
+		}
+	}
+}
+
+/* Counts the answers; where they are numbers a sample or step has to have one of them. */
+static void count_answers(struct answers *a, const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+
+	*a = (struct answers){.are_whole = 1};
+	a->count = calloc((size_t)d->info.classes + 1, sizeof *a->count);
+	for (int64_t i = 0; a->count && i < d->nfirst && a->all < ANSWERS; i++) {
+		int64_t index = d->first ? d->first[i] : i;
+		if (neap__has_step_targets(d->set))
+			add_steps(a, d, index);
+		else if (d->info.target == NEAP_TARGET_LABEL)
+			add_label(a, d, neap_dataset_label(d->set, index));
+		else
+			add_number(a, d, (double)d->set->numbers[index]);
+	}
+}
+
+/* " 'walk'", or "" if the class has no name. */
+static const char *quoted(char room[40], const struct neap__data *d, int class)
+{
+	const char *name = neap_dataset_class_name(d->set, class);
+
+	neap__print(room, 40, name ? " '%.30s'" : "", name);
+	return room;
+}
+
+static void say_single(const struct neap__trainer *trainer, const struct answers *a)
+{
+	char name[40];
+
+	neap__trainer_say(trainer,
+		"warning: all training %s have class %d%s, so every net is right and nothing is "
+		"learned. Check the labels (y, --label or the folders' names)",
+		neap__has_step_targets(trainer->data.set) ? "steps" : "samples", a->most,
+		quoted(name, &trainer->data, a->most));
+}
+
+/* Classes that were stored as reals: nothing but their type is different from quantities. */
+static void say_whole(const struct neap__trainer *trainer)
+{
+	struct answers a;
+	char list[NAMES_ROOM] = "";
+	size_t n = 0;
+
+	if (!trainer->mse_by_default || trainer->data.info.classes != 1 || trainer->options.next)
+		return;
+	count_answers(&a, trainer);
+	free(a.count);
+	if (!a.are_whole || a.values < 2 || a.values > FEW_VALUES || a.all < 2 * a.values)
+		return;
+	for (int i = 0; i < a.values && i < NAMED_CLASSES; i++)
+		n += (size_t)neap__print(
+			list + n, NAMES_ROOM - n, "%s%.15g", n ? ", " : "", a.value[i]);
+	neap__trainer_say(trainer,
+		"warning: y has %d different values, all whole (%s%s), but stored as real numbers, "
+		"so "
+		"they are learned as quantities, with the loss mse. If they are classes, store "
+		"integers: y.astype(int); if not, --loss mse",
+		a.values, list, a.values > NAMED_CLASSES ? ", ..." : "");
+}
+
+/* Features and steps of x that look exchanged, as (sample, feature, time) is the order elsewhere.
+ */
+static void say_axes(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	int64_t rows = 0, features = neap__features(d->set);
+
+	if (!d->set->ops->values)
+		return;
+	for (int64_t i = 0; i < d->info.samples; i++) {
+		int64_t length = d->set->ops->length(d->set, i);
+		rows = length > rows ? length : rows;
+	}
+	/* One row that lasts many steps is how static features become spikes. */
+	if (features < WIDE_LEAST || features < WIDE * rows || (rows == 1 && d->set->repeat > 1))
+		return;
+	neap__trainer_say(trainer,
+		"warning: x has shape (%lld, %lld, %lld): %lld features in %lld step%s. If the "
+		"axes "
+		"are (sample, feature, time), store x.transpose(0, 2, 1)",
+		(long long)d->info.samples, (long long)rows, (long long)features,
+		(long long)features, (long long)rows, rows == 1 ? "" : "s");
+}
+
+static void say_small_validation(const struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	long long n = trainer->data.nsecond;
+
+	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
+		return;
+	neap__trainer_say(trainer,
+		"warning: the validation set has %lld sample%s, too few to choose the best epoch "
+		"(--validation-least %d), so model.safetensors will have the weights of the last "
+		"epoch. Add samples, or increase --validation (now %g)",
+		n, n == 1 ? "" : "s", o->validation_least, o->validation);
+}
+
 /* Names classes that no sample of the training part has. */
-static void say_absent(const struct neap__trainer *trainer)
+static void say_absent(const struct neap__trainer *trainer, const struct answers *a)
 {
 	const struct neap__data *d = &trainer->data;
 	int classes = d->info.classes, absent = 0, named = 0;
-	unsigned char *seen = calloc((size_t)classes + 1, 1);
 	char names[NAMES_ROOM] = "";
 	size_t n = 0;
 
-	for (int64_t i = 0; seen && i < d->nfirst; i++) {
-		int label = neap_dataset_label(d->set, d->first ? d->first[i] : i);
-		if (label >= 0 && label < classes)
-			seen[label] = 1;
-	}
-	for (int c = 0; seen && c < classes; c++) {
+	for (int c = 0; c < classes; c++) {
 		const char *name = neap_dataset_class_name(d->set, c);
-		if (seen[c])
+		if (a->count[c])
 			continue;
 		absent++;
 		if (named == NAMED_CLASSES)
@@ -86,7 +255,6 @@ static void say_absent(const struct neap__trainer *trainer)
 		n += (size_t)neap__print(names + n, NAMES_ROOM - n, name ? "%s%d '%.20s'" : "%s%d",
 			n ? ", " : "", c, name);
 	}
-	free(seen);
 	if (absent == 1)
 		neap__trainer_say(trainer, "class %s has no sample to train on", names);
 	else if (absent > 1)
@@ -96,12 +264,55 @@ static void say_absent(const struct neap__trainer *trainer)
 
 void neap__doubts_say(const struct neap__trainer *trainer)
 {
+	struct answers answers;
+
 	if (penalty_is_idle(trainer))
 		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
 	say_warmup(trainer);
+	say_small_validation(trainer);
+	say_axes(trainer);
 	say_numbers(trainer);
-	if (trainer->data.info.target != NEAP_TARGET_LABEL)
+	if (neap__has_number_targets(trainer->data.set)) {
+		say_whole(trainer);
 		return;
-	say_many(trainer);
-	say_absent(trainer);
+	}
+	count_answers(&answers, trainer);
+	if (answers.count && answers.present == 1)
+		say_single(trainer, &answers);
+	else if (answers.count && trainer->data.info.target == NEAP_TARGET_LABEL)
+		say_absent(trainer, &answers);
+	if (trainer->data.info.target == NEAP_TARGET_LABEL)
+		say_many(trainer);
+	free(answers.count);
+}
+
+/*
+ * A constant answer is right in a share p of the samples. An accuracy of up to one standard error
+ * more is that of a net that may have learned nothing.
+ */
+void neap__doubts_say_chance(const struct neap__trainer *trainer, double accuracy)
+{
+	const struct neap__data *d = &trainer->data;
+	const struct neap_train_options *o = &trainer->options;
+	struct answers a;
+	char name[40];
+
+	if (isnan(accuracy))
+		return;
+	count_answers(&a, trainer);
+	if (a.count && a.present > 1) {
+		double p = (double)a.count[a.most] / (double)a.all;
+		if (accuracy <= p + sqrt(p * (1 - p) / (double)d->nfirst))
+			neap__trainer_say(trainer,
+				"warning: after the last epoch training accuracy is %.1f%%, no "
+				"better "
+				"than always answering class %d%s (%.1f%%): nothing was learned. "
+				"Raise "
+				"--epochs (now %d) or --lr (now %g), or check that labels belong "
+				"to "
+				"their samples",
+				100 * accuracy, a.most, quoted(name, d, a.most), 100 * p, o->epochs,
+				o->learning_rate);
+	}
+	free(a.count);
 }
