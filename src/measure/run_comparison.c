@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
+#include "nn/core/cell.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
 #include "sys/atomic_file.h"
@@ -62,6 +63,29 @@ int neap__comparison_watch(void *comparison)
 	return o->progress ? o->progress(o->user, c->name, c->done, c->total) : 0;
 }
 
+/* Says once which layers never spike in the batch: equal gradients show little there. */
+static void say_silent(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	const struct neap_net *net = c->one.net;
+	char line[320];
+
+	for (int l = 0; l < net->nlayers - 1 && o->say && !c->told_silent; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		if (!neap__layer_spikes(net, layer) || net->rate[l] > 0)
+			continue;
+		neap__print(line, sizeof line,
+			"warning: layer%d (%s) is silent in this batch: no unit spikes, so its "
+			"gradients "
+			"are nearly all zero, and equal ones show little. Increase its scale (now "
+			"%.3g) or "
+			"decrease its threshold (now %.3g)",
+			l, layer->cell->name, layer->scale, layer->threshold);
+		o->say(o->user, line);
+	}
+	c->told_silent = 1;
+}
+
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct measured *measured)
 {
@@ -86,6 +110,8 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	measured->input_wait = waited(c) - wait;
 	stats->resident_growth = resettable && after > before ? after - before : 0;
 	NEAP_TRY(neap_net_end(c->one.net));
+	if (batch->steps == c->one.batch->steps)
+		say_silent(c);
 	uint64_t hash = neap_net_grad_hash(c->one.net);
 	if (run->ran && hash != run->grad_hash)
 		return neap__fail(NEAP_EMODEL, "two sweeps of %s differ in their gradients",

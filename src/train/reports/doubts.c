@@ -287,9 +287,12 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 }
 
 /*
- * A constant answer is right in a share p of the samples. An accuracy of up to one standard error
- * more is that of a net that may have learned nothing.
+ * A constant answer is right in a share p of the samples. An accuracy that is more by two standard
+ * errors, or by NOISE, is that of a net that has learned something; NOISE is chosen, for sets so
+ * small that two standard errors are much.
  */
+#define NOISE 0.03
+
 void neap__doubts_say_chance(const struct neap__trainer *trainer, double accuracy)
 {
 	const struct neap__data *d = &trainer->data;
@@ -302,15 +305,15 @@ void neap__doubts_say_chance(const struct neap__trainer *trainer, double accurac
 	count_answers(&a, trainer);
 	if (a.count && a.present > 1) {
 		double p = (double)a.count[a.most] / (double)a.all;
-		if (accuracy <= p + sqrt(p * (1 - p) / (double)d->nfirst))
+		double error = sqrt(p * (1 - p) / (double)d->nfirst);
+		if (accuracy <= p + fmin(2 * error, NOISE))
 			neap__trainer_say(trainer,
-				"warning: after the last epoch training accuracy is %.1f%%, no "
-				"better "
-				"than always answering class %d%s (%.1f%%): nothing was learned. "
-				"Raise "
-				"--epochs (now %d) or --lr (now %g), or check that labels belong "
-				"to "
-				"their samples",
+				"warning: training accuracy after the last epoch is %.1f%%, and "
+				"always "
+				"answering class %d%s gives %.1f%%: nothing was learned from the "
+				"inputs. Increase --epochs (now %d) or --lr (now %g), or check "
+				"that "
+				"each label belongs to its sample",
 				100 * accuracy, a.most, quoted(name, d, a.most), 100 * p, o->epochs,
 				o->learning_rate);
 	}
