@@ -25,17 +25,17 @@ static double rate_of(const struct neap__trainer *trainer, int64_t update)
 }
 
 /*
- * All ranks have the same numbers, and fail alike. Neither learning rate nor clip is to blame for
- * what the initial weights give.
+ * All ranks have the same numbers, and fail alike. `updates` is how many the number depends on:
+ * neither learning rate nor clip is to blame for what the initial weights give.
  */
-static int diverged(struct neap__trainer *trainer, const char *what, double value)
+static int diverged(struct neap__trainer *trainer, const char *what, double value, int64_t updates)
 {
 	const struct neap__counters *c = &trainer->counters;
 	const struct neap_train_options *o = &trainer->options;
 	char remedy[160];
 
 	trainer->ranks.together = 1;
-	if (c->update == 0)
+	if (updates == 0)
 		neap__print(remedy, sizeof remedy,
 			"The initial weights cause it: decrease --scale, --recurrent-scale or the "
 			"size of the inputs");
@@ -114,17 +114,17 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	NEAP_TRY(neap_net_end(trainer->net));
 	neap_net_get_result(trainer->net, &found);
 	if (!isfinite(found.loss))
-		return diverged(trainer, "loss", found.loss);
+		return diverged(trainer, "loss", found.loss, c->update);
 	double norm;
 	NEAP_TRY(neap__clip(&norm, trainer->net, trainer->options.clip, trainer->ranks.peers));
 	if (!isfinite(norm))
-		return diverged(trainer, "gradient norm", norm);
+		return diverged(trainer, "gradient norm", norm, c->update);
 	double rate = rate_of(trainer, c->update);
 	int64_t finite =
 		neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1);
 	NEAP_TRY(neap__ranks_least(&trainer->ranks, &finite, 1));
 	if (!finite)
-		return diverged(trainer, "largest weight", INFINITY);
+		return diverged(trainer, "largest weight", INFINITY, c->update + 1);
 	NEAP_TRY(neap__rank_weights(trainer));
 	add_sums(c, &found, batch->of > 0 ? batch->of : batch->size);
 	c->batch++;

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of `neap train` and `neap compare`: each one if the data or the net asks for it, and none if not."""
+import csv
+import json
+import os
+import sys
+
+from harness import Folder, Tap, neap, neap_json, need
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+TRAIN = ["--net", "gru:8,li", "--epochs", "1", "--memory", "4M", "--threads", "1"]
+WARNINGS = {  # what one line has, by name
+    "few": "the validation set has ", "single": "so every net is right and nothing is learned",
+    "whole": "but stored as real numbers", "axes": "If the axes are (sample, feature, time)",
+    "chance": "nothing was learned from the inputs"}
+UNLEARNED = ["--lr", "0"]
+
+
+def series(samples=300, steps=9, features=2):
+    return np.random.default_rng(1).normal(size=(samples, steps, features))
+
+
+def learned(samples=300):
+    """Two classes that a net tells apart at once, six samples of ten of class 0."""
+    y = (np.arange(samples) % 10 >= 6).astype(int)
+    return {"x": series(samples) + 4.0 * y[:, None, None], "y": y}
+
+
+def cases():
+    """Name, arrays, options, names of the warnings, and what else the lines have."""
+    x, two = series(), np.arange(300) % 2
+    stepped = np.tile(two[:, None], 9)
+    names = np.where(np.arange(300) % 10 < 6, "sit", "walk")
+    yield "learned", learned(), ["--epochs", "4", "--lr", "0.02"], [], []
+    yield "a", learned(100), ["--lr", "0.05", "--epochs", "6"], ["few"], [
+        "has 10 samples, too few to choose the best epoch (--validation-least 30), so model.safetensors will have the weights "
+        "of the last epoch. Add samples, or increase --validation (now 0.1)"]
+    yield "of one", learned(10), ["--lr", "0.05", "--epochs", "20"], ["few"], ["has 1 sample, too few"]
+    yield "of none", learned(100), ["--lr", "0.05", "--epochs", "6", "--validation", "0"], [], []
+    yield "enough", learned(100), ["--lr", "0.05", "--epochs", "6", "--validation-least", "10"], [], []
+    yield "zeros", {"x": x, "y": two * 0}, [], ["single"], ["all training samples have class 0, so"]
+    yield "threes", {"x": x, "y": two * 0 + 3}, [], ["single"], ["all training samples have class 3, so"]
+    yield "named", {"x": x, "y": np.full(300, "walk")}, [], ["single"], ["have class 0 'walk', so"]
+    yield "one of steps", {"x": x, "y": stepped * 0}, [], ["single"], ["all training steps have class 0, so"]
+    yield "reals", {"x": x, "y": two.astype(float)}, [], ["whole"], [
+        "y has 2 different values, all whole (0, 1)", "store integers: y.astype(int); if not, --loss mse"]
+    yield "reals of steps", {"x": x, "y": np.where(np.arange(9) > 7, np.nan, stepped * 2.0)[..., None]}, [], ["whole"], ["(0, 2)"]
+    yield "reals, large net", {"x": x, "y": (np.arange(300) % 20).astype(float)}, ["--no-normalise-targets"], ["whole"], [
+        "y has 20 different values, all whole (", ", ...)"]
+    yield "meant", {"x": x, "y": two.astype(float)}, ["--loss", "mse"], [], []
+    yield "halves", {"x": x, "y": two / 2}, [], [], []
+    yield "signed", {"x": x, "y": two * 2.0 - 1}, [], [], []
+    yield "many", {"x": x, "y": (np.arange(300) % 21).astype(float)}, [], [], []
+    yield "pairs", {"x": x, "y": np.stack([two, 1 - two], 1).astype(float)}, [], [], []
+    wide = series(300, 3, 500)
+    yield "swapped", {"x": wide, "y": two}, ["--lr", "0.02", "--epochs", "3"], ["axes"], [
+        "x has shape (300, 3, 500): 500 features in 3 steps. If", "store x.transpose(0, 2, 1)"]
+    yield "swapped, one feature", {"x": wide[:, :1], "y": two}, ["--lr", "0.02", "--epochs", "3"], ["axes"], [
+        "x has shape (300, 1, 500): 500 features in 1 step. If"]
+    yield "wide", {"x": series(300, 9, 35) + two[:, None, None], "y": two}, ["--lr", "0.02", "--epochs", "3"], [], []
+    yield "static", {"x": series(300, 1, 40) + 3 * two[:, None, None], "y": two}, [
+        "--encode", "rate:repeat=20", "--lr", "0.02", "--epochs", "8"], [], []
+    yield "chance", {**learned(), "y": names}, UNLEARNED, ["chance"], [
+        "and always answering class 0 'sit' gives 6", "Increase --epochs (now 1) or --lr (now 0)"]
+    yield "chance of steps", {"x": x, "y": np.where(np.arange(9) % 3 > 0, 1, stepped * 0)}, UNLEARNED, ["chance"], [
+        "answering class 1 gives 66.7%"]
+
+
+def warned(folder, name, arrays, options, wanted, texts):
+    path = os.path.join(folder, name + ".npz")
+    np.savez(path, **arrays)
+    done = neap("train", path, *TRAIN, *options, "--out", os.path.join(folder, name))
+    lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    found = [key for key, text in WARNINGS.items() for line in lines if text in line]
+    missing = [text for text in texts if not any(text in line for line in lines)]
+    if done.returncode != 0 or sorted(found) != sorted(wanted) or len(lines) != len(wanted) or missing:
+        return f"{done.returncode}, {found}, lacks {missing}: {done.stderr}"
+    return None
+
+
+def weights(run, name):
+    """Names and bytes of a file's weights, without the moments of last.safetensors; its header and the rest."""
+    with open(os.path.join(run, name), "rb") as file:
+        whole = file.read()
+    end = 8 + int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8:end])
+    ranges = {key: entry["data_offsets"] for key, entry in header.items() if key != "__metadata__" and "moment" not in key}
+    return {key: whole[end + a:end + b] for key, (a, b) in ranges.items()}, header, whole[end:]
+
+
+def differ(run):
+    """Weights of model.safetensors that are not those of last.safetensors."""
+    model, last = (weights(run, name + ".safetensors")[0] for name in ("model", "last"))
+    return [key for key in model if model[key] != last[key]]
+
+
+def noise(folder):
+    """Labels that nothing explains: the validation accuracy of later epochs is not the best."""
+    path = os.path.join(folder, "noise.npz")
+    np.savez(path, x=series(100), y=np.random.default_rng(2).integers(0, 2, 100))
+    return ["train", path, *TRAIN, "--schedule", "constant", "--lr", "0.01", "--epochs", "6"]
+
+
+def last_epoch(folder):
+    """A small validation set chooses no epoch: the last one's weights, in files, reports and lines alike."""
+    kept = {}
+    for least, more in ("30", []), ("10", ["--validation-least", "10"]):
+        run = os.path.join(folder, "least" + least)
+        done = neap(*noise(folder), *more, "--out", run)
+        results = json.load(open(os.path.join(run, "run.json")))["results"]
+        rows = list(csv.DictReader(open(os.path.join(run, "metrics.csv"))))
+        best = results["best_epoch"]
+        told = float(rows[best - 1]["validation_accuracy"]) == results["best_validation"] == results["validation"]["accuracy"]
+        kept[least] = best, bool(differ(run)), "(best)" in done.stdout, told, f"the model is of number {best};" in done.stdout
+    chosen = kept["10"][0]
+    return None if kept == {"30": (6, False, False, True, True), "10": (chosen, True, True, True, True)} and chosen < 6 else str(kept)
+
+
+def strip(run):
+    """The run as a version without --validation-least would have left it."""
+    path = os.path.join(run, "run.json")
+    told = json.load(open(path))
+    del told["settings"]["validation_least"]
+    with open(path, "w") as file:
+        json.dump(told, file)
+    _, header, data = weights(run, "last.safetensors")
+    kept = json.loads(header["__metadata__"]["neap.settings"])
+    del kept["validation_least"]
+    header["__metadata__"]["neap.settings"] = json.dumps(kept)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(os.path.join(run, "last.safetensors"), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
+def goes_on_as_begun(folder):
+    """A run that an earlier version began chooses the best epoch by any validation set."""
+    whole, run = (os.path.join(folder, name) for name in ("chosen", "begun"))
+    neap_json(*noise(folder), "--validation-least", "0", "--out", whole)
+    done = neap(*noise(folder), "--validation-least", "0", "--epochs", "5", "--out", run)
+    strip(run)
+    done = neap("train", "--resume", "--out", run, "--epochs", "6")
+    if done.returncode != 0 or WARNINGS["few"] in done.stderr:
+        return done.stderr
+    if weights(run, "model.safetensors")[0] != weights(whole, "model.safetensors")[0] or not differ(run):
+        return f"other weights: {differ(run)}"
+    done = neap("train", "--resume", "--out", run, "--epochs", "7", "--validation-least", "30")
+    return None if done.returncode == 2 and "validation_least" in done.stderr else done.stderr
+
+
+def resumed(folder):
+    """A run that has no epoch left learned what it learned: no word of chance."""
+    run = os.path.join(folder, "done")
+    first = neap(*noise(folder), "--lr", "0", "--out", run)
+    again = neap("train", "--resume", "--out", run)
+    return None if (WARNINGS["chance"] in first.stderr, WARNINGS["chance"] in again.stderr) == (True, False) else again.stderr
+
+
+def diverged(folder):
+    """A gradient norm or a loss that is nan ends the run: what, where, what to do, and what is kept."""
+    data = os.path.join(folder, "long.npz")
+    np.savez(data, x=series(64, 400, 3), y=np.arange(64) % 2)
+    unstable = "rnn:16:activation=relu:scale=5,li"
+    step = ["--lr", "1e6", "--optimizer", "sgd", "--warmup", "0"]
+    for number, (net, more, line) in enumerate((
+            ("lif:16r:recurrent_scale=1e10,li", [], "the gradient norm is nan in epoch 1, batch 1. The initial weights cause it: "
+             "decrease --scale, --recurrent-scale or the size of the inputs\n"),
+            (unstable, [*step, "--clip", "0"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or set --clip (now off)\n"),
+            (unstable, [*step, "--clip", "1e9", "--snapshot", "1us"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or --clip "
+             "(now 1e+09). The last good snapshot is in {}\n"))):
+        run = os.path.join(folder, f"diverged{number}")
+        done = neap("train", data, "--net", net, *more, "--epochs", "2", "--memory", "40M", "--threads", "1", "-q", "--out", run)
+        if done.returncode != 1 or done.stderr.count("\n") != 1 or "-nan" in done.stderr or \
+                not done.stderr.startswith("neap train: training diverged: the ") or not done.stderr.endswith(line.format(run)):
+            return f"{net}: {done.returncode} {done.stderr}"
+        if os.path.exists(os.path.join(run, "last.safetensors")) != ("snapshot" in line):
+            return f"{net}: {os.listdir(run)}"
+    return None
+
+
+def compared(folder):
+    """`neap compare` names layers whose gradients are nearly all zero, and no others."""
+    told = {}
+    for net in "lif:16:scale=3,li", "lif:16:scale=3,lif:8:scale=0.001,li", "lif:16:scale=0.001,li", "gru:8,li":
+        done = neap("compare", "randman:classes=3,samples=32,units=9,steps=50", "--net", net, "--memory", "4M", "--threads", "1")
+        told[net] = [line for line in done.stderr.splitlines() if "warning" in line]
+    line = "warning: layer{} (lif) is silent in this batch: no unit spikes, so its gradients are nearly all zero, and equal ones " \
+        "show little. Increase its scale (now 0.001) or decrease its threshold (now 1)".format
+    return None if list(told.values()) == [[], [line(1)], [line(0)], []] else str(told)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        for name, *case in cases():
+            tap.run(f"train: {name}", warned, folder, name, *case)
+        for test in last_epoch, goes_on_as_begun, resumed, diverged, compared:
+            tap.run(test.__doc__, test, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
