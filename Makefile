@@ -4,7 +4,8 @@
 #   make demo       installs what is missing (apt), builds all, runs the main job
 #   make check      the same, then every test; bigcheck: the long ones too
 #   make docs       installs what they need, builds BUILD/site, checks its links
-#   make install    PREFIX=/usr/local by default; DESTDIR=/stage for packages
+#   make install    PREFIX=/usr/local by default, and what the shell needs to find another one;
+#                   DESTDIR=/stage for packages
 BUILD ?= build
 SHELL := /bin/bash
 FULL := -Dnn=enabled -Dtool=enabled -Dtests=enabled
@@ -52,6 +53,7 @@ install: all
 	@if test -n "$(PREFIX)"; then meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"; fi
 	meson install -C $(BUILD)
 	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then ldconfig; fi
+	@if test -z "$(DESTDIR)"; then tools/installed.sh $(BUILD); fi
 
 asan: deps
 	@tools/sanitize.sh address,undefined

@@ -103,6 +103,33 @@ def example(there, folder):
     return None if out.strip() else "it printed nothing"
 
 
+def exported(there, more=None):
+    """The lines that `make install` ends with, in a shell that knows no neap; more: variables that it has."""
+    env = {"PATH": os.environ["PATH"], "DESTDIR": there.stage, "HOME": "/", **(more or {})}
+    return run("sh", os.path.join(SOURCE, "tools/installed.sh"), BUILD, env=env)
+
+
+def readme_example(there, folder):
+    """README's line for C, after the lines of `make install` alone; a shell that has them gets none."""
+    text = open(os.path.join(SOURCE, "README.md")).read()
+    commands = re.findall(r"^    (cc .*pkg-config.*)$", text, re.MULTILINE)
+    assert len(commands) == 1, commands
+    told = exported(there)
+    lines = [line.strip() for line in told.splitlines()[1:]]
+    wanted = ["PATH"] * bool(glob.glob(there.stage + "/**/bin/neap", recursive=True)) + ["PKG_CONFIG_PATH", "LD_LIBRARY_PATH"]
+    names = [line.split("=")[0].removeprefix("export ") for line in lines]
+    if names != wanted:
+        return told
+    flags = os.environ.get("NEAP_CFLAGS", "")
+    script = "\n".join(["set -eu", *lines, f"cd {SOURCE}", commands[0].replace("cc ", f"{' '.join(CC)} {flags} ").replace(
+        "-o model && ./model", f"-o {folder}/readme && {folder}/readme")])
+    env = {"PATH": os.environ["PATH"], "PKG_CONFIG_SYSROOT_DIR": there.stage}
+    out = run("sh", "-c", script, env=env)
+    known = run("sh", "-c", "\n".join([*lines, "env"]), env=env)
+    again = exported(there, dict(line.split("=", 1) for line in known.splitlines() if line.split("=")[0] in wanted))
+    return None if "loss" in out and again == "" else f"{out}{again}"
+
+
 def headers(there, folder, cc, end):
     """Each header alone, in one language."""
     if not shutil.which(cc[0]):
@@ -147,6 +174,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("licence, citation, examples", documents, there)
     tap.run("a manual page for each function", manual, there)
     tap.run("an example, as a stranger compiles it", example, there, folder)
+    tap.run("README's example, by the lines that make install prints", readme_example, there, folder)
     tap.run("headers alone, in C", headers, there, folder, [*CC, "-std=c11"], ".c")
     tap.run("headers alone, in C++", headers, there, folder, ["g++"], ".cpp")
     tap.run("libneap exports its public functions only", exports, there, "libneap")
