@@ -82,6 +82,12 @@ struct answers {
 	int values, are_whole;
 };
 
+/* 1: more answers would show nothing new. */
+static int are_enough(const struct answers *a)
+{
+	return a->all >= ANSWERS || a->values > FEW_VALUES || !a->are_whole;
+}
+
 static void add_label(struct answers *a, const struct neap__data *d, int label)
 {
 	if (label < 0 || label >= d->info.classes)
@@ -122,7 +128,7 @@ static void add_steps(struct answers *a, const struct neap__data *d, int64_t ind
 		float number[PIECE];
 	} piece;
 
-	for (int64_t t = 0; t < length && a->all < ANSWERS; t += n) {
+	for (int64_t t = 0; t < length && !are_enough(a); t += n) {
 		n = length - t < PIECE ? length - t : PIECE;
 		if (neap__step_targets(d->set, index, t, t + n, are_labels ? piece.label : NULL,
 			    are_labels ? NULL : piece.number) < 0)
@@ -143,7 +149,7 @@ static void count_answers(struct answers *a, const struct neap__trainer *trainer
 
 	*a = (struct answers){.are_whole = 1};
 	a->count = calloc((size_t)d->info.classes + 1, sizeof *a->count);
-	for (int64_t i = 0; a->count && i < d->nfirst && a->all < ANSWERS; i++) {
+	for (int64_t i = 0; a->count && i < d->nfirst && !are_enough(a); i++) {
 		int64_t index = d->first ? d->first[i] : i;
 		if (neap__has_step_targets(d->set))
 			add_steps(a, d, index);
