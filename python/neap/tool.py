@@ -55,8 +55,9 @@ class Evaluation(NamedTuple):
 class Training(NamedTuple):
     """What a training did.
 
-    ``out`` is the run's folder (``neap.torch.load`` takes it); its model has the weights of ``best_epoch``; ``loss`` and ``accuracy`` are those of
-    the last epoch's training samples; ``validation`` and ``test`` are None where there were none.
+    ``out`` is the run's folder (``neap.torch.load`` takes it), whose model has the weights of ``best_epoch``;
+    ``loss`` and ``accuracy`` are those of the last epoch's training samples; ``validation`` and ``test`` are None
+    where there were none.
     ``peak`` and ``planned_peak`` are bytes of the arena, ``seconds`` those of all epochs.
     ``details`` is all that ``neap train --json`` tells.
     """
