@@ -53,7 +53,7 @@ struct neap__initial_gain {
 	double factor;	  /* its weights were multiplied by; 0: they were left alone */
 	double hertz;	  /* spikes that arrive, a unit below and second */
 	double deviation; /* of membranes with the weights as they had been, in thresholds */
-	int64_t nothing;  /* samples of the data that were read without a spike; 0: there are some */
+	int64_t nothing; /* samples of the data that were read without a spike; 0: there are some */
 };
 
 /* Costs that sweeps are planned with: running averages of measurements. */

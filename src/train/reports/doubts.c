@@ -232,14 +232,21 @@ static void say_small_validation(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 	long long n = trainer->data.nsecond;
+	char remedy[120];
 
 	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
 		return;
+	if (o->holdout)
+		neap__print(remedy, sizeof remedy,
+			"recordings of speaker '%.40s', or hold out another one", o->holdout);
+	else
+		neap__print(remedy, sizeof remedy, "samples, or increase --validation (now %g)",
+			o->validation);
 	neap__trainer_say(trainer,
 		"warning: the validation set has %lld sample%s, too few to choose the best epoch "
 		"(--validation-least %d), so model.safetensors will have the weights of the last "
-		"epoch. Add samples, or increase --validation (now %g)",
-		n, n == 1 ? "" : "s", o->validation_least, o->validation);
+		"epoch. Add %s",
+		n, n == 1 ? "" : "s", o->validation_least, remedy);
 }
 
 /* Names classes that no sample of the training part has. */
