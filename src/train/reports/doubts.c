@@ -24,13 +24,16 @@ enum { FEW_VALUES = 20, ANSWERS = 1 << 20, PIECE = 4096 };
  */
 enum { WIDE = 4, WIDE_LEAST = 16 };
 
-/* 1: a penalty on rates is asked for, and no layer spikes. */
+/* 1: a penalty on rates other than the default is asked for, and no layer spikes. */
 static int penalty_is_idle(const struct neap__trainer *trainer)
 {
+	const struct neap_train_options usual = NEAP_TRAIN_OPTIONS_INIT;
 	const struct neap_rate_penalty *p = &trainer->options.rates;
+	int upper = p->upper_weight != 0 &&
+		    (p->upper_weight != usual.rates.upper_weight || p->upper != usual.rates.upper);
 
 	return !neap__net_spikes(trainer->net) &&
-	       (p->upper_weight != 0 || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0);
+	       (upper || p->lower_weight != 0 || p->l1 != 0 || p->l2 != 0);
 }
 
 static void say_warmup(const struct neap__trainer *trainer)
@@ -280,7 +283,9 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	struct answers answers;
 
 	if (penalty_is_idle(trainer))
-		neap__trainer_say(trainer, "no layer spikes: there is no penalty on rates");
+		neap__trainer_say(trainer,
+			"warning: no layer spikes, so the penalty on firing rates has no effect. "
+			"Remove the options --rate-...");
 	say_warmup(trainer);
 	say_small_validation(trainer);
 	say_axes(trainer);
