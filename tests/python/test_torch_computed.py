@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from neap.torch.measure import _ORDERED as NUMBERED  # noqa: E402
+from random_parts import Twice  # noqa: E402
 
 T, B, I, N = 24, 3, 5, 8
 MADE = {"view": lambda r: r.view(3 * N, N), "flip": lambda r: r - r.flip(0), "square": lambda r: r * r, "norm": lambda r: r / r.norm()}
@@ -82,15 +83,6 @@ def test_the_other_half_of_a_node_is_not_lost():
 
 
 def test_a_function_of_python_on_the_way_is_refused():
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return 2 * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g
-
     raw, cell = torch.nn.Parameter(torch.rand(N)), torch.nn.GRUCell(I, N)
     made, same = Twice.apply(raw), raw.view_as(raw)
     x = torch.randn(T, B, I)
