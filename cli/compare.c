@@ -342,7 +342,8 @@ static int run(const struct neap_compare_options *options, struct comparing *com
 		fprintf(stderr, "neap compare: %s: %" PRId64 " older events were dropped\n",
 			options->sweep.trace, result.trace_dropped);
 	if (code == CLI_DONE && !same_gradients(&result)) {
-		cli_usage("compare", "the gradients of two strategies differ: this is a defect");
+		cli_usage("compare", "two strategies computed different gradients. This is a bug "
+				     "in neap: please report it with this command line");
 		code = CLI_FAILED;
 	}
 	const struct neap_compare_run *last = &result.runs[result.runs_count - 1];

@@ -23,16 +23,17 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 {
 	if (option->kind == CLI_RATE && text[strspn(text, "+.0123456789eE")] == '\0')
 		return cli_usage(command,
-			"--%s: '%s' has no unit, and so many spikes a ms are out of range; %sHz?",
-			option->name, text, text);
+			"--%s: '%s' has no unit and would mean %s spikes per ms. Did you mean "
+			"%sHz?",
+			option->name, text, text, text);
 	if (option->kind == CLI_RATE)
 		return cli_usage(command,
-			"--%s: '%s' is out of range; %.15gHz to %.15gHz is accepted", option->name,
-			text, 1000 * option->low, 1000 * option->high);
+			"--%s: '%s' is out of range; it must be between %.15gHz and %.15gHz",
+			option->name, text, 1000 * option->low, 1000 * option->high);
 	if (option->high == 0 || option->high >= CLI_STEPS_MOST)
-		return cli_usage(command, "--%s: '%s' is out of range; at least %.15g is accepted",
+		return cli_usage(command, "--%s: '%s' is out of range; it must be at least %.15g",
 			option->name, text, option->low);
-	return cli_usage(command, "--%s: '%s' is out of range; %.15g to %.15g is accepted",
+	return cli_usage(command, "--%s: '%s' is out of range; it must be between %.15g and %.15g",
 		option->name, text, option->low, option->high);
 }
 
@@ -70,7 +71,7 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 		size_t n = strlen(all);
 		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", option->choices[i]);
 	}
-	return cli_usage(command, "--%s: '%s' is none of %s%s", option->name, text, all,
+	return cli_usage(command, "--%s: '%s' is not one of %s%s", option->name, text, all,
 		cli_did_you_mean(room, &meant, ""));
 }
 
@@ -82,7 +83,7 @@ int cli_unknown_name(
 
 	for (int i = 0; name(i); i++)
 		cli_suggest_name(&meant, name(i));
-	return cli_usage(command, "%s'%s' is none of %s%s", before, text,
+	return cli_usage(command, "%s'%s' is not one of %s%s", before, text,
 		cli_show_names(all, sizeof all, name), cli_did_you_mean(room, &meant, ""));
 }
 
@@ -105,7 +106,7 @@ static int set_list(const char *command, const struct cli_option *option, const 
 	struct cli_list *list = option->into;
 	if (list->count == CLI_LIST_MAX)
 		return cli_usage(
-			command, "--%s: given more than %d times", option->name, CLI_LIST_MAX);
+			command, "--%s is given more than %d times", option->name, CLI_LIST_MAX);
 	list->text[list->count++] = text;
 	return check_name(command, option, text);
 }
@@ -149,8 +150,8 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	if (bad)
 		return bad_kind(command, option, text);
 	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
-		return cli_usage(command, "--%s: '%s' has no unit; %s%s, or %ss?", option->name,
-			text, text, option->unit, text);
+		return cli_usage(command, "--%s: '%s' has no unit. Did you mean %s%s or %ss?",
+			option->name, text, text, option->unit, text);
 	double low = option->low, high = option->high;
 	if (high == 0)
 		high = option->kind == CLI_COUNT ? INT_MAX : WHOLE_MOST;
@@ -172,7 +173,8 @@ static int set_value(const char *command, const struct cli_option *option, const
 	if (option->given)
 		*option->given = 1;
 	if (text[0] == '\0')
-		return cli_usage(command, "--%s: an empty value", option->name);
+		return cli_usage(command, "--%s: the value is empty; expected %s", option->name,
+			option->argument);
 	switch (option->kind) {
 	case CLI_TEXT:
 		*(const char **)option->into = text;
@@ -261,7 +263,7 @@ static int take_value(const struct cli_command *command, const struct cli_option
 	}
 	if (!value) {
 		if (*i + 1 >= argc)
-			return cli_usage(command->name, "--%s: a value (%s) is missing",
+			return cli_usage(command->name, "--%s: the value (%s) is missing",
 				option->name, option->argument);
 		value = argv[++*i];
 	}
@@ -326,9 +328,15 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (found == command->most) {
-			return -1 - cli_usage(command->name, "unexpected argument '%s'", arg);
+			return -1 -
+			       cli_usage(command->name,
+				       "unexpected argument '%s'; 'neap %s --help' shows the usage",
+				       arg, command->name);
 		} else if (arg[0] == '\0') {
-			return -1 - cli_usage(command->name, "an empty argument");
+			return -1 -
+			       cli_usage(command->name,
+				       "an argument is empty; 'neap %s --help' shows the usage",
+				       command->name);
 		} else {
 			positional[found++] = arg;
 		}

@@ -67,8 +67,7 @@ int cli_plan_details(const struct neap_problem *p, const struct neap_plan *plan)
 	if (!plan->feasible) {
 		printf("infeasible    %s\n", plan->why);
 		if (plan->least_bytes)
-			printf("least         %s%s would do\n",
-				cli_show_least(least, p, plan->least_bytes),
+			printf("least         %s%s\n", cli_show_least(least, p, plan->least_bytes),
 				classic ? " slots" : "");
 		return cli_finish("plan");
 	}

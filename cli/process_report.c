@@ -28,11 +28,11 @@ void cli_print_process(const struct neap_process_memory *m, int bounded)
 	char most[24], measured[24];
 
 	if (!bounded) {
-		printf("process     %s as measured; without --memory sweeps might take %s, half of "
-		       "what was free\n",
+		printf("process     resident memory %s (without --memory, the budget was %s: half "
+		       "of the free memory)\n",
 			neap__show_size(measured, m->measured), neap__show_size(most, m->arena));
 		return;
 	}
-	printf("process     at most %s as reckoned, %s as measured\n",
-		neap__show_size(most, m->most), neap__show_size(measured, m->measured));
+	printf("process     resident memory %s (estimated upper bound %s)\n",
+		neap__show_size(measured, m->measured), neap__show_size(most, m->most));
 }

@@ -154,9 +154,8 @@ static void print_exchange(const struct neap_exchange *e)
 	double n = e->batches > 0 ? (double)e->batches : 1;
 
 	if (e->ranks > 1)
-		printf("exchange    %s a batch, %s with waiting for slower ranks; a rank sends %s, "
-		       "in "
-		       "%.0f calls\n",
+		printf("exchange    %s per batch, %s including waiting for slower ranks; each rank "
+		       "sends %s in %.0f calls\n",
 			neap__show_time(seconds, e->seconds / n),
 			neap__show_time(waited, e->waited / n),
 			neap__show_size(sent, (uint64_t)((double)e->sent / n)),
@@ -180,16 +179,16 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 		neap__show_time(b, r->seconds_per_epoch));
 	print_evaluation("validation", &r->validation);
 	print_evaluation("test", &r->test);
-	printf("memory      peak planned %s, measured %s, arena %s\n",
-		neap__show_size(a, r->peak_planned), neap__show_size(b, r->peak_measured),
+	printf("memory      peak %s (planned %s), allocated %s\n",
+		neap__show_size(a, r->peak_measured), neap__show_size(b, r->peak_planned),
 		neap__show_size(c, r->arena_bytes));
-	printf("beside it   weights %s, gradients %s, optimizer %s, largest batch %s\n",
+	printf("other       weights %s, gradients %s, optimizer %s, largest batch %s\n",
 		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
 		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
 	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total);
-	printf("sweeps      %s predicted, %s measured, %" PRId64 " overflow%s, %" PRId64
-	       " %s (%" PRId64 " late)\n",
-		neap__show_time(a, r->predicted), neap__show_time(b, r->measured), r->overflows,
+	printf("time        %s for forward and backward passes (predicted %s), %" PRId64
+	       " overflow%s, %" PRId64 " %s (%" PRId64 " late)\n",
+		neap__show_time(a, r->measured), neap__show_time(b, r->predicted), r->overflows,
 		r->overflows == 1 ? "" : "s", r->recoveries,
 		r->recoveries == 1 ? "recovery" : "recoveries", r->late);
 	print_exchange(&r->exchange);

@@ -177,8 +177,11 @@ static int needs(const struct bench *b, int64_t records)
 {
 	if (b->room >= (uint64_t)records * WHOLE)
 		return 0;
-	return neap__fail(NEAP_EUSAGE, "'%s' has %llu bytes free; %llu would do", b->directory,
-		(unsigned long long)b->room, (unsigned long long)((uint64_t)records * WHOLE));
+	return neap__fail(NEAP_EUSAGE,
+		"--dir: '%s' has %llu bytes free, but %llu are needed. Free space there, or choose "
+		"another directory",
+		b->directory, (unsigned long long)b->room,
+		(unsigned long long)((uint64_t)records * WHOLE));
 }
 
 static int speeds(struct neap__bench *bench, struct bench *b)

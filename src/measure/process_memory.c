@@ -160,12 +160,10 @@ void neap__process_memory_line(
 
 	if (bounded)
 		n = (size_t)neap__print(line, NEAP__PROCESS_LINE,
-			"the process takes at most %s MiB:", megabytes(room, m->most));
+			"the process uses at most %s MiB:", megabytes(room, m->most));
 	else
 		n = (size_t)neap__print(line, NEAP__PROCESS_LINE,
-			"beside the arena of its sweeps, which --memory bounds, the process takes "
-			"at "
-			"most %s MiB:",
+			"in addition to the memory budget, the process uses at most %s MiB:",
 			megabytes(room, m->most - m->arena));
 	const char *between = "";
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -209,9 +207,8 @@ int neap__process_memory_refuse(const struct neap_process_memory *m, uint64_t mi
 {
 	uint64_t beside = m->most > m->arena ? m->most - m->arena : 0;
 	return neap__fail(NEAP_EINFEASIBLE,
-		"--memory-total: %.1f MiB are too few; the process takes %.1f MiB beside the "
-		"arena, "
-		"and a total of %llu bytes would do",
+		"--memory-total: %.1f MiB are too small; the process takes %.1f MiB in addition to "
+		"the arena. Use a total of at least %llu bytes",
 		(double)m->total / (1 << 20), (double)beside / (1 << 20),
 		(unsigned long long)neap__sat_add(m->total, neap__sat_add(missing, REFUSED)));
 }

@@ -60,7 +60,7 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 	uint64_t fit = space / footprint;
 	if (tier->spec.capacity / footprint < IN_FLIGHT)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"slow memory of %llu bytes (%s) is too small: %llu bytes would do",
+			"slow memory of %llu bytes (%s) is too small. Use at least %llu bytes",
 			(unsigned long long)tier->spec.capacity, tier->about,
 			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;

@@ -2,14 +2,18 @@
 /* infeasible.c: why a plan cannot run, and which budget would do, if one does. */
 #include "sweep/infeasible.h"
 #include "base/fail.h"
+#include "base/show.h"
 
 int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)
 {
+	char room[24];
+
 	if (plan->feasible)
 		return 0;
 	if (plan->least_bytes == 0)
 		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
-	return neap__fail(NEAP_EINFEASIBLE, "%s does not fit %llu bytes: %s; %llu bytes would do",
-		plan->strategy, (unsigned long long)memory, plan->why,
-		(unsigned long long)plan->least_bytes);
+	return neap__fail(NEAP_EINFEASIBLE,
+		"a budget of %llu bytes is too small for %s: %s. Use at least %llu bytes (%s)",
+		(unsigned long long)memory, plan->strategy, plan->why,
+		(unsigned long long)plan->least_bytes, neap__show_size(room, plan->least_bytes));
 }

@@ -101,8 +101,8 @@ static int lay_out(struct neap_sweep *s)
 		arena->bytes = arena->tapes; /* a plan of no steps counts nothing */
 	if (arena->bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"%llu bytes are less than live state and "
-			"adjoint: %llu bytes would do",
+			"a budget of %llu bytes does not hold the live state and its adjoint. Use "
+			"at least %llu bytes",
 			(unsigned long long)s->problem.memory, (unsigned long long)arena->bytes);
 	if (arena->tapes > arena->bytes || arena->bytes > SIZE_MAX / 2)
 		return neap__fail(NEAP_EILLEGAL,

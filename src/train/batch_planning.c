@@ -96,17 +96,19 @@ static size_t plan_tape(
 static void say_tiers(const struct neap__trainer *trainer, const struct neap_problem *problem)
 {
 	for (int i = 0; i < trainer->tiers.count; i++)
-		neap__trainer_say(trainer, "slow tier %d: %s, write %.0f MB/s, read %.0f MB/s",
+		neap__trainer_say(trainer, "slow memory %d: %s, write %.0f MB/s, read %.0f MB/s",
 			i + 1, neap_tier_about(trainer->tiers.tier[i]),
 			problem->tiers[i].write_rate / 1e6, problem->tiers[i].read_rate / 1e6);
 }
 
-static const char *show_overhead(char room[24], const struct neap_plan *plan)
+#define OVERHEAD 40 /* characters, the end included */
+
+static const char *show_overhead(char room[OVERHEAD], const struct neap_plan *plan)
 {
 	if (plan->overhead < -0.0005) /* less than keeping every tape was measured to take */
-		neap__print(room, 24, "no overhead");
+		neap__print(room, OVERHEAD, "0.0%% over storing everything");
 	else
-		neap__print(room, 24, "overhead %.1f%%", 100 * fabs(plan->overhead));
+		neap__print(room, OVERHEAD, "%.1f%% over storing everything", 100 * fabs(plan->overhead));
 	return room;
 }
 
@@ -116,7 +118,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
 	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
 	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
-	char peak[24], budget[24], makespan[24], bound[24], over[24], params[96] = "";
+	char peak[24], budget[24], makespan[24], bound[24], over[OVERHEAD], params[96] = "";
 	size_t n = 0;
 	const struct {
 		const char *name;
@@ -133,18 +135,19 @@ void neap__planning_say(const struct neap__trainer *trainer)
 				rows[i].name, (long long)rows[i].value);
 	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
 		neap__trainer_say(trainer,
-			trainer->ranks.crowd > 1 ? "memory: %s, a part of half of what is free, "
-						   "which ranks here share"
-						 : "memory: %s, half of what is free",
+			trainer->ranks.crowd > 1
+				? "memory budget: %s (default: the ranks on this machine share "
+				  "half of the free memory)"
+				: "memory budget: %s (default: half of the free memory)",
 			neap__show_size(budget, problem->memory));
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
-		"plan for the longest batch, %lld steps: %s%s%s, peak %s of %s, %s, "
-		"%s a sweep (no plan is faster than %s)",
-		(long long)problem->chain.steps, named ? "" : "auto chose ", plan->chosen, params,
-		neap__show_size(peak, plan->peak_bytes), neap__show_size(budget, problem->memory),
-		show_overhead(over, plan), neap__show_time(makespan, plan->makespan),
-		neap__show_time(bound, plan->bound));
+		"plan (longest batch, %lld steps): %s%s%s; peak %s of %s; %s per forward and "
+		"backward pass, %s (lower bound %s)",
+		(long long)problem->chain.steps, plan->chosen, named ? "" : ", chosen by auto",
+		params, neap__show_size(peak, plan->peak_bytes),
+		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
+		show_overhead(over, plan), neap__show_time(bound, plan->bound));
 	if (named)
 		return;
 	const char *name;
@@ -158,11 +161,11 @@ void neap__planning_say(const struct neap__trainer *trainer)
 			second = other;
 	}
 	if (second.feasible)
-		neap__trainer_say(trainer,
-			"%s is the fastest of the %d strategies that fit; next: %s, %s",
-			plan->chosen, fit, second.strategy, show_overhead(over, &second));
+		neap__trainer_say(trainer, "%d strategies fit the budget; second fastest: %s (%s)",
+			fit, second.strategy, show_overhead(over, &second));
 	else
-		neap__trainer_say(trainer, "%s is the only strategy that fits", plan->chosen);
+		neap__trainer_say(
+			trainer, "%s is the only strategy that fits the budget", plan->chosen);
 }
 
 /* Ops and options of a batch, and the sweep for `steps` steps of it. */

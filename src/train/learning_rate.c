@@ -34,7 +34,7 @@ const struct neap__learning_rate *neap__learning_rate_find(const char *name)
 	for (int i = 0; i < SCHEDULES; i++)
 		if (strcmp(schedules[i].name, name) == 0)
 			return &schedules[i];
-	neap__fail(NEAP_EUSAGE, "unknown schedule '%s'; %s are known", name,
+	neap__fail(NEAP_EUSAGE, "--schedule: unknown schedule '%s'; choose one of %s", name,
 		neap__names_text(known, neap_learning_rate_name));
 	return NULL;
 }

@@ -371,18 +371,30 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 	NEAP_TRY(map_classes(file, options, set));
 	neap_dataset_info(set, &info);
 	if ((info.values != 0) != (options->values != 0))
-		return neap__fail(NEAP_EUSAGE, "%s has %s as inputs, the model takes %s", info.name,
-			info.values ? "numbers" : "spikes", options->values ? "numbers" : "spikes");
+		return neap__fail(NEAP_EUSAGE,
+			"%s contains %s, but the model was trained on %s. %s", info.name,
+			info.values ? "real numbers" : "spikes",
+			options->values ? "real numbers" : "spikes",
+			options->values
+				? "Pass an array of numbers, or use a model trained on spikes"
+				: "Encode the data ('neap encode'), or use a model trained on "
+				  "numbers");
 	if (info.values && info.inputs != options->inputs)
-		return neap__fail(NEAP_EUSAGE, "%s has %d features, the model takes %d", info.name,
-			info.inputs, options->inputs);
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d features, but the model was trained on %d. Pass data with the "
+			"same features in the same order",
+			info.name, info.inputs, options->inputs);
 	if (info.inputs > options->inputs)
-		return neap__fail(NEAP_EUSAGE, "%s has %d channels, the model takes %d", info.name,
-			info.inputs, options->inputs);
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d input channels, but the model has %d. Encode the data with the "
+			"same settings as the training data, or train with --channels %d",
+			info.name, info.inputs, options->inputs, info.inputs);
 	int numbers = neap__has_number_targets(set);
 	if (info.classes > options->classes || (numbers && info.classes != options->classes))
-		return neap__fail(NEAP_EUSAGE, "%s has %d %s, the model knows %d", info.name,
-			info.classes,
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d %s, but the model has %d. Pass data with the targets that the "
+			"model was trained on, or train a new model",
+			info.name, info.classes,
 			numbers ? info.classes == 1 ? "output" : "outputs" : "classes",
 			options->classes);
 	return check_classes(

@@ -81,7 +81,9 @@ static int take_scale(struct neap_dataset *set, const json_t *json)
 	if (!shift)
 		return 0;
 	if (json_array_size(shift) != inputs)
-		return neap__fail(NEAP_EUSAGE, "'%s' has %zu features, the model takes %zu",
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has %zu features, but the model was trained on %zu. Pass data with "
+			"the same features in the same order",
 			set->name, inputs, json_array_size(shift));
 	int rc = neap__rows_scale(
 		set, numbers_of(shift, inputs), numbers_of(json_object_get(json, "scale"), inputs));
@@ -105,7 +107,9 @@ int neap__model_coding(struct neap__coding *coding, const char *text)
 
 	/* The metadata's fault, not an option's. */
 	if (rc == NEAP_EUSAGE)
-		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " has a coding that is none");
+		rc = neap__fail(NEAP_EFORMAT,
+			"its metadata " INPUTS " specifies an unknown coding. Read it with the "
+					       "version of neap that wrote it");
 	json_decref(json);
 	return rc;
 }
@@ -126,7 +130,9 @@ int neap__model_targets(
 	for (int i = 0; *deviation && i < outputs && rc == 1; i++)
 		rc = (*deviation)[i] > 0 ? 1 : NEAP_EFORMAT;
 	if (rc && (rc < 0 || !*mean || !*deviation)) {
-		rc = neap__fail(NEAP_EFORMAT, "its means and deviations of %d outputs are damaged",
+		rc = neap__fail(NEAP_EFORMAT,
+			"the means and deviations of the %d outputs in its metadata are damaged. "
+			"Restore the file, or train again",
 			outputs);
 		free(*mean);
 		free(*deviation);
@@ -178,15 +184,17 @@ static int take_reading(
 	if (!set->ops->values)
 		return coding.kind
 			       ? neap__fail(NEAP_EUSAGE,
-					 "%s has spikes as inputs, the model takes numbers that "
-					 "become spikes (%s)",
+					 "%s contains spikes, but the model was trained on real "
+					 "numbers that it turns into spikes (%s). Pass the numbers",
 					 set->name, coding.kind->name)
 			       : 0;
 	if (json_integer_value(json_object_get(json, "next")) == 1)
 		NEAP_TRY(neap__rows_next(set));
 	NEAP_TRY(take_scale(set, json));
 	if (coding.kind && features != set->info.inputs)
-		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, the model takes %lld",
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has %d features, but the model was trained on %lld. Pass data with "
+			"the same features in the same order",
 			set->name, set->info.inputs, (long long)features);
 	return neap__rows_encode(set, &coding, max_steps);
 }

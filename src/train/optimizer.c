@@ -29,7 +29,7 @@ const struct neap__rule *neap__rule_find(const char *name)
 	for (int i = 0; i < RULES; i++)
 		if (strcmp(rules[i]->name, name) == 0)
 			return rules[i];
-	neap__fail(NEAP_EUSAGE, "unknown optimizer '%s'; %s are known", name,
+	neap__fail(NEAP_EUSAGE, "--optimizer: unknown optimizer '%s'; choose one of %s", name,
 		neap__names_text(known, neap_optimizer_name));
 	return NULL;
 }

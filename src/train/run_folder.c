@@ -36,7 +36,9 @@ int neap__run_folder_check(const struct neap_train_options *o)
 		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
 	if (!o->resume)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' exists: --resume goes on with it, --out names another", o->out);
+			"output folder '%s' already exists. Use --resume to continue that run, or "
+			"--out to choose another folder",
+			o->out);
 	return 1;
 }
 
@@ -92,7 +94,10 @@ int neap__run_folder_take(struct neap__trainer *trainer, int there)
 		return neap__fail_errno(errno, "cannot use '%s'", out);
 	/* Some file systems know no locks: then there is none. */
 	if (flock(trainer->folder, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return neap__fail(NEAP_EUSAGE, "'%s' is in use: another run writes there", out);
+		return neap__fail(NEAP_EUSAGE,
+			"output folder '%s' is locked: another neap process is writing to it. Wait "
+			"for it to end, or choose another folder with --out",
+			out);
 	if (access(out, W_OK | X_OK) < 0)
 		return neap__fail_errno(errno, "cannot write in '%s'", out);
 	if (there)

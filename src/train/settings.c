@@ -406,12 +406,40 @@ static const struct train_setting *find(
 	return NULL;
 }
 
+/* What a setting takes, for the line that refuses another value. */
+static void show_accepted(struct neap__text *to, const struct train_setting *s)
+{
+	static const char *const kinds[] = {[TEXT] = "a text",
+		[COUNT] = "a whole number",
+		[WHOLE] = "a whole number",
+		[SEED] = "a whole number",
+		[BYTES] = "a size such as 16M",
+		[REAL] = "a number",
+		[TIME] = "a time such as 20ms",
+		[RATE] = "a rate such as 20Hz",
+		[CHOICE] = "one of "};
+
+	neap__text_add(to, "%s", kinds[s->kind]);
+	for (int i = 0; s->kind == CHOICE && s->choices[i]; i++)
+		neap__text_add(to, "%s%s", i ? ", " : "", s->choices[i]);
+	if ((s->kind == COUNT || s->kind == WHOLE || s->kind == REAL) && s->high < BIG)
+		neap__text_add(to, " between %.15g and %.15g", s->low, s->high);
+}
+
 static int take_row(
 	struct neap_train_options *options, const struct train_setting *s, const json_t *value)
 {
-	if (take_shown(s, value, options) < 0)
-		return neap__fail(NEAP_EFORMAT, "the setting %s is not acceptable", option_of(s));
-	return 0;
+	struct neap__text accepted = {0};
+
+	if (take_shown(s, value, options) == 0)
+		return 0;
+	char *given = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+	show_accepted(&accepted, s);
+	int rc = neap__fail(NEAP_EFORMAT, "setting %s is %.60s; expected %s", option_of(s),
+		given ? given : "not valid", accepted.error ? "another value" : accepted.data);
+	free(given);
+	neap__text_free(&accepted);
+	return rc;
 }
 
 int neap__settings_take(struct neap_train_options *options, const json_t *object, int are_ways)
@@ -424,7 +452,7 @@ int neap__settings_take(struct neap_train_options *options, const json_t *object
 	{
 		const struct train_setting *s = find(table, are_ways ? WAYS : SETTINGS, key, 0);
 		if (!s)
-			return neap__fail(NEAP_EFORMAT, "there is no setting '%.60s'", key);
+			return neap__fail(NEAP_EFORMAT, "unknown setting '%.60s'", key);
 		NEAP_TRY(take_row(options, s, value));
 	}
 	return 0;
@@ -441,7 +469,8 @@ int neap__settings_take_options(struct neap_train_options *options, const json_t
 		if (!s)
 			s = find(ways, WAYS, key, 1);
 		if (!s)
-			return neap__fail(NEAP_EFORMAT, "there is no option '%.60s'", key);
+			return neap__fail(NEAP_EFORMAT,
+				"unknown option '%.60s'; 'neap help train' lists all options", key);
 		NEAP_TRY(take_row(options, s, value));
 	}
 	return 0;
@@ -465,8 +494,8 @@ int neap__settings_take_net(struct neap_net_options *net, const json_t *json)
 		else if (text)
 			bad = set_number(s, text, &whole);
 		if (bad)
-			return neap__fail(NEAP_EFORMAT, "the net's setting %s is %s%.40s", s->name,
-				text ? "not acceptable: " : "missing", text ? text : "");
+			return neap__fail(NEAP_EFORMAT, "setting %s of the network is %s%.40s",
+				s->name, text ? "not valid: " : "missing", text ? text : "");
 	}
 	*net = whole.net;
 	return 0;
@@ -484,12 +513,13 @@ int neap__settings_check(const struct neap_train_options *options)
 		while (s->kind == CHOICE && s->choices[choices])
 			choices++;
 		if (s->kind == CHOICE && (choice < 0 || choice >= choices))
-			return neap__fail(NEAP_EUSAGE, "%s: %d is none of its %d values", s->name,
-				choice, choices);
+			return neap__fail(NEAP_EUSAGE, "%s is %d; it must be between 0 and %d",
+				s->name, choice, choices - 1);
 		if (s->kind != TEXT && s->kind != CHOICE && !is_unsigned(s) &&
 			!(value >= s->low && value <= s->high))
-			return neap__fail(NEAP_EUSAGE, "%s: %.15g is out of range; %.15g to %.15g",
-				s->name, value, s->low, s->high);
+			return neap__fail(NEAP_EUSAGE,
+				"%s is %.15g; it must be between %.15g and %.15g", s->name, value,
+				s->low, s->high);
 	}
 	return 0;
 }

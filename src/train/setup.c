@@ -144,8 +144,8 @@ static int find_speaker(int *speaker, const struct neap__data *data, const char 
 		n += neap__print(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "",
 			one ? one : "?");
 	}
-	return neap__fail(NEAP_EUSAGE, "%s has no speaker '%s'; its speakers: %s", data->info.name,
-		name, known);
+	return neap__fail(NEAP_EUSAGE, "--holdout %s: %s has no speaker '%s'. Its speakers are %s",
+		name, data->info.name, name, known);
 }
 
 static int split(struct neap__trainer *trainer)
@@ -161,10 +161,18 @@ static int split(struct neap__trainer *trainer)
 		return 0;
 	NEAP_TRY(neap_dataset_split(d->set, o->validation, o->seed, speaker, &d->first, &d->nfirst,
 		&d->second, &d->nsecond));
+	if (d->nfirst == 0 && o->holdout)
+		return neap__fail(NEAP_EUSAGE,
+			"--holdout %s holds out all samples of %s, none is left for training. "
+			"Choose another "
+			"speaker, or hold out a share with --validation",
+			o->holdout, d->info.name);
 	if (d->nfirst == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"%s: no sample is left to train on beside the validation split",
-			d->info.name);
+			"--validation %g holds out all samples of %s, none is left for training. "
+			"Lower "
+			"--validation, or add samples",
+			o->validation, d->info.name);
 	return 0;
 }
 
@@ -202,27 +210,36 @@ static int check_test(const struct neap__trainer *trainer)
 	if (info.values != d->info.values || info.target != d->info.target ||
 		(info.values && info.inputs != d->info.inputs))
 		return neap__fail(NEAP_EUSAGE,
-			"%s has %d inputs that are %s and targets of the kind '%s', %s %d, %s and "
-			"'%s'",
+			"test set %s has %d inputs of kind %s and targets of kind %s, but the "
+			"training set %s has %d, %s and %s. Both need the same inputs and targets",
 			info.name, info.inputs, info.values ? "numbers" : "spikes",
 			target_names[info.target], d->info.name, d->info.inputs,
 			d->info.values ? "numbers" : "spikes", target_names[d->info.target]);
 	if (info.inputs > trainer->options.net.inputs)
-		return neap__fail(NEAP_EUSAGE, "%s has %d channels, %s has %d", info.name,
-			info.inputs, d->info.name, trainer->options.net.inputs);
+		return neap__fail(NEAP_EUSAGE,
+			"test set %s has %d input channels, but the network has %d (from %s). "
+			"Encode both with the same settings, or train with --channels %d",
+			info.name, info.inputs, trainer->options.net.inputs, d->info.name,
+			info.inputs);
 	int numbers = neap__has_number_targets(d->test);
 	if (info.classes > trainer->options.net.classes ||
 		(numbers && info.classes != trainer->options.net.classes))
-		return neap__fail(NEAP_EUSAGE, "%s has %d %s, %s has %d", info.name, info.classes,
+		return neap__fail(NEAP_EUSAGE,
+			"test set %s has %d %s, but the network has %d (from %s). Pass a test set "
+			"with the "
+			"%s of the training data",
+			info.name, info.classes,
 			numbers ? info.classes == 1 ? "output" : "outputs" : "classes",
-			d->info.name, trainer->options.net.classes);
+			trainer->options.net.classes, d->info.name,
+			numbers ? "outputs" : "classes");
 	for (int i = 0; i < info.classes; i++) {
 		const char *a = neap_dataset_class_name(d->set, i);
 		const char *b = neap_dataset_class_name(d->test, i);
 		if (a && b && strcmp(a, b) != 0)
 			return neap__fail(NEAP_EUSAGE,
-				"class %d is '%.60s' in %s and '%.60s' in %s", i, b, info.name, a,
-				d->info.name);
+				"class %d is '%.60s' in test set %s, but '%.60s' in training set "
+				"%s. Write both data sets with the same list of classes",
+				i, b, info.name, a, d->info.name);
 	}
 	return 0;
 }
@@ -251,8 +268,11 @@ static int from_fits(struct neap__trainer *trainer)
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	struct neap_net_options net;
 
-	int rc = json ? neap__settings_take_net(&net, json)
-		      : neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+	int rc =
+		json ? neap__settings_take_net(&net, json)
+		     : neap__fail(NEAP_EFORMAT,
+			       "its metadata does not describe a network. Pass a model.safetensors "
+			       "or last.safetensors of 'neap train', or a NIR graph");
 	json_decref(json);
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", o->from);
@@ -264,9 +284,9 @@ static int from_fits(struct neap__trainer *trainer)
 		o->net.classes = net.classes;
 	if (d->info.classes > net.classes)
 		return neap__fail(NEAP_EUSAGE,
-			"%s has %d classes, the net of '%s' has %d; --fresh-readout draws a new "
-			"readout",
-			d->info.name, d->info.classes, o->from, net.classes);
+			"%s has %d classes, but the network of '%s' has %d outputs. Add "
+			"--fresh-readout to train a new readout for %d classes",
+			d->info.name, d->info.classes, o->from, net.classes, d->info.classes);
 	rc = neap__model_fits(&trainer->from, &net, d->set);
 	return rc < 0 ? neap__fail_in(rc, "%s: ", o->from) : 0;
 }

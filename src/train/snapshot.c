@@ -163,8 +163,8 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	int rc = compare_settings(&wrong, trainer, text);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
-		neap__text_add(&wrong, "%sother data than %.200s", wrong.length ? "; " : "",
-			trainer->options.data);
+		neap__text_add(&wrong, "%sother data than %.200s (the contents differ)",
+			wrong.length ? "; " : "", trainer->options.data);
 	neap_machine_describe(&machine);
 	if (strcmp(machine.isa, isa) != 0)
 		neap__text_add(&wrong,
@@ -175,7 +175,8 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	if (rc == 0 && wrong.length)
 		rc = neap__fail(NEAP_EUSAGE,
-			"%s was begun with %s: resume with the same, or choose another folder",
+			"cannot resume %s: the run was started with %s. Pass the same data and "
+			"options, or start a new run with --out",
 			trainer->options.out, wrong.data);
 	neap__text_free(&wrong);
 	return rc;

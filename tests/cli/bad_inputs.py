@@ -183,13 +183,13 @@ def small_cases():
     yield ["train", "train.h5", "--out", "text"], "text"
     yield ["train", "train.h5", "--out", "/nonexistent/dir/run"], "/nonexistent"
     yield ["train", "train.h5", "--out", "/proc/run"], "/proc/run"
-    yield ["train", "train.h5", "--out", "r", "--memory", "1K"], "bytes would do"
+    yield ["train", "train.h5", "--out", "r", "--memory", "1K"], "Use at least"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/nonexistent"], \
         "/nonexistent"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:"], "mem:"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:banana"], "banana"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/dev/shm"], "/dev/shm"
-    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:1K"], "bytes would do"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:1K"], "Use at least"
     yield ["train", "train.h5", "--out", "r", "--holdout", "nobody"], "nobody"
     for span in ("banana", "1.2:0.8", "0.9:", ":1.1", "0.9:1.1x", "0.9:nan", "1", "-0.1", "0:1"):
         yield ["train", "train.h5", "--out", "r", f"--stretch={span}"], "--stretch"
@@ -201,7 +201,7 @@ def small_cases():
     yield ["train", "train.h5", "--out", "r", "--strategy", "double", "--memory", "8M"], \
         "double: needs a slow tier"
     yield ["train", "train.h5", "--out", "r", "--stretch", "0.5:1000"], "--stretch"
-    yield ["compare", "train.h5", "--memory", "1K"], "bytes would do"
+    yield ["compare", "train.h5", "--memory", "1K"], "Use at least"
     yield ["compare", "train.h5", "--strategy", "banana"], "banana"
     yield ["encode", "missing", "--out", "x.h5"], "missing"
     yield ["encode", "empty", "--out", "x.h5"], "empty"
@@ -310,7 +310,7 @@ def dense_cases(folder):
                    "y"], f"cut{n}.csv"
     yield ["train", "good.csv", *base], "neap encode"
     spiking = ["train", "dense.h5", "--net", "lif:4,li", "--out", "r", "--epochs", "1", "--memory", "8M", "--encode"]
-    for coding, said in (("banana", "banana"), ("", "an empty value"), ("delta:", "KEY=VALUE"), ("delta:off", "KEY=VALUE"),
+    for coding, said in (("banana", "banana"), ("", "the value is empty"), ("delta:", "KEY=VALUE"), ("delta:off", "KEY=VALUE"),
                          ("delta:off=2", "off=2"), ("delta:x=1", "no key 'x'"), ("delta:threshold=nan", "threshold=nan"),
                          ("rate:gain=1,gain=1", "twice"), ("rate:seed=-1", "seed=-1"), ("latency:period=-1", "period=-1"),
                          ("latency:linear=0,threshold=0", "linear=0"), ("threshold:level=", "level="), ("delta:repeat=0", "repeat=0"),

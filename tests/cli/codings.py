@@ -247,7 +247,7 @@ def refused(folder):
             done = neap(*command)
             if done.returncode != 2 or bad not in done.stderr or done.stderr.count("\n") != 1:
                 return f"{command[0]} with {new}: code {done.returncode}, {done.stderr}"
-    cases = [("is none of none, delta, latency, rate, threshold; did you mean 'delta'?", ["train", path, "--encode", "dleta", *never]),
+    cases = [("is not one of none, delta, latency, rate, threshold; did you mean 'delta'?", ["train", path, "--encode", "dleta", *never]),
              ("has no key 'x'", ["train", path, "--encode", "delta:x=1", *never]),
              ("threshold=0;", ["train", path, "--encode", "delta:threshold=0", *never]),
              ("its inputs are spikes already", ["train", "randman", "--encode", "delta", *never]),
@@ -255,10 +255,10 @@ def refused(folder):
              ("its inputs are spikes already", ["compare", "randman", "--encode", "delta"]),
              ("targets of steps", ["train", steps, "--encode", "delta:repeat=2", *never]),
              ("vary spikes in time", ["train", path, "--encode", "delta", "--jitter", "2ms", *never]),
-             ("4 features, the model takes 5", ["eval", spiking, fewer]),
+             ("4 features, but the model was trained on 5", ["eval", spiking, fewer]),
              ("4 features", ["train", path, "--encode", "delta", "--test", fewer, *never]),
-             ("has spikes as inputs, the model takes numbers that become spikes (delta)", ["eval", spiking, "randman"]),
-             ("has spikes as inputs, the model takes numbers", ["eval", plain, "randman"])]
+             ("contains spikes, but the model was trained on real numbers that it turns into spikes (delta)", ["eval", spiking, "randman"]),
+             ("contains spikes, but the model was trained on real numbers. Pass an array", ["eval", plain, "randman"])]
     for says, command in cases:
         done = neap(*command)
         if done.returncode != 2 or says not in done.stderr or len(done.stderr.strip().splitlines()) != 1:

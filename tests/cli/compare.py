@@ -83,7 +83,7 @@ def resident(data, slow):
 
 def least_budget_works(data):
     done = neap("compare", data, *NET, "--memory", "1K")
-    if done.returncode != 2 or "would do" not in done.stderr:
+    if done.returncode != 2 or "at least" not in done.stderr:
         return f"{done.returncode} {done.stderr}"
     words = done.stderr.replace(",", " ").replace(";", " ").split()
     numbers = [int(w) for w in words if w.isdigit() and int(w) > 1024]

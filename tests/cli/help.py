@@ -121,10 +121,10 @@ def mistakes():
             (["train", "x", "--config", "absent"], "cannot read 'absent'"),
             (["train", "x", "--resume", "--config", "x"], "--config: --resume goes on"),
             (["train", "x", "--beta", "1"], "--beta: '1' is out of range"),
-            (["train", "x", "--tau", "20"], "'20' has no unit; 20ms, or 20s?"),
-            (["train", "x", "--dt", "1"], "'1' has no unit; 1ms, or 1s?"),
+            (["train", "x", "--tau", "20"], "'20' has no unit. Did you mean 20ms or 20s?"),
+            (["train", "x", "--dt", "1"], "'1' has no unit. Did you mean 1ms or 1s?"),
             (["train", "x", "-z"], "unknown option '-z'"),
-            (["train", "x", "-o"], "--out: a value (FOLDER) is missing"),
+            (["train", "x", "-o"], "--out: the value (FOLDER) is missing"),
             (["train", "-qo", "absent", "--resume"], "there is no run in 'absent'")):
         done = neap(*arguments)
         if done.returncode != 2 or told not in done.stderr or done.stderr.count("\n") != 1:

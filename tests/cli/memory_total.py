@@ -91,18 +91,18 @@ def case(draw, folder, number, slack, arguments=None):
     if number % 4 == 3:  # without a total the same is said, of a budget of the arena
         code, report, said, resident = run(arguments + ["--memory", "8M"])
         if code:
-            return None if "would do" in said else f"{name}: {said}"
+            return None if "at least" in said else f"{name}: {said}"
         slack.append(report["process"]["most"] / max(report["process"]["measured"], 1))
         problem = too_much(report, resident, 0)
         return problem and f"{name}: {problem}"
     code, _, said, _ = run(arguments + ["--memory-total", "8M"])
-    least = re.search(r"a total of (\d+) bytes would do", said)
+    least = re.search(r"a total of at least (\d+) bytes", said)
     if code not in (1, 2) or not least or "\n" in said:
         return f"{name}: 8 MiB ended with {code}: {said}"
     total = int(int(least.group(1)) * (1 if number % 2 else draw.uniform(1, 4)))
     for _ in range(4):  # what is beside the arena may be named first, then the arena's least
         code, report, said, resident = run(arguments + ["--memory-total", total])
-        least = re.search(r"a total of (\d+) bytes would do", said)
+        least = re.search(r"a total of at least (\d+) bytes", said)
         if code == 0 or not least:
             break
         total = int(least.group(1))

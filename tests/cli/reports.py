@@ -99,9 +99,9 @@ def memory_without_a_budget(folder):
     """Half of the free memory is what sweeps might take, not what the process takes."""
     path = data(folder, "free", steps_of)
     _, said = train(folder, path, memory=())
-    assert "as reckoned" not in said and "the process takes at most 1" not in said, said
-    assert "without --memory sweeps might take" in said, said
-    beside = float(re.search(r"beside the arena.* at most ([0-9.]+) MiB", said).group(1))
+    assert "upper bound" not in said and "the process uses at most 1" not in said.replace("budget, the", ""), said
+    assert "without --memory, the budget was" in said, said
+    beside = float(re.search(r"in addition to the memory budget, .* at most ([0-9.]+) MiB", said).group(1))
     assert beside < 200, said
     assert "at most" in train(folder, path)[1]
 

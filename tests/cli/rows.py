@@ -448,7 +448,7 @@ def refused_of(folder, kind, x, lengths, y, nan, gap):
 
 def refused_elsewhere(folder, x, y):
     run = os.path.join(folder, "label-gru-0")
-    for says, arrays in {"4 features, the model takes 5": {"x": x[:, :, :4], "y": y}}.items():
+    for says, arrays in {"4 features, but the model was trained on 5": {"x": x[:, :, :4], "y": y}}.items():
         done = neap("eval", run, write(os.path.join(folder, "bad.h5"), **arrays))
         if done.returncode != 2 or says not in done.stderr:
             return f"{says}: code {done.returncode}, {done.stderr}"

@@ -113,10 +113,14 @@ def configured(folder):
             return f"{name}: {done['weights_hash']}, not {plain['weights_hash']}"
     if not {"channels", "rate_weight", "next_step"} <= kept["settings"].keys() or "snapshot" not in kept["sweep"]:
         return f"run.json names options otherwise: {kept['settings'].keys()}"
-    for text, told in (("{", "not JSON"), ("[]", "no object"), ('{"tua": 1}', "there is no option 'tua'"),
-                       ('{"tau": "20Hz"}', "the setting tau"), ('{"memory": "lots"}', "the setting memory"),
-                       ('{"inputs": -1}', "the setting inputs"), ('{"epochs": true, "seed": {}}', "the setting seed"),
-                       ('{"settings": {"nett": 1}}', "there is no setting 'nett'")):
+    for text, told in (("{", "not JSON"), ("[]", "no object"), ('{"tua": 1}', "unknown option 'tua'"),
+                       ('{"tau": "20Hz"}', 'setting tau is "20Hz"; expected a time'),
+                       ('{"memory": "lots"}', 'setting memory is "lots"; expected a size'),
+                       ('{"inputs": -1}', "setting inputs is -1; expected a size"),
+                       ('{"reset": "off"}', 'setting reset is "off"; expected one of subtract, zero, hard, soft'),
+                       ('{"gain": -1}', "setting gain is -1; expected a number between 0 and 1"),
+                       ('{"epochs": true, "seed": {}}', "setting seed is {}; expected a whole number"),
+                       ('{"settings": {"nett": 1}}', "unknown setting 'nett'")):
         with open(config, "w") as f:
             f.write(text)
         done = neap("train", DATA, "--config", config, "--out", os.path.join(folder, "none"))

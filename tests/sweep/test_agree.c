@@ -176,10 +176,8 @@ static void note(struct outcome *out, const struct spread *m, int rc)
 /* The budget that a refusal names, on all ranks. */
 static uint64_t named_budget(void)
 {
-	const char *at = strstr(neap_detail(), " bytes would do");
-	while (at && at > neap_detail() && at[-1] >= '0' && at[-1] <= '9')
-		at--;
-	return at ? strtoull(at, NULL, 10) : 0;
+	const char *at = strstr(neap_detail(), "at least ");
+	return at ? strtoull(at + strlen("at least "), NULL, 10) : 0;
 }
 
 static void run_rank(struct rank *r, void *user)

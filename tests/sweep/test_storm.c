@@ -211,10 +211,8 @@ static void draw_unknown(struct round *r)
 /* The budget that a refusal names. */
 static uint64_t named_budget(void)
 {
-	const char *at = strstr(neap_detail(), " bytes would do");
-	while (at && at > neap_detail() && at[-1] >= '0' && at[-1] <= '9')
-		at--;
-	return at ? strtoull(at, NULL, 10) : 0;
+	const char *at = strstr(neap_detail(), "at least ");
+	return at ? strtoull(at + strlen("at least "), NULL, 10) : 0;
 }
 
 /* Plans; one in three with the least budget that the strategy names. 0: it cannot at all. */

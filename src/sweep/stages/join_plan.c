@@ -64,8 +64,8 @@ static int most_slots(struct neap_stage_sweep *s, int64_t most, int64_t *slots)
 	NEAP_TRY(plan_with(s, 4));
 	if (s->program.peak > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"%llu bytes do not hold 4 states and a tape of two branches: %llu bytes "
-			"would do",
+			"a budget of %llu bytes does not hold 4 states and a tape of two branches. "
+			"Use at least %llu bytes",
 			(unsigned long long)s->problem.memory, (unsigned long long)s->program.peak);
 	while (low < high) {
 		int64_t middle = high - (high - low) / 2;

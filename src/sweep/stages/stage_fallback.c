@@ -97,8 +97,8 @@ static int make_plan(void *user, struct neap_plan *plan)
 	NEAP_TRY(neap_plan_make(plan, p, "chain", NULL));
 	if (!plan->feasible)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"a tier lost what the sweep needs, and %llu bytes are too few to go on "
-			"without tiers: %llu bytes would do",
+			"slow memory lost data that the sweep needs, and a budget of %llu bytes is "
+			"too small to continue without it. Use at least %llu bytes",
 			(unsigned long long)p->memory, (unsigned long long)plan->least_bytes);
 	return 0;
 }

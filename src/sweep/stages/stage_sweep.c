@@ -152,7 +152,8 @@ static int place(struct neap_stage_sweep *s)
 		s->plan.peak_bytes = s->program.peak + staging;
 	if (s->program.peak > budget) /* no steps: the plan counts nothing */
 		return neap__fail(NEAP_EINFEASIBLE,
-			"%llu bytes do not hold what the plan keeps: %llu bytes would do",
+			"a budget of %llu bytes does not hold what the plan keeps. Use at least "
+			"%llu bytes",
 			(unsigned long long)s->problem.memory,
 			(unsigned long long)(s->program.peak + staging));
 	if (s->moving)
