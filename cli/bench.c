@@ -130,22 +130,23 @@ int cli_bench(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Rows and output"),
 		{.name = "only", .kind = CLI_TEXT, .into = &o.only, .argument = "TEXT",
-			.help = "rows whose name begins so"},
+			.help = "run only rows whose name begins with TEXT (default: all)"},
 		{.name = "runs", .kind = CLI_COUNT, .into = &o.runs, .argument = "N",
-			.help = "runs of each row, the median counts (default: the benchmark's own)", .low = 1, .high = 101},
+			.help = "runs per row, of which the median is reported (default: set by the "
+				"benchmark)", .low = 1, .high = 101},
 		{.name = "dir", .kind = CLI_TEXT, .into = &o.directory, .argument = "DIR",
-			.help = "'store': a directory on the disk to measure (default /var/tmp)"},
+			.help = "for 'store': directory on the disk to measure (default /var/tmp)"},
 		CLI_JSON_OPTION(json),
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "bench",
 		.arguments = "NAME",
-		.about =
-			"measures neap against targets: 'planner' times plans, 'auto' compares its "
-			"plans with those of the best named strategy, 'store' moves slow memory "
-			"through each engine, beside fio where that is installed, 'kernels' sets "
-			"inner loops against what this machine can read and multiply",
+		.about = "runs a benchmark and compares it with its targets: 'planner' times "
+			 "planning, 'auto' compares its plans with those of the best named "
+			 "strategy, 'store' measures slow memory with each engine (and fio, if "
+			 "installed), 'kernels' compares inner loops with the memory bandwidth and "
+			 "multiplication rate of this machine",
 		.examples = examples,
 		.options = options,
 		.least = 1,

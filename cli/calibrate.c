@@ -194,7 +194,8 @@ static int run(const struct neap_calibrate_options *options, const char *out, in
 	struct neap_calibration c = {.size = sizeof c};
 
 	if (cli_is_output(out) && json)
-		return cli_usage("calibrate", "standard output takes --out - or --json, not both");
+		return cli_usage("calibrate",
+			"--out - and --json both write to standard output; name a file with --out");
 	cli_progress_start(options->user, "calibrate", "measurements");
 	cli_catch_signals();
 	int rc = neap_calibrate(&c, options);
@@ -231,19 +232,19 @@ int cli_calibrate(int argc, char **argv)
 		CLI_BATCH_OPTIONS(o, seed),
 		CLI_GROUP("Measurement and output"),
 		{.name = "timed", .kind = CLI_INT, .into = &o.timed, .argument = "N",
-			.help = "steps that are timed (default 256)", .low = 1, .high = 1e9},
+			.help = "steps to time (default 256)", .low = 1, .high = 1e9},
 		{.name = "repeats", .kind = CLI_COUNT, .into = &o.repeats, .argument = "N",
-			.help = "of each measurement; the median counts (default 9)", .low = 1,
+			.help = "repetitions of each measurement, of which the median is reported (default 9)", .low = 1,
 			.high = 99},
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "write a chain file"},
+			.help = "write a chain file for 'neap plan' and 'neap train' (default: none)"},
 		CLI_JSON_OPTION(json),
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "calibrate",
 		.arguments = "DATA",
-		.about = "measures steps, copies and slow memory on this machine",
+		.about = "measures the costs of steps, copies and slow memory on this machine",
 		.examples = examples,
 		.options = options,
 		.least = 1,

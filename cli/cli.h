@@ -138,12 +138,12 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 /* clang-format off */
 #define CLI_JSON_OPTION(json) \
 	{.name = "json", .kind = CLI_FLAG, .into = &(json), \
-		.help = "one JSON object on standard output"}
+		.help = "print one JSON object on standard output"}
 
 /* NEAP_PARAM_OPTION_TABLE as options; `params`, a struct neap_params *, is in scope. */
 #define CLI_PARAM_OPTION(member, option, meaning) \
 	{.name = option, .kind = CLI_INT, .into = &params->member, .argument = "N", \
-		.help = meaning " (default: the plan chooses)", .low = 1, .high = CLI_STEPS_MOST},
+		.help = meaning " (default: chosen by the plan)", .low = 1, .high = CLI_STEPS_MOST},
 #define CLI_PARAM_OPTIONS NEAP_PARAM_OPTION_TABLE(CLI_PARAM_OPTION)
 /* clang-format on */
 
@@ -205,17 +205,17 @@ int cli_finish(const char *command);
  * its name and returns an exit code.
  */
 #define CLI_COMMAND_TABLE(X)                                                                       \
-	X(plan, "plan a chain of steps: what fits, how long it takes, why")                        \
-	X(train, "learn a data set within a budget of fast memory")                                \
-	X(eval, "accuracy, confusion and firing rates of a trained network")                       \
-	X(predict, "a line a sample: what a trained network takes it for")                         \
-	X(encode, "turn recordings into spikes")                                                   \
-	X(export, "a trained network for other tools, as a NIR graph")                             \
-	X(plot, "loss, accuracy and rates of runs against epochs, as SVG or PNG")                  \
-	X(compare, "run one real batch under every strategy")                                      \
-	X(calibrate, "measure steps, copies and slow memory on this machine")                      \
-	X(bench, "measure plans, kernels and slow memory against their targets")                   \
-	X(study, "measure what strategies cost, draw it, explain it")
+	X(plan, "plan a forward and backward pass over a chain of steps under a budget")           \
+	X(train, "train a network on a data set under a memory budget")                            \
+	X(eval, "evaluate a trained network: accuracy, confusion matrix, firing rates")            \
+	X(predict, "print a trained network's answer to each sample")                              \
+	X(encode, "convert recordings, events and tables into data sets")                          \
+	X(export, "export a trained network as a NIR graph")                                       \
+	X(plot, "plot loss, accuracy and firing rates of runs over epochs, as SVG or PNG")         \
+	X(compare, "run one batch of real data with every strategy")                               \
+	X(calibrate, "measure the costs of steps, copies and slow memory on this machine")         \
+	X(bench, "benchmark planning, kernels and slow memory against their targets")              \
+	X(study, "measure and plot what the strategies cost")
 
 #define CLI_X(name, about) int cli_##name(int argc, char **argv);
 CLI_COMMAND_TABLE(CLI_X)

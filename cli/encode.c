@@ -436,77 +436,86 @@ int cli_encode(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Files and names"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &r.out, .argument = "FILE.h5",
-			.help = "where the spikes go"},
+			.help = "data set to write; required"},
 		{.name = "label", .kind = CLI_TEXT, .into = &o->label, .argument = "REGEX",
-			.help = "on the file name: group 1 is the class (default: the folder)"},
+			.help = "regular expression on the file name whose group 1 is the class (default: the "
+				"folder)"},
 		{.name = "speaker", .kind = CLI_TEXT, .into = &o->speaker, .argument = "REGEX",
-			.help = "on the file name: group 1 is the speaker (default: none)"},
+			.help = "regular expression on the file name whose group 1 is the speaker (default: "
+				"none)"},
 		{.name = "classes", .kind = CLI_TEXT, .into = &r.classes, .argument = "FILE|N",
-			.help = "names of the classes in their order, a line each; or 0 to N-1 (default: those found)"},
+			.help = "file of the class names in their order, one per line, or N for classes 0 to "
+				"N-1 (default: those found)"},
 		{.name = "split", .kind = CLI_LIST, .into = &r.split, .argument = "FILE",
-			.help = "only the files whose paths stand in it, a line each; may be repeated"},
+			.help = "list of the files to encode, one path per line; repeatable (default: all)"},
 		{.name = "without", .kind = CLI_LIST, .into = &r.without, .argument = "FILE",
-			.help = "not the files whose paths stand in it; may be repeated"},
+			.help = "list of files to leave out, one path per line; repeatable (default: none)"},
 		{.name = "strict", .kind = CLI_FLAG, .into = &r.strict,
-			.help = "refuse files that are no recordings, damaged or of other classes (default: skipped)"},
+			.help = "stop at files that are not recordings, are damaged or have another class "
+				"(default: skip them)"},
 		CLI_GROUP("The ear"),
 		{.name = "channels", .kind = CLI_COUNT, .into = &o->encoder.channels,
-			.argument = "N", .help = "of the ear (default 128)", .low = 1, .high = 700},
+			.argument = "N", .help = "channels of the ear (default 128)", .low = 1, .high = 700},
 		{.name = "low", .kind = CLI_NUMBER, .into = &o->encoder.low, .argument = "HZ",
-			.help = "centre of the lowest channel (default 80)", .low = 1, .high = 1e6},
+			.help = "centre frequency of the lowest channel in Hz (default 80)", .low = 1, .high = 1e6},
 		{.name = "high", .kind = CLI_NUMBER, .into = &o->encoder.high, .argument = "HZ",
-			.help = "centre of the highest, at most 0.45 of the sampling rate (default 3600)",
+			.help = "centre frequency of the highest channel in Hz, at most 0.45 of the sampling "
+				"rate (default 3600)",
 			.low = 2, .high = 1e6},
 		{.name = "concat", .kind = CLI_TIME, .into = &o->concat, .argument = "TIME",
 			.unit = "s",
-			.help = "samples so long, of a class's and speaker's recordings end to end (default: one a sample)",
+			.help = "duration of a sample, concatenated from recordings of one class and speaker "
+				"(default: one recording per sample)",
 			.low = 1e-3, .high = 1e5},
 		CLI_GROUP("Events of cameras and the like"),
 		{.name = "sensor", .kind = CLI_TEXT, .into = &r.sensor, .argument = "WxH",
-			.help = "pixels of an event camera (default: what the file says)"},
+			.help = "width and height of the event camera in pixels (default: as in the file)"},
 		{.name = "crop", .kind = CLI_TEXT, .into = &r.crop, .argument = "WxH+X+Y",
-			.help = "the part of the sensor that counts (default: all)"},
+			.help = "part of the sensor to use (default: all)"},
 		{.name = "pool", .kind = CLI_COUNT, .into = &e->pool, .argument = "N",
-			.help = "squares of NxN pixels share a channel (default: 1)", .low = 1, .high = 65536},
+			.help = "side of the squares of pixels that share a channel (default 1)", .low = 1, .high = 65536},
 		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
-			.help = "split (two channels a pixel), merge, on or off alone (default: split)",
+			.help = "polarities to use, split into two channels per pixel, merged, or one alone",
 			.choices = polarities},
 		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "s",
-			.help = "of times in arrays (default: 1us of integers, 1s of others)", .low = 1e-12, .high = 1e5},
+			.help = "unit of the times in arrays (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
-			.help = "channels of events without pixels (default: what the file says)", .low = 1, .high = 65536},
+			.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},
 		CLI_GROUP("Tables of text"),
 		{.name = "sample-column", .kind = CLI_TEXT, .into = &t->sample_column, .argument = "NAME",
-			.help = "says which sample a row belongs to (default: a file is a sample)"},
+			.help = "column that names the sample of a row (default: one sample per file)"},
 		{.name = "target", .kind = CLI_TEXT, .into = &t->targets, .argument = "NAME[,NAME]",
-			.help = "columns that are targets: whole numbers and texts are classes, others numbers"},
+			.help = "columns of targets: whole numbers and texts are classes, others numbers "
+				"(default: none)"},
 		{.name = "labels", .kind = CLI_TEXT, .into = &t->labels, .argument = "FILE.csv",
-			.help = "targets of samples: a sample's name and its targets a line"},
+			.help = "table of targets: the name of a sample and its targets per line (default: "
+				"none)"},
 		{.name = "drop", .kind = CLI_TEXT, .into = &t->dropped, .argument = "NAME[,NAME]",
-			.help = "columns that do not count, such as dates"},
+			.help = "columns to ignore, such as dates (default: none)"},
 		{.name = "numbers", .kind = CLI_FLAG, .into = &t->numbers,
-			.help = "whole numbers are targets as numbers, not classes"},
+			.help = "treat targets that are whole numbers as numbers, not as classes"},
 		{.name = "header", .kind = CLI_CHOICE, .into = &r.header, .argument = "WHAT",
-			.help = "the first row names the columns: yes, no, or auto: where a field of it is no number (default: auto)",
+			.help = "whether the first row names the columns; auto: if one of its fields is not a "
+				"number",
 			.choices = headers},
 		CLI_GROUP("Reading and reporting"),
 		{.name = "any-sound", .kind = CLI_FLAG, .into = &o->any_sound,
 			.help = "read every kind of sound file that libsndfile knows (ogg, mp3, ...)"},
 		{.name = "threads", .kind = CLI_COUNT, .into = &o->threads, .argument = "N",
-			.help = "(default: one a processor)", .low = 1, .high = 1024},
+			.help = "encoding threads (default: one per processor)", .low = 1, .high = 1024},
 		{.name = "force", .kind = CLI_FLAG, .into = &r.force,
-			.help = "replace FILE.h5 if it exists"},
+			.help = "overwrite FILE.h5 if it exists"},
 		CLI_JSON_OPTION(r.json),
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {"encode", "DIR|FILE",
-		"turns recordings (wav, flac, aiff), a folder of them or one, into spikes, in the\n"
-		"HDF5 layout of the Heidelberg Digits: filters spaced as in the ear, compression,\n"
-		"lateral inhibition, one integrate-and-fire neuron a channel.\n"
-		"Events of cameras and the like become such files as well: arrays in .npz, .npy or\n"
-		"HDF5, one file or a folder with a file for each recording; N-MNIST, N-Caltech101\n"
-		"and DVS Gesture (docs/events.md).\n"
+		"converts a recording (wav, flac, aiff) or a folder of them into spikes, in the\n"
+		"HDF5 layout of the Spiking Heidelberg Digits: filters spaced as in the ear,\n"
+		"compression, lateral inhibition, one integrate-and-fire neuron per channel.\n"
+		"Events of cameras and the like are converted to the same layout: arrays in .npz,\n"
+		".npy or HDF5, one file or a folder with a file for each recording; N-MNIST,\n"
+		"N-Caltech101 and DVS Gesture (docs/events.md).\n"
 		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
 		"arrays\n"
 		"(docs/data.md).",

@@ -108,13 +108,14 @@ int cli_eval(int argc, char **argv)
 		CLI_EVAL_OPTIONS(o, given),
 		CLI_GROUP("Output"),
 		{.name = "json", .kind = CLI_FLAG, .into = &json,
-			.help = "one JSON object on standard output, with the answer to every sample"},
+			.help = "print one JSON object on standard output, including the answer to each "
+				"sample"},
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "eval",
 		.arguments = "RUN DATA",
-		.about = "accuracy, confusion and firing rates of a trained network",
+		.about = "evaluates a trained network: accuracy, confusion matrix and firing rates",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -23,16 +23,16 @@ int cli_export(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
 		{.name = "nir", .kind = CLI_TEXT, .into = &o.nir, .argument = "FILE",
-			.help = "write a NIR graph (HDF5) there"},
+			.help = "NIR graph (HDF5) to write; required"},
 		{.name = "metadata", .kind = CLI_FLAG, .into = &o.metadata,
-			.help = "resets that NIR has no words for become metadata, which neap "
-				"alone reads; without it they are refused"},
+			.help = "write resets that NIR cannot express as metadata, which only neap reads "
+				"(default: refuse them)"},
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "export",
 		.arguments = "RUN",
-		.about = "a trained network for other tools, as a NIR graph",
+		.about = "exports a trained network as a NIR graph for other tools",
 		.examples = examples,
 		.options = options,
 		.least = 1,
@@ -42,7 +42,8 @@ int cli_export(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (!o.nir)
-		return cli_usage("export", "--nir FILE is missing: where to write the graph");
+		return cli_usage("export",
+			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
 	o.model = named[0];
 	cli_catch_signals(); /* the graph is whole, or not there */
 	int rc = neap_export(&o);

@@ -31,167 +31,172 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
-		.help = "layers from the input up"}, \
+		.help = "layers from the input to the output"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
 		.unit = "ms", \
-		.help = "time of a step (default 1ms)", .low = 1e-6, .high = 10}, \
+		.help = "duration of a time step (default 1ms)", .low = 1e-6, .high = 10}, \
 	{.name = "time-unit", .kind = CLI_TIME, .into = &(net).time_unit, .argument = "TIME", \
-		.unit = "ms", .help = "step that weights, biases and surrogates are meant for, scaled for " \
-			"--dt (default 1ms; 0: not, and rates count a step)", .high = 10}, \
+		.unit = "ms", .help = "time step for which weights, biases and surrogates are given; they are " \
+			"rescaled to --dt (default 1ms; 0: no rescaling, and rates are per step)", .high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(choices).reset, .argument = "KIND", \
-		.help = "how a spike resets the membrane", .choices = cli_resets}, \
+		.help = "effect of a spike on the membrane potential", .choices = cli_resets}, \
 	{.name = "detach", .kind = CLI_FLAG, .into = &(net).detach, \
-		.help = "no gradient through the reset"}, \
+		.help = "stop the gradient at the reset"}, \
 	{.name = "surrogate", .kind = CLI_CHOICE, .into = &(choices).surrogate, \
-		.argument = "KIND", .help = "derivative of a spike", .choices = cli_surrogates, \
+		.argument = "KIND", .help = "surrogate derivative of a spike", .choices = cli_surrogates, \
 		.also = cli_surrogate_aliases}, \
 	{.name = "width", .kind = CLI_NUMBER, .into = &(net).width, .argument = "X", \
-		.help = "of the surrogate (default 0.5)", .low = 1e-6, .high = 1e6}, \
+		.help = "width of the surrogate derivative, in units of the membrane potential (default 0.5)", .low = 1e-6, .high = 1e6}, \
 	{.name = "slope", .kind = CLI_NUMBER, .into = &(choices).slope, .argument = "X", \
-		.help = "of the surrogate: 1/width, in place of --width (default: none)", \
+		.help = "slope of the surrogate, 1/width; replaces --width (default: none)", \
 		.low = 1e-6, .high = 1e6}, \
 	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
-		.help = "of the triangle (default 1)", .low = 1e-6, .high = 1e6}, \
+		.help = "height of the triangular surrogate (default 1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
-		.help = "cut the surrogate beyond (default 0: no)", .high = 1e6}, \
+		.help = "distance from the threshold beyond which the surrogate derivative is 0, in units of " \
+			"the membrane potential (default 0: no limit)", .high = 1e6}, \
 	{.name = "threshold", .kind = CLI_NUMBER, .into = &(net).threshold, .argument = "X", \
 		.help = "membrane potential at which a unit spikes (default 1; egru: 0.1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
-		.help = "of a hard reset", .low = -1e6, .high = 1e6}, \
+		.help = "membrane potential after a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \
-		.unit = "ms", .help = "time constant of membranes (default 20ms)", .low = 1e-6, .high = 1e6}, \
+		.unit = "ms", .help = "membrane time constant (default 20ms)", .low = 1e-6, .high = 1e6}, \
 	{.name = "beta", .kind = CLI_NUMBER, .into = &(choices).beta, .argument = "X", \
-		.help = "what a step leaves of a membrane, in place of --tau: exp(-dt/tau), above 0 and " \
-			"below 1 (default: none)", .low = 1e-9, .high = 1 - 1e-9}, \
+		.help = "membrane decay per step, exp(-dt/tau), between 0 and 1; replaces --tau (default: " \
+			"none)", .low = 1e-9, .high = 1 - 1e-9}, \
 	{.name = "tau-out", .kind = CLI_TIME, .into = &(net).tau_out, .argument = "TIME", \
 		.unit = "ms", .zero = "none", \
 		.help = "time constant over which the readout smooths its outputs; none or 0: no smoothing " \
 			"(default: 20ms if spikes enter it and it gives one answer per sample, else none)", \
 		.high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
-		.help = "beside weights: the time constants of each unit", .choices = cli_learns}, \
+		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
-		.help = "decay 1 - dt/tau, not exp(-dt/tau)"}, \
+		.help = "use the Euler decay 1 - dt/tau instead of exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
-		.help = "steps by which a layer sees the layer below late, 0 or 1 (default 0)", .high = 1}, \
+		.help = "delay of the input from the layer below in steps, 0 or 1 (default 0)", .high = 1}, \
 	{.name = "init", .kind = CLI_CHOICE, .into = &(choices).init, .argument = "RULE", \
 		.help = "distribution of the initial weights: torch, that of PyTorch's layers; normal, that of " \
 			"--scale and --recurrent-scale; auto, torch for rnn, lstm, gru, egru and a readout above " \
 			"them unless a scale is given, normal for others", .choices = cli_inits, \
 		.given = &(choices).init_given}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
-		.help = "of input weights (default 0.5)", .high = 1e6, \
+		.help = "scale of the initial input weights (default 0.5)", .high = 1e6, \
 		.given = &(choices).scale_given}, \
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
-		.argument = "X", .help = "of recurrent weights (default 0.3)", .high = 1e6, \
+		.argument = "X", .help = "scale of the initial recurrent weights (default 0.3)", .high = 1e6, \
 		.given = &(choices).recurrent_scale_given}, \
 	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
-		.help = "share of connections kept", .low = 1e-9, .high = 1}, \
+		.help = "fraction of connections that exist, above 0 and at most 1", .low = 1e-9, .high = 1}, \
 	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "P", \
-		.help = "share of each hidden layer's units that training drops, for a whole " \
-			"sequence: the layer above does not see them (default 0: none)", \
+		.help = "fraction of each hidden layer's units whose output is dropped in training, the same " \
+			"units for a whole sequence (default 0)", \
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
 		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; last " \
 			"if inputs are numbers and rnn, lstm or gru is the last hidden layer; else mean", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
-		.argument = "KIND", .help = "of the arithmetic", .choices = cli_precisions}, \
+		.argument = "KIND", .help = "floating-point type of states, weights and gradients", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
-		.help = "dense tapes and kernels"}, \
+		.help = "use dense tapes and kernels, also for spikes"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \
-		.help = "samples summed together (default 0: 8, of 64 and more 16; rnn, lstm, gru: 32)", \
+		.help = "samples whose weight gradients are summed together; affects rounding (default 0: 8, " \
+			"16 for batches of 64 or more, 32 for rnn, lstm, gru)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
-		.help = "that compute (default 0: one a processor)", .high = 1024}
+		.help = "compute threads (default 0: one per processor)", .high = 1024}
 
 #define CLI_LOSS_OPTIONS(loss, rates) \
 	CLI_GROUP("Loss and penalties on rates"), \
 	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
-		.help = "of the answer", .names = cli_loss_name}, \
+		.help = "loss function", .names = cli_loss_name}, \
 	{.name = "rate-upper", .kind = CLI_RATE, .into = &(rates).upper, .argument = "RATE", \
-		.help = "above which units that spike are penalised; a number alone: " \
-			"spikes a millisecond", .high = 1}, \
+		.help = "firing rate above which a unit is penalised; a number without a unit is in spikes " \
+			"per ms", .high = 1}, \
 	{.name = "rate-weight", .kind = CLI_NUMBER, .into = &(rates).upper_weight, \
-		.argument = "X", .help = "of that penalty", .high = 1e9}, \
+		.argument = "X", .help = "weight of the penalty above --rate-upper", .high = 1e9}, \
 	{.name = "rate-lower", .kind = CLI_RATE, .into = &(rates).lower, .argument = "RATE", \
-		.help = "below which units that spike are penalised (default: none)", .high = 1}, \
+		.help = "firing rate below which a unit is penalised (default: none)", .high = 1}, \
 	{.name = "rate-lower-weight", .kind = CLI_NUMBER, .into = &(rates).lower_weight, \
-		.argument = "X", .help = "of that penalty", .high = 1e9}, \
+		.argument = "X", .help = "weight of the penalty below --rate-lower", .high = 1e9}, \
 	{.name = "rate-l1", .kind = CLI_NUMBER, .into = &(rates).l1, .argument = "X", \
-		.help = "penalty on rates", .high = 1e9}, \
+		.help = "weight of an L1 penalty on firing rates", .high = 1e9}, \
 	{.name = "rate-l2", .kind = CLI_NUMBER, .into = &(rates).l2, .argument = "X", \
-		.help = "penalty on squared rates", .high = 1e9}
+		.help = "weight of an L2 penalty on firing rates", .high = 1e9}
 
 #define CLI_SLOW_OPTIONS(sweep) \
 	CLI_GROUP("Memory and plan"), \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(sweep).memory, .argument = "BYTES", \
-		.help = "budget of a sweep (default: half of what is free)", .low = 1}, \
+		.help = "memory budget of a forward and backward pass (default: half of the free memory)", .low = 1}, \
 	{.name = "slow", .kind = CLI_TEXT, .into = &(sweep).slow, .argument = "LIST", \
-		.help = "slow memory: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR: striped"}, \
+		.help = "slow memory for offloading: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR stripes " \
+			"over both (default: none)"}, \
 	{.name = "inputs", .kind = CLI_SIZE, .into = &(sweep).inputs, .argument = "BYTES", \
-		.help = "bound on inputs of long samples, read in windows (default 16M)", \
+		.help = "limit on buffered inputs; longer samples are read in windows (default 16M)", \
 		.low = 1}, \
 	{.name = "slow-in-memory", .kind = CLI_FLAG, .into = &(sweep).slow_in_memory, \
-		.help = "accept a directory in memory (tmpfs)"}, \
+		.help = "allow a directory in memory (tmpfs) for --slow"}, \
 	{.name = "page-cache", .kind = CLI_FLAG, .into = &(sweep).page_cache, \
-		.help = "let slow files go through the page cache"}
+		.help = "use the page cache for --slow instead of direct I/O"}
 
 /* With CLI_PARAM_OPTIONS: `params` points to (sweep).params. */
 #define CLI_SWEEP_OPTIONS(sweep, chain) \
 	CLI_SLOW_OPTIONS(sweep), CLI_PARAM_OPTIONS \
 	{.name = "memory-total", .kind = CLI_SIZE, .into = &(sweep).memory_total, \
 		.argument = "BYTES", \
-		.help = "budget of the whole process: a sweep gets what the rest leaves " \
-			"(default: none)", \
+		.help = "memory limit for the whole process; the budget of a forward and backward pass is " \
+			"what weights, optimizer and data leave (default: none)", \
 		.low = 1}, \
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
-		.help = "after which a tier that moves no byte is given up (default: 30s or " \
-			"4 forward passes; 0: never), or ranks that do not answer (default: never)", \
+		.help = "time without progress after which slow memory, or ranks that do not answer, are " \
+			"given up (default: 30s or 4 forward passes, ranks never; 0: never)", \
 		.high = 1e9}, \
 	{.name = "no-replan", .kind = CLI_FLAG, .into = &(sweep).no_replan, \
-		.help = "keep to the plan where costs turn out other than planned " \
-			"(with --chain: always)"}, \
+		.help = "do not replan when measured times differ from the planned ones (implied by --chain)"}, \
 	{.name = "chain", .kind = CLI_TEXT, .into = &(chain), .argument = "FILE", \
-		.help = "chain file of 'neap calibrate' with costs (default: measured again)"}
+		.help = "chain file of 'neap calibrate' with the costs of steps and transfers (default: " \
+			"measured at the start)"}
 
 /* How numbers become spikes; `encode` is a text. The defaults are those of src/data/coding. */
 #define CLI_ENCODE_OPTION(encode) \
 	{.name = "encode", .kind = CLI_TEXT, .into = &(encode), .argument = "KIND[:KEY=X,...]", \
 		.keys = 1, .names = cli_coding_name, \
-		.help = "make spikes of inputs that are numbers, after normalisation (default: none, they " \
-			"are currents). Keys and their defaults: delta, threshold=0.1 of a change, off=1 " \
-			"(falls have their own channels; 0: none), padding=0; latency, gain=0.25, " \
-			"offset=0.5, threshold=0.01, linear=1, tau=0 steps, clip=0, period=0 steps (0: " \
-			"the sample); rate, gain=0.25, offset=0.5 (gain x + offset is the chance of a " \
-			"step), seed (that of the run); threshold, level=0, off=1; with all of them " \
-			"repeat=1, the steps of a row. KIND"}
+		.help = "convert inputs that are numbers into spikes, after normalisation (default: none, " \
+			"they are input currents). Keys and their defaults: delta, threshold=0.1 of a " \
+			"change, off=1 (decreases have their own channels; 0: none), padding=0; latency, " \
+			"gain=0.25, offset=0.5, threshold=0.01, linear=1, tau=0 steps, clip=0, period=0 " \
+			"steps (0: the sample); rate, gain=0.25, offset=0.5 (gain x + offset is the spike " \
+			"probability per step), seed (that of the run); threshold, level=0, off=1; all " \
+			"kinds: repeat=1, steps per row. KIND"}
 
 /* How data is read, and the net that takes it: of train, compare and calibrate alike. */
 #define CLI_DATA_OPTIONS(o) \
 	{.name = "channels", .kind = CLI_COUNT, .into = &(o).net.inputs, .argument = "N", \
-		.help = "of the net, for data that has fewer than will come (default: DATA's)", \
+		.help = "input channels of the network, if more are to come than DATA has (default: those of " \
+			"DATA)", \
 		.low = 1, .high = 65536}, \
 	{.name = "classes", .kind = CLI_COUNT, .into = &(o).net.classes, .argument = "N", \
-		.help = "of the net, likewise (default: DATA's)", .low = 1, .high = 65536}, \
+		.help = "classes of the network, if more are to come than DATA has (default: those of DATA)", .low = 1, .high = 65536}, \
 	{.name = "next-step", .kind = CLI_FLAG, .into = &(o).next, \
-		.help = "learn to predict each step's inputs from those before (numbers)"}, \
+		.help = "predict the inputs of the next step from all steps before it (inputs that are " \
+			"numbers)"}, \
 	{.name = "no-normalise", .kind = CLI_FLAG, .into = &(o).no_normalise, \
-		.help = "take inputs that are numbers as they are (default: mean 0, " \
-			"deviation 1 of each feature)"}, \
+		.help = "do not normalise inputs that are numbers (default: mean 0, standard deviation 1 per " \
+			"feature)"}, \
 	CLI_ENCODE_OPTION((o).encode)
 
 /* Which batch of real data `o` (compare, calibrate) looks at. */
 #define CLI_BATCH_OPTIONS(o, seed) \
 	CLI_GROUP("Batch"), \
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
-		.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST}, \
+		.help = "samples per batch (default 32)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "max-steps", .kind = CLI_INT, .into = &(o).max_steps, .argument = "N", \
-		.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12}, \
+		.help = "truncate samples to this number of steps (default 0: no limit)", .high = 1e12}, \
 	{.name = "first", .kind = CLI_INT, .into = &(o).first, .argument = "N", \
-		.help = "number of the batch in the shuffled data (default 0)", .high = 1e12}, \
+		.help = "index of the batch in the shuffled data (default 0)", .high = 1e12}, \
 	CLI_DATA_OPTIONS(o), \
 	{.name = "seed", .kind = CLI_INT, .into = &(seed), .argument = "N", \
-		.help = "of weights and shuffling", .high = CLI_STEPS_MOST}
+		.help = "seed of the initial weights and the shuffling", .high = CLI_STEPS_MOST}
 /* clang-format on */
 
 /* clang-format off */
@@ -199,18 +204,18 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 #define CLI_EVAL_OPTIONS(o, given_) \
 	CLI_GROUP("Model and evaluation"), \
 	{.name = "from", .kind = CLI_TEXT, .into = &(given_).from, .argument = "FILE", \
-		.help = "in place of RUN: a run, a .safetensors file or a NIR graph"}, \
+		.help = "model to use instead of RUN: a run, a .safetensors file or a NIR graph (default: " \
+			"RUN)"}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(o).dt, .argument = "TIME", \
-		.unit = "ms", .help = "of a NIR graph that does not say it: the time of a step (default: " \
-			"none)", .low = 1e-9, \
+		.unit = "ms", .help = "time step of a NIR graph that does not specify one (default: none)", .low = 1e-9, \
 		.high = 10}, \
 	{.name = "reset", .kind = CLI_CHOICE, .into = &(given_).reset, .argument = "KIND", \
-		.help = "of a NIR graph: how spikes reset membranes (default: as it says, or hard)", \
+		.help = "reset of the membrane in a NIR graph (default: as the graph specifies, or hard)", \
 		.choices = cli_resets, .given = &(given_).reset_given}, \
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
-		.help = "samples at a time (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
+		.help = "samples per batch (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
-		.help = "that compute (default 0: one a processor)", .high = 1024}
+		.help = "compute threads (default 0: one per processor)", .high = 1024}
 /* clang-format on */
 
 /* What these name: the model by --from, and its reset. */

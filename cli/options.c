@@ -15,7 +15,7 @@ const struct cli_option cli_common_options[] = {
 		.letter = 'q',
 		.kind = CLI_FLAG,
 		.into = &cli_quiet,
-		.help = "no progress on standard error"},
+		.help = "print no progress on standard error"},
 	{0},
 };
 

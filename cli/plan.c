@@ -120,8 +120,9 @@ static int answer(const struct plan_request *r, const struct cli_plans *plans)
 	int rc = CLI_DONE;
 	int to_output = cli_is_output(r->draw) + cli_is_output(r->save);
 	if (to_output && to_output + r->actions + r->json > 1)
-		return cli_usage("plan", "standard output takes one text: '-' can be there once, "
-					 "without --actions and --json");
+		return cli_usage("plan",
+			"'-' is given more than once, or with --actions or --json. Only one of "
+			"them can go to standard output; name a file for the others");
 	if (r->draw || r->save || r->actions)
 		rc = use_plan(r, plans);
 	if (rc != CLI_DONE || to_output)
@@ -159,8 +160,8 @@ static int answer_file(const struct plan_request *r, struct cli_plans *plans)
 	struct neap_saved *saved = NULL;
 	double start = neap_clock();
 	if (cli_question_asked(&r->q))
-		return cli_usage("plan", "--load: the file has the problem and the strategy, no "
-					 "option of theirs goes with it");
+		return cli_usage("plan", "--load: the file contains the problem and the strategy. "
+					 "Remove the other options of the problem");
 	int rc = cli_plan_load(&saved, r->load);
 	if (rc != CLI_DONE)
 		return rc;
@@ -183,20 +184,20 @@ int cli_plan(int argc, char **argv)
 		CLI_RANKS_OPTIONS(r.ranks),
 		CLI_GROUP("Output"),
 		{.name = "actions", .kind = CLI_FLAG, .into = &r.actions,
-			.help = "print the schedule, an action a line"},
+			.help = "print the schedule, one action per line"},
 		{.name = "draw", .kind = CLI_TEXT, .into = &r.draw, .argument = "FILE.svg",
-			.help = "draw the schedule"},
+			.help = "draw the schedule as SVG"},
 		{.name = "save", .kind = CLI_TEXT, .into = &r.save, .argument = "FILE",
-			.help = "save the plan as text, with --actions the schedule too"},
+			.help = "save the plan as text; with --actions, also the schedule"},
 		{.name = "load", .kind = CLI_TEXT, .into = &r.load, .argument = "FILE",
-			.help = "check and use a saved plan"},
+			.help = "load and check a saved plan instead of computing one"},
 		CLI_JSON_OPTION(r.json),
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "plan",
 		.arguments = "",
-		.about = "plans a chain of steps under a budget",
+		.about = "plans a forward and backward pass over a chain of steps under a budget",
 		.examples = examples,
 		.options = options};
 	int parsed = cli_parse(&command, argc, argv, NULL);
@@ -208,7 +209,7 @@ int cli_plan(int argc, char **argv)
 	if (!plans)
 		return cli_fail("plan", -ENOMEM);
 	if (r.json && r.actions)
-		rc = cli_usage("plan", "--json and --actions do not go together");
+		rc = cli_usage("plan", "--json and --actions cannot be combined; choose one");
 	else
 		rc = r.load ? answer_file(&r, plans) : answer_question(&r, plans);
 	cli_question_free(&r.q);

@@ -35,29 +35,28 @@ struct cli_ranks {
 #define CLI_RANKS_OPTIONS(r) \
 	CLI_GROUP("Several ranks"), \
 	{.name = "ranks", .kind = CLI_COUNT, .into = &(r).ranks.ranks, .argument = "P", \
-		.help = "predict what processes cost that share the work (default: none do)", \
+		.help = "processes that share the work, whose cost is predicted (default: none)", \
 		.low = 1, .high = 1 << 20}, \
 	{.name = "alpha", .kind = CLI_TIME, .into = &(r).ranks.alpha, .argument = "TIME", \
-		.help = "that a message between them takes besides its bytes", .high = 1e6, \
+		.help = "latency per message between ranks", .high = 1e6, \
 		.given = &(r).given}, \
 	{.name = "beta", .kind = CLI_TEXT, .into = &(r).beta, .argument = "RATE", \
-		.help = "bytes a second that a rank sends", .given = &(r).given}, \
+		.help = "bandwidth per rank in bytes per second", .given = &(r).given}, \
 	{.name = "parameters", .kind = CLI_INT, .into = &(r).ranks.parameters, .argument = "N", \
-		.help = "of a net that is trained; the plan is that of one group on one thread " \
-			"(default 0: a sweep whose state is spread over ranks)", \
+		.help = "parameters of the trained network; the plan is that of one group on one thread " \
+			"(default 0: the state of one pass is spread over the ranks)", \
 		.high = CLI_STEPS_MOST, .given = &(r).given}, \
 	{.name = "units", .kind = CLI_INT, .into = &(r).ranks.units, .argument = "N", \
-		.help = "hidden units of the net (default 0)", .high = 1e12, .given = &(r).given}, \
+		.help = "hidden units of the network (default 0)", .high = 1e12, .given = &(r).given}, \
 	{.name = "tensors", .kind = CLI_COUNT, .into = &(r).ranks.tensors, .argument = "N", \
-		.help = "of the parameters (default 5, such as those of one recurrent layer " \
-			"and a readout)", .low = 1, .high = 1e6, .given = &(r).given}, \
+		.help = "tensors of parameters (default 5: one recurrent layer and a readout)", .low = 1, .high = 1e6, .given = &(r).given}, \
 	{.name = "batch", .kind = CLI_COUNT, .into = &(r).ranks.batch, .argument = "N", \
-		.help = "samples of all ranks", .low = 1, .high = 1e9, .given = &(r).given}, \
+		.help = "samples per batch, over all ranks", .low = 1, .high = 1e9, .given = &(r).given}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(r).ranks.group, .argument = "N", \
-		.help = "samples that a thread computes together", .low = 1, .high = 1e9, \
+		.help = "samples that a thread computes at a time", .low = 1, .high = 1e9, \
 		.given = &(r).given}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(r).ranks.threads, .argument = "N", \
-		.help = "of each rank", .low = 1, .high = 65536, .given = &(r).given}
+		.help = "threads per rank", .low = 1, .high = 65536, .given = &(r).given}
 /* clang-format on */
 /* plan_ranks.c: CLI_DONE or one line. */
 int cli_plan_ranks_ask(struct cli_ranks *ranks);

@@ -142,18 +142,17 @@ int cli_plot(int argc, char **argv)
 		CLI_GROUP("Output"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out,
 			.argument = "F.svg|F.png",
-			.help = "where to draw; -: SVG on standard output (default: metrics.svg in "
-				"the folder of the run, runs.svg here for several)"},
+			.help = "drawing to write, .svg or .png; -: SVG on standard output (default: "
+				"metrics.svg in the folder of the run; for several runs, runs.svg here)"},
 		{.name = "log", .kind = CLI_FLAG, .into = &p.log,
-			.help = "losses on a logarithmic axis"},
+			.help = "plot losses on a logarithmic axis"},
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "plot",
 		.arguments = "RUN...",
-		.about = "draws loss, accuracy and rates of runs against epochs, several beside "
-			 "each other; RUN is a folder of 'neap train', finished or not, or its "
-			 "metrics.csv",
+		.about = "plots loss, accuracy and firing rates of one or more runs over epochs; "
+			 "RUN is a folder of 'neap train', finished or not, or its metrics.csv",
 		.examples = examples,
 		.options = options,
 		.least = 1,
@@ -162,7 +161,8 @@ int cli_plot(int argc, char **argv)
 	if (p.runs < 0)
 		return CLI_ENDED(p.runs);
 	if (out && !cli_is_output(out) && !cli_figure_named(out))
-		return cli_usage("plot", "--out: '%s' ends neither in .svg nor in .png", out);
+		return cli_usage(
+			"plot", "--out: '%s' has an unknown ending; use .svg or .png", out);
 	cli_catch_signals();
 	int rc = plot(&p, out);
 	for (int r = 0; r < p.runs; r++)

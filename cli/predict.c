@@ -224,33 +224,34 @@ int cli_predict(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "write there: .csv lines, .npz NumPy arrays; -: standard output (default)"},
+			.help = "file to write: .csv for lines, .npz for NumPy arrays, - for standard output "
+				"(default -)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
-			.help = "a JSON object a line in place of CSV"},
+			.help = "print one JSON object per line instead of CSV"},
 		{.name = "softmax", .kind = CLI_FLAG, .into = &o->softmax,
 			.help = "write probabilities of the classes: the softmax of the scores (default: the scores)"},
 		CLI_TRACE_OPTIONS(p.options, traces),
 		CLI_GROUP("Decisions on the way"),
 		{.name = "every", .kind = CLI_TIME, .into = &o->every, .argument = "TIME", .unit = "ms",
-			.help = "a line every so often in a sample or sound, and at its end: the answer so far "
-				"(default: none)",
+			.help = "interval at which the answer so far is printed within a sample or sound, and "
+				"at its end (default: none)",
 			.low = 1e-9, .high = CLI_SECONDS_MOST},
 		{.name = "window", .kind = CLI_TIME, .into = &o->window, .argument = "TIME", .unit = "ms",
-			.help = "the answer to the last so much, a number of times --every (default: so far)",
+			.help = "duration that an answer covers, a multiple of --every (default: everything "
+				"so far)",
 			.low = 1e-9, .high = CLI_SECONDS_MOST},
 		{.name = "level", .kind = CLI_NUMBER, .into = &o->level, .argument = "X",
-			.help = "root mean square of a sound, full scale 1 (default: measured; of -: "
-				"that so far)", .low = 1e-9, .high = 1e6},
+			.help = "root mean square level of a sound relative to full scale (default: measured; "
+				"for -: that so far)", .low = 1e-9, .high = 1e6},
 		CLI_EVAL_OPTIONS(p.options, given),
 		{0},
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
 		.arguments = "RUN DATA|TABLE|SOUND|-",
-		.about = "a line a sample, table (csv, tsv) or recording (wav, flac, aiff; -: "
-			 "standard input), or a "
-			 "step where targets are of steps: its label, what the net takes it for, "
-			 "all scores",
+		.about = "prints one line per sample, table (csv, tsv) or recording (wav, flac, "
+			 "aiff; -: standard input), or per step for targets per step: label, "
+			 "answer of the network and all scores",
 		.examples = examples,
 		.options = options,
 		.least = 1,

@@ -51,75 +51,77 @@ struct cli_question {
 #define CLI_QUESTION_OPTIONS(q) \
 	CLI_GROUP("The chain: sizes"), \
 	{.name = "steps", .kind = CLI_TEXT, .into = &(q).steps, .argument = "T", \
-		.help = "length of the chain, needed; A,B: two chains that meet in one loss", \
+		.help = "number of steps, required; A,B: two chains that end in one loss", \
 		.given = &(q).given[CLI_GIVEN_STEPS]}, \
 	{.name = "chain", .kind = CLI_TEXT, .into = &(q).file, .argument = "FILE", \
-		.help = "chain file (JSON) instead of these numbers"}, \
+		.help = "chain file (JSON) that replaces these numbers"}, \
 	{.name = "state", .kind = CLI_SIZE, .into = &(q).problem.chain.state, .argument = "BYTES", \
-		.help = "a state; needed, where --slots is not", .low = 1, \
+		.help = "size of one state; required unless --slots is given", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_STATE]}, \
 	{.name = "tape", .kind = CLI_SIZE, .into = &(q).problem.chain.tape, .argument = "BYTES", \
-		.help = "tape of a step; needed, where --slots is not", \
+		.help = "size of the tape of one step; required unless --slots is given", \
 		.given = &(q).given[CLI_GIVEN_TAPE]}, \
 	{.name = "tape-max", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_max, \
-		.argument = "BYTES", .help = "largest tape of a step, where tapes vary (default: tape)", \
+		.argument = "BYTES", .help = "size of the largest tape of a step, if tapes vary (default: " \
+			"--tape)", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MAX]}, \
 	{.name = "tape-mean", .kind = CLI_SIZE, .into = &(q).problem.chain.tape_mean, \
 		.argument = "BYTES", \
-		.help = "mean tape of a step in transfers, where tapes vary (default: tape)", \
+		.help = "mean size of the tape of a step in transfers, if tapes vary (default: --tape)", \
 		.given = &(q).given[CLI_GIVEN_TAPE_MEAN]}, \
 	{.name = "adjoint", .kind = CLI_SIZE, .into = &(q).problem.chain.adjoint, \
-		.argument = "BYTES", .help = "adjoint (default: the state's)", \
+		.argument = "BYTES", .help = "size of the adjoint of a state (default: --state)", \
 		.given = &(q).given[CLI_GIVEN_ADJOINT]}, \
 	{.name = "log", .kind = CLI_SIZE, .into = &(q).problem.chain.log, .argument = "BYTES", \
-		.help = "log of a step, from which replay makes its tape (default: none)", .low = 1, \
+		.help = "size of the log of one step, from which replay rebuilds its tape (default: none)", .low = 1, \
 		.given = &(q).given[CLI_GIVEN_LOG]}, \
 	{.name = "memory", .kind = CLI_SIZE, .into = &(q).problem.memory, .argument = "BYTES", \
-		.help = "budget of fast memory; needed, where --slots is not", \
+		.help = "budget of fast memory; required unless --slots is given", \
 		.given = &(q).given[CLI_GIVEN_MEMORY]}, \
 	{.name = "slots", .kind = CLI_INT, .into = &(q).slots, .argument = "C", \
-		.help = "classic problem: C checkpoints, the initial state's included (default: " \
-			"bytes count)", \
+		.help = "number of checkpoints, including the initial state, instead of sizes in bytes: the " \
+			"classic problem (default: sizes in bytes)", \
 		.high = CLI_STEPS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOTS]}, \
 	CLI_GROUP("The chain: times"), \
 	{.name = "advance", .kind = CLI_TIME, .into = &(q).problem.chain.advance, \
-		.argument = "TIME", .help = "a step forward (default 1s)", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "time of one forward step (default 1s)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_ADVANCE]}, \
 	{.name = "record", .kind = CLI_TIME, .into = &(q).problem.chain.record, \
-		.argument = "TIME", .help = "a step forward with tape (default: advance)", \
+		.argument = "TIME", .help = "time of one forward step that saves its tape (default: " \
+			"--advance)", \
 		.high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_RECORD]}, \
 	{.name = "backward", .kind = CLI_TIME, .into = &(q).problem.chain.backward, \
-		.argument = "TIME", .help = "a step backward (default 2s)", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "time of one backward step (default 2s)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_BACKWARD]}, \
 	{.name = "replay", .kind = CLI_TIME, .into = &(q).problem.chain.replay, \
 		.argument = "TIME", \
-		.help = "replay of a step: its tape from state and log (default: record)", .high = CLI_SECONDS_MOST, \
+		.help = "time to rebuild the tape of one step from state and log (default: --record)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_REPLAY]}, \
 	{.name = "call", .kind = CLI_TIME, .into = &(q).problem.chain.call, .argument = "TIME", \
-		.help = "seconds of each call of the model besides its steps (default 0)", \
+		.help = "overhead per call of the model, in addition to its steps (default 0)", \
 		.high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_CALL]}, \
 	{.name = "last", .kind = CLI_NUMBER, .into = &(q).problem.chain.last, .argument = "SHARE", \
-		.help = "seconds of the last step over those of the others, at most 1 (default 1)", .low = 1e-9, \
+		.help = "time of the last step relative to the others, at most 1 (default 1)", .low = 1e-9, \
 		.high = 1, \
 		.given = &(q).given[CLI_GIVEN_LAST]}, \
 	{.name = "slot-write", .kind = CLI_TIME, .into = &(q).problem.chain.slot_write, \
-		.argument = "TIME", .help = "copy of a state into a slot (default 0)", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "time to copy a state into a slot (default 0)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_WRITE]}, \
 	{.name = "slot-read", .kind = CLI_TIME, .into = &(q).problem.chain.slot_read, \
-		.argument = "TIME", .help = "copy of a state out of a slot (default 0)", .high = CLI_SECONDS_MOST, \
+		.argument = "TIME", .help = "time to copy a state out of a slot (default 0)", .high = CLI_SECONDS_MOST, \
 		.given = &(q).given[CLI_GIVEN_SLOT_READ]}, \
 	CLI_GROUP("Slow memory and strategy"), \
 	{.name = "tier", .kind = CLI_LIST, .into = &(q).tiers, .argument = "NAME:...", \
-		.help = "slow tier: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or " \
-			"slots=), sync, duplex; cpu: computing lost a byte moved, or 300ms/1G"}, \
+		.help = "slow memory, repeatable: capacity=,write=,read=,latency=,cpu=,cpu_fixed= (or " \
+			"slots=), sync, duplex; cpu is the compute time lost per byte moved, or 300ms/1G"}, \
 	{.name = "strategy", .kind = CLI_TEXT, .into = &(q).strategy, .argument = "NAME", \
-		.help = "one strategy (default: all)", .names = neap_strategy_name}, \
+		.help = "plan with this strategy alone (default: all)", .names = neap_strategy_name}, \
 		CLI_PARAM_OPTIONS \
 	{.name = "effort", .kind = CLI_INT, .into = &(q).params.effort, .argument = "N", \
-		.help = "simulations that auto may spend (default 2000)", .low = 1, .high = 1e9}
+		.help = "simulations that auto may run (default 2000)", .low = 1, .high = 1e9}
 
 /* clang-format on */
 

@@ -48,23 +48,24 @@ int cli_study(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output and size"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "DIR",
-			.help = "folder of points, figures and report; a study goes on where it was "
-				"interrupted"},
+			.help = "folder for points, figures and report; an interrupted study in it is "
+				"continued; required"},
 		{.name = "quick", .kind = CLI_FLAG, .into = &quick,
-			.help = "within minutes (default)"},
-		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "within two hours"},
+			.help = "run the version that takes minutes (default)"},
+		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "run the version that takes two "
+			"hours"},
 		{.name = "tiny", .kind = CLI_FLAG, .into = &tiny,
-			.help = "within seconds, to see that it works"},
+			.help = "run the version that takes seconds, as a check that everything works"},
 		{.name = "slow", .kind = CLI_TEXT, .into = &o.slow, .argument = "DIR",
 			.help = "directory for slow memory (default /var/tmp)"},
 		{.name = "png", .kind = CLI_FLAG, .into = &o.png,
-			.help = "a PNG beside each SVG, by rsvg-convert"},
+			.help = "also write each figure as PNG (requires rsvg-convert)"},
 		{0},
 	};
 	/* clang-format on */
 	snprintf(about, sizeof about,
-		"measures what strategies cost and draws it (by gnuplot); experiments, all by "
-		"default: %s",
+		"measures what the strategies cost and plots it with gnuplot; experiments "
+		"(default: all): %s",
 		all_names(all, sizeof all));
 	const struct cli_command command = {.name = "study",
 		.arguments = "[EXPERIMENT...]",
@@ -77,9 +78,11 @@ int cli_study(int argc, char **argv)
 	if (count < 0)
 		return CLI_ENDED(count);
 	if (!o.out)
-		return cli_usage("study", "--out is missing: a folder for points and figures");
+		return cli_usage("study",
+			"--out is missing: the folder for points and figures, such as --out study");
 	if (quick + full + tiny > 1)
-		return cli_usage("study", "--quick, --full and --tiny: one of them");
+		return cli_usage(
+			"study", "--quick, --full and --tiny cannot be combined; choose one");
 	for (int i = 0; i < count; i++)
 		if (!neap_study_about(names[i]))
 			return cli_unknown_name("study", "", names[i], neap_study_name);

@@ -333,54 +333,58 @@ int cli_train(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("The run"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
-			.help = "of the run (default neap-run)"},
+			.help = "folder of the run (default neap-run)"},
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
-			.help = "go on with the run in the folder, with its settings; other "
-				"options given change them"},
+			.help = "continue the run in the folder with its settings; other options on the "
+				"command line override them"},
 		{.name = "config", .kind = CLI_TEXT, .into = &config, .argument = "FILE",
-			.help = "begin with the options in a JSON file: a run's run.json, or an "
-				"object of options such as {\"tau\": \"10ms\"}; others given change them"},
+			.help = "JSON file of options: the run.json of a run, or an object such as {\"tau\": "
+				"\"10ms\"}; options on the command line override them (default: none)"},
 		{.name = "from", .kind = CLI_TEXT, .into = &o.from, .argument = "FILE",
-			.help = "begin with the net and the weights of a run, a .safetensors file "
-				"or a NIR graph; other options given change the net"},
+			.help = "start from the network and the weights of a run, a .safetensors file or a "
+				"NIR graph; other options on the command line override the network's "
+				"(default: new weights)"},
 		{.name = "fresh-readout", .kind = CLI_FLAG, .into = &o.fresh_readout,
-			.help = "with --from: draw the readout anew; its classes may be others"},
+			.help = "with --from: initialize a new readout; the number of classes may differ"},
 		{.name = "freeze", .kind = CLI_TEXT, .into = &o.net.freeze, .argument = "LIST",
-			.help = "layers or tensors that do not learn: layer0,readout.bias"},
+			.help = "layers or tensors that are not trained, such as layer0,readout.bias "
+				"(default: none)"},
 		{.name = "test", .kind = CLI_TEXT, .into = &o.test, .argument = "DATA",
-			.help = "evaluated once, after the last epoch"},
+			.help = "test set, evaluated once after the last epoch (default: none)"},
 		CLI_SWEEP_OPTIONS(o.sweep, chain),
 		{.name = "strategy", .kind = CLI_TEXT, .into = &o.sweep.strategy,
-			.argument = "NAME", .help = "of the plan (default auto)",
+			.argument = "NAME", .help = "strategy of the plan (default auto)",
 			.names = neap_strategy_name},
 		CLI_NET_OPTIONS(o.net, choices),
 		{.name = "gain", .kind = CLI_NUMBER, .into = &o.gain, .argument = "X",
-			.help = "deviation of membranes, in thresholds, that initial weights are scaled "
-				"to by what arrives; layers whose scale is said are left alone "
-				"(default 0.55; 0, and with --scale: none is scaled)",
+			.help = "rescale the initial weights so that membrane potentials have standard "
+				"deviation X, in units of the threshold, on the training data; layers "
+				"with an explicit scale= are not rescaled (default 0.55; 0 or --scale: "
+				"off)",
 			.high = 1e6, .given = &gain_given},
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_GROUP("Learning"),
 		{.name = "epochs", .kind = CLI_COUNT, .into = &o.epochs, .argument = "N",
-			.help = "times that every sample is learned from (default 30)", .low = 1, .high = 1e9},
+			.help = "passes over the training data (default 30)", .low = 1, .high = 1e9},
 		{.name = "batch", .kind = CLI_COUNT, .into = &o.batch, .argument = "N",
-			.help = "samples (default 32)", .low = 1, .high = CLI_BATCH_MOST},
+			.help = "samples per batch (default 32)", .low = 1, .high = CLI_BATCH_MOST},
 		{.name = "lr", .alias = "learning-rate", .kind = CLI_NUMBER, .into = &o.learning_rate, .argument = "X",
 			.help = "learning rate (default 0.004)", .high = 1e6},
 		{.name = "optimizer", .kind = CLI_TEXT, .into = &o.optimizer, .argument = "NAME",
-			.help = "that moves the weights", .names = neap_optimizer_name},
+			.help = "optimizer", .names = neap_optimizer_name},
 		{.name = "momentum", .kind = CLI_NUMBER, .into = &o.momentum, .argument = "X",
-			.help = "of sgd (default 0.9)", .high = 1},
+			.help = "momentum of sgd (default 0.9)", .high = 1},
 		{.name = "weight-decay", .kind = CLI_NUMBER, .into = &o.weight_decay,
-			.argument = "X", .help = "pull of weights towards 0 (default 0)", .high = 1e6},
+			.argument = "X", .help = "weight decay coefficient, as in torch.optim (default 0)", .high = 1e6},
 		{.name = "schedule", .kind = CLI_TEXT, .into = &o.schedule, .argument = "NAME",
-			.help = "of the learning rate", .names = neap_learning_rate_name},
+			.help = "schedule of the learning rate", .names = neap_learning_rate_name},
 		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
-			.help = "updates over which the learning rate rises (default 50, but at most two epochs)", .high = CLI_STEPS_MOST},
+			.help = "updates over which the learning rate rises from 0 (default 50, but at most "
+				"two epochs)", .high = CLI_STEPS_MOST},
 		{.name = "clip", .kind = CLI_NUMBER, .into = &o.clip, .argument = "X",
-			.help = "norm of the gradient (default 1; 0: no limit)", .high = 1e30},
+			.help = "clip the gradient to this global norm (default 1; 0: off)", .high = 1e30},
 		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",
-			.help = "of weights, split and order", .high = CLI_STEPS_MOST,
+			.help = "seed of the initial weights, the validation split and the order of samples", .high = CLI_STEPS_MOST,
 			.given = &seed_given},
 		CLI_GROUP("Data, and how training samples vary"),
 		{.name = "validation", .kind = CLI_NUMBER, .into = &o.validation, .argument = "X",
@@ -390,37 +394,38 @@ int cli_train(int argc, char **argv)
 				"with fewer, model.safetensors has the weights of the last epoch "
 				"(default 30; 0: any number)", .high = 1e9},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",
-			.help = "the recordings of this one are held out instead"},
+			.help = "hold out the recordings of this speaker for validation instead of a fraction"},
 		{.name = "text", .kind = CLI_TEXT, .into = &text, .argument = "FILE",
-			.help = "learn to predict a text in UTF-8 character by character, in place "
-				"of DATA (the same: text:FILE, text:steps=256:FILE)"},
+			.help = "text in UTF-8 to learn character by character, instead of DATA (the same as "
+				"DATA text:FILE; text:steps=256:FILE sets the length of a sample)"},
 		CLI_DATA_OPTIONS(o),
 		{.name = "no-normalise-targets", .kind = CLI_FLAG, .into = &o.no_normalise_targets,
-			.help = "learn targets that are numbers as they are (default: mean 0, deviation "
-				"1 of each output; losses and answers are in their own units)"},
+			.help = "do not normalise targets that are numbers (default: mean 0, standard "
+				"deviation 1 per output; losses and answers are in the units of the data)"},
 		{.name = "max-steps", .kind = CLI_INT, .into = &o.max_steps, .argument = "N",
-			.help = "cut samples beyond so many steps (default 0: no)", .high = 1e12},
+			.help = "truncate samples to this number of steps (default 0: no limit)", .high = 1e12},
 		{.name = "shift", .kind = CLI_COUNT, .into = &o.augment.shift, .argument = "N",
-			.help = "move each training sample's channels by a draw in [-N, N] "
-				"(default 0)",
+			.help = "shift the channels of each training sample by a random whole number in [-N, "
+				"N] (default 0)",
 			.high = 65535},
 		{.name = "jitter", .kind = CLI_TIME, .into = &o.augment.jitter, .argument = "TIME",
 			.unit = "ms",
-			.help = "move each training spike by a normal draw of this deviation "
+			.help = "shift each training spike in time by normal noise of this standard deviation "
 				"(default 0)",
 			.high = 1000},
 		{.name = "stretch", .kind = CLI_TEXT, .into = &stretch, .argument = "A:B",
-			.help = "times of a training sample times a draw in [A, B]; X: 1-X to 1+X"},
+			.help = "stretch the times of each training sample by a random factor in [A, B]; X is "
+				"short for 1-X:1+X (default: none)"},
 		CLI_GROUP("Snapshots and reports"),
 		{.name = "snapshot", .kind = CLI_TIME, .into = &o.snapshot_seconds,
 			.argument = "TIME",
-			.help = "between snapshots inside an epoch (default 60s; 0: none)",
+			.help = "time between snapshots within an epoch (default 60s; 0: none)",
 			.high = 1e9},
 		{.name = "trace", .kind = CLI_TEXT, .into = &o.sweep.trace, .argument = "FILE",
-			.help = "write what a sweep does and when, as trace events for Perfetto"},
+			.help = "write a trace of one forward and backward pass, as trace events for Perfetto"},
 		{.name = "trace-batch", .kind = CLI_INT, .into = &o.sweep.trace_batch,
 			.argument = "N",
-			.help = "the batch of this session to trace (default: the last)", .low = 1,
+			.help = "batch of this session to trace (default: the last)", .low = 1,
 			.high = 1e12},
 		CLI_JSON_OPTION(json),
 		{0},
@@ -428,7 +433,7 @@ int cli_train(int argc, char **argv)
 	/* clang-format on */
 	const struct cli_command command = {.name = "train",
 		.arguments = "DATA",
-		.about = "learns a data set within a budget of fast memory",
+		.about = "trains a network on a data set under a memory budget",
 		.examples = examples,
 		.options = options,
 		.least = 0,

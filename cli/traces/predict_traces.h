@@ -19,17 +19,18 @@ struct cli_traces {
 #define CLI_TRACE_OPTIONS(o, traces) \
 	CLI_GROUP("Spikes and membranes"), \
 	{.name = "spikes", .kind = CLI_TEXT, .into = &(o).spikes, .argument = "F.npz", \
-		.help = "write the spikes of every layer, step and unit there, as NumPy arrays"}, \
+		.help = "NumPy archive to write with the spikes of every layer, step and unit (default: none)"}, \
 	{.name = "membranes", .kind = CLI_TEXT, .into = &(o).membranes, .argument = "F.npz", \
-		.help = "write what the states of layers and readout are in every step there"}, \
+		.help = "NumPy archive to write with the states of all layers and the readout in every step " \
+			"(default: none)"}, \
 	{.name = "layer", .kind = CLI_TEXT, .into = &(o).layer, .argument = "N", \
-		.help = "of these, this layer alone, counted from 0; or readout (default: all)"}, \
+		.help = "layer to write, counted from 0, or readout (default: all)"}, \
 	{.name = "plot", .kind = CLI_TEXT, .into = &(traces).plot, .argument = "F.svg|F.png", \
-		.help = "draw one sample there: inputs, spikes of all layers, and the readout over " \
-			"time"}, \
+		.help = "drawing to write of one sample: inputs, spikes of all layers, and the readout over " \
+			"time (default: none)"}, \
 	{.name = "sample", .kind = CLI_INT, .into = &(traces).sample, .argument = "N", \
-		.help = "this sample alone, counted from 0 (default: all, of which " \
-			"--plot draws the first)", \
+		.help = "index of the only sample to answer, counted from 0 (default: all; --plot draws the " \
+			"first)", \
 		.high = 1e15, .given = &(traces).sample_given}
 /* clang-format on */
 

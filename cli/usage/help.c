@@ -110,9 +110,10 @@ static void print_units(const struct cli_command *command)
 	if (sizes || times)
 		printf("\nUnits:\n");
 	if (sizes)
-		print_row("  BYTES", "4096, or with K, M, G, T, P, powers of 1024: 16M, 1.5G");
+		print_row("  BYTES",
+			"a number, with K, M, G, T or P for powers of 1024: 4096, 16M, 1.5G");
 	if (times)
-		print_row("  TIME", "with ns, us, ms, s, min or h: 20ms, 0.5s");
+		print_row("  TIME", "a number with ns, us, ms, s, min or h: 20ms, 0.5s");
 }
 
 void cli_help(const struct cli_command *command)
@@ -137,7 +138,7 @@ void cli_help(const struct cli_command *command)
 	printf("\nEverywhere:\n");
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		print_option(o);
-	print_row("  -h, --help", "this text");
+	print_row("  -h, --help", "print this help");
 	print_units(command);
 	printf("\nexamples:\n%s", command->examples);
 }
@@ -161,5 +162,5 @@ void cli_list_options(const struct cli_command *command)
 			list_option(o);
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		list_option(o);
-	printf("help\th\t\t\tthis text\n");
+	printf("help\th\t\t\tprint this help\n");
 }

@@ -48,12 +48,12 @@ def pages():
 
 
 def defaults():
-    """What is a number, a size, a time or a choice says its default, or that it is needed."""
+    """What is a number, a size, a time or a choice says its default, or that it is required."""
     for command in COMMANDS:
         text = neap(command, "--help").stdout.split("\nUnits:\n")[0]
         rows = (row.split(None, 2) for row in re.split(r"\n  (?:-\w, )?--", text)[1:])
         for name, argument, text in (row for row in rows if len(row) == 3):
-            if argument in NUMBERS and not re.search(r"default|needed", text):
+            if argument in NUMBERS and not re.search(r"default|required", text):
                 return f"{command} --{name} {argument} says no default: {text}"
     return None
 

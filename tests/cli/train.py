@@ -162,7 +162,7 @@ def penalty_is_told(folder):
     if told != {"lif": (True, False, True), "lstm": (False, False, False), "asked": (False, True, False)}:
         return str(told)
     text = " ".join(neap("train", "--help", "--rate-upper", "3").stdout.split())
-    for line in ("a millisecond (default 20Hz)", "of that penalty (default 1)",
+    for line in ("in spikes per ms (default 20Hz)", "above --rate-upper (default 1)",
                  "cosine, constant (default cosine)"):
         if line not in text:
             return f"--help has no '{line}'"
