@@ -139,7 +139,7 @@ static void print_time(const char *what, const struct neap_timing *t)
 static void print_rate(const char *what, const struct neap_timing *t, double fixed)
 {
 	char room[24], time[24];
-	printf("  %-20s %10s/s   +-%.0f%%, and %s a record\n", what,
+	printf("  %-20s %10s/s   +-%.0f%%, plus %s per record\n", what,
 		neap__show_size(room, (uint64_t)t->median), 50 * t->spread,
 		neap__show_time(time, fixed));
 }
@@ -149,17 +149,17 @@ static int print_table(const struct neap_calibration *c)
 	const struct neap_chain *chain = &c->problem.chain;
 	char state[24], tape[24], time[24], record[24];
 
-	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step\n\n", c->batch,
+	printf("%d samples, %" PRId64 " steps; state %s, tape %s per step\n\n", c->batch,
 		chain->steps, neap__show_size(state, chain->state),
 		neap__show_size(tape, chain->tape));
-	print_time("advance a step", &c->advance);
-	print_time("record a step", &c->record);
+	print_time("advance, per step", &c->advance);
+	print_time("record, per step", &c->record);
 	if (c->problem.chain.log)
-		print_time("replay a step", &c->replay);
-	print_time("backward a step", &c->backward);
-	print_time("a state into a slot", &c->slot_write);
-	print_time("a state from a slot", &c->slot_read);
-	print_time("a call", &c->call);
+		print_time("replay, per step", &c->replay);
+	print_time("backward, per step", &c->backward);
+	print_time("write a state to slot", &c->slot_write);
+	print_time("read a state from slot", &c->slot_read);
+	print_time("call overhead", &c->call);
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
 		char about[NEAP__PLAIN_TEXT];
@@ -167,8 +167,8 @@ static int print_table(const struct neap_calibration *c)
 			neap__show_size(record, tier->record_bytes));
 		print_rate("write", &tier->write, tier->write_fixed);
 		print_rate("read", &tier->read, tier->read_fixed);
-		printf("  beside a computation   %.0f%% of the rate; a record costs it %s, "
-		       "a GiB %s\n",
+		printf("  during a computation   %.0f%% of the rate; slows it by %s per record, %s "
+		       "per GiB\n",
 			100 * tier->slowed, neap__show_time(record, tier->cpu_fixed),
 			neap__show_time(time, tier->cpu * 1073741824));
 	}

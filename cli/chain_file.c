@@ -80,15 +80,18 @@ static int number(const struct chain_reading *r, const json_t *item, const char 
 	if (index >= 0)
 		snprintf(place, sizeof place, "[%lld]", (long long)index);
 	if (!json_is_number(item))
-		return complain(r, "%s%s: not a number", name, place);
+		return complain(r, "%s%s is not a number", name, place);
 	if (unit == BYTES && take_bytes(&value->bytes, item) < 0)
-		return complain(r, "%s%s: %g is not a whole number of bytes between 0 and 2^60",
-			name, place, v);
+		return complain(r,
+			"%s%s is %g; it must be a whole number of bytes between 0 and 2^60", name,
+			place, v);
 	if (unit == SECONDS && !(v >= 0 && v <= SECONDS_MOST))
-		return complain(r, "%s%s: %g is not a time between 0 and 1e15 s", name, place, v);
-	if (unit == SHARE && !(v > 0 && v <= 1))
 		return complain(
-			r, "%s: %g is not a share of a step, above 0 and at most 1", name, v);
+			r, "%s%s is %g; it must be a time between 0 and 1e15 s", name, place, v);
+	if (unit == SHARE && !(v > 0 && v <= 1))
+		return complain(r,
+			"%s is %g; it must be a fraction of a step, above 0 and at most 1", name,
+			v);
 	if (unit != BYTES)
 		value->seconds = v;
 	return CLI_DONE;
@@ -107,8 +110,9 @@ static int seconds(
 static int set_steps(struct chain_reading *r, int64_t steps, const char *name)
 {
 	if (r->steps >= 0 && steps != r->steps)
-		return complain(r, "%s: tells of %lld steps, %s of %lld", name, (long long)steps,
-			r->length_of, (long long)r->steps);
+		return complain(r,
+			"%s has %lld steps, but %s has %lld; make the lists equally long", name,
+			(long long)steps, r->length_of, (long long)r->steps);
 	r->steps = steps;
 	r->length_of = name;
 	return CLI_DONE;
@@ -122,7 +126,7 @@ static int read_list(struct chain_reading *r, const json_t *item, const struct c
 	if (!json_is_array(item))
 		return number(r, item, key->name, -1, key->unit, &c->scalar);
 	if (n < key->more)
-		return complain(r, "%s: is empty", key->name);
+		return complain(r, "%s is an empty list; it needs an entry per step", key->name);
 	int rc = set_steps(r, n - key->more, key->name);
 	if (rc != CLI_DONE)
 		return rc;
@@ -140,7 +144,7 @@ static int read_flag(struct chain_reading *r, const json_t *item, const char *na
 	uint32_t bit, int *given)
 {
 	if (!json_is_boolean(item))
-		return complain(r, "%s: neither true nor false", name);
+		return complain(r, "%s must be true or false", name);
 	*given = 1;
 	*flags = json_is_true(item) ? *flags | bit : *flags & ~bit;
 	return CLI_DONE;
@@ -157,7 +161,7 @@ static int read_rate(struct chain_reading *r, const json_t *item, const char *na
 	if (is_inf(item))
 		return CLI_DONE;
 	if (!(value >= 1e-9 && value <= 1e30))
-		return complain(r, "%s: not a rate in bytes a second", name);
+		return complain(r, "%s must be a rate in bytes per second", name);
 	*rate = value;
 	return CLI_DONE;
 }
@@ -172,7 +176,7 @@ static int read_tier_key(struct chain_reading *r, struct neap_tier_spec *tier, c
 	if (strcmp(key, "name") == 0) {
 		size_t length = json_string_length(item); /* 0 where it is no text */
 		if (length == 0 || length >= sizeof tier->name)
-			return complain(r, "%s: not a name of 1 to %zu characters", name,
+			return complain(r, "%s must be a name of 1 to %zu characters", name,
 				sizeof tier->name - 1);
 		memcpy(tier->name, json_string_value(item), length + 1);
 	} else if (strcmp(key, "capacity") == 0) {
@@ -205,7 +209,7 @@ static int read_tier_key(struct chain_reading *r, struct neap_tier_spec *tier, c
 static int read_tiers(struct chain_reading *r, const json_t *list)
 {
 	if (!json_is_array(list))
-		return complain(r, "tiers: not a list");
+		return complain(r, "tiers must be a list");
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		json_t *item = json_array_get(list, i), *entry;
 		const char *key;
@@ -213,9 +217,9 @@ static int read_tiers(struct chain_reading *r, const json_t *list)
 		struct neap_problem *p = r->problem;
 		snprintf(place, sizeof place, "tiers[%d]", p->ntiers);
 		if (p->ntiers == NEAP_TIERS_MAX)
-			return complain(r, "tiers: more than %d", NEAP_TIERS_MAX);
+			return complain(r, "tiers has more than %d entries", NEAP_TIERS_MAX);
 		if (!json_is_object(item))
-			return complain(r, "%s: not an object", place);
+			return complain(r, "%s must be an object", place);
 		struct neap_tier_spec *tier = &p->tiers[p->ntiers++];
 		*tier = (struct neap_tier_spec){.capacity = NEAP_INFINITE};
 		json_object_foreach(item, key, entry)
@@ -225,7 +229,7 @@ static int read_tiers(struct chain_reading *r, const json_t *list)
 				return rc;
 		}
 		if (!tier->name[0])
-			return complain(r, "%s: has no name", place);
+			return complain(r, "%s has no name", place);
 	}
 	return CLI_DONE;
 }
@@ -281,7 +285,7 @@ static int read_key(struct chain_reading *r, const char *name, const json_t *ite
 	if (strcmp(name, "steps") == 0) {
 		if (!json_is_number(item) || !(steps >= 0 && steps <= 1e12) ||
 			floor(steps) != steps)
-			return complain(r, "steps: not a whole number between 0 and 1e12");
+			return complain(r, "steps must be a whole number between 0 and 1e12");
 		return set_steps(r, (int64_t)steps, "steps");
 	}
 	if (strcmp(name, "tape_holds_output") == 0)
@@ -295,7 +299,7 @@ static int read_key(struct chain_reading *r, const char *name, const json_t *ite
 			return read_scalar(r, item, &scalars[i]);
 	if (strcmp(name, "tiers") == 0)
 		return read_tiers(r, item);
-	return complain(r, "%.60s: unknown key", name);
+	return complain(r, "unknown key '%.60s'", name);
 }
 
 /* Every step as every other, and no layer chain: a uniform chain. */
@@ -324,16 +328,21 @@ static int make_stages(struct chain_reading *r)
 {
 	struct cli_chain *k = r->chain;
 	if (r->problem->chain.log || k->replay_given)
-		return complain(r, "%s: goes with steps that do not differ",
+		return complain(r,
+			"%s is only possible if all steps are equal; remove it, or replace the "
+			"lists by numbers",
 			r->problem->chain.log ? "log" : "replay");
 	if (r->problem->chain.call > 0)
-		return complain(r, "call: where steps differ each is a call, which holds it");
+		return complain(r, "call is only possible if all steps are equal; add it to the "
+				   "times of the steps");
 	if (r->problem->chain.last > 0)
-		return complain(r, "last: where steps differ each has seconds of its own");
+		return complain(r, "last is only possible if all steps are equal; put the time of "
+				   "the last step into the lists");
 	if (r->problem->chain.tape_mean > 0)
-		return complain(r, "tape_mean: where steps differ each has a tape of its own");
+		return complain(r, "tape_mean is only possible if all steps are equal; put the "
+				   "sizes into the list tape");
 	if (r->steps > 1000000)
-		return complain(r, "steps: more than 1000000 stages");
+		return complain(r, "steps is above 1000000, the limit for steps that differ");
 	for (size_t i = 0; i < KEYS; i++) {
 		struct cli_column *c = column(k, &keys[i]);
 		int64_t n = r->steps + keys[i].more;
@@ -365,7 +374,7 @@ static int interpret(struct chain_reading *r, json_t *root)
 	const char *key;
 	json_t *item;
 	if (!json_is_object(root))
-		return complain(r, "not a JSON object");
+		return complain(r, "the file is not a JSON object");
 	json_object_foreach(root, key, item)
 	{
 		int rc = read_key(r, key, item);
@@ -374,9 +383,9 @@ static int interpret(struct chain_reading *r, json_t *root)
 	}
 	for (size_t i = 0; i < KEYS; i++)
 		if (keys[i].needed && !column(k, &keys[i])->given)
-			return complain(r, "%s: is missing", keys[i].name);
+			return complain(r, "%s is missing", keys[i].name);
 	if (r->steps < 0)
-		return complain(r, "steps: is missing (it may be left out only beside lists)");
+		return complain(r, "steps is missing; it is required unless another key is a list");
 	int temporaries = k->advance_tmp.given || k->record_tmp.given || k->backward_tmp.given;
 	if (r->lists == 0 && !temporaries && !(k->flags_given && k->stages.flags)) {
 		make_uniform(r);

@@ -265,9 +265,10 @@ static void explain_faster(const struct neap_compare_result *result)
 	printf("faster: less time than the reference, at most %.0f%% less; ",
 		-100 * fastest->overhead);
 	if (reference->spread > 0)
-		printf("the reference's own sweeps differ by %.0f%%\n", 100 * reference->spread);
+		printf("the passes of the reference differ by %.0f%%\n", 100 * reference->spread);
 	else
-		printf("one sweep of it is no sharp measure, --repeats 5 takes the median of 5\n");
+		printf("one pass is not a precise measurement; --repeats 5 reports the median of "
+		       "5\n");
 }
 
 static int print_table(const struct neap_compare_result *result, int verbose)
@@ -277,24 +278,25 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24], inputs[24];
 	char about[NEAP__PLAIN_TEXT];
 
-	printf("%d samples, %" PRId64 " steps; state %s, tape %s a step (at most %s); budget %s\n",
+	printf("%d samples, %" PRId64
+	       " steps; state %s, tape %s per step (at most %s); budget %s\n",
 		result->batch, result->steps, neap__show_size(state, c->state),
 		neap__show_size(tape, c->tape), neap__show_size(full, c->tape_max),
 		neap__show_size(memory, result->memory));
 	if (result->window_steps)
 		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
 			result->window_steps, neap__show_size(inputs, result->data_bytes));
-	printf("a step: advance %s, record %s, backward %s; a call %s; spikes %.2f%%, support "
+	printf("per step: advance %s, record %s, backward %s; per call %s; spikes %.2f%%, support "
 	       "%.2f%%\n",
 		neap__show_time(f, c->advance), neap__show_time(r, c->record),
 		neap__show_time(b, c->backward), neap__show_time(inputs, c->call),
 		100 * result->spikes, 100 * result->support);
 	for (int i = 0; i < result->problem.ntiers; i++)
-		printf("%s: writes %.0f MB/s, reads %.0f MB/s, a GiB costs %s of computing\n",
+		printf("%s: write %.0f MB/s, read %.0f MB/s, %s of computing per GiB\n",
 			neap__plain_text(about, result->tier_about[i]), tiers[i].write_rate / 1e6,
 			tiers[i].read_rate / 1e6, neap__show_time(f, tiers[i].cpu * 1073741824));
 	if (c->log)
-		printf("a log of the spikes takes %s a step, a tape made from it %s\n",
+		printf("log of the spikes: %s per step, %s to rebuild the tape of a step\n",
 			neap__show_size(full, c->log), neap__show_time(r, c->replay));
 	printf("\n");
 	printf("%-13s %10s %10s %10s %10s %10s %9s %9s  %-16s  %s\n", "strategy", "arena", "peak",
@@ -429,7 +431,7 @@ int cli_compare(int argc, char **argv)
 	if (code != CLI_DONE)
 		return code;
 	if (comparing.save && strategies.count != 1)
-		return cli_usage("compare", "--save goes with one --strategy");
+		return cli_usage("compare", "--save requires exactly one --strategy");
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
 	cli_net_choices_into(&o.net, &choices);

@@ -83,7 +83,7 @@ static int print_text(const struct neap_eval_result *r)
 	cli_show_accuracy(r);
 	for (int i = 0; i < r->layers; i++)
 		if (!isnan(r->rates[i]))
-			printf("layer %d: %.3f%% of its units spike in a step\n", i,
+			printf("layer %d: %.3f%% of the units spike per step\n", i,
 				100 * r->rates[i]);
 	if (r->confusion) {
 		printf("\n");

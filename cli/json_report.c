@@ -146,6 +146,6 @@ int cli_json_print(struct neap__json *report, const char *command)
 	neap__json_free(report);
 	if (!failed)
 		return cli_finish(command);
-	cli_usage(command, "no memory for the report");
+	cli_usage(command, "not enough memory for the report");
 	return CLI_FAILED;
 }

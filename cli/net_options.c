@@ -66,11 +66,12 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 	const char *const *named, const char *command)
 {
 	if (given->from && parsed > 1)
-		return cli_usage(
-			command, "both RUN '%s' and --from; one of them is accepted", named[0]);
+		return cli_usage(command,
+			"both RUN '%s' and --from are given; pass only one of them", named[0]);
 	if (!given->from && parsed < 2)
 		return cli_usage(command,
-			"RUN DATA is missing: a run and a data set; 'neap %s --help' has examples",
+			"RUN DATA is missing: pass a run and a data set; 'neap %s --help' has "
+			"examples",
 			command);
 	o->model = given->from ? given->from : named[0];
 	o->data = named[parsed - 1];
@@ -91,7 +92,9 @@ int cli_costs_read(struct neap_sweep_settings *sweep, struct neap_problem *costs
 	int rc = cli_chain_read(&chain, costs, file, command);
 	if (rc == CLI_DONE && costs->chain.stages)
 		rc = cli_usage(command,
-			"%s: steps that differ; the costs of a sequence are numbers", file);
+			"--chain %s: the steps have different costs, but all steps of a sequence "
+			"cost the same. Use a file of 'neap calibrate'",
+			file);
 	cli_chain_free(&chain);
 	if (rc == CLI_DONE)
 		sweep->costs = costs;

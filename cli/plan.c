@@ -96,7 +96,7 @@ static int make_plans(const struct cli_question *q, struct cli_plans *plans)
 	if (plans->count > 0)
 		return CLI_DONE;
 	char all[512];
-	return cli_usage("plan", "--strategy: '%s' is none of %s", q->strategy,
+	return cli_usage("plan", "--strategy: '%s' is not one of %s", q->strategy,
 		cli_show_names(all, sizeof all, neap_strategy_name));
 }
 

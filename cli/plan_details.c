@@ -37,7 +37,7 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 	printf("forward       %" PRId64 " steps without tape, %" PRId64 " with",
 		plan->advance_steps, plan->record_steps);
 	if (steps > 0)
-		printf(": %.3g for each step of the chain",
+		printf(": %.3g per step of the chain",
 			(double)(plan->advance_steps + plan->record_steps) / steps);
 	printf("\nmakespan      %s, %s of it waiting for transfers",
 		neap__show_time(time, plan->makespan), neap__show_time(stall, plan->stall));
@@ -45,10 +45,10 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 		printf(", %s computing slowed by them", neap__show_time(stall, plan->lost));
 	printf("\n");
 	if (plan->overhead < -0.0005) /* logs, where the costs of making tapes are high */
-		printf("overhead      none: %s less time than keeping every tape\n",
+		printf("overhead      none: %s less time than storing everything\n",
 			cli_show_percent(percent, -plan->overhead));
 	else
-		printf("overhead      %s over keeping every tape\n",
+		printf("overhead      %s over storing everything\n",
 			cli_show_percent(percent, plan->overhead));
 	printf("bound         %s: no schedule is faster; gap %s\n",
 		neap__show_time(time, plan->bound), cli_show_percent(percent, plan->gap));
@@ -72,7 +72,7 @@ int cli_plan_details(const struct neap_problem *p, const struct neap_plan *plan)
 		return cli_finish("plan");
 	}
 	if (strcmp(plan->chosen, plan->strategy) != 0)
-		printf("stands for    %s: %s\n", plan->chosen,
+		printf("chosen        %s: %s\n", plan->chosen,
 			neap_strategy_about(plan->chosen) ? neap_strategy_about(plan->chosen) : "");
 	if (plan->actions)
 		printf("schedule      a list of %" PRId64 " actions\n", plan->action_count);

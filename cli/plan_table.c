@@ -164,7 +164,7 @@ int cli_plans_table(const struct cli_plans *plans)
 				(rows[i] == best || strcmp(rows[i]->strategy, best->chosen) == 0));
 	printf("\n");
 	if (best->feasible)
-		printf("* fastest; forward: steps run forward for each step of the chain\n");
+		printf("* fastest; forward: forward steps per step of the chain\n");
 	printf("bound: no schedule is faster than %s\n", neap__show_time(bound, rows[0]->bound));
 	return cli_finish("plan");
 }

@@ -119,7 +119,7 @@ static int plot(struct plotting *p, const char *out)
 	}
 	if (!out && p->runs == 1 && !cli_ends_in(p->run[0], ".csv")) {
 		if (asprintf(&own, "%s/metrics.svg", p->run[0]) < 0)
-			return cli_usage("plot", "out of memory");
+			return cli_usage("plot", "not enough memory to draw");
 		out = own;
 	}
 	if (!out)

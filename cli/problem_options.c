@@ -9,7 +9,7 @@ static int add_tiers(struct cli_question *q, int classic)
 {
 	struct neap_problem *p = &q->problem;
 	if (p->ntiers + q->tiers.count > NEAP_TIERS_MAX)
-		return cli_usage("plan", "--tier: at most %d tiers", NEAP_TIERS_MAX);
+		return cli_usage("plan", "--tier is given more than %d times", NEAP_TIERS_MAX);
 	for (int i = 0; i < q->tiers.count; i++) {
 		int rc = cli_parse_tier(&p->tiers[p->ntiers++], q->tiers.text[i], classic, "plan");
 		if (rc != CLI_DONE)
@@ -32,10 +32,11 @@ static int complete_from_file(struct cli_question *q)
 {
 	struct neap_chain *c = &q->problem.chain;
 	if (any_given(q, CLI_GIVEN_IN_FILE))
-		return cli_usage("plan", "--chain: the file has the sizes and costs, no other "
-					 "option than --memory goes with it");
+		return cli_usage("plan", "--chain: the file contains all sizes and costs. Remove "
+					 "the other options of the problem, except --memory");
 	if (!q->given[CLI_GIVEN_MEMORY])
-		return cli_usage("plan", "--memory is missing");
+		return cli_usage("plan", "--memory is missing: pass the budget of fast memory, "
+					 "such as --memory 64M");
 	*c = (struct neap_chain){0};
 	int rc = cli_chain_read(&q->chain, &q->problem, q->file, "plan");
 	return rc == CLI_DONE ? add_tiers(q, 0) : rc;
@@ -51,13 +52,14 @@ static int set_steps(struct cli_question *q)
 		memcpy(first, q->steps, comma);
 	if (neap__units_count(&c->steps, first) < 0 ||
 		(q->steps[comma] && neap__units_count(&c->join, q->steps + comma + 1) < 0))
-		return cli_usage(
-			"plan", "--steps: '%s' is not a whole number (or two: A,B)", q->steps);
+		return cli_usage("plan", "--steps: '%s' is not a whole number, or two of them, A,B",
+			q->steps);
 	if (c->steps < 0 || c->steps > (int64_t)CLI_STEPS_MOST)
-		return cli_usage("plan", "--steps: %s is not between 0 and 1e+15", q->steps);
+		return cli_usage("plan",
+			"--steps: %s is out of range; it must be between 0 and 1e+15", q->steps);
 	if (q->steps[comma] && (c->join < 1 || c->steps < 1 || !q->given[CLI_GIVEN_SLOTS]))
-		return cli_usage("plan", "--steps: two chains have 1 step at least each and go "
-					 "with --slots");
+		return cli_usage(
+			"plan", "--steps: two chains need at least 1 step each, and --slots");
 	return CLI_DONE;
 }
 
@@ -77,12 +79,13 @@ int cli_question_complete(struct cli_question *q)
 	if (classic && (q->given[CLI_GIVEN_MEMORY] || q->given[CLI_GIVEN_STATE] ||
 			       q->given[CLI_GIVEN_TAPE] || q->given[CLI_GIVEN_ADJOINT] ||
 			       q->given[CLI_GIVEN_LOG]))
-		return cli_usage("plan",
-			"--slots counts checkpoints: --memory, --state, --tape, --adjoint and "
-			"--log do not go with it");
+		return cli_usage("plan", "--slots counts checkpoints, not bytes, and cannot be "
+					 "combined with --memory, --state, --tape, --adjoint and "
+					 "--log. Pass either --slots or sizes in bytes");
 	if (!classic && !(q->given[CLI_GIVEN_MEMORY] && q->given[CLI_GIVEN_STATE] &&
 				q->given[CLI_GIVEN_TAPE]))
-		return cli_usage("plan", "--state, --tape and --memory are needed (or --slots)");
+		return cli_usage("plan",
+			"--state, --tape and --memory are missing: pass all three, or --slots");
 	if (classic) {
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;
@@ -97,7 +100,8 @@ int cli_question_complete(struct cli_question *q)
 	if (!q->given[CLI_GIVEN_RECORD])
 		chain->record = chain->advance;
 	if (q->given[CLI_GIVEN_REPLAY] && !q->given[CLI_GIVEN_LOG])
-		return cli_usage("plan", "--replay: there is nothing to replay without --log");
+		return cli_usage("plan", "--replay has no effect without --log. Pass the size of a "
+					 "log, or remove --replay");
 	if (!q->given[CLI_GIVEN_REPLAY])
 		chain->replay = q->given[CLI_GIVEN_LOG] ? chain->record : 0;
 	return add_tiers(q, classic);

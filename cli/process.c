@@ -29,7 +29,7 @@ static void keep_streams(void)
 
 static void tell_slow(void)
 {
-	fprintf(stderr, "neap: HDF5 has been opening the data for 10 s, and goes on\n");
+	fprintf(stderr, "neap: opening the data with HDF5 takes longer than 10 s\n");
 }
 
 /* A file that crashes HDF5 does so in a child process. */
@@ -97,8 +97,9 @@ void cli_catch_signals_aloud(const char *command, const char *after)
 	/* A bar may stand on the line. */
 	const char *begin = isatty(STDERR_FILENO) ? "\r\033[K" : "";
 
-	snprintf(first_line, sizeof first_line, "%sneap %s: stopping after %s; again to stop now\n",
-		begin, command, after);
+	snprintf(first_line, sizeof first_line,
+		"%sneap %s: stopping after %s; interrupt again to stop immediately\n", begin,
+		command, after);
 	snprintf(second_line, sizeof second_line, "%sneap %s: stopped\n", begin, command);
 	catch_signals(0);
 }

@@ -25,8 +25,9 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 			if (!more) {
 				free(data);
 				fclose(file);
-				return cli_usage(
-					command, "%s: larger than %zu bytes", path, FILE_MOST);
+				return cli_usage(command,
+					"'%s' is larger than %zu bytes, the limit for this file",
+					path, FILE_MOST);
 			}
 			data = more;
 		}
@@ -44,7 +45,7 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	if (failed)
 		return cli_usage(command, "%s: cannot be read: %s", path, strerror(failed));
 	if (strlen(data) != length)
-		return cli_usage(command, "%s: not text", path);
+		return cli_usage(command, "'%s' is not a text file", path);
 	return CLI_DONE;
 }
 

@@ -108,7 +108,7 @@ static int set_key(struct tier_parsing *p, const char *word, char *value, const 
 		p->tier->flags = (p->tier->flags & ~keys[i].unset) | keys[i].flag;
 		return CLI_DONE;
 	}
-	return cli_usage(command, "--tier: unknown key '%s'; %.*s are known", word,
+	return cli_usage(command, "--tier: unknown key '%s'; choose from %.*s", word,
 		(int)n - (int)strlen(", "), known);
 }
 
@@ -121,7 +121,8 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 	*tier = (struct neap_tier_spec){
 		.capacity = NEAP_INFINITE, .flags = classic ? NEAP_TIER_SYNC : 0};
 	if (n >= sizeof copy)
-		return cli_usage(command, "--tier: longer than %zu characters", sizeof copy - 1);
+		return cli_usage(command, "--tier: the value is longer than %zu characters",
+			sizeof copy - 1);
 	if (name == 0 || name >= sizeof tier->name)
 		return cli_usage(command,
 			"--tier: '%s' needs a name of 1 to %zu characters before ':'", text,

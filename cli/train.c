@@ -240,11 +240,12 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 		return CLI_DONE; /* stopped before it wrote anything: it starts afresh */
 	if (rc == -ENOENT && cli_peers() && cli_peers()->rank > 0)
 		return cli_usage("train",
-			"there is no run in '%s': put the folder where all ranks see it, or give "
-			"DATA and the run's options again",
+			"there is no run in '%s'. Move the folder to where all ranks see it, or "
+			"pass DATA and the options of the run again",
 			out);
 	if (rc == -ENOENT)
-		return cli_usage("train", "there is no run in '%s'; DATA begins one", out);
+		return cli_usage("train",
+			"there is no run in '%s'. To start one, pass DATA without --resume", out);
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 
@@ -289,16 +290,16 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 	const char *chain, const char *stretch)
 {
 	if (!o->data)
-		return cli_usage("train", "DATA is missing: a file of 'neap encode', or 'randman', "
-					  "the data set that is built in");
+		return cli_usage("train", "DATA is missing: pass a data set, such as a file of "
+					  "'neap encode', or randman, the built-in one");
 	if (stretch &&
 		cli_parse_span(&o->augment.stretch_low, &o->augment.stretch_high, stretch) < 0)
 		return cli_usage("train",
-			"--stretch: '%s' is no span such as 0.9:1.1, nor 0.1, which is the same",
+			"--stretch: '%s' is not a range such as 0.9:1.1, or 0.1 for the same",
 			stretch);
 	if (stretch && (o->augment.stretch_low < 0.01 || o->augment.stretch_high > 100))
-		return cli_usage(
-			"train", "--stretch: '%s' is out of range; 0.01:100 is accepted", stretch);
+		return cli_usage("train",
+			"--stretch: '%s' is out of range; it must be within 0.01:100", stretch);
 	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
 }
 
@@ -443,7 +444,9 @@ int cli_train(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (o.resume && config)
-		return cli_usage("train", "--config: --resume goes on with the run's own options");
+		return cli_usage("train",
+			"--config cannot be combined with --resume, which continues with "
+			"the options of the run. Remove one of them");
 	from = o.from; /* one in a configuration stands there with its net */
 	int code = o.resume ? open_run(&kept, o.out, parsed > 0)
 		   : config ? open_config(&kept, config)
@@ -464,14 +467,16 @@ int cli_train(int argc, char **argv)
 		cli_parse(&command, argc, argv, data);
 	}
 	if (!goes_on && o.fresh_readout && !o.from)
-		return cli_usage("train", "--fresh-readout: there is no --from");
+		return cli_usage("train",
+			"--fresh-readout requires --from: the model whose readout is replaced");
 	o.peers = cli_peers();
 	cli_peers_patience(o.sweep.patience);
 	o.progress = on_progress;
 	o.say = on_line;
 	o.user = &training;
 	if (parsed > 0 && text)
-		return cli_usage("train", "--text: DATA is given as well");
+		return cli_usage("train",
+			"--text and DATA '%s' are both given; pass only one of them", data[0]);
 	char *text_data = text ? text_name(text) : NULL;
 	training.json = json;
 	if (parsed > 0)

@@ -38,7 +38,7 @@ def command_page(neap, version, command):
         elif line.strip():
             out.append(escape(line.strip()))
     out += [".SH EXAMPLES", ".nf", ".in 2n", *(escape(line[2:]) for line in examples.splitlines()), ".in", ".fi", ".SH EXIT STATUS",
-            "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
+            "0: success; 1: failure at run time; 2: invalid usage or input.", ".SH SEE ALSO",
             ".BR neap (1)"]
     return "\n".join(out) + "\n"
 
@@ -57,12 +57,12 @@ def main_page(neap, version):
     for name, about in commands:
         out += [".TP", f".BR neap\\-{name} (1)", escape(about)]
     out += [".SH UNITS", "Sizes take K, M, G, T, P (powers of 1024); times s, ms, us; rates are a "
-            "size a second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
-            "The kernels' instruction set: plain, avx2 or avx512; the widest there is by default. "
-            "Gradients are the same to the last bit on one of them.", ".TP", ".B NEAP_IO",
-            "What moves data to slow memory in files: uring, threads or sync, where nothing "
-            "overlaps; the first that works here by default.", ".SH EXIT STATUS",
-            "0 done, 1 failed while running, 2 bad usage or input.", ".SH SEE ALSO",
+            "size per second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
+            "Instruction set of the kernels: plain, avx2 or avx512 (default: the widest that the processor has). "
+            "Gradients computed with the same instruction set are bit-identical.", ".TP", ".B NEAP_IO",
+            "I/O engine for slow memory in files: uring, threads or sync, which overlaps nothing with "
+            "computation (default: the first that works).", ".SH EXIT STATUS",
+            "0: success; 1: failure at run time; 2: invalid usage or input.", ".SH SEE ALSO",
             ".BR libneap (3)"]
     return "\n".join(out) + "\n"
 

@@ -34,8 +34,8 @@ int cli_figure_check(const char *option, const char *path, const char *command)
 	char room[NEAP__PLAIN_TEXT], unused[16];
 
 	if (!cli_figure_named(path))
-		return cli_usage(command, "--%s: '%s' ends neither in .svg nor in .png", option,
-			neap__plain_text(room, path));
+		return cli_usage(command, "--%s: '%s' has an unknown ending; use .svg or .png",
+			option, neap__plain_text(room, path));
 	int rc = neap__atomic_file_check(path);
 	if (rc < 0) {
 		neap__fail_in(rc, "--%s: ", option);
@@ -63,7 +63,7 @@ static int write_png(
 
 	if (asprintf(&svg, "%s.%d.svg.part", out, (int)getpid()) < 0 ||
 		asprintf(&part, "%s.%d.part", out, (int)getpid()) < 0)
-		return cli_usage(command, "out of memory");
+		return cli_usage(command, "not enough memory to draw");
 	int rc = cli_write_file(option, svg, command, make, user);
 	if (rc == CLI_DONE) {
 		const char *const argv[] = {"rsvg-convert", "-z", "2", "-o", part, svg, NULL};

@@ -136,7 +136,8 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 	if (rc == CLI_DONE)
 		rc = cli_metrics_parse(metrics, text, path, command);
 	if (rc == CLI_DONE && metrics->rows == 0)
-		rc = cli_usage(command, "%s: no epoch is complete yet", path);
+		rc = cli_usage(
+			command, "%s has no complete epoch yet; wait for the first one", path);
 	free(text);
 	free(path);
 	return rc;

@@ -13,8 +13,8 @@ int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces)
 
 	for (int i = 0; i < 2; i++)
 		if (path[i] && !cli_ends_in(path[i], ".npz"))
-			return cli_usage("predict", "--%s: '%s' does not end in .npz", name[i],
-				neap__plain_text(room, path[i]));
+			return cli_usage("predict", "--%s: '%s' has an unknown ending; use .npz",
+				name[i], neap__plain_text(room, path[i]));
 	if (o->layer && !o->spikes && !o->membranes)
 		return cli_usage(
 			"predict", "--layer goes with --spikes or --membranes; neither is there");

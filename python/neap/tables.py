@@ -127,7 +127,7 @@ def table(plans: Sequence["Plan"]) -> str:
         lines.append(f"{line}  {why}" if why else line)
     lines.append("")
     if best.feasible:
-        lines.append("* fastest; forward: steps run forward for each step of the chain")
+        lines.append("* fastest; forward: forward steps per step of the chain")
     lines.append(f"bound: no schedule is faster than {show_time(best.bound)}")
     return "\n".join(lines)
 
@@ -161,15 +161,15 @@ def _memory(plan: "Plan") -> List[str]:
 def _time(plan: "Plan") -> List[str]:
     line = f"forward       {plan.advance_steps} steps without tape, {plan.record_steps} with"
     if plan.problem.steps:
-        line += ": %.3g for each step of the chain" % forward(plan)
+        line += ": %.3g per step of the chain" % forward(plan)
     lines = [line, f"makespan      {show_time(plan.seconds)}, {show_time(plan.stall)} of it waiting "
              "for transfers"]
     if plan.lost > 0:
         lines[-1] += f", {show_time(plan.lost)} computing slowed by them"
     if plan.overhead < -0.0005:
-        lines.append(f"overhead      none: {show_percent(-plan.overhead)} less time than keeping every tape")
+        lines.append(f"overhead      none: {show_percent(-plan.overhead)} less time than storing everything")
     else:
-        lines.append(f"overhead      {show_percent(plan.overhead)} over keeping every tape")
+        lines.append(f"overhead      {show_percent(plan.overhead)} over storing everything")
     lines.append(f"bound         {show_time(plan.bound)}: no schedule is faster; gap "
                  f"{show_percent(plan.gap)}")
     if plan.model_bound > 0:
@@ -186,10 +186,10 @@ def details(plan: "Plan") -> str:
         lines.append(f"infeasible    {plan.why}")
         if plan.least:
             lines.append(f"least         {show_least(plan, plan.least)}"
-                         f"{' slots' if plan.problem.classic else ''} would do")
+                         f"{' slots' if plan.problem.classic else ''}")
         return "\n".join(lines)
     if plan.chosen != plan.strategy:
-        lines.append(f"stands for    {plan.chosen}: {plan.about_chosen}")
+        lines.append(f"chosen        {plan.chosen}: {plan.about_chosen}")
     if plan.listed:
         lines.append(f"schedule      a list of {plan.listed} actions")
     if plan.params:

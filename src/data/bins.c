@@ -90,7 +90,8 @@ int neap__bins_length(
 		length = fmin(length, (double)steps);
 	if (!(length <= NEAP__MOST_STEPS))
 		return neap__fail(NEAP_EFORMAT,
-			"%.3g steps of %g s; at most %d are accepted: take a longer dt or cut",
+			"the sample has %.3g steps of %g s, more than %d. Use a longer --dt, or "
+			"truncate it with --max-steps",
 			length, dt, NEAP__MOST_STEPS);
 	*out = (int64_t)length;
 	return 0;
@@ -144,7 +145,8 @@ int neap__bins_add_part(struct neap__bins *bins, const struct neap_events *event
 	double dt, int64_t from, int64_t to)
 {
 	if (events->count >= UINT32_MAX)
-		return neap__fail(NEAP_EFORMAT, "%lld spikes; fewer than 2^32 are accepted",
+		return neap__fail(NEAP_EFORMAT,
+			"the sample has %lld spikes; fewer than 2^32 are supported",
 			(long long)events->count);
 	size_t T = (size_t)(to - from);
 	NEAP_TRY(grow(&bins->start, &bins->start_room, bins->starts + T + 1, sizeof(uint32_t)));

@@ -45,8 +45,8 @@ static int number(int *to, const struct neap_dataset *set, const char *const *na
 		to[k] = find(names, count, set->class_names[k]);
 		if (to[k] < 0 && (samples = samples_of(set, k)) > 0)
 			return neap__fail(NEAP_EUSAGE,
-				"class '%.60s' of %s, which %lld samples have, is not among the %d "
-				"classes of %s",
+				"class '%.60s' of %s (%lld samples) is not among the %d classes of "
+				"%s. Remove these samples, or train on data with all classes",
 				set->class_names[k], set->name, (long long)samples, count, whose);
 	}
 	return 1;

@@ -176,19 +176,23 @@ static int check(const struct neap_dataset *set, const struct neap__coding *codi
 
 	if (!set->ops->values || set->coded)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': its inputs are spikes already; --encode makes spikes of numbers",
+			"--encode converts numbers into spikes, but the inputs of '%s' already are "
+			"spikes. Remove --encode",
 			set->name);
 	if (info->inputs * neap__coding_channels(coding) > MOST_CHANNELS)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %d features, --encode makes two channels of each; %d channels "
-			"at most: off=0 makes one",
+			"--encode: '%s' has %d features, of which each becomes two channels, more "
+			"than %d in total. Pass off=0 for one channel each",
 			set->name, info->inputs, MOST_CHANNELS);
 	if (coding->values.repeat > 1 && neap__has_step_targets(set))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has targets of steps: --encode repeat=%g would have none for most",
+			"--encode: '%s' has targets per step, which repeat=%g would leave most "
+			"steps without. Remove repeat",
 			set->name, coding->values.repeat);
 	if (steps > NEAP__MOST_STEPS)
-		return neap__fail(NEAP_EUSAGE, "'%s': %.15g steps with repeat=%g; %d at most",
+		return neap__fail(NEAP_EUSAGE,
+			"--encode: '%s' has %.15g steps with repeat=%g, more than %d. Use a "
+			"smaller repeat, or --max-steps",
 			set->name, steps, coding->values.repeat, NEAP__MOST_STEPS);
 	return 0;
 }

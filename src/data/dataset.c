@@ -166,7 +166,8 @@ int neap_dataset_open(struct neap_dataset **out, const char *name)
 	size_t i = 0;
 	*out = NULL;
 	if (!name || !*name)
-		return neap__fail(NEAP_EUSAGE, "the name of the data set is empty");
+		return neap__fail(
+			NEAP_EUSAGE, "the name of the data set is empty; pass a file, or randman");
 	while (!formats[i]->takes(name))
 		i++;
 	return open_named(out, name, formats[i]->open, NULL, NULL);
@@ -208,11 +209,9 @@ int neap__dataset_channels(struct neap_dataset *set, int given)
 		return 0;
 	if (given < info->inputs)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' does not say how many channels there are, its largest is %d: a "
-			"number "
-			"beyond it belongs in the attribute 'inputs' of the file, or in --channels "
-			"of "
-			"'neap train'",
+			"'%s' does not specify its number of channels, and the largest one used is "
+			"%d. Set the attribute 'inputs' of the file, or pass --channels to 'neap "
+			"train'",
 			set->name, info->inputs - 1);
 	info->inputs = given;
 	info->inputs_least = 0;
@@ -278,8 +277,8 @@ const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speake
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	if (index < 0 || index >= set->info.samples)
-		return neap__fail(NEAP_EUSAGE, "%s: sample %lld of %lld", set->name,
-			(long long)index, (long long)set->info.samples);
+		return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld, counted from 0",
+			set->name, (long long)index, (long long)set->info.samples);
 	pthread_mutex_lock(&set->lock);
 	int rc = set->ops->read(set, index, buffer);
 	pthread_mutex_unlock(&set->lock);

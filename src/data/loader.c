@@ -121,32 +121,34 @@ static void *work(void *arg)
 static int check_options(const struct neap_dataset *set, const struct neap_loader_options *o)
 {
 	if (o->batch < 1 || o->batch > 1 << 20)
-		return neap__fail(
-			NEAP_EUSAGE, "a batch of %d; 1 to 1048576 samples are accepted", o->batch);
+		return neap__fail(NEAP_EUSAGE,
+			"batch is %d; it must be between 1 and 1048576 samples", o->batch);
 	if (!(o->dt >= 1e-9 && o->dt <= 1e3))
 		return neap__fail(
-			NEAP_EUSAGE, "dt of %g s; 1e-9 to 1e3 seconds are accepted", o->dt);
+			NEAP_EUSAGE, "dt is %g s; it must be between 1e-9 and 1e3 s", o->dt);
 	if (o->steps < 0)
-		return neap__fail(NEAP_EUSAGE, "a limit of %lld steps", (long long)o->steps);
+		return neap__fail(NEAP_EUSAGE, "max-steps is %lld; it must not be negative",
+			(long long)o->steps);
 	NEAP_TRY(neap__augment_check(&o->augment));
 	if (set->info.steps && neap__augment_used(&o->augment))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has samples that are rows of steps: shift, jitter and stretch vary "
-			"spikes in time",
+			"--shift, --jitter and --stretch augment spikes, but the samples of '%s' "
+			"are rows of numbers per step. Remove them",
 			set->name);
 	if (o->window_bytes > SIZE_MAX / 4)
-		return neap__fail(
-			NEAP_EUSAGE, "windows of %llu bytes", (unsigned long long)o->window_bytes);
+		return neap__fail(NEAP_EUSAGE, "windows of %llu bytes are not possible",
+			(unsigned long long)o->window_bytes);
 	if (o->ranks < 0 || o->last_group < 0 ||
 		(o->ranks > 0 && (o->rank < 0 || o->rank >= o->ranks || o->group < 1)))
 		return neap__fail(NEAP_EUSAGE, "rank %d of %d, groups of %d and %d samples",
 			o->rank, o->ranks, o->group, o->last_group);
 	int64_t n = o->index ? o->count : set->info.samples;
 	if (n < 1)
-		return neap__fail(NEAP_EUSAGE, "'%s': no samples to load", set->name);
+		return neap__fail(NEAP_EUSAGE, "'%s' has no samples to load", set->name);
 	for (int64_t i = 0; o->index && i < n; i++)
 		if (o->index[i] < 0 || o->index[i] >= set->info.samples)
-			return neap__fail(NEAP_EUSAGE, "'%s': sample %lld of %lld", set->name,
+			return neap__fail(NEAP_EUSAGE,
+				"'%s' has no sample %lld; it has %lld, counted from 0", set->name,
 				(long long)o->index[i], (long long)set->info.samples);
 	return 0;
 }

@@ -63,8 +63,9 @@ static int walk(struct neap__recordings *all, const char *dir, int depth)
 {
 	if (depth > DEEPEST)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': folders more than %d deep; is a link going in circles?", dir,
-			DEEPEST);
+			"'%s' has folders nested more than %d deep. Check for a link that points "
+			"to a parent folder",
+			dir, DEEPEST);
 	DIR *folder = opendir(dir);
 	if (!folder)
 		return neap__fail_errno(errno, "cannot read folder '%s'", dir);
@@ -229,8 +230,9 @@ static int check_list(const struct neap__recordings *all, const char *dir,
 			there = strcmp(below(all->file[i].path, dir), name) == 0;
 		if (!there)
 			return neap__fail(NEAP_EUSAGE,
-				"--split: '%.200s' is not among the %lld files of '%s'", name,
-				(long long)all->count, dir);
+				"--split: '%.200s' is not among the %lld files of '%s'. List paths "
+				"relative to that folder",
+				name, (long long)all->count, dir);
 	}
 	return 0;
 }
@@ -267,7 +269,9 @@ static int distinct(char **name, int64_t n, char ***out, int *count, const char 
 		if (kept == 0 || strcmp(name[kept - 1], name[i]) != 0)
 			name[kept++] = name[i];
 	if (kept > MOST_NAMES)
-		return neap__fail(NEAP_EUSAGE, "%lld different %s; at most %d are accepted",
+		return neap__fail(NEAP_EUSAGE,
+			"there are %lld different %s, more than %d. Check the pattern that finds "
+			"them",
 			(long long)kept, what, MOST_NAMES);
 	*out = calloc((size_t)kept, sizeof **out);
 	if (!*out)
@@ -308,8 +312,9 @@ static int number_given(
 		file->class_number = given_number(choice, file->label);
 		if (file->class_number < 0 && choice->strict) {
 			int rc = neap__fail(NEAP_EUSAGE,
-				"'%s': class '%.100s' is not among the %d of --classes", file->path,
-				file->label, choice->nclasses);
+				"'%s': class '%.100s' is not among the %d of --classes. Add it "
+				"there, or remove --strict to skip such files",
+				file->path, file->label, choice->nclasses);
 			memmove(all->file + kept, all->file + i,
 				(size_t)(all->count - i) * sizeof *all->file);
 			all->count -= i - kept;
@@ -324,8 +329,8 @@ static int number_given(
 	all->count = kept;
 	return kept ? 0
 		    : neap__fail(NEAP_EUSAGE,
-			      "no file of '%s' has a class of --classes, the first of which is "
-			      "'%.100s'",
+			      "no file of '%s' has a class of --classes (the first is '%.100s'). "
+			      "Check the names there, or --label",
 			      dir, choice->classes[0]);
 }
 

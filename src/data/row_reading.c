@@ -18,13 +18,14 @@ int neap__rows_next(struct neap_dataset *set)
 		return 0;
 	if (!info->values)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': its inputs are spikes; the next step's values can be predicted of "
-			"numbers",
+			"--next-step predicts numbers, but the inputs of '%s' are spikes. Remove "
+			"--next-step",
 			set->name);
 	for (int64_t i = 0; i < info->samples; i++)
 		if (set->ops->length(set, i) < 2)
 			return neap__fail(NEAP_EUSAGE,
-				"'%s': sample %lld has one step, and so no step after it",
+				"'%s': sample %lld has a single step, so --next-step has nothing "
+				"to predict. Remove that sample",
 				set->name, (long long)i);
 	free(set->label);
 	set->label = NULL;
@@ -98,8 +99,10 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 	if (!from->shift && !from->coded)
 		return 0;
 	if (neap__features(set) != neap__features(from))
-		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, '%s' has %d", set->name,
-			neap__features(set), from->name, neap__features(from));
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has %d features, but '%s' has %d. Pass data with the same features "
+			"in the same order",
+			set->name, neap__features(set), from->name, neap__features(from));
 	if (!from->shift)
 		return 0;
 	double *shift = malloc(bytes), *scale = malloc(bytes);

@@ -13,9 +13,11 @@ static int by_speaker(const struct neap_dataset *set, int speaker, unsigned char
 {
 	if (!set->speaker)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' does not say who speaks; split by a fraction instead", set->name);
+			"'%s' has no speakers. Use --validation to hold out a fraction, or encode "
+			"it with --speaker",
+			set->name);
 	if (speaker >= set->info.speakers)
-		return neap__fail(NEAP_EUSAGE, "'%s' has no speaker %d; 0 to %d are known",
+		return neap__fail(NEAP_EUSAGE, "'%s' has no speaker %d; its speakers are 0 to %d",
 			set->name, speaker, set->info.speakers - 1);
 	for (int64_t i = 0; i < set->info.samples; i++)
 		second[i] = set->speaker[i] == speaker;
@@ -75,7 +77,8 @@ int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t
 	int64_t n = set->info.samples, marked = 0;
 	if (speaker < 0 && !(fraction >= 0 && fraction < 1))
 		return neap__fail(NEAP_EUSAGE,
-			"a split of %g; at least 0 and less than 1 is accepted", fraction);
+			"the validation fraction is %g; it must be at least 0 and less than 1",
+			fraction);
 	unsigned char *mark = calloc((size_t)n, 1);
 	int64_t *a = NULL, *b = NULL;
 	if (!mark)
@@ -84,8 +87,10 @@ int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t
 	for (int64_t i = 0; i < n; i++)
 		marked += mark[i];
 	if (rc == 0 && marked == n)
-		rc = neap__fail(
-			NEAP_EUSAGE, "splitting '%s' leaves nothing to the first part", set->name);
+		rc = neap__fail(NEAP_EUSAGE,
+			"all samples of '%s' are in the validation split, none is left for "
+			"training. Lower --validation",
+			set->name);
 	if (rc < 0)
 		goto out;
 	a = malloc((size_t)(n - marked) * sizeof *a);

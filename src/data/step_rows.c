@@ -52,8 +52,9 @@ static int convert(
 			x = (x - set->shift[k]) * set->scale[k];
 		if (!(fabs(x) <= FLT_MAX))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': sample %lld, step %lld, feature %lld is %g; finite numbers "
-				"are accepted: 'lengths' or 'mask' says where a sample ends",
+				"'%s': sample %lld, step %lld, feature %lld is %g; numbers must be "
+				"finite. If it pads a shorter sample, add an array 'lengths' or "
+				"'mask'",
 				set->name, (long long)index, (long long)(from + i / inputs),
 				(long long)k, set->piece[i]);
 		values[i] = (float)x;

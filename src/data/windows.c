@@ -83,7 +83,8 @@ static int share_values(struct neap_windows *w, uint64_t row)
 	if (w->bytes <= o->bytes)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"%llu bytes for windows of %d samples; %llu or more are accepted",
+		"--inputs of %llu bytes is too small for windows of %d samples. Use at least %llu "
+		"bytes",
 		(unsigned long long)o->bytes, o->batch, (unsigned long long)w->bytes);
 }
 
@@ -116,7 +117,8 @@ static int share_out(struct neap_windows *w)
 	w->most = w->units / share;
 	if (w->most < 64)
 		return neap__fail(NEAP_EUSAGE,
-			"%llu bytes for windows of %d samples; %llu or more are accepted",
+			"--inputs of %llu bytes is too small for windows of %d samples. Use at "
+			"least %llu bytes",
 			(unsigned long long)o->bytes, o->batch,
 			(unsigned long long)(fixed + 64 * share * one));
 	w->bytes = fixed + w->units * one;
@@ -212,9 +214,8 @@ static int run(void *self, const struct neap__job *job)
 			return rc;
 	}
 	return neap__fail(NEAP_EFORMAT,
-		"'%s': the events of steps %lld to %lld of a batch do not fit windows of %llu "
-		"bytes: "
-		"allow more, or take a shorter dt",
+		"'%s': the events of steps %lld to %lld of a batch do not fit in windows of %llu "
+		"bytes. Raise --inputs, or use a shorter --dt",
 		w->options.set->name, (long long)(frame->asked / NARROW * NARROW),
 		(long long)(frame->asked / NARROW * NARROW + NARROW),
 		(unsigned long long)w->options.bytes);

@@ -165,8 +165,8 @@ static int interrupted(struct neap__trainer *trainer)
 		neap__ranks_root(&trainer->ranks) ? neap__run_json_write(trainer) : 0));
 	trainer->ranks.together = 1;
 	return neap__fail(NEAP_EINTERRUPTED,
-		"interrupted after %" PRId64 " epoch%s and %" PRId64 " batch%s; --resume goes on "
-		"from %s",
+		"interrupted after %" PRId64 " epoch%s and %" PRId64
+		" batch%s. Continue with --resume (from %s)",
 		(int64_t)c->epoch, c->epoch == 1 ? "" : "s", (int64_t)c->batch,
 		c->batch == 1 ? "" : "es", trainer->last);
 }

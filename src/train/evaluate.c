@@ -368,7 +368,7 @@ static int check_sample(const struct neap_dataset_info *info, const int64_t *sam
 {
 	if (!sample || (*sample >= 0 && *sample < info->samples))
 		return 0;
-	return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld, counted from 0",
+	return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld samples, counted from 0",
 		info->name, (long long)*sample, (long long)info->samples);
 }
 
@@ -404,7 +404,8 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	e->is_live = options->every > 0 && neap__recording_named(options->data);
 	if (options->level > 0 && !e->is_live)
 		return neap__fail(NEAP_EUSAGE,
-			"a level is that of a recording or of standard input, which '%s' is not",
+			"--level applies to a recording or to standard input (-), but '%s' is a "
+			"data set. Remove --level",
 			options->data);
 	if (neap__table_named(options->data)) {
 		rc = neap__model_open_table(&e->set, &e->file, options->data, line);
@@ -458,7 +459,9 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !is_labelled(e->set))
 		return neap__fail(NEAP_EUSAGE,
-			"%s has no labels that answers could be compared with", e->info.name);
+			"%s has no labels to compare the answers with. Pass labelled data, or use "
+			"'neap predict'",
+			e->info.name);
 	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
 	char line[NEAP__TAKEN_TEXT];
 	if (options->say && neap__ranks_root(&e->ranks) && is_labelled(e->set) &&
@@ -552,30 +555,34 @@ int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *o
 		options->size, sizeof *options, sizeof *options, "neap_eval_options"));
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
 	if (!options->model || !options->data)
-		return neap__fail(NEAP_EUSAGE, "a model and a data set are needed");
+		return neap__fail(NEAP_EUSAGE, "a model and a data set are required");
 	if (options->batch < 0 || options->threads < 0)
-		return neap__fail(NEAP_EUSAGE, "batch and threads may not be negative");
+		return neap__fail(NEAP_EUSAGE, "batch and threads must not be negative");
 	if (options->arrays && (!options->answered || options->peers))
-		return neap__fail(NEAP_EUSAGE, "arrays need `answered`, and no ranks");
+		return neap__fail(NEAP_EUSAGE, "arrays require `answered`, and a single process");
 	if (!(options->every >= 0) || !(options->level >= 0) || isinf(options->level))
-		return neap__fail(NEAP_EUSAGE, "`every` and `level` may not be negative");
+		return neap__fail(NEAP_EUSAGE, "`every` and `level` must not be negative");
 	if (options->every > 0 && (!options->answered || options->peers))
-		return neap__fail(NEAP_EUSAGE, "decisions need `answered`, and no ranks");
-	if (options->every > 0 && neap__answer_outputs_step(options))
 		return neap__fail(NEAP_EUSAGE,
-			"decisions on the way come without spikes and membranes of steps");
+			"decisions (--every) require `answered`, and a single process");
+	if (options->every > 0 && neap__answer_outputs_step(options))
+		return neap__fail(NEAP_EUSAGE, "--every cannot be combined with --spikes and "
+					       "--membranes; remove one of them");
 	if (options->level > 0 && options->every <= 0)
-		return neap__fail(NEAP_EUSAGE, "a level is for decisions on the way: --every");
+		return neap__fail(NEAP_EUSAGE, "--level requires --every");
 	if (!(options->window >= 0) || (options->window > 0 && options->every <= 0))
-		return neap__fail(NEAP_EUSAGE, "a window is for decisions on the way: --every");
+		return neap__fail(NEAP_EUSAGE, "--window requires --every");
 	if (options->of_steps && options->peers)
-		return neap__fail(NEAP_EUSAGE, "ranks give no answers to steps");
+		return neap__fail(NEAP_EUSAGE, "targets per step are not supported with several "
+					       "ranks; run neap predict as one process");
 	if (options->sample && options->peers)
-		return neap__fail(NEAP_EUSAGE, "ranks take all samples");
+		return neap__fail(NEAP_EUSAGE, "--sample is not supported with several ranks; run "
+					       "neap predict as one process");
 	NEAP_TRY(neap__answer_outputs_check(options));
 	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' says its own dt and reset; --dt and --reset are for NIR graphs",
+			"'%s' specifies its own dt and reset. Remove --dt and --reset, which apply "
+			"to NIR graphs only",
 			options->model);
 	NEAP_TRY(neap__ranks_begin(&e->ranks, options->peers));
 	int rc = neap__ranks_agree(&e->ranks, open_all(e, options));

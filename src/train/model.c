@@ -159,13 +159,15 @@ static int take(void *into, const struct neap__safetensors *file, const char *na
 	const struct neap__file_tensor *tensor = neap__safetensors_find(file, name);
 
 	if (!tensor)
-		return neap__fail(NEAP_EFORMAT, "tensor '%s' is missing", name);
+		return neap__fail(NEAP_EFORMAT,
+			"tensor '%s' is missing; the file may belong to another network", name);
 	int same = tensor->dtype == dtype && tensor->dims == dims;
 	for (int i = 0; same && i < dims; i++)
 		same = tensor->shape[i] == shape[i];
 	if (!same)
 		return neap__fail(NEAP_EFORMAT,
-			"tensor '%s' has another type or shape than the net's settings ask for",
+			"tensor '%s' has a type or shape that differs from the network's settings; "
+			"the file may belong to another network",
 			name);
 	memcpy(into, tensor->data, tensor->bytes);
 	return 0;
@@ -188,7 +190,9 @@ static int take_pattern(const struct neap_param *param, const struct neap__safet
 	if (rc == 0 && (memcmp(start, param->row_start, (size_t)rows * sizeof *start) != 0 ||
 			       memcmp(column, param->column, (size_t)count * sizeof *column) != 0))
 		rc = neap__fail(NEAP_EFORMAT,
-			"the connections of '%s' are not those of the net's seed", param->name);
+			"the connections of '%s' differ from those of the network's seed; the file "
+			"may have been edited",
+			param->name);
 	free(start);
 	free(column);
 	return rc;
@@ -212,8 +216,8 @@ int neap__model_take(struct neap_net *net, const struct neap__safetensors *file)
 	for (int i = 0; i < file->tensors; i++)
 		there += strncmp(file->tensor[i].name, MOMENTS, strlen(MOMENTS)) != 0;
 	if (there != expected)
-		return neap__fail(
-			NEAP_EFORMAT, "%d tensors are there, the net has %d", there, expected);
+		return neap__fail(NEAP_EFORMAT, "the file has %d tensors, but the network has %d",
+			there, expected);
 	return 0;
 }
 
@@ -283,7 +287,9 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 		bytes += (double)file->tensor[i].bytes;
 	weights *= strstr(options->spec, "density") ? 0 : options->density / 2;
 	if (weights > bytes / sizeof(float) + 65536)
-		return neap__fail(NEAP_EFORMAT, "its tensors are too small for the net '%.60s'",
+		return neap__fail(NEAP_EFORMAT,
+			"its tensors are too small for the network '%.60s'; the file may be "
+			"truncated",
 			options->spec);
 	return 0;
 }
@@ -296,7 +302,9 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
 	if (!json)
-		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+		return neap__fail(NEAP_EFORMAT,
+			"its metadata does not describe a network. Pass model.safetensors or "
+			"last.safetensors of 'neap train', or a NIR graph");
 	int rc = neap__settings_take_net(options, json);
 	if (rc == 0)
 		rc = check_size(options, file);
@@ -337,8 +345,9 @@ static int check_classes(const char *text, const struct neap_dataset *set, const
 		const char *ours = json_string_value(json_array_get(model, (size_t)i));
 		if (ours && theirs && strcmp(ours, theirs) != 0)
 			rc = neap__fail(NEAP_EUSAGE,
-				"class %d of %s is '%.60s', that of the model '%.60s'", i, name,
-				theirs, ours);
+				"class %d of %s is '%.60s', but class %d of the model is '%.60s'. "
+				"Encode the data with --classes in the order of the model",
+				i, name, theirs, i, ours);
 	}
 	json_decref(model);
 	json_decref(data);

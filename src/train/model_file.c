@@ -46,7 +46,9 @@ static int describe(struct neap_model *model, const struct neap__safetensors *fi
 
 	model->json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (!model->json)
-		return neap__fail(NEAP_EFORMAT, "its metadata describes no net of neap's");
+		return neap__fail(NEAP_EFORMAT,
+			"its metadata does not describe a network. Pass model.safetensors or "
+			"last.safetensors of 'neap train', or a NIR graph");
 	struct neap__coding coding;
 	NEAP_TRY(neap__model_coding(&coding, neap__safetensors_meta(file, NEAP__MODEL_INPUTS)));
 	neap__coding_text(model->coding, &coding);
@@ -62,7 +64,7 @@ int neap_model_open(struct neap_model **out, const struct neap_model_options *op
 	*out = NULL;
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_model_options"));
 	if (!o.path || !*o.path)
-		return neap__fail(NEAP_EUSAGE, "a file of weights is missing");
+		return neap__fail(NEAP_EUSAGE, "the file of weights is missing");
 	struct neap_model *model = calloc(1, sizeof *model);
 	if (!model)
 		return neap__fail_errno(ENOMEM, "'%s'", o.path);

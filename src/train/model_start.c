@@ -47,8 +47,9 @@ static int check_pattern(const struct neap_param *param, const struct neap__safe
 			t->shape[0] != lists[i].count ||
 			memcmp(t->data, lists[i].own, (size_t)lists[i].count * lists[i].width) != 0)
 			return neap__fail(NEAP_EUSAGE,
-				"the connections of '%s' are not those of the net, which its "
-				"density and --seed decide",
+				"the sparse connections of '%s' differ from those of the network, "
+				"which follow from its density and --seed. Use the density and "
+				"--seed of the file",
 				param->name);
 	}
 	return 0;
@@ -61,25 +62,30 @@ static int take(const struct neap_param *param, const struct neap__safetensors *
 	if (!t && param->is_leak)
 		return 0;
 	if (!t)
-		return neap__fail(
-			NEAP_EUSAGE, "the net has a tensor '%s', the file has none", param->name);
+		return neap__fail(NEAP_EUSAGE,
+			"the network has a tensor '%s', but the file has none. Use a --net that "
+			"matches the file",
+			param->name);
 	if (t->dtype != NEAP__F32 && t->dtype != NEAP__F64)
-		return neap__fail(NEAP_EFORMAT, "'%s' holds %s; F32 or F64 is accepted",
+		return neap__fail(NEAP_EFORMAT, "tensor '%s' has dtype %s; save it as F32 or F64",
 			param->name, neap__dtype_name(t->dtype));
 	NEAP_TRY(check_pattern(param, file));
 	if (param->column ? t->dims != 1 : t->dims != 2)
-		return neap__fail(NEAP_EUSAGE, "'%s' is %s in the file and %s in the net",
+		return neap__fail(NEAP_EUSAGE,
+			"tensor '%s' is %s in the file, but %s in the network. Use a --net with "
+			"the density of the file",
 			param->name, param->column ? "dense" : "sparse",
 			param->column ? "sparse" : "dense");
 	if (!param->column &&
 		(t->shape[0] != (uint64_t)param->rows || t->shape[1] != (uint64_t)param->columns))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is %llu x %llu in the file and %lld x %lld in the net%s", param->name,
-			(unsigned long long)t->shape[0], (unsigned long long)t->shape[1],
-			(long long)param->rows, (long long)param->columns,
+			"tensor '%s' is %llu x %llu in the file, but %lld x %lld in the network%s",
+			param->name, (unsigned long long)t->shape[0],
+			(unsigned long long)t->shape[1], (long long)param->rows,
+			(long long)param->columns,
 			strncmp(param->name, READOUT, strlen(READOUT)) == 0
-				? ": --fresh-readout begins it anew"
-				: "");
+				? ". Add --fresh-readout to train a new readout"
+				: ". Use a --net with the sizes of the file");
 	for (int64_t i = 0; i < param->count; i++) {
 		double v = number_of(t, i);
 		if (param->precision == NEAP_DOUBLE)
@@ -118,7 +124,9 @@ int neap__model_start(struct neap_net *net, const struct neap__safetensors *file
 			continue;
 		if (!is_known(net, name))
 			return neap__fail(NEAP_EUSAGE,
-				"the file has a tensor '%.80s', the net has none", name);
+				"the file has a tensor '%.80s', but the network has none. Use a "
+				"--net that matches the file",
+				name);
 	}
 	for (int i = 0; i < neap_net_params(net); i++) {
 		NEAP_TRY(neap_net_param(net, i, &param));

@@ -45,8 +45,8 @@ static int take_numbers(void *into, const struct neap__run_cost *rows, const jso
 		const json_t *value = json_object_get(object, rows[i].name);
 		double number = json_number_value(value);
 		if (!json_is_number(value) || !(number >= 0) || isinf(number))
-			return neap__fail(
-				NEAP_EFORMAT, "the cost %s is not acceptable", rows[i].name);
+			return neap__fail(NEAP_EFORMAT,
+				"cost %s is missing or not a number of 0 or above", rows[i].name);
 		*(double *)(void *)((char *)into + rows[i].offset) = number;
 	}
 	return 0;
@@ -61,7 +61,8 @@ static int take_costs(struct neap_run *run, const json_t *object)
 		return 0;
 	NEAP_TRY(take_numbers(&run->costs.chain, neap__run_step_costs, object));
 	if (count > NEAP_TIERS_MAX)
-		return neap__fail(NEAP_EFORMAT, "its costs have %zu tiers", count);
+		return neap__fail(NEAP_EFORMAT,
+			"its costs list %zu slow tiers, more than can be used", count);
 	for (size_t i = 0; i < count; i++)
 		NEAP_TRY(take_numbers(
 			&run->costs.tiers[i], neap__run_tier_costs, json_array_get(tiers, i)));
@@ -77,7 +78,8 @@ static int take(struct neap_run *run)
 	const json_t *data = json_object_get(run->root, "data");
 
 	if (!json_is_object(settings))
-		return neap__fail(NEAP_EFORMAT, "it has no settings");
+		return neap__fail(
+			NEAP_EFORMAT, "it has no settings; it may not be the run.json of a run");
 	/* Runs of earlier versions name their data here alone. */
 	o->data = json_string_value(json_object_get(data, "train"));
 	o->test = json_string_value(json_object_get(data, "test"));
@@ -108,7 +110,7 @@ static int take_config(struct neap_run *run)
 		return 0;
 	}
 	if (!json_is_object(root))
-		return neap__fail(NEAP_EFORMAT, "it is no object");
+		return neap__fail(NEAP_EFORMAT, "it is not a JSON object of options");
 	NEAP_TRY(neap__settings_take_options(o, root));
 	o->net.seed = o->seed;
 	if (json_object_get(root, "scale") && !json_object_get(root, "gain"))
@@ -173,7 +175,7 @@ int neap_run_open(struct neap_run **run, const char *out)
 
 	*run = NULL;
 	if (!out || !*out)
-		return neap__fail(NEAP_EUSAGE, "a folder for the run is missing");
+		return neap__fail(NEAP_EUSAGE, "the folder of the run is missing (--out)");
 	if (asprintf(&path, "%s/run.json", out) < 0)
 		return neap__fail_errno(ENOMEM, "%s", out);
 	int rc = open_file(run, path, take);

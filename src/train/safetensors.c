@@ -64,7 +64,7 @@ static int parse_dtype(struct neap__file_tensor *tensor, const json_t *item)
 			return 0;
 		}
 	}
-	return neap__fail(NEAP_EFORMAT, "tensor '%s': dtype '%s' is not known",
+	return neap__fail(NEAP_EFORMAT, "tensor '%s' has the unknown dtype '%s'",
 		show(tensor->name).text, name ? show(name).text : "(none)");
 }
 
@@ -74,18 +74,19 @@ static int parse_shape(struct neap__file_tensor *tensor, uint64_t *bytes, const 
 
 	if (!json_is_array(shape))
 		return neap__fail(
-			NEAP_EFORMAT, "tensor '%s': shape is missing", show(tensor->name).text);
+			NEAP_EFORMAT, "tensor '%s' has no shape", show(tensor->name).text);
 	*bytes = neap__dtype_bytes(tensor->dtype);
 	for (size_t i = 0; i < json_array_size(shape); i++) {
 		if (tensor->dims == NEAP__SHAPE_MAX)
-			return neap__fail(NEAP_EFORMAT, "tensor '%s': more than %d dimensions",
+			return neap__fail(NEAP_EFORMAT, "tensor '%s' has more than %d dimensions",
 				show(tensor->name).text, NEAP__SHAPE_MAX);
 		if (take_integer(&tensor->shape[tensor->dims], json_array_get(shape, i)) < 0)
 			return neap__fail(NEAP_EFORMAT,
-				"tensor '%s': dimension %d of its shape is not a whole number",
+				"tensor '%s': dimension %d of the shape is not a whole number",
 				show(tensor->name).text, tensor->dims);
 		if (neap__mul_u64(bytes, *bytes, tensor->shape[tensor->dims]) < 0)
-			return neap__fail(NEAP_EFORMAT, "tensor '%s': its size overflows",
+			return neap__fail(NEAP_EFORMAT,
+				"tensor '%s' is too large: its size overflows",
 				show(tensor->name).text);
 		tensor->dims++;
 	}
@@ -99,9 +100,9 @@ static int parse_offsets(uint64_t *begin, uint64_t *end, const char *name, const
 	if (json_array_size(offsets) != 2 || take_integer(begin, json_array_get(offsets, 0)) < 0 ||
 		take_integer(end, json_array_get(offsets, 1)) < 0)
 		return neap__fail(NEAP_EFORMAT,
-			"tensor '%s': data_offsets is not two whole numbers", show(name).text);
+			"tensor '%s': data_offsets must be two whole numbers", show(name).text);
 	if (*end < *begin)
-		return neap__fail(NEAP_EFORMAT, "tensor '%s': its data ends before it begins",
+		return neap__fail(NEAP_EFORMAT, "tensor '%s': the data ends before it begins",
 			show(name).text);
 	return 0;
 }
@@ -114,18 +115,19 @@ static int parse_tensor(struct neap__file_tensor *tensor, const char *name, cons
 
 	*tensor = (struct neap__file_tensor){.name = name};
 	if (!json_is_object(item))
-		return neap__fail(
-			NEAP_EFORMAT, "tensor '%s': not described by an object", show(name).text);
+		return neap__fail(NEAP_EFORMAT, "tensor '%s' is not described by a JSON object",
+			show(name).text);
 	NEAP_TRY(parse_dtype(tensor, item));
 	NEAP_TRY(parse_shape(tensor, &bytes, item));
 	NEAP_TRY(parse_offsets(&begin, &end, tensor->name, item));
 	if (end > room)
 		return neap__fail(NEAP_EFORMAT,
-			"tensor '%s': its data ends at byte %llu of %zu: truncated?",
+			"tensor '%s': its data ends at byte %llu of %zu. The file may be "
+			"truncated; copy or write it again",
 			show(tensor->name).text, (unsigned long long)end, room);
 	if (end - begin != bytes)
 		return neap__fail(NEAP_EFORMAT,
-			"tensor '%s': its shape takes %llu bytes, its data has %llu",
+			"tensor '%s': its shape needs %llu bytes, but its data has %llu",
 			show(tensor->name).text, (unsigned long long)bytes,
 			(unsigned long long)(end - begin));
 	tensor->data = data + begin;
@@ -152,13 +154,15 @@ static int check_cover(struct neap__safetensors *file, const char *data, size_t 
 		size_t begin = (size_t)((const char *)t->data - data);
 		if (begin != at)
 			return neap__fail(NEAP_EFORMAT, "tensor '%s': %s at byte %zu of the data",
-				show(t->name).text, begin < at ? "an overlap" : "a hole before it",
+				show(t->name).text,
+				begin < at ? "it overlaps another tensor"
+					   : "there is a gap before it",
 				begin < at ? begin : at);
 		at = begin + t->bytes;
 	}
 	if (at != room)
 		return neap__fail(NEAP_EFORMAT,
-			"the tensors take %zu bytes, the file has %zu behind its header", at, room);
+			"the tensors take %zu bytes, but %zu bytes follow the header", at, room);
 	return 0;
 }
 
@@ -176,7 +180,7 @@ static int parse_metadata(struct neap__safetensors *file, json_t *item)
 	{
 		if (!json_is_string(value))
 			return neap__fail(
-				NEAP_EFORMAT, "__metadata__ '%s' is not a text", show(key).text);
+				NEAP_EFORMAT, "__metadata__ '%s' is not a string", show(key).text);
 		file->pair[file->pairs++] = (struct neap__metadata){key, json_string_value(value)};
 	}
 	return 0;
@@ -188,18 +192,23 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 	char why[NEAP__JSON_WHY];
 
 	if (bytes < sizeof length)
-		return neap__fail(NEAP_EFORMAT, "%zu bytes are no safetensors file", bytes);
+		return neap__fail(NEAP_EFORMAT,
+			"the file has %zu bytes, too few for a safetensors file", bytes);
 	memcpy(&length, data, sizeof length);
 	if (length > NEAP__HEADER_MAX)
-		return neap__fail(NEAP_EFORMAT, "a header of %llu bytes; at most %u are allowed",
+		return neap__fail(NEAP_EFORMAT,
+			"the header has %llu bytes, more than the limit of %u; is it a safetensors "
+			"file?",
 			(unsigned long long)length, NEAP__HEADER_MAX);
 	if (length > bytes - sizeof length)
 		return neap__fail(NEAP_EFORMAT,
-			"the header has %llu bytes, the file %zu: truncated?",
+			"the header has %llu bytes, but the file has %zu. It may be truncated; "
+			"copy or write it again",
 			(unsigned long long)length, bytes);
 	const char *text = data + sizeof length;
 	if (length == 0 || text[0] != '{')
-		return neap__fail(NEAP_EFORMAT, "the header does not begin with '{'");
+		return neap__fail(NEAP_EFORMAT,
+			"the header does not begin with '{'; is it a safetensors file?");
 	while (text[length - 1] == '\0') /* padding of some writers */
 		length--;
 	file->header = neap__json_read(text, (size_t)length, why);

@@ -357,15 +357,16 @@ static int open_data(struct neap__trainer *trainer)
 		o->net.classes = d->info.classes;
 	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
 		return neap__fail(NEAP_EUSAGE,
-			"%s has %d channels and %d classes, the net was given %d and %d",
+			"%s has %d channels and %d classes, but --channels and --classes give the "
+			"network %d and %d. Remove them, or raise them",
 			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
 			o->net.classes);
 	if ((d->info.values && o->net.inputs != d->info.inputs) ||
 		(d->info.target != NEAP_TARGET_LABEL && d->info.target != NEAP_TARGET_LABELS &&
 			o->net.classes != d->info.classes))
 		return neap__fail(NEAP_EUSAGE,
-			"%s has numbers, %d inputs and %d outputs, which --channels and --classes "
-			"do not change",
+			"%s has numbers with %d inputs and %d outputs, which --channels and "
+			"--classes cannot change. Remove them",
 			d->info.name, d->info.inputs, d->info.classes);
 	char changed[NEAP__FIT_LINE];
 	const char *given = o->loss;
@@ -474,8 +475,8 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		counted(steps, d->longest, "step", "steps"), trainer->options.net.dt,
 		(long long)d->nfirst, (long long)d->nsecond);
 	if (d->set->coded)
-		neap__trainer_say(trainer, "%d features become spikes: %s", d->set->features,
-			trainer->options.encode);
+		neap__trainer_say(trainer, "%d features are converted to spikes: %s",
+			d->set->features, trainer->options.encode);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	say_test_names(trainer);
@@ -519,7 +520,8 @@ int neap__setup(struct neap__trainer *trainer)
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;
 	if (!trainer->objective.loss)
-		return neap__fail(NEAP_EUSAGE, "unknown loss '%s'", o->loss);
+		return neap__fail(NEAP_EUSAGE,
+			"--loss: unknown loss '%s'; 'neap help train' lists them", o->loss);
 	NEAP_TRY(neap__settings_check(o));
 	if (o->net.seed == 0)
 		o->net.seed = o->seed;

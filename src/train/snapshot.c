@@ -82,7 +82,8 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 		if (!text && table[i].offset >= offsetof(struct neap__counters, exchanged))
 			text = "0"; /* the same */
 		if (!text || !*text)
-			return neap__fail(NEAP_EFORMAT, "'%s' is missing", table[i].name);
+			return neap__fail(NEAP_EFORMAT,
+				"its '%s' is missing; the file may be damaged", table[i].name);
 		errno = 0;
 		int bad;
 		if (table[i].whole) {
@@ -92,7 +93,10 @@ static int take_counters(struct neap__counters *counters, const struct neap__saf
 			bad = neap__json_read_number((double *)at, text) < 0;
 		}
 		if (bad)
-			return neap__fail(NEAP_EFORMAT, "'%s' is '%.40s'", table[i].name, text);
+			return neap__fail(NEAP_EFORMAT,
+				"its '%s' is '%.40s', which is not a number; the file may be "
+				"damaged",
+				table[i].name, text);
 	}
 	return 0;
 }
@@ -137,7 +141,7 @@ static int compare_settings(
 	if (!now.text.error)
 		is = neap__json_read(now.text.data, now.text.length, why);
 	if (!was)
-		rc = neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
+		rc = neap__fail(NEAP_EFORMAT, "%s is not a snapshot of neap; remove it, or choose another folder with --out", trainer->last);
 	else if (!is)
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	else
@@ -159,7 +163,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	char hex[24];
 
 	if (!text || !data || !isa)
-		return neap__fail(NEAP_EFORMAT, "%s is no snapshot", trainer->last);
+		return neap__fail(NEAP_EFORMAT, "%s is not a snapshot of neap; remove it, or choose another folder with --out", trainer->last);
 	int rc = compare_settings(&wrong, trainer, text);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
@@ -189,7 +193,8 @@ static int check_counters(const struct neap__trainer *trainer)
 
 	if (c->epoch > trainer->options.epochs || c->batch > batches ||
 		c->update != c->epoch * batches + c->batch || c->best_epoch > c->epoch)
-		return neap__fail(NEAP_EFORMAT, "its counters contradict each other");
+		return neap__fail(
+			NEAP_EFORMAT, "its counters are inconsistent; the file may be damaged");
 	return 0;
 }
 

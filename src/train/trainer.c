@@ -140,7 +140,8 @@ static int begin_or_resume(struct neap__trainer *trainer)
 			"resumed from %s: %" PRId64 " epochs and %" PRId64 " batches are done",
 			trainer->last, c->epoch, c->batch);
 	else if (o->resume)
-		neap__trainer_say(trainer, "no snapshot in '%s': starting afresh", o->out);
+		neap__trainer_say(
+			trainer, "no snapshot in '%s': starting from the beginning", o->out);
 	if (!trainer->idle)
 		neap__planning_say(trainer);
 	return neap__ranks_agree(
@@ -173,8 +174,9 @@ static void say_idle_threads(const struct neap__trainer *trainer, int batch, int
 
 	if (groups * (trainer->net->dense ? 4 : 1) < threads)
 		neap__trainer_say(trainer,
-			"a batch of %d has %d groups, fewer than %d ranks have threads (%d): some "
-			"stay idle (--group, --batch, --threads)",
+			"warning: a batch of %d samples has %d groups, fewer than the threads of "
+			"the %d ranks (%d), so some threads stay idle. Lower --group or --threads, "
+			"or raise --batch",
 			batch, groups, trainer->ranks.peers->count, threads);
 }
 
@@ -198,8 +200,8 @@ static int check_ranks(struct neap__trainer *trainer)
 	trainer->idle = peers->rank >= groups;
 	if (groups < peers->count)
 		neap__trainer_say(trainer,
-			"%d of %d ranks have no samples: a batch of %d has %d group%s of %d "
-			"(--group, --batch)",
+			"warning: %d of %d ranks have no samples, because a batch of %d has %d "
+			"group%s of %d. Lower --group, or raise --batch",
 			peers->count - groups, peers->count, batch, groups, groups == 1 ? "" : "s",
 			group);
 	else
@@ -265,9 +267,9 @@ int neap_train(struct neap_train_result *result, const struct neap_train_options
 	trainer.options = *options;
 	if (!trainer.options.data || !*trainer.options.data)
 		return neap__fail(
-			NEAP_EUSAGE, "a data set is missing; 'randman' is the built-in one");
+			NEAP_EUSAGE, "the data set is missing; 'randman' is the built-in one");
 	if (!trainer.options.out || !*trainer.options.out)
-		return neap__fail(NEAP_EUSAGE, "a folder for the run is missing");
+		return neap__fail(NEAP_EUSAGE, "the folder of the run is missing (--out)");
 	trainer.started = neap__seconds();
 	int rc = run(&trainer);
 	neap__ranks_end(&trainer.ranks, rc);

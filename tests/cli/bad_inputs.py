@@ -118,7 +118,7 @@ def small_cases():
     plan = ["plan", "--steps", "10", "--state", "1K", "--tape", "1K", "--memory", "1M"]
     yield ["frobnicate"], "frobnicate"
     yield ["plan"], "--steps"
-    yield [*plan, "--alpha", "1us"], "--ranks, which is missing"
+    yield [*plan, "--alpha", "1us"], "require --ranks P"
     yield [*plan, "--ranks", "2", "--beta", "fast"], "--beta: 'fast' is not a rate"
     yield [*plan, "--ranks", "0"], "--ranks: '0' is out of range"
     yield [*plan, "--ranks", "2", "--parameters", "-1"], "--parameters"
@@ -165,16 +165,16 @@ def small_cases():
     yield ["predict", "run", "train.h5", "--plot", "/nonexistent/f.png"], "--plot: "
     yield ["predict", "run", "train.h5", "--sample", "24", "--spikes", "s.npz"], "no sample 24"
     yield ["predict", "run", "tone.wav", "--every", "100"], "no unit"
-    yield ["predict", "run", "tone.wav", "--every", "0.9ms"], "a step of the model"
+    yield ["predict", "run", "tone.wav", "--every", "0.9ms"], "a time step of the model"
     yield ["predict", "run", "tone.wav", "--level", "0.1"], "--every"
     yield ["predict", "run", "tone.wav", "--window", "1s"], "--every"
-    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "100ms"], "a window of 0.1 s"
-    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "10ms"], "a window of 0.01 s"
-    yield ["predict", "run", "train.h5", "--every", "1s", "--level", "0.1"], "a recording or of standard input"
-    yield ["predict", "run", "train.h5", "--every", "0.9ms"], "a step of the model"
+    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "100ms"], "--window is 0.1 s"
+    yield ["predict", "run", "tone.wav", "--every", "30ms", "--window", "10ms"], "--window is 0.01 s"
+    yield ["predict", "run", "train.h5", "--every", "1s", "--level", "0.1"], "applies to a recording or to standard input"
+    yield ["predict", "run", "train.h5", "--every", "0.9ms"], "a time step of the model"
     yield ["predict", "run", "missing.wav", "--every", "1s"], "missing.wav"
     yield ["predict", "run", "-", "--every", "1s"], "no recording"
-    yield ["predict", "run", "tone.wav", "--every", "1s", "--spikes", "s.npz"], "without spikes"
+    yield ["predict", "run", "tone.wav", "--every", "1s", "--spikes", "s.npz"], "cannot be combined with --spikes"
     yield ["predict", "run", "tone.wav", "--every", "1s", "--out", "folder"], "folder"
     yield ["train"], "missing"
     yield ["compare"], "missing"
@@ -350,8 +350,8 @@ def nir_cases(folder):
     yield ["eval", "run", "--from", "sound.nir", "train.h5"], "--from"
     yield ["eval", "--from", "train.h5", "train.h5"], "train.h5"
     yield ["eval", "--dt", "1ms", "run", "train.h5"], "NIR"
-    yield ["eval", "--from", "sound.nir", "--dt", "1s", "train.h5"], "says a step of"
-    yield ["train", "train.h5", "--from", "sound.nir", "--dt", "1s", "--out", "r"], "shorter than a step"
+    yield ["eval", "--from", "sound.nir", "--dt", "1s", "train.h5"], "specifies a time step of"
+    yield ["train", "train.h5", "--from", "sound.nir", "--dt", "1s", "--out", "r"], "shorter than the time step"
     yield ["train", "train.h5", "--from", "missing.nir"], "missing.nir"
     yield ["export", "run", "--nir", "x.nir"], "layer0 has reset=subtract"
     yield ["export", "hard"], "--nir"
@@ -394,7 +394,7 @@ def chain_cases(folder):
     texts = [(key, json.dumps({k: v for k, v in {**GOOD_CHAIN, key: value}.items()
                                if v is not None})) for key, value in bad]
     texts += [("not JSON", text) for text in ("", "{", "{} x", "[1", '{"steps": nan}')]
-    texts += [("object", "[]"), ("object", "1"), ("advance: is missing", "{}"),
+    texts += [("object", "[]"), ("object", "1"), ("advance is missing", "{}"),
               ("twice", '{"steps": 1, "steps": 1}'),
               ("line 2", '{"tiers": [{"name": "d",\n"name": "e"}]}'),
               ("line 3", '{"steps":\n\n1,}'), ("integer", '{"steps": 18446744073709551616}'), ("not text", json.dumps(GOOD_CHAIN) + "\0")]

@@ -254,7 +254,7 @@ def refused(folder):
              ("its inputs are spikes already", ["train", "--text", os.path.abspath(__file__), "--encode", "rate", *never]),
              ("its inputs are spikes already", ["compare", "randman", "--encode", "delta"]),
              ("targets of steps", ["train", steps, "--encode", "delta:repeat=2", *never]),
-             ("vary spikes in time", ["train", path, "--encode", "delta", "--jitter", "2ms", *never]),
+             ("augment spikes, but the samples", ["train", path, "--encode", "delta", "--jitter", "2ms", *never]),
              ("4 features, but the model was trained on 5", ["eval", spiking, fewer]),
              ("4 features", ["train", path, "--encode", "delta", "--test", fewer, *never]),
              ("contains spikes, but the model was trained on real numbers that it turns into spikes (delta)", ["eval", spiking, "randman"]),

@@ -120,7 +120,7 @@ def cut_short(folder):
     done = neap("encode", "cut", "--channels", 16, "--out", "cut.h5", cwd=folder)
     assert done.returncode == 0, done.stderr
     for name in "b/" + names[0], "b/" + names[1], "c/odd.wav", "c/short.aiff":
-        assert re.search(f"{name}' is cut short: [0-9]+ of [0-9]+ bytes of sound", done.stderr), done.stderr
+        assert re.search(f"{name}' is truncated: it has [0-9]+ of [0-9]+ bytes of sound", done.stderr), done.stderr
     assert "class 'b' is left out" in done.stderr and "4 damaged" in done.stdout, done
     found = labels(os.path.join(folder, "cut.h5"))
     assert found == (["a", "c"], ["a"] * 2 + ["c"] * 5), found

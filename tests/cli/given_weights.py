@@ -92,16 +92,16 @@ def fresh(folder, run):
 def refuses(folder, run):
     out = os.path.join(folder, "refused")
     for more, said in (([SIX, "--from", run], "--fresh-readout"),
-                       ([DATA, "--from", run, "--net", "lif:40r,lif:32r,li"], "'layer0.weight' is 40 x 48 in the file and"),
-                       ([DATA, "--from", run, "--net", "lif:48r,li"], "tensor 'layer1.weight', the net has none"),
-                       ([DATA, "--from", run, "--net", "lif:48r,lif:32r,lif:9,li"], "'layer2.weight', the file has none"),
-                       ([DATA, "--from", run, "--density", "0.5"], "the net"),
+                       ([DATA, "--from", run, "--net", "lif:40r,lif:32r,li"], "'layer0.weight' is 40 x 48 in the file, but"),
+                       ([DATA, "--from", run, "--net", "lif:48r,li"], "tensor 'layer1.weight', but the network has none"),
+                       ([DATA, "--from", run, "--net", "lif:48r,lif:32r,lif:9,li"], "'layer2.weight', but the file has none"),
+                       ([DATA, "--from", run, "--density", "0.5"], "the network"),
                        ([DATA, "--from", run, "--freeze", "layer9"], "the net has no 'layer9'"),
                        ([DATA, "--from", run, "--freeze", "layer0,layer1,readout"], "nothing is left"),
                        ([DATA, "--from", os.path.join(folder, "nowhere")], "nowhere"),
                        ([DATA, "--from", __file__], "given_weights.py"),
                        ([DATA, "--fresh-readout"], "--from"),
-                       (["randman:units=50,classes=4", "--from", run], "50 channels")):
+                       (["randman:units=50,classes=4", "--from", run], "50 input channels")):
         done = neap("train", *more, "--out", out)
         if done.returncode != 2 or said not in done.stderr or done.stderr.count("\n") != 1:
             return f"{more}: {done.returncode} {done.stderr}"

@@ -119,7 +119,7 @@ def mistakes():
             (["study", "schedule", "--out", "x"], "did you mean 'schedules'?"),
             (["train", "x", "--epoch", "3"], "'--epochs'? 'neap train --help' lists them"),
             (["train", "x", "--config", "absent"], "cannot read 'absent'"),
-            (["train", "x", "--resume", "--config", "x"], "--config: --resume goes on"),
+            (["train", "x", "--resume", "--config", "x"], "--config cannot be combined with --resume"),
             (["train", "x", "--beta", "1"], "--beta: '1' is out of range"),
             (["train", "x", "--tau", "20"], "'20' has no unit. Did you mean 20ms or 20s?"),
             (["train", "x", "--dt", "1"], "'1' has no unit. Did you mean 1ms or 1s?"),

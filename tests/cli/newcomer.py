@@ -110,7 +110,7 @@ def twice(folder, number):
     try:
         process.send_signal(number)
         first = heard(process, "again")
-        if "neap train: stopping after this batch; again to stop now\n" not in first:
+        if "neap train: stopping after this batch; interrupt again to stop immediately\n" not in first:
             return f"first: {first!r}"
         if process.poll() is not None:
             return f"it ended: {process.returncode}"

@@ -157,11 +157,11 @@ def refused(folder, run):
             file.write(text)
     for arguments, told in (([os.path.join(folder, "absent")], "absent/metrics.csv: cannot be read"),
                             ([os.path.join(folder, "empty")], "metrics.csv: cannot be read"),
-                            ([os.path.join(folder, "none.csv")], "no epoch is complete yet"),
+                            ([os.path.join(folder, "none.csv")], "has no complete epoch yet"),
                             ([os.path.join(folder, "words.csv")], "words.csv: line 2"),
                             ([os.path.join(folder, "names.csv")], "names.csv: line 1"),
                             ([os.path.join(folder, "short.csv")], "short.csv: line 2"),
-                            ([run, "-o", "x.pdf"], "ends neither in .svg nor in .png"),
+                            ([run, "-o", "x.pdf"], "has an unknown ending; use .svg or .png"),
                             ([run, "-o", os.path.join(folder, "absent", "x.svg")], "absent/x.svg")):
         done = neap("plot", *arguments, cwd=folder)
         if done.returncode != 2 or told not in done.stderr or done.stderr.count("\n") != 1:

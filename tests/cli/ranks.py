@@ -317,7 +317,7 @@ def bad_starts(tap, folder):
             lambda: refuses(folder, 2, ["neap train: "], 1, 3, *base, "--epochz", "3"))
     os.mkdir(os.path.join(folder, "there"))
     tap.run("a folder that is there is one line",
-            lambda: refuses(folder, 2, ["neap train: 'there' exists"], 1, 3, *base[:-1], "there"))
+            lambda: refuses(folder, 2, ["output folder 'there' already exists"], 1, 3, *base[:-1], "there"))
 
 
 def missing_on_a_rank(folder):
@@ -354,11 +354,11 @@ def not_installed(folder):
 
 
 def more_ranks_than_groups(folder):
-    """Ranks without samples are told of in one line, with what mends it."""
+    """Ranks without samples are told of in one line, with the remedy."""
     args = ["train", DATA, "--net", "lif:8,li", "--batch", "8", "--epochs", "1", "--memory", "1M"]
     done = run(3, *args, "--out", "crowd", cwd=folder)
     said = [line for line in done.stderr.splitlines() if "no samples" in line]
-    wanted = "2 of 3 ranks have no samples: a batch of 8 has 1 group of 8 (--group, --batch)"
+    wanted = "warning: 2 of 3 ranks have no samples, because a batch of 8 has 1 group of 8. Lower --group, or raise --batch"
     return None if done.returncode == 0 and said == [wanted] else f"{done.returncode} {done.stderr}"
 
 

@@ -126,7 +126,7 @@ def no_overhead_below_none(folder):
     table = neap("plan", *costs).stdout
     assert re.search(r"^\* auto .* faster ", table, re.M) and "-20" not in table, table
     one = neap("plan", *costs, "--strategy", "replay").stdout
-    assert "overhead      none: 20.0% less time than keeping every tape" in one, one
+    assert "overhead      none: 20.0% less time than storing everything" in one, one
 
 
 def mend_of_a_reset(folder):
@@ -136,7 +136,7 @@ def mend_of_a_reset(folder):
         neap("train", "randman:samples=40", "--net", "lif:6r,li", "--reset", kind, "--epochs", 1, "--memory", "4M", "--out", run)
         done = neap("export", run, "--nir", graph)
         assert done.returncode == code and os.path.exists(graph) == (code == 0), done
-        assert code == 0 or ("train with --reset hard" in done.stderr and done.stderr.count("\n") == 1), done.stderr
+        assert code == 0 or ("Train with --reset hard" in done.stderr and done.stderr.count("\n") == 1), done.stderr
         assert code or neap("eval", graph, "randman:samples=40,part=test").returncode == 0
 
 

@@ -502,11 +502,11 @@ def refused(folder, run, data):
     out = os.path.join(folder, "never.npz")
     for says, more in {"has no layer '2'": ["--spikes", out, "--layer", "2"], "has no layer 'layer'": ["--spikes", out, "--layer", "layer"],
                        "has no layer '-1'": ["--spikes", out, "--layer=-1"], "li (readout)": ["--spikes", out, "--layer", "readout"],
-                       "cannot be two archives": ["--spikes", out, "--membranes", out], "has no sample 7": ["--sample", "7", "--spikes", out],
-                       "does not end in .npz": ["--membranes", "x"], "--layer goes with": ["--layer", "0"],
+                       "is given for two archives": ["--spikes", out, "--membranes", out], "has no sample 7": ["--sample", "7", "--spikes", out],
+                       "use .npz": ["--membranes", "x"], "--layer goes with": ["--layer", "0"],
                        "no/never.npz": ["--spikes", os.path.join(folder, "no", "never.npz")],
                        "/dev/null": ["--membranes", "/dev/null/x.npz"],
-                       "neither in .svg nor in .png": ["--plot", "x.pdf"], "'-' ends": ["--plot", "-"],
+                       "use .svg or .png": ["--plot", "x.pdf"], "'-' has an unknown ending": ["--plot", "-"],
                        "--plot: ": ["--plot", os.path.join(folder, "no", "x.svg")]}.items():
         done = neap("predict", run, data, *more)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, (more, done)

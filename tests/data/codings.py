@@ -195,7 +195,7 @@ def has_snntorch():
     return python and subprocess.run([python, "-c", "import snntorch"], capture_output=True, check=False).returncode == 0
 
 
-REFUSED = {"foo": "'foo' is none of delta, latency, rate, threshold", "delta:foo=1": "has no key 'foo'; it has threshold, off",
+REFUSED = {"foo": "'foo' is not one of delta, latency, rate, threshold", "delta:foo=1": "has no key 'foo'; its keys are threshold, off",
            "delta:threshold=x": "threshold=x; a number from", "delta:off=2": "a whole number from 0 to 1",
            "delta:off=1,off=1": "off is there twice", "delta:off": "KEY=VALUE", "delta:threshold=0": "is accepted",
            "rate:seed=-1": "seed=-1", "latency:linear=0,threshold=0": "threshold=0 with linear=0", "delta:repeat=1e9": "repeat=1e9",

@@ -98,8 +98,8 @@ def refusals(folder):
     yield "dates", np.zeros(3, dtype="M8[us]"), "M8[us]"
     yield "long double", np.zeros(3, dtype="g"), "'<f16'"
     yield "raw", np.zeros(3, dtype="V5"), "V5"
-    yield "shape in a field", np.zeros(3, dtype=[("a", "<i2", (2,))]), "a shape of its own"
-    yield "record in a record", np.zeros(3, dtype=[("a", [("b", "<i2")])]), "records of its own"
+    yield "shape in a field", np.zeros(3, dtype=[("a", "<i2", (2,))]), "is itself an array"
+    yield "record in a record", np.zeros(3, dtype=[("a", [("b", "<i2")])]), "is itself a record"
     yield "nine dimensions", np.zeros((1,) * 9), "dimensions"
 
 

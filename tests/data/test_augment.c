@@ -364,7 +364,7 @@ static void what_is_refused(void **state)
 	static const struct {
 		struct neap_augment augment;
 		const char *says;
-	} bad[] = {{{.shift = -1}, "channel shift of -1"}, {{.shift = 65536}, "channel shift"},
+	} bad[] = {{{.shift = -1}, "--shift is -1"}, {{.shift = 65536}, "--shift is"},
 		{{.jitter = -1e-3}, "time jitter"}, {{.jitter = NAN}, "time jitter"},
 		{{.jitter = 2e3}, "time jitter"}, {{.stretch_high = 1.1}, "time stretch"},
 		{{.stretch_low = 1.1, .stretch_high = 0.9}, "time stretch"},

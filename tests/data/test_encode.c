@@ -364,7 +364,7 @@ static void folder_mistakes(void **state)
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--label");
 	/* Tries that grow exponentially with the name end soon. */
 	o.label = "((a*)*)*b";
-	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "finds no name");
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "does not match");
 	o.label = "^((.*.*.*.*)*)*$(?=x)";
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "takes too long");
 	o.label = "((((.{1,999}){1,999}){1,999}){1,999})";
@@ -388,8 +388,8 @@ static void folder_mistakes(void **state)
 	struct {
 		const char *name;
 		const char *word;
-	} odd[] = {{"1_readme_.txt", "is not a file to be encoded"}, {"1_empty_.wav", "1_empty_.wav"},
-		{"1_cut_.wav", "1_cut_.wav"}};
+	} odd[] = {{"1_readme_.txt", "is not a file to be encoded"},
+		{"1_empty_.wav", "1_empty_.wav"}, {"1_cut_.wav", "1_cut_.wav"}};
 	for (int i = 0; i < 3; i++) {
 		const char *path = in(odd[i].name);
 		if (i < 2) {

@@ -160,7 +160,7 @@ static void claims(void **state)
 			H5Pset_alloc_time(creation, H5D_ALLOC_TIME_LATE);
 		replace(file, "/spikes/times", type, rows[k % 3], creation);
 		H5Tclose(type);
-		refuses(file, "which what is stored of it cannot hold");
+		refuses(file, "more than its stored bytes can hold");
 	}
 	assert_true(peak() - before < 65536); /* KiB */
 }

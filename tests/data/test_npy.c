@@ -149,7 +149,7 @@ static void numbers(void **state)
 	write_file(path, file, size);
 	ok(neap__npy_open(&array, path));
 	refused(neap__npy_integers(array, 0, 0, 3, value), NEAP_EFORMAT, "holds text");
-	refused(neap__npy_strings(array, 2, &text, &count), NEAP_EFORMAT, "3 names; at most 2");
+	refused(neap__npy_strings(array, 2, &text, &count), NEAP_EFORMAT, "3 names, more than 2");
 	ok(neap__npy_strings(array, 3, &text, &count)); /* of characters that there are not */
 	assert_string_equal(text[0], "\xef\xbf\xbd\xef\xbf\xbd");
 	for (int i = 0; i < count; i++)

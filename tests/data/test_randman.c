@@ -164,7 +164,7 @@ static void bad_names(void **state)
 		{"randman:part=valid", "train or test"},
 		{"randman:colour=red", "no key 'colour'"},
 		{"randman:classes=3,,units=4", "KEY=VALUE"},
-		{"randman:units=60000,classes=1000,dim=16,alpha=0.5", "at most 5e7"},
+		{"randman:units=60000,classes=1000,dim=16,alpha=0.5", "more than 5e7"},
 		{"randman:steps=100000000,spikes=10000000,units=1000", "spikes * units"},
 		{"", "empty"},
 	};

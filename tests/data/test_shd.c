@@ -351,7 +351,7 @@ static void foreign_mistakes(void **state)
 		{{.times = f32, .units = u16, .labels = u16, .no_labels = 1},
 			"no data set '/labels'"},
 		{{.times = f32, .units = u16, .labels = u16, .short_labels = 1},
-			"49 entries for 50"},
+			"49 entries, but there are 50"},
 		{{.times = f32, .units = u16, .labels = u16, .scalar_times = 1}, "'/spikes/times'"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

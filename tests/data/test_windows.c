@@ -197,7 +197,7 @@ static void what_is_refused(void **state)
 	write_long(path, 2, 40, 0);
 	open_pair(&p, path, 1e-3, 2, 50000);
 	ok(neap_loader_next(p.whole, &p.all));
-	refused(neap_loader_next(p.parts, &p.windowed), NEAP_EFORMAT, "not in order");
+	refused(neap_loader_next(p.parts, &p.windowed), NEAP_EFORMAT, "not ascending");
 	close_pair(&p);
 	unlink(path);
 

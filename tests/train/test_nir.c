@@ -140,16 +140,16 @@ static void refused_graphs(void **state)
 		{"layer0.cell", "tau", 2, 0, "'layer0.cell' has a time constant"},
 		{"layer0.cell", "tau", 2, -1, "'layer0.cell' has a time constant"},
 		{"layer0.cell", "tau", 0, 5e-4,
-			"'layer0.cell': tau is 0.0005 s, shorter than a step"},
+			"'layer0.cell': tau is 0.0005 s, shorter than the time step"},
 		{"layer1.cell", "tau_syn", 1, 1e-4, "'layer1.cell': tau_syn is 0.0001 s"},
 		{"layer0.cell", "v_threshold", 1, -1, "'layer0.cell' has a v_threshold"},
 		{"layer0.cell", "v_leak", 1, 2, "'layer0.cell' has a v_threshold"},
-		{"layer0.cell", "v_reset", 1, 0.5, "potentials of reset that differ"},
+		{"layer0.cell", "v_reset", 1, 0.5, "a v_reset that differs"},
 		{"readout", "v_leak", 0, 0.5, "'readout' has a v_leak other than 0"},
 		{"layer1.delay", "delay", 0, 2e-3, "'layer1.delay' delays its units by different"},
 		{"layer1.delay", "delay", -1, 2e-3, "delays of 0 or 1 steps"},
 		{"layer1.delay", "delay", -1, 1.5e-3, "delays of 0 or 1 steps"},
-		{"layer1.delay", "delay", -1, -1e-3, "has a delay below 0"},
+		{"layer1.delay", "delay", -1, -1e-3, "has a negative delay"},
 		{"input", "shape", 0, 7, "7 numbers leave node 'input', 5 may enter"},
 		{"input", "shape", 0, 1e9, "'input' has a shape"},
 		{"output", "shape", 0, 0, "'output' has a shape"},
@@ -192,7 +192,7 @@ static void refused_edges(void **state)
 		{"layer1.cell", "layer0.recurrent", "4 numbers leave"},
 		{"input", "layer1.delay", "5 numbers leave"},
 		{"layer0.recurrent", "layer1.delay", NULL}, /* V S + S: another matrix */
-		{"output", "output", "is the graph's Output, and enters"},
+		{"output", "output", "is the Output of the graph, but has outgoing"},
 		{"layer0.recurrent", "layer0.recurrent", "circle"},
 		{"readout", "output", NULL}, /* twice: the readout times 2 */
 	};

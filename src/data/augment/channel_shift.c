@@ -9,7 +9,7 @@ static int check(const struct neap_augment *o)
 {
 	if (o->shift >= 0 && o->shift <= 65535)
 		return 0;
-	return neap__fail(NEAP_EUSAGE, "a channel shift of %d; 0 to 65535 are accepted", o->shift);
+	return neap__fail(NEAP_EUSAGE, "--shift is %d; it must be between 0 and 65535", o->shift);
 }
 
 static int used(const struct neap_augment *o)

@@ -17,7 +17,7 @@ static int check(const struct neap_augment *o)
 	if (o->jitter >= 0 && o->jitter <= 1e3)
 		return 0;
 	return neap__fail(
-		NEAP_EUSAGE, "a time jitter of %g s; 0 to 1000 s are accepted", o->jitter);
+		NEAP_EUSAGE, "--jitter is %g s; it must be between 0 and 1000 s", o->jitter);
 }
 
 static int used(const struct neap_augment *o)

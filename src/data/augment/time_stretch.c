@@ -11,7 +11,7 @@ static int check(const struct neap_augment *o)
 	if ((low == 0 && high == 0) || (low >= 0.01 && high >= low && high <= 100))
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"a time stretch of %g to %g; 0.01 to 100, the smaller one first, are accepted", low,
+		"--stretch is %g:%g; it must be within 0.01:100, the smaller number first", low,
 		high);
 }
 

@@ -38,7 +38,7 @@ static int find_kind(struct neap__coding *coding, const char *name)
 		if (strcmp(kinds[i]->name, name) == 0)
 			coding->kind = kinds[i];
 	if (!coding->kind)
-		return neap__fail(NEAP_EUSAGE, "--encode: '%.60s' is none of %s", name,
+		return neap__fail(NEAP_EUSAGE, "--encode: '%.60s' is not one of %s", name,
 			neap__names_text(known, neap_coding_name));
 	for (const struct neap__coding_key *key = coding->kind->keys; key->name; key++)
 		*value_at(&coding->values, key) = key->usual;
@@ -57,14 +57,15 @@ static int set_key(struct neap__coding *coding, unsigned *given, const char *nam
 		neap__print(known + n, sizeof known - n, "%s%s", key > keys ? ", " : "", key->name);
 	}
 	if (!key->name)
-		return neap__fail(NEAP_EUSAGE, "--encode: %s has no key '%.60s'; it has %s",
+		return neap__fail(NEAP_EUSAGE, "--encode: %s has no key '%.60s'; its keys are %s",
 			coding->kind->name, name, known);
 	if (neap__units_within(&value, text, key->whole, key->least, key->most) < 0)
 		return neap__fail(NEAP_EUSAGE,
-			"--encode: %s=%.40s; %s from %.15g to %.15g is accepted", name, text,
-			key->whole ? "a whole number" : "a number", key->least, key->most);
+			"--encode: %s=%.40s is not valid; it must be %s between %.15g and %.15g",
+			name, text, key->whole ? "a whole number" : "a number", key->least,
+			key->most);
 	if (*given & 1u << (key - keys))
-		return neap__fail(NEAP_EUSAGE, "--encode: %s is there twice", name);
+		return neap__fail(NEAP_EUSAGE, "--encode: %s is given twice", name);
 	*given |= 1u << (key - keys);
 	*value_at(&coding->values, key) = value;
 	return 0;
@@ -81,8 +82,8 @@ static int parse(struct neap__coding *coding, char *text)
 		char *value = strchr(pair, '=');
 		if (!value)
 			return neap__fail(NEAP_EUSAGE,
-				"--encode: '%.60s' behind %s; KEY=VALUE,... is accepted", pair,
-				name);
+				"--encode: '%.60s' after %s is not valid; expected KEY=VALUE,...",
+				pair, name);
 		*value = '\0';
 		NEAP_TRY(set_key(coding, &given, pair, value + 1));
 	}

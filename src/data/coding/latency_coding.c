@@ -32,7 +32,8 @@ static int check(const struct neap__coding_values *v)
 	if (v->linear > 0 || v->threshold >= 1e-6)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"--encode: threshold=%g with linear=0; 1e-06 to 0.99 is accepted there",
+		"--encode: threshold=%g is not valid with linear=0; it must be between 1e-06 and "
+		"0.99",
 		v->threshold);
 }
 

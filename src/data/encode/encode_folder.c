@@ -258,7 +258,8 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 		return work->last; /* its line stands */
 	if (concat->written == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"no class and speaker of '%s' has recordings of %g s; less is accepted",
+			"no class and speaker of '%s' has %g s of recordings. Use a shorter "
+			"--concat",
 			dir, concat->seconds);
 	NEAP_TRY(leave_out(*writer, work, o));
 	int rc = finish(*writer, work, &work->encoder);
@@ -310,12 +311,14 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	if (options)
 		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_encode_options"));
 	if (!dir || !*dir)
-		return neap__fail(NEAP_EUSAGE, "the name of the folder is empty");
+		return neap__fail(
+			NEAP_EUSAGE, "the name of the folder is empty; pass a folder or a file");
 	if (o.threads < 0 || o.threads > 1024)
-		return neap__fail(NEAP_EUSAGE, "%d threads; 0 to 1024 are accepted", o.threads);
+		return neap__fail(
+			NEAP_EUSAGE, "--threads is %d; it must be between 0 and 1024", o.threads);
 	if (!(o.concat == 0 || (o.concat >= 1e-3 && o.concat <= 1e5)))
 		return neap__fail(NEAP_EUSAGE,
-			"samples of %g s; 0.001 to 100000 seconds are accepted", o.concat);
+			"--concat is %g s; it must be between 0.001 and 100000 s", o.concat);
 	work.any_sound = o.any_sound;
 	o.encoder.size = sizeof o.encoder; /* the outer size vouches for it */
 	NEAP_TRY(neap__encoder_settle(&work.encoder, &o.encoder));

@@ -158,11 +158,10 @@ int neap__encode_same(
 	}
 	root = own;
 	NEAP_TRY(neap__ranks_send(ranks, &root, sizeof root));
-	return neap__ranks_agree(ranks,
-		own == root
-			? 0
-			: neap__fail(NEAP_EUSAGE,
-				  "'%s' has other recordings than on rank 0 (%s): give all hosts "
-				  "the same files",
-				  dir, ranks->host[0]));
+	return neap__ranks_agree(ranks, own == root
+						? 0
+						: neap__fail(NEAP_EUSAGE,
+							  "'%s' has other recordings than on rank "
+							  "0 (%s). Use the same files on all hosts",
+							  dir, ranks->host[0]));
 }

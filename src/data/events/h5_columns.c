@@ -154,12 +154,11 @@ int neap__h5_columns_open(struct neap__columns **columns, const char *path)
 	c->columns = (struct neap__columns){path, find, read_part, texts, shut, close_all};
 	neap__h5_enter(&guard);
 	int died = neap__data_try(try_open, c);
-	int rc =
-		died ? neap__fail(NEAP_EFORMAT,
-			       "'%s': damaged: reading it ended HDF5 by signal %d; make or copy it "
-			       "again",
-			       path, died)
-		     : neap__h5_open(&c->file, path);
+	int rc = died ? neap__fail(NEAP_EFORMAT,
+				"'%s' is damaged: reading it crashed HDF5 (signal %d). Copy or "
+				"write it again",
+				path, died)
+		      : neap__h5_open(&c->file, path);
 	neap__h5_leave(&guard);
 	if (rc < 0)
 		free(c);

@@ -85,7 +85,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	file->id = H5Fopen(path, H5F_ACC_RDONLY, access);
 	if (file->id < 0) {
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': damaged or cut short: HDF5 cannot open it; make or copy it again",
+			"'%s' is damaged or truncated: HDF5 cannot open it. Copy or write it again",
 			path);
 		goto out;
 	}
@@ -94,7 +94,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 		H5Pget_userblock(creation, &user_block) < 0 || user_block != 0 ||
 		file->address_bytes > 8 || file->length_bytes > 8)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': has a user block or odd address sizes; rewrite it with h5repack",
+			"'%s' has a user block or unusual address sizes. Rewrite it with h5repack",
 			path);
 out:
 	if (creation >= 0)
@@ -134,8 +134,8 @@ int neap__h5_attribute(const struct neap__h5_file *file, const char *name, doubl
 	if (attribute >= 0)
 		H5Aclose(attribute);
 	return ok ? 1
-		  : neap__fail(NEAP_EFORMAT, "'%s': attribute '%s' is not one number", file->path,
-			    name);
+		  : neap__fail(NEAP_EFORMAT, "'%s': attribute '%s' must be a single number",
+			    file->path, name);
 }
 
 /* Reads `count` numbers as `memory`, 8 bytes each. */
@@ -149,16 +149,17 @@ static int read_vector(const struct neap__h5_file *file, const char *name, int64
 	H5T_class_t found = H5Tget_class(set.type);
 	void *data = NULL;
 	if (found != H5T_INTEGER && (found != H5T_FLOAT || kind != H5T_FLOAT))
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold %s", file->path, name,
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain %s", file->path, name,
 			kind == H5T_FLOAT ? "numbers" : "integers");
 	else if (length != (hsize_t)count)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu entries for %lld samples",
-			file->path, name, (unsigned long long)length, (long long)count);
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' has %llu entries, but there are %lld samples", file->path, name,
+			(unsigned long long)length, (long long)count);
 	else if (!(data = malloc((size_t)(count ? count : 1) * 8)))
 		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
 	else if (count > 0 && H5Dread(set.id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
-		rc = neap__fail(
-			NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", file->path, name);
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read; the file is damaged",
+			file->path, name);
 	neap__h5_set_close(&set);
 	if (rc < 0)
 		free(data);
@@ -178,9 +179,9 @@ int neap__h5_integers(const struct neap__h5_file *file, const char *name, int64_
 	for (int64_t i = 0; rc == 0 && i < count; i++) {
 		if (wide[i] < least || wide[i] > most)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': '%s'[%lld] is %lld; %lld to %lld are accepted", file->path,
-				name, (long long)i, (long long)wide[i], (long long)least,
-				(long long)most);
+				"'%s': '%s'[%lld] is %lld; it must be between %lld and %lld",
+				file->path, name, (long long)i, (long long)wide[i],
+				(long long)least, (long long)most);
 		narrow[i] = (int32_t)wide[i];
 	}
 	free(data);
@@ -206,13 +207,13 @@ static int fixed_strings(const struct neap__h5_file *file, const char *name, int
 	size_t size = H5Tget_size(type), bytes;
 	if (length > (hsize_t)most || size == 0 || size > 4096 ||
 		neap__mul_size(&bytes, (size_t)length, size) < 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' has too many or too long names",
+		return neap__fail(NEAP_EFORMAT, "'%s': the names in '%s' are too many or too long",
 			file->path, name);
 	char *all = malloc(bytes ? bytes : 1);
 	int rc = all ? 0 : neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
 	if (rc == 0 && length > 0 && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0)
-		rc = neap__fail(
-			NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", file->path, name);
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read; the file is damaged",
+			file->path, name);
 	for (hsize_t i = 0; rc == 0 && i < length; i++) {
 		names[i] = strndup(all + i * size, size);
 		if (!names[i])
@@ -248,10 +249,10 @@ int neap__h5_strings(
 	char **names = NULL;
 	hsize_t length = set.count;
 	if (H5Tget_class(set.type) != H5T_STRING)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold strings", file->path, name);
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain strings", file->path, name);
 	else if (length > (hsize_t)most)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu names; at most %d are accepted",
-			file->path, name, (unsigned long long)length, most);
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' has %llu names, more than %d", file->path,
+			name, (unsigned long long)length, most);
 	else if (!(names = calloc((size_t)length + 1, sizeof *names)))
 		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
 	else if (H5Tis_variable_str(set.type) > 0)

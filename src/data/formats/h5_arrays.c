@@ -65,7 +65,7 @@ static int describe(struct h5_arrays *a, const struct neap__h5_set *set, struct 
 	else if (kind == H5T_INTEGER || is_bool(set->type))
 		array->kind = NEAP__ARRAY_INTEGERS;
 	else
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' holds no numbers and no texts",
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' contains neither numbers nor text",
 			a->file.path, array->name);
 	return 0;
 }
@@ -171,8 +171,8 @@ static int read_numbers(struct h5_arrays *a, const struct neap__array *array, in
 		H5Sclose(memory);
 	if (space >= 0)
 		H5Sclose(space);
-	return bad ? neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged", a->file.path,
-			     array->name)
+	return bad ? neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read; the file is damaged",
+			     a->file.path, array->name)
 		   : 0;
 }
 
@@ -304,7 +304,8 @@ static int h5_arrays_open(struct neap_dataset **set, const char *path)
 	int died = neap__data_try(try_open, (void *)(uintptr_t)path);
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",
+			"'%s' is damaged: reading it crashed HDF5 (signal %d). Copy or write it "
+			"again",
 			path, died);
 	return open_set(set, path);
 }

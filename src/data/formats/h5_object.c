@@ -26,9 +26,8 @@ static int refuse_link(const struct neap__h5_file *file, const char *name, const
 			H5Lunpack_elink_val(value, info->u.val_size, &flags, &target, &path);
 	}
 	int rc = neap__fail(NEAP_EFORMAT,
-		"'%s': '%s' is %s link to '%.200s'; data must be in the file itself, under hard "
-		"links",
-		file->path, name,
+		"'%s': '%s' is %s link to '%.200s'. Store the data in the file itself", file->path,
+		name,
 		info->type == H5L_TYPE_EXTERNAL ? "an external"
 		: info->type == H5L_TYPE_SOFT	? "a soft"
 						: "a user-defined",
@@ -52,8 +51,8 @@ int neap__h5_has(const struct neap__h5_file *file, const char *name)
 		if (H5Lexists(file->id, part, H5P_DEFAULT) <= 0)
 			return 0;
 		if (H5Lget_info(file->id, part, &info, H5P_DEFAULT) < 0)
-			return neap__fail(NEAP_EFORMAT, "'%s': '%s' cannot be read: damaged",
-				file->path, part);
+			return neap__fail(NEAP_EFORMAT,
+				"'%s': '%s' cannot be read; the file is damaged", file->path, part);
 		if (info.type != H5L_TYPE_HARD)
 			return refuse_link(file, part, &info);
 	}
@@ -129,7 +128,7 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 	hid_t space, int least, int most)
 {
 	if (!has_size(set, space, least, most))
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' is not a data set of %s", file->path,
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' must be a data set of %s", file->path,
 			name,
 			most == 1    ? "one dimension"
 			: least == 0 ? "at most three dimensions"
@@ -137,12 +136,13 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 	const char *why = outside(set);
 	if (why)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' %s; data must be in the file itself: rewrite it with h5repack",
+			"'%s': '%s' %s. Store the data in the file itself: rewrite it with "
+			"h5repack",
 			file->path, name, why);
 	if (claims_too_much(file, set))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' is damaged: it claims %llu entries, which what is stored of it "
-			"cannot hold",
+			"'%s': '%s' is damaged: it declares %llu entries, more than its stored "
+			"bytes can hold",
 			file->path, name, (unsigned long long)set->count);
 	return 0;
 }
@@ -155,7 +155,7 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 	if (there < 0)
 		return there;
 	if (there == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': has no data set '%s'", file->path, name);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no data set '%s'", file->path, name);
 	set->id = H5Dopen2(file->id, name, H5P_DEFAULT);
 	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
 	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;

@@ -36,8 +36,10 @@ int neap__h5_out_open(struct neap__h5_out *out, const char *path)
 	NEAP_TRY(neap__atomic_file_open(&out->beside, path));
 	const char *name = neap__atomic_file_name(out->beside);
 	if (!name)
-		return neap__fail(
-			NEAP_EUSAGE, "'%s' is not a regular file, as HDF5 needs it", path);
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not a regular file, which HDF5 requires. Choose another output "
+			"file",
+			path);
 	out->fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (out->fd < 0)
 		return neap__h5_out_failed(out, errno);

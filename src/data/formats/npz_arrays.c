@@ -27,7 +27,7 @@ static int describe(const struct npz_arrays *a, struct neap__npy *npy, struct ne
 
 	if (h->records || h->dims < 1 || h->dims > NEAP__ARRAY_DIMS)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' is not an array of one to three dimensions", a->file.path,
+			"'%s': '%s' must be an array of one to three dimensions", a->file.path,
 			array->name);
 	if (h->count > INT64_MAX / 16)
 		return neap__fail(

@@ -214,15 +214,17 @@ static int set_key(struct values *values, unsigned *given, const char *name, con
 		double value = 0;
 		if (neap__units_within(&value, text, key->whole, key->least, key->most) < 0)
 			return neap__fail(NEAP_EUSAGE,
-				"randman: %s=%s; %s from %.15g to %.15g is accepted", name, text,
-				key->whole ? "a whole number" : "a number", key->least, key->most);
+				"randman: %s=%s is not valid; it must be %s between %.15g and "
+				"%.15g",
+				name, text, key->whole ? "a whole number" : "a number", key->least,
+				key->most);
 		if (*given & 1u << i)
-			return neap__fail(NEAP_EUSAGE, "randman: %s is there twice", name);
+			return neap__fail(NEAP_EUSAGE, "randman: %s is given twice", name);
 		*given |= 1u << i;
 		*(double *)((char *)values + key->offset) = value;
 		return 0;
 	}
-	return neap__fail(NEAP_EUSAGE, "randman: no key '%s'; the keys are %s", name, known);
+	return neap__fail(NEAP_EUSAGE, "randman: unknown key '%s'; the keys are %s", name, known);
 }
 
 /* "KEY=VALUE,..." into values; *test: part=test. */
@@ -235,17 +237,18 @@ static int parse(struct values *values, int *test, const char *list)
 		char *value = strchr(pair, '=');
 		if (!value) {
 			rc = neap__fail(NEAP_EUSAGE,
-				"randman: '%s' in '%s'; KEY=VALUE,... is accepted", pair, list);
+				"randman: '%s' in '%s' is not valid; expected KEY=VALUE,...", pair,
+				list);
 			break;
 		}
 		*value++ = '\0';
 		if (strcmp(pair, "part") != 0)
 			rc = set_key(values, &given, pair, value);
 		else if (given & 1u << KEYS)
-			rc = neap__fail(NEAP_EUSAGE, "randman: part is there twice");
+			rc = neap__fail(NEAP_EUSAGE, "randman: part is given twice");
 		else if (strcmp(value, "train") != 0 && strcmp(value, "test") != 0)
-			rc = neap__fail(
-				NEAP_EUSAGE, "randman: part=%s; train or test is accepted", value);
+			rc = neap__fail(NEAP_EUSAGE,
+				"randman: part=%s is not valid; it must be train or test", value);
 		else {
 			*test = value[1] == 'e';
 			given |= 1u << KEYS;
@@ -259,16 +262,17 @@ static int check(const struct values *v, int terms)
 {
 	if (v->spikes > v->steps)
 		return neap__fail(NEAP_EUSAGE,
-			"randman: spikes=%.0f in steps=%.0f; one a step and unit at most",
+			"randman: spikes=%.0f is more than steps=%.0f; at most one spike per step "
+			"and unit is possible",
 			v->spikes, v->steps);
 	if (v->classes * v->units * v->dim * terms > 5e7)
 		return neap__fail(NEAP_EUSAGE,
-			"randman: classes * units * dim * %d terms is %.3g; at most 5e7 are "
-			"accepted (a larger alpha needs fewer terms)",
+			"randman: classes * units * dim * %d terms is %.3g, more than 5e7. Lower "
+			"one of them, or raise alpha, which needs fewer terms",
 			terms, v->classes * v->units * v->dim * terms);
 	if (v->spikes * v->units > 1e9)
 		return neap__fail(NEAP_EUSAGE,
-			"randman: spikes * units is %.3g; at most 1e9 are accepted",
+			"randman: spikes * units is %.3g, more than 1e9. Lower one of them",
 			v->spikes * v->units);
 	return 0;
 }

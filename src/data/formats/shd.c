@@ -33,8 +33,9 @@ static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row,
 		return 0;
 	memcpy(shd->convert, data, *length * vlen->base_bytes);
 	if (H5Tconvert(vlen->base, type, *length, shd->convert, NULL, H5P_DEFAULT) < 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' has a type that cannot be converted",
-			shd->path, vlen->name);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' has a type that HDF5 cannot convert to numbers", shd->path,
+			vlen->name);
 	return 0;
 }
 
@@ -48,8 +49,8 @@ static int read_times(struct neap__shd *shd, int64_t index, struct neap__event_b
 	for (uint32_t i = 0; i < n; i++) {
 		if (!(time[i] >= 0 && time[i] <= NEAP__LONGEST_SECONDS))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': /spikes/times of sample %lld holds %g; 0 to %g seconds are "
-				"accepted",
+				"'%s': /spikes/times of sample %lld has %g; times must be between "
+				"0 and %g s",
 				shd->path, (long long)index, time[i], NEAP__LONGEST_SECONDS);
 		buffer->events.time[i] = time[i];
 	}
@@ -64,14 +65,14 @@ static int read_units(struct neap__shd *shd, int64_t index, struct neap__event_b
 	NEAP_TRY(read_row(shd, &shd->units, index, H5T_NATIVE_INT64, &n, &row));
 	if (n != buffer->events.count)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': sample %lld has %lld /spikes/times but %u /spikes/units", shd->path,
+			"'%s': sample %lld has %lld /spikes/times, but %u /spikes/units", shd->path,
 			(long long)index, (long long)buffer->events.count, n);
 	const int64_t *unit = row;
 	for (uint32_t i = 0; i < n; i++) {
 		if (unit[i] < 0 || unit[i] >= shd->set.info.inputs)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': /spikes/units of sample %lld holds %lld; 0 to %d are "
-				"accepted: the attribute 'inputs' of the file is to be larger",
+				"'%s': /spikes/units of sample %lld has %lld, but units must be "
+				"between 0 and %d. Increase the attribute 'inputs' of the file",
 				shd->path, (long long)index, (long long)unit[i],
 				shd->set.info.inputs - 1);
 		buffer->events.unit[i] = (uint16_t)unit[i];
@@ -169,7 +170,7 @@ static int read_durations(struct neap__shd *shd)
 	for (int64_t i = 0; i < n; i++)
 		if (!(shd->duration[i] >= 0 && shd->duration[i] <= NEAP__LONGEST_SECONDS))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': /extra/duration[%lld] is %g; 0 to %g seconds are accepted",
+				"'%s': /extra/duration[%lld] is %g; it must be between 0 and %g s",
 				shd->path, (long long)i, shd->duration[i], NEAP__LONGEST_SECONDS);
 	return 0;
 }
@@ -233,11 +234,11 @@ static int describe(struct neap__shd *shd)
 	NEAP_TRY(timed = neap__h5_attribute(&shd->file, "longest", &longest));
 	if (known && !(inputs >= 1 && inputs <= 65536 && inputs == floor(inputs)))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': attribute 'inputs' is %g; 1 to 65536 channels are accepted",
-			shd->path, inputs);
+			"'%s': attribute 'inputs' is %g; it must be between 1 and 65536", shd->path,
+			inputs);
 	if (timed && !(longest >= 0 && longest <= NEAP__LONGEST_SECONDS))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': attribute 'longest' is %g; 0 to %g seconds are accepted", shd->path,
+			"'%s': attribute 'longest' is %g; it must be between 0 and %g s", shd->path,
 			longest, NEAP__LONGEST_SECONDS);
 	NEAP_TRY(read_encoder(shd, known ? inputs : 0));
 	info->inputs = known ? (int)inputs : 65536;
@@ -264,10 +265,10 @@ static int open_tables(struct neap__shd *shd)
 	NEAP_TRY(neap__vlen_open(&shd->units, &shd->file, "/spikes/units", H5T_INTEGER));
 	if (shd->times.rows != shd->units.rows)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': /spikes/times has %lld samples, /spikes/units %lld", shd->path,
-			(long long)shd->times.rows, (long long)shd->units.rows);
+			"'%s': /spikes/times has %lld samples, but /spikes/units has %lld",
+			shd->path, (long long)shd->times.rows, (long long)shd->units.rows);
 	if (shd->times.rows == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': holds no samples", shd->path);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no samples", shd->path);
 	shd->set.info.samples = shd->times.rows;
 	NEAP_TRY(read_labels(shd));
 	return read_durations(shd);
@@ -284,7 +285,8 @@ static int open_all(struct neap__shd *shd)
 	int died = neap__data_try(try_open, shd);
 	if (died)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': damaged: reading it ended HDF5 by signal %d; make or copy it again",
+			"'%s' is damaged: reading it crashed HDF5 (signal %d). Copy or write it "
+			"again",
 			shd->path, died);
 	NEAP_TRY(open_tables(shd));
 	return describe(shd);

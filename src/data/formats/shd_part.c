@@ -17,7 +17,7 @@ static int check_time(const struct neap__shd *shd, int64_t index, double time)
 	if (time >= 0 && time <= NEAP__LONGEST_SECONDS)
 		return 0;
 	return neap__fail(NEAP_EFORMAT,
-		"'%s': /spikes/times of sample %lld holds %g; 0 to %g seconds are accepted",
+		"'%s': /spikes/times of sample %lld has %g; times must be between 0 and %g s",
 		shd->path, (long long)index, time, NEAP__LONGEST_SECONDS);
 }
 
@@ -37,7 +37,7 @@ static int find(struct neap__shd *shd, int64_t index, struct neap__vlen_place *t
 	if (times->length == units->length)
 		return 0;
 	return neap__fail(NEAP_EFORMAT,
-		"'%s': sample %lld has %u /spikes/times but %u /spikes/units", shd->path,
+		"'%s': sample %lld has %u /spikes/times, but %u /spikes/units", shd->path,
 		(long long)index, times->length, units->length);
 }
 
@@ -65,9 +65,8 @@ static int in_order(struct neap__shd *shd, int64_t index)
 			NEAP_TRY(check_time(shd, index, time[k]));
 			if (time[k] < before)
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': /spikes/times of sample %lld are not in order at "
-					"%u, and it is too long to be sorted: sort them in the "
-					"file",
+					"'%s': /spikes/times of sample %lld are not ascending at "
+					"%u, and too many to be sorted here. Sort them in the file",
 					shd->path, (long long)index, i + k);
 		}
 	}
@@ -102,9 +101,9 @@ static int units_of(struct neap__shd *shd, const struct neap__vlen_place *units,
 		for (uint32_t k = 0; k < n; k++) {
 			if (unit[k] < 0 || unit[k] >= shd->set.info.inputs)
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': /spikes/units of sample %lld holds %lld; 0 to %d "
-					"are accepted: the attribute 'inputs' of the file is to be "
-					"larger",
+					"'%s': /spikes/units of sample %lld has %lld, but units "
+					"must be between 0 and %d. Increase the attribute 'inputs' "
+					"of the file",
 					shd->path, (long long)index, (long long)unit[k],
 					shd->set.info.inputs - 1);
 			out[i + k] = (uint16_t)unit[k];

@@ -93,8 +93,8 @@ int neap_shd_create(struct neap_shd_writer **out, const char *path, int inputs)
 	if (!path || !*path)
 		return neap__fail(NEAP_EUSAGE, "the name of the file to write is empty");
 	if (inputs < 1 || inputs > 65536)
-		return neap__fail(
-			NEAP_EUSAGE, "'%s': %d channels; 1 to 65536 are accepted", path, inputs);
+		return neap__fail(NEAP_EUSAGE, "'%s': %d channels; it must be between 1 and 65536",
+			path, inputs);
 	struct neap_shd_writer *writer = calloc(1, sizeof *writer);
 	if (!writer)
 		return neap__fail_errno(ENOMEM, "cannot write '%s'", path);
@@ -121,8 +121,8 @@ static int check_events(const struct neap_shd_writer *writer, const struct neap_
 	long long sample = (long long)writer->count;
 	if (events->label < 0 || events->label > 65535 || events->speaker > 65535)
 		return neap__fail(NEAP_EUSAGE,
-			"sample %lld: label %d, speaker %d; 0 to 65535 are accepted", sample,
-			events->label, events->speaker);
+			"sample %lld: label %d, speaker %d; both must be between 0 and 65535",
+			sample, events->label, events->speaker);
 	if (events->count < 0 || events->count > UINT32_MAX / 16 ||
 		!(events->duration >= 0 && events->duration <= 1e6))
 		return neap__fail(NEAP_EUSAGE, "sample %lld: %lld events in %g seconds", sample,
@@ -131,8 +131,8 @@ static int check_events(const struct neap_shd_writer *writer, const struct neap_
 		if (events->unit[i] >= writer->inputs ||
 			!(events->time[i] >= 0 && events->time[i] <= 1e6))
 			return neap__fail(NEAP_EUSAGE,
-				"sample %lld: unit %d at %g s; units below %d and times of 0 to "
-				"1e6 s are accepted",
+				"sample %lld: unit %d at %g s; units must be below %d and times "
+				"between 0 and 1e6 s",
 				sample, events->unit[i], events->time[i], writer->inputs);
 	return 0;
 }
@@ -270,7 +270,8 @@ int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_nam
 	int rc = 0;
 	for (int64_t i = 0; rc == 0 && i < writer->count; i++)
 		if (classes > 0 && writer->label[i] >= classes)
-			rc = neap__fail(NEAP_EUSAGE, "'%s': sample %lld has label %d of %d classes",
+			rc = neap__fail(NEAP_EUSAGE,
+				"'%s': sample %lld has label %d, but there are %d classes",
 				writer->path, (long long)i, writer->label[i], classes);
 	if (rc == 0)
 		rc = neap__h5_out_reserve(&writer->out,

@@ -139,8 +139,8 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 			k++;
 		if (k == count)
 			rc = neap__fail(NEAP_EUSAGE,
-				"'%s' has the character '%s', which the training text does not "
-				"have",
+				"'%s' contains the character '%s', which the training text does "
+				"not. Remove it, or train on a text that has it",
 				set->name, set->class_names[i]);
 		else
 			now[i] = (uint16_t)k;
@@ -184,16 +184,17 @@ static int number_all(struct text_set *s, const char *path, const unsigned char 
 		int32_t c = code_point(&p, end);
 		if (c <= 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': byte %zu is no character of a text in UTF-8", path,
-				(size_t)(at - data));
+				"'%s': byte %zu is not valid UTF-8. Convert the file to UTF-8, for "
+				"example with iconv",
+				path, (size_t)(at - data));
 		number[c] = 1;
 	}
 	for (int32_t c = 0; c < POINTS; c++)
 		symbols += number[c];
 	if (s->count < 2 || symbols > MOST_SYMBOLS)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': %lld characters, %d different ones; 2 or more are accepted, 65535 "
-			"different ones at most",
+			"'%s' has %lld characters, %d of them different; at least 2 characters and "
+			"at most 65535 different ones are supported",
 			path, (long long)s->count, symbols);
 	s->set.class_names = calloc((size_t)symbols + 1, sizeof *s->set.class_names);
 	s->symbol = malloc((size_t)s->count * sizeof *s->symbol);
@@ -245,8 +246,8 @@ static int text_open(struct neap_dataset **set, const char *name)
 			memcpy(number, path + 6, (size_t)(colon - path - 6));
 		if (neap__units_count(&steps, number) < 0 || steps < 1 || steps > 100000000)
 			return neap__fail(NEAP_EUSAGE,
-				"'%s': text:FILE or text:steps=N:FILE is accepted, N from 1 to "
-				"100000000",
+				"'%s' is not valid; expected text:FILE or text:steps=N:FILE with N "
+				"between 1 and 100000000",
 				name);
 		path = colon + 1;
 	}

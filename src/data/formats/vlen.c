@@ -25,7 +25,7 @@ uint64_t neap__h5_little(const unsigned char *p, size_t bytes)
 
 int neap__vlen_damaged(const struct neap__vlen *vlen, const char *what)
 {
-	return neap__fail(NEAP_EFORMAT, "'%s': '%s' is damaged: %s; make or copy the file again",
+	return neap__fail(NEAP_EFORMAT, "'%s': '%s' is damaged: %s. Copy or write the file again",
 		vlen->file->path, vlen->name, what);
 }
 
@@ -162,7 +162,7 @@ static int read_references(struct neap__vlen *vlen, hid_t set, hid_t creation)
 		return 0;
 	default:
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' is neither contiguous nor chunked; rewrite it with h5repack",
+			"'%s': '%s' is neither contiguous nor chunked. Rewrite it with h5repack",
 			vlen->file->path, vlen->name);
 	}
 }
@@ -181,8 +181,8 @@ static int base_type(struct neap__vlen *vlen, hid_t type, H5T_class_t kind)
 		     vlen->base_bytes <= 8;
 	}
 	return ok ? 0
-		  : neap__fail(NEAP_EFORMAT, "'%s': '%s' does not hold rows of %s",
-			    vlen->file->path, vlen->name,
+		  : neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain rows of %s", vlen->file->path,
+			    vlen->name,
 			    kind == H5T_FLOAT	  ? "floating-point numbers"
 			    : kind == H5T_INTEGER ? "integers"
 						  : "text");

@@ -13,7 +13,8 @@ int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place
 	NEAP_TRY(neap__vlen_read_at(vlen, out, (size_t)count * vlen->base_bytes,
 		place->offset + (uint64_t)first * vlen->base_bytes));
 	if (H5Tconvert(vlen->base, type, count, out, NULL, H5P_DEFAULT) < 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' has a type that cannot be converted",
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' has a type that HDF5 cannot convert to numbers",
 			vlen->file->path, vlen->name);
 	return 0;
 }

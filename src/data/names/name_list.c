@@ -25,7 +25,7 @@ static int add(struct neap__name_list *list, char *line, size_t n, const char *p
 	if (n == 0)
 		return 0;
 	if (n > LONGEST || list->count == MOST_NAMES)
-		return neap__fail(NEAP_EFORMAT, "'%s': line %d: more than %d bytes or %d names",
+		return neap__fail(NEAP_EFORMAT, "'%s', line %d: more than %d bytes or %d names",
 			path, number, LONGEST, MOST_NAMES);
 	if ((list->count & (list->count - 1)) == 0) { /* doubles */
 		size_t room = list->count ? (size_t)list->count * 2 : 1;
@@ -44,8 +44,7 @@ static int add(struct neap__name_list *list, char *line, size_t n, const char *p
 static int sort(struct neap__name_list *list, const char *path)
 {
 	if (list->count == 0)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s': holds no names; a line each is accepted", path);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no names; write one per line", path);
 	list->sorted = malloc((size_t)list->count * sizeof *list->sorted);
 	if (!list->sorted)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
@@ -53,7 +52,8 @@ static int sort(struct neap__name_list *list, const char *path)
 	qsort(list->sorted, (size_t)list->count, sizeof *list->sorted, by_bytes);
 	for (int i = 1; i < list->count; i++)
 		if (strcmp(list->sorted[i - 1], list->sorted[i]) == 0)
-			return neap__fail(NEAP_EFORMAT, "'%s': '%.200s' stands there twice", path,
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' contains '%.200s' twice; remove one of them", path,
 				list->sorted[i]);
 	return 0;
 }
@@ -65,7 +65,7 @@ static int read_file(struct neap__name_list *list, const char *path)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': a text file of %d MiB at most is accepted, a name a line", path,
+			"'%s' must be a text file of at most %d MiB, one name per line", path,
 			MOST_BYTES >> 20);
 	FILE *file = fopen(path, "re");
 	if (!file)
@@ -75,10 +75,11 @@ static int read_file(struct neap__name_list *list, const char *path)
 	ssize_t n;
 	int rc = 0;
 	for (int number = 1; rc == 0 && (n = getline(&line, &room, file)) >= 0; number++)
-		rc = strlen(line) == (size_t)n
-			     ? add(list, line, (size_t)n, path, number)
-			     : neap__fail(NEAP_EFORMAT, "'%s': line %d holds a zero byte", path,
-				       number);
+		rc = strlen(line) == (size_t)n ? add(list, line, (size_t)n, path, number)
+					       : neap__fail(NEAP_EFORMAT,
+							 "'%s', line %d contains a zero byte; it "
+							 "must be a text file, one name per line",
+							 path, number);
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	free(line);

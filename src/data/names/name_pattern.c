@@ -27,7 +27,8 @@ static int compile(struct neap__name_pattern *p)
 	PCRE2_UCHAR why[128];
 	uint32_t groups = 0;
 	if (strlen(p->text) > LONGEST)
-		return neap__fail(NEAP_EUSAGE, "%s: longer than %d characters", p->what, LONGEST);
+		return neap__fail(NEAP_EUSAGE, "%s: the pattern is longer than %d characters",
+			p->what, LONGEST);
 	p->code = pcre2_compile((PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
 	if (!p->code) {
 		pcre2_get_error_message(error, why, sizeof why);
@@ -37,7 +38,7 @@ static int compile(struct neap__name_pattern *p)
 	pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 	if (groups == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' has no group: put the name in parentheses, as in '([0-9]+)_.*'",
+			"%s '%s' has no group. Put the name in parentheses, as in '([0-9]+)_.*'",
 			p->what, p->text);
 	p->match = pcre2_match_data_create_from_pattern(p->code, NULL);
 	p->limits = pcre2_match_context_create(NULL);
@@ -72,11 +73,11 @@ int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, cons
 	if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT ||
 		rc == PCRE2_ERROR_HEAPLIMIT)
 		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' takes too long on '%s': write it without repeats within repeats",
+			"%s '%s' takes too long on '%s'. Rewrite it without nested repetitions",
 			p->what, p->text, path);
 	if (rc < 2 || place[2] == PCRE2_UNSET || place[3] <= place[2])
 		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' finds no name in '%s'; change it, or hide the file (.name)",
+			"%s '%s' does not match '%s'. Change the pattern, or move the file away",
 			p->what, p->text, path);
 	*out = strndup(name + place[2], place[3] - place[2]);
 	return *out ? 0 : neap__fail_errno(ENOMEM, "listing recordings");

@@ -126,7 +126,8 @@ int neap__nir_set(struct neap__nir_graph *graph, int node, const char *param,
 	int i = param_index(n->type, param);
 
 	if (i < 0)
-		return neap__fail(NEAP_EUSAGE, "%s has no %s", types[n->type].name, param);
+		return neap__fail(NEAP_EUSAGE, "a node of type %s has no parameter %s",
+			types[n->type].name, param);
 	free(n->param[i].data);
 	return copy_array(&n->param[i], array);
 }

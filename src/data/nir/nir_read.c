@@ -61,12 +61,12 @@ static int read_texts(struct reading *r, const char *path, int64_t count, int64_
 	int rc = 0;
 	char *all = NULL;
 	if (H5Tget_class(set.type) != H5T_STRING)
-		rc = say_text(r, path, "does not hold text");
+		rc = say_text(r, path, "must contain text");
 	else if (n < 0 || (count >= 0 && n != count))
-		rc = say_text(r, path, "has another number of texts than it may have");
+		rc = say_text(r, path, "has an unexpected number of texts");
 	else if (!variable &&
 		 (width == 0 || width > TEXT_MOST || neap__mul_size(&bytes, (size_t)n, width) < 0))
-		rc = say_text(r, path, "has too long texts");
+		rc = say_text(r, path, "has texts that are too long");
 	if (rc == 0 && !(*out = calloc((size_t)n + 1, sizeof **out)))
 		rc = neap__fail_errno(ENOMEM, "'%s'", r->file.path);
 	if (rc == 0 && !variable) {
@@ -123,7 +123,7 @@ static int read_array(struct reading *r, const char *path, struct neap__nir_arra
 	H5T_class_t kind = H5Tget_class(set.type);
 	int rc = 0;
 	if (kind != H5T_FLOAT && kind != H5T_INTEGER)
-		rc = say_text(r, path, "does not hold numbers");
+		rc = say_text(r, path, "must contain numbers");
 	else if (set.dims > NEAP__NIR_DIMS)
 		rc = say_text(r, path, "has more than two dimensions");
 	else if (set.count > INT64_MAX / 16 ||
@@ -143,7 +143,7 @@ static int read_array(struct reading *r, const char *path, struct neap__nir_arra
 	neap__h5_set_close(&set);
 	for (int64_t i = 0; rc == 0 && i < array->count; i++)
 		if (!isfinite(array->data[i]))
-			rc = say_text(r, path, "holds numbers that are not finite");
+			rc = say_text(r, path, "contains numbers that are not finite");
 	return rc;
 }
 
@@ -187,8 +187,8 @@ static int refuse_type(const struct reading *r, const char *name, const char *ty
 	for (int i = 0; i < NEAP__NIR_TYPES; i++)
 		neap__text_add(&known, "%s%s", i ? ", " : "", neap__nir_type_name(i));
 	int rc = neap__fail(NEAP_EFORMAT,
-		"'%s': node '%.80s' is of type %.40s, which no layer of neap can be; %s are "
-		"accepted",
+		"'%s': node '%.80s' is of type %.40s, which neap does not support; supported are "
+		"%s",
 		r->file.path, name, type, known.data ? known.data : "");
 	neap__text_free(&known);
 	return rc;
@@ -240,13 +240,13 @@ static int read_edges(struct reading *r, const char *path, const struct local *l
 	NEAP_TRY(join(room, r, path, "edges"));
 	NEAP_TRY(read_texts(r, room, -1, 2 * EDGES_MOST, &names, &n));
 	if (n % 2)
-		rc = say_text(r, room, "does not hold pairs of names");
+		rc = say_text(r, room, "must contain pairs of names");
 	for (int64_t i = 0; rc == 0 && i + 1 < n; i += 2) {
 		const struct local *a = find(list, count, names[i]);
 		const struct local *b = find(list, count, names[i + 1]);
 		if (!a || !b)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': an edge of '%s' names '%.80s', which is no node",
+				"'%s': an edge of '%s' refers to '%.80s', which is not a node",
 				r->file.path, room, a ? names[i + 1] : names[i]);
 		else if (a->out < 0 || b->in < 0)
 			rc = neap__fail(NEAP_EFORMAT,
@@ -281,7 +281,7 @@ static int find_ends(const struct reading *r, const char *path, const struct loc
 						      : NULL;
 		if (end && *end >= 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s' has more than one %s node; one is accepted",
+				"'%s': '%s' has more than one %s node; only one is supported",
 				r->file.path, path, neap__nir_type_name(type));
 		if (end)
 			*end = node;
@@ -323,14 +323,14 @@ static int read_graph(
 	struct local *list = NULL;
 
 	if (depth > DEPTH_MOST)
-		return neap__fail(NEAP_EFORMAT, "'%s': graphs lie within graphs more than %d deep",
+		return neap__fail(NEAP_EFORMAT, "'%s': graphs are nested more than %d deep",
 			r->file.path, DEPTH_MOST);
 	NEAP_TRY(join(room, r, path, "nodes"));
 	int rc = neap__h5_has(&r->file, room);
 	if (rc <= 0)
 		return rc < 0 ? rc : say_text(r, path, "is a graph without nodes");
 	hid_t group = H5Gopen2(r->file.id, room, H5P_DEFAULT);
-	rc = group >= 0 && H5Gget_info(group, &info) >= 0 ? 0 : say_text(r, room, "is no group");
+	rc = group >= 0 && H5Gget_info(group, &info) >= 0 ? 0 : say_text(r, room, "is not a group");
 	if (rc == 0 && info.nlinks > NODES_MOST)
 		rc = neap__fail(
 			NEAP_EFORMAT, "'%s' has more than %d nodes", r->file.path, NODES_MOST);
@@ -465,8 +465,8 @@ int neap__nir_read(struct neap__nir_graph *graph, const char *path)
 	/* HDF5 1.10 may crash where the structures of a file are damaged. */
 	int died = neap__data_try(try_read, (void *)(uintptr_t)path);
 	int rc = died ? neap__fail(NEAP_EFORMAT,
-				"'%s': damaged: reading it ended HDF5 by signal %d; make or copy "
-				"it again",
+				"'%s' is damaged: reading it crashed HDF5 (signal %d). Copy or "
+				"write it again",
 				path, died)
 		      : read_all(&r);
 	neap__h5_close(&r.file);

@@ -66,10 +66,10 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 
 	for (int p = 0; p < NEAP__NIR_PARAMS; p++)
 		if (node->param[p].data && node->param[p].count == 0)
-			return refuse(s, index, "has a parameter without a number"), -1;
+			return refuse(s, index, "has an empty parameter"), -1;
 	if (node->type == NEAP__NIR_AFFINE || node->type == NEAP__NIR_LINEAR) {
 		if (a->dims != 2)
-			return refuse(s, index, "has weights that are no matrix"), -1;
+			return refuse(s, index, "has weights that are not a matrix"), -1;
 		return a->size[0];
 	}
 	if (node->type == NEAP__NIR_INPUT || node->type == NEAP__NIR_OUTPUT) {
@@ -78,7 +78,7 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 			if (!(a->data[i] >= 1 && a->data[i] <= UNITS_MOST) ||
 				(double)n * a->data[i] > UNITS_MOST)
 				return refuse(s, index,
-					       "has a shape of 0 or of more than 65536 units"),
+					       "has a shape of 0 or more than 65536 units"),
 				       -1;
 			n *= (int64_t)a->data[i];
 		}
@@ -122,7 +122,7 @@ static int find_sizes(struct neap__nir_sums *s)
 	for (int i = 0; i < g->nodes; i++) {
 		const struct neap__nir_array *bias = neap__nir_param(&g->node[i], "bias");
 		if (s->size[i] == 0)
-			return refuse(s, i, "has no size, and nothing with one enters it");
+			return refuse(s, i, "has no size, and none of its inputs has one");
 		if (bias->data && bias->count != s->size[i])
 			return refuse(s, i, "has a bias of another size than its weights");
 	}
@@ -154,9 +154,8 @@ int neap__nir_term_fill(struct neap__nir_sums *s, struct neap__nir_term *term)
 		return 0;
 	if (term->columns > ONE_TO_ONE_MOST)
 		return refuse(s, term->source,
-			"enters another one to one: neap keeps all n x n weights, and takes at "
-			"most "
-			"4096 units");
+			"is connected one to one: neap stores all n x n weights and supports at "
+			"most 4096 units there");
 	term->weight = numbers(s, term->columns, term->columns);
 	if (!term->weight)
 		return no_memory(s);
@@ -215,10 +214,10 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 		return 0;
 	if (w->data && from->weight && (double)rows * (double)m * (double)columns > PRODUCT_MOST)
 		return refuse(s, node,
-			"are weights behind weights of such a size that their product "
-			"takes too long");
+			"follows other weights, and their product is too large to compute");
 	if (scale->data && !from->weight && columns > ONE_TO_ONE_MOST)
-		return refuse(s, node, "scales more than 4096 units one to one");
+		return refuse(s, node,
+			"scales more than 4096 units one to one, which neap does not support");
 	to->weight = numbers(s, rows, columns);
 	if (!to->weight)
 		return no_memory(s);
@@ -278,8 +277,10 @@ static int delay_of(const struct neap__nir_sums *s, int node, double *delay)
 	*delay = a->count > 0 ? a->data[0] : 0;
 	for (int64_t i = 0; i < a->count; i++)
 		if (a->data[i] != *delay)
-			return refuse(s, node, "delays its units by different times");
-	return *delay >= 0 ? 0 : refuse(s, node, "has a delay below 0");
+			return refuse(s, node,
+				"delays its units by different times; neap has one delay per "
+				"layer");
+	return *delay >= 0 ? 0 : refuse(s, node, "has a negative delay");
 }
 
 static int make_sum(struct neap__nir_sums *s, int node);
@@ -292,7 +293,7 @@ static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *
 	if (neap__nir_is_source(&s->graph->node[node]))
 		return add_term(s, sum, (struct neap__nir_term){node, 0, s->size[node], NULL});
 	if (s->graph->node[node].type == NEAP__NIR_OUTPUT && !s->graph->node[node].inner)
-		return refuse(s, node, "is the graph's Output, and enters another node");
+		return refuse(s, node, "is the Output of the graph, but has outgoing edges");
 	NEAP_TRY(make_sum(s, node));
 	const struct neap__nir_sum *in = &s->sum[node];
 	NEAP_TRY(delay_of(s, node, &delay));
@@ -318,7 +319,8 @@ static int make_sum(struct neap__nir_sums *s, int node)
 	if (s->state[node] == DONE)
 		return 0;
 	if (s->state[node] == BUSY)
-		return refuse(s, node, "lies on a circle of connections without a LIF or the like");
+		return refuse(
+			s, node, "is part of a cycle without a node that has a state, such as LIF");
 	s->state[node] = BUSY;
 	s->sum[node].n = w->data ? w->size[1] : s->size[node];
 	for (int e = 0; e < g->edges; e++)

@@ -81,8 +81,8 @@ static int to_c_order(struct neap__npy *array)
 	size_t bytes = (size_t)h->count * h->item_bytes;
 	if (bytes > MOST_TURNED)
 		return neap__fail(NEAP_EFORMAT,
-			"%s: is in Fortran order, and beyond %d MiB; save "
-			"numpy.ascontiguousarray of it",
+			"%s is in Fortran order and larger than %d MiB. Save "
+			"numpy.ascontiguousarray(array) instead",
 			array->where, MOST_TURNED >> 20);
 	unsigned char *in = malloc(bytes + 1), *out = malloc(bytes + 1);
 	int rc = in && out ? 0 : neap__fail_errno(ENOMEM, "%s", array->where);
@@ -158,7 +158,8 @@ static int file_read(void *user, void *out, uint64_t offset, size_t bytes, const
 		if (n < 0)
 			return neap__fail_errno(errno, "%s: cannot be read", where);
 		if (n == 0)
-			return neap__fail(NEAP_EFORMAT, "%s: cut short while it was read", where);
+			return neap__fail(
+				NEAP_EFORMAT, "%s was truncated while it was read", where);
 		p += n;
 		offset += (uint64_t)n;
 		bytes -= (size_t)n;
@@ -330,7 +331,7 @@ static int convert(struct neap__npy *array, int field, int64_t first, int64_t co
 	assert(first <= h->count && count <= h->count - first);
 	const struct neap__npy_field *f = &h->field[field];
 	if (f->kind == NEAP__NPY_BYTES || f->kind == NEAP__NPY_UCS4)
-		return neap__fail(NEAP_EFORMAT, "%s: holds text%s%s; numbers are accepted",
+		return neap__fail(NEAP_EFORMAT, "%s contains text%s%s; it must contain numbers",
 			array->where, h->records ? " in field " : "", f->name);
 	for (int64_t done = 0; done < count;) {
 		int64_t n = fill(array, first + done, count - done);
@@ -345,8 +346,7 @@ static int convert(struct neap__npy *array, int field, int64_t first, int64_t co
 				((float *)out)[done + i] = (float)number(f, p);
 			else if (!whole(f, p, &((int64_t *)out)[done + i]))
 				return neap__fail(NEAP_EFORMAT,
-					"%s: element %lld is %.17g; integers of 64 bits are "
-					"accepted",
+					"%s: element %lld is %.17g; it must be a 64-bit integer",
 					array->where, (long long)(first + done + i), number(f, p));
 		}
 		done += n;
@@ -412,10 +412,10 @@ int neap__npy_strings(struct neap__npy *array, int64_t most, char ***out, int *c
 	const struct neap__npy_field *f = &h->field[0];
 	if (h->records || h->dims != 1 || (f->kind != NEAP__NPY_BYTES && f->kind != NEAP__NPY_UCS4))
 		return neap__fail(
-			NEAP_EFORMAT, "%s: is not a one-dimensional array of text", array->where);
+			NEAP_EFORMAT, "%s must be a one-dimensional array of text", array->where);
 	if (h->count > most || h->count > INT32_MAX)
-		return neap__fail(NEAP_EFORMAT, "%s: %lld names; at most %lld are accepted",
-			array->where, (long long)h->count, (long long)most);
+		return neap__fail(NEAP_EFORMAT, "%s has %lld names, more than %lld", array->where,
+			(long long)h->count, (long long)most);
 	char **names = calloc((size_t)h->count + 1, sizeof *names);
 	int64_t done = 0, n = 0;
 	int rc = names ? 0 : neap__fail_errno(ENOMEM, "%s", array->where);

@@ -14,8 +14,8 @@ struct literal {
 
 static int wrong(const struct literal *in, const char *what)
 {
-	return neap__fail(
-		NEAP_EFORMAT, "%s: its header has no %s; numpy.save writes one", in->where, what);
+	return neap__fail(NEAP_EFORMAT, "%s: the header has no %s. Write the file with numpy.save",
+		in->where, what);
 }
 
 static void skip_space(struct literal *in)
@@ -145,14 +145,16 @@ static int parse_field(struct literal *in, struct neap__npy_header *h)
 	skip_space(in);
 	if (in->at < in->end && *in->at == '[')
 		return neap__fail(NEAP_EFORMAT,
-			"%s: field '%s' holds records of its own, which are not read", in->where,
-			field.name);
+			"%s: field '%s' is itself a record, which is not supported. Save its parts "
+			"as separate arrays",
+			in->where, field.name);
 	if (!take_text(in, descr, sizeof descr))
 		return wrong(in, "fields of (name, type)");
 	if (take(in, ','))
 		return neap__fail(NEAP_EFORMAT,
-			"%s: field '%s' has a shape of its own, which is not read", in->where,
-			field.name);
+			"%s: field '%s' is itself an array, which is not supported. Save it as a "
+			"separate array",
+			in->where, field.name);
 	if (!take(in, ')'))
 		return wrong(in, "fields of (name, type)");
 	NEAP_TRY(parse_type(in, descr, &field, &skip));
@@ -160,8 +162,8 @@ static int parse_field(struct literal *in, struct neap__npy_header *h)
 	if (skip)
 		return 0;
 	if (h->fields == NEAP__NPY_MOST_FIELDS)
-		return neap__fail(
-			NEAP_EFORMAT, "%s: more than %d fields", in->where, NEAP__NPY_MOST_FIELDS);
+		return neap__fail(NEAP_EFORMAT, "%s has more than %d fields", in->where,
+			NEAP__NPY_MOST_FIELDS);
 	h->item_bytes += field.bytes;
 	h->field[h->fields++] = field;
 	return 0;
@@ -207,7 +209,7 @@ static int parse_shape(struct literal *in, struct neap__npy_header *h)
 		return wrong(in, "'shape'");
 	while (!take(in, ')')) {
 		if (h->dims == NEAP__NPY_MOST_DIMS)
-			return neap__fail(NEAP_EFORMAT, "%s: more than %d dimensions", in->where,
+			return neap__fail(NEAP_EFORMAT, "%s has more than %d dimensions", in->where,
 				NEAP__NPY_MOST_DIMS);
 		if (!take_count(in, &h->shape[h->dims]))
 			return wrong(in, "'shape' of whole numbers");
@@ -226,7 +228,7 @@ static int parse_shape(struct literal *in, struct neap__npy_header *h)
 			count = UINT64_MAX;
 	}
 	if (count > INT64_MAX)
-		return neap__fail(NEAP_EFORMAT, "%s: its shape has too many elements", in->where);
+		return neap__fail(NEAP_EFORMAT, "%s has too many elements", in->where);
 	h->count = empty ? 0 : (int64_t)count;
 	return 0;
 }
@@ -248,8 +250,9 @@ static int parse_dictionary(struct literal *in, struct neap__npy_header *h)
 			key++;
 		if (key == KEYS || seen[key]++)
 			return neap__fail(NEAP_EFORMAT,
-				"%s: key '%s' of its header is unknown or there twice", in->where,
-				name);
+				"%s: key '%s' of the header is unknown or repeated. Write the file "
+				"with numpy.save",
+				in->where, name);
 		NEAP_TRY(parse[key](in, h));
 		if (!take(in, ',')) {
 			if (!take(in, '}'))
@@ -259,8 +262,9 @@ static int parse_dictionary(struct literal *in, struct neap__npy_header *h)
 	}
 	for (int key = 0; key < KEYS; key++)
 		if (!seen[key])
-			return neap__fail(
-				NEAP_EFORMAT, "%s: its header has no '%s'", in->where, names[key]);
+			return neap__fail(NEAP_EFORMAT,
+				"%s: the header has no '%s'. Write the file with numpy.save",
+				in->where, names[key]);
 	skip_space(in);
 	return in->at == in->end ? 0 : wrong(in, "end after the dictionary");
 }
@@ -272,22 +276,22 @@ int neap__npy_header_parse(
 	memset(header, 0, sizeof *header);
 	if (size < 10 || memcmp(p, "\x93NUMPY", 6) != 0)
 		return neap__fail(NEAP_EFORMAT,
-			"%s: is not a NumPy array (.npy); numpy.save and numpy.savez write them",
+			"%s is not a NumPy array (.npy). Write it with numpy.save or numpy.savez",
 			where);
 	if (p[6] < 1 || p[6] > 3 || p[7] != 0)
-		return neap__fail(NEAP_EFORMAT, "%s: version %d.%d; 1.0, 2.0 and 3.0 are accepted",
-			where, p[6], p[7]);
+		return neap__fail(NEAP_EFORMAT,
+			"%s has format version %d.%d; 1.0, 2.0 and 3.0 are supported", where, p[6],
+			p[7]);
 	size_t head = p[6] == 1 ? 10 : 12;
 	size_t length = p[8] | (size_t)p[9] << 8;
 	if (p[6] > 1 && size >= 12)
 		length |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
 	if (length > NEAP__NPY_MOST_HEADER - 12)
-		return neap__fail(NEAP_EFORMAT,
-			"%s: a header of %zu bytes; at most %d are "
-			"accepted",
-			where, length, NEAP__NPY_MOST_HEADER - 12);
+		return neap__fail(NEAP_EFORMAT, "%s has a header of %zu bytes, more than %d", where,
+			length, NEAP__NPY_MOST_HEADER - 12);
 	if (size < head || size - head < length)
-		return neap__fail(NEAP_EFORMAT, "%s: cut short within its header", where);
+		return neap__fail(NEAP_EFORMAT,
+			"%s is truncated within its header. Copy or write it again", where);
 	const char *text = (const char *)p + head;
 	struct literal in = {text, text + length, where};
 	NEAP_TRY(parse_dictionary(&in, header));

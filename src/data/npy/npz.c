@@ -53,7 +53,7 @@ static int list(struct neap__npz *archive)
 	}
 	if (archive->arrays == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': holds no NumPy array; numpy.savez writes them", archive->path);
+			"'%s' has no NumPy array. Write it with numpy.savez", archive->path);
 	return 0;
 }
 
@@ -73,11 +73,11 @@ static int open_zip(struct neap__npz *archive)
 		return list(archive);
 	close(fd);
 	zip_error_init_with_code(&error, code);
-	int rc = code == ZIP_ER_MEMORY
-			 ? neap__fail_errno(ENOMEM, "'%s'", archive->path)
-			 : neap__fail(NEAP_EFORMAT,
-				   "'%s': is not a zip archive of arrays (.npz), or damaged: %s",
-				   archive->path, zip_error_strerror(&error));
+	int rc = code == ZIP_ER_MEMORY ? neap__fail_errno(ENOMEM, "'%s'", archive->path)
+				       : neap__fail(NEAP_EFORMAT,
+						 "'%s' is not a zip archive of arrays (.npz), or "
+						 "is damaged: %s. Write it with numpy.savez",
+						 archive->path, zip_error_strerror(&error));
 	zip_error_fini(&error);
 	return rc;
 }
@@ -164,8 +164,8 @@ static int unnamed_file(const char *where)
 	int fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return neap__fail_errno(errno,
-			"%s: cannot be unpacked into '%s'; TMPDIR names another folder", where,
-			folder);
+			"%s cannot be unpacked into '%s'. Set TMPDIR to a folder with more space",
+			where, folder);
 	unlink(path);
 	return fd;
 }
@@ -178,7 +178,7 @@ static int write_all(int fd, const char *data, size_t bytes, const char *where)
 			continue;
 		if (n < 0)
 			return neap__fail_errno(errno,
-				"%s: cannot be unpacked; TMPDIR names another folder for it",
+				"%s cannot be unpacked. Set TMPDIR to a folder with more space",
 				where);
 		data += n;
 		bytes -= (size_t)n;
@@ -252,17 +252,17 @@ static int open_member(struct neap__npy_source *source, struct neap__npz *archiv
 	if (zip_stat_index(archive->zip, index, 0, &st) < 0 || (st.valid & need) != need)
 		return neap__fail(NEAP_EFORMAT, "%s: damaged: its entry cannot be read", where);
 	if (st.encryption_method != ZIP_EM_NONE)
-		return neap__fail(NEAP_EFORMAT, "%s: is encrypted, which is not read", where);
+		return neap__fail(NEAP_EFORMAT, "%s is encrypted, which is not supported", where);
 	if (st.comp_method != ZIP_CM_STORE && st.comp_method != ZIP_CM_DEFLATE)
 		return neap__fail(NEAP_EFORMAT,
-			"%s: packed by method %d of zip; stored and deflated arrays are read, as "
-			"numpy.savez_compressed writes them",
+			"%s is compressed by method %d of zip; only stored and deflated arrays are "
+			"supported. Write it with numpy.savez_compressed",
 			where, st.comp_method);
 	if (neap__mul_u64(&most, st.comp_size, MOST_UNPACKED) < 0)
 		most = UINT64_MAX;
 	if (st.size > INT64_MAX || st.size > (st.comp_method == ZIP_CM_STORE ? st.comp_size : most))
 		return neap__fail(NEAP_EFORMAT,
-			"%s: damaged: it claims %llu bytes, which what is stored of it cannot hold",
+			"%s: damaged: it declares %llu bytes, more than its stored bytes can hold",
 			where, (unsigned long long)st.size);
 	zip_file_t *member = zip_fopen_index(archive->zip, index, 0);
 	if (!member)
@@ -279,7 +279,7 @@ int neap__npz_array(struct neap__npy **out, struct neap__npz *archive, const cha
 	struct neap__npy_source source;
 	zip_int64_t index = locate(archive, name);
 	if (index < 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': has no array '%s'", archive->path, name);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no array '%s'", archive->path, name);
 	size_t room = strlen(archive->path) + strlen(name) + 8;
 	char *where = malloc(room);
 	if (!where)

@@ -66,7 +66,10 @@ int neap__npz_out_open(struct neap__npz_out **into, const char *path)
 	if (rc == 0)
 		rc = neap__atomic_file_open(&out->beside, path);
 	if (rc == 0 && !neap__atomic_file_name(out->beside))
-		rc = neap__fail(NEAP_EUSAGE, "'%s' is not a regular file, as .npz needs it", path);
+		rc = neap__fail(NEAP_EUSAGE,
+			"'%s' is not a regular file, which .npz requires. Choose another output "
+			"file",
+			path);
 	if (rc < 0 && out)
 		neap__npz_out_abort(out);
 	else

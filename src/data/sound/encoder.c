@@ -53,19 +53,21 @@ int neap__encoder_settle(
 		if (b->may_be_off && *value < 0)
 			*value = -1;
 		else if (!(*value >= b->least && *value <= b->most))
-			return neap__fail(NEAP_EUSAGE, "encoder: %s of %g; %g to %g is accepted",
-				b->name, *value, b->least, b->most);
+			return neap__fail(NEAP_EUSAGE,
+				"encoder: %s is %g; it must be between %g and %g", b->name, *value,
+				b->least, b->most);
 	}
 	o.channels = o.channels == 0 ? 128 : o.channels;
 	o.span = o.span == 0 ? 12 : o.span;
 	if (o.channels < 1 || o.channels > 700)
-		return neap__fail(
-			NEAP_EUSAGE, "encoder: %d channels; 1 to 700 are accepted", o.channels);
+		return neap__fail(NEAP_EUSAGE,
+			"encoder: channels is %d; it must be between 1 and 700", o.channels);
 	if (o.span < 1 || o.span > 700)
-		return neap__fail(NEAP_EUSAGE, "encoder: span of %d; 1 to 700 is accepted", o.span);
+		return neap__fail(
+			NEAP_EUSAGE, "encoder: span is %d; it must be between 1 and 700", o.span);
 	if (!(o.low < o.high))
-		return neap__fail(NEAP_EUSAGE, "encoder: low of %g Hz is not below high of %g Hz",
-			o.low, o.high);
+		return neap__fail(
+			NEAP_EUSAGE, "--low %g Hz must be below --high %g Hz", o.low, o.high);
 	*settled = o;
 	return 0;
 }
@@ -113,12 +115,13 @@ void neap__emphasise(struct neap__emphasis *emphasis, float *x, int64_t n)
 int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 {
 	if (!(rate >= 100 && rate <= 1e7))
-		return neap__fail(
-			NEAP_EUSAGE, "a sampling rate of %g Hz; 100 to 1e7 Hz is accepted", rate);
+		return neap__fail(NEAP_EUSAGE,
+			"the sampling rate is %g Hz; it must be between 100 and 1e7 Hz", rate);
 	if (o->high > BAND * rate)
 		return neap__fail(NEAP_EUSAGE,
-			"high of %g Hz; at most %g Hz at a sampling rate of %g Hz", o->high,
-			BAND * rate, rate);
+			"--high is %g Hz, but at most %g Hz are possible at a sampling rate of %g "
+			"Hz. Lower --high",
+			o->high, BAND * rate, rate);
 	return 0;
 }
 
@@ -126,8 +129,7 @@ int neap__encoder_hears(const float *samples, int64_t n, int64_t first)
 {
 	for (int64_t i = 0; i < n; i++)
 		if (!(fabsf(samples[i]) <= 1e12f))
-			return neap__fail(NEAP_EFORMAT,
-				"sample %lld is %g; finite numbers are accepted",
+			return neap__fail(NEAP_EFORMAT, "sample %lld is %g; samples must be finite",
 				(long long)(first + i), (double)samples[i]);
 	return 0;
 }

@@ -65,9 +65,8 @@ static int check_file(const char *path)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	if (S_ISREG(st.st_mode))
 		return 0;
-	return neap__fail(NEAP_EFORMAT,
-		"'%s' is no regular file; what can be read once alone is read as standard input: -",
-		path);
+	return neap__fail(
+		NEAP_EFORMAT, "'%s' is not a regular file. Read a pipe as standard input: -", path);
 }
 
 /* Opens the sound at its beginning. */

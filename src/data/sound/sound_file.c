@@ -67,10 +67,10 @@ static int known_kind(const char *path)
 			return 0;
 	}
 	return neap__fail(NEAP_EFORMAT,
-		named ? "'%s' is not the kind of file that its name says; hide it (.name) or move "
-			"it away"
-		      : "'%s' is no wav, flac or aiff file; hide it (.name), move it away, or have "
-			"any kind of sound read with --any-sound",
+		named ? "'%s' is not the kind of file that its name ending claims. Rename it, or "
+			"move it away"
+		      : "'%s' is not a wav, flac or aiff file. Move it away, or pass --any-sound "
+			"to read all kinds of sound files",
 		path);
 }
 
@@ -115,7 +115,7 @@ static int check_length(int fd, const char *path)
 			return 0;
 		if (bytes > size - at - 8)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s' is cut short: %llu of %llu bytes of sound", path,
+				"'%s' is truncated: it has %llu of %llu bytes of sound", path,
 				(unsigned long long)(size - at - 8), (unsigned long long)bytes);
 		return 0;
 	}
@@ -182,8 +182,9 @@ static int adopt(struct neap__sound **out, SNDFILE *file, const SF_INFO *info, c
 	sound->file = file;
 	sound->info = *info;
 	if (info->channels < 1 || info->channels > 1024 || info->samplerate < 100)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': %d channels at %d Hz", name, info->channels,
-			info->samplerate);
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' has %d channels at %d Hz, which is not supported", name,
+			info->channels, info->samplerate);
 	if (rc == 0) {
 		sound->frames = BLOCK_FRAMES;
 		sound->name = strdup(name);
@@ -208,8 +209,7 @@ int neap__sound_open(struct neap__sound **sound, const char *path, int any)
 	SNDFILE *file = sf_open(path, SFM_READ, &info);
 	if (!file)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is not a recording that can be read (%s); hide it (.name) or move it "
-			"away",
+			"'%s' is not a readable recording (%s). Move it away, or convert it to wav",
 			path, sf_strerror(NULL));
 	return adopt(sound, file, &info, path);
 }
@@ -218,13 +218,13 @@ int neap__sound_open(struct neap__sound **sound, const char *path, int any)
 static int check_end(const struct neap__sound *s)
 {
 	if (sf_error(s->file) != SF_ERR_NO_ERROR)
-		return neap__fail(NEAP_EFORMAT, "'%s': damaged: %s", s->name, sf_strerror(s->file));
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' is damaged: %s", s->name, sf_strerror(s->file));
 	if (s->count == 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' holds no samples; hide it (.name) or move it away", s->name);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no samples. Move it away", s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
-		return neap__fail(NEAP_EFORMAT, "'%s' is cut short: %lld of %lld samples", s->name,
-			(long long)s->count, (long long)s->info.frames);
+		return neap__fail(NEAP_EFORMAT, "'%s' is truncated: it has %lld of %lld samples",
+			s->name, (long long)s->count, (long long)s->info.frames);
 	return 0;
 }
 
@@ -282,11 +282,10 @@ static int open_head(struct neap__sound **sound, int fd, const unsigned char hea
 	if (file)
 		return adopt(sound, file, &info, "-");
 	if (pipe)
-		return neap__fail(NEAP_EFORMAT,
-			"the standard input is no recording that can be read as it comes; wav and "
-			"aiff are accepted");
-	return neap__fail(NEAP_EFORMAT,
-		"the standard input is no recording; wav, flac and aiff are accepted");
+		return neap__fail(NEAP_EFORMAT, "standard input is not a recording that can be "
+						"read as a stream. Pass wav or aiff");
+	return neap__fail(
+		NEAP_EFORMAT, "standard input is not a recording. Pass wav, flac or aiff");
 }
 
 int neap__sound_open_pipe(struct neap__sound **sound, int fd, const unsigned char head[12])
@@ -325,7 +324,7 @@ static int read_copy(float **samples, int64_t *count, double *rate, int fd, int 
 	if (bytes < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return neap__fail_errno(errno, "the standard input in memory");
 	if (bytes == 0)
-		return neap__fail(NEAP_EFORMAT, "the standard input is empty");
+		return neap__fail(NEAP_EFORMAT, "standard input is empty; pass a recording");
 	NEAP_TRY(check_length(fd, "-"));
 	NEAP_TRY(open_head(&sound, fd, head, 0));
 	return read_open(samples, count, rate, sound);

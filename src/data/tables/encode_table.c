@@ -117,7 +117,8 @@ static int scan_row(struct table_work *w)
 	if (field)
 		NEAP_TRY(neap__targets_see(&w->targets, field, w->table.begins, path, line));
 	if (w->options->labels && w->targets.steps)
-		return neap__fail(NEAP_EFORMAT, "'%s', line %lld: a target is missing", path,
+		return neap__fail(NEAP_EFORMAT,
+			"'%s', line %lld: the target is empty. Fill it in, or remove the row", path,
 			(long long)line);
 	return 0;
 }
@@ -137,7 +138,8 @@ static int scan(struct table_work *w)
 	w->report->features = w->table.features;
 	NEAP_TRY(neap__targets_settle(&w->targets, o->classes, o->nclasses));
 	if (w->targets.width && !w->targets.wholes && !w->targets.reals && !w->targets.texts)
-		return neap__fail(NEAP_EFORMAT, "'%s': all targets are missing", w->table.dir);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': all targets are empty. Check --target or --labels", w->table.dir);
 	return 0;
 }
 
@@ -207,9 +209,8 @@ static int write_all(struct table_work *w, const char *out)
 static int check(const struct neap_table_options *o)
 {
 	if (!o->targets + !o->labels + !o->label < 2)
-		return neap__fail(NEAP_EUSAGE,
-			"of --label, --labels and --target, which say what a sample's target is, "
-			"one is accepted");
+		return neap__fail(NEAP_EUSAGE, "--label, --labels and --target all define the "
+					       "target of a sample; pass only one of them");
 	return 0;
 }
 

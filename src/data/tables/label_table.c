@@ -40,8 +40,8 @@ static int read_rows(struct neap__label_table *table, struct neap__csv *csv)
 		if (csv->fields < 2 || csv->fields - 1 > MOST_TARGETS ||
 			(table->count && csv->fields - 1 != table->targets))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s', line %lld: has %lld fields; the name of a sample and its "
-				"targets are accepted, as many in all lines",
+				"'%s', line %lld has %lld fields; each line must have the name of "
+				"a sample and the same number of targets",
 				csv->path, (long long)csv->line, (long long)csv->fields);
 		table->targets = (int)csv->fields - 1;
 		NEAP_TRY(add_row(table, csv));
@@ -58,13 +58,13 @@ int neap__label_table_read(struct neap__label_table *table, const char *path)
 	neap__csv_close(&csv);
 	NEAP_TRY(rc);
 	if (table->count == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s': has no rows", path);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no rows", path);
 	qsort(table->row, (size_t)table->count, sizeof *table->row, by_sample);
 	for (int64_t i = 1; i < table->count; i++)
 		if (strcmp(table->row[i].sample, table->row[i - 1].sample) == 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': sample '%.100s' stands in lines %lld and %lld; one is "
-				"accepted",
+				"'%s': sample '%.100s' is in lines %lld and %lld; remove one of "
+				"them",
 				path, table->row[i].sample, (long long)table->row[i - 1].line,
 				(long long)table->row[i].line);
 	return 0;

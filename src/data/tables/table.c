@@ -93,8 +93,8 @@ static int assign(
 		if (column < 0)
 			return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'; %s", option,
 				t->csv.path, (int)(bytes < 100 ? bytes : 100), at,
-				t->names ? "the first line names them"
-					 : "it has no names, and numbers from 1 on are accepted");
+				t->names ? "the first line has the names"
+					 : "its columns have no names, use their numbers from 1");
 		if (t->role[column] != NEAP__COLUMN_FEATURE)
 			return neap__fail(NEAP_EUSAGE, "%s: column '%.*s' is named twice", option,
 				(int)(bytes < 100 ? bytes : 100), at);
@@ -137,8 +137,7 @@ static int find_columns(struct neap__table *t)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
 		return rc < 0 ? rc
-			      : neap__fail(
-					NEAP_EFORMAT, "'%s': has no rows", t->files.file[0].path);
+			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->files.file[0].path);
 	t->columns = t->csv.fields;
 	t->header = is_header(t);
 	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
@@ -155,8 +154,9 @@ static int find_columns(struct neap__table *t)
 			t->place[i] = t->features++;
 	if (t->features < 1 || t->features > MOST_FEATURES)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': %d columns are features; 1 to 65536 are accepted", t->csv.path,
-			t->features);
+			"'%s' has %d columns of features; there must be between 1 and 65536. Check "
+			"--target, --sample-column and --drop",
+			t->csv.path, t->features);
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
 	return t->value && t->target ? 0 : no_memory(t);
@@ -256,7 +256,7 @@ static int next_file(struct neap__table *t)
 		return 1;
 	int rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s': has no rows", t->csv.path);
+		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->csv.path);
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
@@ -316,7 +316,7 @@ int neap__table_next(struct neap__table *t)
 	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
 	while (rc == 0) {
 		if (t->file >= 0 && !t->last)
-			return neap__fail(NEAP_EFORMAT, "'%s': has no rows", t->csv.path);
+			return neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->csv.path);
 		rc = next_file(t);
 		if (rc <= 0)
 			return rc;

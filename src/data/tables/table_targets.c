@@ -53,8 +53,8 @@ static int keep_name(struct neap__table_targets *t, const char *text, const char
 		return 0;
 	if (t->names == MOST_CLASSES)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': targets have more than 65535 different values, which are classes "
-			"where they are whole or texts; --numbers takes whole numbers as numbers",
+			"'%s': the targets have more than 65535 different values, too many for "
+			"classes. Pass --numbers to treat whole numbers as numbers",
 			path);
 	char *copy = strdup(text);
 	if (!copy || !tsearch(copy, &t->tree, by_text)) {
@@ -80,9 +80,10 @@ static int see_field(
 	if (t->texts && (t->reals || t->numbers || t->width > 1))
 		return neap__fail(NEAP_EFORMAT, "'%s', line %lld: the target is '%.60s'%s; %s",
 			path, (long long)line, text,
-			t->reals ? ", but there are numbers with a fraction and texts" : "",
-			t->width > 1 ? "several targets are numbers, each"
-				     : "texts and whole numbers are classes, all others numbers");
+			t->reals ? ", but other targets are numbers with a fraction" : "",
+			t->width > 1 ? "with several targets, each must be a number"
+				     : "use either classes (texts or whole numbers) or numbers in "
+				       "all rows");
 	return keep_name(t, text, path);
 }
 
@@ -111,7 +112,7 @@ int neap__targets_see(struct neap__table_targets *t, const char *const *field, i
 		none += missing(field[i]);
 	if (none > 0 && none < t->width)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s', line %lld: %d of %d targets are missing; all are accepted, or none",
+			"'%s', line %lld: %d of %d targets are empty. Fill in all of them, or none",
 			path, (long long)line, none, t->width);
 	if (none) {
 		t->steps = 1;
@@ -182,8 +183,9 @@ static int class_of(const struct neap__table_targets *t, const char *text, doubl
 		bsearch(&key, t->key, (size_t)t->keys, sizeof key, by_key);
 	if (!found)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s', line %lld: class '%.60s' is not among the %d of --classes", path,
-			(long long)line, text, t->keys);
+			"'%s', line %lld: class '%.60s' is not among the %d of --classes. Add it "
+			"there, or remove the row",
+			path, (long long)line, text, t->keys);
 	*number = found->number;
 	return 0;
 }
@@ -198,7 +200,8 @@ int neap__targets_take(const struct neap__table_targets *t, const char *const *f
 		if (t->classes)
 			NEAP_TRY(class_of(t, field[i], &number[i], path, line));
 		else if (neap__table_number(&number[i], field[i]) < 0)
-			return neap__fail(NEAP_EFORMAT, "'%s' changed while it was read", path);
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' changed while it was read. Run the command again", path);
 	}
 	return 0;
 }

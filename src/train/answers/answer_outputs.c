@@ -22,14 +22,14 @@ int neap__answer_outputs_check(const struct neap_eval_options *o)
 		for (int k = i + 1; k < ARCHIVES; k++)
 			if (path[i] && path[k] && strcmp(path[i], path[k]) == 0)
 				return neap__fail(NEAP_EUSAGE,
-					"'%.200s' cannot be two archives; each needs a name of its "
-					"own",
+					"'%.200s' is given for two archives; choose different "
+					"names",
 					path[i]);
 	if (o->layer && !o->spikes && !o->membranes)
-		return neap__fail(NEAP_EUSAGE, "a layer is named, and no spikes or membranes are "
-					       "written");
+		return neap__fail(NEAP_EUSAGE, "--layer requires --spikes or --membranes");
 	if (neap__answer_outputs_step(o) && o->peers)
-		return neap__fail(NEAP_EUSAGE, "ranks do not tell of steps");
+		return neap__fail(NEAP_EUSAGE, "--spikes and --membranes are not supported with "
+					       "several ranks; run neap predict as one process");
 	return 0;
 }
 

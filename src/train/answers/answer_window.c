@@ -18,8 +18,7 @@ int neap__answer_window_check(double window, double every)
 	if (n >= 1 && n <= INTERVALS_MOST && fabs(window - n * every) <= 1e-9 * window)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"a window of %g s; a whole number of times the %g s between decisions is accepted, "
-		"up to %d",
+		"--window is %g s; it must be a multiple of --every (%g s), at most %d of them",
 		window, every, INTERVALS_MOST);
 }
 

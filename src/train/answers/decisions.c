@@ -15,7 +15,8 @@ int neap__decisions_check(double every, double window, double dt)
 	if (every >= dt * (1 - 1e-9))
 		return window > 0 ? neap__answer_window_check(window, every) : 0;
 	return neap__fail(NEAP_EUSAGE,
-		"a decision every %g s is more often than a step of the model, which takes %g s",
+		"--every is %g s, shorter than a time step of the model (%g s). Use a longer "
+		"interval",
 		every, dt);
 }
 
@@ -33,8 +34,8 @@ int neap__decisions_begin(
 	if (e->window <= 0)
 		return 0;
 	if (d->of_steps)
-		return neap__fail(NEAP_EUSAGE, "the answers of the model are of steps; a window is "
-					       "for answers to samples");
+		return neap__fail(NEAP_EUSAGE, "--window applies to one answer per sample, but the "
+					       "model answers every step. Remove --window");
 	return neap__answer_window_init(
 		&d->window, e->window, e->every, e->options->readout, e->options->classes);
 }

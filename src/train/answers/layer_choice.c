@@ -35,7 +35,8 @@ int neap__layer_choice(int *layer, const struct neap_net *net, const char *name)
 	if (*layer >= 0 && *layer <= hidden)
 		return 0;
 	neap__print(known, sizeof known, hidden > 1 ? "0 to %d" : "0", hidden - 1);
-	return neap__fail(NEAP_EUSAGE, "the net has no layer '%.60s'; it has %s, and readout",
+	return neap__fail(NEAP_EUSAGE,
+		"--layer: the network has no layer '%.60s'; it has %s, and readout",
 		neap__plain_text(room, name), hidden > 0 ? known : "no others");
 }
 
@@ -52,8 +53,7 @@ int neap__layer_choice_spikes(const struct neap_net *net, int layer)
 				net->layers[l].cell->name,
 				net->layers[l].cell->readout ? " (readout)" : "");
 	int rc = neap__fail(NEAP_EUSAGE,
-		"no spikes to write: outputs of %.200s are numbers, which the arrays of membranes "
-		"have",
+		"--spikes: %.200s has no spikes; its outputs are numbers. Use --membranes",
 		cells.data ? cells.data : "the readout");
 	neap__text_free(&cells);
 	return rc;

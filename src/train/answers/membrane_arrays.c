@@ -84,7 +84,8 @@ int neap__membrane_arrays_open(
 	*a = (struct neap__membrane_arrays){0};
 	if (count_arrays(net, layer) > NEAP__NPZ_OUT_MOST)
 		return neap__fail(NEAP_EUSAGE,
-			"membranes of %d layers take more than %d arrays: name one layer",
+			"the states of %d layers take more than %d arrays, the limit of an "
+			"archive. Choose one with --layer",
 			net->nlayers, NEAP__NPZ_OUT_MOST);
 	NEAP_TRY(neap__npz_out_open(&a->out, path));
 	int rc = add_arrays(a, net, layer);

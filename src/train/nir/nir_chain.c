@@ -38,15 +38,15 @@ static int share_of(const struct neap__nir_sums *s, int index, const char *name,
 	double tau = value_of(node, name, i, 0);
 
 	if (!(tau > 0))
-		return refuse(s, index, "has a time constant that is not above 0");
+		return refuse(s, index, "has a time constant of 0 or below; it must be positive");
 	*share = dt / tau;
 	/* A tau of one step may be less by rounding in a file of 32 bits. */
 	if (*share > 1 && *share < 1 + NEAR_ONE)
 		*share = 1;
 	if (*share > 1)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': node '%.80s': %s is %g s, shorter than a step of %g s; --dt names a "
-			"shorter one",
+			"'%s': node '%.80s': %s is %g s, shorter than the time step of %g s. Pass "
+			"a shorter --dt",
 			s->path, node->name, name, tau, dt);
 	return 0;
 }
@@ -72,12 +72,12 @@ static int unit(const struct neap__nir_sums *s, struct neap__nir_layer *l, int64
 	if (fabs(l->gain[i] - 1) < NEAR_ONE)
 		l->gain[i] = 1;
 	if (l->type == NEAP__NIR_LI && leak != 0)
-		return refuse(
-			s, l->node, "has a v_leak other than 0, which outputs would begin at");
+		return refuse(s, l->node,
+			"has a v_leak other than 0, which neap does not support in the last LI");
 	*threshold = value_of(node, "v_threshold", i, 1) - leak;
 	*reset = value_of(node, "v_reset", i, 0) - leak;
 	if (!(*threshold > 0))
-		return refuse(s, l->node, "has a v_threshold that is not above v_leak");
+		return refuse(s, l->node, "has a v_threshold that is not above its v_leak");
 	return 0;
 }
 
@@ -118,8 +118,8 @@ static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 	}
 	for (int64_t i = 1; rc == 0 && i < l->n; i++)
 		if (fabs(re[i] - re[0]) > NEAR_ONE * th[0])
-			rc = refuse(
-				s, l->node, "has potentials of reset that differ between units");
+			rc = refuse(s, l->node,
+				"has a v_reset that differs between units; neap has one per layer");
 	if (rc == 0) {
 		l->threshold = th[0];
 		l->reset_value = re[0];
@@ -147,25 +147,25 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 		double steps = round(t->delay / dt);
 		if (*to)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': outputs of '%.80s' and of '%.80s' enter node '%.80s'; a "
-				"layer of neap "
-				"sees one layer below, and itself",
+				"'%s': outputs of '%.80s' and '%.80s' enter node '%.80s'; a layer "
+				"of neap has one input layer, and itself",
 				s->path, s->graph->node[(*to)->source].name,
 				s->graph->node[t->source].name, s->graph->node[l->node].name);
 		if (fabs(t->delay - steps * dt) > NEAR_STEP * dt || steps > (own ? 0 : 1))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': node '%.80s' sees '%.80s' %g s late; %s, and a step is %g s",
+				"'%s': node '%.80s' receives '%.80s' with a delay of %g s; %s, and "
+				"a time step is %g s",
 				s->path, s->graph->node[l->node].name,
 				s->graph->node[t->source].name, t->delay,
-				own ? "itself it sees at the next step"
-				    : "neap has delays of 0 or 1 steps",
+				own ? "its own output arrives at the next step"
+				    : "neap supports delays of 0 or 1 steps",
 				dt);
 		if (!own)
 			l->delay = (int)steps;
 		*to = t;
 	}
 	l->bias = sum->bias;
-	return l->feed ? 0 : refuse(s, l->node, "sees nothing but itself");
+	return l->feed ? 0 : refuse(s, l->node, "has no input except itself");
 }
 
 /* The node whose state the last node (the Output) shows, behind weights or not. */
@@ -184,16 +184,15 @@ static int find_next(const struct neap__nir_sums *s, int before, int *next)
 				continue;
 			if (*next >= 0)
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': both '%.80s' and '%.80s' see node '%.80s'; layers "
-					"of neap are a "
-					"chain",
+					"'%s': both '%.80s' and '%.80s' receive node '%.80s'; the "
+					"layers of a neap network form a chain",
 					s->path, g->node[*next].name, g->node[i].name,
 					g->node[before].name);
 			*next = i;
 			break;
 		}
 	}
-	return *next >= 0 ? 0 : refuse(s, before, "leads nowhere: the Output does not see it");
+	return *next >= 0 ? 0 : refuse(s, before, "is not connected to the Output");
 }
 
 static int is_identity(const struct neap__nir_layer *l)
@@ -218,13 +217,14 @@ static int finish(struct neap__nir_chain *chain, struct neap__nir_sums *s, int o
 	*last = (struct neap__nir_layer){.node = output, .n = s->size[output]};
 	NEAP_TRY(split_terms(s, last, dt));
 	if (chain->layers == 0)
-		return refuse(s, output, "sees the Input through no node with a state");
+		return refuse(
+			s, output, "is not connected to the Input through a node with a state");
 	last->below = last->feed->columns;
 	if (last[-1].type == NEAP__NIR_LI) {
 		if (!is_identity(last))
 			return refuse(s, last[-1].node,
-				"is an LI with weights behind it; neap has one as the "
-				"last layer only");
+				"is an LI followed by weights; neap supports an LI as the last "
+				"layer only");
 		return 0;
 	}
 	last->node = -1;
@@ -259,25 +259,28 @@ static int find_layers(struct neap__nir_chain *chain, struct neap__nir_sums *s, 
 			break;
 		struct neap__nir_layer *l = &chain->layer[chain->layers];
 		if (chain->layers > 0 && l[-1].type == NEAP__NIR_LI)
-			return refuse(
-				s, l[-1].node, "is an LI that is not the last node with a state");
+			return refuse(s, l[-1].node,
+				"is an LI, but not the last node with a state; neap supports an LI "
+				"as the last layer only");
 		for (int k = 0; k < chain->layers; k++)
 			if (chain->layer[k].node == at)
 				return refuse(s, at,
-					"sees a node that sees it; layers of neap are a chain");
+					"is part of a cycle of layers; the layers of a neap "
+					"network form a chain");
 		*l = (struct neap__nir_layer){
 			.node = at, .type = g->node[at].type, .n = s->size[at]};
 		chain->layers++;
 		NEAP_TRY(split_terms(s, l, dt));
 		l->below = l->feed->columns;
 		if (l->own && l->type == NEAP__NIR_LI)
-			return refuse(s, at, "is an LI that sees itself");
+			return refuse(s, at,
+				"is an LI with recurrent connections, which neap does not support");
 		NEAP_TRY(units(s, l, dt));
 	}
 	if (chain->layers < stateful)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': %d of %d nodes with a state are not on the way from "
-			"Input to Output",
+			"'%s': %d of %d nodes with a state are not on the path from Input to "
+			"Output",
 			s->path, stateful - chain->layers, stateful);
 	return finish(chain, s, at, dt);
 }

@@ -141,9 +141,9 @@ static int check_reset(const struct exporting *e, const struct neap__layer *laye
 		return 0;
 	if (e->strict)
 		return neap__fail(NEAP_EUSAGE,
-			"layer%d has reset=%s (%s): NIR's nodes set a membrane to v_reset at "
-			"once; train with --reset hard, which they say exactly, or --metadata "
-			"writes it as metadata, for neap alone",
+			"layer%d has reset=%s (%s), but NIR expresses only a reset to v_reset at "
+			"once. Train with --reset hard, or pass --metadata to write the reset as "
+			"metadata that only neap reads",
 			layer->index, names[layer->reset], meanings[layer->reset]);
 	return neap__text_add(e->lost, "%slayer%d resets %s", e->lost->length ? "; " : "",
 		layer->index, meanings[layer->reset]);
@@ -158,8 +158,8 @@ static int check_cell(const struct neap__layer *layer)
 	for (size_t i = 0; i < sizeof not_said / sizeof not_said[0]; i++)
 		if (strcmp(name, not_said[i].cell) == 0)
 			why = not_said[i].why;
-	return neap__fail(
-		NEAP_EUSAGE, "layer%d is %s, which NIR cannot say: %s", layer->index, name, why);
+	return neap__fail(NEAP_EUSAGE, "layer%d is %s, which NIR cannot express: %s", layer->index,
+		name, why);
 }
 
 /* The node with the state of a layer; its number. */
@@ -230,8 +230,10 @@ static int leak_meta(const struct exporting *e)
 		if (!p.is_leak)
 			continue;
 		if (e->graph->metas >= NEAP__NIR_META)
-			return neap__fail(
-				NEAP_EUSAGE, "more than %d learned time constants", NEAP__NIR_META);
+			return neap__fail(NEAP_EUSAGE,
+				"the network has more than %d learned time constants, the limit of "
+				"the export",
+				NEAP__NIR_META);
 		NEAP_TRY(make_array(&a, 1, p.columns, 0));
 		a.is_single = p.precision == NEAP_FLOAT;
 		for (int64_t k = 0; k < p.count; k++)
@@ -305,7 +307,7 @@ int neap_export(const struct neap_export_options *options)
 
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_export_options"));
 	if (!o.model || !*o.model || !o.nir || !*o.nir)
-		return neap__fail(NEAP_EUSAGE, "a model and a file to write are needed");
+		return neap__fail(NEAP_EUSAGE, "a model and a file to write are required");
 	NEAP_TRY(neap__model_file_read(&file, o.model, NULL));
 	int rc = export_file(&file, &o);
 	neap__safetensors_free(&file);

@@ -54,18 +54,19 @@ static int find_dt(struct importing *m)
 	if (m->hints->keeps_dt && said >= LEAST_STEP && said <= LONGEST_STEP) {
 		if (!(fabs(m->dt - said) <= 1e-6 * said))
 			return neap__fail(NEAP_EUSAGE,
-				"'%s' says a step of %g s, --dt one of %g s; --dt is for graphs "
-				"that do not say it",
+				"'%s' specifies a time step of %g s, but --dt is %g s. Remove "
+				"--dt, which is for graphs that do not specify one",
 				m->path, said, m->dt);
 		m->dt = said;
 	}
 	if (m->dt >= LEAST_STEP && m->dt <= LONGEST_STEP)
 		return 0;
 	if (m->dt > 0)
-		return neap__fail(NEAP_EUSAGE, "'%s': a step of %g s; %g to %g s are accepted",
-			m->path, m->dt, LEAST_STEP, LONGEST_STEP);
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': the time step is %g s; it must be between %g and %g s", m->path,
+			m->dt, LEAST_STEP, LONGEST_STEP);
 	return neap__fail(NEAP_EUSAGE,
-		"'%s' does not say how long a step is; --dt does (snnTorch writes for 0.1ms)",
+		"'%s' does not specify its time step. Pass --dt (graphs of snnTorch use 0.1ms)",
 		m->path);
 }
 
@@ -212,7 +213,8 @@ static int add_layer(const struct importing *m, struct neap__text *spec, int ind
 		neap__text_add(spec, ":delay=%d", l->delay);
 	else if (l->delay)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': node '%.80s' sees the Input late, which no first layer of neap does",
+			"'%s': node '%.80s' receives the Input with a delay, which neap does not "
+			"support in the first layer",
 			m->path, m->graph->node[l->node].name);
 	return neap__text_add(spec, ":density=1:learn=%s", same ? "none" : "tau");
 }
@@ -463,7 +465,9 @@ static int make_net(struct importing *m)
 		return m->settings ? 0 : neap__fail_errno(ENOMEM, "'%s'", m->path);
 	}
 	NEAP_TRY(make_own(m));
-	return set_tensors(m) ? 0 : neap__fail(NEAP_EFORMAT, "'%s': weights do not fit", m->path);
+	return set_tensors(m) ? 0
+			      : neap__fail(NEAP_EFORMAT, "'%s': the weights do not fit the network",
+					m->path);
 }
 
 int neap__nir_model_of(struct neap__safetensors *file, const struct neap__nir_graph *graph,

@@ -34,12 +34,13 @@ static int compare_data(struct neap__ranks *ranks, const struct neap__rank_facts
 
 	if (own->fingerprint != root->fingerprint)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has other samples than on rank 0 (%s): give all hosts the same file",
+			"'%s' has other samples than on rank 0 (%s). Use the same file on all "
+			"hosts",
 			facts->data, host);
 	if (own->test != root->test)
 		return neap__fail(NEAP_EUSAGE,
-			"%lld samples to test on, on rank 0 (%s) %lld: give all hosts the same "
-			"file",
+			"the test set has %lld samples, but on rank 0 (%s) it has %lld. Use the "
+			"same file on all hosts",
 			(long long)own->test, host, (long long)root->test);
 	return 0;
 }
@@ -65,7 +66,7 @@ static int compare_settings(struct neap__ranks *ranks, const struct neap__json *
 		neap__settings_differ(&wrong, root, here);
 	if (rc == 0 && wrong.length)
 		rc = neap__fail(NEAP_EUSAGE,
-			"rank 0 (%s) was started with %s: start all ranks with the same options",
+			"rank 0 (%s) was started with %s. Start all ranks with the same options",
 			ranks->host[0], wrong.data);
 	json_decref(root);
 	json_decref(here);
@@ -96,7 +97,8 @@ int neap__ranks_same(struct neap__ranks *ranks, const struct neap__rank_facts *f
 		rc = neap__ranks_agree(ranks, compare_settings(ranks, &settings, root.settings));
 	if (rc == 0 && own.weights != root.weights)
 		rc = neap__fail(NEAP_EUSAGE,
-			"begins with other weights than rank 0 (%s): give all hosts the same model",
+			"the initial weights differ from those of rank 0 (%s). Use the same model "
+			"on all hosts",
 			ranks->host[0]);
 	neap__json_free(&settings);
 	return neap__ranks_agree(ranks, rc);
@@ -119,8 +121,9 @@ int neap__ranks_same_weights(struct neap__ranks *ranks, const struct neap_net *n
 		return rc;
 	ranks->together = 1;
 	return neap__fail(NEAP_ECORRUPT,
-		"rank %d (%s) holds other weights than rank 0 (%s): a fault of memory or "
-		"processor? Nothing was written; --resume goes on from the snapshot before",
+		"the weights of rank %d (%s) differ from those of rank 0 (%s), possibly by a "
+		"hardware fault. Nothing was written; continue from the previous snapshot with "
+		"--resume",
 		other, ranks->host[other], ranks->host[0]);
 }
 
