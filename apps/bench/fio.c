@@ -28,7 +28,7 @@ static int read_report(
 	moved->cpu = busy * seconds / (double)fio->bytes;
 	int done = number(way, "io_bytes") >= (double)fio->bytes && moved->rate > 0;
 	json_decref(root);
-	return done ? 0 : neap__fail(NEAP_EFORMAT, "fio's report is not understood");
+	return done ? 0 : neap__fail(NEAP_EFORMAT, "the report of fio cannot be parsed");
 }
 
 int neap__fio_run(struct neap__moved *moved, const struct neap__fio *fio, int write)

@@ -100,15 +100,17 @@ int neap_bench_run(const char *name, const struct neap_bench_options *options,
 	struct neap__bench bench = {.row = row, .user = user};
 	const struct neap__benchmark *found = find(name);
 	if (!found)
-		return neap__fail(
-			NEAP_EUSAGE, "benchmark: \"%s\" is unknown", name ? name : "(none)");
+		return neap__fail(NEAP_EUSAGE, "unknown benchmark '%s'", name ? name : "(none)");
 	if (options)
 		bench.options = *options;
 	if (bench.options.runs < 0)
-		return neap__fail(NEAP_EUSAGE, "runs: %d is negative", bench.options.runs);
+		return neap__fail(
+			NEAP_EUSAGE, "runs is %d; it must not be negative", bench.options.runs);
 	NEAP_TRY(found->run(&bench));
 	if (bench.rows == 0 && bench.options.only)
-		return neap__fail(NEAP_EUSAGE, "benchmark %s: no row begins with \"%s\"", name,
-			bench.options.only);
+		return neap__fail(NEAP_EUSAGE,
+			"benchmark %s: no row begins with '%s'. Run it without --only to list the "
+			"rows",
+			name, bench.options.only);
 	return 0;
 }

@@ -181,7 +181,9 @@ static int draw(const struct neap__figure *f, const char *folder)
 	snprintf(path, sizeof path, "%s/%s.svg", folder, f->name);
 	if (rc != 0) {
 		unlink(part);
-		return neap__fail(NEAP_EFORMAT, "gnuplot could not draw %s/%s.gp", folder, f->name);
+		return neap__fail(NEAP_EFORMAT,
+			"gnuplot could not draw %s/%s.gp. Check that gnuplot is installed", folder,
+			f->name);
 	}
 	if (rename(part, path) < 0)
 		return neap__fail_errno(errno, "%s", path);

@@ -47,7 +47,7 @@ static int add_cells(struct neap__points *p, char *line, const char *where)
 	char *piece[COLUMNS_MOST];
 	if (cut(line, piece, COLUMNS_MOST) != p->columns)
 		return neap__fail(
-			NEAP_EFORMAT, "%s: a row is to have %d columns", where, p->columns);
+			NEAP_EFORMAT, "%s: a row must have %d columns", where, p->columns);
 	if (neap__grow(&p->cells, &p->room, p->rows + 1, (size_t)p->columns * sizeof *p->cells) < 0)
 		return neap__fail_errno(ENOMEM, "%s", where);
 	char **row = p->cells + p->rows * p->columns;
@@ -72,8 +72,7 @@ static int parse(struct neap__points *p, char *text)
 			NEAP_TRY(add_cells(p, line, where));
 		else if (strcmp(line, p->head) != 0)
 			return neap__fail(NEAP_EFORMAT,
-				"%s: not the columns of this version's experiment; remove the file",
-				where);
+				"%s has the columns of another version. Remove the file", where);
 	}
 	return 0;
 }
@@ -86,7 +85,7 @@ static int read_points(struct neap__points *p)
 		return 0;
 	int rc = neap__read_file(&text, &bytes, p->path, FILE_MOST);
 	if (rc == 0 && (bytes == 0 || strlen(text) != bytes || text[bytes - 1] != '\n'))
-		rc = neap__fail(NEAP_EFORMAT, "%s: not a file of points; remove it", p->path);
+		rc = neap__fail(NEAP_EFORMAT, "%s is not a file of points. Remove it", p->path);
 	if (rc == 0)
 		rc = parse(p, text);
 	free(text);

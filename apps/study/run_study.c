@@ -55,7 +55,8 @@ static int tell(struct neap__study *s, const char *point)
 {
 	const struct neap_study_options *o = &s->options;
 	if (o->progress && o->progress(o->user, point, s->done, s->missing))
-		return neap__fail(NEAP_EINTERRUPTED, "interrupted; run it again to go on");
+		return neap__fail(
+			NEAP_EINTERRUPTED, "interrupted. Run the same command again to continue");
 	return 0;
 }
 
@@ -173,22 +174,22 @@ static int check_folder(struct neap__study *s)
 	free(text);
 	return same ? 0
 		    : neap__fail(NEAP_EUSAGE,
-			      "--out: '%s' holds a study of other settings or another machine "
-			      "(study.txt there); give a folder of its own",
+			      "--out: '%s' has a study with other settings or of another machine "
+			      "(see study.txt there). Choose another folder",
 			      s->options.out);
 }
 
 static int check(struct neap__study *s, const char *const *names, int count)
 {
 	if (!s->options.out || !s->options.out[0])
-		return neap__fail(NEAP_EUSAGE, "a study needs a folder");
+		return neap__fail(NEAP_EUSAGE, "the folder of the study is missing (--out)");
 	if (strlen(s->options.out) > 2000)
 		return neap__fail(NEAP_EUSAGE, "--out: the name is too long");
 	if (s->options.scale < 0 || s->options.scale > NEAP_STUDY_TINY)
-		return neap__fail(NEAP_EUSAGE, "scale: %d is none", s->options.scale);
+		return neap__fail(NEAP_EUSAGE, "scale is %d, which is not valid", s->options.scale);
 	for (int i = 0; i < count; i++)
 		if (!find(names[i]))
-			return neap__fail(NEAP_EUSAGE, "experiment: \"%s\" is unknown", names[i]);
+			return neap__fail(NEAP_EUSAGE, "unknown experiment '%s'", names[i]);
 	return check_folder(s);
 }
 

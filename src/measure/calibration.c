@@ -150,7 +150,7 @@ static int calibrate(struct calibration *r)
 	struct neap__work work;
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)
-		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MOST);
+		return neap__fail(NEAP_EUSAGE, "--repeats is more than %d", REPEATS_MOST);
 	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
 	NEAP_TRY(neap__one_batch_open(&r->one, &source));
 	r->sizes.size = sizeof r->sizes;
@@ -170,7 +170,9 @@ static int calibrate(struct calibration *r)
 		r->room = neap__tier_cost_left(r->room);
 	r->total = 2 * r->repeats + 1 + r->tiers.count;
 	if (r->one.batch->steps == 0)
-		return neap__fail(NEAP_EUSAGE, "%s: the batch has no steps to time", o->data);
+		return neap__fail(NEAP_EUSAGE,
+			"%s: the batch has no steps to time. Choose another one with --first",
+			o->data);
 	NEAP_TRY(steps(r, &work));
 	NEAP_TRY(copies(r));
 	NEAP_TRY(calls(r));

@@ -68,7 +68,7 @@ static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
 	costs->tape = costs->tape_mean = (double)sizes.tape_max;
 	if (one > left)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"one step takes %llu bytes, more than the %llu there are",
+			"one step takes %llu bytes, more than the budget of %llu. Raise --memory",
 			(unsigned long long)neap__sat_add(fixed, one), (unsigned long long)memory);
 	if (log > 0 && neap__sat_add(state + log, tape) > left) {
 		uint64_t half = left / 2 & ~UINT64_C(63), spare = half > state ? half - state : 0;

@@ -22,8 +22,8 @@ static int fit_net(struct neap_net_options *net, const struct neap_dataset_info 
 		(info->values && net->inputs != info->inputs) ||
 		(numbers && net->classes != info->classes))
 		return neap__fail(NEAP_EUSAGE,
-			"%s has %d %s and %d %s, the net was given %d and %d: --channels and "
-			"--classes may say more channels and classes, not other numbers",
+			"%s has %d %s and %d %s, but --channels and --classes give %d and %d. They "
+			"can raise the number of channels and classes only; remove them",
 			info->name, info->inputs, info->values ? "features" : "channels",
 			info->classes, numbers ? "outputs" : "classes", net->inputs, net->classes);
 	return 0;
@@ -62,7 +62,8 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return neap__fail(NEAP_EUSAGE, "%s has no batch number %lld", source->data,
+		return neap__fail(NEAP_EUSAGE,
+			"--first: %s has no batch %lld; they are counted from 0", source->data,
 			(long long)source->first);
 	NEAP_TRY(fit_net(&net, &info));
 	one->wide = *one->batch;
@@ -72,7 +73,8 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	one->objective.size = sizeof one->objective;
 	one->objective.loss = neap_loss_find(loss);
 	if (!one->objective.loss)
-		return neap__fail(NEAP_EUSAGE, "--loss: '%s' is not known", source->loss);
+		return neap__fail(NEAP_EUSAGE,
+			"--loss: unknown loss '%s'; 'neap help train' lists them", source->loss);
 	one->objective.rates = neap__unit_penalty(source->net, &source->rates);
 	one->objective.dropout = 1; /* as in the first epoch */
 	return neap_net_begin(one->net, one->batch, &one->objective);

@@ -114,7 +114,9 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 		say_silent(c);
 	uint64_t hash = neap_net_grad_hash(c->one.net);
 	if (run->ran && hash != run->grad_hash)
-		return neap__fail(NEAP_EMODEL, "two sweeps of %s differ in their gradients",
+		return neap__fail(NEAP_EMODEL,
+			"two passes with %s computed different gradients. This is a bug in neap: "
+			"please report it with this command line",
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
@@ -270,13 +272,14 @@ static int check_names(const struct neap_compare_options *o)
 {
 	for (int i = 0; o->strategies && o->strategies[i]; i++)
 		if (!neap_strategy_about(o->strategies[i]))
-			return neap__fail(NEAP_EUSAGE, "--strategy: '%s' is not a strategy",
-				o->strategies[i]);
+			return neap__fail(
+				NEAP_EUSAGE, "--strategy: unknown strategy '%s'", o->strategies[i]);
 	for (int i = 0; i < o->cases_count; i++)
 		if (!o->cases[i].strategy || !neap_strategy_about(o->cases[i].strategy))
-			return neap__fail(NEAP_EUSAGE, "case %d of a comparison: no strategy", i);
+			return neap__fail(
+				NEAP_EUSAGE, "case %d of a comparison has no strategy", i);
 	if (o->repeats > REPEATS_MAX)
-		return neap__fail(NEAP_EUSAGE, "at most %d repeats", REPEATS_MAX);
+		return neap__fail(NEAP_EUSAGE, "--repeats is more than %d", REPEATS_MAX);
 	return 0;
 }
 
@@ -299,7 +302,7 @@ static int prepare_all(struct neap__comparison *c, struct candidate *candidates)
 		}
 		NEAP_TRY(again = neap__comparison_memory_planned(c, arena));
 	}
-	return again ? neap__fail(NEAP_EINFEASIBLE, "--memory-total: plans do not fit it") : 0;
+	return again ? neap__fail(NEAP_EINFEASIBLE, "--memory-total: no plan fits. Raise it") : 0;
 }
 
 /* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */
@@ -379,8 +382,8 @@ static int find_journal(struct neap__comparison *c)
 	if (!o->sweep.journal)
 		return 0;
 	if (!o->strategies || !o->strategies[0] || o->strategies[1] || o->repeats > 1)
-		return neap__fail(NEAP_EUSAGE,
-			"--journal is for one sweep: give one --strategy, and no --repeats");
+		return neap__fail(NEAP_EUSAGE, "--journal applies to a single pass. Pass exactly "
+					       "one --strategy, and no --repeats");
 	c->resumes = neap_journal_there(o->sweep.journal, NULL, o->sweep.slow_in_memory);
 	return c->resumes;
 }

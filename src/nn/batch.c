@@ -55,7 +55,7 @@ static int check_values(
 	for (size_t i = 0; i < count; i++)
 		if (!isfinite(values[i]))
 			return neap__fail(NEAP_EUSAGE,
-				"sample %lld, step %zu: input %zu is no finite number",
+				"sample %lld, step %zu: input %zu is not a finite number",
 				(long long)s->index, i / inputs, i % inputs);
 	return 0;
 }
@@ -93,7 +93,8 @@ static int check_steps(
 	for (int64_t t = 0; t < s->length && batch->target == NEAP_TARGET_LABELS; t++) {
 		if (s->labels[t] >= classes)
 			return neap__fail(NEAP_EUSAGE,
-				"sample %lld, step %lld has label %d; the net has %d classes",
+				"sample %lld, step %lld has label %d, but the network has %d "
+				"classes",
 				(long long)s->index, (long long)t, s->labels[t], classes);
 		counted += s->labels[t] >= 0;
 	}
@@ -112,11 +113,12 @@ static int check_sample(
 	long long index = (long long)s->index;
 
 	if (s->length < 0 || s->length > batch->steps)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has %lld steps, its batch %lld", index,
-			(long long)s->length, (long long)batch->steps);
+		return neap__fail(NEAP_EUSAGE, "sample %lld has %lld steps, but its batch has %lld",
+			index, (long long)s->length, (long long)batch->steps);
 	if (s->label >= net->options.classes)
-		return neap__fail(NEAP_EUSAGE, "sample %lld has label %d; the net has %d classes",
-			index, s->label, net->options.classes);
+		return neap__fail(NEAP_EUSAGE,
+			"sample %lld has label %d, but the network has %d classes", index, s->label,
+			net->options.classes);
 	if (s->label < 0 && !s->target && net->objective.loss && !is_of_steps(batch))
 		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
 	if (batch->windows)
@@ -133,18 +135,19 @@ static int check_kinds(const struct neap_net *net, const struct neap_batch *batc
 	int numbers = batch->target == NEAP_TARGET_NUMBERS || batch->target == NEAP_TARGET_SERIES;
 
 	if ((batch->values != 0) != (net->options.values != 0))
-		return neap__fail(NEAP_EUSAGE, "the batch has %s as inputs, the net takes %s",
+		return neap__fail(NEAP_EUSAGE,
+			"the batch has %s as inputs, but the network takes %s",
 			batch->values ? "numbers" : "spikes",
 			net->options.values ? "numbers" : "spikes");
 	if ((unsigned)batch->target >= NEAP_TARGETS)
 		return neap__fail(NEAP_EUSAGE, "a batch with targets of kind %d", batch->target);
 	if (loss && is_of_steps(batch) && net->options.readout != NEAP_READ_STEP)
 		return neap__fail(NEAP_EUSAGE,
-			"the targets are of steps, which the readout 'step' alone compares");
+			"the data has a target per step, which requires --readout step");
 	if (loss && numbers && !loss->takes_numbers)
 		return neap__fail(NEAP_EUSAGE,
-			"the targets are numbers, and the loss '%s' takes classes: mse takes "
-			"numbers",
+			"the targets are numbers, but the loss '%s' requires classes. Use --loss "
+			"mse",
 			loss->name);
 	return 0;
 }
@@ -447,10 +450,10 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 			objective->size, sizeof *objective, sizeof *objective, "neap_objective"));
 	const struct neap_peers *peers = objective ? objective->peers : NULL;
 	if (!batch || batch->size < (peers ? 0 : 1) || batch->steps < 0 || batch->of < 0)
-		return neap__fail(NEAP_EUSAGE, "empty batch");
+		return neap__fail(NEAP_EUSAGE, "the batch is empty");
 	if (batch->inputs != net->options.inputs)
-		return neap__fail(NEAP_EUSAGE, "the batch has %d inputs, the net %d", batch->inputs,
-			net->options.inputs);
+		return neap__fail(NEAP_EUSAGE, "the batch has %d inputs, but the network has %d",
+			batch->inputs, net->options.inputs);
 	measure_tape(net);
 	measure_log(net);
 	net->batch = NULL;

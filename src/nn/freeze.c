@@ -21,8 +21,8 @@ static int refuse(const struct neap_net *net, const char *word, size_t length)
 	for (int i = 0; i < net->ntensors; i++)
 		neap__text_add(&known, "%s%s", i ? ", " : "", net->tensors[i].name);
 	int rc = neap__fail(NEAP_EUSAGE,
-		"--freeze: the net has no '%.*s'; a layer such as layer0 or readout, or one of its "
-		"tensors: %.300s",
+		"--freeze: the network has no '%.*s'. Name a layer such as layer0 or readout, or a "
+		"tensor: %.300s",
 		(int)(length < 60 ? length : 60), word, known.data ? known.data : "");
 	neap__text_free(&known);
 	return rc;
@@ -68,7 +68,8 @@ int neap__net_freeze(struct neap_net *net)
 	while (net->learns_from < net->nlayers && !learns(net, &net->layers[net->learns_from]))
 		net->learns_from++;
 	if (net->learns_from == net->nlayers)
-		return neap__fail(NEAP_EUSAGE, "--freeze: nothing is left to learn");
+		return neap__fail(NEAP_EUSAGE, "--freeze: all tensors are frozen, nothing is left "
+					       "to train. Remove one of them");
 	net->taped_from = net->learns_from > 0 ? net->learns_from - 1 : 0;
 	net->sample_tape = 0;
 	for (int l = net->taped_from; l < net->nlayers; l++)

@@ -39,7 +39,8 @@ static int check_options(const struct neap_net_options *o)
 	if (!isfinite(o->dt) || o->dt <= 0)
 		return neap__fail(NEAP_EUSAGE, "--dt must be a positive time, not %g", o->dt);
 	if ((int)o->readout < 0 || (int)o->readout >= NEAP_READOUTS)
-		return neap__fail(NEAP_EUSAGE, "unknown readout %d", (int)o->readout);
+		return neap__fail(NEAP_EUSAGE, "readout is %d, which is not a kind of readout",
+			(int)o->readout);
 	if (o->group < 0)
 		return neap__fail(NEAP_EUSAGE, "--group must be 0 or more, not %d", o->group);
 	if (o->threads < 0 || o->threads > THREADS_MOST)

@@ -161,7 +161,7 @@ int neap__peer_begin(struct neap_net *net, const struct neap_batch *batch,
 /* A call of a peer that failed. */
 static int lost(int rc, const char *what)
 {
-	return neap__fail_in(rc, "the ranks cannot exchange %s: ", what);
+	return neap__fail_in(rc, "the ranks failed to exchange %s: ", what);
 }
 
 void neap__peer_loss(struct neap_net *net, int sample, double value)

@@ -322,7 +322,7 @@ static int set_cell(struct neap__layer *layer, struct word name)
 		return 0;
 	for (int i = 0; neap__cell_at(i); i++)
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
-	int rc = neap__fail(NEAP_EUSAGE, "--net: there is no cell '%.*s'; there are %s",
+	int rc = neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s'; choose one of %s",
 		name.length, name.text, names.data ? names.data : "");
 	neap__text_free(&names);
 	return rc;
@@ -415,8 +415,9 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 		} else if (words == 0) {
 			NEAP_TRY(set_size(layer, word));
 		} else {
-			return neap__fail(NEAP_EUSAGE, "--net: '%.*s' is not KEY=VALUE",
-				word.length, word.text);
+			return neap__fail(NEAP_EUSAGE,
+				"--net: '%.*s' is not valid; expected KEY=VALUE", word.length,
+				word.text);
 		}
 	}
 	NEAP_TRY(choose(net, layer));
@@ -536,12 +537,13 @@ int neap__net_parse(struct neap_net *net)
 	int layers = 1, rc = 0;
 
 	if (!spec || !*spec)
-		return neap__fail(NEAP_EUSAGE, "--net: empty; try lif:256r,li");
+		return neap__fail(NEAP_EUSAGE, "--net: the value is empty; try lif:256r,li");
 	end = spec + strlen(spec);
 	for (const char *c = spec; *c; c++)
 		layers += *c == ',';
 	if (layers > LAYERS_MOST)
-		return neap__fail(NEAP_EUSAGE, "--net: %d layers; at most %d", layers, LAYERS_MOST);
+		return neap__fail(
+			NEAP_EUSAGE, "--net: %d layers, more than %d", layers, LAYERS_MOST);
 	net->layers = calloc((size_t)layers, sizeof *net->layers);
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);

@@ -30,8 +30,8 @@ static int check_params(const struct neap_params *params)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].value < 0)
-			return neap__fail(NEAP_EUSAGE, "%s: %lld is negative", rows[i].name,
-				(long long)rows[i].value);
+			return neap__fail(NEAP_EUSAGE, "%s is %lld; it must not be negative",
+				rows[i].name, (long long)rows[i].value);
 	return 0;
 }
 
@@ -62,8 +62,8 @@ static int make_whole(struct neap_plan *plan, const struct neap_problem *problem
 	static const struct neap_params none;
 	const struct neap__strategy *row = neap__strategy_find(strategy);
 	if (!row)
-		return neap__fail(
-			NEAP_EUSAGE, "strategy: \"%s\" is unknown", strategy ? strategy : "(none)");
+		return neap__fail(NEAP_EUSAGE, "strategy: unknown strategy '%s'",
+			strategy ? strategy : "(none)");
 	NEAP_TRY(neap_problem_check(problem));
 	NEAP_TRY(check_params(params ? params : &none));
 	plan->strategy = plan->chosen = row->name;

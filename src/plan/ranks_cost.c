@@ -155,16 +155,14 @@ int neap_ranks_predict(struct neap_ranks_cost *cost, const struct neap_problem *
 	NEAP_TRY(neap__struct_size(cost->size, sizeof found, sizeof found, "neap_ranks_cost"));
 	NEAP_TRY(neap__struct_size(ranks->size, sizeof *ranks, sizeof *ranks, "neap_ranks"));
 	if (ranks->ranks < 1 || ranks->ranks > RANKS_MOST)
-		return neap__fail(
-			NEAP_EUSAGE, "%d ranks; 1 to %d are accepted", ranks->ranks, RANKS_MOST);
+		return neap__fail(NEAP_EUSAGE, "ranks is %d; it must be between 1 and %d",
+			ranks->ranks, RANKS_MOST);
 	if (!(ranks->alpha >= 0 && ranks->rate >= 0) || isinf(ranks->alpha))
-		return neap__fail(
-			NEAP_EUSAGE, "alpha and the rate may not be negative or infinite");
+		return neap__fail(NEAP_EUSAGE, "alpha and beta must be finite and not negative");
 	if (ranks->parameters < 0 || ranks->units < 0)
-		return neap__fail(NEAP_EUSAGE, "parameters and units may not be negative");
+		return neap__fail(NEAP_EUSAGE, "parameters and units must not be negative");
 	if (ranks->parameters > 0 && (ranks->batch < 1 || ranks->group < 1 || ranks->threads < 1))
-		return neap__fail(
-			NEAP_EUSAGE, "a batch, its groups and threads are at least 1 each");
+		return neap__fail(NEAP_EUSAGE, "batch, group and threads must be at least 1");
 	if (!plan->feasible)
 		return neap__fail(NEAP_EUSAGE, "%s is infeasible: %s", plan->strategy, plan->why);
 	if (ranks->parameters > 0)

@@ -19,7 +19,7 @@ struct rank_place {
 /* A call of a peer that failed: the ranks cannot agree on anything any more. */
 static int lost(int rc)
 {
-	return rc < 0 ? neap__fail_in(rc, "the ranks cannot reach each other: ") : 0;
+	return rc < 0 ? neap__fail_in(rc, "the ranks cannot communicate: ") : 0;
 }
 
 static int take_places(struct neap__ranks *ranks)

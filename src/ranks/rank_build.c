@@ -73,17 +73,18 @@ static int compare_build(
 
 	if (strcmp(own->version, root->version) != 0 || own->abi != root->abi)
 		return neap__fail(NEAP_EUSAGE,
-			"neap %s, on rank 0 (%s) another build, %s: install the same on all hosts",
+			"this is neap %s, but rank 0 (%s) runs another build, %s. Install the same "
+			"on all hosts",
 			own->version, host, root->version);
 	if (strcmp(own->isa, root->isa) != 0)
 		return neap__fail(NEAP_EUSAGE,
-			"computes with %s, rank 0 (%s) with %s, which gives other bits: set "
-			"NEAP_ISA=%s on all",
+			"this rank computes with %s, but rank 0 (%s) with %s, which rounds "
+			"differently. Set NEAP_ISA=%s on all ranks",
 			own->isa, host, root->isa, narrower(own->isa, root->isa));
 	if (strcmp(own->libc, root->libc) != 0 || own->functions != root->functions)
 		return neap__fail(NEAP_EUSAGE,
-			"the C library '%s' computes other bits of exp, log or tanh than '%s' of "
-			"rank 0 (%s): use hosts with the same system",
+			"the C library '%s' rounds exp, log or tanh differently from '%s' on rank "
+			"0 (%s). Use hosts with the same system",
 			own->libc, root->libc, host);
 	return 0;
 }

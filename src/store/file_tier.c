@@ -124,8 +124,8 @@ static int reserve(struct file *file, uint64_t before, uint64_t stride, int64_t 
 	if (neap__mul_u64(&size, stride, (uint64_t)places) < 0 ||
 		neap__add_u64(&size, size, before) < 0 || size > file->capacity)
 		return neap__fail(-ENOSPC,
-			"'%s' has %llu bytes for slow memory: no room for %lld records of %llu "
-			"bytes",
+			"'%s' has %llu bytes for slow memory, too few for %lld records of %llu "
+			"bytes. Free space there, or choose another directory",
 			file->stripes.list, (unsigned long long)file->capacity, (long long)places,
 			(unsigned long long)stride);
 	NEAP_TRY(neap__mover_idle(file->background.mover));

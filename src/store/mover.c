@@ -48,7 +48,8 @@ static void refuse_stuck(struct neap__mover *m, int direction)
 		r->after->state == NEAP__REQUEST_ABANDONED) {
 		neap__mover_unqueue(m, r);
 		r->answer = -ETIMEDOUT;
-		neap__print(r->detail, sizeof r->detail, "an earlier transfer of the place hangs");
+		neap__print(r->detail, sizeof r->detail,
+			"an earlier transfer to the same place of slow memory hangs");
 		neap__mover_set_done(m, r);
 	}
 }
@@ -239,7 +240,8 @@ int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t
 	int stuck = after && after->state == NEAP__REQUEST_ABANDONED;
 	if (stuck || !m->nfree) {
 		pthread_mutex_unlock(&m->lock);
-		return stuck ? neap__fail(-ETIMEDOUT, "an earlier transfer of the place hangs")
+		return stuck ? neap__fail(-ETIMEDOUT,
+				       "an earlier transfer to the same place of slow memory hangs")
 			     : neap__fail(
 				       -EAGAIN, "more than %d transfers in flight", NEAP__REQUESTS);
 	}
@@ -288,7 +290,8 @@ static int await(struct neap__mover *m, struct neap__request *r, double seconds)
 	if (r->state != NEAP__REQUEST_DONE) {
 		m->timeouts++;
 		neap__mover_abandon(m, r);
-		return neap__fail(-ETIMEDOUT, "a slow tier moved nothing for %.3g s", m->patience);
+		return neap__fail(
+			-ETIMEDOUT, "slow memory made no progress for %.3g s", m->patience);
 	}
 	m->done_at = r->done_at;
 	if (r->answer < 0)
@@ -341,7 +344,7 @@ int neap__mover_idle(struct neap__mover *m)
 		;
 	m->timeouts += busy;
 	pthread_mutex_unlock(&m->lock);
-	return busy ? neap__fail(-ETIMEDOUT, "transfers of a slow tier hang") : 0;
+	return busy ? neap__fail(-ETIMEDOUT, "transfers of slow memory hang") : 0;
 }
 
 /* Only the last request of its place: where a get is behind the put, it is the get. */

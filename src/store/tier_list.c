@@ -19,8 +19,7 @@ static int open_memory(struct neap_tier **tier, const char *item, const char *re
 	uint64_t size;
 	if (neap__units_size(&size, rest) < 0 || size == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': the size of a memory tier is above 0, as in mem:64M or mem:64MiB",
-			item);
+			"slow memory '%s' has no valid size; write mem:64M or mem:64MiB", item);
 	return neap_tier_open_memory(tier, size);
 }
 
@@ -51,7 +50,8 @@ static int refuse_empty(const char *list)
 	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof forms; i++)
 		n += neap__print(forms + n, sizeof forms - (size_t)n, "%s%s",
 			i + 1 < KINDS ? ", " : " or ", kinds[i].form);
-	return neap__fail(NEAP_EUSAGE, "'%s': a slow tier is a directory, a file%s", list, forms);
+	return neap__fail(NEAP_EUSAGE,
+		"slow memory '%s' is not valid; expected a directory, a file%s", list, forms);
 }
 
 int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
@@ -67,7 +67,7 @@ int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
 		if (next)
 			*next++ = '\0';
 		if (n == NEAP_TIERS_MAX)
-			rc = neap__fail(NEAP_EUSAGE, "more than %d slow tiers in '%s'",
+			rc = neap__fail(NEAP_EUSAGE, "more than %d tiers of slow memory in '%s'",
 				NEAP_TIERS_MAX, list);
 		else if (*item == '\0')
 			rc = refuse_empty(list);

@@ -25,12 +25,13 @@ static int check(const struct neap_sweep *s)
 {
 	const struct neap_sweep_options *o = &s->options;
 	if (o->memory == 0)
-		return neap__fail(NEAP_EUSAGE, "a chain of unknown length needs a budget");
-	if (o->saved || s->open)
-		return neap__fail(NEAP_EUSAGE, "a chain of unknown length takes no plan");
-	if (o->strategy && !(neap_strategy_traits(o->strategy) & NEAP_STRATEGY_UNKNOWN_LENGTH))
 		return neap__fail(
-			NEAP_EUSAGE, "%s: needs to know the length of the chain", o->strategy);
+			NEAP_EUSAGE, "a chain of unknown length requires a budget (memory)");
+	if (o->saved || s->open)
+		return neap__fail(NEAP_EUSAGE, "a chain of unknown length cannot use a saved plan");
+	if (o->strategy && !(neap_strategy_traits(o->strategy) & NEAP_STRATEGY_UNKNOWN_LENGTH))
+		return neap__fail(NEAP_EUSAGE,
+			"strategy %s requires the length of the chain; use online", o->strategy);
 	return 0;
 }
 

@@ -13,8 +13,9 @@ typedef unsigned long long ull;
 static int differs(const char *what, uint64_t saved, uint64_t here)
 {
 	return neap__fail(NEAP_EUSAGE,
-		"the saved plan is of another problem: %s is %llu there, %llu here", what,
-		(ull)saved, (ull)here);
+		"the saved plan is of another problem: %s is %llu there, but %llu here. Make a new "
+		"plan",
+		what, (ull)saved, (ull)here);
 }
 
 /* `mean`: the mean of tapes that vary must be the same, too; that of a journal's plan may differ.
@@ -36,9 +37,9 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 		{"log", a->log, log},
 	};
 	if (a->stages || a->join || a->flags & NEAP_CHAIN_CLASSIC)
-		return neap__fail(NEAP_EUSAGE,
-			"the saved plan is of another kind of problem: a sweep has one chain of "
-			"equal steps, in bytes");
+		return neap__fail(
+			NEAP_EUSAGE, "the saved plan is of another kind of problem; a sweep "
+				     "requires a single chain of equal steps in bytes");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].saved != rows[i].here)
 			return differs(rows[i].name, rows[i].saved, rows[i].here);
@@ -73,8 +74,9 @@ int neap__saved_plan_fits(const struct neap_sweep *s)
 int neap__saved_plan_no_room(uint64_t needs, int tier, uint64_t capacity)
 {
 	return neap__fail(NEAP_EINFEASIBLE,
-		"the saved plan needs %llu bytes on slow tier %d, which has %llu", (ull)needs, tier,
-		(ull)capacity);
+		"the saved plan needs %llu bytes on slow tier %d, which has %llu. Use a larger "
+		"one, or make a new plan",
+		(ull)needs, tier, (ull)capacity);
 }
 
 int neap__saved_plan_take(struct neap_sweep *s)
@@ -91,7 +93,8 @@ int neap__saved_plan_take(struct neap_sweep *s)
 			(uint64_t)s->problem.ntiers);
 	if (saved->plan->arena_bytes > s->problem.memory)
 		return neap__fail(NEAP_EINFEASIBLE,
-			"the saved plan takes %llu bytes, more than %llu",
+			"the saved plan takes %llu bytes, more than the budget of %llu. Raise the "
+			"budget, or make a new plan",
 			(ull)saved->plan->arena_bytes, (ull)s->problem.memory);
 	problem.chain.flags |= s->problem.chain.flags & NEAP_CHAIN_TAPES_STAY;
 	NEAP_TRY(neap_schedule_open(&schedule, &problem, saved->plan));

@@ -41,7 +41,7 @@ static int refuse_name(const char *name)
 			: i + 1 < KINDS ? ", "
 					: " or ",
 			kinds[i]->name);
-	return neap__fail(NEAP_EUSAGE, "NEAP_IO='%s' is no way to move data: %s", name, names);
+	return neap__fail(NEAP_EUSAGE, "NEAP_IO='%s' is not valid; choose one of %s", name, names);
 }
 
 static int open_named(struct neap__io_engine *engine, const char *name, int depth)
@@ -51,8 +51,10 @@ static int open_named(struct neap__io_engine *engine, const char *name, int dept
 			continue;
 		int rc = kinds[i]->open(&engine->self, depth);
 		if (rc < 0)
-			return neap__fail(NEAP_EUSAGE, "NEAP_IO=%s does not work here: %s", name,
-				neap_strerror(rc));
+			return neap__fail(NEAP_EUSAGE,
+				"NEAP_IO=%s does not work on this machine: %s. Unset it, or choose "
+				"another engine",
+				name, neap_strerror(rc));
 		engine->kind = kinds[i];
 		neap__print(engine->about, sizeof engine->about, "%s", name);
 		return 0;
@@ -65,8 +67,8 @@ static int open_any(struct neap__io_engine *engine, int depth)
 	const char *name = getenv("NEAP_IO");
 	int first = 0, rc = 0;
 	if (depth < 1 || depth > NEAP__IO_REQUESTS)
-		return neap__fail(
-			NEAP_EUSAGE, "%d requests in flight: 1 to %d", depth, NEAP__IO_REQUESTS);
+		return neap__fail(NEAP_EUSAGE, "%d requests in flight; it must be between 1 and %d",
+			depth, NEAP__IO_REQUESTS);
 	if (name && *name)
 		return open_named(engine, name, depth);
 	for (int i = 0; i < KINDS; i++) {

@@ -49,10 +49,12 @@ int neap__isa_choose(enum neap__isa *out)
 			continue;
 		if (!neap__isa_works((enum neap__isa)i))
 			return neap__fail(NEAP_EUSAGE,
-				"NEAP_ISA=%s: this processor has no such instructions", name);
+				"NEAP_ISA=%s: this processor does not support it. Choose plain or "
+				"a smaller one, or unset it",
+				name);
 		*out = (enum neap__isa)i;
 		return 0;
 	}
 	return neap__fail(
-		NEAP_EUSAGE, "NEAP_ISA='%s' is no instruction set: plain, avx2 or avx512", name);
+		NEAP_EUSAGE, "NEAP_ISA='%s' is not valid; choose plain, avx2 or avx512", name);
 }

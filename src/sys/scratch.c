@@ -21,13 +21,14 @@ int neap__scratch_directory(char **out, const char *path)
 {
 	struct stat st;
 	if (path[0] == '\0')
-		return neap__fail(NEAP_EUSAGE, "'' is not a directory for slow memory");
+		return neap__fail(NEAP_EUSAGE, "the directory for slow memory is empty");
 	if (stat(path, &st) < 0)
-		return neap__fail_errno(errno, "no directory for slow memory at '%s'", path);
+		return neap__fail_errno(
+			errno, "cannot use '%s' as a directory for slow memory", path);
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is neither a directory nor a regular file: slow memory needs a "
-			"directory",
+			"'%s' is neither a directory nor a regular file. Choose a directory for "
+			"slow memory",
 			path);
 	char *copy = strdup(path);
 	if (!copy)
@@ -76,9 +77,8 @@ int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 	scratch->in_memory = fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
 	if (scratch->in_memory && !(flags & NEAP__SCRATCH_MEMORY))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' lies in memory (tmpfs), which is no slow memory: give a directory on "
-			"a disk, "
-			"or allow memory by name",
+			"'%s' is in memory (tmpfs), not on a disk. Choose a directory on a disk, "
+			"or allow it with --slow-in-memory",
 			scratch->directory);
 	if (scratch->in_memory || (flags & NEAP__SCRATCH_CACHED))
 		return 0;
@@ -88,9 +88,8 @@ int neap__scratch_inspect(struct neap__scratch *scratch, unsigned flags)
 		return 0;
 	if (!direct)
 		return neap__fail_errno(errno,
-			"the file system of '%s' cannot bypass the page cache (O_DIRECT): ask for "
-			"the "
-			"page cache, or give another directory",
+			"the file system of '%s' does not support direct I/O (O_DIRECT). Pass "
+			"--page-cache, or choose another directory",
 			scratch->directory);
 	scratch->direct = 1;
 	return 0;
@@ -118,7 +117,8 @@ int neap__scratch_open(struct neap__scratch *scratch, const char *path, unsigned
 int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 {
 	if (bytes > INT64_MAX)
-		return neap__fail(NEAP_EOVERFLOW, "a file of %llu bytes in '%s'",
+		return neap__fail(NEAP_EOVERFLOW,
+			"cannot create a file of %llu bytes in '%s': too large",
 			(unsigned long long)bytes, scratch->directory);
 	struct stat st;
 	if (!scratch->name || fstat(scratch->fd, &st) < 0 || (uint64_t)st.st_size < bytes)
@@ -141,7 +141,7 @@ int neap__scratch_explain(const struct neap__scratch *scratch, int write, int co
 {
 	if (code == NEAP_ESHORT)
 		return neap__fail(
-			code, "the slow memory file in '%s' ends early", scratch->directory);
+			code, "the file of slow memory in '%s' is truncated", scratch->directory);
 	return neap__fail_errno(-code, "cannot %s slow memory in '%s'", write ? "write to" : "read",
 		scratch->directory);
 }

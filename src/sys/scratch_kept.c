@@ -46,10 +46,10 @@ static int refuse(const struct neap__scratch *scratch, const char *why)
 static int check_owner(const struct neap__scratch *scratch, const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
-		return refuse(scratch, "is no regular file: give another directory");
+		return refuse(scratch, "is not a regular file. Choose another directory");
 	if (st->st_uid != geteuid() || st->st_nlink > 1)
-		return refuse(
-			scratch, "is another user's or has other names: give another directory");
+		return refuse(scratch, "belongs to another user or has other hard links. Choose "
+				       "another directory");
 	if (st->st_mode & 077 && fchmod(scratch->fd, 0600) < 0)
 		return neap__fail_errno(errno, "cannot make '%s' private", scratch->name);
 	return 0;
@@ -62,12 +62,11 @@ static int check_head(struct neap__scratch *scratch, const char *name)
 	make_head(&ours, name);
 	if (pread(scratch->fd, &there, sizeof there, 0) != (ssize_t)sizeof there ||
 		memcmp(there.magic, ours.magic, sizeof ours.magic) != 0)
-		return refuse(
-			scratch, "is there and not ours: move it away, or give another directory");
+		return refuse(scratch, "exists and was not written by neap. Move it away, or "
+				       "choose another directory");
 	if (memcmp(&there, &ours, sizeof ours) != 0)
-		return refuse(scratch,
-			"is of another version of neap or of another machine: remove it, or give "
-			"another directory");
+		return refuse(scratch, "was written by another version of neap or on another "
+				       "machine. Remove it, or choose another directory");
 	scratch->existed = 1;
 	return 0;
 }
@@ -139,18 +138,20 @@ static int open_locked(struct neap__scratch *scratch, struct stat *st)
 		scratch->fd = open(scratch->name,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 		if (scratch->fd < 0 && errno == ELOOP)
-			return refuse(scratch, "is a symbolic link, which is not followed: remove "
-					       "it, or give another directory");
+			return refuse(scratch, "is a symbolic link, which is not followed. Remove "
+					       "it, or choose another directory");
 		if (scratch->fd < 0)
 			return neap__fail_errno(errno, "cannot open '%s'", scratch->name);
 		if (lock(scratch) < 0)
-			return refuse(scratch, "is in use by another run: give another directory");
+			return refuse(
+				scratch, "is in use by another process. Choose another directory");
 		if (still_there(scratch, st))
 			return 0;
 		close(scratch->fd); /* its last user removed it meanwhile */
 		scratch->fd = -1;
 	}
-	return refuse(scratch, "comes and goes");
+	return refuse(scratch,
+		"appears and disappears: another process changes it. Choose another directory");
 }
 
 int neap__scratch_name(char name[NEAP__SCRATCH_NAME], const char *base, const char *suffix)

@@ -365,11 +365,11 @@ static void what_is_refused(void **state)
 		struct neap_augment augment;
 		const char *says;
 	} bad[] = {{{.shift = -1}, "--shift is -1"}, {{.shift = 65536}, "--shift is"},
-		{{.jitter = -1e-3}, "time jitter"}, {{.jitter = NAN}, "time jitter"},
-		{{.jitter = 2e3}, "time jitter"}, {{.stretch_high = 1.1}, "time stretch"},
-		{{.stretch_low = 1.1, .stretch_high = 0.9}, "time stretch"},
-		{{.stretch_low = 1, .stretch_high = NAN}, "time stretch"},
-		{{.stretch_low = 1, .stretch_high = 101}, "time stretch"}};
+		{{.jitter = -1e-3}, "--jitter is"}, {{.jitter = NAN}, "--jitter is"},
+		{{.jitter = 2e3}, "--jitter is"}, {{.stretch_high = 1.1}, "--stretch is"},
+		{{.stretch_low = 1.1, .stretch_high = 0.9}, "--stretch is"},
+		{{.stretch_low = 1, .stretch_high = NAN}, "--stretch is"},
+		{{.stretch_low = 1, .stretch_high = 101}, "--stretch is"}};
 	struct neap_dataset *set;
 	struct neap_loader *loader;
 	ok(neap_dataset_open(&set, "randman:samples=4,classes=2"));

@@ -116,9 +116,9 @@ static void silence_and_edges(void **state)
 	zero[5] = NAN;
 	refused(neap_encode(&e, zero, 9, 8000, NULL), NEAP_EFORMAT, "sample 5");
 	struct neap_encoder_options o = {.size = sizeof o, .channels = 701};
-	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "701 channels");
+	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "channels is 701");
 	o = (struct neap_encoder_options){.size = sizeof o, .low = 4000};
-	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "not below");
+	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "must be below");
 	o = (struct neap_encoder_options){.size = sizeof o, .tau = -1};
 	refused(neap_encode(&e, one, 1, 8000, &o), NEAP_EUSAGE, "tau");
 	o = (struct neap_encoder_options){.size = sizeof o, .channels = 700, .high = 7000};
@@ -148,12 +148,13 @@ static void numbers_have_bounds(void **state)
 		*value = bounds[i].most;
 		ok(neap__encoder_settle(&settled, &o));
 		*value = nextafter(bounds[i].most, INFINITY);
-		refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE, "is accepted");
+		refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE, "it must be between");
 		*value = bounds[i].least;
 		ok(neap__encoder_settle(&settled, &o));
 		if (bounds[i].least > 0) {
 			*value = nextafter(bounds[i].least, 0);
-			refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE, "is accepted");
+			refused(neap__encoder_settle(&settled, &o), NEAP_EUSAGE,
+				"it must be between");
 		}
 	}
 }
@@ -379,7 +380,7 @@ static void folder_mistakes(void **state)
 		"/no/such/place.h5");
 	refused(neap_encode_directory(&report, folder, folder, &o), -EISDIR, folder);
 	o.encoder.channels = 900;
-	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "900 channels");
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "channels is 900");
 	o = by_name(2);
 	o.encoder.high = 3700;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "0_ann_0.wav");
@@ -402,7 +403,7 @@ static void folder_mistakes(void **state)
 			sound(path, x, 10, 8000, 1);
 			assert_int_equal(truncate(path, 44), 0); /* header, no samples */
 		}
-		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "high of");
+		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--high is");
 		struct neap_encode_options plain = by_name(2);
 		ok(neap_encode_directory(&report, folder, out, &plain));
 		assert_int_equal(report.others, i == 0);
@@ -419,10 +420,10 @@ static void folder_mistakes(void **state)
 	o = by_name(2);
 	o.strict = 1;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
-		"not the kind of file that its name says");
+		"not the kind of file that its name ending claims");
 	o.any_sound = 1;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
-		"not a recording that can be read");
+		"not a readable recording");
 	unlink(in("1_vorbis_.wav"));
 	f = fopen(in(".hidden"), "w");
 	fclose(f);

@@ -45,8 +45,8 @@ static void split_by_seed(void **state)
 	}
 	int64_t *a, *b, n;
 	refused(neap_dataset_split(set, 1, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE, "less than 1");
-	refused(neap_dataset_split(set, NAN, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE, "split of");
-	refused(neap_dataset_split(set, 0, 0, 2, &a, &n, &b, &n), NEAP_EUSAGE, "who speaks");
+	refused(neap_dataset_split(set, NAN, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE, "validation fraction is nan");
+	refused(neap_dataset_split(set, 0, 0, 2, &a, &n, &b, &n), NEAP_EUSAGE, "has no speakers");
 	neap_dataset_close(set);
 }
 
@@ -137,7 +137,7 @@ static void bins_at_borders(void **state)
 	}
 	e.time[n - 1] = 1e6;
 	int64_t length;
-	refused(neap__bins_add(&bins, &e, 1, 1e-6, 0, &length), NEAP_EFORMAT, "longer dt");
+	refused(neap__bins_add(&bins, &e, 1, 1e-6, 0, &length), NEAP_EFORMAT, "longer --dt");
 	ok(neap__bins_add(&bins, &e, 1, 1e-6, 100, &length));
 	assert_int_equal(length, 100);
 	neap_events_free(&e);
@@ -282,10 +282,10 @@ static void subsets_and_limits(void **state)
 	refused(neap_loader_open(&loader, set, &o), NEAP_EUSAGE, "sample 20");
 	o.index = NULL;
 	o.batch = 0;
-	refused(neap_loader_open(&loader, set, &o), NEAP_EUSAGE, "batch of 0");
+	refused(neap_loader_open(&loader, set, &o), NEAP_EUSAGE, "batch is 0");
 	o.batch = 1;
 	o.dt = NAN;
-	refused(neap_loader_open(&loader, set, &o), NEAP_EUSAGE, "dt of");
+	refused(neap_loader_open(&loader, set, &o), NEAP_EUSAGE, "dt is");
 	o.dt = 1e-9;
 	o.steps = 0;
 	ok(neap_loader_open(&loader, set, &o)); /* 5e7 steps: long, but possible */

@@ -76,7 +76,7 @@ static void headers(void **state)
 		{"{", "no key"},
 		{"{}", "no 'descr'"},
 		{"{'descr': '<i2', 'fortran_order': False}", "no 'shape'"},
-		{"{'descr': '<i2', 'descr': '<i2'}", "there twice"},
+		{"{'descr': '<i2', 'descr': '<i2'}", "or repeated"},
 		{"{'other': 3}", "unknown"},
 		{"{'descr': 3}", "no 'descr' of a type"},
 		{"{'descr': '<i3', 'fortran_order': False, 'shape': (1,)}", "'<i3'"},
@@ -148,7 +148,7 @@ static void numbers(void **state)
 	size = make(file, "{'descr': '>U2', 'fortran_order': False, 'shape': (3,)}", 24);
 	write_file(path, file, size);
 	ok(neap__npy_open(&array, path));
-	refused(neap__npy_integers(array, 0, 0, 3, value), NEAP_EFORMAT, "holds text");
+	refused(neap__npy_integers(array, 0, 0, 3, value), NEAP_EFORMAT, "contains text");
 	refused(neap__npy_strings(array, 2, &text, &count), NEAP_EFORMAT, "3 names, more than 2");
 	ok(neap__npy_strings(array, 3, &text, &count)); /* of characters that there are not */
 	assert_string_equal(text[0], "\xef\xbf\xbd\xef\xbf\xbd");
@@ -252,7 +252,7 @@ static void claims(void **state)
 		if (memcmp(file + i, "PK\1\2", 4) == 0 || memcmp(file + i, "PK\3\4", 4) == 0)
 			memcpy(file + i + (file[i + 2] == 1 ? 24 : 22), "\xf0\xff\xff\xff", 4);
 	write_file(path, file, size);
-	refused(read_archive(), NEAP_EFORMAT, "cannot hold");
+	refused(read_archive(), NEAP_EFORMAT, "than its stored bytes can hold");
 	unlink(path);
 }
 

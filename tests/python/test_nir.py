@@ -229,7 +229,7 @@ def test_cells_that_nir_cannot_say(cell, tmp_path):
     run = trained(str(tmp_path), f"lif:8:reset=hard,{cell}:8,li")
     done = subprocess.run([os.environ["NEAP_BIN"], "export", run, "--nir", str(tmp_path / "net.nir")],
                           capture_output=True, text=True)
-    assert done.returncode == 2 and f"layer1 is {cell}, which NIR cannot say" in done.stderr
+    assert done.returncode == 2 and f"layer1 is {cell}, which NIR cannot express" in done.stderr
     assert done.stderr.count("\n") == 1 and not (tmp_path / "net.nir").exists()
 
 

@@ -60,7 +60,7 @@ def test_progress_and_options(tool, tmp_path, capfd):
 
 @pytest.mark.parametrize("change, kind, text", [
     (dict(memory="1K"), neap.BudgetError, "at least .* KiB.*error.least"), (dict(bogus=1), neap.UsageError, "unknown option"),
-    (dict(memory="1Q"), neap.UsageError, "is not a size"), (dict(net="foo:3,li"), neap.UsageError, "no cell 'foo'"),
+    (dict(memory="1Q"), neap.UsageError, "is not a size"), (dict(net="foo:3,li"), neap.UsageError, "unknown cell 'foo'"),
     (dict(json=True), neap.UsageError, "json= is not an option"),
     (dict(lr=1e6, clip=0), neap.Diverged, "Lower --lr")])
 def test_errors(tool, tmp_path, capfd, change, kind, text):

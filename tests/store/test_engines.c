@@ -60,7 +60,7 @@ static void choice(void **state)
 	setenv("NEAP_IO", "aio", 1);
 	assert_int_equal(neap_tier_open_file(&tier, DISK, NULL), NEAP_EUSAGE);
 	assert_string_equal(
-		neap_detail(), "NEAP_IO='aio' is no way to move data: uring, threads or sync");
+		neap_detail(), "NEAP_IO='aio' is not valid; choose one of uring, threads or sync");
 	if (kept)
 		setenv("NEAP_IO", kept, 1);
 	else

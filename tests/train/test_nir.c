@@ -193,7 +193,7 @@ static void refused_edges(void **state)
 		{"input", "layer1.delay", "5 numbers leave"},
 		{"layer0.recurrent", "layer1.delay", NULL}, /* V S + S: another matrix */
 		{"output", "output", "is the Output of the graph, but has outgoing"},
-		{"layer0.recurrent", "layer0.recurrent", "circle"},
+		{"layer0.recurrent", "layer0.recurrent", "cycle"},
 		{"readout", "output", NULL}, /* twice: the readout times 2 */
 	};
 	const struct neap__nir_hints hints = {.dt = 1e-3};

@@ -298,7 +298,7 @@ static void two_at_once_are_refused(void **state)
 	struct neap_train_result r = {.size = sizeof r};
 	o.resume = 1;
 	assert_int_equal(neap_train(&r, &o), NEAP_EUSAGE);
-	assert_non_null(strstr(neap_detail(), "in use"));
+	assert_non_null(strstr(neap_detail(), "is locked"));
 	close(fd);
 	assert_true(train_hash(&o) == whole());
 }

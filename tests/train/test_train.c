@@ -189,7 +189,7 @@ static void bad_questions_are_refused(void **state)
 	REFUSED(o.data = in_folder("none.h5"), -ENOENT, "none.h5");
 	REFUSED(o.test = in_folder("none.h5"), -ENOENT, "none.h5");
 	REFUSED(o.test = "randman:classes=5,units=20,steps=60", NEAP_EUSAGE, "5 classes");
-	REFUSED(o.test = "randman:classes=4,units=21,steps=60", NEAP_EUSAGE, "21 channels");
+	REFUSED(o.test = "randman:classes=4,units=21,steps=60", NEAP_EUSAGE, "21 input channels");
 	REFUSED(o.net.spec = "lif:32r", NEAP_EUSAGE, "");
 	REFUSED(o.loss = "hinge", NEAP_EUSAGE, "hinge");
 	REFUSED(o.optimizer = "lion", NEAP_EUSAGE, "lion");

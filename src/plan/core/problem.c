@@ -20,7 +20,7 @@
 static int check_bytes(const char *name, uint64_t value)
 {
 	if (value > BYTES_MOST)
-		return neap__fail(NEAP_EUSAGE, "%s: %llu is too large (at most 2^60)", name,
+		return neap__fail(NEAP_EUSAGE, "%s is %llu; it must be at most 2^60", name,
 			(unsigned long long)value);
 	return 0;
 }
@@ -28,8 +28,8 @@ static int check_bytes(const char *name, uint64_t value)
 static int check_seconds(const char *name, double value)
 {
 	if (!(value >= 0 && value <= SECONDS_MOST))
-		return neap__fail(
-			NEAP_EUSAGE, "%s: %g is not a time between 0 and 1e15 s", name, value);
+		return neap__fail(NEAP_EUSAGE, "%s is %g; it must be a time between 0 and 1e15 s",
+			name, value);
 	return 0;
 }
 
@@ -37,8 +37,8 @@ static int check_rate(const char *tier, const char *name, double value)
 {
 	if (!(value >= 0 && value <= 1e30) || (value > 0 && value < 1e-9))
 		return neap__fail(NEAP_EUSAGE,
-			"tier %s: %s: %g is not a rate (0, or 1e-9 to 1e30 bytes a second)", tier,
-			name, value);
+			"tier %s: %s is %g; it must be a rate: 0, or 1e-9 to 1e30 bytes per second",
+			tier, name, value);
 	return 0;
 }
 
@@ -69,22 +69,22 @@ static int check_sizes(const struct neap_chain *c)
 	NEAP_TRY(check_bytes("live", c->live));
 	NEAP_TRY(check_bytes("log", c->log));
 	if (c->state < 1)
-		return neap__fail(NEAP_EUSAGE, "state: needs at least 1 byte");
+		return neap__fail(NEAP_EUSAGE, "state is 0; it must be at least 1 byte");
 	if (c->tape_max && c->tape_max < c->tape)
-		return neap__fail(NEAP_EUSAGE, "tape_max: %llu is less than tape, %llu",
+		return neap__fail(NEAP_EUSAGE, "tape_max is %llu, less than tape (%llu)",
 			(unsigned long long)c->tape_max, (unsigned long long)c->tape);
 	if (c->tape_mean > c->tape)
-		return neap__fail(NEAP_EUSAGE, "tape_mean: %llu is more than tape, %llu",
+		return neap__fail(NEAP_EUSAGE, "tape_mean is %llu, more than tape (%llu)",
 			(unsigned long long)c->tape_mean, (unsigned long long)c->tape);
 	if (c->flags & NEAP_CHAIN_CLASSIC &&
 		(c->state != 1 || c->tape || c->tape_max || c->adjoint || c->live))
-		return neap__fail(NEAP_EUSAGE,
-			"classic problem: state is 1 slot, tape, adjoint and live are 0");
+		return neap__fail(NEAP_EUSAGE, "in a classic problem state must be 1 slot, and "
+					       "tape, adjoint and live must be 0");
 	if (neap__add_u64(&step, c->state, c->tape_max > c->tape ? c->tape_max : c->tape) ||
 		neap__add_u64(&step, step, c->log) ||
 		neap__mul_u64(&all, step, (uint64_t)c->steps) || all > BYTES_MOST)
 		return neap__fail(NEAP_EUSAGE,
-			"steps: %lld steps of %llu bytes are more than 2^60 bytes",
+			"steps is %lld: with %llu bytes each, that is more than 2^60 bytes",
 			(long long)c->steps, (unsigned long long)step);
 	return 0;
 }
@@ -96,8 +96,8 @@ int neap_problem_check(const struct neap_problem *problem)
 	NEAP_TRY(
 		neap__struct_size(problem->size, sizeof *problem, sizeof *problem, "neap_problem"));
 	if (c->steps < 0 || c->steps > STEPS_MOST)
-		return neap__fail(
-			NEAP_EUSAGE, "steps: %lld is not between 0 and 10^12", (long long)c->steps);
+		return neap__fail(NEAP_EUSAGE, "steps is %lld; it must be between 0 and 10^12",
+			(long long)c->steps);
 	if (c->flags & ~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_TAPES_STAY | NEAP_CHAIN_MIXED))
 		return neap__fail(NEAP_EUSAGE, "chain: unknown flags");
 	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
@@ -105,13 +105,15 @@ int neap_problem_check(const struct neap_problem *problem)
 	if (c->join && (c->join < 0 || c->join > STEPS_MOST || c->steps < 1 || problem->ntiers ||
 			       c->flags != NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE,
-			"join: two chains of 1 to 10^12 steps in slots, without tiers");
+			"join requires two chains of 1 to 10^12 steps in slots, without tiers");
 	if (!(c->last >= 0 && c->last <= 1) || (c->last > 0 && (c->stages || c->join)))
 		return neap__fail(NEAP_EUSAGE,
-			"last: %g is not a share of a step, 0 to 1, of one uniform chain", c->last);
+			"last is %g; it must be a fraction of a step between 0 and 1, in a single "
+			"uniform chain",
+			c->last);
 	NEAP_TRY(check_seconds("replay", c->replay));
 	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
-		return neap__fail(NEAP_EUSAGE, "log: goes with a uniform chain in bytes");
+		return neap__fail(NEAP_EUSAGE, "log requires a uniform chain in bytes");
 	if (c->stages) {
 		NEAP_TRY(neap__stages_check(c));
 	} else {
@@ -124,8 +126,8 @@ int neap_problem_check(const struct neap_problem *problem)
 	NEAP_TRY(check_seconds("slot_write", c->slot_write));
 	NEAP_TRY(check_seconds("slot_read", c->slot_read));
 	if (problem->ntiers < 0 || problem->ntiers > NEAP_TIERS_MAX)
-		return neap__fail(NEAP_EUSAGE, "tiers: %d is not between 0 and %d", problem->ntiers,
-			NEAP_TIERS_MAX);
+		return neap__fail(NEAP_EUSAGE, "tiers is %d; it must be between 0 and %d",
+			problem->ntiers, NEAP_TIERS_MAX);
 	for (int i = 0; i < problem->ntiers; i++)
 		NEAP_TRY(check_tier(&problem->tiers[i], i));
 	return 0;

@@ -14,7 +14,7 @@ static int check_times(const char *name, const double *value, int64_t n)
 	for (int64_t i = 0; value && i < n; i++)
 		if (!(value[i] >= 0 && value[i] <= SECONDS_MOST))
 			return neap__fail(NEAP_EUSAGE,
-				"%s[%lld]: %g is not a time between 0 and 1e15 s", name,
+				"%s[%lld] is %g; it must be a time between 0 and 1e15 s", name,
 				(long long)i, value[i]);
 	return 0;
 }
@@ -25,7 +25,7 @@ static int check_bytes(const char *name, const uint64_t *value, int64_t n, uint6
 		*all = neap__sat_add(*all, value[i]);
 		if (*all > BYTES_MOST)
 			return neap__fail(NEAP_EUSAGE,
-				"%s[%lld]: %llu makes more than 2^60 bytes in all", name,
+				"%s[%lld] is %llu, which makes more than 2^60 bytes in total", name,
 				(long long)i, (unsigned long long)value[i]);
 	}
 	return 0;
@@ -37,8 +37,8 @@ int neap__stages_check(const struct neap_chain *c)
 	int64_t n = c->steps;
 	uint64_t all = 0;
 	if (n > NEAP__STAGES_MOST)
-		return neap__fail(NEAP_EUSAGE, "steps: %lld stages are more than %d", (long long)n,
-			NEAP__STAGES_MOST);
+		return neap__fail(NEAP_EUSAGE, "steps is %lld; there can be at most %d stages",
+			(long long)n, NEAP__STAGES_MOST);
 	if (c->flags & (NEAP_CHAIN_CLASSIC | NEAP_CHAIN_MIXED))
 		return neap__fail(NEAP_EUSAGE, "chain: a classic problem has no stages");
 	if (s->flags &
@@ -46,7 +46,7 @@ int neap__stages_check(const struct neap_chain *c)
 		return neap__fail(NEAP_EUSAGE, "stages: unknown flags");
 	if (!s->advance || !s->backward || !s->state || !s->tape)
 		return neap__fail(
-			NEAP_EUSAGE, "stages: advance, backward, state and tape are needed");
+			NEAP_EUSAGE, "stages: advance, backward, state and tape are required");
 	NEAP_TRY(check_times("advance", s->advance, n));
 	NEAP_TRY(check_times("record", s->record, n));
 	NEAP_TRY(check_times("backward", s->backward, n + 1));
@@ -59,8 +59,8 @@ int neap__stages_check(const struct neap_chain *c)
 	for (int64_t i = 0; neap__tape_holds_output(s) && i < n; i++)
 		if (s->tape[i] < s->state[i + 1])
 			return neap__fail(NEAP_EUSAGE,
-				"tape[%lld]: %llu bytes cannot hold the stage's output of %llu "
-				"(say tape_holds_output: false)",
+				"tape[%lld] has %llu bytes, too few for the stage's output of %llu "
+				"bytes. Raise it, or set tape_holds_output to false",
 				(long long)i, (unsigned long long)s->tape[i],
 				(unsigned long long)s->state[i + 1]);
 	return 0;

@@ -390,13 +390,13 @@ static int complete(const struct plan_parsing *p)
 	if (!p->ended)
 		return BAD(p, "the text stops before 'end'");
 	if (!line_of(out, "steps", NEAP__IN_CHAIN) || !line_of(out, "memory", NEAP__IN_CHAIN))
-		return neap__fail(NEAP_EFORMAT, "[chain]: steps and memory are needed");
+		return neap__fail(NEAP_EFORMAT, "[chain]: steps and memory are required");
 	if (c->stages && p->stage != c->steps + 1)
 		return neap__fail(NEAP_EFORMAT, "[stages]: %lld lines for %lld steps and the loss",
 			(ll)p->stage, (ll)c->steps);
 	if (!out->plan.strategy && !out->listed)
 		return neap__fail(
-			NEAP_EFORMAT, "[plan]: a strategy or a list of actions is needed");
+			NEAP_EFORMAT, "[plan]: a strategy or a list of actions is required");
 	if (p->seen[NEAP__IN_USED] > out->problem.ntiers)
 		return neap__fail(NEAP_EFORMAT, "[used]: there are more than tiers");
 	NEAP_TRY(check_blocks(&out->plan.blocks, "blocks"));
@@ -416,7 +416,8 @@ int neap__plan_parse(struct neap__parsed *parsed, const char *text, size_t lengt
 	int rc = next_line(&p);
 	NEAP_TRY(rc);
 	if (rc == 0 || strcmp(p.text, "neap plan 1") != 0)
-		return neap__fail(NEAP_EFORMAT, "line 1: not 'neap plan 1'");
+		return neap__fail(NEAP_EFORMAT,
+			"line 1 is not 'neap plan 1'; is it a file of 'neap plan --save'?");
 	while ((rc = next_line(&p)) > 0)
 		NEAP_TRY(take_line(&p));
 	NEAP_TRY(rc);

@@ -108,16 +108,18 @@ static int settle(const struct neap__key *key, int64_t line, void *claimed, cons
 		memcpy(&a, claimed, sizeof a);
 		memcpy(&b, found, sizeof b);
 		if (!same_real(key, a, b, makespan))
-			return neap__fail(NEAP_EFORMAT, "line %lld: %s: %s is said, %s is found",
-				(ll)line, key->name, neap__show_real(x, a), neap__show_real(y, b));
+			return neap__fail(NEAP_EFORMAT,
+				"line %lld: %s: the file has %s, but %s was computed", (ll)line,
+				key->name, neap__show_real(x, a), neap__show_real(y, b));
 		return 0;
 	}
 	uint64_t a, b;
 	memcpy(&a, claimed, sizeof a);
 	memcpy(&b, found, sizeof b);
 	if (a != b)
-		return neap__fail(NEAP_EFORMAT, "line %lld: %s: %llu is said, %llu is found",
-			(ll)line, key->name, (unsigned long long)a, (unsigned long long)b);
+		return neap__fail(NEAP_EFORMAT,
+			"line %lld: %s: the file has %llu, but %llu was computed", (ll)line,
+			key->name, (unsigned long long)a, (unsigned long long)b);
 	return 0;
 }
 
@@ -180,7 +182,8 @@ static int check(struct neap__parsed *x, int64_t most)
 	NEAP_TRY(neap_problem_check(p));
 	NEAP_TRY(walk(&found, saved, most));
 	if (found.arena_bytes > p->memory)
-		return neap__fail(NEAP_EINFEASIBLE, "the plan takes %llu of a budget of %llu",
+		return neap__fail(NEAP_EINFEASIBLE,
+			"the plan takes %llu bytes, more than the budget of %llu",
 			(unsigned long long)found.arena_bytes, (unsigned long long)p->memory);
 	found.feasible = 1;
 	if (p->chain.steps == 0)

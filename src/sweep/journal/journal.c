@@ -101,7 +101,7 @@ static int resume(
 	NEAP_TRY(pass_over(s, schedule, &told));
 	if (told != journal->actions_hash)
 		return neap__fail(NEAP_EUSAGE,
-			"the journal in '%s' is of another schedule; give another directory, or "
+			"the journal in '%s' is of another schedule. Choose another directory, or "
 			"remove %s to start over",
 			journal->base.directory, journal->base.name);
 	neap__journal_adopt(own, journal->identity.epoch);

@@ -23,7 +23,7 @@ int neap__journal_differs(
 	const struct neap__journal_base *journal, const char *what, uint64_t there, uint64_t here)
 {
 	return neap__fail(NEAP_EUSAGE,
-		"the journal in '%s' is of another sweep: %s is %llu there, %llu here; give "
+		"the journal in '%s' is of another run: %s is %llu there, %llu here. Choose "
 		"another directory, or remove %s to start over",
 		journal->directory, what, (ull)there, (ull)here, journal->name);
 }
@@ -34,14 +34,15 @@ int neap__journal_same_strategy(
 	if (strncmp(there, here, 32) == 0)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
-		"the journal in '%s' is of a sweep under strategy %.31s, not %s; give "
-		"another directory, or remove %s to start over",
+		"the journal in '%s' is of a run with strategy %.31s, not %s. Choose another "
+		"directory, or remove %s to start over",
 		journal->directory, there, here, journal->name);
 }
 
 int neap__journal_senseless(const struct neap__journal_base *journal)
 {
-	return neap__fail(NEAP_EFORMAT, "the journal in '%s' makes no sense", journal->directory);
+	return neap__fail(NEAP_EFORMAT, "the journal in '%s' is damaged. Remove it to start over",
+		journal->directory);
 }
 
 struct subject {
@@ -89,8 +90,8 @@ static int open_first(const struct neap__journal_owner *o, int saves)
 	const struct neap_sweep_options *options = o->options;
 	struct neap__journal_base *journal = o->journal;
 	if (!saves)
-		return neap__fail(NEAP_EUSAGE,
-			"a journal needs the model's grad_save and grad_load, which it lacks");
+		return neap__fail(NEAP_EUSAGE, "a journal requires grad_save and grad_load, which "
+					       "the model does not have");
 	journal->directory = strdup(options->journal);
 	if (!journal->directory)
 		return neap__fail_errno(ENOMEM, "a journal");
