@@ -171,7 +171,7 @@ static void not_ours(void **state)
 	fresh_folder();
 	snprintf(other, sizeof other, "%s/other", folder);
 	write_text(path, "a letter");
-	refused("not ours");
+	refused("was not written by neap");
 	FILE *f = fopen(path, "r");
 	assert_non_null(fgets(text, sizeof text, f));
 	fclose(f);
@@ -186,7 +186,7 @@ static void not_ours(void **state)
 	refused("symbolic link");
 	unlink(path);
 	assert_int_equal(link(other, path), 0);
-	refused("other names");
+	refused("other hard links");
 	unlink(path);
 	unlink(other);
 	assert_int_equal(mkfifo(path, 0600), 0);

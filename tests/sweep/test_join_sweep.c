@@ -212,12 +212,11 @@ static void named_budget_does(struct joined *j, const struct neap_sweep_options 
 	struct neap_sweep_options more = *o;
 	struct neap_join_ops ops = ops_of(j);
 	struct neap_join_sweep *sweep;
-	char line[300], *at = line, *last = NULL;
+	char line[300];
 	snprintf(line, sizeof line, "%s", neap_detail());
-	while ((at = strstr(at, "; ")) != NULL || (!last && (at = strstr(line, ": ")) != NULL))
-		last = at = at + 2;
-	assert_non_null(last);
-	more.memory = strtoull(last, NULL, 10);
+	const char *least = strstr(line, "at least ");
+	assert_non_null(least);
+	more.memory = strtoull(least + strlen("at least "), NULL, 10);
 	if (neap_join_sweep_create(&sweep, &ops, j, j->branches, j->count, &more) < 0)
 		fail_msg("'%s', but: %s", line, neap_detail());
 	neap_join_sweep_free(sweep);

@@ -290,7 +290,7 @@ static void not_ours(void **state)
 	(void)state;
 	make_folder(0);
 	write_whole("neap.journal", "a letter", 8);
-	refused(&job, "not ours");
+	refused(&job, "was not written by neap");
 	unlink(inside("neap.journal"));
 	write_whole("other", "", 0);
 	assert_int_equal(symlink("other", inside("neap.journal")), 0);

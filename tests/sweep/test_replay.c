@@ -175,7 +175,7 @@ static void test_refused(void **state)
 	neap_sweep_free(sweep);
 	o.saved = saved;
 	o.steps = 99;
-	refused(&m, &ops, &o, NEAP_EUSAGE, "steps is 100 there, 99 here");
+	refused(&m, &ops, &o, NEAP_EUSAGE, "steps is 100 there, but 99 here");
 	o.steps = 100;
 	other.state_bytes += 64;
 	refused(&m, &other, &o, NEAP_EUSAGE, "state is ");
