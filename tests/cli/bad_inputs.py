@@ -173,7 +173,7 @@ def small_cases():
     yield ["predict", "run", "train.h5", "--every", "1s", "--level", "0.1"], "applies to a recording or to standard input"
     yield ["predict", "run", "train.h5", "--every", "0.9ms"], "a time step of the model"
     yield ["predict", "run", "missing.wav", "--every", "1s"], "missing.wav"
-    yield ["predict", "run", "-", "--every", "1s"], "no recording"
+    yield ["predict", "run", "-", "--every", "1s"], "is not a recording"
     yield ["predict", "run", "tone.wav", "--every", "1s", "--spikes", "s.npz"], "cannot be combined with --spikes"
     yield ["predict", "run", "tone.wav", "--every", "1s", "--out", "folder"], "folder"
     yield ["train"], "missing"
@@ -316,10 +316,10 @@ def dense_cases(folder):
                          ("latency:linear=0,threshold=0", "linear=0"), ("threshold:level=", "level="), ("delta:repeat=0", "repeat=0"),
                          ("delta:repeat=1e300", "repeat=1e300")):
         yield [*spiking, coding], said
-    yield ["train", "train.h5", *base, "--encode", "rate"], "are spikes already"
-    yield ["train", "text:good.csv", *base, "--encode", "rate"], "are spikes already"
-    yield ["compare", "train.h5", "--memory", "8M", "--encode", "rate"], "are spikes already"
-    yield ["calibrate", "train.h5", "--encode", "rate"], "are spikes already"
+    yield ["train", "train.h5", *base, "--encode", "rate"], "already are spikes"
+    yield ["train", "text:good.csv", *base, "--encode", "rate"], "already are spikes"
+    yield ["compare", "train.h5", "--memory", "8M", "--encode", "rate"], "already are spikes"
+    yield ["calibrate", "train.h5", "--encode", "rate"], "already are spikes"
     for number, config in enumerate(('{"encode": "banana"}', '{"encode": 1}', '{"encode": "delta:off=9"}')):
         write(f"coding{number}.json", config.encode())
         yield ["train", "dense.h5", "--out", "r", "--config", f"coding{number}.json"], ("banana", "encode", "off=9")[number]
@@ -342,7 +342,7 @@ def nir_cases(folder):
         yield ["eval", f"cut{n}.nir", "train.h5"], f"cut{n}.nir"
     for i, (old, new, said) in enumerate(((b"NIRGraph", b"NIRgraph", "NIRGraph"), (b"Affine\0", b"Affino\0", "Affino"),
                                           (b"LIF\0", b"LIX\0", "LIX"), (b"LI\0", b"XI\0", "XI"),
-                                          (b"layer0.cell\0", b"layer9.cell\0", "no node"))):
+                                          (b"layer0.cell\0", b"layer9.cell\0", "not a node"))):
         patched(whole, os.path.join(folder, f"other{i}.nir"), old, new)
         yield ["eval", "--from", f"other{i}.nir", "train.h5"], said
         yield ["train", "train.h5", "--from", f"other{i}.nir", "--out", "r"], said
@@ -397,7 +397,7 @@ def chain_cases(folder):
     texts += [("object", "[]"), ("object", "1"), ("advance is missing", "{}"),
               ("twice", '{"steps": 1, "steps": 1}'),
               ("line 2", '{"tiers": [{"name": "d",\n"name": "e"}]}'),
-              ("line 3", '{"steps":\n\n1,}'), ("integer", '{"steps": 18446744073709551616}'), ("not text", json.dumps(GOOD_CHAIN) + "\0")]
+              ("line 3", '{"steps":\n\n1,}'), ("integer", '{"steps": 18446744073709551616}'), ("not a text file", json.dumps(GOOD_CHAIN) + "\0")]
     for i, (place, text) in enumerate(texts):
         name = f"chain{i}.json"
         with open(os.path.join(folder, name), "w") as file:

@@ -156,7 +156,7 @@ def standard_input(folder, run, sound):
         assert piped(run, endless, "--every", "30ms") == (0, base, ""), hex(size)
     extra = data[:36] + b"LIST" + struct.pack("<I", 70000) + bytes(70000) + data[36:]
     assert piped(run, extra, "--every", "30ms") == (0, base, ""), "a chunk before the sound"
-    for bad, word in ((b"", "no recording"), (b"RIFF", "no recording"), (b"fLaC" + bytes(100), "no recording"),
+    for bad, word in ((b"", "is not a recording"), (b"RIFF", "is not a recording"), (b"fLaC" + bytes(100), "is not a recording"),
                       (data[:44], "no samples"), (data[:30], "recording")):
         code, out, err = piped(run, bad, "--every", "30ms")
         assert code == 2 and out == "" and len(err.splitlines()) == 1 and word in err, (bad[:20], code, out, err)

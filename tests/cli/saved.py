@@ -138,7 +138,7 @@ def bad_input(folder):
         file.write(text + "\0")
     open(os.path.join(folder, "empty.plan"), "w").close()
     cases = [("missing.plan", "--load", "missing.plan"), ("half.plan: line", "--load", "half.plan"),
-             ("not text", "--load", "zero.plan"), ("line 1", "--load", "empty.plan"),
+             ("not a text file", "--load", "zero.plan"), ("line 1", "--load", "empty.plan"),
              ("--load", "--load", "good.plan", "--steps", 3),
              ("--load", "--load", "good.plan", "--strategy", "double"),
              ("--load", "--load", "good.plan", "--tier", "disk:"),

@@ -409,7 +409,7 @@ static void storm(void **state)
 			lost += stats.recoveries > 0;
 			fell += stats.recomputed > 0;
 			neap_join_sweep_free(sweep);
-		} else if (strstr(neap_detail(), "a tier lost")) {
+		} else if (strstr(neap_detail(), "slow memory lost")) {
 			neap_join_sweep_free(sweep);
 			char path[64];
 			snprintf(path, sizeof path, "%s/neap.journal", folder);

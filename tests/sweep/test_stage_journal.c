@@ -172,7 +172,7 @@ static int stages_killed(const struct stage_job *job, int most)
 			damage();
 	}
 	/* Records that are lost where there is no room to go on without them. */
-	if (answer.rc == NEAP_EINFEASIBLE && strstr(answer.line, "a tier lost")) {
+	if (answer.rc == NEAP_EINFEASIBLE && strstr(answer.line, "slow memory lost")) {
 		empty_folder();
 		return 0;
 	}

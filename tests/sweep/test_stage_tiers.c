@@ -168,7 +168,7 @@ static int run_faulty(struct scene *x, struct neap_stage_sweep *sweep)
 	tally.lost += stats.recoveries;
 	assert_true(stats.late == 0 || sweep->options.patience > 0);
 	if (rc == NEAP_EINFEASIBLE) {
-		assert_non_null(strstr(neap_detail(), "a tier lost"));
+		assert_non_null(strstr(neap_detail(), "slow memory lost"));
 		tally.too_few++;
 		return 0;
 	}
