@@ -93,8 +93,7 @@ static int check_steps(
 	for (int64_t t = 0; t < s->length && batch->target == NEAP_TARGET_LABELS; t++) {
 		if (s->labels[t] >= classes)
 			return neap__fail(NEAP_EUSAGE,
-				"sample %lld, step %lld has label %d, but the network has %d "
-				"classes",
+				"sample %lld, step %lld has label %d; the network has %d classes",
 				(long long)s->index, (long long)t, s->labels[t], classes);
 		counted += s->labels[t] >= 0;
 	}
@@ -117,7 +116,7 @@ static int check_sample(
 			index, (long long)s->length, (long long)batch->steps);
 	if (s->label >= net->options.classes)
 		return neap__fail(NEAP_EUSAGE,
-			"sample %lld has label %d, but the network has %d classes", index, s->label,
+			"sample %lld has label %d; the network has %d classes", index, s->label,
 			net->options.classes);
 	if (s->label < 0 && !s->target && net->objective.loss && !is_of_steps(batch))
 		return neap__fail(NEAP_EUSAGE, "sample %lld has neither label nor target", index);
@@ -135,8 +134,7 @@ static int check_kinds(const struct neap_net *net, const struct neap_batch *batc
 	int numbers = batch->target == NEAP_TARGET_NUMBERS || batch->target == NEAP_TARGET_SERIES;
 
 	if ((batch->values != 0) != (net->options.values != 0))
-		return neap__fail(NEAP_EUSAGE,
-			"the batch has %s as inputs, but the network takes %s",
+		return neap__fail(NEAP_EUSAGE, "the inputs are %s, but the network takes %s",
 			batch->values ? "numbers" : "spikes",
 			net->options.values ? "numbers" : "spikes");
 	if ((unsigned)batch->target >= NEAP_TARGETS)
@@ -146,8 +144,7 @@ static int check_kinds(const struct neap_net *net, const struct neap_batch *batc
 			"the data has a target per step, which requires --readout step");
 	if (loss && numbers && !loss->takes_numbers)
 		return neap__fail(NEAP_EUSAGE,
-			"the targets are numbers, but the loss '%s' requires classes. Use --loss "
-			"mse",
+			"the targets are numbers, but --loss %s requires classes; use mse",
 			loss->name);
 	return 0;
 }

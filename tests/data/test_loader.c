@@ -45,7 +45,8 @@ static void split_by_seed(void **state)
 	}
 	int64_t *a, *b, n;
 	refused(neap_dataset_split(set, 1, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE, "less than 1");
-	refused(neap_dataset_split(set, NAN, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE, "validation fraction is nan");
+	refused(neap_dataset_split(set, NAN, 0, -1, &a, &n, &b, &n), NEAP_EUSAGE,
+		"validation fraction is nan");
 	refused(neap_dataset_split(set, 0, 0, 2, &a, &n, &b, &n), NEAP_EUSAGE, "has no speakers");
 	neap_dataset_close(set);
 }

@@ -92,7 +92,8 @@ static const struct {
 	{"lif:8:tau=0,li", "tau must be a positive time"},
 	{"lif:8:tau=none,li", "tau must be a positive time"},
 	{"gru:8:init=orthogonal,li", "init 'orthogonal' is not one of auto, normal, torch"},
-	{"gru:8:init=torch:scale=1,li", "gru has init=torch and scale, which only init=normal uses"},
+	{"gru:8:init=torch:scale=1,li",
+		"gru has init=torch and scale, which only init=normal uses"},
 	{"gru:8:init=normal:scale=1,li:init=torch", NULL},
 	{"lif:8 ,li", "1 to 65535"},
 };

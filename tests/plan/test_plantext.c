@@ -291,7 +291,7 @@ static void weaker_bound(const char *text)
 	assert_int_equal(neap_plan_read(&saved, older.data, older.length, 0), 0);
 	assert_true(saved->plan->bound > 1);
 	neap_saved_free(saved);
-	refused(older.data, "\nbound 1", "\nbound 2", "bound: 2");
+	refused(older.data, "\nbound 1", "\nbound 2", "bound: the file has 2");
 	neap__text_free(&older);
 }
 
