@@ -474,7 +474,8 @@ static void folder_mistakes(void **state)
 	char loop[120];
 	snprintf(loop, sizeof loop, "%s/loop", empty);
 	assert_int_equal(symlink(empty, loop), 0);
-	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT, "nested more than 32 deep");
+	refused(neap_encode_directory(&report, empty, out, &o), NEAP_EFORMAT,
+		"nested more than 32 deep");
 	clear(empty);
 	assert_int_equal(access(out, F_OK), -1);
 }
