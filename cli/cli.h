@@ -67,7 +67,7 @@ struct cli_option {
 	int *given;			 /* may be NULL: set to 1 when the option was there */
 	char letter;			 /* -o for --out; 0: none */
 	const char *alias;		 /* another name; NULL: none */
-	const char *zero;	     /* CLI_TIME: a word that stands for 0 */
+	const char *zero;		 /* CLI_TIME: a word that stands for 0 */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
 	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */

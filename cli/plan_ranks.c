@@ -10,9 +10,9 @@ int cli_plan_ranks_ask(struct cli_ranks *r)
 {
 	if (!r->ranks.ranks) {
 		if (r->given)
-			return cli_usage(
-				"plan", "--alpha, --beta, --parameters, --units, --tensors, "
-					"--batch, --group and --threads require --ranks P");
+			return cli_usage("plan",
+				"--alpha, --beta, --parameters, --units, --tensors, "
+				"--batch, --group and --threads require --ranks P");
 		return CLI_DONE;
 	}
 	if (neap__units_rate(&r->ranks.rate, r->beta) < 0)

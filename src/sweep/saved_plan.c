@@ -37,9 +37,9 @@ static int same_chain(const struct neap_chain *a, const struct neap_chain *b, in
 		{"log", a->log, log},
 	};
 	if (a->stages || a->join || a->flags & NEAP_CHAIN_CLASSIC)
-		return neap__fail(
-			NEAP_EUSAGE, "the saved plan is of another kind of problem; a sweep "
-				     "requires a single chain of equal steps in bytes");
+		return neap__fail(NEAP_EUSAGE,
+			"the saved plan is of another kind of problem; a sweep "
+			"requires a single chain of equal steps in bytes");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].saved != rows[i].here)
 			return differs(rows[i].name, rows[i].saved, rows[i].here);

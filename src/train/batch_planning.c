@@ -108,7 +108,8 @@ static const char *show_overhead(char room[OVERHEAD], const struct neap_plan *pl
 	if (plan->overhead < -0.0005) /* less than keeping every tape was measured to take */
 		neap__print(room, OVERHEAD, "0.0%% over storing everything");
 	else
-		neap__print(room, OVERHEAD, "%.1f%% over storing everything", 100 * fabs(plan->overhead));
+		neap__print(room, OVERHEAD, "%.1f%% over storing everything",
+			100 * fabs(plan->overhead));
 	return room;
 }
 

@@ -109,7 +109,7 @@ int neap__model_coding(struct neap__coding *coding, const char *text)
 	if (rc == NEAP_EUSAGE)
 		rc = neap__fail(NEAP_EFORMAT,
 			"its metadata " INPUTS " specifies an unknown coding. Read it with the "
-					       "version of neap that wrote it");
+			"version of neap that wrote it");
 	json_decref(json);
 	return rc;
 }

@@ -141,7 +141,10 @@ static int compare_settings(
 	if (!now.text.error)
 		is = neap__json_read(now.text.data, now.text.length, why);
 	if (!was)
-		rc = neap__fail(NEAP_EFORMAT, "%s is not a snapshot of neap; remove it, or choose another folder with --out", trainer->last);
+		rc = neap__fail(NEAP_EFORMAT,
+			"%s is not a snapshot of neap; remove it, or choose another folder with "
+			"--out",
+			trainer->last);
 	else if (!is)
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	else
@@ -163,7 +166,10 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	char hex[24];
 
 	if (!text || !data || !isa)
-		return neap__fail(NEAP_EFORMAT, "%s is not a snapshot of neap; remove it, or choose another folder with --out", trainer->last);
+		return neap__fail(NEAP_EFORMAT,
+			"%s is not a snapshot of neap; remove it, or choose another folder with "
+			"--out",
+			trainer->last);
 	int rc = compare_settings(&wrong, trainer, text);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	if (strcmp(hex, data) != 0)
