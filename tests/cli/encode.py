@@ -125,7 +125,7 @@ def cut_short(folder):
     found = labels(os.path.join(folder, "cut.h5"))
     assert found == (["a", "c"], ["a"] * 2 + ["c"] * 5), found
     done = neap("encode", "cut", "--channels", 16, "--out", "none.h5", "--strict", cwd=folder)
-    assert done.returncode == 2 and "is cut short" in done.stderr and not os.path.exists(os.path.join(folder, "none.h5")), done
+    assert done.returncode == 2 and "is truncated" in done.stderr and not os.path.exists(os.path.join(folder, "none.h5")), done
     with open(os.path.join(folder, "abc"), "w") as out:
         out.write("c\nb\na\n")
     done = neap("encode", "cut", "--channels", 16, "--out", "given.h5", "--classes", "abc", cwd=folder)
