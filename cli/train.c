@@ -174,7 +174,7 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 {
 	char a[24], b[24], c[24], d[24], out[NEAP__PLAIN_TEXT];
 
-	printf("epochs      %d, the model is of number %d; %s, %s an epoch\n", r->epochs_done,
+	printf("epochs      %d (the model is of epoch %d) in %s, %s per epoch\n", r->epochs_done,
 		r->best_epoch, neap__show_time(a, r->seconds),
 		neap__show_time(b, r->seconds_per_epoch));
 	print_evaluation("validation", &r->validation);
@@ -389,9 +389,9 @@ int cli_train(int argc, char **argv)
 			.given = &seed_given},
 		CLI_GROUP("Data, and how training samples vary"),
 		{.name = "validation", .kind = CLI_NUMBER, .into = &o.validation, .argument = "X",
-			.help = "share of DATA held out (default 0.1)", .high = 0.99},
+			.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99},
 		{.name = "validation-least", .kind = CLI_COUNT, .into = &o.validation_least, .argument = "N",
-			.help = "number of validation samples needed to choose the best epoch by them; "
+			.help = "validation samples needed to choose the best epoch by them; "
 				"with fewer, model.safetensors has the weights of the last epoch "
 				"(default 30; 0: any number)", .high = 1e9},
 		{.name = "holdout", .kind = CLI_TEXT, .into = &o.holdout, .argument = "SPEAKER",

@@ -75,7 +75,7 @@ class Training(NamedTuple):
     details: Dict[str, Any]
 
     def __str__(self) -> str:
-        rows = [f"epochs      {self.epochs} (the model is of {self.best_epoch})",
+        rows = [f"epochs      {self.epochs} (the model is of epoch {self.best_epoch})",
                 f"training    accuracy {100 * self.accuracy:.1f}%, loss {self.loss:.4f}"]
         rows += [f"{name:<11} {one}" for name, one in
                  (("validation", self.validation), ("test", self.test)) if one]

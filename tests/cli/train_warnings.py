@@ -127,7 +127,7 @@ def last_epoch(folder):
         rows = list(csv.DictReader(open(os.path.join(run, "metrics.csv"))))
         best = results["best_epoch"]
         told = float(rows[best - 1]["validation_accuracy"]) == results["best_validation"] == results["validation"]["accuracy"]
-        kept[least] = best, bool(differ(run)), "(best)" in done.stdout, told, f"the model is of number {best};" in done.stdout
+        kept[least] = best, bool(differ(run)), "(best)" in done.stdout, told, f"(the model is of epoch {best})" in done.stdout
     chosen = kept["10"][0]
     return None if kept == {"30": (6, False, False, True, True), "10": (chosen, True, True, True, True)} and chosen < 6 else str(kept)
 
