@@ -359,9 +359,8 @@ int cli_train(int argc, char **argv)
 		CLI_NET_OPTIONS(o.net, choices),
 		{.name = "gain", .kind = CLI_NUMBER, .into = &o.gain, .argument = "X",
 			.help = "rescale the initial weights so that membrane potentials have standard "
-				"deviation X, in units of the threshold, on the training data; layers "
-				"with an explicit scale= are not rescaled (default 0.55; 0 or --scale: "
-				"off)",
+				"deviation X on the training data, in units of the threshold; layers with "
+				"an explicit scale= are not rescaled (default 0.55; 0 or --scale: off)",
 			.high = 1e6, .given = &gain_given},
 		CLI_LOSS_OPTIONS(o.loss, o.rates),
 		CLI_GROUP("Learning"),

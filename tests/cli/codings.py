@@ -249,11 +249,11 @@ def refused(folder):
                 return f"{command[0]} with {new}: code {done.returncode}, {done.stderr}"
     cases = [("is not one of none, delta, latency, rate, threshold; did you mean 'delta'?", ["train", path, "--encode", "dleta", *never]),
              ("has no key 'x'", ["train", path, "--encode", "delta:x=1", *never]),
-             ("threshold=0;", ["train", path, "--encode", "delta:threshold=0", *never]),
+             ("threshold=0 is not valid", ["train", path, "--encode", "delta:threshold=0", *never]),
              ("already are spikes", ["train", "randman", "--encode", "delta", *never]),
              ("already are spikes", ["train", "--text", os.path.abspath(__file__), "--encode", "rate", *never]),
              ("already are spikes", ["compare", "randman", "--encode", "delta"]),
-             ("targets of steps", ["train", steps, "--encode", "delta:repeat=2", *never]),
+             ("targets per step", ["train", steps, "--encode", "delta:repeat=2", *never]),
              ("augment spikes, but the samples", ["train", path, "--encode", "delta", "--jitter", "2ms", *never]),
              ("4 features, but the model was trained on 5", ["eval", spiking, fewer]),
              ("4 features", ["train", path, "--encode", "delta", "--test", fewer, *never]),

@@ -37,7 +37,7 @@ def lines(folder):
     yield ["predict", "tx", "t.txt"], ("text:t.txt",)
     yield ["train", "t.txt"], ("text:t.txt",)
     yield ["train", "text:t.txt", "--rate-upper", "20"], ("has no unit", "20Hz?")
-    yield ["train", "text:t.txt", "--rate-upper", "2kHz"], ("0Hz to 1000Hz",)
+    yield ["train", "text:t.txt", "--rate-upper", "2kHz"], ("between 0Hz and 1000Hz",)
     yield ["train", "text:t.txt", "--learning_rate", "1"], ("did you mean '--learning-rate'?",)
     yield ["train", "text:t.txt", "--surrogate", "fastsigmoid"], ("did you mean 'fast_sigmoid'?",)
 
@@ -132,7 +132,7 @@ def one(folder):
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
     last = process.communicate(timeout=60)[1].splitlines()[-1]
-    counts = last.split("after ")[-1].split(";")[0].replace(",", "").split()
+    counts = last.split("after ")[-1].split(". ")[0].replace(",", "").split()
     good = process.returncode == 1 and counts[1] == ("epoch" if counts[0] == "1" else "epochs") and \
         counts[4] == ("batch" if counts[3] == "1" else "batches")
     return None if good else last

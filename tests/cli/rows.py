@@ -458,7 +458,7 @@ def refused_elsewhere(folder, x, y):
         done = neap(*args)
         if done.returncode != 2 or "has 2 outputs" not in done.stderr or done.stderr.count("\n") > 2:
             return f"{args}: code {done.returncode}, {done.stderr}"
-    for says, options in {"'step' alone": ["--readout", "last"], "vary": ["--jitter", "2ms"]}.items():
+    for says, options in {"'step' alone": ["--readout", "last"], "augment spikes": ["--jitter", "2ms"]}.items():
         done = neap("train", os.path.join(folder, "labels.h5"), *options, "--out", os.path.join(folder, "never"))
         if done.returncode != 2 or says not in done.stderr:
             return f"{says}: code {done.returncode}, {done.stderr}"
