@@ -95,8 +95,8 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 			"units for a whole sequence (default 0)", \
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
-		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; last " \
-			"if inputs are numbers and rnn, lstm or gru is the last hidden layer; else mean", .choices = cli_readouts}, \
+		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; sum " \
+			"for classes of spiking layers; last for rnn, lstm and gru that read numbers; else mean", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
 		.argument = "KIND", .help = "floating-point type of states, weights and gradients", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \

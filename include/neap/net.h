@@ -76,7 +76,7 @@ extern "C" {
 	X(NEAP_READ_MAX, max, "largest over time, each output for itself") \
 	X(NEAP_READ_STEP, step, "a loss at every step, averaged") \
 	X(NEAP_READ_SOFTMAX, softmax, "sum over time of the softmax of the outputs") \
-	X(NEAP_READ_AUTO, auto, "last if inputs are numbers and rnn, lstm or gru is the last hidden layer, else mean")
+	X(NEAP_READ_AUTO, auto, "sum after layers that spike; last after rnn, lstm and gru if inputs are numbers; else mean")
 /* clang-format on */
 
 #define NEAP_CHOICE_NAME(choice, name, meaning) #name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_fit.c: readout and loss by the targets of a data set (target_fit.h). */
 #include "measure/target_fit.h"
+#include "nn/spec.h"
 #include "base/fail.h"
 #include "base/print.h"
 
@@ -23,6 +24,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 			info->name);
 	if (reads)
 		net->readout = NEAP_READ_STEP;
+	else if (net->readout == NEAP_READ_AUTO)
+		net->readout = neap__automatic_readout(net, numbers);
 	if (loses)
 		*loss = "mse";
 	if (numbers && net->tau_out == NEAP_TAU_OUT_AUTO && net->learn == NEAP_LEARN_NONE)

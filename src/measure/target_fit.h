@@ -10,8 +10,9 @@ enum { NEAP__FIT_LINE = 160 };
 
 /*
  * Fits net and loss to a set: inputs that are values; the readout `step` instead of
- * `auto` or `mean` if targets are per step; mse instead of cross-entropy, and no smoothing by default, if they are
- * numbers. `changed` gets a line about readout and loss, or nothing. 0, or NEAP_EUSAGE where another choice does not fit.
+ * `auto` or `mean` if targets are per step; mse instead of cross-entropy, and no smoothing by
+ * default, if they are numbers. `changed` gets a line about readout and loss, or nothing. 0, or
+ * NEAP_EUSAGE where another choice does not fit.
  */
 int neap__target_fit(struct neap_net_options *net, const char **loss,
 	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE]);

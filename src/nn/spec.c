@@ -363,17 +363,28 @@ static double automatic_tau_out(const struct neap_net *net, const struct neap__l
 	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
 }
 
-/*
- * NEAP_READ_AUTO. The last step of rnn, lstm and gru has seen all inputs. Most outputs of egru are
- * 0 in a step, and spikes often end before a sample does (docs/learning.md has measurements).
- */
-static enum neap_readout automatic_readout(const struct neap_net *net)
+/* The cell of the last hidden layer; NULL: there is none, or the text is no specification. */
+static const struct neap__cell *last_hidden_cell(const char *spec)
 {
-	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+	const char *readout = spec ? strrchr(spec, ',') : NULL, *p = readout, *end;
 
-	if (readout->index == 0 || !reads_numbers(net, readout) || !net->options.values)
+	if (!readout)
+		return NULL;
+	while (p > spec && p[-1] != ',')
+		p--;
+	end = p + strcspn(p, ":,");
+	return neap__cell_find(p, (size_t)(end - p));
+}
+
+enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int of_numbers)
+{
+	const struct neap__cell *cell = last_hidden_cell(o->spec);
+
+	if (!cell)
 		return NEAP_READ_MEAN;
-	return readout[-1].cell->traits & NEAP__HAS_THRESHOLD ? NEAP_READ_MEAN : NEAP_READ_LAST;
+	if (!(cell->traits & NEAP__IS_RECURRENT))
+		return of_numbers ? NEAP_READ_MEAN : NEAP_READ_SUM;
+	return o->values && !(cell->traits & NEAP__HAS_THRESHOLD) ? NEAP_READ_LAST : NEAP_READ_MEAN;
 }
 
 /* Replaces what was left to be chosen, and checks what was not. */
@@ -564,7 +575,7 @@ int neap__net_parse(struct neap_net *net)
 		layer->below = l ? net->layers[l - 1].n : net->options.inputs;
 	}
 	if (net->options.readout == NEAP_READ_AUTO)
-		net->options.readout = automatic_readout(net);
+		net->options.readout = neap__automatic_readout(&net->options, 0);
 	for (int l = 0; l < layers && !rc; l++)
 		rc = write_layer(&text, &net->layers[l]);
 	net->spec = text.data;

@@ -6,12 +6,21 @@
 #ifndef NEAP_NN_SPEC_H
 #define NEAP_NN_SPEC_H
 
-struct neap_net;
+#include <neap/net.h>
 
 /*
  * Makes net->layers from net->options: keys of a layer first, then the options, then defaults.
  * Fills in net->spec with every key said. 0, NEAP_EUSAGE or -ENOMEM.
  */
 int neap__net_parse(struct neap_net *net);
+
+/*
+ * The readout of NEAP_READ_AUTO. Spiking layers: the sum, whose larger scores learn faster than the
+ * mean's, but the mean of answers that are numbers, since these do not grow with the length of a
+ * sample. rnn, lstm and gru: the last step, which has seen all inputs, or the mean of spikes, which
+ * often end before the sample does. egru: the mean, since few of its outputs differ from 0 in a
+ * step. docs/learning.md has measurements.
+ */
+enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int of_numbers);
 
 #endif

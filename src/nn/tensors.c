@@ -113,6 +113,10 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
+	/* The sum of PyTorch's two biases moves as they do: Adam moves each by the learning rate.
+	 */
+	if (draw.uniform > 1)
+		t->unit = unit * draw.uniform;
 	draw.deviation *= unit;
 	draw.bound *= unit;
 	fill(net, t, index, &draw);

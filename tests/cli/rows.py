@@ -68,7 +68,7 @@ def loss_of(w, x, lengths, targets, kind, cell, deviation=1):
     losses = []
     for i, n in enumerate(lengths):
         o = outputs(w, x[i, :n], cell, cell == "lif" and kind == "label")
-        answer = o.mean(0) if cell == "lif" else o[-1]
+        answer = o[-1] if cell == "gru" else o.sum(0) if kind == "label" else o.mean(0)
         if kind == "label":
             losses.append(torch.nn.functional.cross_entropy(answer[None], targets[i:i + 1]))
         elif kind == "labels":
@@ -303,12 +303,12 @@ def text(folder):
 def chosen(folder):
     """Smoothing and readout by targets and cells, unless they are given; the model keeps them."""
     for kind, net, options, wanted in (("label", "gru:4,li", [], ("0", "last")), ("numbers", "lstm:4,li", [], ("0", "last")),
-                                       ("label", "egru:4,li", [], ("0", "mean")), ("label", "lif:4r,li", [], ("0.02", "mean")),
+                                       ("label", "egru:4,li", [], ("0", "mean")), ("label", "lif:4r,li", [], ("0.02", "sum")),
                                        ("numbers", "lif:4r,li", [], ("0", "mean")), ("labels", "lif:4r,li", [], ("0", "step")),
                                        ("series", "gru:4,li", [], ("0", "step")), ("label", "gru:4,li", ["--readout", "max"], ("0", "max")),
                                        ("series", "gru:4,li", ["--tau-out", "2ms"], ("0.002", "step")),
-                                       ("label", "lif:4r,li", ["--tau-out", "none"], ("0", "mean")),
-                                       ("label", "lif:4r,li", ["--tau-out", "0"], ("0", "mean")),
+                                       ("label", "lif:4r,li", ["--tau-out", "none"], ("0", "sum")),
+                                       ("label", "lif:4r,li", ["--tau-out", "0"], ("0", "sum")),
                                        ("labels", "lif:4r,li", ["--learn", "tau"], ("0.02", "step"))):
         run = os.path.join(folder, f"chosen{len(os.listdir(folder))}")
         done = neap("train", os.path.join(folder, f"{kind}.h5"), "--net", net, "--epochs", 1, "--memory", "4M", "--out", run,

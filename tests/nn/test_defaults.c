@@ -173,8 +173,8 @@ static void readouts(void **arg)
 		double tau;
 		enum neap_readout readout;
 	} cases[] = {
-		{"lif:8r,li", 0, 0, 0, 20e-3, NEAP_READ_MEAN},
-		{"lif:8r,li", 1, 0, 0, 20e-3, NEAP_READ_MEAN},
+		{"lif:8r,li", 0, 0, 0, 20e-3, NEAP_READ_SUM},
+		{"lif:8r,li", 1, 0, 0, 20e-3, NEAP_READ_SUM},
 		{"lif:8r,li", 0, 1, 0, 0, NEAP_READ_STEP},
 		{"lif:8r,li:tau=5ms", 0, 1, 0, 5e-3, NEAP_READ_STEP},
 		{"gru:8,li", 0, 0, 0, 0, NEAP_READ_MEAN},
@@ -182,7 +182,7 @@ static void readouts(void **arg)
 		{"gru:8,li", 1, 1, 0, 0, NEAP_READ_STEP},
 		{"gru:8,li", 1, 0, 1, 20e-3, NEAP_READ_LAST},
 		{"egru:8,li:tau=none", 1, 0, 0, 0, NEAP_READ_MEAN},
-		{"gru:8,lif:8,li", 1, 0, 0, 20e-3, NEAP_READ_MEAN},
+		{"gru:8,lif:8:tau=10ms,li", 1, 0, 0, 20e-3, NEAP_READ_SUM},
 		{"lif:8,lstm:8,li", 1, 0, 0, 0, NEAP_READ_LAST},
 		{"li", 1, 0, 0, 0, NEAP_READ_MEAN},
 		{"li", 0, 0, 0, 20e-3, NEAP_READ_MEAN},
