@@ -6,15 +6,15 @@ import os
 KEY = ("case", "framework", "cell", "way", "threads", "fraction", "what")
 
 
-def key(row):
-    return json.dumps([row.get(name) for name in KEY], sort_keys=True)
+def key(row, fields=KEY):
+    return json.dumps([row.get(name) for name in fields], sort_keys=True)
 
 
 class Rows:
     """The rows of a file, and those of this run; without a file those of this run alone."""
 
-    def __init__(self, path=None):
-        self.path, self.all, self.whole = path, [], True
+    def __init__(self, path=None, fields=KEY):
+        self.path, self.fields, self.all, self.whole = path, fields, [], True
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
@@ -24,14 +24,14 @@ class Rows:
                     self.all.append(json.loads(line))
                 except ValueError:
                     pass  # a run ended while it wrote this
-        self.have = {key(row) for row in self.all}
+        self.have = {key(row, fields) for row in self.all}
 
     def has(self, row):
-        return key(row) in self.have
+        return key(row, self.fields) in self.have
 
     def add(self, row):
         self.all.append(row)
-        self.have.add(key(row))
+        self.have.add(key(row, self.fields))
         if not self.path:
             return
         with open(self.path, "a", encoding="utf-8") as file:

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether neap with default settings learns as well as PyTorch and snnTorch.
+
+Each row is a data set and a cell: GRU and LSTM next to PyTorch, LIF next to snnTorch, of the same size, with the same
+samples, optimizer, learning rate, schedule, clipping, batch and number of epochs. Every program trains once per seed and
+is scored on the same test samples. A row fails if neap's mean is worse by more than three standard errors of the
+difference of the means. Only what is learned is compared, not time, so that runs may share the processors.
+
+    python3 bench/learn/beside_torch.py --results learn.jsonl
+    python3 bench/learn/beside_torch.py vowels digits --cell gru --seeds 3
+
+Scores are kept in the file of --results as they come; after Ctrl-C the same command continues. Another build of neap, or
+another version of PyTorch, is trained again. bench/learn/requirements.txt lists the packages. Set NEAP_BIN to test
+another build than build/neap, NEAP_DATA to the folder that has data/fsdd (spoken digits), NEAP_TEXT to another text.
+Exits with 1 if a row fails.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import importlib.metadata
+import multiprocessing
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
+import problems  # noqa: E402
+import score_table  # noqa: E402
+from rows import Rows  # noqa: E402
+
+FIELDS = ("row", "cell", "program", "seed", "size")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def neap():
+    """neap, with the first digits of its program's checksum, so that another build is trained again."""
+    with open(problems.NEAP, "rb") as file:
+        return "neap " + hashlib.sha256(file.read()).hexdigest()[:10]
+
+
+def other(cell):
+    package = "snntorch" if cell == "lif" else "torch"
+    return f"{'snnTorch' if cell == 'lif' else 'PyTorch'} {importlib.metadata.version(package).split('+')[0]}"
+
+
+def measure(unit, quick):
+    """The unit with its score. Runs in a process of its own."""
+    problem, begun = problems.problem(unit["row"], quick), time.monotonic()
+    if unit["program"].startswith("neap"):
+        import neap_side
+        score = neap_side.run(problem, unit["cell"], unit["seed"])
+    elif unit["cell"] == "lif":
+        import snn_side
+        score = snn_side.run(problem, unit["seed"])
+    else:
+        import torch_side
+        score = torch_side.run(problem, unit["cell"], unit["seed"])
+    return {**unit, "score": score, "seconds": round(time.monotonic() - begun, 1)}
+
+
+def units(options, found):
+    """What is asked for: the programs in turns, seed by seed, so that a table of few seeds is there early."""
+    for name in options.rows:
+        if name not in found:
+            continue
+        p = found[name]
+        size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs"
+        for seed in range(1, options.seeds + 1):
+            for cell in options.cell:
+                for program in (neap(), other(cell)):
+                    yield {"row": name, "cell": cell, "program": program, "seed": seed, "size": size}
+
+
+def train(options, results, wanted):
+    left = [unit for unit in wanted if not results.has(unit)]
+    pool = concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn"))
+    try:
+        futures = [pool.submit(measure, unit, options.quick) for unit in left]
+        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            unit = future.result()
+            results.add(unit)
+            say(f"[{done}/{len(left)}] {unit['row']} {unit['cell']} seed {unit['seed']}, {unit['program']}: "
+                f"{unit['score']:.4g} in {unit['seconds']} s")
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def print_table(options, results, wanted, found):
+    """Prints the table; returns the number of rows that fail."""
+    scores = {}
+    keys = {tuple(unit[field] for field in FIELDS) for unit in wanted}
+    for unit in results.all:
+        if tuple(unit[field] for field in FIELDS) in keys:
+            scores.setdefault((unit["row"], unit["cell"], unit["program"]), []).append(unit["score"])
+    failed = 0
+    print(score_table.HEAD)
+    for name in found:
+        for cell in options.cell:
+            ours, theirs = (scores.get((name, cell, program), []) for program in (neap(), other(cell)))
+            text, passed = score_table.line(problems.ROWS[name][0], cell, found[name], ours, theirs,
+                                            other(cell).split()[0])
+            failed += not passed
+            print(text)
+    return failed
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", default=[],
+                        help="data sets (default: all): " + ", ".join(problems.ROWS))
+    parser.add_argument("--cell", action="append", choices=list(score_table.CELLS),
+                        help="only this cell; may be repeated: " + ", ".join(score_table.CELLS))
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="trainings of each program (default 5)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N",
+                        help="trainings at the same time, of one thread each (default 2)")
+    parser.add_argument("--results", metavar="FILE",
+                        help="scores as JSON lines: those in the file are not measured again, others are added")
+    parser.add_argument("--quick", action="store_true",
+                        help="24 samples, 8 units, one epoch: tries that everything runs, compares nothing")
+    options = parser.parse_args()
+    unknown = [row for row in options.rows if row not in problems.ROWS]
+    if unknown:
+        parser.error(f"'{unknown[0]}' is no row; choose from {', '.join(problems.ROWS)}")
+    if options.seeds < 1 or options.jobs < 1:
+        parser.error(f"--seeds {options.seeds} --jobs {options.jobs}: give at least 1 of each")
+    options.rows = options.rows or list(problems.ROWS)
+    options.cell = options.cell or list(score_table.CELLS)
+    return options
+
+
+def main():
+    options = arguments()
+    if not os.path.exists(problems.NEAP):
+        say(f"beside_torch.py: '{problems.NEAP}' is missing: build neap with make, or set NEAP_BIN")
+        return 2
+    found = {}
+    for name in options.rows:
+        try:
+            found[name] = problems.problem(name, options.quick)
+        except problems.Missing as missing:
+            say(f"left out: {name}: {missing}")
+    results, wanted = Rows(options.results, FIELDS), list(units(options, found))
+    try:
+        train(options, results, wanted)
+    except KeyboardInterrupt:
+        say("beside_torch.py: interrupted" + (": the same command continues" if options.results else ""))
+        return 130
+    failed = print_table(options, results, wanted, found)
+    if options.quick:
+        return 0
+    say(f"{failed} rows fail: neap's mean is worse by more than {-score_table.WORST:g} standard errors")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
