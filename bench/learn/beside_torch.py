@@ -63,6 +63,10 @@ def measure(unit, quick):
     return {**unit, "score": score, "seconds": round(time.monotonic() - begun, 1)}
 
 
+def cells(options, p):
+    return [cell for cell in options.cell if cell in p.cells]
+
+
 def units(options, found):
     """What is asked for: the programs in turns, seed by seed, so that a table of few seeds is there early."""
     for name in options.rows:
@@ -71,7 +75,7 @@ def units(options, found):
         p = found[name]
         size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs"
         for seed in range(1, options.seeds + 1):
-            for cell in options.cell:
+            for cell in cells(options, p):
                 for program in (neap(), other(cell)):
                     yield {"row": name, "cell": cell, "program": program, "seed": seed, "size": size}
 
@@ -100,7 +104,7 @@ def print_table(options, results, wanted, found):
     failed = 0
     print(score_table.HEAD)
     for name in found:
-        for cell in options.cell:
+        for cell in cells(options, found[name]):
             ours, theirs = (scores.get((name, cell, program), []) for program in (neap(), other(cell)))
             text, passed = score_table.line(problems.ROWS[name][0], cell, found[name], ours, theirs,
                                             other(cell).split()[0])

@@ -44,6 +44,7 @@ class Problem:
     kind: str = "numbers"  # what neap reads: "numbers", "next" (no targets), "text" or "spikes"
     text: tuple = ()  # of kind "text": the text to learn from, and the one to test on
     dt: float = 1e-3  # seconds per step
+    cells: tuple = ("gru", "lstm", "lif")
     spikes: tuple = ()  # of kind "spikes": times and channels of each sample, of both parts
 
     @property
@@ -95,7 +96,7 @@ def vowels():
 
 
 def motions():
-    return series("BasicMotions", 100)
+    return series("BasicMotions", 60)
 
 
 def digits():
@@ -103,7 +104,7 @@ def digits():
     with gzip.open(package_file("sklearn", "datasets", "data", "digits.csv.gz"), "rt", encoding="ascii") as file:
         table = np.loadtxt(file, delimiter=",")
     table = np.random.default_rng(1).permutation(table)
-    return whole(table[:, :64, None], table[:, 64].astype(int), 900, epochs=20)
+    return whole(table[:1040, :64, None], table[:1040, 64].astype(int), 640, epochs=20)
 
 
 def sines():
@@ -112,7 +113,7 @@ def sines():
     a = rng.standard_normal((360, 6))
     phase = 2 * np.pi * np.arange(steps)[:, None] * np.arange(1, 4) / steps
     y = a @ np.concatenate([np.sin(phase), np.cos(phase)], axis=1).T
-    return whole(np.repeat(a[:, None], steps, 1), y[..., None], 270, epochs=25, measure="mse", per_step=True)
+    return whole(np.repeat(a[:, None], steps, 1), y[..., None], 270, epochs=20, measure="mse", per_step=True)
 
 
 def pairs(seed=1):
@@ -134,13 +135,14 @@ def larger():
 
 def adding():
     """The sum of the two numbers, one in each half of the sample, that a second feature marks."""
-    rng, samples, steps = np.random.default_rng(1), 1200, 200
+    rng, samples, steps = np.random.default_rng(1), 1160, 200
     x = np.zeros((samples, steps, 2))
     x[..., 0] = rng.uniform(size=(samples, steps))
     rows = np.arange(samples)
     first, second = rng.integers(0, steps // 2, samples), rng.integers(steps // 2, steps, samples)
     x[rows, first, 1] = x[rows, second, 1] = 1
-    return whole(x, (x[rows, first, 0] + x[rows, second, 0])[:, None], 1000, epochs=20, measure="mse")
+    return whole(x, (x[rows, first, 0] + x[rows, second, 0])[:, None], 960, epochs=20, units=32, measure="mse",
+                 cells=("gru", "lstm"))  # a leaky membrane does not remember 100 steps: no LIF learns it
 
 
 def following():
@@ -161,16 +163,16 @@ STEPS_OF_TEXT = 32
 
 
 def characters():
-    """The next character of a text: the licence of this project, or the file that NEAP_TEXT names."""
-    path = os.environ.get("NEAP_TEXT", os.path.join("/usr/share/common-licenses", "GPL-3"))
+    """The next character of a text; every fifth paragraph is for the test, less characters that only it has."""
+    path = os.environ.get("NEAP_TEXT", "/usr/share/common-licenses/GPL-3")
     if not os.path.exists(path):
-        raise Missing(f"{path} is missing: set NEAP_TEXT to a text of 20 KB or more")
+        raise Missing(f"'{path}' is missing: set NEAP_TEXT to a text of 20 KB or more")
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    cut = len(text) * 4 // 5 // STEPS_OF_TEXT * STEPS_OF_TEXT + 1
-    known = sorted(set(text[:cut]))
-    texts = text[:cut], "".join(c for c in text[cut:] if c in known)
-    return Problem(*(text_part(t, known) for t in texts), epochs=30, measure="nats", per_step=True, normalise=False,
+        paragraphs = file.read().split("\n\n")
+    text = "\n\n".join(p for i, p in enumerate(paragraphs) if i % 5 < 4)
+    known = sorted(set(text))
+    texts = text, "".join(c for c in "\n\n".join(paragraphs[4::5]) if c in known)
+    return Problem(*(text_part(t, known) for t in texts), epochs=25, measure="nats", per_step=True, normalise=False,
                    kind="text", text=texts)
 
 
@@ -183,12 +185,12 @@ def text_part(text, known):
 
 
 def speech():
-    """Recordings 5 to 14 of each digit and speaker as spikes in 128 channels; recordings 3 and 4 to test on."""
+    """Recordings 5 to 11 of each digit and speaker as spikes in 128 channels; recordings 3 and 4 to test on."""
     folder = os.path.join(os.environ.get("NEAP_DATA", os.path.join(ROOT, "..", "shared")), "data", "fsdd")
     if not os.path.isdir(folder):
         raise Missing(f"'{folder}' is missing: set NEAP_DATA to a folder that has data/fsdd/train and data/fsdd/test "
                       "(docs/first-network.md shows where to get the recordings)")
-    read = [recordings(os.path.join(folder, "train"), range(5, 15)), recordings(os.path.join(folder, "test"), (3, 4))]
+    read = [recordings(os.path.join(folder, "train"), range(5, 12)), recordings(os.path.join(folder, "test"), (3, 4))]
     return Problem(*(part for part, _ in read), epochs=12, normalise=False, kind="spikes", dt=DT,
                    spikes=tuple(spikes for _, spikes in read))
 
