@@ -73,7 +73,7 @@ def units(options, found):
         if name not in found:
             continue
         p = found[name]
-        size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs"
+        size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs, {p.readout}"
         for seed in range(1, options.seeds + 1):
             for cell in cells(options, p):
                 for program in (neap(), other(cell)):

@@ -45,6 +45,7 @@ class Problem:
     text: tuple = ()  # of kind "text": the text to learn from, and the one to test on
     dt: float = 1e-3  # seconds per step
     cells: tuple = ("gru", "lstm", "lif")
+    readout: str = "last"  # of PyTorch's model, if there is a target per sample: the last state, or the "mean" over steps
     spikes: tuple = ()  # of kind "spikes": times and channels of each sample, of both parts
 
     @property
@@ -191,7 +192,7 @@ def speech():
         raise Missing(f"'{folder}' is missing: set NEAP_DATA to a folder that has data/fsdd/train and data/fsdd/test "
                       "(docs/first-network.md shows where to get the recordings)")
     read = [recordings(os.path.join(folder, "train"), range(5, 12)), recordings(os.path.join(folder, "test"), (3, 4))]
-    return Problem(*(part for part, _ in read), epochs=12, normalise=False, kind="spikes", dt=DT,
+    return Problem(*(part for part, _ in read), epochs=12, normalise=False, kind="spikes", dt=DT, readout="mean",
                    spikes=tuple(spikes for _, spikes in read))
 
 

@@ -86,10 +86,10 @@ def score(problem, answers, y):
     return loss_of(problem, answers, y).item() * prepare(problem)[1]
 
 
-def run(problem, cell, seed, readout="last"):
+def run(problem, cell, seed):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    readout = "step" if problem.per_step else readout
+    readout = "step" if problem.per_step else problem.readout
     model = Recurrent(cell, problem.train.x.shape[2], problem.units, problem.classes or 1, readout)
     x, lengths, y = train(problem, model, lambda x, n, y: loss_of(problem, model(x, n), y), seed)
     with torch.no_grad():
