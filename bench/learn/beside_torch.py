@@ -44,8 +44,18 @@ def neap():
 
 
 def other(cell):
-    package = "snntorch" if cell == "lif" else "torch"
-    return f"{'snnTorch' if cell == 'lif' else 'PyTorch'} {importlib.metadata.version(package).split('+')[0]}"
+    """The program that neap is compared with, and its version."""
+    name, package = ("snnTorch", "snntorch") if cell == "lif" else ("PyTorch", "torch")
+    return f"{name} {importlib.metadata.version(package).split('+')[0]}"
+
+
+def installed(cell):
+    try:
+        other(cell)
+    except importlib.metadata.PackageNotFoundError as missing:
+        say(f"left out: {cell}: the package {missing.name} is missing: pip install {missing.name}")
+        return False
+    return True
 
 
 def measure(unit, quick):
@@ -142,7 +152,7 @@ def main():
     if not os.path.exists(problems.NEAP):
         say(f"beside_torch.py: '{problems.NEAP}' is missing: build neap with make, or set NEAP_BIN")
         return 2
-    found = {}
+    found, options.cell = {}, [cell for cell in options.cell if installed(cell)]
     for name in options.rows:
         try:
             found[name] = problems.problem(name, options.quick)
