@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether neap with default settings learns as well as PyTorch and snnTorch.
+"""Compares how well neap with default settings learns with PyTorch and snnTorch.
 
-Each row is a data set and a cell: GRU and LSTM next to PyTorch, LIF next to snnTorch, of the same size, with the same
-samples, optimizer, learning rate, schedule, clipping, batch and number of epochs. Every program trains once per seed and
-is scored on the same test samples. A row fails if neap's mean is worse by more than three standard errors of the
-difference of the means. Only what is learned is compared, not time, so that runs may share the processors.
+Each row is a data set and a cell: GRU and LSTM next to PyTorch, LIF next to snnTorch, with the same size, samples,
+optimizer, learning rate, schedule, clipping, batch size and number of epochs. Both programs train once per seed and are
+scored on the same test samples. A row fails if neap's mean is worse by more than three standard errors of the
+difference of the means. Only results are compared, not times, so trainings may share the processors.
 
     python3 bench/learn/beside_torch.py --results learn.jsonl
     python3 bench/learn/beside_torch.py vowels digits --cell gru --seeds 3
 
-Scores are kept in the file of --results as they come; after Ctrl-C the same command continues. Another build of neap, or
-another version of PyTorch, is trained again. bench/learn/requirements.txt lists the packages. Set NEAP_BIN to test
-another build than build/neap, NEAP_DATA to the folder that has data/fsdd (spoken digits), NEAP_TEXT to another text.
-Exits with 1 if a row fails.
+--results keeps the scores; after Ctrl-C the same command continues. Another build of neap, or another version of
+PyTorch, is trained from scratch. bench/learn/requirements.txt lists the packages. NEAP_BIN names a build other than
+build/neap, NEAP_DATA the folder that has data/fsdd (spoken digits), NEAP_TEXT another text. Exit code 1: a row fails.
 """
 import argparse
 import concurrent.futures
@@ -28,9 +27,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "peers")]
 import problems  # noqa: E402
 import score_table  # noqa: E402
-from rows import Rows  # noqa: E402
+from rows import Rows, key  # noqa: E402
 
-FIELDS = ("row", "cell", "program", "seed", "size")
+FIELDS = ("row", "cell", "program", "seed", "size", "options")
 
 
 def say(text):
@@ -63,7 +62,7 @@ def measure(unit, quick):
     problem, begun = problems.problem(unit["row"], quick), time.monotonic()
     if unit["program"].startswith("neap"):
         import neap_side
-        score = neap_side.run(problem, unit["cell"], unit["seed"])
+        score = neap_side.run(problem, unit["cell"], unit["seed"], unit.get("options", "").split())
     elif unit["cell"] == "lif":
         import snn_side
         score = snn_side.run(problem, unit["seed"])
@@ -86,8 +85,9 @@ def units(options, found):
         size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs, {p.readout}"
         for seed in range(1, options.seeds + 1):
             for cell in cells(options, p):
-                for program in (neap(), other(cell)):
-                    yield {"row": name, "cell": cell, "program": program, "seed": seed, "size": size}
+                unit = {"row": name, "cell": cell, "seed": seed, "size": size}
+                yield {**unit, "program": neap(), **({"options": options.neap} if options.neap else {})}
+                yield {**unit, "program": other(cell)}
 
 
 def train(options, results, wanted):
@@ -107,9 +107,9 @@ def train(options, results, wanted):
 def print_table(options, results, wanted, found):
     """Prints the table; returns the number of rows that fail."""
     scores = {}
-    keys = {tuple(unit[field] for field in FIELDS) for unit in wanted}
+    keys = {key(unit, FIELDS) for unit in wanted}
     for unit in results.all:
-        if tuple(unit[field] for field in FIELDS) in keys:
+        if key(unit, FIELDS) in keys:
             scores.setdefault((unit["row"], unit["cell"], unit["program"]), []).append(unit["score"])
     failed = 0
     print(score_table.HEAD)
@@ -134,6 +134,8 @@ def arguments():
                         help="trainings at the same time, of one thread each (default 2)")
     parser.add_argument("--results", metavar="FILE",
                         help="scores as JSON lines: those in the file are not measured again, others are added")
+    parser.add_argument("--neap", metavar="OPTIONS",
+                        help="options that neap train gets in addition, in one word: --neap '--readout mean'")
     parser.add_argument("--quick", action="store_true",
                         help="24 samples, 8 units, one epoch: tries that everything runs, compares nothing")
     options = parser.parse_args()

@@ -45,7 +45,7 @@ class Problem:
     text: tuple = ()  # of kind "text": the text to learn from, and the one to test on
     dt: float = 1e-3  # seconds per step
     cells: tuple = ("gru", "lstm", "lif")
-    readout: str = "last"  # of PyTorch's model, if there is a target per sample: the last state, or the "mean" over steps
+    readout: str = "last"  # of PyTorch's model for a target per sample: the last state, or the "mean" over steps
     spikes: tuple = ()  # of kind "spikes": times and channels of each sample, of both parts
 
     @property
@@ -58,11 +58,12 @@ class Problem:
         return self.measure == "accuracy"
 
     def quick(self):
-        """24 of the samples to learn from and to test on, and one epoch, to try that everything runs."""
-        at = np.linspace(0, len(self.train.y) - 1, 24).astype(int) if not self.text else np.arange(24)
+        """One epoch of 24 training samples, which are the test samples too, to try that everything runs."""
+        at = np.arange(24) if self.text else np.linspace(0, len(self.train.y) - 1, 24).astype(int)
         few = Part(self.train.x[at], self.train.lengths[at], self.train.y[at])
-        text, spikes = (self.text[0],) * 2 if self.text else (), ([self.spikes[0][i] for i in at],) * 2 if self.spikes else ()
-        return dataclasses.replace(self, train=few, test=few, epochs=1, units=8, text=text, spikes=spikes)
+        spikes = [self.spikes[0][i] for i in at] if self.spikes else []
+        return dataclasses.replace(self, train=few, test=few, epochs=1, units=8, text=self.text[:1] * 2,
+                                   spikes=(spikes, spikes))
 
 
 def package_file(package, *path):
@@ -87,7 +88,7 @@ def series(name, epochs):
 
 
 def whole(x, y, train, **more):
-    """A problem whose samples are equally long; the first `train` of them are learned from."""
+    """A problem whose samples are equally long; the first `train` of them are training samples."""
     lengths = np.full(len(x), x.shape[1])
     return Problem(*(Part(x[at], lengths[at], y[at]) for at in (slice(train), slice(train, None))), **more)
 
@@ -186,7 +187,7 @@ def text_part(text, known):
 
 
 def speech():
-    """Recordings 5 to 11 of each digit and speaker as spikes in 128 channels; recordings 3 and 4 to test on."""
+    """Recordings 5 to 11 of each digit and speaker as spikes in 128 channels; 3 and 4 are the test samples."""
     folder = os.path.join(os.environ.get("NEAP_DATA", os.path.join(ROOT, "..", "shared")), "data", "fsdd")
     if not os.path.isdir(folder):
         raise Missing(f"'{folder}' is missing: set NEAP_DATA to a folder that has data/fsdd/train and data/fsdd/test "

@@ -30,12 +30,14 @@ def shown(measure, scores):
 
 def line(title, cell, problem, ours, theirs, other):
     """A row of the table, and whether it passes."""
+    enough = min(len(ours), len(theirs)) > 1
     difference = advantage(ours, theirs, problem.higher_is_better)
     better = "higher" if problem.higher_is_better else "lower"
     measure = {"accuracy": "accuracy", "mse": "squared error", "nats": "nats per character"}[problem.measure]
-    passed = difference >= WORST
+    passed = difference >= WORST or not enough
+    verdict = ("pass" if passed else "FAIL") if enough else "too few seeds"
     return (f"| {title} | {CELLS[cell]} | {measure}, {better} is better | {shown(problem.measure, ours)} | "
-            f"{shown(problem.measure, theirs)} ({other}) | {difference:+.1f} | {'pass' if passed else 'FAIL'} |"), passed
+            f"{shown(problem.measure, theirs)} ({other}) | {difference:+.1f} | {verdict} |"), passed
 
 
 HEAD = ("| data | cell | measure | neap | other program | difference / standard error | verdict |\n"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LIF of snnTorch: a recurrent-free hidden layer and a leaky readout, as in its tutorials.
+"""LIF of snnTorch: a hidden layer without recurrent weights and a leaky readout, as in its tutorials.
 
-nn.Linear, a Leaky layer with the surrogate fast_sigmoid, nn.Linear, and a Leaky readout whose membrane is the answer: of
-each step if there is a target per step (its regression tutorial), else the mean over time. Time constants are neap's.
+nn.Linear, Leaky with the surrogate fast_sigmoid, nn.Linear, and Leaky without a reset, whose membrane is the answer: of
+each step if there is a target per step, as in its tutorial on regression, else the mean over time. The time constants
+are neap's defaults.
 """
 import math
 

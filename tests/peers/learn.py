@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/learn: one row runs from end to end, continues from its file of results, and its verdict is that of the scores."""
+"""bench/learn: a row runs from end to end and continues from its results; its verdict follows from the scores."""
 import json
 import math
 import os
@@ -17,7 +17,7 @@ def scores(path):
 
 
 def quick(python, folder):
-    """GRU and LSTM of neap and PyTorch on a row; then the same command with the last score lost trains that one alone."""
+    """GRU and LSTM of neap and PyTorch; then the same command without the last score trains that one alone."""
     out = os.path.join(folder, "scores")
     command = [python, os.path.join(LEARN, "beside_torch.py"), "line", "--cell", "gru", "--cell", "lstm", "--quick",
                "--seeds", "1", "--jobs", "1", "--results", out]
@@ -26,7 +26,8 @@ def quick(python, folder):
         return done.stderr
     first = scores(out)
     programs = [unit["program"].split()[0] for unit in first]
-    if sorted(programs) != ["PyTorch", "PyTorch", "neap", "neap"] or not all(0 < unit["score"] < 1000 for unit in first):
+    whole = all(0 < unit["score"] < 1000 for unit in first)
+    if sorted(programs) != ["PyTorch", "PyTorch", "neap", "neap"] or not whole:
         return f"scores: {first}"
     if done.stdout.count("| y = 2x + 1, per step |") != 2 or done.stdout.count("lower is better") != 2:
         return f"table: {done.stdout}"
