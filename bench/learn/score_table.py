@@ -25,7 +25,8 @@ def shown(measure, scores):
     value, error = mean_and_error(scores)
     if measure == "accuracy":
         return f"{100 * value:.1f} ± {100 * error:.1f}%"
-    return f"{value:.3g} ± {error:.1g}"
+    digits = 1 - math.floor(math.log10(error)) if error > 0 else 3  # the error to two digits
+    return f"{value:.{max(digits, 0)}f} ± {error:.{max(digits, 0)}f}"
 
 
 def line(title, cell, problem, ours, theirs, other):
