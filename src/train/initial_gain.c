@@ -247,11 +247,11 @@ void neap__initial_gain_say(const struct neap__trainer *trainer)
 	for (int l = 0; trainer->gain && l < trainer->net->nlayers - 1; l++)
 		if (trainer->gain[l].factor > 0 && n < sizeof line - 1)
 			n += (size_t)neap__print(line + n, sizeof line - n,
-				"%slayer%d times %.3g (%.3g Hz arrive)", n ? ", " : "", l,
+				"%slayer%d by %.3g (mean input rate %.3g Hz)", n ? ", " : "", l,
 				trainer->gain[l].factor, trainer->gain[l].hertz);
 	if (n > 0)
-		neap__trainer_say(
-			trainer, "initial weights for --gain %g: %s", trainer->options.gain, line);
+		neap__trainer_say(trainer, "initial weights rescaled for --gain %g: %s",
+			trainer->options.gain, line);
 }
 
 /*
@@ -276,8 +276,8 @@ static void say_silent(const struct neap__trainer *trainer, int l, double hertz)
 	double now = has_gain(trainer, l) ? trainer->options.gain : layer->scale;
 
 	neap__trainer_say(trainer,
-		"layer%d (%s) fires at %.1f Hz after the first epoch: it is silent; raise %s (now "
-		"%.3g) or lower its threshold (now %.3g)",
+		"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it does not "
+		"learn. Increase %s (now %.3g) or decrease its threshold (now %.3g)",
 		l, layer->cell->name, hertz, what, now, layer->threshold);
 }
 
@@ -289,8 +289,9 @@ static void say_saturated(const struct neap__trainer *trainer, int l, double her
 	double now = has_gain(trainer, l) ? trainer->options.gain : layer->scale;
 
 	neap__trainer_say(trainer,
-		"layer%d (%s) fires at %.0f Hz after the first epoch: it is saturated; lower %s "
-		"(now %.3g) or raise --rate-weight (now %.3g)",
+		"warning: layer%d (%s) is saturated: %.0f Hz after the first epoch, so its spikes "
+		"carry little information. Decrease %s (now %.3g) or increase --rate-weight (now "
+		"%.3g)",
 		l, layer->cell->name, hertz, what, now, p->upper_weight);
 }
 

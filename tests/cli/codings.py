@@ -160,14 +160,14 @@ def gain(folder):
     path = write(os.path.join(folder, "gain.h5"), x=np.full((20, 1, 4), 0.3), y=np.arange(20) % 2)
     said = neap("train", path, "--encode", "rate:gain=1,offset=0,repeat=2000", "--no-normalise", "--net", "lif:8,li", "--epochs", 1,
                 "--memory", "4M", "--out", os.path.join(folder, "gain")).stderr
-    hertz = float(said.split("times ")[1].split("(")[1].split(" Hz")[0])
+    hertz = float(said.split("mean input rate ")[1].split(" Hz")[0])
     if abs(hertz - 300) > 4:
         return f"{hertz} Hz arrive of rate 0.3 in steps of 1 ms"
     text = os.path.join(folder, "gain.txt")
     with open(text, "w", encoding="utf-8") as file:
         file.write("abcdefghij" * 100)
     said = neap("train", "--text", text, "--net", "lif:8,li", "--epochs", 1, "--memory", "4M", "--out", os.path.join(folder, "gain-text")).stderr
-    hertz = float(said.split("times ")[1].split("(")[1].split(" Hz")[0])
+    hertz = float(said.split("mean input rate ")[1].split(" Hz")[0])
     return None if abs(hertz - 100) < 1 else f"{hertz} Hz arrive of 10 characters"
 
 

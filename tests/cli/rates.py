@@ -65,16 +65,16 @@ def is_kept(folder):
 LAYERS = (  # options, lines about layers
     (("--net", "lif:40r,lif:40r,li"), ()),
     (("--net", "lif:40r,lif:40r:scale=0.01,li"),
-     ("layer1 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise its scale (now 0.01) or lower its "
-      "threshold (now 1)",)),
+     ("warning: layer1 (lif) is silent: 0.0 Hz after the first epoch, so it does not learn. Increase its scale (now 0.01) or "
+      "decrease its threshold (now 1)",)),
     (("--gain", "0.01", "--validation", "0"),
-     ("layer0 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise --gain (now 0.01) or lower its "
-      "threshold (now 1)",)),
+     ("warning: layer0 (lif) is silent: 0.0 Hz after the first epoch, so it does not learn. Increase --gain (now 0.01) or "
+      "decrease its threshold (now 1)",)),
     (("--scale", "0.01", "--threshold", "2"),
-     ("layer0 (lif) fires at 0.0 Hz after the first epoch: it is silent; raise its scale (now 0.01) or lower its "
-      "threshold (now 2)",)),
-    (("--gain", "200", "--rate-weight", "0"), ("layer0 (lif) fires at ",)),
-    (("--gain", "200", "--rate-weight", "0", "--dt", "10ms"), ("layer0 (lif) fires at ",)),
+     ("warning: layer0 (lif) is silent: 0.0 Hz after the first epoch, so it does not learn. Increase its scale (now 0.01) or "
+      "decrease its threshold (now 2)",)),
+    (("--gain", "200", "--rate-weight", "0"), ("warning: layer0 (lif) is saturated: ",)),
+    (("--gain", "200", "--rate-weight", "0", "--dt", "10ms"), ("warning: layer0 (lif) is saturated: ",)),
     (("--net", "lstm:12,li"), ()),
 )
 
@@ -84,10 +84,10 @@ def names_layers(folder):
         net = () if "--net" in given else ("--net", "lif:40r,li")
         done = neap("train", "randman:samples=200,part=train", *net, *given, "--memory", "20M", "--epochs", "2", "--out",
                     os.path.join(folder, f"layers{i}"))
-        found = [line for line in done.stderr.splitlines() if line.startswith("layer")]
+        found = [line for line in done.stderr.splitlines() if line.startswith("warning: layer")]
         if done.returncode or len(found) != len(wanted) or not all(map(str.startswith, found, wanted)):
             return f"{given}: {done.stderr}"
-        if any(" saturated; lower --gain (now 200) or raise --rate-weight (now 0)" not in line for line in found
+        if any("Decrease --gain (now 200) or increase --rate-weight (now 0)" not in line for line in found
                if "200" in given):
             return str(found)
     return None
