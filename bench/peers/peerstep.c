@@ -325,6 +325,7 @@ static int start(struct session *s, int argc, char **argv)
 	net.spec = argv[2];
 	net.euler = 1;
 	net.seed = 1;
+	net.readout = NEAP_READ_MEAN; /* that of the programs that it is compared with */
 	for (int i = 3; i < argc; i++) {
 		const char *value = strchr(argv[i], '=');
 		if (value && strncmp(argv[i], "batch=", 6) == 0)

@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 from harness import NEAP, Folder, Tap, neap
 
 EXPERIMENTS = subprocess.run([NEAP, "study", "--help"], capture_output=True,
-                             text=True).stdout.split("default: ", 1)[1].split("\n\n", 1)[0]
+                             text=True).stdout.split("(default: all): ", 1)[1].split("\n\n", 1)[0]
 EXPERIMENTS = " ".join(EXPERIMENTS.split())
 EXPERIMENTS = [name.strip("' ") for name in EXPERIMENTS.split(",")]
 

@@ -40,6 +40,8 @@ static struct found measure(
 	const char *spec, const struct neap_batch *batch, double dt, double unit)
 {
 	struct neap_net_options o = net_options(spec);
+
+	o.readout = NEAP_READ_MEAN; /* `sums` has the other one that depends on steps */
 	struct neap_net_result result = {.size = sizeof result};
 	struct found found = {0};
 
