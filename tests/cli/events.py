@@ -456,8 +456,8 @@ def said(tap, folder, rng):
     tap.check("encode names the command that reads SHD", None if done.returncode == 2 and f"neap train '{path}'" in done.stderr
               and done.stderr.count("\n") == 1 else done.stderr)
     for command in (train + [run], ["compare", path, "--net", "lif:8,li", "--memory", "8M"]):
-        refuse(f"{command[0]}: neither said nor SHD", "largest is 13", *command)
-    refuse("--channels 13 of 14", "largest is 13", *train, run, "--channels", 13)
+        refuse(f"{command[0]}: neither said nor SHD", "largest one used is 13", *command)
+    refuse("--channels 13 of 14", "largest one used is 13", *train, run, "--channels", 13)
     done = neap(*train, run + "14", "--channels", 14)
     tap.check("--channels 14", done.stderr if done.returncode else None)
     done = neap("eval", model, path)
@@ -471,7 +471,7 @@ def said(tap, folder, rng):
         units = file["spikes/units"][0]
         units[-1] = 700
         file["spikes/units"][0] = units
-    refuse("more than SHD has", "largest is 700", *train, run)
+    refuse("more than SHD has", "largest one used is 700", *train, run)
     done = neap("eval", model, path)
     tap.check("eval of a model of 900", done.stderr if done.returncode else None)
     with h5py.File(path, "w") as file:

@@ -193,7 +193,7 @@ with Tap() as tap:
         tap.run("a folder with a quote in its name", quotes_in_names, folder)
     tap.run("no folder", refuses, "--out", "schedules")
     tap.run("unknown experiment", refuses, "schedules", "schedule", "--out", "/tmp/never")
-    tap.run("two scales", refuses, "one of them", "--quick", "--full", "--out", "/tmp/never")
+    tap.run("two scales", refuses, "choose one", "--quick", "--full", "--out", "/tmp/never")
     tap.run("a folder that cannot be", refuses, "no-such-folder", "--out", "/no-such-folder/x")
     tap.run("a file for a folder", refuses, "not a folder", "--out", __file__)
     tap.run("points of another version", refuses_points, "point,a,b\n", "columns")

@@ -240,7 +240,7 @@ def refusals(tap, folder):
              ("a nameless sample", b"s,v,y\n,1,0\n", sample, "line 2"), ("no such column", b"s,v\na,1\n", sample, "'y'"),
              ("texts and reals", b"s,v,y\na,1,0.5\na,1,x\n", sample, "line 3"),
              ("reals and texts", b"s,v,y\na,1,x\na,1,0.5\n", sample, "line 3"),
-             ("no target at all", b"s,v,y\na,1,\n", sample, "missing"), ("no feature", b"s,y\na,1\n", sample, "features"),
+             ("no target at all", b"s,v,y\na,1,\n", sample, "all targets are empty"), ("no feature", b"s,y\na,1\n", sample, "features"),
              ("not of --classes", b"s,v,y\na,1,7\n", [*sample, "--classes", "3"], "line 2"),
              ("twice", b"a,b\n1,2\n", ["--target", "a", "--drop", "a"], "twice"),
              ("two kinds of targets", b"a,b\n1,2\n", ["--target", "a", "--label", "(.)"], "--label"),
