@@ -255,6 +255,6 @@ int cli_calibrate(int argc, char **argv)
 		return CLI_ENDED(parsed);
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
-	cli_net_choices_into(&o.net, &choices);
-	return run(&o, out, json);
+	int code = cli_net_choices_into(&o.net, &choices, "calibrate");
+	return code == CLI_DONE ? run(&o, out, json) : code;
 }

@@ -434,7 +434,9 @@ int cli_compare(int argc, char **argv)
 		return cli_usage("compare", "--save requires exactly one --strategy");
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
-	cli_net_choices_into(&o.net, &choices);
+	code = cli_net_choices_into(&o.net, &choices, "compare");
+	if (code != CLI_DONE)
+		return code;
 	for (int i = 0; i < strategies.count; i++)
 		names[i] = strategies.text[i];
 	if (strategies.count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c: `neap encode`: turns recordings, of sounds or of events, into a file of spikes. */
 #include "cli.h"
+#include "figure_file.h"
 #include "json_report.h"
 #include "rank_process.h"
 
@@ -391,6 +392,10 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	const struct neap_peers *peers = cli_peers();
 	int writes = !peers || peers->rank == 0;
 	struct neap_encode_report report = {.size = sizeof report};
+	if (cli_ends_in(r->out, ".npz") || cli_ends_in(r->out, ".npy") ||
+		cli_ends_in(r->out, ".csv"))
+		return cli_usage("encode",
+			"--out %s: encode writes HDF5; pass a name that ends in .h5", r->out);
 	if (writes && !r->force && access(r->out, F_OK) == 0)
 		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
 	cli_catch_signals();

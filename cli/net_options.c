@@ -4,6 +4,8 @@
 #include "net_options.h"
 #include "chain_file.h"
 
+#include <unistd.h>
+
 const char *const cli_resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 const struct cli_also cli_surrogate_aliases[] = {
@@ -37,8 +39,15 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->init = (int)net->init;
 }
 
-void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices)
+int cli_net_choices_into(
+	struct neap_net_options *net, const struct cli_net_choices *choices, const char *command)
 {
+	int scaled = choices->scale_given || choices->recurrent_scale_given;
+
+	if (scaled && choices->init_given && choices->init == NEAP_INIT_TORCH)
+		return cli_usage(command,
+			"--init torch has no scale. Remove --scale and --recurrent-scale, or pass "
+			"--init normal");
 	net->reset = (enum neap_reset)choices->reset;
 	net->surrogate = (enum neap_surrogate)choices->surrogate;
 	net->readout = (enum neap_readout)choices->readout;
@@ -46,12 +55,13 @@ void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_cho
 	net->learn = (enum neap_learn)choices->learn;
 	net->init = (enum neap_init)choices->init;
 	/* A scale is of normal values, also one that is the default. */
-	if ((choices->scale_given || choices->recurrent_scale_given) && !choices->init_given)
+	if (scaled && !choices->init_given)
 		net->init = NEAP_INIT_NORMAL;
 	if (choices->beta > 0)
 		net->tau = neap__units_tau(choices->beta, net->dt, net->euler);
 	if (choices->slope > 0)
 		net->width = 1 / choices->slope;
+	return CLI_DONE;
 }
 
 void cli_say_line(void *user, const char *line)
@@ -60,6 +70,15 @@ void cli_say_line(void *user, const char *line)
 	(void)user;
 	if (!cli_quiet)
 		fprintf(stderr, "%s\n", neap__plain_text(room, line));
+}
+
+/* 1: a folder that `train` wrote a model to. */
+static int is_run(const char *path)
+{
+	char model[4096];
+
+	snprintf(model, sizeof model, "%s/model.safetensors", path);
+	return access(model, F_OK) == 0;
 }
 
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
@@ -73,6 +92,9 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 			"RUN DATA is missing: pass a run and a data set; 'neap %s --help' has "
 			"examples",
 			command);
+	if (!given->from && is_run(named[1]) && !is_run(named[0]))
+		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s '%s' '%s'",
+			named[1], command, named[1], named[0]);
 	o->model = given->from ? given->from : named[0];
 	o->data = named[parsed - 1];
 	given->kind = (enum neap_reset)given->reset;

@@ -27,7 +27,9 @@ struct cli_net_choices {
 	double beta, slope; /* in place of tau and width; 0: not given */
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
-void cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices);
+/* CLI_DONE or one line. */
+int cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices,
+	const char *command);
 
 /* clang-format off */
 #define CLI_NET_OPTIONS(net, choices) \

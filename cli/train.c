@@ -488,8 +488,9 @@ int cli_train(int argc, char **argv)
 		o.net.seed = (uint64_t)seed;
 	if (choices.scale_given && !gain_given)
 		o.gain = 0;
-	cli_net_choices_into(&o.net, &choices);
-	code = finish_options(&o, &costs, chain, stretch);
+	code = cli_net_choices_into(&o.net, &choices, "train");
+	if (code == CLI_DONE)
+		code = finish_options(&o, &costs, chain, stretch);
 	if (code == CLI_DONE) {
 		char *line = join(argc, argv);
 		o.command = line;

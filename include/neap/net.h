@@ -64,8 +64,8 @@ extern "C" {
 
 /* The distribution that the initial weights and biases of a layer are drawn from. */
 #define NEAP_INIT_TABLE(X) \
-	X(NEAP_INIT_AUTO, auto, "torch for rnn, lstm, gru, egru and a readout above them, else normal") \
 	X(NEAP_INIT_NORMAL, normal, "normal, deviation scale/sqrt(inputs), or recurrent_scale/sqrt(units); biases 0") \
+	X(NEAP_INIT_AUTO, auto, "torch for rnn, lstm, gru, egru and a readout above them, else normal") \
 	X(NEAP_INIT_TORCH, torch, "uniform in +-1/sqrt(units), or +-1/sqrt(inputs) of other cells and readouts; biases too")
 
 /* How outputs over time become one answer. */
@@ -178,7 +178,8 @@ struct neap_net_options {
 		.size = sizeof(struct neap_net_options), .spec = "lif:256r,li", .dt = 1e-3,        \
 		.surrogate = NEAP_TRIANGLE, .width = 0.5, .height = 1.0, .tau = 20e-3,             \
 		.tau_out = NEAP_TAU_OUT_AUTO, .scale = 0.5, .recurrent_scale = 0.3,                \
-		.density = 1.0, .readout = NEAP_READ_AUTO, .time_unit = 1e-3                       \
+		.density = 1.0, .readout = NEAP_READ_AUTO, .time_unit = 1e-3,                      \
+		.init = NEAP_INIT_AUTO                                                             \
 	}
 
 struct neap_net;

@@ -28,8 +28,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 		net->readout = neap__automatic_readout(net, numbers);
 	if (loses)
 		*loss = "mse";
-	if (numbers && net->tau_out == NEAP_TAU_OUT_AUTO && net->learn == NEAP_LEARN_NONE)
-		net->tau_out = 0;
+	if (numbers && net->tau_out == NEAP_TAU_OUT_AUTO)
+		net->tau_out = NEAP__TAU_OUT_NUMBERS;
 	if (reads || loses)
 		neap__print(changed, NEAP__FIT_LINE, "the targets are %s%s: %s%s%s",
 			numbers ? "numbers" : "classes", of_steps ? " of steps" : "",

@@ -358,7 +358,8 @@ static enum neap_init automatic_init(const struct neap_net *net, const struct ne
  */
 static double automatic_tau_out(const struct neap_net *net, const struct neap__layer *layer)
 {
-	int smooths = net->options.readout != NEAP_READ_STEP && !reads_numbers(net, layer);
+	int smooths = net->options.readout != NEAP_READ_STEP && !reads_numbers(net, layer) &&
+		      layer->tau != NEAP__TAU_OUT_NUMBERS;
 
 	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
 }
@@ -396,7 +397,8 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 			layer->cell->name, layer->said_scale ? "scale" : "recurrent_scale");
 	if (layer->init == NEAP_INIT_AUTO)
 		layer->init = automatic_init(net, layer);
-	if (layer->cell->readout && layer->tau == NEAP_TAU_OUT_AUTO)
+	if (layer->cell->readout &&
+		(layer->tau == NEAP_TAU_OUT_AUTO || layer->tau == NEAP__TAU_OUT_NUMBERS))
 		layer->tau = automatic_tau_out(net, layer);
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
@@ -502,18 +504,13 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 	return 0;
 }
 
-/*
- * 1: the key is part of the text. Of the initial weights, what their rule uses: without a key
- * `init`, scales stand for NEAP_INIT_NORMAL.
- */
+/* 1: the key is part of the text. Only NEAP_INIT_NORMAL has scales. */
 static int is_written(const struct neap__layer *layer, const struct spec_key *key)
 {
 	int is_torch = layer->init == NEAP_INIT_TORCH;
 
 	if (!(key->where & layer->cell->traits))
 		return 0;
-	if (key->at == offsetof(struct neap__layer, init))
-		return is_torch;
 	if (key->at == offsetof(struct neap__layer, scale) ||
 		key->at == offsetof(struct neap__layer, recurrent_scale))
 		return !is_torch;
@@ -522,7 +519,6 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 
 static int write_layer(struct neap__text *text, struct neap__layer *layer)
 {
-
 	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
 		layer->is_recurrent ? "r" : "");
 	for (int i = 0; i < KEYS; i++) {

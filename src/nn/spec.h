@@ -14,6 +14,9 @@
  */
 int neap__net_parse(struct neap_net *net);
 
+/* As tau_out: NEAP_TAU_OUT_AUTO of a net whose answers are numbers. */
+#define NEAP__TAU_OUT_NUMBERS (-2.0)
+
 /*
  * The readout of NEAP_READ_AUTO. Spiking layers: the sum, whose larger scores learn faster than the
  * mean's, but the mean of answers that are numbers, since these do not grow with the length of a

@@ -113,7 +113,10 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
-	/* The sum of PyTorch's two biases moves as they do: Adam moves each by the learning rate.
+	/*
+	 * The sum of PyTorch's two biases moves as they do under Adam, which moves each by the
+	 * learning rate. Under SGD it moves twice as far, and its share of the squared norm that
+	 * --clip limits is twice as large.
 	 */
 	if (draw.uniform > 1)
 		t->unit = unit * draw.uniform;

@@ -244,7 +244,6 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 		const char *b = json_string_value(json_object_get(now, name));
 		if (!a) /* begun before the setting was there: off */
 			a = settings[i].offset == AT(no_normalise_targets) ? "1"
-			    : settings[i].offset == AT(net.init)	   ? inits[NEAP_INIT_NORMAL]
 			    : settings[i].kind == CHOICE		   ? settings[i].choices[0]
 			    : settings[i].kind == TEXT			   ? ""
 									   : "0";
@@ -481,6 +480,7 @@ int neap__settings_take_net(struct neap_net_options *net, const json_t *json)
 	struct neap_train_options whole = NEAP_TRAIN_OPTIONS_INIT;
 
 	whole.net.time_unit = 0;
+	whole.net.init = NEAP_INIT_NORMAL;
 	for (int i = 0; i < SETTINGS; i++) {
 		const struct train_setting *s = &settings[i];
 		const char *text = json_string_value(json_object_get(json, s->name));

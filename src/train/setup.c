@@ -138,7 +138,12 @@ static int find_speaker(int *speaker, const struct neap__data *data, const char 
 			return 0;
 		}
 	}
-	char known[160] = "none";
+	char known[160] = "";
+	if (data->info.speakers == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"--holdout %s: %s does not name speakers. Encode the recordings with "
+			"'neap encode --speaker', or hold out a share with --validation",
+			name, data->info.name);
 	for (int i = 0, n = 0; i < data->info.speakers && n < 150; i++) {
 		const char *one = neap_dataset_speaker_name(data->set, i);
 		n += neap__print(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "",
@@ -491,18 +496,21 @@ void neap__setup_say(const struct neap__trainer *trainer)
  */
 static void keep_chosen(struct neap_net_options *o, const struct neap_net *net)
 {
+	const struct neap__cell *cell = net->layers[0].cell;
 	int gated = 0, others = 0;
 
 	o->readout = net->options.readout;
-	if (o->tau_out == NEAP_TAU_OUT_AUTO)
+	if (o->tau_out < 0)
 		o->tau_out = net->layers[net->nlayers - 1].tau;
 	for (int l = 0; l < net->nlayers; l++) {
 		int traits = net->layers[l].cell->traits;
-		if (traits & NEAP__HAS_THRESHOLD)
-			*(traits & NEAP__IS_RECURRENT ? &gated : &others) = 1;
+		if (!(traits & NEAP__HAS_THRESHOLD))
+			continue;
+		cell = net->layers[l].cell;
+		*(traits & NEAP__IS_RECURRENT ? &gated : &others) = 1;
 	}
 	if (o->threshold == 0 && !(gated && others))
-		o->threshold = gated ? 0.1 : 1;
+		o->threshold = neap__cell_threshold(cell);
 }
 
 int neap__setup(struct neap__trainer *trainer)

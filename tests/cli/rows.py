@@ -309,7 +309,9 @@ def chosen(folder):
                                        ("series", "gru:4,li", ["--tau-out", "2ms"], ("0.002", "step")),
                                        ("label", "lif:4r,li", ["--tau-out", "none"], ("0", "sum")),
                                        ("label", "lif:4r,li", ["--tau-out", "0"], ("0", "sum")),
-                                       ("labels", "lif:4r,li", ["--learn", "tau"], ("0.02", "step"))):
+                                       ("labels", "lif:4r,li", ["--learn", "tau"], ("0.02", "step")),
+                                       ("numbers", "lif:4r,li:learn=tau", [], ("0.02", "mean")),
+                                       ("series", "gru:4,li:learn=tau", [], ("0.02", "step"))):
         run = os.path.join(folder, f"chosen{len(os.listdir(folder))}")
         done = neap("train", os.path.join(folder, f"{kind}.h5"), "--net", net, "--epochs", 1, "--memory", "4M", "--out", run,
                     "--validation", 0, *options)

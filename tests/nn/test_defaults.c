@@ -148,6 +148,11 @@ static void canonical(void **arg)
 	struct neap_net_options p = options(neap_net_spec(a));
 
 	(void)arg;
+	for (p.init = NEAP_INIT_NORMAL; p.init <= NEAP_INIT_TORCH; p.init++) {
+		struct neap_net *c = net_make(&p);
+		assert_string_equal(neap_net_spec(a), neap_net_spec(c));
+		neap_net_free(c);
+	}
 	p.init = NEAP_INIT_NORMAL;
 	p.scale = 5;
 	p.tau_out = 1;

@@ -186,7 +186,9 @@ struct neap__cell {
 /* The threshold of a cell by default. The state of egru stays between -1 and 1. */
 static inline double neap__cell_threshold(const struct neap__cell *cell)
 {
-	return cell->traits & NEAP__IS_RECURRENT ? 0.1 : 1;
+	int gated = NEAP__IS_RECURRENT | NEAP__HAS_THRESHOLD;
+
+	return (cell->traits & gated) == gated ? 0.1 : 1;
 }
 
 /* A layer's code in the net's precision. */

@@ -272,10 +272,14 @@ static void say_absent(const struct neap__trainer *trainer, const struct answers
 			n ? ", " : "", c, name);
 	}
 	if (absent == 1)
-		neap__trainer_say(trainer, "class %s has no sample to train on", names);
+		neap__trainer_say(trainer,
+			"warning: class %s has no training sample. If labels start at 1, subtract "
+			"1",
+			names);
 	else if (absent > 1)
-		neap__trainer_say(trainer, "%d of %d classes have no sample to train on: %s%s",
-			absent, classes, names, absent > named ? ", ..." : "");
+		neap__trainer_say(trainer,
+			"warning: %d of %d classes have no training sample: %s%s", absent, classes,
+			names, absent > named ? ", ..." : "");
 }
 
 void neap__doubts_say(const struct neap__trainer *trainer)
