@@ -32,7 +32,8 @@ int cli_export(int argc, char **argv)
 	/* clang-format on */
 	const struct cli_command command = {.name = "export",
 		.arguments = "RUN",
-		.about = "exports a network of lif or cubalif layers, trained with --reset hard, as a NIR graph",
+		.about = "exports a network of lif or cubalif layers, trained with --reset hard, "
+			 "as a NIR graph",
 		.examples = examples,
 		.options = options,
 		.least = 1,

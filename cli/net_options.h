@@ -28,8 +28,8 @@ struct cli_net_choices {
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
 /* CLI_DONE or one line. */
-int cli_net_choices_into(struct neap_net_options *net, const struct cli_net_choices *choices,
-	const char *command);
+int cli_net_choices_into(
+	struct neap_net_options *net, const struct cli_net_choices *choices, const char *command);
 
 /* clang-format off */
 #define CLI_NET_OPTIONS(net, choices) \
