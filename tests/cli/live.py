@@ -338,6 +338,18 @@ def refusals(folder, run, data, sound):
         assert not [name for name in os.listdir(folder) if name.startswith("out.csv")], os.listdir(folder)
 
 
+def other_encoder(folder, run, data):
+    """Recordings encoded with other settings than the training data get a warning, those with the same none."""
+    for name, more, says in (("few", ["--channels", "16"], "encoded with channels 16"), ("high", ["--high", "3000"], "encoded with high 3000")):
+        path = encode(os.path.join(folder, "wavs"), os.path.join(folder, name + ".h5"), *more)
+        for command in "eval", "predict":
+            done = neap(command, run, path)
+            if done.returncode or says not in done.stderr:
+                return f"{command} {more}: {done.returncode} {done.stderr}"
+    done = neap("eval", run, data)
+    return done.stderr if "encoded with" in done.stderr else None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         wavs = os.path.join(folder, "wavs")
@@ -361,6 +373,7 @@ def main():
         tap.run("memory does not grow", memory, folder, runs["mean"])
         tap.run("lines come while it is heard", while_it_is_heard, runs["mean"])
         tap.run("refusals", refusals, folder, runs["mean"], data, noise[0])
+        tap.run("another encoder", other_encoder, folder, runs["mean"], data)
         digits = data_dir() and sorted(glob.glob(os.path.join(data_dir(), "data", "fsdd", "test", "*.wav")))
         if digits:
             tap.run("real recordings", last_is_the_answer, [runs["mean"], runs["max"]], digits[::60])
