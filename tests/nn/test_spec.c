@@ -91,7 +91,7 @@ static const struct {
 	{"lif:8,li:tau=-1ms", "tau must be none or a time"},
 	{"lif:8:tau=0,li", "tau must be a positive time"},
 	{"lif:8:tau=none,li", "tau must be a positive time"},
-	{"gru:8:init=orthogonal,li", "init 'orthogonal' is not one of auto, normal, torch"},
+	{"gru:8:init=orthogonal,li", "init 'orthogonal' is not one of normal, auto, torch"},
 	{"gru:8:init=torch:scale=1,li",
 		"gru has init=torch and scale, which only init=normal uses"},
 	{"gru:8:init=normal:scale=1,li:init=torch", NULL},
@@ -141,7 +141,7 @@ static void bad_options(void **arg)
 	REFUSED(o.dt = 0);
 	REFUSED(o.dt = NAN);
 	REFUSED(o.tau = -1);
-	REFUSED(o.tau_out = -2);
+	REFUSED(o.tau_out = -3);
 	REFUSED(o.width = NAN);
 	REFUSED(o.density = 2);
 	REFUSED(o.dropout = 1);
