@@ -272,10 +272,8 @@ static void say_absent(const struct neap__trainer *trainer, const struct answers
 			n ? ", " : "", c, name);
 	}
 	if (absent == 1)
-		neap__trainer_say(trainer,
-			"warning: class %s has no training sample. If labels start at 1, subtract "
-			"1",
-			names);
+		neap__trainer_say(trainer, "warning: class %s has no training sample%s", names,
+			a->count[0] ? "" : ". If labels start at 1, subtract 1");
 	else if (absent > 1)
 		neap__trainer_say(trainer,
 			"warning: %d of %d classes have no training sample: %s%s", absent, classes,
