@@ -168,7 +168,7 @@ static const char *quoted(char room[40], const struct neap__data *d, int class)
 {
 	const char *name = neap_dataset_class_name(d->set, class);
 
-	neap__print(room, 40, name ? " '%.30s'" : "", name);
+	neap__print(room, 40, "%s%.30s%s", name ? " '" : "", name ? name : "", name ? "'" : "");
 	return room;
 }
 
