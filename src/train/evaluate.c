@@ -7,7 +7,6 @@
 #include "train/answers/step_answers.h"
 #include "train/answers/timed_answers.h"
 #include "data/dataset.h"
-#include "data/sound/encoder.h"
 #include "data/target_units.h"
 #include "train/model.h"
 #include "train/model_file.h"
@@ -19,7 +18,6 @@
 #include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "base/print.h"
 #include "base/struct_size.h"
 #include "sys/memory.h"
 
@@ -425,32 +423,6 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	return 0;
 }
 
-/* A line if recordings became spikes in another way than those that the model was trained on. */
-static int say_other_encoder(struct open_evaluation *e, const struct neap_eval_options *options)
-{
-	struct neap_encoder_options was, is = e->set->encoder;
-	char line[NEAP__TAKEN_TEXT];
-	const char *name = "channels";
-	int rc = neap__model_encoder(&was, &e->file);
-
-	if (rc <= 0 || !is.size || !options->say || !neap__ranks_root(&e->ranks))
-		return rc < 0 ? rc : 0;
-	double a = was.channels, b = is.channels;
-	for (int i = 0; i < neap__encoder_numbers() && fabs(a - b) <= 1e-6 * fabs(a); i++) {
-		a = *neap__encoder_number(&was, i, &name);
-		b = *neap__encoder_number(&is, i, &name);
-	}
-	if (fabs(a - b) <= 1e-6 * fabs(a))
-		return 0;
-	neap__print(line, sizeof line,
-		"warning: %s was encoded with %s %g, but the model was trained on recordings "
-		"encoded "
-		"with %g, so its answers are unreliable. Encode the data as the training data was",
-		options->data, name, b, a);
-	options->say(options->user, line);
-	return 0;
-}
-
 /* Opens model and data and checks that they fit. */
 static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -471,7 +443,6 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(rc);
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
-	NEAP_TRY(say_other_encoder(e, options));
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
 	e->target = target_of(e->set, &e->file);
@@ -493,6 +464,9 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 			e->info.name);
 	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
 	char line[NEAP__TAKEN_TEXT];
+	NEAP_TRY(rc = neap__model_other_encoder(line, e->set, &e->file));
+	if (rc > 0 && options->say && neap__ranks_root(&e->ranks))
+		options->say(options->user, line);
 	if (options->say && neap__ranks_root(&e->ranks) && is_labelled(e->set) &&
 		neap__dataset_names_taken(
 			line, e->set, (const char *const *)e->names, e->net_options.classes))

@@ -118,6 +118,30 @@ int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap_
 
 static const char *const target_names[] = {NEAP_TARGET_TABLE(NEAP_CHOICE_NAME)};
 
+int neap__model_other_encoder(
+	char *line, const struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	struct neap_encoder_options was, is = set->encoder;
+	const char *name = "channels";
+	int rc = neap__model_encoder(&was, file);
+
+	if (rc <= 0 || !is.size)
+		return rc < 0 ? rc : 0;
+	double a = was.channels, b = is.channels;
+	for (int i = 0; i < neap__encoder_numbers() && fabs(a - b) <= 1e-6 * fabs(a); i++) {
+		a = *neap__encoder_number(&was, i, &name);
+		b = *neap__encoder_number(&is, i, &name);
+	}
+	if (fabs(a - b) <= 1e-6 * fabs(a))
+		return 0;
+	neap__print(line, NEAP__TAKEN_TEXT,
+		"warning: %s was encoded with %s %g, but the model was trained on recordings "
+		"encoded "
+		"with %g, so its answers are unreliable. Encode the data as the training data was",
+		set->name, name, b, a);
+	return 1;
+}
+
 void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {

@@ -97,6 +97,12 @@ int neap__model_coding(struct neap__coding *coding, const char *text);
  * where the file has none, or NEAP_EFORMAT.
  */
 int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
+/*
+ * 1: the recordings of the set became spikes with other settings than those that the model was
+ * trained on, of which `line` (NEAP__TAKEN_TEXT bytes) names one; 0, or NEAP_EFORMAT.
+ */
+int neap__model_other_encoder(
+	char *line, const struct neap_dataset *set, const struct neap__safetensors *file);
 
 /*
  * Names of the features that a model was trained on, to be freed by neap__model_class_names_free;
