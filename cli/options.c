@@ -48,7 +48,8 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_NUMBER] = "a number",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
-	return cli_usage(command, "--%s: '%s' is not %s", option->name, text, wants[option->kind]);
+	return cli_usage(command, "--%s: '%s' is not %s%s%s", option->name, text,
+		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "");
 }
 
 static int set_choice(const char *command, const struct cli_option *option, const char *text)

@@ -89,6 +89,27 @@ def fresh(folder, run):
     return None
 
 
+def earlier_version(folder):
+    """A model without a rule of initial weights learns as before there was one, also in the bias of its lstm."""
+    run, old = os.path.join(folder, "gated"), os.path.join(folder, "old.safetensors")
+    neap_json("train", DATA, "--net", "lstm:12,li", "--epochs", "1", "--memory", "2M", "--out", run)
+    with open(os.path.join(run, "model.safetensors"), "rb") as f:
+        whole = f.read()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8:8 + length])
+    net = json.loads(header["__metadata__"]["neap.net"])
+    if net.pop("init") != "auto":
+        return f"{net}"
+    header["__metadata__"]["neap.net"] = json.dumps(net)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(old, "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + whole[8 + length:])
+    hashes = [tune(model, os.path.join(folder, f"tuned{i}"), *more)["weights_hash"]
+              for i, (model, more) in enumerate(((old, ()), (run, ("--init", "normal")), (run, ())))]
+    return None if hashes[0] == hashes[1] != hashes[2] else f"{hashes}"
+
+
 def refuses(folder, run):
     out = os.path.join(folder, "refused")
     for more, said in (([SIX, "--from", run], "--fresh-readout"),
@@ -120,6 +141,7 @@ def main():
                            ("--fresh-readout: other classes", fresh),
                            ("bad input: one line, exit code 2, nothing written", refuses)):
             tap.run(name, case, folder, run)
+        tap.run("a model of an earlier version", earlier_version, folder)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,19 @@ static inline struct neap_net_options net_options(const char *spec)
 	return o;
 }
 
+/* The tensors of two nets have the same bits; in float. */
+static inline void assert_same_weights(const struct neap_net *a, const struct neap_net *b)
+{
+	assert_int_equal(neap_net_params(a), neap_net_params(b));
+	for (int i = 0; i < neap_net_params(a); i++) {
+		struct neap_param x, y;
+		assert_int_equal(neap_net_param(a, i, &x), 0);
+		assert_int_equal(neap_net_param(b, i, &y), 0);
+		assert_int_equal(x.count, y.count);
+		assert_memory_equal(x.data, y.data, (size_t)x.count * sizeof(float));
+	}
+}
+
 /* Input spikes with probability `rate`; sample b has lengths[b] steps (NULL: all). */
 struct batch_room {
 	struct neap_batch batch;

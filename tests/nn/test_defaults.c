@@ -159,12 +159,7 @@ static void canonical(void **arg)
 	struct neap_net *b = net_make(&p);
 	assert_string_equal(neap_net_spec(a), neap_net_spec(b));
 	assert_null(strstr(neap_net_spec(a), "gru:100:density=1:init=torch:scale"));
-	for (int i = 0; i < neap_net_params(a); i++) {
-		struct neap_param x, y;
-		neap_net_param(a, i, &x);
-		neap_net_param(b, i, &y);
-		assert_memory_equal(x.data, y.data, (size_t)x.count * sizeof(float));
-	}
+	assert_same_weights(a, b);
 	neap_net_free(a);
 	neap_net_free(b);
 }

@@ -215,13 +215,7 @@ static void canonical(void **arg)
 	struct neap_net *b = net_make(&p);
 	assert_string_equal(neap_net_spec(a), neap_net_spec(b));
 	assert_non_null(strstr(neap_net_spec(a), "lif:8r:tau=0.01:reset=hard"));
-	for (int i = 0; i < neap_net_params(a); i++) {
-		struct neap_param x, y;
-		neap_net_param(a, i, &x);
-		neap_net_param(b, i, &y);
-		assert_int_equal(x.count, y.count);
-		assert_memory_equal(x.data, y.data, (size_t)x.count * sizeof(float));
-	}
+	assert_same_weights(a, b);
 	neap_net_free(a);
 	neap_net_free(b);
 	neap_net_free(NULL);
