@@ -461,7 +461,7 @@ static int decay_of(
 	if (layer->learn == NEAP_LEARN_TAU && *decay < LEARNED_LEAST)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: learn=tau: %s %g s leaves nothing after a step of %g s to learn "
-			"from",
+			"from. Use a longer one, or remove learn=tau",
 			name, tau, dt);
 	return 0;
 }
