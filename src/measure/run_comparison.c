@@ -63,7 +63,7 @@ int neap__comparison_watch(void *comparison)
 	return o->progress ? o->progress(o->user, c->name, c->done, c->total) : 0;
 }
 
-/* Says once which layers never spike in the batch: equal gradients show little there. */
+/* Names the layers that never spike in the batch, once: equal gradients show little there. */
 static void say_silent(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;

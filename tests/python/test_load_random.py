@@ -32,7 +32,7 @@ def layer(pick):
 
 
 def options(pick, kind):
-    """A network, and options beside it that change what is chosen by default."""
+    """A network, and further options that change what is chosen by default."""
     net = ",".join([layer(pick) for _ in range(pick.choice((1, 1, 2)))] +
                    ["li" + pick.choice(("", "", ":tau=none", ":tau=3ms", ":init=torch"))])
     more = [option for option in (("--tau-out", pick.choice(("none", "0", "2ms"))), ("--init", "normal"), ("--euler",),

@@ -160,7 +160,7 @@ static int is_array_file(const char *path)
 }
 
 /*
- * Archives may lie beside recordings of other kinds, such as a data set that was encoded before;
+ * Archives may lie next to recordings of other kinds, such as a data set that was encoded before;
  * so a folder holds events only if it has more array files than tables, and no sounds.
  */
 static int is_event_folder(const char *path)

@@ -87,7 +87,7 @@ static int next_array(
 }
 
 /*
- * What the last file that can be read says of all. If none can, the line that remains is about the
+ * What the last readable file shows of all of them. If none can, the line that remains is about the
  * first one.
  */
 static int look_at_arrays(struct folder_events *f)

@@ -102,7 +102,7 @@ static int has_rows(struct neap__npz *archive)
 	return rows;
 }
 
-/* One array (.npy) is no data set: the line that refuses it says what it lacks. */
+/* One array (.npy) is no data set: the line that refuses it names what it lacks. */
 static int takes_npz_arrays(const char *name)
 {
 	size_t n = strlen(name);
