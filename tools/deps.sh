@@ -33,6 +33,8 @@ numpy.py        python3-numpy      tests
 h5py.py         python3-h5py       tests
 ensurepip.py    python3-venv       tests
 torch.py        python3-torch      frameworks
+nbclient.py     python3-nbclient   tests
+ipykernel.py    python3-ipykernel  tests
 localedef       libc-bin           tests
 charmaps        locales            tests
 clang-format    clang-format       tests
