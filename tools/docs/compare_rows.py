@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What `neap compare --json` prints, as a table of Markdown, as docs/measurements.md has it. "predicted" is the plan's time at
-what steps cost beside the sweep, "sends" what is written to slow memory; the reference is called store-all.
+Converts the output of `neap compare --json` to a Markdown table for docs/measurements.md. "predicted" is the time of the plan
+with the step costs measured around the sweep, "written" the bytes written to slow memory; the reference is called store-all.
     neap compare ... --json | compare_rows.py
 """
 import json
 import sys
 
-COLUMNS = ("strategy", "fast memory", "slow memory", "predicted", "a sweep", "ratio", "a step", "overhead", "parameters",
-           "sends", "waits", "gradients")
+COLUMNS = ("strategy", "fast memory", "slow memory", "predicted", "measured", "measured / predicted",
+           "measured per step", "overhead over store-all", "parameters", "written", "waiting", "gradient hash")
 
 
 def short(value, units, base):
