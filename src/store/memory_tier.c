@@ -26,10 +26,12 @@ struct memory {
 	XXH3_state_t *hash;  /* of the worker's thread */
 };
 
+#define UNIT 64 /* bytes of a place for tapes; a payload and a trailer are whole units */
+
 static uint64_t footprint(void *self, uint64_t bytes)
 {
 	(void)self;
-	return neap__sat_add(neap__round_up(bytes, 64), sizeof(struct neap__trailer));
+	return neap__sat_add(neap__round_up(bytes, UNIT), sizeof(struct neap__trailer));
 }
 
 static unsigned char *record_at(const struct memory *memory, int tapes, int64_t place)
@@ -45,7 +47,7 @@ static int run(void *self, const struct neap__job *job)
 	struct neap__gather gather = neap__background_gather(job, &one);
 	unsigned char *record = record_at(memory, gather.tapes, job->place);
 	struct neap__trailer *trailer =
-		(struct neap__trailer *)(record + neap__round_up(gather.bytes, 64));
+		(struct neap__trailer *)(record + neap__round_up(gather.bytes, UNIT));
 
 	XXH3_64bits_reset(memory->hash);
 	for (int i = 0; i < gather.count; i++) {
@@ -115,7 +117,8 @@ static int format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t sta
 
 static uint64_t unit(void *self)
 {
-	return footprint(self, 1);
+	(void)self;
+	return UNIT;
 }
 
 static int format_units(void *self, uint64_t bytes, int64_t units, uint64_t staging)
@@ -133,8 +136,8 @@ static int poke(void *self, int tapes, int64_t place, uint64_t offset, unsigned 
 	uint64_t stride = tapes ? memory->tape_stride : memory->stride;
 	if (mask)
 		record[offset] ^= (unsigned char)mask;
-	else /* a record of several units: its next 64 bytes */
-		memset(record + offset, 0, offset < stride ? stride - offset : 64);
+	else /* a record of several units: its next one */
+		memset(record + offset, 0, offset < stride ? stride - offset : UNIT);
 	return 0;
 }
 

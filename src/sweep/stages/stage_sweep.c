@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHRINKS 4 /* chosen: attempts at a plan that uses most of a tier */
+
 static int check(const struct neap_stage_ops *ops, const struct neap_sweep_options *o)
 {
 	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
@@ -138,6 +140,26 @@ static int plan(struct neap_stage_sweep *s)
 	return rc;
 }
 
+/*
+ * The planner counts bytes of a tier, but records of different sizes leave gaps between them, and
+ * padding is counted as an average. If the places that a plan needs exceed a tier, plans again with
+ * less of it. Ranks count padding at its most instead, since they must agree on one plan.
+ */
+static int plan_in_capacity(struct neap_stage_sweep *s)
+{
+	NEAP_TRY(plan(s));
+	if (neap__agrees(&s->agreement) || s->options.saved)
+		return 0;
+	for (int i = 0;; i++) { /* from SHRINKS on each round takes a tier out of the plan */
+		NEAP_TRY(neap__stage_tiers_reserve(s));
+		if (!neap__stage_tiers_shrink(s, i >= SHRINKS))
+			return 0;
+		neap__stage_program_free(&s->program);
+		s->program = (struct neap__stage_program){0};
+		NEAP_TRY(plan(s));
+	}
+}
+
 static int place(struct neap_stage_sweep *s)
 {
 	NEAP_TRY(neap__stage_tiers_reserve(s));
@@ -253,7 +275,7 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	int rc = describe_all(s, stages);
 	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__stage_journal_attach(s));
-	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan(s)));
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan_in_capacity(s)));
 	neap__stage_journal_budget(s);
 	rc = finish_tables(s);
 	return neap__agrees(&s->agreement) ? agree_on_program(s, rc) : rc;

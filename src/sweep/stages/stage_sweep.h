@@ -147,6 +147,11 @@ int64_t neap__stage_list_taken(struct stage_run *r);
 /* stage_transfer.c: places for the records on tiers; 0 or a negative code. */
 int neap__stage_tiers_describe(struct neap_stage_sweep *s);
 int neap__stage_tiers_reserve(struct neap_stage_sweep *s);
+/*
+ * Lowers the capacity that plans count with, of each tier whose reserved places exceed what it has;
+ * `last`: to 0. Returns 1 if there is such a tier.
+ */
+int neap__stage_tiers_shrink(struct neap_stage_sweep *s, int last);
 int neap__stage_tiers_format(struct neap_stage_sweep *s);
 int neap__stage_issue(struct stage_run *r, int64_t flight);
 /* Waits for a flight that is under way; its answer is known then. */

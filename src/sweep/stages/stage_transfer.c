@@ -12,8 +12,9 @@
 #include "sys/clock.h"
 
 #include <errno.h>
+#include <string.h>
 
-#define UNIT_TOO_MUCH 8 /* a tier's records take so many times their bytes at most */
+#define SHRINK 0.95 /* chosen: the next plan leaves other gaps between its records */
 
 static uint64_t largest_item(const struct neap_stage_sweep *s)
 {
@@ -26,19 +27,25 @@ static uint64_t largest_item(const struct neap_stage_sweep *s)
 	return most;
 }
 
-/* The greatest share of the capacity that padding and trailers take, as bytes per byte. */
+/*
+ * Bytes of a tier per byte of a record, with padding and trailer: the average over the items of the
+ * chain; among ranks, whose plan cannot be made again with less of a tier, that of the worst item.
+ */
 static double waste(const struct neap_stage_sweep *s, const struct neap_tier *tier)
 {
-	double most = 1;
+	double most = 1, bytes = 0, wholes = 0;
 	for (int64_t i = 0; i < s->problem.chain.steps; i++) {
 		const uint64_t sizes[] = {s->stages.state[i], s->stages.tape[i]};
 		for (int k = 0; k < 2; k++) {
-			double bytes = (double)sizes[k];
-			double whole = bytes > 0 ? (double)neap__tier_footprint(tier, sizes[k]) : 0;
-			most = bytes > 0 && whole > most * bytes ? whole / bytes : most;
+			int64_t units = neap__tier_units(tier, sizes[k]);
+			double whole = (double)neap__tier_units_need(tier, sizes[k], units);
+			bytes += (double)sizes[k];
+			wholes += whole;
+			if (sizes[k] > 0 && whole > most * (double)sizes[k])
+				most = whole / (double)sizes[k];
 		}
 	}
-	return most < UNIT_TOO_MUCH ? most : UNIT_TOO_MUCH;
+	return neap__agrees(&s->agreement) || bytes == 0 ? most : wholes / bytes;
 }
 
 int neap__stage_tiers_describe(struct neap_stage_sweep *s)
@@ -70,6 +77,7 @@ int neap__stage_tiers_reserve(struct neap_stage_sweep *s)
 {
 	struct neap__stage_program *p = &s->program;
 	s->staging_bytes = 0;
+	memset(s->largest, 0, sizeof s->largest);
 	for (int64_t i = 0; i < p->nrecords; i++) {
 		uint64_t *largest = &s->largest[p->records[i].tier - 1];
 		*largest = p->records[i].bytes > *largest ? p->records[i].bytes : *largest;
@@ -83,6 +91,22 @@ int neap__stage_tiers_reserve(struct neap_stage_sweep *s)
 			s->staging_bytes += s->problem.tiers[i].staging;
 	}
 	return 0;
+}
+
+int neap__stage_tiers_shrink(struct neap_stage_sweep *s, int last)
+{
+	int shrunk = 0;
+	for (int i = 0; i < s->problem.ntiers; i++) {
+		uint64_t *capacity = &s->problem.tiers[i].capacity;
+		uint64_t has = s->tiers[i]->spec.capacity;
+		uint64_t needs = neap__tier_units_need(s->tiers[i], s->largest[i], s->units[i]);
+		if (s->units[i] == 0 || needs <= has)
+			continue;
+		double share = last ? 0 : SHRINK * (double)has / (double)needs;
+		*capacity = (uint64_t)((double)*capacity * share);
+		shrunk = 1;
+	}
+	return shrunk;
 }
 
 /* A tier that cannot be formatted, as on a full disk, refuses every record. */
