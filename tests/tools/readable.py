@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The teaching pages link the terms of the glossary as tools/docs/prose.py requires; a page with a missing link is reported."""
+"""The teaching pages link the terms of the glossary as tools/docs/prose.py requires, and no page has more phrases that are hard
+to read than tools/docs/phrases.txt records for it. A page that breaks one of these rules is reported."""
 import os
 import shutil
 import subprocess
@@ -9,37 +10,44 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from harness import SOURCE, Folder, Tap  # noqa: E402
 
-# page, a text, the text that replaces it, the message
-BREACHES = [("docs/own-data.md", "[step](concepts.md#the-problem)", "step", "docs/own-data.md: 'step' is not a link"),
-            ("docs/concepts.md", "**adjoint**", "adjoint", "docs/concepts.md: 'adjoint' is not a link"),
-            ("docs/glossary.md", "| sweep |", "| sequence |", "docs/concepts.md: 'sequence' is not a link")]
+# tool, page, a text, the text that replaces it, the message
+BREACHES = [("phrases.py", "docs/concepts.md", "## The idea", "## Computed again, and again", "docs/concepts.md: 'again'"),
+            ("phrases.py", "README.md", "# neap\n", "# neap, 2 MB a step\n", "README.md: 'a step'"),
+            ("prose.py", "docs/own-data.md", "[step](concepts.md#the-problem)", "step", "docs/own-data.md: 'step' is not a link"),
+            ("prose.py", "docs/concepts.md", "**adjoint**", "adjoint", "docs/concepts.md: 'adjoint' is not a link"),
+            ("prose.py", "docs/glossary.md", "| sweep |", "| sequence |", "docs/concepts.md: 'sequence' is not a link")]
 
 
-def run(tree):
-    return subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "docs", "prose.py"), tree], capture_output=True,
+def run(tool, tree):
+    arguments = ["--root", tree] if tool == "phrases.py" else [tree]
+    return subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "docs", tool), *arguments], capture_output=True,
                           text=True)
 
 
-def holds(tree):
-    done = run(tree)
-    return None if done.returncode == 0 else done.stderr
+def holds(tool, tree):
+    done = run(tool, tree)
+    return None if done.returncode == 0 else done.stderr + done.stdout
 
 
-def breach(tree, page, old, new, says):
+def breach(tree, tool, page, old, new, says):
     path = os.path.join(tree, page)
     with open(path) as file:
         text = file.read()
     assert old in text, f"{page} has no '{old}'"
     with open(path, "w") as file:
         file.write(text.replace(old, new, 1))
-    done = run(tree)
+    done = run(tool, tree)
     with open(path, "w") as file:
         file.write(text)
     return None if done.returncode == 1 and says in done.stderr else f"exit {done.returncode}: {done.stderr[-300:]}"
 
 
 with Tap() as tap, Folder() as folder:
-    shutil.copytree(os.path.join(SOURCE, "docs"), os.path.join(folder, "docs"))
-    tap.run("the pages as they are", holds, folder)
+    for name in ("docs", "tools/docs"):
+        shutil.copytree(os.path.join(SOURCE, name), os.path.join(folder, name))
+    for name in ("README.md", "CONTRIBUTING.md"):
+        shutil.copy(os.path.join(SOURCE, name), folder)
+    tap.run("links to the glossary", holds, "prose.py", folder)
+    tap.run("phrases", holds, "phrases.py", SOURCE)
     for row in BREACHES:
-        tap.run(row[3], breach, folder, *row)
+        tap.run(row[4], breach, folder, *row)
