@@ -369,6 +369,7 @@ struct neap_event_report {
 	int width, height;	       /* of the channels, pooled; 0: without pixels */
 	double longest;		       /* seconds */
 	char other[NEAP_SKIPPED_NAME]; /* as in neap_encode_report */
+	int64_t empty;		       /* samples without an event after crop and polarity */
 };
 
 /* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. NULL:
@@ -407,6 +408,8 @@ struct neap_table_options {
 	   with NEAP_EINTERRUPTED. May be NULL. */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
+	/* Called with a line about what is probably a mistake. May be NULL. */
+	void (*warn)(void *user, const char *line);
 };
 
 struct neap_table_report {

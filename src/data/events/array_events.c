@@ -25,12 +25,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { T, X, Y, P, COLUMNS, NAMES = 5, PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
+enum { T = NEAP__EVENT_T, X, Y, P, COLUMNS = NEAP__EVENT_COLUMNS };
+enum { PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
 
 struct array_events {
 	struct neap__event_source source;
 	struct neap__columns *columns;
 	char *path;
+	const char *folder;		     /* borrowed; NULL: the file is alone */
 	double unit;			     /* seconds of a number in t; 0: by its type */
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
@@ -40,9 +42,14 @@ struct array_events {
 	int strange;	/* 1: the arrays are not those of events */
 };
 
-/* The names that a column goes by: neap's, and those of dv-processing and other libraries. */
-static const char *const names[COLUMNS][NAMES] = {{"t", "times", "timestamp", "timestamps", "ts"},
-	{"x", "units"}, {"y"}, {"p", "polarity", "polarities", "pol"}};
+/* neap's own names, and those of dv-processing, snnTorch, norse and other libraries. */
+static const char *const t_names[] = {
+	"t", "times", "timestamp", "timestamps", "ts", "time", NULL};
+static const char *const x_names[] = {"x", "xs", "units", NULL}, *const y_names[] = {"y", "ys", NULL};
+static const char *const p_names[] = {"p", "polarity", "polarities", "pol", "ps", NULL};
+const char *const *const neap__event_names[COLUMNS] = {t_names, x_names, y_names, p_names};
+/* numpy.savez calls an array without a name arr_0. The last is the first of several samples. */
+const char *const neap__event_prefixes[] = {"", "events/", "arr_0/", "0/", NULL};
 
 static void shut_columns(struct array_events *s)
 {
@@ -56,20 +63,20 @@ static int find_columns(struct array_events *s, const char *prefix)
 {
 	char name[64];
 	for (int c = 0; c < COLUMNS; c++)
-		for (int k = 0; k < NAMES && names[c][k] && !s->column[c].array; k++) {
-			neap__print(name, sizeof name, "%s%s", prefix, names[c][k]);
+		for (const char *const *k = neap__event_names[c]; *k && !s->column[c].array; k++) {
+			neap__print(name, sizeof name, "%s%s", prefix, *k);
 			int there = s->columns->find(s->columns, name, &s->column[c]);
 			s->strange |= there < 0;
 			if (there < 0)
 				return there;
 			if (there && s->column[c].text)
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': '%s' holds text; numbers are "
-					"accepted",
+					"'%s': '%s' contains text; events need numbers. Save it as "
+					"an array of numbers",
 					s->path, name);
 			/* Channels have no pixels: `units` goes with `times`, x with y and p. */
 			if (there && c == X)
-				s->source.pixels = k == 0;
+				s->source.pixels = strcmp(*k, "units") != 0;
 		}
 	if (!s->column[T].array && !s->column[X].array)
 		return 0;
@@ -79,8 +86,10 @@ static int find_columns(struct array_events *s, const char *prefix)
 			return NEAP_EFORMAT; /* neap__array_events_open has the line */
 		if (s->column[c].array && s->column[c].count != s->column[T].count)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s%s' has %lld events, but '%s%s' %lld", s->path, prefix,
-				names[c][0], (long long)s->column[c].count, prefix, names[T][0],
+				"'%s': '%s%s' has %lld entries, but '%s%s' has %lld. Each event "
+				"needs an entry in both",
+				s->path, prefix, neap__event_names[c][0],
+				(long long)s->column[c].count, prefix, neap__event_names[T][0],
 				(long long)s->column[T].count);
 	}
 	return 1;
@@ -97,8 +106,8 @@ static int read_all(
 	*count = column.count;
 	if (column.count > most || column.text)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' holds %lld %s; %lld numbers at most are accepted", s->path,
-			name, (long long)column.count, column.text ? "texts" : "numbers",
+			"'%s': '%s' contains %lld %s; it must be an array of at most %lld numbers",
+			s->path, name, (long long)column.count, column.text ? "texts" : "numbers",
 			(long long)most);
 	if (rc > 0 && !(*out = malloc((size_t)(column.count + 1) * sizeof **out)))
 		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
@@ -118,7 +127,9 @@ static int read_size(struct array_events *s)
 	if (rc > 0 && (n < 2 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0]) ||
 			      !(size[1] >= 1 && size[1] <= 65536) || size[1] != floor(size[1])))
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': 'sensor_size' is no width and height of 1 to 65536 pixels", s->path);
+			"'%s': 'sensor_size' must be the width and height of the sensor, 1 to "
+			"65536 pixels each. Correct the array",
+			s->path);
 	if (rc > 0) {
 		s->source.width = (int)size[0];
 		s->source.height = (int)size[1];
@@ -128,7 +139,10 @@ static int read_size(struct array_events *s)
 	if (rc >= 0)
 		rc = read_all(s, "inputs", 1, &size, &n);
 	if (rc > 0 && (n != 1 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0])))
-		rc = neap__fail(NEAP_EFORMAT, "'%s': 'inputs' is no number of 1 to 65536", s->path);
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s': 'inputs' must be the number of channels, 1 to 65536. Correct the "
+			"array",
+			s->path);
 	if (rc > 0)
 		s->source.inputs = (int)size[0];
 	free(size);
@@ -147,8 +161,9 @@ static int take_one_sample(struct array_events *s)
 	if (there && labels.count != 1)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': has %lld 'labels', but no 'offsets'. Add offsets=numpy.cumsum([0] + "
-			"[len(s) for s in samples]): where each sample begins in '%s', and the end",
-			s->path, (long long)labels.count, names[T][0]);
+			"[len(s) for s in samples]), the index in '%s' at which each sample "
+			"begins, and the number of events",
+			s->path, (long long)labels.count, neap__event_names[T][0]);
 	s->offset = calloc(2, sizeof *s->offset);
 	if (!s->offset)
 		return neap__fail_errno(ENOMEM, "'%s'", s->path);
@@ -168,13 +183,14 @@ static int read_offsets(struct array_events *s)
 		if (!(s->offset[i] >= (i ? s->offset[i - 1] : 0) && s->offset[i] <= (double)count &&
 			    s->offset[i] == floor(s->offset[i])))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': 'offsets'[%lld] is %.17g; whole numbers that ascend from 0 "
-				"to "
-				"%lld are accepted",
+				"'%s': 'offsets'[%lld] is %.17g; offsets are whole numbers that "
+				"ascend from 0 to the number of events, %lld. Save "
+				"numpy.cumsum([0] + [len(s) for s in samples])",
 				s->path, (long long)i, s->offset[i], (long long)count);
 	if (n < 2 || s->offset[0] != 0 || s->offset[n - 1] != (double)count)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': 'offsets' must begin with 0 and end with the number of events, %lld",
+			"'%s': 'offsets' must begin with 0 and end with the number of events, "
+			"%lld. Save numpy.cumsum([0] + [len(s) for s in samples])",
 			s->path, (long long)count);
 	s->source.samples = n - 1;
 	return 0;
@@ -187,8 +203,8 @@ static int count_samples(struct array_events *s)
 	struct neap__column column;
 	for (int64_t n = 0; n < MOST_SAMPLES; n++) {
 		int there = 0;
-		for (int k = 0; k < NAMES && there == 0; k++) {
-			neap__print(name, sizeof name, "%lld/%s", (long long)n, names[T][k]);
+		for (const char *const *k = t_names; *k && there == 0; k++) {
+			neap__print(name, sizeof name, "%lld/%s", (long long)n, *k);
 			there = s->columns->find(s->columns, name, &column);
 		}
 		if (there < 0)
@@ -201,6 +217,14 @@ static int count_samples(struct array_events *s)
 	return 0;
 }
 
+static int count_differs(const struct array_events *s, int64_t labels)
+{
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': 'labels' has %lld entries, but there are %lld samples ('offsets'). Save one "
+		"label per sample",
+		s->path, (long long)labels, (long long)s->source.samples);
+}
+
 /* Names given as text become numbers in the order of `class_name`, or of the text itself. */
 static int number_texts(struct array_events *s)
 {
@@ -209,15 +233,15 @@ static int number_texts(struct array_events *s)
 	if (rc == 0 && !(s->label = malloc(((size_t)count + 1) * sizeof *s->label)))
 		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
 	if (rc == 0 && count != s->source.samples)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': %d 'labels' for %lld samples", s->path, count,
-			(long long)s->source.samples);
+		rc = count_differs(s, count);
 	for (int i = 0; rc == 0 && i < count; i++) {
 		int k = 0;
 		while (k < s->source.classes && strcmp(class_name[k], text[i]) != 0)
 			k++;
 		if (k == s->source.classes)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': 'labels'[%d] is '%.100s', which is not among the %d classes",
+				"'%s': 'labels'[%d] is '%.100s', which is not among the %d "
+				"classes. Add it to 'classes', or to the file of --classes",
 				s->path, i, text[i], s->source.classes);
 		s->label[i] = k;
 	}
@@ -252,27 +276,28 @@ static int read_labels(struct array_events *s, const struct neap_event_options *
 	if (there < 0)
 		return there;
 	if (there == 0)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s': has no 'labels', a number or name a sample", s->path);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has no array 'labels'. Add it: one number or name per sample",
+			s->path);
 	int text = column.text;
 	s->columns->shut(s->columns, &column);
 	if (o->classes == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': says no 'classes'; --classes FILE names them, --classes N says how "
-			"many there are",
+			"'%s' has no array 'classes'. Pass --classes N for classes 0 to N-1, or "
+			"--classes FILE with one name per line",
 			s->path);
 	if (text)
 		return number_texts(s);
 	NEAP_TRY(read_all(s, "labels", MOST_SAMPLES, &s->label, &n));
 	if (n != o->samples)
-		return neap__fail(NEAP_EFORMAT, "'%s': %lld 'labels' for %lld samples", s->path,
-			(long long)n, (long long)o->samples);
+		return count_differs(s, n);
 	for (int64_t i = 0; i < n; i++)
 		if (!(s->label[i] >= 0 && s->label[i] < o->classes) ||
 			s->label[i] != floor(s->label[i]))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': 'labels'[%lld] is %.17g; 0 to %d are accepted", s->path,
-				(long long)i, s->label[i], o->classes - 1);
+				"'%s': 'labels'[%lld] is %.17g; with %d classes, labels are 0 to "
+				"%d. Correct it, or increase --classes",
+				s->path, (long long)i, s->label[i], o->classes, o->classes - 1);
 	return 0;
 }
 
@@ -285,10 +310,10 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 		double value = c == P && piece[i] == -1 ? 0 : piece[i];
 		if (!(value >= 0 && value <= most) || value != floor(value))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s' of sample %lld, event %lld is %g; whole numbers from 0 "
-				"to %g are accepted",
-				s->path, names[c][0], (long long)s->at, (long long)(done + i),
-				piece[i], most);
+				"'%s': '%s' of sample %lld, event %lld is %g; it must be a whole "
+				"number from 0 to %g. Correct the array",
+				s->path, neap__event_names[c][0], (long long)s->at,
+				(long long)(done + i), piece[i], most);
 		if (c == X)
 			events->x[done + i] = (int32_t)value;
 		else if (c == Y)
@@ -308,11 +333,11 @@ static int take_times(struct array_events *s, const double *piece, int64_t n,
 		if (!(t >= 0 && t <= 1e6))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g "
-				"seconds; 0 to 1000000 are accepted. Subtract the time at which "
-				"the sample begins, or pass the unit of the numbers, such as "
-				"--time-unit 1ns",
-				s->path, names[T][0], (long long)s->at, (long long)(done + i),
-				piece[i], t);
+				"seconds; times count from the beginning of the sample, 0 to "
+				"1000000 seconds. Subtract the first time (t - t[0]), or pass the "
+				"unit, such as --time-unit %s",
+				s->path, neap__event_names[T][0], (long long)s->at,
+				(long long)(done + i), piece[i], t, unit == 1 ? "1us" : "1ns");
 		events->time[done + i] = t;
 	}
 	return 0;
@@ -326,6 +351,7 @@ static int read_events(
 	events->count = count;
 	if (count == 0) /* there may be no memory for events yet */
 		return 0;
+	events->without_y = !s->column[Y].array;
 	memset(events->y, 0, (size_t)count * sizeof *events->y);
 	memset(events->p, 0, (size_t)count);
 	for (int c = 0; c < COLUMNS; c++)
@@ -384,19 +410,23 @@ static void close_all(struct neap__event_source *source)
 /* Finds the layout; 0 where the file holds no events. */
 static int describe(struct array_events *s, const struct neap_event_options *options)
 {
-	/* numpy.savez calls an array without a name arr_0. */
-	static const char *const prefix[] = {"", "events/", "arr_0/"};
-	for (size_t i = 0; i < sizeof prefix / sizeof *prefix && !s->flat; i++)
-		NEAP_TRY(s->flat = find_columns(s, prefix[i]));
+	const char *const *prefix = neap__event_prefixes;
+	int found = 0;
+	while (*prefix && !found)
+		NEAP_TRY(found = find_columns(s, *prefix++));
+	s->flat = found && *prefix;
 	if (s->flat)
 		NEAP_TRY(read_offsets(s));
-	else {
-		NEAP_TRY(find_columns(s, "0/"));
+	else
 		NEAP_TRY(count_samples(s));
-	}
 	s->strange = s->source.samples == 0;
 	if (s->strange)
 		return NEAP_EFORMAT;
+	if (s->folder && s->source.samples != 1)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' holds %lld samples, but each file of the folder '%s' must be one "
+			"recording. Encode this file by itself: neap encode '%s' --out FILE.h5",
+			s->path, (long long)s->source.samples, s->folder, s->path);
 	s->source.polarities = s->column[P].array != NULL;
 	NEAP_TRY(read_size(s));
 	return s->source.recording ? 0 : read_labels(s, options);
@@ -412,7 +442,7 @@ static int open_columns(struct array_events *s)
 }
 
 int neap__array_events_open(struct neap__event_source **source, const char *path,
-	const struct neap_event_options *options)
+	const char *folder, const struct neap_event_options *options)
 {
 	struct array_events *s = calloc(1, sizeof *s);
 	if (!s || !(s->path = strdup(path))) {
@@ -421,6 +451,7 @@ int neap__array_events_open(struct neap__event_source **source, const char *path
 	}
 	s->source.next = next;
 	s->source.close = close_all;
+	s->folder = folder;
 	s->unit = options->time_unit;
 	int rc = open_columns(s);
 	if (rc == 0)
@@ -430,5 +461,5 @@ int neap__array_events_open(struct neap__event_source **source, const char *path
 		close_all(&s->source);
 	else
 		*source = &s->source;
-	return strange ? neap__contents_refuse_events(path) : rc;
+	return strange ? neap__contents_refuse_events(path, folder) : rc;
 }

@@ -50,18 +50,22 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 	e->duration = 0;
 	e->label = raw->label;
 	e->speaker = -1;
+	if (raw->without_y && map->pool && map->height > 1)
+		return neap__fail(NEAP_EFORMAT,
+			"has no 'y', but the sensor of %dx%d pixels has %d rows. Add the array "
+			"'y', or pass --sensor %dx1",
+			map->width, map->height, map->height, map->width);
 	for (int64_t i = 0; i < raw->count; i++) {
 		int channel = neap__pixel_map_channel(map, raw->x[i], raw->y[i], raw->p[i]);
 		if (channel == -2 && map->pool == 0)
 			return neap__fail(NEAP_EFORMAT,
-				"event %lld is of channel %d; 0 to %d are accepted: --inputs says "
-				"how many there are",
-				(long long)i, raw->x[i], map->channels - 1);
+				"event %lld is in channel %d, but there are %d channels, numbered "
+				"from 0. Correct --inputs, or the array 'inputs'",
+				(long long)i, raw->x[i], map->channels);
 		if (channel == -2)
 			return neap__fail(NEAP_EUSAGE,
-				"event %lld is at pixel (%d, %d) of a sensor of %dx%d; --sensor "
-				"says "
-				"its size",
+				"event %lld is at pixel (%d, %d), outside the sensor of %dx%d "
+				"pixels. Pass the size of the sensor with --sensor WIDTHxHEIGHT",
 				(long long)i, raw->x[i], raw->y[i], map->width, map->height);
 		e->duration = fmax(e->duration, raw->time[i]);
 		*outside += channel < 0;
@@ -108,6 +112,7 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 	if (c->has_class && label >= 0 && label < c->source->classes)
 		c->has_class[label] = 1;
 	c->report->samples++;
+	c->report->empty += c->buffer.events.count == 0;
 	c->report->events += c->buffer.events.count;
 	c->report->longest = fmax(c->report->longest, c->buffer.events.duration);
 	return 0;
@@ -161,15 +166,16 @@ static int is_array_file(const char *path)
 
 /*
  * Archives may lie next to recordings of other kinds, such as a data set that was encoded before;
- * so a folder holds events only if it has more array files than tables, and no sounds.
+ * so a folder holds events only if it has more array files than tables, and than sounds.
  */
 static int is_event_folder(const char *path)
 {
 	static const char *const published[] = {".bin", ".aedat", NULL};
-	return neap__recordings_having(path, published) ||
-	       (neap__recordings_having(path, neap__event_endings) >
-			       neap__recordings_having(path, neap__table_endings) &&
-		       !neap__recordings_having(path, neap__sound_endings));
+	if (neap__recordings_having(path, published))
+		return 1;
+	int64_t arrays = neap__recordings_having(path, neap__event_endings);
+	return arrays > neap__recordings_having(path, neap__table_endings) &&
+	       arrays > neap__recordings_having(path, neap__sound_endings);
 }
 
 int neap_encode_is_events(const char *path)
@@ -195,7 +201,7 @@ static int open_source(struct neap__event_source **source, const char *path, int
 	const struct neap_event_options *options, struct neap_event_report *report)
 {
 	if (!folder) {
-		NEAP_TRY(neap__array_events_open(source, path, options));
+		NEAP_TRY(neap__array_events_open(source, path, NULL, options));
 		if (!(*source)->recording)
 			return 0;
 		(*source)->close(*source);

@@ -14,7 +14,8 @@ struct neap__raw_events {
 	int64_t count, room;
 	double *time; /* seconds */
 	int32_t *x, *y;
-	uint8_t *p; /* 1: brighter */
+	uint8_t *p;  /* 1: brighter */
+	int without_y; /* 1: y is 0 because there is no such column */
 	int label;
 };
 /* Makes room for `count` events and keeps what is there. 0 or -ENOMEM. */
@@ -41,9 +42,10 @@ struct neap__event_source {
 };
 
 /* A .npz, .npy or HDF5 file; a folder of recordings or one of its files, whose report counts the
-   files that were skipped. 0 or a negative code. */
+   files that were skipped. `folder`: that the array file is a recording of, or NULL. 0 or a
+   negative code. */
 int neap__array_events_open(struct neap__event_source **source, const char *path,
-	const struct neap_event_options *options);
+	const char *folder, const struct neap_event_options *options);
 int neap__folder_events_open(struct neap__event_source **source, const char *path,
 	const struct neap_event_options *options, struct neap_event_report *report);
 

@@ -31,6 +31,7 @@ struct folder_events {
 	struct neap__event_source source;
 	struct neap__recordings recordings;
 	const struct neap_event_options *options; /* borrowed */
+	const char *dir;			  /* borrowed */
 	struct part *part;			  /* NULL: each file is a sample */
 	int64_t parts, room, at;
 	char where[64];
@@ -53,20 +54,14 @@ static int next_bin(
 static int open_recording(struct neap__event_source **one, const struct folder_events *f,
 	const char *path, int pixels)
 {
-	NEAP_TRY(neap__array_events_open(one, path, f->options));
-	int rc = 0;
-	if ((*one)->samples != 1)
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': holds %lld samples, but one file of a folder is one recording. "
-			"Encode this file by itself: neap encode '%s' --out FILE.h5",
-			path, (long long)(*one)->samples, path);
-	else if (pixels >= 0 && (*one)->pixels != pixels)
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': holds events %s pixels, unlike other files of the folder", path,
-			pixels ? "without" : "with");
-	if (rc < 0)
-		(*one)->close(*one);
-	return rc;
+	NEAP_TRY(neap__array_events_open(one, path, f->dir, f->options));
+	if (pixels < 0 || (*one)->pixels == pixels)
+		return 0;
+	(*one)->close(*one);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' contains events %s pixels, unlike other files of the folder. Move it to "
+		"another folder",
+		path, pixels ? "without" : "with");
 }
 
 static int next_array(
@@ -163,8 +158,8 @@ static int add_part(struct folder_events *f, int64_t file, char *line, const cha
 		!take_number(&p, &part.to, '\n') || label < 1 || label > f->source.classes ||
 		part.to < part.from)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': line %d: class from 1 to %d, start and end in microseconds are "
-			"accepted",
+			"'%s', line %d: a line must be the class, from 1 to %d, and the start and "
+			"end in microseconds, separated by commas. Correct the line",
 			path, number, f->source.classes);
 	part.label = (int)label - 1;
 	if (neap__grow(&f->part, &f->room, f->parts + 1, sizeof *f->part) < 0)
@@ -203,7 +198,9 @@ static int read_parts(struct folder_events *f)
 		free(path);
 	}
 	if (rc == 0 && f->parts == 0)
-		rc = neap__fail(NEAP_EFORMAT, "the labels beside '%s' name no sample",
+		rc = neap__fail(NEAP_EFORMAT,
+			"the file of labels of '%s', NAME_labels.csv, lists no sample. Copy the "
+			"data set again",
 			f->recordings.file[0].path);
 	f->source.samples = f->parts;
 	return rc;
@@ -295,6 +292,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 	while (kind != ARRAYS && !neap__recordings_having(path, kinds[kind].endings))
 		kind++;
 	f->options = options;
+	f->dir = path;
 	f->source = (struct neap__event_source){.next = kinds[kind].next,
 		.close = close_all,
 		.width = kinds[kind].side,

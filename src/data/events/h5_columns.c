@@ -34,7 +34,8 @@ static int open_set(struct h5_columns *c, const char *name, struct neap__column 
 	if (column->real || column->text || kind == H5T_INTEGER || kind == H5T_ENUM)
 		return 1;
 	rc = neap__fail(
-		NEAP_EFORMAT, "'%s': '%s' holds neither numbers nor text", c->columns.path, name);
+		NEAP_EFORMAT, "'%s': '%s' contains neither numbers nor text. Save it as numbers",
+		c->columns.path, name);
 	neap__h5_set_close(set);
 	free(set);
 	return rc;
@@ -86,15 +87,17 @@ static int read_part(struct neap__columns *columns, const struct neap__column *c
 {
 	struct neap__h5_guard guard;
 	if (column->text)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s': text where numbers are accepted", columns->path);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' contains text in an array that must be numbers. Save it as numbers",
+			columns->path);
 	if (count == 0)
 		return 0;
 	neap__h5_enter(&guard);
 	int rc = read_set(column->array, (hsize_t)first, (hsize_t)count, out);
 	neap__h5_leave(&guard);
 	return rc ? neap__fail(
-			    NEAP_EFORMAT, "'%s': a data set cannot be read: damaged", columns->path)
+			    NEAP_EFORMAT, "'%s' is damaged: a data set cannot be read. Copy or "
+					  "write it again", columns->path)
 		  : 0;
 }
 
@@ -130,19 +133,29 @@ static void close_all(struct neap__columns *columns)
 	free(columns);
 }
 
+/* Opens the sets of these names behind a prefix, as far as there are any. */
+static void try_names(struct h5_columns *c, const char *prefix, const char *const *names)
+{
+	struct neap__column column;
+	char full[96];
+	for (; *names; names++) {
+		neap__print(full, sizeof full, "/%s%s", prefix, *names);
+		if (neap__h5_has(&c->file, full) > 0)
+			(void)open_set(c, full, &column);
+	}
+}
+
 static void try_open(void *arg)
 {
-	static const char *const names[] = {"/x", "/y", "/t", "/p", "/units", "/times", "/events/x",
-		"/events/y", "/events/t", "/events/p", "/offsets", "/labels", "/classes",
-		"/sensor_size", "/inputs", "/0/x", "/0/y", "/0/t", "/0/p", "/0/units", "/0/times",
-		"/timestamp", "/timestamps", "/ts", "/polarity", "/polarities", "/pol"};
+	static const char *const others[] = {
+		"offsets", "labels", "classes", "sensor_size", "inputs", NULL};
 	struct h5_columns *c = arg;
-	struct neap__column column;
 	if (neap__h5_open(&c->file, c->columns.path) < 0)
 		return;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (neap__h5_has(&c->file, names[i]) > 0)
-			(void)open_set(c, names[i], &column);
+	try_names(c, "", others);
+	for (const char *const *prefix = neap__event_prefixes; *prefix; prefix++)
+		for (int k = 0; k < NEAP__EVENT_COLUMNS; k++)
+			try_names(c, *prefix, neap__event_names[k]);
 }
 
 int neap__h5_columns_open(struct neap__columns **columns, const char *path)

@@ -23,8 +23,10 @@ static int fits(struct neap__npy *array, int field, struct neap__column *column)
 	const struct neap__npy_header *h = neap__npy_shape(array);
 	if (h->dims != 1 || field < 0) {
 		int rc = neap__fail(NEAP_EFORMAT,
-			h->records ? "%s: holds records; fields x, y, t and p are accepted"
-				   : "%s: has %d dimensions; one is accepted",
+			h->records ? "%s contains records, but must be a plain array. Save its "
+				     "fields as arrays of their own"
+				   : "%s has %d dimensions, but must have one. Save it with "
+				     ".ravel()",
 			neap__npy_where(array), h->dims);
 		neap__npy_close(array);
 		return rc;
@@ -91,7 +93,8 @@ static int texts(struct neap__columns *columns, const char *name, int most, char
 	struct npz_columns *c = (struct npz_columns *)columns;
 	struct neap__npy *array;
 	if (!c->archive) /* a field is no array of texts */
-		return neap__fail(NEAP_EFORMAT, "'%s': field '%s' holds text; numbers are accepted",
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': field '%s' contains text; events need numbers. Save it as numbers",
 			columns->path, name);
 	NEAP_TRY(neap__npz_array(&array, c->archive, name));
 	int rc = neap__npy_strings(array, most, out, count);

@@ -2,6 +2,7 @@
 /* contents.c: lists arrays, and chooses those that are inputs and targets (contents.h). */
 #include "data/formats/contents.h"
 #include "data/dataset.h"
+#include "data/events/columns.h"
 #include "data/formats/h5.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"
@@ -10,18 +11,25 @@
 #include <string.h>
 #include <strings.h>
 
+#define READABLE "This Python makes a file that 'neap train' reads: "
 enum { EXPRESSION = 120, LIST = 220 /* bytes of the list of arrays in a line */ };
 
 static const char *const inputs[] = {"x", "inputs", "input", "data", "features", "samples",
 	"sequences", "series", "signals", "x_train", "train_x", "train_data", "arr_0", NULL};
 static const char *const targets[] = {"y", "labels", "label", "targets", "target", "y_train",
 	"train_y", "train_labels", "arr_1", NULL};
-static const char *const times[] = {"t", "times", "timestamp", "timestamps", "ts", NULL};
 
 static int ends_in(const char *path, const char *ending)
 {
 	size_t n = strlen(path), e = strlen(ending);
 	return n > e && strcasecmp(path + n - e, ending) == 0;
+}
+
+static int is_among(const char *const *names, const char *name)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
 }
 
 static int is_numpy(const char *path)
@@ -50,9 +58,8 @@ static void describe_fields(struct neap__content *item, const struct neap__npy_h
 		if (n < sizeof item->type)
 			n += (size_t)neap__print(
 				item->type + n, sizeof item->type - n, "%s %s", f ? "," : "", name);
-		for (int k = 0; times[k]; k++)
-			t |= strcmp(name, times[k]) == 0;
-		x |= strcmp(name, "x") == 0;
+		t |= is_among(neap__event_names[NEAP__EVENT_T], name);
+		x |= is_among(neap__event_names[NEAP__EVENT_X], name);
 	}
 	item->has_t_and_x = t && x;
 }
@@ -102,29 +109,41 @@ static void list_npy(struct neap__contents *c, const char *path)
 		describe(add(c, ""), &header);
 }
 
+/* Type and shape of a data set, whatever they are: its data is not read. */
+static void describe_set(struct neap__content *item, hid_t set)
+{
+	hsize_t size[H5S_MAX_RANK];
+	hid_t type = H5Dget_type(set), space = H5Dget_space(set);
+	H5T_class_t kind = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+	int dims = space >= 0 ? H5Sget_simple_extent_dims(space, size, NULL) : -1;
+	item->dims = dims > NEAP__CONTENTS_DIMS ? NEAP__CONTENTS_DIMS : dims;
+	for (int d = 0; d < item->dims; d++)
+		item->size[d] = (int64_t)size[d];
+	item->text = kind != H5T_INTEGER && kind != H5T_FLOAT;
+	neap__print(item->type, sizeof item->type, item->text ? "%s" : "%s%zu",
+		kind == H5T_INTEGER  ? "int"
+		: kind == H5T_FLOAT  ? "float"
+		: kind == H5T_STRING ? "text"
+				     : "other",
+		type >= 0 ? 8 * H5Tget_size(type) : 0);
+	if (space >= 0)
+		H5Sclose(space);
+	if (type >= 0)
+		H5Tclose(type);
+}
+
 /* A data set, or the members of the root or of a group in it. */
 static void list_object(
 	struct neap__contents *c, const struct neap__h5_file *file, const char *name, int depth)
 {
 	char inner[sizeof c->item[0].name];
-	struct neap__h5_set set;
 	H5G_info_t info;
-	if (depth > 0 && neap__h5_any_open(&set, file, name) == 0) {
+	hid_t set = depth > 0 ? H5Dopen2(file->id, name, H5P_DEFAULT) : -1;
+	if (set >= 0) {
 		struct neap__content *item = add(c, name + 1);
-		H5T_class_t kind = H5Tget_class(set.type);
-		if (item) {
-			item->dims = set.dims;
-			item->text = kind != H5T_INTEGER && kind != H5T_FLOAT;
-			for (int d = 0; d < set.dims; d++)
-				item->size[d] = (int64_t)set.size[d];
-			neap__print(item->type, sizeof item->type, item->text ? "%s" : "%s%zu",
-				kind == H5T_INTEGER  ? "int"
-				: kind == H5T_FLOAT  ? "float"
-				: kind == H5T_STRING ? "text"
-						     : "other",
-				8 * H5Tget_size(set.type));
-		}
-		neap__h5_set_close(&set);
+		if (item)
+			describe_set(item, set);
+		H5Dclose(set);
 		return;
 	}
 	hid_t group = depth < 2 ? H5Gopen2(file->id, name, H5P_DEFAULT) : -1;
@@ -227,12 +246,38 @@ static size_t list_all(char *room, size_t size, const struct neap__contents *c)
 	return n;
 }
 
+/* Where the file comes from decides how targets are added to its inputs. */
+static int advise_targets(
+	char *room, size_t size, const struct neap__contents *c, const char *path)
+{
+	int has_x = 0, encoded = 0;
+	for (int i = 0; i < c->count; i++) {
+		const struct neap__content *item = &c->item[i];
+		has_x |= strcmp(item->name, "x") == 0 && !item->text && !item->object &&
+			 (item->dims == 2 || item->dims == 3);
+		encoded |= !is_numpy(path) && strcmp(item->name, "lengths") == 0;
+	}
+	if (!has_x || named(c, targets, 1))
+		return 0;
+	neap__print(room, size,
+		"%sdd an array 'y' with a class or numbers for each sample: %s. With --next-step, "
+		"'neap train' needs no targets",
+		encoded ? "If 'neap encode' wrote it from tables, encode them again with --target "
+			  "NAME or --labels FILE.csv; else a"
+			: "A",
+		is_numpy(path) ? "numpy.savez('neap.npz', **numpy.load(FILE), y=y)"
+			       : "h5py.File(FILE, 'a')['y'] = y");
+	return 1;
+}
+
 /* Python that saves inputs, and targets if there are any, under the names that are read. */
 static void advise_numbers(
 	char *room, size_t size, const struct neap__contents *c, const char *path)
 {
 	char a[EXPRESSION], b[EXPRESSION], shape[60] = "";
 	const struct neap__content *x = find_inputs(c), *y = named(c, targets, 1);
+	if (advise_targets(room, size, c, path))
+		return;
 	if (!x) {
 		neap__print(room, size,
 			"Save numbers of shape (samples, steps, features) and a target for each "
@@ -247,8 +292,8 @@ static void advise_numbers(
 		neap__print(shape, sizeof shape, ".reshape(%lld, %lld, -1)", (long long)x->size[0],
 			(long long)x->size[1]);
 	size_t n = (size_t)neap__print(room, size,
-		is_numpy(path) ? "This makes a file that is read: d = numpy.load('%s'%s); "
-			       : "This makes a file that is read: d = h5py.File('%s'%s); ",
+		is_numpy(path) ? READABLE "d = numpy.load('%s'%s); "
+			       : READABLE "d = h5py.File('%s'%s); ",
 		path, objects ? ", allow_pickle=True" : "");
 	if (ragged && n < size)
 		n += (size_t)neap__print(room + n, size - n,
@@ -256,24 +301,68 @@ static void advise_numbers(
 			"len(s))] + [(0, 0)] * (numpy.ndim(s) - 1)) for s in x]; ",
 			reading(a, x, path));
 	if (n < size)
-		neap__print(room + n, size - n, "numpy.savez('neap.npz', x=%s%s%s, y=%s%s)%s",
+		n += (size_t)neap__print(room + n, size - n,
+			"numpy.savez('neap.npz', x=%s%s%s, y=%s%s)%s",
 			ragged ? "x" : reading(a, x, path), shape, ragged ? ", lengths=n" : "",
 			y ? reading(b, y, path) : "y", y && y->object ? ".astype(str)" : "",
 			y ? ""
 			  : ", where y has a class or numbers for each sample (--next-step needs "
 			    "none)");
+	if (n < size && x->dims == 2 && !x->object)
+		neap__print(room + n, size - n,
+			". Each row of x is a series of %lld steps; for %lld features in one step, "
+			"save x[:, None]",
+			(long long)x->size[1], (long long)x->size[1]);
 }
 
-/* 1 and advice about events, if the file seems to hold some. */
-static int advise_events(char *room, size_t size, const struct neap__contents *c, const char *path)
+/* Whether an array has events as rows of four numbers; `meant`: the file should have events. */
+static int is_unnamed(const struct neap__contents *c, const struct neap__content *item, int meant)
+{
+	return item->dims == 2 && item->size[1] == 4 && !item->text &&
+	       (strcasestr(item->name, "event") ||
+		       (c->count == 1 && (meant || strncmp(item->type, "float", 5) != 0)));
+}
+
+#define COLUMNS "t=e[:, 0], x=e[:, 1], y=e[:, 2], p=e[:, 3])"
+
+static void advise_columns(char *room, size_t size, const struct neap__content *item,
+	const char *path, const char *folder)
 {
 	char a[EXPRESSION];
-	const struct neap__content *t = named(c, times, 1), *y = named(c, targets + 1, 1);
+	size_t n = (size_t)neap__print(room, size,
+		"Name its columns, here in the order t, x, y, p (t in microseconds as integers, "
+		"or in seconds as floats)");
+	if (n < size && folder && ends_in(path, ".npy"))
+		neap__print(room + n, size - n,
+			", in each file, then move the .npy files to another folder: for f in "
+			"glob.glob('%s/**/*.npy', recursive=True): e = numpy.load(f); "
+			"numpy.savez(f[:-4], " COLUMNS,
+			folder);
+	else if (n < size)
+		neap__print(room + n, size - n,
+			is_numpy(path) ? ": d = numpy.load('%s'); e = %s; "
+					 "numpy.savez('neap.npz', " COLUMNS
+				       : ": d = h5py.File('%s'); e = %s; "
+					 "numpy.savez('neap.npz', " COLUMNS,
+			path, reading(a, item, path));
+}
+
+/*
+ * 1 and advice about events, if the file seems to hold some. `meant`: only events are read from it,
+ * so arrays of events under other names are likely; `folder`: of recordings that it is in, or NULL.
+ */
+static int advise_events(char *room, size_t size, const struct neap__contents *c, const char *path,
+	int meant, const char *folder)
+{
+	char a[EXPRESSION];
+	const struct neap__content *t = named(c, neap__event_names[NEAP__EVENT_T], 1);
+	const struct neap__content *y = named(c, targets + 1, 1);
 	int events = t && t->dims == 1 && !t->text;
 	neap__print(a, sizeof a, y ? "d['%s']" : "labels", y ? y->name : "");
 	if (t && t->object)
 		return neap__print(room, size,
-			"This makes a file that is read: d = numpy.load('%s', allow_pickle=True); "
+			"This Python makes a file that 'neap encode' reads: d = numpy.load('%s', "
+			"allow_pickle=True); "
 			"numpy.savez('neap.npz', **{k: numpy.concatenate(d[k]) for k in ('%s', "
 			"'x', "
 			"'y', 'p')}, offsets=numpy.cumsum([0] + [len(s) for s in d['%s']]), "
@@ -281,33 +370,32 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 			path, t->name, t->name, a);
 	for (int i = 0; i < c->count; i++) {
 		const struct neap__content *item = &c->item[i];
-		int is_named = strcasestr(item->name, "event") != NULL;
-		if (item->object && is_named)
+		if (item->object && strcasestr(item->name, "event"))
 			return neap__print(room, size,
-				"This makes a file that is read: d = numpy.load('%s', "
-				"allow_pickle=True); e = list(d['%s']); numpy.savez('neap.npz', "
+				"This Python makes a file that 'neap encode' reads: d = "
+				"numpy.load('%s', allow_pickle=True); e = list(d['%s']); numpy.savez('neap.npz', "
 				"events=numpy.concatenate(e), offsets=numpy.cumsum([0] + [len(s) "
 				"for s in e]), labels=%s)",
 				path, item->name, a);
-		if (item->dims == 2 && item->size[1] == 4 && !item->text &&
-			(is_named || (c->count == 1 && strncmp(item->type, "float", 5) != 0)))
-			return neap__print(room, size,
-				is_numpy(path)
-					? "Name its columns, in their order: d = numpy.load('%s'); "
-					  "e = %s; numpy.savez('neap.npz', t=e[:, 0], x=e[:, 1], "
-					  "y=e[:, 2], p=e[:, 3])"
-					: "Name its columns, in their order: d = h5py.File('%s'); "
-					  "e = %s; numpy.savez('neap.npz', t=e[:, 0], x=e[:, 1], "
-					  "y=e[:, 2], p=e[:, 3])",
-				path, reading(a, item, path));
+		if (is_unnamed(c, item, meant)) {
+			advise_columns(room, size, item, path, folder);
+			return 1;
+		}
 		events |= item->has_t_and_x;
 	}
-	if (events)
+	if (events && !meant)
 		neap__print(room, size,
-			"These seem to be events, which become a data set by: neap encode '%s' "
-			"--out FILE.h5 --sensor WIDTHxHEIGHT",
+			"These seem to be events, which are converted by: neap encode '%s' --out "
+			"FILE.h5 --sensor WIDTHxHEIGHT",
 			path);
-	return events;
+	else if (meant && !find_inputs(c))
+		neap__print(room, size,
+			"Save the columns of the events as t, x, y and p: numpy.savez('neap.npz', "
+			"t=..., x=..., y=..., p=...), with t in microseconds as integers, or in "
+			"seconds as floats; docs/events.md has the details");
+	else
+		return 0;
+	return 1;
 }
 
 /* Whether `train` reads the file: numbers in rows, or spikes as the Heidelberg Digits have them. */
@@ -323,22 +411,9 @@ static int is_for_training(const struct neap__contents *c)
 	return 0;
 }
 
-int neap__contents_refuse_events(const char *path)
+static int refuse(const char *path, const char *problem, int meant, const char *folder)
 {
-	struct neap__contents c;
-	neap__contents_list(&c, path);
-	if (!is_for_training(&c))
-		return neap__contents_refuse(path, "holds no events that can be encoded");
-	return neap__fail(NEAP_EFORMAT,
-		"'%s' is a data set already, with nothing to encode. 'neap train' reads it "
-		"directly: "
-		"neap train '%s'",
-		path, path);
-}
-
-int neap__contents_refuse(const char *path, const char *problem)
-{
-	char advice[NEAP__DETAIL_BYTES] = "It holds ";
+	char advice[NEAP__DETAIL_BYTES] = "It contains ";
 	struct neap__contents c;
 	size_t n = strlen(advice), size = sizeof advice;
 	neap__contents_list(&c, path);
@@ -348,7 +423,24 @@ int neap__contents_refuse(const char *path, const char *problem)
 	} else {
 		n = 0;
 	}
-	if (!advise_events(advice + n, size - n, &c, path))
+	if (!advise_events(advice + n, size - n, &c, path, meant, folder))
 		advise_numbers(advice + n, size - n, &c, path);
 	return neap__fail(NEAP_EFORMAT, "'%s' %s. %s", path, problem, advice);
+}
+
+int neap__contents_refuse(const char *path, const char *problem)
+{
+	return refuse(path, problem, 0, NULL);
+}
+
+int neap__contents_refuse_events(const char *path, const char *folder)
+{
+	struct neap__contents c;
+	neap__contents_list(&c, path);
+	if (!is_for_training(&c))
+		return refuse(path, "contains no events that can be encoded", 1, folder);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' is already a data set, so there is nothing to encode. Pass it to train: "
+		"neap train '%s'",
+		path, path);
 }

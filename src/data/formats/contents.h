@@ -29,8 +29,8 @@ struct neap__contents {
 
 /* Fills in the arrays of a file; none where it cannot be read. */
 void neap__contents_list(struct neap__contents *contents, const char *path);
-/* neap__contents_refuse (dataset.h) of a file that holds no events, or that training reads as it
- * is. */
-int neap__contents_refuse_events(const char *path);
+/* neap__contents_refuse (dataset.h) of a file without events, alone or of a folder of recordings,
+ * or of one that training reads as it is. */
+int neap__contents_refuse_events(const char *path, const char *folder);
 
 #endif

@@ -118,8 +118,7 @@ static const char *problem_of(struct neap__npz *archive, const struct neap__cont
 			if (contents->item[i].object &&
 				strcmp(contents->item[i].name, names[k]) == 0)
 				return "has an array of Python objects (dtype object), which are "
-				       "not "
-				       "read";
+				       "not read";
 	return has_rows(archive)
 		       ? NULL
 		       : "has no array 'x' of rows of numbers, (samples, steps, features)";

@@ -248,6 +248,6 @@ int neap_encode_is_table(const char *path)
 		return 0;
 	if (!neap__recordings_folder(path))
 		return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
-	return !neap__recordings_having(path, neap__sound_endings) &&
-	       neap__recordings_having(path, neap__table_endings);
+	return neap__recordings_having(path, neap__table_endings) >
+	       neap__recordings_having(path, neap__sound_endings);
 }
