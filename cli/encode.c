@@ -73,7 +73,16 @@ static void warn(void *user, const char *line)
 			"neap encode: more are counted at the end; --strict stops at the first\n");
 }
 
-/* What was skipped, where anything was. */
+/* A line about what is probably a mistake; the encoding continues. */
+static void doubt(void *user, const char *line)
+{
+	struct encode_request *r = user;
+	char room[NEAP__PLAIN_TEXT];
+	cli_progress_clear(&r->progress);
+	fprintf(stderr, "neap encode: warning: %s\n", neap__plain_text(room, line));
+}
+
+/* Lists how many files were skipped, if any were. */
 static void show_skipped(
 	int64_t others, const char *other, int64_t damaged, int64_t strangers, int64_t unlisted)
 {
@@ -123,17 +132,18 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	char room[NEAP__PLAIN_TEXT];
 	char took[24], audio[24], left[24], speakers[40] = "";
 	if (r->speakers)
-		snprintf(speakers, sizeof speakers, ", %d speakers", r->speakers);
-	printf("%s: %" PRId64 " recordings (%s), %d classes%s\n", neap__plain_text(room, out),
-		r->files, neap__show_time(audio, r->seconds_of_audio), r->classes, speakers);
-	printf("%.0f spikes a recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
-	       "real "
-	       "time\n",
+		snprintf(speakers, sizeof speakers, ", %d speaker%s", r->speakers,
+			r->speakers == 1 ? "" : "s");
+	printf("%s: %" PRId64 " recording%s (%s), %d class%s%s\n", neap__plain_text(room, out),
+		r->files, r->files == 1 ? "" : "s", neap__show_time(audio, r->seconds_of_audio),
+		r->classes, r->classes == 1 ? "" : "es", speakers);
+	printf("%.0f spikes per recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
+	       "real time\n",
 		(double)r->events / (double)r->files, 100 * r->active,
 		neap__show_time(took, seconds), r->seconds_of_audio / seconds);
 	if (r->samples != r->files)
-		printf("%" PRId64 " samples of one length; %s of the recordings made none\n",
-			r->samples, neap__show_time(left, r->seconds_left));
+		printf("%" PRId64 " sample%s of --concat; %s of the recordings left over\n",
+			r->samples, r->samples == 1 ? "" : "s", neap__show_time(left, r->seconds_left));
 	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -150,6 +160,7 @@ static int events_json(const struct neap_event_report *r, const char *out, doubl
 	neap__json_int(to, "height", r->height);
 	neap__json_int(to, "events", r->events);
 	neap__json_int(to, "events_outside", r->outside);
+	neap__json_int(to, "samples_empty", r->empty);
 	neap__json_number(to, "longest", r->longest);
 	neap__json_number(to, "seconds", seconds);
 	neap__json_int(to, "skipped_others", r->others);
@@ -170,14 +181,15 @@ static int events_text(
 	printf("%s: %" PRId64 " sample%s, %d class%s, %d channels%s\n", neap__plain_text(room, out),
 		r->samples, r->samples == 1 ? "" : "s", r->classes, r->classes == 1 ? "" : "es",
 		r->inputs, pixels);
-	printf("%.0f events a sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
+	printf("%.0f events per sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
 		neap__show_time(longest, r->longest), neap__show_time(took, seconds));
 	if (r->outside)
-		printf("%" PRId64 " events were outside the crop or of the other polarity\n",
-			r->outside);
+		printf("%" PRId64 " event%s dropped by --crop or --polarity\n", r->outside,
+			r->outside == 1 ? " was" : "s were");
 	if (r->longest > 3600 && unit <= 0)
-		puts("over an hour: times in arrays are seconds, integers microseconds, where "
-		     "--time-unit does not say otherwise");
+		puts("the longest sample lasts over an hour: times that are integers are read as "
+		     "microseconds, others as seconds. Pass the unit if it differs, such as "
+		     "--time-unit 1us");
 	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -214,7 +226,7 @@ static int read_classes(struct encode_request *r)
 		long most = strlen(r->classes) < 6 ? strtol(r->classes, NULL, 10) : 0;
 		if (most < 1 || most > 65535)
 			return cli_usage(
-				"encode", "--classes %s: 1 to 65535 are accepted", r->classes);
+				"encode", "--classes: '%s' must be between 1 and 65535", r->classes);
 		count = (int)most;
 		r->text = malloc((size_t)count * 6);
 		for (int i = 0, used = 0; r->text && i < count; i++)
@@ -237,7 +249,9 @@ static int read_classes(struct encode_request *r)
 		at = next;
 	}
 	if (n == 0)
-		return cli_usage("encode", "--classes: '%s' names no class", r->classes);
+		return cli_usage("encode", "--classes: '%s' is empty. Write the name of one class "
+					    "per line",
+			r->classes);
 	r->names = n;
 	return CLI_DONE;
 }
@@ -248,13 +262,15 @@ static int settle_events(struct encode_request *r)
 	struct neap_event_options *e = &r->events;
 	if (r->sensor && !parse_pixels(r->sensor, 2, number))
 		return cli_usage(
-			"encode", "--sensor %s: 34x34 and the like are accepted", r->sensor);
+			"encode", "--sensor: '%s' is not WIDTHxHEIGHT in pixels, such as 34x34", r->sensor);
 	e->width = number[0];
 	e->height = number[1];
 	memset(number, 0, sizeof number);
 	if (r->crop && !parse_pixels(r->crop, 4, number))
 		return cli_usage("encode",
-			"--crop %s: 32x32 or 32x32+1+1 and the like are accepted", r->crop);
+			"--crop: '%s' is not WIDTHxHEIGHT or WIDTHxHEIGHT+X+Y in pixels, such as "
+			"32x32+1+1",
+			r->crop);
 	e->crop_width = number[0];
 	e->crop_height = number[1];
 	e->crop_x = number[2];
@@ -262,6 +278,19 @@ static int settle_events(struct encode_request *r)
 	e->polarity = (enum neap_polarity)r->polarity;
 	e->warn = warn;
 	return CLI_DONE;
+}
+
+static void doubt_empty(struct encode_request *r, const struct neap_event_report *report)
+{
+	char line[200];
+	if (!report->empty)
+		return;
+	snprintf(line, sizeof line,
+		"%" PRId64 " of %" PRId64 " samples ha%s no events%s: a network cannot learn from "
+		"them. Remove them from the data",
+		report->empty, report->samples, report->empty == 1 ? "s" : "ve",
+		report->outside ? " after --crop and --polarity" : "");
+	doubt(r, line);
 }
 
 static int encode_events(struct encode_request *r, const char *path)
@@ -275,6 +304,7 @@ static int encode_events(struct encode_request *r, const char *path)
 	cli_progress_clear(&r->progress);
 	if (rc < 0)
 		return cli_fail("encode", rc);
+	doubt_empty(r, &report);
 	return r->json ? events_json(&report, r->out, seconds)
 		       : events_text(&report, r->out, seconds, r->events.time_unit);
 }
@@ -302,18 +332,20 @@ static int table_json(const struct neap_table_report *r, const char *out, double
 
 static int table_text(const struct neap_table_report *r, const char *out, double seconds)
 {
-	char room[NEAP__PLAIN_TEXT], took[24], target[64] = "no targets";
+	char room[NEAP__PLAIN_TEXT], took[24];
+	char target[128] = "no targets (--target or --labels adds them; train --next-step needs none)";
 	const char *each = r->step_targets ? "step" : "sample";
 	if (r->classes)
-		snprintf(target, sizeof target, "%d classes, one a %s", r->classes, each);
+		snprintf(target, sizeof target, "%d class%s, one per %s", r->classes,
+			r->classes == 1 ? "" : "es", each);
 	else if (r->numbers)
-		snprintf(target, sizeof target, "%d number%s a %s as target", r->numbers,
+		snprintf(target, sizeof target, "%d number%s per %s as target", r->numbers,
 			r->numbers > 1 ? "s" : "", each);
-	printf("%s: %" PRId64 " sample%s, %d feature%s a step, %s\n", neap__plain_text(room, out),
+	printf("%s: %" PRId64 " sample%s, %d feature%s per step, %s\n", neap__plain_text(room, out),
 		r->samples, r->samples == 1 ? "" : "s", r->features, r->features > 1 ? "s" : "",
 		target);
-	printf("%" PRId64 " steps, %" PRId64 " in the longest sample; %s\n", r->steps, r->longest,
-		neap__show_time(took, seconds));
+	printf("%" PRId64 " step%s, %" PRId64 " in the longest sample; %s\n", r->steps,
+		r->steps == 1 ? "" : "s", r->longest, neap__show_time(took, seconds));
 	show_skipped(r->others, r->other, 0, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -324,6 +356,7 @@ static int encode_table(struct encode_request *r, const char *path)
 	struct neap_table_options *t = &r->table;
 	t->label = r->options.label;
 	t->header = r->header == 2 ? -1 : r->header;
+	t->warn = doubt;
 	cli_progress_start(&r->progress, "encode", "rows");
 	double started = now();
 	int rc = neap_encode_table(&report, path, r->out, t);
@@ -352,12 +385,12 @@ static enum encoded_kind kind_of(const char *dir)
 	return (enum encoded_kind)kind;
 }
 
-/* By kind: the heading of the options that are its own, and what an input of it holds. */
+/* By kind: the heading of the options that are its own, and what an input of it is. */
 static const struct {
-	const char *group, *holds;
-} kinds[] = {[RECORDINGS] = {"The ear", "recordings"},
-	[EVENTS] = {"Events of cameras and the like", "events"},
-	[TABLE] = {"Tables of text", "table (.csv, .tsv)"}};
+	const char *group, *are;
+} kinds[] = {[RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)"},
+	[EVENTS] = {"Events of cameras and the like", "events (.npz, .npy, HDF5, .bin, .aedat)"},
+	[TABLE] = {"Tables of text", "tables (.csv, .tsv)"}};
 
 /* Whether an option that is off by default is on. */
 static int is_given(const struct cli_option *o)
@@ -369,19 +402,36 @@ static int is_given(const struct cli_option *o)
 	return *(const int *)o->into != 0; /* counts, flags and choices */
 }
 
-/* Refuses options that are another kind's own. CLI_DONE or one line. */
+/* Refuses an option that is another kind's own. */
+static int wrong_kind(
+	enum encoded_kind kind, enum encoded_kind owner, const char *option, const char *dir)
+{
+	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
+	if (owner == EVENTS && kind == TABLE)
+		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), or "
+			 "remove the option";
+	else if (strcmp(option, "labels") == 0)
+		remedy = "Put the recordings into one folder per class, or pass --label if the file "
+			 "names contain the class; without --labels, the error has a command that "
+			 "sorts them";
+	return cli_usage("encode", "--%s applies to %s, but '%s' is read as %s. %s", option,
+		kinds[owner].are, dir, kinds[kind].are, remedy);
+}
+
+/* CLI_DONE or one line about an option that is another kind's own. */
 static int check_options(enum encoded_kind kind, const struct cli_option *options, const char *dir)
 {
 	int owner = -1;
 
+	if (access(dir, R_OK) != 0)
+		return CLI_DONE; /* which the reader refuses */
 	for (const struct cli_option *o = options; o->name; o++) {
 		if (o->kind == CLI_HEADING) {
 			owner = TABLE;
 			while (owner >= 0 && strcmp(kinds[owner].group, o->name) != 0)
 				owner--;
 		} else if (owner >= 0 && owner != (int)kind && is_given(o)) {
-			return cli_usage("encode", "'%s' holds no %s: --%s does not apply", dir,
-				kinds[owner].holds, o->name);
+			return wrong_kind(kind, (enum encoded_kind)owner, o->name, dir);
 		}
 	}
 	return CLI_DONE;
@@ -395,9 +445,9 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	if (cli_ends_in(r->out, ".npz") || cli_ends_in(r->out, ".npy") ||
 		cli_ends_in(r->out, ".csv"))
 		return cli_usage("encode",
-			"--out %s: encode writes HDF5; pass a name that ends in .h5", r->out);
+			"--out: '%s' has another extension, but encode writes HDF5. Use .h5", r->out);
 	if (writes && !r->force && access(r->out, F_OK) == 0)
-		return cli_usage("encode", "'%s' exists; --force replaces it", r->out);
+		return cli_usage("encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();
 	enum encoded_kind kind = kind_of(dir);
 	int rc = check_options(kind, options, dir);
@@ -530,7 +580,7 @@ int cli_encode(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (!r.out)
-		return cli_usage("encode", "--out is missing: the file to write");
+		return cli_usage("encode", "--out is missing. Pass the file to write: --out FILE.h5");
 	int rc = settle_events(&r);
 	if (rc == CLI_DONE)
 		rc = read_classes(&r);

@@ -17,7 +17,8 @@ int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces)
 				name[i], neap__plain_text(room, path[i]));
 	if (o->layer && !o->spikes && !o->membranes)
 		return cli_usage(
-			"predict", "--layer goes with --spikes or --membranes; neither is there");
+			"predict", "--layer selects what --spikes or --membranes write. Pass one of "
+				   "them, or remove --layer");
 	if (o->spikes || o->membranes || traces->plot)
 		signal(SIGPIPE,
 			SIG_IGN); /* who reads the lines may go: no file is left half-written */

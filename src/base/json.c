@@ -18,10 +18,10 @@ json_t *neap__json_read(const char *text, size_t length, char why[NEAP__JSON_WHY
 	const char *says = error.text;
 	if (json_error_code(&error) == json_error_duplicate_key) {
 		const char *near = strstr(says, " near ");
-		neap__print(why, NEAP__JSON_WHY, "line %d: a key stands there twice:%s", error.line,
+		neap__print(why, NEAP__JSON_WHY, "line %d: the key is given twice:%s", error.line,
 			near ? near + strlen(" near") : "");
 	} else {
-		neap__print(why, NEAP__JSON_WHY, "line %d: not JSON: %s", error.line, says);
+		neap__print(why, NEAP__JSON_WHY, "line %d: not valid JSON: %s", error.line, says);
 	}
 	neap__plain(why); /* it quotes the text */
 	return NULL;

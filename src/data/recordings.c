@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *const neap__sound_endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
 const char *const neap__table_endings[] = {".csv", ".tsv", NULL};
@@ -86,8 +87,56 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int has_ending(const char *path, const char *const *endings)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	for (int i = 0; dot && endings[i]; i++)
+		if (strcasecmp(dot, endings[i]) == 0)
+			return 1;
+	return 0;
+}
+
+/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "". */
+static void find_table(char *room, size_t size, const char *dir)
+{
+	struct neap__recordings all = {0};
+	room[0] = '\0';
+	if (walk(&all, dir, 0) == 0) {
+		qsort(all.file, (size_t)all.count, sizeof *all.file, by_path);
+		for (int64_t i = 0; i < all.count && !room[0]; i++)
+			if (!all.file[i].stray && has_ending(all.file[i].path, neap__table_endings))
+				neap__print(room, size, "%s", all.file[i].path);
+	}
+	neap__recordings_free(&all);
+	if (room[0])
+		return;
+	neap__print(room, size, "%s/../labels.csv", dir);
+	if (access(room, R_OK) != 0)
+		room[0] = '\0';
+}
+
+/* A file that lies in the folder itself, whose class nothing shows. */
+static int no_class(const char *path, const char *dir, const char *const *endings)
+{
+	char table[300], advice[900] = "";
+	int is_table = endings == neap__table_endings;
+	find_table(table, sizeof table, dir);
+	if (table[0] && !is_table)
+		neap__print(advice, sizeof advice,
+			". If '%s' lists file,class per line, this shell command sorts copies: "
+			"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && "
+			"mkdir -p sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done",
+			table, table, dir, dir);
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
+		"folder per class, or pass --label with a pattern of the file names whose group 1 "
+		"is the class, such as '([0-9]+)_.*'%s%s",
+		path, dir, is_table ? ", or --target NAME, or --labels FILE.csv" : "", advice);
+}
+
 /* Name of the folder a file is in; the file must be below `dir`, not in it. */
-static int folder_name(char **out, const char *path, const char *dir)
+static int folder_name(
+	char **out, const char *path, const char *dir, const char *const *endings)
 {
 	size_t n = strlen(dir);
 	while (n > 1 && dir[n - 1] == '/')
@@ -96,12 +145,7 @@ static int folder_name(char **out, const char *path, const char *dir)
 	while (begin > path + n && begin[-1] != '/')
 		begin--;
 	if (begin <= path + n || begin >= end)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not in a folder of '%s' that names its class. Pass the folder "
-			"above, "
-			"or a pattern of the file names whose group 1 is the class: --label "
-			"'([0-9]+)_.*'",
-			path, dir);
+		return no_class(path, dir, endings);
 	*out = strndup(begin, (size_t)(end - begin));
 	return *out ? 0 : no_memory();
 }
@@ -128,7 +172,7 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 		struct neap__recording *file = &all->file[i];
 		rc = label   ? neap__name_pattern_find(by_label, &file->label, file->path)
 		     : alone ? folder_alone(&file->label, file->path)
-			     : folder_name(&file->label, file->path, dir);
+			     : folder_name(&file->label, file->path, dir, choice->endings);
 		if (rc == 0 && speaker)
 			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);
 	}
@@ -144,15 +188,6 @@ static void free_file(struct neap__recording *file)
 	free(file->speaker);
 }
 
-static int has_ending(const char *path, const char *const *endings)
-{
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-	for (int i = 0; dot && endings[i]; i++)
-		if (strcasecmp(dot, endings[i]) == 0)
-			return 1;
-	return 0;
-}
-
 /* Path below `dir`, as lists of files have it. */
 static const char *below(const char *path, const char *dir)
 {
@@ -162,23 +197,38 @@ static const char *below(const char *path, const char *dir)
 	return path;
 }
 
-/* What is wrong with a folder, or a file, of which nothing counts. */
+/* A file by itself that is of no kind to be encoded. */
+static int wrong_file(const char *path)
+{
+	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
+	static const char *const sounds[] = {".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
+	char advice[200] = "docs/own-data.md lists the kinds of data";
+	if (has_ending(path, texts))
+		neap__print(advice, sizeof advice,
+			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a table "
+			"of numbers, rename it to .csv or .tsv", path);
+	else if (has_ending(path, sounds))
+		neap__print(advice, sizeof advice,
+			"Pass --any-sound to read every kind of sound file that libsndfile knows");
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has an extension that encode does not read. It reads recordings (.wav, .flac, "
+		".aiff), events (.npz, .npy, .h5) and tables (.csv, .tsv). %s",
+		path, advice);
+}
+
+/* What is wrong with a folder of which nothing counts. */
 static int none_kept(const char *dir, const struct neap__recordings_choice *choice)
 {
-	char accepted[120] = "";
-	for (size_t i = 0, n = 0; choice->endings && choice->endings[i] && n < sizeof accepted; i++)
-		n += (size_t)neap__print(accepted + n, sizeof accepted - n, "%s%s", i ? ", " : "",
-			choice->endings[i]);
 	if (choice->unlisted)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': --split and --without leave none of its %lld files to be encoded. "
 			"Check that their lines are paths below that folder",
 			dir, (long long)choice->unlisted);
 	return neap__fail(NEAP_EFORMAT,
-		"'%s' holds no file to be encoded, but %lld of other kinds, for example '%s'. "
-		"Accepted here are %s; docs/own-data.md lists other kinds of data",
-		dir, (long long)choice->others, choice->other,
-		accepted[0] ? accepted : "sound files");
+		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. It "
+		"reads recordings (.wav, .flac, .aiff; others with --any-sound), events (.npz, "
+		".npy, .h5) and tables (.csv, .tsv); docs/own-data.md lists other kinds of data",
+		dir, (long long)choice->others, choice->other);
 }
 
 /* Keeps the files that count. */
@@ -196,7 +246,7 @@ static int keep_files(
 			     (!choice->without || !neap__name_list_has(choice->without, name));
 		if (!known && file->stray != 1 && choice->strict && rc == 0)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s' is not a file to be encoded. Remove --strict to skip such "
+				"'%s' is of a kind that encode does not read. Remove --strict to skip such "
 				"files",
 				file->path);
 		if (!known && choice->others == 0)
@@ -209,7 +259,10 @@ static int keep_files(
 			free_file(file);
 	}
 	all->count = kept;
-	return rc == 0 && kept == 0 ? none_kept(dir, choice) : rc;
+	if (rc < 0 || kept)
+		return rc;
+	return neap__recordings_folder(dir) || choice->unlisted ? none_kept(dir, choice)
+								: wrong_file(dir);
 }
 
 /* Every name in the list is a file's: a list of other files would go unnoticed. */
@@ -390,7 +443,7 @@ int neap__recordings_find(
 	int alone = S_ISREG(st.st_mode);
 	int rc = alone ? add_file(all, dir, 0) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' is empty: it holds no file to be encoded", dir);
+		rc = neap__fail(NEAP_EFORMAT, "the folder '%s' is empty. Put the recordings into it", dir);
 	if (rc == 0)
 		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
 	if (rc == 0)

@@ -20,7 +20,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 	net->values = info->values;
 	if (of_steps && !reads && net->readout != NEAP_READ_STEP)
 		return neap__fail(NEAP_EUSAGE,
-			"--readout: '%s' has targets of steps, which 'step' alone compares",
+			"--readout: '%s' has a target per step, which only the readout 'step' "
+			"compares. Pass --readout step",
 			info->name);
 	if (reads)
 		net->readout = NEAP_READ_STEP;
@@ -32,8 +33,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 		net->tau_out = NEAP__TAU_OUT_NUMBERS;
 	if (reads || loses)
 		neap__print(changed, NEAP__FIT_LINE, "the targets are %s%s: %s%s%s",
-			numbers ? "numbers" : "classes", of_steps ? " of steps" : "",
-			reads ? "readout step" : "", reads && loses ? ", " : "",
-			loses ? "loss mse" : "");
+			numbers ? "numbers" : "classes", of_steps ? ", one per step" : "",
+			reads ? "the readout is step" : "", reads && loses ? ", " : "",
+			loses ? "the loss is mse, since cross-entropy needs classes (integers)" : "");
 	return 0;
 }

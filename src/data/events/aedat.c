@@ -15,6 +15,8 @@
 
 enum { HEAD = 28, EVENT = 8, POLARITY = 1, LONGEST_LINE = 4096, MOST_EVENT = 1 << 16 };
 
+static const char TRUNCATED[] = "'%s' is truncated within a packet of events. Copy it again";
+
 static uint32_t little(const unsigned char *p)
 {
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -27,18 +29,20 @@ static int pass_lines(FILE *file, const char *path)
 	int c;
 	for (int number = 1; (c = getc(file)) == '#'; number++) {
 		if (!fgets(line, sizeof line, file) || !strchr(line, '\n'))
-			return neap__fail(NEAP_EFORMAT, "'%s': line %d does not end", path, number);
+			return neap__fail(NEAP_EFORMAT, "'%s' is damaged: line %d of its header does not end. Copy it again", path, number);
 		if (number == 1 && strncmp(line, "!AER-DAT3.1", 11) != 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': is not AEDAT of version 3.1 ('#!AER-DAT3.1' in its first "
-				"line), which alone is read",
+				"'%s' is not AEDAT 3.1: its first line is not '#!AER-DAT3.1'. "
+				"Convert it, or save its events as t, x, y, p in .npz "
+				"(docs/events.md)",
 				path);
 		if (number == 1)
 			continue;
 	}
 	if (ftell(file) <= 1)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': is not AEDAT of version 3.1 ('#!AER-DAT3.1' in its first line)",
+			"'%s' is not AEDAT 3.1: its first line is not '#!AER-DAT3.1'. Convert it, "
+			"or save its events as t, x, y, p in .npz (docs/events.md)",
 			path);
 	if (c != EOF)
 		ungetc(c, file);
@@ -78,13 +82,14 @@ static int read_packet(struct neap__raw_events *events, FILE *file, const unsign
 	if (bytes == 0 || bytes > MOST_EVENT || count > capacity || overflows > INT32_MAX ||
 		(polarity && bytes != EVENT))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': damaged: a packet of %u events, of which %u, of %u bytes each", path,
-			capacity, count, bytes);
+			"'%s' is damaged: a packet declares %u events, %u of them valid, of %u bytes "
+			"each. Copy the file again",
+			path, capacity, count, bytes);
 	uint64_t left = (uint64_t)bytes * capacity, at = 0;
 	while (left > 0) {
 		size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
 		if (fread(piece, 1, want, file) != want)
-			return neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
+			return neap__fail(NEAP_EFORMAT, TRUNCATED, path);
 		for (size_t i = 0; polarity && i < want && at < count; i += EVENT, at++)
 			NEAP_TRY(add(events, piece + i, overflows, span));
 		left -= want;
@@ -104,16 +109,17 @@ int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t 
 	int packets = 0, rc = pass_lines(file, path);
 	for (; rc == 0 && (n = fread(head, 1, HEAD, file)) > 0; packets = 1)
 		rc = n == HEAD ? read_packet(events, file, head, &span, path)
-			       : neap__fail(NEAP_EFORMAT, "'%s': cut short within a packet", path);
+			       : neap__fail(NEAP_EFORMAT, TRUNCATED, path);
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	else if (rc == 0 && !packets)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no packet", path);
+		rc = neap__fail(NEAP_EFORMAT, "'%s' is truncated: it has no packet of events. Copy it again", path);
 	/* Nothing says how long a file is; a cut between packets shows in samples behind the end.
 	 */
 	else if (rc == 0 && span.last < from)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': cut short: its last event is at %.6g s, a sample begins at %.6g s",
+			"'%s' is truncated: its last event is at %.6g s, but a sample of its labels "
+			"begins at %.6g s. Copy it again",
 			path, (double)span.last / 1e6, (double)from / 1e6);
 	fclose(file);
 	return rc;

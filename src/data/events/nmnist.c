@@ -43,11 +43,12 @@ int neap__nmnist_read(struct neap__raw_events *events, const char *path)
 			rc = add(events, piece + i, &late);
 		if (rc == 0 && n % EVENT != 0)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': cut short: its length is no multiple of %d bytes", path,
-				EVENT);
+				"'%s' is truncated: its length is not a multiple of %d bytes, the "
+				"size of an event. Copy it again",
+				path, EVENT);
 	}
 	if (rc == 0 && ftell(file) == 0 && !ferror(file))
-		rc = neap__fail(NEAP_EFORMAT, "'%s': cut short: it holds no events", path);
+		rc = neap__fail(NEAP_EFORMAT, "'%s' is empty. Copy it again", path);
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	fclose(file);

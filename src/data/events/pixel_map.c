@@ -12,8 +12,8 @@ static int without_pixels(struct neap__pixel_map *map, const struct neap__event_
 {
 	if (o->width || o->crop_width || o->pool > 1)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has channels without pixels: --sensor, --crop and --pool do not "
-			"apply",
+			"'%s' contains events of channels without pixels ('units'), to which "
+			"--sensor, --crop and --pool do not apply. Remove these options",
 			path);
 	map->channels = o->inputs ? o->inputs : source->inputs;
 	map->width = map->channels;
@@ -45,7 +45,7 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 	map->down = o->crop_width ? o->crop_height : map->height;
 	if (map->x < 0 || map->y < 0 || map->across < 1 || map->down < 1 ||
 		map->across > map->width - map->x || map->down > map->height - map->y)
-		return neap__fail(NEAP_EUSAGE, "--crop %dx%d+%d+%d goes beyond the %dx%d pixels",
+		return neap__fail(NEAP_EUSAGE, "--crop: %dx%d+%d+%d exceeds the sensor of %dx%d pixels. Reduce it",
 			map->across, map->down, map->x, map->y, map->width, map->height);
 	map->pool = o->pool > 1 ? o->pool : 1;
 	map->columns = (map->across - 1) / map->pool + 1;
@@ -57,9 +57,9 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 		(int64_t)map->columns * map->rows * (map->choice == NEAP_POLARITY_SPLIT ? 2 : 1);
 	if (channels > MOST)
 		return neap__fail(NEAP_EUSAGE,
-			"%lld channels of %dx%d pixels; at most %d are accepted: --pool N makes "
-			"fewer",
-			(long long)channels, map->across, map->down, MOST);
+			"%dx%d pixels need %lld channels, but a network has at most %d. Reduce "
+			"them with --pool N, --crop or --polarity merge",
+			map->across, map->down, (long long)channels, MOST);
 	map->channels = (int)channels;
 	return 0;
 }

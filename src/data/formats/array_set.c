@@ -48,23 +48,26 @@ static int64_t steps(const struct array_set *s)
 	return s->x.size[1];
 }
 
-static int wrong(const struct array_set *s, const struct neap__array *array, const char *accepted)
+static const char *shape_text(char room[80], const struct neap__array *array)
+{
+	size_t n = 0;
+	for (int i = 0; i < array->dims; i++)
+		n += (size_t)neap__print(room + n, 80 - n, "%s%lld", i ? ", " : "(",
+			(long long)array->size[i]);
+	neap__print(room + n, 80 - n, ")");
+	return room;
+}
+
+/* Refuses an array of another kind or shape; `must` says what it must be, and what to do. */
+static int wrong(const struct array_set *s, const struct neap__array *array, const char *must)
 {
 	char shape[80];
-	const int64_t *n = array->size;
 	const char *kind = array->kind == NEAP__ARRAY_INTEGERS ? "integers"
-			   : array->kind == NEAP__ARRAY_REALS  ? "reals"
+			   : array->kind == NEAP__ARRAY_REALS  ? "real numbers"
 							       : "texts";
 
-	if (array->dims == 1)
-		neap__print(shape, sizeof shape, "(%lld)", (long long)n[0]);
-	else if (array->dims == 2)
-		neap__print(shape, sizeof shape, "(%lld, %lld)", (long long)n[0], (long long)n[1]);
-	else
-		neap__print(shape, sizeof shape, "(%lld, %lld, %lld)", (long long)n[0],
-			(long long)n[1], (long long)n[2]);
-	return neap__fail(NEAP_EFORMAT, "'%s': '%s' has %s of shape %s; accepted is %s",
-		s->file->path, array->name, kind, shape, accepted);
+	return neap__fail(NEAP_EFORMAT, "'%s': '%s' contains %s of shape %s, but must be %s",
+		s->file->path, array->name, kind, shape_text(shape, array), must);
 }
 
 static int find(struct array_set *s, const char *name, struct neap__array *array)
@@ -100,8 +103,8 @@ static int take_label(const struct label_taker *t, int64_t step, double number)
 {
 	if (!(number <= t->most && number >= INT32_MIN && number == floor(number)))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': 'y' of sample %lld, step %lld is %g; classes from 0 to %d are "
-			"accepted, and below 0 where a step is masked",
+			"'%s': 'y' of sample %lld, step %lld is %g; classes are 0 to %d, and "
+			"numbers below 0 mask a step. Correct it, or add names to 'classes'",
 			t->s->file->path, (long long)t->index, (long long)step, number, t->most);
 	t->labels[step - t->first] = number < 0 ? -1 : (int32_t)number;
 	return 0;
@@ -151,7 +154,8 @@ static int set_targets(struct neap_dataset *set, int64_t index, int64_t from, in
 static int set_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	(void)index, (void)buffer;
-	return neap__fail(NEAP_EUSAGE, "'%s' holds numbers, not spikes", set->name);
+	return neap__fail(NEAP_EUSAGE, "'%s' contains numbers, not spikes. Pass --encode to convert them",
+		set->name);
 }
 
 static void release(struct array_set *s)
@@ -184,22 +188,23 @@ static const struct neap__dataset_ops ops = {.read = set_read,
 static int read_x(struct array_set *s)
 {
 	struct neap_dataset_info *info = &s->set.info;
-	const char *accepted = "numbers of shape (samples, steps, features) or (samples, steps)";
+	const char *must = "numbers of shape (samples, steps, features) or (samples, steps), with "
+			   "none of them 0; docs/data.md has an example";
 
 	NEAP_TRY(find(s, "x", &s->x));
 	if (!s->x.there)
-		return neap__fail(NEAP_EFORMAT, "'%s': has no array 'x'", s->file->path);
+		return neap__fail(NEAP_EFORMAT, "'%s' has no array 'x'. Save the inputs as x", s->file->path);
 	if (s->x.kind == NEAP__ARRAY_TEXTS || s->x.dims < 2)
-		return wrong(s, &s->x, accepted);
+		return wrong(s, &s->x, must);
 	if (s->x.dims == 2)
 		s->x.size[2] = 1;
 	for (int i = 0; i < 3; i++)
 		if (s->x.size[i] < 1)
-			return wrong(s, &s->x, accepted);
+			return wrong(s, &s->x, must);
 	if (s->x.size[2] > MOST_FEATURES)
-		return wrong(s, &s->x, "65536 features at most");
+		return wrong(s, &s->x, "of at most 65536 features. Select some");
 	if (s->x.size[1] > NEAP__MOST_STEPS)
-		return wrong(s, &s->x, "400000000 steps at most");
+		return wrong(s, &s->x, "of at most 400000000 steps. Split the samples");
 	info->samples = s->x.size[0];
 	info->inputs = (int)s->x.size[2];
 	info->values = 1;
@@ -212,7 +217,7 @@ static int read_lengths(struct array_set *s, const struct neap__array *lengths)
 	double piece[256];
 
 	if (lengths->dims != 1 || lengths->size[0] != samples || lengths->kind == NEAP__ARRAY_TEXTS)
-		return wrong(s, lengths, "integers of shape (samples)");
+		return wrong(s, lengths, "integers of shape (samples), the steps of each");
 	for (int64_t i = 0, n; i < samples; i += n) {
 		n = samples - i < 256 ? samples - i : 256;
 		NEAP_TRY(read_numbers(s, lengths, i, n, piece));
@@ -220,7 +225,8 @@ static int read_lengths(struct array_set *s, const struct neap__array *lengths)
 			if (!(piece[k] >= 1 && piece[k] <= (double)steps(s) &&
 				    piece[k] == floor(piece[k])))
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': 'lengths'[%lld] is %g; 1 to %lld steps are accepted",
+					"'%s': 'lengths'[%lld] is %g; it must be a whole number of "
+					"steps from 1 to %lld, the steps of 'x'. Correct it",
 					s->file->path, (long long)(i + k), piece[k],
 					(long long)steps(s));
 			s->length[i + k] = (int64_t)piece[k];
@@ -236,7 +242,7 @@ static int read_mask(struct array_set *s)
 
 	if (s->mask.dims != 2 || s->mask.size[0] != samples || s->mask.size[1] != steps(s) ||
 		s->mask.kind == NEAP__ARRAY_TEXTS)
-		return wrong(s, &s->mask, "numbers of shape (samples, steps), as 'x'");
+		return wrong(s, &s->mask, "numbers of shape (samples, steps), like x");
 	for (int64_t i = 0; i < samples; i++) {
 		int64_t first_zero = -1, zero_in_front = -1;
 		s->length[i] = 0;
@@ -254,8 +260,8 @@ static int read_mask(struct array_set *s)
 		}
 		if (s->length[i] == 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': 'mask' of sample %lld is 0 in all steps; at least one of 1 "
-				"is accepted",
+				"'%s': 'mask' of sample %lld is 0 in all steps. Remove the sample, "
+				"or set at least one step to 1",
 				s->file->path, (long long)i);
 		if (zero_in_front >= 0 && s->gap[0] < 0) {
 			s->gap[0] = i;
@@ -274,7 +280,7 @@ static int read_extents(struct array_set *s)
 	NEAP_TRY(find(s, "mask", &s->mask));
 	if (lengths.there && s->mask.there)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': has both 'lengths' and 'mask'; one of them is accepted",
+			"'%s' has both 'lengths' and 'mask'. Save only one of them",
 			s->file->path);
 	s->set.info.steps = steps(s);
 	if (!lengths.there && !s->mask.there)
@@ -303,7 +309,7 @@ static int read_texts(struct array_set *s)
 	int count = 0, n = 0;
 
 	if (set->info.samples > INT32_MAX)
-		return wrong(s, &s->y, "integers");
+		return wrong(s, &s->y, "integers, as there are so many samples");
 	NEAP_TRY(s->file->ops->texts(s->file, &s->y, (int)set->info.samples, &texts, &count));
 	names = calloc((size_t)count + 1, sizeof *names);
 	set->label = calloc((size_t)count + 1, sizeof *set->label);
@@ -315,7 +321,7 @@ static int read_texts(struct array_set *s)
 			if (i == 0 || strcmp(names[i], names[n - 1]) != 0)
 				names[n++] = names[i];
 		if (n > MOST_CLASSES)
-			rc = wrong(s, &s->y, "65535 different names at most");
+			rc = wrong(s, &s->y, "at most 65535 different names");
 	}
 	set->class_names = rc == 0 ? calloc((size_t)n + 1, sizeof *names) : NULL;
 	if (rc == 0 && !set->class_names)
@@ -342,7 +348,7 @@ static int read_names(struct array_set *s)
 	if (!names.there)
 		return 0;
 	if (names.kind != NEAP__ARRAY_TEXTS || names.dims != 1)
-		return wrong(s, &names, "texts of shape (classes)");
+		return wrong(s, &names, "texts of shape (classes), such as numpy.array(['a', 'b'])");
 	if (names.size[0] == 0)
 		return 0;
 	return s->file->ops->texts(
@@ -381,7 +387,10 @@ static int read_sample_labels(struct array_set *s)
 		for (int64_t k = 0; k < n; k++) {
 			if (!(s->row[k] >= 0 && s->row[k] <= class_limit(s)))
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': 'y'[%lld] is %g; classes from 0 to %d are accepted",
+					"'%s': 'y'[%lld] is %g; classes are whole numbers from 0 to "
+					"%d. Number them so: y = numpy.unique(y, "
+					"return_inverse=True)[1]; quantities are saved as reals: "
+					"y.astype(float)",
 					s->file->path, (long long)(i + k), s->row[k],
 					class_limit(s));
 			set->label[i + k] = (int32_t)s->row[k];
@@ -437,8 +446,8 @@ static int read_sample_numbers(struct array_set *s)
 		for (int64_t k = 0; k < n * width; k++) {
 			if (!isfinite(s->row[k]))
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': 'y' of sample %lld is %g; finite numbers are "
-					"accepted",
+					"'%s': 'y' of sample %lld is %g, but must be a finite "
+					"number. Correct or remove the sample",
 					s->file->path, (long long)(i + k / width), s->row[k]);
 			set->numbers[i * width + k] =
 				(float)neap__target_value(set, k % width, s->row[k]);
@@ -447,12 +456,50 @@ static int read_sample_numbers(struct array_set *s)
 	return 0;
 }
 
+/* y of another number of samples than x. */
+static int other_samples(const struct array_set *s)
+{
+	const struct neap__array *x = &s->x, *y = &s->y;
+	char a[80], b[80];
+	const char *remedy = "Save one target per sample, in the order of x";
+	if (x->size[0] == 1 && y->size[0] == steps(s))
+		remedy = "If x is one series with a target per step, save y[None]; numbers need "
+			 "y[None, :, None]";
+	else if (y->size[0] == steps(s))
+		remedy = x->dims == 3 ? "If the axes of x are (step, sample, feature), save "
+					"x.transpose(1, 0, 2)"
+				      : "If the axes of x are (step, sample), save x.T";
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': 'y' has shape %s and 'x' has shape %s: %lld targets for %lld sample%s. %s",
+		s->file->path, shape_text(a, y), shape_text(b, x), (long long)y->size[0],
+		(long long)x->size[0], x->size[0] == 1 ? "" : "s", remedy);
+}
+
+/* y of a shape that no target has. */
+static int other_shape(const struct array_set *s)
+{
+	const struct neap__array *y = &s->y;
+	const char *must = "integers of shape (samples) or (samples, steps), texts of shape "
+			   "(samples), or real numbers of shape (samples), (samples, d) or "
+			   "(samples, steps, d)";
+	if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 2 && y->size[1] == 1)
+		must = "of shape (samples) for one class per sample. Save y[:, 0]; numbers are "
+		       "saved as reals: y.astype(float)";
+	else if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 2)
+		must = "of shape (samples) or (samples, steps) for classes. If y is one-hot, save "
+		       "y.argmax(1); if it has several numbers per sample, save y.astype(float)";
+	else if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 3 && y->size[1] == steps(s))
+		must = "of shape (samples, steps) for one class per step. If y is one-hot, save "
+		       "y.argmax(2); if it has numbers per step, save y.astype(float)";
+	else if (y->kind == NEAP__ARRAY_TEXTS && y->dims == 1)
+		must = "integers that count from 0 in the order of 'classes'. Remove the array "
+		       "'classes', or number y";
+	return wrong(s, y, must);
+}
+
 static int read_y(struct array_set *s)
 {
 	struct neap_dataset_info *info = &s->set.info;
-	const char *accepted = "integers of shape (samples) or (samples, steps), texts of shape "
-			       "(samples), reals of shape (samples), (samples, d) or (samples, "
-			       "steps, d)";
 	const struct neap__array *y = &s->y;
 
 	NEAP_TRY(read_names(s));
@@ -460,23 +507,20 @@ static int read_y(struct array_set *s)
 	if (!y->there)
 		return 0;
 	if (y->dims > 0 && y->size[0] != info->samples)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': 'y' is of %lld samples, 'x' of %lld; accepted is %s", s->file->path,
-			(long long)y->size[0], (long long)info->samples, accepted);
+		return other_samples(s);
 	if (y->dims < 1)
-		return wrong(s, y, accepted);
+		return other_shape(s);
 	if (y->kind == NEAP__ARRAY_TEXTS)
-		return y->dims == 1 && !s->set.nclass_names ? read_texts(s) : wrong(s, y, accepted);
+		return y->dims == 1 && !s->set.nclass_names ? read_texts(s) : other_shape(s);
 	if (y->kind == NEAP__ARRAY_INTEGERS) {
 		if (y->dims == 1)
 			return read_sample_labels(s);
-		if (y->dims == 2 && y->size[1] == steps(s))
-			return read_step_labels(s);
-		return wrong(s, y, accepted);
+		return y->dims == 2 && y->size[1] == steps(s) ? read_step_labels(s)
+							      : other_shape(s);
 	}
 	int64_t width = y->dims == 1 ? 1 : y->size[y->dims - 1];
 	if (width < 1 || width > MOST_CLASSES || (y->dims == 3 && y->size[1] != steps(s)))
-		return wrong(s, y, accepted);
+		return other_shape(s);
 	info->classes = (int)width;
 	info->target = y->dims == 3 ? NEAP_TARGET_SERIES : NEAP_TARGET_NUMBERS;
 	return y->dims == 3 ? 0 : read_sample_numbers(s);
@@ -502,8 +546,8 @@ static int read_all(struct array_set *s)
 	if (s->gap[0] < 0 || neap__has_step_targets(&s->set))
 		return 0;
 	return neap__fail(NEAP_EFORMAT,
-		"'%s': 'mask' of sample %lld has a gap at step %lld; gaps are accepted where 'y' "
-		"has targets of steps",
+		"'%s': 'mask' of sample %lld is 0 at step %lld and 1 after it, which needs a 'y' "
+		"with a target per step. Set the mask to 1 up to the end of the sample",
 		s->file->path, (long long)s->gap[0], (long long)s->gap[1]);
 }
 

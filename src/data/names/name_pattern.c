@@ -65,21 +65,45 @@ int neap__name_pattern_new(struct neap__name_pattern **out, const char *pattern,
 	return rc;
 }
 
-int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
+/* Group 1 of a match in the first `bytes` of a name: 1, 0 if there is none, or NEAP_EUSAGE. */
+static int match(const struct neap__name_pattern *p, const char *name, size_t bytes,
+	PCRE2_SIZE place[2], const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	int rc = pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->match, p->limits);
-	const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
+	int rc = pcre2_match(p->code, (PCRE2_SPTR)name, bytes, 0, 0, p->match, p->limits);
+	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(p->match);
 	if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT ||
 		rc == PCRE2_ERROR_HEAPLIMIT)
 		return neap__fail(NEAP_EUSAGE,
 			"%s '%s' takes too long on '%s'. Rewrite it without nested repetitions",
 			p->what, p->text, path);
-	if (rc < 2 || place[2] == PCRE2_UNSET || place[3] <= place[2])
+	if (rc < 2 || at[2] == PCRE2_UNSET || at[3] <= at[2])
+		return 0;
+	place[0] = at[2];
+	place[1] = at[3];
+	return 1;
+}
+
+/* The extension is matched only if the pattern needs it, and never is the name itself. */
+int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	size_t bytes = strlen(name), stem = dot && dot > name ? (size_t)(dot - name) : bytes;
+	PCRE2_SIZE place[2] = {0, 0};
+	int found = match(p, name, stem, place, path);
+	if (found == 0 && stem < bytes)
+		found = match(p, name, bytes, place, path);
+	NEAP_TRY(found);
+	if (found && place[0] > stem)
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' matches only the extension of '%s'. Change the pattern so that "
+			"group 1 matches a part of the name",
+			p->what, p->text, path);
+	if (!found)
 		return neap__fail(NEAP_EUSAGE,
 			"%s '%s' does not match '%s'. Change the pattern, or move the file away",
 			p->what, p->text, path);
-	*out = strndup(name + place[2], place[3] - place[2]);
+	*out = strndup(name + place[0], place[1] - place[0]);
 	return *out ? 0 : neap__fail_errno(ENOMEM, "listing recordings");
 }
 

@@ -12,7 +12,8 @@ struct neap__name_pattern;
 
 /* `what`, the option it comes from, and `pattern` are borrowed. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__name_pattern_new(struct neap__name_pattern **out, const char *pattern, const char *what);
-/* Gives a copy of the name in the file name of `path`. 0, NEAP_EUSAGE or -ENOMEM. */
+/* Gives a copy of the name in the file name of `path`: in front of the extension if the pattern
+ * matches there, and never the extension itself. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__name_pattern_find(const struct neap__name_pattern *pattern, char **out, const char *path);
 void neap__name_pattern_free(struct neap__name_pattern *pattern);
 

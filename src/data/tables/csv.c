@@ -3,6 +3,8 @@
 #include "data/tables/csv.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/print.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,13 +15,37 @@ static int wrong(const struct neap__csv *csv, int64_t line, const char *what)
 	return neap__fail(NEAP_EFORMAT, "'%s', line %lld: %s", csv->path, (long long)line, what);
 }
 
+static int not_utf8(const struct neap__csv *csv, int64_t line, const char *what, const char *code)
+{
+	char room[300];
+	neap__print(room, sizeof room, "%s. Convert the file: iconv -f %s -t UTF-8 '%.100s' > utf8.csv",
+		what, code, csv->path);
+	return wrong(csv, line, room);
+}
+
+/* Refuses a field that is not UTF-8: names of classes and columns would differ from others. */
+static int check_text(const struct neap__csv *csv, const char *field)
+{
+	char room[120];
+	int bytes;
+	for (const char *at = field; *at; at += bytes)
+		if ((bytes = neap__utf8_bytes(at)) == 0) {
+			neap__print(room, sizeof room,
+				"'%.40s' is not UTF-8 text, but perhaps Latin-1", field);
+			return not_utf8(csv, csv->line, room, "LATIN1");
+		}
+	return 0;
+}
+
 static int add(struct neap__csv *csv, int c)
 {
 	if (c == '\0')
-		return wrong(csv, csv->next,
-			"a byte of 0 is no text; UTF-8 and ASCII are accepted, UTF-16 is not");
+		return not_utf8(csv, csv->next, "contains a zero byte, so it is not UTF-8 text, but perhaps UTF-16",
+			"UTF-16");
 	if (csv->length >= NEAP__CSV_ROW)
-		return wrong(csv, csv->line, "a row of more than 64 MiB; is a quote missing?");
+		return wrong(csv, csv->line,
+			"the row is longer than 64 MiB. Check for a missing closing quote");
+	csv->beyond_ascii |= c > 127;
 	if (neap__grow(&csv->text, &csv->text_room, csv->length + 2, 1) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", csv->path);
 	csv->text[csv->length++] = (char)c;
@@ -29,7 +55,7 @@ static int add(struct neap__csv *csv, int c)
 static int begin_field(struct neap__csv *csv)
 {
 	if (csv->fields >= NEAP__CSV_FIELDS)
-		return wrong(csv, csv->line, "more than 65792 fields");
+		return wrong(csv, csv->line, "has more than 65792 fields. Split the table");
 	if (neap__grow(&csv->start, &csv->start_room, csv->fields + 1, sizeof *csv->start) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", csv->path);
 	csv->start[csv->fields++] = csv->length;
@@ -63,7 +89,7 @@ static int quoted(struct neap__csv *csv, int *c)
 	for (;;) {
 		*c = getc_unlocked(csv->file);
 		if (*c == EOF)
-			return wrong(csv, line, "a quote is not closed");
+			return wrong(csv, line, "a quote is not closed. Add the closing quote");
 		if (*c == '"') {
 			*c = getc_unlocked(csv->file);
 			if (*c != '"')
@@ -88,7 +114,9 @@ static int read_field(struct neap__csv *csv, int *c)
 		while (*c == ' ')
 			*c = getc_unlocked(csv->file);
 		if (*c != csv->separator && *c != '\n' && *c != '\r' && *c != EOF)
-			return wrong(csv, csv->next, "text behind a closing quote");
+			return wrong(csv, csv->next,
+				"text follows a closing quote. Write a quote inside a quoted field "
+				"twice");
 		return end_field(csv, csv->length);
 	}
 	int64_t from = csv->length;
@@ -104,7 +132,7 @@ static int read_row(struct neap__csv *csv)
 {
 	int c = getc_unlocked(csv->file);
 	csv->line = csv->next;
-	csv->fields = csv->length = 0;
+	csv->fields = csv->length = csv->beyond_ascii = 0;
 	if (c == EOF)
 		return ferror(csv->file) ? neap__fail_errno(EIO, "cannot read '%s'", csv->path) : 0;
 	ungetc(c, csv->file);
@@ -117,8 +145,11 @@ static int read_row(struct neap__csv *csv)
 		return neap__fail_errno(EIO, "cannot read '%s'", csv->path);
 	if (neap__grow(&csv->field, &csv->field_room, csv->fields, sizeof *csv->field) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", csv->path);
-	for (int64_t i = 0; i < csv->fields; i++)
+	for (int64_t i = 0; i < csv->fields; i++) {
 		csv->field[i] = csv->text + csv->start[i];
+		if (csv->beyond_ascii)
+			NEAP_TRY(check_text(csv, csv->field[i]));
+	}
 	return 1;
 }
 
@@ -129,7 +160,7 @@ int neap__csv_next(struct neap__csv *csv)
 	while ((rc = read_row(csv)) > 0 && csv->fields == 1 && csv->field[0][0] == '\0')
 		empty = empty ? empty : csv->line;
 	if (rc > 0 && empty)
-		return wrong(csv, empty, "is empty, and is not the last one");
+		return wrong(csv, empty, "is empty, but rows follow. Remove the line");
 	return rc;
 }
 

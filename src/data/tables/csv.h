@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv.h: reads tables of text row by row: RFC 4180, with quoted fields that may hold separators and
- * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. The separator is
+ * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. Text is UTF-8. The separator is
  * the tab where the first line has one, else the semicolon, else the comma.
  */
 #ifndef NEAP_DATA_TABLES_CSV_H
@@ -19,6 +19,7 @@ struct neap__csv {
 	char separator;
 	char **field;	/* [fields] of the row read last, without blanks around them */
 	int64_t fields; /* of it */
+	int beyond_ascii; /* 1: it has bytes above 127 */
 	int64_t line;	/* where it begins, from 1 on */
 	int64_t next;	/* line that is read next */
 	char *text;	/* the row's fields, one after the other */

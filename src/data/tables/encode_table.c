@@ -61,8 +61,8 @@ static int see_sample(struct table_work *w)
 	w->file = t->file;
 	if (tfind(t->sample, &w->seen, by_text))
 		return neap__table_wrong(t,
-			"sample '%.100s' stood further up already; the rows of a sample follow "
-			"each other: sort the table",
+			"sample '%.100s' already has rows further up, but the rows of a sample must "
+			"be consecutive. Sort the table by its column of samples",
 			t->sample);
 	char *copy = strdup(t->sample);
 	if (copy && tsearch(copy, &w->seen, by_text))
@@ -77,7 +77,7 @@ static int count_row(struct table_work *w)
 	const struct neap_table_options *o = w->options;
 	w->steps = w->table.begins ? 1 : w->steps + 1;
 	if (w->steps > NEAP__MOST_STEPS)
-		return neap__table_wrong(&w->table, "a sample of more than 400000000 steps");
+		return neap__table_wrong(&w->table, "the sample has more than 400000000 steps. Split it");
 	if (w->rows++ % ROWS_A_REPORT == 0 && o->progress &&
 		o->progress(o->user, w->rows - 1, w->report->steps))
 		return neap__fail(NEAP_EINTERRUPTED, "interrupted");
@@ -85,7 +85,8 @@ static int count_row(struct table_work *w)
 		return 0;
 	w->label = neap__label_table_find(&w->labels, w->table.sample);
 	return w->label ? 0
-			: neap__table_wrong(&w->table, "sample '%.100s' has no row in '%.100s'",
+			: neap__table_wrong(&w->table, "sample '%.100s' has no row in '%.100s'. Add its target there, or "
+				  "leave it out",
 				  w->table.sample, o->labels);
 }
 
@@ -123,6 +124,16 @@ static int scan_row(struct table_work *w)
 	return 0;
 }
 
+/* Labels that went through floating point: pandas does so to a column with a gap. */
+static void doubt_targets(const struct table_work *w)
+{
+	const struct neap__table_targets *y = &w->targets;
+	if (w->options->warn && y->width == 1 && y->reals && !y->fractions && !y->numbers)
+		w->options->warn(w->options->user,
+			"all targets are whole numbers with a decimal point, such as 1.0, and are "
+			"read as numbers. If they are classes, write 1; if not, pass --numbers");
+}
+
 static int scan(struct table_work *w)
 {
 	const struct neap_table_options *o = w->options;
@@ -136,7 +147,10 @@ static int scan(struct table_work *w)
 	NEAP_TRY(rc);
 	w->report->steps = w->rows;
 	w->report->features = w->table.features;
-	NEAP_TRY(neap__targets_settle(&w->targets, o->classes, o->nclasses));
+	if (!w->table.named)
+		NEAP_TRY(neap__targets_settle(
+			&w->targets, o->classes, o->nclasses, w->table.dir));
+	doubt_targets(w);
 	if (w->targets.width && !w->targets.wholes && !w->targets.reals && !w->targets.texts)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': all targets are empty. Check --target or --labels", w->table.dir);

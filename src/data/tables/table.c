@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/units.h"
+#include "data/events/columns.h"
 #include "data/names/name_list.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static int no_memory(const struct neap__table *t)
 
 int neap__table_wrong(const struct neap__table *t, const char *format, ...)
 {
-	char room[300];
+	char room[600];
 	va_list args;
 	va_start(args, format);
 	neap__vprint(room, sizeof room, format, args);
@@ -61,7 +62,7 @@ static int find_files(struct neap__table *t, struct neap_table_report *report)
 	return rc;
 }
 
-/* The number of a column that `text` of `bytes` names: -1 where none does. */
+/* The number of a column that `text` of `bytes` names, -1: of none. One without a name has its number. */
 static int64_t column_of(const struct neap__table *t, const char *text, size_t bytes)
 {
 	char room[24] = "";
@@ -72,16 +73,29 @@ static int64_t column_of(const struct neap__table *t, const char *text, size_t b
 	if (bytes >= sizeof room)
 		return -1;
 	memcpy(room, text, bytes);
-	if (t->names || room[strspn(room, "0123456789")] != '\0' ||
-		neap__units_count(&number, room) < 0 || number < 1 || number > t->columns)
+	if (room[strspn(room, "0123456789")] != '\0' || neap__units_count(&number, room) < 0 ||
+		number < 1 || number > t->columns || (t->names && t->names[number - 1][0]))
 		return -1;
 	return number - 1;
+}
+
+/* "its columns are a, b, c, ...", for a line that refuses another one. */
+static const char *list_names(char *room, size_t size, const struct neap__table *t)
+{
+	enum { SHOWN = 8 };
+	size_t n = (size_t)neap__print(room, size, "Its columns are ");
+	for (int64_t i = 0; i < t->columns && i < SHOWN && n < size; i++)
+		n += (size_t)neap__print(room + n, size - n, "%s%.30s", i ? ", " : "", t->names[i]);
+	if (t->columns > SHOWN && n < size)
+		neap__print(room + n, size - n, ", ...");
+	return room;
 }
 
 /* Gives columns a role: a list of names with commas between, or one name. */
 static int assign(
 	struct neap__table *t, const char *list, enum neap__table_column role, const char *option)
 {
+	char names[300];
 	for (const char *at = list; at;) {
 		const char *end = strchr(at, ',');
 		size_t bytes = end ? (size_t)(end - at) : strlen(at);
@@ -91,12 +105,12 @@ static int assign(
 		}
 		int64_t column = column_of(t, at, bytes);
 		if (column < 0)
-			return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'; %s", option,
+			return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
 				t->csv.path, (int)(bytes < 100 ? bytes : 100), at,
-				t->names ? "the first line has the names"
-					 : "its columns have no names, use their numbers from 1");
+				t->names ? list_names(names, sizeof names, t)
+					 : "Its columns have no names: pass their numbers from 1");
 		if (t->role[column] != NEAP__COLUMN_FEATURE)
-			return neap__fail(NEAP_EUSAGE, "%s: column '%.*s' is named twice", option,
+			return neap__fail(NEAP_EUSAGE, "%s: column '%.*s' is given twice. Remove one of them", option,
 				(int)(bytes < 100 ? bytes : 100), at);
 		t->role[column] = role;
 		t->place[column] = role == NEAP__COLUMN_TARGET ? t->targets++ : 0;
@@ -115,6 +129,79 @@ static int is_header(const struct neap__table *t)
 		if (neap__table_number(&number, t->csv.field[i]) < 0)
 			return 1;
 	return 0;
+}
+
+static void warn(const struct neap__table *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void warn(const struct neap__table *t, const char *format, ...)
+{
+	char room[600];
+	va_list args;
+	if (!t->options->warn)
+		return;
+	va_start(args, format);
+	neap__vprint(room, sizeof room, format, args);
+	va_end(args);
+	t->options->warn(t->options->user, room);
+}
+
+/* Whether the fields of the first row count from `first`, as names that pandas gives columns do. */
+static int counts_from(const struct neap__table *t, double first)
+{
+	double number;
+	for (int64_t i = 0; i < t->csv.fields; i++)
+		if (neap__table_number(&number, t->csv.field[i]) < 0 || number != first + (double)i)
+			return 0;
+	return t->csv.fields > 1;
+}
+
+/* What --header auto decided, if the first row may be the other kind. */
+static void doubt_header(const struct neap__table *t)
+{
+	double number;
+	if (t->options->header)
+		return;
+	if (!t->header && (counts_from(t, 0) || counts_from(t, 1)))
+		warn(t,
+			"the first line of '%.100s' is %s, %s, ... and is read as data. If it has the "
+			"names of the columns, pass --header yes",
+			t->csv.path, t->csv.field[0], t->csv.field[1]);
+	for (int64_t i = 0; t->header && i < t->columns; i++)
+		if (neap__table_number(&number, t->names[i]) == 0) {
+			warn(t,
+				"the first line of '%.100s' is read as the names of the columns, but "
+				"its field '%.40s' is a number. If it is data, pass --header no",
+				t->csv.path, t->names[i]);
+			return;
+		}
+}
+
+/* What the names of the features show that is probably a mistake. */
+static void doubt_features(const struct neap__table *t)
+{
+	int is[NEAP__EVENT_COLUMNS] = {0}, events = 0;
+	if (!t->names)
+		return;
+	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
+		warn(t,
+			"the first column of '%.100s' has no name, like the index that pandas writes, "
+			"and is read as a feature. Pass --drop 1 to ignore it",
+			t->csv.path);
+	for (int64_t i = 0; i < t->columns; i++)
+		for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
+			for (const char *const *k = neap__event_names[c]; *k; k++)
+				is[c] |= t->role[i] == NEAP__COLUMN_FEATURE &&
+					 strcmp(*k, t->names[i]) == 0;
+	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
+		events += is[c];
+	if (events == NEAP__EVENT_COLUMNS && t->features == events)
+		warn(t,
+			"the columns of '%.100s' look like events of a camera, but each row is read "
+			"as a time step. To encode events, save each recording as arrays: e = "
+			"numpy.genfromtxt(FILE, delimiter='%c', names=True); numpy.savez('r.npz', "
+			"t=e['t'].astype(int), x=e['x'], y=e['y'], p=e['p'])",
+			t->csv.path, t->csv.separator);
 }
 
 static int keep_names(struct neap__table *t)
@@ -137,7 +224,7 @@ static int find_columns(struct neap__table *t)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
 		return rc < 0 ? rc
-			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->files.file[0].path);
+			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->files.file[0].path);
 	t->columns = t->csv.fields;
 	t->header = is_header(t);
 	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
@@ -157,6 +244,8 @@ static int find_columns(struct neap__table *t)
 			"'%s' has %d columns of features; there must be between 1 and 65536. Check "
 			"--target, --sample-column and --drop",
 			t->csv.path, t->features);
+	doubt_header(t);
+	doubt_features(t);
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
 	return t->value && t->target ? 0 : no_memory(t);
@@ -174,22 +263,51 @@ int neap__table_open(struct neap__table *t, const char *path,
 	return 0;
 }
 
-/* The first of `count` names that is a column's and is not `taken` yet; -1: none. */
-static int name_of(
-	const char *column, const char *const *names, int count, const unsigned char *taken)
+/* A name of a feature and its number; `used`: columns that took a name equal to this first one. */
+struct feature_name {
+	const char *name;
+	int number, used;
+};
+
+static int by_feature(const void *a, const void *b)
 {
-	for (int k = 0; k < count; k++)
-		if (!taken[k] && strcmp(names[k], column) == 0)
-			return k;
-	return -1;
+	const struct feature_name *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* The first feature of that name that no column took yet; -1: none. Names are sorted. */
+static int name_of(const char *column, struct feature_name *names, int count)
+{
+	int low = 0, high = count;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (strcmp(names[middle].name, column) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == count)
+		return -1;
+	int at = low + names[low].used;
+	if (at >= count || strcmp(names[at].name, column) != 0)
+		return -1;
+	names[low].used++;
+	return names[at].number;
 }
 
 static int match_names(struct neap__table *t, const char *const *names, int count,
 	unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
 {
 	size_t n = 0;
+	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
+	if (!sorted)
+		return no_memory(t);
+	for (int k = 0; k < count; k++)
+		sorted[k] = (struct feature_name){names[k], k, 0};
+	qsort(sorted, (size_t)count, sizeof *sorted, by_feature);
 	for (int64_t i = 0; i < t->columns; i++) {
-		int k = name_of(t->names[i], names, count, taken);
+		int k = name_of(t->names[i], sorted, count);
 		t->role[i] = k < 0 ? NEAP__COLUMN_DROPPED : NEAP__COLUMN_FEATURE;
 		t->place[i] = k < 0 ? 0 : k;
 		if (k >= 0)
@@ -198,6 +316,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 			n += (size_t)neap__print(ignored + n, NEAP__TAKEN_TEXT - n, "%s'%.60s'",
 				n ? ", " : "", t->names[i]);
 	}
+	free(sorted);
 	for (int k = 0; k < count; k++)
 		if (!taken[k])
 			return neap__fail(NEAP_EUSAGE,
@@ -219,7 +338,7 @@ int neap__table_match(
 		rc = match_names(t, names, count, taken, ignored);
 	else if (rc == 0 && t->columns != count)
 		rc = neap__fail(NEAP_EUSAGE,
-			"'%s' has %lld columns without names; the model was trained on %d "
+			"'%s' has %lld columns without names, but the model was trained on %d "
 			"features. Name the columns in the first line; the first feature is "
 			"'%.60s'",
 			t->dir, (long long)t->columns, count, names[0]);
@@ -256,14 +375,16 @@ static int next_file(struct neap__table *t)
 		return 1;
 	int rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->csv.path);
+		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
 	return same ? 1
 		    : neap__table_wrong(t,
-			      "its names of columns are not those of '%.100s', which is the first",
-			      t->files.file[0].path);
+			      "the names of the columns differ from those of '%.100s'. Use the same "
+			      "columns in all files, or move the file to another folder%s",
+			      t->files.file[0].path,
+			      t->options->header ? "" : "; if the first lines are data, pass --header no");
 }
 
 static const char *column_name(const struct neap__table *t, int64_t column, char room[24])
@@ -274,22 +395,66 @@ static const char *column_name(const struct neap__table *t, int64_t column, char
 	return room;
 }
 
+/* 1: a number that is written with a decimal comma. */
+static int has_comma(const char *text)
+{
+	char room[40];
+	double number;
+	neap__print(room, sizeof room, "%.39s", text);
+	char *comma = strchr(room, ',');
+	if (!comma)
+		return 0;
+	*comma = '.';
+	return neap__table_number(&number, room) == 0;
+}
+
+/* What to do about a field that is not a number. */
+static void advise(char *room, size_t size, const struct neap__table *t, const char *name,
+	const char *text)
+{
+	const struct neap_table_options *o = t->options;
+	int missing = !*text || strcasecmp(text, "nan") == 0 || strcasestr(text, "inf");
+	int untold = !o->targets && !o->labels && !o->label;
+	size_t n = 0;
+	if (has_comma(text))
+		neap__print(room, size, "Write decimals with a point");
+	else if (t->predicts)
+		neap__print(room, size, "Correct the table");
+	else if (missing)
+		neap__print(room, size, "Fill it in, remove the row, or pass --drop %.60s to ignore "
+					"the column", name);
+	else {
+		n += (size_t)neap__print(room, size, "Pass ");
+		if (untold)
+			n += (size_t)neap__print(room + n, size - n,
+				"--target %.60s if it is the target, ", name);
+		if (!o->sample_column)
+			n += (size_t)neap__print(room + n, size - n,
+				"--sample-column %.60s if it names the samples, ", name);
+		neap__print(room + n, size - n, "%s--drop %.60s to ignore it",
+			n > strlen("Pass ") ? "or " : "", name);
+	}
+}
+
 static int take_value(struct neap__table *t, int64_t column)
 {
-	const char *text = t->csv.field[column];
-	char room[24];
+	const char *text = t->csv.field[column], *name;
+	char number[24], advice[300];
 	if (neap__table_number(&t->value[t->place[column]], text) == 0)
 		return 0;
-	return neap__table_wrong(t, "column '%.60s' is '%.60s'; a finite number is accepted%s",
-		column_name(t, column, room), text,
-		text[0] ? ", and --drop leaves a column out" : "");
+	name = column_name(t, column, number);
+	advise(advice, sizeof advice, t, name, text);
+	if (!*text)
+		return neap__table_wrong(t, "column '%.60s' is empty. %s", name, advice);
+	return neap__table_wrong(t, "column '%.60s' is '%.60s', which is not a finite number. %s",
+		name, text, advice);
 }
 
 static int take_row(struct neap__table *t)
 {
 	const char *sample = NULL;
 	if (t->csv.fields != t->columns)
-		return neap__table_wrong(t, "has %lld fields; %lld are accepted",
+		return neap__table_wrong(t, "has %lld fields, but the first row has %lld. Correct the line",
 			(long long)t->csv.fields, (long long)t->columns);
 	for (int64_t i = 0; i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
@@ -299,7 +464,7 @@ static int take_row(struct neap__table *t)
 		else if (t->role[i] == NEAP__COLUMN_SAMPLE)
 			sample = t->csv.field[i];
 	if (sample && !*sample)
-		return neap__table_wrong(t, "has no name of its sample");
+		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (!sample)
 		sample = neap__recordings_below(t->csv.path, t->dir);
 	t->begins = !t->last || strcmp(t->last, sample) != 0;
@@ -316,7 +481,7 @@ int neap__table_next(struct neap__table *t)
 	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
 	while (rc == 0) {
 		if (t->file >= 0 && !t->last)
-			return neap__fail(NEAP_EFORMAT, "'%s' has no rows", t->csv.path);
+			return neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
 		rc = next_file(t);
 		if (rc <= 0)
 			return rc;

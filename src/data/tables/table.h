@@ -30,6 +30,7 @@ struct neap__table {
 	int *place;		       /* [columns] number of a feature or target */
 	int64_t columns;
 	int features, targets;
+	int predicts;	      /* 1: for predict, which has no options about columns; set after open */
 	struct neap__csv csv; /* the file that is read */
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */

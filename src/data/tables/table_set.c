@@ -40,7 +40,7 @@ static int set_values(
 static int set_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	(void)index, (void)buffer;
-	return neap__fail(NEAP_EUSAGE, "'%s' holds numbers, not spikes", set->name);
+	return neap__fail(NEAP_EUSAGE, "'%s' contains numbers, not spikes. Pass --encode to convert them", set->name);
 }
 
 static void set_close(struct neap_dataset *set)
@@ -59,7 +59,7 @@ static int read_rows(struct table_set *s, struct neap__table *table)
 
 	while ((rc = neap__table_next(table)) > 0) {
 		if (s->rows == NEAP__MOST_STEPS)
-			return neap__table_wrong(table, "a sample of more than 400000000 steps");
+			return neap__table_wrong(table, "the sample has more than 400000000 steps. Split it");
 		if (neap__grow(&s->value, &room, s->rows + 1, width * sizeof *s->value) < 0)
 			return neap__fail_errno(ENOMEM, "'%s'", table->dir);
 		memcpy(s->value + (size_t)s->rows++ * width, table->value,
@@ -90,6 +90,7 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	s->set.ops = &ops;
 	s->set.info.samples = s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
+	table.predicts = 1;
 	if (rc == 0 && count > 0)
 		rc = neap__table_match(&table, names, count, ignored);
 	if (rc == 0)

@@ -71,9 +71,10 @@ static int see_field(
 	double number;
 	if (is_whole(text))
 		t->wholes = 1;
-	else if (neap__table_number(&number, text) == 0)
+	else if (neap__table_number(&number, text) == 0) {
 		t->reals = 1;
-	else {
+		t->fractions |= number != floor(number);
+	} else {
 		t->first_text = t->texts ? t->first_text : line;
 		t->texts = 1;
 	}
@@ -152,11 +153,32 @@ static void keep_node(void *text)
 	(void)text;
 }
 
-int neap__targets_settle(struct neap__table_targets *t, const char *const *given, int count)
+/* Classes are given, and the targets are not classes. */
+static int not_classes(const struct neap__table_targets *t, const char *path)
+{
+	if (t->width == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"--classes: '%s' has no target. Pass --target NAME or --labels FILE.csv, or "
+			"remove --classes",
+			path);
+	return neap__fail(NEAP_EUSAGE,
+		"--classes: the target%s of '%s' %s, not %s. %s, or remove --classes",
+		t->width > 1 ? "s" : "", path,
+		t->width > 1 ? "are several numbers"
+		: t->reals   ? "is a number with a decimal point"
+			     : "is a number by --numbers",
+		t->width > 1 ? "one class" : "a class",
+		t->width > 1 ? "Pass one target"
+		: t->reals   ? "Write classes as whole numbers (1, not 1.0) or names"
+			     : "Remove --numbers");
+}
+
+int neap__targets_settle(
+	struct neap__table_targets *t, const char *const *given, int count, const char *path)
 {
 	t->classes = t->width == 1 && !t->numbers && !t->reals && (t->wholes || t->texts);
 	if (!t->classes)
-		return 0;
+		return given && (t->width == 0 || t->wholes || t->reals) ? not_classes(t, path) : 0;
 	t->name = calloc((size_t)t->names + 1, sizeof *t->name);
 	if (!t->name)
 		return no_memory("classes");

@@ -18,6 +18,7 @@ struct neap__table_targets {
 	int steps;   /* 1: they are of steps, since they vary in a sample or are masked */
 	int classes; /* after settle: 1: they are classes */
 	int wholes, reals, texts; /* 1: such a field occurred */
+	int fractions;		  /* 1: a number that is not whole occurred */
 	int64_t first_text;	  /* line of the first text */
 	char **before;		  /* [width] fields of the row before, while none varied */
 	void *tree;		  /* of names that occurred, while they may be classes */
@@ -33,8 +34,12 @@ struct neap__table_targets {
  */
 int neap__targets_see(struct neap__table_targets *targets, const char *const *field, int begins,
 	const char *path, int64_t line);
-/* Numbers the classes, as `given` [count] does or in their order where it is NULL. */
-int neap__targets_settle(struct neap__table_targets *targets, const char *const *given, int count);
+/*
+ * Numbers the classes, as `given` [count] does or in their order where it is NULL. NEAP_EUSAGE if
+ * classes are given and targets are not classes; `path` is for the message.
+ */
+int neap__targets_settle(struct neap__table_targets *targets, const char *const *given, int count,
+	const char *path);
 /* A row's fields as numbers [width]: of a class, or NaN where the step is masked. */
 int neap__targets_take(const struct neap__table_targets *targets, const char *const *field,
 	double *number, const char *path, int64_t line);

@@ -54,8 +54,8 @@ static void say_numbers(const struct neap__trainer *trainer)
 	if (info->target == NEAP_TARGET_NUMBERS && trainer->data.set->ops->values &&
 		info->classes > 1 && info->classes == trainer->data.longest)
 		neap__trainer_say(trainer,
-			"y has %d numbers a sample, as many as there are steps; a number a step "
-			"has the shape (samples, steps, 1)",
+			"warning: y has %d numbers per sample, as many as there are steps. If they "
+			"are one number per step, store y[:, :, None]",
 			info->classes);
 }
 
@@ -69,9 +69,8 @@ static void say_many(const struct neap__trainer *trainer)
 		!(classes > MANY_CLASSES || (classes >= SOME_CLASSES && classes > d->nfirst / 2)))
 		return;
 	neap__trainer_say(trainer,
-		"y has %d classes for %lld samples; where its whole numbers are quantities, store "
-		"y "
-		"as reals (neap encode: --numbers), and the loss is mse",
+		"warning: y has %d classes for %lld samples. If its whole numbers are quantities, "
+		"store real numbers, y.astype(float) (neap encode: --numbers); the loss is then mse",
 		classes, (long long)d->nfirst);
 }
 
@@ -114,7 +113,7 @@ static void add_number(struct answers *a, const struct neap__data *d, double num
 		x = number * set->target_deviation[0] + set->target_mean[0];
 	whole = round(x) + 0.0; /* no -0 */
 	a->all++;
-	a->are_whole &= fabs(x - whole) < 1e-3 && whole >= 0 && whole < MANY_CLASSES;
+	a->are_whole &= fabs(x - whole) < 1e-3 && fabs(whole) < MANY_CLASSES;
 	while (i < a->values && a->value[i] != whole)
 		i++;
 	if (i == a->values && i <= FEW_VALUES)
@@ -189,6 +188,7 @@ static void say_whole(const struct neap__trainer *trainer)
 	struct answers a;
 	char list[NAMES_ROOM] = "";
 	size_t n = 0;
+	int negative = 0;
 
 	if (!trainer->mse_by_default || trainer->data.info.classes != 1 || trainer->options.next)
 		return;
@@ -196,15 +196,60 @@ static void say_whole(const struct neap__trainer *trainer)
 	free(a.count);
 	if (!a.are_whole || a.values < 2 || a.values > FEW_VALUES || a.all < 2 * a.values)
 		return;
+	for (int i = 0; i < a.values; i++)
+		negative |= a.value[i] < 0;
 	for (int i = 0; i < a.values && i < NAMED_CLASSES; i++)
 		n += (size_t)neap__print(
 			list + n, NAMES_ROOM - n, "%s%.15g", n ? ", " : "", a.value[i]);
 	neap__trainer_say(trainer,
 		"warning: y has %d different values, all whole (%s%s), but stored as real numbers, "
-		"so "
-		"they are learned as quantities, with the loss mse. If they are classes, store "
-		"integers: y.astype(int); if not, --loss mse",
-		a.values, list, a.values > NAMED_CLASSES ? ", ..." : "");
+		"so they are learned as quantities, with the loss mse. If they are classes, store "
+		"integers%s: %s; if not, --loss mse",
+		a.values, list, a.values > NAMED_CLASSES ? ", ..." : "",
+		negative ? " from 0 on" : "",
+		negative ? "numpy.unique(y, return_inverse=True)[1]" : "y.astype(int)");
+}
+
+/* 1: a row of targets is 0 but for one 1. */
+static int is_one_hot(const struct neap_dataset *set, const float *row)
+{
+	int ones = 0;
+
+	for (int k = 0; k < set->info.classes; k++) {
+		double x = (double)row[k];
+		if (set->target_mean)
+			x = x * set->target_deviation[k] + set->target_mean[k];
+		if (fabs(x) >= 1e-3 && fabs(x - 1) >= 1e-3)
+			return 0;
+		ones += x > 0.5;
+	}
+	return ones == 1;
+}
+
+/* Classes that were stored as rows with one 1, as other losses have them. */
+static void say_one_hot(const struct neap__trainer *trainer)
+{
+	enum { ROWS = 1000 };
+	const struct neap__data *d = &trainer->data;
+	const struct neap_dataset *set = d->set;
+	int64_t width = d->info.classes, rows = 0;
+	float row[PIECE];
+
+	if (!trainer->mse_by_default || width < 2 || width > PIECE || trainer->options.next)
+		return;
+	for (int64_t i = 0; i < d->nfirst && rows < ROWS; i++, rows++) {
+		int64_t index = d->first ? d->first[i] : i;
+		const float *target = set->numbers ? set->numbers + index * width : row;
+		if (!set->numbers && neap__step_targets(d->set, index, 0, 1, NULL, row) < 0)
+			return;
+		if (!isnan(target[0]) && !is_one_hot(set, target))
+			return;
+	}
+	neap__trainer_say(trainer,
+		"warning: y is one-hot, %d numbers of which one is 1, and is learned as %d "
+		"quantities, with the loss mse. If they are classes, store integers: y.argmax(-1); "
+		"if not, --loss mse",
+		d->info.classes, d->info.classes);
 }
 
 /* Features and steps of x that look exchanged, as (sample, feature, time) is the order elsewhere.
@@ -220,6 +265,13 @@ static void say_axes(const struct neap__trainer *trainer)
 		int64_t length = d->set->ops->length(d->set, i);
 		rows = length > rows ? length : rows;
 	}
+	if (rows == 1 && features == 1 && d->info.samples > 1 && d->set->repeat <= 1)
+		neap__trainer_say(trainer,
+			"warning: x has %lld samples of 1 step with 1 feature. If it is one series, "
+			"store x.reshape(1, -1, 1), and y with one target per step: "
+			"y.reshape(1, -1%s)",
+			(long long)d->info.samples,
+			neap__has_number_targets(d->set) ? ", 1" : "");
 	/* One row that lasts many steps is how static features become spikes. */
 	if (features < WIDE_LEAST || features < WIDE * rows || (rows == 1 && d->set->repeat > 1))
 		return;
@@ -294,6 +346,7 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	say_numbers(trainer);
 	if (neap__has_number_targets(trainer->data.set)) {
 		say_whole(trainer);
+		say_one_hot(trainer);
 		return;
 	}
 	count_answers(&answers, trainer);
