@@ -143,7 +143,8 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 		neap__show_time(took, seconds), r->seconds_of_audio / seconds);
 	if (r->samples != r->files)
 		printf("%" PRId64 " sample%s of --concat; %s of the recordings left over\n",
-			r->samples, r->samples == 1 ? "" : "s", neap__show_time(left, r->seconds_left));
+			r->samples, r->samples == 1 ? "" : "s",
+			neap__show_time(left, r->seconds_left));
 	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -181,8 +182,9 @@ static int events_text(
 	printf("%s: %" PRId64 " sample%s, %d class%s, %d channels%s\n", neap__plain_text(room, out),
 		r->samples, r->samples == 1 ? "" : "s", r->classes, r->classes == 1 ? "" : "es",
 		r->inputs, pixels);
-	printf("%.0f events per sample, the longest %s; %s\n", (double)r->events / (double)r->samples,
-		neap__show_time(longest, r->longest), neap__show_time(took, seconds));
+	printf("%.0f events per sample, the longest %s; %s\n",
+		(double)r->events / (double)r->samples, neap__show_time(longest, r->longest),
+		neap__show_time(took, seconds));
 	if (r->outside)
 		printf("%" PRId64 " event%s dropped by --crop or --polarity\n", r->outside,
 			r->outside == 1 ? " was" : "s were");
@@ -225,8 +227,8 @@ static int read_classes(struct encode_request *r)
 	if (r->classes[strspn(r->classes, "0123456789")] == '\0') {
 		long most = strlen(r->classes) < 6 ? strtol(r->classes, NULL, 10) : 0;
 		if (most < 1 || most > 65535)
-			return cli_usage(
-				"encode", "--classes: '%s' must be between 1 and 65535", r->classes);
+			return cli_usage("encode", "--classes: '%s' must be between 1 and 65535",
+				r->classes);
 		count = (int)most;
 		r->text = malloc((size_t)count * 6);
 		for (int i = 0, used = 0; r->text && i < count; i++)
@@ -249,8 +251,9 @@ static int read_classes(struct encode_request *r)
 		at = next;
 	}
 	if (n == 0)
-		return cli_usage("encode", "--classes: '%s' is empty. Write the name of one class "
-					    "per line",
+		return cli_usage("encode",
+			"--classes: '%s' is empty. Write the name of one class "
+			"per line",
 			r->classes);
 	r->names = n;
 	return CLI_DONE;
@@ -261,8 +264,8 @@ static int settle_events(struct encode_request *r)
 	int number[4] = {0};
 	struct neap_event_options *e = &r->events;
 	if (r->sensor && !parse_pixels(r->sensor, 2, number))
-		return cli_usage(
-			"encode", "--sensor: '%s' is not WIDTHxHEIGHT in pixels, such as 34x34", r->sensor);
+		return cli_usage("encode",
+			"--sensor: '%s' is not WIDTHxHEIGHT in pixels, such as 34x34", r->sensor);
 	e->width = number[0];
 	e->height = number[1];
 	memset(number, 0, sizeof number);
@@ -333,7 +336,8 @@ static int table_json(const struct neap_table_report *r, const char *out, double
 static int table_text(const struct neap_table_report *r, const char *out, double seconds)
 {
 	char room[NEAP__PLAIN_TEXT], took[24];
-	char target[128] = "no targets (--target or --labels adds them; train --next-step needs none)";
+	char target[128] =
+		"no targets (--target or --labels adds them; train --next-step needs none)";
 	const char *each = r->step_targets ? "step" : "sample";
 	if (r->classes)
 		snprintf(target, sizeof target, "%d class%s, one per %s", r->classes,
@@ -408,12 +412,14 @@ static int wrong_kind(
 {
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
 	if (owner == EVENTS && kind == TABLE)
-		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), or "
+		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
+			 "or "
 			 "remove the option";
 	else if (strcmp(option, "labels") == 0)
-		remedy = "Put the recordings into one folder per class, or pass --label if the file "
-			 "names contain the class; without --labels, the error has a command that "
-			 "sorts them";
+		remedy =
+			"Put the recordings into one folder per class, or pass --label if the file "
+			"names contain the class; without --labels, the error has a command that "
+			"sorts them";
 	return cli_usage("encode", "--%s applies to %s, but '%s' is read as %s. %s", option,
 		kinds[owner].are, dir, kinds[kind].are, remedy);
 }
@@ -445,9 +451,11 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	if (cli_ends_in(r->out, ".npz") || cli_ends_in(r->out, ".npy") ||
 		cli_ends_in(r->out, ".csv"))
 		return cli_usage("encode",
-			"--out: '%s' has another extension, but encode writes HDF5. Use .h5", r->out);
+			"--out: '%s' has another extension, but encode writes HDF5. Use .h5",
+			r->out);
 	if (writes && !r->force && access(r->out, F_OK) == 0)
-		return cli_usage("encode", "'%s' already exists. Pass --force to overwrite it", r->out);
+		return cli_usage(
+			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();
 	enum encoded_kind kind = kind_of(dir);
 	int rc = check_options(kind, options, dir);
@@ -580,7 +588,8 @@ int cli_encode(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (!r.out)
-		return cli_usage("encode", "--out is missing. Pass the file to write: --out FILE.h5");
+		return cli_usage(
+			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
 	int rc = settle_events(&r);
 	if (rc == CLI_DONE)
 		rc = read_classes(&r);

@@ -16,9 +16,9 @@ int cli_traces_take(struct neap_eval_options *o, struct cli_traces *traces)
 			return cli_usage("predict", "--%s: '%s' has an unknown ending; use .npz",
 				name[i], neap__plain_text(room, path[i]));
 	if (o->layer && !o->spikes && !o->membranes)
-		return cli_usage(
-			"predict", "--layer selects what --spikes or --membranes write. Pass one of "
-				   "them, or remove --layer");
+		return cli_usage("predict",
+			"--layer selects what --spikes or --membranes write. Pass one of "
+			"them, or remove --layer");
 	if (o->spikes || o->membranes || traces->plot)
 		signal(SIGPIPE,
 			SIG_IGN); /* who reads the lines may go: no file is left half-written */

@@ -103,11 +103,11 @@ int neap__dataset_names_taken(char room[NEAP__TAKEN_TEXT], const struct neap_dat
 	if (!other)
 		return 0;
 	n = (size_t)neap__print(
-		room, NEAP__TAKEN_TEXT, "names of classes are not in '%.150s': ", set->name);
+		room, NEAP__TAKEN_TEXT, "'%.150s' has no names of classes: ", set->name);
 	n += (size_t)(classes == 1 ? neap__print(room + n, NEAP__TAKEN_TEXT - n,
-					     "its number 0 is taken as ")
+					     "its class 0 is read as ")
 				   : neap__print(room + n, NEAP__TAKEN_TEXT - n,
-					     "its numbers 0 to %d are taken as ", classes - 1));
+					     "its classes 0 to %d are read as ", classes - 1));
 	for (int k = 0; k < classes && k < SHOWN; k++)
 		n += (size_t)neap__print(room + n, NEAP__TAKEN_TEXT - n, "%s%.40s", k ? ", " : "",
 			neap__escaped_text(name, names[k]));

@@ -96,7 +96,8 @@ static int has_ending(const char *path, const char *const *endings)
 	return 0;
 }
 
-/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "". */
+/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "".
+ */
 static void find_table(char *room, size_t size, const char *dir)
 {
 	struct neap__recordings all = {0};
@@ -135,8 +136,7 @@ static int no_class(const char *path, const char *dir, const char *const *ending
 }
 
 /* Name of the folder a file is in; the file must be below `dir`, not in it. */
-static int folder_name(
-	char **out, const char *path, const char *dir, const char *const *endings)
+static int folder_name(char **out, const char *path, const char *dir, const char *const *endings)
 {
 	size_t n = strlen(dir);
 	while (n > 1 && dir[n - 1] == '/')
@@ -201,17 +201,21 @@ static const char *below(const char *path, const char *dir)
 static int wrong_file(const char *path)
 {
 	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
-	static const char *const sounds[] = {".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
+	static const char *const sounds[] = {
+		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
 	char advice[200] = "docs/own-data.md lists the kinds of data";
 	if (has_ending(path, texts))
 		neap__print(advice, sizeof advice,
-			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a table "
-			"of numbers, rename it to .csv or .tsv", path);
+			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a "
+			"table "
+			"of numbers, rename it to .csv or .tsv",
+			path);
 	else if (has_ending(path, sounds))
 		neap__print(advice, sizeof advice,
 			"Pass --any-sound to read every kind of sound file that libsndfile knows");
 	return neap__fail(NEAP_EFORMAT,
-		"'%s' has an extension that encode does not read. It reads recordings (.wav, .flac, "
+		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
+		".flac, "
 		".aiff), events (.npz, .npy, .h5) and tables (.csv, .tsv). %s",
 		path, advice);
 }
@@ -225,7 +229,8 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 			"Check that their lines are paths below that folder",
 			dir, (long long)choice->unlisted);
 	return neap__fail(NEAP_EFORMAT,
-		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. It "
+		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. "
+		"It "
 		"reads recordings (.wav, .flac, .aiff; others with --any-sound), events (.npz, "
 		".npy, .h5) and tables (.csv, .tsv); docs/own-data.md lists other kinds of data",
 		dir, (long long)choice->others, choice->other);
@@ -246,7 +251,8 @@ static int keep_files(
 			     (!choice->without || !neap__name_list_has(choice->without, name));
 		if (!known && file->stray != 1 && choice->strict && rc == 0)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s' is of a kind that encode does not read. Remove --strict to skip such "
+				"'%s' is of a kind that encode does not read. Remove --strict to "
+				"skip such "
 				"files",
 				file->path);
 		if (!known && choice->others == 0)
@@ -443,7 +449,8 @@ int neap__recordings_find(
 	int alone = S_ISREG(st.st_mode);
 	int rc = alone ? add_file(all, dir, 0) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)
-		rc = neap__fail(NEAP_EFORMAT, "the folder '%s' is empty. Put the recordings into it", dir);
+		rc = neap__fail(
+			NEAP_EFORMAT, "the folder '%s' is empty. Put the recordings into it", dir);
 	if (rc == 0)
 		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
 	if (rc == 0)

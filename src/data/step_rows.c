@@ -152,9 +152,9 @@ static int add_sample(
 			double x = set->piece[i] - about[i % inputs];
 			if (!isfinite(set->piece[i]))
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': sample %lld, step %lld, feature %lld is %g; finite "
-					"numbers are accepted: 'lengths' or 'mask' says where a "
-					"sample ends",
+					"'%s': sample %lld, step %lld, feature %lld is %g; numbers "
+					"must be finite. If it pads a shorter sample, add an array "
+					"'lengths' or 'mask'",
 					set->name, (long long)index, (long long)(from + i / inputs),
 					(long long)(i % inputs), set->piece[i]);
 			sum[i % inputs] += x;

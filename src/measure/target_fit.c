@@ -35,6 +35,7 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 		neap__print(changed, NEAP__FIT_LINE, "the targets are %s%s: %s%s%s",
 			numbers ? "numbers" : "classes", of_steps ? ", one per step" : "",
 			reads ? "the readout is step" : "", reads && loses ? ", " : "",
-			loses ? "the loss is mse, since cross-entropy needs classes (integers)" : "");
+			loses ? "the loss is mse, since cross-entropy needs classes (integers)"
+			      : "");
 	return 0;
 }

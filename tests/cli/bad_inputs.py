@@ -326,9 +326,9 @@ def dense_cases(folder):
     yield ["encode", "good.csv", "--out", "x.h5", "--sensor", "3x3"], "--sensor"
     yield ["encode", "wavs", "--out", "x.h5", "--target", "y"], "--target"
     for option in ["--channels", "3"], ["--low", "90"], ["--concat", "1s"]:  # once taken and without effect
-        yield ["encode", "good.csv", "--out", "x.h5", *option], "holds no recordings: " + option[0]
+        yield ["encode", "good.csv", "--out", "x.h5", *option], option[0] + " applies to recordings of sound"
     for option in ["--polarity", "on"], ["--time-unit", "1ms"], ["--header", "no"], ["--numbers"]:
-        yield ["encode", "wavs", "--out", "x.h5", *option], option[0] + " does not apply"
+        yield ["encode", "wavs", "--out", "x.h5", *option], option[0] + " applies to "
     yield ["encode", "good.csv", "--out", "x.h5", "--labels", "missing.csv"], "missing.csv"
 
 

@@ -4,7 +4,9 @@
 that are empty; neap train with more channels and classes than its data."""
 import os
 import re
+import shutil
 import struct
+import subprocess
 
 from harness import Folder, Tap, need, neap, neap_json, write_recordings, write_tone
 
@@ -169,6 +171,58 @@ def stated(folder):
     return None if done.returncode == 2 and "--channels" in done.stderr else done.stderr
 
 
+def patterns(folder):
+    """--label matches the name without its extension, and the extension only if the pattern asks for it."""
+    write_recordings(os.path.join(folder, "plain"), 2, 2)  # 0_a_0.wav
+    for label, wanted in (("([a-z]+)", ["a", "b"]), ("([0-9]+)_.*", ["0", "1"]), ("[0-9]_([a-z])_[0-9][.]wav$", ["a", "b"]),
+                          ("_([0-9]+)$", ["0", "1"])):
+        done = neap("encode", "plain", "--out", "plain.h5", "--force", "--channels", 16, "--label", label, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert labels(os.path.join(folder, "plain.h5"))[0] == wanted, (label, labels(os.path.join(folder, "plain.h5"))[0])
+    for label in "([a-z]{2,})", "(wav)", "(xyz)":
+        done = neap("encode", "plain", "--out", "never.h5", "--label", label, cwd=folder)
+        needle = "does not match" if label == "(xyz)" else "matches only the extension of 'plain/0_a_0.wav'"
+        assert done.returncode == 2 and needle in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    return None
+
+
+def flat(folder):
+    """Recordings in one folder: the line tells what to do, and its command sorts them by a table."""
+    sounds = os.path.join(folder, "one folder")
+    write_recordings(sounds, 2, 2)
+    done = neap("encode", "one folder", "--out", "flat.h5", cwd=folder)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--label" in done.stderr and "shell" not in done.stderr, done.stderr
+    table = "file,class\r\n" + "".join(f"{name},{'cat' if name[0] == '0' else 'dog'}\r\n" for name in sorted(os.listdir(sounds)))
+    done = neap("encode", "one folder", "--out", "flat.h5", "--labels", "labels.csv", cwd=folder)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "--labels applies to tables" in done.stderr, done.stderr
+    for place in folder, sounds:
+        with open(os.path.join(place, "labels.csv"), "w", newline="", encoding="ascii") as out:
+            out.write(table)
+        done = neap("encode", "one folder", "--out", "flat.h5", "--force", cwd=folder)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        command = re.search("sorts copies: (.*)", done.stderr).group(1)
+        shutil.rmtree(os.path.join(folder, "sorted"), ignore_errors=True)
+        subprocess.run(["sh", "-c", command], cwd=folder, check=False)
+        done = neap("encode", "sorted", "--out", "flat.h5", "--force", "--channels", 16, cwd=folder)
+        assert done.returncode == 0 and "4 recordings (" in done.stdout and "2 classes" in done.stdout, done.stderr
+        assert labels(os.path.join(folder, "flat.h5"))[0] == ["cat", "dog"], labels(os.path.join(folder, "flat.h5"))
+        os.unlink(os.path.join(place, "labels.csv"))
+    return None
+
+
+def single(folder):
+    """One recording is not several; a file of another kind leads to the command that reads it."""
+    write_recordings(os.path.join(folder, "single"), 1, 1)
+    done = neap("encode", "single", "--label", "([0-9])", "--out", "single.h5", cwd=folder)
+    assert "1 recording (" in done.stdout and "1 class\n" in done.stdout, done.stdout
+    for name, needle in (("README.md", "neap train --text 'README.md'"), ("a.txt", "rename it to .csv"), ("a.mp3", "--any-sound"),
+                         ("a.mat", "docs/own-data.md"), ("noending", "docs/own-data.md")):
+        open(os.path.join(folder, name), "w").close()
+        done = neap("encode", name, "--out", "never.h5", cwd=folder)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and needle in done.stderr and "''" not in done.stderr, done.stderr
+    return None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         words(os.path.join(folder, "words"))
@@ -178,6 +232,9 @@ def main():
         tap.run("empty files", empty, folder)
         tap.run("many damaged files", many, folder)
         tap.run("sound that is cut short", cut_short, folder)
+        tap.run("--label and extensions", patterns, folder)
+        tap.run("recordings in one folder", flat, folder)
+        tap.run("one recording, and files of other kinds", single, folder)
         tap.run("classes of damaged files", damaged_events, folder)
         tap.run("channels and classes that are stated", stated, folder)
 

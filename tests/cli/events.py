@@ -5,7 +5,9 @@ Event data: files written by NumPy and h5py, folders as N-MNIST and DVS Gesture 
 SSC as distributed. `neap encode` makes one file of each, which h5py reads: the events are those
 that went in, and those that tonic reads from the same files (python of NEAP_PYTHON, where it has tonic).
 """
+import glob
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -252,7 +254,64 @@ def strays(tap, folder, rng):
     only = os.path.join(folder, "only")
     os.makedirs(only)
     open(os.path.join(only, "a.mat"), "w").close()
-    refused(tap, "a folder of one unknown kind", "'a.mat'. Accepted here are .wav, .flac", only)
+    refused(tap, "a folder of one unknown kind", "such as 'a.mat'. It reads recordings (.wav, .flac", only)
+
+
+def mixed(tap, folder, rng):
+    """Folders and files of events that are not quite as they should be: none is wrong in silence."""
+    samples = [some(rng, 40 + i) for i in range(4)]
+    want, labels = [channels(s) for s in samples], [0, 0, 1, 1]
+    root, out = os.path.join(folder, "mixed"), os.path.join(folder, "mixed.h5")
+    for k, sample in enumerate(samples):
+        save_recording(os.path.join(root, "ab"[labels[k]], f"r{k}"), sample, "columns")
+    write_tone(os.path.join(root, "a", "note.wav"), 440)
+    with open(os.path.join(root, "b", "notes.csv"), "w", encoding="ascii") as file:
+        file.write("1,2\n")
+    sensor = ["--sensor", "34x34"]
+    tap.check("a sound and a table among events", encode(folder, root, want, labels, ["a", "b"], 2312, *sensor))
+    done = neap("encode", root, "--out", out, "--force", *sensor)
+    tap.check("no warning if each sample has events", None if done.returncode == 0 and "warning" not in done.stderr else done.stderr)
+    for k in range(2):
+        save_recording(os.path.join(root, "ab"[k], "empty"), samples[0][:0], "columns")
+    done = neap("encode", root, "--out", out, "--force", *sensor)
+    tap.check("samples without events are counted", None if done.returncode == 0 and done.stderr.count("warning: ") == 1 and
+              "warning: 2 of 6 samples have no events: a network" in done.stderr else done.stderr)
+    report = neap_json("encode", root, "--out", out, "--force", *sensor, "--polarity", "on", "--crop", "1x1")
+    tap.check("and after --crop and --polarity", None if 2 < report["samples_empty"] <= 6 else str(report))
+    done = neap("encode", root, "--out", out, "--force", "--channels", 9)
+    tap.check("an option of sounds", None if done.returncode == 2 and "--channels applies to recordings of sound" in done.stderr and
+              "is read as events" in done.stderr else done.stderr)
+
+    flat, offsets = np.concatenate(samples), np.cumsum([0] + [len(s) for s in samples])
+    more = {"offsets": offsets, "labels": labels, "classes": ["a", "b"], "sensor_size": (34, 34)}
+    path = os.path.join(folder, "alias.npz")
+    for t, x, y, p in ("ts", "xs", "ys", "ps"), ("time", "xs", "ys", "pol"), ("timestamps", "x", "y", "polarities"):
+        np.savez(path, **{t: flat["t"], x: flat["x"], y: flat["y"], p: flat["p"]}, **more)
+        tap.check(f"columns {t}, {x}, {y}, {p}", encode(folder, path, want, labels, ["a", "b"], 2312))
+    with h5py.File(path[:-3] + "h5", "w") as file:
+        for name, array in {"events/ts": flat["t"], "events/xs": flat["x"], "events/ys": flat["y"], "events/pol": flat["p"], **more}.items():
+            file[name] = array
+    tap.check("columns of other names, HDF5", encode(folder, path[:-3] + "h5", want, labels, ["a", "b"], 2312))
+    several = os.path.join(folder, "several")
+    os.makedirs(os.path.join(several, "a"))
+    np.savez(os.path.join(several, "a", "all.npz"), events=flat, offsets=offsets, labels=labels)
+    refused(tap, "several samples in a file of a folder", "holds 4 samples, but each file of the folder", several, *sensor)
+    line = os.path.join(folder, "line")
+    os.makedirs(os.path.join(line, "a"))
+    for k in range(2):
+        np.savez(os.path.join(line, "a", f"{k}.npz"), t=[1, 2], x=[3, 4])
+    tap.check("no y on a sensor of one row", encode(folder, line, [[(np.float32(1e-6), 3), (np.float32(2e-6), 4)]] * 2, [0, 0], ["a"],
+                                                    34, "--sensor", "34x1"))
+    refused(tap, "no y on a sensor of rows", "has 34 rows", line, *sensor, "--strict")
+    grids = os.path.join(folder, "grids")
+    for k in range(2):
+        os.makedirs(os.path.join(grids, "ab"[k]))
+        np.save(os.path.join(grids, "ab"[k], "r.npy"), np.stack([samples[k][n].astype("i8") for n in "txyp"], 1))
+    done = neap("encode", grids, "--out", out, "--force", *sensor)
+    exec(re.search(r"another folder: (.*)", done.stderr).group(1), {"numpy": np, "glob": glob})
+    for k in range(2):
+        os.unlink(os.path.join(grids, "ab"[k], "r.npy"))
+    tap.check("a folder of matrices, after the advice", encode(folder, grids, want[:2], [0, 1], ["a", "b"], 2312, *sensor))
 
 
 def nmnist_bytes(events):
@@ -387,12 +446,15 @@ def refusals(tap, folder, root, whole):
             ("no sensor", "--sensor", {"sensor_size": None}), ("a sensor too small", "pixel (3, 3)", {"sensor_size": [3, 3]}),
             ("a sensor too large", "65536", {"sensor_size": [40000, 40000]}),
             ("a label beyond", "'labels'[1] is 2", {"labels": [0, 2]}), ("no classes", "--classes", {"classes": None}),
-            ("an unknown name", "'cow'", {"labels": ["a", "cow"]}), ("too few labels", "1 'labels' for 2", {"labels": [0]}),
-            ("x of another length", "'x' has 3 events", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
-            ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit",
+            ("an unknown name", "'cow'", {"labels": ["a", "cow"]}), ("too few labels", "'labels' has 1 entries, but there are 2 samples", {"labels": [0]}),
+            ("x of another length", "'x' has 3 entries, but 't' has 4", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
+            ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit 1ns",
                                                                            {"t": np.arange(4) * 10**15}),
-            ("objects", "numpy.concatenate(d[k])", {"t": np.array([None] * 4)}), ("no labels", "no 'labels'", {"labels": None}),
-            ("no events", "holds no events", {"x": None, "t": None, "y": None, "p": None})):
+            ("times since 1970", "Subtract the first time (t - t[0])", {"t": np.arange(4) + 1_700_000_000_000_000}),
+            ("times of floats in us", "--time-unit 1us", {"t": np.arange(4) * 1e6}),
+            ("no y", "no 'y', but the sensor of 5x5 pixels has 5 rows. Add the array 'y', or pass --sensor 5x1", {"y": None}),
+            ("objects", "numpy.concatenate(d[k])", {"t": np.array([None] * 4)}), ("no labels", "no array 'labels'", {"labels": None}),
+            ("no events", "contains no events", {"x": None, "t": None, "y": None, "p": None})):
         np.savez(npz, **{k: v for k, v in {**good, **change}.items() if v is not None})
         refused(tap, name, word, npz)
     np.savez(npz, **good)
@@ -502,19 +564,19 @@ def advised(tap, folder, rng):
         def run():
             path = save()
             done = neap(*(command or ("train",)), path, "--out", "never", cwd=here)
-            assert done.returncode == 2 and done.stderr.count("\n") == 1 and "It holds " + found in done.stderr, done.stderr
+            assert done.returncode == 2 and done.stderr.count("\n") == 1 and "It contains " + found in done.stderr, done.stderr
             line = done.stderr.strip()
-            code = line.split("This makes a file that is read: " if "This makes" in line else "in their order: ")[1]
+            code = re.search(r"(?: reads|as floats\)|another folder|each sample): (.*)", line).group(1)
             before = os.getcwd()
             os.chdir(here)
             try:
-                exec(code.split(", where y")[0], {"numpy": np, "h5py": h5py, "y": y, "labels": y})
+                exec(re.split(r", where y|\. Each row|\. With ", code)[0], {"numpy": np, "h5py": h5py, "glob": glob, "y": y, "labels": y})
             finally:
                 os.chdir(before)
             made = np.load(os.path.join(here, "neap.npz"))
             for key, value in want.items():
                 assert np.array_equal(made[key], value), key
-            if "x" in want and want["x"].ndim == 3:
+            if not command:
                 done = neap("train", "neap.npz", "--net", "gru:2,li", "--epochs", 1, "--memory", "4M", "--out", "run-" + name.replace(" ", "-"), cwd=here)
             else:
                 done = neap("encode", "neap.npz", "--out", "e.h5", "--force", "--sensor", "34x34",
@@ -549,6 +611,8 @@ def advised(tap, folder, rng):
     follow("objects of a number", npz(x=x.astype(object), y=y), "x object (20, 9, 3)", numbers)
     follow("objects as names", npz(x=x, y=np.array(["a", "b"], object)[y]), "x float64 (20, 9, 3), y object (20)",
            {"x": x, "y": np.array(["a", "b"])[y]})
+    follow("HDF5, four dimensions", h5(data=x.reshape(20, 9, 3, 1), labels=y), "data float64 (20, 9, 3, 1), labels", numbers)
+    follow("a row of features", npz(X=x[:, 0], y=y), "X float64 (20, 3)", {"x": x[:, 0], "y": y})
     follow("HDF5, X and y", h5(X=x, y=y), "X float64 (20, 9, 3), y int64", numbers)
     follow("HDF5, groups", h5(train__x=x, train__labels=y), "train/labels int64 (20), train/x", numbers)
     follow("events of objects", npz(events=ragged(events), labels=y), "events object (20), labels",
@@ -561,6 +625,8 @@ def advised(tap, folder, rng):
             ("events", npz(t=[1], x=[2], y=[3], p=[0]), "train", "neap encode 'a.npz' --out FILE.h5 --sensor"),
             ("records of events", npy(events[0]), "train", "neap encode 'a.npy' --out FILE.h5 --sensor"),
             ("numbers", npz(x=x, y=y), "encode", "neap train 'a.npz'"), ("numbers of HDF5", h5(x=x, y=y), "encode", "neap train 'a.h5'"),
+            ("other names of columns", npz(time=[1], col=[2], row=[3]), "encode", "Save the columns of the events as t, x, y and p"),
+            ("records of other names", npy(np.zeros(3, [("time", "i8"), ("col", "i4")])), "encode", "as t, x, y and p"),
             ("nothing like it", npz(names=["a"]), "train", "docs/data.md"), ("a folder", lambda: ".", "train", "neap encode '.' --out"),
             ("many arrays", npz(**{f"a{i}": x for i in range(40)}), "train", " more. ")):
         done = neap(command, save(), "--out", "never", cwd=here)
@@ -575,6 +641,7 @@ def main():
         arrays(tap, folder, rng)
         recordings(tap, folder, rng)
         strays(tap, folder, rng)
+        mixed(tap, folder, rng)
         nmnist(tap, folder, rng, python)
         gestures(tap, folder, rng, python)
         advised(tap, folder, rng)

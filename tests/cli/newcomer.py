@@ -146,7 +146,7 @@ def arrays(folder):
         return None
     x = np.random.default_rng(1).normal(size=(14, 9, 2))
     np.savez(os.path.join(folder, "short.npz"), x=x, y=np.arange(5))
-    return said(["train", "short.npz"], "'y' is of 5 samples, 'x' of 14", folder=folder)
+    return said(["train", "short.npz"], "'y' has shape (5) and 'x' has shape (14, 9, 2): 5 targets for 14 samples", folder=folder)
 
 
 def names_taken(folder):
@@ -160,12 +160,12 @@ def names_taken(folder):
     for name, more in ("named", {"y": names[y]}), ("bare", {"y": y}), ("one", {"y": y * 0}), ("steps", {
             "y": np.tile(y[:, None], 9)}), ("listed", {"y": y, "classes": names}), ("none", {}):
         np.savez(os.path.join(folder, name + ".npz"), x=x, **more)
-    line = "names of classes are not in '{}': its numbers 0 to 2 are taken as run, sit\\n, walk\n".format
+    line = "'{}' has no names of classes: its classes 0 to 2 are read as run, sit\\n, walk\n".format
     done = neap("train", "named.npz", "--test", "bare.npz", *TRAIN[:-1], "--out", "by-name", cwd=folder)
     if line("bare.npz") not in done.stderr:
         return f"train: {done.stderr}"
     for command, data, wanted in (("eval", "bare", line("bare.npz")), ("predict", "bare", line("bare.npz")),
-                                  ("eval", "one", "names of classes are not in 'one.npz': its number 0 is taken as run\n"),
+                                  ("eval", "one", "'one.npz' has no names of classes: its class 0 is read as run\n"),
                                   ("eval", "named", ""), ("eval", "listed", ""), ("predict", "none", "")):
         done = neap(command, "by-name", data + ".npz", cwd=folder)
         if done.returncode != 0 or done.stderr != wanted:

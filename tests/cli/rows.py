@@ -433,12 +433,17 @@ def refused(folder):
 
 
 def refused_of(folder, kind, x, lengths, y, nan, gap):
-    cases = {"feature 1 is nan": {"x": nan, "y": y}, "1 to 90 steps": {"x": x, "y": y, "lengths": lengths + 90},
-             "has both": {"x": x, "y": y, "lengths": lengths, "mask": gap}, "gap at step 2": {"x": x, "y": y, "mask": gap},
-             "'y' is of 13 samples, 'x' of 14": {"x": x, "y": y[:13]}, "'y'[0] is": {"x": x, "y": y - 9},
-             "'mask' has integers of shape (14, 89)": {"x": x, "y": y, "mask": gap[:, :89]},
-             "'classes' has integers": {"x": x, "y": y, "classes": y}, "has no array 'y' of targets": {"x": x},
-             "classes from 0 to 1": {"x": x, "y": y, "classes": np.array([b"a", b"b"])}}
+    cases = {"feature 1 is nan": {"x": nan, "y": y}, "from 1 to 90, the steps of 'x'": {"x": x, "y": y, "lengths": lengths + 90},
+             "has both": {"x": x, "y": y, "lengths": lengths, "mask": gap}, "is 0 at step 2 and 1 after it": {"x": x, "y": y, "mask": gap},
+             "13 targets for 14 samples. Save one target per sample": {"x": x, "y": y[:13]}, "'y'[0] is": {"x": x, "y": y - 9},
+             "save x.transpose(1, 0, 2)": {"x": x.transpose(1, 0, 2), "y": y}, "save x.T": {"x": x[:, :, 0].T, "y": y},
+             "save y[None]": {"x": x[:1], "y": np.arange(x.shape[1]) % 2}, "Save y[:, 0]": {"x": x, "y": y[:, None]},
+             "save y.argmax(1)": {"x": x, "y": np.eye(3, dtype=int)[y]},
+             "save y.argmax(2)": {"x": x, "y": np.eye(3, dtype=int)[np.tile(y[:, None], x.shape[1])]},
+             "Remove the array 'classes'": {"x": x, "y": np.array([b"a", b"b"])[y % 2], "classes": np.array([b"a", b"b"])},
+             "'mask' contains integers of shape (14, 89)": {"x": x, "y": y, "mask": gap[:, :89]},
+             "'classes' contains integers": {"x": x, "y": y, "classes": y}, "has no array 'y' of targets": {"x": x},
+             "whole numbers from 0 to 1": {"x": x, "y": y, "classes": np.array([b"a", b"b"])}}
     for says, arrays in cases.items():
         done = neap("train", write(os.path.join(folder, "bad." + kind), **arrays), "--out", os.path.join(folder, "never"))
         if done.returncode != 2 or says not in done.stderr or len(done.stderr.strip().splitlines()) != 1:
@@ -460,7 +465,7 @@ def refused_elsewhere(folder, x, y):
         done = neap(*args)
         if done.returncode != 2 or "has 2 outputs" not in done.stderr or done.stderr.count("\n") > 2:
             return f"{args}: code {done.returncode}, {done.stderr}"
-    for says, options in {"'step' alone": ["--readout", "last"], "augment spikes": ["--jitter", "2ms"]}.items():
+    for says, options in {"only the readout 'step'": ["--readout", "last"], "augment spikes": ["--jitter", "2ms"]}.items():
         done = neap("train", os.path.join(folder, "labels.h5"), *options, "--out", os.path.join(folder, "never"))
         if done.returncode != 2 or says not in done.stderr:
             return f"{says}: code {done.returncode}, {done.stderr}"

@@ -211,6 +211,7 @@ def answer_tables(tap, folder):
     tap.run("predict on one table: a column is missing", refuse, "no column 'été'", "classes", short)
     tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
     tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
+    tap.run("predict on one table: no options of encode", refuse, "is empty. Correct the table", "classes", odd)
     tap.run("predict on a folder of tables", refuse, "neap encode", "classes", top)
     tap.run("--softmax of numbers", refuse, "remove --softmax", "steps", write(os.path.join(folder, "exact.csv"),
             [row[1:4] for row in rows], head[1:4]), "--softmax")
@@ -234,7 +235,20 @@ def refusals(tap, folder):
              ("hexadecimal", b"a\n0x10\n", [], "line 2"), ("a decimal comma", b'a;b\n1,5;2\n', [], "line 2"),
              ("a short row", b"a,b\n1,2\n3\n", [], "line 3"), ("a long row", b"a,b\n1,2,3\n", [], "line 2"),
              ("an open quote", b'a,b\n1,"2\n3,4\n', [], "line 2"), ("text behind a quote", b'a\n"1"2\n', [], "line 2"),
-             ("a zero byte", b"a\n1\0\n", [], "line 2"), ("UTF-16", "a\n1\n".encode("utf-16"), [], "UTF-16"),
+             ("a zero byte", b"a\n1\0\n", [], "line 2"), ("UTF-16", "a\n1\n".encode("utf-16"), [], "iconv -f UTF-16 -t UTF-8"),
+             ("Latin-1 in a name", b"gr\xf6\xdfe,b\n1,2\n", [], "line 1: 'gr??e' is not UTF-8"),
+             ("Latin-1 in a label", b"v,y\n1,nord\n2,s\xfcd\n", ["--target", "y"], "iconv -f LATIN1 -t UTF-8 '" + odd + "'"),
+             ("Latin-1 in --labels", b"s,v\na,1\n", ["--sample-column", "s", "--labels", os.path.join(folder, "latin.csv")], "latin.csv', line 1"),
+             ("a text", b"id,v,state\n1,2,run\n", [], "line 2: column 'state' is 'run', which is not a finite number. Pass --target state "
+              "if it is the target, --sample-column state if it names the samples, or --drop state to ignore it"),
+             ("a text beside a target", b"s,v,y\na,x,1\n", sample, "finite number. Pass --drop v to ignore it"),
+             ("an empty feature", b"a,b\n1,\n", [], "column 'b' is empty. Fill it in, remove the row, or pass --drop b"),
+             ("a comma", b"a;b\n1,5;2\n", [], "Write decimals with a point"),
+             ("--classes of reals", b"s,v,y\na,1,1.0\nb,1,0.0\n", [*sample, "--classes", "2"], "whole numbers (1, not 1.0)"),
+             ("--classes and --numbers", b"s,v,y\na,1,1\n", [*sample, "--classes", "2", "--numbers"], "Remove --numbers"),
+             ("--classes of two targets", b"v,y,z\n1,1,1\n", ["--target", "y,z", "--classes", "2"], "Pass one target"),
+             ("--classes without a target", b"a,b\n1,2\n", ["--classes", "2"], "has no target. Pass --target NAME"),
+             ("columns by name", b"a,b\n1,2\n", ["--target", "c"], "Its columns are a, b"),
              ("an empty line", b"a\n1\n\n2\n", [], "line 3"), ("no row", b"a,b\n", [], "no rows"),
              ("empty", b"", [], "no rows"), ("a sample apart", b"s,v,y\na,1,0\nb,1,0\na,2,0\n", sample, "line 4"),
              ("a nameless sample", b"s,v,y\n,1,0\n", sample, "line 2"), ("no such column", b"s,v\na,1\n", sample, "'y'"),
@@ -249,6 +263,7 @@ def refusals(tap, folder):
              ("a label too few", b"s,v\na,1\nc,2\n", ["--sample-column", "s", "--labels", os.path.join(folder, "two.csv")],
               "'c'")]
     open(os.path.join(folder, "two.csv"), "w").write("a,1\nb,2\n")
+    open(os.path.join(folder, "latin.csv"), "wb").write(b"a,s\xfcd\n")
     for name, content, options, needle in cases:
         open(odd, "wb").write(content)
         out = os.path.join(folder, "none.h5")
@@ -262,6 +277,40 @@ def refusals(tap, folder):
         tap.run(f"refused: {name}", refused)
     done = neap("train", odd, "--net", "li", "--memory", "1M")
     tap.check("train says what encode is for", None if done.returncode == 2 and "neap encode" in done.stderr else done.stderr)
+
+
+def doubts(tap, folder):
+    """Tables that are read, but are probably meant otherwise: one line of warning, and none if an option says what is meant."""
+    path, out = os.path.join(folder, "doubt.csv"), os.path.join(folder, "doubt.h5")
+    events = b"t,xs,y,p\n" + b"".join(b"%d,%d,3,1\n" % (i, i) for i in range(9))
+    for name, content, options, needle in (
+            ("plain", b"a,b\n1,2\n", [], None), ("labels of floats", b"v,y\n1,1.0\n2,0.0\n", ["--target", "y"], "such as 1.0, and are read as numbers"),
+            ("floats as numbers", b"v,y\n1,1.0\n2,0.0\n", ["--target", "y", "--numbers"], None),
+            ("fractions", b"v,y\n1,1.5\n2,0.0\n", ["--target", "y"], None),
+            ("a first row that counts", b"0,1,2\n5,6,7\n", [], "pass --header yes"), ("a header that counts", b"0,1,2\n5,6,7\n", ["--header", "yes"], None),
+            ("a row of data as header", b"1.5,2,cat\n2.5,3,cat\n", ["--target", "cat"], "its field '1.5' is a number. If it is data, pass --header no"),
+            ("the index of pandas", b",a\n0,5\n1,6\n", [], "Pass --drop 1"), ("the index is dropped", b",a\n0,5\n1,6\n", ["--drop", "1"], None),
+            ("events of a camera", events, [], "look like events of a camera"), ("t and x alone", b"t,x,y\n1,2,3\n", [], None)):
+        open(path, "wb").write(content)
+        done = neap("encode", path, "--out", out, "--force", *options)
+        good = done.returncode == 0 and (done.stderr.count("\n") == 1 and "neap encode: warning: " in done.stderr and needle in done.stderr
+                                         if needle else not done.stderr)
+        tap.check(f"doubt: {name}", None if good else f"{done.returncode}: {done.stderr}")
+    open(path, "wb").write(events)
+    line = neap("encode", path, "--out", out, "--force").stderr
+    here = os.getcwd()
+    os.chdir(folder)
+    exec(line.split("as arrays: ")[1], {"numpy": np})
+    os.chdir(here)
+    report = neap_json("encode", os.path.join(folder, "r.npz"), "--out", out, "--force", "--sensor", "9x9")
+    tap.check("doubt: events of a camera, after the advice", None if report["events"] == 9 else str(report))
+    out = os.path.join(folder, "bare.h5")
+    open(path, "wb").write(b"a,b\n1,2\n3,4\n")
+    done = neap("encode", path, "--out", out)
+    tap.check("a table without targets: encode", None if "no targets (--target or --labels adds them" in done.stdout else done.stdout)
+    done = neap("train", out, "--out", os.path.join(folder, "never"))
+    tap.check("a table without targets: train", None if done.returncode == 2 and "encode them again with --target NAME or --labels" in
+              done.stderr and "numpy" not in done.stderr and "--next-step" in done.stderr else done.stderr)
 
 
 def chunks(folder):
@@ -291,6 +340,7 @@ def main():
         tap.run("train, eval", learn, os.path.join(folder, "learn"))
         answer_tables(tap, os.path.join(folder, "answers"))
         refusals(tap, folder)
+        doubts(tap, folder)
         tap.run("compressed chunks of many samples are named", chunks, folder)
 
 

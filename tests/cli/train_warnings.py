@@ -16,7 +16,7 @@ TRAIN = ["--net", "gru:8,li", "--epochs", "1", "--memory", "4M", "--threads", "1
 WARNINGS = {  # what one line has, by name
     "few": "the validation set has ", "single": "so every net is right and nothing is learned",
     "whole": "but stored as real numbers", "axes": "If the axes are (sample, feature, time)",
-    "chance": "nothing was learned from the inputs", "nothing": "training samples have no spike"}
+    "one-hot": "y is one-hot", "series": "If it is one series, store", "chance": "nothing was learned from the inputs", "nothing": "training samples have no spike"}
 UNLEARNED = ["--lr", "0"]
 
 
@@ -53,9 +53,17 @@ def cases():
         "y has 20 different values, all whole (", ", ...)"]
     yield "meant", {"x": x, "y": two.astype(float)}, ["--loss", "mse"], [], []
     yield "halves", {"x": x, "y": two / 2}, [], [], []
-    yield "signed", {"x": x, "y": two * 2.0 - 1}, [], [], []
+    yield "signed", {"x": x, "y": two * 2.0 - 1}, [], ["whole"], [
+        "all whole (-1, 1)", "integers from 0 on: numpy.unique(y, return_inverse=True)[1]"]
     yield "many", {"x": x, "y": (np.arange(300) % 21).astype(float)}, [], [], []
-    yield "pairs", {"x": x, "y": np.stack([two, 1 - two], 1).astype(float)}, [], [], []
+    pairs = np.stack([two, 1 - two], 1).astype(float)
+    yield "pairs", {"x": x, "y": pairs}, [], ["one-hot"], ["y is one-hot, 2 numbers of which one is 1", "y.argmax(-1)"]
+    yield "pairs of steps", {"x": x, "y": np.tile(pairs[:, None], (1, 9, 1))}, [], ["one-hot"], []
+    yield "pairs meant", {"x": x, "y": pairs}, ["--loss", "mse"], [], []
+    yield "shares", {"x": x, "y": np.stack([two / 2, 1 - two / 2], 1)}, [], [], []
+    yield "a column", {"x": x[:, 0, :1] + 4.0 * two[:, None], "y": two}, ["--lr", "0.05", "--epochs", "6"], ["series"], [
+        "x has 300 samples of 1 step with 1 feature", "x.reshape(1, -1, 1)", "y.reshape(1, -1)"]
+    yield "a column of numbers", {"x": x[:, 0, :1], "y": x[:, 1, 0]}, [], ["series"], ["y.reshape(1, -1, 1)"]
     wide = series(300, 3, 500)
     yield "swapped", {"x": wide, "y": two}, ["--lr", "0.02", "--epochs", "3"], ["axes"], [
         "x has shape (300, 3, 500): 500 features in 3 steps. If", "store x.transpose(0, 2, 1)"]

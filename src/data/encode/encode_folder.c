@@ -236,7 +236,7 @@ static int leave_out(struct neap_shd_writer *writer, struct encode_work *work,
 	for (int i = 0; i < r->nclasses && !o->classes && o->warn; i++)
 		if (!work->has_class[i]) {
 			neap__print(line, sizeof line,
-				"class '%.200s' is left out: none of its recordings is whole",
+				"class '%.200s' is left out: all its recordings are damaged",
 				r->classes[i]);
 			o->warn(o->user, line);
 		}
@@ -258,8 +258,7 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 		return work->last; /* its line stands */
 	if (concat->written == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"no class and speaker of '%s' has %g s of recordings. Use a shorter "
-			"--concat",
+			"no class and speaker of '%s' has %g s of recordings. Shorten --concat",
 			dir, concat->seconds);
 	NEAP_TRY(leave_out(*writer, work, o));
 	int rc = finish(*writer, work, &work->encoder);

@@ -29,7 +29,10 @@ static int pass_lines(FILE *file, const char *path)
 	int c;
 	for (int number = 1; (c = getc(file)) == '#'; number++) {
 		if (!fgets(line, sizeof line, file) || !strchr(line, '\n'))
-			return neap__fail(NEAP_EFORMAT, "'%s' is damaged: line %d of its header does not end. Copy it again", path, number);
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' is damaged: line %d of its header does not end. Copy it "
+				"again",
+				path, number);
 		if (number == 1 && strncmp(line, "!AER-DAT3.1", 11) != 0)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s' is not AEDAT 3.1: its first line is not '#!AER-DAT3.1'. "
@@ -82,7 +85,8 @@ static int read_packet(struct neap__raw_events *events, FILE *file, const unsign
 	if (bytes == 0 || bytes > MOST_EVENT || count > capacity || overflows > INT32_MAX ||
 		(polarity && bytes != EVENT))
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is damaged: a packet declares %u events, %u of them valid, of %u bytes "
+			"'%s' is damaged: a packet declares %u events, %u of them valid, of %u "
+			"bytes "
 			"each. Copy the file again",
 			path, capacity, count, bytes);
 	uint64_t left = (uint64_t)bytes * capacity, at = 0;
@@ -113,12 +117,14 @@ int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t 
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", path);
 	else if (rc == 0 && !packets)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' is truncated: it has no packet of events. Copy it again", path);
+		rc = neap__fail(NEAP_EFORMAT,
+			"'%s' is truncated: it has no packet of events. Copy it again", path);
 	/* Nothing says how long a file is; a cut between packets shows in samples behind the end.
 	 */
 	else if (rc == 0 && span.last < from)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' is truncated: its last event is at %.6g s, but a sample of its labels "
+			"'%s' is truncated: its last event is at %.6g s, but a sample of its "
+			"labels "
 			"begins at %.6g s. Copy it again",
 			path, (double)span.last / 1e6, (double)from / 1e6);
 	fclose(file);

@@ -43,9 +43,9 @@ struct array_events {
 };
 
 /* neap's own names, and those of dv-processing, snnTorch, norse and other libraries. */
-static const char *const t_names[] = {
-	"t", "times", "timestamp", "timestamps", "ts", "time", NULL};
-static const char *const x_names[] = {"x", "xs", "units", NULL}, *const y_names[] = {"y", "ys", NULL};
+static const char *const t_names[] = {"t", "times", "timestamp", "timestamps", "ts", "time", NULL};
+static const char *const x_names[] = {"x", "xs", "units", NULL}, *const y_names[] = {
+									 "y", "ys", NULL};
 static const char *const p_names[] = {"p", "polarity", "polarities", "pol", "ps", NULL};
 const char *const *const neap__event_names[COLUMNS] = {t_names, x_names, y_names, p_names};
 /* numpy.savez calls an array without a name arr_0. The last is the first of several samples. */

@@ -14,7 +14,7 @@ struct neap__raw_events {
 	int64_t count, room;
 	double *time; /* seconds */
 	int32_t *x, *y;
-	uint8_t *p;  /* 1: brighter */
+	uint8_t *p;    /* 1: brighter */
 	int without_y; /* 1: y is 0 because there is no such column */
 	int label;
 };

@@ -33,9 +33,9 @@ static int open_set(struct h5_columns *c, const char *name, struct neap__column 
 	/* h5py keeps booleans as an enumeration of one byte. */
 	if (column->real || column->text || kind == H5T_INTEGER || kind == H5T_ENUM)
 		return 1;
-	rc = neap__fail(
-		NEAP_EFORMAT, "'%s': '%s' contains neither numbers nor text. Save it as numbers",
-		c->columns.path, name);
+	rc = neap__fail(NEAP_EFORMAT,
+		"'%s': '%s' contains neither numbers nor text. Save it as numbers", c->columns.path,
+		name);
 	neap__h5_set_close(set);
 	free(set);
 	return rc;
@@ -95,9 +95,10 @@ static int read_part(struct neap__columns *columns, const struct neap__column *c
 	neap__h5_enter(&guard);
 	int rc = read_set(column->array, (hsize_t)first, (hsize_t)count, out);
 	neap__h5_leave(&guard);
-	return rc ? neap__fail(
-			    NEAP_EFORMAT, "'%s' is damaged: a data set cannot be read. Copy or "
-					  "write it again", columns->path)
+	return rc ? neap__fail(NEAP_EFORMAT,
+			    "'%s' is damaged: a data set cannot be read. Copy or "
+			    "write it again",
+			    columns->path)
 		  : 0;
 }
 

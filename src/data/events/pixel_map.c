@@ -45,7 +45,8 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 	map->down = o->crop_width ? o->crop_height : map->height;
 	if (map->x < 0 || map->y < 0 || map->across < 1 || map->down < 1 ||
 		map->across > map->width - map->x || map->down > map->height - map->y)
-		return neap__fail(NEAP_EUSAGE, "--crop: %dx%d+%d+%d exceeds the sensor of %dx%d pixels. Reduce it",
+		return neap__fail(NEAP_EUSAGE,
+			"--crop: %dx%d+%d+%d exceeds the sensor of %dx%d pixels. Reduce it",
 			map->across, map->down, map->x, map->y, map->width, map->height);
 	map->pool = o->pool > 1 ? o->pool : 1;
 	map->columns = (map->across - 1) / map->pool + 1;

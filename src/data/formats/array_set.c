@@ -52,8 +52,8 @@ static const char *shape_text(char room[80], const struct neap__array *array)
 {
 	size_t n = 0;
 	for (int i = 0; i < array->dims; i++)
-		n += (size_t)neap__print(room + n, 80 - n, "%s%lld", i ? ", " : "(",
-			(long long)array->size[i]);
+		n += (size_t)neap__print(
+			room + n, 80 - n, "%s%lld", i ? ", " : "(", (long long)array->size[i]);
 	neap__print(room + n, 80 - n, ")");
 	return room;
 }
@@ -154,8 +154,8 @@ static int set_targets(struct neap_dataset *set, int64_t index, int64_t from, in
 static int set_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	(void)index, (void)buffer;
-	return neap__fail(NEAP_EUSAGE, "'%s' contains numbers, not spikes. Pass --encode to convert them",
-		set->name);
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' contains numbers, not spikes. Pass --encode to convert them", set->name);
 }
 
 static void release(struct array_set *s)
@@ -193,7 +193,8 @@ static int read_x(struct array_set *s)
 
 	NEAP_TRY(find(s, "x", &s->x));
 	if (!s->x.there)
-		return neap__fail(NEAP_EFORMAT, "'%s' has no array 'x'. Save the inputs as x", s->file->path);
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' has no array 'x'. Save the inputs as x", s->file->path);
 	if (s->x.kind == NEAP__ARRAY_TEXTS || s->x.dims < 2)
 		return wrong(s, &s->x, must);
 	if (s->x.dims == 2)
@@ -280,8 +281,7 @@ static int read_extents(struct array_set *s)
 	NEAP_TRY(find(s, "mask", &s->mask));
 	if (lengths.there && s->mask.there)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' has both 'lengths' and 'mask'. Save only one of them",
-			s->file->path);
+			"'%s' has both 'lengths' and 'mask'. Save only one of them", s->file->path);
 	s->set.info.steps = steps(s);
 	if (!lengths.there && !s->mask.there)
 		return 0;
@@ -348,7 +348,8 @@ static int read_names(struct array_set *s)
 	if (!names.there)
 		return 0;
 	if (names.kind != NEAP__ARRAY_TEXTS || names.dims != 1)
-		return wrong(s, &names, "texts of shape (classes), such as numpy.array(['a', 'b'])");
+		return wrong(
+			s, &names, "texts of shape (classes), such as numpy.array(['a', 'b'])");
 	if (names.size[0] == 0)
 		return 0;
 	return s->file->ops->texts(
@@ -387,7 +388,8 @@ static int read_sample_labels(struct array_set *s)
 		for (int64_t k = 0; k < n; k++) {
 			if (!(s->row[k] >= 0 && s->row[k] <= class_limit(s)))
 				return neap__fail(NEAP_EFORMAT,
-					"'%s': 'y'[%lld] is %g; classes are whole numbers from 0 to "
+					"'%s': 'y'[%lld] is %g; classes are whole numbers from 0 "
+					"to "
 					"%d. Number them so: y = numpy.unique(y, "
 					"return_inverse=True)[1]; quantities are saved as reals: "
 					"y.astype(float)",

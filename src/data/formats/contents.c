@@ -247,9 +247,9 @@ static size_t list_all(char *room, size_t size, const struct neap__contents *c)
 }
 
 /* Where the file comes from decides how targets are added to its inputs. */
-static int advise_targets(
-	char *room, size_t size, const struct neap__contents *c, const char *path)
+static int advise_targets(char *room, size_t size, const struct neap__contents *c, const char *path)
 {
+	char code[200];
 	int has_x = 0, encoded = 0;
 	for (int i = 0; i < c->count; i++) {
 		const struct neap__content *item = &c->item[i];
@@ -259,14 +259,17 @@ static int advise_targets(
 	}
 	if (!has_x || named(c, targets, 1))
 		return 0;
+	neap__print(code, sizeof code,
+		is_numpy(path) ? "numpy.savez('neap.npz', **numpy.load('%.120s'), y=y)"
+			       : "h5py.File('%.120s', 'a')['y'] = y",
+		path);
 	neap__print(room, size,
 		"%sdd an array 'y' with a class or numbers for each sample: %s. With --next-step, "
 		"'neap train' needs no targets",
 		encoded ? "If 'neap encode' wrote it from tables, encode them again with --target "
 			  "NAME or --labels FILE.csv; else a"
 			: "A",
-		is_numpy(path) ? "numpy.savez('neap.npz', **numpy.load(FILE), y=y)"
-			       : "h5py.File(FILE, 'a')['y'] = y");
+		code);
 	return 1;
 }
 
@@ -373,7 +376,8 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 		if (item->object && strcasestr(item->name, "event"))
 			return neap__print(room, size,
 				"This Python makes a file that 'neap encode' reads: d = "
-				"numpy.load('%s', allow_pickle=True); e = list(d['%s']); numpy.savez('neap.npz', "
+				"numpy.load('%s', allow_pickle=True); e = list(d['%s']); "
+				"numpy.savez('neap.npz', "
 				"events=numpy.concatenate(e), offsets=numpy.cumsum([0] + [len(s) "
 				"for s in e]), labels=%s)",
 				path, item->name, a);

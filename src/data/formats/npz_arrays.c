@@ -27,8 +27,8 @@ static int describe(const struct npz_arrays *a, struct neap__npy *npy, struct ne
 
 	if (h->records || h->dims < 1 || h->dims > NEAP__ARRAY_DIMS)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' must be an array of one to three dimensions", a->file.path,
-			array->name);
+			"'%s': '%s' has %d dimensions, but must have one to three. Reshape it",
+			a->file.path, array->name, h->dims);
 	if (h->count > INT64_MAX / 16)
 		return neap__fail(
 			NEAP_EFORMAT, "'%s': '%s' is too large", a->file.path, array->name);

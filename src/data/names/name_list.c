@@ -25,7 +25,9 @@ static int add(struct neap__name_list *list, char *line, size_t n, const char *p
 	if (n == 0)
 		return 0;
 	if (n > LONGEST || list->count == MOST_NAMES)
-		return neap__fail(NEAP_EFORMAT, "'%s', line %d: more than %d bytes or %d names",
+		return neap__fail(NEAP_EFORMAT,
+			"'%s', line %d exceeds the limit of %d bytes per name or %d names. Split "
+			"the list",
 			path, number, LONGEST, MOST_NAMES);
 	if ((list->count & (list->count - 1)) == 0) { /* doubles */
 		size_t room = list->count ? (size_t)list->count * 2 : 1;

@@ -110,7 +110,8 @@ static int check(struct neap__npy *array)
 	for (int f = 0; f < h->fields; f++)
 		if (h->field[f].kind == NEAP__NPY_OBJECT)
 			return neap__fail(NEAP_EFORMAT,
-				"%s: holds Python objects (dtype object), which are not read. Save "
+				"%s contains Python objects (dtype object), which are not read. "
+				"Save "
 				"numbers of one type instead: .astype(float), or .astype(str) of "
 				"names; samples of different lengths padded, with 'lengths' "
 				"(docs/data.md)",
@@ -118,13 +119,14 @@ static int check(struct neap__npy *array)
 	if (neap__mul_u64(&bytes, (uint64_t)h->count, h->item_bytes) < 0 ||
 		neap__add_u64(&all, bytes, h->data_at) < 0 || all != array->source.bytes)
 		return neap__fail(NEAP_EFORMAT,
-			"%s: %llu bytes for %lld elements of %zu bytes; damaged or cut short",
+			"%s is damaged or truncated: it has %llu bytes for %lld elements of %zu "
+			"bytes. Copy or write it again",
 			array->where, (unsigned long long)(array->source.bytes - h->data_at),
 			(long long)h->count, h->item_bytes);
 	if (h->item_bytes > WINDOW)
 		return neap__fail(NEAP_EFORMAT,
-			"%s: elements of %zu bytes; at most %d are "
-			"accepted",
+			"%s has elements of %zu bytes, more than the %d that are supported. Save "
+			"its parts as separate arrays",
 			array->where, h->item_bytes, WINDOW);
 	return h->fortran && h->dims > 1 ? to_c_order(array) : 0;
 }
@@ -158,8 +160,8 @@ static int file_read(void *user, void *out, uint64_t offset, size_t bytes, const
 		if (n < 0)
 			return neap__fail_errno(errno, "%s: cannot be read", where);
 		if (n == 0)
-			return neap__fail(
-				NEAP_EFORMAT, "%s was truncated while it was read", where);
+			return neap__fail(NEAP_EFORMAT,
+				"%s was truncated while it was read. Run the command again", where);
 		p += n;
 		offset += (uint64_t)n;
 		bytes -= (size_t)n;

@@ -82,8 +82,8 @@ static int take_count(struct literal *in, int64_t *out)
 static int unread(const struct literal *in, const char *descr)
 {
 	return neap__fail(NEAP_EFORMAT,
-		"%s: holds the type '%.40s'; booleans, integers, float16, float32, float64 and "
-		"text are accepted",
+		"%s has the type '%.40s', which is not read. Save it as booleans, integers, "
+		"float16, float32, float64 or text",
 		in->where, descr);
 }
 

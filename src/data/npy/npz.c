@@ -193,7 +193,7 @@ static int ends_here(zip_file_t *member, const char *where)
 	zip_int64_t n = zip_fread(member, &byte, 1);
 	return n == 0 ? 0
 		      : neap__fail(NEAP_EFORMAT, "%s: damaged: %s", where,
-				n < 0 ? zip_file_strerror(member) : "longer than it says");
+				n < 0 ? zip_file_strerror(member) : "it is longer than declared");
 }
 
 static int unpack_to(int fd, char *data, zip_file_t *member, uint64_t bytes, const char *where)

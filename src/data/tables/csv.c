@@ -18,8 +18,9 @@ static int wrong(const struct neap__csv *csv, int64_t line, const char *what)
 static int not_utf8(const struct neap__csv *csv, int64_t line, const char *what, const char *code)
 {
 	char room[300];
-	neap__print(room, sizeof room, "%s. Convert the file: iconv -f %s -t UTF-8 '%.100s' > utf8.csv",
-		what, code, csv->path);
+	neap__print(room, sizeof room,
+		"%s. Convert the file: iconv -f %s -t UTF-8 '%.100s' > utf8.csv", what, code,
+		csv->path);
 	return wrong(csv, line, room);
 }
 
@@ -40,7 +41,8 @@ static int check_text(const struct neap__csv *csv, const char *field)
 static int add(struct neap__csv *csv, int c)
 {
 	if (c == '\0')
-		return not_utf8(csv, csv->next, "contains a zero byte, so it is not UTF-8 text, but perhaps UTF-16",
+		return not_utf8(csv, csv->next,
+			"contains a zero byte, so it is not UTF-8 text, but perhaps UTF-16",
 			"UTF-16");
 	if (csv->length >= NEAP__CSV_ROW)
 		return wrong(csv, csv->line,

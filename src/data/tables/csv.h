@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csv.h: reads tables of text row by row: RFC 4180, with quoted fields that may hold separators and
- * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. Text is UTF-8. The separator is
- * the tab where the first line has one, else the semicolon, else the comma.
+ * line ends, lines that end in LF, CR LF or CR, and a byte order mark in front. Text is UTF-8. The
+ * separator is the tab where the first line has one, else the semicolon, else the comma.
  */
 #ifndef NEAP_DATA_TABLES_CSV_H
 #define NEAP_DATA_TABLES_CSV_H
@@ -17,13 +17,13 @@ struct neap__csv {
 	const char *path; /* borrowed */
 	FILE *file;
 	char separator;
-	char **field;	/* [fields] of the row read last, without blanks around them */
-	int64_t fields; /* of it */
+	char **field;	  /* [fields] of the row read last, without blanks around them */
+	int64_t fields;	  /* of it */
 	int beyond_ascii; /* 1: it has bytes above 127 */
-	int64_t line;	/* where it begins, from 1 on */
-	int64_t next;	/* line that is read next */
-	char *text;	/* the row's fields, one after the other */
-	int64_t *start; /* where each begins in text */
+	int64_t line;	  /* where it begins, from 1 on */
+	int64_t next;	  /* line that is read next */
+	char *text;	  /* the row's fields, one after the other */
+	int64_t *start;	  /* where each begins in text */
 	int64_t length, text_room, start_room, field_room;
 };
 

@@ -61,7 +61,8 @@ static int see_sample(struct table_work *w)
 	w->file = t->file;
 	if (tfind(t->sample, &w->seen, by_text))
 		return neap__table_wrong(t,
-			"sample '%.100s' already has rows further up, but the rows of a sample must "
+			"sample '%.100s' already has rows further up, but the rows of a sample "
+			"must "
 			"be consecutive. Sort the table by its column of samples",
 			t->sample);
 	char *copy = strdup(t->sample);
@@ -77,17 +78,20 @@ static int count_row(struct table_work *w)
 	const struct neap_table_options *o = w->options;
 	w->steps = w->table.begins ? 1 : w->steps + 1;
 	if (w->steps > NEAP__MOST_STEPS)
-		return neap__table_wrong(&w->table, "the sample has more than 400000000 steps. Split it");
+		return neap__table_wrong(
+			&w->table, "the sample has more than 400000000 steps. Split it");
 	if (w->rows++ % ROWS_A_REPORT == 0 && o->progress &&
 		o->progress(o->user, w->rows - 1, w->report->steps))
 		return neap__fail(NEAP_EINTERRUPTED, "interrupted");
 	if (!w->table.begins || !o->labels)
 		return 0;
 	w->label = neap__label_table_find(&w->labels, w->table.sample);
-	return w->label ? 0
-			: neap__table_wrong(&w->table, "sample '%.100s' has no row in '%.100s'. Add its target there, or "
-				  "leave it out",
-				  w->table.sample, o->labels);
+	return w->label
+		       ? 0
+		       : neap__table_wrong(&w->table,
+				 "sample '%.100s' has no row in '%.100s'. Add its target there, or "
+				 "leave it out",
+				 w->table.sample, o->labels);
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */
@@ -148,9 +152,7 @@ static int scan(struct table_work *w)
 	w->report->steps = w->rows;
 	w->report->features = w->table.features;
 	if (!w->table.named)
-		NEAP_TRY(neap__targets_settle(
-			&w->targets, o->classes, o->nclasses, w->table.dir));
-	doubt_targets(w);
+		NEAP_TRY(neap__targets_settle(&w->targets, o->classes, o->nclasses, w->table.dir));
 	if (w->targets.width && !w->targets.wholes && !w->targets.reals && !w->targets.texts)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': all targets are empty. Check --target or --labels", w->table.dir);
@@ -245,6 +247,10 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 		rc = scan(&w);
 	if (rc == 0)
 		rc = write_all(&w, out);
+	if (rc == 0)
+		neap__table_doubt(&w.table);
+	if (rc == 0)
+		doubt_targets(&w);
 	neap__array_out_abort(w.out);
 	forget(&w);
 	neap__label_table_free(&w.labels);

@@ -62,7 +62,8 @@ static int find_files(struct neap__table *t, struct neap_table_report *report)
 	return rc;
 }
 
-/* The number of a column that `text` of `bytes` names, -1: of none. One without a name has its number. */
+/* The number of a column that `text` of `bytes` names, -1: of none. One without a name has its
+ * number. */
 static int64_t column_of(const struct neap__table *t, const char *text, size_t bytes)
 {
 	char room[24] = "";
@@ -110,7 +111,8 @@ static int assign(
 				t->names ? list_names(names, sizeof names, t)
 					 : "Its columns have no names: pass their numbers from 1");
 		if (t->role[column] != NEAP__COLUMN_FEATURE)
-			return neap__fail(NEAP_EUSAGE, "%s: column '%.*s' is given twice. Remove one of them", option,
+			return neap__fail(NEAP_EUSAGE,
+				"%s: column '%.*s' is given twice. Remove one of them", option,
 				(int)(bytes < 100 ? bytes : 100), at);
 		t->role[column] = role;
 		t->place[column] = role == NEAP__COLUMN_TARGET ? t->targets++ : 0;
@@ -138,8 +140,6 @@ static void warn(const struct neap__table *t, const char *format, ...)
 {
 	char room[600];
 	va_list args;
-	if (!t->options->warn)
-		return;
 	va_start(args, format);
 	neap__vprint(room, sizeof room, format, args);
 	va_end(args);
@@ -162,17 +162,18 @@ static void doubt_header(const struct neap__table *t)
 	double number;
 	if (t->options->header)
 		return;
-	if (!t->header && (counts_from(t, 0) || counts_from(t, 1)))
+	if (t->counts)
 		warn(t,
-			"the first line of '%.100s' is %s, %s, ... and is read as data. If it has the "
-			"names of the columns, pass --header yes",
-			t->csv.path, t->csv.field[0], t->csv.field[1]);
+			"the first line of '%.100s' has consecutive whole numbers and is read as "
+			"data. If these are the names of the columns, pass --header yes",
+			t->files.file[0].path);
 	for (int64_t i = 0; t->header && i < t->columns; i++)
 		if (neap__table_number(&number, t->names[i]) == 0) {
 			warn(t,
-				"the first line of '%.100s' is read as the names of the columns, but "
+				"the first line of '%.100s' is read as the names of the columns, "
+				"but "
 				"its field '%.40s' is a number. If it is data, pass --header no",
-				t->csv.path, t->names[i]);
+				t->files.file[0].path, t->names[i]);
 			return;
 		}
 }
@@ -180,28 +181,47 @@ static void doubt_header(const struct neap__table *t)
 /* What the names of the features show that is probably a mistake. */
 static void doubt_features(const struct neap__table *t)
 {
-	int is[NEAP__EVENT_COLUMNS] = {0}, events = 0;
+	const char *path = t->files.file[0].path;
+	const char *name[NEAP__EVENT_COLUMNS] = {0};
+	int events = 0;
 	if (!t->names)
 		return;
 	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
 		warn(t,
-			"the first column of '%.100s' has no name, like the index that pandas writes, "
+			"the first column of '%.100s' has no name, like the index that pandas "
+			"writes, "
 			"and is read as a feature. Pass --drop 1 to ignore it",
-			t->csv.path);
+			path);
 	for (int64_t i = 0; i < t->columns; i++)
 		for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
 			for (const char *const *k = neap__event_names[c]; *k; k++)
-				is[c] |= t->role[i] == NEAP__COLUMN_FEATURE &&
-					 strcmp(*k, t->names[i]) == 0;
+				if (t->role[i] == NEAP__COLUMN_FEATURE &&
+					strcmp(*k, t->names[i]) == 0)
+					name[c] = *k;
 	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
-		events += is[c];
+		events += name[c] != NULL;
 	if (events == NEAP__EVENT_COLUMNS && t->features == events)
 		warn(t,
-			"the columns of '%.100s' look like events of a camera, but each row is read "
+			"the columns of '%.100s' look like events of a camera, but each row is "
+			"read "
 			"as a time step. To encode events, save each recording as arrays: e = "
-			"numpy.genfromtxt(FILE, delimiter='%c', names=True); numpy.savez('r.npz', "
-			"t=e['t'].astype(int), x=e['x'], y=e['y'], p=e['p'])",
-			t->csv.path, t->csv.separator);
+			"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
+			"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
+			"p=e['%s'])",
+			path, path,
+			t->csv.separator == '\t'  ? "\\t"
+			: t->csv.separator == ';' ? ";"
+						  : ",",
+			name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y],
+			name[NEAP__EVENT_P]);
+}
+
+void neap__table_doubt(const struct neap__table *t)
+{
+	if (!t->options->warn)
+		return;
+	doubt_header(t);
+	doubt_features(t);
 }
 
 static int keep_names(struct neap__table *t)
@@ -224,7 +244,8 @@ static int find_columns(struct neap__table *t)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
 		return rc < 0 ? rc
-			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->files.file[0].path);
+			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file",
+					t->files.file[0].path);
 	t->columns = t->csv.fields;
 	t->header = is_header(t);
 	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
@@ -244,8 +265,7 @@ static int find_columns(struct neap__table *t)
 			"'%s' has %d columns of features; there must be between 1 and 65536. Check "
 			"--target, --sample-column and --drop",
 			t->csv.path, t->features);
-	doubt_header(t);
-	doubt_features(t);
+	t->counts = !t->header && (counts_from(t, 0) || counts_from(t, 1));
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
 	return t->value && t->target ? 0 : no_memory(t);
@@ -375,16 +395,21 @@ static int next_file(struct neap__table *t)
 		return 1;
 	int rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
+		return rc < 0 ? rc
+			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file",
+					t->csv.path);
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
 	return same ? 1
 		    : neap__table_wrong(t,
-			      "the names of the columns differ from those of '%.100s'. Use the same "
+			      "the names of the columns differ from those of '%.100s'. Use the "
+			      "same "
 			      "columns in all files, or move the file to another folder%s",
 			      t->files.file[0].path,
-			      t->options->header ? "" : "; if the first lines are data, pass --header no");
+			      t->options->header
+				      ? ""
+				      : "; if the first lines are data, pass --header no");
 }
 
 static const char *column_name(const struct neap__table *t, int64_t column, char room[24])
@@ -409,8 +434,8 @@ static int has_comma(const char *text)
 }
 
 /* What to do about a field that is not a number. */
-static void advise(char *room, size_t size, const struct neap__table *t, const char *name,
-	const char *text)
+static void advise(
+	char *room, size_t size, const struct neap__table *t, const char *name, const char *text)
 {
 	const struct neap_table_options *o = t->options;
 	int missing = !*text || strcasecmp(text, "nan") == 0 || strcasestr(text, "inf");
@@ -421,13 +446,15 @@ static void advise(char *room, size_t size, const struct neap__table *t, const c
 	else if (t->predicts)
 		neap__print(room, size, "Correct the table");
 	else if (missing)
-		neap__print(room, size, "Fill it in, remove the row, or pass --drop %.60s to ignore "
-					"the column", name);
+		neap__print(room, size,
+			"Fill it in, remove the row, or pass --drop %.60s to ignore "
+			"the column",
+			name);
 	else {
 		n += (size_t)neap__print(room, size, "Pass ");
 		if (untold)
-			n += (size_t)neap__print(room + n, size - n,
-				"--target %.60s if it is the target, ", name);
+			n += (size_t)neap__print(
+				room + n, size - n, "--target %.60s if it is the target, ", name);
 		if (!o->sample_column)
 			n += (size_t)neap__print(room + n, size - n,
 				"--sample-column %.60s if it names the samples, ", name);
@@ -454,7 +481,8 @@ static int take_row(struct neap__table *t)
 {
 	const char *sample = NULL;
 	if (t->csv.fields != t->columns)
-		return neap__table_wrong(t, "has %lld fields, but the first row has %lld. Correct the line",
+		return neap__table_wrong(t,
+			"has %lld fields, but the first row has %lld. Correct the line",
 			(long long)t->csv.fields, (long long)t->columns);
 	for (int64_t i = 0; i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
@@ -481,7 +509,8 @@ int neap__table_next(struct neap__table *t)
 	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
 	while (rc == 0) {
 		if (t->file >= 0 && !t->last)
-			return neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
+			return neap__fail(
+				NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
 		rc = next_file(t);
 		if (rc <= 0)
 			return rc;

@@ -23,14 +23,15 @@ struct neap__table {
 	const struct neap_table_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
 	struct neap__recordings files;
-	int named;		       /* 1: files have classes by their names */
-	int header;		       /* 1: files begin with names of columns */
-	char **names;		       /* [columns] of the header, NULL without */
+	int named;    /* 1: files have classes by their names */
+	int header;   /* 1: files begin with names of columns */
+	int counts;   /* 1: they do not, but the first row counts 0, 1, 2, ... or 1, 2, 3, ... */
+	char **names; /* [columns] of the header, NULL without */
 	enum neap__table_column *role; /* [columns] */
 	int *place;		       /* [columns] number of a feature or target */
 	int64_t columns;
 	int features, targets;
-	int predicts;	      /* 1: for predict, which has no options about columns; set after open */
+	int predicts; /* 1: for predict, which has no options about columns; set after open */
 	struct neap__csv csv; /* the file that is read */
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
@@ -53,6 +54,8 @@ int neap__table_match(struct neap__table *table, const char *const *names, int c
 	char ignored[NEAP__TAKEN_TEXT]);
 /* 1 and a row, 0 at the end, or a negative code, whose line names file and line. */
 int neap__table_next(struct neap__table *table);
+/* Warns of what is probably a mistake in the columns, through the options' function. */
+void neap__table_doubt(const struct neap__table *table);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */

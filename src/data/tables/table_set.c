@@ -40,7 +40,8 @@ static int set_values(
 static int set_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	(void)index, (void)buffer;
-	return neap__fail(NEAP_EUSAGE, "'%s' contains numbers, not spikes. Pass --encode to convert them", set->name);
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' contains numbers, not spikes. Pass --encode to convert them", set->name);
 }
 
 static void set_close(struct neap_dataset *set)
@@ -59,7 +60,8 @@ static int read_rows(struct table_set *s, struct neap__table *table)
 
 	while ((rc = neap__table_next(table)) > 0) {
 		if (s->rows == NEAP__MOST_STEPS)
-			return neap__table_wrong(table, "the sample has more than 400000000 steps. Split it");
+			return neap__table_wrong(
+				table, "the sample has more than 400000000 steps. Split it");
 		if (neap__grow(&s->value, &room, s->rows + 1, width * sizeof *s->value) < 0)
 			return neap__fail_errno(ENOMEM, "'%s'", table->dir);
 		memcpy(s->value + (size_t)s->rows++ * width, table->value,

@@ -158,7 +158,8 @@ static int not_classes(const struct neap__table_targets *t, const char *path)
 {
 	if (t->width == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"--classes: '%s' has no target. Pass --target NAME or --labels FILE.csv, or "
+			"--classes: '%s' has no target. Pass --target NAME or --labels FILE.csv, "
+			"or "
 			"remove --classes",
 			path);
 	return neap__fail(NEAP_EUSAGE,

@@ -38,8 +38,8 @@ int neap__targets_see(struct neap__table_targets *targets, const char *const *fi
  * Numbers the classes, as `given` [count] does or in their order where it is NULL. NEAP_EUSAGE if
  * classes are given and targets are not classes; `path` is for the message.
  */
-int neap__targets_settle(struct neap__table_targets *targets, const char *const *given, int count,
-	const char *path);
+int neap__targets_settle(
+	struct neap__table_targets *targets, const char *const *given, int count, const char *path);
 /* A row's fields as numbers [width]: of a class, or NaN where the step is masked. */
 int neap__targets_take(const struct neap__table_targets *targets, const char *const *field,
 	double *number, const char *path, int64_t line);

@@ -70,7 +70,8 @@ static void say_many(const struct neap__trainer *trainer)
 		return;
 	neap__trainer_say(trainer,
 		"warning: y has %d classes for %lld samples. If its whole numbers are quantities, "
-		"store real numbers, y.astype(float) (neap encode: --numbers); the loss is then mse",
+		"store real numbers, y.astype(float) (neap encode: --numbers); the loss is then "
+		"mse",
 		classes, (long long)d->nfirst);
 }
 
@@ -267,11 +268,11 @@ static void say_axes(const struct neap__trainer *trainer)
 	}
 	if (rows == 1 && features == 1 && d->info.samples > 1 && d->set->repeat <= 1)
 		neap__trainer_say(trainer,
-			"warning: x has %lld samples of 1 step with 1 feature. If it is one series, "
+			"warning: x has %lld samples of 1 step with 1 feature. If it is one "
+			"series, "
 			"store x.reshape(1, -1, 1), and y with one target per step: "
 			"y.reshape(1, -1%s)",
-			(long long)d->info.samples,
-			neap__has_number_targets(d->set) ? ", 1" : "");
+			(long long)d->info.samples, neap__has_number_targets(d->set) ? ", 1" : "");
 	/* One row that lasts many steps is how static features become spikes. */
 	if (features < WIDE_LEAST || features < WIDE * rows || (rows == 1 && d->set->repeat > 1))
 		return;
