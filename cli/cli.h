@@ -221,4 +221,13 @@ int cli_finish(const char *command);
 CLI_COMMAND_TABLE(CLI_X)
 #undef CLI_X
 
+/* usage/encode_kind.c: what an input of `neap encode` contains, and options that do not apply to
+ * it. */
+enum cli_encoded { CLI_RECORDINGS, CLI_EVENTS, CLI_TABLE };
+
+/* The kind of a folder or file, as rank 0 sees it. Collective. */
+enum cli_encoded cli_encoded_kind(const char *dir);
+/* Refuses options under the heading of another kind. CLI_DONE, or the exit code after one line. */
+int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, const char *dir);
+
 #endif

@@ -372,77 +372,6 @@ static int encode_table(struct encode_request *r, const char *path)
 		       : table_text(&report, r->out, seconds);
 }
 
-enum encoded_kind { RECORDINGS, EVENTS, TABLE };
-
-/* What the input holds, as rank 0 sees it. */
-static enum encoded_kind kind_of(const char *dir)
-{
-	const struct neap_peers *peers = cli_peers();
-	int64_t kind = INT64_MAX;
-
-	if (!peers || peers->rank == 0)
-		kind = neap_encode_is_events(dir)  ? EVENTS
-		       : neap_encode_is_table(dir) ? TABLE
-						   : RECORDINGS;
-	if (peers)
-		peers->least(peers->user, &kind, 1);
-	return (enum encoded_kind)kind;
-}
-
-/* By kind: the heading of the options that are its own, and what an input of it is. */
-static const struct {
-	const char *group, *are;
-} kinds[] = {[RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)"},
-	[EVENTS] = {"Events of cameras and the like", "events (.npz, .npy, HDF5, .bin, .aedat)"},
-	[TABLE] = {"Tables of text", "tables (.csv, .tsv)"}};
-
-/* Whether an option that is off by default is on. */
-static int is_given(const struct cli_option *o)
-{
-	if (o->kind == CLI_TEXT)
-		return *(const char *const *)o->into != NULL;
-	if (o->kind == CLI_NUMBER || o->kind == CLI_TIME)
-		return *(const double *)o->into != 0;
-	return *(const int *)o->into != 0; /* counts, flags and choices */
-}
-
-/* Refuses an option that is another kind's own. */
-static int wrong_kind(
-	enum encoded_kind kind, enum encoded_kind owner, const char *option, const char *dir)
-{
-	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
-	if (owner == EVENTS && kind == TABLE)
-		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
-			 "or "
-			 "remove the option";
-	else if (strcmp(option, "labels") == 0)
-		remedy =
-			"Put the recordings into one folder per class, or pass --label if the file "
-			"names contain the class; without --labels, the error has a command that "
-			"sorts them";
-	return cli_usage("encode", "--%s applies to %s, but '%s' is read as %s. %s", option,
-		kinds[owner].are, dir, kinds[kind].are, remedy);
-}
-
-/* CLI_DONE or one line about an option that is another kind's own. */
-static int check_options(enum encoded_kind kind, const struct cli_option *options, const char *dir)
-{
-	int owner = -1;
-
-	if (access(dir, R_OK) != 0)
-		return CLI_DONE; /* which the reader refuses */
-	for (const struct cli_option *o = options; o->name; o++) {
-		if (o->kind == CLI_HEADING) {
-			owner = TABLE;
-			while (owner >= 0 && strcmp(kinds[owner].group, o->name) != 0)
-				owner--;
-		} else if (owner >= 0 && owner != (int)kind && is_given(o)) {
-			return wrong_kind(kind, (enum encoded_kind)owner, o->name, dir);
-		}
-	}
-	return CLI_DONE;
-}
-
 static int encode(struct encode_request *r, const struct cli_option *options, const char *dir)
 {
 	const struct neap_peers *peers = cli_peers();
@@ -457,13 +386,13 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 		return cli_usage(
 			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();
-	enum encoded_kind kind = kind_of(dir);
-	int rc = check_options(kind, options, dir);
+	enum cli_encoded kind = cli_encoded_kind(dir);
+	int rc = cli_encoded_check(kind, options, dir);
 	if (rc != CLI_DONE)
 		return rc;
-	if (kind == EVENTS) /* which rank 0 encodes alone, and tables as well */
+	if (kind == CLI_EVENTS) /* which rank 0 encodes alone, and tables as well */
 		return writes ? encode_events(r, dir) : CLI_DONE;
-	if (kind == TABLE)
+	if (kind == CLI_TABLE)
 		return writes ? encode_table(r, dir) : CLI_DONE;
 	cli_progress_start(&r->progress, "encode", "files");
 	r->options.peers = peers;

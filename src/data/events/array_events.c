@@ -12,6 +12,7 @@
  *     inputs          one number: channels, where there is no sensor
  * Times are microseconds where they are integers, seconds where they are not.
  */
+#include "data/event_names.h"
 #include "data/events/columns.h"
 #include "data/events/event_source.h"
 #include "data/formats/contents.h"
@@ -41,15 +42,6 @@ struct array_events {
 	char where[32]; /* its name */
 	int strange;	/* 1: the arrays are not those of events */
 };
-
-/* neap's own names, and those of dv-processing, snnTorch, norse and other libraries. */
-static const char *const t_names[] = {"t", "times", "timestamp", "timestamps", "ts", "time", NULL};
-static const char *const x_names[] = {"x", "xs", "units", NULL}, *const y_names[] = {
-									 "y", "ys", NULL};
-static const char *const p_names[] = {"p", "polarity", "polarities", "pol", "ps", NULL};
-const char *const *const neap__event_names[COLUMNS] = {t_names, x_names, y_names, p_names};
-/* numpy.savez calls an array without a name arr_0. The last is the first of several samples. */
-const char *const neap__event_prefixes[] = {"", "events/", "arr_0/", "0/", NULL};
 
 static void shut_columns(struct array_events *s)
 {
@@ -203,7 +195,7 @@ static int count_samples(struct array_events *s)
 	struct neap__column column;
 	for (int64_t n = 0; n < MOST_SAMPLES; n++) {
 		int there = 0;
-		for (const char *const *k = t_names; *k && there == 0; k++) {
+		for (const char *const *k = neap__event_names[T]; *k && there == 0; k++) {
 			neap__print(name, sizeof name, "%lld/%s", (long long)n, *k);
 			there = s->columns->find(s->columns, name, &column);
 		}

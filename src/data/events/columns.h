@@ -31,12 +31,6 @@ struct neap__columns {
 	void (*close)(struct neap__columns *columns);
 };
 
-/* Columns of events: the names that each goes by, and the groups or records that hold them; NULL
- * ends. */
-enum { NEAP__EVENT_T, NEAP__EVENT_X, NEAP__EVENT_Y, NEAP__EVENT_P, NEAP__EVENT_COLUMNS };
-extern const char *const *const neap__event_names[NEAP__EVENT_COLUMNS];
-extern const char *const neap__event_prefixes[];
-
 /* A .npz file, or .npy by its name. */
 int neap__npz_columns_open(struct neap__columns **columns, const char *path);
 int neap__h5_columns_open(struct neap__columns **columns, const char *path);

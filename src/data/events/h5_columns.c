@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* h5_columns.c: one-dimensional data sets of an HDF5 file, in the root or in groups. */
+#include "data/event_names.h"
 #include "data/events/columns.h"
 #include "data/dataset.h"
 #include "data/formats/h5.h"

@@ -2,7 +2,7 @@
 /* contents.c: lists arrays, and chooses those that are inputs and targets (contents.h). */
 #include "data/formats/contents.h"
 #include "data/dataset.h"
-#include "data/events/columns.h"
+#include "data/event_names.h"
 #include "data/formats/h5.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/units.h"
-#include "data/events/columns.h"
+#include "data/event_names.h"
 #include "data/names/name_list.h"
 
 #include <errno.h>

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* encode_kind.c: kinds of input of `neap encode`, and the options that each has (cli.h). */
+#include "cli.h"
+#include "rank_process.h"
+
+#include <neap/data.h>
+
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+enum cli_encoded cli_encoded_kind(const char *dir)
+{
+	const struct neap_peers *peers = cli_peers();
+	int64_t kind = INT64_MAX;
+
+	if (!peers || peers->rank == 0)
+		kind = neap_encode_is_events(dir)  ? CLI_EVENTS
+		       : neap_encode_is_table(dir) ? CLI_TABLE
+						   : CLI_RECORDINGS;
+	if (peers)
+		peers->least(peers->user, &kind, 1);
+	return (enum cli_encoded)kind;
+}
+
+/* By kind: the heading of the options that are its own, and what an input of it is. */
+static const struct {
+	const char *group, *are;
+} kinds[] = {[CLI_RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)"},
+	[CLI_EVENTS] = {"Events of cameras and the like",
+		"events (.npz, .npy, HDF5, .bin, .aedat)"},
+	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)"}};
+
+/* Whether an option that is off by default is on. */
+static int is_given(const struct cli_option *o)
+{
+	if (o->kind == CLI_TEXT)
+		return *(const char *const *)o->into != NULL;
+	if (o->kind == CLI_NUMBER || o->kind == CLI_TIME)
+		return *(const double *)o->into != 0;
+	return *(const int *)o->into != 0; /* counts, flags and choices */
+}
+
+/* Refuses an option that is another kind's own. */
+static int wrong_kind(
+	enum cli_encoded kind, enum cli_encoded owner, const char *option, const char *dir)
+{
+	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
+	if (owner == CLI_EVENTS && kind == CLI_TABLE)
+		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
+			 "or "
+			 "remove the option";
+	else if (strcmp(option, "labels") == 0)
+		remedy =
+			"Put the recordings into one folder per class, or pass --label if the file "
+			"names contain the class; without --labels, the error has a command that "
+			"sorts them";
+	return cli_usage("encode", "--%s applies to %s, but '%s' is read as %s. %s", option,
+		kinds[owner].are, dir, kinds[kind].are, remedy);
+}
+
+int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, const char *dir)
+{
+	int owner = -1;
+
+	if (access(dir, R_OK) != 0)
+		return CLI_DONE; /* which the reader refuses */
+	for (const struct cli_option *o = options; o->name; o++) {
+		if (o->kind == CLI_HEADING) {
+			owner = CLI_TABLE;
+			while (owner >= 0 && strcmp(kinds[owner].group, o->name) != 0)
+				owner--;
+		} else if (owner >= 0 && owner != (int)kind && is_given(o)) {
+			return wrong_kind(kind, (enum cli_encoded)owner, o->name, dir);
+		}
+	}
+	return CLI_DONE;
+}
