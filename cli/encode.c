@@ -333,7 +333,9 @@ static int table_json(const struct neap_table_report *r, const char *out, double
 	return cli_json_print(to, "encode");
 }
 
-static int table_text(const struct neap_table_report *r, const char *out, double seconds)
+/* `by_column`: --sample-column is given. */
+static int table_text(
+	const struct neap_table_report *r, const char *out, double seconds, int by_column)
 {
 	char room[NEAP__PLAIN_TEXT], took[24];
 	char target[128] =
@@ -350,6 +352,10 @@ static int table_text(const struct neap_table_report *r, const char *out, double
 		target);
 	printf("%" PRId64 " step%s, %" PRId64 " in the longest sample; %s\n", r->steps,
 		r->steps == 1 ? "" : "s", r->longest, neap__show_time(took, seconds));
+	if (r->files == 1 && r->samples == 1 && !by_column)
+		puts("each row is a time step of one sample. If a column names the samples, pass "
+		     "--sample-column NAME; if each row is a sample, save arrays "
+		     "(docs/own-data.md)");
 	show_skipped(r->others, r->other, 0, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -369,7 +375,7 @@ static int encode_table(struct encode_request *r, const char *path)
 	if (rc < 0)
 		return cli_fail("encode", rc);
 	return r->json ? table_json(&report, r->out, seconds)
-		       : table_text(&report, r->out, seconds);
+		       : table_text(&report, r->out, seconds, t->sample_column != NULL);
 }
 
 static int encode(struct encode_request *r, const struct cli_option *options, const char *dir)

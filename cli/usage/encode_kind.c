@@ -25,11 +25,12 @@ enum cli_encoded cli_encoded_kind(const char *dir)
 
 /* By kind: the heading of the options that are its own, and what an input of it is. */
 static const struct {
-	const char *group, *are;
-} kinds[] = {[CLI_RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)"},
-	[CLI_EVENTS] = {"Events of cameras and the like",
-		"events (.npz, .npy, HDF5, .bin, .aedat)"},
-	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)"}};
+	const char *group, *are, *contains;
+} kinds[] = {
+	[CLI_RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)", "other files"},
+	[CLI_EVENTS] = {"Events of cameras and the like", "events (.npz, .npy, HDF5, .bin, .aedat)",
+		"events"},
+	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)", "tables"}};
 
 /* Whether an option that is off by default is on. */
 static int is_given(const struct cli_option *o)
@@ -46,7 +47,7 @@ static int wrong_kind(
 	enum cli_encoded kind, enum cli_encoded owner, const char *option, const char *dir)
 {
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
-	if (owner == CLI_EVENTS && kind == CLI_TABLE)
+	if (owner == CLI_EVENTS)
 		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
 			 "or "
 			 "remove the option";
@@ -55,8 +56,8 @@ static int wrong_kind(
 			"Put the recordings into one folder per class, or pass --label if the file "
 			"names contain the class; without --labels, the error has a command that "
 			"sorts them";
-	return cli_usage("encode", "--%s applies to %s, but '%s' is read as %s. %s", option,
-		kinds[owner].are, dir, kinds[kind].are, remedy);
+	return cli_usage("encode", "--%s applies to %s, but '%s' contains %s. %s", option,
+		kinds[owner].are, dir, kinds[kind].contains, remedy);
 }
 
 int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, const char *dir)

@@ -243,7 +243,8 @@ def refusals(tap, folder):
               "if it is the target, --sample-column state if it names the samples, or --drop state to ignore it"),
              ("a text beside a target", b"s,v,y\na,x,1\n", sample, "finite number. Pass --drop v to ignore it"),
              ("an empty feature", b"a,b\n1,\n", [], "column 'b' is empty. Fill it in, remove the row, or pass --drop b"),
-             ("a comma", b"a;b\n1,5;2\n", [], "Write decimals with a point"),
+             ("a gap of R", b"a,b\n1,2\n1,NA\n", [], "is 'NA', which is not a finite number. Fill it in, remove the row"),
+             ("blanks between", b"a b\n1 2\n", [], "Separate the fields by commas"), ("a comma", b"a;b\n1,5;2\n", [], "Write decimals with a point"),
              ("--classes of reals", b"s,v,y\na,1,1.0\nb,1,0.0\n", [*sample, "--classes", "2"], "whole numbers (1, not 1.0)"),
              ("--classes and --numbers", b"s,v,y\na,1,1\n", [*sample, "--classes", "2", "--numbers"], "Remove --numbers"),
              ("--classes of two targets", b"v,y,z\n1,1,1\n", ["--target", "y,z", "--classes", "2"], "Pass one target"),
@@ -307,6 +308,7 @@ def doubts(tap, folder):
     out = os.path.join(folder, "bare.h5")
     open(path, "wb").write(b"a,b\n1,2\n3,4\n")
     done = neap("encode", path, "--out", out)
+    tap.check("one table is one sample", None if "pass --sample-column NAME" in done.stdout else done.stdout)
     tap.check("a table without targets: encode", None if "no targets (--target or --labels adds them" in done.stdout else done.stdout)
     done = neap("train", out, "--out", os.path.join(folder, "never"))
     tap.check("a table without targets: train", None if done.returncode == 2 and "encode them again with --target NAME or --labels" in

@@ -133,7 +133,7 @@ static int convert(struct conversion *c, const char *path)
 	}
 	if (c->report->samples == 0)
 		return neap__fail_in(NEAP_EFORMAT,
-			"'%s': none of its %lld files can be encoded. The last: ", path,
+			"'%s': no file can be encoded (%lld damaged). The last: ", path,
 			(long long)c->report->damaged);
 	return 0;
 }

@@ -284,7 +284,9 @@ static void advise_numbers(
 	if (!x) {
 		neap__print(room, size,
 			"Save numbers of shape (samples, steps, features) and a target for each "
-			"sample: numpy.savez('neap.npz', x=x, y=y); docs/data.md has the details");
+			"sample: numpy.savez('neap.npz', x=x, y=y) (docs/data.md). Spikes and "
+			"other "
+			"events are saved as docs/own-data.md shows");
 		return;
 	}
 	y = y == x ? NULL : y;
@@ -395,8 +397,9 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 	else if (meant && !find_inputs(c))
 		neap__print(room, size,
 			"Save the columns of the events as t, x, y and p: numpy.savez('neap.npz', "
-			"t=..., x=..., y=..., p=...), with t in microseconds as integers, or in "
-			"seconds as floats; docs/events.md has the details");
+			"t=..., x=..., y=..., p=...), or as times and units for channels without "
+			"pixels; times are microseconds as integers or seconds as floats "
+			"(docs/events.md)");
 	else
 		return 0;
 	return 1;

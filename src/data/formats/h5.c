@@ -71,8 +71,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 		size_t n = strlen(path);
 		int is_text = n > 4 && strcasecmp(path + n - 4, ".txt") == 0;
 		rc = is_text ? neap__fail(NEAP_EFORMAT,
-				       "'%s' is not an HDF5 file. The name of a data set of text "
-				       "is 'text:%s'",
+				       "'%s' is not an HDF5 file. If it is a text to learn, pass "
+				       "the name 'text:%s'",
 				       path, path)
 			     : neap__fail(NEAP_EFORMAT,
 				       "'%s' is not an HDF5 file. Encode recordings, events and "

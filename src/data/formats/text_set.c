@@ -184,9 +184,10 @@ static int number_all(struct text_set *s, const char *path, const unsigned char 
 		int32_t c = code_point(&p, end);
 		if (c <= 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': byte %zu is not valid UTF-8. Convert the file to UTF-8, for "
-				"example with iconv",
-				path, (size_t)(at - data));
+				"'%s': byte %zu is not valid UTF-8. If the file is Latin-1, "
+				"convert "
+				"it: iconv -f LATIN1 -t UTF-8 '%s' > utf8.txt",
+				path, (size_t)(at - data), path);
 		number[c] = 1;
 	}
 	for (int32_t c = 0; c < POINTS; c++)

@@ -437,12 +437,17 @@ static int has_comma(const char *text)
 static void advise(
 	char *room, size_t size, const struct neap__table *t, const char *name, const char *text)
 {
+	static const char *const gaps[] = {
+		"", "nan", "na", "n/a", "null", "none", "inf", "-inf", "?", "-"};
 	const struct neap_table_options *o = t->options;
-	int missing = !*text || strcasecmp(text, "nan") == 0 || strcasestr(text, "inf");
-	int untold = !o->targets && !o->labels && !o->label;
+	int untold = !o->targets && !o->labels && !o->label, missing = 0;
+	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
+		missing |= strcasecmp(text, gaps[i]) == 0;
 	size_t n = 0;
 	if (has_comma(text))
 		neap__print(room, size, "Write decimals with a point");
+	else if (t->columns == 1 && strchr(text, ' '))
+		neap__print(room, size, "Separate the fields by commas, semicolons or tabs");
 	else if (t->predicts)
 		neap__print(room, size, "Correct the table");
 	else if (missing)
