@@ -17,7 +17,7 @@
 
 /*
  * Reads a whole text. Returns its value, which the caller frees with json_decref, or NULL
- * and one line in `why`: "line 3: not JSON: ..." or "line 3: a key stands there twice: ...".
+ * and one line in `why`: "line 3: not valid JSON: ..." or "line 3: the key is given twice: ...".
  */
 json_t *neap__json_read(const char *text, size_t length, char why[NEAP__JSON_WHY]);
 

@@ -100,16 +100,16 @@ static void bad_texts_are_told(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{"", "line 1: not JSON"},
-		{"{\"a\":1,\n\"b\":}", "line 2: not JSON"},
-		{"{\"a\":1,\n\n\"a\":1}", "line 3: a key stands there twice: '\"a\"'"},
+		{"", "line 1: not valid JSON"},
+		{"{\"a\":1,\n\"b\":}", "line 2: not valid JSON"},
+		{"{\"a\":1,\n\n\"a\":1}", "line 3: the key is given twice: '\"a\"'"},
 		{"[{\"a\":{\"b\":1,\"b\":2}}]", "twice"},
-		{"{} {}", "not JSON"},
+		{"{} {}", "not valid JSON"},
 		{"[18446744073709551615]", "integer"},
 		{"[1e999]", "real number"},
-		{"[\"\xff\"]", "not JSON"},
-		{"[\"\\u0000\"]", "not JSON"},
-		{"\x01", "not JSON"},
+		{"[\"\xff\"]", "not valid JSON"},
+		{"[\"\\u0000\"]", "not valid JSON"},
+		{"\x01", "not valid JSON"},
 	};
 	char why[NEAP__JSON_WHY];
 	(void)state;

@@ -393,7 +393,7 @@ def chain_cases(folder):
            ("banana", 1)]
     texts = [(key, json.dumps({k: v for k, v in {**GOOD_CHAIN, key: value}.items()
                                if v is not None})) for key, value in bad]
-    texts += [("not JSON", text) for text in ("", "{", "{} x", "[1", '{"steps": nan}')]
+    texts += [("not valid JSON", text) for text in ("", "{", "{} x", "[1", '{"steps": nan}')]
     texts += [("object", "[]"), ("object", "1"), ("advance is missing", "{}"),
               ("twice", '{"steps": 1, "steps": 1}'),
               ("line 2", '{"tiers": [{"name": "d",\n"name": "e"}]}'),

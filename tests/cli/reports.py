@@ -86,7 +86,7 @@ def many_classes(folder):
     """Whole numbers that are as many classes as samples, and classes without samples, are named."""
     path = data(folder, "many", lambda x: (np.arange(SAMPLES) * 7).astype("i4"))
     _, said = train(folder, path, "--validation", 0)
-    assert "y has 414 classes for 60 samples; where its whole numbers are quantities" in said, said
+    assert "y has 414 classes for 60 samples. If its whole numbers are quantities" in said, said
     assert "warning: 354 of 414 classes have no training sample: 1, 2, 3, 4, 5, 6, 8, 9, ..." in said, said
     path = data(folder, "gap", lambda x: np.where(x[:, 0, 0] > 0, 2, 0))
     _, said = train(folder, path)

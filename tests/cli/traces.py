@@ -503,7 +503,7 @@ def refused(folder, run, data):
     for says, more in {"has no layer '2'": ["--spikes", out, "--layer", "2"], "has no layer 'layer'": ["--spikes", out, "--layer", "layer"],
                        "has no layer '-1'": ["--spikes", out, "--layer=-1"], "li (readout)": ["--spikes", out, "--layer", "readout"],
                        "is given for two archives": ["--spikes", out, "--membranes", out], "has no sample 7": ["--sample", "7", "--spikes", out],
-                       "use .npz": ["--membranes", "x"], "--layer goes with": ["--layer", "0"],
+                       "use .npz": ["--membranes", "x"], "--layer selects what": ["--layer", "0"],
                        "no/never.npz": ["--spikes", os.path.join(folder, "no", "never.npz")],
                        "/dev/null": ["--membranes", "/dev/null/x.npz"],
                        "use .svg or .png": ["--plot", "x.pdf"], "'-' has an unknown ending": ["--plot", "-"],

@@ -113,7 +113,7 @@ def configured(folder):
             return f"{name}: {done['weights_hash']}, not {plain['weights_hash']}"
     if not {"channels", "rate_weight", "next_step"} <= kept["settings"].keys() or "snapshot" not in kept["sweep"]:
         return f"run.json names options otherwise: {kept['settings'].keys()}"
-    for text, told in (("{", "not JSON"), ("[]", "not a JSON object"), ('{"tua": 1}', "unknown option 'tua'"),
+    for text, told in (("{", "not valid JSON"), ("[]", "not a JSON object"), ('{"tua": 1}', "unknown option 'tua'"),
                        ('{"tau": "20Hz"}', 'setting tau is "20Hz"; expected a time'),
                        ('{"memory": "lots"}', 'setting memory is "lots"; expected a size'),
                        ('{"inputs": -1}', "setting inputs is -1; expected a size"),

@@ -389,7 +389,7 @@ static void folder_mistakes(void **state)
 	struct {
 		const char *name;
 		const char *word;
-	} odd[] = {{"1_readme_.txt", "is not a file to be encoded"},
+	} odd[] = {{"1_readme_.txt", "of a kind that encode does not read"},
 		{"1_empty_.wav", "1_empty_.wav"}, {"1_cut_.wav", "1_cut_.wav"}};
 	for (int i = 0; i < 3; i++) {
 		const char *path = in(odd[i].name);

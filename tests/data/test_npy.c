@@ -99,9 +99,9 @@ static void headers(void **state)
 		{"{'descr': '<i2', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}",
 			"too many elements"},
 		{"{'descr': '<i8', 'fortran_order': False, 'shape': (2305843009213693952,)}",
-			"damaged or cut short"},
+			"damaged or truncated"},
 		{"{'descr': '<i2', 'fortran_order': True, 'shape': (1073741824, 1024)}",
-			"damaged or cut short"},
+			"damaged or truncated"},
 		{"{'descr': '<i2', 'fortran_order': False, 'shape': (1,)} x", "no end after"},
 		{"{'descr': '<i2\\n', 'fortran_order': False, 'shape': (1,)}", "no 'descr'"},
 	};
