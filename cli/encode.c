@@ -70,7 +70,7 @@ static void warn(void *user, const char *line)
 		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
 	if (r->warned == MOST_WARNINGS)
 		fprintf(stderr,
-			"neap encode: more are counted at the end; --strict stops at the first\n");
+			"neap encode: further skipped files are only counted; --strict stops at the first\n");
 }
 
 /* A line about what is probably a mistake; the encoding continues. */

@@ -42,6 +42,13 @@ static void read_one(const char *path, int count)
 	neap_dataset_close(set);
 }
 
+/* A warning is one line. */
+static void warn(void *user, const char *line)
+{
+	(void)user;
+	FUZZ_CHECK(*line && !strchr(line, '\n'), "a warning: '%s'", line);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *path = fuzz_path("table.csv"), *out = fuzz_path("table.h5");
@@ -58,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.labels = choice & 16 && !options.targets ? labels : NULL;
 	options.dropped = choice & 32 ? options.header < 0 ? "3" : "c" : NULL;
 	options.numbers = choice >> 6 & 1;
+	options.warn = warn;
 	int rc = neap_encode_table(&report, path, out, &options);
 	fuzz_line(rc);
 	if (rc == 0)
