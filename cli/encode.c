@@ -69,8 +69,8 @@ static void warn(void *user, const char *line)
 	if (r->warned++ < MOST_WARNINGS)
 		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
 	if (r->warned == MOST_WARNINGS)
-		fprintf(stderr,
-			"neap encode: further skipped files are only counted; --strict stops at the first\n");
+		fprintf(stderr, "neap encode: further skipped files are only counted; --strict "
+				"stops at the first\n");
 }
 
 /* A line about what is probably a mistake; the encoding continues. */
