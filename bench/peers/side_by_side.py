@@ -58,7 +58,8 @@ def main():
                               check=True, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
         found = json.loads(done.stdout.splitlines()[-1])
         first = first or found["seconds"]
-        called = f"{function}(x, {argument})" if argument else f"{function}(x)"
+        shown = argument if argument.isdigit() else json.dumps(argument)
+        called = f"{function}(x, {shown})" if argument else f"{function}(x)"
         print(f"| `{called}` | {found['bytes'] / 1e6:.0f} MB | {found['seconds']:.2f} s | {found['seconds'] / first:.2f} |",
               flush=True)
 

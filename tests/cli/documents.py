@@ -24,7 +24,8 @@ import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 
 # Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
-MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md", "docs/learning.md")
+MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md",
+            "docs/learning.md", "docs/compare-checkpoint.md", "docs/compare-jax.md", "docs/compare-petsc.md")
 # First words of commands that build, install or fetch, or run what they built: tests of their own, or another machine's.
 ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "meson", "ninja", "man", "bench/", "./", "timeout")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
@@ -189,7 +190,7 @@ def c_code(folder, code):
             return None
         code = "#include <mpi.h>\n" + code
     path = os.path.join(folder, "block.c")
-    for example in glob.glob(os.path.join(SOURCE, "examples", "*.c")):
+    for example in glob.glob(os.path.join(SOURCE, "examples/*.c")) + glob.glob(os.path.join(SOURCE, "bench/*/*.c")):
         with open(example) as file:
             if code in file.read():
                 return None  # it is a part of a program that is tested as a whole
