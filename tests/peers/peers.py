@@ -4,6 +4,7 @@ import ast
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,20 @@ import tempfile
 SOURCE = os.environ["NEAP_SOURCE"]
 HELPER = os.environ.get("NEAP_PEERSTEP")
 PEERS = os.path.join(SOURCE, "bench", "peers")
+PAGE = """
+```python
+x = [1]
+
+def small(x):
+    pass
+
+def large(x, size):
+    b"x" * size
+```
+```python
+raise SystemExit("the last block is not executed")
+```
+"""
 count = failed = 0
 
 
@@ -87,6 +102,18 @@ def sees_a_difference(python):
     return None if done.returncode == 0 and 1.9e-4 < float(done.stdout) < 2.1e-4 else done.stdout + done.stderr
 
 
+def measures_a_page(folder):
+    """None, or how side_by_side.py differs on a page of which one function stores 50 MB more than the other."""
+    page = os.path.join(folder, "page.md")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(PAGE)
+    done = run(sys.executable, "bench/peers/side_by_side.py", page, "small", "large:50000000", cwd=SOURCE)
+    found = re.findall(r"^\| `(.*?)` \| (\d+) MB \|", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or [name for name, _ in found] != ["small(x)", "large(x, 50000000)"]:
+        return done.stdout + done.stderr
+    return None if 45 < int(found[1][1]) - int(found[0][1]) < 60 else done.stdout
+
+
 def parses_all(folder):
     for path in sorted(glob.glob(os.path.join(folder, "*.py"))):
         check(os.path.basename(path) + " parses", parses(path))
@@ -106,6 +133,7 @@ def main():
     python = torch()
     missing = None if python else "no interpreter with PyTorch and NumPy"
     with tempfile.TemporaryDirectory() as folder:
+        check("memory of the functions of a page", measures_a_page(folder))
         check("PyTorch's loss and gradients are neap's", agrees(python, "torch", folder) if python else None, missing)
     check("two ten-thousandths are a difference", sees_a_difference(python) if python else None, missing)
     return finish()
