@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap: memory-bounded backpropagation through chains of steps.
+"""neap: gradient checkpointing of long chains of steps with a memory budget.
 
-Say what a state and a tape take, what a step costs and how many bytes there are; neap says what
-to keep, what to send to slow storage and what to compute again, what that costs, and gives the
-actions one by one::
+From the size of a state, the size of the saved tensors of a step (its tape), the time per step and a
+budget in bytes, neap plans which states to store, what to offload to slow memory and what to
+recompute, predicts time and memory, and iterates over the actions of the schedule::
 
     import neap
     p = neap.plan(steps=100_000, state="64K", tape="256K", memory="64M",
@@ -13,9 +13,10 @@ actions one by one::
     for action in p:
         ...
 
-The package needs nothing but the libneap that it comes with. ``neap.sweep`` and ``neap.join`` want
-NumPy, ``neap.schedules`` checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` the ``neap``
-tool.
+``neap.torch.scan`` runs a PyTorch time loop with a memory budget, ``neap.jax.value_and_grad`` a JAX loop.
+
+The package itself needs only its own libneap. ``neap.sweep`` and ``neap.join`` need NumPy,
+``neap.schedules`` needs checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` need the ``neap`` tool.
 """
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,8 @@ from .actions import LIVE, Action, Kind, Payload
 from .errors import (BudgetError, CorruptRecord, Diverged, Error, ForkedError, FormatError,
                      IllegalSchedule, Interrupted, LostRecord, ModelError, NumberTooLarge,
                      RecordError, ShortRecord, ToolMissing, UsageError)
-from .plans import (Comparison, Online, Plan, Simulation, TierUse, Verdict, compare, load_plan,
-                    online, plan, strategies)
+from .online_plans import Online, online
+from .plans import Comparison, Plan, Simulation, TierUse, Verdict, compare, load_plan, plan, strategies
 from .problems import INFINITE, Stages, Tier
 from .tool import Evaluation, Training, evaluate, train
 
@@ -40,7 +41,7 @@ _OF_SWEEPS = ("sweep", "Sweep", "join", "StageSweep", "JoinSweep", "ArrayStages"
 
 
 def __getattr__(name: str) -> Any:
-    """neap.sweep, neap.join and what belongs to them want NumPy as soon as they are named."""
+    """Imports ``neap.sweep``, ``neap.join`` and related names, which need NumPy, on first use."""
     if name in _OF_SWEEPS:
         from . import sweeps
         return getattr(sweeps, name)

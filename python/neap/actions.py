@@ -12,7 +12,13 @@ LIVE = _abi.NEAP_LIVE
 
 
 class Kind(enum.IntEnum):
-    """What an action does; ``include/neap/plan.h`` has the rules of each."""
+    """Kinds of actions; ``include/neap/plan.h`` has the rules of each.
+
+    ``ADVANCE``: forward steps that save nothing; ``RECORD``: forward steps that save their tapes; ``TURN``:
+    the loss and its gradient; ``BACKWARD``: backward steps; ``SAVE``, ``LOAD``, ``DROP``: a state into a slot,
+    out of it, free the slot; ``PUT``, ``GET``: write to and read from a slow tier; ``WAIT``: until a transfer
+    has finished; ``FORGET``: free a record on a slow tier.
+    """
 
     ADVANCE = _abi.NEAP_ADVANCE
     RECORD = _abi.NEAP_RECORD
@@ -28,7 +34,7 @@ class Kind(enum.IntEnum):
 
 
 class Payload(enum.IntEnum):
-    """What an action moves."""
+    """What an action moves: a state, the tape of a step, or a log from which a tape can be restored."""
 
     STATE = _abi.NEAP_STATE
     TAPE = _abi.NEAP_TAPE
@@ -36,11 +42,12 @@ class Payload(enum.IntEnum):
 
 
 class Action(NamedTuple):
-    """One action. Ranges of steps are half open, [t0, t1); a state's time stands in ``t0``.
+    """One action of a schedule; ``str(action)`` is its line in ``neap plan --actions``.
 
-    ``slot`` is a slot of fast memory or ``LIVE``, ``tier`` 1 for the first slow tier, ``place``
-    the record's number on it, ``ticket`` what WAIT names. What an action does not use is 0.
-    ``str(action)`` is the line of ``neap plan --actions``.
+    ``kind``: a :class:`Kind`; ``payload``: a :class:`Payload`; ``t0``, ``t1``: the range of steps [t0, t1),
+    or the step of a state in ``t0``; ``slot``: a slot of fast memory, or ``LIVE`` for the current state;
+    ``tier``: a slow tier, 1 for the first; ``place``: number of the record there; ``ticket``: number of a
+    transfer, for WAIT. Unused fields are 0.
     """
 
     kind: Kind

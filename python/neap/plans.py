@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: which strategy, what it costs, and its schedule as a stream of actions."""
+"""Plans: the strategy, its predicted time and memory, and its schedule as a stream of actions."""
 import contextlib
 import ctypes
 import os
@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Un
 
 from . import _abi, show, tables, units
 from ._lib import check, lib, text
-from .actions import Action, of, stream
+from .actions import Action, stream
 from .errors import BudgetError, FormatError
 from .problems import Problem, Slow, Stages, problem
 from .units import Seconds, Size
@@ -19,7 +19,7 @@ _MARKS = 20000  # of a drawing in a notebook, at most
 
 
 class TierUse(NamedTuple):
-    """Bytes (or states, where slots are counted) that a schedule has on a tier at most, and moves."""
+    """Use of a slow tier: ``peak`` bytes stored, bytes ``written`` and ``read``; states if the problem counts slots."""
 
     peak: int
     written: int
@@ -27,7 +27,13 @@ class TierUse(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a legal schedule takes, counted action by action (``neap_verify``). Bytes, or slots."""
+    """Memory and steps of a valid schedule, counted action by action; see :meth:`Plan.verify`.
+
+    ``peak``: most bytes in fast memory at a time; ``arena``: bytes that an executor allocates (both in
+    slots if the problem counts slots); ``slots``: slots used; ``actions``: number of actions;
+    ``advance_steps``, ``record_steps``, ``backward_steps``: steps by kind; ``transfers_in_flight``: most
+    transfers at a time; ``tiers``: a :class:`TierUse` for each slow tier.
+    """
 
     peak: int
     arena: int
@@ -41,7 +47,11 @@ class Verdict(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """Seconds of a schedule on one computing stream with its tiers beside it (``neap_simulate``)."""
+    """Seconds of a simulated schedule, with transfers overlapped with computation; see :meth:`Plan.simulate`.
+
+    ``seconds``: total; ``advance``, ``record``, ``backward``: steps by kind; ``copies``: copies of states in
+    fast memory; ``stall``: waiting for transfers; ``lost``: computing time lost to simultaneous transfers.
+    """
 
     seconds: float
     advance: float
@@ -57,16 +67,17 @@ def _uses(raw: Any, count: int) -> List[TierUse]:
 
 
 class Plan:
-    """A strategy with its parameters and predicted numbers; iterating over it gives its actions.
+    """A strategy with its parameters and predictions; iterating over a plan yields its actions.
 
-    Each ``for`` opens a stream of its own, in constant memory, so that 10^9 steps need no list.
-    Bytes are bytes of fast memory, or slots in a problem that counts these; seconds are as the
-    problem's. ``print(plan)`` is what ``neap plan`` prints, ``plan.draw()`` a drawing.
+    Each ``for`` loop opens a new stream of actions in constant memory, so 10^9 steps need no list.
+    Sizes are bytes of fast memory, or slots if the problem counts slots; times are seconds if the
+    costs of the problem are. ``print(plan)`` prints the table of ``neap plan``; ``plan.draw()`` returns
+    a drawing.
 
-    A plan of :func:`plan` fits its budget. In :func:`compare` there are others as well:
-    ``feasible`` is False, ``why`` says why, and ``least`` is a budget that would do, or 0.
+    A plan returned by :func:`plan` fits its budget. :func:`compare` also returns plans that do not
+    fit: then ``feasible`` is False, ``why`` is the reason, and ``least`` is a sufficient budget or 0.
 
-    A plan does not change: several threads may use one.
+    Plans are immutable and may be used by several threads.
     """
 
     def __init__(self, question: Problem, raw: _abi.neap_plan, keep: object = None):
@@ -74,123 +85,123 @@ class Plan:
 
     @property
     def feasible(self) -> bool:
-        """False for a row of :func:`compare` that does not fit."""
+        """False if the strategy does not fit the budget (only in results of :func:`compare`)."""
         return bool(self._raw.feasible)
 
     @property
     def strategy(self) -> str:
-        """The strategy that was asked for."""
+        """The requested strategy."""
         return text(self._raw.strategy)
 
     @property
     def chosen(self) -> str:
-        """The strategy that it stands for: another one where ``strategy`` is ``auto``."""
+        """The strategy that the plan uses; differs from ``strategy`` if that is ``auto``."""
         return text(self._raw.chosen)
 
     @property
     def about(self) -> str:
-        """One line about the strategy and its paper."""
+        """One line about ``strategy``, with its paper."""
         return text(lib.neap_strategy_about(self._raw.strategy))
 
     @property
     def about_chosen(self) -> str:
-        """The same of ``chosen``."""
+        """One line about ``chosen``, with its paper."""
         return text(lib.neap_strategy_about(self._raw.chosen))
 
     @property
     def params(self) -> Dict[str, int]:
-        """Its parameters that are not 0, by name."""
+        """The parameters of the strategy that are not 0, by name."""
         return {name: getattr(self._raw.params, name) for name in _PARAMS
                 if getattr(self._raw.params, name)}
 
     @property
     def peak(self) -> int:
-        """The most that is in fast memory at a time, in bytes (or slots)."""
+        """Peak of fast memory in bytes (or slots)."""
         return self._raw.peak_bytes
 
     @property
     def arena(self) -> int:
-        """The same with one largest tape kept free: what a sweep allocates."""
+        """Bytes (or slots) that an executor allocates: the peak with room for the largest tape."""
         return self._raw.arena_bytes
 
     @property
     def slow(self) -> int:
-        """The most that is on slow tiers, in bytes."""
+        """Peak of all slow tiers together, in bytes."""
         return self._raw.slow_bytes
 
     @property
     def tiers(self) -> List[TierUse]:
-        """What it does with each slow tier of the problem."""
+        """The use of each slow tier of the problem."""
         return _uses(self._raw.tiers, self.problem.raw.ntiers)
 
     @property
     def tier(self) -> int:
-        """The slow tier that it uses, 1 for the first; 0: none."""
+        """Number of the slow tier that the plan uses, 1 for the first; 0: none."""
         return self._raw.tier
 
     @property
     def slots(self) -> int:
-        """Slots of fast memory that it uses."""
+        """Number of checkpoints in fast memory that the plan uses."""
         return self._raw.slots
 
     @property
     def advance_steps(self) -> int:
-        """Forward steps without tape."""
+        """Number of forward steps that save nothing, including recomputed ones."""
         return self._raw.advance_steps
 
     @property
     def record_steps(self) -> int:
-        """Forward steps with tape."""
+        """Number of forward steps that save their tape."""
         return self._raw.record_steps
 
     @property
     def seconds(self) -> float:
-        """From the first action to the last."""
+        """Predicted seconds of the forward and backward pass (the makespan)."""
         return self._raw.makespan
 
     @property
     def stall(self) -> float:
-        """Seconds of it that wait for transfers."""
+        """Seconds of waiting for transfers, part of ``seconds``."""
         return self._raw.stall
 
     @property
     def lost(self) -> float:
-        """Seconds of computing lost to transfers beside it."""
+        """Seconds of computing time lost to simultaneous transfers, part of ``seconds``."""
         return self._raw.lost
 
     @property
     def overhead(self) -> float:
-        """Seconds over those of a plan that keeps every tape, less 1."""
+        """Slowdown relative to storing everything: 0.1 is 10% slower."""
         return self._raw.overhead
 
     @property
     def bound(self) -> float:
-        """Seconds that no schedule of the problem can beat."""
+        """Lower bound in seconds: no schedule of the problem is faster."""
         return self._raw.bound
 
     @property
     def gap(self) -> float:
-        """Seconds over the bound, less 1."""
+        """Optimality gap: ``seconds / bound - 1``."""
         return self._raw.gap
 
     @property
     def model_bound(self) -> float:
-        """Seconds that no schedule of the strategy's own model can beat; 0: not known."""
+        """Lower bound in seconds for schedules of the strategy's own model; 0: unknown."""
         return self._raw.model_bound
 
     @property
     def least(self) -> int:
-        """Of a plan that does not fit: a budget that would do, or 0."""
+        """If the plan does not fit: a sufficient budget in bytes (or slots), or 0 if none is known."""
         return self._raw.least_bytes
 
     @property
     def why(self) -> str:
-        """Of a plan that does not fit: why."""
+        """If the plan does not fit: the reason."""
         return text(self._raw.why)
 
     @property
     def listed(self) -> int:
-        """Actions, where the plan is a list of them; else 0."""
+        """Number of actions if the plan is a list of actions, otherwise 0."""
         return self._raw.action_count if self._raw.actions else 0
 
     def _open(self) -> ctypes.c_void_p:
@@ -213,9 +224,11 @@ class Plan:
         return stream(self._open)
 
     def verify(self) -> Verdict:
-        """Walks the schedule and checks every rule of the language of actions.
+        """Checks every rule of ``include/neap/plan.h`` action by action, and counts memory and steps.
 
-        :raises IllegalSchedule: naming the action and the rule.
+        :returns: a :class:`Verdict`.
+        :raises IllegalSchedule: if a rule is broken; the message contains the action and the rule.
+        :raises BudgetError: if the plan does not fit its budget.
         """
         verdict = _abi.neap_verdict(size=ctypes.sizeof(_abi.neap_verdict))
         with self._opened() as schedule:
@@ -226,7 +239,11 @@ class Plan:
                        _uses(verdict.tiers, self.problem.raw.ntiers))
 
     def simulate(self) -> Simulation:
-        """Walks the schedule against the simulated clock; seconds, by kind."""
+        """Simulates the schedule with the costs of the problem.
+
+        :returns: a :class:`Simulation`, in seconds.
+        :raises BudgetError: if the plan does not fit its budget.
+        """
         found = _abi.neap_simulation(size=ctypes.sizeof(_abi.neap_simulation))
         with self._opened() as schedule:
             check(lib.neap_simulate(ctypes.byref(found), ctypes.byref(self.problem.raw), schedule))
@@ -235,10 +252,14 @@ class Plan:
 
     def draw(self, path: Union[None, str, "os.PathLike[str]"] = None, *, title: Optional[str] = None,
              limit: int = 0) -> str:
-        """The simulated schedule as SVG, step against time; written to ``path`` where that is given.
+        """Draws the simulated schedule, step against time.
 
-        :param limit: about so many marks at most, 0: 200,000; a longer schedule is thinned.
-        :raises OSError: where the file cannot be written.
+        :param path: file to write; None: none.
+        :param title: title of the drawing; None: the strategy and the number of steps.
+        :param limit: approximate maximum number of marks (0: 200,000); longer schedules are thinned.
+        :returns: the drawing as SVG.
+        :raises OSError: if the file cannot be written.
+        :raises BudgetError: if the plan does not fit its budget.
         """
         pieces: List[bytes] = []
         write = _collector("neap_draw", pieces)
@@ -252,8 +273,11 @@ class Plan:
         return drawing.decode("utf-8", "replace")
 
     def text(self, actions: bool = False) -> str:
-        """The plan and its problem as text (docs/plan-format.md), with the list of actions where
-        ``actions`` says so (10^6 of them at most, else UsageError)."""
+        """The plan and its problem as text in the format of docs/plan-format.md.
+
+        :param actions: True: with the list of actions.
+        :raises UsageError: if the list would have more than 10^6 actions.
+        """
         pieces: List[bytes] = []
         write = _collector("neap_plan_write", pieces)
         check(lib.neap_plan_write(ctypes.byref(self._raw), ctypes.byref(self.problem.raw),
@@ -261,15 +285,20 @@ class Plan:
         return b"".join(pieces).decode()
 
     def save(self, path: Union[str, "os.PathLike[str]"], actions: bool = False) -> None:
-        """Writes :meth:`text` to a file, which is whole or as it was before. OSError."""
+        """Writes :meth:`text` to a file; an existing file is replaced only when the new one is complete.
+
+        :param path: file to write.
+        :param actions: as of :meth:`text`.
+        :raises OSError: if the file cannot be written.
+        """
         _write_file(path, self.text(actions).encode())
 
     def table(self) -> str:
-        """The table of all strategies of the problem, which are planned for it."""
+        """Plans the problem with all strategies and returns their table."""
         return str(_compare(self.problem, _abi.neap_params()))
 
     def details(self) -> str:
-        """This plan in full, a number a line."""
+        """All numbers of the plan as text, one per line."""
         return tables.details(self)
 
     def __str__(self) -> str:
@@ -293,7 +322,10 @@ class Plan:
 
 
 class Comparison(Sequence[Plan]):
-    """Plans of one problem, a strategy each, ``auto`` last; ``print`` shows them as a table."""
+    """The plans of all strategies for one problem, ``auto`` last; ``print`` shows them as a table.
+
+    ``comparison[name]`` is the plan of a strategy, ``comparison[i]`` the i-th one.
+    """
 
     def __init__(self, plans: List[Plan]):
         self._plans = plans
@@ -302,7 +334,7 @@ class Comparison(Sequence[Plan]):
         return len(self._plans)
 
     def __getitem__(self, key: Any) -> Any:
-        """The plan of a number or of a strategy's name (KeyError)."""
+        """The plan with an index, or of the strategy with a name (KeyError if there is none)."""
         if not isinstance(key, str):
             return self._plans[key]
         for row in self._plans:
@@ -312,7 +344,7 @@ class Comparison(Sequence[Plan]):
 
     @property
     def best(self) -> Plan:
-        """The fastest plan that fits, or the one that needs the least budget."""
+        """The fastest plan that fits; if none fits, the plan with the smallest sufficient budget."""
         return tables.sort(self._plans)[0]
 
     def __str__(self) -> str:
@@ -326,7 +358,7 @@ class Comparison(Sequence[Plan]):
 
 
 def _collector(function: str, pieces: List[bytes]) -> Any:
-    """A `write` of libneap's that gathers pieces of text."""
+    """A callback `write` of libneap that appends the text to pieces."""
     kind: Any = _abi.FUNCTIONS[function][1][-2]  # type: ignore[index]
 
     def write(_user: object, at: int, length: int) -> int:
@@ -337,7 +369,7 @@ def _collector(function: str, pieces: List[bytes]) -> Any:
 
 
 def _write_file(path: Union[str, "os.PathLike[str]"], content: bytes) -> None:
-    """The file has the content, or is as it was."""
+    """Writes a temporary file and renames it, so an existing file is replaced completely or not at all."""
     folder, name = os.path.split(os.path.abspath(os.fspath(path)))
     handle, beside = tempfile.mkstemp(prefix=name + ".", dir=folder)
     try:
@@ -353,7 +385,7 @@ def _write_file(path: Union[str, "os.PathLike[str]"], content: bytes) -> None:
 
 
 def strategies() -> Dict[str, str]:
-    """The names of the strategies, ``auto`` last, and a line about each."""
+    """The names of the strategies, ``auto`` last, with one line about each."""
     found, i = {}, 0
     while lib.neap_strategy_name(i):
         name = lib.neap_strategy_name(i)
@@ -412,32 +444,42 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
          log: Optional[Size] = None, replay: Optional[Seconds] = None, slot_write: Seconds = 0,
          slot_read: Seconds = 0, call: Seconds = 0, last: float = 1.0, tapes_stay: bool = False,
          chunk: int = 0, checkpoints: int = 0, remote_chunk: int = 0, effort: int = 0) -> Plan:
-    """Plans a chain of steps under a budget.
+    """Plans the forward and backward pass of a chain of steps with a memory budget.
 
-    Give the problem in one of three ways: ``state``, ``tape`` and ``memory`` in bytes; ``slots``,
-    a number of checkpoints, as in the literature; or ``stages`` with ``memory``.
+    The problem is specified in one of three ways: ``state``, ``tape`` and ``memory`` in bytes; ``slots``,
+    a number of checkpoints; or ``stages`` with ``memory``. Sizes may be strings such as ``"64K"``, times
+    strings such as ``"20ms"``.
 
-    :param steps: T, or (A, B) with ``slots``: two chains that meet in one loss.
-    :param state: bytes of a state. :param tape: bytes of a step's tape.
-    :param memory: the budget, bytes of fast memory (``"64M"``); None: no limit.
-    :param advance: seconds of a forward step without tape; ``record`` with (None: the same);
-        ``backward`` of a backward step.
+    :param steps: number of steps T; with ``slots`` also a pair (A, B), two chains that meet in one loss.
+    :param state: bytes of a state.
+    :param tape: bytes of the saved tensors of one step (its tape), as planned for.
+    :param memory: the budget in bytes of fast memory, such as ``"64M"``; None: no limit.
+    :param slots: instead of sizes in bytes: the number of checkpoints, as in the literature.
+    :param stages: instead of ``state``, ``tape`` and seconds: :class:`Stages`, for steps that differ.
+    :param advance: seconds of a forward step that saves nothing.
+    :param backward: seconds of a backward step.
+    :param record: seconds of a forward step that saves its tape; None: as ``advance``.
     :param slow: a :class:`Tier`, or a list of them, fastest first.
-    :param strategy: a name of :func:`strategies`; ``auto`` is the fastest of all.
-    :param adjoint: bytes of the adjoint (None: those of a state). :param live: bytes of the state
-        that is stepped (None: the same).
-    :param tape_max: where tapes vary, the largest; ``tape`` is what a plan counts, ``tape_mean``
-        what transfers take.
-    :param log: bytes a step of a log from which ``replay`` seconds make its tape again.
-    :param slot_write: seconds to copy a state into a slot; ``slot_read`` out of it; ``call`` that
-        a call of the model takes besides its steps.
-    :param last: the last step's seconds over those of the others, where steps are groups that do
-        not divide a sequence evenly. Its tape has the room of a whole one.
-    :param tapes_stay: only states travel to slow tiers.
-    :param chunk: parameters of strategies, 0: the best; also ``checkpoints``, ``remote_chunk`` and
-        ``effort``, the simulations that a search may take.
-    :raises BudgetError: where nothing fits; ``error.least`` is a budget that would do.
-    :raises UsageError: for an unknown strategy, or a number that makes no sense.
+    :param strategy: a name of :func:`strategies`; ``auto`` plans with all of them and picks the fastest plan.
+    :param adjoint: bytes of the gradient with respect to the state; None: as ``state``.
+    :param live: bytes of the current state, which the steps work on; None: as ``state``.
+    :param tape_max: bytes of the largest tape, if tapes vary.
+    :param tape_mean: bytes of the average tape, which transfers move, if tapes vary.
+    :param log: bytes per step of a log from which a tape can be restored.
+    :param replay: seconds to restore the tape of a step from its log.
+    :param slot_write: seconds to copy a state into a slot.
+    :param slot_read: seconds to copy a state out of a slot.
+    :param call: seconds per call of the model, in addition to the steps of the call.
+    :param last: seconds of the last step divided by seconds of the others, if steps are groups and the last
+        group is shorter. Its tape has the size of a full one.
+    :param tapes_stay: True: only states are offloaded to slow tiers.
+    :param chunk: parameter of a strategy (steps per segment); 0: the best value.
+    :param checkpoints: parameter of a strategy (number of checkpoints); 0: the best value.
+    :param remote_chunk: parameter of a strategy (steps per segment on the slow tier); 0: the best value.
+    :param effort: maximum number of simulations of a search; 0: the default.
+    :returns: a :class:`Plan` that fits the budget.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget, or 0 if none is known.
+    :raises UsageError: if the strategy is unknown or an argument is invalid.
     """
     given = {"state": state, "tape": tape, "adjoint": adjoint, "live": live, "tape_max": tape_max,
              "tape_mean": tape_mean, "log": log, "replay": replay, "advance": advance,
@@ -460,11 +502,38 @@ def compare(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[S
             replay: Optional[Seconds] = None, slot_write: Seconds = 0, slot_read: Seconds = 0,
             call: Seconds = 0, last: float = 1.0, tapes_stay: bool = False, chunk: int = 0,
             checkpoints: int = 0, remote_chunk: int = 0, effort: int = 0) -> Comparison:
-    """The plans of all strategies for a problem, which is given as to :func:`plan`.
+    """Plans a problem, specified as in :func:`plan`, with all strategies.
 
-    Where a strategy does not fit, its row says what it needs (``plan.why``, ``plan.least``).
+    If a strategy does not fit, ``why`` of its plan is the reason and ``least`` a sufficient budget.
 
-    :raises UsageError: for a number that makes no sense.
+    :param steps: number of steps T; with ``slots`` also a pair (A, B), two chains that meet in one loss.
+    :param state: bytes of a state.
+    :param tape: bytes of the saved tensors of one step (its tape), as planned for.
+    :param memory: the budget in bytes of fast memory, such as ``"64M"``; None: no limit.
+    :param slots: instead of sizes in bytes: the number of checkpoints, as in the literature.
+    :param stages: instead of ``state``, ``tape`` and seconds: :class:`Stages`, for steps that differ.
+    :param advance: seconds of a forward step that saves nothing.
+    :param backward: seconds of a backward step.
+    :param record: seconds of a forward step that saves its tape; None: as ``advance``.
+    :param slow: a :class:`Tier`, or a list of them, fastest first.
+    :param adjoint: bytes of the gradient with respect to the state; None: as ``state``.
+    :param live: bytes of the current state, which the steps work on; None: as ``state``.
+    :param tape_max: bytes of the largest tape, if tapes vary.
+    :param tape_mean: bytes of the average tape, which transfers move, if tapes vary.
+    :param log: bytes per step of a log from which a tape can be restored.
+    :param replay: seconds to restore the tape of a step from its log.
+    :param slot_write: seconds to copy a state into a slot.
+    :param slot_read: seconds to copy a state out of a slot.
+    :param call: seconds per call of the model, in addition to the steps of the call.
+    :param last: seconds of the last step divided by seconds of the others, if steps are groups and the last
+        group is shorter. Its tape has the size of a full one.
+    :param tapes_stay: True: only states are offloaded to slow tiers.
+    :param chunk: parameter of a strategy (steps per segment); 0: the best value.
+    :param checkpoints: parameter of a strategy (number of checkpoints); 0: the best value.
+    :param remote_chunk: parameter of a strategy (steps per segment on the slow tier); 0: the best value.
+    :param effort: maximum number of simulations of a search; 0: the default.
+    :returns: a :class:`Comparison`.
+    :raises UsageError: if an argument is invalid.
     """
     given = {"state": state, "tape": tape, "adjoint": adjoint, "live": live, "tape_max": tape_max,
              "tape_mean": tape_mean, "log": log, "replay": replay, "advance": advance,
@@ -479,15 +548,16 @@ def _free_saved(address: int) -> None:
 
 
 def load_plan(path: Union[str, "os.PathLike[str]"], walk: int = 0) -> Plan:
-    """A plan from a file of :meth:`Plan.save` or ``neap plan --save``, or of another program.
+    """Reads a plan from a file written by :meth:`Plan.save`, ``neap plan --save`` or another program.
 
-    Nothing is searched: the schedule is verified and simulated, and what the file says of it is
-    compared.
+    The schedule is verified and simulated, and the numbers in the file are compared with the result.
 
-    :param walk: actions that the schedule may have; 0: any number.
-    :raises FormatError: with the file's name and the line's number, also where the file claims
-        what is not so.
-    :raises OSError: where the file cannot be read.
+    :param path: file to read (format: docs/plan-format.md).
+    :param walk: maximum number of actions of the schedule; 0: no limit.
+    :returns: the :class:`Plan`.
+    :raises FormatError: if the file is malformed or a number in it is wrong; the message contains the
+        file and the line.
+    :raises OSError: if the file cannot be read.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -501,66 +571,3 @@ def load_plan(path: Union[str, "os.PathLike[str]"], walk: int = 0) -> Plan:
     # Whoever holds problem or plan holds `saved`, whose memory they lie in.
     weakref.finalize(saved, _free_saved, ctypes.cast(saved, ctypes.c_void_p).value or 0)
     return loaded
-
-
-class Online:
-    """Actions for a chain whose length nobody knows before it ends; see :func:`online`."""
-
-    def __init__(self, question: Problem):
-        self.problem = question
-        self._raw = _abi.neap_action()
-        self._online = ctypes.c_void_p()
-        check(lib.neap_online_create(ctypes.byref(self._online), ctypes.byref(question.raw)))
-        self._free = weakref.finalize(self, lib.neap_online_free, self._online)
-        self._told = False
-
-    def __iter__(self) -> "Online":
-        return self
-
-    def __next__(self) -> Action:
-        if not self._free.alive or check(lib.neap_online_next(
-                self._online, ctypes.byref(self._raw))) == 0:
-            raise StopIteration
-        return of(self._raw)
-
-    def finish(self, at: int, steps: Optional[int] = None) -> None:
-        """Tells that the chain has ``steps`` steps (None: ``at``), while the live state stands at
-        step ``at``, within the last ADVANCE or RECORD. The actions that follow reverse it.
-
-        :raises UsageError: for other numbers.
-        """
-        check(lib.neap_online_finish(self._online, units.count(at, "at"),
-                                     units.count(at if steps is None else steps, "steps")))
-
-    def close(self) -> None:
-        """Frees the planner's memory; so does the end of the object."""
-        self._free()
-
-
-def online(*, state: Optional[Size] = None, tape: Optional[Size] = None,
-           memory: Optional[Size] = None, slots: Optional[int] = None, advance: Seconds = 1.0,
-           backward: Seconds = 2.0, record: Optional[Seconds] = None, slow: Slow = None,
-           adjoint: Optional[Size] = None, live: Optional[Size] = None,
-           tape_max: Optional[Size] = None) -> Online:
-    """Plans a chain of unknown length while it runs: adaptive time steps, an event that ends it.
-
-    The caller performs action after action; within an ADVANCE or RECORD it may stop early, and
-    tells so::
-
-        run = neap.online(state="64K", tape="256K", memory="64M")
-        for a in run:
-            if a.kind in (neap.ADVANCE, neap.RECORD):
-                t = as_far_as_it_goes(a.t0, a.t1)
-                if ended:
-                    run.finish(t)
-            else:
-                perform(a)
-
-    Arguments are those of :func:`plan`. Memory is O(slots), with a tier O(slots + its records).
-
-    :raises BudgetError: where x_0 and a tape do not fit. :raises UsageError: as :func:`plan`.
-    """
-    given = {"state": state, "tape": tape, "adjoint": adjoint, "live": live, "tape_max": tape_max,
-             "tape_mean": None, "log": None, "replay": None, "advance": advance, "record": record,
-             "backward": backward, "slot_write": 0, "slot_read": 0, "call": 0}
-    return Online(problem(0, None, memory, slots, slow, False, False, given))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question that a plan answers: a chain of steps, a budget, slow tiers."""
+"""Planning problems: a chain of steps, a budget, and slow tiers."""
 import ctypes
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
@@ -9,22 +9,26 @@ from .errors import UsageError
 from .units import Seconds, Size
 
 INFINITE = 2**64 - 1
-"""A capacity or budget without a limit."""
+"""Capacity or budget without a limit."""
 
 
 class Tier:
-    """A slow tier as the planner sees it: how fast it moves bytes, and how many it holds.
+    """Slow memory, such as a disk, in a planning problem: its speed and capacity.
 
-    ``write`` and ``read`` are bytes a second (``"500M"``; None: no time at all), ``latency`` is
-    seconds a transfer takes besides, ``capacity`` bytes (None: no limit). ``cpu`` is seconds of
-    computing lost a byte moved, ``cpu_fixed`` a transfer, ``staging`` the bytes of fast memory
-    that its engine takes. With ``sync`` the computation waits for every transfer; with ``duplex``
-    reads and writes do not share a channel.
+    In a problem that counts ``slots``, ``write`` and ``read`` are seconds per state, ``capacity`` is a number
+    of states, and ``sync`` defaults to True.
 
-    In a problem that counts ``slots`` all is a state: ``write`` and ``read`` are seconds that a
-    state takes, ``capacity`` is a number of states, and ``sync`` is the rule where it is not said.
-
-    :raises UsageError: for a number that makes no sense, as soon as a problem takes the tier.
+    :param write: bytes per second, such as ``"500M"``; None: infinitely fast.
+    :param read: bytes per second; None: infinitely fast.
+    :param latency: seconds per transfer, in addition.
+    :param capacity: bytes; None: no limit.
+    :param name: name in tables, 1 to 23 bytes.
+    :param cpu: seconds of computing time lost per byte transferred.
+    :param cpu_fixed: seconds of computing time lost per transfer.
+    :param staging: bytes of fast memory for buffers of transfers.
+    :param sync: True: the computation waits for every transfer; None: False, with ``slots`` True.
+    :param duplex: True: reads and writes do not share the bandwidth.
+    :raises UsageError: if a value is invalid; raised when the tier is used in a problem.
     """
 
     def __init__(self, write: Optional[Size] = None, read: Optional[Size] = None,
@@ -40,7 +44,7 @@ class Tier:
                 f"capacity={self.capacity!r}, name={self.name!r})")
 
     def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
-        """libneap's struct of it."""
+        """The struct of libneap; ``classic``: the problem counts slots."""
         name = self.name.encode()
         if not 0 < len(name) < 24 or b"\0" in name:
             raise UsageError(f"tier name {self.name!r} is not valid; it must have 1 to 23 bytes and no null byte")
@@ -66,17 +70,21 @@ class Tier:
 
 
 class Stages:
-    """A chain of L stages that differ in sizes and costs, as the layers of a net do.
+    """A chain of L stages that differ in size and cost, such as the layers of a network.
 
-    Stage i makes x_{i+1} of x_i. ``state`` has L + 1 sizes (the last is that of the loss's
-    input), ``tape`` L. Seconds: ``advance`` L, ``record`` L (None: as ``advance``), ``backward``
-    L + 1, the loss last. ``advance_tmp``, ``record_tmp`` (L) and ``backward_tmp`` (L + 1) are
-    bytes that a stage takes while it runs. Sizes and seconds may be texts: ``"64K"``, ``"2ms"``.
+    Stage i computes x_{i+1} from x_i. Sizes may be strings such as ``"64K"``, times strings such as ``"2ms"``.
 
-    ``tape_holds_output``: the tape of stage i holds x_{i+1}. ``backward_needs_input``: backward
-    of stage i reads x_i.
-
-    :raises UsageError: where a list has another length, or a number makes no sense.
+    :param state: L + 1 sizes in bytes: the states x_0 to x_L.
+    :param tape: L sizes in bytes: the saved tensors of each stage.
+    :param advance: L times in seconds: forward, saving nothing.
+    :param backward: L + 1 times in seconds: backward of each stage, then the loss with its gradient.
+    :param record: L times in seconds: forward, saving the tape; None: as ``advance``.
+    :param advance_tmp: L sizes of temporary memory of ``advance``; None: 0.
+    :param record_tmp: L sizes of temporary memory of ``record``; None: as ``advance_tmp``.
+    :param backward_tmp: L + 1 sizes of temporary memory of ``backward``; None: 0.
+    :param tape_holds_output: True: the tape of stage i contains x_{i+1}.
+    :param backward_needs_input: True: the backward step of stage i reads x_i.
+    :raises UsageError: if a list has the wrong length or a value is invalid.
     """
 
     def __init__(self, *, state: Sequence[Size], tape: Sequence[Size],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scan, or another run of a Player, planned and did, in numbers and as text."""
+"""Reports of scans, loops and stacks: planned and counted memory, time and steps."""
 import sys
 import warnings
 from typing import Optional
@@ -26,17 +26,22 @@ def stack_level() -> int:
 class Report:
     """Planned and counted numbers of one run; ``print(report)`` shows them.
 
-    ``plan`` is None where no gradient was needed. Bytes: ``planned_peak`` and ``counted_peak`` of
-    states, tapes and adjoint, ``charged`` of the budget for gradients of parameters, ``state`` and
-    ``tape`` of a group. Steps: ``steps``, ``group``, ``extra_steps`` (forward steps beyond one a
-    step). ``outgrown`` tapes took more than planned and had to go, ``recorded_again`` steps were
-    recorded anew for it; ``replays`` backward calls after the first one. ``waits``: seconds
-    that waited for slow tiers, ``recoveries`` states and tapes that did not come back from them.
-    ``graph``: bytes of ``tape`` that are autograd's graph itself, estimated: its nodes, and objects of
-    tensors. ``graphs``: bytes that the graphs of tapes on tiers take at most, about, within the budget.
-    ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of the states
-    and adjoints that the last one kept in addition to the budget, ``double_tape``: bytes of the largest
-    graph of one step and of its gradient, which is part of the budget.
+    - ``plan``: the :class:`neap.Plan`; None if no gradient was needed
+    - ``memory``: the budget in bytes, or None; ``charged``: its part for the gradients of parameters
+    - ``planned_peak``, ``counted_peak``: bytes of states, tapes and adjoint
+    - ``state``, ``tape``: bytes of a state, and of the tape of a group of steps
+    - ``graph``: estimated bytes of ``tape`` for nodes of autograd's graph and tensor objects
+    - ``graphs``: estimated maximum of bytes in the budget for the graphs of offloaded tapes
+    - ``steps``, ``group``: number of steps, and of steps per group
+    - ``extra_steps``: recomputed forward steps
+    - ``outgrown``: tapes that were larger than planned and were freed; ``recorded_again``: steps recomputed
+      for them
+    - ``replays``: backward calls after the first one (``retain_graph=True``)
+    - ``waits``: seconds spent waiting for slow tiers
+    - ``recoveries``: states and tapes that were lost on a slow tier and recomputed
+    - ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of states and adjoints
+      that the last one stored in addition to the budget; ``double_tape``: bytes, part of the budget, of the
+      largest graph of one step and its gradient
     """
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
@@ -51,7 +56,7 @@ class Report:
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
                 memory: Optional[int], peak: Optional[int] = None) -> None:
-        """Takes the plan of a run and what it counts with; ``peak``: where that is not the plan's."""
+        """Stores the plan of a run with the sizes it is based on; ``peak``: if it differs from the plan's."""
         if memory is not None and made.overhead > SLOW:
             warnings.warn(f"memory={show_size(memory)} makes a forward and backward pass about {made.overhead + 1:.0f} "
                           f"times slower than storing everything. Increase memory to make it faster; report() shows "
@@ -61,38 +66,38 @@ class Report:
 
     @property
     def planned_peak(self) -> int:
-        """Bytes of states, tapes and adjoint that the plan has at a time at most, and of graphs of tapes on
-        tiers; of layers, of gradients of parameters as well."""
+        """Planned peak in bytes of states, tapes, adjoint and graphs of offloaded tapes; for layers also of the
+        gradients of parameters."""
         return self._peak if self._peak is not None else self.plan.peak if self.plan is not None else 0
 
     @property
     def counted_peak(self) -> int:
-        """The same as it was."""
+        """Counted peak in bytes of the same data during the run."""
         return self.counts.peak
 
     @property
     def waits(self) -> float:
-        """Seconds that the computation waited for slow tiers."""
+        """Seconds that the computation spent waiting for slow tiers."""
         return self.counts.waited
 
     @property
     def recoveries(self) -> int:
-        """States and groups' tapes that did not come back from a tier and were made again."""
+        """Number of states and tapes that were lost or damaged on a slow tier and recomputed."""
         return self.counts.recoveries
 
     @property
     def extra_steps(self) -> int:
-        """Forward steps beyond one for each step."""
+        """Number of recomputed forward steps."""
         return max(0, self.counts.advance_steps + self.counts.record_steps - self.steps)
 
     @property
     def outgrown(self) -> int:
-        """Tapes that took more than planned and had no room."""
+        """Number of tapes that were larger than planned and did not fit."""
         return self.counts.outgrown
 
     @property
     def recorded_again(self) -> int:
-        """Steps that were recorded at their backward for it."""
+        """Number of steps that were recomputed in the backward pass because their tape did not fit."""
         return self.counts.recorded_again
 
     def __str__(self) -> str:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as schedules of checkpoint_schedules, for pyadjoint, Firedrake and whoever else follows them.
+"""Plans as schedules of checkpoint_schedules, for pyadjoint, Firedrake and other programs that follow them.
 
 ::
 
     from neap.schedules import Schedule
-    tape.enable_checkpointing(Schedule(1000, slots=20))                            # counts checkpoints
-    tape.enable_checkpointing(Schedule(1000, state="8M", tape="40M", memory="2G")) # counts bytes
+    tape.enable_checkpointing(Schedule(1000, slots=20))                            # a number of checkpoints
+    tape.enable_checkpointing(Schedule(1000, state="8M", tape="40M", memory="2G")) # a number of bytes
 
-Their language has a checkpoint written with the forward run that follows it, and what is read goes
-to working memory. So a SAVE, or a PUT of a state, becomes part of the Forward after it, and each
-LOAD a Copy, or the last one a Move. A state that a plan has in memory and on disk at a time is on
-disk alone, and moves to memory where it is read from disk for the last time. The tape of a step that is reversed at once is in working memory, others are kept in
-memory. Transfers block. Plans whose tapes travel to a slow tier, or are made from logs, cannot be
-said in it.
+In checkpoint_schedules, a checkpoint is written by the Forward action that follows it, and data is read into
+working memory. So a SAVE, or a PUT of a state, becomes part of the next Forward, and a LOAD becomes a Copy, or
+the last one a Move. A state that a plan has in memory and on disk at the same time is only on disk in the
+schedule, and moves to memory when it is read from disk for the last time. The tape of a step that is reversed
+immediately is in working memory, other tapes are in memory. Transfers are blocking. Plans that offload tapes, or
+restore them from logs, cannot be expressed.
 """
 from array import array
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -180,16 +180,21 @@ class _Uses(_Walk):
 
 
 class Schedule(CheckpointSchedule):
-    """A plan of neap's as a ``checkpoint_schedules.CheckpointSchedule``.
+    """A plan of neap as a ``checkpoint_schedules.CheckpointSchedule``; ``schedule.plan`` is the plan.
 
-    Arguments are those of :func:`neap.plan`: ``slots`` counts checkpoints, of which the first state
-    is one; or ``state``, ``tape`` and ``memory`` count bytes. ``slow`` is the disk; in a problem
-    with slots ``neap.Tier(write=2, read=2)`` says how many seconds a checkpoint takes there, beside
-    ``advance`` and ``backward`` for a step. ``strategy="auto"`` is the fastest plan that can be
-    said in this language. ``schedule.plan`` is the plan.
-
-    :raises BudgetError: where nothing fits. :raises UsageError: for a strategy whose plan cannot be
-        said in this language, and as :func:`neap.plan`.
+    :param steps: number of steps.
+    :param strategy: a name of :func:`neap.strategies`; ``auto``: the fastest plan that can be expressed as a
+        schedule.
+    :param slots: number of checkpoints in memory, including the first state.
+    :param state: instead of ``slots``: bytes of a state, with ``tape`` and ``memory``.
+    :param tape: bytes of the data that the backward step of one step needs.
+    :param memory: budget in bytes.
+    :param slow: the disk, a :class:`neap.Tier`. With ``slots``, ``neap.Tier(write=2, read=2)`` specifies seconds
+        per checkpoint, in the unit of ``advance`` and ``backward``.
+    :param advance: seconds of a forward step; ``backward``: of a backward step. The other arguments are those of
+        :func:`neap.plan`.
+    :raises BudgetError: if no plan fits.
+    :raises UsageError: if an argument is invalid, or the plan of the strategy cannot be expressed as a schedule.
     """
 
     def __init__(self, steps: int, *, strategy: str = "auto", **arguments: Any):
@@ -213,7 +218,7 @@ class Schedule(CheckpointSchedule):
         return self._exhausted
 
     def uses_storage_type(self, storage_type: StorageType) -> bool:
-        """Whether memory (RAM) or disk (DISK) is used."""
+        """True if the schedule uses this storage: memory (RAM), disk (DISK) or working memory (WORK)."""
         return {StorageType.RAM: self._uses.ram, StorageType.DISK: self._uses.slow}.get(
             storage_type, storage_type == StorageType.WORK)
 

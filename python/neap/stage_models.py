@@ -16,13 +16,20 @@ __all__ = ["ArrayStages", "Elements", "JoinCallbacks", "StageCallbacks"]
 
 
 class ArrayStages(Stages):
-    """Stages by the shapes of their arrays, for :func:`neap.sweep` and :func:`neap.join`.
+    """L stages, specified by the shapes of their arrays, for :func:`neap.sweep` and :func:`neap.join`.
 
-    ``states`` are the L + 1 states, ``tapes`` the L tapes: shapes of numbers of ``dtype``, or a
-    ``numpy.dtype`` with a shape. Seconds are as of :class:`Stages`; None: 1 a stage forward, 2
-    backward, none for the loss. Temporaries and flags are as there.
-
-    :raises UsageError: where a list has another length.
+    :param states: L + 1 shapes of the states x_0 to x_L, or ``numpy.dtype`` objects with a shape.
+    :param tapes: L shapes of the tapes, or ``numpy.dtype`` objects with a shape.
+    :param dtype: dtype of states and tapes that are specified by a shape only.
+    :param advance: L times in seconds, forward; None: 1 for each stage.
+    :param backward: L + 1 times in seconds, backward and the loss; None: 2 for each stage, 0 for the loss.
+    :param record: L times in seconds, forward with tape; None: as ``advance``.
+    :param advance_tmp: L sizes of temporary memory in bytes; None: 0.
+    :param record_tmp: L sizes of temporary memory in bytes; None: as ``advance_tmp``.
+    :param backward_tmp: L + 1 sizes of temporary memory in bytes; None: 0.
+    :param tape_holds_output: True: the tape of stage i contains x_{i+1}.
+    :param backward_needs_input: True: the backward step of stage i reads x_i.
+    :raises UsageError: if a list has the wrong length or a dtype is not numeric.
     """
 
     def __init__(self, states: Sequence[Tape], tapes: Sequence[Tape], *, dtype: Any = float,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps of NumPy models whose stages differ, as layers do, and of branches that meet in one loss."""
+"""Sweeps of NumPy models of unequal stages, such as layers, and of branches that meet in one loss."""
 import ctypes
 from typing import Any, List, Optional, Sequence
 
@@ -24,8 +24,8 @@ def _first(x0: Any, stages: Any, name: str) -> np.ndarray:
 
 
 class StageSweep(Runner):
-    """A model of stages with its plan, ready to run as often as wanted; arguments as of
-    :func:`neap.sweep` with ``stages``. ``x0`` is an array of the first state's shape and type."""
+    """A model of stages with its plan, which can be run several times. Arguments: see :func:`neap.sweep` with
+    ``stages``; ``x0`` is an array of the shape and dtype of the first state."""
 
     _KIND = "neap_stage_sweep"
 
@@ -41,10 +41,11 @@ class StageSweep(Runner):
         self._create(ctypes.byref(stages.raw), ctypes.byref(options))
 
     def run(self, x0: Any = None) -> Result:
-        """One forward and one backward pass; ``loss, dx0``.
+        """Runs one forward and one backward pass.
 
-        :param x0: another first state, of the same shape and type (None: that of the beginning).
-        :raises UsageError: for another shape or type. What the model raised is raised again.
+        :param x0: first state, of the shape and dtype of the original one; None: the original one.
+        :returns: a :class:`Result`, ``loss, dx0``.
+        :raises UsageError: if the shape or dtype differs. Exceptions of the model are passed on.
         """
         self._open()
         if x0 is not None:
@@ -54,7 +55,7 @@ class StageSweep(Runner):
 
 
 class JoinSweep(Runner):
-    """A model of branches with its plan, ready to run as often as wanted; see :func:`join`."""
+    """A model of branches with its plan, which can be run several times. Arguments: see :func:`join`."""
 
     _KIND = "neap_join_sweep"
 
@@ -75,9 +76,11 @@ class JoinSweep(Runner):
         self._create(raw, len(branches), ctypes.byref(options))
 
     def run(self, x0: Optional[Sequence[Any]] = None) -> Result:
-        """One forward and one backward pass; ``loss, [dx0 of each branch]``.
+        """Runs one forward and one backward pass.
 
-        :param x0: other first states, of the same shapes and types (None: those of the beginning).
+        :param x0: first states, of the shapes and dtypes of the original ones; None: the original ones.
+        :returns: a :class:`Result`: the loss, and a list with the gradient of each branch.
+        :raises UsageError: if a shape or dtype differs. Exceptions of the model are passed on.
         """
         self._open()
         if x0 is not None:
@@ -97,16 +100,19 @@ def _no_seconds(more: Any) -> None:
 def join(model: Any, x0: Sequence[Any], branches: Sequence[Stages], **arguments: Any) -> Result:
     """Runs branches of stages that meet in one loss: ``loss, (dxa, dxb) = neap.join(...)``.
 
-    The model has the methods of :func:`neap.sweep` with ``stages``; the number of the branch comes
-    before that of the stage: ``advance(b, i, x, y)``, ``record(b, i, x, y, tape)``,
-    ``backward(b, i, x, tape, dy, dx)``. ``turn(xs, dxs)`` gets lists, an array a branch.
+    The model has the methods of :func:`neap.sweep` with ``stages``, with the number of the branch as an
+    additional first argument: ``advance(b, i, x, y)``, ``record(b, i, x, y, tape)``,
+    ``backward(b, i, x, tape, dy, dx)``. ``turn(xs, dxs)`` gets lists with one array per branch.
 
-    :param x0: the first state of each branch. :param branches: its stages; 8 branches at most.
-    :param arguments: ``memory``, ``slow``, ``strategy`` and so on, as of :func:`neap.sweep`.
-        ``auto`` takes the branches one after the other, or two of them in turns by ``join``,
-        whichever is faster; ``join`` works in fast memory.
-    :raises BudgetError: the text names a budget that would do. :raises UsageError: for arguments
-        that make no sense. What the model raises comes out as it is.
+    :param model: an object with these methods.
+    :param x0: a list with the first state of each branch.
+    :param branches: a list with the stages of each branch, at most 8.
+    :param arguments: ``memory``, ``slow``, ``strategy``, ``plan``, ``journal``, ``trace`` and so on, as in
+        :func:`neap.sweep`. ``auto`` processes the branches one after the other, or two of them alternately with
+        strategy ``join``, whichever is faster; ``join`` uses only fast memory.
+    :returns: a :class:`Result`: the loss, and a list with the gradient of each branch.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
+    :raises UsageError: if an argument is invalid. Exceptions of the model are passed on unchanged.
     """
     with JoinSweep(model, x0, branches, **arguments) as made:
         return made.run()

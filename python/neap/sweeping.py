@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of sweeps share: tiers, options, a trace, the run itself, and what comes out of it."""
+"""Common parts of all kinds of sweeps: slow memory, options, traces, runs and results."""
 import contextlib
 import ctypes
 import os
@@ -24,18 +24,20 @@ Paths = Union[None, str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[st
 
 
 class Stats(types.SimpleNamespace):
-    """What a sweep did: the fields of ``struct neap_sweep_stats`` (``include/neap/sweep.h``).
+    """Statistics of a run: the fields of ``struct neap_sweep_stats`` (``include/neap/sweep.h``), among them:
 
-    Among them ``arena_bytes``, ``peak_planned`` and ``peak_measured``; ``advance_steps`` and
-    ``record_steps``; ``written`` and ``read``, bytes a tier; ``seconds``, ``predicted`` and
-    ``stall``; ``recoveries`` (records that were lost, damaged, late or refused), ``overflows`` and
-    ``recomputed`` steps; ``commits`` of a journal and ``spared``, steps that were done when it
-    resumed.
+    - ``arena_bytes``, ``peak_planned``, ``peak_measured``: bytes allocated, planned and used;
+    - ``advance_steps``, ``record_steps``: forward steps that saved nothing, and that saved their tapes;
+    - ``written``, ``read``: bytes, a list with one entry per slow tier;
+    - ``seconds``, ``predicted``, ``stall``: measured and predicted time, and time spent waiting for transfers;
+    - ``recoveries``: records that were lost, damaged, late or rejected by the device; ``recomputed``: steps
+      recomputed for them; ``overflows``: tapes larger than planned;
+    - ``commits``: commits of the journal; ``spared``: steps that were already done when a journal was continued.
     """
 
 
 class Result(tuple):
-    """``loss, dx0`` of a sweep, with ``stats``, what it did, and ``plan``, what it followed."""
+    """The pair ``loss, dx0`` of a run, with attributes ``stats`` (:class:`Stats`) and ``plan`` (:class:`neap.Plan`)."""
 
     stats: Stats
     plan: Plan
@@ -47,12 +49,12 @@ class Result(tuple):
 
     @property
     def loss(self) -> float:
-        """What ``model.turn`` returned."""
+        """The value that ``model.turn`` returned."""
         return self[0]
 
     @property
     def dx0(self) -> Any:
-        """The gradient of the loss with respect to x0, in x0's shape; of a join a list of them."""
+        """Gradient of the loss with respect to x0, with the shape of x0; for :func:`neap.join` a list of gradients."""
         return self[1]
 
 
@@ -95,7 +97,7 @@ def _close(free: Any, sweep: ctypes.c_void_p, trace: ctypes.c_void_p, tiers: _Ti
 
 
 class Options:
-    """Arguments that all kinds of sweeps have; :func:`neap.sweep` says what they are."""
+    """Arguments of all kinds of sweeps; :func:`neap.sweep` describes them."""
 
     def __init__(self, memory: Optional[Size] = None, slow: Paths = None, strategy: str = "auto",
                  plan: Optional[Plan] = None, journal: Union[None, str, "os.PathLike[str]"] = None,
@@ -191,7 +193,7 @@ class Runner:
 
     @property
     def plan(self) -> Plan:
-        """The plan in force; a copy, which outlives the sweep."""
+        """A copy of the current plan."""
         raw = self._open()
         problem = owned(self._function("problem")(raw).contents)
         copy = ctypes.POINTER(_abi.neap_plan)()
@@ -201,7 +203,7 @@ class Runner:
 
     @property
     def tiers(self) -> List[str]:
-        """A line about each slow tier: how its bytes move."""
+        """A line about each slow tier and its I/O method."""
         return self._tiers.about()
 
     def _open(self) -> ctypes.c_void_p:
@@ -251,8 +253,8 @@ class Runner:
         return found
 
     def close(self) -> None:
-        """Frees arena and tiers, and removes the journal of a run that ended. Arrays that the model
-        was given are no longer valid."""
+        """Frees the memory, closes the slow tiers, and removes the journal of a completed run. Arrays that were
+        passed to the model are no longer valid."""
         self._close()
 
     def __enter__(self) -> Any:

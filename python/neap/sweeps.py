@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: one forward and one backward pass of a NumPy model, run by libneap within a budget."""
+"""Forward and backward pass of a NumPy model with a memory budget, run by libneap."""
 import ctypes
 from typing import Any, Optional
 
@@ -22,10 +22,10 @@ __all__ = ["ArrayStages", "JoinSweep", "Result", "StageSweep", "Stats", "Sweep",
 
 
 class Sweep(Runner):
-    """A model with its plan, ready to run as often as wanted; arguments as of :func:`sweep`.
+    """A model with its plan, which can be run several times. Arguments: see :func:`sweep`.
 
-    ``with neap.Sweep(model, x0, steps=T, memory="64M") as s: loss, dx0 = s.run()``. One thread at a
-    time may use it. The arena stays mapped from the first run to :meth:`close`.
+    ``with neap.Sweep(model, x0, steps=T, memory="64M") as s: loss, dx0 = s.run()``. Only one thread at a
+    time may use it. The memory is allocated by the first run and freed by :meth:`close`.
     """
 
     def __init__(self, model: Any, x0: Any, *, steps: Optional[int] = None, tape: Tape = None,
@@ -58,11 +58,13 @@ class Sweep(Runner):
         self._create(ctypes.byref(options))
 
     def run(self, x0: Any = None) -> Result:
-        """One forward and one backward pass; ``loss, dx0``.
+        """Runs one forward and one backward pass.
 
-        :param x0: another first state, of the same shape and type (None: that of the beginning).
-        :raises UsageError: for another shape or type. What the model raised is raised again, also
-            Ctrl-C; the sweep can run again after it.
+        :param x0: first state, of the shape and dtype of the original one; None: the original one.
+        :returns: a :class:`Result`, ``loss, dx0``.
+        :raises UsageError: if the shape or dtype differs, or after :meth:`close`.
+
+        Exceptions of the model, and Ctrl-C, are passed on; the object can be run again after them.
         """
         self._open()
         if x0 is not None:
@@ -72,54 +74,64 @@ class Sweep(Runner):
 
 
 def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, **arguments: Any) -> Result:
-    """Runs a NumPy model forward and backward within a budget: ``loss, dx0 = neap.sweep(...)``.
+    """Runs the forward and backward pass of a NumPy model with a memory budget: ``loss, dx0 = neap.sweep(...)``.
 
-    The model has these methods. Their arrays are views on libneap's arena, valid inside the call,
-    and are changed in place:
+    The model has the methods below. Their arrays are views of memory that libneap has allocated; they are
+    valid only during the call.
 
-    - ``advance(x, t0, t1)``: moves the state x, of x0's shape and type, from step t0 to t1.
-    - ``record(x, t0, t1, tape)``: the same, to the bit, and fills ``tape[0 .. t1 - t0]``.
-    - ``turn(x, dx)``: returns the loss of the last state and fills dx, its gradient.
-    - ``backward(dx, t1, t0, tape)``: moves the gradient from t1 down to t0, adding to gradients of
-      the model's own; ``tape[i]`` is what record wrote for step t0 + i.
+    - ``advance(x, t0, t1)``: runs the steps [t0, t1) on the state x, in place. x has the shape and dtype of x0.
+    - ``record(x, t0, t1, tape)``: the same with bit-identical results; also writes the tape of step t0 + i
+      to ``tape[i]``.
+    - ``turn(x, dx)``: returns the loss of the last state and writes its gradient to dx.
+    - ``backward(dx, t1, t0, tape)``: takes the gradient dx from step t1 back to t0, in place, and adds to the
+      model's own gradients; ``tape[i]`` is the tape of step t0 + i.
 
-    ``advance`` and ``record`` may take ``first`` as well: True the first time a range is passed.
-    ``model.gathered``, for a journal, is an array or a list or dict of them: the gradients that
-    backward adds to. ``model.ended(x, t)``: True where the chain ends, where ``steps`` is not known.
+    ``advance`` and ``record`` may have an argument ``first``, which is True the first time that a range is run.
+    ``model.gathered`` (for a journal) is an array, or a list or dict of arrays: the gradients that ``backward``
+    adds to. ``model.ended(x, t)`` returns True if the chain ends at step t, for chains of unknown length.
 
-    With ``stages`` steps differ, as layers do. The methods then are, of stage i that makes x_{i+1}
-    of x_i, each an array of its own shape:
+    With ``stages``, steps may differ in size. For stage i, which computes x_{i+1} from x_i, the methods are:
 
-    - ``advance(i, x, y)``: writes y, which is x_{i+1}; x is not changed.
-    - ``record(i, x, y, tape)``: the same, to the bit, and fills the tape. Where stages say
-      ``tape_holds_output``, y lies at the beginning of the tape.
+    - ``advance(i, x, y)``: writes x_{i+1} to y; does not change x.
+    - ``record(i, x, y, tape)``: the same with bit-identical results; also writes the tape. With
+      ``tape_holds_output``, y is the beginning of the tape.
     - ``turn(x, dx)``: as above.
-    - ``backward(i, x, tape, dy, dx)``: writes dx, adds to gradients of the model's own. dy may be
-      used up; x is None but with ``backward_needs_input``.
+    - ``backward(i, x, tape, dy, dx)``: writes dx and adds to the model's own gradients. It may overwrite dy;
+      x is None unless ``backward_needs_input`` is set.
 
-    Each may take ``tmp`` as well, the bytes of its temporary, ``advance`` and ``record`` ``first``.
+    Each of them may have an argument ``tmp``, its temporary memory; ``advance`` and ``record`` also ``first``.
 
-    :param x0: the first state, any array of numbers, also structured.
-    :param stages: :class:`neap.ArrayStages`, or :class:`neap.Stages`, whose states and tapes then
-        are flat arrays of x0's type. They say what a stage takes: ``tape`` and seconds are not given.
-    :param steps: T. :param memory: bytes of fast memory for all that is kept (``"64M"``; None: no
-        limit), the arrays of the model not among them.
-    :param tape: the shape of a step's tape in numbers of x0's type, or a ``numpy.dtype`` with a
-        shape; None: ``model.tape``, else that of the state.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first.
-    :param strategy: see :func:`neap.strategies`. :param plan: a plan to follow instead.
-    :param advance: seconds a step for planning, also ``record``, ``backward``; 0 with tiers: the
-        first run times its first steps. :param calibrate: seconds to time model and tiers before.
-    :param journal: a directory: after ``kill -9`` the same call goes on where the last commit was,
-        every ``journal_seconds`` (0: 30; below 0: at every call, for tests); ``journal_key`` is a
-        number for what else the result depends on, such as a hash of parameters.
-    :param trace: a file for what was done when, which Perfetto opens.
-    :param patience: seconds without a byte moved after which a transfer counts as lost; 0: never.
-    :param page_cache: files go through the page cache. :param in_memory: a directory in memory
-        (tmpfs) will do.
-    :raises BudgetError: the text names a budget that would do. :raises UsageError: for arguments
-        that make no sense. :raises OSError: for directories that cannot be used. What the model
-        raises, and Ctrl-C, come out as they are.
+    :param model: an object with these methods.
+    :param x0: the first state, an array of numbers; structured arrays are allowed.
+    :param stages: :class:`neap.ArrayStages`; or :class:`neap.Stages`, with which states and tapes are flat
+        arrays of the dtype of x0. Stages contain sizes and times, so ``tape`` and seconds are not passed.
+    :param steps: number of steps; not needed with ``stages`` or ``model.ended``.
+    :param memory: budget in bytes for checkpoints, tapes and the gradient, such as ``"64M"``; None: no limit. The
+        model's own arrays are not included.
+    :param tape: shape of the tape of a step in numbers of the dtype of x0, or a ``numpy.dtype`` with a shape;
+        None: ``model.tape`` if it exists, otherwise the shape of the state.
+    :param slow: slow memory: a directory, ``"mem:4G"``, or a list of these, fastest first.
+    :param strategy: a name of :func:`neap.strategies`.
+    :param plan: a :class:`neap.Plan` to follow, instead of ``strategy``.
+    :param advance: seconds per forward step that saves nothing. If ``advance``, ``record`` and ``backward`` are
+        0 and there is slow memory, the first run measures its first steps.
+    :param record: seconds per forward step that saves its tape.
+    :param backward: seconds per backward step.
+    :param calibrate: seconds to spend on measuring the model and the slow memory before planning; 0: none.
+    :param journal: a directory. If the process is killed, the same call continues from the last commit.
+    :param journal_seconds: seconds between commits; 0: 30; negative: a commit at every call, for tests.
+    :param journal_key: a number that identifies everything else the result depends on, such as a hash of the
+        parameters; a journal with a different key is not continued.
+    :param trace: a file that Perfetto can open.
+    :param patience: seconds without any transferred byte after which a transfer counts as lost; 0: never.
+    :param page_cache: True: files use the page cache of the system.
+    :param in_memory: True: directories of ``slow`` and ``journal`` may be in memory (tmpfs).
+    :returns: a :class:`Result`: ``loss, dx0``, with the attributes ``stats`` and ``plan``.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
+    :raises UsageError: if an argument is invalid or the model lacks a method.
+    :raises OSError: if a directory or file cannot be used.
+
+    Exceptions of the model, and Ctrl-C, are passed on unchanged.
     """
     if stages is not None:
         made: Runner = StageSweep(model, x0, stages=stages, **arguments)

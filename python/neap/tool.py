@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training and evaluation of neap's nets by the ``neap`` tool, where it is installed::
+"""Training and evaluation of networks with the ``neap`` command-line tool::
 
     result = neap.train("train.h5", test="test.h5", net="lif:256r,li", memory="16M", out="run")
     print(result.loss, result.test.accuracy, result.peak)
     print(neap.evaluate("run", "other.h5").accuracy)
 
-The tool is the one that ``NEAP_TOOL`` names, else ``neap`` on the PATH. It runs as a process of its
-own: what it says of its progress is shown as it comes, and Ctrl-C is passed on to it.
+The tool is the one that ``NEAP_TOOL`` specifies, otherwise ``neap`` on the PATH. It runs in a separate process, whose
+progress is printed; Ctrl-C is passed on to it.
 """
 import errno
 import json
@@ -28,13 +28,17 @@ Progress = Union[bool, Callable[[str], None]]
 
 
 class Evaluation(NamedTuple):
-    """How a net does on a data set.
+    """The performance of a network on a data set.
 
-    ``accuracy`` is a share of ``samples``, ``low`` and ``high`` its 95% interval, ``loss`` a mean over
-    samples. ``confusion[label][answer]`` counts samples and ``rates`` has the spikes a unit and step of
-    each hidden layer. ``classes`` has each class's ``name``, ``samples`` and ``accuracy``; ``answers`` each
-    sample's ``sample``, ``steps``, ``label``, ``prediction``, ``name`` and ``scores``. All are empty where
-    they were not asked for.
+    - ``samples``: number of samples
+    - ``accuracy``: fraction of correctly classified samples; ``low``, ``high``: its 95% interval
+    - ``loss``: mean over the samples
+    - ``confusion[label][prediction]``: number of samples
+    - ``rates``: spikes per unit and step, for each hidden layer
+    - ``classes``: ``name``, ``samples`` and ``accuracy`` of each class
+    - ``answers``: ``sample``, ``steps``, ``label``, ``prediction``, ``name`` and ``scores`` of each sample
+
+    The lists are empty if they were not requested.
     """
 
     samples: int
@@ -53,13 +57,15 @@ class Evaluation(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What a training did.
+    """The result of a training.
 
-    ``out`` is the run's folder (``neap.torch.load`` takes it), whose model has the weights of ``best_epoch``;
-    ``loss`` and ``accuracy`` are those of the last epoch's training samples; ``validation`` and ``test`` are None
-    where there were none.
-    ``peak`` and ``planned_peak`` are bytes of the arena, ``seconds`` those of all epochs.
-    ``details`` is all that ``neap train --json`` tells.
+    - ``out``: folder of the run, which ``neap.torch.load`` accepts; its model has the weights of ``best_epoch``
+    - ``epochs``: number of epochs
+    - ``loss``, ``accuracy``: of the training samples in the last epoch
+    - ``validation``, ``test``: an :class:`Evaluation`, or None
+    - ``peak``, ``planned_peak``: bytes of the forward and backward pass
+    - ``seconds``: time of all epochs
+    - ``details``: everything that ``neap train --json`` prints
     """
 
     out: str
@@ -84,17 +90,20 @@ class Training(NamedTuple):
 
 
 def train(data: Optional[Path] = None, *, progress: Progress = True, **options: Any) -> Training:
-    """Trains a net on a data set within a budget of bytes, as ``neap train`` does.
+    """Trains a network on a data set with a memory budget, as ``neap train`` does.
 
-    :param data: a file of ``neap encode``, or ``"randman:..."``; None with ``resume=True``.
-    :param progress: False: nothing is shown; a function gets each line instead of ``sys.stderr``.
-    :param options: those of ``neap train --help`` with ``_`` for ``-``: ``net``, ``memory``, ``out``,
-        ``epochs``, ``slow``, ``seed``, ``memory_total``, ... True stands for an option without a
-        value, None and False for one that is not given, a list for its values with commas.
-    :raises ToolMissing: where the tool is not installed. :raises UsageError: for options and
-        files that the tool refuses. :raises BudgetError: with ``least``, where nothing fits.
-        :raises Diverged: where the loss is not finite. :raises KeyboardInterrupt: after Ctrl-C; the run is
-        saved, and goes on with ``neap.train(out=..., resume=True)``.
+    :param data: a file written by ``neap encode``, or ``"randman:..."``; None with ``resume=True``.
+    :param progress: True: progress is printed to ``sys.stderr``; False: nothing is printed; a function is called with
+        each line.
+    :param options: the options of ``neap train --help`` with ``_`` instead of ``-``, such as ``net``, ``memory``,
+        ``out``, ``epochs``, ``slow``, ``seed``, ``memory_total``. True stands for an option without a value; None and False
+        omit the option; a list becomes values separated by commas.
+    :returns: a :class:`Training`.
+    :raises ToolMissing: if the tool is not installed.
+    :raises UsageError: if the tool rejects an option or a file.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
+    :raises Diverged: if the loss is not finite.
+    :raises KeyboardInterrupt: after Ctrl-C. The run is saved; continue it with ``neap.train(out=..., resume=True)``.
     """
     found = _run(["train", *_options(options), *([] if data is None else [os.fspath(data)])], progress)
     return Training(found["out"], found["epochs"], found["best_epoch"], found["train_loss"],
@@ -103,12 +112,14 @@ def train(data: Optional[Path] = None, *, progress: Progress = True, **options: 
 
 
 def evaluate(run: Path, data: Path, *, progress: Progress = True, **options: Any) -> Evaluation:
-    """Accuracy, loss, confusion and firing rates of a trained net, as ``neap eval`` finds them.
+    """Evaluates a trained network on a data set, as ``neap eval`` does.
 
-    :param run: a run's folder, or a file such as ``run/last.safetensors``.
+    :param run: folder of a run, or a file such as ``run/last.safetensors``.
     :param data: as in :func:`train`.
-    :param options: ``batch`` and ``threads``.
-    :raises: as :func:`train`.
+    :param progress: as in :func:`train`.
+    :param options: the options of ``neap eval --help``, such as ``batch`` and ``threads``.
+    :returns: an :class:`Evaluation`.
+    :raises: the exceptions of :func:`train`.
     """
     found = _evaluation(_run(["eval", *_options(options), os.fspath(run), os.fspath(data)], progress))
     assert found is not None

@@ -329,3 +329,19 @@ def test_not_inside_a_transformation():
 def test_refusals(says, call):
     with pytest.raises(neap.UsageError, match=says):
         call(params(), start(gru), random(7, 6, B, I))
+
+
+@pytest.mark.parametrize("disturbed", [1, 2, 3])
+def test_costs_are_the_least_of_some_runs(monkeypatch, disturbed):
+    """Another program that delays one of the measured runs does not change the plan."""
+    from neap.jax import gradients
+    calls = itertools.count()
+
+    def clock():
+        call = next(calls)  # four readings per run
+        return call + (1000 if call > 4 * disturbed + 1 else 0)
+    monkeypatch.setattr(gradients.time, "perf_counter", clock)
+    vg = nj.value_and_grad(gru, lambda p, last, outputs: outputs.sum(), memory="64K", group=5)
+    vg(params(), start(gru), random(7, 200, B, I))
+    (known,) = vg._known.values()
+    assert known.costs == {5: (1, 1, 1)}

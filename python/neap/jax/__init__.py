@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap.jax: gradients of long time loops in JAX within a budget of bytes::
+"""neap.jax: gradients of long time loops in JAX with a memory budget, by gradient checkpointing::
 
     import neap.jax as nj
     vg = nj.value_and_grad(step, loss, memory="1G")  # step(params, state, input) -> (state, output)
     value, gradient = vg(params, state, inputs)      # inputs: [T, ...]
     print(vg.report())
 
-Each call says what it takes; docs/python.md says when to use which.
+The reference is docs/python.md.
 """
 try:
     import jax  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""value_and_grad of a loss behind a long loop of steps, within a budget of bytes."""
+"""value_and_grad of a loss after a long loop of steps, with a memory budget."""
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -23,6 +23,7 @@ __all__ = ["ValueAndGrad", "value_and_grad"]
 GROUP = 50  # steps of a group where the budget does not ask for less
 SHARE = 8  # a group's tape is at most this part of the budget
 TIMED = 0.05  # seconds that a tier is measured for
+ROUNDS = 4  # runs of the first group: one that compiles, others of which the least seconds count
 NOMINAL = (1.0, 1.2, 2.0)  # costs of a plan that is asked only whether it fits
 
 
@@ -63,7 +64,7 @@ def _places(made: Plan) -> List[int]:
 
 
 class ValueAndGrad:
-    """``value, gradients = made(params, state, inputs, *more)``; see :func:`value_and_grad`."""
+    """A function ``value, gradients = vg(params, state, inputs, *more)``; returned by :func:`value_and_grad`."""
 
     def __init__(self, step: Callable[..., Any], loss: Callable[..., Any], argnums: Tuple[int, ...],
                  single: bool, has_aux: bool, memory: Optional[int], group: Optional[int],
@@ -76,15 +77,20 @@ class ValueAndGrad:
         self._report = Report("group")
 
     def report(self) -> Report:
-        """What the last call planned and did."""
+        """The :class:`Report` of the last call."""
         return self._report
 
     def __call__(self, params: Any, state: Any, inputs: Any = None, *more: Any,
                  steps: Optional[int] = None) -> Tuple[Any, Any]:
-        """The loss (with ``has_aux`` the loss and what came beside it), and its gradients.
+        """Computes the loss and its gradients.
 
-        :param inputs: a pytree of arrays [T, ...], or None. :param more: further arguments of the
-            loss, without gradients. :param steps: T, where inputs do not tell.
+        :param params: a pytree of arrays.
+        :param state: the initial state (carry), a pytree of arrays.
+        :param inputs: a pytree of arrays [T, ...], or None.
+        :param more: further arguments of the loss, without gradients.
+        :param steps: T, if the inputs do not determine it.
+        :returns: the loss (with ``has_aux`` the loss and the auxiliary data), and the gradients of ``argnums``.
+        :raises: the exceptions of :func:`value_and_grad`.
         """
         params, state, inputs = (_arrays(*pair) for pair in (
             (params, "params"), (state, "the state"), (inputs, "inputs")))
@@ -216,10 +222,11 @@ class ValueAndGrad:
 
     def _measure(self, known: _Known, arrays: List[Leaves], steps: int, group: int
                  ) -> Tuple[float, float, float]:
-        """Seconds of a group: the first one is done twice, since the first time compiles it."""
+        """Seconds of a group: the least of some runs, without the first one, which compiles it."""
         if group not in known.costs:
             run = Run(known.loop, known.groups, arrays[0], arrays[2], steps, group, 2 in self._argnums)
-            for _ in range(2):
+            times: List[List[float]] = []
+            for _ in range(ROUNDS):
                 run.out_grads = [jnp.ones_like(x) for x in run.out if inexact(x)]
                 adjoint, run.sums = run.ones()
                 jax.block_until_ready((adjoint, run.sums, run.out_grads, run.out))
@@ -231,7 +238,8 @@ class ValueAndGrad:
                 run.backward(tape, adjoint, 0, group)
                 jax.block_until_ready(run.sums)
                 clock.append(time.perf_counter())
-            f, r, b = (max(1e-9, later - sooner) for sooner, later in zip(clock, clock[1:]))
+                times.append([max(1e-9, later - sooner) for sooner, later in zip(clock, clock[1:])])
+            f, r, b = map(min, *times[1:])
             known.costs[group] = f, r, b
         return known.costs[group]
 
@@ -251,35 +259,37 @@ def value_and_grad(step: Callable[..., Any], loss: Callable[..., Any], *,
                    memory: Optional[Size] = None, group: Optional[int] = None,
                    strategy: str = "auto", costs: Optional[Sequence[float]] = None,
                    slow: Optional[Paths] = None) -> ValueAndGrad:
-    """A function that gives the loss behind a loop of steps, and its gradients::
+    """Returns a function that computes the loss after a loop of steps and its gradients, with a memory budget::
 
         vg = value_and_grad(step, loss, memory="1G")
         value, gradient = vg(params, state, inputs, *more)
 
-    It stands for ``jax.value_and_grad`` of a loss behind ``jax.lax.scan``, within a budget. Groups
-    of steps are compiled once; between them a loop in Python follows the plan, so it is called
-    outside ``jit`` and other transformations. The result agrees with that of ``lax.scan``, and of other
-    sizes of groups, to rounding: XLA compiles each size separately. For one size, budgets, strategies and
-    tiers give the same bits, unless the first group hides that XLA rounds recorded steps differently.
+    It replaces ``jax.value_and_grad`` of a loss after ``jax.lax.scan``. Groups of steps are compiled once; a Python
+    loop between them follows the plan, so the function cannot be called inside ``jit`` and other transformations. The result
+    agrees with ``lax.scan``, and between group sizes, up to rounding, because XLA compiles each size separately. For
+    one size, all budgets, strategies and tiers give bit-identical gradients, unless the first group does not show that
+    XLA rounds recorded steps differently.
 
-    :param step: ``step(params, state, input)`` gives the next state, or ``(state, output)``: pytrees
-        of arrays. A state keeps its structure, shapes and types.
-    :param loss: ``loss(params, last, *more)`` of the last state, or ``loss(params, last, outputs,
-        *more)`` of a step with outputs, which come as [T, ...]. A scalar; with ``has_aux`` a pair
-        of it and of anything else.
-    :param argnums: which gradients: 0 of params, 1 of the first state, 2 of inputs, or several.
-    :param memory: bytes for states, tapes and adjoint that are kept, and two gradients of all
-        parameters (``"64M"``; None: no limit). Inputs, outputs and what one group takes while it
-        runs are not among them.
-    :param group: steps of a group; None: as many as an eighth of the budget has room for, 50 at
-        most. :param strategy: see :func:`neap.strategies`.
-    :param costs: seconds of a group (advance, record, backward); None: they are measured on the
-        first call with a budget.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
-        come back beside the computation. A record that is lost is computed again.
-    :raises UsageError: for arguments that make no sense, for a step that returns another state,
-        and inside a transformation. :raises BudgetError: where nothing fits; ``least`` is a budget
-        that would do. What step and loss raise comes out as it is.
+    :param step: ``step(params, state, input)`` returns the next state, or ``(state, output)``: pytrees of arrays. The
+        structure, shapes and dtypes of the state do not change.
+    :param loss: ``loss(params, last, *more)`` of the last state, or ``loss(params, last, outputs, *more)`` if the step
+        has outputs, which are stacked to [T, ...]. Returns a scalar; with ``has_aux`` a pair of it and anything else.
+    :param argnums: gradients to return: 0 of ``params``, 1 of the initial state, 2 of ``inputs``, or a tuple of these.
+    :param has_aux: True: the loss returns a pair, whose second item is returned unchanged.
+    :param memory: bytes for checkpointed states, residuals (tapes) and adjoint, and for two gradients of all
+        parameters, such as ``"64M"``; None: no limit. Inputs, outputs and the memory that one group allocates while it
+        runs are not included.
+    :param group: steps per compiled group; None: as many as fit in 1/8 of the budget, at most 50.
+    :param strategy: a name of :func:`neap.strategies`.
+    :param costs: seconds of a group (advance, record, backward); None: measured in the first call with a budget.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states are offloaded there, overlapped
+        with computation. A lost record is recomputed.
+    :returns: a :class:`ValueAndGrad`.
+    :raises UsageError: if an argument is invalid, the step returns a different kind of state, or the call is inside a
+        transformation.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
+
+    Exceptions of step and loss are passed on unchanged.
     """
     single = isinstance(argnums, int)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

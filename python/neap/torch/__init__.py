@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap.torch: time loops in PyTorch within a budget of bytes::
+"""neap.torch: time loops in PyTorch with a memory budget, by gradient checkpointing::
 
     import neap.torch as nt
-    scan = nt.Scan(cell, memory="1G")            # cell(state, input, t) -> (state, output)
-    last, outputs = scan(h0, x)                  # x: [T, ...]
-    criterion(readout(outputs), target).backward()
-    print(scan.report())
+    last, outputs = nt.scan(step, h0, x, memory="1G")    # step(state, input, t) -> (state, output); x: [T, ...]
+    criterion(readout(outputs), target).backward()       # recomputes steps; the gradient is bit-identical
+    print(nt.report())
 
-Each call says what it takes; docs/python.md says when to use which.
+``Scan`` is ``scan`` as a module, ``Sequential`` a stack of layers, ``lift`` makes hidden states explicit, ``load``
+reads a network trained by the ``neap`` tool. docs/pytorch.md is the tutorial, docs/python.md the reference.
 """
 try:
     import torch  # noqa: F401

@@ -17,8 +17,8 @@ FEW = 1 << 16  # bytes of a tensor that are hashed where a few steps are looked 
 
 
 class NotDeterministic(Error):
-    """A step that was done again gave another state or output: it is no function of its arguments.
-    ``step`` is its number."""
+    """A recomputed step returned a different state or output, so it is not a deterministic function of its
+    arguments. ``step`` is its number."""
 
     def __init__(self, step: int):
         super().__init__(f"step {step} returned a different state or output when it was recomputed. Step {step}, or an "

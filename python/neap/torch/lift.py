@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hidden state inside modules, made explicit, for snntorch, spikingjelly and norse.
+"""Makes the hidden state of snnTorch, SpikingJelly and Norse modules explicit.
 
-Neurons of snntorch with ``init_hidden=True`` and all of spikingjelly keep their state as attributes
-of modules, where a scan cannot see it. A lifted net puts a given state there, does one step, takes
-the new one out, and leaves the modules as they were. Modules of norse take and return a state; what
-they begin with is made explicit.
+Neurons of snnTorch with ``init_hidden=True`` and all neurons of SpikingJelly store their state in attributes of
+modules, which a scan cannot see. A lifted network sets these attributes to a given state, runs one step, reads the
+new state, and restores the modules. Modules of Norse take and return a state; their initial state is made explicit.
 """
 from typing import Any, Dict, List, Tuple
 
@@ -62,10 +61,9 @@ def _slots(net: torch.nn.Module) -> Dict[str, _Slot]:
 
 
 class Lifted(torch.nn.Module):
-    """A step over a net that keeps its state inside: ``state, output = lifted(state, input, t)``.
+    """A network as an explicit step, ``state, output = lifted(state, input, t)``; returned by :func:`lift`.
 
-    ``start(input)`` gives the state before the first step, for inputs of that shape. The net is
-    ``lifted.net``.
+    The network is ``lifted.net``; :meth:`start` returns the initial state.
     """
 
     def __init__(self, net: torch.nn.Module):
@@ -84,8 +82,12 @@ class Lifted(torch.nn.Module):
                              "explicitly")
 
     def start(self, x: Any) -> Any:
-        """The state before the first step. ``x`` is one input; the net is applied to it once, in
-        evaluation, and stays as it was."""
+        """The initial state.
+
+        :param x: the input of one step, for the shapes of the state. The network is applied to it once, in evaluation
+            mode, and is not changed.
+        :raises UsageError: if the initial value of a state is unknown.
+        """
         trained = [part for part in self.net.modules() if part.training]
         kept = {name: slot.get() for name, slot in self._hidden.items()}
         generator = torch.get_rng_state()
@@ -121,7 +123,7 @@ class Lifted(torch.nn.Module):
         return state
 
     def forward(self, state: Any, x: Any, t: int) -> Tuple[Any, Any]:
-        """One step: the state after it, and what the net returns."""
+        """One step; returns the next state and the output of the network."""
         if self._passed:
             output, after = self.net(x, _own(state))  # a net of norse writes into its list
             return after, output
@@ -176,9 +178,10 @@ def _own(state: Any) -> Any:
 
 
 def lift(net: torch.nn.Module) -> Lifted:
-    """A net of snntorch (``init_hidden=True``), spikingjelly (``step_mode`` "s") or norse as a step
-    for a scan: ``step = lift(net); last, out = scan(step, step.start(x[0]), x)``.
+    """Makes the state of a network explicit: ``step = lift(net); last, out = scan(step, step.start(x[0]), x)``.
 
-    :raises UsageError: where no hidden state is found.
+    :param net: a network of snnTorch (``init_hidden=True``), SpikingJelly (``step_mode`` "s") or Norse modules.
+    :returns: a :class:`Lifted`, a step for :func:`scan`.
+    :raises UsageError: if no hidden state is found, or modules of several libraries are mixed.
     """
     return Lifted(net)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nets that ``neap train`` has trained, as modules of plain PyTorch::
+"""Networks that ``neap train`` has trained, as plain PyTorch modules::
 
-    net = nt.load("neap-run")                    # a run's folder, or a file model.safetensors
+    net = nt.load("neap-run")                    # folder of a run, or a file model.safetensors
     inputs, lengths = net.binned(recordings)     # [T, batch, channels], [batch]
     answer = net(inputs, lengths)                # [batch, classes]
 
-In double precision the module gives the loss of ``neap eval`` to rounding, and the same spikes in
-the same steps. Sums are made in another order than by the C code, so that a membrane within
-rounding of its threshold may spike a step earlier or later; in float that happens.
+In double precision the loss agrees with ``neap eval`` up to rounding, and spikes occur in the same steps. PyTorch
+adds terms in a different order than the C code, so a membrane potential very close to its threshold may spike one step
+earlier or later; in single precision this happens.
 """
 import json
 import math
@@ -32,9 +32,9 @@ _DENSE_LEAST, _DENSE_TIMES = 1 << 22, 1000
 
 
 class Step(torch.nn.Module):
-    """One step of a net, as :class:`neap.torch.Scan` takes it: ``step(state, input, t)``.
+    """One step of a network, ``step(state, input, t)``, for :class:`neap.torch.Scan`.
 
-    ``layer0``, ``layer1``, ... and ``readout`` are its layers from the inputs up.
+    ``layer0``, ``layer1``, ... and ``readout`` are its layers, starting at the inputs.
     """
 
     def __init__(self, layers: Sequence[Layer], tensors: Sequence[Dict[str, torch.Tensor]], dt: float,
@@ -47,11 +47,12 @@ class Step(torch.nn.Module):
 
     def forward(self, state: Tuple[State, ...], x: torch.Tensor,
                 t: int = 0) -> Tuple[Tuple[State, ...], torch.Tensor]:
-        """The next state, and the readout's outputs [batch, classes].
+        """Runs one step.
 
-        :param state: a tuple a layer, its outputs [batch, n] first; :meth:`Net.start` makes the first.
-        :param x: [batch, channels].
-        :param t: the number of the step; no cell depends on it.
+        :param state: one tuple per layer, whose first item is the output [batch, n]; initially :meth:`Net.start`.
+        :param x: inputs [batch, channels].
+        :param t: number of the step; unused.
+        :returns: the next state, and the outputs of the readout [batch, classes].
         """
         after: List[State] = []
         for index, name in enumerate(self.names):
@@ -62,16 +63,16 @@ class Step(torch.nn.Module):
 
 
 class Net(torch.nn.Module):
-    """A net of neap's in plain PyTorch. ``load`` makes one.
+    """A network of the ``neap`` tool in plain PyTorch; returned by :func:`load`.
 
-    ``step`` is one step, a module of its own with all parameters in it: for longer sequences than
-    memory holds, ``outputs = nt.Scan(net.step, memory="64M")(net.start(batch), inputs)[1]``, then
-    ``net.loss(outputs, labels, lengths)``. Dropout is not part of the module: it gives what
-    evaluation gives.
+    ``net.step`` is one step, a module that contains all parameters. To train on long sequences with a memory budget:
+    ``outputs = nt.Scan(net.step, memory="64M")(net.start(batch), inputs)[1]``, then
+    ``net.loss(outputs, labels, lengths)``. Dropout is not part of the module.
 
-    :param settings: the net's, as a model's file has them: texts by name.
-    :param tensors: the file's, by name: ``layer0.weight``, ...
-    :param loss: ``"cross-entropy"`` or ``"mse"``, what :meth:`loss` computes.
+    :param settings: settings of the network as in the file of the model: strings by name.
+    :param tensors: tensors of the file by name: ``layer0.weight``, ...
+    :param loss: ``"cross-entropy"`` or ``"mse"``: the function that :meth:`loss` computes.
+    :raises FormatError: if settings or tensors are inconsistent.
     """
 
     def __init__(self, settings: Dict[str, str], tensors: Dict[str, torch.Tensor], loss: str = "cross-entropy"):
@@ -94,12 +95,16 @@ class Net(torch.nn.Module):
         self.step = Step(self.layers, parts, self.dt, settings.get("euler") == "1")
 
     def start(self, batch: int) -> Tuple[State, ...]:
-        """The state at step 0 of so many samples: zeros."""
+        """The initial state of a batch of that many samples: zeros."""
         return tuple(getattr(self.step, name).start(batch) for name in self.step.names)
 
     def outputs(self, inputs: torch.Tensor) -> Tuple[torch.Tensor, List[torch.Tensor]]:
-        """The readout's outputs [T, batch, classes], and those of each hidden layer, [T, batch, n]:
-        1 for a spike, or numbers. A plain loop over the steps of ``inputs`` [T, batch, channels]."""
+        """Runs a plain loop over the steps.
+
+        :param inputs: [T, batch, channels].
+        :returns: the outputs of the readout [T, batch, classes], and a list of the outputs of each hidden layer
+            [T, batch, n]: 1 for a spike, or real numbers.
+        """
         self._check(inputs)
         state, found, hidden = self.start(inputs.shape[1]), [], []
         for t, x in enumerate(inputs):
@@ -109,15 +114,15 @@ class Net(torch.nn.Module):
         return torch.stack(found), [torch.stack(list(rows)) for rows in zip(*hidden)]
 
     def forward(self, inputs: torch.Tensor, lengths: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The answer [batch, classes]: what the readout makes of its outputs over time.
+        """The scores [batch, classes]: the outputs of the readout over time, combined as ``net.readout`` specifies.
 
-        :param inputs: [T, batch, channels], in the module's type: 1 for a spike, or any numbers.
-        :param lengths: [batch] whole numbers, the steps of each sample; None: T.
+        :param inputs: [T, batch, channels] with the dtype of the parameters: 1 for a spike, or real numbers.
+        :param lengths: [batch] integers, the number of steps of each sample; None: T.
         """
         return self.answer(self.outputs(inputs)[0], lengths)
 
     def answer(self, outputs: torch.Tensor, lengths: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The answer [batch, classes] of the readout's outputs [T, batch, classes]."""
+        """The scores [batch, classes] for outputs of the readout [T, batch, classes]; ``lengths`` as of a call."""
         steps, inside = self._inside(outputs, lengths)
         if self.readout == "last":
             rows = (steps - 1).view(1, -1, 1).expand(1, *outputs.shape[1:])
@@ -130,10 +135,11 @@ class Net(torch.nn.Module):
 
     def loss(self, outputs: torch.Tensor, labels: torch.Tensor, lengths: Optional[torch.Tensor] = None,
              targets: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The loss of the run, a mean over the batch, without penalties on rates.
+        """The loss of the run: mean over the batch, without firing-rate regularisation.
 
-        :param outputs: [T, batch, classes], of :meth:`outputs` or of a scan over ``step``.
-        :param labels: [batch] whole numbers; -1: none, which counts 0.
+        :param outputs: [T, batch, classes], from :meth:`outputs` or from a scan over ``step``.
+        :param labels: [batch] integers; -1: no label, loss 0.
+        :param lengths: [batch] integers, the number of steps of each sample; None: T.
         :param targets: [batch, classes], for regression.
         """
         steps, inside = self._inside(outputs, lengths)
@@ -144,11 +150,13 @@ class Net(torch.nn.Module):
         return (each.sum(0) / steps.to(each.dtype)).mean()
 
     def binned(self, recordings: Iterable[Sequence]) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Inputs [T, batch, channels] and lengths [batch] of recordings, binned as neap bins them.
+        """Converts recordings to inputs, with the time bins of the ``neap`` tool.
 
-        :param recordings: ``(times, units)`` or ``(times, units, duration)`` each: seconds and the
-            channel of each spike, and the recording's seconds. A channel that spikes twice in a
-            step spikes once.
+        :param recordings: ``(times, units)`` or ``(times, units, duration)`` for each recording: the time in seconds
+            and the channel of each spike, and the duration in seconds. Several spikes of a channel in one step count
+            as one.
+        :returns: inputs [T, batch, channels] and lengths [batch].
+        :raises UsageError: if a time is negative, a channel does not exist, or the lists differ in length.
         """
         rows = [_bins(self.dt, self.max_steps, *recording) for recording in recordings]
         lengths = [length for length, _ in rows]
@@ -269,11 +277,13 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
 
 
 def load(run: str, dtype: Optional[torch.dtype] = None) -> Net:
-    """The net of a run as a module of plain PyTorch, in evaluation mode, with its parameters.
+    """Reads a trained network as a plain PyTorch module in evaluation mode.
 
     :param run: a folder that ``neap train`` wrote, or a file such as ``run/last.safetensors``.
-    :param dtype: ``torch.float64`` or another; None: the precision of the run.
-    :raises FormatError: if the file is not a model of neap's; the text specifies why. OSError if it cannot be read.
+    :param dtype: dtype of the parameters, such as ``torch.float64``; None: the precision of the run.
+    :returns: a :class:`Net`.
+    :raises FormatError: if the file is not a model of neap.
+    :raises OSError: if the file cannot be read.
     """
     path = os.path.join(run, "model.safetensors") if os.path.isdir(run) else os.fspath(run)
     metadata, tensors = read_tensors(path)

@@ -14,7 +14,7 @@ __all__ = ["Options", "options"]
 
 
 class Options(NamedTuple):
-    """Arguments of a scan; ``scan`` says what each does."""
+    """Arguments of a scan; :func:`neap.torch.scan` describes them."""
 
     params: Optional[List[torch.Tensor]]
     memory: Optional[int]
@@ -42,7 +42,7 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
             host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool,
             enable_grad: Optional[bool]) -> Options:
-    """Options out of the arguments of a scan. UsageError for what makes no sense."""
+    """The arguments of a scan as Options; UsageError if one is invalid."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError(f"group={group} is not valid: a graph has at least 1 step. Pass 1 or more, or None to let "
                          f"neap choose")

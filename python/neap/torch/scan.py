@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans: a time loop in PyTorch within a budget of bytes, with the gradient bits of autograd.
+"""Scans: a time loop in PyTorch with a memory budget and bit-identical gradients.
 
 ``forward`` of an autograd.Function plays a plan up to its TURN and keeps slots and tapes;
 ``backward`` plays the rest. State, inputs and parameters are inputs of the function, so that
@@ -484,56 +484,56 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          slow: Optional[Paths] = None, host: Optional[Size] = None, check: bool = False,
          count: bool = True, buffers: Optional[str] = None,
          double_backward: bool = False, enable_grad: Optional[bool] = None) -> Tuple[Tree, Tree]:
-    """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1; ``last, outputs``.
+    """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1 with a memory budget.
 
+    Some states are checkpointed, and steps are recomputed in the backward pass. The gradient is bit-identical to
+    the gradient of plain autograd over the same loop, for every budget. If no gradient is needed, a plain loop runs.
     States, inputs and outputs are tensors, None, or nested tuples, lists, dicts and dataclasses of these.
-    The gradient has the bits of plain autograd over the same loop, whatever the budget. Where no
-    gradient is needed this is a plain loop.
 
-    :param step: a function, or a ``nn.Module``, that changes none of its arguments and gives the
-        same for the same; a state keeps its structure, outputs their shapes. Or one of PyTorch's
-        recurrent modules, such as ``nn.GRUCell``, which take ``(input, state)``.
-    :param inputs: tensors [T, ...]; or a function of t, which no gradient flows into; or None.
-        The function is asked several times for each t. An array that its first and its last
-        answer are parts of is the caller's, and counts as no tape.
-    :param steps: T, where inputs do not tell.
-    :param params: tensors besides those of a module that the step uses and that need gradients;
-        leaves are found, tensors that were computed have to be named.
-    :param memory: bytes for states, tapes and adjoint that are kept, and two gradients of all
-        parameters (``"64M"``; None: no limit). Inputs, outputs and what one group's backward
-        takes on its way are not among them.
-    :param group: steps of one graph of autograd; None: as many as an eighth of the budget has
-        room for, 20 at most.
-    :param strategy: see :func:`neap.strategies`.
-    :param reduce: ``reduce(output, t)``: its sum over the steps, in their order, comes instead
-        of the outputs, and no output is kept.
-    :param rng: the random number generators of the CPU and of other devices of the scan's tensors, and
-        ``torch.Generator`` objects that the step reaches, are part of the state; None: where the
-        step is seen to use them.
-    :param strict: False: a step whose tape does not fit the budget is recorded all the same.
-    :param costs: seconds of ``group`` steps (advance, record, backward); None: they are measured
-        on the first call with a budget, and kept for this step and these shapes.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes go
-        there and come back beside the computation, on the CPU. One that is lost is made again.
-    :param host: bytes of pinned host memory that states of a CUDA or ROCm device may take.
-    :param check: hashes every state and output, and raises NotDeterministic where a step that is
-        done again gives others; a warning says where none is. False: on the CPU four steps are looked
-        at, and a RuntimeWarning says where one differs.
-    :param count: False: only the first tape is counted, and one that takes more goes unseen.
-    :param buffers: ``"state"``: buffers of a module are part of the state, and end as in a plain
-        loop; None: a step may not change them.
+    :param step: a function or ``nn.Module`` that does not modify its arguments and returns the same values for
+        the same arguments. The structure of the state and the shapes of outputs do not change from step to step.
+        Or one of PyTorch's recurrent modules, such as ``nn.GRUCell``, which are called with ``(input, state)``.
+    :param state: the initial state.
+    :param inputs: tensors [T, ...]; or a function of t, through which no gradient flows; or None. The function is
+        called several times for each t and must return the same values in a newly allocated tensor. An array
+        whose parts it returns for the first and the last step belongs to the caller and is not counted.
+    :param steps: T, if the inputs do not determine it.
+    :param params: tensors that require a gradient and that the step uses in addition to the parameters of its
+        module. Leaves are found automatically; tensors computed from parameters must be named.
+    :param memory: bytes for checkpointed states, saved tensors (tapes) and adjoint, and for two gradients of all
+        parameters, such as ``"64M"``; None: no limit. Inputs, outputs and the memory that the backward pass of one
+        group allocates temporarily are not included.
+    :param group: steps per autograd graph; None: as many as fit in 1/8 of the budget, at most 20.
+    :param strategy: a name of :func:`neap.strategies`.
+    :param reduce: ``reduce(output, t)``; the sum of its results over the steps is returned instead of the outputs,
+        which are not stored.
+    :param rng: True: the states of the random number generators (of the CPU, of other devices of the scan's
+        tensors, and ``torch.Generator`` objects that the step reaches) are part of the state; None: if the step
+        uses them; False: random numbers in the step are an error.
+    :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
+    :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
+        budget and stored for this step and these shapes.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes on the CPU are
+        offloaded there, overlapped with computation. A lost record is recomputed.
+    :param host: bytes of pinned host memory to which states of a CUDA or ROCm device are offloaded.
+    :param check: True: all states and outputs are hashed, and NotDeterministic is raised if a recomputed step
+        returns different ones. False: on the CPU four steps are compared, and a RuntimeWarning reports a difference.
+    :param count: False: only the first tape is counted; a larger one later is not detected.
+    :param buffers: ``"state"``: the buffers of the module are part of the state and end with the values of a plain
+        loop; None: a step that changes them is an error.
     :param double_backward: True: gradients of this scan can be differentiated once more (``create_graph=True``,
         gradient penalties, Hessian-vector products). The second backward pass keeps two states per step in memory,
         in addition to the budget. False: differentiating them raises a RuntimeError.
-    :param enable_grad: run the steps that are not recorded with gradients enabled, as in
-        ``torch.enable_grad()``; the graph of each is dropped after the step, and one counts in
-        ``memory``. False: under ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the
-        step calls ``torch.autograd.grad`` or the first steps have other bits there.
-    :returns: the last state, and outputs [T, ...]; with ``reduce`` the last state and the sum.
-    :raises BudgetError: before the first step if no plan fits; in the forward or backward pass if a
-        step alone does not fit. ``least`` is a budget that is large enough; to find it, all steps are
-        sized, which takes about as long as a forward pass. :raises UsageError: for arguments that
-        make no sense, and steps that return something else.
+    :param enable_grad: True: steps that are not recorded run with gradients enabled, as in ``torch.enable_grad()``;
+        the graph of each is freed after the step, and one of them is included in ``memory``. False: they run under
+        ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the step calls ``torch.autograd.grad`` or the
+        first steps round differently there.
+    :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
+    :raises BudgetError: if no plan fits, before the first step; in the forward or backward pass if a single step
+        does not fit. ``error.least`` is a sufficient budget. To determine it, all steps are sized, which takes about
+        as long as a forward pass.
+    :raises UsageError: if an argument is invalid, or the step returns something invalid.
+    :raises NotDeterministic: with ``check=True``, see there.
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
                     count, buffers, double_backward, enable_grad)
@@ -541,10 +541,14 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
 
 
 class Scan(torch.nn.Module):
-    """A cell with a budget: ``last, outputs = Scan(cell, memory="1G")(state, inputs)``.
+    """:func:`scan` as a module: ``last, outputs = Scan(cell, memory="1G")(state, inputs)``.
 
-    ``cell(state, input, t)`` returns ``(state, output)``; a cell that is a module is part of this
-    one (``scan.cell``). Arguments are those of :func:`scan`. What the first call measures is kept.
+    The size and cost of a step are measured in the first call and reused. The parameters of the cell are parameters
+    of this module.
+
+    :param cell: ``cell(state, input, t)`` returns ``(state, output)``; a module becomes the submodule ``cell``.
+
+    The other arguments are those of :func:`scan`.
     """
 
     def __init__(self, cell: Callable[..., Any], *, params: Any = None, memory: Optional[Size] = None,
@@ -562,19 +566,26 @@ class Scan(torch.nn.Module):
 
     @uncompiled
     def forward(self, state: Tree, inputs: Any = None, steps: Optional[int] = None) -> Tuple[Tree, Tree]:
-        """The last state and outputs [T, ...], or the sum of ``reduce``."""
+        """Runs the loop.
+
+        :param state: the initial state.
+        :param inputs: tensors [T, ...], a function of t, or None.
+        :param steps: T, if the inputs do not determine it.
+        :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
+        :raises: the exceptions of :func:`scan`.
+        """
         self._report = Report()
         return _scan(self.cell, state, inputs, steps, self._options, self._known, self._report)
 
     def __getstate__(self) -> Dict[str, Any]:
-        """Without what calls taught: copies and saved modules measure anew."""
+        """Without measurements: copies and loaded modules measure again."""
         return {**self.__dict__, "_known": nothing_known(), "_report": Report()}
 
     def report(self) -> Report:
-        """What the last call planned and did; its backward counts as well once it has run."""
+        """The :class:`Report` of the last call, including its backward pass once that has run."""
         return self._report
 
 
 def report() -> Report:
-    """What this thread's last scan planned and did."""
+    """The :class:`Report` of the last scan of the current thread."""
     return getattr(_thread, "report", None) or Report()

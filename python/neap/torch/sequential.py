@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential: a chain of unequal layers within a budget of bytes, with the gradient bits of autograd."""
+"""Sequential: a stack of unequal layers with a memory budget and bit-identical gradients."""
 import functools
 import math
 import time
@@ -168,24 +168,25 @@ def _late(again: Again) -> UsageError:
 
 
 class Sequential(torch.nn.Sequential):
-    """Layers one after the other, as ``torch.nn.Sequential``, within a budget of bytes.
+    """A ``torch.nn.Sequential`` with a memory budget: ``net = Sequential(*layers, memory="2G")``.
 
-    ``net = Sequential(*layers, memory="2G")``. Layers are modules that take what the one before
-    returns: a tensor, or nested tuples, lists and dicts of tensors. Bytes and seconds of each layer
-    are measured on the first batch of a kind, which does every layer some times more; then a plan
-    says which states and tapes to keep, and which layers to do again. The gradient has the bits of
-    the plain pass: dropout repeats, buffers such as those of BatchNorm change once, and a parameter
-    may be in several layers. Where no gradient is needed it is the plain pass.
+    The input of a layer is the output of the layer before it: a tensor, or nested tuples, lists and dicts of tensors.
+    The size and run time of each layer are measured on the first batch of each shape, which runs every layer several
+    times; a plan then determines which states and tapes are stored and which layers are recomputed. Gradients are
+    bit-identical to a plain pass: dropout uses the same random numbers, buffers such as those of BatchNorm change once,
+    and a parameter may be in several layers. If no gradient is needed, a plain pass runs.
 
-    :param memory: bytes for states, tapes, adjoint and gradients of parameters; None: no limit. The
-        input, the output and what one layer takes while it runs are not among them.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states go there and
-        come back beside the computation, on the CPU. A record that is lost is computed again.
-    :param strategy: ``auto``, ``chain``, ``pofo``; see :func:`neap.strategies`.
-    :param strict: False: a tape that is larger than on the first batch is kept anyway; True: a plan is
-        made for it if the budget has no room.
-    :raises BudgetError: where nothing fits, ``least`` is a budget that would do. :raises UsageError:
-        for arguments that make no sense. RuntimeError: a layer that writes into its input.
+    :param layers: modules, applied one after the other.
+    :param memory: bytes for states, tapes, adjoint and gradients of parameters, such as ``"2G"``; None: no limit. The
+        input, the output and the memory that one layer allocates while it runs are not included.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states on the CPU are offloaded there,
+        overlapped with computation. A lost record is recomputed.
+    :param strategy: ``auto``, ``chain`` or ``pofo``; see :func:`neap.strategies`.
+    :param strict: False: a tape that is larger than on the first batch is kept anyway and exceeds the budget; True: a
+        new plan is made for it if it does not fit.
+    :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
+    :raises UsageError: if an argument is invalid.
+    :raises RuntimeError: if a layer modifies its input in place.
     """
 
     def __init__(self, *layers: torch.nn.Module, memory: Optional[Size] = None,
@@ -200,16 +201,16 @@ class Sequential(torch.nn.Sequential):
         self._report = _report()
 
     def __getstate__(self) -> Dict[str, Any]:
-        """For copies and files: without what was measured and planned here."""
+        """For copies and files: without measurements and plans."""
         return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _leaves={}, _report=_report())
 
     def report(self) -> Report:
-        """What the last call planned and did; its backward counts as well once it has run."""
+        """The :class:`Report` of the last call, including its backward pass once that has run."""
         return self._report
 
     @uncompiled
     def forward(self, x: Tree) -> Tree:
-        """What the last layer returns."""
+        """Applies the layers to x and returns the output of the last one."""
         told = self._report = _report()
         leaves, shape = flatten(x, "the input")
         params, once = self._params()
