@@ -80,8 +80,9 @@ PYTHON = {
     "problems": (["_abi", "_lib", "errors", "units"], []),
     "tables": (["show", "plans"], []),  # plans: its types alone
     "plans": (["_abi", "_lib", "errors", "show", "units", "actions", "problems", "tables"], []),
+    "online_plans": (["_abi", "_lib", "units", "actions", "problems"], []),
     "tool": (["errors", "show"], []),
-    "__init__": (["_lib", "actions", "errors", "plans", "problems", "sweeps", "tool"], []),
+    "__init__": (["_lib", "actions", "errors", "online_plans", "plans", "problems", "sweeps", "tool"], []),
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),
     "sweeping": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
