@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training and evaluation of networks with the ``neap`` command-line tool::
+"""Training and evaluation of neap's networks by the ``neap`` tool::
 
     result = neap.train("train.h5", test="test.h5", net="lif:256r,li", memory="16M", out="run")
     print(result.loss, result.test.accuracy, result.peak)
     print(neap.evaluate("run", "other.h5").accuracy)
 
-The tool is the one that ``NEAP_TOOL`` specifies, otherwise ``neap`` on the PATH. It runs in a separate process, whose
-progress is printed; Ctrl-C is passed on to it.
+The tool is the program at ``NEAP_TOOL`` if that is set, else the one in this package (in wheels that contain it),
+else the first ``neap`` on the PATH. It runs as a separate process: its progress is shown as it is printed, and Ctrl-C
+is passed on to it.
 """
 import errno
 import json
