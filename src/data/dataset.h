@@ -62,6 +62,10 @@ enum { NEAP__PIECE_NUMBERS = 32768 /* that step_rows.c reads at a time, 256 KiB 
 
 struct neap__coded_rows;
 
+/* Attributes of a file of events: the sensor, its part, the pooling, the polarities. */
+enum { NEAP__EVENT_NUMBERS = 8 };
+extern const char *const neap__event_numbers[NEAP__EVENT_NUMBERS];
+
 /* A kind embeds this as its first member; it comes from calloc. */
 struct neap_dataset {
 	const struct neap__dataset_ops *ops;
@@ -83,6 +87,9 @@ struct neap_dataset {
 	char slow[256];	   /* a line about what makes reading slow, and its mend; "": nothing */
 	size_t read_bytes; /* that reading a part takes, beside `piece` and the result */
 	struct neap_encoder_options encoder; /* of recordings, all set; size 0: unknown */
+	/* Of events of a sensor: the attributes that `encode` writes; has_events 0: unknown. */
+	double events[NEAP__EVENT_NUMBERS];
+	int has_events;
 	/* Where numbers become spikes (coded_rows.h), else NULL and 0: numbers in a row, which are
 	   not info.inputs there, and steps that a row lasts. */
 	struct neap__coded_rows *coded;

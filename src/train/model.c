@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
 #include "train/model.h"
-#include "data/coded_rows.h"
 #include "data/dataset.h"
-#include "data/sound/encoder.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
 #include "data/target_units.h"
@@ -82,81 +80,20 @@ static void write_features(struct neap__json *json, const struct neap_dataset *s
 	neap__json_end(json, ']');
 }
 
-/* How recordings became the spikes of a data set; an empty text where nobody knows. */
-static void write_encoder(struct neap__json *json, const struct neap_dataset *set)
-{
-	struct neap_encoder_options o = set->encoder;
-	neap__json_begin(json, NULL, '{');
-	neap__json_int(json, "channels", o.channels);
-	for (int i = 0; i < neap__encoder_numbers(); i++) {
-		const char *name;
-		double value = *neap__encoder_number(&o, i, &name);
-		neap__json_number(json, name, value);
-	}
-	neap__json_int(json, "span", o.span);
-	neap__json_end(json, '}');
-}
-
-int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file)
-{
-	const char *text = neap__safetensors_meta(file, "neap.encoder");
-	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
-	struct neap_encoder_options o = {.size = sizeof o};
-
-	if (!text)
-		return 0;
-	o.channels = (int)json_integer_value(json_object_get(json, "channels"));
-	o.span = (int)json_integer_value(json_object_get(json, "span"));
-	for (int i = 0; i < neap__encoder_numbers(); i++) {
-		const char *name;
-		double *value = neap__encoder_number(&o, i, &name);
-		*value = json_number_value(json_object_get(json, name));
-	}
-	json_decref(json);
-	return neap__encoder_settle(encoder, &o) < 0 ? NEAP_EFORMAT : 1;
-}
-
 static const char *const target_names[] = {NEAP_TARGET_TABLE(NEAP_CHOICE_NAME)};
-
-int neap__model_other_encoder(
-	char *line, const struct neap_dataset *set, const struct neap__safetensors *file)
-{
-	struct neap_encoder_options was, is = set->encoder;
-	const char *name = "channels";
-	int rc = neap__model_encoder(&was, file);
-
-	if (rc <= 0 || !is.size)
-		return rc < 0 ? rc : 0;
-	double a = was.channels, b = is.channels;
-	for (int i = 0; i < neap__encoder_numbers() && fabs(a - b) <= 1e-6 * fabs(a); i++) {
-		a = *neap__encoder_number(&was, i, &name);
-		b = *neap__encoder_number(&is, i, &name);
-	}
-	if (fabs(a - b) <= 1e-6 * fabs(a))
-		return 0;
-	neap__print(line, NEAP__TAKEN_TEXT,
-		"warning: %s was encoded with %s %g, but the model was trained on recordings "
-		"encoded "
-		"with %g, so its answers are unreliable. Encode the data as the training data was",
-		set->name, name, b, a);
-	return 1;
-}
 
 void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
-	struct neap__json net = {0}, classes = {0}, encoder = {0}, features = {0};
+	struct neap__json net = {0}, classes = {0}, features = {0};
 
 	neap__settings_write_net(&net, options);
 	write_classes(&classes, set, options->classes);
 	neap__tensor_bundle_meta(bundle, "neap.format", "1");
 	neap__tensor_bundle_json(bundle, "neap.net", &net);
 	neap__tensor_bundle_json(bundle, "neap.classes", &classes);
-	if (set->encoder.size) {
-		write_encoder(&encoder, set);
-		neap__tensor_bundle_json(bundle, "neap.encoder", &encoder);
-	}
+	neap__model_encoding_write(bundle, options, set);
 	if (set->nfeature_names) {
 		write_features(&features, set);
 		neap__tensor_bundle_json(bundle, NEAP__MODEL_FEATURES, &features);

@@ -97,12 +97,27 @@ int neap__model_coding(struct neap__coding *coding, const char *text);
  * where the file has none, or NEAP_EFORMAT.
  */
 int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
+/* How the spikes that a network was trained on were made, as far as it is known. */
+struct neap__encoding {
+	struct neap_encoder_options sound; /* size 0: not of recordings */
+	int has_events;
+	double events[NEAP__EVENT_NUMBERS];
+	int channels;
+};
+/* Adds the encoding of the set's spikes, and its channels if the net has more. */
+void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
+	const struct neap_net_options *options, const struct neap_dataset *set);
+/* Takes it back. 0 or NEAP_EFORMAT. */
+int neap__model_encoding(struct neap__encoding *encoding, const struct neap__safetensors *file,
+	const struct neap_net_options *options);
+/* The encoding of a training set. */
+struct neap__encoding neap__encoding_of(const struct neap_dataset *set);
 /*
- * 1: the recordings of the set became spikes with other settings than those that the model was
- * trained on, of which `line` (NEAP__TAKEN_TEXT bytes) names one; 0, or NEAP_EFORMAT.
+ * 1: the spikes of the set were made with other settings, of which `line` (NEAP__TAKEN_TEXT bytes)
+ * names one, or it has fewer channels; else 0.
  */
-int neap__model_other_encoder(
-	char *line, const struct neap_dataset *set, const struct neap__safetensors *file);
+int neap__encoding_differs(
+	char *line, const struct neap_dataset *set, const struct neap__encoding *was);
 
 /*
  * Names of the features that a model was trained on, to be freed by neap__model_class_names_free;

@@ -452,12 +452,15 @@ static const char *counted(char room[40], int64_t count, const char *one, const 
 	return room;
 }
 
-/* A test set without names of classes is matched by number. */
-static void say_test_names(const struct neap__trainer *trainer)
+/* A test set may be encoded in another way; without names of classes it is matched by number. */
+static void say_test(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
+	const struct neap__encoding encoding = neap__encoding_of(d->set);
 	char line[NEAP__TAKEN_TEXT];
 
+	if (d->test && neap__encoding_differs(line, d->test, &encoding))
+		neap__trainer_say(trainer, "%s", line);
 	if (d->test && d->set->nclass_names >= d->info.classes &&
 		neap__dataset_names_taken(
 			line, d->test, (const char *const *)d->set->class_names, d->info.classes))
@@ -484,7 +487,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 			d->set->features, trainer->options.encode);
 	if (d->set->slow[0])
 		neap__trainer_say(trainer, "%s", d->set->slow);
-	say_test_names(trainer);
+	say_test(trainer);
 	neap__initial_gain_say(trainer);
 	neap__doubts_say(trainer);
 }

@@ -225,6 +225,22 @@ static int read_encoder(struct neap__shd *shd, double channels)
 	return 0;
 }
 
+const char *const neap__event_numbers[NEAP__EVENT_NUMBERS] = {
+	"pool", "polarity", "sensor_width", "sensor_height", "crop_x", "crop_y", "columns", "rows"};
+
+/* The settings with which neap encoded the events of a sensor, if this is such a file. */
+static int read_event_numbers(struct neap__shd *shd)
+{
+	shd->set.has_events = 1;
+	for (int i = 0; i < NEAP__EVENT_NUMBERS; i++) {
+		int known =
+			neap__h5_attribute(&shd->file, neap__event_numbers[i], &shd->set.events[i]);
+		NEAP_TRY(known);
+		shd->set.has_events &= known;
+	}
+	return 0;
+}
+
 static int describe(struct neap__shd *shd)
 {
 	double inputs = 0, longest = 0;
@@ -241,6 +257,7 @@ static int describe(struct neap__shd *shd)
 			"'%s': attribute 'longest' is %g; it must be between 0 and %g s", shd->path,
 			longest, NEAP__LONGEST_SECONDS);
 	NEAP_TRY(read_encoder(shd, known ? inputs : 0));
+	NEAP_TRY(read_event_numbers(shd));
 	info->inputs = known ? (int)inputs : 65536;
 	for (int64_t i = 0; i < info->samples; i++)
 		info->events += neap__vlen_length(&shd->times, i);

@@ -383,7 +383,8 @@ static int add_pair(struct neap__safetensors *file, const char *key, const char 
 static int add_pairs(const struct importing *m, struct neap__safetensors *file)
 {
 	static const char *const kept[] = {"neap.classes", "neap.loss", "neap.target", "neap.epoch",
-		"neap.inputs", "neap.encoder", "neap.features"};
+		"neap.inputs", "neap.encoder", "neap.features", "neap.events", "neap.channels",
+		"neap.samples"};
 	const char *cut = meta_text(m, "neap.max_steps");
 
 	NEAP_TRY(add_pair(file, "neap.format", "1"));

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_encoding.c: how recordings and events became the spikes that a model was trained on, kept
+ * as metadata of its file, and compared with how another data set was encoded.
+ */
+#include "train/model.h"
+#include "data/dataset.h"
+#include "data/sound/encoder.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SOUND "neap.encoder"
+#define EVENTS "neap.events"
+#define CHANNELS "neap.channels" /* of the data, if --channels gave the network more */
+
+void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
+	const struct neap_net_options *options, const struct neap_dataset *set)
+{
+	struct neap_encoder_options o = set->encoder;
+	struct neap__json sound = {0}, events = {0};
+	const char *name;
+	char text[32];
+
+	if (o.size) {
+		neap__json_begin(&sound, NULL, '{');
+		neap__json_int(&sound, "channels", o.channels);
+		for (int i = 0; i < neap__encoder_numbers(); i++) {
+			double value = *neap__encoder_number(&o, i, &name);
+			neap__json_number(&sound, name, value);
+		}
+		neap__json_int(&sound, "span", o.span);
+		neap__json_end(&sound, '}');
+		neap__tensor_bundle_json(bundle, SOUND, &sound);
+	}
+	if (set->has_events) {
+		neap__json_begin(&events, NULL, '{');
+		for (int i = 0; i < NEAP__EVENT_NUMBERS; i++)
+			neap__json_number(&events, neap__event_numbers[i], set->events[i]);
+		neap__json_end(&events, '}');
+		neap__tensor_bundle_json(bundle, EVENTS, &events);
+	}
+	if (set->info.inputs != options->inputs) {
+		neap__print(text, sizeof text, "%d", set->info.inputs);
+		neap__tensor_bundle_meta(bundle, CHANNELS, text);
+	}
+}
+
+int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file)
+{
+	const char *text = neap__safetensors_meta(file, SOUND);
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+	struct neap_encoder_options o = {.size = sizeof o};
+
+	if (!text)
+		return 0;
+	o.channels = (int)json_integer_value(json_object_get(json, "channels"));
+	o.span = (int)json_integer_value(json_object_get(json, "span"));
+	for (int i = 0; i < neap__encoder_numbers(); i++) {
+		const char *name;
+		double *value = neap__encoder_number(&o, i, &name);
+		*value = json_number_value(json_object_get(json, name));
+	}
+	json_decref(json);
+	return neap__encoder_settle(encoder, &o) < 0 ? NEAP_EFORMAT : 1;
+}
+
+int neap__model_encoding(struct neap__encoding *encoding, const struct neap__safetensors *file,
+	const struct neap_net_options *options)
+{
+	const char *text = neap__safetensors_meta(file, EVENTS);
+	const char *channels = neap__safetensors_meta(file, CHANNELS);
+	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+	int known = channels ? (int)strtol(channels, NULL, 10) : 0;
+
+	*encoding = (struct neap__encoding){.has_events = json != NULL};
+	encoding->channels = known > 0 && known < options->inputs ? known : options->inputs;
+	for (int i = 0; i < NEAP__EVENT_NUMBERS; i++)
+		encoding->events[i] =
+			json_number_value(json_object_get(json, neap__event_numbers[i]));
+	json_decref(json);
+	int rc = neap__model_encoder(&encoding->sound, file);
+	return rc < 0 ? rc : 0;
+}
+
+/* The name and the two values of a number of the sound encoder that differs; 0: none does. */
+static int sound_differs(const struct neap__encoding *was, const struct neap_dataset *set,
+	const char **name, double *a, double *b)
+{
+	struct neap_encoder_options then = was->sound, now = set->encoder;
+
+	*name = "channels";
+	*a = then.channels;
+	*b = now.channels;
+	for (int i = 0; i < neap__encoder_numbers() && fabs(*a - *b) <= 1e-6 * fabs(*a); i++) {
+		*a = *neap__encoder_number(&then, i, name);
+		*b = *neap__encoder_number(&now, i, name);
+	}
+	return fabs(*a - *b) > 1e-6 * fabs(*a);
+}
+
+/* The same of events. Numbers are whole. */
+static int events_differ(const struct neap__encoding *was, const struct neap_dataset *set,
+	const char **name, double *a, double *b)
+{
+	for (int i = 0; i < NEAP__EVENT_NUMBERS; i++) {
+		*name = neap__event_numbers[i];
+		*a = was->events[i];
+		*b = set->events[i];
+		if (*a != *b)
+			return 1;
+	}
+	return 0;
+}
+
+/* A setting's value as people give it. */
+static const char *show(char room[32], const char *name, double value)
+{
+	static const char *const polarities[] = {"split", "merge", "on", "off"};
+
+	if (strcmp(name, "polarity") == 0 && value >= 0 && value < 4)
+		return polarities[(int)value];
+	neap__print(room, 32, "%g", value);
+	return room;
+}
+
+struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
+{
+	struct neap__encoding encoding = {
+		.sound = set->encoder, .has_events = set->has_events, .channels = set->info.inputs};
+
+	memcpy(encoding.events, set->events, sizeof encoding.events);
+	return encoding;
+}
+
+int neap__encoding_differs(
+	char *line, const struct neap_dataset *set, const struct neap__encoding *was)
+{
+	static const char wrong[] =
+		"so its answers are unreliable. Encode the data as the training "
+		"data was";
+	const char *name, *whose = "the model was trained on";
+	char then[32], now[32];
+	double a = 0, b = 0;
+	int from_sound = was->sound.size && set->encoder.size;
+	int from_events = was->has_events && set->has_events;
+
+	if ((from_sound && sound_differs(was, set, &name, &a, &b)) ||
+		(from_events && events_differ(was, set, &name, &a, &b)))
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %.100s was encoded with %s %s, but %s %s encoded with %s, %s",
+			set->name, name, show(now, name, b), whose,
+			from_sound ? "recordings" : "events", show(then, name, a), wrong);
+	else if ((was->sound.size && set->has_events) || (was->has_events && set->encoder.size))
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %.100s was encoded from %s, but %s %s, %s", set->name,
+			set->has_events ? "events" : "recordings", whose,
+			was->has_events ? "events" : "recordings", wrong);
+	else if (!set->info.values && !set->info.inputs_least && set->info.inputs < was->channels)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %.100s has %d input channels, but %s %d; the other inputs get no "
+			"spikes, %s",
+			set->name, set->info.inputs, whose, was->channels, wrong);
+	else
+		return 0;
+	return 1;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_evaluation.c: neap_eval: opens a model and its data, checks that they fit, evaluates. */
+#include "train/evaluate.h"
+#include "train/answers/answer_outputs.h"
+#include "train/answers/decisions.h"
+#include "train/answers/live_answers.h"
+#include "data/dataset.h"
+#include "train/model.h"
+#include "train/model_file.h"
+#include "train/nir/nir_model.h"
+#include "train/trainer.h"
+#include "train/ranks/rank_answers.h"
+#include "base/fail.h"
+#include "base/struct_size.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct neap_loss *loss_of(const struct neap__safetensors *file)
+{
+	const char *name = neap__safetensors_meta(file, "neap.loss");
+	const struct neap_loss *loss = name ? neap_loss_find(name) : NULL;
+	return loss ? loss : neap_loss_at(0);
+}
+
+/* Whether some sample's answer is known. */
+static int is_labelled(const struct neap_dataset *set)
+{
+	if (set->info.target != NEAP_TARGET_LABEL)
+		return 1;
+	for (int64_t i = 0; i < set->info.samples; i++)
+		if (neap_dataset_label(set, i) >= 0)
+			return 1;
+	return 0;
+}
+
+/* 1: the model is a graph in NIR, which does not say what its inputs are, and the data has numbers.
+ */
+static int has_values(const struct neap_eval_options *options)
+{
+	struct neap_dataset_info info = {.size = sizeof info};
+	struct neap_dataset *set;
+
+	if (!neap__nir_takes(options->model) || neap__recording_named(options->data))
+		return 0;
+	if (neap__table_named(options->data))
+		return 1;
+	if (neap_dataset_open(&set, options->data) < 0)
+		return 0;
+	neap_dataset_info(set, &info);
+	neap_dataset_close(set);
+	return info.values != 0;
+}
+
+/* What answers are: as the data's targets, or the model's where the data has none. */
+static enum neap_target target_of(
+	const struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	return is_labelled(set) ? set->info.target : neap__model_target(file);
+}
+
+static int is_of_steps(enum neap_target target)
+{
+	return target == NEAP_TARGET_LABELS || target == NEAP_TARGET_SERIES;
+}
+
+/* What an evaluation opens. */
+struct open_evaluation {
+	struct neap__ranks ranks;
+	struct neap__safetensors file;
+	struct neap_net_options net_options;
+	struct neap_net *net;
+	struct neap_dataset *set;
+	struct neap_dataset_info info;
+	struct neap_loader *loader;
+	char **names;
+	double *mean, *deviation; /* of targets, as evaluate.h has them */
+	enum neap_target target;  /* of answers */
+	int of_steps;		  /* an answer a step */
+	int is_live;		  /* the sound is heard while it is answered */
+	struct neap__live_sound_options live;
+};
+
+static int check_sample(const struct neap_dataset_info *info, const int64_t *sample)
+{
+	if (!sample || (*sample >= 0 && *sample < info->samples))
+		return 0;
+	return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld samples, counted from 0",
+		info->name, (long long)*sample, (long long)info->samples);
+}
+
+static int open_loader(
+	struct open_evaluation *e, const struct neap_eval_options *options, int64_t max_steps)
+{
+	struct neap_loader_options loading = {.size = sizeof loading,
+		.batch = options->batch ? options->batch : 64,
+		.dt = e->net_options.dt,
+		.steps = max_steps,
+		.index = options->sample,
+		.count = 1};
+
+	if (e->of_steps || options->every > 0 || neap__answer_outputs_step(options))
+		loading.batch = 1;
+	e->info.size = sizeof e->info;
+	neap_dataset_info(e->set, &e->info);
+	NEAP_TRY(check_sample(&e->info, options->sample));
+	neap__ranks_loader(&e->ranks, e->net, &loading, e->info.samples);
+	return neap_loader_open(&e->loader, e->set, &loading);
+}
+
+/* Opens the data: a sound that is heard live has nothing but its shape. */
+static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap_encoder_options encoder;
+	char line[NEAP__TAKEN_TEXT];
+	int rc = neap__model_encoder(&encoder, &e->file);
+
+	NEAP_TRY(rc);
+	if (options->every > 0)
+		NEAP_TRY(neap__decisions_check(options->every, options->window, e->net_options.dt));
+	e->is_live = options->every > 0 && neap__recording_named(options->data);
+	if (options->level > 0 && !e->is_live)
+		return neap__fail(NEAP_EUSAGE,
+			"--level applies to a recording or to standard input (-), but '%s' is a "
+			"data set. Remove --level",
+			options->data);
+	if (neap__table_named(options->data)) {
+		rc = neap__model_open_table(&e->set, &e->file, options->data, line);
+		if (rc == 0 && line[0] && options->say && neap__ranks_root(&e->ranks))
+			options->say(options->user, line);
+		return rc;
+	}
+	if (!e->is_live)
+		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
+	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));
+	e->live = (struct neap__live_sound_options){.name = options->data,
+		.encoder = &e->set->encoder,
+		.level = options->level,
+		.ask = {.interrupted = options->interrupted, .user = options->user}};
+	return 0;
+}
+
+/* Opens model and data and checks that they fit. */
+static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	int64_t max_steps = 0;
+	const struct neap__nir_hints hints = {.dt = options->dt,
+		.keeps_dt = 1,
+		.reset = options->reset,
+		.values = has_values(options)};
+
+	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
+	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,
+		neap__ranks_threads(&e->ranks, options->threads));
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", options->model);
+	NEAP_TRY(open_data(e, options));
+	rc = neap__model_rows_take(e->set, &e->file, max_steps);
+	if (rc == NEAP_EFORMAT)
+		return neap__fail_in(rc, "%s: ", options->model);
+	NEAP_TRY(rc);
+	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
+	rc = neap__model_targets_scale(e->set, &e->file);
+	NEAP_TRY(rc);
+	e->target = target_of(e->set, &e->file);
+	int numbers = e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES;
+	if (numbers && options->softmax)
+		return neap__fail(NEAP_EUSAGE,
+			"--softmax: '%s' answers with numbers, which have no probabilities; remove "
+			"--softmax",
+			options->model);
+	if (numbers)
+		NEAP_TRY(neap__model_targets(
+			&e->mean, &e->deviation, &e->file, e->net_options.classes));
+	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
+	NEAP_TRY(open_loader(e, options, max_steps));
+	if (!options->answered && !is_labelled(e->set))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has no labels to compare the answers with. Pass labelled data, or use "
+			"'neap predict'",
+			e->info.name);
+	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
+	struct neap__encoding encoding;
+	char line[NEAP__TAKEN_TEXT];
+	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
+	if (options->say && neap__ranks_root(&e->ranks) &&
+		neap__encoding_differs(line, e->set, &encoding))
+		options->say(options->user, line);
+	if (options->say && neap__ranks_root(&e->ranks) && is_labelled(e->set) &&
+		neap__dataset_names_taken(
+			line, e->set, (const char *const *)e->names, e->net_options.classes))
+		options->say(options->user, line);
+	return 0;
+}
+
+/* Refuses ranks that would compute other bits. */
+static int check_ranks(struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap__rank_facts facts = {
+		.data = options->data, .weights = neap__weights_hash(e->net)};
+
+	if (!e->ranks.peers)
+		return 0;
+	int rc = neap__data_fingerprint(&facts.fingerprint, e->set);
+	NEAP_TRY(neap__ranks_agree(&e->ranks, rc));
+	return neap__ranks_same(&e->ranks, &facts);
+}
+
+/* The same evaluation with its archives; rank 0 writes them. */
+static int evaluate_outputs(struct neap_eval_result *result, const struct open_evaluation *e,
+	const struct neap_eval_options *options, struct neap__evaluation evaluation)
+{
+	const struct neap__answer_shape shape = {.target = e->target,
+		.of_steps = e->of_steps,
+		.timed = options->every > 0,
+		.classes = e->net_options.classes,
+		.class_name = e->names};
+	struct neap__answer_outputs outputs;
+	int (*run)(struct neap_eval_result *, const struct neap__evaluation *) =
+		evaluation.live ? neap__live_answers : neap__evaluate;
+
+	if (!options->arrays && !neap__answer_outputs_step(options))
+		return run(result, &evaluation);
+	NEAP_TRY(neap__answer_outputs_open(&outputs, &evaluation, options, &shape));
+	int rc = run(result, &evaluation);
+	return neap__answer_outputs_end(&outputs, rc);
+}
+
+static int evaluate_opened(struct neap_eval_result *result, struct open_evaluation *e,
+	const struct neap_eval_options *options)
+{
+	const struct neap__evaluation evaluation = {.net = e->net,
+		.options = &e->net_options,
+		.loss = loss_of(&e->file),
+		.loader = e->loader,
+		.total = options->sample ? 1 : e->info.samples,
+		.progress = options->progress,
+		.answered = options->answered,
+		.user = options->user,
+		.class_name = e->names,
+		.ranks = &e->ranks,
+		.target = e->target,
+		.mean = e->mean,
+		.deviation = e->deviation,
+		.normalised = e->set->next,
+		.of_steps = e->of_steps,
+		.every = options->every,
+		.window = options->window,
+		.live = e->is_live ? &e->live : NULL,
+		.softmax = options->softmax};
+
+	NEAP_TRY(evaluate_outputs(result, e, options, evaluation));
+	result->class_name = e->names;
+	e->names = NULL;
+	return 0;
+}
+
+static void close_all(struct open_evaluation *e)
+{
+	neap__model_class_names_free(e->names, e->net_options.classes);
+	free(e->mean);
+	free(e->deviation);
+	neap_loader_close(e->loader);
+	neap_dataset_close(e->set);
+	neap_net_free(e->net);
+	neap__safetensors_free(&e->file);
+}
+
+int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options)
+{
+	NEAP_NEED(result, options);
+	struct open_evaluation evaluating = {0}, *e = &evaluating;
+
+	NEAP_TRY(neap__struct_size(
+		result->size, sizeof *result, sizeof *result, "neap_eval_result"));
+	NEAP_TRY(neap__struct_size(
+		options->size, sizeof *options, sizeof *options, "neap_eval_options"));
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result)};
+	if (!options->model || !options->data)
+		return neap__fail(NEAP_EUSAGE, "a model and a data set are required");
+	if (options->batch < 0 || options->threads < 0)
+		return neap__fail(NEAP_EUSAGE, "batch and threads must not be negative");
+	if (options->arrays && (!options->answered || options->peers))
+		return neap__fail(NEAP_EUSAGE, "arrays require `answered`, and a single process");
+	if (!(options->every >= 0) || !(options->level >= 0) || isinf(options->level))
+		return neap__fail(NEAP_EUSAGE, "`every` and `level` must not be negative");
+	if (options->every > 0 && (!options->answered || options->peers))
+		return neap__fail(NEAP_EUSAGE,
+			"decisions (--every) require `answered`, and a single process");
+	if (options->every > 0 && neap__answer_outputs_step(options))
+		return neap__fail(NEAP_EUSAGE, "--every cannot be combined with --spikes and "
+					       "--membranes; remove one of them");
+	if (options->level > 0 && options->every <= 0)
+		return neap__fail(NEAP_EUSAGE, "--level requires --every");
+	if (!(options->window >= 0) || (options->window > 0 && options->every <= 0))
+		return neap__fail(NEAP_EUSAGE, "--window requires --every");
+	if (options->of_steps && options->peers)
+		return neap__fail(NEAP_EUSAGE, "targets per step are not supported with several "
+					       "ranks; run neap predict as one process");
+	if (options->sample && options->peers)
+		return neap__fail(NEAP_EUSAGE, "--sample is not supported with several ranks; run "
+					       "neap predict as one process");
+	NEAP_TRY(neap__answer_outputs_check(options));
+	if ((options->dt > 0 || options->reset) && !neap__nir_takes(options->model))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' specifies its own dt and reset. Remove --dt and --reset, which apply "
+			"to NIR graphs only",
+			options->model);
+	NEAP_TRY(neap__ranks_begin(&e->ranks, options->peers));
+	int rc = neap__ranks_agree(&e->ranks, open_all(e, options));
+	if (rc == 0)
+		rc = check_ranks(e, options);
+	if (rc == 0)
+		rc = evaluate_opened(result, e, options);
+	neap__ranks_end(&e->ranks, rc);
+	close_all(e);
+	return rc;
+}
