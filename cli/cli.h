@@ -8,6 +8,7 @@
 
 #include <neap/neap.h>
 #include "base/show.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
 #include <stdint.h>
@@ -69,6 +70,7 @@ struct cli_option {
 	const char *alias;		 /* another name; NULL: none */
 	const char *zero;		 /* CLI_TIME: a word that stands for 0 */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
+	int fraction;		     /* CLI_NUMBER: 1: a share, which people also give in percent */
 	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
 };
@@ -81,7 +83,10 @@ struct cli_option {
 
 /* Options of every command: --quiet. Ends with a row without a name. */
 extern const struct cli_option cli_common_options[];
-extern int cli_quiet; /* 1: no progress, no lines about what goes well */
+extern int cli_quiet;  /* 1: no progress, no lines about what goes well */
+extern int cli_silent; /* 1: no warnings either: another rank prints them */
+/* 1: the line is not printed: a note with --quiet, which keeps warnings; all where silent. */
+int cli_hides(const char *line);
 
 struct cli_command {
 	const char *name, *arguments, *about;
@@ -101,17 +106,12 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 void cli_help(const struct cli_command *command);
 void cli_list_options(const struct cli_command *command);
 
-/* usage/suggest.c: the nearest of the names that are shown to it, if one is near. */
-struct cli_suggestion {
-	const char *text; /* what was typed: not terminated */
-	size_t length;
-	const char *name; /* the nearest so far, or NULL */
-	int changes;
-};
-void cli_suggest_name(struct cli_suggestion *suggestion, const char *name);
-/* "; did you mean 'NAME'?", or "". Returns `room`. */
-const char *cli_did_you_mean(
-	char room[80], const struct cli_suggestion *suggestion, const char *before);
+/*
+ * usage/foreign_names.c: "; what to do instead." of an option that the command lacks, but that other
+ * programs have; NULL: it is not one of them. Returns `room`.
+ */
+const char *cli_foreign_name(
+	char room[256], const struct cli_command *command, const char *text, size_t length);
 
 /* The exit code in a negative answer of cli_parse. */
 #define CLI_ENDED(parsed) (-1 - (parsed))

@@ -51,11 +51,11 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	struct cli_suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
+	struct neap__suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
 	char room[80];
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-		cli_suggest_name(&meant, commands[i].name);
-	cli_did_you_mean(room, &meant, "");
+		neap__suggest(&meant, commands[i].name);
+	neap__did_you_mean(room, &meant, "");
 	return cli_usage(
 		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");
 }

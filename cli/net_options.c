@@ -4,6 +4,7 @@
 #include "net_options.h"
 #include "chain_file.h"
 
+#include <string.h>
 #include <unistd.h>
 
 const char *const cli_resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -39,10 +40,40 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->init = (int)net->init;
 }
 
+/*
+ * A time constant in --net that is a bare number of 1 or more: 20 is more often 20 ms than 20 s.
+ * Smaller ones are seconds, as specifications that neap writes have them. CLI_DONE or one line.
+ */
+static int check_times(const char *spec, const char *command)
+{
+	static const char *const keys[] = {"tau", "tau_syn", "tau_adapt"};
+	double value;
+
+	for (const char *at = strchr(spec, ':'); at; at = strchr(at + 1, ':')) {
+		const char *text = at + 1 + strcspn(at + 1, "=:,") + 1;
+		int length = text[-1] == '=' ? (int)strcspn(text, ":,") : 0;
+		char room[32];
+		for (size_t i = 0; length && i < sizeof keys / sizeof keys[0]; i++) {
+			snprintf(room, sizeof room, "%.*s", length, text);
+			if (strncmp(at + 1, keys[i], strlen(keys[i])) == 0 &&
+				at[1 + strlen(keys[i])] == '=' &&
+				neap__units_number(&value, room) == 0 && value >= 1)
+				return cli_usage(command,
+					"--net: %s=%s has no unit. Did you mean %s=%sms or %s=%ss?",
+					keys[i], room, keys[i], room, keys[i], room);
+		}
+	}
+	return CLI_DONE;
+}
+
 int cli_net_choices_into(
 	struct neap_net_options *net, const struct cli_net_choices *choices, const char *command)
 {
 	int scaled = choices->scale_given || choices->recurrent_scale_given;
+	int code = choices->net_given ? check_times(net->spec, command) : CLI_DONE;
+
+	if (code != CLI_DONE)
+		return code;
 
 	if (scaled && choices->init_given && choices->init == NEAP_INIT_TORCH)
 		return cli_usage(command,
@@ -68,7 +99,7 @@ void cli_say_line(void *user, const char *line)
 {
 	char room[NEAP__PLAIN_TEXT];
 	(void)user;
-	if (!cli_quiet)
+	if (!cli_hides(line))
 		fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 

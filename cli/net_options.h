@@ -23,7 +23,7 @@ const char *cli_coding_name(int index);
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
 	int reset, surrogate, readout, precision, learn, init;
-	int scale_given, recurrent_scale_given, init_given;
+	int net_given, scale_given, recurrent_scale_given, init_given;
 	double beta, slope; /* in place of tau and width; 0: not given */
 };
 void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net_options *net);
@@ -35,7 +35,7 @@ int cli_net_choices_into(
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
-		.help = "layers from the input to the output"}, \
+		.help = "layers from the input to the output", .given = &(choices).net_given}, \
 	{.name = "dt", .kind = CLI_TIME, .into = &(net).dt, .argument = "TIME", \
 		.unit = "ms", \
 		.help = "duration of a time step (default 1ms)", .low = 1e-6, .high = 10}, \
@@ -90,9 +90,9 @@ int cli_net_choices_into(
 	{.name = "recurrent-scale", .kind = CLI_NUMBER, .into = &(net).recurrent_scale, \
 		.argument = "X", .help = "scale of the initial recurrent weights (default 0.3)", .high = 1e6, \
 		.given = &(choices).recurrent_scale_given}, \
-	{.name = "density", .kind = CLI_NUMBER, .into = &(net).density, .argument = "X", \
+	{.name = "density", .kind = CLI_NUMBER, .fraction = 1, .into = &(net).density, .argument = "X", \
 		.help = "fraction of connections that exist, above 0 and at most 1", .low = 1e-9, .high = 1}, \
-	{.name = "dropout", .kind = CLI_NUMBER, .into = &(net).dropout, .argument = "P", \
+	{.name = "dropout", .kind = CLI_NUMBER, .fraction = 1, .into = &(net).dropout, .argument = "P", \
 		.help = "fraction of each hidden layer's units whose output is dropped in training, the same " \
 			"units for a whole sequence (default 0)", \
 		.high = 0.99}, \
@@ -228,7 +228,7 @@ struct cli_given_model {
 	int reset, reset_given;
 	enum neap_reset kind;
 };
-/* neap_eval_options.say: a line on standard error, unless --quiet. */
+/* neap_eval_options.say: a line on standard error, unless --quiet hides it. */
 void cli_say_line(void *user, const char *line);
 /* Puts RUN and DATA, or --from and DATA, and the reset into the options. CLI_DONE or one line. */
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,

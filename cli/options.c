@@ -4,18 +4,20 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
 
-int cli_quiet;
+int cli_quiet, cli_silent;
 
 const struct cli_option cli_common_options[] = {
 	{.name = "quiet",
 		.letter = 'q',
 		.kind = CLI_FLAG,
 		.into = &cli_quiet,
-		.help = "print no progress on standard error"},
+		.help = "print no progress and no notes on standard error; warnings and errors are still "
+			"printed"},
 	{0},
 };
 
@@ -52,19 +54,34 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "");
 }
 
+/* A share that is given in percent: "10%", or 10. CLI_DONE: it is not. */
+static int bad_fraction(const char *command, const struct cli_option *option, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (!option->fraction || end == text || strcmp(end, *end == '%' ? "%" : "") != 0 ||
+		!(percent / 100 >= option->low && percent / 100 <= option->high))
+		return CLI_DONE;
+	return cli_usage(command,
+		"--%s: '%s' is not a fraction between %.15g and %.15g. Did you mean %.15g (%.15g "
+		"percent)?",
+		option->name, text, option->low, option->high, percent / 100, percent);
+}
+
 static int set_choice(const char *command, const struct cli_option *option, const char *text)
 {
 	char all[512] = "", room[80];
-	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
+	struct neap__suggestion meant = {.text = text, .length = strlen(text)};
 	for (const struct cli_also *also = option->also; also && also->name; also++) {
-		cli_suggest_name(&meant, also->name);
+		neap__suggest(&meant, also->name);
 		if (strcmp(also->name, text) == 0) {
 			*(int *)option->into = also->choice;
 			return CLI_DONE;
 		}
 	}
 	for (int i = 0; option->choices[i]; i++) {
-		cli_suggest_name(&meant, option->choices[i]);
+		neap__suggest(&meant, option->choices[i]);
 		if (strcmp(option->choices[i], text) == 0) {
 			*(int *)option->into = i;
 			return CLI_DONE;
@@ -73,19 +90,19 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", option->choices[i]);
 	}
 	return cli_usage(command, "--%s: '%s' is not one of %s%s", option->name, text, all,
-		cli_did_you_mean(room, &meant, ""));
+		neap__did_you_mean(room, &meant, ""));
 }
 
 int cli_unknown_name(
 	const char *command, const char *before, const char *text, const char *(*name)(int index))
 {
-	struct cli_suggestion meant = {.text = text, .length = strlen(text)};
+	struct neap__suggestion meant = {.text = text, .length = strlen(text)};
 	char all[512], room[80];
 
 	for (int i = 0; name(i); i++)
-		cli_suggest_name(&meant, name(i));
+		neap__suggest(&meant, name(i));
 	return cli_usage(command, "%s'%s' is not one of %s%s", before, text,
-		cli_show_names(all, sizeof all, name), cli_did_you_mean(room, &meant, ""));
+		cli_show_names(all, sizeof all, name), neap__did_you_mean(room, &meant, ""));
 }
 
 /* CLI_DONE where the library's table, if the option has one, knows the name. */
@@ -117,7 +134,7 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	double value = 0;
 	int64_t whole = 0;
 	uint64_t bytes = 0;
-	int bad = 0;
+	int bad = 0, rc = CLI_DONE;
 
 	switch (option->kind) {
 	case CLI_INT:
@@ -148,6 +165,10 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		bad = neap__units_number(&value, text);
 		break;
 	}
+	if (bad || (option->fraction && value > 1 && value < 100))
+		rc = bad_fraction(command, option, text);
+	if (rc != CLI_DONE)
+		return rc;
 	if (bad)
 		return bad_kind(command, option, text);
 	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
@@ -234,18 +255,22 @@ static const struct cli_option *find_letter(const struct cli_command *command, c
 
 static int unknown_option(const struct cli_command *command, const char *text, size_t n)
 {
-	struct cli_suggestion meant = {.text = text, .length = n};
-	char room[80];
+	struct neap__suggestion meant = {.text = text, .length = n};
+	char room[80], instead[256];
 
+	if (cli_foreign_name(instead, command, text, n))
+		return cli_usage(command->name,
+			"unknown option '--%.*s'%s 'neap %s --help' lists all options", (int)n,
+			text, instead, command->name);
 	for (const struct cli_option *o = command->options; o->name; o++) {
 		if (o->kind != CLI_HEADING)
-			cli_suggest_name(&meant, o->name);
+			neap__suggest(&meant, o->name);
 		if (o->alias)
-			cli_suggest_name(&meant, o->alias);
+			neap__suggest(&meant, o->alias);
 	}
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
-		cli_suggest_name(&meant, o->name);
-	cli_did_you_mean(room, &meant, "--");
+		neap__suggest(&meant, o->name);
+	neap__did_you_mean(room, &meant, "--");
 	return cli_usage(command->name, "unknown option '--%.*s'%s%s 'neap %s --help' lists them",
 		(int)n, text, room, room[0] ? "" : ";", command->name);
 }

@@ -34,7 +34,7 @@ struct train_command {
 static void on_line(void *user, const char *line)
 {
 	struct train_command *t = user;
-	if (cli_quiet)
+	if (cli_hides(line))
 		return;
 	cli_progress_clear(&t->bar);
 	char room[NEAP__PLAIN_TEXT];
@@ -387,7 +387,7 @@ int cli_train(int argc, char **argv)
 			.help = "seed of the initial weights, the validation split and the order of samples", .high = CLI_STEPS_MOST,
 			.given = &seed_given},
 		CLI_GROUP("Data, and how training samples vary"),
-		{.name = "validation", .kind = CLI_NUMBER, .into = &o.validation, .argument = "X",
+		{.name = "validation", .kind = CLI_NUMBER, .fraction = 1, .into = &o.validation, .argument = "X",
 			.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99},
 		{.name = "validation-least", .kind = CLI_COUNT, .into = &o.validation_least, .argument = "N",
 			.help = "validation samples needed to choose the best epoch by them; "
@@ -461,6 +461,10 @@ int cli_train(int argc, char **argv)
 			return code;
 	}
 	if (kept || model) {
+		if (model && o.fresh_readout) { /* chosen by the new targets, not the model's */
+			o.net.readout = NEAP_READ_AUTO;
+			o.net.tau_out = NEAP_TAU_OUT_AUTO;
+		}
 		cli_net_choices_from(&choices, &o.net);
 		o.out = "neap-run";
 		cli_parse(&command, argc, argv, data);

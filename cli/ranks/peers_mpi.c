@@ -207,7 +207,7 @@ static void be_silent(void)
 		dup2(fd, STDOUT_FILENO);
 		close(fd);
 	}
-	cli_quiet = 1;
+	cli_quiet = cli_silent = 1;
 	cli_hold_failures();
 }
 

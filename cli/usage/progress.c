@@ -92,3 +92,10 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 	}
 	fflush(stderr);
 }
+
+int cli_hides(const char *line)
+{
+	static const char warning[] = "warning: ";
+
+	return cli_silent || (cli_quiet && strncmp(line, warning, strlen(warning)) != 0);
+}

@@ -5,6 +5,7 @@
 #include "nn/time_unit.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "base/text.h"
 
@@ -255,11 +256,17 @@ static int set_key(
 	}
 	if (set_alias(net, layer, name, value, &rc))
 		return rc;
-	for (int i = 0; i < KEYS; i++)
-		if (keys[i].where & where)
-			neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
-	rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s", layer->cell->name,
-		name.length, name.text, names.data ? names.data : "");
+	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
+	char room[80];
+	for (int i = 0; i < KEYS; i++) {
+		if (!(keys[i].where & where))
+			continue;
+		neap__suggest(&meant, keys[i].name);
+		neap__text_add(&names, "%s%s", names.length ? ", " : "", keys[i].name);
+	}
+	rc = neap__fail(NEAP_EUSAGE, "--net: %s has no key '%.*s'; it has %s%s", layer->cell->name,
+		name.length, name.text, names.data ? names.data : "",
+		neap__did_you_mean(room, &meant, ""));
 	neap__text_free(&names);
 	return rc;
 }
@@ -281,8 +288,8 @@ static int set_size(struct neap__layer *layer, struct word word)
 	if (word.length == 0 || i != word.length || n < 1 || n > NEAP__UNITS_MOST)
 		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to %d%s, not '%.*s'",
 			layer->cell->name, NEAP__UNITS_MOST,
-			layer->cell->readout ? "" : ", with r where recurrent", word.length,
-			word.text);
+			layer->cell->readout ? "" : ", with r behind it if recurrent",
+			word.length, word.text);
 	layer->n = (int)n;
 	return 0;
 }
@@ -316,14 +323,19 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 static int set_cell(struct neap__layer *layer, struct word name)
 {
 	struct neap__text names = {0};
+	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
+	char room[80];
 
 	layer->cell = neap__cell_find(name.text, (size_t)name.length);
 	if (layer->cell)
 		return 0;
-	for (int i = 0; neap__cell_at(i); i++)
+	for (int i = 0; neap__cell_at(i); i++) {
+		neap__suggest(&meant, neap__cell_at(i)->name);
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
-	int rc = neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s'; choose one of %s",
-		name.length, name.text, names.data ? names.data : "");
+	}
+	int rc = neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s'; choose one of %s%s",
+		name.length, name.text, names.data ? names.data : "",
+		neap__did_you_mean(room, &meant, ""));
 	neap__text_free(&names);
 	return rc;
 }
@@ -562,8 +574,8 @@ int neap__net_parse(struct neap_net *net)
 		NEAP_TRY(parse_layer(net, layer, word));
 		if (l == layers - 1 && !layer->cell->readout)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: the last layer must be a readout (li), not %s",
-				layer->cell->name);
+				"--net: the last layer is '%.*s'; it must be a readout. Append ,li",
+				word.length, word.text);
 		if (l < layers - 1 && layer->cell->readout)
 			return neap__fail(NEAP_EUSAGE, "--net: %s may only be the last layer",
 				layer->cell->name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suggest.c: the name that was probably meant: the one with the fewest letters to change (Damerau,
- * 1964: one letter more, less, another one, or two swapped). */
-#include "cli.h"
+/* suggest.c: distances between names (suggest.h). */
+#include "base/suggest.h"
+#include "base/print.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define LETTERS 40 /* longer names are not compared */
@@ -12,7 +13,17 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Letters to change; '-' and '_' are the same. */
+static int folded(char c)
+{
+	return c == '_' ? '-' : tolower((unsigned char)c);
+}
+
+static int is_same(char a, char b)
+{
+	return folded(a) == folded(b);
+}
+
+/* Letters to change. */
 static int distance(const char *a, size_t n, const char *b)
 {
 	int rows[3][LETTERS + 1];
@@ -26,10 +37,10 @@ static int distance(const char *a, size_t n, const char *b)
 	for (size_t i = 1; i <= n; i++) {
 		row[0] = (int)i;
 		for (size_t j = 1; j <= m; j++) {
-			int same = a[i - 1] == b[j - 1] || (a[i - 1] == '_' && b[j - 1] == '-') ||
-				   (a[i - 1] == '-' && b[j - 1] == '_');
+			int same = is_same(a[i - 1], b[j - 1]);
 			row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + !same);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
+				is_same(a[i - 2], b[j - 1]))
 				row[j] = least(row[j], before[j - 2] + 1);
 		}
 		int *spare = before;
@@ -40,9 +51,10 @@ static int distance(const char *a, size_t n, const char *b)
 	return last[m];
 }
 
-void cli_suggest_name(struct cli_suggestion *s, const char *name)
+void neap__suggest(struct neap__suggestion *s, const char *name)
 {
-	size_t most = s->length / 3 + 1;
+	/* Of three letters one: 'out' is not 'dt'. */
+	size_t most = s->length == 3 ? 1 : s->length / 3 + 1;
 	int changes = distance(s->text, s->length, name);
 
 	/* A name that begins so is meant as well: --mem for --memory. */
@@ -55,10 +67,11 @@ void cli_suggest_name(struct cli_suggestion *s, const char *name)
 	}
 }
 
-const char *cli_did_you_mean(char room[80], const struct cli_suggestion *s, const char *before)
+const char *neap__did_you_mean(
+	char room[80], const struct neap__suggestion *s, const char *before)
 {
 	room[0] = '\0';
 	if (s->name)
-		snprintf(room, 80, "; did you mean '%s%s'?", before, s->name);
+		neap__print(room, 80, "; did you mean '%s%s'?", before, s->name);
 	return room;
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * foreign_names.c: options as PyTorch's examples, Keras, Lightning, scikit-learn and snnTorch name
+ * them, and options of other subcommands: what they are called here, or what to do instead.
+ */
+#include "cli.h"
+
+#include <string.h>
+
+enum { NAMES_MOST = 9 };
+
+static const struct foreign_name {
+	const char *names[NAMES_MOST]; /* with '-' also for '_' */
+	const char *ours;	       /* the option, for commands that have it; or NULL: */
+	const char *instead;	       /* what to do */
+	const char *command;	       /* NULL: any */
+} foreign[] = {
+	{{"batch-size", "bs", "minibatch"}, "batch", NULL, NULL},
+	{{"num-epochs", "n-epochs", "max-epochs", "max-iter", "iterations"}, "epochs", NULL, NULL},
+	{{"learning-rate", "eta", "step-size"}, "lr", NULL, NULL},
+	{{"optim", "optimiser", "opt"}, "optimizer", NULL, NULL},
+	{{"scheduler", "lr-scheduler", "lr-schedule"}, "schedule", NULL, NULL},
+	{{"wd", "l2", "l2-penalty"}, "weight-decay", NULL, NULL},
+	{{"grad-clip", "clip-grad", "clip-norm", "clipnorm", "max-grad-norm", "gradient-clip-val"},
+		"clip", NULL, NULL},
+	{{"criterion", "loss-fn", "objective"}, "loss", NULL, NULL},
+	{{"dropout-rate", "drop", "p-dropout"}, "dropout", NULL, NULL},
+	{{"random-state", "random-seed", "manual-seed"}, "seed", NULL, NULL},
+	{{"workers", "num-workers", "n-jobs", "jobs", "num-threads", "cpus"}, "threads", NULL,
+		NULL},
+	{{"val", "val-split", "validation-split", "val-fraction", "val-size"}, "validation", NULL,
+		NULL},
+	{{"test-set", "test-data", "val-data", "validation-data"}, "test", NULL, "train"},
+	{{"output", "output-dir", "out-dir", "save", "save-dir", "save-path", "logdir"}, "out",
+		NULL, NULL},
+	{{"load", "load-from", "weights", "pretrained", "init-from", "finetune"}, "from", NULL,
+		NULL},
+	{{"restart", "continue", "resume-from", "resume-from-checkpoint", "ckpt-path"}, "resume",
+		NULL, NULL},
+	{{"memory-limit", "mem-limit", "max-memory", "memory-budget", "budget", "ram"}, "memory",
+		NULL, NULL},
+	{{"seq-len", "sequence-length", "max-length", "max-len"}, "max-steps", NULL, NULL},
+	{{"timestep", "time-step", "delta-t"}, "dt", NULL, NULL},
+	{{"dtype", "fp16", "amp", "half", "bf16", "mixed-precision", "float64"}, "precision", NULL,
+		NULL},
+	{{"normalize", "normalise", "standardize"}, "no-normalise", NULL, NULL},
+	{{"proba", "probabilities", "prob", "predict-proba"}, "softmax", NULL, NULL},
+	{{"silent", "no-progress"}, "quiet", NULL, NULL},
+	{{"hidden", "hidden-size", "hidden-units", "units", "num-hidden", "layers", "num-layers",
+		 "n-layers"},
+		"net", "whose layers have a name and a size, such as --net gru:64,li", NULL},
+	{{"model", "cell", "arch", "architecture", "rnn-type"}, "net",
+		"whose layers have a name and a size, such as --net gru:64,li", NULL},
+	{{"activation", "nonlinearity"}, "net",
+		"where it is a key of a layer, such as --net rnn:64:activation=relu,li", NULL},
+	{{"bidirectional"}, NULL, "bidirectional layers are not supported", NULL},
+	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, NULL,
+		"this tool computes on the CPU. neap.torch runs on any device of PyTorch "
+		"(docs/pytorch.md)",
+		NULL},
+	{{"early-stopping", "early-stop"}, NULL,
+		"training does not stop early; model.safetensors has the weights of the best epoch. "
+		"Set --epochs",
+		"train"},
+	{{"data", "dataset", "train-data", "train", "input", "data-dir", "data-path"}, NULL,
+		"data is an argument, not an option: see 'usage' in the help", NULL},
+	{{"verbose", "progress"}, NULL, "progress is printed unless --quiet is given", NULL},
+	{{"text"}, NULL, "a text is an argument of this form: text:FILE", NULL},
+	{{"out", "output", "csv"}, NULL,
+		"the report goes to standard output, with --json as JSON. To write the answer to "
+		"each sample to a file, use 'neap predict RUN DATA --out FILE.csv'",
+		"eval"},
+	{{"why"}, NULL,
+		"a strategy that does not fit is listed with the reason, and with --json as 'why'",
+		"plan"},
+	{{"drop", "target", "label", "classes"}, NULL,
+		"the columns and classes are those of the model. Other columns of a table are "
+		"ignored",
+		"predict"},
+};
+
+static int is_name(const struct foreign_name *row, const char *text, size_t length)
+{
+	for (int i = 0; i < NAMES_MOST && row->names[i]; i++) {
+		const char *name = row->names[i];
+		size_t n = 0;
+		while (n < length && (name[n] == text[n] || (name[n] == '-' && text[n] == '_')))
+			n++;
+		if (n == length && !name[n])
+			return 1;
+	}
+	return 0;
+}
+
+static int has_option(const struct cli_option *options, const char *name)
+{
+	for (; options->name; options++)
+		if (options->kind != CLI_HEADING && strcmp(options->name, name) == 0)
+			return 1;
+	return 0;
+}
+
+const char *cli_foreign_name(
+	char room[256], const struct cli_command *command, const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+		const struct foreign_name *row = &foreign[i];
+		if (!is_name(row, text, length) ||
+			(row->command && strcmp(row->command, command->name) != 0) ||
+			(row->ours && !has_option(command->options, row->ours) &&
+				!has_option(cli_common_options, row->ours)))
+			continue;
+		if (!row->ours)
+			snprintf(room, 256, "; %s.", row->instead);
+		else
+			snprintf(room, 256, "; use '--%s'%s%s.", row->ours,
+				row->instead ? ", " : "", row->instead ? row->instead : "");
+		return room;
+	}
+	return NULL;
+}
