@@ -107,8 +107,8 @@ void cli_help(const struct cli_command *command);
 void cli_list_options(const struct cli_command *command);
 
 /*
- * usage/foreign_names.c: "; what to do instead." of an option that the command lacks, but that other
- * programs have; NULL: it is not one of them. Returns `room`.
+ * usage/foreign_names.c: "; what to do instead." of an option that the command lacks, but that
+ * other programs have; NULL: it is not one of them. Returns `room`.
  */
 const char *cli_foreign_name(
 	char room[256], const struct cli_command *command, const char *text, size_t length);

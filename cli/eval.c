@@ -29,7 +29,7 @@ static int on_progress(void *user, int64_t done, int64_t total)
 static int on_answer(void *user, const struct neap_answer *answer)
 {
 	struct evaluating *e = user;
-	cli_json_answer(&e->answers, answer);
+	cli_json_answer(&e->answers, answer, NULL);
 	return e->answers.text.error;
 }
 
@@ -40,7 +40,7 @@ static void add_classes(struct neap__json *to, const struct neap_eval_result *r)
 		const int64_t *row = &r->confusion[i * (int64_t)r->classes];
 		int64_t samples = cli_confusion_samples(r, i);
 		neap__json_begin(to, NULL, '{');
-		cli_json_class(to, r->class_name[i], i);
+		cli_json_class(to, "name", r->class_name[i], i);
 		neap__json_int(to, r->target == NEAP_TARGET_LABELS ? "steps" : "samples", samples);
 		neap__json_number(to, "accuracy", samples ? (double)row[i] / (double)samples : NAN);
 		neap__json_end(to, '}');
@@ -114,7 +114,7 @@ int cli_eval(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "eval",
-		.arguments = "RUN DATA",
+		.arguments = "RUN DATA|text:FILE",
 		.about = "evaluates a trained network: accuracy, confusion matrix and firing rates",
 		.examples = examples,
 		.options = options,
@@ -124,7 +124,7 @@ int cli_eval(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	int code = cli_take_model(&o, &given, parsed, named, "eval");
+	int code = cli_take_model(&o, &given, parsed, 0, named, "eval");
 	if (code != CLI_DONE)
 		return code;
 	if (json)

@@ -111,17 +111,29 @@ int cli_answer_numbers(const struct neap_answer *answer)
 	return answer->target == NEAP_TARGET_NUMBERS || answer->target == NEAP_TARGET_SERIES;
 }
 
-void cli_json_class(struct neap__json *to, const char *name, int number)
+void cli_json_class(struct neap__json *to, const char *key, const char *name, int number)
 {
 	char room[16];
 	snprintf(room, sizeof room, "%d", number);
-	neap__json_text(to, "name", name ? name : room);
+	neap__json_text(to, key, name ? name : room);
 }
 
-void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
+static int has_names(const struct neap_answer *answer)
+{
+	for (int i = 0; i < answer->classes; i++)
+		if (answer->class_name[i])
+			return 1;
+	return 0;
+}
+
+void cli_json_answer(struct neap__json *to, const struct neap_answer *answer, const char *file)
 {
 	neap__json_begin(to, NULL, '{');
+	if (file)
+		neap__json_text(to, "file", file);
 	neap__json_int(to, "sample", answer->index);
+	if (answer->sample_name)
+		neap__json_text(to, "recording", answer->sample_name);
 	if (answer->time > 0)
 		neap__json_number(to, "time", answer->time);
 	neap__json_int(to, answer->step < 0 ? "steps" : "step",
@@ -129,7 +141,14 @@ void cli_json_answer(struct neap__json *to, const struct neap_answer *answer)
 	if (!cli_answer_numbers(answer)) {
 		neap__json_int(to, "label", answer->label);
 		neap__json_int(to, "prediction", answer->prediction);
-		cli_json_class(to, answer->class_name[answer->prediction], answer->prediction);
+		cli_json_class(
+			to, "name", answer->class_name[answer->prediction], answer->prediction);
+	}
+	if (cli_answer_numbers(answer) && has_names(answer)) {
+		neap__json_begin(to, "names", '[');
+		for (int i = 0; i < answer->classes; i++)
+			cli_json_class(to, NULL, answer->class_name[i], i);
+		neap__json_end(to, ']');
 	}
 	neap__json_begin(to, "scores", '[');
 	for (int i = 0; i < answer->classes; i++)

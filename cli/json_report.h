@@ -16,11 +16,14 @@ void cli_json_plan(struct neap__json *to, const struct neap_problem *problem,
 struct neap_answer;
 /* 1: the answer is numbers, its scores, and has no label and no prediction. */
 int cli_answer_numbers(const struct neap_answer *answer);
-/* Adds "name": that of a class, its number where `name` is NULL. */
-void cli_json_class(struct neap__json *to, const char *name, int number);
-/* Adds what a net answers to a sample as an object of a list: sample, time of a
- * decision, steps (of a step: its number, step), label, prediction and its class's name, scores. */
-void cli_json_answer(struct neap__json *to, const struct neap_answer *answer);
+/* Adds the name of a class or an output: its number if `name` is NULL. */
+void cli_json_class(struct neap__json *to, const char *key, const char *name, int number);
+/*
+ * Adds what a net answers to a sample as an object of a list: the file unless it is NULL, sample
+ * and its name, time of a decision, steps (of a step: its number, step), label, prediction and its
+ * class's name or the names of outputs, scores.
+ */
+void cli_json_answer(struct neap__json *to, const struct neap_answer *answer, const char *file);
 
 /* Prints and frees a report: CLI_DONE, or CLI_FAILED where it cannot be made or written. */
 int cli_json_print(struct neap__json *report, const char *command);

@@ -103,31 +103,38 @@ void cli_say_line(void *user, const char *line)
 		fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
-/* 1: a folder that `train` wrote a model to. */
+/* 1: a folder that `train` wrote a model to, or the model itself. */
 static int is_run(const char *path)
 {
+	static const char ending[] = ".safetensors";
 	char model[4096];
+	size_t n = strlen(path), end = strlen(ending);
 
+	if (n > end && strcmp(path + n - end, ending) == 0)
+		return 1;
 	snprintf(model, sizeof model, "%s/model.safetensors", path);
 	return access(model, F_OK) == 0;
 }
 
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
-	const char *const *named, const char *command)
+	int several, const char *const *named, const char *command)
 {
-	if (given->from && parsed > 1)
+	int models = given->from == NULL; /* among the arguments */
+
+	if (given->from && parsed > 1 && (!several || is_run(named[0])))
 		return cli_usage(command,
 			"both RUN '%s' and --from are given; pass only one of them", named[0]);
-	if (!given->from && parsed < 2)
-		return cli_usage(command,
-			"RUN DATA is missing: pass a run and a data set; 'neap %s --help' has "
-			"examples",
-			command);
-	if (!given->from && is_run(named[1]) && !is_run(named[0]))
+	if (parsed < models + 1)
+		return cli_usage(command, "%s is missing: %s; 'neap %s --help' has examples",
+			parsed	 ? "DATA"
+			: models ? "RUN DATA"
+				 : "DATA",
+			models ? "pass a run and a data set" : "pass a data set", command);
+	if (models && is_run(named[1]) && !is_run(named[0]))
 		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s '%s' '%s'",
 			named[1], command, named[1], named[0]);
 	o->model = given->from ? given->from : named[0];
-	o->data = named[parsed - 1];
+	o->data = named[models];
 	given->kind = (enum neap_reset)given->reset;
 	if (given->reset_given)
 		o->reset = &given->kind;

@@ -230,9 +230,12 @@ struct cli_given_model {
 };
 /* neap_eval_options.say: a line on standard error, unless --quiet hides it. */
 void cli_say_line(void *user, const char *line);
-/* Puts RUN and DATA, or --from and DATA, and the reset into the options. CLI_DONE or one line. */
+/*
+ * Puts RUN and the first DATA, or --from and DATA, and the reset into the options; with `several`
+ * more DATA may follow. CLI_DONE or one line.
+ */
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
-	const char *const *named, const char *command);
+	int several, const char *const *named, const char *command);
 
 /*
  * Reads --chain FILE (NULL: none) into *costs and points sweep->costs there; lists are

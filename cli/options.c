@@ -16,7 +16,8 @@ const struct cli_option cli_common_options[] = {
 		.letter = 'q',
 		.kind = CLI_FLAG,
 		.into = &cli_quiet,
-		.help = "print no progress and no notes on standard error; warnings and errors are still "
+		.help = "print no progress and no notes on standard error; warnings and errors are "
+			"still "
 			"printed"},
 	{0},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c: `neap predict`: a line a sample or step with what a trained net answers. */
 #include "net_options.h"
+#include "answer_files.h"
 #include "json_report.h"
 #include "predict_traces.h"
 #include "sample_figure.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <neap/train.h>
 
@@ -19,7 +21,8 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run test.h5 --spikes spikes.npz --membranes u.npz\n"
 			       "  neap predict run test.h5 --sample 3 --plot sample.svg\n"
 			       "  neap predict run table.csv\n"
-			       "  neap predict run five.wav\n"
+			       "  neap predict run five.wav six.wav\n"
+			       "  neap predict run recordings --out answers.csv\n"
 			       "  arecord -d 1 -f S16_LE -r 8000 | neap predict run -\n"
 			       "  neap predict run hour.wav --every 1s\n"
 			       "  arecord -f S16_LE -r 8000 | neap predict run - --every 100ms\n";
@@ -29,8 +32,14 @@ struct predicting {
 	struct cli_progress bar;
 	struct cli_sample_figure *figure; /* NULL: none */
 	int json;
-	int headed; /* the first line of CSV is written */
-	int deaf;   /* nobody reads the lines any more */
+	int headed;	    /* the first line of CSV is written */
+	int has_recordings; /* with the column of samples' names */
+	int deaf;	    /* nobody reads the lines any more */
+	struct cli_answer_files files;
+	const char *shown; /* name of the file that is answered for, if answers show it; NULL */
+	int64_t before;	   /* samples of the files before it */
+	int64_t samples;   /* of this file, so far */
+	size_t files_done;
 	int (*write)(void *file, const char *text, size_t length);
 	void *file;
 };
@@ -44,9 +53,21 @@ static int on_interrupt(void *user)
 static int on_progress(void *user, int64_t done, int64_t total)
 {
 	struct predicting *p = user;
-	if (p->bar.terminal)
+	if (p->bar.terminal && p->shown)
+		cli_progress_show(&p->bar, (double)p->files_done, (double)p->files.count, p->shown);
+	else if (p->bar.terminal)
 		cli_progress_show(&p->bar, (double)done, (double)total, NULL);
 	return cli_interrupted();
+}
+
+/* Notes about the first of several files hold for the others; warnings are printed for each. */
+static void on_line(void *user, const char *line)
+{
+	const struct predicting *p = user;
+	int quiet = cli_quiet;
+	cli_quiet |= p->files_done > 0;
+	cli_say_line(NULL, line);
+	cli_quiet = quiet;
 }
 
 /* A field of CSV (RFC 4180), control characters as \n, \t, \xNN: quoted where it has to be. */
@@ -74,23 +95,32 @@ static void add_class(struct neap__text *line, const struct neap_answer *a, int 
 		neap__text_add(line, "%d", class_number);
 }
 
-static void add_header(struct neap__text *line, const struct neap_answer *a)
+static void add_header(
+	struct neap__text *line, const struct neap_answer *a, const struct predicting *p)
 {
 	int numbers = cli_answer_numbers(a);
-	neap__text_add(line, "sample%s%s", a->time > 0 ? ",time" : "", a->step < 0 ? "" : ",step");
+	neap__text_add(line, "%ssample%s%s%s", p->shown ? "file," : "",
+		a->sample_name ? ",recording" : "", a->time > 0 ? ",time" : "",
+		a->step < 0 ? "" : ",step");
 	neap__text_add(line, numbers ? "" : ",label,prediction,name");
 	for (int i = 0; i < a->classes; i++)
-		if (numbers)
-			neap__text_add(line, ",%d", i);
-		else
-			add_class(line, a, i);
+		add_class(line, a, i);
 	neap__text_add(line, "\n");
 }
 
-static void add_row(struct neap__text *line, const struct neap_answer *a)
+static void add_row(
+	struct neap__text *line, const struct neap_answer *a, const struct predicting *p)
 {
 	char room[40];
+	if (p->shown) {
+		add_field(line, p->shown);
+		neap__text_add(line, ",");
+	}
 	neap__text_add(line, "%" PRId64, a->index);
+	if (p->has_recordings) {
+		neap__text_add(line, ",");
+		add_field(line, a->sample_name ? a->sample_name : "");
+	}
 	if (a->time > 0)
 		neap__text_add(line, ",%s", neap__json_exact(room, a->time));
 	if (a->step >= 0)
@@ -118,20 +148,25 @@ static int writes_more(const struct predicting *p)
 }
 
 /* Writes a line as JSON or CSV. 0, or a negative code. */
-static int on_answer(void *user, const struct neap_answer *a)
+static int on_answer(void *user, const struct neap_answer *answer)
 {
 	struct predicting *p = user;
 	struct neap__json object = {0};
 	struct neap__text *line = &object.text;
+	struct neap_answer counted = *answer, *a = &counted;
 
+	p->samples = answer->index + 1;
+	a->index += p->before;
 	if (p->json) {
-		cli_json_answer(&object, a);
+		cli_json_answer(&object, a, p->shown);
 		neap__text_add(line, "\n");
 	} else {
-		if (!p->headed)
-			add_header(line, a);
+		if (!p->headed) {
+			p->has_recordings = a->sample_name != NULL;
+			add_header(line, a, p);
+		}
 		p->headed = 1;
-		add_row(line, a);
+		add_row(line, a, p);
 	}
 	int rc = line->error ? line->error
 		 : p->deaf   ? 0
@@ -140,7 +175,7 @@ static int on_answer(void *user, const struct neap_answer *a)
 	/* Archives and figures are made, even if the reader of the lines leaves. */
 	p->deaf |= rc == -EPIPE && writes_more(p);
 	rc = p->deaf ? 0 : rc;
-	return rc == 0 && p->figure ? cli_sample_figure_answer(p->figure, a) : rc;
+	return rc == 0 && p->figure ? cli_sample_figure_answer(p->figure, answer) : rc;
 }
 
 static int on_array(void *user, const struct neap_answer *answer)
@@ -167,31 +202,55 @@ static int check_ending(const char *path, int json)
 	for (size_t i = 0; json && i < sizeof lines / sizeof lines[0]; i++)
 		if (strcmp(dot, lines[i]) == 0)
 			return CLI_DONE;
-	return cli_usage("predict", "--out: '%s' ends in none of %s", path,
-		json ? ".json, .jsonl, .ndjson, which --json writes" : ".csv, .npz");
+	return cli_usage("predict", "--out: '%s' must end in %s", path,
+		json ? ".json, .jsonl or .ndjson with --json"
+		     : ".csv or .npz, or with --json in .json, .jsonl or .ndjson");
+}
+
+static int run_file(struct predicting *p)
+{
+	struct neap_eval_result result = {.size = sizeof result};
+	int rc = neap_eval(&result, &p->options);
+
+	if (rc >= 0 && result.level > 0 && p->options.level <= 0 && !cli_quiet) {
+		cli_progress_clear(&p->bar);
+		fprintf(stderr, "level %.4g of the recording (--level)\n", result.level);
+	}
+	neap_eval_result_free(&result);
+	return rc;
 }
 
 static int run(struct predicting *p)
 {
-	struct neap_eval_result result = {.size = sizeof result};
+	int rc = 0;
 
 	p->options.user = p;
-	cli_progress_start(&p->bar, "predict", "samples");
+	cli_progress_start(&p->bar, "predict", p->files.named ? "files" : "samples");
 	if (p->options.every > 0) /* lines come while the sample is run */
 		p->bar.terminal = 0;
-	int rc = neap_eval(&result, &p->options);
+	for (; p->files_done < p->files.count && rc >= 0; p->files_done++) {
+		p->options.data = p->files.path[p->files_done];
+		p->shown = p->files.named ? p->options.data : NULL;
+		p->samples = 0;
+		rc = run_file(p);
+		p->before += p->samples;
+	}
 	cli_progress_clear(&p->bar);
-	if (rc >= 0 && result.level > 0 && p->options.level <= 0 && !cli_quiet)
-		fprintf(stderr, "level %.4g of the recording (--level)\n", result.level);
-	neap_eval_result_free(&result);
 	return rc;
 }
 
 static int write_arrays(struct predicting *p, const char *path)
 {
 	if (p->json)
-		return cli_usage(
-			"predict", "--json writes lines, and '%s' is an archive of arrays", path);
+		return cli_usage("predict",
+			"--json writes lines, but '%s' is an archive of arrays. Remove --json, or "
+			"pass --out FILE.json",
+			path);
+	if (p->files.named)
+		return cli_usage("predict",
+			"--out '%s' holds the answers for one file, but several are given. Pass "
+			"--out FILE.csv, which names the file of each answer",
+			path);
 	p->options.arrays = path;
 	p->options.answered = on_array;
 	int rc = run(p);
@@ -208,18 +267,53 @@ static int make(
 	return run(&p);
 }
 
+/* The model, the files, the traces. CLI_DONE or one line. */
+static int take_files(struct predicting *p, struct cli_given_model *given,
+	struct cli_traces *traces, int parsed, const char *const *named)
+{
+	struct neap_eval_options *o = &p->options;
+	int models = given->from == NULL;
+	int code = cli_take_model(o, given, parsed, 1, named, "predict");
+
+	if (code == CLI_DONE)
+		code = cli_answer_files(&p->files, named + models, parsed - models, "predict");
+	if (code == CLI_DONE && p->files.named &&
+		(traces->sample_given || o->spikes || o->membranes || traces->plot))
+		code = cli_usage("predict",
+			"--sample, --spikes, --membranes and --plot apply to one file, but several "
+			"are given. Pass one of them");
+	if (code == CLI_DONE && p->files.skipped > 0 && !cli_quiet)
+		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
+			p->files.skipped == 1 ? "" : "s");
+	return code == CLI_DONE ? cli_traces_take(o, traces) : code;
+}
+
+/* What the table of options cannot check. CLI_DONE or one line. */
+static int check_options(const struct predicting *p, const char *out)
+{
+	const struct neap_eval_options *o = &p->options;
+
+	if (o->window > 0 && o->every <= 0)
+		return cli_usage("predict",
+			"--window requires --every, the interval at which answers are printed");
+	if (o->level > 0 && o->every <= 0)
+		return cli_usage("predict",
+			"--level requires --every, the interval at which answers are printed");
+	return check_ending(out, p->json);
+}
+
 int cli_predict(int argc, char **argv)
 {
 	struct predicting p = {.options = {.size = sizeof p.options,
 				       .progress = on_progress,
 				       .answered = on_answer,
 				       .of_steps = 1,
-				       .say = cli_say_line,
+				       .say = on_line,
 				       .interrupted = on_interrupt}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};
 	struct cli_traces traces = {0};
-	const char *named[2], *out = "-";
+	const char **named = calloc((size_t)argc + 1, sizeof *named), *out = "-";
 	/* clang-format off */
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
@@ -248,34 +342,34 @@ int cli_predict(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
-		.arguments = "RUN DATA|TABLE|SOUND|-",
-		.about = "prints one line per sample, table (csv, tsv) or recording (wav, flac, "
-			 "aiff; -: standard input), or per step for targets per step: label, "
-			 "answer of the network and all scores",
+		.arguments = "RUN DATA|TABLE|SOUND|FOLDER|text:FILE|-...",
+		.about =
+			"prints one line per sample of a data set, a table (csv, tsv), a recording "
+			"(wav, flac, aiff; -: standard input) or a folder of them, or per step for "
+			"targets per step: label, answer of the network and all scores",
 		.examples = examples,
 		.options = options,
 		.least = 1,
-		.most = 2};
-	int parsed = cli_parse(&command, argc, argv, named);
+		.most = argc};
+	int code = CLI_FAILED;
 
-	if (parsed < 0)
-		return CLI_ENDED(parsed);
-	int code = cli_take_model(o, &given, parsed, named, "predict");
+	if (named) {
+		int parsed = cli_parse(&command, argc, argv, named);
+		code = parsed < 0 ? CLI_ENDED(parsed)
+				  : take_files(&p, &given, &traces, parsed, named);
+	}
 	if (code == CLI_DONE)
-		code = cli_traces_take(o, &traces);
-	if (code != CLI_DONE)
-		return code;
-	if ((code = check_ending(out, p.json)) != CLI_DONE)
-		return code;
-	if (o->window > 0 && o->every <= 0)
-		return cli_usage("predict", "--window is of decisions on the way, by --every");
-	if (o->level > 0 && o->every <= 0)
-		return cli_usage("predict", "--level is of a sound that is heard with --every");
-	cli_catch_signals();
-	p.figure = traces.figure;
-	if (p.figure)
-		o->stepped = on_step;
-	code = is_archive(out) ? write_arrays(&p, out)
-			       : cli_write_file("out", out, "predict", make, &p);
-	return cli_traces_end(&traces, code);
+		code = check_options(&p, out);
+	if (code == CLI_DONE) {
+		cli_catch_signals();
+		p.figure = traces.figure;
+		if (p.figure)
+			o->stepped = on_step;
+		code = is_archive(out) ? write_arrays(&p, out)
+				       : cli_write_file("out", out, "predict", make, &p);
+	}
+	code = cli_traces_end(&traces, code);
+	cli_answer_files_free(&p.files);
+	free(named);
+	return code;
 }

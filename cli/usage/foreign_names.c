@@ -59,7 +59,8 @@ static const struct foreign_name {
 		"(docs/pytorch.md)",
 		NULL},
 	{{"early-stopping", "early-stop"}, NULL,
-		"training does not stop early; model.safetensors has the weights of the best epoch. "
+		"training does not stop early; model.safetensors has the weights of the best "
+		"epoch. "
 		"Set --epochs",
 		"train"},
 	{{"data", "dataset", "train-data", "train", "input", "data-dir", "data-path"}, NULL,

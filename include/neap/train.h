@@ -332,6 +332,8 @@ struct neap_answer {
 	int64_t step; /* that this is the answer to; -1: the whole sample */
 	/* Of a decision: seconds of the sample that it is about, so far; 0: this is none. */
 	double time;
+	/* Of a table whose samples have names: the sample's; NULL: none. Valid within the call. */
+	const char *sample_name;
 };
 
 /* What a layer of a net has after a step of a sample. */
@@ -368,7 +370,7 @@ struct neap_step_view {
 /* Evaluates the model of a run folder (or a .safetensors file) on a data set. */
 struct neap_eval_options {
 	uint32_t size; /* sizeof(struct neap_eval_options) */
-	/* `data`: a data set, a recording, or a table of text (.csv, .tsv) with one sample. */
+	/* `data`: a data set, a recording, or a table of text (.csv, .tsv). */
 	const char *model, *data;
 	int batch;						  /* 0: 64 */
 	int threads;						  /* 0: one a processor */

@@ -67,8 +67,7 @@ void neap__suggest(struct neap__suggestion *s, const char *name)
 	}
 }
 
-const char *neap__did_you_mean(
-	char room[80], const struct neap__suggestion *s, const char *before)
+const char *neap__did_you_mean(char room[80], const struct neap__suggestion *s, const char *before)
 {
 	room[0] = '\0';
 	if (s->name)

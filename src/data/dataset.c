@@ -152,11 +152,11 @@ static int open_named(struct neap_dataset **out, const char *name,
 }
 
 int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, char ignored[NEAP__TAKEN_TEXT])
+	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT])
 {
 	struct neap_dataset *set = NULL;
 	*out = NULL;
-	int rc = neap__table_set_open(&set, name, names, count, ignored);
+	int rc = neap__table_set_open(&set, name, names, count, sample, ignored);
 	return rc < 0 ? rc : give_name(out, set, name);
 }
 
@@ -227,6 +227,8 @@ void neap_dataset_close(struct neap_dataset *set)
 	neap__names_free(set->class_names, set->nclass_names);
 	neap__names_free(set->speaker_names, set->nspeaker_names);
 	neap__names_free(set->feature_names, set->nfeature_names);
+	neap__names_free(set->sample_names, (int)set->info.samples);
+	free(set->sample_column);
 	free(set->label);
 	free(set->speaker);
 	free(set->numbers);

@@ -77,6 +77,8 @@ struct neap_dataset {
 	int nclass_names, nspeaker_names;
 	char **feature_names; /* [nfeature_names] of numbers in a row; NULL: none are known */
 	int nfeature_names;
+	char *sample_column; /* of the table that the rows are from; NULL: none is known */
+	char **sample_names; /* [samples] in that column; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
@@ -156,16 +158,17 @@ int neap__dataset_open_live(
 
 #define NEAP__TAKEN_TEXT 512
 /*
- * Opens a table of text, .csv or .tsv by its name, as a set of one sample without targets. Its
- * columns of these names are the features, in this order, and `ignored` names the others ("":
- * none). count 0: all columns are features.
+ * Opens a table of text, .csv or .tsv by its name, as a set without targets. Its columns of these
+ * names are the features, in this order, and `ignored` names the others ("": none). count 0: all
+ * columns are features. The column `sample`, if the table has it, tells which sample a row belongs
+ * to; else, and where it is NULL, the table is one sample.
  */
 int neap__table_named(const char *name);
 int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
 /* The same but for the name and the lock of the set. */
 int neap__table_set_open(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

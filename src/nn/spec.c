@@ -288,8 +288,8 @@ static int set_size(struct neap__layer *layer, struct word word)
 	if (word.length == 0 || i != word.length || n < 1 || n > NEAP__UNITS_MOST)
 		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to %d%s, not '%.*s'",
 			layer->cell->name, NEAP__UNITS_MOST,
-			layer->cell->readout ? "" : ", with r behind it if recurrent",
-			word.length, word.text);
+			layer->cell->readout ? "" : ", with r behind it if recurrent", word.length,
+			word.text);
 	layer->n = (int)n;
 	return 0;
 }

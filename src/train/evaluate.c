@@ -140,7 +140,8 @@ static int tell_answers(const struct neap__evaluation *e, const struct neap__ran
 			.score = answers->score + (int64_t)i * classes,
 			.class_name = (const char *const *)e->class_name,
 			.target = e->target,
-			.step = -1};
+			.step = -1,
+			.sample_name = neap__sample_name(e, s->index)};
 		NEAP_TRY(e->answered(e->user, &answer));
 	}
 	return 0;

@@ -18,6 +18,7 @@ struct neap__evaluation {
 	int (*answered)(void *user, const struct neap_answer *answer); /* may be NULL */
 	void *user;
 	char **class_name;	   /* [classes], for answers; NULL: none is known */
+	char **sample_name;	   /* [samples] of the data set; NULL: none */
 	struct neap__ranks *ranks; /* share every batch, as the loader does; NULL: alone */
 	enum neap_target target;   /* of answers */
 	int of_steps;		   /* 1: an answer a step; batches have one sample */
@@ -43,6 +44,12 @@ double neap__accuracy(int64_t right, int64_t judged);
 
 /* Sets the 95% score interval of the share k / n of successes (Wilson 1927). */
 void neap__wilson(double *low, double *high, int64_t k, int64_t n);
+
+/* The name of a sample; NULL: it has none. */
+static inline const char *neap__sample_name(const struct neap__evaluation *e, int64_t index)
+{
+	return e->sample_name ? e->sample_name[index] : NULL;
+}
 
 /* Returns a batch of a data set with fewer channels as one of the net's; fills `into`. */
 const struct neap_batch *neap__widen(

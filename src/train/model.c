@@ -72,12 +72,19 @@ static void write_classes(struct neap__json *json, const struct neap_dataset *se
 	neap__json_end(json, ']');
 }
 
-static void write_features(struct neap__json *json, const struct neap_dataset *set)
+/* Adds a list of texts as metadata; nothing if it is empty. */
+static void add_texts(
+	struct neap__tensor_bundle *bundle, const char *key, char *const *texts, int count)
 {
-	neap__json_begin(json, NULL, '[');
-	for (int i = 0; i < set->nfeature_names; i++)
-		neap__json_text(json, NULL, set->feature_names[i]);
-	neap__json_end(json, ']');
+	struct neap__json json = {0};
+
+	if (count == 0)
+		return;
+	neap__json_begin(&json, NULL, '[');
+	for (int i = 0; i < count; i++)
+		neap__json_text(&json, NULL, texts[i]);
+	neap__json_end(&json, ']');
+	neap__tensor_bundle_json(bundle, key, &json);
 }
 
 static const char *const target_names[] = {NEAP_TARGET_TABLE(NEAP_CHOICE_NAME)};
@@ -86,7 +93,7 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set, int64_t max_steps)
 {
 	char text[32];
-	struct neap__json net = {0}, classes = {0}, features = {0};
+	struct neap__json net = {0}, classes = {0};
 
 	neap__settings_write_net(&net, options);
 	write_classes(&classes, set, options->classes);
@@ -94,10 +101,8 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	neap__tensor_bundle_json(bundle, "neap.net", &net);
 	neap__tensor_bundle_json(bundle, "neap.classes", &classes);
 	neap__model_encoding_write(bundle, options, set);
-	if (set->nfeature_names) {
-		write_features(&features, set);
-		neap__tensor_bundle_json(bundle, NEAP__MODEL_FEATURES, &features);
-	}
+	add_texts(bundle, NEAP__MODEL_FEATURES, set->feature_names, set->nfeature_names);
+	add_texts(bundle, NEAP__MODEL_SAMPLES, &set->sample_column, set->sample_column != NULL);
 	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 	neap__tensor_bundle_meta(bundle, "neap.target", target_names[set->info.target]);
@@ -404,9 +409,10 @@ int neap__model_class_names(char ***names, const struct neap__safetensors *file,
 	return read_names(names, neap__safetensors_meta(file, "neap.classes"), classes);
 }
 
-int neap__model_features(char ***names, int *count, const struct neap__safetensors *file)
+int neap__model_texts(
+	char ***names, int *count, const struct neap__safetensors *file, const char *key)
 {
-	const char *text = neap__safetensors_meta(file, NEAP__MODEL_FEATURES);
+	const char *text = neap__safetensors_meta(file, key);
 	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
 
 	*count = (int)json_array_size(list);
@@ -416,8 +422,7 @@ int neap__model_features(char ***names, int *count, const struct neap__safetenso
 		if (!(*names)[i]) {
 			neap__model_class_names_free(*names, *count);
 			*names = NULL;
-			return neap__fail(
-				NEAP_EFORMAT, "its metadata " NEAP__MODEL_FEATURES " is damaged");
+			return neap__fail(NEAP_EFORMAT, "its metadata %s is damaged", key);
 		}
 	return 0;
 }

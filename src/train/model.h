@@ -90,6 +90,7 @@ int neap__model_targets(
  */
 #define NEAP__MODEL_INPUTS "neap.inputs"
 #define NEAP__MODEL_FEATURES "neap.features"
+#define NEAP__MODEL_SAMPLES "neap.samples" /* a list of the column that names samples */
 int neap__model_coding(struct neap__coding *coding, const char *text);
 
 /*
@@ -120,14 +121,16 @@ int neap__encoding_differs(
 	char *line, const struct neap_dataset *set, const struct neap__encoding *was);
 
 /*
- * Names of the features that a model was trained on, to be freed by neap__model_class_names_free;
- * count 0: the data had none. 0, NEAP_EFORMAT or -ENOMEM.
+ * A list of texts in the metadata, such as the names of features, to be freed by
+ * neap__model_class_names_free; count 0: there is none. 0, NEAP_EFORMAT or -ENOMEM.
  */
-int neap__model_features(char ***names, int *count, const struct neap__safetensors *file);
+int neap__model_texts(
+	char ***names, int *count, const struct neap__safetensors *file, const char *key);
 
 /*
- * Opens a table of text, whose columns are found by these names, as a set of one sample; `line` is
- * about columns that are ignored, "": none. 0 or a negative code.
+ * Opens a table of text, whose columns are found by these names, as a set; the column that
+ * named the samples of the training data divides it into samples. `line` is about columns that are
+ * ignored, "": none. 0 or a negative code.
  */
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
 	const char *name, char line[NEAP__TAKEN_TEXT]);

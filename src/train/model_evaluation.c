@@ -239,6 +239,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.answered = options->answered,
 		.user = options->user,
 		.class_name = e->names,
+		.sample_name = e->set->sample_names,
 		.ranks = &e->ranks,
 		.target = e->target,
 		.mean = e->mean,

@@ -219,16 +219,20 @@ int neap__model_rows_take(
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
 	const char *name, char line[NEAP__TAKEN_TEXT])
 {
-	char **features, ignored[NEAP__TAKEN_TEXT];
-	int count;
+	char **features, **samples = NULL, ignored[NEAP__TAKEN_TEXT];
+	int count, nsamples = 0;
 
 	line[0] = '\0';
-	NEAP_TRY(neap__model_features(&features, &count, file));
-	int rc = neap__dataset_open_table(set, name, (const char *const *)features, count, ignored);
+	NEAP_TRY(neap__model_texts(&features, &count, file, NEAP__MODEL_FEATURES));
+	int rc = neap__model_texts(&samples, &nsamples, file, NEAP__MODEL_SAMPLES);
+	if (rc == 0)
+		rc = neap__dataset_open_table(set, name, (const char *const *)features, count,
+			nsamples ? samples[0] : NULL, ignored);
 	neap__model_class_names_free(features, count);
+	neap__model_class_names_free(samples, nsamples);
 	if (rc == 0 && ignored[0])
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"'%.100s': ignored columns, which are not features of the model: %s", name,
-			ignored);
+			"'%.100s': ignored columns, which are not features of the model: %s%s", name,
+			ignored, (*set)->sample_names ? "" : "; all rows are one sample");
 	return rc;
 }

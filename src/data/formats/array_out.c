@@ -234,6 +234,10 @@ static int write_rest(struct neap__array_out *out, const char *const *classes, i
 		rc = neap__h5_out_names(out->out.file, "classes", classes, count);
 	if (rc >= 0 && s->feature_names)
 		rc = neap__h5_out_names(out->out.file, "features", s->feature_names, s->features);
+	if (rc >= 0 && s->output_names)
+		rc = neap__h5_out_names(out->out.file, "outputs", s->output_names, s->width);
+	if (rc >= 0 && s->sample_column)
+		rc = neap__h5_out_names(out->out.file, "sample_column", &s->sample_column, 1);
 	return close_hdf5(out) < 0 ? -1 : rc;
 }
 
@@ -248,6 +252,12 @@ int neap__array_out_finish(struct neap__array_out *out, const char *const *class
 	if (rc == 0 && out->shape.feature_names)
 		rc = neap__h5_out_reserve(&out->out,
 			neap__h5_out_text_bytes(out->shape.feature_names, out->shape.features));
+	if (rc == 0 && out->shape.output_names)
+		rc = neap__h5_out_reserve(&out->out,
+			neap__h5_out_text_bytes(out->shape.output_names, out->shape.width));
+	if (rc == 0 && out->shape.sample_column)
+		rc = neap__h5_out_reserve(
+			&out->out, neap__h5_out_text_bytes(&out->shape.sample_column, 1));
 	if (rc == 0) {
 		neap__h5_enter(&guard);
 		errno = 0;

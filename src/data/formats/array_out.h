@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * array_out.h: writes HDF5 files of arrays as array_set.c reads them: x, lengths, y and classes,
+ * array_out.h: writes HDF5 files of arrays as array_set.c reads them: x, lengths, y and names,
  * with samples of unequal length, whose padding takes no room. Steps are added one by one.
  */
 #ifndef NEAP_DATA_FORMATS_ARRAY_OUT_H
@@ -16,8 +16,10 @@ struct neap__array_shape {
 	enum neap_target target;
 	int width;   /* numbers of a target; 1 of classes, 0: there is no y */
 	int classes; /* 1: y holds classes, 0: numbers */
-	const char *const
-		*feature_names; /* [features], borrowed until the file is finished; NULL */
+	/* Borrowed until the file is finished; NULL: none. */
+	const char *const *feature_names; /* [features] */
+	const char *const *output_names;  /* [width] of targets that are numbers */
+	const char *sample_column;	  /* of the table that the rows are from */
 };
 
 struct neap__array_out;

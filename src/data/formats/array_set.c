@@ -10,6 +10,8 @@
  *                (samples, steps, d) reals: numbers a step, NaN where a step is masked
  *     classes    (classes) texts: names of the classes, which y counts from 0
  *     features   (features) texts: names of the features, by which `predict` reads tables of text
+ *     outputs    (d) texts: names of the numbers of y
+ *     sample_column  one text: the column of a table that names the sample of a row, for `predict`
  * Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is masked.
  */
 #include "data/formats/arrays.h"
@@ -356,16 +358,41 @@ static int read_names(struct array_set *s)
 		s->file, &names, MOST_CLASSES, &s->set.class_names, &s->set.nclass_names);
 }
 
-/* Names of the features, if an array has them; what else is called so is none of the set. */
-static int read_features(struct array_set *s)
+/* `wanted` names, if an array of this name has them; what else is called so is none of the set. */
+static int read_texts_of(
+	struct array_set *s, const char *array, int wanted, char ***texts, int *count)
 {
 	struct neap__array names = {0};
 
-	if (find(s, "features", &names) < 0 || !names.there || names.kind != NEAP__ARRAY_TEXTS ||
-		names.dims != 1 || names.size[0] != s->set.info.inputs)
+	if (find(s, array, &names) < 0 || !names.there || names.kind != NEAP__ARRAY_TEXTS ||
+		names.dims != 1 || names.size[0] != wanted)
 		return 0;
-	return s->file->ops->texts(
-		s->file, &names, MOST_FEATURES, &s->set.feature_names, &s->set.nfeature_names);
+	return s->file->ops->texts(s->file, &names, MOST_FEATURES, texts, count);
+}
+
+static int read_sample_column(struct array_set *s)
+{
+	char **texts = NULL;
+	int count = 0, rc = read_texts_of(s, "sample_column", 1, &texts, &count);
+
+	if (rc == 0 && count == 1) {
+		s->set.sample_column = texts[0];
+		texts[0] = NULL;
+	}
+	neap__names_free(texts, count);
+	return rc;
+}
+
+/* The names of outputs stand in the place of names of classes, of which numbers have none. */
+static int read_outputs(struct array_set *s)
+{
+	struct neap_dataset *set = &s->set;
+
+	neap__names_free(set->class_names, set->nclass_names);
+	set->class_names = NULL;
+	set->nclass_names = 0;
+	return read_texts_of(
+		s, "outputs", set->info.classes, &set->class_names, &set->nclass_names);
 }
 
 static int class_limit(const struct array_set *s)
@@ -525,6 +552,7 @@ static int read_y(struct array_set *s)
 		return other_shape(s);
 	info->classes = (int)width;
 	info->target = y->dims == 3 ? NEAP_TARGET_SERIES : NEAP_TARGET_NUMBERS;
+	NEAP_TRY(read_outputs(s));
 	return y->dims == 3 ? 0 : read_sample_numbers(s);
 }
 
@@ -542,7 +570,9 @@ static int read_all(struct array_set *s)
 	s->gap[0] = s->gap[1] = -1;
 	NEAP_TRY(read_extents(s));
 	NEAP_TRY(read_y(s));
-	NEAP_TRY(read_features(s));
+	NEAP_TRY(read_texts_of(
+		s, "features", s->set.info.inputs, &s->set.feature_names, &s->set.nfeature_names));
+	NEAP_TRY(read_sample_column(s));
 	memcpy(s->set.slow, s->file->slow, sizeof s->set.slow);
 	s->set.read_bytes = s->file->read_bytes + (size_t)s->row_room * sizeof *s->row;
 	if (s->gap[0] < 0 || neap__has_step_targets(&s->set))
@@ -568,6 +598,7 @@ int neap__array_set_open(struct neap_dataset **out, struct neap__array_file *fil
 		release(s);
 		neap__names_free(s->set.class_names, s->set.nclass_names);
 		neap__names_free(s->set.feature_names, s->set.nfeature_names);
+		free(s->set.sample_column);
 		free(s->set.label);
 		free(s->set.numbers);
 		free(s);

@@ -31,17 +31,13 @@ struct table_work {
 	struct neap__table_targets targets;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
+	const char **output;  /* [targets] names */
 	int64_t rows;	      /* of this reading */
 	int64_t steps;	      /* of the sample that is read */
 	void *seen;	      /* names of samples of the file that is read */
 	int64_t file;	      /* number of that file */
 	struct neap__array_out *out;
 };
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
 
 static void forget(struct table_work *w)
 {
@@ -50,26 +46,14 @@ static void forget(struct table_work *w)
 	w->file = -1;
 }
 
-/* Refuses a sample whose rows stand in two places. */
 static int see_sample(struct table_work *w)
 {
-	const struct neap__table *t = &w->table;
 	if (!w->options->sample_column)
 		return 0;
-	if (w->file != t->file)
+	if (w->file != w->table.file)
 		forget(w);
-	w->file = t->file;
-	if (tfind(t->sample, &w->seen, by_text))
-		return neap__table_wrong(t,
-			"sample '%.100s' already has rows further up, but the rows of a sample "
-			"must "
-			"be consecutive. Sort the table by its column of samples",
-			t->sample);
-	char *copy = strdup(t->sample);
-	if (copy && tsearch(copy, &w->seen, by_text))
-		return 0;
-	free(copy);
-	return neap__fail_errno(ENOMEM, "'%s'", t->dir);
+	w->file = w->table.file;
+	return neap__table_see_sample(&w->table, &w->seen);
 }
 
 /* Counts the row, and tells how far the reading is. */
@@ -173,14 +157,15 @@ static int write_row(struct table_work *w)
 	return neap__array_out_step(w->out, t->begins, t->value, w->number);
 }
 
-/* Names of the features in their order, NULL in tables without names. */
-static const char *const *name_features(struct table_work *w)
+/* Names of the columns of a role in their order, in `names`; NULL in tables without names. */
+static const char *const *names_of(
+	const struct table_work *w, enum neap__table_column role, const char **names)
 {
 	const struct neap__table *t = &w->table;
 	for (int64_t i = 0; t->names && i < t->columns; i++)
-		if (t->role[i] == NEAP__COLUMN_FEATURE)
-			w->feature[t->place[i]] = t->names[i];
-	return t->names ? w->feature : NULL;
+		if (t->role[i] == role)
+			names[t->place[i]] = t->names[i];
+	return t->names ? names : NULL;
 }
 
 static int write_all(struct table_work *w, const char *out)
@@ -205,9 +190,13 @@ static int write_all(struct table_work *w, const char *out)
 				     : NEAP_TARGET_NUMBERS};
 	w->number = calloc((size_t)shape.width + 1, sizeof *w->number);
 	w->feature = calloc((size_t)shape.features + 1, sizeof *w->feature);
-	if (!w->number || !w->feature)
+	w->output = calloc((size_t)w->table.targets + 1, sizeof *w->output);
+	if (!w->number || !w->feature || !w->output)
 		return neap__fail_errno(ENOMEM, "'%s'", out);
-	shape.feature_names = name_features(w);
+	shape.feature_names = names_of(w, NEAP__COLUMN_FEATURE, w->feature);
+	if (!classes && w->table.targets)
+		shape.output_names = names_of(w, NEAP__COLUMN_TARGET, w->output);
+	shape.sample_column = o->sample_column;
 	r->classes = count;
 	r->numbers = classes ? 0 : shape.width;
 	r->step_targets = y->steps;
@@ -258,6 +247,7 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 	neap__table_close(&w.table);
 	free(w.number);
 	free(w.feature);
+	free(w.output);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "data/names/name_list.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,7 +318,7 @@ static int name_of(const char *column, struct feature_name *names, int count)
 }
 
 static int match_names(struct neap__table *t, const char *const *names, int count,
-	unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
+	const char *sample, unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
 {
 	size_t n = 0;
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
@@ -328,9 +329,14 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	qsort(sorted, (size_t)count, sizeof *sorted, by_feature);
 	for (int64_t i = 0; i < t->columns; i++) {
 		int k = name_of(t->names[i], sorted, count);
-		t->role[i] = k < 0 ? NEAP__COLUMN_DROPPED : NEAP__COLUMN_FEATURE;
+		int names_samples = k < 0 && sample && strcmp(sample, t->names[i]) == 0;
+		t->role[i] = names_samples ? NEAP__COLUMN_SAMPLE
+			     : k < 0	   ? NEAP__COLUMN_DROPPED
+					   : NEAP__COLUMN_FEATURE;
 		t->place[i] = k < 0 ? 0 : k;
-		if (k >= 0)
+		if (names_samples)
+			sample = NULL; /* the first of this name */
+		else if (k >= 0)
 			taken[k] = 1;
 		else if (n < NEAP__TAKEN_TEXT)
 			n += (size_t)neap__print(ignored + n, NEAP__TAKEN_TEXT - n, "%s'%.60s'",
@@ -347,15 +353,15 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	return 0;
 }
 
-int neap__table_match(
-	struct neap__table *t, const char *const *names, int count, char ignored[NEAP__TAKEN_TEXT])
+int neap__table_match(struct neap__table *t, const char *const *names, int count,
+	const char *sample, char ignored[NEAP__TAKEN_TEXT])
 {
 	unsigned char *taken = calloc((size_t)count + 1, 1);
 	double *value = calloc((size_t)count + 1, sizeof *value);
 	int rc = taken && value ? 0 : no_memory(t);
 
 	if (rc == 0 && t->names)
-		rc = match_names(t, names, count, taken, ignored);
+		rc = match_names(t, names, count, sample, taken, ignored);
 	else if (rc == 0 && t->columns != count)
 		rc = neap__fail(NEAP_EUSAGE,
 			"'%s' has %lld columns without names, but the model was trained on %d "
@@ -371,6 +377,25 @@ int neap__table_match(
 	t->value = value;
 	t->features = count;
 	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+int neap__table_see_sample(const struct neap__table *t, void **seen)
+{
+	if (tfind(t->sample, seen, by_text))
+		return neap__table_wrong(t,
+			"sample '%.100s' is in rows above already, with other samples between. The "
+			"rows of a sample must be consecutive; sort the table",
+			t->sample);
+	char *copy = strdup(t->sample);
+	if (copy && tsearch(copy, seen, by_text))
+		return 0;
+	free(copy);
+	return no_memory(t);
 }
 
 void neap__table_rewind(struct neap__table *t)

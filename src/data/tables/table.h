@@ -47,15 +47,20 @@ int neap__table_open(struct neap__table *table, const char *path,
 	const struct neap_table_options *options, struct neap_table_report *report);
 /*
  * Takes the columns of these names alone, in this order, as features; a table without names must
- * have as many columns. `ignored` is a line about the others, "": there are none. 0, NEAP_EUSAGE or
- * -errno.
+ * have as many columns. A column `sample` that is none of them has the names of samples. `ignored`
+ * is a line about the others, "": there are none. 0, NEAP_EUSAGE or -errno.
  */
 int neap__table_match(struct neap__table *table, const char *const *names, int count,
-	char ignored[NEAP__TAKEN_TEXT]);
+	const char *sample, char ignored[NEAP__TAKEN_TEXT]);
 /* 1 and a row, 0 at the end, or a negative code, whose line names file and line. */
 int neap__table_next(struct neap__table *table);
 /* Warns of what is probably a mistake in the columns, through the options' function. */
 void neap__table_doubt(const struct neap__table *table);
+/*
+ * Refuses a row that begins a sample whose name is in `seen` (search.h), and puts its name there.
+ * 0, NEAP_EFORMAT or -ENOMEM.
+ */
+int neap__table_see_sample(const struct neap__table *table, void **seen);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_set.c: a table of text as a data set of one sample without targets, for answers of a model.
- * Its numbers are in memory: 8 bytes each, of which the text has two or more.
+ * table_set.c: a table of text as a data set without targets, for answers of a model. Its numbers
+ * are in memory: 8 bytes each, of which the text has two or more.
  */
 #include "data/dataset.h"
 #include "data/bins.h"
@@ -11,6 +11,7 @@
 #include "base/print.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,20 +20,22 @@ struct table_set {
 	struct neap_dataset set;
 	double *value; /* [rows][inputs] */
 	int64_t rows;
+	int64_t *start; /* [samples] first row of each */
 };
 
 static int64_t set_length(const struct neap_dataset *set, int64_t index)
 {
-	(void)index;
-	return ((const struct table_set *)set)->rows;
+	const struct table_set *s = (const struct table_set *)set;
+	int64_t end = index + 1 < set->info.samples ? s->start[index + 1] : s->rows;
+	return end - s->start[index];
 }
 
 static int set_values(
 	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *values)
 {
+	const struct table_set *s = (const struct table_set *)set;
 	size_t width = (size_t)neap__features(set);
-	(void)index;
-	memcpy(values, ((struct table_set *)set)->value + (size_t)from * width,
+	memcpy(values, s->value + (size_t)(s->start[index] + from) * width,
 		(size_t)(to - from) * width * sizeof *values);
 	return 0;
 }
@@ -47,28 +50,57 @@ static int set_read(struct neap_dataset *set, int64_t index, struct neap__event_
 static void set_close(struct neap_dataset *set)
 {
 	free(((struct table_set *)set)->value);
+	free(((struct table_set *)set)->start);
 }
 
 static const struct neap__dataset_ops ops = {
 	.read = set_read, .close = set_close, .length = set_length, .values = set_values};
 
-static int read_rows(struct table_set *s, struct neap__table *table)
+/* What reading the rows needs in addition to the set. */
+struct row_reading {
+	int64_t room, starts, names; /* of the lists that grow */
+	void *seen;		     /* names of samples */
+};
+
+/* The row read last begins a sample. */
+static int begin_sample(
+	struct table_set *s, const struct neap__table *table, struct row_reading *reading)
+{
+	int64_t n = s->set.info.samples;
+
+	NEAP_TRY(neap__table_see_sample(table, &reading->seen));
+	if (neap__grow(&s->start, &reading->starts, n + 1, sizeof *s->start) < 0 ||
+		neap__grow(&s->set.sample_names, &reading->names, n + 1,
+			sizeof *s->set.sample_names) < 0 ||
+		!(s->set.sample_names[n] = strdup(table->sample)))
+		return neap__fail_errno(ENOMEM, "'%s'", table->dir);
+	s->start[n] = s->rows;
+	s->set.info.samples++;
+	return 0;
+}
+
+static int read_rows(struct table_set *s, struct neap__table *table, struct row_reading *reading)
 {
 	size_t width = (size_t)table->features;
-	int64_t room = 0;
 	int rc;
 
 	while ((rc = neap__table_next(table)) > 0) {
+		if (table->begins)
+			NEAP_TRY(begin_sample(s, table, reading));
 		if (s->rows == NEAP__MOST_STEPS)
 			return neap__table_wrong(
 				table, "the sample has more than 400000000 steps. Split it");
-		if (neap__grow(&s->value, &room, s->rows + 1, width * sizeof *s->value) < 0)
+		if (neap__grow(&s->value, &reading->room, s->rows + 1, width * sizeof *s->value) <
+			0)
 			return neap__fail_errno(ENOMEM, "'%s'", table->dir);
 		memcpy(s->value + (size_t)s->rows++ * width, table->value,
 			width * sizeof *s->value);
 	}
 	s->set.info.inputs = table->features;
-	s->set.info.steps = s->rows;
+	for (int64_t i = 0; i < s->set.info.samples; i++) {
+		int64_t length = set_length(&s->set, i);
+		s->set.info.steps = length > s->set.info.steps ? length : s->set.info.steps;
+	}
 	return rc;
 }
 
@@ -79,10 +111,11 @@ int neap__table_named(const char *name)
 }
 
 int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,
-	int count, char ignored[NEAP__TAKEN_TEXT])
+	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT])
 {
 	const struct neap_table_options options = {.size = sizeof options};
 	struct neap_table_report report = {.size = sizeof report};
+	struct row_reading reading = {0};
 	struct neap__table table;
 	struct table_set *s = calloc(1, sizeof *s);
 
@@ -90,14 +123,22 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	if (!s)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
 	s->set.ops = &ops;
-	s->set.info.samples = s->set.info.values = 1;
+	s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
 	table.predicts = 1;
 	if (rc == 0 && count > 0)
-		rc = neap__table_match(&table, names, count, ignored);
+		rc = neap__table_match(&table, names, count, sample, ignored);
+	int split = 0; /* 1: a column names the samples */
+	for (int64_t i = 0; rc == 0 && i < table.columns; i++)
+		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
 	if (rc == 0)
-		rc = read_rows(s, &table);
+		rc = read_rows(s, &table, &reading);
+	tdestroy(reading.seen, free);
 	neap__table_close(&table);
+	if (rc < 0 || !split) { /* a file is no name that a table gives */
+		neap__names_free(s->set.sample_names, (int)s->set.info.samples);
+		s->set.sample_names = NULL;
+	}
 	if (rc < 0) {
 		set_close(&s->set);
 		free(s);

@@ -107,6 +107,7 @@ int neap__decisions_tell(struct neap__decisions *d, void *state, int64_t steps)
 		.class_name = (const char *const *)e->class_name,
 		.target = e->target,
 		.step = d->of_steps ? steps - 1 : -1,
-		.time = time_of(steps, e->options->dt)};
+		.time = time_of(steps, e->options->dt),
+		.sample_name = neap__sample_name(e, d->index)};
 	return e->answered(e->user, &answer);
 }

@@ -64,7 +64,8 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 		.classes = e->options->classes,
 		.score = score,
 		.class_name = (const char *const *)e->class_name,
-		.target = e->target};
+		.target = e->target,
+		.sample_name = neap__sample_name(e, s->index)};
 
 	for (int64_t t = 0; t < s->length; t++) {
 		if (t > 0 && t % STEPS_BETWEEN_LOOKS == 0 && e->progress &&
