@@ -194,8 +194,8 @@ static int run(const struct neap_calibrate_options *options, const char *out, in
 	struct neap_calibration c = {.size = sizeof c};
 
 	if (cli_is_output(out) && json)
-		return cli_usage("calibrate",
-			"--out - and --json both write to standard output; name a file with --out");
+		return cli_usage("calibrate", "--out - and --json both write to standard output. "
+					      "Pass a file name to --out");
 	cli_progress_start(options->user, "calibrate", "measurements");
 	cli_catch_signals();
 	int rc = neap_calibrate(&c, options);

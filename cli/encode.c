@@ -233,6 +233,12 @@ static int read_classes(struct encode_request *r)
 		r->text = malloc((size_t)count * 6);
 		for (int i = 0, used = 0; r->text && i < count; i++)
 			used += snprintf(r->text + used, 6, "%d", i) + 1;
+	} else if (strchr(r->classes, ',') && access(r->classes, F_OK) < 0) {
+		return cli_usage("encode",
+			"--classes: '%s' is not a file. Write the names to a file, one per line, "
+			"or pass "
+			"the number of classes",
+			r->classes);
 	} else {
 		int rc = cli_read_text(&r->text, NULL, r->classes, "encode");
 		if (rc != CLI_DONE)

@@ -11,7 +11,8 @@
 
 static const char examples[] = "  neap eval run test.h5\n"
 			       "  neap eval run/last.safetensors test.h5 --json\n"
-			       "  neap eval --from net.nir test.h5\n";
+			       "  neap eval --from net.nir test.h5\n"
+			       "  neap eval run text:book.txt\n";
 
 struct evaluating {
 	struct cli_progress bar;
@@ -114,8 +115,10 @@ int cli_eval(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "eval",
-		.arguments = "RUN DATA|text:FILE",
-		.about = "evaluates a trained network: accuracy, confusion matrix and firing rates",
+		.arguments = "RUN DATA",
+		.about = "evaluates a trained network: accuracy, confusion matrix and firing "
+			 "rates. DATA is "
+			 "a data set, or a text (text:FILE)",
 		.examples = examples,
 		.options = options,
 		.least = 1,

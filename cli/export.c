@@ -11,7 +11,9 @@ static void on_line(void *user, const char *line)
 {
 	char room[NEAP__PLAIN_TEXT];
 	(void)user;
-	fprintf(stderr, "only neap will see this, others a reset to v_reset at once: %s\n",
+	fprintf(stderr,
+		"note: only neap reads the following resets; other programs reset to v_reset at "
+		"once: %s\n",
 		neap__plain_text(room, line));
 }
 

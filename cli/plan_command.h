@@ -68,6 +68,8 @@ int cli_plan_ranks_json(struct neap__json *to, const struct neap_problem *proble
 
 /* A row a strategy, the fastest first, and why the others are not (plan_table.c). */
 int cli_plans_table(const struct cli_plans *plans);
+/* What to do about the reason of an infeasible plan: ": add --tier", ""; in plan_table.c. */
+const char *cli_why_hint(const char *why);
 /* One plan at length (plan_details.c). */
 int cli_plan_details(const struct neap_problem *problem, const struct neap_plan *plan);
 /* "12.3%", "-" where there is no number. Returns `room`'s pointer. */

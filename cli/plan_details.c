@@ -65,10 +65,11 @@ int cli_plan_details(const struct neap_problem *p, const struct neap_plan *plan)
 	int classic = (p->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
 	printf("strategy      %s%s%s\n", plan->strategy, about ? ": " : "", about ? about : "");
 	if (!plan->feasible) {
-		printf("infeasible    %s\n", plan->why);
+		printf("infeasible    %s%s\n", plan->why, cli_why_hint(plan->why));
 		if (plan->least_bytes)
-			printf("least         %s%s\n", cli_show_least(least, p, plan->least_bytes),
-				classic ? " slots" : "");
+			printf("least         %s%s; increase --%s\n",
+				cli_show_least(least, p, plan->least_bytes),
+				classic ? " slots" : "", classic ? "slots" : "memory");
 		return cli_finish("plan");
 	}
 	if (strcmp(plan->chosen, plan->strategy) != 0)

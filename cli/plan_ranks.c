@@ -26,14 +26,15 @@ static void print_text(const struct neap_ranks *q, const struct neap_ranks_cost 
 
 	printf("ranks         %d, %s computed and %s exchanged %s: efficiency %.1f%%\n", q->ranks,
 		neap__show_time(computed, c->computed), neap__show_time(exchanged, c->exchanged),
-		q->parameters ? "a batch" : "a sweep", 100 * c->efficiency);
+		q->parameters ? "per batch" : "per forward and backward pass", 100 * c->efficiency);
 	printf("messages      %" PRId64 " that a rank waits for, one after the other", c->messages);
 	if (q->parameters)
-		printf("; %s sent by a rank", neap__show_size(bytes, c->sent));
+		printf("; each rank sends %s", neap__show_size(bytes, c->sent));
 	printf("\n");
 	if (c->idle)
-		printf("idle          %d ranks have no group of a batch of %d\n", c->idle,
-			q->batch);
+		printf("idle          %d ranks have no samples, because a batch of %d has too few "
+		       "groups\n",
+			c->idle, q->batch);
 }
 
 static int predict(struct neap_ranks_cost *cost, const struct neap_problem *problem,

@@ -115,6 +115,20 @@ static void why_slower(char room[96], const struct neap_problem *p, const struct
 		snprintf(room + n, 96 - n, "copies states");
 }
 
+const char *cli_why_hint(const char *why)
+{
+	static const struct {
+		const char *begin, *hint;
+	} hints[] = {{"needs a slow tier", ": add --tier"},
+		{"needs bytes", ": pass --memory, --state and --tape, not --slots"},
+		{"needs a uniform chain", ": the steps of --chain differ"}};
+
+	for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+		if (strncmp(why, hints[i].begin, strlen(hints[i].begin)) == 0)
+			return hints[i].hint;
+	return "";
+}
+
 static void why_not(char room[96], const struct neap_problem *p, const struct neap_plan *plan,
 	const struct neap_plan *best)
 {
@@ -126,7 +140,7 @@ static void why_not(char room[96], const struct neap_problem *p, const struct ne
 		snprintf(room, 96, "needs %s%s", cli_show_least(least, p, plan->least_bytes),
 			classic ? " slots" : "");
 	else
-		snprintf(room, 96, "%.90s", plan->why);
+		snprintf(room, 96, "%.60s%s", plan->why, cli_why_hint(plan->why));
 }
 
 static void print_row(const struct neap_problem *p, const struct neap_plan *plan,

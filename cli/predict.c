@@ -282,9 +282,6 @@ static int take_files(struct predicting *p, struct cli_given_model *given,
 		code = cli_usage("predict",
 			"--sample, --spikes, --membranes and --plot apply to one file, but several "
 			"are given. Pass one of them");
-	if (code == CLI_DONE && p->files.skipped > 0 && !cli_quiet)
-		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
-			p->files.skipped == 1 ? "" : "s");
 	return code == CLI_DONE ? cli_traces_take(o, traces) : code;
 }
 
@@ -342,14 +339,17 @@ int cli_predict(int argc, char **argv)
 	};
 	/* clang-format on */
 	const struct cli_command command = {.name = "predict",
-		.arguments = "RUN DATA|TABLE|SOUND|FOLDER|text:FILE|-...",
-		.about =
-			"prints one line per sample of a data set, a table (csv, tsv), a recording "
-			"(wav, flac, aiff; -: standard input) or a folder of them, or per step for "
-			"targets per step: label, answer of the network and all scores",
+		.arguments = "RUN DATA...",
+		.about = "prints one line per sample, or per step for targets per step: label, "
+			 "answer of "
+			 "the network and all scores. DATA is a data set, a text (text:FILE), a "
+			 "table "
+			 "(csv, tsv), a recording (wav, flac, aiff; -: standard input), or a "
+			 "folder of "
+			 "tables or recordings; several files or a folder add the name of the file",
 		.examples = examples,
 		.options = options,
-		.least = 1,
+		.least = 0,
 		.most = argc};
 	int code = CLI_FAILED;
 
@@ -369,6 +369,9 @@ int cli_predict(int argc, char **argv)
 				       : cli_write_file("out", out, "predict", make, &p);
 	}
 	code = cli_traces_end(&traces, code);
+	if (code == CLI_DONE && p.files.skipped > 0 && !cli_quiet)
+		fprintf(stderr, "%zu file%s of other kinds skipped\n", p.files.skipped,
+			p.files.skipped == 1 ? "" : "s");
 	cli_answer_files_free(&p.files);
 	free(named);
 	return code;

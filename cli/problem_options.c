@@ -52,8 +52,8 @@ static int set_steps(struct cli_question *q)
 		memcpy(first, q->steps, comma);
 	if (neap__units_count(&c->steps, first) < 0 ||
 		(q->steps[comma] && neap__units_count(&c->join, q->steps + comma + 1) < 0))
-		return cli_usage("plan", "--steps: '%s' is not a whole number, or two of them, A,B",
-			q->steps);
+		return cli_usage(
+			"plan", "--steps: '%s' is not a whole number or a pair A,B", q->steps);
 	if (c->steps < 0 || c->steps > (int64_t)CLI_STEPS_MOST)
 		return cli_usage("plan",
 			"--steps: %s is out of range; it must be between 0 and 1e+15", q->steps);

@@ -29,7 +29,8 @@ static void keep_streams(void)
 
 static void tell_slow(void)
 {
-	fprintf(stderr, "neap: opening the data with HDF5 takes longer than 10 s\n");
+	fprintf(stderr, "neap: opening the data with HDF5 takes longer than 10 s; the file may be "
+			"very large or damaged\n");
 }
 
 /* A file that crashes HDF5 does so in a child process. */

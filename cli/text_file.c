@@ -17,7 +17,7 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	char *data = NULL;
 	*text = NULL;
 	if (!file)
-		return cli_usage(command, "%s: cannot be read: %s", path, strerror(errno));
+		return cli_usage(command, "cannot read '%s': %s", path, strerror(errno));
 	for (;;) {
 		if (length + 1 >= room) {
 			room = room ? 2 * room : 4096;
@@ -43,7 +43,7 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	if (size)
 		*size = length;
 	if (failed)
-		return cli_usage(command, "%s: cannot be read: %s", path, strerror(failed));
+		return cli_usage(command, "cannot read '%s': %s", path, strerror(failed));
 	if (strlen(data) != length)
 		return cli_usage(command, "'%s' is not a text file", path);
 	return CLI_DONE;

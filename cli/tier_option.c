@@ -121,7 +121,8 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 	*tier = (struct neap_tier_spec){
 		.capacity = NEAP_INFINITE, .flags = classic ? NEAP_TIER_SYNC : 0};
 	if (n >= sizeof copy)
-		return cli_usage(command, "--tier: the value is longer than %zu characters",
+		return cli_usage(command,
+			"--tier: the value is longer than the limit of %zu characters",
 			sizeof copy - 1);
 	if (name == 0 || name >= sizeof tier->name)
 		return cli_usage(command,

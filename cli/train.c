@@ -65,7 +65,7 @@ static void show_epoch(struct train_command *t, const struct neap_train_progress
 		fprintf(to, " + penalty %.4f", p->penalty);
 	if (!isnan(p->accuracy))
 		fprintf(to, ", training %.1f%%", 100 * p->accuracy);
-	if (t->options->validation > 0 || t->options->holdout) {
+	if (!isnan(p->validation_loss)) {
 		if (isnan(p->validation_accuracy)) /* the targets are numbers */
 			fprintf(to, ", validation loss %s", show_loss(loss, p, p->validation_loss));
 		else
@@ -241,7 +241,7 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	if (rc == -ENOENT && cli_peers() && cli_peers()->rank > 0)
 		return cli_usage("train",
 			"there is no run in '%s'. Move the folder to where all ranks see it, or "
-			"pass DATA and the options of the run again",
+			"pass DATA and the options of the run",
 			out);
 	if (rc == -ENOENT)
 		return cli_usage("train",
@@ -295,11 +295,14 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 	if (stretch &&
 		cli_parse_span(&o->augment.stretch_low, &o->augment.stretch_high, stretch) < 0)
 		return cli_usage("train",
-			"--stretch: '%s' is not a range such as 0.9:1.1, or 0.1 for the same",
+			"--stretch: '%s' is not a range such as 0.9:1.1, or 0.1, which is short "
+			"for it",
 			stretch);
 	if (stretch && (o->augment.stretch_low < 0.01 || o->augment.stretch_high > 100))
 		return cli_usage("train",
-			"--stretch: '%s' is out of range; it must be within 0.01:100", stretch);
+			"--stretch: '%s' is out of range; both factors must be between 0.01 and "
+			"100",
+			stretch);
 	return chain ? cli_costs_read(&o->sweep, costs, chain, "train") : CLI_DONE;
 }
 

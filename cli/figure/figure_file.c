@@ -24,7 +24,8 @@ int cli_figure_named(const char *path)
 static int no_converter(const char *option, const char *command)
 {
 	return cli_usage(command,
-		"--%s: a PNG needs rsvg-convert (Debian: librsvg2-bin); F.svg needs nothing",
+		"--%s: writing a PNG requires rsvg-convert, which is not installed (Debian: "
+		"librsvg2-bin). Install it, or use .svg",
 		option);
 }
 

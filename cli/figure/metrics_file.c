@@ -100,13 +100,14 @@ int cli_metrics_parse(
 	}
 	if (fields < 0)
 		return cli_usage(command,
-			"%s: line 1: not the names of the columns of a run's "
-			"metrics.csv: epoch, train_loss, ...",
+			"%s: line 1 does not have the columns of a metrics.csv (epoch, train_loss, "
+			"...). Pass a run, or its metrics.csv",
 			path);
 	for (int i = 0; i < CLI_METRICS; i++) {
 		metrics->column[i] = malloc(lines * sizeof(double));
 		if (!metrics->column[i])
-			return cli_usage(command, "%s: %zu lines: out of memory", path, lines);
+			return cli_usage(
+				command, "%s: not enough memory for %zu lines", path, lines);
 		for (size_t k = 0; k < lines; k++)
 			metrics->column[i][k] = NAN;
 	}
@@ -115,8 +116,8 @@ int cli_metrics_parse(
 		line++;
 		if (read_row(metrics, which, fields, at) < 0)
 			return cli_usage(command,
-				"%s: line %zu: not %d numbers, of an epoch "
-				"from 0 to 10^9",
+				"%s: line %zu must have %d numbers, the first an epoch between 0 "
+				"and 10^9. The file may be damaged",
 				path, line, fields);
 		metrics->rows++;
 	}

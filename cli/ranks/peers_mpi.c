@@ -74,7 +74,8 @@ static void check_patience(double waited)
 	if (!(mpi.patience > 0) || waited <= most)
 		return;
 	snprintf(line, sizeof line,
-		"waited %s for the other ranks: one of them hangs, or needs a longer --patience",
+		"waited %s for the other ranks: one of them hangs or is slow. Increase --patience "
+		"if it is only slow",
 		neap__show_time(room, waited));
 	leave(line, CLI_FAILED);
 }
@@ -245,9 +246,9 @@ int cli_peers_begin(const struct neap_peers **peers, const char *command, char *
 		int code = launch.rank > 0
 				   ? CLI_USAGE
 				   : cli_usage(command,
-					     "started as one of %d processes by an mpirun that is "
-					     "not of %s, with which neap-mpi is built: use the "
-					     "mpirun of that",
+					     "started as one of %d processes by an mpirun that "
+					     "does not belong to %s, with which neap-mpi was "
+					     "built. Use the mpirun of that MPI library",
 					     launch.count, library(room));
 		MPI_Finalize();
 		mpi.is_open = 0;

@@ -298,8 +298,7 @@ static int draw(struct neap__text *out, struct cli_sample_figure *f, struct samp
 	}
 	if (thinned)
 		snprintf(add_legend(d, -1), LABEL,
-			"a cell of spikes stands for several steps or units, darker where more "
-			"spike");
+			"each cell shows several steps or units; darker cells have more spikes");
 	snprintf(title, sizeof title, "Sample %lld of %s%s", (long long)f->sample, f->data,
 		f->answer);
 	return cli_svg_panels(out, title, x_title, panels, f->parts, d->legend, d->lines);

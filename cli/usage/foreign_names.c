@@ -52,7 +52,7 @@ static const struct foreign_name {
 	{{"model", "cell", "arch", "architecture", "rnn-type"}, "net",
 		"whose layers have a name and a size, such as --net gru:64,li", NULL},
 	{{"activation", "nonlinearity"}, "net",
-		"where it is a key of a layer, such as --net rnn:64:activation=relu,li", NULL},
+		"with the key activation= of a layer: --net rnn:64:activation=relu,li", NULL},
 	{{"bidirectional"}, NULL, "bidirectional layers are not supported", NULL},
 	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, NULL,
 		"this tool computes on the CPU. neap.torch runs on any device of PyTorch "

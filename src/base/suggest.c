@@ -60,6 +60,11 @@ void neap__suggest(struct neap__suggestion *s, const char *name)
 	/* A name that begins so is meant as well: --mem for --memory. */
 	if (s->length >= 3 && strncmp(name, s->text, s->length) == 0)
 		changes = 1;
+	/* And so is one with a word behind it: batch_size for batch. */
+	size_t n = strlen(name);
+	if (n >= 4 && n < s->length && folded(s->text[n]) == '-' &&
+		strncmp(name, s->text, n) == 0 && changes > (int)most)
+		changes = (int)most;
 	if (changes <= (int)most && (size_t)changes < s->length &&
 		(!s->name || changes < s->changes)) {
 		s->name = name;

@@ -202,6 +202,16 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 			: "; at least one sample with a class is needed");
 }
 
+int neap__dataset_is_labelled(const struct neap_dataset *set)
+{
+	if (set->info.target != NEAP_TARGET_LABEL)
+		return 1;
+	for (int64_t i = 0; i < set->info.samples; i++)
+		if (neap_dataset_label(set, i) >= 0)
+			return 1;
+	return 0;
+}
+
 int neap__dataset_channels(struct neap_dataset *set, int given)
 {
 	struct neap_dataset_info *info = &set->info;

@@ -143,6 +143,9 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
  */
 int neap__dataset_channels(struct neap_dataset *set, int given);
 
+/* 1: the answer to some sample is known. */
+int neap__dataset_is_labelled(const struct neap_dataset *set);
+
 /* 0, or NEAP_EFORMAT for a set without samples or classes, such as a recording. */
 int neap__dataset_has_labels(const struct neap_dataset *set);
 

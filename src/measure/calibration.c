@@ -150,7 +150,7 @@ static int calibrate(struct calibration *r)
 	struct neap__work work;
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)
-		return neap__fail(NEAP_EUSAGE, "--repeats is more than %d", REPEATS_MOST);
+		return neap__fail(NEAP_EUSAGE, "--repeats must be at most %d", REPEATS_MOST);
 	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
 	NEAP_TRY(neap__one_batch_open(&r->one, &source));
 	r->sizes.size = sizeof r->sizes;

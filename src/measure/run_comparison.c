@@ -279,7 +279,7 @@ static int check_names(const struct neap_compare_options *o)
 			return neap__fail(
 				NEAP_EUSAGE, "case %d of a comparison has no strategy", i);
 	if (o->repeats > REPEATS_MAX)
-		return neap__fail(NEAP_EUSAGE, "--repeats is more than %d", REPEATS_MAX);
+		return neap__fail(NEAP_EUSAGE, "--repeats must be at most %d", REPEATS_MAX);
 	return 0;
 }
 

@@ -66,8 +66,8 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 
 	if (known && known->ntiers > 0 && known->ntiers != tiers->count)
 		return neap__fail(NEAP_EUSAGE,
-			"--chain has the costs of %d slow tiers, but --slow names %d. Calibrate "
-			"again with the same --slow",
+			"--chain has the costs of %d slow tiers, but --slow lists %d. Run 'neap "
+			"calibrate' with the same --slow",
 			known->ntiers, tiers->count);
 	for (int i = 0; known && known->ntiers > 0 && i < tiers->count; i++) {
 		const struct neap_tier_spec *spec = &known->tiers[i];

@@ -145,7 +145,8 @@ int neap__peer_begin(struct neap_net *net, const struct neap_batch *batch,
 	if (peers->count < 1 || peers->rank < 0 || peers->rank >= peers->count)
 		return neap__fail(NEAP_EUSAGE, "rank %d of %d", peers->rank, peers->count);
 	if (batch->of < 1)
-		return neap__fail(NEAP_EUSAGE, "a batch that ranks share says no whole size");
+		return neap__fail(
+			NEAP_EUSAGE, "a batch that ranks share must specify its whole size");
 	int first = neap__rank_sample(peers->rank, peers->count, batch->of, per_sum);
 	int end = neap__rank_sample(peers->rank + 1, peers->count, batch->of, per_sum);
 	if (batch->size != end - first)

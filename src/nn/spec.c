@@ -235,8 +235,9 @@ static int set_key(
 		if (!same(name, key->name) || !(key->where & where))
 			continue;
 		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
-			return neap__fail(
-				NEAP_EUSAGE, "--net: delay: the first layer has no layer below it");
+			return neap__fail(NEAP_EUSAGE,
+				"--net: delay applies to the input from the layer below, which the "
+				"first layer does not have. Remove it");
 		if (key->kind == WORD)
 			return set_word(layer, key, value);
 		double v = accepts_none(layer, key) && same(value, "none")
@@ -428,8 +429,9 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	NEAP_TRY(set_cell(layer, cut(&p, end, ':')));
 	set_defaults(net, layer);
 	if (text.length > 0 && end[-1] == ':')
-		return neap__fail(
-			NEAP_EUSAGE, "--net: '%.*s' ends in a colon", text.length, text.text);
+		return neap__fail(NEAP_EUSAGE,
+			"--net: '%.*s' ends in a colon. Remove it, or add KEY=VALUE", text.length,
+			text.text);
 	for (; p < end; words++) {
 		struct word word = cut(&p, end, ':');
 		const char *q = word.text;
@@ -449,7 +451,8 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 	if (layer->cell->readout) {
 		if (layer->n && layer->n != net->options.classes)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: %s has %d units, but there are %d classes",
+				"--net: %s has %d units, but there are %d classes or outputs. "
+				"Write li without a size",
 				layer->cell->name, layer->n, net->options.classes);
 		layer->n = net->options.classes;
 	} else if (!layer->n) {
@@ -468,12 +471,15 @@ static int decay_of(
 
 	if (euler && dt > tau)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: %s %g s is shorter than a step of %g s (Euler)", name, tau, dt);
+			"--net: %s is %g s, shorter than the time step of %g s, which --euler does "
+			"not support. Use a shorter --dt, or remove --euler",
+			name, tau, dt);
 	*decay = euler ? 1 - dt / tau : exp(-dt / tau); /* tau 0: nothing is left */
 	if (layer->learn == NEAP_LEARN_TAU && *decay < LEARNED_LEAST)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: learn=tau: %s %g s leaves nothing after a step of %g s to learn "
-			"from. Use a longer one, or remove learn=tau",
+			"--net: learn=tau: %s is %g s, so short compared with the time step of %g "
+			"s that nothing remains to learn from. Use a longer one, or remove "
+			"learn=tau",
 			name, tau, dt);
 	return 0;
 }
@@ -561,8 +567,8 @@ int neap__net_parse(struct neap_net *net)
 	for (const char *c = spec; *c; c++)
 		layers += *c == ',';
 	if (layers > LAYERS_MOST)
-		return neap__fail(
-			NEAP_EUSAGE, "--net: %d layers, more than %d", layers, LAYERS_MOST);
+		return neap__fail(NEAP_EUSAGE, "--net: %d layers are more than the limit of %d",
+			layers, LAYERS_MOST);
 	net->layers = calloc((size_t)layers, sizeof *net->layers);
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
@@ -577,7 +583,9 @@ int neap__net_parse(struct neap_net *net)
 				"--net: the last layer is '%.*s'; it must be a readout. Append ,li",
 				word.length, word.text);
 		if (l < layers - 1 && layer->cell->readout)
-			return neap__fail(NEAP_EUSAGE, "--net: %s may only be the last layer",
+			return neap__fail(NEAP_EUSAGE,
+				"--net: %s is a readout, which must be the last layer. Remove it "
+				"here",
 				layer->cell->name);
 		NEAP_TRY(check_layer(net, layer));
 		layer->below = l ? net->layers[l - 1].n : net->options.inputs;

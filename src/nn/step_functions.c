@@ -272,7 +272,7 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 	}
 	if (from != log_t0 || t0 < from || t1 > to)
 		return neap__fail(NEAP_EMODEL,
-			"a log holds steps %lld to %lld where %lld to %lld are to be replayed",
+			"the log has steps %lld to %lld, but steps %lld to %lld are to be replayed",
 			(long long)from, (long long)to, (long long)t0, (long long)t1);
 	if (!net->is_packed)
 		net->ops->pack(net);
@@ -333,7 +333,7 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 		struct range_job job = {.net = net, .moving = adjoint, .round = round};
 		if (round->t1 != t1 || round->t0 < t0)
 			return neap__fail(NEAP_EMODEL,
-				"tape holds steps %lld to %lld where %lld to %lld are to be "
+				"the tape has steps %lld to %lld, but steps %lld to %lld are to be "
 				"reversed",
 				(long long)round->t0, (long long)round->t1, (long long)t0,
 				(long long)t1);
@@ -346,7 +346,8 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 		at = round->previous;
 	}
 	if (t1 != t0)
-		return neap__fail(NEAP_EMODEL, "tape begins at step %lld, not %lld", (long long)t1,
+		return neap__fail(NEAP_EMODEL,
+			"the tape begins at step %lld, but step %lld was expected", (long long)t1,
 			(long long)t0);
 	return 0;
 }

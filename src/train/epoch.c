@@ -314,8 +314,9 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	r->train_loss = progress.loss;
 	r->train_accuracy = progress.accuracy;
 	progress.epoch_done = 1;
-	progress.validation_loss = r->validation.loss;
-	progress.validation_accuracy = r->validation.accuracy;
+	int validated = r->validation.samples > 0;
+	progress.validation_loss = validated ? r->validation.loss : NAN;
+	progress.validation_accuracy = validated ? r->validation.accuracy : NAN;
 	int chooses = neap__chooses_best(trainer);
 	progress.best = chooses && is_best(trainer, &r->validation);
 	c->epoch++;

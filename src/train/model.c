@@ -338,27 +338,50 @@ static int map_classes(const struct neap__safetensors *file, const struct neap_n
 	return rc;
 }
 
+/* Refuses targets of another kind than the model's. */
+static int check_targets(const struct neap__safetensors *file, const struct neap_dataset *set)
+{
+	static const char *const kinds[NEAP_TARGETS] = {"one class per sample",
+		"one class per step", "numbers per sample", "numbers per step"};
+	enum neap_target is = set->info.target, was = neap__model_target(file);
+
+	if (is == was || !neap__safetensors_meta(file, "neap.target") ||
+		!neap__dataset_is_labelled(set))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"%s has %s as targets, but the model was trained on %s. Pass data with targets of "
+		"that kind, or train a new model on this data",
+		set->name, kinds[is], kinds[was]);
+}
+
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	struct neap_dataset *set)
 {
 	struct neap_dataset_info info = {.size = sizeof info};
 
-	NEAP_TRY(map_classes(file, options, set));
 	neap_dataset_info(set, &info);
 	if ((info.values != 0) != (options->values != 0))
-		return neap__fail(NEAP_EUSAGE,
-			"%s contains %s, but the model was trained on %s. %s", info.name,
-			info.values ? "real numbers" : "spikes",
+		return neap__fail(NEAP_EUSAGE, "%s %s, but the model was trained on %s. %s",
+			info.name,
+			info.values ? "contains real numbers"
+			: neap__recording_named(info.name)
+				? "is a recording, which is encoded into spikes"
+				: "contains spikes",
 			options->values ? "real numbers" : "spikes",
 			options->values
-				? "Pass an array of numbers, or use a model trained on spikes"
+				? "Pass an array or a table of numbers, or use a model trained on "
+				  "spikes"
 				: "Encode the data ('neap encode'), or use a model trained on "
 				  "numbers");
+	NEAP_TRY(neap__model_source_fits(file, set));
+	NEAP_TRY(check_targets(file, set));
+	NEAP_TRY(map_classes(file, options, set));
+	neap_dataset_info(set, &info);
 	if (info.values && info.inputs != options->inputs)
 		return neap__fail(NEAP_EUSAGE,
-			"%s has %d features, but the model was trained on %d. Pass data with the "
+			"%s has %d feature%s, but the model was trained on %d. Pass data with the "
 			"same features in the same order",
-			info.name, info.inputs, options->inputs);
+			info.name, info.inputs, info.inputs == 1 ? "" : "s", options->inputs);
 	if (info.inputs > options->inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d input channels, but the model has %d. Encode the data with the "

@@ -87,6 +87,21 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 	return rc < 0 ? rc : 0;
 }
 
+int neap__model_source_fits(const struct neap__safetensors *file, const struct neap_dataset *set)
+{
+	int hears = neap__safetensors_meta(file, SOUND) != NULL;
+	int sees = neap__safetensors_meta(file, EVENTS) != NULL;
+
+	if (!(hears && set->has_events) && !(sees && set->encoder.size))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"%s was encoded from %s, but the model was trained on %s. Pass data of that kind, "
+		"or use "
+		"another model",
+		set->name, sees ? "sound" : "events of a sensor",
+		sees ? "events of a sensor" : "sound");
+}
+
 /* The name and the two values of a number of the sound encoder that differs; 0: none does. */
 static int sound_differs(const struct neap__encoding *was, const struct neap_dataset *set,
 	const char **name, double *a, double *b)

@@ -24,17 +24,6 @@ static const struct neap_loss *loss_of(const struct neap__safetensors *file)
 	return loss ? loss : neap_loss_at(0);
 }
 
-/* Whether some sample's answer is known. */
-static int is_labelled(const struct neap_dataset *set)
-{
-	if (set->info.target != NEAP_TARGET_LABEL)
-		return 1;
-	for (int64_t i = 0; i < set->info.samples; i++)
-		if (neap_dataset_label(set, i) >= 0)
-			return 1;
-	return 0;
-}
-
 /* 1: the model is a graph in NIR, which does not say what its inputs are, and the data has numbers.
  */
 static int has_values(const struct neap_eval_options *options)
@@ -57,7 +46,7 @@ static int has_values(const struct neap_eval_options *options)
 static enum neap_target target_of(
 	const struct neap_dataset *set, const struct neap__safetensors *file)
 {
-	return is_labelled(set) ? set->info.target : neap__model_target(file);
+	return neap__dataset_is_labelled(set) ? set->info.target : neap__model_target(file);
 }
 
 static int is_of_steps(enum neap_target target)
@@ -86,8 +75,9 @@ static int check_sample(const struct neap_dataset_info *info, const int64_t *sam
 {
 	if (!sample || (*sample >= 0 && *sample < info->samples))
 		return 0;
-	return neap__fail(NEAP_EUSAGE, "%s has no sample %lld; it has %lld samples, counted from 0",
-		info->name, (long long)*sample, (long long)info->samples);
+	return neap__fail(NEAP_EUSAGE,
+		"--sample: %s has no sample %lld; its %lld samples are counted from 0", info->name,
+		(long long)*sample, (long long)info->samples);
 }
 
 static int open_loader(
@@ -124,6 +114,12 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 		return neap__fail(NEAP_EUSAGE,
 			"--level applies to a recording or to standard input (-), but '%s' is a "
 			"data set. Remove --level",
+			options->data);
+	if (neap__table_named(options->data) && !e->net_options.values &&
+		!neap__safetensors_meta(&e->file, NEAP__MODEL_INPUTS))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is a table of numbers, but the model was trained on spikes. Pass a "
+			"recording or a data set of spikes, or use a model trained on numbers",
 			options->data);
 	if (neap__table_named(options->data)) {
 		rc = neap__model_open_table(&e->set, &e->file, options->data, line);
@@ -175,7 +171,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 			&e->mean, &e->deviation, &e->file, e->net_options.classes));
 	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
 	NEAP_TRY(open_loader(e, options, max_steps));
-	if (!options->answered && !is_labelled(e->set))
+	if (!options->answered && !neap__dataset_is_labelled(e->set))
 		return neap__fail(NEAP_EUSAGE,
 			"%s has no labels to compare the answers with. Pass labelled data, or use "
 			"'neap predict'",
@@ -187,7 +183,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (options->say && neap__ranks_root(&e->ranks) &&
 		neap__encoding_differs(line, e->set, &encoding))
 		options->say(options->user, line);
-	if (options->say && neap__ranks_root(&e->ranks) && is_labelled(e->set) &&
+	if (options->say && neap__ranks_root(&e->ranks) && neap__dataset_is_labelled(e->set) &&
 		neap__dataset_names_taken(
 			line, e->set, (const char *const *)e->names, e->net_options.classes))
 		options->say(options->user, line);

@@ -82,9 +82,9 @@ static int take_scale(struct neap_dataset *set, const json_t *json)
 		return 0;
 	if (json_array_size(shift) != inputs)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %zu features, but the model was trained on %zu. Pass data with "
+			"'%s' has %zu feature%s, but the model was trained on %zu. Pass data with "
 			"the same features in the same order",
-			set->name, inputs, json_array_size(shift));
+			set->name, inputs, inputs == 1 ? "" : "s", json_array_size(shift));
 	int rc = neap__rows_scale(
 		set, numbers_of(shift, inputs), numbers_of(json_object_get(json, "scale"), inputs));
 	return rc < 0 ? rc : 1;
@@ -132,7 +132,7 @@ int neap__model_targets(
 	if (rc && (rc < 0 || !*mean || !*deviation)) {
 		rc = neap__fail(NEAP_EFORMAT,
 			"the means and deviations of the %d outputs in its metadata are damaged. "
-			"Restore the file, or train again",
+			"Restore the file, or train a new model",
 			outputs);
 		free(*mean);
 		free(*deviation);
@@ -193,15 +193,29 @@ static int take_reading(
 	NEAP_TRY(take_scale(set, json));
 	if (coding.kind && features != set->info.inputs)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %d features, but the model was trained on %lld. Pass data with "
+			"'%s' has %d feature%s, but the model was trained on %lld. Pass data with "
 			"the same features in the same order",
-			set->name, set->info.inputs, (long long)features);
+			set->name, set->info.inputs, set->info.inputs == 1 ? "" : "s",
+			(long long)features);
 	return neap__rows_encode(set, &coding, max_steps);
+}
+
+/* 0: the model was certainly not trained on text, whose characters are classes of steps. */
+static int may_be_of_text(const struct neap__safetensors *file)
+{
+	return !neap__safetensors_meta(file, INPUTS) &&
+	       (neap__model_target(file) == NEAP_TARGET_LABELS ||
+		       !neap__safetensors_meta(file, "neap.target"));
 }
 
 int neap__model_rows_take(
 	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps)
 {
+	if (set->ops->adopt && !may_be_of_text(file))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is text, but the model was trained on other data. Pass data of that "
+			"kind, or train a model on text: neap train --text FILE",
+			set->name);
 	if (set->ops->adopt)
 		return adopt_classes(set, file);
 	const char *text = neap__safetensors_meta(file, INPUTS);

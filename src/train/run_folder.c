@@ -26,12 +26,33 @@ int neap__run_folder_paths(struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Refuses a folder whose parents are missing, and names the first of them that is. */
+static int check_parents(const char *out)
+{
+	char *path = strdup(out), *end = path;
+	struct stat st;
+	int rc = path ? 0 : neap__fail_errno(ENOMEM, "%s", out);
+
+	while (rc == 0 && (end = strchr(end + 1, '/')) && end[strspn(end, "/")]) {
+		*end = '\0';
+		if (stat(path, &st) < 0 && errno == ENOENT)
+			rc = neap__fail(NEAP_EUSAGE,
+				"output folder '%s' cannot be created, because there is no folder "
+				"'%s'. Create it (mkdir -p), or choose another folder with --out",
+				out, path);
+		*end = '/';
+	}
+	free(path);
+	return rc;
+}
+
 int neap__run_folder_check(const struct neap_train_options *o)
 {
 	struct stat st;
 
 	if (stat(o->out, &st) < 0)
-		return errno == ENOENT ? 0 : neap__fail_errno(errno, "cannot use '%s'", o->out);
+		return errno == ENOENT ? check_parents(o->out)
+				       : neap__fail_errno(errno, "cannot use '%s'", o->out);
 	if (!S_ISDIR(st.st_mode))
 		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
 	if (!o->resume)
@@ -73,14 +94,14 @@ static int make_folder(const char *out)
 	if (!copy || mkdir(out, 0777) < 0) {
 		int err = copy ? errno : ENOMEM;
 		free(copy);
-		return neap__fail_errno(err, "cannot make '%s'", out);
+		return neap__fail_errno(err, "cannot create folder '%s'", out);
 	}
 	int err = neap__sync_name(copy);
 	free(copy);
 	if (!err)
 		return 0;
 	rmdir(out);
-	return neap__fail_errno(err, "cannot make '%s'", out);
+	return neap__fail_errno(err, "cannot create folder '%s'", out);
 }
 
 int neap__run_folder_take(struct neap__trainer *trainer, int there)

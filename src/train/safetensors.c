@@ -123,7 +123,7 @@ static int parse_tensor(struct neap__file_tensor *tensor, const char *name, cons
 	if (end > room)
 		return neap__fail(NEAP_EFORMAT,
 			"tensor '%s': its data ends at byte %llu of %zu. The file may be "
-			"truncated; copy or write it again",
+			"truncated; copy it from its source",
 			show(tensor->name).text, (unsigned long long)end, room);
 	if (end - begin != bytes)
 		return neap__fail(NEAP_EFORMAT,
@@ -197,18 +197,18 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 	memcpy(&length, data, sizeof length);
 	if (length > NEAP__HEADER_MAX)
 		return neap__fail(NEAP_EFORMAT,
-			"the header has %llu bytes, more than the limit of %u; is it a safetensors "
-			"file?",
+			"the header has %llu bytes, more than the limit of %u; it may not be a "
+			"safetensors file",
 			(unsigned long long)length, NEAP__HEADER_MAX);
 	if (length > bytes - sizeof length)
 		return neap__fail(NEAP_EFORMAT,
 			"the header has %llu bytes, but the file has %zu. It may be truncated; "
-			"copy or write it again",
+			"copy it from its source",
 			(unsigned long long)length, bytes);
 	const char *text = data + sizeof length;
 	if (length == 0 || text[0] != '{')
 		return neap__fail(NEAP_EFORMAT,
-			"the header does not begin with '{'; is it a safetensors file?");
+			"the header does not begin with '{'; it may not be a safetensors file");
 	while (text[length - 1] == '\0') /* padding of some writers */
 		length--;
 	file->header = neap__json_read(text, (size_t)length, why);

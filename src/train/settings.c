@@ -3,6 +3,7 @@
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -408,7 +409,7 @@ static const struct train_setting *find(
 /* What a setting takes, for the line that refuses another value. */
 static void show_accepted(struct neap__text *to, const struct train_setting *s)
 {
-	static const char *const kinds[] = {[TEXT] = "a text",
+	static const char *const kinds[] = {[TEXT] = "text in quotes",
 		[COUNT] = "a whole number",
 		[WHOLE] = "a whole number",
 		[SEED] = "a whole number",
@@ -457,6 +458,26 @@ int neap__settings_take(struct neap_train_options *options, const json_t *object
 	return 0;
 }
 
+/* Shows the names of options that a configuration may have. */
+static void suggest_option(
+	struct neap__suggestion *meant, const struct train_setting *table, int rows)
+{
+	for (int i = 0; i < rows; i++)
+		neap__suggest(meant, option_of(&table[i]));
+}
+
+static int unknown_option(const char *key)
+{
+	struct neap__suggestion meant = {.text = key, .length = strlen(key)};
+	char room[80];
+
+	suggest_option(&meant, settings, SETTINGS);
+	suggest_option(&meant, ways, WAYS);
+	return neap__fail(NEAP_EFORMAT,
+		"unknown option '%.60s'%s 'neap help train' lists all options", key,
+		meant.name ? neap__did_you_mean(room, &meant, "") : ";");
+}
+
 int neap__settings_take_options(struct neap_train_options *options, const json_t *object)
 {
 	const char *key;
@@ -467,9 +488,10 @@ int neap__settings_take_options(struct neap_train_options *options, const json_t
 		const struct train_setting *s = find(settings, SETTINGS, key, 1);
 		if (!s)
 			s = find(ways, WAYS, key, 1);
+		if (!s && strcmp(key, "lr") == 0) /* as the command line calls it */
+			s = find(settings, SETTINGS, "learning_rate", 1);
 		if (!s)
-			return neap__fail(NEAP_EFORMAT,
-				"unknown option '%.60s'; 'neap help train' lists all options", key);
+			return unknown_option(key);
 		NEAP_TRY(take_row(options, s, value));
 	}
 	return 0;

@@ -363,15 +363,15 @@ static int open_data(struct neap__trainer *trainer)
 	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d channels and %d classes, but --channels and --classes give the "
-			"network %d and %d. Remove them, or raise them",
+			"network %d and %d. Remove them, or increase them",
 			d->info.name, d->info.inputs, d->info.classes, o->net.inputs,
 			o->net.classes);
 	if ((d->info.values && o->net.inputs != d->info.inputs) ||
 		(d->info.target != NEAP_TARGET_LABEL && d->info.target != NEAP_TARGET_LABELS &&
 			o->net.classes != d->info.classes))
 		return neap__fail(NEAP_EUSAGE,
-			"%s has numbers with %d inputs and %d outputs, which --channels and "
-			"--classes cannot change. Remove them",
+			"%s has numbers with %d inputs and %d outputs, so --channels and --classes "
+			"have no use. Remove them",
 			d->info.name, d->info.inputs, d->info.classes);
 	char changed[NEAP__FIT_LINE];
 	const char *given = o->loss;

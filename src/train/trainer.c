@@ -137,8 +137,11 @@ static int begin_or_resume(struct neap__trainer *trainer)
 	neap__setup_say(trainer);
 	if (found)
 		neap__trainer_say(trainer,
-			"resumed from %s: %" PRId64 " epochs and %" PRId64 " batches are done",
-			trainer->last, c->epoch, c->batch);
+			"resumed from %s: %" PRId64 " epochs and %" PRId64 " batches are done%s",
+			trainer->last, c->epoch, c->batch,
+			c->epoch < o->epochs
+				? ""
+				: "; the run is complete. To train longer, raise --epochs");
 	else if (o->resume)
 		neap__trainer_say(
 			trainer, "no snapshot in '%s': starting from the beginning", o->out);

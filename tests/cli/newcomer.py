@@ -30,7 +30,7 @@ def lines(folder):
     """Cases of one line: (arguments, what it says)."""
     yield ["eval", "--from", "net.nir", "--dt", "0.1ms", "text:t.txt"], ("0.001 s", "0.0001 s", "net.nir")
     yield ["predict", "--from", "net.nir", "--dt", "2ms", "text:t.txt"], ("0.001 s", "0.002 s", "net.nir")
-    yield ["predict", "tx", "text:t.txt", "--out", "x.csvv"], ("x.csvv", ".csv, .npz")
+    yield ["predict", "tx", "text:t.txt", "--out", "x.csvv"], ("x.csvv", ".csv or .npz")
     yield ["predict", "tx", "text:t.txt", "--json", "--out", "x.csv"], ("x.csv", ".jsonl")
     yield ["predict", "tx", "empty.wav"], ("'empty.wav' is empty",)
     yield ["encode", "sounds", "--out", "x.h5", "--label", "(.*)", "--strict"], ("empty.wav' is empty",)
@@ -38,7 +38,7 @@ def lines(folder):
     yield ["train", "t.txt"], ("text:t.txt",)
     yield ["train", "text:t.txt", "--rate-upper", "20"], ("has no unit", "20Hz?")
     yield ["train", "text:t.txt", "--rate-upper", "2kHz"], ("between 0Hz and 1000Hz",)
-    yield ["train", "text:t.txt", "--learning_rate", "1"], ("did you mean '--learning-rate'?",)
+    yield ["train", "text:t.txt", "--learning_rate", "1"], ("use '--lr'.",)
     yield ["train", "text:t.txt", "--surrogate", "fastsigmoid"], ("did you mean 'fast_sigmoid'?",)
 
 

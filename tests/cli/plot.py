@@ -155,8 +155,8 @@ def refused(folder, run):
                        ("names.csv", "time,loss\n1,2\n"), ("short.csv", "epoch,train_loss\n1\n")):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
-    for arguments, told in (([os.path.join(folder, "absent")], "absent/metrics.csv: cannot be read"),
-                            ([os.path.join(folder, "empty")], "metrics.csv: cannot be read"),
+    for arguments, told in (([os.path.join(folder, "absent")], "absent/metrics.csv'"),
+                            ([os.path.join(folder, "empty")], "cannot read '"),
                             ([os.path.join(folder, "none.csv")], "has no complete epoch yet"),
                             ([os.path.join(folder, "words.csv")], "words.csv: line 2"),
                             ([os.path.join(folder, "names.csv")], "names.csv: line 1"),

@@ -212,7 +212,13 @@ def answer_tables(tap, folder):
     tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
     tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
     tap.run("predict on one table: no options of encode", refuse, "is empty. Correct the table", "classes", odd)
-    tap.run("predict on a folder of tables", refuse, "neap encode", "classes", top)
+
+    def folder_answers():
+        got, _ = columns("classes", top)
+        want, _ = columns("classes", os.path.join(folder, "classes.h5"))
+        files = [os.path.join(top, label, f"{i}.csv") for label in "ab" for i in range(6)]
+        assert got == [[name, *row] for name, row in zip(files, want)], got
+    tap.run("predict on a folder of tables", folder_answers)
     tap.run("--softmax of numbers", refuse, "remove --softmax", "steps", write(os.path.join(folder, "exact.csv"),
             [row[1:4] for row in rows], head[1:4]), "--softmax")
     done = neap("eval", runs["classes"], one)

@@ -205,7 +205,7 @@ def diverged(folder):
             (unstable, [*step, "--clip", "1e9", "--snapshot", "1us"], " in epoch 1, batch 2. Lower --lr (now 1e+06) or --clip "
              "(now 1e+09). The last good snapshot is in {}\n"))):
         run = os.path.join(folder, f"diverged{number}")
-        done = neap("train", data, "--net", net, *more, "--epochs", "2", "--memory", "40M", "--threads", "1", "-q", "--out", run)
+        done = neap("train", data, "--net", net, *more, "--epochs", "2", "--memory", "40M", "--threads", "1", "-q", "--validation", "0", "--out", run)
         if done.returncode != 1 or done.stderr.count("\n") != 1 or "-nan" in done.stderr or \
                 not done.stderr.startswith("neap train: training diverged: the ") or not done.stderr.endswith(line.format(run)):
             return f"{net}: {done.returncode} {done.stderr}"

@@ -30,7 +30,9 @@ int neap__answer_window_init(struct neap__answer_window *w, double seconds, doub
 		.intervals = (int64_t)round(seconds / every)};
 	w->part = calloc((size_t)w->intervals * (size_t)classes, sizeof *w->part);
 	w->steps = calloc((size_t)w->intervals, sizeof *w->steps);
-	return w->part && w->steps ? 0 : neap__fail_errno(ENOMEM, "a window of answers");
+	return w->part && w->steps
+		       ? 0
+		       : neap__fail_errno(ENOMEM, "not enough memory for a window of answers");
 }
 
 void neap__answer_window_free(struct neap__answer_window *w)

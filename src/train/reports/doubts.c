@@ -42,8 +42,8 @@ static void say_warmup(const struct neap__trainer *trainer)
 
 	if (updates < trainer->options.warmup)
 		neap__trainer_say(trainer,
-			"the run has %lld updates, fewer than --warmup %lld: the learning rate "
-			"stays below --lr",
+			"%lld updates in total are fewer than --warmup %lld, so the learning rate "
+			"never reaches --lr. Lower --warmup, or increase --epochs",
 			(long long)updates, (long long)trainer->options.warmup);
 }
 
@@ -292,6 +292,14 @@ static void say_small_validation(const struct neap__trainer *trainer)
 
 	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
 		return;
+	if (n == 0 && !o->holdout) {
+		neap__trainer_say(trainer,
+			"warning: --validation %g holds out none of %lld samples, so nothing is "
+			"validated, and model.safetensors will have the weights of the last epoch. "
+			"Increase --validation, or pass --validation 0",
+			o->validation, (long long)trainer->data.nfirst);
+		return;
+	}
 	if (o->holdout)
 		neap__print(remedy, sizeof remedy,
 			"recordings of speaker '%.40s', or hold out another one", o->holdout);

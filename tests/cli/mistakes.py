@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Typical mistakes of people who come from other programs: one line that leads to the next step, and no answer that is wrong
+without a word.
+"""
+import json
+import os
+import sys
+
+from harness import Folder, Tap, encode, neap, neap_json, need, write_recordings
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q"]
+NUMBERS = [*TRAIN, "--net", "gru:8,li"]
+
+OPTIONS = (  # command, option, what the line says
+    ("train", "--batch-size", "use '--batch'."), ("train", "--batch_size", "use '--batch'."),
+    ("train", "--num-epochs", "use '--epochs'."), ("train", "--hidden", "use '--net', whose layers have a name and a size"),
+    ("train", "--val-split", "use '--validation'."), ("train", "--output-dir", "use '--out'."),
+    ("train", "--gpu", "computes on the CPU"), ("train", "--cuda", "computes on the CPU"), ("train", "--device", "computes on the CPU"),
+    ("train", "--early-stopping", "does not stop early"), ("train", "--data", "an argument, not an option"),
+    ("compare", "--hidden", "--net gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
+    ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"))
+
+
+def refused(folder, args, *needles, lacks="did you mean '--d"):
+    """One line with all needles and exit code 2; nothing else is written."""
+    before = sorted(os.listdir(folder))
+    done = neap(*args, cwd=folder)
+    missing = [needle for needle in needles if needle not in done.stderr]
+    if done.returncode != 2 or done.stderr.count("\n") != 1 or done.stdout or missing or lacks in done.stderr:
+        return f"exit {done.returncode}, lacks {missing}: {done.stderr}{done.stdout}"
+    return None if sorted(os.listdir(folder)) == before else f"left {os.listdir(folder)}"
+
+
+def values():
+    """Arguments behind `train classes.npz`, and what the line has."""
+    yield ["--net", "GRU:64,li"], ("unknown cell 'GRU'", "did you mean 'gru'?")
+    yield ["--net", "gru:64"], ("the last layer is 'gru:64'", "Append ,li")
+    yield ["--net", "lif:8:tua=3ms,li"], ("no key 'tua'", "did you mean 'tau'?")
+    yield ["--net", "lif:8:tau=20,li"], ("tau=20 has no unit", "tau=20ms or tau=20s?")
+    yield ["--net", "lif:8,cubalif:8:threshold=2:tau_syn=5,li"], ("tau_syn=5 has no unit",)
+    yield ["--validation", "10%"], ("'10%' is not a fraction", "Did you mean 0.1 (10 percent)?")
+    yield ["--validation", "10"], ("'10' is not a fraction", "Did you mean 0.1")
+    yield ["--dropout", "50%"], ("Did you mean 0.5",)
+    yield ["--validation", "1"], ("must be between 0 and 0.99",)
+    yield ["--validation", "ten%"], ("'ten%' is not a number",)
+    yield ["--out", "a/b/c"], ("no folder 'a'", "mkdir -p", "--out")
+    yield ["--out", "there/b/c"], ("no folder 'there/b'",)
+    yield ["--config", "epoch.json"], ("unknown option 'epoch'", "did you mean 'epochs'?")
+    yield ["--config", "batch_size.json"], ("unknown option 'batch_size'", "did you mean 'batch'?")
+    yield ["--optimizer", "Adam"], ("did you mean 'adam'?",)
+
+
+KINDS = (  # model, data, words of the line
+    ("spikes", "classes.npz", ("contains real numbers", "trained on spikes")),
+    ("spikes", "table.csv", ("a table of numbers", "trained on spikes")),
+    ("spikes", "text:t.txt", ("is text", "other data")),
+    ("classes", "sounds/0_a_0.wav", ("is a recording, which is encoded into spikes", "trained on real numbers")),
+    ("classes", "numbers.npz", ("numbers per sample as targets", "one class per sample")),
+    ("numbers", "classes.npz", ("one class per sample as targets", "trained on numbers per sample")),
+    ("text", "spikes.h5", ("one class per sample", "one class per step")),
+    ("text", "table.csv", ("a table of numbers",)),
+    ("events", "spikes.h5", ("encoded from sound", "trained on events")),
+    ("spikes", "pool1.h5", ("encoded from events", "trained on sound")),
+    ("classes", "wide.npz", ("has 3 features, but the model was trained on 2",)),
+    ("classes", "narrow.npz", ("has 1 feature, but the model was trained on 2",)),
+)
+
+
+def events(folder, name, *more):
+    done = neap("encode", "cams", "--out", name, "--sensor", "8x8", *more, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def prepare(folder):
+    """Data of every kind, and a model for each."""
+    rng = np.random.default_rng(1)
+    x, two = rng.normal(size=(60, 9, 2)), np.arange(60) % 2
+    for name, arrays in {"classes": {"x": x, "y": two}, "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(9, 9, 3))},
+                         "narrow": {"x": x[:, :, :1]}}.items():
+        np.savez(os.path.join(folder, name + ".npz"), **arrays)
+    for kind in "ab":
+        os.makedirs(os.path.join(folder, "cams", kind))
+        for i in range(6):
+            at = np.sort(rng.integers(0, 50000, 99))
+            np.savez(os.path.join(folder, "cams", kind, f"{i}.npz"), t=at, x=rng.integers(0, 8, 99), y=rng.integers(0, 8, 99),
+                     p=rng.integers(0, 2, 99))
+    events(folder, "pool1.h5")
+    events(folder, "pool2.h5", "--pool", "2")
+    events(folder, "merged.h5", "--polarity", "merge")
+    write_recordings(os.path.join(folder, "sounds"), classes=2, each=6)
+    encode(os.path.join(folder, "sounds"), os.path.join(folder, "spikes.h5"))
+    for name, text in {"t.txt": "abc, abc. " * 90, "table.csv": "a,b\n" + "1,2\n" * 9, "epoch.json": '{"epoch": 3}',
+                       "batch_size.json": '{"batch_size": 3}'}.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    os.mkdir(os.path.join(folder, "there"))
+    for name, data in {"classes": "classes.npz", "numbers": "numbers.npz", "spikes": "spikes.h5", "events": "pool1.h5",
+                       "text": "text:steps=20:t.txt"}.items():
+        done = neap("train", data, *NUMBERS, "--out", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+
+
+def warned(folder, command, *args):
+    """Standard error without progress, of a command that succeeds."""
+    done = neap(command, *args, "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def encodings(folder):
+    """Events encoded with other settings, and fewer channels, are named; also those of a test set."""
+    small = "randman:units=20,classes=2,samples=40,steps=20,part=train"
+    warned(folder, "train", small, *TRAIN[:-1], "--net", "lif:8,li", "--channels", "50", "--out", "more")
+    warned(folder, "train", small, *TRAIN[:-1], "--net", "lif:8,li", "--out", "exact")
+    fewer = small.replace("units=20", "units=10")
+    found = {
+        "same": warned(folder, "eval", "events", "pool1.h5"),
+        "pool": warned(folder, "eval", "events", "pool2.h5"),
+        "polarity": warned(folder, "predict", "events", "merged.h5"),
+        "more": warned(folder, "eval", "more", small),
+        "fewer": warned(folder, "eval", "exact", fewer)}
+    lines = {
+        "same": "", "more": "",
+        "pool": "warning: pool2.h5 was encoded with pool 2, but the model was trained on events encoded with 1, so its answers are "
+                "unreliable. Encode the data as the training data was\n",
+        "polarity": "warning: merged.h5 was encoded with polarity merge, but the model was trained on events encoded with split, so its "
+                    "answers are unreliable. Encode the data as the training data was\n",
+        "fewer": f"warning: {fewer} has 10 input channels, but the model was trained on 20; the other inputs get no spikes, so its "
+                 "answers are unreliable. Encode the data as the training data was\n"}
+    if found != lines:
+        return str(found)
+    test = warned(folder, "train", "pool1.h5", *TRAIN[:-1], "--net", "gru:8,li", "--test", "pool2.h5", "--out", "tested")
+    return None if lines["pool"] in test else test
+
+
+def units(folder):
+    """Bare numbers below 1 are seconds, as neap writes them; the specification of a run is accepted."""
+    hashes = set()
+    for number, tau in enumerate(("20ms", "0.02", "0.02s")):
+        hashes.add(neap_json("train", "classes.npz", *TRAIN, "--net", f"lif:8:tau={tau},li", "--out", f"unit{number}", cwd=folder)["weights_hash"])
+    net = json.load(open(os.path.join(folder, "unit0", "run.json")))["settings"]["net"]
+    hashes.add(neap_json("train", "classes.npz", *TRAIN, "--net", net, "--out", "unit3", cwd=folder)["weights_hash"])
+    return None if len(hashes) == 1 else str(hashes)
+
+
+def fresh_readout(folder):
+    """A new readout is chosen by its targets, and what is given stands."""
+    warned(folder, "train", "classes.npz", *TRAIN[:-1], "--net", "lif:8,li", "--out", "spiking")
+    found = {}
+    for name, data, more in (("numbers", "numbers.npz", []), ("classes", "classes.npz", []), ("given", "numbers.npz", ["--readout", "last", "--tau-out", "5ms"])):
+        run = "fresh-" + name
+        warned(folder, "train", data, *TRAIN[:-1], "--from", "spiking", "--fresh-readout", *more, "--out", run)
+        settings = json.load(open(os.path.join(folder, run, "run.json")))["settings"]
+        found[name] = settings["readout"], settings["tau_out"]
+    return None if found == {"numbers": ("mean", 0), "classes": ("sum", 0.02), "given": ("last", 0.005)} else str(found)
+
+
+def nothing_validated(folder):
+    """Without validation samples no accuracy of them is printed."""
+    done = neap("train", "classes.npz", *TRAIN[:-1], "--net", "gru:8,li", "--validation", "0.001", "--out", "none", cwd=folder)
+    said = [line for line in done.stderr.splitlines() if "warning: --validation 0.001 holds out none of 60 samples" in line]
+    shown = "epoch 1/1: loss" in done.stdout and ", validation" not in done.stdout + done.stderr
+    return None if done.returncode == 0 and len(said) == 1 and shown else f"{done.stdout}{done.stderr}"
+
+
+def finished(folder):
+    """--resume of a run that is complete says so, and how to train longer."""
+    done = neap("train", "--resume", "--out", "classes", cwd=folder)
+    more = neap("train", "--resume", "--out", "classes", "--epochs", "2", cwd=folder)
+    line = "; the run is complete. To train longer, raise --epochs\n"
+    return None if (line in done.stderr, line in more.stderr, more.returncode) == (True, False, 0) else done.stderr + more.stderr
+
+
+def quiet(folder):
+    """-q hides notes and keeps warnings."""
+    args = ["train", "classes.npz", *NUMBERS]
+    said = [neap(*args, "--out", "quiet", cwd=folder).stderr, neap(*[a for a in args if a != "-q"], "--out", "loud-too", cwd=folder).stderr]
+    first = [line for line in said[0].splitlines() if line.startswith("warning: ")]
+    second = [line for line in said[1].splitlines() if line.startswith("warning: ")]
+    return None if first and first == second and said[0].splitlines() == first and len(said[1].splitlines()) > len(second) else str(said)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        tap.run("data and models", prepare, folder)
+        for command, option, text in OPTIONS:
+            tap.check(f"{command} {option}", refused(folder, [command, *(["x"] if command != "plan" else []), option, "3"], f"unknown option '{option}'; ", text))
+        for args, needles in values():
+            tap.check("train " + " ".join(args), refused(folder, ["train", "classes.npz", "--memory", "4M", *args], *needles))
+        for model, data, needles in KINDS:
+            tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
+        tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
+                                                  "'tone,chirp' is not a file", "one per line"))
+        for test in encodings, units, fresh_readout, nothing_validated, finished, quiet:
+            tap.run(test.__doc__, test, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
