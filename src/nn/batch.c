@@ -338,8 +338,7 @@ static int fill(struct neap_net *net, struct neap__group *group)
 	group->step_tape = neap__round_up(group->size * net->sample_tape, 8);
 	if (group->step_tape > UINT32_MAX / 2)
 		return neap__fail(NEAP_EOVERFLOW,
-			"the tape of a step of %d samples needs %zu bytes, more than is supported. "
-			"Use a smaller --group",
+			"the tape of a step of %d samples takes %zu bytes; use a smaller --group",
 			group->size, group->step_tape);
 	group->step_log = neap__round_up(group->size * net->sample_log, 8);
 	memset(group->spikes, 0, (size_t)net->hidden * sizeof *group->spikes);

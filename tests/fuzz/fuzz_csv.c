@@ -22,7 +22,7 @@ static void read_arrays(const char *path, const struct neap_table_report *report
 	neap_dataset_close(set);
 }
 
-/* The table as predict reads it: columns of two names, or all. */
+/* The table as predict reads it: columns of two names with a third for samples, or all. */
 static void read_one(const char *path, int count)
 {
 	static const char *const names[] = {"b", "a"};
@@ -34,10 +34,16 @@ static void read_one(const char *path, int count)
 	if (rc < 0)
 		return;
 	neap_dataset_info(set, &info);
-	FUZZ_CHECK(info.samples == 1 && info.steps > 0 && info.inputs > 0, "sizes");
+	FUZZ_CHECK(info.samples > 0 && info.steps > 0 && info.inputs > 0, "sizes");
+	FUZZ_CHECK(info.samples == 1 || (count && set->sample_names), "samples without names");
 	FUZZ_CHECK(count == 0 || info.inputs == count, "%d features", info.inputs);
 	double *row = calloc((size_t)info.inputs, sizeof *row);
-	FUZZ_CHECK(row && set->ops->values(set, 0, info.steps - 1, info.steps, row) == 0, "a row");
+	for (int64_t i = 0; i < info.samples; i++) {
+		int64_t length = set->ops->length(set, i);
+		FUZZ_CHECK(length > 0 && length <= info.steps, "a length");
+		FUZZ_CHECK(!set->sample_names || *set->sample_names[i], "a name");
+		FUZZ_CHECK(row && set->ops->values(set, i, length - 1, length, row) == 0, "a row");
+	}
 	free(row);
 	neap_dataset_close(set);
 }

@@ -82,7 +82,7 @@ static const struct {
 	{"lif:8:slope=0,li", "slope must be a number above 0, not '0'"},
 	{"lif:8:alpha=0.9,li", "no key 'alpha'; it has tau, reset"},
 	{"gru:8:beta=0.9,li", "no key 'beta'"},
-	{"lif:8:delay=1,li", "no layer below"},
+	{"lif:8:delay=1,li", "the first layer does not have"},
 	{"lif:8,li:reset=zero", "no key 'reset'"},
 	{"lif:8,li:4", "there are 3 classes"},
 	{"lif:8,li:3r", "1 to 65535"},
