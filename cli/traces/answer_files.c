@@ -101,6 +101,15 @@ static int add_folder(struct cli_answer_files *files, const char *folder, const 
 	return code;
 }
 
+/* 1: certainly no data: found before the answers for the files in front of it are printed. */
+static int is_missing(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) < 0 && !strchr(name, ':') && strcmp(name, "-") != 0 &&
+	       strcmp(name, "randman") != 0;
+}
+
 int cli_answer_files(
 	struct cli_answer_files *files, const char *const *given, int count, const char *command)
 {
@@ -108,6 +117,10 @@ int cli_answer_files(
 	int code = CLI_DONE;
 
 	files->named = count > 1;
+	for (int i = 0; i < count && count > 1; i++)
+		if (is_missing(given[i]))
+			return cli_usage(
+				command, "cannot read '%s': %s", given[i], strerror(errno));
 	for (int i = 0; i < count && code == CLI_DONE; i++)
 		code = stat(given[i], &st) == 0 && S_ISDIR(st.st_mode)
 			       ? add_folder(files, given[i], command)
