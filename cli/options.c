@@ -312,6 +312,14 @@ static int take_option(const struct cli_command *command, int argc, char **argv,
 /* -o value, -ovalue, -qv */
 static int take_letters(const struct cli_command *command, int argc, char **argv, int *i)
 {
+	const char *name = argv[*i] + 1;
+	size_t n = strcspn(name, "=");
+
+	if (n > 2 && find(command, name, n))
+		return cli_usage(command->name,
+			"unknown option '-%.*s'; did you mean '--%.*s'? 'neap %s --help' lists "
+			"them",
+			(int)n, name, (int)n, name, command->name);
 	for (const char *at = argv[*i] + 1; *at; at++) {
 		const struct cli_option *option = find_letter(command, *at);
 		if (!option)
@@ -357,8 +365,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 		} else if (found == command->most) {
 			return -1 -
 			       cli_usage(command->name,
-				       "unexpected argument '%s'; 'neap %s --help' shows the usage",
-				       arg, command->name);
+				       "unexpected argument '%s'; usage: neap %s %s%s[options]",
+				       arg, command->name, command->arguments,
+				       command->arguments[0] ? " " : "");
 		} else if (arg[0] == '\0') {
 			return -1 -
 			       cli_usage(command->name,

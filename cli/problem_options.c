@@ -65,6 +65,12 @@ static int set_steps(struct cli_question *q)
 
 int cli_question_complete(struct cli_question *q)
 {
+	static const struct {
+		int given;
+		const char *name;
+	} needed[] = {{CLI_GIVEN_MEMORY, "--memory"}, {CLI_GIVEN_STATE, "--state"},
+		{CLI_GIVEN_TAPE, "--tape"}};
+
 	q->problem.size = sizeof q->problem;
 	int rc = q->file		     ? complete_from_file(q)
 		 : q->given[CLI_GIVEN_STEPS] ? set_steps(q)
@@ -82,10 +88,12 @@ int cli_question_complete(struct cli_question *q)
 		return cli_usage("plan", "--slots counts checkpoints, not bytes, and cannot be "
 					 "combined with --memory, --state, --tape, --adjoint and "
 					 "--log. Pass either --slots or sizes in bytes");
-	if (!classic && !(q->given[CLI_GIVEN_MEMORY] && q->given[CLI_GIVEN_STATE] &&
-				q->given[CLI_GIVEN_TAPE]))
-		return cli_usage("plan",
-			"--state, --tape and --memory are missing: pass all three, or --slots");
+	for (size_t i = 0; !classic && i < sizeof needed / sizeof needed[0]; i++)
+		if (!q->given[needed[i].given])
+			return cli_usage("plan",
+				"%s is missing: pass --memory, --state and --tape, or --slots "
+				"instead",
+				needed[i].name);
 	if (classic) {
 		chain->flags |= NEAP_CHAIN_CLASSIC;
 		chain->state = 1;

@@ -87,6 +87,11 @@ int cli_write_file(
 		return CLI_DONE;
 	if (output.failed && rc == -EPIPE && cli_is_output(path))
 		return CLI_READER_LEFT;
+	if (output.failed && rc == -ENOENT) /* the file itself is made */
+		return cli_usage(command,
+			"--%s: cannot write '%s': its folder does not exist. Create the folder, or "
+			"choose another file",
+			option, path);
 	if (output.failed)
 		neap__fail_in(rc, "--%s: ", option);
 	return cli_fail(command, rc);

@@ -71,6 +71,7 @@ static const struct foreign_name {
 		"the report goes to standard output, with --json as JSON. To write the answer to "
 		"each sample to a file, use 'neap predict RUN DATA --out FILE.csv'",
 		"eval"},
+	{{"softmax"}, NULL, "it is an option of 'neap predict'", "eval"},
 	{{"why"}, NULL,
 		"a strategy that does not fit is listed with the reason, and with --json as 'why'",
 		"plan"},

@@ -57,14 +57,16 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (one->set->ops->values && !source->no_normalise)
 		NEAP_TRY(neap__rows_normalise(one->set, NULL, 0));
 	NEAP_TRY(neap__process_memory_loader(&one->loader, one->set, lo, source->sweep));
+	int64_t batches = neap_loader_batches(one->loader);
+	if (source->first >= batches)
+		return neap__fail(NEAP_EUSAGE,
+			"--first: %s has no batch %lld; its %lld batch%s counted from 0",
+			source->data, (long long)source->first, (long long)batches,
+			batches == 1 ? " is" : "es are");
 	NEAP_TRY(neap_loader_start(one->loader, 0, source->first));
 	int rc = neap_loader_next(one->loader, &one->batch);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return neap__fail(NEAP_EUSAGE,
-			"--first: %s has no batch %lld; they are counted from 0", source->data,
-			(long long)source->first);
+	if (rc <= 0)
+		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "%s is empty", source->data);
 	NEAP_TRY(fit_net(&net, &info));
 	one->wide = *one->batch;
 	one->wide.inputs = net.inputs;

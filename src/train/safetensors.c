@@ -195,6 +195,10 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 		return neap__fail(NEAP_EFORMAT,
 			"the file has %zu bytes, too few for a safetensors file", bytes);
 	memcpy(&length, data, sizeof length);
+	if (data[0] == '{')
+		return neap__fail(NEAP_EFORMAT, "it is a JSON file, not a safetensors file. Pass "
+						"the folder of a run, or its "
+						"model.safetensors");
 	if (length > NEAP__HEADER_MAX)
 		return neap__fail(NEAP_EFORMAT,
 			"the header has %llu bytes, more than the limit of %u; it may not be a "

@@ -124,6 +124,8 @@ def mistakes():
             (["train", "x", "--tau", "20"], "'20' has no unit. Did you mean 20ms or 20s?"),
             (["train", "x", "--dt", "1"], "'1' has no unit. Did you mean 1ms or 1s?"),
             (["train", "x", "-z"], "unknown option '-z'"),
+            (["train", "x", "-out", "y"], "did you mean '--out'?"),
+            (["train", "x", "-epochs=3"], "did you mean '--epochs'?"),
             (["train", "x", "-o"], "--out: the value (FOLDER) is missing"),
             (["train", "-qo", "absent", "--resume"], "there is no run in 'absent'")):
         done = neap(*arguments)

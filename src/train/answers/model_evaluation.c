@@ -64,10 +64,11 @@ struct open_evaluation {
 	struct neap_dataset_info info;
 	struct neap_loader *loader;
 	char **names;
-	double *mean, *deviation; /* of targets, as evaluate.h has them */
-	enum neap_target target;  /* of answers */
-	int of_steps;		  /* an answer a step */
-	int is_live;		  /* the sound is heard while it is answered */
+	double *mean, *deviation;    /* of targets, as evaluate.h has them */
+	enum neap_target target;     /* of answers */
+	int of_steps;		     /* an answer a step */
+	int is_live;		     /* the sound is heard while it is answered */
+	char note[NEAP__TAKEN_TEXT]; /* about the data, for when it turns out to fit; "": none */
 	struct neap__live_sound_options live;
 };
 
@@ -103,7 +104,6 @@ static int open_loader(
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
 	struct neap_encoder_options encoder;
-	char line[NEAP__TAKEN_TEXT];
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
@@ -121,12 +121,8 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 			"'%s' is a table of numbers, but the model was trained on spikes. Pass a "
 			"recording or a data set of spikes, or use a model trained on numbers",
 			options->data);
-	if (neap__table_named(options->data)) {
-		rc = neap__model_open_table(&e->set, &e->file, options->data, line);
-		if (rc == 0 && line[0] && options->say && neap__ranks_root(&e->ranks))
-			options->say(options->user, line);
-		return rc;
-	}
+	if (neap__table_named(options->data))
+		return neap__model_open_table(&e->set, &e->file, options->data, e->note);
 	if (!e->is_live)
 		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
 	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));
@@ -180,6 +176,8 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	struct neap__encoding encoding;
 	char line[NEAP__TAKEN_TEXT];
 	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
+	if (options->say && neap__ranks_root(&e->ranks) && e->note[0])
+		options->say(options->user, e->note);
 	if (options->say && neap__ranks_root(&e->ranks) &&
 		neap__encoding_differs(line, e->set, &encoding))
 		options->say(options->user, line);

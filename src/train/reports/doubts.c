@@ -42,9 +42,10 @@ static void say_warmup(const struct neap__trainer *trainer)
 
 	if (updates < trainer->options.warmup)
 		neap__trainer_say(trainer,
-			"%lld updates in total are fewer than --warmup %lld, so the learning rate "
+			"the run has %lld update%s, fewer than --warmup %lld, so the learning rate "
 			"never reaches --lr. Lower --warmup, or increase --epochs",
-			(long long)updates, (long long)trainer->options.warmup);
+			(long long)updates, updates == 1 ? "" : "s",
+			(long long)trainer->options.warmup);
 }
 
 static void say_numbers(const struct neap__trainer *trainer)
