@@ -8,7 +8,7 @@ files=$(git ls-files '*.c' '*.h' 2>/dev/null)
 breaches=$(clang-format --dry-run $files 2>&1 | grep -E 'warning:|error:' | sort -u -t: -k1,1)
 if [ -n "$breaches" ]; then
 	echo "$breaches"
-	echo "format: 'make format' mends this"
+	echo "format: run 'make format'"
 	exit 1
 fi
 echo "format: every C file is as clang-format leaves it"

@@ -112,8 +112,7 @@ void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 int neap__model_encoding(struct neap__encoding *encoding, const struct neap__safetensors *file,
 	const struct neap_net_options *options);
 /* 0, or NEAP_EUSAGE for events if the model was trained on sound, and the reverse. */
-int neap__model_source_fits(
-	const struct neap__safetensors *file, const struct neap_dataset *set);
+int neap__model_source_fits(const struct neap__safetensors *file, const struct neap_dataset *set);
 /* The encoding of a training set. */
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set);
 /*

@@ -14,7 +14,7 @@
  *     sample_column  one text: the column of a table that names the sample of a row, for `predict`
  * Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is masked.
  */
-#include "data/formats/arrays.h"
+#include "data/formats/array_advice.h"
 #include "data/bins.h"
 #include "data/step_rows.h"
 #include "data/target_units.h"
@@ -50,26 +50,9 @@ static int64_t steps(const struct array_set *s)
 	return s->x.size[1];
 }
 
-static const char *shape_text(char room[80], const struct neap__array *array)
-{
-	size_t n = 0;
-	for (int i = 0; i < array->dims; i++)
-		n += (size_t)neap__print(
-			room + n, 80 - n, "%s%lld", i ? ", " : "(", (long long)array->size[i]);
-	neap__print(room + n, 80 - n, ")");
-	return room;
-}
-
-/* Refuses an array of another kind or shape; `must` says what it must be, and what to do. */
 static int wrong(const struct array_set *s, const struct neap__array *array, const char *must)
 {
-	char shape[80];
-	const char *kind = array->kind == NEAP__ARRAY_INTEGERS ? "integers"
-			   : array->kind == NEAP__ARRAY_REALS  ? "real numbers"
-							       : "texts";
-
-	return neap__fail(NEAP_EFORMAT, "'%s': '%s' contains %s of shape %s, but must be %s",
-		s->file->path, array->name, kind, shape_text(shape, array), must);
+	return neap__array_wrong(s->file->path, array, must);
 }
 
 static int find(struct array_set *s, const char *name, struct neap__array *array)
@@ -485,47 +468,6 @@ static int read_sample_numbers(struct array_set *s)
 	return 0;
 }
 
-/* y of another number of samples than x. */
-static int other_samples(const struct array_set *s)
-{
-	const struct neap__array *x = &s->x, *y = &s->y;
-	char a[80], b[80];
-	const char *remedy = "Save one target per sample, in the order of x";
-	if (x->size[0] == 1 && y->size[0] == steps(s))
-		remedy = "If x is one series with a target per step, save y[None]; numbers need "
-			 "y[None, :, None]";
-	else if (y->size[0] == steps(s))
-		remedy = x->dims == 3 ? "If the axes of x are (step, sample, feature), save "
-					"x.transpose(1, 0, 2)"
-				      : "If the axes of x are (step, sample), save x.T";
-	return neap__fail(NEAP_EFORMAT,
-		"'%s': 'y' has shape %s and 'x' has shape %s: %lld targets for %lld sample%s. %s",
-		s->file->path, shape_text(a, y), shape_text(b, x), (long long)y->size[0],
-		(long long)x->size[0], x->size[0] == 1 ? "" : "s", remedy);
-}
-
-/* y of a shape that no target has. */
-static int other_shape(const struct array_set *s)
-{
-	const struct neap__array *y = &s->y;
-	const char *must = "integers of shape (samples) or (samples, steps), texts of shape "
-			   "(samples), or real numbers of shape (samples), (samples, d) or "
-			   "(samples, steps, d)";
-	if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 2 && y->size[1] == 1)
-		must = "of shape (samples) for one class per sample. Save y[:, 0]; numbers are "
-		       "saved as reals: y.astype(float)";
-	else if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 2)
-		must = "of shape (samples) or (samples, steps) for classes. If y is one-hot, save "
-		       "y.argmax(1); if it has several numbers per sample, save y.astype(float)";
-	else if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 3 && y->size[1] == steps(s))
-		must = "of shape (samples, steps) for one class per step. If y is one-hot, save "
-		       "y.argmax(2); if it has numbers per step, save y.astype(float)";
-	else if (y->kind == NEAP__ARRAY_TEXTS && y->dims == 1)
-		must = "integers that count from 0 in the order of 'classes'. Remove the array "
-		       "'classes', or number y";
-	return wrong(s, y, must);
-}
-
 static int read_y(struct array_set *s)
 {
 	struct neap_dataset_info *info = &s->set.info;
@@ -536,20 +478,23 @@ static int read_y(struct array_set *s)
 	if (!y->there)
 		return 0;
 	if (y->dims > 0 && y->size[0] != info->samples)
-		return other_samples(s);
+		return neap__array_wrong_count(s->file->path, &s->x, y);
 	if (y->dims < 1)
-		return other_shape(s);
+		return neap__array_wrong_y(s->file->path, y, steps(s));
 	if (y->kind == NEAP__ARRAY_TEXTS)
-		return y->dims == 1 && !s->set.nclass_names ? read_texts(s) : other_shape(s);
+		return y->dims == 1 && !s->set.nclass_names
+			       ? read_texts(s)
+			       : neap__array_wrong_y(s->file->path, y, steps(s));
 	if (y->kind == NEAP__ARRAY_INTEGERS) {
 		if (y->dims == 1)
 			return read_sample_labels(s);
-		return y->dims == 2 && y->size[1] == steps(s) ? read_step_labels(s)
-							      : other_shape(s);
+		return y->dims == 2 && y->size[1] == steps(s)
+			       ? read_step_labels(s)
+			       : neap__array_wrong_y(s->file->path, y, steps(s));
 	}
 	int64_t width = y->dims == 1 ? 1 : y->size[y->dims - 1];
 	if (width < 1 || width > MOST_CLASSES || (y->dims == 3 && y->size[1] != steps(s)))
-		return other_shape(s);
+		return neap__array_wrong_y(s->file->path, y, steps(s));
 	info->classes = (int)width;
 	info->target = y->dims == 3 ? NEAP_TARGET_SERIES : NEAP_TARGET_NUMBERS;
 	NEAP_TRY(read_outputs(s));
