@@ -147,8 +147,8 @@ def main(arguments):
             groups.setdefault((row["group"], what), []).append(question)
     if not groups:
         sys.exit("run: no question of these groups and lengths")
-    print("| group | planner | asked | legal plans | against the | reached | mean over, % | largest, % "
-          "| time / neap's | of the longest |\n|---|---|---|---|---|---|---|---|---|---|")
+    print("| group | planner | problems | valid plans | compared with | reached | mean excess, % | largest excess, % "
+          "| time / neap | longest |\n|---|---|---|---|---|---|---|---|---|---|")
     for (group, what), questions in groups.items():
         tried, neaps = [], {}
         for question in drawn(questions, options.each):
