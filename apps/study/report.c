@@ -110,25 +110,26 @@ static void write_agreement(const struct neap__agreement *a, struct neap__text *
 {
 	if (a->sizes + a->times + a->bounded == 0)
 		return;
-	neap__text_add(out, "\n## Model against measurement\n\n");
+	neap__text_add(out, "\n## Predictions compared with measurements\n\n");
 	if (a->sizes)
 		neap__text_add(out,
-			"Peak of fast memory: as planned, to the byte, in %d of %d points.\n",
+			"Peak of fast memory: equal to the plan, to the byte, in %d of %d "
+			"points.\n",
 			a->exact, a->sizes);
 	if (a->bounded)
 		neap__text_add(out,
-			"\nWhere tapes or logs vary: within the budget in %d of %d points.\n",
+			"\nPoints whose tapes or logs vary in size: at most the budget in %d of "
+			"%d points.\n",
 			a->within, a->bounded);
 	if (a->times)
 		neap__text_add(out,
-			"\nTime: within %.0f%% of the model's in %d of %d points (%s: the aim is "
-			"nine "
-			"of ten).\n",
+			"\nTime: within %.0f%% of the prediction in %d of %d points (goal: nine "
+			"of ten, %s).\n",
 			100 * CLOSE, a->close, a->times,
 			10 * a->close >= 9 * a->times ? "reached" : "missed");
 	if (a->table.length)
 		neap__text_add(out,
-			"\n| point | strategy | | model | measured | off "
+			"\n| point | strategy | quantity | predicted | measured | difference "
 			"|\n|---|---|---|---|---|---|\n%s",
 			a->table.data);
 }
@@ -141,9 +142,9 @@ int neap__report_write(struct neap__study *study)
 
 	neap__report_machine(machine, sizeof machine);
 	neap__text_add(&out,
-		"# What strategies cost, measured\n\n"
-		"`neap study --%s`, slow memory in `%s`. %s.\n"
-		"A strategy has the same colour and mark in every figure.\n%s",
+		"# Memory and time of checkpointing strategies, measured\n\n`neap study "
+		"--%s`, slow memory in `%s`. %s.\nEach strategy has the same colour and "
+		"mark in all figures.\n%s",
 		scales[study->options.scale], study->options.slow, machine,
 		study->report.data ? study->report.data : "");
 	write_agreement(&study->agreement, &out);
@@ -154,8 +155,9 @@ int neap__report_write(struct neap__study *study)
 	NEAP_TRY(rc);
 	if (study->undrawn) {
 		snprintf(line, sizeof line,
-			"%d figures are not drawn: gnuplot is not installed (Debian: gnuplot-nox); "
-			"their scripts and points are there",
+			"%d figures were not drawn because gnuplot is not installed. Install it "
+			"(Debian: gnuplot-nox) and run the same command again; the points are "
+			"kept",
 			study->undrawn);
 		say(study, line);
 	}

@@ -27,11 +27,11 @@ static const struct grown {
 	const char *what;
 	int64_t run_most; /* steps of a chain that is run as well as planned; 0: the scale's */
 } grown[] = {
-	{"bptt", "bptt", NONE, 1, "every tape", 0},
+	{"bptt", "bptt", NONE, 1, "stores every tape", 0},
 	{"standard", "standard", NONE, 0.5, "chunks of sqrt(T) steps", 0},
 	{"remote", "remote", ROOT_CHUNK, 0.5, "chunks of sqrt(T) steps", 0},
 	{"double", "double", ROOT_REMOTE, 0.25, "remote chunks of sqrt(T) steps", 0},
-	{"revolve", "revolve", NONE, 0, "one slot", 1000}, /* T^2 / 2 steps */
+	{"revolve", "revolve", NONE, 0, "one checkpoint", 1000}, /* T^2 / 2 steps */
 	{"stream", "stream", NONE, 0, "one tape at a time", 0},
 };
 
@@ -152,14 +152,15 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 	char key[80];
 	neap__text_add(&study->report,
-		"The least fast memory that a strategy can do with, less the live state and the "
-		"adjoint, over the steps; a state and a tape take 1 KiB each. Lines are plans, "
-		"marks are arenas of sweeps that ran. Exponents are fitted from T = 10^4 on.\n\n"
-		"| strategy | | exponent | expected | arenas as planned "
-		"|\n|---|---|---|---|---|\n");
+		"The minimum fast memory of each strategy as a function of the number of "
+		"steps T, without the live state and the adjoint. A state and a tape "
+		"take 1 KiB each. Lines are planned values; marks are the measured peaks "
+		"of sweeps that were run. The exponents are fitted to the values for T "
+		">= 10^4.\n\n| strategy | memory layout | fitted exponent | expected | "
+		"peaks equal to the plan |\n|---|---|---|---|---|\n");
 	neap__figure_begin(&f, "asymptotics");
-	neap__figure_panel(
-		&f, "Least fast memory", "steps T", "fast memory (KiB)", NEAP__LOG_X | NEAP__LOG_Y);
+	neap__figure_panel(&f, "Minimum fast memory", "steps T", "fast memory (KiB)",
+		NEAP__LOG_X | NEAP__LOG_Y);
 	for (size_t i = 0; i < KINDS; i++) {
 		int exact, runs;
 		double a = fit(study, grown[i].label, &exact, &runs);
@@ -171,11 +172,12 @@ static int draw(struct neap__study *study)
 		series(study, &f, grown[i].label, "peak_measured", key, NEAP__MARKS);
 	}
 	return neap__study_figure(study, &f,
-		"`remote` keeps the tapes of a chunk of sqrt(T) steps, `double` cuts remote chunks "
-		"of sqrt(T) steps once more; `revolve` and `stream` pay with time and with slow "
-		"memory.");
+		"`remote` stores the tapes of one chunk of sqrt(T) steps at a time; "
+		"`double` divides remote chunks of sqrt(T) steps once more. `revolve` "
+		"and `stream` use constant memory, at the cost of recomputation and of "
+		"slow memory, respectively.");
 }
 
 const struct neap__experiment neap__study_asymptotics = {"asymptotics",
-	"how the least fast memory grows with the steps",
+	"minimum fast memory as a function of the number of steps",
 	"strategy,steps,peak_bytes,peak_measured,slow_bytes", measure, draw};

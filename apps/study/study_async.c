@@ -290,11 +290,11 @@ static void say_losses(struct neap__study *study)
 		}
 	}
 	neap__text_add(&study->report,
-		"\nOver tau (300 steps, plans): `async` takes longer than `revolve` in %d of %d "
-		"plans",
+		"\nPlans over tau, the time of a transfer in steps (300 steps): `async` "
+		"is slower than `revolve` in %d of %d plans",
 		lost, all);
 	if (lost)
-		neap__text_add(&study->report, ", by %.0f%% where tau = %g and slots = %g",
+		neap__text_add(&study->report, ", by up to %.0f%% (at tau = %g and slots = %g)",
 			100 * (most - 1), at, with);
 	neap__text_add(
 		&study->report, "; `auto` is slower than the best of the three in %d.\n", worse);
@@ -303,9 +303,9 @@ static void say_losses(struct neap__study *study)
 static void add_table(struct neap__study *study)
 {
 	neap__text_add(&study->report,
-		"\n| steps | state | a step | slots | a transfer, in steps | strategy | fast "
-		"memory | "
-		"slow memory | forward | backward | waits | overhead | predicted "
+		"\n| steps | state | time per step | slots | transfer time, in steps | "
+		"strategy | fast memory | slow memory | forward | backward | stall | "
+		"overhead | predicted "
 		"|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < neap__points_count(study->points); i++) {
 		double seconds = neap__row_number(study, i, "seconds");
@@ -336,41 +336,45 @@ static int draw(struct neap__study *study)
 		{"steps", "steps", "10 slots", "steps T", 1, 10, NEAP__LOG_X | NEAP__ZERO_Y},
 		{"steps", "steps", "20 slots", "steps T", 1, 20, NEAP__LOG_X | NEAP__ZERO_Y}};
 	static const struct panel others[] = {
-		{"state", "state", "10 slots, T = 300, 100 us a step", "a state (KiB)", 1024, 10,
-			NEAP__LOG_X | NEAP__ZERO_Y},
-		{"compute", "advance", "10 slots, T = 300, 64 KiB a state", "a step (microseconds)",
-			1e-6, 10, NEAP__LOG_X | NEAP__ZERO_Y},
+		{"state", "state", "10 slots, T = 300, 100 us per step", "state size (KiB)", 1024,
+			10, NEAP__LOG_X | NEAP__ZERO_Y},
+		{"compute", "advance", "10 slots, T = 300, 64 KiB per state",
+			"time per step (microseconds)", 1e-6, 10, NEAP__LOG_X | NEAP__ZERO_Y},
 		{"tau", "transfer", "10 slots, T = 300, planned",
-			"tau: a transfer of a state, in steps", 1, 10, NEAP__LOG_X | NEAP__ZERO_Y}};
+			"tau: transfer time of a state, in steps", 1, 10,
+			NEAP__LOG_X | NEAP__ZERO_Y}};
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"Steps that keep a processor busy for 100 us forward and 100 us back, states of "
-		"64 KiB unless the axis says otherwise (1 MiB over tau), slots for so many "
-		"states besides the live one; a tape takes as much as a state. Overhead is over a "
-		"sweep that keeps every tape. Marks are measured (medians), lines are plans, with "
-		"transfers as they take one at a time, three of four no longer, just before. "
-		"`revolve` has no slow memory; `disk-revolve` waits for every transfer in its "
-		"plan; `async` sends a state as often as one can be written.\n");
+		"Synthetic steps that occupy a processor for 100 us forward and 100 us "
+		"backward, with states of 64 KiB (1 MiB for the plans over tau) unless "
+		"the axis varies these values. There are slots for the given number of "
+		"checkpoints in addition to the live state; a tape is as large as a "
+		"state. The overhead is relative to a sweep that stores every tape. "
+		"Marks are measured (medians). Lines are plans, which use the upper "
+		"quartile of the times of single transfers, measured just before. "
+		"`revolve` uses no slow memory, `disk-revolve` waits for every transfer, "
+		"and `async` writes a state as often as the channel permits.\n");
 	say_losses(study);
 	neap__figure_begin(&f, "async");
 	for (int c = 0; c < SLOTS; c++)
 		draw_panel(study, &f, &lengths[c]);
 	NEAP_TRY(neap__study_figure(study, &f,
-		"Over the steps Revolve's overhead grows with T, that of `async` comes to a "
-		"rest."));
+		"The overhead of Revolve grows with T; the overhead of `async` "
+		"approaches a constant."));
 	neap__figure_begin(&f, "async-sizes");
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		draw_panel(study, &f, &others[i]);
 	NEAP_TRY(neap__study_figure(study, &f,
-		"States that take longer to write leave less often. Where a transfer takes many "
-		"steps, constant intervals lose to Revolve without slow memory (last panel)."));
+		"The longer a state takes to write, the fewer states are written. If a "
+		"transfer takes many steps, the constant intervals of `async` are slower "
+		"than Revolve without slow memory (last panel)."));
 	add_table(study);
 	return 0;
 }
 
 const struct neap__experiment neap__study_async = {"async",
-	"states that leave while steps are computed",
+	"checkpoints written to slow memory while steps are computed",
 	"axis,strategy,chosen,steps,state,advance,slots,transfer,memory,peak_bytes,slow_bytes,"
 	"predicted,predicted_overhead,peak_measured,seconds,overhead,forward,stall",
 	measure, draw};

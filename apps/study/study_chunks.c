@@ -20,11 +20,11 @@ static const struct chunked {
 	const char *caption;
 } chunked[] = {
 	{"hierarchical", 0,
-		"Longer chunks hold more tapes; more checkpoints that travel together wait less "
-		"for slow memory and take room."},
+		"Longer chunks store more tapes. With more checkpoints per transfer, the "
+		"sweep waits less for slow memory but needs more fast memory."},
 	{"double", 1,
-		"Short chunks take little memory and many calls; with more checkpoints a remote "
-		"chunk is longer and fewer states travel."},
+		"Short chunks need little memory but many calls of the model. With more "
+		"checkpoints, a remote chunk is longer and fewer states are transferred."},
 };
 enum { CHUNKED = sizeof chunked / sizeof chunked[0] };
 
@@ -147,10 +147,9 @@ static void add_best(struct neap__study *study, const char *strategy, int times)
 	if (model < 0 || real < 0)
 		return;
 	if (times)
-		snprintf(what, sizeof what, "time within %.3g MiB",
-			budget_of(study, strategy) / MIB);
+		snprintf(what, sizeof what, "time in %.3g MiB", budget_of(study, strategy) / MIB);
 	else
-		snprintf(what, sizeof what, "memory where c k = %d", SPAN);
+		snprintf(what, sizeof what, "memory with c k = %d", SPAN);
 	double there = neap__row_number(study, model, measured);
 	double least = neap__row_number(study, real, measured);
 	neap__text_add(&study->report,
@@ -181,7 +180,7 @@ static void panel(
 	char title[96], key[32];
 
 	snprintf(title, sizeof title, "%s: %s", strategy, times ? "time" : "peak of fast memory");
-	neap__figure_panel(f, title, "c: steps of a chunk", times ? "milliseconds" : "MiB",
+	neap__figure_panel(f, title, "c: steps per chunk", times ? "milliseconds" : "MiB",
 		NEAP__LOG_X | (times ? 0 : NEAP__LOG_Y));
 	for (int k = 0; k < g.counts; k++)
 		for (int measured = 0; measured < 2; measured++) {
@@ -204,12 +203,14 @@ static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
 	neap__text_add(&study->report,
-		"`lif:%dr,li`, batches of %d, %s steps. `hierarchical` sends k checkpoints, a "
-		"chunk "
-		"apart, at a time; `double` has k of them in a remote chunk. Each pair has the "
-		"least memory it needs. Lines are the model, marks are measured.\n\n"
-		"| strategy | least | by the model | measured there | measured | | off |\n"
-		"|---|---|---|---|---|---|---|\n",
+		"`lif:%dr,li`, batches of %d, %s steps. c is the number of steps per "
+		"chunk. `hierarchical` offloads k checkpoints, c steps apart, at a time; "
+		"`double` has k of them per remote chunk. Each pair (c, k) has the "
+		"minimum memory that it needs. Lines are the model, marks are measured. "
+		"The table compares the pair that is best according to the model with "
+		"the pair that measured best.\n\n| strategy | minimised | best by the "
+		"model | measured there | best measured | measured there | difference "
+		"|\n|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
 	for (int i = 0; i < CHUNKED; i++) {
 		add_best(study, chunked[i].strategy, 0);
@@ -227,5 +228,5 @@ static int draw(struct neap__study *study)
 }
 
 const struct neap__experiment neap__study_chunks = {"chunks",
-	"steps of a chunk and the number of local checkpoints", "chunk,count," NEAP__NET_COLUMNS,
-	measure, draw};
+	"chunk length and number of local checkpoints", "chunk,count," NEAP__NET_COLUMNS, measure,
+	draw};

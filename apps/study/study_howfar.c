@@ -400,14 +400,14 @@ static void add_beside(struct neap__study *s, const char *what)
 static void add_claims(struct neap__study *s)
 {
 	neap__text_add(&s->report,
-		"\nThe longest and the largest whose measured overhead over store-all is within "
-		"10%%: "
-		"run at what was planned so (at most %d times as long and %d times as wide), then "
-		"at half as many "
-		"steps, or 0.7 times as many units, until it is. Arena: what was used of it; "
-		"resident: what the process grew by in the sweep, of all kinds. The last row is "
-		"store-all where `auto` is.\n\n"
-		"| strategy | longest: steps | overhead | arena | resident | largest: units | "
+		"\nMeasured: the longest sequence and the largest network with at most "
+		"10%% overhead over store-all. Each strategy first runs at its planned "
+		"limit (at most %d times as long and %d times as wide), then at half as "
+		"many steps, or 0.7 times as many units, until the measured overhead is "
+		"at most 10%%. `arena` is the measured peak of the sweep's memory; "
+		"`resident` is the growth of the whole process during the sweep. The "
+		"last row is store-all at the size that `auto` reaches.\n\n| strategy | "
+		"longest: steps | overhead | arena | resident | largest: units | "
 		"overhead | arena | resident |\n|---|---|---|---|---|---|---|---|---|\n",
 		most_run(s, 0), most_run(s, 1));
 	for (int i = 0; strategies[i]; i++) {
@@ -427,11 +427,14 @@ static void add_claims(struct neap__study *s)
 static void add_runs(struct neap__study *s)
 {
 	neap__text_add(&s->report,
-		"\nRun, in the same memory; store-all beside them in as much as it needs. Arena: "
-		"what was used of it; resident: what the process grew by in the sweep; inputs are "
-		"beside both. Overhead: over store-all, both measured.\n\n"
-		"| | strategy | steps | units | arena | resident | slow memory | a sweep | "
-		"predicted | overhead |\n|---|---|---|---|---|---|---|---|---|---|\n");
+		"\nMeasured: fixed sizes in the same memory as above, with store-all "
+		"(`reference`) in as much memory as it needs. `arena` is the measured "
+		"peak of the sweep's memory; `resident` is the growth of the whole "
+		"process during the sweep; neither includes the inputs. `overhead` "
+		"compares the measured time with the measured time of store-all.\n\n| "
+		"size | strategy | steps | units | arena | resident | slow memory | time "
+		"per sweep | predicted | overhead "
+		"|\n|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < neap__points_count(s->points); i++) {
 		double seconds = neap__row_number(s, i, "seconds");
 		double overhead = neap__row_number(s, i, "overhead");
@@ -463,14 +466,15 @@ static int draw(struct neap__study *study)
 	reached(study, "steps", "bptt", allowed[0], &memory);
 	reached(study, "units", "bptt", allowed[0], &narrow);
 	neap__text_add(&study->report,
-		"How much longer a sequence (of `lif:%dr,li`, in the %.2f MiB that store-all takes "
-		"for %d steps), and how many times as many units (at %d steps, in the %.2f MiB "
-		"that "
-		"store-all takes for %d units): planned from sizes, step times and transfers "
-		"measured here, batches of %d, dense tapes. Costs of nets between the widths that "
-		"were measured lie on straight lines of their logarithms.\n\n"
-		"| strategy | longer, 10%% | 50%% | 100%% | larger, 10%% | 50%% | 100%% |\n"
-		"|---|---|---|---|---|---|---|\n",
+		"Planned: how many times longer a sequence can be (with `lif:%dr,li`, in "
+		"the %.2f MiB that store-all needs for %d steps), and how many times "
+		"more units a network can have (at %d steps, in the %.2f MiB that "
+		"store-all needs for %d units), if the overhead is limited to 10, 50 or "
+		"100%%. The plans use sizes, step times and transfer times measured on "
+		"this machine, batches of %d and dense tapes. Costs of networks between "
+		"the measured widths are interpolated linearly in logarithms.\n\n| "
+		"strategy | longer, 10%% | 50%% | 100%% | larger, 10%% | 50%% | 100%% "
+		"|\n|---|---|---|---|---|---|---|\n",
 		UNITS, (double)memory / MIB, short_steps(study), long_steps(study),
 		(double)narrow / MIB, NARROW, BATCH);
 	for (int i = 0; strategies[i]; i++) {
@@ -487,8 +491,7 @@ static int draw(struct neap__study *study)
 			wide ? "Largest net in a fixed budget"
 			     : "Longest sequence in a fixed budget",
 			"overhead allowed (%)",
-			wide ? "units, times those of store-all"
-			     : "steps, times those of store-all",
+			wide ? "units, relative to store-all" : "steps, relative to store-all",
 			NEAP__LOG_Y);
 		for (int i = 0; strategies[i]; i++) {
 			neap__figure_series(&f, strategies[i], 0, NULL, NEAP__MARKS | NEAP__LINE);
@@ -501,10 +504,10 @@ static int draw(struct neap__study *study)
 			}
 		}
 	}
-	return neap__study_figure(
-		study, &f, "The search ends at 16,384 times the steps and 32 times the units.");
+	return neap__study_figure(study, &f,
+		"The search is limited to 16,384 times the steps and 32 times the units.");
 }
 
 const struct neap__experiment neap__study_howfar = {"howfar",
-	"the longest sequence and the largest net in a fixed budget",
+	"longest sequence and largest network with a fixed memory budget",
 	"what,allowed,size," NEAP__NET_COLUMNS, measure, draw};

@@ -129,28 +129,34 @@ static int draw(struct neap__study *study)
 	const int flags = NEAP__LOG_X | NEAP__LOG_Y;
 
 	neap__text_add(&study->report,
-		"Batches of %d sequences through `lif:%dr,li` (over T), and through nets of N "
-		"units at T = %d; dense tapes of one size. `remote` and `hierarchical` keep chunks "
-		"of sqrt(T S/A) steps (k = 4), `double` remote chunks of sqrt(T) steps and in them "
-		"chunks of sqrt(sqrt(T) S/A), each in the least memory for that; the others have "
-		"what `standard` needs at its best. Marks are measured (medians), lines "
-		"are the model: the plan's peak, and the time that it predicts from the costs of "
-		"steps and transfers measured before.\n",
+		"Batches of %d sequences, with `lif:%dr,li` as a function of T, and with "
+		"networks of N units at T = %d. Tapes are dense, so they have one size. "
+		"`remote` and `hierarchical` (k = 4) use chunks of sqrt(T S/A) steps, "
+		"`double` uses remote chunks of sqrt(T) steps that contain chunks of "
+		"sqrt(sqrt(T) S/A), with S and A the bytes of a state and a tape. Each "
+		"of these has the minimum memory for its parameters; the other "
+		"strategies have the minimum memory of `standard`. Marks are measured "
+		"(medians). Lines are the model: the planned peak, and the time "
+		"predicted from the cost of steps and transfers measured beforehand.\n",
 		BATCH, UNITS, STEPS);
 	neap__figure_begin(&f, "length");
-	neap__figure_panel(&f, "Time of a batch, N = 256", "steps T", "microseconds a step", flags);
+	neap__figure_panel(
+		&f, "Time of a batch, N = 256", "steps T", "microseconds per step", flags);
 	panel(study, &f, &time[0], &time[1]);
 	neap__figure_panel(&f, "Peak of fast memory, N = 256", "steps T", "MiB", flags);
 	panel(study, &f, &memory[0], &memory[1]);
 	neap__figure_panel(&f, "Peak of fast memory, T = 300", "units N", "MiB", flags);
 	panel(study, &f, &units[0], &units[1]);
-	neap__figure_panel(&f, "Time of a batch, T = 300", "units N", "microseconds a step", flags);
+	neap__figure_panel(
+		&f, "Time of a batch, T = 300", "units N", "microseconds per step", flags);
 	panel(study, &f, &price[0], &price[1]);
 	return neap__study_figure(study, &f,
-		"Store-all grows with T, `standard` and what shares its budget with its root, "
-		"`double` slower still. Where marks leave their line, the table at the end names "
-		"them.");
+		"With T, the memory of store-all grows linearly, the memory of "
+		"`standard` (and the strategies with the same budget) with the square "
+		"root, and the memory of `double` more slowly. The last table of this "
+		"report lists the marks that deviate from their line.");
 }
 
 const struct neap__experiment neap__study_length = {"length",
-	"time and fast memory over steps and model size", "axis," NEAP__NET_COLUMNS, measure, draw};
+	"time and fast memory as functions of sequence length and network size",
+	"axis," NEAP__NET_COLUMNS, measure, draw};

@@ -79,14 +79,14 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"`lif:%dr,li`, batches of %d, %s steps; chunks of sqrt(R S/A) steps in remote "
-		"chunks "
-		"of R. Formula: 2 sqrt(R S A), the live state beside it.\n\n"
-		"| R | chunk | fast memory | formula | slow memory | time | predicted | overhead "
-		"|\n|---|---|---|---|---|---|---|---|\n",
+		"`lif:%dr,li`, batches of %d, %s steps. Remote chunks of R steps contain "
+		"chunks of sqrt(R S/A) steps (S, A: bytes of a state and a tape). The "
+		"formula for the peak is 2 sqrt(R S A) + S, including the live "
+		"state.\n\n| R | chunk | fast memory | formula | slow memory | time | "
+		"predicted | overhead |\n|---|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
 	neap__figure_begin(&f, "remotes");
-	neap__figure_panel(&f, "Peak of fast memory", "steps of a remote chunk", "MiB",
+	neap__figure_panel(&f, "Peak of fast memory", "steps per remote chunk", "MiB",
 		NEAP__LOG_X | NEAP__LOG_Y);
 	neap__figure_series(&f, NULL, 0, "2 sqrt(R S A) + S", NEAP__LINE | NEAP__DASHED);
 	for (int i = 0; i < neap__points_count(study->points); i++) {
@@ -109,15 +109,15 @@ static int draw(struct neap__study *study)
 	}
 	series(study, &f, "peak_bytes", MIB, "double, planned", NEAP__LINE);
 	series(study, &f, "peak_measured", MIB, "double, measured", NEAP__MARKS);
-	neap__figure_panel(&f, "Time of a batch", "steps of a remote chunk", "milliseconds",
+	neap__figure_panel(&f, "Time of a batch", "steps per remote chunk", "milliseconds",
 		NEAP__LOG_X | NEAP__ZERO_Y);
 	series(study, &f, "predicted", 1e-3, "double, predicted", NEAP__LINE);
 	series(study, &f, "seconds", 1e-3, "double, measured", NEAP__MARKS);
 	return neap__study_figure(study, &f,
-		"Memory grows with the root of the remote chunk; what it costs in time falls until "
-		"transfers are few.");
+		"Memory grows with the square root of R. The time falls with R until "
+		"transfers are rare.");
 }
 
 const struct neap__experiment neap__study_remotes = {"remotes",
-	"steps of a remote chunk: memory and time of double",
+	"memory and time of double as functions of the remote chunk length",
 	"remote_chunk,chunk,state,tape," NEAP__NET_COLUMNS, measure, draw};

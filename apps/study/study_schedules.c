@@ -21,20 +21,21 @@ static const struct drawn {
 	struct neap_params params;
 	const char *what;
 } drawn[] = {
-	{"bptt", "bptt", 0, {0}, "keeps every tape"},
-	{"standard", "standard", 0, {.chunk = 6}, "a state every 6 steps in fast memory"},
+	{"bptt", "bptt", 0, {0}, "stores every tape"},
+	{"standard", "standard", 0, {.chunk = 6}, "a checkpoint every 6 steps in fast memory"},
 	{"chunk-1", "hierarchical", 0, {.chunk = 6, .checkpoints = 1},
-		"hierarchical, k = 1: states leave one by one"},
+		"hierarchical, k = 1: checkpoints are offloaded one at a time"},
 	{"chunk-3", "hierarchical", 0, {.chunk = 4, .checkpoints = 3},
-		"hierarchical, k = 3: three states travel together"},
-	{"remote", "remote", 0, {.chunk = 6}, "a state every 6 steps in slow memory"},
+		"hierarchical, k = 3: checkpoints are offloaded in threes"},
+	{"remote", "remote", 0, {.chunk = 6}, "a checkpoint every 6 steps in slow memory"},
 	{"double", "double", 0, {.remote_chunk = 12, .chunk = 4},
-		"a state every 12 steps far away, within them one every 4 steps near by"},
-	{"revolve", "revolve", 6, {0}, "the fewest steps again for the slots there are"},
-	{"async", "async", 6, {0}, "states leave as often as the channel lets them"},
-	{"stream", "stream", 8, {0}, "tapes leave, nothing is computed again"},
+		"a checkpoint every 12 steps in slow memory and every 4 steps in fast "
+		"memory"},
+	{"revolve", "revolve", 6, {0}, "the fewest recomputed steps for the available slots"},
+	{"async", "async", 6, {0}, "checkpoints are offloaded as often as the channel permits"},
+	{"stream", "stream", 8, {0}, "tapes are offloaded, nothing is recomputed"},
 	{"disk-revolve", "disk-revolve", 6, {0}, "Revolve over two levels of memory"},
-	{"auto", "auto", 6, {0}, "the fastest found within 6 MiB"},
+	{"auto", "auto", 6, {0}, "the fastest plan found for 6 MiB"},
 };
 
 static struct neap_problem problem_of(const struct drawn *d)
@@ -124,13 +125,15 @@ static int draw_one(struct neap__study *study, const struct drawn *d)
 static int draw(struct neap__study *study)
 {
 	neap__text_add(&study->report,
-		"%d steps; a state and a tape take 1 MiB each, a step 1 ms forward and 2 ms back, "
-		"a "
-		"state 2 ms to or from slow memory. Time runs to the right, steps upwards: a thin "
-		"blue line advances, a wide orange one records tapes, a green one reverses; grey "
-		"lines are states kept in fast memory, bars below are transfers.\n\n"
-		"| schedule | strategy | fast memory | slow memory | steps without tape | time | "
-		"overhead |\n|---|---|---|---|---|---|---|\n",
+		"A chain of %d steps. A state and a tape take 1 MiB each; a step takes 1 "
+		"ms forward and 2 ms backward; writing or reading a state in slow memory "
+		"takes 2 ms. In the drawings time runs to the right and steps run "
+		"upwards. Thin blue lines are forward steps that save nothing, wide "
+		"orange lines are forward steps that save their tapes, green lines are "
+		"backward steps. Grey lines are checkpoints in fast memory, and the bars "
+		"at the bottom are transfers.\n\n| schedule | strategy | fast memory | "
+		"slow memory | forward steps without tape | time | overhead "
+		"|\n|---|---|---|---|---|---|---|\n",
 		STEPS);
 	for (int i = 0; i < neap__points_count(study->points); i++)
 		neap__text_add(&study->report,
@@ -147,6 +150,6 @@ static int draw(struct neap__study *study)
 }
 
 const struct neap__experiment neap__study_schedules = {"schedules",
-	"what each strategy does with 32 steps",
+	"schedules of all strategies for 32 steps",
 	"strategy,chosen,peak_bytes,slow_bytes,advance_steps,record_steps,makespan,stall,overhead",
 	measure, draw};

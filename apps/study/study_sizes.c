@@ -79,10 +79,11 @@ static int draw(struct neap__study *study)
 	char title[80];
 
 	neap__text_add(&study->report,
-		"Arenas of real sweeps of `lif:Nr,li`, dense tapes; `double` has remote chunks of "
-		"sqrt(T) steps in a file and within them chunks of sqrt(sqrt(T) S/A).\n\n"
-		"| steps | batch | units | store-all | double | of store-all | slow memory |\n"
-		"|---|---|---|---|---|---|---|\n");
+		"Measured peaks of sweeps of `lif:Nr,li` with dense tapes. `double` uses "
+		"remote chunks of sqrt(T) steps in a file, which contain chunks of "
+		"sqrt(sqrt(T) S/A) steps (S, A: bytes of a state and a tape).\n\n| steps "
+		"| batch | units | store-all | `double` | `double` / store-all | slow "
+		"memory |\n|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i + 1 < neap__points_count(study->points); i += 2) {
 		double all = neap__row_number(study, i, "peak_measured");
 		double least = neap__row_number(study, i + 1, "peak_measured");
@@ -104,9 +105,9 @@ static int draw(struct neap__study *study)
 				k ? NULL : "bptt (store-all)", NEAP__MARKS);
 		}
 	}
-	return neap__study_figure(study, &f, "Lines are plans, marks are measured.");
+	return neap__study_figure(study, &f, "Lines are planned values, marks are measured.");
 }
 
 const struct neap__experiment neap__study_sizes = {"sizes",
-	"fast memory of double beside store-all over the size of the net",
+	"fast memory of double and store-all as functions of network size",
 	"strategy,steps,batch,units,peak_bytes,peak_measured,slow_bytes", measure, draw};

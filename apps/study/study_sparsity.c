@@ -132,12 +132,13 @@ static int64_t overflows(const struct neap__study *s, int activity, int dense)
 static void table(struct neap__study *s, int dense)
 {
 	neap__text_add(&s->report,
-		"\n%s tapes:\n\n| activity | spikes | inside the support | tape | store-all, "
-		"outside |",
+		"\n%s tapes:\n\n| activity | spikes | non-zero surrogate | tape | "
+		"store-all, no limit |",
 		dense ? "Dense" : "Sparse");
 	for (int k = 0; strategies[k]; k++)
 		neap__text_add(&s->report, " `%s` |", strategies[k]);
-	neap__text_add(&s->report, " fastest named | overflows |\n|---|---|---|---|---|---|---|");
+	neap__text_add(
+		&s->report, " fastest except `auto` | overflows |\n|---|---|---|---|---|---|---|");
 	for (int k = 0; strategies[k]; k++)
 		neap__text_add(&s->report, "---|");
 	neap__text_add(&s->report, "\n");
@@ -160,11 +161,12 @@ static void table(struct neap__study *s, int dense)
 static void panel(struct neap__study *s, struct neap__figure *f, int dense)
 {
 	neap__figure_panel(f, dense ? "Dense tapes" : "Sparse tapes",
-		"spikes of a unit and step (%)", "milliseconds a batch", NEAP__LOG_X | NEAP__LOG_Y);
+		"spikes per unit and step (%)", "milliseconds per batch",
+		NEAP__LOG_X | NEAP__LOG_Y);
 	for (int k = 0; strategies[k]; k++) {
 		int outside = k == 0; /* bptt runs outside the budget, as the reference */
 		neap__figure_series(
-			f, strategies[k], 0, outside ? "store-all, outside" : NULL, NEAP__MARKS);
+			f, strategies[k], 0, outside ? "store-all, no limit" : NULL, NEAP__MARKS);
 		for (int a = 0; a < ACTIVITIES; a++) {
 			int i = row_of(s, a, dense, outside ? "reference" : strategies[k]);
 			if (i >= 0)
@@ -178,11 +180,11 @@ static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
 	neap__text_add(&study->report,
-		"`lif:%dr,li`, batches of %d, %s steps, all within %.2f MiB: a tenth of what "
-		"store-all takes in dense tapes. Overhead is over store-all outside that budget, "
-		"of the same tapes. Where a sparse tape does not fit where it was planned, its "
-		"step "
-		"is recomputed (overflows, of all strategies together).\n",
+		"`lif:%dr,li`, batches of %d, %s steps, all in %.2f MiB, 1/10 of the "
+		"memory of store-all with dense tapes. The overhead is relative to "
+		"store-all with the same kind of tapes, which is not limited to this "
+		"budget. If a sparse tape is larger than planned, its step is recomputed "
+		"(`overflows`, the total over all strategies).\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"),
 		neap__row_number(study, 0, "memory") / MIB);
 	table(study, 0);
@@ -191,11 +193,11 @@ static int draw(struct neap__study *study)
 	panel(study, &f, 0);
 	panel(study, &f, 1);
 	return neap__study_figure(study, &f,
-		"Sparse tapes hold what backward looks at: units inside the surrogate's support "
-		"and "
-		"spikes.");
+		"Sparse tapes store only what the backward step reads: spikes, and units "
+		"with a non-zero surrogate gradient.");
 }
 
 const struct neap__experiment neap__study_sparsity = {"sparsity",
-	"activity, dense and sparse tapes: store, recompute or stream",
+	"spiking activity with dense and sparse tapes: store, recompute or "
+	"offload",
 	"activity,spikes,support,tape," NEAP__NET_COLUMNS, measure, draw};

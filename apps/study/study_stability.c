@@ -252,12 +252,12 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"Adam, %d units, %d steps, batches of %d out of 64 sequences: store-all, and "
-		"`double` "
-		"(chunks of 5 in remote chunks of 20, a file) of which three sweeps in four lose, "
-		"corrupt or cannot read a record.\n\n"
-		"| updates | weights that differ | records recovered | time of `double` | of "
-		"store-all |\n|---|---|---|---|---|\n",
+		"Training with Adam, %d units, %d steps, batches of %d out of 64 "
+		"sequences: once with store-all, and once with `double` (chunks of 5 "
+		"steps in remote chunks of 20, in a file), in which three of four sweeps "
+		"lose or corrupt a record or fail to read one.\n\n| updates | weights "
+		"that differ | recovered records | time of `double` | time of store-all "
+		"|\n|---|---|---|---|---|\n",
 		UNITS, STEPS, BATCH);
 	for (int i = 0; i < neap__points_count(study->points); i++)
 		if (neap__row_is(study, i, "what", "updates"))
@@ -268,9 +268,10 @@ static int draw(struct neap__study *study)
 				neap__row_number(study, i, "took"),
 				neap__row_number(study, i, "beside"));
 	neap__text_add(&study->report,
-		"\nThe gradient of `rnn:%d,li` (one sequence, `auto` within 4 MiB) in single "
-		"precision against double: |g - exact| / |exact|.\n\n"
-		"| steps | relative error | single | double |\n|---|---|---|---|\n",
+		"\nRelative error |g - exact| / |exact| of the gradient in single "
+		"precision, compared with double precision (`rnn:%d,li`, one sequence, "
+		"`auto` in 4 MiB):\n\n| steps | relative error | time, single precision "
+		"| time, double precision |\n|---|---|---|---|\n",
 		UNITS);
 	neap__figure_begin(&f, "stability");
 	neap__figure_panel(&f, "Gradient in single precision against double", "steps T",
@@ -286,12 +287,13 @@ static int draw(struct neap__study *study)
 			neap__row_number(study, i, "took"), neap__row_number(study, i, "beside"));
 	}
 	return neap__study_figure(study, &f,
-		"Sums over steps are in double, block by block: the error does not grow with the "
-		"number of steps.");
+		"Gradients are summed over the steps in double precision, block by "
+		"block, so the error does not grow with the number of steps.");
 }
 
 const struct neap__experiment neap__study_stability = {"stability",
-	"the same weights after thousands of updates, and how exact gradients are",
+	"identical weights after thousands of updates, and rounding error of "
+	"gradients",
 	"what,strategy,steps,updates,differing,recoveries,took,beside,error,peak_bytes,"
 	"peak_measured",
 	measure, draw};

@@ -31,9 +31,12 @@ static const struct truncated_task {
 	enum neap_readout readout;
 	const char *what;
 } tasks[] = {
-	{"short-mean", 20e-3, NEAP_READ_MEAN, "membranes of 20 steps, answer: mean of all steps"},
-	{"long-mean", 500e-3, NEAP_READ_MEAN, "membranes of 500 steps, answer: mean of all steps"},
-	{"long-last", 500e-3, NEAP_READ_LAST, "membranes of 500 steps, answer: the last step's"},
+	{"short-mean", 20e-3, NEAP_READ_MEAN,
+		"membrane time constant of 20 steps, output: mean over all steps"},
+	{"long-mean", 500e-3, NEAP_READ_MEAN,
+		"membrane time constant of 500 steps, output: mean over all steps"},
+	{"long-last", 500e-3, NEAP_READ_LAST,
+		"membrane time constant of 500 steps, output: last step"},
 };
 enum { TASKS = sizeof tasks / sizeof tasks[0] };
 
@@ -253,17 +256,19 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"Nets of %d units, batches of %d. `truncated` cuts the sequence into windows and "
-		"lets no gradient through their borders, otherwise it knows all: the loss of the "
-		"whole sequence and the exact state. Time is that of recording and reversing "
-		"alone; `auto` has the memory of a window of 128 steps and does the whole chain.\n",
+		"Networks of %d units, batches of %d. `truncated` divides the sequence "
+		"into windows and stops the gradient at their borders. It is the best "
+		"possible truncated pass: it uses the loss of the whole sequence and the "
+		"exact state at the start of each window. The time covers the forward "
+		"steps that save tapes and the backward steps; `auto` has the memory of "
+		"a window of 128 steps and computes the gradient of the whole sequence.\n",
 		UNITS, BATCH);
 	for (int i = 0; i < TASKS; i++)
 		neap__text_add(&study->report, "\n- %s: %s\n", tasks[i].label, tasks[i].what);
 	neap__text_add(&study->report,
-		"\n| task | strategy | window | fast memory | time | over store-all | cosine with "
-		"the gradient | relative error | its bits "
-		"|\n|---|---|---|---|---|---|---|---|---|\n");
+		"\n| task | strategy | window | fast memory | time | overhead over "
+		"store-all | cosine with the full gradient | relative error | "
+		"bit-identical |\n|---|---|---|---|---|---|---|---|---|\n");
 	table(study);
 	neap__figure_begin(&f, "truncated");
 	neap__figure_panel(&f, "Error of the gradient, truncated", "window (steps)",
@@ -277,10 +282,11 @@ static int draw(struct neap__study *study)
 					neap__row_number(study, i, "error"));
 	}
 	return neap__study_figure(study, &f,
-		"What lies further back than a window teaches nothing; every strategy of neap has "
-		"the bits of the whole gradient.");
+		"A truncated gradient contains no contribution from steps before its "
+		"window. The gradient of every strategy of neap is bit-identical to the "
+		"full gradient.");
 }
 
 const struct neap__experiment neap__study_truncated = {"truncated",
-	"truncated backpropagation beside: speed, and how far its gradient is off",
+	"comparison with truncated backpropagation: time and gradient error",
 	"task,strategy,steps,window,memory,seconds,cosine,error,grad_hash", measure, draw};
