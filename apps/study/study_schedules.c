@@ -150,6 +150,6 @@ static int draw(struct neap__study *study)
 }
 
 const struct neap__experiment neap__study_schedules = {"schedules",
-	"schedules of all strategies for 32 steps",
+	"drawings of all strategies for 32 steps",
 	"strategy,chosen,peak_bytes,slow_bytes,advance_steps,record_steps,makespan,stall,overhead",
 	measure, draw};
