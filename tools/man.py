@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Man pages from the tool's own help, so that they cannot disagree.
+Generates the man pages of the tool from its `--help`, so the two cannot differ.
     man.py NEAP VERSION [COMMAND] > page
 """
 import re
@@ -47,17 +47,17 @@ def main_page(neap, version):
     text = help_of(neap)
     commands = re.findall(r"^  (\S+)\s+(.*)$", text, re.MULTILINE)
     out = [f'.TH NEAP 1 "" "neap {version}" "neap manual"', ".SH NAME",
-           "neap \\- trains recurrent and spiking networks on sequences of any length in a fixed "
-           "amount of fast memory", ".SH SYNOPSIS", ".B neap COMMAND", "[options]",
+           "neap \\- train recurrent and spiking neural networks on long sequences in a fixed amount of "
+           "memory, by gradient checkpointing", ".SH SYNOPSIS", ".B neap COMMAND", "[options]",
            ".SH DESCRIPTION",
-           "From a budget in bytes and the measured speed of the machine, neap plans which states "
-           "and tapes of a sequence to keep, which to send to slow storage and which to recompute, "
-           "and runs that plan with the transfers hidden behind the computation. The gradient is "
-           "bit for bit the one of plain backpropagation through time.", ".SH COMMANDS"]
+           "neap trains networks with a memory budget in bytes. From the budget and the measured speed of "
+           "the machine it plans which states and saved activations of a sequence to keep in memory, which "
+           "to offload to slow memory such as a disk, and which to recompute. Transfers are overlapped with "
+           "computation. The gradient is bit-identical to that of plain backpropagation through time.", ".SH COMMANDS"]
     for name, about in commands:
         out += [".TP", f".BR neap\\-{name} (1)", escape(about)]
-    out += [".SH UNITS", "Sizes take K, M, G, T, P (powers of 1024); times s, ms, us; rates are a "
-            "size per second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
+    out += [".SH UNITS", "Sizes accept the suffixes K, M, G, T and P (powers of 1024); times accept s, ms and us; a rate "
+            "is a size per second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
             "Instruction set of the kernels: plain, avx2 or avx512 (default: the widest that the processor has). "
             "Gradients computed with the same instruction set are bit-identical.", ".TP", ".B NEAP_IO",
             "I/O engine for slow memory in files: uring, threads or sync, which overlaps nothing with "

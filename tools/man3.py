@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Manual pages of section 3 from the public headers: one for each function, with the comment above
-it, and one for each header, NAME.h.3, with its text. Functions without a blank line between them
-share a comment; one that stands alone has that of the header.
-    man3.py --names HEADERS         the files that it makes
-    man3.py FOLDER VERSION HEADERS  makes them
+Generates manual pages of section 3 from the public headers: one per function, from the comment above it,
+and one per header, NAME.h.3, with its text. Functions without a blank line between them share a comment; a
+function without a comment gets the comment of the header.
+    man3.py --names HEADERS         prints the names of the files
+    man3.py FOLDER VERSION HEADERS  writes the files
 """
 import os
 import re
@@ -26,7 +26,7 @@ def comment_lines(text):
 
 
 def prose(lines):
-    """Comment lines as troff: what is indented stays as it is."""
+    """Comment lines as troff; indented lines are code."""
     out, code = [], False
     for line in lines:
         if code != line.startswith("    ") and (line or not code):
