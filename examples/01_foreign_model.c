@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of one's own in libneap, and nothing else: x' = x + h sin(x) + h u, a
- * million steps. The loss is x^2 / 2 at the end; its gradient with respect to
- * x_0 comes within 64 KiB, where the tapes alone would take 64 MB.
+ * The smallest use of libneap: your own model, x_{t+1} = x_t + h sin(x_t) + h u, a million
+ * steps. The loss is x^2 / 2 at the end. Its gradient with respect to x_0 is computed in
+ * 64 KiB; storing the tapes of all steps (their saved values) takes 64 MB, because a tape is
+ * padded to 64 bytes.
  *
  *     cc 01_foreign_model.c $(pkg-config --cflags --libs neap) -lm
  */
@@ -74,12 +75,12 @@ int main(void)
 		return 1;
 	}
 	printf("loss %.12f, gradient %.12f\n", loss, dx0);
-	printf("%s: %lld steps advanced, %lld recorded, %llu bytes at most\n",
+	printf("%s: %lld steps advanced, %lld recorded, peak %llu bytes\n",
 		neap_sweep_plan(sweep)->chosen, (long long)stats.advance_steps,
 		(long long)stats.record_steps, (unsigned long long)stats.peak_measured);
 	neap_sweep_free(sweep);
 
-	/* Against a difference of two plain runs. */
+	/* Compare with the difference quotient of two runs without neap. */
 	double a = x0 + 1e-6, b = x0 - 1e-6;
 	advance(NULL, &a, 0, options.steps, 1);
 	advance(NULL, &b, 0, options.steps, 1);

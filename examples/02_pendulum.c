@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The adjoint of a time-stepping code: a chain of pendulums, coupled by springs,
- * 200,000 steps of semi-implicit Euler. The misfit is gathered along the way, as
- * a seismic or tidal record is; its gradient with respect to the initial angles
- * and the friction is checked against differences. States that fast memory
- * cannot hold go to a file:
+ * The gradient of a time-stepping code: a chain of pendulums, coupled by springs,
+ * 200,000 steps of semi-implicit Euler. The misfit is summed over all steps, as with a
+ * seismic or tidal record. Its gradient with respect to the initial angles and the
+ * friction is compared with finite differences. Checkpoints that do not fit in RAM are
+ * written to a file:
  *
  *     ./02_pendulum [DIRECTORY [BYTES]]
  */
@@ -23,7 +23,7 @@ struct state {
 
 struct pendulum {
 	double h, friction, spring;
-	double misfit;	  /* over the steps passed for the first time */
+	double misfit;	  /* sum over steps executed for the first time */
 	double dfriction; /* gradient */
 };
 
@@ -131,7 +131,8 @@ static int agrees(const char *name, double gradient, double plus, double minus, 
 	return error < 1e-5;
 }
 
-/* A file past the page cache; where that cannot be had, says why and goes through it. */
+/* Opens a file that bypasses the page cache; if the file system cannot, prints why and uses the
+ * cache. */
 static int open_disk(struct neap_tier **disk, const char *directory)
 {
 	const struct neap_file_options any = {.size = sizeof any, .page_cache = 1, .in_memory = 1};
@@ -173,11 +174,12 @@ int main(int argc, char **argv)
 	if (neap_sweep_create(&sweep, &ops, &p, &options) < 0 ||
 		neap_sweep_run(sweep, &x0, &dx0, &loss, &stats) < 0)
 		goto failed;
-	printf("%s, %s: %llu bytes of fast memory, %llu written, %llu read\n",
+	printf("%s, %s: peak %llu bytes of memory, %llu bytes written, %llu read\n",
 		neap_sweep_plan(sweep)->chosen, neap_tier_about(disk),
 		(unsigned long long)stats.peak_measured, (unsigned long long)stats.written[0],
 		(unsigned long long)stats.read[0]);
-	printf("%.3f s, %.3f s of them waiting; storing everything takes %llu bytes\n",
+	printf("%.3f s, of which %.3f s waiting for the disk; storing everything needs %llu "
+	       "bytes\n",
 		stats.seconds, stats.stall, (unsigned long long)STEPS * sizeof(struct state));
 	neap_sweep_free(sweep);
 	neap_tier_close(disk);

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Full waveform inversion's gradient in the memory of ten snapshots. A column of
- * earth, 5 km deep, is shot from near the top every 5 s for 200 s; a receiver writes
- * down the pressure. Given the record of the true velocity c(z), what is the
- * gradient of the misfit with respect to every value of an assumed c(z)?
+ * The gradient of full waveform inversion in the memory of ten snapshots. In a column of
+ * earth, 5 km deep, a source near the top fires every 5 s for 200 s, and a receiver
+ * records the pressure. Given the record for the true velocity c(z), the program computes
+ * the gradient of the misfit with respect to every value of an assumed c(z).
  *
  * The model is the 1-D acoustic wave equation p_tt = c^2 p_zz + s, second order in
- * space and time, with one-way edges that let waves out (Mur, 1981, first order),
- * written in increments w = p - (p of the step before), so that it steps in place:
+ * space and time, with absorbing boundaries (Mur, 1981, first order), written in
+ * increments w = p - (p of the previous step), so that a step works in place:
  *
  *     w_i += a_i (p_{i-1} - 2 p_i + p_{i+1}),   a_i = (c_i dt/dz)^2,   w_src += dt^2 s(t)
  *     p_i += w_i                                                       inside
  *     p_0  = p_1(old) + r (p_1 - p_0(old)),     r = (C - 1)/(C + 1),   C = c_0 dt/dz
  *
  * and the same at the bottom. The misfit is J = 1/2 sum_t dt (p_rec(t) - d(t))^2, in
- * Pa^2 s; its gradient comes in Pa^2 s per m/s, grid point by grid point. To store
- * every step of the 10^5 takes 400 MB, ten snapshots take 80 KB: the rest is
- * recomputed, or waits in a file.
+ * Pa^2 s; its gradient is in Pa^2 s per m/s, for each grid point. Storing all 10^5 steps
+ * takes 400 MB, ten snapshots take 80 KB: other states are recomputed or written to a file.
  *
  *     cc -O2 03_wave.c $(pkg-config --cflags --libs neap) -lm
  *     ./a.out [--steps N] [--slow DIRECTORY]
  *
- * An adjoint code of one's own replaces everything above main(): what it needs is a
- * state that can be copied as bytes, one step of the model, what the adjoint of the
- * step needs to know of it (the tape), and that adjoint.
+ * To use your own model, replace everything above main(). You need a state that can be
+ * copied as bytes, one step of the model, the values that the adjoint of a step needs
+ * (the tape), and the adjoint of a step.
  */
 #include <math.h>
 #include <stdint.h>
@@ -45,13 +44,13 @@
 #define SNAPSHOTS 10
 #define TOLERANCE 1e-5 /* relative error of the gradient against differences */
 
-/* All that the next step needs. One snapshot: 8,000 bytes. */
+/* Everything that the next step needs. A snapshot is 8,000 bytes. */
 struct state {
 	double p[POINTS]; /* Pa */
-	double w[POINTS]; /* Pa a step; zero at the edges */
+	double w[POINTS]; /* Pa per step; zero at the edges */
 };
 
-/* What the adjoint of one step needs: what each coefficient was multiplied with. */
+/* The values that the adjoint of one step needs: the factor of each coefficient. */
 struct tape {
 	double bend[POINTS]; /* of a_i inside, of r at the edges */
 	double residual;     /* p_rec - d */
@@ -59,11 +58,11 @@ struct tape {
 
 struct wave {
 	double a[POINTS];   /* a_i inside, r at the edges */
-	const double *data; /* d(t), Pa; NULL: the record is being made */
+	const double *data; /* d(t), Pa; NULL while the data are being recorded */
 	double *record;
-	double misfit;	     /* Pa^2 s, over the steps passed for the first time */
+	double misfit;	     /* Pa^2 s, sum over steps executed for the first time */
 	double da[POINTS];   /* gradient with respect to a */
-	double flux[POINTS]; /* room for one step of the adjoint */
+	double flux[POINTS]; /* scratch memory for one adjoint step */
 };
 
 /* Pa/s^2 at time t: a Ricker wavelet every INTERVAL. */
@@ -86,8 +85,8 @@ static void step(const struct wave *m, struct state *x, int64_t t)
 }
 
 /*
- * advance and record must do the same arithmetic to the bit, or a recomputed state
- * is not the one that was dropped. Both run this: the misfit of state t, then step t.
+ * advance and record must do bit-identical arithmetic; otherwise a recomputed state would
+ * differ from the original one. Both call this function: the misfit of state t, then step t.
  */
 static void pass(struct wave *m, struct state *x, int64_t t, int first)
 {
@@ -112,7 +111,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	struct wave *m = user;
 	struct state *x = state;
 	struct tape *row = tape;
-	(void)room; /* tapes have one size: the sweep asks for as many as fit */
+	(void)room; /* all tapes have the same size, so the sweep only requests tapes that fit */
 	for (int64_t t = t0; t < t1; t++, row++) {
 		double *bend = row->bend, top = x->p[0], bottom = x->p[POINTS - 1];
 		for (int i = 1; i < POINTS - 1; i++)
@@ -127,7 +126,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	return 0;
 }
 
-/* Nothing depends on the last state: the misfit was gathered along the way. */
+/* The loss does not depend on the last state: the misfit was summed during the steps. */
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	const struct wave *m = user;
@@ -137,7 +136,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 	return 0;
 }
 
-/* The lines of step(), transposed, last one first. dp is dJ/dp, dw is dJ/dw. */
+/* The transpose of step(), in reverse order. dp is dJ/dp, dw is dJ/dw. */
 static void unstep(struct wave *m, struct state *d, const struct tape *row)
 {
 	double *dp = d->p, *dw = d->w, *flux = m->flux;
@@ -192,7 +191,7 @@ static void velocity_gradient(double *dc, const struct wave *m, const double *c)
 	}
 }
 
-/* m/s: sediments that grow stiffer; the truth has a slow layer and a hard floor too. */
+/* m/s: increases with depth; the true velocity also has a slow layer and a hard bottom. */
 static void velocities(double *truth, double *assumed)
 {
 	for (int i = 0; i < POINTS; i++) {
@@ -206,7 +205,7 @@ static void velocities(double *truth, double *assumed)
 	}
 }
 
-/* The misfit of a velocity by running it, without a sweep. */
+/* The misfit for a velocity, from a forward run without neap. */
 static double plain_run(const double *c, const double *data, double *record, int64_t steps)
 {
 	struct wave m = {.data = data, .record = record};
@@ -228,7 +227,7 @@ static double across(
 	return plain_run(plus, data, NULL, steps) - plain_run(minus, data, NULL, steps);
 }
 
-/* Along a direction, against the central difference of fourth order; h in m/s. */
+/* Compares the directional derivative with a fourth-order central difference; h in m/s. */
 static int agrees(const char *name, const double *c, const double *dc, const double *direction,
 	double h, const double *data, int64_t steps)
 {
@@ -262,11 +261,11 @@ static int gradient_agrees(const double *c, const double *dc, const double *data
 		direction[i] = sin(0.7 * i * i);
 	good &= agrees("all mixed", c, dc, direction, 0.05, data, steps);
 	if (!good)
-		printf("an error is above %.0e\n", TOLERANCE);
+		printf("a relative error exceeds %.0e\n", TOLERANCE);
 	return good;
 }
 
-/* FNV-1a: equal for equal bits. */
+/* FNV-1a hash, to compare gradients bit by bit. */
 static uint64_t hash(const void *bytes, size_t n)
 {
 	uint64_t h = 14695981039346656037u;
@@ -275,7 +274,7 @@ static uint64_t hash(const void *bytes, size_t n)
 	return h;
 }
 
-/* Seconds a step, for the planner. */
+/* Seconds per step, for the planner. */
 static double seconds_a_step(const double *c, const double *data, int64_t steps)
 {
 	int64_t n = steps < 2000 ? steps : 2000;
@@ -285,7 +284,7 @@ static double seconds_a_step(const double *c, const double *data, int64_t steps)
 	return seconds > 1e-8 ? seconds : 1e-8;
 }
 
-/* One sweep under a strategy: dc, and its row of the table. */
+/* One forward and backward pass (sweep) with a strategy: computes dc and prints a table row. */
 static int sweep_once(const char *strategy, const double *c, const double *data, int64_t steps,
 	uint64_t memory, struct neap_tier *disk, double seconds, double *dc)
 {
@@ -315,7 +314,8 @@ static int sweep_once(const char *strategy, const double *c, const double *data,
 	int rc = neap_sweep_create(&sweep, &ops, &m, &options);
 	if (rc < 0)
 		return rc;
-	rc = neap_sweep_run(sweep, NULL, NULL, &misfit, &stats); /* NULL: at rest at first */
+	rc = neap_sweep_run(
+		sweep, NULL, NULL, &misfit, &stats); /* NULL: the initial state is zero */
 	if (rc == 0) {
 		velocity_gradient(dc, &m, c);
 		const struct neap_plan *plan = neap_sweep_plan(sweep);
@@ -326,7 +326,7 @@ static int sweep_once(const char *strategy, const double *c, const double *data,
 			(long long)(stats.advance_steps + stats.record_steps), stats.seconds,
 			(unsigned long long)hash(dc, POINTS * sizeof *dc));
 		if (memory && (stats.arena_bytes > memory || stats.peak_measured > memory)) {
-			printf("%s: above the budget\n", strategy);
+			printf("%s: exceeds the budget\n", strategy);
 			rc = -1;
 		}
 	}
@@ -334,7 +334,8 @@ static int sweep_once(const char *strategy, const double *c, const double *data,
 	return rc;
 }
 
-/* A file past the page cache; where that cannot be had, says why and goes through it. */
+/* Opens a file that bypasses the page cache; if the file system cannot, prints why and uses the
+ * cache. */
 static int open_disk(struct neap_tier **disk, const char *directory)
 {
 	const struct neap_file_options any = {.size = sizeof any, .page_cache = 1, .in_memory = 1};
@@ -345,8 +346,8 @@ static int open_disk(struct neap_tier **disk, const char *directory)
 }
 
 /*
- * Ten states, and what the adjoint takes: its own state and one tape. The ten are
- * the state that is stepped, all that are kept, and the file's transfer buffer.
+ * The budget: ten states, one adjoint and one tape. The ten states are the current state,
+ * all checkpoints in memory, and the transfer buffer of the file.
  */
 static uint64_t ten_snapshots(void)
 {
@@ -365,8 +366,8 @@ static int invert(int64_t steps, struct neap_tier *disk, double *record)
 	printf("%lld steps, %d points: misfit %.6e Pa^2 s, of %.6e recorded\n", (long long)steps,
 		POINTS, plain_run(assumed, record, NULL, steps),
 		plain_run(truth, NULL, NULL, steps));
-	printf("budget %llu bytes: %d snapshots of %zu, the adjoint and a tape of %zu; "
-	       "%llu would store all\n",
+	printf("budget %llu bytes: %d snapshots of %zu, the adjoint, and a tape of %zu; "
+	       "storing all tapes needs %llu\n",
 		(unsigned long long)ten_snapshots(), SNAPSHOTS, sizeof(struct state),
 		sizeof(struct tape), (unsigned long long)steps * sizeof(struct tape));
 	printf("slow tier: %s\n\n", neap_tier_about(disk));
@@ -375,13 +376,13 @@ static int invert(int64_t steps, struct neap_tier *disk, double *record)
 	if (steps <= 5000 && sweep_once("bptt", assumed, record, steps, 0, NULL, seconds, dc) < 0)
 		return -1;
 	for (int k = 0; k < 4; k++) {
-		struct neap_tier *slow = k ? disk : NULL; /* revolve has no use for it */
+		struct neap_tier *slow = k ? disk : NULL; /* revolve uses no slow memory */
 		int rc = sweep_once(strategies[k], assumed, record, steps, ten_snapshots(), slow,
 			seconds, k ? dc : first);
 		if (rc < 0)
 			return rc;
 		if (k && memcmp(first, dc, sizeof dc)) {
-			printf("%s: another gradient than %s\n", strategies[k], strategies[0]);
+			printf("%s: the gradient differs from %s\n", strategies[k], strategies[0]);
 			return -1;
 		}
 	}
@@ -401,7 +402,8 @@ int main(int argc, char **argv)
 		else
 			steps = 0;
 	}
-	if (steps < 4000 || steps > 100000000) { /* 8 s until the deepest echo is in */
+	if (steps < 4000 ||
+		steps > 100000000) { /* 4000 steps = 8 s, when the deepest echo arrives */
 		fprintf(stderr, "usage: 03_wave [--steps 4000..100000000] [--slow DIRECTORY]\n");
 		return 2;
 	}

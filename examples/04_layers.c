@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A deep net whose layers differ, in less memory than its activations take: 16 dense
- * layers of 16 to 192 units with tanh, a batch of 64, the squared distance to targets.
- * Layer i makes x_{i+1} = tanh(x_i W_i + b_i); its backward needs x_i and x_{i+1}.
+ * Gradient checkpointing for a deep network with layers of different sizes: 16 dense layers
+ * of 16 to 192 units with tanh, batch size 64, squared distance to targets. Layer i computes
+ * x_{i+1} = tanh(x_i W_i + b_i); its backward step needs x_i and x_{i+1}.
  *
- * The strategy `chain` is told the bytes and the work of every layer, and decides which
- * activations to keep and which to compute again, for any budget from the least to that
- * which keeps all. The gradient is the same at every one of them, to the last bit.
+ * The strategy `chain` gets the bytes and the work of every layer and decides which
+ * activations to store and which to recompute, for any budget from the minimum to the memory
+ * of all activations. The gradient is bit-identical for all budgets.
  *
  *     cc -O2 04_layers.c $(pkg-config --cflags --libs neap) -lm
  */
@@ -29,13 +29,13 @@ static const int width[LAYERS + 1] = {
 /* An activation x_i is [BATCH][width[i]]. */
 struct layer {
 	double *w, *b;	 /* [width[i]][width[i + 1]], [width[i + 1]] */
-	double *dw, *db; /* their gradients, alike */
+	double *dw, *db; /* their gradients, with the same shapes */
 };
 
 struct net {
 	struct layer layers[LAYERS];
 	double target[BATCH][WIDEST];
-	double *parameters, *gradients; /* all of them, one after the other */
+	double *parameters, *gradients; /* of all layers, contiguous */
 	size_t count;
 };
 
@@ -60,7 +60,7 @@ static int advance(void *user, int64_t i, const void *x, void *y, void *tmp, int
 	return 0;
 }
 
-/* The tape of a layer is its output and nothing else: y lies in it. */
+/* The tape of a layer is its output: y is stored in the tape. */
 static int record(void *user, int64_t i, const void *x, void *y, void *tape, void *tmp, int first)
 {
 	(void)tape;
@@ -91,7 +91,7 @@ static int backward(
 	const struct net *net = user;
 	const struct layer *l = &net->layers[i];
 	const double *x = input, *y = tape;
-	double *dz = dy, *d = dx; /* dy is not needed again: it becomes dz in place */
+	double *dz = dy, *d = dx; /* dy is no longer needed and is overwritten by dz */
 	int from = width[i], to = width[i + 1];
 	(void)tmp;
 	for (int s = 0; s < BATCH; s++, x += from, d += from, y += to, dz += to) {
@@ -111,7 +111,7 @@ static int backward(
 	return 0;
 }
 
-/* Between -1 and 1, the same everywhere. */
+/* Random number in [-1, 1), the same sequence on every machine. */
 static double chance(void)
 {
 	static uint64_t state = 88172645463325252u;
@@ -145,7 +145,7 @@ static int make(struct net *net)
 	return 0;
 }
 
-/* What the planner is told: bytes, and seconds at a guess of 2 Gflop/s. */
+/* The planner's input: bytes, and seconds at an assumed 2 Gflop/s. */
 struct costs {
 	double advance[LAYERS], backward[LAYERS + 1];
 	uint64_t state[LAYERS + 1], tape[LAYERS];
@@ -168,7 +168,7 @@ static struct neap_stages describe(struct costs *c)
 		.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
 }
 
-/* FNV-1a: equal for equal bits. */
+/* FNV-1a hash, to compare gradients bit by bit. */
 static uint64_t hash(const void *bytes, size_t n)
 {
 	uint64_t h = 14695981039346656037u;
@@ -177,7 +177,7 @@ static uint64_t hash(const void *bytes, size_t n)
 	return h;
 }
 
-/* What the sweeps at one budget gave; seconds of the fastest. */
+/* Result for one budget; `seconds` of the fastest of three sweeps. */
 struct answer {
 	uint64_t least, peak, gradient;
 	double loss, seconds;
@@ -200,7 +200,8 @@ static int sweep_within(
 
 	if (neap_stage_sweep_create(&sweep, &ops, net, &stages, &options) < 0)
 		return -1;
-	double all = a->seconds, fastest = INFINITY; /* all: without a budget; 0: this is it */
+	double all = a->seconds,
+	       fastest = INFINITY; /* all: time without a budget; 0: this is that run */
 	int rc = 0;
 	for (int k = 0; k < 3 && rc == 0; k++) {
 		memset(net->gradients, 0, net->count * sizeof *net->gradients);
@@ -224,13 +225,13 @@ static int sweep_within(
 		(long long)(stats.advance_steps + stats.record_steps), fastest,
 		all > 0 ? fastest / all : 1.0, (unsigned long long)a->gradient);
 	if (memory && stats.arena_bytes > memory) {
-		printf("above the budget\n");
+		printf("exceeds the budget\n");
 		return 1;
 	}
 	return 0;
 }
 
-/* The loss, by a plain run. */
+/* The loss, from a forward run without neap. */
 static double loss_of(const struct net *net, const double *x0)
 {
 	static double x[2][BATCH * WIDEST], dx[BATCH * WIDEST];
@@ -247,7 +248,7 @@ static int agrees(
 {
 	const double h = 1e-4, kept = *value;
 	double across[2];
-	for (int k = 0; k < 2; k++) { /* the central difference of fourth order */
+	for (int k = 0; k < 2; k++) { /* fourth-order central difference */
 		*value = kept + (k + 1) * h;
 		across[k] = loss_of(net, x0);
 		*value = kept - (k + 1) * h;
@@ -273,7 +274,7 @@ static int gradient_agrees(struct net *net, double *x0, const double *dx0)
 		good &= agrees(name, net, x0, &l->b[1], l->db[1]);
 	}
 	if (!good)
-		printf("an error is above %.0e\n", TOLERANCE);
+		printf("a relative error exceeds %.0e\n", TOLERANCE);
 	return good;
 }
 
@@ -284,9 +285,9 @@ static int run(struct net *net)
 	for (int k = 0; k < BATCH * width[0]; k++)
 		x0[k] = chance();
 
-	printf("%d layers, a batch of %d, %zu parameters\n\n", LAYERS, BATCH, net->count);
+	printf("%d layers, batch size %d, %zu parameters\n\n", LAYERS, BATCH, net->count);
 	printf("%9s %9s %9s %9s %8s %8s %7s  %s\n", "budget", "planned", "measured", "arena",
-		"forward", "seconds", "times", "gradient");
+		"forward", "seconds", "ratio", "gradient");
 	if (sweep_within(net, x0, dx0, 0, &all) < 0)
 		return -1;
 	for (int part = 4; part >= 0; part--) {
@@ -296,7 +297,7 @@ static int run(struct net *net)
 		if (rc)
 			return rc;
 		if (a.gradient != all.gradient || a.loss != all.loss) {
-			printf("another gradient than without a budget\n");
+			printf("the gradient differs from the one without a budget\n");
 			return 1;
 		}
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comet on a long orbit, with time steps that shrink near the sun: nobody knows
- * how many it takes to the given day before that day has come. The sweep asks the
- * model after every step (`ended`) and keeps checkpoints so that the way back takes
- * little more, whenever it begins. The gradient of the distance to a point of the
- * sky, with respect to the first position and velocity, is checked by differences.
+ * Checkpointing with an unknown number of steps: a comet on a long orbit, with time steps
+ * that shrink near the sun, so the number of steps until the given day is not known in
+ * advance. After every step the sweep calls `ended` of the model, and it places checkpoints
+ * such that little is recomputed whenever the backward pass starts. The gradient of the
+ * distance to a target position, with respect to the initial position and velocity, is
+ * compared with finite differences.
  *
  *     ./05_online [DAY [BYTES]]
  */
@@ -20,7 +21,7 @@ struct state {
 
 struct comet {
 	double eta; /* step: eta r^(3/2) */
-	double day; /* the last one */
+	double day; /* the final time */
 	double target[2];
 	int64_t steps;
 };
@@ -71,7 +72,7 @@ static int ended(void *user, const void *state, int64_t t)
 	return s->day >= c->day ? NEAP_ENDED : NEAP_GO_ON;
 }
 
-/* The last step went too far: back along the velocity to the day asked for. */
+/* The last step went beyond the final time: extrapolates back along the velocity. */
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	const struct comet *c = user;
@@ -121,7 +122,7 @@ static double plain_run(const struct comet *c, struct state s, int64_t *steps)
 	return loss;
 }
 
-/* (loss(x_i + n h) - loss(x_i - n h)) / 2 h; 1: one of them takes other steps. */
+/* (loss(x_i + n h) - loss(x_i - n h)) / 2 h; returns 1 if the number of steps differs. */
 static int difference(
 	double *d, const struct comet *c, const struct state *x0, int i, double h, int n)
 {
@@ -139,8 +140,8 @@ static int difference(
 }
 
 /*
- * Of fourth order. The slope jumps a little where one step more is taken: a
- * difference across that would tell nothing, so a shorter one is taken.
+ * Fourth-order difference quotient. The loss has a small jump where the number of steps
+ * changes; a difference across the jump is meaningless, so h is halved in that case.
  */
 static double slope(const struct comet *c, const struct state *x0, int i)
 {
@@ -179,7 +180,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", neap_detail());
 		return 1;
 	}
-	printf("%lld steps in %llu bytes, %.2f forward steps each; all states take %llu\n",
+	printf("%lld steps in %llu bytes, %.2f forward steps per step; all states need %llu "
+	       "bytes\n",
 		(long long)c.steps, (unsigned long long)stats.peak_measured,
 		(double)(stats.advance_steps + stats.record_steps) /
 			(double)(c.steps ? c.steps : 1),
@@ -192,7 +194,7 @@ int main(int argc, char **argv)
 		double gradient = i < 2 ? dx0.x[i] : dx0.v[i - 2];
 		double by_differences = slope(&c, &x0, i);
 		double error = fabs(gradient - by_differences) / length;
-		printf("%s %d: gradient %+.8f, difference %+.8f, error %.1e of its length\n",
+		printf("%s %d: gradient %+.8f, difference %+.8f, error / norm %.1e\n",
 			i < 2 ? "position" : "velocity", i % 2, gradient, by_differences, error);
 		good &= error < 1e-6;
 	}

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A long chain that may be killed at any moment: run it, kill -9 it, run it again, and
- * it goes on. Lorenz's equations, one step of Heun's method each; what is the gradient
- * of the mean of z along the way with respect to sigma, rho and beta?
+ * A long computation that can be killed at any moment: run it, kill -9 it, run it a second
+ * time, and it resumes. The model is the Lorenz system with Heun's method; the program
+ * computes the gradient of the time average of z with respect to sigma, rho and beta.
  *
  *     cc -O2 06_journal.c $(pkg-config --cflags --libs neap) -lm
  *     ./a.out [--steps N] [--journal DIRECTORY] [--every SECONDS]
  *
- * What a model adds for this are two functions: one writes down what its callbacks have
- * gathered so far, the other takes it back. States, adjoint and tapes are the sweep's.
- * The slow file and the journal stay in the directory until the sweep is done.
+ * For a journal, a model needs two additional functions: one writes the sums that its
+ * callbacks have accumulated so far, the other reads them. The sweep itself saves states,
+ * adjoint and tapes. The file for checkpoints and the journal stay in the directory until the
+ * sweep has finished.
  */
 #include <math.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@
 #include <neap/sweep.h>
 
 #define STEP 1e-6
-#define MEMORY (32 << 10) /* bytes: states and tapes would take gigabytes */
+#define MEMORY (32 << 10) /* bytes; storing all tapes takes 1.3 GB, 64 bytes per step */
 
 struct state {
 	double x, y, z;
@@ -27,7 +28,7 @@ struct state {
 
 struct lorenz {
 	double p[3];	    /* sigma, rho, beta */
-	double sum;	    /* of z, over the steps passed for the first time */
+	double sum;	    /* of z, over steps executed for the first time */
 	double gradient[3]; /* with respect to p */
 	int64_t steps;
 };
@@ -49,7 +50,8 @@ static struct state heun(const double *p, struct state s)
 	return along(along(s, STEP / 2, k), STEP / 2, q);
 }
 
-/* Of the gradient d with respect to slope(p, s): that of s is returned, that of p added. */
+/* Given the gradient d with respect to slope(p, s), returns the one of s and adds the one of p to
+ * dp. */
 static struct state slope_back(double *dp, const double *p, struct state s, struct state d)
 {
 	dp[0] += d.x * (s.y - s.x);
@@ -111,7 +113,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	return 0;
 }
 
-/* For the journal: everything above that the callbacks add to, as many bytes each time. */
+/* For the journal: everything that the callbacks accumulate, always the same number of bytes. */
 static int grad_save(void *user, int (*write)(void *to, const void *from, size_t bytes), void *to)
 {
 	struct lorenz *m = user;
@@ -126,7 +128,7 @@ static int grad_load(void *user, int (*read)(void *from, void *to, size_t bytes)
 	return rc < 0 ? rc : read(from, m->gradient, sizeof m->gradient);
 }
 
-/* A number for the journal that tells other parameters from these. */
+/* A hash that identifies the parameters, so that a journal of other parameters is rejected. */
 static uint64_t key_of(const double *p)
 {
 	uint64_t key = 14695981039346656037u;
@@ -155,7 +157,7 @@ static int run(int64_t steps, const char *directory, double every)
 		.state_bytes = sizeof(struct state),
 		.adjoint_bytes = sizeof(struct state),
 		.tape_bytes = sizeof(struct state)};
-	/* Without O_DIRECT, so that it runs wherever the example does. */
+	/* Without O_DIRECT, so that the example runs on every file system. */
 	const struct neap_file_options kept = {.size = sizeof kept, .page_cache = 1, .keep = 1};
 	struct neap_sweep_options options = {.size = sizeof options,
 		.steps = steps,
@@ -184,13 +186,14 @@ static int run(int64_t steps, const char *directory, double every)
 			printf("mean of z %.15g; its gradient: sigma %.15g, rho %.15g, beta "
 			       "%.15g\n",
 				mean, m.gradient[0], m.gradient[1], m.gradient[2]);
-			fprintf(stderr, "%s: %lld steps of %lld were done before, %lld commits\n",
+			fprintf(stderr,
+				"%s: %lld of %lld steps were done in earlier runs, %lld commits\n",
 				neap_sweep_plan(sweep)->chosen, (long long)stats.spared,
 				(long long)(stats.advance_steps + stats.record_steps +
 					    stats.backward_steps),
 				(long long)stats.commits);
 		}
-		neap_sweep_free(sweep); /* and the journal goes */
+		neap_sweep_free(sweep); /* also removes the journal of a finished sweep */
 	}
 	if (rc < 0)
 		rc = -fail();
@@ -202,7 +205,7 @@ int main(int argc, char **argv)
 {
 	const char *directory = NULL;
 	int64_t steps = 20000000;
-	double every = 0; /* the sweep's own choice */
+	double every = 0; /* chosen by the sweep */
 	for (int i = 1; i < argc; i += 2) {
 		if (i + 1 < argc && strcmp(argv[i], "--steps") == 0)
 			steps = strtoll(argv[i + 1], NULL, 10);

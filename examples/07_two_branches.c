@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two branches into one loss, in less memory than their activations take: an encoder of 12 dense
- * layers and another of 7, each layer of another width, and the loss |a . b - target|^2 of what
- * they make of two inputs. Layer i of a branch makes x_{i+1} = tanh(x_i W_i).
+ * Gradient checkpointing for two branches with one loss: an encoder of 12 dense layers and one of
+ * 7, with layers of different widths, and the loss |a . b - target|^2 of their outputs a and b for
+ * two inputs. Layer i of a branch computes x_{i+1} = tanh(x_i W_i).
  *
- * neap_join_sweep plans which branch is reversed first, and what is kept, computed again or sent
- * to the slow tier. The gradient is the same at every budget, to the last bit, and agrees with
- * finite differences.
+ * neap_join_sweep plans which branch is reversed first, and which activations are stored,
+ * recomputed or offloaded to slow memory. The gradient is bit-identical for all budgets and is
+ * compared with finite differences.
  *
  *     cc -O2 07_two_branches.c $(pkg-config --cflags --libs neap) -lm
  */
@@ -24,7 +24,7 @@
 #define TOLERANCE 1e-6 /* relative error of the gradient against differences */
 
 static const int layers[BRANCHES] = {12, 7};
-/* Units of x_0 .. x_L; both branches end with as many. */
+/* Units of x_0 .. x_L; both branches have outputs of the same size. */
 static const int width[BRANCHES][LONGEST + 1] = {
 	{24, 96, 160, 64, 128, 40, 96, 144, 32, 80, 112, 48, 16},
 	{40, 160, 24, 120, 72, 152, 56, 16},
@@ -57,7 +57,7 @@ static int advance(void *user, int branch, int64_t i, const void *x, void *y, vo
 	return 0;
 }
 
-/* The tape of a layer is its output and nothing else: y lies in it. */
+/* The tape of a layer is its output: y is stored in the tape. */
 static int record(
 	void *user, int branch, int64_t i, const void *x, void *y, void *tape, void *tmp, int first)
 {
@@ -110,7 +110,7 @@ static int backward(void *user, int branch, int64_t i, const void *input, const 
 	return 0;
 }
 
-/* Between -1 and 1, the same everywhere. */
+/* Random number in [-1, 1), the same sequence on every machine. */
 static double chance(void)
 {
 	static uint64_t state = 88172645463325252u;
@@ -120,7 +120,7 @@ static double chance(void)
 	return (double)(state >> 11) / 4503599627370496.0 - 1;
 }
 
-/* What the planner is told: bytes, and seconds at a guess of 2 Gflop/s. */
+/* The planner's input: bytes, and seconds at an assumed 2 Gflop/s. */
 struct costs {
 	double advance[LONGEST], backward[LONGEST + 1];
 	uint64_t state[LONGEST + 1], tape[LONGEST];
@@ -144,7 +144,7 @@ static struct neap_branch describe(struct costs *c, struct neap_stages *stages, 
 	return (struct neap_branch){layers[b], stages};
 }
 
-/* FNV-1a: equal for equal bits. */
+/* FNV-1a hash, to compare gradients bit by bit. */
 static uint64_t hash(const void *bytes, size_t n)
 {
 	uint64_t h = 14695981039346656037u;
@@ -158,7 +158,7 @@ struct answer {
 	uint64_t gradient;
 };
 
-/* One sweep within so many bytes (0: no limit), with a slow tier or without. */
+/* One sweep with a budget of `memory` bytes (0: no limit), with slow memory or without (NULL). */
 static int sweep_within(struct net *net, const double *const *x0, uint64_t memory,
 	struct neap_tier *tier, struct answer *a, uint64_t *peak)
 {
@@ -193,13 +193,13 @@ static int sweep_within(struct net *net, const double *const *x0, uint64_t memor
 		strategy, (long long)(stats.advance_steps + stats.record_steps),
 		(unsigned long long)stats.written[0], (unsigned long long)a->gradient);
 	if (memory && stats.arena_bytes > memory) {
-		printf("above the budget\n");
+		printf("exceeds the budget\n");
 		return 1;
 	}
 	return 0;
 }
 
-/* The loss, by a plain run. */
+/* The loss, from a forward run without neap. */
 static double loss_of(const struct net *net, const double *const *x0)
 {
 	static double x[BRANCHES][2][BATCH * WIDEST], dx[BRANCHES][BATCH * WIDEST];
@@ -221,7 +221,7 @@ static int agrees(const char *name, int b, const struct net *net, const double *
 {
 	const double h = 1e-4, kept = *value;
 	double across[2];
-	for (int k = 0; k < 2; k++) { /* the central difference of fourth order */
+	for (int k = 0; k < 2; k++) { /* fourth-order central difference */
 		*value = kept + (k + 1) * h;
 		across[k] = loss_of(net, x0);
 		*value = kept - (k + 1) * h;
@@ -255,13 +255,13 @@ static int run(struct net *net, struct neap_tier *tier)
 		"forward", "written", "gradient");
 	if (sweep_within(net, x0, 0, NULL, &all, &most) < 0)
 		return -1;
-	for (int k = 0; k < 6; k++) { /* three budgets, without and with the slow tier */
+	for (int k = 0; k < 6; k++) { /* three budgets, without and with slow memory */
 		uint64_t memory = most / 20 * (uint64_t)(16 - 3 * (k / 2));
 		int rc = sweep_within(net, x0, memory, k % 2 ? tier : NULL, &a, &peak);
 		if (rc)
 			return rc;
 		if (a.gradient != all.gradient || a.loss != all.loss) {
-			printf("another gradient than without a budget\n");
+			printf("the gradient differs from the one without a budget\n");
 			return 1;
 		}
 	}
@@ -272,7 +272,7 @@ static int run(struct net *net, struct neap_tier *tier)
 		good &= agrees("W_5", b, net, x0, &net->w[b][5][7], net->dw[b][5][7]);
 	}
 	if (!good)
-		printf("an error is above %.0e\n", TOLERANCE);
+		printf("a relative error exceeds %.0e\n", TOLERANCE);
 	return !good;
 }
 

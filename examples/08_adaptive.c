@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of an error-controlled solver: a ring of van der Pol oscillators, by Dormand and Prince's
- * pair of order 5(4). The size of a step is part of the state, with the time: both follow from
- * the errors before, and nobody knows how many steps there will be. The gradient of half the
- * squared distance from given values at the end, with respect to the first values and the
- * damping, goes through the choice of the step sizes too: it is that of the numbers that the
- * program computes, not of the equation. It is checked by differences.
+ * The gradient of an adaptive ODE solver: a ring of van der Pol oscillators, integrated with the
+ * Dormand-Prince pair of order 5(4). Time and step size are part of the state. The step size
+ * depends on the previous errors, so the number of steps is not known in advance. The loss is half
+ * the squared distance of the final values from given ones. Its gradient with respect to the
+ * initial values and the damping includes the choice of the step sizes: it is the gradient of the
+ * computed numbers (discretise, then differentiate). It is compared with finite differences.
  *
  *     ./08_adaptive [--until TIME] [--tolerance X] [--memory BYTES] [--disk FOLDER] [--print]
  *
- * --disk lets states, and tapes where they can, leave for a file in FOLDER. --print writes the
- * gradient alone: the damping's first, then that of every value.
+ * --disk allows states and tapes to be offloaded to a file in FOLDER. --print prints only the
+ * gradient: first with respect to the damping, then with respect to every initial value.
  *
  * Dormand, Prince: A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6 (1980).
  */
@@ -23,17 +23,17 @@
 #include <neap/tier.h>
 
 #define RING 64
-#define N (2 * RING) /* values: places, then velocities */
+#define N (2 * RING) /* values: positions, then velocities */
 #define STAGES 7
-#define TRIES 30 /* of a step: each is at most 9/10 of the one before */
+#define TRIES 30 /* attempts per step; each reduces the step size to at most 9/10 */
 
 struct state {
-	double y[N], t, h; /* h: the size that is tried next */
+	double y[N], t, h; /* h: the next step size to try */
 };
 
 struct ring {
 	double damping, coupling, until, tolerance;
-	double damping_slope; /* the gradient's part that the backward steps gather */
+	double damping_slope; /* gradient with respect to damping, summed by the backward steps */
 	int64_t steps, refused;
 };
 
@@ -44,7 +44,7 @@ static const double A[STAGES][STAGES - 1] = {{0}, {1.0 / 5}, {3.0 / 40, 9.0 / 40
 	{35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
 static const double B[STAGES] = {
 	35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84, 0};
-/* B less the weights of order four. */
+/* B minus the weights of the fourth-order formula. */
 static const double E[STAGES] = {
 	71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
@@ -60,7 +60,7 @@ static void field(const struct ring *c, const double *y, double *f)
 	}
 }
 
-/* g = the transpose of the field's derivative at y, times l. */
+/* g = J^T l, with J the Jacobian of field at y. */
 static void field_back(struct ring *c, const double *y, const double *l, double *g)
 {
 	const double *u = y, *v = y + RING, *lv = l + RING;
@@ -73,7 +73,7 @@ static void field_back(struct ring *c, const double *y, const double *l, double 
 	}
 }
 
-/* One try: its stages, and the estimate of its error over what is tolerated. */
+/* One attempt: its stages, and its estimated error divided by the tolerance. */
 struct attempt {
 	double h, y[STAGES][N], k[STAGES][N], q[N], error;
 };
@@ -107,8 +107,8 @@ static void attempt(const struct ring *c, const double *y, double h, struct atte
 }
 
 /*
- * Adds what the attempt from y says of y, and answers what it says of h: d1 is the adjoint of its
- * values at the end, or NULL; d_error that of its error.
+ * Adds the gradient of an attempt with respect to y to d and returns the one with respect to h.
+ * d1 is the gradient with respect to its final values, or NULL; d_error with respect to its error.
  */
 static double attempt_back(struct ring *c, const double *y, const struct attempt *a,
 	const double *d1, double d_error, double *d)
@@ -139,7 +139,7 @@ static double attempt_back(struct ring *c, const double *y, const struct attempt
 	return dh;
 }
 
-/* By how much the size of the next try differs, and the derivative of that by the error. */
+/* The factor from this step size to the next; *slope is its derivative by the error. */
 static double factor(double error, double *slope)
 {
 	double f = error > 0 ? 0.9 * pow(error, -0.2) : 5;
@@ -147,8 +147,8 @@ static double factor(double error, double *slope)
 	return fmin(fmax(f, 0.2), 5);
 }
 
-/* One accepted step, of some tries, the last in *a. The sizes tried go to `tried`, their number
- * is the answer. */
+/* One accepted step after one or more attempts, the last one in *a. Stores the attempted step sizes
+ * in `tried` and returns their number. */
 static int step(const struct ring *c, struct state *s, struct attempt *a, double *tried)
 {
 	int n = 0;
@@ -204,7 +204,7 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	return 0;
 }
 
-/* The tape of a step is the state before it: its tries are made again. */
+/* The tape of a step is the state before it; backward repeats the attempts. */
 static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
@@ -225,7 +225,7 @@ static int ended(void *user, const void *state, int64_t t)
 	return ((const struct state *)state)->t >= c->until ? NEAP_ENDED : NEAP_GO_ON;
 }
 
-/* The places are to be those of a wave. */
+/* The target positions are a sine wave. */
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	const struct state *s = state;
@@ -257,7 +257,7 @@ static struct state start(void)
 	return s;
 }
 
-/* The loss, `eps` along the direction; 1 in *other where steps or tries are not those before. */
+/* The loss at eps times the direction; sets *other if the number of steps or attempts differs. */
 static double loss_along(const struct ring *c, const double *direction, double eps, int *other)
 {
 	struct ring moved = *c;
@@ -275,7 +275,8 @@ static double loss_along(const struct ring *c, const double *direction, double e
 	return loss;
 }
 
-/* The slope along a direction by differences of fourth order: decisions must stay the same. */
+/* Fourth-order difference quotient, with eps small enough that the number of steps stays the same.
+ */
 static double slope_along(const struct ring *c, const double *direction)
 {
 	for (double eps = 1e-4; eps > 1e-9; eps /= 2) {
@@ -303,8 +304,8 @@ static int check(const struct ring *c, const struct state *d)
 		}
 		double by_differences = slope_along(c, direction);
 		double error = fabs(along - by_differences) / sqrt(length);
-		printf("direction %d: gradient %+.9f, difference %+.9f, error %.1e of its length\n",
-			n, along, by_differences, error);
+		printf("direction %d: gradient %+.9f, difference %+.9f, error / norm %.1e\n", n,
+			along, by_differences, error);
 		good &= error < 1e-6;
 	}
 	return good;
@@ -317,7 +318,7 @@ static double seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What steps cost, for the plan: of the first few. */
+/* Measures the cost of the first 50 steps, for the planner. */
 static void time_steps(const struct ring *c, struct neap_sweep_options *o)
 {
 	struct ring copy = *c;
@@ -374,7 +375,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!(c.until > 0) || !(c.tolerance > 0)) {
-		fprintf(stderr, "08_adaptive: time and tolerance must be above 0\n");
+		fprintf(stderr, "08_adaptive: --until and --tolerance must be above 0\n");
 		return 2;
 	}
 	time_steps(&c, &options);
@@ -397,8 +398,8 @@ int main(int argc, char **argv)
 			printf("%.17g\n", d.y[i]);
 		return 0;
 	}
-	printf("%lld steps, %lld tries refused; %llu bytes of memory, %llu written to disk; "
-	       "%.2f forward steps each; all states take %llu bytes\n",
+	printf("%lld steps, %lld rejected attempts; %llu bytes of memory, %llu written to disk; "
+	       "%.2f forward steps per step; all states need %llu bytes\n",
 		(long long)c.steps, (long long)c.refused, (unsigned long long)stats.peak_measured,
 		(unsigned long long)stats.written[0],
 		(double)(stats.advance_steps + stats.record_steps) / (double)c.steps,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A state that lives elsewhere: a solver keeps heat and fuel of a burning rod in two arrays of its
- * own, as a library or a device does, and its adjoint in two more. The sweep sees a token of eight
- * bytes in their place; save and load copy the arrays. Within a budget of ten states the gradient
- * of the heat at the end is made with respect to all that was there at the beginning, and checked
- * by differences.
+ * A state that is stored outside neap, for example by a library or on a device: the solver of a
+ * burning rod keeps heat and fuel in its own arrays, and their adjoint in two more. The sweep sees
+ * an eight-byte token instead; the callbacks save and load copy the arrays. With a budget of ten
+ * states, the program computes the gradient of the final heat with respect to the initial state
+ * and compares it with finite differences.
  *
  *     ./09_token_state [BYTES [FOLDER]]
  *
- * With a folder, states go to a file there as well.
+ * With FOLDER, states are also offloaded to a file there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@
 
 #define CELLS 512
 #define STEPS 2000
-#define BYTES (2 * CELLS * sizeof(double)) /* of a state, and of a tape: both arrays */
+#define BYTES (2 * CELLS * sizeof(double)) /* size of a state and of a tape: both arrays */
 
 struct rod {
 	double heat[CELLS], fuel[CELLS];     /* the state */
 	double d_heat[CELLS], d_fuel[CELLS]; /* the adjoint */
-	int64_t step;			     /* of the state that is there */
-	int wrong;			     /* the token and the state disagreed */
+	int64_t step;			     /* of the current state */
+	int wrong;			     /* 1 if the token ever differed from `step` */
 };
 
 static double rate(double heat)
@@ -89,7 +89,7 @@ static double loss_of(const double *heat)
 static int turn(void *user, const void *token, void *adjoint, double *loss)
 {
 	struct rod *rod = user;
-	(void)adjoint; /* of 0 bytes: it is the solver's */
+	(void)adjoint; /* has 0 bytes; the solver stores the adjoint */
 	rod->wrong |= *(const int64_t *)token != rod->step;
 	*loss = loss_of(rod->heat);
 	for (int i = 0; i < CELLS; i++)
@@ -118,7 +118,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	return 0;
 }
 
-/* What is kept begins with nothing of the token: its step is the last of the bytes. */
+/* A saved state. It does not need to start with the token: here the step is at the end. */
 struct kept {
 	double heat[CELLS], fuel[CELLS];
 	int64_t step;
@@ -154,7 +154,7 @@ static void light(struct kept *x)
 	x->step = 0;
 }
 
-/* The slope of the loss along a direction, by differences. */
+/* Directional derivative of the loss, by finite differences. */
 static double slope(const double *direction, double eps)
 {
 	double loss[2];
@@ -207,8 +207,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", neap_detail());
 		return 1;
 	}
-	printf("%s: %d steps in %llu bytes of the arena, %.2f forward steps each; all tapes take "
-	       "%llu; %llu bytes went to disk\n",
+	printf("%s: %d steps in %llu bytes, %.2f forward steps per step; all tapes need %llu "
+	       "bytes; "
+	       "%llu bytes written to disk\n",
 		neap_sweep_plan(sweep)->chosen, STEPS, (unsigned long long)stats.peak_measured,
 		(double)(stats.advance_steps + stats.record_steps) / STEPS,
 		(unsigned long long)STEPS * BYTES, (unsigned long long)stats.written[0]);
@@ -222,7 +223,7 @@ int main(int argc, char **argv)
 	}
 	double by_differences = slope(direction, 1e-5);
 	double error = fabs(along - by_differences) / sqrt(length);
-	printf("gradient %+.10f, difference %+.10f, error %.1e of its length\n", along,
-		by_differences, error);
+	printf("gradient %+.10f, difference %+.10f, error / norm %.1e\n", along, by_differences,
+		error);
 	return error < 1e-6 && !rod.wrong ? 0 : 1;
 }

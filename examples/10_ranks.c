@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A state that is spread over processes: heat in a ring of cells, of which every rank of an MPI
- * program has a part, and takes the cells beside it from its neighbours. All ranks sweep together,
- * each in a budget of its own. The gradient of the heat at the end with respect to that at the
- * beginning is compared with the one that a single process makes, to the bit.
+ * A state distributed over MPI processes: heat in a ring of cells. Every rank has a part of the
+ * ring and receives the adjacent cells from its neighbours. All ranks run the forward and backward
+ * pass together, each with its own memory budget. The gradient of the loss at the end with respect
+ * to the initial heat is bit-identical to the one of a single process, which the program checks.
  *
  *     mpirun -n 3 ./10_ranks [FOLDER]
  *
- * With a folder, states go to files there as well, one a rank.
+ * With FOLDER, states are also offloaded to files there, one per rank.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -17,17 +17,17 @@
 #include <neap/sweep.h>
 #include <neap/tier.h>
 
-#define CELLS 240 /* of a rank */
+#define CELLS 240 /* per rank */
 #define STEPS 600
 #define PATIENCE 10 /* seconds */
 
 struct part {
-	MPI_Comm halo; /* of the model: the hook has a communicator of its own */
+	MPI_Comm halo; /* for the model; agree() uses a separate communicator */
 	int rank, ranks;
 	int64_t calls;
 };
 
-/* Sends the first and the last of `row` to the neighbours; takes theirs. */
+/* Sends the first and last value of `row` to the neighbours and receives theirs. */
 static int exchange(struct part *p, const double *row, double *left, double *right)
 {
 	int before = (p->rank + p->ranks - 1) % p->ranks, after = (p->rank + 1) % p->ranks;
@@ -69,7 +69,7 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	return rc;
 }
 
-/* The tape of a step is the heat before it. */
+/* The tape of a step is the state before it. */
 static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
@@ -87,7 +87,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	return rc;
 }
 
-/* The loss is half the sum of squares; its parts are added up by the program. */
+/* The loss is half the sum of squares of this rank's part; sweep_together adds the parts. */
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	const double *x = state;
@@ -122,7 +122,7 @@ static double heat_at(int cell)
 	return cell % 97 < 40 ? 1.5 : 0.01 * (cell % 31);
 }
 
-/* The ranks of the sweep. */
+/* neap_sweep_options.agree: minimum over all ranks. */
 static int agree(void *comm, int64_t *values, int count)
 {
 	return MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MIN, *(MPI_Comm *)comm)
@@ -136,7 +136,7 @@ static void leave(void *comm, int code)
 	MPI_Abort(*(MPI_Comm *)comm, 1);
 }
 
-/* The same by storing everything, in one process; `cells` of them. */
+/* Reference: the gradient for all cells, storing everything, in one process. */
 static double *alone(int cells)
 {
 	double *all = malloc((STEPS + 1) * (size_t)cells * sizeof *all), *d, *old;
@@ -180,7 +180,7 @@ static int sweep_together(struct part *p, MPI_Comm *comm, const char *folder, do
 		.tape_bytes = sizeof x};
 	struct neap_sweep_options o = {.size = sizeof o,
 		.steps = STEPS,
-		.memory = 60000 + 4000 * (uint64_t)p->rank, /* the least counts */
+		.memory = 60000 + 4000 * (uint64_t)p->rank, /* the minimum over all ranks is used */
 		.tiers = &tier,
 		.patience = PATIENCE,
 		.agree = agree,
@@ -200,7 +200,7 @@ static int sweep_together(struct part *p, MPI_Comm *comm, const char *folder, do
 	double sum = 0;
 	MPI_Reduce(&loss, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, p->halo);
 	if (rc == 0 && p->rank == 0)
-		printf("%d ranks of %d cells, %d steps by %s in %.0f KiB each: loss %.9g\n",
+		printf("%d ranks of %d cells, %d steps with %s in %.0f KiB per rank: loss %.9g\n",
 			p->ranks, CELLS, STEPS, neap_sweep_plan(sweep)->chosen,
 			(double)stats.arena_bytes / 1024, sum);
 	neap_sweep_free(sweep);
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, p.halo);
 	if (p.rank == 0)
 		printf("%s\n", wrong ? "the gradient is wrong"
-				     : "the gradient is that of one process, to the bit");
+				     : "the gradient is bit-identical to the one of one process");
 	MPI_Finalize();
 	return wrong;
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A simulation that is spread over MPI ranks, may be killed at any moment, and goes on. A square
- * of earth is shot from near the top every 0.75 s; receivers below write down the pressure. Given
- * the record of the true velocity c, what is the gradient of the misfit with respect to every
- * value of an assumed c?
+ * A simulation distributed over MPI ranks that can be killed at any moment and resumes. In a square
+ * of earth a source near the top fires every 0.75 s, and receivers below record the pressure. Given
+ * the record for the true velocity c, the program computes the gradient of the misfit with respect
+ * to every value of an assumed c.
  *
  * The model is the acoustic wave equation in two dimensions, p_tt = c^2 (p_xx + p_zz) + s, of
- * second order, in increments w = p - (p of the step before), damped by g near the edges:
+ * second order, in increments w = p - (p of the previous step), damped by g near the edges:
  *
  *     w = g (w + a L p) + dt^2 s(t),   p = p + w,   a = (c dt/dx)^2,   L: the five-point stencil
  *
- * A rank has consecutive rows of the grid. In every step it takes the row above and the row below
- * from its neighbours: of p going forward, of a times the adjoint of w going back. No sum runs over
- * ranks but that of the misfit, of which one rank has all: any number of them gives the same bits.
+ * A rank has consecutive rows of the grid. In every step it receives the row above and the row
+ * below from its neighbours: of p in the forward pass, of a times the adjoint of w in the backward
+ * pass. The only sum over ranks is the misfit, to which only one rank contributes, so the results
+ * are bit-identical for any number of ranks.
  *
  *     mpicc -O2 11_wave_ranks.c $(pkg-config --cflags --libs neap) -lm
  *     mpirun -n 3 ./a.out [--steps N] [--slow DIRECTORY] [--journal DIRECTORY] [--every SECONDS]
  *                         [--check]
  *
- * With --journal the same command again goes on where ranks were killed, or interrupted by SIGINT
- * or SIGTERM (exit code 3). --check compares the gradient with differences of misfits, and with
- * the one that rank 0 makes alone.
+ * With --journal, running the same command again resumes after ranks were killed or interrupted by
+ * SIGINT or SIGTERM (exit code 3). --check compares the gradient with finite differences, and with
+ * the gradient that rank 0 computes for the whole grid.
  */
 #include <errno.h>
 #include <math.h>
@@ -32,13 +33,13 @@
 #include <string.h>
 #include <neap/sweep.h>
 
-#define ROWS 96	      /* of the grid, dealt out to the ranks */
-#define COLUMNS 96    /* receivers, too: one a column */
+#define ROWS 96	      /* of the grid, distributed over the ranks */
+#define COLUMNS 96    /* also the number of receivers: one per column */
 #define SPACING 20.0  /* dx, m: the square is 1920 m wide */
 #define TIMESTEP 4e-3 /* dt, s: c dt/dx is 0.5 at 2500 m/s, stable below 0.7 */
 #define SOURCE_ROW 14 /* 280 m deep */
 #define RECEIVER_ROW 40
-#define SPONGE 12      /* points at the edges that damp */
+#define SPONGE 12      /* width of the damping layer at the edges, points */
 #define PEAK 7.0       /* Hz of the Ricker wavelet: 214 m long at 1500 m/s, 11 points */
 #define STRENGTH 2e4   /* Pa/s^2 */
 #define INTERVAL 0.75  /* s between shots */
@@ -48,17 +49,17 @@
 #define INTERRUPTED 3  /* exit code */
 
 struct wave {
-	MPI_Comm halo, sweep; /* of the model; of the sweep's agreements alone */
+	MPI_Comm halo, sweep; /* for the model; only for agree() */
 	int rank, ranks;
-	int first_row, rows;  /* of the grid, that this rank has */
+	int first_row, rows;  /* the rows of this rank */
 	int source, receiver; /* rows of this rank, or -1 */
-	size_t points;	      /* of the rank with most rows: sizes are the same on all */
+	size_t points;	      /* of the rank with most rows, since sizes must be equal */
 	double *a, *g, *da;
-	double *flux, *scratch;		       /* room for one step, its tape */
-	double above[COLUMNS], below[COLUMNS]; /* stay zero at the edges of the grid */
-	double *data;			       /* d(t), Pa; NULL: the record is being made */
+	double *flux, *scratch;		       /* scratch memory for one step, its tape */
+	double above[COLUMNS], below[COLUMNS]; /* neighbours' rows; zero at the edges of the grid */
+	double *data; /* d(t), Pa; NULL while the data are being recorded */
 	double *record;
-	double misfit; /* Pa^2 s, over the steps passed for the first time */
+	double misfit; /* Pa^2 s, sum over steps executed for the first time */
 };
 
 static volatile sig_atomic_t stopped;
@@ -75,7 +76,7 @@ static int interrupted(void *user)
 	return stopped;
 }
 
-/* Sends the first and the last row of `x` to the neighbours; takes theirs. */
+/* Sends the first and last row of `x` to the neighbours and receives theirs. */
 static int exchange(struct wave *m, const double *x)
 {
 	int up = m->rank > 0 ? m->rank - 1 : MPI_PROC_NULL;
@@ -88,7 +89,7 @@ static int exchange(struct wave *m, const double *x)
 	return failed ? -EIO : 0;
 }
 
-/* The hook: the sweeps of all ranks decide by the least of their values. */
+/* neap_sweep_options.agree: the sweeps of all ranks use the minimum of their values. */
 static int agree(void *comm, int64_t *v, int n)
 {
 	return MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_INT64_T, MPI_MIN, *(MPI_Comm *)comm) ? -EIO
@@ -162,7 +163,8 @@ static int advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	return rc;
 }
 
-/* All ranks answer the same *t_done: tapes have one size, and the sweep asks for what fits. */
+/* *t_done is equal on all ranks, because all tapes have the same size and all requested ones fit.
+ */
 static int record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done)
 {
@@ -177,7 +179,7 @@ static int record(void *user, void *state, int64_t t0, int64_t t1, int first, vo
 	return rc;
 }
 
-/* Nothing depends on the last state. Of the misfit each rank gives its part. */
+/* The loss does not depend on the last state. Each rank returns its part of the misfit. */
 static int turn(void *user, const void *state, void *adjoint, double *loss)
 {
 	const struct wave *m = user;
@@ -187,7 +189,7 @@ static int turn(void *user, const void *state, void *adjoint, double *loss)
 	return 0;
 }
 
-/* The lines of pass(), transposed, last one first. */
+/* The transpose of pass(), in reverse order. */
 static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
 	struct wave *m = user;
@@ -214,7 +216,7 @@ static int backward(void *user, void *adjoint, int64_t t1, int64_t t0, const voi
 	return 0;
 }
 
-/* For the journal: what the callbacks of this rank have gathered, as many bytes each time. */
+/* For the journal: the sums of this rank's callbacks, always the same number of bytes. */
 static int grad_save(void *user, int (*write)(void *, const void *, size_t), void *to)
 {
 	struct wave *m = user;
@@ -229,7 +231,7 @@ static int grad_load(void *user, int (*read)(void *, void *, size_t), void *from
 	return rc < 0 ? rc : read(from, m->da, m->points * sizeof *m->da);
 }
 
-/* m/s: sediments that grow stiffer; the truth has a slow lens and a hard floor too. */
+/* m/s: increases with depth; the true velocity also has a slow lens and a hard bottom. */
 static double velocity(int row, int column, int truth)
 {
 	double c = 1500 + 5.0 * row, x = column - 55, z = row - 34;
@@ -238,7 +240,7 @@ static double velocity(int row, int column, int truth)
 	return truth && row > 50 ? c + 150 : c;
 }
 
-/* A direction to try: a bump across ranks, or all points mixed. */
+/* A test direction: a bump that crosses ranks, or mixed signs at all points. */
 static double direction(int row, int column, int kind)
 {
 	double x = column - 40, z = row - 33;
@@ -253,7 +255,7 @@ static double damping(int row, int column)
 	return edge < SPONGE ? 1 - 0.15 * (SPONGE - edge) / SPONGE : 1;
 }
 
-/* The velocity, and h times a direction; what was gathered is cleared. */
+/* Sets the velocity plus h times a direction and clears all sums. */
 static void set_velocity(struct wave *m, int truth, double h, int kind)
 {
 	for (int i = 0; i < m->rows * COLUMNS; i++) {
@@ -282,7 +284,7 @@ static uint64_t mixed(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Of the gradient over all ranks: equal for equal bits, however its points are dealt out. */
+/* Hash of the gradient over all ranks, independent of the distribution of the points. */
 static uint64_t hash(const struct wave *m)
 {
 	uint64_t sum = 0, bits;
@@ -295,7 +297,7 @@ static uint64_t hash(const struct wave *m)
 	return sum;
 }
 
-/* What the result depends on besides the steps, as bits of this rank. */
+/* Hash of everything of this rank that the result depends on, except the number of steps. */
 static uint64_t key_of(const struct wave *m, int64_t steps)
 {
 	uint64_t key = mixed((uint64_t)m->ranks << 32 | (uint64_t)m->rank), bits;
@@ -318,7 +320,7 @@ static void wave_free(struct wave *m)
 	free(m->data);
 }
 
-/* The part of this rank of a grid that the ranks of `comm` share. */
+/* Sets up this rank's part of a grid that is distributed over the ranks of `comm`. */
 static void wave_split(struct wave *m, MPI_Comm comm)
 {
 	*m = (struct wave){.source = -1, .receiver = -1};
@@ -342,7 +344,7 @@ static void wave_split(struct wave *m, MPI_Comm comm)
 	m->scratch = m->flux + m->points;
 }
 
-/* All steps from rest, without a sweep; the misfit over all ranks. */
+/* All steps from the zero state, without neap; returns the misfit over all ranks. */
 static double plain_run(struct wave *m, int64_t steps)
 {
 	double *state = calloc(2 * m->points, sizeof *state);
@@ -353,7 +355,7 @@ static double plain_run(struct wave *m, int64_t steps)
 	return total(m, m->misfit);
 }
 
-/* The data: what the receivers write down of the true velocity. */
+/* The data: the receivers' record for the true velocity. */
 static void make_data(struct wave *m, int64_t steps)
 {
 	double *rows = calloc(m->receiver >= 0 ? (size_t)steps : 1, COLUMNS * sizeof *rows);
@@ -373,15 +375,15 @@ struct settings {
 	int check;
 };
 
-/* The budget of a rank: some states, what the adjoint takes, and one tape. */
+/* The budget of a rank: SNAPSHOTS states, one adjoint and one tape. */
 static uint64_t budget(const struct wave *m)
 {
 	return ((SNAPSHOTS + 1) * 2 * m->points + m->points + COLUMNS) * sizeof(double) + 4096;
 }
 
 /*
- * Before a run: a rank that has no journal where others have one is why all start over, and says
- * so. Returns 1 where there is such a rank.
+ * If some ranks have a journal and others do not, all start over. Before a run, each rank without
+ * one reports it. Returns 1 if there is such a rank.
  */
 static int say_journals(const struct wave *m, const struct settings *s, const char *suffix)
 {
@@ -394,7 +396,7 @@ static int say_journals(const struct wave *m, const struct settings *s, const ch
 	return all > 0 && all < m->ranks;
 }
 
-/* The gradient of the assumed velocity, in m->da; the misfit over all ranks, in *misfit. */
+/* Sets m->da to the gradient for the assumed velocity, *misfit to the misfit over all ranks. */
 static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 {
 	size_t state = 2 * m->points * sizeof(double);
@@ -408,13 +410,13 @@ static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 		.state_bytes = state,
 		.adjoint_bytes = state,
 		.tape_bytes = (m->points + COLUMNS) * sizeof(double)};
-	char suffix[16]; /* ranks may share a folder: each has files of its own */
+	char suffix[16]; /* ranks may share a folder, each with its own files */
 	struct neap_tier *disk = NULL;
 	struct neap_sweep *sweep = NULL;
 	struct neap_sweep_stats stats = {.size = sizeof stats};
 
 	snprintf(suffix, sizeof suffix, ".%d", m->rank);
-	/* Through the page cache, so that it runs wherever the example does. */
+	/* Uses the page cache, so that the example runs on every file system. */
 	const struct neap_file_options file = {.size = sizeof file,
 		.page_cache = 1,
 		.keep = s->journal != NULL,
@@ -439,23 +441,23 @@ static int sweep_once(struct wave *m, const struct settings *s, double *misfit)
 		.agree_user = &m->sweep};
 	int rc = neap_sweep_create(&sweep, &ops, m, &options);
 	if (rc == 0)
-		rc = neap_sweep_run(sweep, NULL, NULL, misfit, &stats); /* NULL: at rest */
+		rc = neap_sweep_run(sweep, NULL, NULL, misfit, &stats); /* NULL: zero state */
 	if (rc < 0)
 		fprintf(stderr, "11_wave_ranks: rank %d: %s\n", m->rank, neap_detail());
 	else if (m->rank == 0)
 		fprintf(stderr,
-			"%d ranks, %s in %llu bytes each: %lld steps of %lld were done before, "
-			"%lld commits\n",
+			"%d ranks, %s in %llu bytes per rank: %lld of %lld steps were done in "
+			"earlier runs, %lld commits\n",
 			m->ranks, neap_sweep_plan(sweep)->chosen,
 			(unsigned long long)stats.arena_bytes, (long long)stats.spared,
 			(long long)(stats.advance_steps + stats.record_steps +
 				    stats.backward_steps),
 			(long long)stats.commits);
 	if (rc == 0 && m->rank == 0 && stats.started_over && !said)
-		fprintf(stderr, "not all ranks had a commit of one run: all started over\n");
+		fprintf(stderr, "not all ranks had a commit of the same run: all started over\n");
 	if (rc == 0)
 		*misfit = total(m, *misfit);
-	neap_sweep_free(sweep); /* and the journal goes, where the run ended */
+	neap_sweep_free(sweep); /* also removes the journal of a finished run */
 	neap_tier_close(disk);
 	return rc;
 }
@@ -469,7 +471,7 @@ static double across(struct wave *m, int kind, double h, int64_t steps)
 	return plus - plain_run(m, steps);
 }
 
-/* Against the central difference of fourth order, in two directions. Uses m->da up. */
+/* Compares with fourth-order central differences in two directions. Overwrites m->da. */
 static int agrees(struct wave *m, int64_t steps)
 {
 	double slope[2] = {0}, h = 0.1; /* m/s */
@@ -492,7 +494,7 @@ static int agrees(struct wave *m, int64_t steps)
 	return good;
 }
 
-/* The same on one rank, which has all rows: rank 0, while the others wait. */
+/* Rank 0 computes the whole grid and compares the hash, while the other ranks wait. */
 static int same_alone(const struct wave *together, uint64_t want, const struct settings *s)
 {
 	const struct settings plain = {.steps = s->steps};
@@ -503,8 +505,8 @@ static int same_alone(const struct wave *together, uint64_t want, const struct s
 		make_data(&m, s->steps);
 		good = sweep_once(&m, &plain, &misfit) == 0 && hash(&m) == want;
 		wave_free(&m);
-		printf("%s\n", good > 0 ? "the gradient is that of one rank, to the bit"
-					: "one rank gives another gradient");
+		printf("%s\n", good > 0 ? "the gradient is bit-identical to the one of one rank"
+					: "the gradient of one rank is different");
 	}
 	return total(together, good) > 0;
 }
@@ -524,7 +526,7 @@ static int run(struct wave *m, const struct settings *s)
 	return !(good && (!s->check || same_alone(m, bits, s)));
 }
 
-/* 1 where the arguments are good. */
+/* Returns 1 if the arguments are valid. */
 static int read_settings(struct settings *s, int argc, char **argv)
 {
 	*s = (struct settings){.steps = 1500};

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Spoken digits, from recordings to a score: encodes them, trains, tests once.
+# Spoken digits, from recordings to test accuracy: encodes them, trains a network, and tests it once.
 #   examples/digits.sh RECORDINGS [SETTINGS] [--without SPEAKER] [--seed N ...]
-# RECORDINGS holds train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav, such as those of the Free
-# Spoken Digit Dataset (https://github.com/Jakobovski/free-spoken-digit-dataset; its test set are
-# numbers 0 to 4). SETTINGS: one of the list below. --without SPEAKER: trains on the others'
-# recordings alone and tests on those of the speaker in train/. What else is said goes to
-# neap train. Spikes and runs lie in the folder digits (DIGITS=folder), the tool is build/neap
-# (NEAP=tool). The model kept is the best on a tenth of the training set; docs/speech.md has what
-# each reaches.
+# RECORDINGS contains train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav, for example from the Free
+# Spoken Digit Dataset (https://github.com/Jakobovski/free-spoken-digit-dataset; its test set is
+# numbers 0 to 4). SETTINGS is one of the settings below. --without SPEAKER uses only the recordings
+# in train/: it trains on all other speakers and tests on SPEAKER. Further options are passed to
+# neap train. Spikes and runs are written to the folder digits (DIGITS=folder); the tool is
+# build/neap (NEAP=tool). The saved model is the one with the best accuracy on 1/10 of the training
+# set. docs/speech.md lists the accuracies.
 set -eu
 usage="usage: $0 RECORDINGS [small|deep|varied] [--without SPEAKER] [OPTIONS of neap train]"
 [ $# -ge 1 ] || { echo "$usage" >&2; exit 2; }
@@ -23,11 +23,11 @@ fi
 neap=${NEAP:-$(dirname "$0")/../build/neap} work=${DIGITS:-digits}
 
 case $settings in
-small) # 256 recurrent units, a step a millisecond
+small) # 256 recurrent units, 1 ms per step
 	set -- --net lif:256r,li --dt 1ms "$@" ;;
-deep) # two layers of them, 2 ms
+deep) # two such layers, 2 ms per step
 	set -- --net lif:256r,lif:256r,li --dt 2ms --scale 0.8 --rate-upper 15Hz "$@" ;;
-varied) # adaptation below, samples that vary: for speakers that were not heard before
+varied) # adaptive first layer and augmented samples, for speakers that are not in the training set
 	set -- --net adlif:256r:scale=10,lif:256r:scale=0.8,li --dt 2ms --time-unit 2ms --rate-upper 15Hz \
 		--shift 3 --jitter 2ms --stretch 0.85:1.2 "$@" ;;
 *)

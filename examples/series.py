@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time series of unequal length: a network of neap next to a PyTorch model of the same size, trained in the same run.
+"""Time series of unequal length: compares a network of neap with a PyTorch model of the same size.
 
     pip install --no-deps sktime; pip install numpy torch
-    examples/series.py JapaneseVowels      (12 coefficients of speech per step, nine speakers)
+    examples/series.py JapaneseVowels      (12 speech coefficients per step, nine speakers)
     examples/series.py PLAID               (currents of eleven kinds of appliances, 16 values per step)
 
-The data comes with the package sktime. Both models are a GRU of 64 units whose last state a linear layer reads. Both learn with
-Adam and a cosine schedule of the learning rate. neap has its default options but for the network and the number of epochs.
+The data is part of the package sktime. Both models are a GRU of 64 units and a linear layer on its last state, trained with
+Adam and a cosine learning-rate schedule. neap uses its default options except for the network and the number of epochs.
 """
 import importlib.util
 import json
@@ -22,11 +22,11 @@ import torch
 
 NEAP = os.environ.get("NEAP_BIN", "neap")
 UNITS, BATCH, RATE = 64, 32, 4e-3  # batch and learning rate are neap's defaults
-TOGETHER = {"PLAID": 16}  # values of a series that make a step
+TOGETHER = {"PLAID": 16}  # values of a series per step
 
 
 def read(name, part):
-    """Samples [steps, features] and names of classes of a .ts file: dimensions between colons, the class last."""
+    """Samples [steps, features] and names of classes of a .ts file: dimensions separated by colons, then the class."""
     folder = os.path.dirname(importlib.util.find_spec("sktime").origin)
     path = os.path.join(folder, "datasets", "data", name, f"{name}_{part}.ts")
     samples, labels, k = [], [], TOGETHER.get(name, 1)
@@ -103,7 +103,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for part, (x, lengths, y) in zip(("train", "test"), sets):
             np.savez(os.path.join(folder, part + ".npz"), x=x, lengths=lengths, y=y, classes=np.array(classes))
-        print(f"{name}: {len(sets[0][2])} to learn from, {len(sets[1][2])} to test on, {len(classes)} classes, "
+        print(f"{name}: {len(sets[0][2])} training samples, {len(sets[1][2])} test samples, {len(classes)} classes, "
               f"{sets[0][0].shape[2]} features, {sets[0][1].min()} to {sets[0][1].max()} steps")
         print(f"neap     {100 * of_neap(folder, epochs):.1f}%")
         print(f"PyTorch  {100 * of_torch(*sets, epochs):.1f}%")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-docs/concepts.md as a program. It draws one schedule, then counts the bytes of a state, of a tape and of
-the adjoint of three networks, and plans 100,000 steps of each within a tenth of its tapes.
-    examples/pages/concepts.py [FOLDER]    FOLDER/concepts.svg is the drawing (default: .)
-Each part between two lines "# %%" is a cell for editors that run a script cell by cell.
+docs/concepts.md as a program. Draws one schedule, then prints the sizes of state, tape and adjoint for three
+networks and plans 100,000 steps of each in 1/10 of the memory of all tapes.
+    examples/pages/concepts.py [FOLDER]    writes the drawing to FOLDER/concepts.svg (default: .)
+Lines "# %%" separate the cells for editors that run a script cell by cell.
 """
-# %% The tool: of NEAP_BIN, of the build folder, or of the PATH
+# %% The tool: NEAP_BIN, or the build folder, or the PATH
 import json
 import os
 import pathlib
@@ -18,27 +18,27 @@ NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
 
 
 def neap(*words):
-    """What a command of the tool prints."""
+    """Runs a command of the tool and returns its output."""
     done = subprocess.run([NEAP, *map(str, words)], stdout=subprocess.PIPE, text=True)
-    if done.returncode:  # its line says why
+    if done.returncode:  # the tool has printed the reason
         sys.exit(done.returncode)
     return done.stdout
 
 
-# %% One schedule: 24 steps, room for eleven states or tapes
+# %% One schedule: 24 steps, memory for eleven states or tapes
 folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 drawing = folder / "concepts.svg"
 print(neap("plan", "--steps", 24, "--state", "1M", "--tape", "1M", "--adjoint", "1M", "--advance", "1ms", "--backward",
            "2ms", "--memory", "12M", "--strategy", "standard", "--chunk", 6, "--draw", drawing))
-print(f"The drawing is {drawing}. Its first actions:")
+print(f"Drawing: {drawing}. First actions of the schedule:")
 print("\n".join(neap("plan", "--steps", 24, "--state", "1M", "--tape", "1M", "--adjoint", "1M", "--memory", "12M",
                      "--strategy", "standard", "--chunk", 6, "--actions", "--quiet").splitlines()[:12]))
 
-# %% What a state, a tape and an adjoint are in bytes, for 32 sequences through 256 units
+# %% Sizes of state, tape and adjoint in bytes, for 32 sequences and 256 units
 DATA = "randman:units=64,steps=128,spikes=4,classes=4,samples=64"
 STEPS = 100_000
-print("\nBytes of 32 sequences, and of 100,000 steps within a tenth of all tapes:\n")
-print(f"{'net':<12} {'state':>9} {'tape a step':>12} {'adjoint':>9} {'all tapes':>11} {'peak':>10}  {'steps forward':>13}")
+print("\nSizes for 32 sequences in bytes, and plans for 100,000 steps in 1/10 of the memory of all tapes:\n")
+print(f"{'net':<12} {'state':>9} {'tape/step':>12} {'adjoint':>9} {'all tapes':>11} {'peak':>10}  {'steps forward':>13}")
 for net in ("lif:256r,li", "gru:256,li", "lstm:256,li"):
     chain = json.loads(neap("calibrate", DATA, "--net", net, "--scale", 2, "--batch", 32, "--timed", 64, "--json", "--quiet"))["chain"]
     tapes = STEPS * chain["tape"]

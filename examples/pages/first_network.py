@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-docs/first-network.md as a program: from recordings to answers. It encodes, trains within two budgets and compares
-the weights, tests, and asks for one recording.
+docs/first-network.md as a program: from recordings to predictions. Encodes recordings, trains with two memory
+budgets and compares the weights, evaluates the network, and predicts the class of one recording.
     examples/pages/first_network.py [RECORDINGS] [FOLDER]
-RECORDINGS holds train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav. Without it the spoken digits below
-$NEAP_DATA/data/fsdd are read, and without those tones are made. All output goes into FOLDER (default: first-network).
+RECORDINGS contains train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav. The default is $NEAP_DATA/data/fsdd (spoken
+digits); if it does not exist, synthetic tones are used. All output is written to FOLDER (default: first-network).
 """
-# %% The tool: of NEAP_BIN, of the build folder, or of the PATH
+# %% The tool: NEAP_BIN, or the build folder, or the PATH
 import json
 import math
 import os
@@ -23,10 +23,10 @@ NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
 
 
 def neap(*words):
-    """What a command of the tool prints; its progress is shown."""
+    """Runs a command of the tool and returns its output; its progress is shown."""
     print("$ neap", *words, flush=True)
     done = subprocess.run([NEAP, *map(str, words)], stdout=subprocess.PIPE, text=True)
-    if done.returncode:  # its line says why
+    if done.returncode:  # the tool has printed the reason
         sys.exit(done.returncode)
     return done.stdout
 
@@ -57,14 +57,14 @@ if recordings is None:
     recordings = out / "tones"
     tones(recordings / "train", range(5, 17))
     tones(recordings / "test", range(5))
-print(f"Recordings of {recordings}")
+print(f"Recordings: {recordings}")
 
 # %% From sound to spikes
 for part in ("train", "test"):
     (out / f"{part}.h5").unlink(missing_ok=True)
     neap("encode", recordings / part, "--out", out / f"{part}.h5", "--label", "([0-9]+)_.*")
 
-# %% Train, with room for all tapes and with little: the same weights, bit for bit
+# %% Train with memory for all tapes and with little memory: the weights are bit-identical
 runs = {}
 for memory in ("16M", "400K"):
     run = out / f"run-{memory}"
@@ -72,13 +72,13 @@ for memory in ("16M", "400K"):
     told = json.loads(neap("train", out / "train.h5", "--memory", memory, "--epochs", 5, "--out", run, "--json", "--quiet"))
     runs[memory] = (run / "model.safetensors").read_bytes()
     print(f"{memory}: {told['plan']['chosen']}, peak {told['peak_measured']:,} bytes, {told['seconds']:.1f} s, "
-          f"accuracy of training {100 * told['train_accuracy']:.1f}%")
+          f"training accuracy {100 * told['train_accuracy']:.1f}%")
 if runs["16M"] != runs["400K"]:
-    sys.exit("The weights have other bits")
-print("The weights have the same bits")
+    sys.exit("The weights differ")
+print("The weights are bit-identical")
 
-# %% Test, and ask
+# %% Evaluate and predict
 print(neap("eval", out / "run-16M", out / "test.h5"))
 recording = sorted((recordings / "test").glob("*.wav"))[0]
 answer = json.loads(neap("predict", out / "run-16M", recording, "--json"))
-print(f"{recording.name} is taken for {answer['name']}")
+print(f"{recording.name} is classified as {answer['name']}")

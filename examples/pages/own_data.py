@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-docs/own-data.md as a program, with data made here: events with a class a sample, numbers with a class a sample, and
-numbers with values a step. Each becomes a file, a network learns it, and its answers come back into NumPy.
-    examples/pages/own_data.py [FOLDER]    all output goes into FOLDER (default: own-data)
+docs/own-data.md as a program, with synthetic data: events with one class per sample, real numbers with one class per
+sample, and real numbers with targets per step. Each data set is written to a file, a network is trained on it, and its
+predictions are read into NumPy.
+    examples/pages/own_data.py [FOLDER]    writes all output to FOLDER (default: own-data)
 """
-# %% The tool: of NEAP_BIN, of the build folder, or of the PATH
+# %% The tool: NEAP_BIN, or the build folder, or the PATH
 import json
 import os
 import pathlib
@@ -23,16 +24,16 @@ rng = np.random.default_rng(1)
 
 
 def neap(*words):
-    """What a command of the tool prints; its progress is not shown."""
+    """Runs a command of the tool and returns its output; its progress is not shown."""
     print("$ neap", *words, flush=True)
     done = subprocess.run([NEAP, *map(str, words), "--quiet"], stdout=subprocess.PIPE, text=True)
-    if done.returncode:  # its line says why
+    if done.returncode:  # the tool has printed the reason
         sys.exit(done.returncode)
     return done.stdout
 
 
 def learn(name, *options):
-    """Trains on NAME-train, asks for NAME-test, and reads the answers."""
+    """Trains on NAME-train, predicts NAME-test, and returns the predictions."""
     test = next(out.glob(f"{name}-test.*"))
     shutil.rmtree(out / name, ignore_errors=True)
     neap("train", str(test).replace("-test.", "-train."), "--memory", "4M", "--out", out / name, *options)
@@ -40,9 +41,9 @@ def learn(name, *options):
     return np.load(out / f"{name}.npz")
 
 
-# %% Events: a dot that goes left or right over a camera of 16 by 4 pixels
+# %% Events: a dot that moves left or right across a camera of 16 by 4 pixels
 def dots(samples):
-    """x, y, t (microseconds), p of all samples in a row; where each sample begins; the classes."""
+    """x, y, t (microseconds), p of all samples, concatenated; the start of each sample; the classes."""
     labels = rng.integers(0, 2, samples)
     t = np.sort(rng.integers(0, 80_000, (samples, 120)), axis=1)
     way = t * 16 // 80_000
@@ -61,7 +62,7 @@ print(f"events: {100 * np.mean(found['prediction'] == found['label']):.0f}% of {
       f"scores of {' and '.join(found['names'])}\n")
 
 
-# %% Numbers with a class a sample: a drift up or down under noise, in series of unequal length
+# %% Numbers with one class per sample: an upward or downward drift with noise, in series of unequal length
 def drifts(samples):
     y = rng.integers(0, 2, samples)
     drift = np.cumsum(np.ones((samples, 50, 3)), axis=1) * (y[:, None, None] - 0.5) * 0.05
@@ -74,7 +75,7 @@ found = learn("drifts", "--net", "gru:32,li", "--epochs", 8)
 print(f"classes: {100 * np.mean(found['prediction'] == found['label']):.0f}% of {len(found['label'])} samples\n")
 
 
-# %% Numbers with values a step: the mean of the inputs so far
+# %% Numbers with targets per step: the mean of the inputs so far
 def means(samples):
     x = rng.standard_normal((samples, 40, 1)) + rng.standard_normal((samples, 1, 1))
     return {"x": x, "y": np.cumsum(x, axis=1) / np.arange(1, 41)[:, None]}
@@ -86,9 +87,9 @@ found = learn("means", "--net", "gru:32,li", "--readout", "step", "--loss", "mse
 wanted = np.load(out / "means-test.npz")["y"]
 answers = found["scores"].reshape(wanted.shape)
 error, chance = np.mean((answers - wanted) ** 2), np.var(wanted)
-print(f"regression: {len(found['sample'])} answers of a step each, {100 * error / chance:.0f}% of the variance is missed\n")
+print(f"regression: {len(found['sample'])} predictions, one per step; {100 * error / chance:.0f}% of the variance is not explained\n")
 
-# %% What a run has told: a line an epoch, and its settings
+# %% Files of a run: settings and results (run.json), metrics per epoch (metrics.csv)
 result = json.loads((out / "means" / "run.json").read_text())
-print(f"run.json has {', '.join(list(result)[:6])}, ...")
+print(f"run.json contains {', '.join(list(result)[:6])}, ...")
 print((out / "means" / "metrics.csv").read_text().splitlines()[0])

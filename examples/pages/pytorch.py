@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-docs/pytorch.md as a program: a time loop whose tapes do not fit. The process may take 128 MB more than it has;
-autograd's loop runs out of memory within it, and the same cell goes through neap.torch.scan to its gradient.
+docs/pytorch.md as a program: a time loop whose saved tensors do not fit in memory. The memory of the process is
+limited to 128 MB more than it has at the start. The plain autograd loop runs out of memory; neap.torch.scan computes
+the gradient of the same cell.
     examples/pages/pytorch.py [STEPS]    (default: 2000)
-It wants PyTorch and neap's Python package (pip install .); without one of them it says so, and ends with code 77.
+Requires PyTorch and neap's Python package (pip install .); if one of them is missing, prints this and exits with 77.
 """
-# %% What is here
+# %% Imports
 import resource
 import sys
 
@@ -16,7 +17,7 @@ try:
     import neap
     import neap.torch as nt
 except ImportError as error:
-    print(f"pytorch.py: {error}: nothing to show", file=sys.stderr)
+    print(f"pytorch.py: {error}. Install both with: pip install . torch", file=sys.stderr)
     sys.exit(77)
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -34,12 +35,12 @@ def step(h, x, t):
 
 
 def loss_of(out, t):
-    """What a step adds to the loss."""
+    """The contribution of a step to the loss."""
     return readout(out).pow(2).mean()
 
 
 def loop(x):
-    """The loop as people write it."""
+    """The plain PyTorch loop."""
     h, loss = torch.zeros(32, 128), 0
     for t in range(len(x)):
         h, out = step(h, x[t], t)
@@ -48,7 +49,7 @@ def loop(x):
 
 
 def scan(x, memory):
-    """The same by neap."""
+    """The same loss with neap."""
     return nt.scan(step, torch.zeros(32, 128), x, memory=memory, reduce=loss_of, params=parameters)[1]
 
 
@@ -59,30 +60,30 @@ def gradient(loss):
     return [p.grad.clone() for p in parameters]
 
 
-# %% A short sequence fits both ways: the same gradient, bit for bit
+# %% A short sequence fits both ways: the gradients are bit-identical
 x = torch.randn(STEPS, 32, 16)
 plain, planned = gradient(loop(x[:200])), gradient(scan(x[:200], "16M"))
 if not all(map(torch.equal, plain, planned)):
-    sys.exit("200 steps: other bits")
-print("200 steps: the same bits")
+    sys.exit("200 steps: the gradients differ")
+print("200 steps: the gradients are bit-identical")
 
-# %% The whole one, with a limit on what the process may take from here on
+# %% The whole sequence, with a limit on the memory of the process
 with open("/proc/self/statm") as file:
     taken = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 try:
     gradient(loop(x))
-    print(f"{STEPS} steps fit into {ROOM >> 20} MB: take more of them")
+    print(f"{STEPS} steps fit in {ROOM >> 20} MB: pass a larger number of steps")
 except (RuntimeError, MemoryError) as error:
     said = (str(error).splitlines() or [type(error).__name__])[0]
-    print(f"{STEPS} steps by autograd within {ROOM >> 20} MB: no memory ({said})")
+    print(f"{STEPS} steps with plain autograd in {ROOM >> 20} MB: out of memory ({said})")
 
-# %% By neap: an eighth of that
+# %% With neap: a budget of 1/8 of that
 whole = gradient(scan(x, "16M"))
-print(f"{STEPS} steps by neap: a gradient of norm {sum(g.pow(2).sum() for g in whole).sqrt():.6f}")
+print(f"{STEPS} steps with neap: norm of the gradient {sum(g.pow(2).sum() for g in whole).sqrt():.6f}")
 print(nt.report())
 
-# %% A budget that is too small is refused, with one that is large enough
+# %% A budget that is too small is rejected; the error reports the minimum
 try:
     scan(x, "1K")
 except neap.BudgetError as error:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A GRU has to tell, at the end of a sequence, the symbol that was marked near its beginning. Gradients that
-are cut after a window of steps do not reach the mark, and do not learn it, however long they train; exact
-ones do, here within a budget of bytes. Prints accuracy against window; --plot FILE draws it (matplotlib).
+Exact gradients compared with truncated backpropagation. At the end of a sequence, a GRU must recall the symbol
+that was marked near its beginning. Truncated gradients do not reach the mark, so the network does not learn the
+task; exact gradients learn it, here with a memory budget. Prints the accuracy for each truncation window; --plot
+FILE draws it (requires matplotlib).
 """
 import argparse
 
@@ -14,13 +15,13 @@ import neap.torch as nt
 SYMBOLS = 4
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=60, help="of a sequence (default 60)")
-parser.add_argument("--updates", type=int, default=400, help="of the weights, for each window (default 400)")
-parser.add_argument("--windows", type=int, nargs="*", help="default: an eighth, a half and three quarters of STEPS")
-parser.add_argument("--memory", default="256K", help="for the exact gradient (default 256K)")
+parser.add_argument("--steps", type=int, default=60, help="steps per sequence (default 60)")
+parser.add_argument("--updates", type=int, default=400, help="weight updates for each window (default 400)")
+parser.add_argument("--windows", type=int, nargs="*", help="truncation windows in steps (default: 1/8, 1/2 and 3/4 of STEPS)")
+parser.add_argument("--memory", default="256K", help="memory budget of the exact gradient (default 256K)")
 parser.add_argument("--hidden", type=int, default=32)
 parser.add_argument("--batch", type=int, default=32)
-parser.add_argument("--plot", metavar="FILE", help="svg, png or pdf")
+parser.add_argument("--plot", metavar="FILE", help="write a plot to FILE (svg, png or pdf)")
 given = parser.parse_args()
 torch.set_num_threads(1)  # tensors are small
 windows = given.windows or [max(1, given.steps // 8), given.steps // 2, 3 * given.steps // 4]
@@ -32,7 +33,7 @@ class Cell(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.gru = torch.nn.GRUCell(SYMBOLS + 1, given.hidden)
-        n = given.hidden  # update gates that keep for 1 to STEPS steps (Tallec and Ollivier 2018)
+        n = given.hidden  # time constants of 1 to STEPS steps (chrono initialisation, Tallec and Ollivier 2018)
         keep = torch.log(1 + torch.rand(n) * (given.steps - 1))
         self.gru.bias_ih.data[n:2 * n] = keep
         self.gru.bias_hh.data[n:2 * n] = 0
@@ -42,7 +43,7 @@ class Cell(torch.nn.Module):
 
 
 def sequences(count, generator):
-    """Random symbols, one of which is marked in the first fifth; [T, count, SYMBOLS + 1] and its number."""
+    """Random symbols [T, count, SYMBOLS + 1], one of them marked in the first fifth; and the marked symbols."""
     symbols = torch.randint(0, SYMBOLS, (given.steps, count), generator=generator)
     at = torch.randint(0, max(1, given.steps // 5), (count,), generator=generator)
     x = torch.zeros(given.steps, count, SYMBOLS + 1)
@@ -52,7 +53,7 @@ def sequences(count, generator):
 
 
 def last_state(cell, scan, h, x, window):
-    """The state at the end, whose gradient goes back through so many steps; None: all of them."""
+    """The final state; its gradient is propagated through `window` steps (None: all steps)."""
     if window is None:
         return scan(h, x)[0]
     with torch.no_grad():
@@ -64,7 +65,7 @@ def last_state(cell, scan, h, x, window):
 
 
 def accuracy(window):
-    """Share of new sequences whose marked symbol is told, after training; and the scan's report."""
+    """Accuracy on new sequences after training, and the report of the scan."""
     torch.manual_seed(0)
     cell, readout = Cell(), torch.nn.Linear(given.hidden, SYMBOLS)
     scan = nt.Scan(cell, memory=given.memory)
@@ -86,18 +87,18 @@ def accuracy(window):
 
 
 def plot(rows, path):
-    """Accuracy against window; the line is the exact gradient's."""
+    """Plots accuracy against window; the horizontal line is the exact gradient."""
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(6, 3.5), constrained_layout=True)
     axes.plot([window for window, _ in rows[:-1]], [100 * share for _, share in rows[:-1]], "o-", label="truncated")
-    axes.axhline(100 * rows[-1][1], color="C1", label=f"exact, within {given.memory}")
+    axes.axhline(100 * rows[-1][1], color="C1", label=f"exact, in {given.memory}")
     axes.axhline(100 / SYMBOLS, color="gray", linestyle=":", label="chance")
     axes.set(xlabel=f"window, of {given.steps} steps", ylabel="accuracy in %", ylim=(0, 103), xlim=(0, given.steps))
     axes.legend()
     figure.savefig(path)
-    print(f"drawn: {path}")
+    print(f"plot: {path}")
 
 
 rows = []
@@ -106,9 +107,9 @@ for window in [*windows, None]:
     share, report = accuracy(window)
     rows.append((window, share))
     print(f"{'exact' if window is None else window:>6}  {100 * share:.1f}%", flush=True)
-print(f"chance {100 / SYMBOLS:.0f}%; the exact gradient in {given.memory}:\n{report}")
+print(f"chance level {100 / SYMBOLS:.0f}%; report of the exact gradient in {given.memory}:\n{report}")
 if given.plot:
     try:
         plot(rows, given.plot)
     except ImportError:
-        print("no matplotlib: nothing drawn")
+        print("matplotlib is not installed: no plot was written")

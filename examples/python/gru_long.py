@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A GRU over a long sequence within a budget, with the gradient of plain autograd. With a folder, states
-go to files there. 100,000 steps keep 26 GB of tapes otherwise: gru_long.py 100000 1G /var/tmp
+A GRU on a long sequence with a memory budget; the gradient is the one of plain autograd. With a folder, states are
+offloaded to files there. For 100,000 steps plain autograd would store 26 GB: gru_long.py 100000 1G /var/tmp
 """
 import argparse
 import time
@@ -13,8 +13,8 @@ import neap.torch as nt
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("steps", type=int, nargs="?", default=10_000)
-parser.add_argument("memory", nargs="?", default="64M", help="bytes, such as 1G")
-parser.add_argument("folder", nargs="?", help="of files for states")
+parser.add_argument("memory", nargs="?", default="64M", help="memory budget in bytes, such as 1G (default 64M)")
+parser.add_argument("folder", nargs="?", help="folder for offloaded states")
 steps, memory, folder = vars(parser.parse_args()).values()
 
 

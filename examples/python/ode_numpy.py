@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-An oscillator in NumPy (FitzHugh and Nagumo) in steps of Runge and Kutta, and the gradient of its misfit to
-observations with respect to parameters and first state, within a budget of bytes. Three components of the
-gradient are checked against finite differences.
+An oscillator in NumPy (FitzHugh-Nagumo, Runge-Kutta steps): computes the gradient of its misfit to observations
+with respect to parameters and initial state, with a memory budget. Three components of the gradient are compared
+with finite differences.
 """
 import argparse
 
@@ -13,8 +13,8 @@ import neap
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=50_000)
-parser.add_argument("--memory", default="64K", help="bytes for states and tapes (default 64K)")
-parser.add_argument("--slow", help="a folder for states, which has more room")
+parser.add_argument("--memory", default="64K", help="memory budget for states and tapes (default 64K)")
+parser.add_argument("--slow", help="folder to offload states to")
 given = parser.parse_args()
 
 
@@ -25,18 +25,18 @@ class Oscillator:
 
     def __init__(self, a, b, current, observed):
         self.a, self.b, self.current, self.observed = a, b, current, observed
-        self.gradient = np.zeros(3)              # by a, b and I; backward adds to it
+        self.gradient = np.zeros(3)              # with respect to a, b and I; backward adds to it
 
     def slope(self, y):
         return np.array([y[0] - y[0] ** 3 / 3 - y[1] + self.current, (y[0] + self.a - self.b * y[1]) / 12.5])
 
     def slope_turned(self, y, g):
-        """The transposed derivative of slope at y, applied to g; adds what parameters get."""
+        """The transposed Jacobian of slope at y, times g; adds the gradient with respect to the parameters."""
         self.gradient += g[1] / 12.5, -g[1] * y[1] / 12.5, g[0]
         return np.array([g[0] * (1 - y[0] ** 2) + g[1] / 12.5, -g[0] - g[1] * self.b / 12.5])
 
     def points(self, y):
-        """Where a step of fourth order looks at the slope, and the slopes."""
+        """The four points at which a Runge-Kutta step evaluates the slope, and the slopes."""
         h, at, slopes = self.dt, [y], [self.slope(y)]
         for part in (h / 2, h / 2, h):
             at.append(y + part * slopes[-1])
@@ -86,10 +86,10 @@ observed = np.sin(np.arange(given.steps) * 0.003)
 model = Oscillator(0.7, 0.8, 0.5, observed)
 result = neap.sweep(model, np.array([-1.0, 1.0, 0.0]), steps=given.steps, memory=given.memory, slow=given.slow)
 loss, dx0 = result
-print(f"loss {loss:.9f}; gradient by a, b, I: {model.gradient}, by the first v: {dx0[0]:.9g}")
+print(f"loss {loss:.9f}; gradient with respect to a, b, I: {model.gradient}, to the initial v: {dx0[0]:.9g}")
 print(f"{given.steps} steps, {given.steps * dx0.nbytes} bytes of tapes, in {result.stats.peak_measured}: "
-      f"{result.plan.chosen}, {result.stats.advance_steps + result.stats.record_steps - given.steps} steps done again")
+      f"{result.plan.chosen}, {result.stats.advance_steps + result.stats.record_steps - given.steps} steps recomputed")
 for name, at, found in (("a", 0.7, model.gradient[0]), ("current", 0.5, model.gradient[2]), ("v", -1.0, dx0[0])):
     difference = (misfit(**{name: at + 1e-6}) - misfit(**{name: at - 1e-6})) / 2e-6
-    print(f"by {name}: {found:.9g}, by differences {difference:.9g}")
+    print(f"{name}: gradient {found:.9g}, finite difference {difference:.9g}")
     assert abs(found - difference) <= 1e-4 * max(abs(found), 1e-3), name

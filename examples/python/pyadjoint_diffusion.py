@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Diffusion with a reaction, annotated by pyadjoint (no Firedrake), with checkpoints that neap's schedules place:
-the derivative has the bits of a tape that keeps everything.
+A reaction-diffusion model recorded by pyadjoint (without Firedrake), with checkpoints placed by neap's schedules. The
+derivative is bit-identical to the one of a pyadjoint tape that stores everything.
 """
 import argparse
 
@@ -14,7 +14,7 @@ from neap.schedules import Schedule
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=300)
-parser.add_argument("--slots", type=int, default=10, help="checkpoints that are kept (default 10)")
+parser.add_argument("--slots", type=int, default=10, help="number of checkpoints (default 10)")
 parser.add_argument("--cells", type=int, default=8)
 given = parser.parse_args()
 
@@ -41,4 +41,4 @@ def derivative(schedule):
 schedule = Schedule(given.steps, slots=given.slots)
 plain, found = derivative(None), derivative(schedule)
 print(f"loss {found[0]:.12g}, derivative {found[1]}")
-print(f"{given.slots} checkpoints instead of {given.steps}: {'the same bits' if plain == found else 'OTHER BITS'}")
+print(f"{given.slots} checkpoints instead of {given.steps}: {'bit-identical' if plain == found else 'DIFFERENT'}")

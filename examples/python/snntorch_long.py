@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A spiking network of snnTorch on sequences 50 times as long, in the memory that a plain loop takes for
-the short ones, with the gradient of plain autograd.
+Trains a spiking network of snnTorch on sequences that are 50 times longer, in the memory that a plain loop needs for the
+short ones. The gradient is the one of plain autograd.
 """
 import argparse
 
@@ -12,8 +12,8 @@ import torch
 import neap.torch as nt
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=100, help="that a plain loop is given (default 100)")
-parser.add_argument("--times", type=int, default=50, help="as long within the same memory (default 50)")
+parser.add_argument("--steps", type=int, default=100, help="steps of the plain loop (default 100)")
+parser.add_argument("--times", type=int, default=50, help="how many times longer the second run is, in the same memory (default 50)")
 parser.add_argument("--batch", type=int, default=16)
 parser.add_argument("--hidden", type=int, default=128)
 given = parser.parse_args()
@@ -21,7 +21,7 @@ torch.set_num_threads(1)  # tensors are small
 
 
 class Net(torch.nn.Module):
-    """(state, input, t) -> (state, output): what snnTorch's loop does, with the membranes as state."""
+    """(state, input, t) -> (state, output): one iteration of snnTorch's loop, with the membrane potentials as state."""
 
     def __init__(self, inputs, hidden, classes):
         super().__init__()
@@ -35,7 +35,7 @@ class Net(torch.nn.Module):
 
 
 def gradients(loop, steps):
-    """Loss and gradients of all parameters over random spikes of so many steps."""
+    """Loss and gradients of all parameters for random input spikes."""
     torch.manual_seed(1)
     x = (torch.rand(steps, given.batch, 32) < 0.1).float()
     labels = torch.randint(0, 4, (given.batch,))
@@ -62,8 +62,8 @@ scan = nt.Scan(net, memory="1G", group=1)
 _, found = gradients(lambda *a: scan(*a)[1], given.steps)
 report = scan.report()
 same = all(torch.equal(a, b) for a, b in zip(wanted, found))
-print(f"{given.steps} steps: loss {loss:.6f}, a plain loop keeps {report.tape * given.steps} bytes of tapes; "
-      f"gradients have {'the same bits' if same else 'OTHER BITS'}")
+print(f"{given.steps} steps: loss {loss:.6f}, a plain loop stores {report.tape * given.steps} bytes of saved tensors; "
+      f"gradients are {'bit-identical' if same else 'DIFFERENT'}")
 
 budget = report.charged + report.tape * given.steps
 scan = nt.Scan(net, memory=budget)

@@ -189,10 +189,10 @@ with Tap() as tap, Folder() as folder:
             [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "])
     tap.run("pages/concepts.py: a folder that is not there", no_tool, folder)
     tap.run("pages/first_network.py", page, folder, "first_network",
-            ["^The weights have the same bits$", r"^accuracy (9|10)\d", "is taken for 0$"], "none")
+            ["^The weights are bit-identical$", r"^accuracy (9|10)\d", "is classified as 0$"], "none")
     if importlib.util.find_spec("numpy"):
         tap.run("pages/own_data.py", page, folder, "own_data",
-                ["^events: ", "^classes: ", "^regression: 1600 answers", "^epoch,updates"])
+                ["^events: ", "^classes: ", "^regression: 1600 predictions", "^epoch,updates"])
     else:
         tap.skip("pages/own_data.py", "no numpy")
     if not shutil.which("pkg-config"):

@@ -38,7 +38,7 @@ def said(done):
 
 def spared(done):
     """The part of the steps that was done before, 0 to 1; above a half the sweep was going back."""
-    done_before, of = re.search(r": (\d+) steps of (\d+) were done before", done.stderr).groups()
+    done_before, of = re.search(r": (\d+) of (\d+) steps were done in earlier runs", done.stderr).groups()
     return int(done_before) / int(of)
 
 
