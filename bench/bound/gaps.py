@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far plans of `auto` are from the lower bound: 945 settings of a chain and a disk.
+"""The optimality gap of the plans of `auto`: makespan compared with the lower bound, in 945 settings of a chain and a disk.
 
-A step forward takes 1 s with and without tape. Fast memory and tapes count in states; writes and
-reads of a state take `tau` s each, at the same time. Prints the mean, the median and the largest
-distance in percent, for all settings and by memory. Nothing is timed: the numbers are the same on
-every machine.
+A forward step takes 1 s, whether or not it saves its tape. Fast memory and the size of a tape are given in states. Writing or
+reading a state takes `tau` seconds; writes and reads can overlap. Prints the mean, median and largest gap in percent, for all
+settings and for each memory size. Nothing is timed, so the numbers are the same on every machine.
 
-    gaps.py [NEAP [MEMORY...]]    NEAP: build/neap; MEMORY: in states, all of them unless told
+    gaps.py [NEAP [MEMORY...]]    NEAP: the tool (default build/neap); MEMORY: memory sizes in states (default: all)
 """
 import itertools
 import json
@@ -24,7 +23,7 @@ BACKWARD = (1, 2, 4)
 
 
 def gap(neap, steps, memory, tape, rate, backward):
-    """The distance to the bound in percent, None where no plan fits."""
+    """The gap in percent, None if no plan fits."""
     command = [neap, "plan", "--strategy", "auto", "--json", "--steps", steps, "--state", STATE,
                "--tape", int(tape * STATE), "--adjoint", 0, "--memory", memory * STATE, "--advance", 1,
                "--record", 1, "--backward", backward, "--tier", f"disk:write={rate},read={rate},duplex"]

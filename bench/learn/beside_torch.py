@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares how well neap with default settings learns with PyTorch and snnTorch.
+"""Compares the accuracy of neap with default settings with PyTorch and snnTorch.
 
 Each row is a data set and a cell: GRU and LSTM next to PyTorch, LIF next to snnTorch, with the same size, samples,
 optimizer, learning rate, schedule, clipping, batch size and number of epochs. Both programs train once per seed and are
@@ -37,7 +37,7 @@ def say(text):
 
 
 def neap():
-    """neap, with the first digits of its program's checksum, so that another build is trained again."""
+    """neap with the first digits of its checksum, so that a different build is trained from scratch."""
     with open(problems.NEAP, "rb") as file:
         return "neap " + hashlib.sha256(file.read()).hexdigest()[:10]
 
@@ -58,7 +58,7 @@ def installed(cell):
 
 
 def measure(unit, quick):
-    """The unit with its score. Runs in a process of its own."""
+    """The task with its score. Runs in a separate process."""
     problem, begun = problems.problem(unit["row"], quick), time.monotonic()
     if unit["program"].startswith("neap"):
         import neap_side
@@ -77,7 +77,7 @@ def cells(options, p):
 
 
 def units(options, found):
-    """What is asked for: the programs in turns, seed by seed, so that a table of few seeds is there early."""
+    """The requested trainings: both programs in turn, seed by seed, so that a table of few seeds is available early."""
     for name in options.rows:
         if name not in found:
             continue
@@ -133,17 +133,17 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=2, metavar="N",
                         help="trainings at the same time, of one thread each (default 2)")
     parser.add_argument("--results", metavar="FILE",
-                        help="scores as JSON lines: those in the file are not measured again, others are added")
+                        help="save scores to FILE as JSON lines; scores in FILE are not measured a second time")
     parser.add_argument("--neap", metavar="OPTIONS",
-                        help="options that neap train gets in addition, in one word: --neap '--readout mean'")
+                        help="additional options for neap train, as one argument: --neap '--readout mean'")
     parser.add_argument("--quick", action="store_true",
-                        help="24 samples, 8 units, one epoch: tries that everything runs, compares nothing")
+                        help="24 samples, 8 units, one epoch: checks that everything runs; the scores are meaningless")
     options = parser.parse_args()
     unknown = [row for row in options.rows if row not in problems.ROWS]
     if unknown:
-        parser.error(f"'{unknown[0]}' is no row; choose from {', '.join(problems.ROWS)}")
+        parser.error(f"'{unknown[0]}' is not a data set; choose from {', '.join(problems.ROWS)}")
     if options.seeds < 1 or options.jobs < 1:
-        parser.error(f"--seeds {options.seeds} --jobs {options.jobs}: give at least 1 of each")
+        parser.error(f"--seeds {options.seeds} --jobs {options.jobs}: both must be at least 1")
     options.rows = options.rows or list(problems.ROWS)
     options.cell = options.cell or list(score_table.CELLS)
     return options

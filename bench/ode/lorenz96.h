@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lorenz96.h: Lorenz' model of 1996 on a ring of VARIABLES, x_i' = (x_{i+1} - x_{i-2}) x_{i-1} -
- * x_i + 8, and the transpose of its derivative. Both programs of this folder call these functions.
+ * lorenz96.h: the Lorenz-96 model on a ring of VARIABLES, x_i' = (x_{i+1} - x_{i-2}) x_{i-1} - x_i
+ * + 8, and the transpose of its Jacobian. Both programs of this folder call these functions.
  */
 #ifndef NEAP_BENCH_LORENZ96_H
 #define NEAP_BENCH_LORENZ96_H
@@ -25,7 +25,7 @@ static inline void lorenz_field(const double *x, double *f)
 	f[n - 1] = (x[0] - x[n - 3]) * x[n - 2] - x[n - 1] + FORCE;
 }
 
-/* g = J(x)^T l: x_j stands in the equations j - 1, j, j + 1 and j + 2. */
+/* g = J(x)^T l; x_j occurs in the equations j - 1, j, j + 1 and j + 2. */
 static inline void lorenz_back(const double *x, const double *l, double *g)
 {
 	const int n = VARIABLES;
@@ -51,7 +51,7 @@ static inline double lorenz_seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* VmHWM in MB. */
+/* Peak resident memory (VmHWM), MB. */
 static inline double lorenz_peak(void)
 {
 	char line[200];
@@ -64,7 +64,7 @@ static inline double lorenz_peak(void)
 	return kb / 1e3;
 }
 
-/* One line: what took so long, and the gradient's length and first parts, to compare. */
+/* Prints one line of CSV: name, seconds, peak, and norm and first components of the gradient. */
 static inline void lorenz_report(const char *what, double seconds, const double *gradient)
 {
 	double sum = 0;

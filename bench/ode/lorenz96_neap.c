@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lorenz96_neap.c: the adjoint of 1,000 Runge-Kutta steps by neap. The tape of a step is its state.
+ * lorenz96_neap.c: the gradient of 1,000 Runge-Kutta steps with neap. The tape of a step is its
+ * state.
  *
- *     lorenz96_neap [BUDGET [FOLDER]]     bytes, 0: no limit; a folder for a file
+ *     lorenz96_neap [BUDGET [FOLDER]]     budget in bytes (0: no limit); folder for offloaded
+ * states
  */
 #include <stdlib.h>
 #include <neap/sweep.h>
@@ -15,7 +17,7 @@
 static double k[4][VARIABLES], y[VARIABLES];
 static const double at[4] = {0, 0.5, 0.5, 1}, part[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};
 
-/* The stages of a step from x: y becomes where the field is taken. */
+/* Returns the point at which stage s of a step from x evaluates the field. */
 static const double *stage(const double *x, int s)
 {
 	if (s == 0)

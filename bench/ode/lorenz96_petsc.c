@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lorenz96_petsc.c: the same by PETSc's TSAdjoint. Options of PETSc choose what is kept:
+ * lorenz96_petsc.c: the same gradient with PETSc's TSAdjoint. PETSc's options select what is
+ * stored:
  *
  *     lorenz96_petsc NAME -ts_trajectory_type memory|basic [-ts_trajectory_solution_only]
  *         [-ts_trajectory_max_cps_ram N] [-ts_trajectory_dirname FOLDER]
@@ -8,7 +9,7 @@
 #include <petscts.h>
 #include "lorenz96.h"
 
-static double here[VARIABLES]; /* where the derivative is taken */
+static double here[VARIABLES]; /* the point at which the derivative is evaluated */
 
 static PetscErrorCode field(TS ts, PetscReal t, Vec x, Vec f, void *user)
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# neap beside PETSc's TSAdjoint: the gradient through 1,000 Runge-Kutta steps of Lorenz' model of
-# 65,536 variables. Prints a line of CSV a run, in turns, then the medians of the seconds.
+# neap compared with PETSc's TSAdjoint: the gradient of 1,000 Runge-Kutta steps of the Lorenz-96 model with
+# 65,536 variables. Prints one line of CSV per run, with the programs in turn, then the median times.
 #   bench/ode/run.sh [BUILD [ROUNDS]]      needs petsc-dev and mpi-default-dev (Debian)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,7 +21,7 @@ if command -v mpicc >/dev/null && pkg-config --exists petsc; then
 		$(pkg-config --libs petsc) -lm
 	petsc=1
 else
-	echo "# PETSc is not here: apt-get install petsc-dev mpi-default-dev" >&2
+	echo "# PETSc is not installed and is skipped; install it with: apt-get install petsc-dev mpi-default-dev" >&2
 fi
 cd "$work"
 echo "run,seconds,peak_MB,gradient,first,second"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do a framework and neap compute the same loss and gradients? In double precision.
+"""Compares loss and gradients of a framework and neap, in double precision.
 
-In single precision a membrane within rounding of the threshold spikes in one and not in
-the other, and networks that differ in one spike soon differ in many: agreement is shown
-where rounding is too small for that, and timings are taken in single precision.
+In single precision, a membrane potential within rounding error of the threshold may spike in one of them only, and networks
+that differ in one spike soon differ in many. Agreement is therefore checked in double precision, and times are measured in
+single precision.
 """
 import json
 import os
@@ -16,7 +16,7 @@ LIMIT = 1e-4
 
 
 def export(helper, case, cell, folder, gradients):
-    """neap's data and weights in `folder`, its gradients if wanted; the loss, or None."""
+    """Writes neap's data and weights to `folder`, and its gradients if requested; returns the loss, or None."""
     os.makedirs(folder, exist_ok=True)
     net = Neap(helper, case, cell, "double")
     net.say(f"export {folder}")
@@ -39,13 +39,13 @@ def describe(case, hello, folder, shared):
 
 
 def difference(ours, theirs):
-    """Distance over length, of whole tensors."""
+    """Norm of the difference divided by the norm, over whole tensors."""
     size = numpy.linalg.norm(ours)
     return float(numpy.linalg.norm(ours - theirs) / size) if size else float(numpy.linalg.norm(theirs))
 
 
 def check(peer, way, folder, loss):
-    """Relative differences of the loss and of the worst gradient."""
+    """Relative differences of the loss and of the gradient that differs most."""
     reply = peer.ask("gradients", way, to=folder)
     worst = 0.0
     for name in reply["names"]:

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one network in neap and in other frameworks and prints time and memory as Markdown.
 
-Every framework gets neap's data and weights. Loss and gradients are compared in double
-precision; then steps (forward and backward) are timed in single precision, framework and
-neap in turns, medians and ratios round by round. Memory is how far the high-water mark
-rises in the first whole step; inputs and weights are there before. With --rows each row
-is kept as it is measured, and the same command goes on where it was stopped.
+Every framework gets neap's data and weights. Loss and gradients are compared in double precision. Training steps (forward and
+backward pass) are then timed in single precision, framework and neap in turn; the tables show medians, and medians of the
+ratios per round. Memory is the increase of the high-water mark during the first step; inputs and weights are already allocated.
+With --rows, each row is saved as soon as it is measured, and running the same command again resumes an interrupted run.
 """
 import argparse
 import os
@@ -25,12 +24,12 @@ from rows import Rows, key
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Module -> cell that it shares with neap.
+# Adapter module -> the cell that it has in common with neap.
 FRAMEWORKS = {"torch": "subtract", "debian": "subtract", "snntorch": "subtract, detached",
               "norse": "hard, detached", "spikingjelly": "hard", "spyx": "subtract"}
-# The modules for cells that PyTorch has itself.
+# The modules for cells that are built into PyTorch.
 GATED = {"torch": "gated", "debian": "gated_debian"}
-# The parts of PyTorch's memory that neap also runs within.
+# neap also runs with 1/N of PyTorch's memory.
 LOOP_FRACTION, GATED_FRACTION = 50, 10
 
 
@@ -54,7 +53,7 @@ def describe():
 
 
 class Run:
-    """Goes through the rows that are asked for; those that are there are passed over."""
+    """Measures the requested rows; skips rows that were already measured."""
 
     def __init__(self, options):
         self.o, self.rows = options, Rows(options.rows)
@@ -77,14 +76,14 @@ class Run:
         return (not self.o.only or name in self.o.only) and (name != "debian" or self.o.system_python)
 
     def ways(self, bench, framework, cell):
-        """[version, ways], from rows of before where there are some: starting a framework takes seconds."""
+        """[version, ways], from saved rows if possible, because starting a framework takes seconds."""
         known = self.rows.ways(framework)
         if known is None:
             known = list(bench.ways(framework, cell))
         return known
 
     def units(self, case, framework, cell, ways):
-        """What is to be measured of a framework."""
+        """The measurements of one framework."""
         base = {"case": case, "framework": framework, "cell": cell}
         for way in ways[1]:
             if self.o.ways and way not in self.o.ways:
@@ -139,26 +138,28 @@ class Run:
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--helper", default=os.path.join(HERE, "../../build/bench/peers/peerstep"), metavar="FILE",
-                        help="neap's half (default: of build/)")
-    parser.add_argument("--full", action="store_true", help="other sizes and activities, too")
-    parser.add_argument("--steps", type=int, default=250, metavar="T", help="length of sequences (default 250)")
-    parser.add_argument("--hidden", type=int, default=512, metavar="N", help="units (default 512)")
-    parser.add_argument("--batch", type=int, default=64, metavar="B", help="sequences (default 64)")
+                        help="neap's program for the comparison (default: build/bench/peers/peerstep)")
+    parser.add_argument("--full", action="store_true", help="also run further sizes and activities")
+    parser.add_argument("--steps", type=int, default=250, metavar="T", help="steps per sequence (default 250)")
+    parser.add_argument("--hidden", type=int, default=512, metavar="N", help="hidden units (default 512)")
+    parser.add_argument("--batch", type=int, default=64, metavar="B", help="batch size (default 64)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N",
-                        help="the median of so many steps (default 5); 0: compare losses and gradients only")
-    parser.add_argument("--case", metavar="WORD", help="only cases with this in their name")
+                        help="timed training steps, of which the median is shown (default 5); "
+                        "0: only compare losses and gradients")
+    parser.add_argument("--case", metavar="WORD", help="only cases whose name contains WORD")
     parser.add_argument("--only", action="append", metavar="NAME", choices=sorted(FRAMEWORKS),
                         help="only this framework; may be repeated: " + ", ".join(FRAMEWORKS))
-    parser.add_argument("--ways", action="append", metavar="WAY", help="only this way to write it; may be repeated")
+    parser.add_argument("--ways", action="append", metavar="WAY",
+                        help="only this variant of the program; may be repeated")
     parser.add_argument("--fraction", type=int, metavar="N",
-                        help="neap also runs within 1/N of what PyTorch takes (default: 50 for its loop, 10 for "
+                        help="neap also runs with 1/N of PyTorch's memory (default: 50 for its loop, 10 for "
                         "its LSTM and GRU)")
     parser.add_argument("--no-check", action="store_true", help="do not compare losses and gradients")
-    parser.add_argument("--system-python", default="", metavar="FILE", help="an interpreter with another PyTorch")
+    parser.add_argument("--system-python", default="", metavar="FILE", help="a Python interpreter with another version of PyTorch")
     parser.add_argument("--rows", metavar="FILE",
-                        help="rows as JSON lines: those that are there are not measured again, others are added")
+                        help="save rows to FILE as JSON lines; rows in FILE are not measured a second time")
     parser.add_argument("--most", type=float, default=0, metavar="SECONDS",
-                        help="begin no row after so long; the same command goes on (0: no limit)")
+                        help="start no further row after this time; run the same command again to continue (0: no limit)")
     return parser.parse_args()
 
 
@@ -183,7 +184,7 @@ def main():
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if run.late:
-        say(f"beside.py: {run.late} rows are left; run it again to go on")
+        say(f"beside.py: {run.late} rows are not yet measured. Run the same command again to continue")
     print(run.document(), end="")
     return 0
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks that are compared, and the cells that neap shares with each framework."""
 
-TAU_MS = 16  # Euler's rule makes the decay 1 - 1/16, the same number everywhere
+TAU_MS = 16  # with Euler's rule the decay is 1 - 1/16, which every framework represents exactly
 DECAY = 1 - 1 / TAU_MS
 
-# Share of units that spike in a step -> (scale of the input weights, width of the
-# triangle); of the inputs as many spike. Widths are such that about a tenth of all units is inside.
+# Share of units that spike per step -> (scale of the input weights, width of the triangular surrogate). The same share of
+# inputs spikes. The widths are chosen such that about 10% of the units have a non-zero surrogate gradient.
 ACTIVITIES = {0.005: (2.82, 0.47), 0.02: (2.13, 0.4), 0.1: (3.0, 0.7), 0.5: (30.0, 5.0)}
 
-# What a cell is called in tables, and what it adds to neap's specification.
+# Name of a cell in the tables, and its part of neap's network specification.
 CELLS = {
     "subtract": "reset=subtract:height=1",
     "subtract, detached": "reset=subtract:detach=1:height=1",
@@ -30,7 +30,7 @@ def gated(kind, steps=1000):
 
 
 def data(case):
-    """Smooth random manifolds of spike times: so many spikes a unit."""
+    """Smooth random manifolds of spike times, with a given number of spikes per unit."""
     spikes = max(1, round(case["activity"] * case["steps"]))
     return (f"randman:units={case['inputs']},steps={case['steps']},samples={case['batch']},"
             f"spikes={spikes},classes={case['classes']}")

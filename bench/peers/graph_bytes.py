@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What a graph of autograd takes in memory in addition to the storages that it saves: the constants GRAPH of
-neap.torch.measure, against resident memory. For each kind of step, groups are recorded and kept until the
-process has grown by 60 MB; likewise states. Each kind runs in a process of its own.
+Memory of an autograd graph in addition to the storages that it saves: the constants GRAPH of neap.torch.measure, compared with
+resident memory. For each kind of step, graphs are recorded and kept until the process has grown by 60 MB; the same is done for
+states. Each kind runs in a separate process.
     graph_bytes.py [--group 20]
-Prints a table; "ratio" is the modelled bytes over the measured ones. For jemalloc, set LD_PRELOAD.
+Prints a table; "ratio" is the modelled bytes divided by the measured ones. For jemalloc, set LD_PRELOAD.
 """
 import argparse
 import subprocess
@@ -19,7 +19,7 @@ ENOUGH = 60e6  # bytes
 
 
 def steps():
-    """Steps by name, and their first states."""
+    """Steps by name, and their initial states."""
     torch.manual_seed(0)
     gru, lstm, rnn = torch.nn.GRUCell(4, 8), torch.nn.LSTMCell(4, 8), torch.nn.RNNCell(4, 8)
     norm, linear, gain = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8), torch.nn.Parameter(torch.ones(8))
@@ -40,7 +40,7 @@ def steps():
 
 
 def grown(make):
-    """Bytes that one of what ``make`` returns takes, while others are kept, and one of them."""
+    """Bytes per object that ``make`` returns, measured while many are kept; and one such object."""
     kept = [make() for _ in range(20)]
     before, count = _status("VmRSS"), 0
     while _status("VmRSS") - before < ENOUGH:
@@ -73,7 +73,7 @@ def run(name, group):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--group", type=int, default=20, help="steps of a graph [20]")
+    parser.add_argument("--group", type=int, default=20, help="steps per graph [20]")
     given = parser.parse_args()
     print("| step | graph, bytes | modelled | ratio | state, bytes | modelled | ratio |\n|---|---|---|---|---|---|---|", flush=True)
     for name in steps():

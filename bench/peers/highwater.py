@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory of a piece of work: how far the high-water mark of this process rises."""
+"""Peak memory of a function call: the increase of the high-water mark of this process."""
 import ctypes
 import gc
 
@@ -13,14 +13,14 @@ def _status(key):
 
 
 def growth(work):
-    """Bytes that `work` took at its peak beyond what was resident before.
+    """Peak of `work` in bytes, in addition to the memory that was resident before.
 
-    What the allocator kept from earlier work is given back first: it would hide as much.
+    Memory that the allocator has cached is returned to the system first; otherwise it would hide the same amount.
     """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")  # the mark starts anew
+        file.write("5")  # resets the high-water mark
     before = _status("VmHWM")
     work()
     return _status("VmHWM") - before

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-neap.torch.Sequential beside torch.utils.checkpoint.checkpoint_sequential at equal memory, on three
-stacks of unequal layers. Memory is the top of live bytes of PyTorch's allocator in one forward and
-backward pass, beyond what was there before, by the profiler's memory events: gradients and what
-layers take while they run included. For each number of segments neap gets a budget at which
-its top is not above the checkpointed one's, but for 1%. Seconds are of the processor, the medians
-of rounds in turns. Gradients are compared to the bit. --compiled: beside torch.compile, too, with
-shares of its activation_memory_budget; compiling takes a minute a share, and a C++ compiler.
+neap.torch.Sequential compared with torch.utils.checkpoint.checkpoint_sequential at equal memory, for three stacks of unequal
+layers. Memory is the peak of live bytes in PyTorch's allocator during one forward and backward pass, in addition to what was
+allocated before, according to the profiler's memory events; it includes gradients and temporary memory of the layers. For each
+number of segments, neap gets a budget at which its peak is at most 1% above the peak of checkpoint_sequential. Times are CPU
+times, medians of rounds in turn. Gradients are compared bit by bit. --compiled: also compares with torch.compile, with several
+values of its activation_memory_budget; compilation takes a minute per value and requires a C++ compiler.
     layer_stacks.py [--rounds N] [--only NAME] [--threads N] [--scale X] [--compiled]
-Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+Python must find neap: install the package, or set PYTHONPATH to the folder `python` of the build.
 """
 import argparse
 import statistics
@@ -39,7 +38,7 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """A layer of a transformer; ``wide`` units between its two matrices."""
+    """A transformer layer; ``wide`` units between its two matrices."""
 
     def __init__(self, n, wide, heads=4):
         super().__init__()
@@ -56,7 +55,7 @@ class Attention(nn.Module):
 
 
 def resnet(scale):
-    """As ResNet-34 has its blocks, a quarter as wide: 16 blocks, images that shrink."""
+    """The 16 blocks of ResNet-34 with a quarter of the width; images become smaller."""
     rows, m = [nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True))], 16
     for n, count in ((16, 3), (32, 4), (64, 6), (128, 3)):
         for i in range(count):
@@ -67,13 +66,13 @@ def resnet(scale):
 
 
 def transformer(scale):
-    """12 layers whose widths between matrices go from 64 to 1024 and back."""
+    """12 layers whose inner widths increase from 64 to 1024 and decrease back."""
     wide = [64, 128, 256, 512, 1024, 1024, 512, 256, 128, 64, 512, 1024]
     return [Attention(128, n) for n in wide] + [nn.Linear(128, 32)], torch.randn(max(2, int(8 * scale)), 128, 128)
 
 
 def pyramid(scale):
-    """Dense layers of 64 to 2048 units, down and up twice."""
+    """Dense layers of 64 to 2048 units, twice decreasing and increasing."""
     width = [64, 256, 1024, 2048, 512, 128, 64, 64, 512, 2048, 256, 64, 1024, 128, 64, 32]
     return ([nn.Sequential(nn.Linear(m, n), nn.LayerNorm(n), nn.GELU()) for m, n in zip(width, width[1:])],
             torch.randn(max(2, int(2048 * scale)), 64))
@@ -83,7 +82,7 @@ STACKS = {"resnet": resnet, "transformer": transformer, "pyramid": pyramid}
 
 
 class Stack:
-    """Layers, an input, and the ways to go through them."""
+    """Layers, an input, and the compared ways to run them."""
 
     def __init__(self, name, scale):
         torch.manual_seed(1)
@@ -104,7 +103,7 @@ class Stack:
         return time.process_time() - begin
 
     def top(self, forward):
-        """Most bytes alive at a time."""
+        """Peak of live bytes."""
         self.once(forward)
         for leaf in (self.x, *self.params):
             leaf.grad = None
@@ -118,12 +117,12 @@ class Stack:
         return nt.Sequential(*self.layers, memory=memory)
 
     def within(self, top):
-        """A net whose top of live bytes is not above ``top``, but for 1%, or None. What the profiler
-        sees beyond the budget is nearly the same at all budgets."""
+        """A neap.torch.Sequential whose peak is at most 1% above ``top``, or None. The memory that the profiler
+        sees in addition to the budget is nearly the same for all budgets."""
         if not self.measured:
             whole = nt.Sequential(*self.layers)
             self.over = self.top(whole) - whole.report().planned_peak - whole.report().charged
-            self.measured = whole._known  # seconds and bytes do not depend on the budget
+            self.measured = whole._known  # measured costs do not depend on the budget
 
         def make(memory):
             net = self.neap(memory)
@@ -136,7 +135,7 @@ SHARES = (1.0, 0.5, 0.2, 0.0)
 
 
 def compiled(plain, share, stack):
-    """The stack compiled to keep that share of what its backward would like to find."""
+    """The stack compiled with this activation_memory_budget."""
     torch._dynamo.reset()
     torch._functorch.config.activation_memory_budget = share
     found = torch.compile(plain)
@@ -145,26 +144,26 @@ def compiled(plain, share, stack):
 
 
 def equal(found, wanted):
-    """True where all gradients have the same bits."""
+    """True if all gradients are bit-identical."""
     return all(torch.equal(a, b) for a, b in zip(found, wanted))
 
 
 def beside(stack, plain, others, rounds):
-    """A line each of ``others``, name to forward, with a net of neap that takes as much memory."""
+    """Prints one row for each of ``others`` (name to forward), compared with neap at equal memory."""
     wanted, ways = stack.gradients(plain), {("plain", None): plain}
     for name, forward in others.items():
         ways["other", name] = forward
         net = stack.within(stack.top(forward))
         if net is not None:
             ways["neap", name] = net
-            assert equal(stack.gradients(net), wanted), "neap has other bits than the plain pass"
+            assert equal(stack.gradients(net), wanted), "the gradient of neap differs from the plain pass"
     taken = {key: [] for key in ways}
     for _ in range(rounds):
         for key, forward in ways.items():
             taken[key].append(stack.seconds(forward))
     base = statistics.median(taken["plain", None])
     for name, forward in others.items():
-        bits = "the same" if equal(stack.gradients(forward), wanted) else "others"
+        bits = "yes" if equal(stack.gradients(forward), wanted) else "no"
         line = f"| {name} | {bits} | {stack.top(forward) / 1e6:.1f} | {statistics.median(taken['other', name]) / base:.2f} "
         net = ways.get(("neap", name))
         if net is None:
@@ -180,28 +179,29 @@ def beside(stack, plain, others, rounds):
 def compare(name, options):
     stack = Stack(name, options.scale)
     plain, count = nn.Sequential(*stack.layers), len(stack.layers)
-    print(f"\n{name}: {count} layers, plain {stack.seconds(plain):.3f} s, top {stack.top(plain) / 1e6:.1f} MB\n")
-    print("| beside | its bits | top, MB | over plain | neap's top, MB | neap | neap's plan | layers again |")
+    print(f"\n{name}: {count} layers, plain pass {stack.seconds(plain):.3f} s, peak {stack.top(plain) / 1e6:.1f} MB\n")
+    print("| compared with | bit-identical | peak, MB | relative time | neap, peak in MB | neap, relative time | neap, planned | "
+          "neap, recomputed layers |")
     print("|---|---|---|---|---|---|---|---|")
 
     def segments(n):
         return lambda x: checkpoint_sequential(plain, n, x, use_reentrant=False)
 
     beside(stack, plain, {f"{n} segments": segments(n) for n in sorted({2, 4, count})}, options.rounds)
-    for share in SHARES if options.compiled else ():  # what was compiled before is forgotten
+    for share in SHARES if options.compiled else ():  # each call compiles from scratch
         beside(stack, plain, {f"compiled, {share:g}": compiled(plain, share, stack)}, options.rounds)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5, help="rounds in turns [5]")
-    parser.add_argument("--only", choices=STACKS, help="one stack [all]")
-    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
-    parser.add_argument("--compiled", action="store_true", help="beside torch.compile as well")
-    parser.add_argument("--scale", type=float, default=1, help="of the batches [1]")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, with the programs in turn [5]")
+    parser.add_argument("--only", choices=STACKS, help="run only this stack [all]")
+    parser.add_argument("--threads", type=int, default=1, help="PyTorch threads [1]")
+    parser.add_argument("--compiled", action="store_true", help="also compare with torch.compile")
+    parser.add_argument("--scale", type=float, default=1, help="scale of the batch sizes [1]")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(f"PyTorch {torch.__version__}, {options.threads} thread(s); times over the plain pass")
+    print(f"PyTorch {torch.__version__}, {options.threads} thread(s); times relative to the plain pass")
     for name in [options.only] if options.only else STACKS:
         compare(name, options)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""live_bytes.py: the most bytes that PyTorch's allocator holds at a time, by its profiler; budgets for neap by it."""
+"""live_bytes.py: peak of live bytes in PyTorch's allocator, from its profiler, and budgets for neap at equal peaks."""
 from torch.profiler import ProfilerActivity, profile
 
 import neap
 
 
 def top(run):
-    """Most bytes alive at a time while ``run()`` runs, beyond what was alive before it."""
+    """Peak of live bytes during ``run()``, in addition to the bytes that were live before."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         run()
     live = most = 0
@@ -18,8 +18,8 @@ def top(run):
 
 
 def within(most, budget, make, measure, tries=8):
-    """Of ``make(bytes)`` the one whose ``measure`` is not above ``most``, but for 1%, and near it; None: none.
-    ``budget`` is where the search begins."""
+    """The result of ``make(bytes)`` whose ``measure`` is near ``most`` and at most 1% above it, or None.
+    The search starts at ``budget``."""
     best = None
     for _ in range(tries):
         made = make(max(1, budget))

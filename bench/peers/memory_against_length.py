@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Memory and time of one backpropagation through time against the length of the sequence, in three ways:
-autograd alone, which keeps all tapes; torch.utils.checkpoint over chunks of about the square root of
-the length; neap.torch.Scan within a budget. The cell is a GRU of 256 units with 32 sequences. Each
-point is a process of its own, whose peak of resident memory counts from before the loop. Times are of
-the processor, one thread.
+Memory and time of backpropagation through time as functions of the sequence length, in three ways: plain autograd, which
+stores all saved tensors; torch.utils.checkpoint with segments of about the square root of the length; and neap.torch.Scan with a
+memory budget. The cell is a GRU of 256 units with batch size 32. Each point runs in a separate process; memory is the increase of
+peak resident memory since before the loop. Times are CPU times, with one thread.
     memory_against_length.py [--memory 64M] [--slow FOLDER] [--svg FILE] [--most 4G]
-Prints a table; --svg draws it (needs matplotlib). Points whose tapes are beyond --most are left out.
-Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+Prints a table; --svg writes a plot (requires matplotlib). Points whose saved tensors exceed --most are omitted.
+Python must find neap: install the package, or set PYTHONPATH to the folder `python` of the build.
 """
 import argparse
 import json
@@ -22,18 +21,18 @@ from torch.utils.checkpoint import checkpoint
 
 LENGTHS = (300, 1000, 3000, 10_000, 30_000, 100_000)
 WAYS = ("autograd alone", "torch.utils.checkpoint", "neap")
-TAPE = 262_144  # bytes a step
-ROWS = 1000  # of inputs, which repeat
+TAPE = 262_144  # bytes per step
+ROWS = 1000  # rows of inputs, used repeatedly
 
 
 def resident(name):
-    """Bytes of this process: VmHWM, its peak, or VmRSS."""
+    """Resident memory of this process in bytes: VmHWM (peak) or VmRSS (current)."""
     with open("/proc/self/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
 
 
 def chunk(cell, x, h, t0, t1):
-    """The state after the steps [t0, t1), and their loss."""
+    """The state after steps [t0, t1), and the loss of these steps."""
     total = h.new_zeros(())
     for t in range(t0, t1):
         h = cell(x[t % ROWS], h)
@@ -42,12 +41,12 @@ def chunk(cell, x, h, t0, t1):
 
 
 def run(way, steps, memory, slow):
-    """One forward and backward."""
+    """One forward and backward pass."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     cell, x, h = torch.nn.GRUCell(64, 256), torch.randn(ROWS, 32, 64), torch.zeros(32, 256)
     chunk(cell, x, h, 0, 20)[1].backward()
-    if way == "torch.utils.checkpoint":  # what it imports is no part of a step
+    if way == "torch.utils.checkpoint":  # its imports are not part of a step
         checkpoint(chunk, cell, x, h, 0, 2, use_reentrant=False)[1].backward()
     held, begin = resident("VmRSS"), time.process_time()
     if way == "autograd alone":
@@ -83,7 +82,7 @@ def measured(given):
 
 
 def draw(rows, path, budget):
-    """Two panels: memory, and time a step, against the number of steps."""
+    """Two panels: memory and time per step as functions of the number of steps."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "neap", "font.size": 10})
@@ -108,14 +107,14 @@ def draw(rows, path, budget):
 def main():
     from neap.units import size
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--memory", default="64M", help="neap's budget [64M]")
-    parser.add_argument("--slow", help="folder of neap's files [a temporary one]")
-    parser.add_argument("--svg", help="draw into this file")
-    parser.add_argument("--most", default="4G", help="tapes that autograd alone may keep [4G]")
+    parser.add_argument("--memory", default="64M", help="memory budget of neap [64M]")
+    parser.add_argument("--slow", help="folder for neap's files [a temporary one]")
+    parser.add_argument("--svg", help="write a plot to this file")
+    parser.add_argument("--most", default="4G", help="largest total of saved tensors for plain autograd [4G]")
     given = parser.parse_args()
     given.most_bytes = size(given.most, "--most")
     rows = []
-    print("| way | steps | memory | a step |\n|---|---|---|---|")
+    print("| method | steps | memory | time per step |\n|---|---|---|---|")
     for row in measured(given):
         rows.append(row)
         print(f"| {row[0]} | {row[1]:,} | {row[2] / 1e6:,.0f} MB | {1e3 * row[3] / row[1]:.2f} ms |", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One row: a framework and neap compute the same step, in turns."""
+"""One row: a framework and neap run the same training step in turn."""
 import os
 import statistics
 import sys
@@ -7,11 +7,11 @@ import time
 
 from process import Broken, Neap, Peer
 
-PAUSE = 0.05  # seconds between steps: threads of the process before go to sleep
+PAUSE = 0.05  # seconds between steps, so that threads of the other process become idle
 
 
 class Absent(Exception):
-    """A framework that is not installed here."""
+    """A framework that is not installed."""
 
 
 def timed(run, times):
@@ -21,7 +21,7 @@ def timed(run, times):
 
 
 class Bench:
-    """What rows of one case share: neap's data and weights as files, made once a cell."""
+    """Data shared by the rows of one case: neap's data and weights as files, written once per cell."""
 
     def __init__(self, helper, system_python, case, folder, rounds):
         self.helper, self.system_python, self.case = helper, system_python, case
@@ -38,7 +38,7 @@ class Bench:
                                              gradients)
 
     def environment(self, framework):
-        """The system's PyTorch is twice slower with the default BLAS and two threads."""
+        """With two threads and the default BLAS, the system's PyTorch is twice as slow."""
         folder = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
         if framework.endswith("debian") and os.path.isdir(folder):
             return {"LD_LIBRARY_PATH": folder}
@@ -54,7 +54,7 @@ class Bench:
         return peer
 
     def ways(self, framework, cell):
-        """Version and ways of a framework."""
+        """Version and program variants (ways) of a framework."""
         self.export(cell, False)
         peer = self.open_peer(framework, cell, "float")
         peer.close()
@@ -71,7 +71,7 @@ class Bench:
             peer.close()
 
     def time(self, framework, cell, way, threads, fraction):
-        """Medians, and ratios of the same round. fraction: neap within that part of the memory."""
+        """Medians, and the median ratio per round. fraction N: neap with 1/N of the memory."""
         self.export(cell, False)
         peer = self.open_peer(framework, cell, "float")
         try:

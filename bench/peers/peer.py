@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One framework in a process of its own: commands as JSON lines in, answers out.
+"""Runs one framework in a separate process: reads commands as JSON lines, writes replies.
 
-    {"do": "prepare", "way": W, "threads": N}   warms up; peak memory of the first step
-    {"do": "step", "way": W, "threads": N}      seconds and loss of a forward and backward pass
-    {"do": "gradients", "way": W, "to": DIR}    the same, and its gradients as doubles
+    {"do": "prepare", "way": W, "threads": N}   warms up; replies with the peak memory of the first step
+    {"do": "step", "way": W, "threads": N}      replies with seconds and loss of a forward and backward pass
+    {"do": "gradients", "way": W, "to": DIR}    the same; writes the gradients as doubles
 
 An adapter is a module peer_NAME with `class Net(problem, precision)`: VERSION, WAYS,
 warm(way), step(way) -> loss, gradients() -> {name: array in neap's layout}, threads(n).
@@ -47,7 +47,7 @@ def main():
     from problem import Problem  # needs NumPy, which --help does not
 
     out = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
-    os.dup2(2, 1)  # what a framework prints goes elsewhere
+    os.dup2(2, 1)  # output of the framework goes to standard error
     try:
         net = importlib.import_module("peer_" + sys.argv[1]).Net(Problem(sys.argv[2]), sys.argv[3])
         print(json.dumps({"version": net.VERSION, "ways": net.WAYS}), file=out)
@@ -57,7 +57,7 @@ def main():
     for line in sys.stdin:
         try:
             reply = answer(net, json.loads(line))
-        except Exception as error:  # a way that does not work here is a row of the table
+        except Exception as error:  # a variant that fails becomes a row of the table
             reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
         print(json.dumps(reply), file=out)
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch of the system interpreter: the loop over steps alone."""
+"""PyTorch of the system interpreter: only the loop over steps."""
 from peer_torch import Net as TorchNet
 
 

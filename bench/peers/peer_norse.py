@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Norse: LIFRecurrentCell. Its reset is hard and has no gradient.
 
-Its synaptic current decays in one step here, which leaves neap's cell. Its triangle is
-one wide: membranes, weights and threshold are taken in units of neap's width. It
-multiplies currents by dt/tau, so its weights are larger by as much, and has no bias.
+With a synaptic current that decays in one step, the cell equals neap's cell. Its triangular surrogate has width 1, so membrane
+potentials, weights and threshold are given in units of neap's width. It multiplies currents by dt/tau, so its weights are
+larger by the inverse factor, and it has no bias.
 """
 import torch
 from importlib.metadata import version

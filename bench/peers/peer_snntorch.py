@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""snnTorch: RLeaky, whose reset takes the threshold away a step later and has no gradient."""
+"""snnTorch: RLeaky, whose reset subtracts the threshold one step later and has no gradient."""
 import snntorch
 import torch
 from importlib.metadata import version

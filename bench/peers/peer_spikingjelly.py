@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SpikingJelly: LIFNode with a hard reset, and its triangle, as high as it is narrow."""
+"""SpikingJelly: LIFNode with a hard reset and a triangular surrogate of unit area."""
 import torch
 from importlib.metadata import version
 from spikingjelly.activation_based import functional, neuron, surrogate

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spyx (JAX): RLIF in a scan, compiled whole.
+"""Spyx (JAX): RLIF in a scan, compiled as a whole.
 
-Its spikes of a step are those of the membrane one step before: it runs a step longer
-and its first spikes, which are none, are dropped.
+The spikes of a step are computed from the membrane potential of the step before, so the scan runs one step longer and its
+first spikes, which are zero, are dropped.
 """
 import os
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch alone: the recurrent LIF layer as a careful user writes it, six times.
+"""Plain PyTorch: the recurrent LIF layer as an experienced user writes it, in several variants.
 
-eager       a loop over steps, the product with the inputs taken out of it
-sparse      the same, the inputs as a sparse matrix
-compile     the loop's body, five steps at a time, through torch.compile
-checkpoint  torch.utils.checkpoint over sqrt(T) segments
-by hand     the layer as one autograd function, its backward written out
+eager       a loop over steps, with the product with the inputs computed before the loop
+sparse      the same, with the inputs as a sparse matrix
+compile     torch.compile of the loop body, five steps at a time
+checkpoint  torch.utils.checkpoint with sqrt(T) segments
+by hand     the layer as one autograd function with a hand-written backward
 """
 import math
 
@@ -17,7 +17,7 @@ UNROLLED = 5
 
 
 class Layer(torch.autograd.Function):
-    """All steps at once: membranes and spikes kept, gradients of weights as one product."""
+    """All steps at once: stores membrane potentials and spikes; weight gradients are one product."""
 
     @staticmethod
     def forward(ctx, current, v, beta, width):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peerstep.c: neap's half of a comparison with other frameworks. One net and one batch,
- * commands on standard input, answers on standard output, a JSON object a line.
+ * peerstep.c: neap's program for the comparison with other frameworks. Runs one network on one
+ * batch; reads commands from standard input and writes one JSON object per line.
  *
  *     peerstep DATA SPEC [KEY=VALUE]...   batch, threads, seed, steps, precision=double
  *     -> {"inputs":..,"classes":..,"steps":..,"batch":..,"tensors":[{"name":..,"rows":..}..]}
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum { SWEEPS = 4, RETRIES = 3 };
-#define TAPE_MARGIN 1.05 /* over the mean of the first pass */
+#define TAPE_MARGIN 1.05 /* factor over the mean tape of the first pass; chosen */
 
 /* One way to run the step. */
 struct way {
@@ -57,7 +57,7 @@ static double seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A line of a file of /proc in bytes. */
+/* A value of a file in /proc, in bytes. */
 static int64_t resident(const char *path, const char *key)
 {
 	char line[256];
@@ -72,19 +72,19 @@ static int64_t resident(const char *path, const char *key)
 	return (int64_t)kib * 1024;
 }
 
-/* The high-water mark; the kernel counts it in batches of pages, some 100 kB off. */
+/* The high-water mark. The kernel updates it in batches of pages: accurate to about 100 kB. */
 static int64_t peak_now(void)
 {
 	return resident("/proc/self/status", "VmHWM");
 }
 
-/* What is resident now, counted page by page. */
+/* The resident memory now, counted page by page. */
 static int64_t pages_now(void)
 {
 	return resident("/proc/self/smaps_rollup", "Rss");
 }
 
-/* The high-water mark starts anew at what is resident now. */
+/* Resets the high-water mark to the resident memory. */
 static void forget_peak(void)
 {
 	int fd = open("/proc/self/clear_refs", O_WRONLY);
@@ -120,7 +120,7 @@ static void fill_ops(struct neap_step_ops *ops, const struct neap_net *net, doub
 		ops->log_bytes = sizes.log_max;
 }
 
-/* One whole step, from zeroed gradients to summed ones. */
+/* One training step without the weight update: zeroes, computes and sums the gradients. */
 static int step(struct session *s, struct way *way, struct neap_sweep_stats *stats, double *took)
 {
 	double loss, start = seconds();
@@ -133,7 +133,7 @@ static int step(struct session *s, struct way *way, struct neap_sweep_stats *sta
 	return rc;
 }
 
-/* Plans with what the last pass measured, until tapes fit where the plan puts them. */
+/* Plans with the tape sizes measured in the last pass, until all tapes fit as planned. */
 static int plan(struct session *s, struct way *way, struct neap_sweep_stats *stats)
 {
 	struct neap_step_ops ops;
@@ -156,12 +156,12 @@ static int plan(struct session *s, struct way *way, struct neap_sweep_stats *sta
 		o.backward = stats->backward / (double)stats->backward_steps;
 		o.strategy = way->name;
 		o.memory = way->memory;
-		/* a tight budget holds the fullest stretches, not the mean ones */
+		/* under a tight budget plan for the largest tapes, not the mean */
 		tape = TAPE_MARGIN * (way->memory ? (double)stats->tape_largest > per
 							     ? (double)stats->tape_largest
 							     : per
 						  : per);
-		if (i == 0) { /* the arena of the first pass, which kept everything, goes */
+		if (i == 0) { /* free the arena of the first pass, which stored everything */
 			neap_sweep_free(way->sweep);
 			way->sweep = NULL;
 		}
@@ -182,7 +182,7 @@ static struct way *find(struct session *s, const char *name, uint64_t memory, in
 	return way;
 }
 
-/* A way that does not fit is an answer, not the end. */
+/* Reports a budget that is too small as a reply and continues. */
 static int refuse(struct session *s, struct way *way)
 {
 	char why[512];
@@ -213,7 +213,8 @@ static int prepare(struct session *s, const char *name, uint64_t memory)
 	int64_t before = peak_now(), pages = pages_now();
 	if (step(s, way, &stats, &took) < 0)
 		return fail(name);
-	/* The arena of the step is still there: a small one shows in the exact count. */
+	/* The arena of the step is still mapped: a small arena is visible only in the exact count.
+	 */
 	int64_t growth = peak_now() - before, held = pages_now() - pages;
 	growth = held > growth ? held : growth;
 	neap_net_get_result(s->net, &result);
@@ -325,7 +326,7 @@ static int start(struct session *s, int argc, char **argv)
 	net.spec = argv[2];
 	net.euler = 1;
 	net.seed = 1;
-	net.readout = NEAP_READ_MEAN; /* that of the programs that it is compared with */
+	net.readout = NEAP_READ_MEAN; /* as in the compared programs */
 	for (int i = 3; i < argc; i++) {
 		const char *value = strchr(argv[i], '=');
 		if (value && strncmp(argv[i], "batch=", 6) == 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A net and a batch as peerstep wrote them: events, labels, weights, gradients.
+"""A network and a batch as written by peerstep: events, labels, weights, gradients.
 
-The data are made by neap (`randman`), the weights by its generator; every framework
-computes with these. Arrays are in neap's layout: a row of a weight matrix is an input.
+neap generates the data (`randman`) and the weights; every framework uses them. Arrays have neap's layout: a row of a weight
+matrix belongs to an input.
 """
 import json
 import os
@@ -11,7 +11,7 @@ import numpy
 
 
 class Problem:
-    """What a folder holds; `meta` are the keys that the driver wrote to meta.json."""
+    """The content of a folder; `meta` has the keys of meta.json, which the driver wrote."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -30,7 +30,7 @@ class Problem:
         raise KeyError(name)
 
     def weight(self, name):
-        """A parameter as neap made it, in double precision."""
+        """A parameter of neap, in double precision."""
         return self.read(name + ".data").reshape(self.shape(name))
 
     def has(self, name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that are compared: neap's helper and one for each framework."""
+"""The compared processes: neap's helper and one process per framework."""
 import json
 import os
 import subprocess
@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Broken(Exception):
-    """What a process said before it ended, or instead of an answer."""
+    """The error message of a process that ended or failed."""
 
 
 class Process:
@@ -29,7 +29,7 @@ class Process:
         if not line:
             self.process.stdin.close()
             last = self.process.stderr.read().strip().splitlines()
-            raise Broken(last[-1] if last else "ended without a word")
+            raise Broken(last[-1] if last else "the process ended without a message")
         reply = json.loads(line)
         if "error" in reply:
             raise Broken(reply["error"])
@@ -40,7 +40,7 @@ class Process:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # read() tells why
+            pass  # read() reports the reason
         return self.read()
 
     def close(self):
@@ -64,7 +64,7 @@ class Neap(Process):
 
 
 class Peer(Process):
-    """peer.py with one framework; .absent says what is missing, or is None."""
+    """peer.py with one framework; .absent is the missing module, or None."""
 
     def __init__(self, python, name, folder, precision="float", threads=2, env=None):
         more = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu",

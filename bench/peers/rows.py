@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as they are measured: one JSON object a line, so that a run goes on where it stopped."""
+"""Measured rows, one JSON object per line, so that an interrupted run can be resumed."""
 import json
 import os
 
@@ -11,7 +11,7 @@ def key(row, fields=KEY):
 
 
 class Rows:
-    """The rows of a file, and those of this run; without a file those of this run alone."""
+    """The rows of a file, if there is one, and of this run."""
 
     def __init__(self, path=None, fields=KEY):
         self.path, self.fields, self.all, self.whole = path, fields, [], True
@@ -23,7 +23,7 @@ class Rows:
                 try:
                     self.all.append(json.loads(line))
                 except ValueError:
-                    pass  # a run ended while it wrote this
+                    pass  # an interrupted run left an incomplete line
         self.have = {key(row, fields) for row in self.all}
 
     def has(self, row):
@@ -41,7 +41,7 @@ class Rows:
         self.whole = True
 
     def ways(self, framework):
-        """The ways of a framework that was opened for a row before, or None."""
+        """The ways of a framework according to earlier rows, or None."""
         for row in self.all:
             if row["framework"] == framework and "ways" in row:
                 return row["ways"]

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# neap beside PyTorch, snnTorch, Norse, SpikingJelly and Spyx: time and memory of a step.
-# Installs them (fixed versions from PyPI, 5 GB) in a virtual environment on first use;
-# what cannot be had is skipped, aloud. The rest of the words go to beside.py; with
-# --rows FILE a run that was stopped goes on.
+# Compares neap with PyTorch, snnTorch, Norse, SpikingJelly and Spyx: time and memory of a training step.
+# On first use it installs them (fixed versions from PyPI, 5 GB) in a virtual environment; packages
+# that cannot be installed are skipped with a message. Other options are passed to beside.py; with
+# --rows FILE an interrupted run can be resumed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -14,10 +14,10 @@ usage() {
 	cat <<-END
 	usage: bench/peers/run.sh [--folder DIR] [--build DIR] [options]
 
-	  --folder DIR   of the virtual environment (default \$NEAP_PEERS or $folder)
-	  --build DIR    where neap is built (default build)
+	  --folder DIR   folder of the virtual environment (default \$NEAP_PEERS or $folder)
+	  --build DIR    build folder of neap (default build)
 
-	and the options of beside.py:
+	Options of beside.py:
 
 	END
 	"${1:-python3}" "$here/beside.py" --help
@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 if [ ! -x "$build/bench/peers/peerstep" ]; then
-	echo "run.sh: build neap first ($build/bench/peers/peerstep is missing)" >&2
+	echo "run.sh: $build/bench/peers/peerstep does not exist. Build neap first, or pass --build" >&2
 	exit 1
 fi
 
@@ -44,10 +44,10 @@ if ! cmp -s "$here/requirements.txt" "$folder/installed"; then
 	[ -x "$python" ] || "$system" -m venv "$folder/venv"
 	if "$python" -m pip install --quiet --no-deps -r "$here/requirements.txt" >&2; then
 		cp "$here/requirements.txt" "$folder/installed"
-	else # one by one: a framework that is not to be had leaves the others
+	else # one by one, so that a package that cannot be installed does not affect the others
 		grep -v '^#' "$here/requirements.txt" | while read -r package; do
 			"$python" -m pip install --quiet --no-deps "$package" >&2 ||
-				echo "run.sh: skipped: $package" >&2
+				echo "run.sh: $package cannot be installed and is skipped" >&2
 		done
 	fi
 fi
@@ -56,6 +56,6 @@ set -- --helper "$build/bench/peers/peerstep" "$@"
 if "$system" -c 'import torch, numpy' 2>/dev/null; then
 	set -- --system-python "$system" "$@"
 else
-	echo "run.sh: skipped: the system's PyTorch (python3-torch is not installed)" >&2
+	echo "run.sh: the system's PyTorch is skipped: python3-torch is not installed" >&2
 fi
 exec "$python" "$here/beside.py" "$@"

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-neap.torch.Scan beside torch.utils.checkpoint at its best, at equal memory, in ten settings. The
-time loop is cut into pieces of so many steps, and a part of it at its end is not checkpointed.
-Of all such ways whose memory is within the setting's share of the plain loop's, the fastest is
-taken. neap gets a budget at which it takes no more memory than that way, but for 1%. Memory is the
-top of live bytes by PyTorch's profiler. Seconds are of the processor, medians of rounds in turns,
-and a ratio is that of the same round. The loss adds up step by step, so that outputs take no
-memory. Gradients are compared to the bit.
+neap.torch.Scan compared with the best torch.utils.checkpoint setting at equal memory, in ten cases. The time loop is divided into
+segments of equal length, and some steps at its end are not checkpointed. Among all such settings whose memory is at most the
+case's share of the plain loop's memory, the fastest is used. neap gets a budget at which its memory is at most 1% above the
+memory of this setting. Memory is the peak of live bytes according to PyTorch's profiler. Times are CPU times, medians of rounds
+in turn; ratios are medians of the ratios per round. The loss is summed per step, so outputs need no memory. Gradients are
+compared bit by bit.
     scan_checkpoints.py [--rounds N] [--only NUMBER,NUMBER] [--threads N]
-Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+Python must find neap: install the package, or set PYTHONPATH to the folder `python` of the build.
 """
 import argparse
 import math
@@ -50,7 +49,7 @@ class Lstm(nn.Module):
 
 
 class Spike(torch.autograd.Function):
-    """A step whose derivative is that of a fast sigmoid."""
+    """A step function with the derivative of a fast sigmoid."""
 
     @staticmethod
     def forward(ctx, v):
@@ -79,7 +78,7 @@ class Lif(nn.Module):
 
 
 class ConvLstm(nn.Module):
-    """An LSTM whose matrices are convolutions."""
+    """A convolutional LSTM."""
 
     def __init__(self, inputs, channels):
         super().__init__()
@@ -94,7 +93,7 @@ class ConvLstm(nn.Module):
 
 
 class Ode(nn.Module):
-    """A step of the classic Runge-Kutta scheme for a field of two dense layers."""
+    """A classic Runge-Kutta step for a vector field of two dense layers."""
 
     def __init__(self, inputs, units):
         super().__init__()
@@ -112,18 +111,18 @@ class Ode(nn.Module):
         return y, y
 
 
-# Cell, inputs, units, batch, steps, share of the plain loop's memory (0: the least that pieces take).
+# Cell, inputs, units, batch, steps, share of the plain loop's memory (0: the minimum for segments).
 SETTINGS = (
     (Gru, 64, 256, 32, 700, 0.25), (Gru, 64, 256, 32, 700, 0), (Gru, 64, 512, 64, 300, 0.5),
     (Gru, 16, 64, 16, 2000, 0.25), (Lstm, 64, 256, 32, 1000, 0.25), (Lstm, 64, 256, 32, 1000, 0),
     (Lif, 128, 256, 64, 1000, 0.1), (Lif, 128, 256, 64, 1000, 0.5), (ConvLstm, 4, 16, 4, 200, 0.25),
     (Ode, 16, 128, 64, 500, 0.1),
 )
-PLAIN = (0.5, 0.8, 0.95)  # of the setting's memory, for steps at the end that are not checkpointed
+PLAIN = (0.5, 0.8, 0.95)  # share of the case's memory for the steps at the end that are not checkpointed
 
 
 class Setting:
-    """A cell, inputs, and the ways through the loop."""
+    """A cell, inputs, and the compared ways to run the loop."""
 
     def __init__(self, kind, inputs, units, batch, steps, share):
         torch.manual_seed(1)
@@ -138,7 +137,7 @@ class Setting:
         self.name = f"{kind.__name__} {units}, {batch} sequences, {steps} steps"
 
     def part(self, state, total, x):
-        """Some steps; the state after them, and the loss so far: the sum of squares of all outputs."""
+        """Runs some steps; returns the state and the loss so far, the sum of squares of all outputs."""
         for t, row in enumerate(x.unbind(0)):
             state, out = self.cell(state, row, t)
             total = total + out.square().sum()
@@ -148,7 +147,7 @@ class Setting:
         return self.part(self.state, torch.zeros(()), self.x)[1]
 
     def checkpointed(self, piece, rest):
-        """The loop in pieces; its last ``rest`` steps are not checkpointed."""
+        """The loop in segments; its last ``rest`` steps are not checkpointed."""
         def forward():
             state, total = self.state, torch.zeros(())
             for part in self.x[:self.steps - rest].split(piece):
@@ -158,7 +157,7 @@ class Setting:
 
     def scan(self, memory=None):
         made = nt.Scan(self.cell, memory=memory, reduce=lambda out, t: out.square().sum())
-        made._known = self.known or made._known  # seconds and bytes do not depend on the budget
+        made._known = self.known or made._known  # measured costs do not depend on the budget
         self.known = made._known
 
         def forward():
@@ -187,7 +186,7 @@ class Setting:
         return [leaf.grad.clone() for leaf in self.params]
 
     def best_checkpoints(self, whole):
-        """The fastest way in pieces within the memory: pieces, rest, top, forward; how many were timed."""
+        """The fastest setting that fits: (segment, rest), peak, forward; and the number of timed settings."""
         pieces = sorted({max(2, round(self.steps / n)) for n in (2, 4, 9, 16, 27, 50)})
         memory = self.share * whole
         if not self.share:
@@ -197,7 +196,7 @@ class Setting:
         ways = {}
         for piece in pieces:
             for rest in {int(part * self.share * self.steps) for part in PLAIN}:
-                # A piece's graph is made when the last steps' graph is gone.
+                # The graph of a segment is created after the graph of the last steps was freed.
                 held = max(piece, rest) / self.steps * whole + self.steps / piece * kept
                 if held < 1.2 * memory or not self.share:
                     ways[piece, rest] = self.checkpointed(piece, rest)
@@ -209,15 +208,15 @@ class Setting:
             top = self.top(ways[key])
             if top <= memory:
                 return key, top, ways[key], len(ways)
-        raise SystemExit(f"{self.name}: no pieces fit")
+        raise SystemExit(f"{self.name}: no segment length fits in the memory")
 
     def within(self, top):
-        """neap with a budget whose top of live bytes is not above ``top``, but for 1%; None: none."""
+        """neap with a budget at which its peak is at most 1% above ``top``, or None."""
         return live_bytes.within(top, top, self.scan, self.top)
 
 
 def compare(setting, rounds):
-    """The setting's row of the table."""
+    """Prints the row of a case."""
     whole, wanted = setting.top(setting.plain), setting.gradients(setting.plain)
     (piece, rest), top, pieces, tried = setting.best_checkpoints(whole)
     scan = setting.within(top)
@@ -226,7 +225,7 @@ def compare(setting, rounds):
     if scan is None:
         print(head + "| | none found | | |", flush=True)
         return
-    assert all(map(torch.equal, setting.gradients(scan), wanted)), "neap has other bits than the plain loop"
+    assert all(map(torch.equal, setting.gradients(scan), wanted)), "the gradient of neap differs from the plain loop"
     taken = {way: [] for way in (setting.plain, pieces, scan)}
     for _ in range(rounds):
         for way, seconds in taken.items():
@@ -242,14 +241,15 @@ def compare(setting, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5, help="rounds in turns [5]")
-    parser.add_argument("--only", default="", help="numbers of settings, from 1 [all]")
-    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, with the programs in turn [5]")
+    parser.add_argument("--only", default="", help="numbers of cases, from 1 [all]")
+    parser.add_argument("--threads", type=int, default=1, help="PyTorch threads [1]")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     print(f"PyTorch {torch.__version__}, {options.threads} thread(s)\n")
-    print("| setting | plain loop's top | checkpoint's top | its pieces | over plain | neap's top | over plain | "
-          "its plan | | neap over checkpoint |")
+    print("| cell, sequences, steps | plain loop, peak | checkpoint, peak "
+          "| segment, steps not checkpointed (settings that fit) | checkpoint, relative to the plain loop | neap, peak | neap, relative to the plain loop | neap, planned | neap, group "
+          "| neap / checkpoint |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for number, row in enumerate(SETTINGS, 1):
         if not options.only or str(number) in options.only.split(","):

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Memory and time of a gradient penalty through time: as in WGAN-GP, the loss contains the norm of the gradient of a first
-loss with respect to the inputs, so that training differentiates the loop twice. The cell is a GRU of 64 units with 32
-sequences; it runs in a plain loop, and as a neap.torch.scan with double_backward=True, without a budget and with
-several budgets.
-Columns: peak of the bytes in PyTorch's allocator, beyond inputs and parameters, of the forward and first backward pass
-(first) and of these with the second backward pass (both); states and adjoints that the second pass keeps, and its
-largest graph of one step, as the report counts them; growth of resident memory of the process; processor time per
-step, one thread, median of three runs.
+loss with respect to the inputs, so training differentiates the loop twice. The cell is a GRU of 64 units with batch size
+32; it runs in a plain loop and as a neap.torch.scan with double_backward=True, without a budget and with several budgets.
+Columns: peak of live bytes in PyTorch's allocator, in addition to inputs and parameters, for the forward and first backward
+pass (first) and including the second backward pass (both); states and adjoints that the second pass stores, and its largest
+graph of one step, according to the report; growth of resident memory of the process; CPU time per step, one thread, median of
+three runs.
     scan_double.py [--steps 600] [--memory 1M,4M,16M]
-Each row is a separate process. Python has to find neap: install the package, or set PYTHONPATH to the build folder's
-python.
+Each row is a separate process. Python must find neap: install the package, or set PYTHONPATH to the folder `python` of the
+build.
 """
 import argparse
 import json
@@ -43,7 +42,7 @@ class Penalty:
         return h, h
 
     def loss(self):
-        """The sum of squares of all states, added up step by step: no output is kept."""
+        """The sum of squares of all states, summed per step: no output is stored."""
         if self.memory != "plain":
             memory = None if self.memory == "none" else self.memory
             return nt.scan(self.step, self.h, self.x, memory=memory, double_backward=True,
@@ -55,17 +54,17 @@ class Penalty:
         return total
 
     def first(self):
-        """The gradient of the loss alone."""
+        """The gradient of the first loss."""
         return torch.autograd.grad(self.loss(), self.x)[0]
 
     def both(self):
-        """Gradients of parameters of the penalty."""
+        """Gradients of the penalty with respect to the parameters."""
         found, = torch.autograd.grad(self.loss(), self.x, create_graph=True)
         return torch.autograd.grad((found.norm(2, -1) - 1).square().mean(), list(self.cell.parameters()))
 
 
 def seconds(work):
-    """Processor time of a call: the median of three."""
+    """CPU time of a call: the median of three."""
     rows = []
     for _ in range(3):
         begin = time.process_time()
@@ -75,14 +74,14 @@ def seconds(work):
 
 
 def row(steps, memory):
-    """What one way takes."""
+    """Memory and time of one row."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", RuntimeWarning)
     Penalty(40, memory).both()
     work = Penalty(steps, memory)
     grown = growth(work.both)
     told = nt.report()
-    work.first()  # which measures its steps, if it has to
+    work.first()  # measures the cost of a step if it is not known yet
     return {"first": top(work.first), "both": top(work.both), "grown": grown, "kept": told.double_kept,
             "graph": told.double_tape, "seconds": [seconds(work.first) / steps, seconds(work.both) / steps],
             "sum": float(sum(x.double().abs().sum() for x in work.both()))}
@@ -90,8 +89,8 @@ def row(steps, memory):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--steps", type=int, default=600, help="[600]")
-    parser.add_argument("--memory", default="1M,4M,16M", help="budgets [1M,4M,16M]")
+    parser.add_argument("--steps", type=int, default=600, help="steps of the sequence [600]")
+    parser.add_argument("--memory", default="1M,4M,16M", help="memory budgets [1M,4M,16M]")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.row:

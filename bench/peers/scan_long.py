@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A time loop whose tapes are many times the memory it is given. A GRU cell of 256 units and 32
-sequences saves 262 kB a step; at 100,000 steps that are 26 GB. neap.torch.Scan runs it within a
-budget, with files. Its time is compared with as many steps of the plain loop, which is timed over
-few steps right before and after it, by processor time, and by the clock on the wall. Resident
-memory is the growth of the process's peak.
+A time loop whose saved tensors are many times larger than its memory budget. A GRU cell of 256 units with batch size 32 saves
+262 kB per step, 26 GB for 100,000 steps. neap.torch.Scan runs it with a budget and files. Its CPU time and wall-clock time per
+step are compared with the plain loop, which is timed over few steps directly before and after. Memory is the growth of the peak
+resident memory of the process.
     scan_long.py [--steps 100000] [--memory 1G] [--slow FOLDER] [--threads N]
-Python has to find neap: install the package, or set PYTHONPATH to the build folder's python.
+Python must find neap: install the package, or set PYTHONPATH to the folder `python` of the build.
 """
 import argparse
 import tempfile
@@ -17,23 +16,23 @@ import torch
 
 import neap.torch as nt
 
-SHORT = 700   # steps of the plain loop, whose tapes are 183 MB
-INPUTS = 1000  # rows of inputs, which repeat
+SHORT = 700   # steps of the plain loop; its saved tensors take 183 MB
+INPUTS = 1000  # rows of inputs, used repeatedly
 
 
 def clock():
-    """Seconds now: of the processor, and on the wall."""
+    """The current CPU time and wall-clock time in seconds."""
     return torch.tensor([time.process_time(), time.perf_counter()], dtype=torch.float64)
 
 
 def resident(name):
-    """Bytes of this process: VmHWM, its peak, or VmRSS."""
+    """Resident memory of this process in bytes: VmHWM (peak) or VmRSS (current)."""
     with open("/proc/self/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
 
 
 class Loop:
-    """The cell, its inputs and the loss: mean squares of all states."""
+    """The cell, its inputs and the loss: the mean square of all states."""
 
     def __init__(self, units=256, batch=32):
         torch.manual_seed(0)
@@ -45,7 +44,7 @@ class Loop:
         return h, h
 
     def plain(self):
-        """Seconds a step of the plain loop, of the processor and on the wall."""
+        """CPU time and wall-clock time per step of the plain loop, in seconds."""
         self.cell.zero_grad(set_to_none=True)
         begin = clock()
         h, total = self.h, 0
@@ -56,11 +55,11 @@ class Loop:
         return (clock() - begin) / SHORT
 
     def plains(self):
-        """The medians of three of them."""
+        """The medians of three such measurements."""
         return torch.stack([self.plain() for _ in range(3)]).median(dim=0).values
 
     def scan(self, steps, **given):
-        """Seconds a step through neap, and its report."""
+        """CPU time and wall-clock time per step with neap, and its report."""
         self.cell.zero_grad(set_to_none=True)
         scan = nt.Scan(self.step, reduce=lambda out, t: out.square().mean(), **given)
         begin = clock()
@@ -70,10 +69,10 @@ class Loop:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--steps", type=int, default=100_000, help="[100000]")
-    parser.add_argument("--memory", default="1G", help="the budget [1G]")
-    parser.add_argument("--slow", help="folder of slow memory [a temporary one]")
-    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch [1]")
+    parser.add_argument("--steps", type=int, default=100_000, help="steps of the sequence [100000]")
+    parser.add_argument("--memory", default="1G", help="memory budget [1G]")
+    parser.add_argument("--slow", help="folder for slow memory [a temporary one]")
+    parser.add_argument("--threads", type=int, default=1, help="PyTorch threads [1]")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     loop = Loop()
@@ -83,13 +82,13 @@ def main():
         seconds, report = loop.scan(given.steps, memory=given.memory, slow=folder)
     after = loop.plains()
     print(report)
-    for kind, a, b, own in zip(("processor", "wall"), before, after, seconds):
-        print(f"{kind:10s} plain loop {1e3 * a:.3f} ms a step before, {1e3 * b:.3f} after; neap {1e3 * own:.3f}, "
-              f"{2 * own / (a + b):.2f} times as long; the plan says {1 + report.plan.overhead:.2f}")
+    for kind, a, b, own in zip(("CPU time", "wall-clock"), before, after, seconds):
+        print(f"{kind:10s} plain loop {1e3 * a:.3f} ms per step before, {1e3 * b:.3f} after; neap {1e3 * own:.3f}, "
+              f"{2 * own / (a + b):.2f} times the plain loop; planned {1 + report.plan.overhead:.2f}")
     said = report.plan.seconds / given.steps
-    print(f"the plan counts on {1e3 * said:.3f} ms a step, as steps cost in a scan: {seconds[0] / said:.2f} times as long by "
-          f"the processor, {seconds[1] / said:.2f} on the wall")
-    print(f"{seconds[1] * given.steps:.0f} s in all; the process grew by {(resident('VmHWM') - held) / 1e6:.0f} MB, "
+    print(f"planned time per step, from costs measured in a scan: {1e3 * said:.3f} ms; measured / planned: "
+          f"{seconds[0] / said:.2f} (CPU time), {seconds[1] / said:.2f} (wall-clock)")
+    print(f"{seconds[1] * given.steps:.0f} s in total; the process grew by {(resident('VmHWM') - held) / 1e6:.0f} MB, "
           f"of which the budget is {report.memory / 1e6:.0f} MB")
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The time that neap.torch adds to a very small step: microseconds of CPU time per step compared with a plain loop.
+"""The overhead of neap.torch for a very small step: CPU time per step in addition to a plain loop, in microseconds.
 
-An RNNCell of 4 units, batch 1, one thread; forward and backward pass. Every round runs all settings in turn; a difference is
-that to the plain loop of the same round. Prints a table of medians, and of the fastest rounds. "A graph per step" is a loop
-that cuts the graph after each step and calls autograd's engine for each, and does nothing else: no scan with groups of
-1 can be faster.
+An RNNCell of 4 units, batch size 1, one thread; forward and backward pass. Every round runs all settings in turn; differences
+are relative to the plain loop of the same round. Prints a table of medians and of the fastest rounds. "A graph per step" is a
+loop that only detaches the state after each step and calls the autograd engine for each graph; it is a lower bound for scans
+with groups of 1.
     scan_overhead.py [--rounds 15] [--steps 1000]
 """
 import argparse
@@ -66,7 +66,8 @@ def main():
             begin = time.process_time()
             work()
             rows[name].append(1e6 * (time.process_time() - begin) / options.steps)
-    print("| setting | us per step | over the plain loop, median | fastest round less the plain loop's |\n|---|---|---|---|")
+    print("| setting | us per step | in addition to the plain loop, median | fastest round, in addition to the plain loop |\n"
+          "|---|---|---|---|")
     base = rows["plain loop"][1:]
     for name, row in rows.items():
         more = statistics.median(a - b for a, b in zip(row[1:], base))

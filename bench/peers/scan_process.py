@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-How much resident memory a process takes for the forward and backward pass of a time loop with neap.torch,
-compared with the budget: 30 settings (cells, batch sizes, lengths, budgets, groups, tiers), each in a process
-of its own, with the C library's allocator and with jemalloc. Inputs are a table of 1,000 rows that was there
-before; the loss is summed per step, so no outputs are kept. A setting is within its bound if the process grows
-by less than its budget + 25% + 20 MB.
-    scan_process.py [--only NAME,NAME] [--jemalloc LIBRARY] [--json]
-Prints a table. Without --jemalloc the library is looked for; "no" leaves it out. Python has to find neap:
-install the package, or set PYTHONPATH to the build folder's python.
+Growth of resident memory of a process during the forward and backward pass of a time loop with neap.torch, compared with the
+memory budget: 30 settings (cells, batch sizes, lengths, budgets, groups, tiers), each in a separate process, with glibc's
+allocator and with jemalloc. Inputs are a table of 1,000 rows that is allocated before; the loss is summed per step, so no outputs
+are stored. A setting passes if the process grows by less than its budget + 25% + 20 MB.
+    scan_process.py [--only NAME;NAME] [--jemalloc LIBRARY] [--json]
+Prints a table. By default jemalloc is searched for; --jemalloc no omits it. Python must find neap: install the package, or set
+PYTHONPATH to the folder `python` of the build.
 """
 import argparse
 import ctypes.util
@@ -25,11 +24,11 @@ import torch
 
 from highwater import growth
 
-ROWS = 1000  # of inputs, which repeat
+ROWS = 1000  # rows of inputs, used repeatedly
 
 
 class _Spike(torch.autograd.Function):
-    """A spike, and a surrogate derivative. What the backward needs is saved."""
+    """A spike with a surrogate derivative that uses save_for_backward."""
 
     @staticmethod
     def forward(ctx, v):
@@ -42,7 +41,7 @@ class _Spike(torch.autograd.Function):
 
 
 class _SpikeOnContext(_Spike):
-    """The same, with what the backward needs as an attribute of ctx."""
+    """The same, but the tensor for the backward pass is an attribute of ctx."""
 
     @staticmethod
     def forward(ctx, v):
@@ -55,7 +54,7 @@ class _SpikeOnContext(_Spike):
 
 
 class Steps:
-    """Steps by name: (step, parameters, first state) of units and batch."""
+    """Steps by name: (step, parameters, initial state) for a number of units and a batch size."""
 
     def __init__(self, inputs, units, batch):
         self.inputs, self.units, self.batch = inputs, units, batch
@@ -106,7 +105,7 @@ class Steps:
         return step, cell.parameters(), self.zeros
 
     def hooks(self):
-        """Saved tensors are kept as bfloat16."""
+        """Saved tensors are stored as bfloat16."""
         cell = torch.nn.GRUCell(self.inputs, self.units)
 
         def step(h, x, t):
@@ -136,7 +135,7 @@ class Steps:
         return self.broadcast(())
 
     def views(self):
-        """A state that is a quarter of a larger tensor."""
+        """A state that is a view of a quarter of a larger tensor."""
         layer = torch.nn.Linear(self.units, 4 * self.units)
 
         def step(h, x, t):
@@ -165,7 +164,7 @@ class Steps:
         return step, [*query.parameters(), *cell.parameters()], (self.zeros, torch.zeros(self.batch, 16, self.units))
 
     def checkpoints(self):
-        """A step that uses torch.utils.checkpoint itself."""
+        """A step that calls torch.utils.checkpoint."""
         from torch.utils.checkpoint import checkpoint
         cell, more = torch.nn.GRUCell(self.inputs, self.units), torch.nn.Linear(self.units, self.units)
 
@@ -183,7 +182,7 @@ class Steps:
         return step, layer.parameters(), torch.zeros(self.batch, 4, self.units, self.units)
 
 
-# name: step, inputs, units, batch, T, budget, further arguments; DISK is a folder for tiers.
+# name: step, inputs, units, batch, T, budget, further arguments; DISK is replaced by a folder for tiers.
 DISK = object()
 SETTINGS = {
     "GRU(4, 8), 256K": ("gru", 4, 8, 1, 2_000, "256K", {}),
@@ -221,7 +220,7 @@ SETTINGS = {
 
 
 def run(name):
-    """One forward and backward; prints what it took."""
+    """Runs one forward and backward pass and prints its memory and time."""
     import neap.torch as nt
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -235,7 +234,7 @@ def run(name):
     def loss(output, t):
         return output.square().mean()
 
-    def few():  # threads, and what libraries load
+    def few():  # starts threads and loads libraries
         state, total = start, 0
         for t in range(5):
             state, output = step(state, give(t), t)
@@ -258,7 +257,7 @@ def run(name):
 
 
 def measured(name, library):
-    """What the process of a setting printed."""
+    """The output of the process of a setting."""
     env = dict(os.environ, **({"LD_PRELOAD": library} if library else {}))
     done = subprocess.run([sys.executable, __file__, "--one", name], stdout=subprocess.PIPE, text=True, env=env)
     return json.loads(done.stdout) if done.returncode == 0 else None
@@ -266,9 +265,9 @@ def measured(name, library):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("--only", default="", help="names of settings, with commas and blanks as the table has them, separated by ;")
-    parser.add_argument("--jemalloc", default="", help="the library's file; no: without [looked for]")
-    parser.add_argument("--json", action="store_true", help="lines of JSON")
+    parser.add_argument("--only", default="", help="names of settings as in the table, separated by ;")
+    parser.add_argument("--jemalloc", default="", help="file of the jemalloc library; no: without jemalloc [searched for]")
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     given = parser.parse_args()
     found = given.jemalloc or ctypes.util.find_library("jemalloc") or "no"
     libraries = {platform.libc_ver()[0] or "C library": "", **({} if found == "no" else {"jemalloc": found})}
@@ -291,7 +290,7 @@ def main():
         told = ("", "") if first is None else (f"{first['budget'] / 1e6:.2f} MB", f"{first['counted'] / 1e6:.2f} MB")
         print(f"| {name} | {SETTINGS[name][4]:,} | {told[0]} | {told[1]} |", " | ".join(cells), "|", flush=True)
     if not given.json:
-        print(f"{bad} beyond budget + 25% + 20 MB")
+        print(f"{bad} settings exceed budget + 25% + 20 MB")
 
 
 if __name__ == "__main__":

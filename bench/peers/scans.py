@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""neap.torch beside plain autograd and torch.utils.checkpoint: seconds and bytes of a time loop.
+"""Time and memory of a time loop with neap.torch, plain autograd and torch.utils.checkpoint.
 
-A GRU cell of 256 units, 32 sequences, forward and backward of 700 steps on one thread. Rounds go
-through all settings in turns; a ratio is that of the same round. Prints a table.
+A GRU cell of 256 units with batch size 32, forward and backward pass of 700 steps on one thread. Every round runs all
+settings in turn; ratios are medians of the ratios per round. Prints a table.
     scans.py [--rounds 5] [--steps 700] [--units 256] [--batch 32] [--only NAME,NAME]
 """
 import argparse
@@ -15,19 +15,19 @@ from torch.utils.checkpoint import checkpoint
 
 import neap.torch as nt
 
-PIECE = 27  # steps of a checkpoint's piece: about the root of the steps
+PIECE = 27  # steps per checkpointed segment: about the square root of the number of steps
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     for name, value in (("rounds", 5), ("steps", 700), ("units", 256), ("batch", 32)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--only", default="", help="names of settings, as the table has them")
+    parser.add_argument("--only", default="", help="names of settings as in the table")
     return parser.parse_args()
 
 
 class Loop:
-    """The cell, its inputs, and one forward and backward in several ways."""
+    """The cell, its inputs, and one forward and backward pass in several ways."""
 
     def __init__(self, steps, units, batch):
         torch.manual_seed(0)
@@ -83,7 +83,7 @@ def settings(loop, tapes):
 def main():
     given = options()
     loop = Loop(given.steps, given.units, given.batch)
-    tapes = given.steps * given.batch * given.units * 4 * 8  # some eight arrays of the state's size a step
+    tapes = given.steps * given.batch * given.units * 4 * 8  # about eight arrays of the size of the state per step
     rows = {name: run for name, run in settings(loop, tapes).items()
             if name == "plain" or not given.only or name in given.only.split(",")}
     seconds, told, bits = {name: [] for name in rows}, {}, {}
@@ -92,11 +92,11 @@ def main():
             loop.cell.zero_grad(set_to_none=True)
             begin = time.process_time()
             told[name] = run()
-            if number:  # the first one measures
+            if number:  # round 0 measures the cost of a step and is not timed
                 seconds[name].append(time.process_time() - begin)
             else:
                 bits[name] = [p.grad.clone() for p in loop.cell.parameters()]
-    print("| | processor time | over plain | plan | strategy | counted peak | bits of plain |")
+    print("| setting | CPU time | relative to the plain loop | planned | strategy | counted peak | bit-identical |")
     print("|---|---|---|---|---|---|---|")
     for name in rows:
         ratio = statistics.median(a / b for a, b in zip(seconds[name], seconds["plain"]))

@@ -27,13 +27,13 @@ def agreement(check):
 
 
 def line(row):
-    """A row as one line, for whoever waits."""
+    """A row as one line, for progress messages."""
     threads = f", {row['threads']} thread{'s' if row['threads'] > 1 else ''}" if "threads" in row else ""
     if "error" in row:
         return f"{row['name']}{threads}: {row['error'][:200]}"
     if row["what"] == "check":
         return f"{row['name']}: loss and gradients differ by {agreement(row['check'])}"
-    within = f" within 1/{row['fraction']} of its memory" if row.get("fraction") else ""
+    within = f" with 1/{row['fraction']} of its memory" if row.get("fraction") else ""
     return (f"{row['name']}{threads}: {seconds(row['seconds'])}, {size(row['growth'])}; neap{within} "
             f"{seconds(row['neap_seconds'])}, {size(row['neap_growth'])}: {ratio(row['ratio'])}")
 
@@ -41,7 +41,7 @@ def line(row):
 def timed(row, check):
     name = row["name"]
     if row.get("fraction"):
-        name += f"; neap within 1/{row['fraction']} of its memory (`{row['neap_plan']}`)"
+        name += f"; neap with 1/{row['fraction']} of its memory (`{row['neap_plan']}`)"
     return " | ".join(["| " + name, row["cell"], str(row["threads"]), seconds(row["seconds"]),
                        seconds(row["neap_seconds"]), ratio(row["ratio"]), size(row["growth"]),
                        size(row["neap_growth"]), ratio(row["growth"] / max(row["neap_growth"], 1)),
@@ -54,11 +54,13 @@ def case(rows):
     title = f"{shape['name']}, B={shape['batch']}, T={shape['steps']}"
     for row in rows:
         if shape["kind"] == "lif" and "spikes" in row:
-            title += (f"; measured {100 * row['spikes']:.2g}% of units spiking, "
-                      f"{100 * row['support']:.2g}% inside the surrogate's support")
+            title += (f"; measured: {100 * row['spikes']:.2g}% of units spike per step, "
+                      f"{100 * row['support']:.2g}% have a non-zero surrogate gradient")
             break
-    lines = [title + ":", "", "| | cell | threads | a step | neap, same cell | ratio | memory | neap's | ratio | "
-             "loss, gradients differ by |", "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = [title + ":", "",
+             "| framework | cell | threads | framework, time | neap, time | framework / neap | framework, memory | "
+             "neap, memory | framework / neap | relative difference of loss, gradients |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
     checks = {(row["framework"], row["way"]): row.get("check") for row in rows if row["what"] == "check"}
     for row in rows:
         if row["what"] != "time":
@@ -82,5 +84,5 @@ def document(rows, absent):
         groups.setdefault(str(row["case"]), []).append(row)
     out += [case(group) for group in groups.values()]
     if absent:
-        out.append("Left out: " + "; ".join(sorted(set(absent))) + ".")
+        out.append("Omitted: " + "; ".join(sorted(set(absent))) + ".")
     return "\n\n".join(out) + "\n"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the frameworks on top of PyTorch share: tensors, spike function, readout, loss."""
+"""Common code of the frameworks based on PyTorch: tensors, spike function, readout, loss."""
 import torch
 
 KINDS = {"float": torch.float32, "double": torch.float64}
 
 
 def spike(width, height):
-    """The step function whose derivative is a triangle."""
+    """The step function with a triangular surrogate derivative."""
 
     class Spike(torch.autograd.Function):
         @staticmethod
@@ -23,7 +23,7 @@ def spike(width, height):
 
 
 class TorchNet:
-    """Inputs made once; subclasses give hidden(way) -> spikes [step][sample][unit]."""
+    """Creates the inputs once; subclasses provide hidden(way) -> spikes [step][sample][unit]."""
 
     VERSION = "PyTorch " + torch.__version__
     WAYS = ["eager"]
@@ -38,7 +38,7 @@ class TorchNet:
         self.build(problem)
 
     def leaf(self, name, scale=1.0, transposed=False):
-        """A parameter of ours from one of neap's: times scale, perhaps transposed."""
+        """A parameter of the framework from one of neap: multiplied by scale, optionally transposed."""
         values = torch.from_numpy(self.problem.weight(name) * scale).to(self.kind)
         if name.endswith(".bias"):
             values = values.reshape(-1)
@@ -47,7 +47,7 @@ class TorchNet:
         return tensor
 
     def adopt(self, module, attribute, name, scale=1.0, transposed=True):
-        """The same as the parameter `attribute` of a module."""
+        """As above, stored as the parameter `attribute` of a module."""
         parameter = torch.nn.Parameter(self.leaf(name, scale, transposed).detach())
         setattr(module, attribute, parameter)
         self.leaves[name] = (parameter, scale, transposed)
@@ -63,7 +63,7 @@ class TorchNet:
         torch.set_num_threads(count)
 
     def readout(self, spikes):
-        """Leaky readout over all steps, its mean over time, cross-entropy."""
+        """Leaky readout over all steps, mean over time, cross-entropy loss."""
         kappa = self.problem.decay
         current = torch.matmul(spikes, self.w_out) + self.b_out
         out = torch.zeros_like(current[0])
@@ -87,7 +87,7 @@ class TorchNet:
         return loss.item()
 
     def warm(self, way):
-        """A few steps of the sequence, so that what is made once is made."""
+        """Runs a few steps, so that one-time initialisation is not timed."""
         x, self.x = self.x, self.x[: min(self.shortest(way), len(self.x))]
         self.steps = len(self.x)
         try:

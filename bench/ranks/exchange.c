@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange.c: seconds of a call and bytes a second between ranks of this MPI library, as neap-mpi
- * calls it in a batch: calls are begun and tested until they end. Between them ranks compute, one
- * of them for longer; what is sent was just written, and what comes is read. A ping-pong stands
- * beside them, whose buffer stays in caches. Rank 0 prints one line of JSON: alpha and rate of
- * calls, those of a ping-pong. R. W. Hockney, The communication challenge for MPP, Parallel
- * Computing 20, 1994.
+ * exchange.c: time per call and bandwidth of this MPI library, measured with the calls that
+ * neap-mpi makes in a batch: nonblocking calls that are tested until they finish. Between the calls
+ * the ranks compute, one of them for longer; sent data was just written, and received data is read.
+ * For comparison, a ping-pong is measured, whose buffer stays in the caches. Rank 0 prints one line
+ * of JSON: alpha and rate of the calls, and of the ping-pong. Model: R. W. Hockney, The
+ * communication challenge for MPP, Parallel Computing 20, 1994.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 /*
- * Bytes of the sums and of the weights that a rank sends in a batch of a net of 0.26 million
- * parameters, and those that its sweep touches; a small net touches what a cache holds.
+ * Bytes of the gradient sums and weights that a rank sends per batch for a network of 0.26 million
+ * parameters, and bytes that its sweep touches. SMALL_SWEEP: a small network that fits in a cache.
  */
 enum { SUMS = 2 << 20, WEIGHTS = 1 << 20, SWEEP = 256 << 20, SMALL_SWEEP = 2 << 20, SMALL = 256 };
 enum { BATCHES = 101, LONG_BATCHES = 41, CALLS = 8, ROUNDS = 101 };
@@ -35,11 +35,11 @@ static double median(int n)
 	return took[n / 2];
 }
 
-/* Computes; each rank is the last one in some batches. */
+/* Simulates computation; each rank is the slowest one in some batches. */
 static void sweep(int batch, int bytes)
 {
 	int end = bytes + (batch % ranks == rank ? bytes / 8 : 0);
-	for (int i = 0; i < end; i += 64) /* memset may go around caches */
+	for (int i = 0; i < end; i += 64) /* not memset, which may bypass the caches */
 		touched[i] = (char)(touched[i] + batch);
 }
 
@@ -51,8 +51,8 @@ static void wait_for(MPI_Request *request)
 }
 
 /*
- * Seconds of a batch's calls. A rank that comes last does not wait for others: the least over
- * ranks counts.
+ * Median time of a call. The last rank to arrive does not wait for others, so the minimum over the
+ * ranks is used.
  */
 static double batches(int number, int (*calls)(int batch, double *spent))
 {
@@ -91,7 +91,7 @@ static void all(double *spent)
 	*spent = MPI_Wtime() - began;
 }
 
-/* Every rank sends its part of so many bytes to all others. */
+/* Allgather: every rank sends its part of `bytes` bytes to all others. */
 static void gather(char *into, int bytes, double *spent)
 {
 	MPI_Request request;
@@ -106,7 +106,7 @@ static void gather(char *into, int bytes, double *spent)
 	*spent = MPI_Wtime() - began;
 }
 
-/* Every rank sends so many bytes in equal parts to the others. */
+/* Alltoall: every rank sends `bytes` bytes, in equal parts, to the others. */
 static void exchange(int bytes, double *spent)
 {
 	MPI_Request request;
@@ -121,7 +121,7 @@ static void exchange(int bytes, double *spent)
 	*spent = MPI_Wtime() - began;
 }
 
-/* Calls of few bytes; ranks compute before most of them. */
+/* Calls with few bytes; the ranks compute before most of them. */
 static int small_calls(int batch, double *spent)
 {
 	sweep(batch, SMALL_SWEEP);
@@ -155,7 +155,7 @@ static int long_calls(int batch, double *spent)
 	return 2;
 }
 
-/* Half of the time there and back of ranks 0 and 1. */
+/* Half the round-trip time between ranks 0 and 1. */
 static double ping_pong(int bytes, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
@@ -187,7 +187,8 @@ int main(int argc, char **argv)
 	count = calloc((size_t)ranks, sizeof *count);
 	at = calloc((size_t)ranks, sizeof *at);
 	if (ranks < 2 || !out || !in || !weights || !touched || !count || !at) {
-		fprintf(stderr, "exchange: two ranks or more, and 300 MiB each, are needed\n");
+		fprintf(stderr,
+			"exchange: needs at least two ranks, with 300 MiB of memory each\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	double small = batches(BATCHES, small_calls);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-What ranks exchange, predicted and measured. exchange.c measures the time of a message, alpha, and the
-bytes a second, beta, of this machine and its MPI library; `neap plan --ranks` predicts from them what a
-batch exchanges, and `neap train` over ranks measures it. Prints a line a net and exits with 1 where one
-is more than LIMIT off. Ranks that share processors measure the scheduler: have one for each.
-    exchange.py [BUILD [RANKS]]       NEAP_MPIRUN, NEAP_MPICC
+Communication time of training with several ranks, predicted and measured. exchange.c measures the time per message, alpha,
+and the bandwidth in bytes per second, beta, of this machine and its MPI library. From these, `neap plan --ranks` predicts the
+communication time of a batch, which is compared with a run of `neap train`. Prints one line per network; exits with 1 if an
+error exceeds LIMIT. If ranks share processors, the scheduler is measured instead: use one processor per rank.
+    exchange.py [BUILD [RANKS]]       NEAP_MPIRUN, NEAP_MPICC: launcher and compiler
 """
 import json
 import os
@@ -17,7 +17,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 0.25
 GROUP, RUNS = 8, 3
-# Hidden units, batches: small exchanges, where messages count, and large ones, where bytes do.
+# (hidden units, batch size): small exchanges, dominated by the number of messages, and large ones, dominated by bytes.
 NETS = ((64, 64), (512, 64), (1024, 32))
 INPUTS, CLASSES, STEPS, EPOCHS, BATCHES = 100, 10, 40, 20, 8
 ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -27,7 +27,7 @@ ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 def tool(variable, *names):
     found = os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
     if not found:
-        sys.exit(f"exchange.py: there is no {names[-1]}; {variable} names it")
+        sys.exit(f"exchange.py: {names[-1]} was not found. Install it, or set {variable} to its path")
     return found
 
 
@@ -49,7 +49,7 @@ def predicted(neap, ranks, found, units, batch):
 
 
 def measured(mpirun, neap, ranks, units, batch, folder):
-    """Exchange of a run that is the median of RUNS."""
+    """The `exchange` report of the run with the median time of RUNS."""
     data = f"randman:part=train,classes={CLASSES},units={INPUTS},samples={batch * BATCHES}," \
            f"steps={STEPS}"
     found = []
@@ -68,16 +68,17 @@ def main():
     neap = os.path.join(build, "neap")
     mpirun = tool("NEAP_MPIRUN", "mpirun.openmpi", "mpirun")
     if len(os.sched_getaffinity(0)) < ranks:
-        print(f"# {ranks} ranks on {len(os.sched_getaffinity(0))} processors: times mean little")
+        print(f"# {ranks} ranks on {len(os.sched_getaffinity(0))} processors: they share processors, "
+              "so the times are not meaningful")
     off = 0
     with tempfile.TemporaryDirectory(prefix="neap-exchange-", dir="/var/tmp") as folder:
         program = os.path.join(folder, "exchange")
         run(tool("NEAP_MPICC", "mpicc.openmpi", "mpicc"), "-O2", os.path.join(HERE, "exchange.c"), "-o",
             program)
         found = json.loads(run(mpirun, "-n", ranks, program))
-        print(f"{ranks} ranks: a message {1e6 * found['alpha']:.2f} us, {found['rate'] / 1e9:.2f} GB/s; "
+        print(f"{ranks} ranks: per message {1e6 * found['alpha']:.2f} us, {found['rate'] / 1e9:.2f} GB/s; "
               f"ping-pong {1e6 * found['ping']:.2f} us, {found['ping_rate'] / 1e9:.2f} GB/s")
-        print("units  batch  messages  bytes predicted, measured  us a batch predicted, measured (waited)")
+        print("units  batch  messages  bytes predicted, measured  us per batch predicted, measured (waited)")
         for units, batch in NETS:
             p = predicted(neap, ranks, found, units, batch)
             m = measured(mpirun, neap, ranks, units, batch, folder)
@@ -87,7 +88,7 @@ def main():
             print(f"{units:5d} {batch:6d} {p['messages']:9d} {p['sent']:16d} "
                   f"{m['sent'] // m['batches']:10d} {1e6 * p['exchanged']:22.1f} {1e6 * exchanged:9.1f} "
                   f"({1e6 * m['waited'] / m['batches']:.1f})  {100 * error:+.0f}%")
-    print(f"{off} of {len(NETS)} are more than {100 * LIMIT:.0f}% off")
+    print(f"{off} of {len(NETS)} predictions differ by more than {100 * LIMIT:.0f}%")
     return off > 0
 
 

@@ -63,7 +63,7 @@ def verdict():
 def refuses(python):
     done = run(python, os.path.join(LEARN, "beside_torch.py"), "lines")
     last = done.stderr.strip().splitlines()[-1]
-    return None if done.returncode == 2 and "'lines' is no row; choose from vowels, " in last else done.stderr
+    return None if done.returncode == 2 and "'lines' is not a data set; choose from vowels, " in last else done.stderr
 
 
 def main():
