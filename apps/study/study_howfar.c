@@ -466,9 +466,9 @@ static int draw(struct neap__study *study)
 	reached(study, "steps", "bptt", allowed[0], &memory);
 	reached(study, "units", "bptt", allowed[0], &narrow);
 	neap__text_add(&study->report,
-		"Planned: how many times longer a sequence can be (with `lif:%dr,li`, in "
-		"the %.2f MiB that store-all needs for %d steps), and how many times "
-		"more units a network can have (at %d steps, in the %.2f MiB that "
+		"Planned: the factors by which a strategy can lengthen a sequence (with "
+		"`lif:%dr,li`, in the %.2f MiB that store-all needs for %d steps) and "
+		"increase the number of units (at %d steps, in the %.2f MiB that "
 		"store-all needs for %d units), if the overhead is limited to 10, 50 or "
 		"100%%. The plans use sizes, step times and transfer times measured on "
 		"this machine, batches of %d and dense tapes. Costs of networks between "

@@ -254,8 +254,8 @@ static int draw(struct neap__study *study)
 	neap__text_add(&study->report,
 		"Training with Adam, %d units, %d steps, batches of %d out of 64 "
 		"sequences: once with store-all, and once with `double` (chunks of 5 "
-		"steps in remote chunks of 20, in a file), in which three of four sweeps "
-		"lose or corrupt a record or fail to read one.\n\n| updates | weights "
+		"steps in remote chunks of 20, in a file), where in three of four sweeps "
+		"one record is lost, corrupted or cannot be read.\n\n| updates | weights "
 		"that differ | recovered records | time of `double` | time of store-all "
 		"|\n|---|---|---|---|---|\n",
 		UNITS, STEPS, BATCH);
