@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a plan against a question of the planning benchmark: is it legal, what does it take?
+"""Checks a plan for a problem of the planning benchmark: whether it is valid, its memory and its time.
 
-The plan is text, an action a line (README.md has the language). It is carried out symbolically:
-what the live state, the slots, the tapes and the places of tiers hold is followed action by action,
-with a clock for the computation and one for each channel of a tier. Needs the standard library alone.
+The plan is text with one action per line (README.md specifies the format). It is executed symbolically: the content of the
+live state, the slots, the tapes and the places of tiers is tracked action by action, with one clock for the computation and
+one for each channel of a tier. Needs only the standard library.
 
     check_plan.py [--questions FILE] QUESTION PLAN     PLAN: a file, or - for the standard input
 
-Prints makespan, peak and transfers, exit code 0; or the first rule that is broken, exit code 1.
-A question or a plan that cannot be read: one line, exit code 2.
+Prints makespan, peak and transfers (exit code 0), or the first rule that is violated (exit code 1). If the problem or the plan
+cannot be read, prints one line (exit code 2).
 """
 import bisect
 import csv

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the questions of the planning benchmark and writes questions.csv, answers.csv and chains/.
+"""Generates the problems of the planning benchmark: writes questions.csv, answers.csv and chains/.
 
-Optima come from the tables in tests/oracles and from formulas; best known values and lower bounds
-from neap. The set that stands in the folder is the benchmark: this file says how it came about.
+Optima come from the tables in tests/oracles and from formulas; best known values and lower bounds come from neap. The
+benchmark is the set of files in this folder; this program documents how they were generated.
 
-    draw_questions.py NEAP [FOLDER]     NEAP: the tool; FOLDER: where to write, this one unless told
+    draw_questions.py NEAP [FOLDER]     NEAP: the tool; FOLDER: output folder (default: this one)
 """
 import ast
 import csv
@@ -240,7 +240,7 @@ def of_stages(s):
 
 
 def answer(s, neap):
-    """Beside what is known: neap's bound and, where no optimum is, its plan, if it is as good as the best."""
+    """Adds neap's bound and, if no optimum is known, its plan if it is as good as the best known value."""
     with open(os.path.join(s.folder, "answers.csv"), "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(("question", "what", "value", "source"))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of the planning benchmark put to neap's command line: options, numbers, action lists."""
+"""Runs neap's command line on problems of the planning benchmark: options, numbers, action lists."""
 import json
 import subprocess
 
 
 class Refused(Exception):
-    """The tool has no plan for a question, or cannot be started; a line says why."""
+    """The tool has no plan for a problem, or cannot be started; the message gives the reason."""
 
 
 def tier_option(number, tier, by_slot):
@@ -38,13 +38,13 @@ def options(question):
 
 
 def plans(neap, question, strategy=None, timeout=600):
-    """What `neap plan --json` says of the question: a dictionary for each strategy."""
+    """The output of `neap plan --json` for the problem: a dictionary per strategy."""
     done = run(neap, options(question) + (["--strategy", strategy] if strategy else []) + ["--json"], timeout)
     return json.loads(done)["plans"]
 
 
 def actions(neap, question, strategy, timeout=600):
-    """The plan of a strategy as text, an action a line."""
+    """The plan of a strategy as text, one action per line."""
     return run(neap, [*options(question), "--strategy", strategy, "--actions"], timeout)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planners that others wrote, asked the questions of the planning benchmark: checkpoint_schedules and
-pyrevolve, both from PyPI. Each makes its own schedule, in seconds that are measured; then the schedule is
-translated, action by action, into the text that check_plan.py reads.
+"""Runs other planners on the problems of the planning benchmark: checkpoint_schedules and pyrevolve, both from PyPI. The time
+in which a planner computes its schedule is measured; the schedule is then translated, action by action, into the plan format
+of check_plan.py.
 
     peers.py PLANNER QUESTION     prints the seconds, then the plan
 """
@@ -73,7 +73,7 @@ def of_checkpoint_schedules(schedule):
         elif isinstance(a, cs.Reverse):
             text.reverse(a.n0, a.n1)
         elif isinstance(a, (cs.Copy, cs.Move)) and (level[a.from_storage], a.n) in text.kept:
-            # A tape that was kept, the other case, is where BACKWARD takes it.
+            # In the other case the tape was stored and BACKWARD uses it directly.
             text.restore(level[a.from_storage], a.n)
             if isinstance(a, cs.Move):
                 text.give_up(level[a.from_storage], a.n)
@@ -85,7 +85,7 @@ def of_pyrevolve(steps, actions):
     text, turned = Text(), False
     for name, old, at, number, level in actions:
         if name == "TAKESHOT":
-            # CRevolve numbers its checkpoints as a stack and writes over those it no longer needs.
+            # CRevolve numbers its checkpoints as a stack and overwrites those that it no longer needs.
             for where, step in [key for key, held in text.kept.items() if number is not None and held >= number]:
                 text.give_up(where, step)
             text.keep(level, at)
@@ -157,11 +157,11 @@ def pyrevolve(name, q):
     else:
         levels = [Storage(q.memory, q.slot_seconds["save"], q.slot_seconds["load"])]
         levels += [Storage(min(t.capacity, q.steps), t.rate["put"], t.rate["get"]) for t in q.tiers]
-        # It counts the steps before the last one.
+        # pyrevolve counts the steps without the last one.
         made = hrevolve.HRevolve(q.steps - 1, q.steps - 1, base.Architecture(levels), up=0, **costs(q))
     while not actions or actions[-1].type != base.Action.TERMINATE:
         actions.append(made.next())
-        # The object of CRevolve changes with the next action: its numbers are read at once.
+        # CRevolve reuses its object for the next action, so its numbers are copied immediately.
         a = actions[-1]
         a.numbers = (base.Action.type_names[a.type], a.old_capo, a.capo,
                      a.ckp if name == "CRevolve" else None, a.storageIndex())
@@ -173,7 +173,7 @@ def with_disk(q):
     return q.form == "slots" and len(q.tiers) == 1 and not any(q.slot_seconds.values())
 
 
-# Name of a planner: package, which questions it can state, and the strategy of neap beside it.
+# Name of a planner: package, which problems it supports, and the strategy of neap to compare with.
 PLANNERS = {
     "checkpoint_schedules Revolve": (checkpoint_schedules, lambda q: q.form == "slots" and not q.tiers),
     "checkpoint_schedules Multistage": (checkpoint_schedules, lambda q: q.form == "slots" and not q.tiers),

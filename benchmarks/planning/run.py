@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the questions of the planning benchmark to planners and prints a table of their answers.
+"""Runs planners on the problems of the planning benchmark and prints a table of the results.
 
-Every plan goes through check_plan.py, neap's too: a cost is that of a plan which the checker accepts.
-Planning time is from the question to the last action. Of neap it is that of the whole command, which
-starts a process and prints each action; of the others it begins after their packages are imported. Read
-it as a ratio within one run: of all questions together, and of the longest one, where the start of a
-process counts least. A package that is not installed is skipped, and the table says so.
+All plans, including neap's, are checked by check_plan.py; only valid plans have a cost. Planning time is the time from the
+problem to the last action. For neap it is the time of the whole command, which starts a process and prints each action; for
+the other planners it starts after their packages are imported. Compare it as a ratio in one run: for all problems together,
+and for the longest problem, in which the start of a process matters least. Packages that are not installed are skipped with a
+message.
 
     run.py [--neap TOOL] [--groups NAME,...] [--most STEPS] [--each COUNT] [--timeout SECONDS] [--csv FILE]
 
-    --neap     the tool (build/neap)
-    --groups   of questions, or single questions (all)
-    --most     longest chain to ask (20000): checking takes some 10 us an action
-    --each     questions of a group, drawn with a fixed seed (all)
-    --timeout  for one plan of a planner (60)
-    --csv      a row for each plan, too
+    --neap     path of the tool (build/neap)
+    --groups   groups or single problems (all)
+    --most     longest chain, in steps (20000); checking takes about 10 us per action
+    --each     number of problems per group, sampled with a fixed seed (all)
+    --timeout  seconds for one plan of a planner (60)
+    --csv      also write one row per plan to FILE
 """
 import argparse
 import csv
@@ -35,7 +35,7 @@ ABOUT = 1e-9
 
 
 class Tried:
-    """One planner at one question: a cost and planning seconds, or what went wrong."""
+    """The result of one planner for one problem: cost and planning seconds, or the error."""
 
     def __init__(self, planner, question, target, found=None, seconds=None, wrong=None):
         self.planner, self.question, self.seconds, self.wrong = planner, question, seconds, wrong
@@ -52,7 +52,7 @@ def checked(planner, question, target, seconds, text):
 
 
 def neap_strategy(question):
-    """The strategy whose model is the question's."""
+    """The strategy whose cost model is the one of the problem."""
     if question.form == "mixed":
         return "mixed"
     if question.form == "slots":
@@ -73,7 +73,7 @@ def ask_neap(options, question, target):
 
 
 def ask_peer(options, planner, question, target):
-    """None where the package is not there."""
+    """None if the package is not installed."""
     command = [sys.executable, os.path.join(check_plan.HERE, "peers.py"), planner, question.name]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=options.timeout)
@@ -89,7 +89,7 @@ def ask_peer(options, planner, question, target):
 
 
 def targets():
-    """By question: the optimum, or the lower bound, and which of them it is."""
+    """For each problem: the optimum or the lower bound, and which of them it is."""
     found = {}
     with open(os.path.join(check_plan.HERE, "answers.csv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -99,7 +99,7 @@ def targets():
 
 
 def ratio(mine, neaps):
-    """Planning seconds over neap's, of the questions that both have planned, and of the longest of them."""
+    """Planning time divided by neap's, for the problems that both have planned, and for the longest of them."""
     pairs = [(t.question.steps, t.seconds, neaps[t.question.name].seconds) for t in mine
              if t.seconds is not None and neaps[t.question.name].seconds is not None]
     if not pairs:
@@ -146,7 +146,7 @@ def main(arguments):
                 not options.groups or {row["group"], question.name} & set(options.groups.split(","))):
             groups.setdefault((row["group"], what), []).append(question)
     if not groups:
-        sys.exit("run: no question of these groups and lengths")
+        sys.exit("run: no problem matches --groups and --most")
     print("| group | planner | problems | valid plans | compared with | reached | mean excess, % | largest excess, % "
           "| time / neap | longest |\n|---|---|---|---|---|---|---|---|---|---|")
     for (group, what), questions in groups.items():
