@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_descend.c: operations as they are emitted, and the recursions inside parts. */
+/* block_descend.c: emission of operations, and the recursions that reverse a block or a tail. */
 #include "plan/blocks/block_descend.h"
 
 #include "base/fail.h"
 #include "base/grow.h"
 
 /*
- * A leaf is reversed in this many ranges, so that its tapes free memory one after the other and
- * the next GET begins early.
+ * A leaf is recorded and reversed in this number of ranges, so that its tapes are freed one after
+ * the other and the next GET can start early, without reserved memory. Chosen: more ranges free
+ * memory earlier but need more calls of the model.
  */
 #define LEAF_PARTS 8
 
-/* Emits an operation. grow: bytes held from it on; shrink: bytes held no longer after it. */
+/* Emits an operation. grow: bytes allocated before it; shrink: bytes freed after it. */
 void neap__block_push(
 	struct neap__block_sink *k, struct neap__block_op op, int64_t grow, int64_t shrink)
 {
@@ -25,7 +26,7 @@ void neap__block_push(
 	x->held -= shrink;
 }
 
-/* An operation on steps [t0, t1). */
+/* Emits an operation on steps [t0, t1). */
 void neap__block_range(
 	struct neap__block_sink *k, int kind, int64_t t0, int64_t t1, int64_t grow, int64_t shrink)
 {
@@ -34,7 +35,7 @@ void neap__block_range(
 		grow, shrink);
 }
 
-/* An operation on the state at step t and a slot. */
+/* Emits an operation on the state at step t and a slot. */
 static void state(struct neap__block_sink *k, int kind, int64_t t, int32_t handle)
 {
 	int64_t bytes = (int64_t)k->x->chain->state;
@@ -43,7 +44,7 @@ static void state(struct neap__block_sink *k, int kind, int64_t t, int32_t handl
 		kind == NEAP__OP_SAVE ? bytes : 0, kind == NEAP__OP_DROP ? bytes : 0);
 }
 
-/* An operation on the first state of a part and its place. */
+/* Emits an operation on the first state of a part and its place on a tier. */
 void neap__block_record(struct neap__block_sink *k, int kind, const struct neap__block_frame *f)
 {
 	int needs = kind == NEAP__OP_NEED_STATE;
@@ -59,7 +60,7 @@ void neap__block_record(struct neap__block_sink *k, int kind, const struct neap_
 		needs && f->handle >= 0 ? (int64_t)k->x->chain->state : 0, 0);
 }
 
-/* Records and reverses steps [t0, t0 + l), with the turn between at the end of the chain. */
+/* Records and reverses steps [t0, t0 + l); at the end of the chain the turn is in between. */
 static void leaf(struct neap__block_sink *k, int64_t t0, int64_t l)
 {
 	int64_t tape = (int64_t)k->x->chain->tape, t1 = t0 + l,
@@ -118,7 +119,8 @@ static void drop(struct neap__block_sink *k, struct neap__block_frame *f)
 	f->handle = -1;
 }
 
-/* Makes the first state of a part live; with `keep` it is in a slot from then on. */
+/* Makes the first state of a part live, from a slot or a tier; with `keep` also stores it in a
+ * slot. */
 static int make_start_live(struct neap__block_sink *k, struct neap__block_frame *f, int keep)
 {
 	if (f->live) {
@@ -139,7 +141,7 @@ static int make_start_live(struct neap__block_sink *k, struct neap__block_frame 
 	return 0;
 }
 
-/* Does a part that is a leaf. */
+/* Reverses a part that is a leaf and ends it. */
 static void finish_leaf(struct neap__block_sink *k, struct neap__block_frame *f)
 {
 	struct neap__block_program *x = k->x;
@@ -149,7 +151,7 @@ static void finish_leaf(struct neap__block_sink *k, struct neap__block_frame *f)
 	x->depth--;
 }
 
-/* neap__recompute_split, remembered. */
+/* neap__recompute_split with a cache: all blocks ask for the same splits. */
 static int64_t split_of(struct neap__block_program *x, const struct neap__block_frame *f)
 {
 	uint64_t hash =
@@ -161,7 +163,10 @@ static int64_t split_of(struct neap__block_program *x, const struct neap__block_
 	return row->y;
 }
 
-/* One split or leaf of Revolve with leaves (recompute_cost.h). */
+/*
+ * One split or leaf of Revolve with leaves (recompute_cost.h). The first split of a block whose
+ * reserve covers only `first` steps is fixed: these steps form the left part, reversed last.
+ */
 static int descend_leaf(struct neap__block_sink *k)
 {
 	struct neap__block_program *x = k->x;
@@ -195,7 +200,11 @@ static int descend_leaf(struct neap__block_sink *k)
 	return neap__block_frame_push(x, right);
 }
 
-/* One split, write or leaf of multiread; f->j slots are free. */
+/*
+ * One split, write or leaf of multiread (multiread.h); f->j slots are free. The first state of a
+ * part is kept in a slot, written to the tier, or read from it once more, whichever the table
+ * chose.
+ */
 static int descend_multiread(struct neap__block_sink *k)
 {
 	struct neap__block_program *x = k->x;
