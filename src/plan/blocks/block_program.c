@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_program.c: the walk over blocks, of the chain and of parts of it. */
+/* block_program.c: the walk over the blocks of the chain and of its parts. */
 #include "plan/blocks/block_program.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
-#define CHUNKS_MOST 500 /* of a block: their operations must fit into the window of prefetch.c */
+#define CHUNKS_MOST 500 /* per block; chosen, so that a block fits in the window of prefetch.c */
 
 /* The series of block i. */
 static struct neap__block_series *series_of(struct neap__block_walk *w, int64_t i)
@@ -38,14 +38,17 @@ static struct block block_of(struct neap__block_walk *w, int64_t i)
 		return (struct block){
 			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
 			b->advance};
-	/* The shorter block of the chain advances first, that of a part records first. */
+	/*
+	 * If the first block is shorter than J + k, the chain gives up recorded steps and a part
+	 * gives up advanced steps.
+	 */
 	int64_t advance = b->advance < r->first ? b->advance : r->first;
 	if (w->inside)
 		advance = b->record < r->first ? r->first - b->record : 0;
 	return (struct block){r->t0, r->first - advance, advance};
 }
 
-/* The reserve lies beside a part of each block alone. */
+/* Returns whether the reserve is kept only beside a part of each block. */
 static int beside_reserve(const struct neap_blocks *b)
 {
 	return b->inner == NEAP_BLOCKS_LEAF && b->reserve_steps > 0 &&
@@ -57,14 +60,14 @@ static int64_t chunks_of(const struct neap_blocks *b, int64_t record)
 	return record ? (record + b->chunk - 1) / b->chunk : 0;
 }
 
-/* Of the first n items, those that go to the near tier where items are spread. */
+/* Number of the first n items that go to the near tier, if items are distributed over both. */
 static int64_t spread(const struct neap__block_program *x, int64_t n)
 {
 	int64_t share = x->near.share, each = NEAP_NEAR_SHARES;
 	return n / each * share + n % each * share / each;
 }
 
-/* Sets the tier and the place there of item n, a state or a chunk. */
+/* Sets the tier and the place of item n, a state or a chunk. */
 static void place_item(const struct neap__block_program *x, const struct neap__block_walk *w,
 	int64_t n, uint8_t *near, int64_t *place)
 {
@@ -85,7 +88,7 @@ static struct neap__block_frame first_state(
 	return f;
 }
 
-/* Chunk n of block i; the places of a block's chunks follow each other. */
+/* The operation for chunk n of block i; the chunks of a block have consecutive places. */
 static struct neap__block_op chunk_op(const struct neap__block_program *x,
 	struct neap__block_walk *w, int kind, int64_t i, int64_t n)
 {
@@ -131,7 +134,7 @@ static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 		w->phase = PHASE_TAIL;
 }
 
-/* Steps of a series, and its first block, which is the shorter one. */
+/* Sets the number of blocks of a series and the length of its first block, which may be short. */
 static void count_blocks(struct neap__block_series *r, int64_t steps)
 {
 	int64_t unit = r->plan.advance + r->plan.record;
@@ -139,7 +142,10 @@ static void count_blocks(struct neap__block_series *r, int64_t steps)
 	r->first = steps - (r->blocks - 1) * unit;
 }
 
-/* Reverses steps [t0, t1), whose first state is live; last: they are the tail of the chain. */
+/*
+ * Starts to reverse steps [t0, t1), whose first state is live, by blocks through the near tier, or
+ * in fast memory if the plan has no such blocks. last: the steps are the tail of the chain.
+ */
 static int begin_part(struct neap__block_sink *k, int64_t t0, int64_t t1, int last)
 {
 	struct neap__block_program *x = k->x;
@@ -190,7 +196,7 @@ static int tail_begin(struct neap__block_sink *k, struct neap__block_walk *w)
 						 .costs = &x->tail});
 }
 
-/* The recursion of a part is done: goes down to the next chunk or block. */
+/* After the recursion of a part has ended: continues with the next chunk or block downwards. */
 static int block_down(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
@@ -249,7 +255,7 @@ int neap__block_program_next(struct neap__block_program *x,
 	return x->whole.phase != PHASE_END;
 }
 
-/* Tables for parts of up to `steps` steps beside `reserve` bytes; `one`: leaves of one tape. */
+/* Makes tables for parts of up to `steps` steps, with a reserve; `one`: leaves of one tape. */
 static int make_costs(struct neap__block_program *x, struct neap__recompute *costs, int64_t steps,
 	int64_t reserve, int one)
 {
@@ -291,13 +297,13 @@ static int64_t longer(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Steps that a part of `steps` steps leaves to fast memory: between its blocks, and at its end. */
+/* The longest run of steps that a part of `steps` steps reverses in fast memory. */
 static int64_t within(int64_t advance, int64_t recorded, int64_t tail, int64_t steps)
 {
 	return advance + recorded < 1 || tail >= steps ? steps : advance;
 }
 
-/* Tables for the parts of a plan with a near tier. */
+/* Makes the tables for the parts of a plan with a near tier. */
 static int make_parts(struct neap__block_program *x, const struct neap_blocks *plan, int64_t tail)
 {
 	const struct neap_near *n = &x->near;
@@ -310,7 +316,7 @@ static int make_parts(struct neap__block_program *x, const struct neap_blocks *p
 	*r = (struct neap__block_series){
 		.plan = *plan, .inner = r->inner, .multiread = r->multiread};
 	int64_t up = within(n->last_advance, n->last_record, n->last_tail, tail);
-	int whole = up == tail; /* in fast memory alone */
+	int whole = up == tail; /* the tail is reversed in fast memory only */
 	/* The first block of the chain may be shorter than the tails inside blocks. */
 	int64_t inner = longer(within(n->advance, n->record, n->tail, plan->advance),
 		n->tail < plan->advance ? n->tail : plan->advance);
@@ -320,7 +326,7 @@ static int make_parts(struct neap__block_program *x, const struct neap_blocks *p
 	return make_costs(x, &r->inner, longer(inner, whole ? 0 : up), plan->reserve, 0);
 }
 
-/* Makes the last series that of `plan`, from its first step to the end of the chain. */
+/* Sets the last series to `plan`, from its first step to the end of the chain. */
 static int begin_series(struct neap__block_program *x, const struct neap_blocks *plan)
 {
 	struct neap__block_walk *w = &x->whole;
@@ -330,7 +336,7 @@ static int begin_series(struct neap__block_program *x, const struct neap_blocks 
 		too_many_chunks(x, plan->record, plan->chunk))
 		return NEAP_EINFEASIBLE;
 	r->plan = *plan;
-	memset(x->splits, 0, sizeof x->splits); /* tables are made anew */
+	memset(x->splits, 0, sizeof x->splits); /* the cached splits belong to the old tables */
 	if (r->plan.tail > steps)
 		r->plan.tail = steps;
 	count_blocks(r, steps - r->plan.tail);
@@ -390,7 +396,7 @@ void neap__block_program_rewind(struct neap__block_program *x, int64_t number)
 	struct neap__block_walk *w = &x->whole;
 	start_over(x, last_of(w)->from, number);
 	for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
-		if (w->puts[i] >= number) /* of blocks that will not be */
+		if (w->puts[i] >= number) /* of blocks that were replaced */
 			w->puts[i] = number - 1;
 }
 
@@ -418,7 +424,7 @@ int64_t neap__block_period(const struct neap_near *near)
 	return NEAP_NEAR_SHARES / a;
 }
 
-/* How far the place of an item on a tier moves where `items` items are left out. */
+/* By how much the place of an item on a tier changes if `items` items are skipped. */
 static int64_t places_of(const struct neap__block_program *x, int near, int64_t items)
 {
 	int64_t share = near ? x->near.share : NEAP_NEAR_SHARES - x->near.share;

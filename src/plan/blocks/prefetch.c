@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch.c: keeps a window of LOOK operations ahead of the present one. When an operation that
- * needs a record enters the window, its GET gets the earliest place at which all operations up
- * to the need still fit into memory beside it and beside the GETs before it. That takes no
- * clock and cannot deadlock: a GET never takes memory that an operation before its need
- * wants, and PUTs always end.
+ * prefetch.c: keeps a window of LOOK operations ahead of the current one. When an operation that
+ * needs a record enters the window, its GET is placed at the earliest operation such that all
+ * operations from there to the need still fit in memory together with it and all earlier GETs.
+ * This needs no clock and cannot deadlock: a GET never uses memory that an operation before its
+ * need requires, and PUTs always end.
  *
- * A clock of the planned speeds decides two things only: when a PUT is waited for because it
- * has ended anyway, and whether a GET is put off while PUTs still hold its memory. So other
- * speeds than planned cost time, never memory.
+ * A clock with the planned speeds decides only two things: when to wait for a PUT because it has
+ * ended anyway, and whether to delay a GET whose memory is still used by PUTs. If real speeds
+ * differ from the planned ones, the schedule becomes slower but never needs more memory.
  *
- * A state comes into a slot. Where only BACKWARD lies between GET and need, it comes into the
- * live buffer.
+ * A state is read into a slot. If there are only BACKWARD operations between GET and need, it is
+ * read into the live buffer, which is free during BACKWARD.
  */
 #include "plan/blocks/prefetch.h"
 
@@ -24,8 +24,8 @@
 #include "plan/core/steady_state.h"
 
 #define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
-#define BATCH 1024 /* operations of a batch of the program, at most */
-#define AHEAD 100  /* GETs in flight or planned: below NEAP_TICKETS, and looking back costs */
+#define BATCH 1024 /* largest batch of the program, in operations; CHUNKS_MOST limits it */
+#define AHEAD 100  /* GETs in flight or placed, limits the work of place_get; chosen */
 
 int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room)
 {
@@ -50,13 +50,13 @@ static void return_number(struct neap__prefetch_numbers *n, int32_t number)
 	n->free[n->nfree++] = number;
 }
 
-/* The number of a tier in x->tiers. */
+/* Index of a tier in x->tiers. */
 static int near_of(const struct neap__prefetch *x, int tier)
 {
 	return tier > 0 && tier == x->tiers[1];
 }
 
-/* Counts the bytes, slots and steps of an action, as verify/verify.c does. */
+/* Adds the bytes, slots and steps of an action to the totals, as verify/verify.c does. */
 static void account(struct neap__prefetch *x, const struct neap_action *a)
 {
 	struct neap__prefetch_total *t = &x->total;
@@ -89,7 +89,7 @@ static void account(struct neap__prefetch *x, const struct neap_action *a)
 	t->actions++;
 }
 
-/* Performs an action: counts it, moves the clock, emits it. */
+/* Performs an action: adds it to the totals, advances the clock, emits it. */
 static void act(struct neap__prefetch *x, struct neap_action a)
 {
 	account(x, &a);
@@ -138,7 +138,7 @@ static int64_t puts_in_flight(const struct neap__prefetch *x, int near)
 	return x->puts[near].tail - x->puts[near].head;
 }
 
-/* Waits for the PUT that ends first. Returns 0 where there is none. */
+/* Waits for the PUT that ends first. Returns 0 if there is none. */
 static int wait_for_any_put(struct neap__prefetch *x)
 {
 	int near = puts_in_flight(x, 1) > 0;
@@ -156,7 +156,7 @@ static int wait_for_any_put(struct neap__prefetch *x)
 	return 1;
 }
 
-/* Waits for the PUTs that have ended by the clock, within rounding. */
+/* Waits for the PUTs that have ended according to the clock, up to rounding. */
 static void wait_for_ended(struct neap__prefetch *x)
 {
 	for (int near = 0; near < 2; near++)
@@ -173,14 +173,14 @@ static void wait_for_ended(struct neap__prefetch *x)
 		}
 }
 
-/* Tickets for more transfers; two stay free, one for a PUT and one for a GET at its need. */
+/* Free tickets, less two that are reserved: one for a PUT and one for a GET at its need. */
 static int tickets_left(const struct neap__prefetch *x)
 {
 	return NEAP_TICKETS - 2 - (int)(puts_in_flight(x, 0) + puts_in_flight(x, 1)) -
 	       (int)(x->get_issued - x->get_head);
 }
 
-/* Waits for PUTs until `bytes` fit beside `held`. 0 or NEAP_EINFEASIBLE. */
+/* Waits for PUTs until `bytes` fit in addition to `held`. Returns 0 or NEAP_EINFEASIBLE. */
 static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 {
 	while (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1) {
@@ -190,21 +190,25 @@ static int make_room(struct neap__prefetch *x, int64_t held, int64_t bytes)
 	return 0;
 }
 
-/* Returns 1 where the operation leaves the live buffer free for a state that comes in. */
+/* Returns whether a state can be read into the live buffer during the operation. */
 static int leaves_live(const struct neap__block_op *op)
 {
 	return op->kind == NEAP__OP_BACKWARD || op->kind == NEAP__OP_NEED_TAPES ||
 	       op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_DROP;
 }
 
-/* Places the GET of operation j, which was just appended and needs a record. */
+/*
+ * Places the GET of operation j, which was just appended and needs a record. Looks back from j for
+ * the earliest operation with memory, but not before the PUT of the record or an earlier GET.
+ */
 static void place_get(struct neap__prefetch *x, int64_t j)
 {
 	struct neap__block_op *op = neap__prefetch_op(x, j);
 	int tapes = op->kind == NEAP__OP_NEED_TAPES;
 	int64_t n = tapes ? (op->t1 - op->t0) * (int64_t)x->problem.chain.tape : x->state;
 	int64_t low = op->after + 1, i = j, live = j;
-	/* A slot whose state is not kept is still taken while the state is copied. */
+	/* Even if the state is not kept, its slot is in use while it is copied to the live buffer.
+	 */
 	int slot_stays = !tapes && op->handle < 0;
 	if (low < x->head)
 		low = x->head;
@@ -260,7 +264,7 @@ static int fill(struct neap__prefetch *x)
 			return rc;
 		if (x->tail - x->head > NEAP__PREFETCH_WINDOW - BATCH && rc > 0 &&
 			x->tail - x->head >= NEAP__PREFETCH_WINDOW)
-			return NEAP_EINFEASIBLE; /* the block has too many chunks */
+			return NEAP_EINFEASIBLE; /* a block does not fit in the window */
 		x->ended = rc == 0;
 	}
 	return 0;
@@ -282,7 +286,7 @@ static void issue(struct neap__prefetch *x, struct neap__prefetch_get *g)
 	x->get_issued++;
 }
 
-/* The number of the PUT in flight that writes the tapes of a GET, -1: none. */
+/* Index of the PUT in flight that writes the tapes of a GET; -1: none. */
 static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefetch_get *g)
 {
 	const struct neap__prefetch_puts *puts = &x->puts[g->near];
@@ -294,13 +298,13 @@ static int64_t still_leaving(struct neap__prefetch *x, const struct neap__prefet
 	return -1;
 }
 
-/* Issues the GETs that are placed at or before operation i. */
+/* Issues in order the GETs that are placed at or before operation i; stops if one must wait. */
 static int issue_due(struct neap__prefetch *x, int64_t i)
 {
 	int64_t held = neap__prefetch_op(x, i)->held;
 	while (x->get_issued < x->get_tail && neap__prefetch_get(x, x->get_issued)->issue <= i) {
 		struct neap__prefetch_get *g = neap__prefetch_get(x, x->get_issued);
-		/* What the GET of operation i itself brings is part of `held` already. */
+		/* The bytes of the GET for operation i itself are already included in `held`. */
 		int64_t bytes = g->need == i && (g->tapes || neap__prefetch_op(x, i)->handle >= 0)
 					? 0
 					: g->bytes;
@@ -313,13 +317,13 @@ static int issue_due(struct neap__prefetch *x, int64_t i)
 		else if (put >= puts->head && put >= 0)
 			return 0;
 		else if (held + x->arriving + x->leaving + bytes > x->pool || tickets_left(x) < 1)
-			return 0; /* issued later, or by waiting at its need */
+			return 0; /* is issued later, at the latest at its need */
 		issue(x, g);
 	}
 	return 0;
 }
 
-/* Copies the live state into a staging slot and writes that, or writes it and waits. */
+/* Copies the live state into a slot and writes the copy; without memory, writes it and waits. */
 static int put_state(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	struct neap_action a = {.kind = NEAP_PUT,
@@ -380,7 +384,7 @@ static int put_tapes(struct neap__prefetch *x, const struct neap__block_op *op)
 static void forget(struct neap__prefetch *x, int payload, const struct neap__block_op *op)
 {
 	const struct neap__prefetch_puts *puts = &x->puts[op->near];
-	/* Its PUT may still be in flight. */
+	/* The PUT of the record may still be in flight. */
 	for (int64_t i = puts->tail - 1; i >= puts->head; i--) {
 		const struct neap__prefetch_put *p = neap__prefetch_put(x, op->near, i);
 		if (p->tapes == (payload == NEAP_TAPE) && p->place == op->place)
@@ -395,7 +399,7 @@ static void forget(struct neap__prefetch *x, int payload, const struct neap__blo
 		       .place = op->place});
 }
 
-/* Remembers the slot of a handle. */
+/* Stores which slot a handle of the program refers to. */
 static void bind(struct neap__prefetch *x, int32_t handle, int32_t slot)
 {
 	int rc = neap__prefetch_reserve(&x->slot_of, &x->handles, (int64_t)handle + 1);
@@ -471,7 +475,7 @@ static int perform(struct neap__prefetch *x, const struct neap__block_op *op)
 	return 0;
 }
 
-/* Bytes that the GET of this operation brought: they are a part of its `held` too. */
+/* Bytes of the GET of this operation that are also included in its `held`. */
 static int64_t arrived_bytes(struct neap__prefetch *x, const struct neap__block_op *op)
 {
 	int keeps = op->kind == NEAP__OP_NEED_TAPES ||
@@ -496,7 +500,7 @@ int neap__prefetch_next(struct neap__prefetch *x,
 		neap__prefetch_block_begins(x, op->begins);
 	wait_for_ended(x);
 	NEAP_TRY(issue_due(x, i));
-	/* PUT_TAPES only moves bytes from held to leaving. */
+	/* PUT_TAPES needs no memory: its bytes move from `held` to `leaving`. */
 	NEAP_TRY(make_room(x, op->held - arrived_bytes(x, op), 0));
 	NEAP_TRY(perform(x, op));
 	x->head++;
