@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* online_tier.c: going forward without knowing how far, with a slow tier (online_tier.h). */
+/* online_tier.c: the forward pass with a slow tier and an unknown number of steps. */
 #include "plan/online/online_tier.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-#define FAR (INT64_MAX / 8) /* steps */
-#define SLOTS_AT_ONCE 8	    /* that one decision takes, at most */
+#define FAR (INT64_MAX / 8) /* steps: no limit, but sums of a few do not overflow */
+#define SLOTS_AT_ONCE 8	    /* upper bound of the slots that one call of refill uses */
 
 static int out_of_memory(void)
 {
@@ -35,7 +35,7 @@ int neap__online_tier_init(struct neap__online_tier *x, const struct neap_chain 
 	return 0;
 }
 
-/* Makes room for so many slots and places in the lists of free ones. */
+/* Allocates the lists of free slots and places for this number of them. */
 static int make_lists(struct neap__online_tier *x, int64_t slots, int64_t places)
 {
 	int short_of_it =
@@ -113,13 +113,13 @@ void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *
 	x->nleaving--;
 }
 
-/* The order of records: a state lies below the tapes that begin with it. */
+/* The order of records: a state comes before the tapes that start with it. */
 static int after(const struct neap__online_record *r, int64_t t0, int64_t t1)
 {
 	return r->t0 > t0 || (r->t0 == t0 && r->t1 > t1);
 }
 
-/* Adds a record. */
+/* Adds a record in order and plans its write; returns its ticket or a negative code. */
 static int add_record(
 	struct neap__online_tier *x, int64_t t0, int64_t t1, int64_t place, double seconds)
 {
@@ -152,7 +152,7 @@ void neap__online_drop_tapes(struct neap_schedule *s, int64_t t0, int64_t t1)
 	tapes_action(s, NEAP_DROP, t0, t1, 0, 0);
 }
 
-/* Tapes that were sent or dropped go once all before them did. */
+/* Removes sent or dropped tapes from the start of the ring. */
 static void pop_gone(struct neap__online_tier *x)
 {
 	while (x->ring_count && neap__online_ring(x, 0)->send < 0) {
@@ -161,7 +161,7 @@ static void pop_gone(struct neap__online_tier *x)
 	}
 }
 
-/* Takes the rows of tapes that are gone out of the ring. */
+/* Removes all rows of sent or dropped tapes from the ring. */
 static void close_ranks(struct neap__online_tier *x)
 {
 	int64_t left = 0;
@@ -171,7 +171,7 @@ static void close_ranks(struct neap__online_tier *x)
 	x->ring_count = left;
 }
 
-/* Sends tapes of the ring, which are gone once they were waited for. */
+/* Starts to write tapes of the ring; their memory is freed by the wait. */
 static int send(struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *r)
 {
 	if (x->nleaving == NEAP__ONLINE_LEAVING)
@@ -195,7 +195,7 @@ static void drop_tapes(
 	r->send = -1;
 }
 
-/* Drops all tapes that are not to be sent. */
+/* Drops all tapes that will not be sent. */
 static void drop_unsent(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	for (int64_t i = 0; i < x->ring_count; i++)
@@ -204,7 +204,7 @@ static void drop_unsent(struct neap__online_tier *x, struct neap_schedule *s)
 	pop_gone(x);
 }
 
-/* The oldest tapes that are to be sent, or are not; ring_count: none. */
+/* Index of the oldest tapes with this value of `send`; ring_count: none. */
 static int64_t oldest(const struct neap__online_tier *x, int sent)
 {
 	int64_t i = 0;
@@ -213,7 +213,10 @@ static int64_t oldest(const struct neap__online_tier *x, int sent)
 	return i;
 }
 
-/* Frees tapes: the oldest that are not sent, else those that leave, else what is to be sent. */
+/*
+ * Frees memory of tapes. Order: the oldest that will not be sent, which cost nothing; then those in
+ * flight; then those that will be sent, which first must be written.
+ */
 static int let_go(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	pop_gone(x);
@@ -252,7 +255,7 @@ void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s)
 	x->asked = x->nrecords;
 }
 
-/* Makes room for `bytes`, and for `steps` more in the ring. */
+/* Frees tapes until `bytes` fit in the pool and `steps` in the ring. */
 static int make_room(
 	struct neap__online_tier *x, struct neap_schedule *s, int64_t bytes, int64_t steps)
 {
@@ -262,7 +265,7 @@ static int make_room(
 	return 0;
 }
 
-/* The state that is written lies in memory until then. */
+/* Waits for the write of entry 0, whose memory is in use until then, and frees its slot. */
 static void settle_first(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__kept_state *first = &x->placement.kept[0];
@@ -278,7 +281,7 @@ static void settle_first(struct neap__online_tier *x, struct neap_schedule *s)
 	first->slot = -1;
 }
 
-/* Forgets every second state on the tier, with the tapes that end at it, but the last. */
+/* Forgets every second state on the tier, except the last one, and the tapes that end at it. */
 static void thin(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__online_record *rows = x->records;
@@ -301,12 +304,12 @@ static void thin(struct neap__online_tier *x, struct neap_schedule *s)
 	}
 	x->nrecords = left;
 	x->stride *= 2;
-	/* Runs of tapes that are sent would need a state each. */
+	/* Each run of sent tapes would need its own state: send no more tapes. */
 	x->promised = x->sizes.chunks;
 	x->send_left = 0;
 }
 
-/* The tier is idle, or soon will be: what is given to it begins at once. */
+/* Returns whether a new write would start at once: the tier is idle, or will be soon. */
 static int is_idle(const struct neap__online_tier *x)
 {
 	return x->idle_at <= x->now + x->sizes.write_chunk / 2;
@@ -317,7 +320,7 @@ static int place_left(const struct neap__online_tier *x)
 	return x->places_free > 0 || x->places_made < x->sizes.states;
 }
 
-/* Drops the oldest state that is in memory alone. */
+/* Drops the oldest state that is only in memory. */
 static int drop_oldest(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -328,7 +331,7 @@ static int drop_oldest(struct neap__online_tier *x, struct neap_schedule *s)
 	return neap__placement_set_first(list, &first);
 }
 
-/* Writes entry 0 of the list. */
+/* Starts to write entry 0 of the list. */
 static int write_first(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	NEAP_TRY(make_lists(x, 0, x->places_made + 1));
@@ -342,8 +345,8 @@ static int write_first(struct neap__online_tier *x, struct neap_schedule *s)
 }
 
 /*
- * The state that is written next: the oldest in memory alone, or, where every second one was
- * forgotten, one that lies as far from the last as those that stayed. 0: none yet.
+ * Index of the state to write next: the oldest that is only in memory or, after thinning, the first
+ * at the distance of the remaining states from the last written one. 0: none yet.
  */
 static int64_t next_to_write(const struct neap__online_tier *x)
 {
@@ -355,7 +358,7 @@ static int64_t next_to_write(const struct neap__online_tier *x)
 	return 0;
 }
 
-/* Writes the next state; those before it are dropped. */
+/* Writes the next state and drops the states before it. */
 static int write_next(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -377,8 +380,8 @@ static int write_next(struct neap__online_tier *x, struct neap_schedule *s)
 }
 
 /*
- * There is a state to write. The chain may end now: then the write has to end before the
- * reversal of what was passed does.
+ * Returns whether there is a state to write. The chain may end at any step; the write must then end
+ * before all steps so far are reversed, otherwise it would delay the backward pass.
  */
 static int has_to_write(const struct neap__online_tier *x)
 {
@@ -387,14 +390,14 @@ static int has_to_write(const struct neap__online_tier *x)
 	       x->at >= x->sizes.recent / 2;
 }
 
-/* As has_to_write, and the tapes have to come back by then. */
+/* As has_to_write, for tapes: they must also be read by then. */
 static int may_send(const struct neap__online_tier *x)
 {
 	return x->at >= x->sizes.recent / 2 &&
 	       2 * x->sizes.write_chunk <= (double)x->at * x->chain->backward;
 }
 
-/* Sends the tapes that have waited longest, as soon as the tier is idle. */
+/* Sends the oldest tapes that are marked for it, as soon as the tier is idle. */
 static int send_some(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	while (x->nleaving > 0 && x->idle_at - x->now <= (x->nleaving - 1) * x->sizes.write_chunk)
@@ -405,7 +408,7 @@ static int send_some(struct neap__online_tier *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* Keeps the live state. */
+/* Makes a checkpoint of the live state. */
 static int keep(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -435,7 +438,7 @@ static int begin(struct neap__online_tier *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* Records up to `to`; the tapes are kept for as long as there is room. */
+/* Records up to `to`; the tapes are kept while there is memory. */
 static int record(struct neap__online_tier *x, struct neap_schedule *s, int64_t to, int send)
 {
 	int64_t n = to - x->at;
@@ -474,8 +477,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /*
- * The step, after this one, at which the tier is idle and the reversal of what was passed takes
- * `needs` seconds at least. `soon`: how early the tier may be given more.
+ * The next step at which the tier will be idle and reversing all steps so far takes at least
+ * `needs` seconds. soon: seconds before that at which the tier accepts a new write.
  */
 static int64_t next_turn(const struct neap__online_tier *x, double step, double needs, double soon)
 {
@@ -488,7 +491,7 @@ static int64_t next_turn(const struct neap__online_tier *x, double step, double 
 	return x->at + 1 + (wait <= 0 ? 0 : wait < (double)FAR ? (int64_t)wait : FAR);
 }
 
-/* Up to the next decision. */
+/* Advances or records up to the next decision. */
 static int onward(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	int ring = x->at < x->sizes.ring_until;

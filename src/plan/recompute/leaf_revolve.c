@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaf_revolve.c: finds the splits of a chain in three ways. Parts of few steps are split by
- * a table of exact costs. Full parts are split into full parts. Any other length is a path of
- * splits from the root down: one part of each split is full or a leaf, the other part
- * continues the path. A beam search chooses the path; it values the part that is left by
- * the hull of its cost.
+ * leaf_revolve.c: finds the splits of a chain in three ways. Short parts are split by a table of
+ * exact costs (dynamic programme). Full parts are split into full parts. Any other length is a path
+ * of splits from the root down: one part of each split is full or a leaf, the other part continues
+ * the path. A beam search chooses the path; it estimates the cost of the remaining part by the
+ * convex hull.
  */
 #include "plan/recompute/leaf_revolve.h"
 
@@ -15,35 +15,38 @@
 #include "base/grow.h"
 
 /*
- * Limits of memory and of planning time. A cell of full parts has 48 bytes, a cell of exact
- * costs 4; the work of the exact table is a sum of two costs. Tables for parts of any length
- * are smaller, since a sweep of unknown length makes them when it starts.
+ * Limits of memory and planning time; all values are chosen. A cell of full parts has 48 bytes, a
+ * cell of exact costs 4 bytes. The unit of *_WORK is one sum of two costs in the exact table.
+ * Tables for parts of any length (open, reach) are smaller, because a sweep with an unknown number
+ * of steps makes them when it starts.
  */
 #define VERTICES_MOST 1500000 /* cells of full parts: 72 MB */
-#define REACH_MOST 131072     /* the same for parts of any length: 6 MiB */
+#define REACH_MOST 131072     /* VERTICES_MOST for parts of any length: 6 MiB */
 #define EXACT_CELLS 65536     /* cells of exact costs: 256 KiB */
-#define EXACT_WORK 10000000
-#define OPEN_CELLS 8192 /* the same for parts of any length */
-#define OPEN_WORK 200000
-#define BEAM_MOST 8	  /* nodes of a generation of the beam search */
-#define BEAM_NODES 200000 /* nodes of all generations: long paths get narrower beams */
-#define LEVELS_NEAR 3	  /* levels tried below the level that holds a part */
+#define EXACT_WORK 10000000   /* sums */
+#define OPEN_CELLS 8192	      /* EXACT_CELLS for parts of any length: 32 KiB */
+#define OPEN_WORK 200000      /* EXACT_WORK for parts of any length */
+#define BEAM_MOST 8	      /* nodes per generation of the beam search */
+#define BEAM_NODES 200000     /* nodes of all generations: longer paths get narrower beams */
+#define LEVELS_NEAR 3	      /* levels tried below the level that contains a part */
 
-/* A full length beyond the chain, and advance steps beyond counting; two of them still add up. */
+/* A full length longer than the chain, and the limit of advance steps; two of them do not overflow.
+ */
 #define BEYOND (INT64_MAX / 4)
 #define ADVANCES_MOST (INT64_MAX / 4)
-#define NEVER (INT32_MAX / 4) /* an exact cost: the part cannot be done */
+#define NEVER (INT32_MAX / 4) /* exact cost of a part that cannot be reversed */
 
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
 
-/* The actions of a leaf of l steps beside j kept states: none but its recording. */
+/* Numbers of actions of a leaf of l steps with j checkpoints: zero, since records are not counted.
+ */
 static use_t leaf_use(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	return (use_t){.peak = j * x->state + l * x->tape, .slots = j};
 }
 
-/* The actions of a part that is split after y steps. */
+/* Numbers of actions of a part that is split after y steps. */
 static use_t join(const use_t *left, const use_t *right, int64_t y)
 {
 	return (use_t){
@@ -55,7 +58,7 @@ static use_t join(const use_t *left, const use_t *right, int64_t y)
 	};
 }
 
-/* Fills row `level` of the full parts. Lengths beyond the chain all become BEYOND. */
+/* Fills row `level` of the full parts. Lengths longer than the chain become BEYOND. */
 static void fill_row(struct neap__leaf_revolve *x, int64_t level)
 {
 	struct neap__leaf_vertex *row = x->vertex + (level - 1) * (x->slots + 1);
@@ -89,7 +92,7 @@ static int make_rows(struct neap__leaf_revolve *x, int64_t room)
 	return 0;
 }
 
-/* Adds rows until L_t(j) >= l. NEAP_EINFEASIBLE where that takes more than `most` cells. */
+/* Adds rows until L_t(j) >= l. NEAP_EINFEASIBLE if that needs more than `most` cells. */
 static int fill_rows(struct neap__leaf_revolve *x, int64_t l, int64_t j, int64_t most)
 {
 	int64_t width = x->slots + 1;
@@ -108,7 +111,7 @@ static int32_t *exact_row(const struct neap__leaf_revolve *x, int64_t j)
 	return x->exact_cost + j * (x->exact_most + 1);
 }
 
-/* The table of C(l,j) for as many steps as `cells` cells and `work` sums allow. */
+/* Makes the table of C(l,j) for as many steps as `cells` cells and `work` sums permit. */
 static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 {
 	int64_t width = x->slots + 1, most = cells / width - 1;
@@ -181,27 +184,27 @@ double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, i
 						 (double)(l - a->l) / (double)(b->l - a->l);
 }
 
-/* A node of the beam search: a part that is left to do, reached by `split` from its parent. */
+/* A node of the beam search: a part that remains, reached by `split` from its parent. */
 struct leaf_node {
 	int64_t l, j;
-	int64_t cost;	/* advance steps of all splits and full parts on the way to the node */
-	double value;	/* cost and the hull of what is left */
-	int64_t parent; /* number of a node */
+	int64_t cost;	/* advance steps of all splits and full parts on the path to the node */
+	double value;	/* cost plus the hull of the remaining part: a lower bound */
+	int64_t parent; /* index of a node */
 	struct neap__leaf_split split;
 };
 
 struct beam {
 	const struct neap__leaf_revolve *x;
 	struct leaf_node *nodes;
-	int64_t count, room;		  /* nodes so far; allocated */
-	int64_t width;			  /* nodes of a generation at most */
+	int64_t count, room;		  /* nodes in use; allocated */
+	int64_t width;			  /* limit of nodes per generation */
 	struct leaf_node best[BEAM_MOST]; /* the next generation, best value first */
 	int64_t chosen;
-	struct leaf_node end; /* the best node whose part has a known cost; l = 0: none yet */
+	struct leaf_node end; /* the best node whose part has a known cost; l = 0: none */
 	struct neap__leaf_part end_part;
 };
 
-/* Inserts a node among the `width` best of its generation. Equal parts stand once. */
+/* Inserts a node among the `width` best of its generation; equal parts are stored once. */
 static void offer(struct beam *b, const struct leaf_node *n)
 {
 	struct neap__leaf_part part;
@@ -235,7 +238,7 @@ static void offer(struct beam *b, const struct leaf_node *n)
 	b->chosen++;
 }
 
-/* Offers both splits of a node in which one part is the full part of `level`. */
+/* Offers both splits of a node in which one part is the full part of this level. */
 static void expand_node(struct beam *b, int64_t parent, int64_t level)
 {
 	const struct neap__leaf_revolve *x = b->x;
@@ -275,7 +278,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 	return 0;
 }
 
-/* The splits from the root to the best complete node. */
+/* Stores the splits from the root to the best complete node. */
 static int trace_path(struct neap__leaf_revolve *x, const struct beam *b)
 {
 	int64_t n = 1;
@@ -367,7 +370,7 @@ use_t neap__leaf_revolve_measure_known(
 	return join(&a, &b, y);
 }
 
-/* The actions of the whole path, added from its end up to the root without recursion. */
+/* Numbers of actions of the whole path, added from its end to the root without recursion. */
 static use_t measure_path(const struct neap__leaf_revolve *x)
 {
 	use_t all = neap__leaf_revolve_measure_known(x, x->end);
@@ -382,7 +385,7 @@ static use_t measure_path(const struct neap__leaf_revolve *x)
 	return all;
 }
 
-/* k leaves of m_{j+1} steps from the end on, each reached by an advance from the start. */
+/* k leaves of m_{j+1} steps from the end, each reached by advancing from the start. */
 int neap__leaf_revolve_one_slot(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
@@ -399,8 +402,8 @@ int neap__leaf_revolve_one_slot(
 }
 
 /*
- * The slots that are of use: with m_0 + ... + m_j >= T every step but those of the last leaf is
- * advanced once, and a slot more only makes that leaf shorter.
+ * The number of useful slots: if m_0 + ... + m_j >= T, every step except those of the last leaf is
+ * advanced once, and a further slot would only make that leaf shorter.
  */
 static int64_t slots_useful(const struct neap__leaf_revolve *x)
 {
@@ -432,7 +435,7 @@ static int plan_slots(struct neap__leaf_revolve *x)
 	return 0;
 }
 
-/* Cells of full parts for parts of any length: at least 16 rows. */
+/* Limit of cells of full parts for parts of any length: REACH_MOST, but at least 16 rows. */
 static int64_t cells_most(const struct neap__leaf_revolve *x)
 {
 	int64_t width = x->slots + 1;
