@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * level_solver.c: builds the hulls of all rows, then evaluates the schedule that follows them
- * top down. Where its cost is above the hull, a lower bound at every length, the exact dynamic
- * program tries to prove or improve it. The recurrence is H-Revolve's, the hulls are ours.
+ * level_solver.c: builds the convex hulls of all rows, then evaluates top down the schedule that
+ * follows them. The hull is a lower bound at every length; if the cost of the schedule is above it,
+ * the exact dynamic programme tries to prove or improve the schedule. The recurrence is from
+ * H-Revolve; the hulls are our own method.
  *
- * A top level without limit has one row. Its P has the hull of m = 1 up to the slope
+ * An unlimited top level has one row. Its P has the hull of m = 1 up to the slope
  *
  *     s_c = 1 + min over the vertices of ( w + r + value ) / ( at + 1 )
  *
- * and is straight from there on; its O has the hull of the levels below up to s_c and is then
- * straight too. s_c is the cost of a step of a long chain. A top level with a limit is solved
- * without it first: a schedule that uses no more places than there are is optimal.
+ * and is a straight line from there on; its O has the hull of the levels below up to s_c and is
+ * then also straight. s_c is the cost per step of a long chain. A limited top level is first solved
+ * as an unlimited one: if the schedule uses no more places than available, it is optimal.
  */
 #include "plan/levels/level_solver.h"
 
@@ -23,13 +24,13 @@
 #include "plan/levels/level_tables.h"
 #include "plan/recompute/binomial.h"
 
-#define ROWS_MOST 4096	     /* rows of a level; a level of more places uses these */
-#define SEGMENTS_MOST 600000 /* of all hulls: 32 bytes each, 19 MB */
+#define ROWS_MOST 4096 /* rows per level; a level uses at most that number of places; chosen */
+#define SEGMENTS_MOST 600000 /* segments of all hulls, 32 bytes each: 19 MB; chosen */
 #define SLOTS_MOST 500000    /* m has 19 bits in the keys of level_memo.c */
-#define FAR 20000	     /* shorter parts of an unlimited level are split one by one */
-#define STEEPEST_FIRST 8     /* slopes are tried from here up, doubled each time */
-#define STEEPEST_MOST 1e13   /* beyond it a step would be advanced 10^13 times */
-#define STRAIGHT 1e18	     /* the length of a segment that never ends */
+#define FAR 20000	     /* longer parts of an unlimited level use a fixed split; chosen */
+#define STEEPEST_FIRST 8     /* first limit of slopes, doubled until the hulls are long enough */
+#define STEEPEST_MOST 1e13   /* last limit: a step would be advanced 10^13 times */
+#define STRAIGHT 1e18	     /* length of an infinite segment */
 
 const struct neap__hull *neap__levels_o(const struct neap__levels *x, int k, int64_t m)
 {
@@ -56,7 +57,7 @@ int64_t neap__levels_centre(const struct neap__levels *x, int k, int64_t m, int6
 		neap__levels_o(x, k, unlimited ? 1 : m - 1), neap__levels_p(x, k, m), l);
 }
 
-/* The hull of Revolve in c slots: beta(c,t) - beta(c,t-1) lengths of slope t (binomial.h). */
+/* The hull of Revolve with c slots: slope t for beta(c,t) - beta(c,t-1) steps (binomial.h). */
 static int revolve_hull(struct neap__levels *x)
 {
 	long double beta = 1, c = (long double)x->problem.level[0].slots;
@@ -90,7 +91,7 @@ static void free_hulls(struct neap__levels *x)
 		free_rows(&x->rows[k]);
 }
 
-/* Returns 1 where two hulls are equal up to a length. */
+/* Returns 1 if two hulls are equal up to a length. */
 static int same(const struct neap__hull *a, const struct neap__hull *b, double upto)
 {
 	for (int64_t i = 0;; i++) {
@@ -106,7 +107,7 @@ static int same(const struct neap__hull *a, const struct neap__hull *b, double u
 	}
 }
 
-/* Adds the hulls of the next row. 0, or -1 where the hulls grow too large. */
+/* Adds the hulls of the next row. Returns 0, or -1 if the hulls become too large. */
 static int next_row(struct neap__levels *x, int k, int64_t *segments)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
@@ -126,7 +127,7 @@ static int next_row(struct neap__levels *x, int k, int64_t *segments)
 	return 0;
 }
 
-/* Sets *h to the part of a hull below a slope, and straight from there on. */
+/* Sets *h to the part of a hull below a slope, continued by a straight line. */
 static int straighten(struct neap__hull *h, const struct neap__hull *from, double slope)
 {
 	struct neap__hull cut = {0};
@@ -139,7 +140,7 @@ static int straighten(struct neap__hull *h, const struct neap__hull *from, doubl
 	return neap__hull_push(h, slope, STRAIGHT);
 }
 
-/* Cuts the row of an unlimited level at s_c. 0, 1 where s_c is not reached yet, or -1. */
+/* Cuts the row of an unlimited level at s_c. Returns 0, 1 if s_c is not reached yet, or -1. */
 static int unlimited_row(struct neap__levels *x, int k)
 {
 	struct neap__hull_rows *rows = &x->rows[k];
@@ -162,13 +163,13 @@ static int unlimited_row(struct neap__levels *x, int k)
 	return 0;
 }
 
-/* The hull of the answer: O with all places of all levels. */
+/* The hull of the result: O with all places of all levels. */
 static const struct neap__hull *top_hull(const struct neap__levels *x)
 {
 	return neap__levels_o(x, x->problem.count - 1, INT64_MAX);
 }
 
-/* Builds all rows for slopes up to `steepest`. 0, 1 where those are too flat, -1 too large. */
+/* Builds all rows for slopes up to `steepest`. Returns 0, 1 if that is too flat, -1 too large. */
 static int build(struct neap__levels *x)
 {
 	int64_t segments = 0;
@@ -199,8 +200,8 @@ static int build(struct neap__levels *x)
 }
 
 /*
- * Builds hulls that reach the length. Then adds slopes up to `slack` steeper, as far as they are
- * not too large: parts whose deficiency (level_dp.c) is not 0 have such slopes.
+ * Builds hulls that reach the length. Then adds slopes that are up to `slack` steeper, unless they
+ * become too large: parts whose deficiency (level_dp.c) is not 0 have such slopes.
  */
 static int build_all(struct neap__levels *x)
 {
@@ -223,9 +224,9 @@ static int build_all(struct neap__levels *x)
 }
 
 /*
- * Copies the problem with costs in units of one advance, without the levels that have no
- * places and those above a level without limit. Where an advance costs nothing, its price
- * becomes a thousandth of the cheapest transfer.
+ * Copies the problem with costs in units of one advance, without levels that have no places or are
+ * above an unlimited level. If an advance costs nothing, it gets 1/1000 of the cost of the cheapest
+ * transfer (chosen), so that fewer advances are still preferred.
  */
 static void normalise(struct neap__levels *x, const struct neap__levels_problem *levels)
 {
@@ -260,7 +261,7 @@ static void normalise(struct neap__levels *x, const struct neap__levels_problem 
 	}
 }
 
-/* 1/4 where all costs are multiples of 1/4 and small, so that sums are exact; else 0. */
+/* 1/4 if all costs are small multiples of 1/4, so that sums are exact; otherwise 0. */
 static double quantum(const struct neap__levels *x, double cost)
 {
 	for (int k = 0; k < x->problem.count; k++)
@@ -278,7 +279,7 @@ static int top_value(struct neap__levels *x, const struct neap__level_value **va
 	return neap__level_memo_evaluate(x, all, value);
 }
 
-/* Where the hulls leave a gap: runs the dynamic program and takes its schedule if cheaper. */
+/* If cost and hull differ: runs the dynamic programme and uses its schedule if it is cheaper. */
 static int prove(struct neap__levels *x, int64_t work)
 {
 	const struct neap__level_value *value;
@@ -312,7 +313,7 @@ static int solve_with(struct neap__levels *x, int64_t work)
 	x->closed = first->write == 0 && first->read == 0;
 	if (!x->closed && (x->problem.revolve ||
 				  (first->slots > ROWS_MOST && first->slots < x->problem.length)))
-		x->closed = guide = 1; /* Revolve's order, whatever its copies cost: not optimal */
+		x->closed = guide = 1; /* Revolve's order ignores the cost of copies: not optimal */
 	x->rows[top].unlimited =
 		x->problem.level[top].slots >= x->problem.length && !(top == 0 && x->closed);
 	if (top > 0 || !x->closed)
@@ -347,7 +348,7 @@ static int attempt(
 	else if (levels->length > 0)
 		rc = solve_with(x, work);
 	if (levels->advance == 0)
-		x->lower = 0; /* an advance was given a price */
+		x->lower = 0; /* the cost of an advance was invented, so the bound does not hold */
 	if (rc < 0) {
 		neap__levels_free(x);
 		return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offload_fit.c: the survey of a schedule, and the simulation that adds its transfers. */
+/* offload_fit.c: lists the items of a schedule, and simulates it to add their transfers. */
 #include "plan/offload/offload_fit.h"
 
 #include <errno.h>
@@ -79,14 +79,15 @@ static void use(struct neap__offload *x, int64_t k, int64_t at)
 	c->last = at;
 }
 
-/* A use of the live state, which is a part of tape k: it cannot have left since it became live. */
+/* A use of the live state, which is in tape k: the tape has not left since the state became live.
+ */
 static void use_live(struct neap__offload *x, int64_t k, int64_t at)
 {
 	if (k >= 0)
 		x->items[k].last = at;
 }
 
-/* The state in a slot is a part of this tape (-1: of none), which stays until the slot is free. */
+/* Notes that a state in a slot is in this tape (-1: none), which stays until the slot is free. */
 static void hold_part(struct neap__offload *x, int64_t state, int64_t tape, int64_t at)
 {
 	x->items[state].part = tape;
@@ -105,7 +106,7 @@ static void let_part_go(struct neap__offload *x, int64_t state, int64_t at)
 	x->items[tape].held--;
 }
 
-/* x_i of a backward: live (a part of item `live`; -2: not), in a slot, or in a tape. */
+/* Use of x_i by a backward: live (in item `live`; -2: not live), in a slot, or in a tape. */
 static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t live)
 {
 	if (live >= -1) {
@@ -124,7 +125,7 @@ static void use_input(struct neap__offload *x, int64_t i, int64_t at, int64_t li
 }
 
 struct live {
-	int64_t t, tape; /* the item that it is a part of, or -1 */
+	int64_t t, tape; /* step; item of the tape that contains it, or -1 */
 };
 
 static int survey_action(
@@ -183,7 +184,7 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__action_list
 		x->slots[i] = x->tapes[i] = -1;
 	for (int64_t at = 0; at < plain->n; at++)
 		NEAP_TRY(survey_action(x, &plain->a[at], at, &live));
-	/* Which came first: tapes and slots are free to count with now. */
+	/* Sets `first`; `tapes` and `slots` are reused as counters. */
 	for (int64_t i = 0; i < n + 2; i++)
 		x->slots[i] = x->tapes[i] = 0;
 	for (int64_t k = 0; k < x->n; k++) {
@@ -193,7 +194,7 @@ int neap__offload_survey(struct neap__offload *x, const struct neap__action_list
 	return 0;
 }
 
-/* Frees an item of fast memory, or takes its bytes again. */
+/* put_away frees the bytes of an item in fast memory, bring_back allocates them. */
 static void put_away(struct neap__offload *x, const struct neap__offload_item *c)
 {
 	if (c->payload == NEAP_TAPE)
@@ -210,7 +211,7 @@ static void bring_back(struct neap__offload *x, const struct neap__offload_item 
 		neap__stage_memory_hold(&x->memory, c->t);
 }
 
-/* Bytes of every action if transfers took no time and no room. */
+/* Bytes during every action if transfers took no time and no memory. */
 static void make_profile(struct neap__offload *x)
 {
 	const struct neap__action_list *s = x->plain;
@@ -261,7 +262,7 @@ static long double end_of(const struct neap__offload *x, int f)
 	return x->clock.tickets[x->items[x->flight[f]].ticket].end;
 }
 
-/* Waits for a transfer. */
+/* Waits for a transfer and updates its item. */
 static void settle(struct neap__offload *x, int f)
 {
 	struct neap__offload_item *c = &x->items[x->flight[f]];
@@ -282,14 +283,15 @@ static void settle(struct neap__offload *x, int f)
 	x->flight[f] = x->flight[--x->flights];
 }
 
-/* Has the item arrived, or is its last use for now over? */
+/* Returns whether waiting is useful: a read, or a write of an item that is not used for some time.
+ */
 static int may_settle(const struct neap__offload *x, int f)
 {
 	const struct neap__offload_item *c = &x->items[x->flight[f]];
 	return c->stage == ARRIVING || c->gap0 < x->at;
 }
 
-/* The transfer that ends next, of the leaving ones or of all; -1: none. */
+/* The transfer that ends first, among writes or among all; -1: none. */
 static int soonest(const struct neap__offload *x, int leaving)
 {
 	int best = -1;
@@ -307,7 +309,7 @@ static void settle_done(struct neap__offload *x)
 			settle(x, f);
 }
 
-/* 0: too many are in flight. */
+/* Starts a transfer. Returns 0 if too many are in flight and none can be waited for. */
 static int take_off(struct neap__offload *x, int64_t k, int kind)
 {
 	struct neap__offload_item *c = &x->items[k];
@@ -325,7 +327,7 @@ static int take_off(struct neap__offload *x, int64_t k, int kind)
 	return 1;
 }
 
-/* Waits until `bytes` in all fit the budget. 0: they never do. */
+/* Waits for writes until `bytes` in total fit in the budget. Returns 0 if they never do. */
 static int make_room(struct neap__offload *x, int64_t at, int64_t bytes)
 {
 	int64_t before = x->memory.bytes;
@@ -354,7 +356,7 @@ static int fetch(struct neap__offload *x, int64_t k, int64_t at)
 	return 1;
 }
 
-/* Brings back the items that this action needs. */
+/* Reads the items that this action needs and waits for them. */
 static int fetch_now(struct neap__offload *x, int64_t at)
 {
 	for (int64_t k = x->in_at[at]; k >= 0; k = x->items[k].next_in) {
@@ -372,7 +374,7 @@ static int fetch_now(struct neap__offload *x, int64_t at)
 	return 1;
 }
 
-/* Brings back items of later actions, in order of use, while memory has room up to there. */
+/* Prefetches items of later actions, in order of use, while they fit in memory up to their use. */
 static void fetch_ahead(struct neap__offload *x, int64_t at)
 {
 	for (int64_t q = at + 1; x->away && q < x->plain->n; q++)

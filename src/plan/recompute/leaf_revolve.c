@@ -30,8 +30,7 @@
 #define BEAM_NODES 200000     /* nodes of all generations: longer paths get narrower beams */
 #define LEVELS_NEAR 3	      /* levels tried below the level that contains a part */
 
-/* A full length longer than the chain, and the limit of advance steps; two of them do not overflow.
- */
+/* A full length beyond the chain, and the limit of advance steps: a sum of two fits in 63 bits. */
 #define BEYOND (INT64_MAX / 4)
 #define ADVANCES_MOST (INT64_MAX / 4)
 #define NEVER (INT32_MAX / 4) /* exact cost of a part that cannot be reversed */
@@ -39,8 +38,7 @@
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
 
-/* Numbers of actions of a leaf of l steps with j checkpoints: zero, since records are not counted.
- */
+/* Numbers of actions of a leaf of l steps with j checkpoints; its record is not counted. */
 static use_t leaf_use(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	return (use_t){.peak = j * x->state + l * x->tape, .slots = j};

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * double.c: the strategy `double`: a state in the slow tier every R steps, and `standard` with
- * chunks of c steps inside every remote chunk ("Double" of arXiv 2412.11810).
+ * double.c: the strategy `double`: a checkpoint in the slow tier every R steps, and `standard` with
+ * chunks of c steps inside every remote chunk ("Double" in arXiv 2412.11810).
  *
  *     T, S, A   steps of the chain; bytes of a state and of a tape
  *     R, N      steps of a remote chunk; N = ceil(T/R) remote chunks
  *     c, m      steps of a local chunk; m = ceil(R/c) local chunks of a remote chunk
  *     d         staging slots (as in remote.c)
  *
- * The first remote chunk and the first local chunk of each may be shorter. Forward, the first
- * states of all remote chunks but the last leave through staging, in the room of the tapes that
- * are not there yet. The last local chunk of a remote chunk is recorded as the pass reaches
- * it, and the last remote chunk within the first pass. So 2 L - c steps are advanced of a
- * remote chunk of L steps, and R - c of the last. While m - 1 local chunks are reversed, the
- * next state is read into the first slot that falls free, and serves there as the first local
- * checkpoint; with m = 1 it is read into the live buffer. For a given m the largest c is the
- * best; m is searched.
+ * The first remote chunk, and the first local chunk of each, may be shorter. In the forward pass
+ * the first states of all remote chunks except the last are written through staging slots, which
+ * use the memory of tapes that do not exist yet. The last local chunk of a remote chunk is recorded
+ * when it is reached, and the last remote chunk is processed in the forward pass. A remote chunk of
+ * L steps therefore needs 2 L - c advance steps, and the last one R - c. While m - 1 local chunks
+ * are reversed, the next state is read into the first free slot, where it is also the first local
+ * checkpoint; with m = 1 it is read into the live buffer. For a given m the largest c is best; m is
+ * searched.
  *
- * Peak: max((m - 1) S + c A, d S) bytes: 2 S below the paper's k S + c A + S with k = m.
+ * Peak: max((m - 1) S + c A, d S) bytes, 2 S less than the paper's k S + c A + S with k = m.
  */
 #include <errno.h>
 #include <math.h>
@@ -57,7 +57,7 @@ static int64_t local_chunks(const struct neap_problem *p, int64_t r, int64_t c)
 	return sent * neap__ceil_div(r, c) + neap__ceil_div(p->chain.steps - sent * r, c);
 }
 
-/* Seconds of all that depends on (R, c): a closed form of the steady state. */
+/* Time that depends on (R, c), seconds: a closed form of the steady state. */
 static double cost(const struct neap_problem *p, int tier, int64_t r, int64_t c)
 {
 	const struct neap_chain *h = &p->chain;
@@ -98,7 +98,7 @@ static void consider(
 		*best = (struct double_choice){r, c, time};
 }
 
-/* The candidate with m local chunks. */
+/* Considers the candidate with m local chunks and the largest c. */
 static void consider_m(struct double_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed, int64_t m)
 {
@@ -119,12 +119,12 @@ static uint64_t bytes_of(const struct neap_problem *p, int tier, const struct do
 	       (uint64_t)peak_of(p, at->r, at->c);
 }
 
-/* The (R, c) that needs the fewest bytes without the tier (R = T); c = 0: none does. */
+/* The (R, c) with the least memory without the tier (R = T); c = 0: there is none. */
 static struct double_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
 	int64_t steps = p->chain.steps, m = fixed->checkpoints, c = fixed->chunk;
-	if (fixed->remote_chunk) /* the tier is asked for */
+	if (fixed->remote_chunk) /* the caller requests the tier */
 		return (struct double_choice){0};
 	if (!c)
 		c = neap__chunk_least(p, steps, 1);
@@ -135,7 +135,7 @@ static struct double_choice least_local(
 	return (struct double_choice){steps, m && neap__ceil_div(steps, c) > m ? 0 : c, 0};
 }
 
-/* The (R, c) that needs the fewest bytes on this tier. */
+/* The (R, c) with the least memory with this tier. */
 static struct double_choice least(
 	const struct neap_problem *p, int tier, const struct neap_params *fixed)
 {
@@ -178,7 +178,11 @@ static struct double_choice search(
 		consider_m(&best, p, tier, fixed, m);
 		return best;
 	}
-	/* The shortest remote chunks that the tier holds; then m that grow by 1/16 each. */
+	/*
+	 * The shortest remote chunks for which the tier has places; then values of m in steps
+	 * of 1/16, and finally values near the best one. The step is chosen: the cost changes
+	 * slowly around its minimum.
+	 */
 	r = least(p, tier, fixed).r;
 	c = fixed->chunk ? fixed->chunk : neap__chunk_largest(p, r, neap__pool_bytes(p, tier));
 	consider(&best, p, tier, r, c);
@@ -192,7 +196,7 @@ static struct double_choice search(
 	return best;
 }
 
-/* The plan of (R, c) with `room` staging slots. */
+/* Makes the plan for (R, c) with `room` staging slots. */
 static int staged(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct double_choice *at, int64_t room)
 {
@@ -223,7 +227,7 @@ static int finish(struct neap_plan *plan, const struct neap_problem *problem, in
 	NEAP_TRY(staged(plan, problem, tier, at, room));
 	if (room == 0 || problem->chain.slot_write == 0)
 		return 0;
-	/* A copy into a slot may cost more than waiting for the write. */
+	/* Copying into a slot may take longer than waiting for the write. */
 	NEAP_TRY(staged(&direct, problem, tier, at, 0));
 	if (direct.makespan < plan->makespan)
 		*plan = direct;
@@ -260,18 +264,18 @@ static int solve(
 }
 
 struct double_schedule {
-	int64_t n, r, c;	      /* remote chunks, steps of a remote and a local one */
-	int64_t slots;		      /* local checkpoints: ceil(r/c) - 1 */
-	int64_t base;		      /* slot of local checkpoint 0 of the present remote chunk */
-	int64_t j;		      /* present remote chunk */
-	int64_t lo, hi;		      /* its steps */
-	int64_t locals;		      /* its local chunks */
-	int64_t i;		      /* present local chunk */
-	enum { OUT, DOWN, UP } phase; /* first pass; forward in a remote chunk; backward */
+	int64_t n, r, c; /* number of remote chunks; steps of a remote and a local chunk */
+	int64_t slots;	 /* local checkpoints: ceil(r/c) - 1 */
+	int64_t base;	 /* slot of local checkpoint 0 of the current remote chunk */
+	int64_t j;	 /* current remote chunk */
+	int64_t lo, hi;	 /* its steps */
+	int64_t locals;	 /* its local chunks */
+	int64_t i;	 /* current local chunk */
+	enum { OUT, DOWN, UP } phase; /* forward pass; forward in a remote chunk; backward */
 	struct neap__outbox out;
 };
 
-#define GET_TICKET (NEAP_TICKETS - 1) /* tickets from 0 on are those of the outbox */
+#define GET_TICKET (NEAP_TICKETS - 1) /* the outbox uses tickets from 0 on */
 
 static int64_t remote_start(const struct neap_schedule *s, int64_t j)
 {
@@ -300,7 +304,7 @@ static void enter(struct neap_schedule *s, int64_t j)
 	x->phase = DOWN;
 }
 
-/* The state that was asked for has arrived; makes it live, with local checkpoint 0 in its slot. */
+/* Waits for the state being read and makes it live; its slot becomes local checkpoint 0. */
 static void arrive(struct neap_schedule *s)
 {
 	struct double_schedule *x = s->self;
@@ -333,7 +337,7 @@ static void reverse(struct neap_schedule *s)
 	x->i--;
 }
 
-/* One local chunk on the way to the end of the remote chunk. */
+/* One local chunk forward, towards the end of the remote chunk. */
 static void down(struct neap_schedule *s)
 {
 	struct double_schedule *x = s->self;
@@ -383,7 +387,7 @@ static int refill(struct neap_schedule *s)
 	if (x->phase == UP && x->i < 0) {
 		if (x->j == 0)
 			return 0;
-		if (x->slots > 0) /* slot of the checkpoint that was reversed first */
+		if (x->slots > 0) /* the slot that became free first */
 			x->base = slot(x, x->locals - 2);
 		enter(s, x->j - 1);
 	}
@@ -399,7 +403,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Remote chunks but the first, ragged one, and the last. */
+/* Number of equal remote chunks: all except the first, which may be short, and the last. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct double_schedule *x = s->self;
@@ -420,7 +424,7 @@ static void skip(struct neap_schedule *s, int64_t units)
 		return;
 	}
 	x->j -= units;
-	if (x->slots > 0) /* each moves it by slots - 1 */
+	if (x->slots > 0) /* each remote chunk moves base by slots - 1 */
 		x->base = (x->base + units % x->slots * (x->slots - 1)) % x->slots;
 }
 
