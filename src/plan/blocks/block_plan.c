@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block_plan.c: runs, straight-line continuation, and the schedule of a plan of blocks. */
+/* block_plan.c: simulation of a block plan, linear extrapolation of long ones, and its schedule. */
 #include "plan/blocks/block_plan.h"
 
 #include <errno.h>
@@ -9,12 +9,14 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/sizing.h"
 
+/* Limits of planning time; chosen. */
 #define ACTIONS_MOST ((int64_t)3000000) /* operations of a full run */
-#define SHORT_MOST ((int64_t)2000000)	/* of one that compares plans */
+#define SHORT_MOST ((int64_t)2000000)	/* operations of a comparison run */
 
 /*
- * Blocks that reach the steady state: the memory must have been filled this many times by what the
- * blocks send. The least and the most keep short runs meaningful and long ones short.
+ * Number of blocks to reach the steady state: until the bytes that blocks write have filled the
+ * memory FILLS times, but at least STEADY_LEAST and at most STEADY_MOST blocks. Chosen; 8 blocks
+ * were 2% too optimistic in a prototype.
  */
 #define FILLS 4
 #define STEADY_LEAST 16
@@ -82,7 +84,7 @@ int64_t neap__block_plan_steady_blocks(
 	return n < STEADY_LEAST ? STEADY_LEAST : n > STEADY_MOST ? STEADY_MOST : (int64_t)n;
 }
 
-/* A plan of blocks and what runs it. */
+/* A block plan and the parameters of its simulation. */
 struct blocks_run {
 	struct neap__prefetch *prefetch;
 	const struct neap_problem *problem;
@@ -92,7 +94,7 @@ struct blocks_run {
 	int64_t *actions;
 };
 
-/* Runs a chain of `steps` steps from start to end. */
+/* Simulates a chain of `steps` steps from start to end. */
 static int run(
 	const struct blocks_run *x, struct neap__prefetch_total *total, int64_t steps, int64_t most)
 {
@@ -114,8 +116,8 @@ static int64_t continue_line(int64_t a, int64_t b, int64_t more)
 }
 
 /*
- * Continues the totals of n and of 2 n blocks to `blocks` blocks: all grow by the same amount
- * every n blocks. The remainder of blocks / n is a part of both runs.
+ * Extrapolates the totals of rest + n and rest + 2 n blocks to `blocks` blocks: in the steady state
+ * all totals grow by the same amount every n blocks. rest: the remainder of blocks / n.
  */
 static int extrapolate(const struct blocks_run *x, struct neap__prefetch_total *out, int64_t blocks,
 	int64_t n, int64_t most)
@@ -145,7 +147,7 @@ static int extrapolate(const struct blocks_run *x, struct neap__prefetch_total *
 	return 0;
 }
 
-/* Sets what is used of a tier. Returns 0 where it is too small. */
+/* Sets the use of a tier. Returns 0 if the tier is too small. */
 static int fill_tier(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap__prefetch_use *use)
 {
@@ -166,7 +168,7 @@ static int fill_plan(
 	int second = x->near ? x->near->tier : 0;
 	for (int i = 0; i < 2 && second > 0; i++)
 		if (t->use[i].state_places + t->use[i].tape_places == 0)
-			return 0; /* one of both tiers is of no use to it */
+			return 0; /* the plan does not use one of the tiers */
 	if (!fill_tier(plan, x->problem, x->tier, &t->use[0]) ||
 		!fill_tier(plan, x->problem, second, &t->use[1]))
 		return 0;
@@ -190,7 +192,7 @@ static int fill_plan(
 	return 0;
 }
 
-/* Runs all blocks but those that prefetch_skip.c leaves out. *actions grows by what was run. */
+/* Simulates all blocks except those that prefetch_skip.c skips. Adds the operations to *actions. */
 static int run_whole(const struct blocks_run *x, struct neap__prefetch_total *total, int64_t most)
 {
 	int64_t performed = 0;
@@ -260,7 +262,7 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	if (rc < 0)
 		return rc == NEAP_EINFEASIBLE ? 0 : rc;
 	NEAP_TRY(fill_plan(plan, &x, &total));
-	if (plan->feasible && estimated) /* the peak is an estimate: takes the whole budget */
+	if (plan->feasible && estimated) /* the peak is an estimate, so reserve the whole budget */
 		plan->arena_bytes = neap__fixed_bytes(problem, x.tier) +
 				    (uint64_t)neap__pool_bytes(problem, x.tier);
 	return 0;

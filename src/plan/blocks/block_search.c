@@ -64,8 +64,7 @@
  * a block has many actions; chosen such that 10^6 steps take about 1 s.
  */
 #define ACTIONS_MOST 12000000
-#define MULTIREAD_WORK 8 /* inner-loop sums of the O(J^2) table of multiread.c per action; chosen  \
-			  */
+#define MULTIREAD_WORK 8 /* sums of the table of multiread.c per action; chosen */
 #define EFFORT_FIRST 125 /* first turn; 125 * 2^4 = 2000 is the default effort (neap/plan.h) */
 #define GAIN_LEAST 1e-4	 /* descent ends if a round gains less, relatively; chosen */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_seeds.c: seeds over all kinds of blocks, ranked by a fluid score, which assumes that
- * computation and both channels overlap fully. Ours; J, k, q are those of block_program.h.
+ * block_seeds.c: start plans (seeds) of all kinds of blocks, ranked by a fluid score, which assumes
+ * that computation and both channels overlap fully. Our own method; J, k, q as in block_program.h.
  *
  *     f, r, b     seconds to advance, to record and to reverse a step
  *     tau         seconds of a transfer of a state (state_out, state_in)
@@ -10,19 +10,20 @@
  *
  *     up  = k r + J f                         out = k a_out + tau
  *     down = k b + J (r+b) + f E(J)           in  = k a_in + tau
- *     score of a step of a block = ( max(up, out) + max(down, in) ) / (J+k)
+ *     score per step of a block = ( max(up, out) + max(down, in) ) / (J+k)
  *
- * The transfer overhead is added to both computations.
+ * The transfer overhead is added to up and down.
  *
- * Late blocks write more than their channel carries beside them: out > up. What is not written
- * yet waits in slots, and the queue ends during the first pass over the tail of x steps:
+ * Late blocks write more than their channel can transfer while they are computed: out > up. Items
+ * that are not written yet wait in slots, and the queue drains during the forward pass over the
+ * tail of x steps:
  *
  *     n = ceil((T-x) / (J+k)) blocks      g = (out - up) / (f (J+k))      x = T g / (1+g)
  *     score of all steps = n (up + max(down, in)) + x (r+b) + f E(x)
  *                          + max(0, n (out - up) - min(x f, queue out))
  *
- * The queue is what most of the pool holds of items of S + k A bytes. Such plans need no longer
- * blocks than fast memory reverses with one advance a step, where others recompute twice.
+ * The queue has QUEUE_SHARE of the pool, in items of S + k A bytes. Late plans can use blocks that
+ * fast memory reverses with one advance per step, when other plans need longer blocks with two.
  */
 #include "plan/blocks/block_seeds.h"
 
@@ -32,17 +33,18 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/sizing.h"
 
-#define MULTIREAD_SLOTS_MOST 10	 /* slots that multiread.c makes use of */
-#define MULTIREAD_STEPS_MOST 600 /* J: the time to fill its splits is quadratic in J */
-#define STEPS_LONGEST 1000000	 /* J at most: the table of E(J) reaches so far */
-#define COUNT_MOST 1e12		 /* steps, tapes or bytes of a plan */
-#define LATE_BLOCKS_MOST 4000	 /* late plans of more blocks take too long to simulate */
-#define QUEUE_SHARE 0.9		 /* of the pool, for items that wait for their write */
-#define QUEUE_CHUNKS 8		 /* chunks that fit into the pool, of the seeds */
+/* All values are chosen, unless a reason is given. */
+#define MULTIREAD_SLOTS_MOST 10	 /* limit of slots of multiread.c */
+#define MULTIREAD_STEPS_MOST 600 /* limit of J: the table of splits takes O(J^2) time */
+#define STEPS_LONGEST 1000000	 /* limit of J: length of the table of E(J) */
+#define COUNT_MOST 1e12		 /* limit of steps, tapes and bytes, exact in a double */
+#define LATE_BLOCKS_MOST 4000	 /* late plans need a full simulation: more blocks take too long */
+#define QUEUE_SHARE 0.9		 /* share of the pool for items that wait to be written */
+#define QUEUE_CHUNKS 8		 /* the pool holds this number of the chunks of late seeds */
 
-/* Of the seconds down: multiread recomputes less than E(J). Of equal scores the smaller reserve. */
+/* Scales the score of multiread, which recomputes less than E(J). */
 #define MULTIREAD_FACTOR 0.97
-#define RESERVE_PRICE 1e-9 /* seconds a byte */
+#define RESERVE_PRICE 1e-9 /* seconds per byte: prefers the smaller reserve if scores are equal */
 
 int64_t neap__block_whole(double x)
 {
@@ -50,8 +52,8 @@ int64_t neap__block_whole(double x)
 }
 
 /*
- * Makes blocks longer where the tier is too small for them: they keep their tapes and advance
- * more steps. Returns 0 where the tier holds no block.
+ * If the tier is too small for the plan, makes blocks longer: they keep the number of recorded
+ * steps and advance more. Returns 0 if the tier is smaller than one block.
  */
 static int within_capacity(const struct neap__block_costs *s, struct neap_blocks *b)
 {
@@ -105,14 +107,14 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
 }
 
-/* f E(l) of l steps, from the hull: optimistic. */
+/* f E(l) for l steps, seconds; from the convex hull, so a lower bound. */
 static double extra_seconds(const struct neap__block_costs *s, int64_t steps)
 {
 	int64_t l = steps < s->extra.reach ? steps : s->extra.reach;
 	return l > 0 ? s->f * neap__recompute_extra(&s->extra, l, 0) : 0;
 }
 
-/* The fluid score times the steps: seconds of the whole chain. */
+/* The fluid score times the number of steps: time of the whole chain, seconds. */
 static double fluid_seconds(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
@@ -166,7 +168,7 @@ static void stream_seeds(struct neap__block_seeds *seeds, const struct neap__blo
 	}
 }
 
-/* The k with which the first of both channels is just full, beside J advanced steps. */
+/* The largest k for which neither channel is overloaded, with J advanced steps. */
 static double tapes_beside(const struct neap__block_costs *s, double j, double extra)
 {
 	double r = s->r + s->tape_lost, b = s->b + s->tape_lost;
@@ -177,7 +179,7 @@ static double tapes_beside(const struct neap__block_costs *s, double j, double e
 	return fmax(0, fmin(write, read));
 }
 
-/* The J with which the states just fill the tier. */
+/* The J with which the states exactly fill the tier. */
 static double full_tier(const struct neap__block_costs *s, double tail)
 {
 	double places = fmin(floor(s->capacity / s->state), (double)s->p->chain.steps);
@@ -246,7 +248,7 @@ void neap__block_seeds_make(struct neap__block_seeds *seeds, const struct neap__
 	sort(seeds);
 }
 
-/* Seconds that a block writes, and that it computes on the way up. */
+/* Time to write a block; seconds_up: to compute it in the forward pass. */
 static double seconds_out(const struct neap__block_costs *s, double j, double k, double q)
 {
 	const struct neap_tier_spec *t = &s->p->tiers[s->tier - 1];
@@ -272,7 +274,7 @@ double neap__block_floor(const struct neap__block_costs *s, const struct neap_bl
 	int64_t n = neap__block_plan_count(b, steps);
 	if (n == 0)
 		return 0;
-	/* The first block is shorter: it advances first, and records what is left. */
+	/* The first block may be shorter: it then has fewer recorded steps. */
 	int64_t first = body - (n - 1) * unit;
 	int64_t advanced = (n - 1) * b->advance + (first < b->advance ? first : b->advance);
 	double out = (b->advance ? (double)n * s->state_out : 0) +
@@ -280,7 +282,7 @@ double neap__block_floor(const struct neap__block_costs *s, const struct neap_bl
 	return out + (double)body * s->b + (double)advanced * s->r;
 }
 
-/* The score of late blocks, in seconds of the whole chain. */
+/* The score of late blocks: time of the whole chain, seconds. */
 static double late_seconds(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
@@ -296,7 +298,7 @@ static double late_seconds(const struct neap__block_costs *s, const struct neap_
 	       extra_seconds(s, b->tail);
 }
 
-/* The tail during which the writes that the blocks are late with end; 0: none are late. */
+/* Steps of the tail in which the write queue of late blocks drains; 0: blocks are not late. */
 static double drain(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * near_search.c: the best seeds (near_seeds.h) are simulated; from the best of those, one number of
- * the plan is changed at a time as long as that helps. What a descent ends with is run in full.
- * The order of simulations does not depend on the effort, which only says where it stops. Ours.
+ * near_search.c: searches for the fastest block plan through a near and a far tier. The best seeds
+ * (near_seeds.h) are simulated; the best of these are improved by coordinate descent, one number of
+ * the plan at a time. The result of each descent is simulated in full. The order of simulations
+ * does not depend on the effort, which only determines where the search ends. Our own method.
  */
 #include "plan/blocks/near_search.h"
 
@@ -18,34 +19,35 @@
 #include "plan/bound/at_bound.h"
 #include "plan/core/sizing.h"
 
-#define RANKED 96 /* seeds that are simulated, more where all take few actions: */
+/* Size of the search; all values are chosen. */
+#define RANKED 96 /* seeds simulated; up to RANKED_MOST while they need few actions */
 #define RANKED_MOST 256
-#define RANKED_ACTIONS 800000
-#define RANKED_A_KIND 6 /* of them, with blocks of one kind, and an eighth of all */
+#define RANKED_ACTIONS 800000 /* actions of all simulations up to which RANKED_MOST holds */
+#define RANKED_A_KIND 6	      /* limit of RANKED with blocks of one kind, plus 1/RANKED_KINDS */
 #define RANKED_KINDS 8
-#define STARTS 6	     /* of them, those that are improved by descent */
-#define STARTS_A_KIND 2	     /* of them, with blocks of one kind */
-#define ROUNDS 5	     /* of a descent, at most */
-#define RUN_BLOCKS 16	     /* blocks of a simulation */
-#define RUN_ACTIONS 6000     /* its blocks have no more actions, */
-#define LATE_ACTIONS 20000   /* late plans of no more actions are run in full */
-#define RUN_BLOCKS_LEAST 3   /* or are so few */
-#define ACTIONS_A_LEAF 25    /* some number of actions that reverse a leaf */
-#define ACTIONS_A_RUN 4000   /* actions that a simulation may have before it counts as two */
-#define ACTIONS_MOST 6000000 /* of all simulations: after these, none is begun */
-#define GAIN_LEAST 2e-4	     /* relative gain of a round of descent worth another round */
+#define STARTS 6	     /* of RANKED, improved by descent */
+#define STARTS_A_KIND 2	     /* limit of STARTS with blocks of one kind */
+#define ROUNDS 5	     /* limit of rounds of a descent */
+#define RUN_BLOCKS 16	     /* blocks of a comparison run, fewer if they have many actions: */
+#define RUN_ACTIONS 6000     /* estimated actions of a comparison run, but at least */
+#define RUN_BLOCKS_LEAST 3   /* this number of blocks */
+#define LATE_ACTIONS 20000   /* late plans with at most this number of actions run in full */
+#define ACTIONS_A_LEAF 25    /* rough number of actions that reverse a leaf */
+#define ACTIONS_A_RUN 4000   /* a run costs 1 + actions / 4000 units of effort */
+#define ACTIONS_MOST 6000000 /* no simulation starts after this number of actions */
+#define GAIN_LEAST 2e-4	     /* descent ends if a round gains less, relatively */
 
 struct near_search {
 	struct neap__near_costs costs;
 	struct neap__prefetch *prefetch;
 	double bound;
-	int64_t effort, actions; /* actions: of all simulations */
-	struct neap_plan *best;	 /* run in full */
+	int64_t effort, actions; /* remaining effort; actions of all simulations */
+	struct neap_plan *best;	 /* the best plan that was simulated in full */
 	struct neap__near_seeds seeds, best_seeds;
 	struct neap__tried_plans tried;
 };
 
-/* Blocks of a simulation. */
+/* Number of blocks of a comparison run. */
 static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
 {
 	const struct neap__block_costs *c = &s->costs.far;
@@ -54,7 +56,7 @@ static int64_t blocks_of(const struct near_search *s, const struct neap__near_pl
 	double all =
 		ACTIONS_A_LEAF * 2 * (double)c->p->chain.steps / fmax(1, floor(c->pool / c->tape));
 	if (all <= LATE_ACTIONS && neap__block_late(c, &x->b))
-		return c->p->chain.steps; /* a run of few blocks sees no queue that grows */
+		return c->p->chain.steps; /* a growing write queue shows only in a full run */
 	if (s->costs.spread) {
 		int64_t period = neap__block_period(&x->n);
 		return neap__ceil_div(RUN_BLOCKS, period) * period;
@@ -63,8 +65,8 @@ static int64_t blocks_of(const struct near_search *s, const struct neap__near_pl
 }
 
 /*
- * What is missing in a run of few blocks that is continued in a straight line: a queue that grows
- * over all blocks. `rest` of them, and n more, were run.
+ * A comparison run extrapolates linearly from `rest` and rest + n blocks, and misses a write queue
+ * that grows over all blocks. Returns the missing time, seconds.
  */
 static double not_seen(const struct near_search *s, const struct neap__near_plan *x, int64_t n)
 {
@@ -78,7 +80,7 @@ static double not_seen(const struct near_search *s, const struct neap__near_plan
 	return fmax(0, neap__near_late(&s->costs, x, (double)blocks) - seen);
 }
 
-/* The makespan of a plan by simulation, INFINITY where it does not fit; remembered. */
+/* Sets *makespan to the simulated makespan of a plan, cached; INFINITY if it does not fit. */
 static int simulate(struct near_search *s, struct neap__near_plan *x, double *makespan)
 {
 	const struct neap__block_costs *c = &s->costs.far;
@@ -104,7 +106,7 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 	return 0;
 }
 
-/* Changes a number by a factor, by one at least; one that is 0, to parts of `unit` steps. */
+/* Scales a number, by at least +-1; a number that is 0 becomes a part of `unit` steps. */
 static void scale(int64_t *v, double factor, int64_t unit)
 {
 	int64_t old = *v;
@@ -115,7 +117,7 @@ static void scale(int64_t *v, double factor, int64_t unit)
 		*v = factor < 1 ? old - 1 : old + 1;
 }
 
-/* Numbers of one tail or block such that near blocks just fill the near tier. */
+/* Changes one number of a tail or block such that near blocks exactly fill the near tier. */
 static int fill_near(struct neap__near_plan *x, double places, int n)
 {
 	double tail = (double)x->b.tail, last = (double)x->n.last_tail;
@@ -141,7 +143,7 @@ static int fill_near(struct neap__near_plan *x, double places, int n)
 	}
 }
 
-/* The n-th neighbour of a plan. Returns 0 beyond the last. */
+/* Sets *x to the n-th neighbour of `from` in coordinate descent. Returns 0 beyond the last one. */
 static int neighbour(const struct neap__near_costs *s, const struct neap__near_plan *from, int n,
 	struct neap__near_plan *x)
 {
@@ -153,7 +155,7 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	*x = *from;
 	if (n < 6 * numbers) {
 		const int64_t *row =
-			at[n / 18 * 3]; /* of whole blocks, of near ones, of the last */
+			at[n / 18 * 3]; /* whole blocks, near blocks, near blocks of the tail */
 		scale(at[n / 6], factors[n % 6], *row + *at[n / 18 * 3 + 1]);
 		return 1;
 	}
@@ -172,7 +174,7 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	return 1;
 }
 
-/* Takes each neighbour that improves, in rounds over all, until a round gains little. */
+/* First-improvement descent: rounds over all neighbours until a round gains under GAIN_LEAST. */
 static int descend(struct near_search *s, struct neap__near_seed *at)
 {
 	double before = INFINITY;
@@ -191,7 +193,7 @@ static int descend(struct near_search *s, struct neap__near_seed *at)
 	return 0;
 }
 
-/* Runs a plan in full and keeps it where it is the best so far. */
+/* Simulates a plan in full and keeps it if it is the best so far. */
 static int keep(struct near_search *s, const struct neap__near_plan *x)
 {
 	struct neap_plan trial = *s->best;
@@ -202,18 +204,18 @@ static int keep(struct near_search *s, const struct neap__near_plan *x)
 	return 0;
 }
 
-/* A part of the search: seeds that are simulated, and of them, those that are improved. */
+/* A stage of the search: number of seeds to simulate, and how many of them to improve. */
 struct stage {
-	int64_t ranked, ranked_actions; /* one of both is reached */
+	int64_t ranked, ranked_actions; /* ends when both limits are reached */
 	int starts;
 };
 
-/* Few seeds first, so that a search of little effort improves some, too. */
+/* Few seeds first, so that a search with a small effort also improves some. */
 static const struct stage stages[] = {{24, 0, 1}, {RANKED, RANKED_ACTIONS, STARTS}};
 
 /*
- * Simulates the best seeds by score and writes those that fit to `best`, in order. Returns how
- * many, or a negative code.
+ * Simulates seeds in the order of their scores and stores those that fit in best_seeds, sorted.
+ * Returns their number, or a negative code.
  */
 static int64_t rank(struct near_search *s, const struct stage *stage)
 {

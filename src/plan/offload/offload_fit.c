@@ -79,8 +79,7 @@ static void use(struct neap__offload *x, int64_t k, int64_t at)
 	c->last = at;
 }
 
-/* A use of the live state, which is in tape k: the tape has not left since the state became live.
- */
+/* A use of the live state, which is in tape k. The tape is still in memory. */
 static void use_live(struct neap__offload *x, int64_t k, int64_t at)
 {
 	if (k >= 0)
@@ -283,8 +282,7 @@ static void settle(struct neap__offload *x, int f)
 	x->flight[f] = x->flight[--x->flights];
 }
 
-/* Returns whether waiting is useful: a read, or a write of an item that is not used for some time.
- */
+/* Returns whether waiting is useful: for a read, or for a write after the last use of its item. */
 static int may_settle(const struct neap__offload *x, int f)
 {
 	const struct neap__offload_item *c = &x->items[x->flight[f]];
