@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offload_choice.c: a choice written as actions, and changed until it fits. */
+/* offload_choice.c: writes a choice as actions, and changes it until it fits. */
 #include "plan/offload/offload_choice.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ void neap__offload_choice_spine(
 	}
 }
 
-/* On the way down. */
+/* State of the backward pass while a choice is written. */
 struct choice_writing {
 	struct neap__action_list *out;
 	const struct neap__offload_choice *o;
@@ -95,8 +95,8 @@ static void reverse(struct choice_writing *w, int64_t i)
 }
 
 /*
- * Stages i..t in `bytes`, as chain_table.h has them: x_i in a slot or in a tape, which
- * stays there; taped: the tape of t is there. x_j lies in slot j.
+ * Reverses stages i..t in `bytes`, as in chain_table.h: x_i is in a slot or in a tape and stays
+ * there; taped: the tape of t exists. x_j is stored in slot j.
  */
 static void part(
 	struct choice_writing *w, int64_t i, int64_t t, int taped, int64_t bytes, int in_tape)
@@ -135,7 +135,7 @@ static int in_first_tape(const struct choice_writing *w, int64_t t)
 	return t > 0 && w->holds && w->o->tape[t - 1];
 }
 
-/* The entry of x_t; a state that a tape holds needs no slot. */
+/* The entry of x_t; a state that is contained in a tape needs no slot. */
 static int kept(const struct choice_writing *w, int64_t t)
 {
 	return in_first_tape(w, t) ? NEAP__NOT_KEPT : w->o->state[t];
@@ -153,7 +153,7 @@ static void first_sweep(struct choice_writing *w)
 	w->live = -1;
 }
 
-/* Bytes of what lies below stage s, x_s included, while its group is done. */
+/* Bytes of the items below stage s, including x_s, while its group is reversed. */
 static int64_t beside(const struct choice_writing *w, int64_t s, int ahead)
 {
 	const struct neap__offload_choice *o = w->o;
@@ -174,7 +174,7 @@ static int64_t beside(const struct choice_writing *w, int64_t s, int ahead)
 	return bytes;
 }
 
-/* The group that ends at e and starts from x_s; the stage before it. */
+/* Reverses the group that ends at e and starts from x_s; returns the stage before it. */
 static int64_t group(struct choice_writing *w, int64_t s, int64_t e, int64_t memory)
 {
 	const struct neap__offload_choice *o = w->o;
@@ -243,7 +243,7 @@ int neap__offload_choice_load(struct neap__offload *x, struct neap__action_list 
 	return 1;
 }
 
-/* The first tier with room for c beside what goes there. 0: none. */
+/* The first tier with capacity for c in addition to its other items. 0: none. */
 static int tier_for(const struct neap__offload *x, const struct neap__offload_item *c)
 {
 	const struct neap_problem *p = x->problem;
@@ -259,7 +259,7 @@ static int tier_for(const struct neap__offload *x, const struct neap__offload_it
 	return 0;
 }
 
-/* Is the item unused at an action, and does the choice let it stay? */
+/* Returns whether the item is unused at an action and the choice keeps it in memory. */
 static int idles(
 	const struct neap__offload_item *c, const struct neap__offload_choice *o, int64_t at)
 {
@@ -268,7 +268,7 @@ static int idles(
 	return (c->payload == NEAP_TAPE ? o->tape[c->t] : o->state[c->t]) == NEAP__STAYS;
 }
 
-/* The unused item at `at` that is needed last: one that a tier takes, or one to give up; -1. */
+/* The unused item at `at` that is needed last: one to offload, or one to drop; -1: none. */
 static int64_t needed_last(const struct neap__offload *x, const struct neap__offload_choice *o,
 	int64_t at, int travels)
 {
@@ -283,7 +283,7 @@ static int64_t needed_last(const struct neap__offload *x, const struct neap__off
 	return best;
 }
 
-/* Sends items away, or gives one up, until the missing bytes are found. 0: nothing is left. */
+/* Offloads items, or drops one, until the missing bytes are free. 0: no item is left. */
 static int make_way(struct neap__offload *x, struct neap__offload_choice *o)
 {
 	int marked = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* online_placement.c: the sums over kept states, and the ring of the optimal range. */
+/* online_placement.c: the sums over checkpoints, and the ring of the optimal range. */
 #include "plan/online/online_placement.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-/* Rows from the start: a sweep with so few slots never grows them while it runs. */
+/* Rows allocated at the start, chosen: with fewer slots a sweep never allocates while it runs. */
 #define ROOM_FIRST 64
 
-#define SPACING_BITS 16	 /* new states lie 2^-16 of the way so far apart, at least */
-#define SPACING_SHARE 32 /* and c/32 steps: a change recounts few parts */
-#define AHEAD_BITS 40	 /* neap__placement_until looks 2^40 steps ahead at most */
+#define SPACING_BITS 16	 /* minimum distance of new checkpoints: 2^-16 of the steps so far, */
+#define SPACING_SHARE 32 /* and c/32 steps, so that a change updates few parts; both chosen */
+#define AHEAD_BITS 40	 /* neap__placement_until looks at most 2^40 steps ahead */
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)
 {
@@ -55,7 +55,7 @@ static struct neap__kept_state row(const struct neap__placement *x, int64_t i, i
 	return r;
 }
 
-/* Returns 1 where the state at t is to be kept now. *evicted: the entry to drop, 0: none. */
+/* Returns 1 if a checkpoint is due at t. *evicted: the entry to drop, 0: none. */
 static int due(const struct neap__placement *x, int64_t t, int64_t *evicted)
 {
 	int64_t k = x->count - 1, l = t - x->kept[k].t;
@@ -112,7 +112,7 @@ int64_t neap__placement_push(struct neap__placement *x, int64_t t)
 	return slot;
 }
 
-/* Entry i of the ring, from its head on. */
+/* Entry i of the ring, counted from its head. */
 static struct neap__kept_state *ring_entry(const struct neap__placement *x, int64_t i)
 {
 	int64_t base = x->full + 1, length = x->count - base;
@@ -138,7 +138,7 @@ static void unroll_ring(struct neap__placement *x)
 	x->head = 0;
 }
 
-/* Recounts the entries from `from` on, but the last. */
+/* Updates the sums of the entries from `from` on, except the last. */
 static int update_rows(struct neap__placement *x, int64_t from)
 {
 	for (int64_t i = from; i + 1 < x->count; i++) {
@@ -157,8 +157,8 @@ void neap__placement_settle(struct neap__placement *x)
 }
 
 /*
- * Keeps the state at t in place of the first one of the ring, whose part joins the part that
- * grows. A part at its full length leaves the ring to the next one.
+ * Replaces the first checkpoint of the ring by the state at t; its part is joined to the growing
+ * part. When that part has its full length, the next part grows.
  */
 static int keep_in_ring(struct neap__placement *x, int64_t t, struct neap__kept_state *evicted)
 {

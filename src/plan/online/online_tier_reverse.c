@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online_tier_reverse.c: the reversal once the length is known (online_tier.h). From the end down:
- * tapes that are in memory; tapes that come back; a part from a state that is in memory; a part
- * from a state that comes back. Parts are reversed by Revolve with leaves, entry i of the list of
- * kept states having i slots taken below it.
+ * online_tier_reverse.c: the backward pass, when the length is known (online_tier.h). From the end
+ * down, it uses tapes in memory, tapes read from the tier, parts that start from a checkpoint in
+ * memory, and parts that start from a state read from the tier. Parts are reversed by Revolve with
+ * leaves; entry i of the list of checkpoints has i slots in use below it.
  */
 #include "plan/online/online_tier.h"
 
 #include "base/fail.h"
 
-#define UNKNOWN_LEVEL INT64_MAX /* of a part that was not looked at yet */
-#define NEAP__ONLINE_RECORDS 48 /* of 64 */
-#define LEAF_PIECES 8		/* in which a leaf is reversed, so that its tapes make room early */
+#define UNKNOWN_LEVEL INT64_MAX /* level of a part that was not examined yet */
+#define NEAP__ONLINE_RECORDS 48 /* transfers in flight, of 64 tickets; chosen */
+#define LEAF_PIECES 8		/* pieces of a leaf, so that its tapes are freed early; chosen */
 
-/* The state of a record lies in the slot that it was written from. */
+/* Returns whether the state of a record is still in the slot from which it was written. */
 static int in_memory(const struct neap__online_tier *x, const struct neap__online_record *r)
 {
 	const struct neap__placement *list = &x->placement;
@@ -44,14 +44,14 @@ static void get(struct neap__online_tier *x, struct neap_schedule *s, struct nea
 			      .place = r->place});
 }
 
-/* 1 where no part of what is in memory is still to be done again, and to take its memory. */
+/* Returns whether no part remains that starts from a checkpoint in memory and needs memory. */
 static int none_to_do(const struct neap__online_tier *x)
 {
 	const struct neap__placement *list = &x->placement;
 	return list->count == 0 || (list->count == 1 && list->kept[0].slot < 0);
 }
 
-/* 1 where there is room for the record now, and will be until it is needed. */
+/* Returns whether the record fits in memory now, and until it is needed. */
 static int has_room(const struct neap__online_tier *x, const struct neap__online_record *r)
 {
 	int64_t n = r->t1 - r->t0, bytes = n ? n * x->sizes.tape : x->sizes.state;
@@ -66,7 +66,7 @@ static int has_room(const struct neap__online_tier *x, const struct neap__online
 	return !x->states_coming || x->chunks_beyond + n <= most;
 }
 
-/* Tapes in memory begin at this step: no part does. */
+/* Returns whether tapes in memory start at this step, so that no part starts there. */
 static int ring_begins(const struct neap__online_tier *x, int64_t t)
 {
 	int64_t i = x->ring_count;
@@ -76,7 +76,7 @@ static int ring_begins(const struct neap__online_tier *x, int64_t t)
 	return i > 0 && neap__online_ring(x, i - 1)->t0 == t;
 }
 
-/* Asks for the records that are needed next, as far as there is room. */
+/* Prefetches the records that are needed next, as far as they fit in memory. */
 static void ask(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	for (; x->asked > 0; x->asked--) {
@@ -84,7 +84,7 @@ static void ask(struct neap__online_tier *x, struct neap_schedule *s)
 		if (r->coming || in_memory(x, r) || (r->t0 == r->t1 && r->t0 >= x->position))
 			continue;
 		if (r->t0 == r->t1 && x->asked < x->nrecords && r[1].t0 == r->t0)
-			continue; /* tapes begin there: no part does */
+			continue; /* tapes start there, so no part does */
 		if (r->t0 == r->t1 && ring_begins(x, r->t0))
 			continue;
 		if (r->t0 < r->t1 && r->ticket >= 0) {
@@ -99,7 +99,7 @@ static void ask(struct neap__online_tier *x, struct neap_schedule *s)
 	}
 }
 
-/* Waits for a record, asking for it if that was not done. */
+/* Waits for a record; issues its read if that was not done before. */
 static struct neap__online_record arrive(
 	struct neap__online_tier *x, struct neap_schedule *s, int64_t i)
 {
@@ -132,7 +132,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The topmost piece of a leaf. */
+/* Reverses the topmost piece of a leaf. */
 static void reverse_leaf(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	int64_t left = (x->position - x->leaf - 1) / x->leaf_piece * x->leaf_piece;
@@ -148,7 +148,7 @@ static void reverse_ring(struct neap__online_tier *x, struct neap_schedule *s)
 	reversed(x, s, t0);
 }
 
-/* The record of the state that still lies in the slot that it was written from; -1: none. */
+/* The record whose state is still in the slot from which it was written; -1: none. */
 static int64_t first_record(const struct neap__online_tier *x)
 {
 	const struct neap__placement *list = &x->placement;
@@ -159,7 +159,7 @@ static int64_t first_record(const struct neap__online_tier *x)
 	return i >= 0 && x->records[i].t0 >= t ? i : -1;
 }
 
-/* The state that was written last, from the slot where it still lies. */
+/* Uses the last written state from its slot, and forgets its record. */
 static void use_first(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	int64_t i = first_record(x);
@@ -182,7 +182,7 @@ static int first_is_written(const struct neap__online_tier *x)
 	return x->placement.count == 1 && first_record(x) >= 0;
 }
 
-/* The topmost record is not needed; a state that was asked for goes where it comes. */
+/* Forgets the topmost record, which is not needed; drops its state if it was being read. */
 static void forget_top(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	const struct neap__online_record *r = &x->records[x->nrecords - 1];
@@ -198,7 +198,7 @@ static void forget_top(struct neap__online_tier *x, struct neap_schedule *s)
 		x->asked = x->nrecords;
 }
 
-/* Tapes within a part, whose later ones were not sent: the tier had no place left. */
+/* Discards tapes inside a part whose later tapes were not sent because the tier was full. */
 static void discard_tapes(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__online_record *r = &x->records[x->nrecords - 1];
@@ -213,7 +213,7 @@ static void discard_tapes(struct neap__online_tier *x, struct neap_schedule *s)
 	forget_top(x, s);
 }
 
-/* Where the next part begins, as far as the topmost state in memory and record tell. */
+/* The start of the next part, according to the topmost checkpoint in memory and record. */
 static int64_t part_from(
 	const struct neap__kept_state *top, const struct neap__online_record *record)
 {
@@ -221,7 +221,7 @@ static int64_t part_from(
 	return record && record->t1 > from ? record->t1 : from;
 }
 
-/* The same of tapes that are still in memory. 1: some were dropped. */
+/* As discard_tapes, for tapes in memory. Returns 1 if some were dropped. */
 static int discard_ring(struct neap__online_tier *x, struct neap_schedule *s, int64_t from)
 {
 	struct neap__online_tapes *last =
@@ -235,7 +235,7 @@ static int discard_ring(struct neap__online_tier *x, struct neap_schedule *s, in
 	return 1;
 }
 
-/* The chain may end, or tapes may begin, at a state: then no part begins there. */
+/* Removes states at which no part starts, because the chain ends or tapes start there. */
 static void skip_empty(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -259,14 +259,14 @@ static void skip_empty(struct neap__online_tier *x, struct neap_schedule *s)
 	}
 }
 
-/* Tapes in memory are sent and come back in less time than it takes to record them again. */
+/* Returns whether writing and reading a chunk of tapes is faster than recomputing it. */
 static int sending_pays(const struct neap__online_tier *x)
 {
 	double again = (double)x->sizes.chunk * (x->chain->advance + x->chain->record);
 	return x->sizes.send && x->sizes.write_chunk + x->sizes.read_chunk <= again;
 }
 
-/* The state at which the next part begins: in slot and live. */
+/* Makes the first state of the next part live; it is also in a slot. */
 static int begin_part(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -302,7 +302,7 @@ static int begin_part(struct neap__online_tier *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* One split or one leaf of the topmost part, whose first state is live or in its slot. */
+/* One split or leaf of the topmost part, whose first state is live or in its slot. */
 static int reverse_part(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
@@ -340,7 +340,7 @@ static int reverse_part(struct neap__online_tier *x, struct neap_schedule *s)
 	return 0;
 }
 
-/* Nothing may be in flight at the end. */
+/* Waits for all transfers: none may be in flight at the end. */
 static void finish(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	while (x->nleaving)

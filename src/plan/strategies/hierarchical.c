@@ -8,14 +8,13 @@
  *     k         slots
  *     q         max(0, n - 1 - k), states that are written and read
  *
- * The k slots are a window over the n - 1 saved states. Forward, a state leaves for the tier as
- * soon as it is saved, and its slot is used again k chunks later; the last k states never
- * leave. Backward, the slot that a chunk frees takes the state k chunks below. So the states
- * travel ahead of the computation, each as a record of its own. The last chunk is recorded as
- * the forward pass reaches it, so T - c steps run twice. For a given k the largest c is the
- * best; k is searched.
+ * The k slots are a window over the n - 1 checkpoints. In the forward pass the write of a state
+ * starts as soon as it is saved, and its slot is reused k chunks later; the last k states are not
+ * written. In the backward pass the slot that a chunk frees receives the state k chunks below, so
+ * states are prefetched, each as a separate record. The last chunk is recorded when the forward
+ * pass reaches it, so T - c steps run twice. For a given k the largest c is best; k is searched.
  *
- * Peak: k S + c A bytes, the paper's without the live state.
+ * Peak: k S + c A bytes, as in the paper, without the live state.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,7 +25,7 @@
 #include "plan/core/sizing.h"
 #include "plan/core/predict_plan.h"
 
-/* Transfers in flight each way: PUTs have the tickets from 0 on, GETs those from here on. */
+/* Limit of transfers in flight per direction: PUTs use lower tickets, GETs this one and up. */
 #define WINDOW_MOST (NEAP_TICKETS / 2)
 
 static int64_t slots_of(const struct neap_problem *p, int64_t c, int64_t k)
@@ -41,7 +40,7 @@ static int64_t sent(const struct neap_problem *p, int64_t c, int64_t k)
 	return saved > k ? saved - k : 0;
 }
 
-/* Returns 1 where (c, k) fits; the tier takes part only where states are sent. */
+/* Returns 1 if (c, k) fits; the tier is used only if there are states to write. */
 static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 {
 	if (c < 1)
@@ -51,7 +50,7 @@ static int fits(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 	       neap__pool_bytes(p, q ? tier : 0) >= neap__bytes(p, slots_of(p, c, k), c);
 }
 
-/* Seconds of all that depends on (c, k): a closed form of the steady state. */
+/* Time that depends on (c, k), seconds: a closed form of the steady state. */
 static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 {
 	const struct neap_chain *h = &p->chain;
@@ -69,7 +68,7 @@ static double cost(const struct neap_problem *p, int tier, int64_t c, int64_t k)
 	return time + q * (fmax(lost, write - forward) + fmax(lost, read - back));
 }
 
-/* The largest c that fits beside k slots. */
+/* The largest c that fits with k slots. */
 static int64_t chunk_for(const struct neap_problem *p, int tier, int64_t k)
 {
 	int64_t pool = neap__pool_bytes(p, tier);
@@ -103,7 +102,7 @@ static uint64_t bytes_of(
 	       (uint64_t)neap__bytes(p, slots_of(p, at->c, at->k), at->c);
 }
 
-/* The (c, k) that needs the fewest bytes without the tier; c = 0: none does. */
+/* The (c, k) with the least memory without the tier; c = 0: there is none. */
 static struct hierarchical_choice least_local(
 	const struct neap_problem *p, const struct neap_params *fixed)
 {
@@ -119,7 +118,7 @@ static struct hierarchical_choice least_local(
 	return (struct hierarchical_choice){neap__ceil_div(steps, c) - 1 > k ? 0 : c, k, 0};
 }
 
-/* The (c, k) that needs the fewest bytes with the tier. */
+/* The (c, k) with the least memory with the tier. */
 static void least(struct hierarchical_choice *best, const struct neap_problem *p, int tier,
 	const struct neap_params *fixed)
 {
@@ -154,7 +153,7 @@ static struct hierarchical_choice search(
 	}
 	if (fixed->checkpoints)
 		return best;
-	/* The pair that needs the fewest bytes, and values of k that grow by 1/16 each. */
+	/* The pair with the least memory, and values of k in steps of 1/16 (chosen). */
 	struct hierarchical_choice leanest;
 	least(&leanest, p, tier, fixed);
 	consider(&best, p, tier, fixed, leanest.k);
@@ -211,9 +210,9 @@ static int solve(
 }
 
 struct hierarchical {
-	int64_t n, c, k, i; /* chunks, steps of a chunk, slots, present chunk */
-	int64_t q;	    /* states sent: those of chunks 0..q-1 */
-	int64_t window;	    /* transfers in flight, at most k */
+	int64_t n, c, k, i; /* chunks, steps of a chunk, slots, current chunk */
+	int64_t q;	    /* the states of chunks 0..q-1 are written */
+	int64_t window;	    /* limit of transfers in flight, at most k */
 	int64_t pad;	    /* shifts slots so that the last saved state is in slot k-1 */
 	int back;
 };
@@ -258,7 +257,7 @@ static void back(struct neap_schedule *s, int64_t i)
 			(int32_t)(WINDOW_MOST + next % x->window));
 }
 
-/* The last k chunks, with nothing in flight, are done at once in a coarse schedule. */
+/* A coarse schedule does the last k chunks in one step if no transfer is in flight. */
 static int skip_quiet(struct neap_schedule *s)
 {
 	struct hierarchical *x = s->self;
@@ -301,7 +300,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Chunks are alike where each waits for one transfer and issues another. */
+/* Chunks are alike while each waits for one transfer and issues another. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct hierarchical *x = s->self;

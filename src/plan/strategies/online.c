@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * online.c: the strategy `online`: the plan of a chain whose length is unknown until its last
- * step begins (online_schedule.h), so that a table of strategies shows the price of not knowing.
- * The choice of kept states is run through, the reversal is counted.
+ * online.c: the strategy `online`: the plan of a chain whose length is unknown until its last step
+ * (online_schedule.h), so that a table of strategies shows the cost of an unknown length. The
+ * placement of checkpoints is executed; the actions of the backward pass are only counted.
  *
- * Peak: the largest of j S + l A bytes over all leaves of l steps beside j kept states (S a
- * state, A a tape), and of the kept states alone.
+ * Peak: the maximum of j S + l A bytes over all leaves of l steps with j checkpoints (S bytes of a
+ * state, A of a tape), and of the checkpoints without a leaf.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,17 +19,17 @@
 #include "plan/verify/measure_list.h"
 #include "plan/core/sizing.h"
 
-/* Planning takes time for every kept state: limits of slots, in all and on very long chains. */
+/* Limits of planning time, which grows with the number of checkpoints; all chosen. */
 #define SLOTS_MOST 1024
 #define STEPS_MOST 100000000
-#define SLOTS_LEAST 2	  /* beside a slow tier */
-#define SLOTS_FAR 64	  /* beyond STEPS_MOST steps */
-#define ROUNDING 1e-12	  /* relative, of sums of seconds */
-#define RUNS_MOST 2000000 /* of tapes kept in passing: a sweep with a slow tier is run through */
+#define SLOTS_LEAST 2	  /* minimum number of slots with a slow tier */
+#define SLOTS_FAR 64	  /* limit of slots for more than STEPS_MOST steps */
+#define ROUNDING 1e-12	  /* relative rounding error of sums of seconds */
+#define RUNS_MOST 2000000 /* limit of recorded runs of a sweep that is executed here */
 
 /*
  * Counts the actions of the sweep, and its calls of the model in *calls. use->advances is
- * NEAP__LEAF_NEVER or more where there are too many. 0 or -ENOMEM.
+ * NEAP__LEAF_NEVER or more if there are too many. Returns 0 or -ENOMEM.
  */
 static int count(struct neap__leaf_use *use, int64_t *calls, struct neap__online *x, int64_t steps)
 {
@@ -105,14 +105,14 @@ static int simulate(void *found, const struct neap_problem *problem, struct neap
 	return neap_simulate(found, problem, s);
 }
 
-/* What the actions of a plan are simulated for: whether it takes `below` seconds or more. */
+/* A simulation that ends as soon as the plan takes `below` seconds or more. */
 struct race {
 	double below;
 	int lost;
-	int64_t passed, position; /* steps that were passed, and that are still to be reversed */
+	int64_t passed, position; /* steps executed; steps not yet reversed */
 };
 
-/* Seconds that the steps which are still to be passed and reversed take at least. */
+/* Lower bound of the time for the steps not yet executed or reversed, seconds. */
 static double rest(struct race *race, const struct neap_chain *c, const struct neap_action *a)
 {
 	if ((a->kind == NEAP_ADVANCE || a->kind == NEAP_RECORD) && a->t1 > race->passed)
@@ -141,8 +141,8 @@ static int run_race(void *found, const struct neap_problem *problem, struct neap
 }
 
 /*
- * With a slow tier: the sweep is run through, once for its bytes, once for its seconds; before
- * that, where `below` is finite, until it has taken as long.
+ * With a slow tier the sweep is executed symbolically, once for its memory and once for its time.
+ * If `below` is finite, it is first executed until it has taken that time.
  */
 static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap__online_sizes *sizes, double below)
@@ -171,7 +171,7 @@ static int solve_tier(struct neap_plan *plan, const struct neap_problem *problem
 	return 0;
 }
 
-/* With at most `slots` of them, 0: any; more than there are steps are of no use. */
+/* Sizes with at most `slots` slots (0: any); more slots than steps are useless. */
 static void tier_sizes(
 	struct neap__online_sizes *sizes, const struct neap_problem *problem, int64_t slots)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c: the strategy `replay`: logs what each step did when it is passed for the first time, in
- * far fewer bytes than its tape (the log of a spiking net are its spikes). Later the tapes of
- * whole blocks of steps are made again from the state before the block and the logs of its
- * steps. That costs less than recording, since all input of every unit is known in advance.
+ * replay.c: the strategy `replay`: the forward pass writes a log of each step, which is much
+ * smaller than its tape (the log of a spiking network are its spikes). Later the tapes of whole
+ * blocks of steps are recomputed from the state before the block and the logs of its steps. This is
+ * faster than recording, because the input of every unit is known in advance.
  *
  *     T            steps of the chain
  *     s            steps in n blocks (log_blocks.h); the other T - s are the tail
@@ -13,11 +13,12 @@
  *
  *     seconds = T b + (T - s) r + s (f + rho) + copies and waits
  *
- * The tail is recorded at once. Then blocks are done from the last to the first: the state and
- * the log come from where they are kept (each in tier 0 or on a tier), the tapes of the block
- * are replayed and reversed. All places for states and logs are tried, and logs asked for
- * early or late; where states are on the tier, shorter blocks too. Only the states of blocks
- * and the logs are copied or moved: S / interval + q bytes a step, where `stream` moves A. Ours.
+ * The tail is recorded in the forward pass. Then the blocks are processed from the last to the
+ * first: state and logs are read from their storage (each in fast memory or on a tier), and the
+ * tapes of the block are replayed and reversed. The solver tries all storage locations for states
+ * and logs, early and late reads of logs, and, if states are on the tier, also shorter blocks. Only
+ * the states of blocks and the logs are transferred: S / interval + q bytes per step, compared with
+ * A for `stream`. Our own method.
  */
 #include "plan/recompute/log_blocks.h"
 
@@ -28,15 +29,16 @@
 #include "plan/core/sizing.h"
 #include "plan/core/predict_plan.h"
 
-#define HALVINGS 6   /* times that the longest interval is halved */
-#define ALL_UP_TO 48 /* intervals of up to so many steps are all tried */
+/* Limits of planning time; all chosen. */
+#define HALVINGS 6   /* number of times the longest interval is halved */
+#define ALL_UP_TO 48 /* up to this length all intervals are tried */
 
 #define ALL_LOCAL (NEAP__LOG_SLOTS | NEAP__LOG_LOCAL)
 
-#define SLOTS_TRIED 20000 /* with more blocks in slots, one length is tried */
-#define NO_MORE 2	  /* returned: there is no such interval */
+#define SLOTS_TRIED 20000 /* with more blocks in slots, only one length is tried */
+#define NO_MORE 2	  /* return value: there is no such interval */
 
-/* Tickets: the outbox of states has 0 to 15; logs going out; a log and a state coming back. */
+/* Tickets: 0 to 15 for the outbox of states; writes of logs; the reads of a log and of a state. */
 #define LOG_OUT 16
 #define LOG_BACK 48
 #define STATE_BACK 49
@@ -46,7 +48,7 @@ static int tier_takes(const struct neap__log_blocks *x)
 	return x->tier == 0 || neap__log_blocks_tier_bytes(x) <= x->p->tiers[x->tier - 1].capacity;
 }
 
-/* Returns 1 where the mode makes sense on the tier. */
+/* Returns 1 if the mode is useful with the tier. */
 static int mode_applies(const struct neap_problem *p, int tier, int mode)
 {
 	if (tier == 0 || (mode & ALL_LOCAL) == ALL_LOCAL)
@@ -56,7 +58,7 @@ static int mode_applies(const struct neap_problem *p, int tier, int mode)
 	return !(p->chain.flags & NEAP_CHAIN_TAPES_STAY);
 }
 
-/* The numbers of the plan of these blocks. */
+/* Sets the numbers of the plan for these blocks. */
 static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 {
 	const struct neap_problem *p = x->p;
@@ -80,7 +82,7 @@ static int fill(struct neap_plan *plan, const struct neap__log_blocks *x)
 	return neap__predict(plan, &neap__strategy_replay, p);
 }
 
-/* Takes the plan of these blocks where it is faster than *plan. */
+/* Replaces *plan by the plan of these blocks if it is faster. */
 static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 {
 	struct neap_plan trial = {
@@ -95,13 +97,13 @@ static int offer(struct neap_plan *plan, struct neap__log_blocks *x, int staged)
 static int offer_both(struct neap_plan *plan, struct neap__log_blocks *x)
 {
 	NEAP_TRY(offer(plan, x, 1));
-	/* A copy into a slot may cost more than waiting for the write. */
+	/* Copying into a slot may take longer than waiting for the write. */
 	return x->staged && x->p->chain.slot_write > 0 ? offer(plan, x, 0) : 0;
 }
 
 /*
- * The intervals tried, `most` being the longest: all of few, of many the longest and its
- * halves; without a tier only the longest. 0: no more.
+ * The k-th interval to try, `most` is the longest: all intervals if there are few, otherwise the
+ * longest and its halves; without a tier only the longest. 0: no more.
  */
 static int64_t nth_interval(const struct neap__log_blocks *x, int64_t most, int k)
 {
@@ -113,8 +115,8 @@ static int64_t nth_interval(const struct neap__log_blocks *x, int64_t most, int 
 }
 
 /*
- * Fits blocks of the n-th interval, or as long as can be: 1, 0 where that does not work,
- * NO_MORE where there is no such interval, or a negative code.
+ * Fits blocks of the k-th interval, or the longest possible ones. Returns 1, 0 if they do not fit,
+ * NO_MORE if there is no such interval, or a negative code.
  */
 static int fit_nth(struct neap__log_blocks *x, int64_t given, int64_t *most, int k)
 {
@@ -141,7 +143,7 @@ static int try_mode(struct neap_plan *plan, struct neap__log_blocks *x, int64_t 
 	return 0;
 }
 
-/* Returns 1 where some mode fits this budget, 0, or a negative code. */
+/* Returns 1 if some mode fits in this budget, 0, or a negative code. */
 static int fits(const struct neap_problem *problem, uint64_t memory, int64_t given)
 {
 	struct neap_problem p = *problem;
@@ -162,7 +164,7 @@ static int fits(const struct neap_problem *problem, uint64_t memory, int64_t giv
 	return rc;
 }
 
-/* Refuses and names the least budget; all tapes fit into the largest one tried. */
+/* Rejects the problem and reports the minimum budget; all tapes fit in the largest one tried. */
 static int refuse(struct neap_plan *plan, const struct neap_problem *problem, int64_t interval)
 {
 	uint64_t low = problem->memory;
@@ -210,7 +212,7 @@ static int solve(
 struct replay {
 	struct neap__log_blocks blocks;
 	struct neap__outbox out;
-	int64_t i; /* present block */
+	int64_t i; /* current block */
 	int back;
 	int64_t sent, settled; /* logs: PUTs issued, PUTs waited for */
 };
@@ -241,7 +243,7 @@ static void go_up(struct neap_schedule *s, struct replay *x)
 	x->i++;
 }
 
-/* Issues the GET of the state, or of the log, of block j where there is one. */
+/* Issues the GET of the state, or of the log, of block j if there is one. */
 static void ask_state(struct neap_schedule *s, const struct replay *x, int64_t j)
 {
 	if (j >= 0 && !(x->blocks.mode & NEAP__LOG_SLOTS))
@@ -310,7 +312,7 @@ static int refill(struct neap_schedule *s)
 	return 0;
 }
 
-/* Blocks of one length are alike, but the first and the last two. */
+/* Blocks of one length are alike, except the first and the last two. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct replay *x = s->self;
@@ -374,7 +376,7 @@ static int open(struct neap_schedule *s)
 	return 0;
 }
 
-/* Tapes are made again for one block, or for the tail, at a time. */
+/* Tapes are recomputed for one block, or recorded for the tail, at a time. */
 static int64_t tapes_of_a_block(const struct neap_plan *plan, int64_t steps)
 {
 	int64_t interval = plan->params.interval, tail = plan->params.tail;
