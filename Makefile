@@ -1,8 +1,10 @@
 # A thin front door; Meson and ninja do the work.
 #
 #   make            builds what the packages that are here allow, and names what is missing
-#   make demo       installs what is missing (apt), builds all, runs the main job
-#   make check      the same, then every test; bigcheck: the long ones too
+#   make demo       installs what the tool needs (apt), builds the tool, trains one network with and without a small
+#                   memory budget; PLANS=1: the plans of all strategies as well
+#   make check      installs what is missing (apt), builds all, runs every test; bigcheck: the long ones too
+#   make wheel      the source archive for pip and a wheel with the tool, in BUILD/dist; nothing is published
 #   make docs       installs what they need, builds BUILD/site, checks its links
 #   make install    PREFIX=/usr/local by default, and what the shell needs to find another one;
 #                   DESTDIR=/stage for packages
@@ -10,7 +12,7 @@ BUILD ?= build
 SHELL := /bin/bash
 FULL := -Dnn=enabled -Dtool=enabled -Dtests=enabled
 .DELETE_ON_ERROR:
-.PHONY: all full deps demo check bigcheck bench docs install asan tsan clean format
+.PHONY: all full deps tool demo check bigcheck bench wheel docs install asan tsan clean format
 
 all:
 	@tools/deps.sh --missing
@@ -27,9 +29,17 @@ full: deps
 deps:
 	@tools/deps.sh
 
-# The main job: a recurrent spiking network learns in a few megabytes.
-demo: full
-	@tools/demo.sh $(BUILD)
+# The tool alone, in whatever configuration BUILD has; BUILD/full is not made, so that `full` adds the rest later.
+TOOL := -Dnn=enabled -Dtool=enabled
+tool:
+	@tools/deps.sh --tool
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release $(TOOL)
+	@ninja -C $(BUILD) -t query neap >/dev/null 2>&1 || meson configure $(BUILD) $(TOOL)
+	ninja -C $(BUILD) neap
+
+# One spiking network, trained storing everything and in 5 MB.
+demo: tool
+	@PLANS=$(PLANS) tools/demo.sh $(BUILD)
 
 check: export NEAP_FRAMEWORKS = 1
 check: full
@@ -42,6 +52,10 @@ bigcheck: full
 
 bench: full
 	@tools/bench.sh $(BUILD)
+
+wheel:
+	@tools/deps.sh --wheel
+	@/usr/bin/python3 tools/wheel.py $(BUILD)/dist
 
 docs: export NEAP_DOCS = 1
 docs: full

@@ -1,33 +1,49 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job: a recurrent spiking network learns in a few megabytes. With the
-# spoken digits at hand (NEAP_DATA, or ../shared) it learns those, else patterns
-# of spike times that need no files.
-#   demo.sh BUILD
+# Trains one recurrent spiking network twice on the same data, storing everything and with a small memory budget, and
+# compares memory, time, accuracy and weights. The data are generated; nothing is downloaded or kept.
+#   demo.sh BUILD            the demo
+#   PLANS=1 demo.sh BUILD    in addition, what each strategy would cost for a million steps
+# NEAP_DEMO_STEPS, _SAMPLES, _BATCH, _EPOCHS, _MEMORY and _SEED change the problem (the tests use a small one).
 set -eu
 cd "$(dirname "$0")/.."
 neap=$1/neap
-data=${NEAP_DATA:-../shared}/data/fsdd
+steps=${NEAP_DEMO_STEPS:-20000}
+memory=${NEAP_DEMO_MEMORY:-5000K}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 
-echo "How would strategies fit a million steps of this network into 4 MiB? docs/concepts.md has the words;"
-echo "overhead is time beyond that of unlimited memory, gap beyond the least that any schedule takes."
-"$neap" plan --steps 1000000 --state 48K --tape 12K --memory 4M --advance 60us --record 70us \
-	--backward 150us --tier disk:write=1G,read=1G,latency=100us
+# Every 100 steps each of the 70 inputs spikes once: the class shows in the times of spikes, not in their number.
+data=randman:steps=$steps,spikes=$((steps / 100)),samples=${NEAP_DEMO_SAMPLES:-64},classes=4,alpha=3
+net=(--net lif:256r,li --readout mean --validation 0 --seed "${NEAP_DEMO_SEED:-1}"
+	--epochs "${NEAP_DEMO_EPOCHS:-5}" --batch "${NEAP_DEMO_BATCH:-16}")
+
+train() { # number, title, name, options...
+	local number=$1 title=$2 name=$3
+	shift 3
+	echo
+	echo "$number. $title"
+	echo "   neap train DATA --test TEST ${net[*]} $*"
+	"$neap" train "$data" --test "$data,part=test" "${net[@]}" "$@" --out "$work/$name" --json >"$work/$name.json"
+}
+
+echo "A recurrent spiking network (256 LIF units) learns 4 classes of sequences of $steps steps. It is trained twice,"
+echo "with the same data and seed: once storing every step, once with a memory budget of $memory."
+echo "   DATA: $data"
+echo "   TEST: $data,part=test"
+train 1 "Backpropagation through time, storing everything" all --memory 4G --strategy bptt
+train 2 "The same with $memory: neap places checkpoints and recomputes the steps between them" small --memory "$memory"
 echo
-if [ -d "$data/train" ] && [ -z "${NEAP_DEMO_RANDMAN:-}" ]; then
-	echo "Spoken digits: recordings to spikes, then five epochs within 4 MiB."
-	"$neap" encode "$data/train" --out "$work/train.h5" --label '([0-9]+)_.*' \
-		--speaker '[0-9]+_([a-z]+)_.*'
-	"$neap" encode "$data/test" --out "$work/test.h5" --label '([0-9]+)_.*' \
-		--speaker '[0-9]+_([a-z]+)_.*'
-	"$neap" train "$work/train.h5" --test "$work/test.h5" --memory 4M --epochs 5 \
-		--out "$work/run"
-else
-	echo "Ten classes of spike-time patterns, learnt within 1 MiB."
-	"$neap" train randman:part=train --test randman:part=test --memory 1M --epochs 10 \
-		--out "$work/run"
+python3 tools/demo_table.py "$work/all.json" "$work/small.json" "$memory"
+if [ -n "${PLANS:-}" ]; then
+	echo
+	echo "Plans of all strategies for a million steps of such a network with 4 MiB and a disk. 'overhead' is the time beyond"
+	echo "storing everything, 'gap' the time beyond the fastest possible schedule."
+	"$neap" plan --steps 1000000 --state 48K --tape 12K --memory 4M --advance 60us --record 70us --backward 150us \
+		--tier disk:write=1G,read=1G,latency=100us
 fi
 echo
-echo "Next: docs/first-network.md trains on recordings that stay, and asks; docs/pytorch.md is for PyTorch."
+echo "Next:  docs/pytorch.md        your own PyTorch training loop under a memory budget"
+echo "       docs/first-network.md  the tool on recordings: spoken digits"
+[ -n "${PLANS:-}" ] || echo "       make demo PLANS=1      the plans of all strategies for a million steps"

@@ -6,7 +6,8 @@
 #                      clang and its sanitizers only where NEAP_SANITIZED is set, PyTorch (600 MB on
 #                      the disk) only where NEAP_FRAMEWORKS is, what builds the documentation only
 #                      where NEAP_DOCS is
-#   deps.sh --missing  names what is missing; exits 1 where libneap cannot be built
+#   deps.sh --tool     installs only what the tool needs; --wheel: and what building a wheel needs
+#   deps.sh --missing  names what is missing; exits 1 if libneap cannot be built
 set -eu
 
 # what: a module of pkg-config, or a program; package; who needs it
@@ -32,6 +33,8 @@ pytest.py       python3-pytest     tests
 numpy.py        python3-numpy      tests
 h5py.py         python3-h5py       tests
 ensurepip.py    python3-venv       tests
+ensurepip.py    python3-venv       wheels
+git             git                wheels
 torch.py        python3-torch      frameworks
 nbclient.py     python3-nbclient   tests
 ipykernel.py    python3-ipykernel  tests
@@ -59,9 +62,17 @@ there() { # what
 	esac
 }
 
+# Who needs it, for whom all of this is: nothing but the tool, or that and a wheel, or everything.
+case ${1:-} in
+--tool) only=" libneap io_uring nets " ;;
+--wheel) only=" libneap nets wheels " ;;
+*) only= ;;
+esac
 missing= needed= for=
 while read -r what package who; do
 	[ -z "$what" ] && continue
+	[ "$who" = wheels ] && [ "${1:-}" != --wheel ] && continue
+	case ${only:-" $who "} in *" $who "*) ;; *) continue ;; esac
 	[ "$who" = sanitizers ] && [ -z "${NEAP_SANITIZED:-}" ] && continue
 	[ "$who" = frameworks ] && [ -z "${NEAP_FRAMEWORKS:-}" ] && continue
 	[ "$who" = docs ] && [ -z "${NEAP_DOCS:-}" ] && continue

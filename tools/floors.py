@@ -81,7 +81,8 @@ PYTHON = {
     "tables": (["show", "plans"], []),  # plans: its types alone
     "plans": (["_abi", "_lib", "errors", "show", "units", "actions", "problems", "tables"], []),
     "online_plans": (["_abi", "_lib", "units", "actions", "problems"], []),
-    "tool": (["errors", "show"], []),
+    "tool": (["_lib", "errors", "show"], []),
+    "__main__": (["errors", "tool"], []),
     "__init__": (["_lib", "actions", "errors", "online_plans", "plans", "problems", "sweeps", "tool"], []),
     "signals": ([], []),
     "models": (["_abi", "_lib", "errors", "signals"], ["numpy"]),

@@ -17,23 +17,23 @@ from .errors import exception
 DISTRIBUTION = "neap-bptt"
 
 
-def _bundled() -> List[str]:
-    """Where an installed package has its library."""
+def bundled(name: str) -> List[str]:
+    """Where an installed package has its library, or its tool: the files that a glob pattern matches."""
     site = Path(__file__).parent.parent
-    found = list(site.glob(".neap_bptt.mesonpy.libs/libneap*.so*"))
-    found += site.glob("neap_bptt.libs/libneap*.so*")  # where auditwheel puts it
+    found = list(site.glob(f".neap_bptt.mesonpy.libs/{name}"))
+    found += site.glob(f"neap_bptt.libs/{name}")  # where auditwheel puts libraries
     if found:
-        return [str(found[0])]
+        return [str(path) for path in found]
     try:
         files = importlib.metadata.files(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         return []
-    return [str(file.locate()) for file in files if file.name.startswith("libneap")]
+    return [str(file.locate()) for file in files if file.match(f"*.libs/{name}")]
 
 
 def _load() -> ctypes.CDLL:
     named = os.environ.get("NEAP_LIBRARY")
-    for path in [named] if named else [*_bundled(), "libneap.so.0"]:
+    for path in [named] if named else [*bundled("libneap*.so*"), "libneap.so.0"]:
         try:
             library = ctypes.CDLL(path)
             answer = library.neap_abi_hash

@@ -19,6 +19,7 @@ import sys
 import threading
 from typing import IO, Any, Callable, Dict, List, NamedTuple, Optional, Union
 
+from ._lib import bundled
 from .errors import LEAST, Diverged, Error, Interrupted, ToolMissing, UsageError, budget_error
 from .show import show_size
 
@@ -148,15 +149,32 @@ def _options(options: Dict[str, Any]) -> List[str]:
     return words
 
 
-def _tool() -> str:
+def tool_path() -> str:
+    """The program that :func:`train`, :func:`evaluate` and ``python -m neap`` run.
+
+    :raises ToolMissing: if there is none.
+    """
     named = os.environ.get("NEAP_TOOL")
-    found = shutil.which(named or "neap")
+    own = bundled("neap")
+    found = shutil.which(named) if named else own[0] if own else _on_the_path()
     if found is None:
         raise ToolMissing(f"NEAP_TOOL={named} is not an executable program. Set it to the path of the neap tool, or "
                           f"unset it to use the neap on the PATH" if named else
-                          "the neap tool is not installed; the Python package does not contain it. Build it (make, "
-                          "make install) and put it on the PATH, or set NEAP_TOOL to its path")
+                          "the neap tool is not installed; this build of the Python package does not contain it. "
+                          "Install the wheel that does (make wheel), or build the tool (make, make install) and put "
+                          "it on the PATH, or set NEAP_TOOL to its path")
     return found
+
+
+def _on_the_path() -> Optional[str]:
+    """The first ``neap`` on the PATH, except this package's own script, which would only start itself."""
+    for folder in os.get_exec_path():
+        path = shutil.which("neap", path=folder or os.curdir)
+        if path:
+            with open(path, "rb") as file:
+                if b"neap.__main__" not in file.read(4096):
+                    return path
+    return None
 
 
 def _tell(stream: IO[str], progress: Progress, lines: List[str]) -> None:
@@ -173,7 +191,7 @@ def _tell(stream: IO[str], progress: Progress, lines: List[str]) -> None:
 def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
     """What the tool prints as JSON. In a session of its own, so that a signal of the terminal reaches
     it once, through here: a second one would end it without a snapshot."""
-    command = [_tool(), *arguments, "--json"]
+    command = [tool_path(), *arguments, "--json"]
     lines: List[str] = []
     out: List[str] = []
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

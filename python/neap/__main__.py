@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m neap``: the command-line tool, as the command ``neap`` runs it."""
+import os
+import sys
+
+from .errors import ToolMissing
+from .tool import tool_path
+
+
+def main() -> None:
+    """Replaces this process by the tool, with the same arguments."""
+    try:
+        path = tool_path()
+    except ToolMissing as error:
+        print(f"neap: {error}", file=sys.stderr)
+        sys.exit(2)
+    os.execv(path, ["neap", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the demo: what two runs of `neap train --json` used and reached.
+
+    demo_table.py ALL.json SMALL.json BUDGET
+"""
+import json
+import sys
+
+
+def size(count):
+    """A number of bytes, with three digits."""
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << shift:
+            value = count / (1 << shift)
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+    return f"{count} B"
+
+
+def accuracy(run):
+    return f"{100 * run['test']['accuracy']:.1f}%"
+
+
+def table(one, two, budget):
+    """The lines of the table, and whether both runs have the same weights."""
+    same = one["weights_hash"] == two["weights_hash"]
+    peaks = one["peak_measured"], two["peak_measured"]
+    resident = one["process"]["measured"], two["process"]["measured"]
+    rows = [("", "storing everything", f"with {budget}", ""),
+            ("memory of a backward pass", *map(size, peaks), f"{peaks[0] / peaks[1]:.0f} times less"),
+            ("memory of the whole process", *map(size, resident), f"{resident[0] / resident[1]:.0f} times less"),
+            ("training time", *(f"{run['seconds']:.1f} s" for run in (one, two)),
+             f"{100 * (two['seconds'] / one['seconds'] - 1):+.0f}%"),
+            ("test accuracy (chance: 25%)", accuracy(one), accuracy(two), ""),
+            ("hash of the weights", one["weights_hash"], two["weights_hash"], "identical" if same else "DIFFERENT")]
+    return [f"{a:<30}{b:>20}{c:>20}  {d}".rstrip() for a, b, c, d in rows], same
+
+
+def main(first, second, budget):
+    runs = []
+    for name in (first, second):
+        with open(name) as file:
+            runs.append(json.load(file))
+    lines, same = table(*runs, budget)
+    print("\n".join(lines))
+    if not same:
+        sys.exit("demo: the two runs ended with different weights, which is a bug. Please report the lines above")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
