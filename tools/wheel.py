@@ -136,7 +136,7 @@ def build_wheel(python, archive, work, env):
 def repaired(python, plain, build, work, env):
     """The wheel with its libraries, its tag and the licences; the path of the file."""
     packages = packages_inside(build)
-    run(python, "-m", "auditwheel", "repair", "-w", work + "/fixed", plain, env=env)
+    run(python, "-m", "auditwheel", "repair", "--strip", "-w", work + "/fixed", plain, env=env)
     fixed, = glob.glob(work + "/fixed/*.whl")
     run(python, "-m", "wheel", "unpack", "-d", work + "/open", fixed, env=env)
     folder, = glob.glob(work + "/open/*")

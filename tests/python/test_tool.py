@@ -2,6 +2,7 @@
 """neap.train and neap.evaluate: results, errors, progress, Ctrl-C; a tool that is not there."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,6 +104,47 @@ def test_without_a_tool(monkeypatch, tmp_path):
     monkeypatch.setenv("NEAP_TOOL", str(tmp_path / "neap"))
     with pytest.raises(neap.ToolMissing, match="NEAP_TOOL=.* is not an executable program"):
         neap.evaluate("run", DATA)
+
+
+@pytest.fixture
+def wheel(tool, monkeypatch, tmp_path):
+    """The package, libneap and the tool where a wheel has them; the environment of a process that uses it."""
+    site = tmp_path / "site"
+    shutil.copytree(os.path.dirname(neap.__file__), site / "neap")
+    (site / ".neap_bptt.mesonpy.libs").mkdir()
+    shutil.copy(os.environ["NEAP_LIBRARY"], site / ".neap_bptt.mesonpy.libs" / "libneap.so")
+    shutil.copy(TOOL, site / ".neap_bptt.mesonpy.libs" / "neap")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NEAP_")}
+    shutil.copy(os.path.join(os.environ["NEAP_SOURCE"], "python", "neap_script.py"), tmp_path / "neap")
+    assert os.access(tmp_path / "neap", os.X_OK)  # pip keeps the mode of the file
+    return dict(clean, PYTHONPATH=str(site), PATH=str(tmp_path))
+
+
+def test_tool_of_a_wheel(wheel, tmp_path):
+    """The command, `python -m neap` and neap.train, though no PATH leads to the tool."""
+    script = tmp_path / "neap"
+    assert script.read_text().startswith("#!python\n")  # pip replaces it
+    for command in ([script], ["-m", "neap"]):
+        told = subprocess.run([sys.executable, *command, "--help"], env=wheel, capture_output=True, text=True)
+        assert told.returncode == 0 and "usage: neap" in told.stdout, told.stderr
+        wrong = subprocess.run([sys.executable, *command, "train", "--bogus"], env=wheel, capture_output=True, text=True)
+        assert wrong.returncode == 2 and "unknown option" in wrong.stderr
+    given = small(tmp_path)
+    train = f"import neap; print(neap.train({DATA!r}, progress=False, **{given!r}).epochs)"
+    done = subprocess.run([sys.executable, "-c", train], env=wheel, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+
+
+def test_script_without_a_tool(wheel, tmp_path):
+    """One line and exit code 2; the script on the PATH is not taken for the tool, which would start it for ever."""
+    os.remove(tmp_path / "site" / ".neap_bptt.mesonpy.libs" / "neap")
+    script = tmp_path / "neap"
+    done = subprocess.run([sys.executable, script, "train"], env=wheel, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "not installed" in done.stderr
+    shutil.copy(TOOL, tmp_path / "tool")
+    found = subprocess.run([sys.executable, script, "--version"], env=dict(wheel, NEAP_TOOL=str(tmp_path / "tool")),
+                           capture_output=True, text=True)
+    assert found.returncode == 0 and neap.__version__ in found.stdout
 
 
 def test_tools_that_fail(monkeypatch, tmp_path):
