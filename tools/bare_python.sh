@@ -44,6 +44,8 @@ ran() { # root: the lines printed the table of a plan
 seconds() { # root: what the last `time` of its log measured
 	sed -n 's/^real *//p' "$1/log" | tail -n 1
 }
+mount -t proc proc "$base/proc" # where a program finds the libraries beside it
+mount -t proc proc "$build/proc"
 inside "$build" "apt-get update; apt-get install -y --no-install-recommends gcc libc6-dev libxxhash-dev"
 inside "$build" "python3 -m venv venv; time venv/bin/pip install ./tree; venv/bin/python lines.py"
 ran "$build"

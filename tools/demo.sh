@@ -17,7 +17,7 @@ trap 'exit 130' INT TERM
 # Every 100 steps each of the 70 inputs spikes once: the class shows in the times of spikes, not in their number.
 data=randman:steps=$steps,spikes=$((steps / 100)),samples=${NEAP_DEMO_SAMPLES:-64},classes=4,alpha=3
 net=(--net lif:256r,li --readout mean --validation 0 --seed "${NEAP_DEMO_SEED:-1}"
-	--epochs "${NEAP_DEMO_EPOCHS:-5}" --batch "${NEAP_DEMO_BATCH:-16}")
+	--epochs "${NEAP_DEMO_EPOCHS:-8}" --batch "${NEAP_DEMO_BATCH:-32}")
 
 train() { # number, title, name, options...
 	local number=$1 title=$2 name=$3
@@ -32,7 +32,7 @@ echo "A recurrent spiking network (256 LIF units) learns 4 classes of sequences 
 echo "with the same data and seed: once storing every step, once with a memory budget of $memory."
 echo "   DATA: $data"
 echo "   TEST: $data,part=test"
-train 1 "Backpropagation through time, storing everything" all --memory 4G --strategy bptt
+train 1 "Backpropagation through time, storing everything" all --memory 2G --strategy bptt
 train 2 "The same with $memory: neap places checkpoints and recomputes the steps between them" small --memory "$memory"
 echo
 python3 tools/demo_table.py "$work/all.json" "$work/small.json" "$memory"

@@ -17,21 +17,22 @@ def size(count):
     return f"{count} B"
 
 
-def accuracy(run):
-    return f"{100 * run['test']['accuracy']:.1f}%"
+def compared(name, one, two):
+    """A row of two numbers of bytes. The process is not measured where there is no /proc."""
+    if not one or not two:
+        return name, "not measured", "not measured", ""
+    return name, size(one), size(two), f"{one / two:.0f} times less"
 
 
 def table(one, two, budget):
     """The lines of the table, and whether both runs have the same weights."""
     same = one["weights_hash"] == two["weights_hash"]
-    peaks = one["peak_measured"], two["peak_measured"]
-    resident = one["process"]["measured"], two["process"]["measured"]
+    seconds = one["seconds"], two["seconds"]
     rows = [("", "storing everything", f"with {budget}", ""),
-            ("memory of a backward pass", *map(size, peaks), f"{peaks[0] / peaks[1]:.0f} times less"),
-            ("memory of the whole process", *map(size, resident), f"{resident[0] / resident[1]:.0f} times less"),
-            ("training time", *(f"{run['seconds']:.1f} s" for run in (one, two)),
-             f"{100 * (two['seconds'] / one['seconds'] - 1):+.0f}%"),
-            ("test accuracy (chance: 25%)", accuracy(one), accuracy(two), ""),
+            compared("memory of a backward pass", one["peak_measured"], two["peak_measured"]),
+            compared("memory of the whole process", one["process"]["measured"], two["process"]["measured"]),
+            ("training time", *(f"{each:.1f} s" for each in seconds), f"{100 * (seconds[1] / seconds[0] - 1):+.0f}%"),
+            ("test accuracy (chance: 25%)", *(f"{100 * run['test']['accuracy']:.1f}%" for run in (one, two)), ""),
             ("hash of the weights", one["weights_hash"], two["weights_hash"], "identical" if same else "DIFFERENT")]
     return [f"{a:<30}{b:>20}{c:>20}  {d}".rstrip() for a, b, c, d in rows], same
 
