@@ -92,6 +92,31 @@ class Wheel:
         return None
 
 
+    def with_the_tool(self):
+        """The files of `make wheel`: names, licences, and a `neap` that trains where nothing else of neap is."""
+        out = self.folder + "/dist"
+        run(sys.executable, os.path.join(SOURCE, "tools", "wheel.py"), out, env=self.clean)
+        (path,), (_,) = glob.glob(out + "/*.whl"), glob.glob(out + "/neap_bptt-*.tar.gz")
+        if "-py3-none-manylinux_2_" not in path:
+            return path
+        names = zipfile.ZipFile(path).namelist()
+        grafted = [os.path.basename(name).split("-")[0].split(".")[0] for name in names if "neap_bptt.libs/" in name]
+        if not {"libsndfile", "libzip"} <= set(grafted) or any("libcurl" in name or "libmpi" in name for name in names):
+            return f"libraries: {grafted}"
+        licences = [os.path.basename(name) for name in names if ".dist-info/licenses/" in name]
+        if not {"LICENSE", "NOTICE", "SOURCES", "libsndfile1", "libhdf5-dev"} <= set(licences):
+            return f"licences: {licences}"
+        run(sys.executable, "-m", "venv", self.folder + "/bare")
+        run(self.folder + "/bare/bin/pip", "install", "-q", "--no-index", path, env=self.clean)
+        for command in (["neap"], ["python", "-m", "neap"]):
+            command[0] = f"{self.folder}/bare/bin/{command[0]}"
+            told = run(*command, "train", "randman:steps=100,samples=40", "--epochs", "1", "--memory", "1M", "--out",
+                       f"{self.folder}/run{len(command)}", env=self.clean)
+            if "epochs      1" not in told:
+                return told
+        return None
+
+
 with Folder() as folder:
     wheel = Wheel(folder)
     here = subprocess.run([wheel.python, "-m", "pip", "download", "-q", "--no-deps", "-d", folder + "/index",
@@ -105,4 +130,8 @@ with Folder() as folder:
         tap.run("it holds the package and libneap, nothing else", wheel.holds)
         tap.run("installed, it plans", wheel.works)
         tap.run("its libneap needs the C library alone", wheel.needs_libc_alone)
+        if os.path.exists(os.path.join(SOURCE, ".git")) and os.path.exists("/usr/bin/dpkg-query"):
+            tap.run("make wheel: its neap trains, alone in a virtual environment", wheel.with_the_tool)
+        else:
+            tap.skip("make wheel", "no git checkout on Debian")
         tap.run("pyadjoint runs on its schedules, NumPy models in its sweeps", wheel.serves_pyadjoint)
