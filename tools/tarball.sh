@@ -35,6 +35,9 @@ inside "examples" "cd $name; meson test -C build --no-rebuild --suite example"
 inside "make install, neap train" "cd $name; make install PREFIX=/usr/local; ldconfig
 	neap train randman:part=train --test randman:part=test --memory 1M --epochs 1 --out ~/run
 	test -s /usr/local/share/man/man3/neap_sweep_run.3; test -s /usr/local/share/doc/neap/LICENSE"
+mount -t proc proc "$root/proc" # the demo measures the memory of its processes
+inside "make demo, on $(nproc) processors" "cd $name; TIMEFORMAT='real %0R s'; time make demo BUILD=demo"
+grep -E '^(memory|training|test|hash|real) ' "$work/log"
 if [ $# != 0 ]; then
 	cp "$work/$name.tar.xz" "$1/"
 	(cd "$1" && sha256sum "$name.tar.xz")

@@ -11,7 +11,7 @@ import time
 
 from harness import NEAP, SOURCE, Folder, Tap
 
-SMALL = {"NEAP_DEMO_SAMPLES": "16", "NEAP_DEMO_EPOCHS": "1", "NEAP_DEMO_BATCH": "16", "NEAP_DEMO_MEMORY": "4000K"}
+SMALL = {"NEAP_DEMO_SAMPLES": "8", "NEAP_DEMO_EPOCHS": "1", "NEAP_DEMO_BATCH": "8", "NEAP_DEMO_MEMORY": "400K"}
 SCRIPT = os.path.join(SOURCE, "tools", "demo.sh")
 TABLE = os.path.join(SOURCE, "tools", "demo_table.py")
 BUILD = os.path.dirname(os.path.abspath(NEAP))
