@@ -38,8 +38,8 @@ echo
 python3 tools/demo_table.py "$work/all.json" "$work/small.json" "$memory"
 if [ -n "${PLANS:-}" ]; then
 	echo
-	echo "Plans of all strategies for a million steps of such a network with 4 MiB and a disk. 'overhead' is the time beyond"
-	echo "storing everything, 'gap' the time beyond the fastest possible schedule."
+	echo "Plans of all strategies for a million steps of such a network with 4 MiB and a disk. 'overhead' is the time"
+	echo "beyond storing everything, 'gap' the time beyond the fastest possible schedule."
 	"$neap" plan --steps 1000000 --state 48K --tape 12K --memory 4M --advance 60us --record 70us --backward 150us \
 		--tier disk:write=1G,read=1G,latency=100us
 fi
