@@ -62,4 +62,4 @@ inside "$base" ". venv/bin/activate; neap --version; python -m neap --version
 	neap train randman:steps=500,part=train --test randman:steps=500,part=test --memory 1M --epochs 1 --out run
 	cd /; ~/work/venv/bin/python -c 'import neap; print(neap.train(\"randman:steps=500\", epochs=1, memory=\"1M\", out=\"/root/work/other\"))'"
 echo "bare_python: its neap trains, as a command and as neap.train"
-[ $# = 0 ] || cp "$build"/root/work/dist/* "$1/"
+[ $# = 0 ] || { mkdir -p "$1" && cp "$build"/root/work/dist/* "$1/"; }
