@@ -36,6 +36,7 @@ extern "C" {
 #define NEAP_TIERS_MAX 8
 #define NEAP_INFINITE UINT64_MAX /* capacity of a tier without a limit */
 
+/* Properties of a slow tier (bits of neap_tier_spec.flags). */
 enum neap_tier_flags {
 	NEAP_TIER_SYNC = 1,   /* computation waits for every transfer */
 	NEAP_TIER_DUPLEX = 2, /* reads and writes have a channel each */
@@ -62,6 +63,7 @@ struct neap_tier_spec {
 	uint64_t reserved_words[2]; /* 0 */
 };
 
+/* Properties of a chain (bits of neap_chain.flags). */
 enum neap_chain_flags {
 	/*
 	 * A classic problem: memory counts slots, the live state and the one
@@ -74,6 +76,7 @@ enum neap_chain_flags {
 	NEAP_CHAIN_MIXED = 4,
 };
 
+/* Properties of a chain whose stages differ (bits of neap_stages.flags). */
 enum neap_stages_flags {
 	/* The tape of stage i holds x_{i+1}: the chain can be resumed from it. */
 	NEAP_STAGES_TAPE_HOLDS_OUTPUT = 1,
@@ -163,6 +166,7 @@ struct neap_chain {
 	uint64_t reserved_words[3]; /* 0 */
 };
 
+/* What a plan is made for: a chain, a budget of fast memory and the slow tiers. */
 struct neap_problem {
 	uint32_t size; /* sizeof(struct neap_problem) */
 	int ntiers;

@@ -37,6 +37,7 @@ extern "C" {
 	X(NEAP_TARGET_SERIES, series, "numbers a step")
 /* clang-format on */
 #define NEAP_X(choice, name, meaning) choice,
+/* What a net learns to predict: NEAP_TARGET_TABLE lists the values. */
 enum neap_target { NEAP_TARGET_TABLE(NEAP_X) NEAP_TARGETS };
 #undef NEAP_X
 
@@ -61,6 +62,7 @@ struct neap_sequence {
 
 struct neap_windows;
 
+/* The samples of one batch, and the type of their inputs and targets. */
 struct neap_batch {
 	int size;      /* samples */
 	int inputs;    /* channels */
@@ -109,6 +111,7 @@ struct neap_events {
 
 struct neap_dataset;
 
+/* Numbers and sizes of a data set, filled in by neap_dataset_info. */
 struct neap_dataset_info {
 	uint32_t size; /* sizeof(struct neap_dataset_info) */
 	int64_t samples;
@@ -154,16 +157,23 @@ NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
  * For the whole process; thread-safe.
  */
 typedef int neap_data_trial(void (*fn)(void *arg), void *arg);
+/* Sets the trial of the process; NULL: none. */
 NEAP_API void neap_data_set_trial(neap_data_trial *trial);
+/* Fills in `info`. 0, or NEAP_EUSAGE for another size. */
 NEAP_API int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
+/* The class of a sample; -1 if there is none. */
 NEAP_API int neap_dataset_label(const struct neap_dataset *set, int64_t index);
+/* The number of the speaker of a sample; -1 if unknown. */
 NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index);
-/* Name of a class or a speaker; NULL where unknown. Owned by the set. */
+/* Name of a class; NULL if unknown. Owned by the set. */
 NEAP_API const char *neap_dataset_class_name(const struct neap_dataset *set, int label);
+/* Name of a speaker; NULL if unknown. Owned by the set. */
 NEAP_API const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker);
 /* Reads one sample; gives `events`, to be freed by neap_events_free. Takes the set's lock. */
 NEAP_API int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events);
+/* Frees the arrays of `events`, not the structure itself. */
 NEAP_API void neap_events_free(struct neap_events *events);
+/* Closes a data set and frees it; NULL is allowed. */
 NEAP_API void neap_dataset_close(struct neap_dataset *set);
 
 /*
@@ -201,6 +211,7 @@ NEAP_API const char *neap_coding_name(int index);
 
 struct neap_loader;
 
+/* How a loader cuts a data set into batches. */
 struct neap_loader_options {
 	uint32_t size; /* sizeof(struct neap_loader_options) */
 	int batch;     /* samples; the last batch of an epoch may be smaller */
@@ -224,6 +235,7 @@ struct neap_loader_options {
 	int rank, ranks, group, last_group;
 };
 
+/* Opens a loader over a data set, which is borrowed until the loader is closed. */
 NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,
 	const struct neap_loader_options *options);
 /* Batches of an epoch, of all ranks. */
@@ -232,6 +244,7 @@ NEAP_API int64_t neap_loader_batches(const struct neap_loader *loader);
 NEAP_API int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch);
 /* 1 and a batch, valid until the next call; 0 at the end of the epoch; or an error. */
 NEAP_API int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch);
+/* Stops the loader and frees it; NULL is allowed. */
 NEAP_API void neap_loader_close(struct neap_loader *loader);
 
 /*
@@ -241,15 +254,20 @@ NEAP_API void neap_loader_close(struct neap_loader *loader);
  * writer in any case. After a failed add only abort is left.
  */
 struct neap_shd_writer;
+/* A number that is stored as an attribute of the file. */
 struct neap_attribute {
 	const char *name;
 	double value;
 };
+/* Starts a file of `inputs` channels at `path`. */
 NEAP_API int neap_shd_create(struct neap_shd_writer **writer, const char *path, int inputs);
+/* Appends a sample. */
 NEAP_API int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *events);
+/* Writes the names and attributes, publishes the file and frees the writer. */
 NEAP_API int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_names,
 	int classes, const char *const *speaker_names, int speakers,
 	const struct neap_attribute *attributes, int nattributes);
+/* Removes the unfinished file and frees the writer; NULL is allowed. */
 NEAP_API void neap_shd_abort(struct neap_shd_writer *writer);
 
 /* Auditory model: recordings to spikes. Zero means the default in brackets. */
@@ -275,6 +293,7 @@ struct neap_encoder_options {
 NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *options);
 
+/* How neap_encode_directory encodes recordings. */
 struct neap_encode_options {
 	uint32_t size; /* sizeof(struct neap_encode_options) */
 	int threads;   /* 0: one a processor */
@@ -311,6 +330,7 @@ struct neap_encode_options {
 
 enum { NEAP_SKIPPED_NAME = 128 /* bytes of a skipped file's name, its end included */ };
 
+/* What neap_encode_directory read, wrote and skipped. */
 struct neap_encode_report {
 	uint32_t size; /* sizeof(struct neap_encode_report) */
 	int64_t files, events, samples;
@@ -333,6 +353,7 @@ struct neap_encode_report {
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
 
+/* Which channels the two polarities of an event camera use. */
 enum neap_polarity {
 	NEAP_POLARITY_SPLIT, /* a channel for darker pixels, then one for brighter ones */
 	NEAP_POLARITY_MERGE, /* one channel a pixel */
@@ -340,6 +361,7 @@ enum neap_polarity {
 	NEAP_POLARITY_OFF,   /* darker alone */
 };
 
+/* How neap_encode_events converts event recordings. */
 struct neap_event_options {
 	uint32_t size;	   /* sizeof(struct neap_event_options) */
 	int width, height; /* of the sensor in pixels; 0: what the file says */
@@ -360,6 +382,7 @@ struct neap_event_options {
 	const char *label; /* as in neap_encode_options, of folders but that of DVS Gesture */
 };
 
+/* What neap_encode_events read, wrote and skipped. */
 struct neap_event_report {
 	uint32_t size; /* sizeof(struct neap_event_report) */
 	int64_t samples, events;
@@ -386,6 +409,7 @@ NEAP_API int neap_encode_is_events(const char *path);
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
 	const struct neap_event_options *options);
 
+/* How neap_encode_table reads tables of text. */
 struct neap_table_options {
 	uint32_t size; /* sizeof(struct neap_table_options) */
 	/*
@@ -412,6 +436,7 @@ struct neap_table_options {
 	void (*warn)(void *user, const char *line);
 };
 
+/* What neap_encode_table read, wrote and skipped. */
 struct neap_table_report {
 	uint32_t size; /* sizeof(struct neap_table_report) */
 	int64_t files, samples;

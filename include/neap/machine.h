@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/* The processor, the operating system and the memory of this machine. */
 struct neap_machine {
 	uint32_t size;	/* sizeof(struct neap_machine) */
 	char cpu[96];	/* model name */
@@ -26,7 +27,7 @@ struct neap_machine {
 	int processors; /* this process may run on */
 	uint64_t memory_total, memory_free; /* bytes, of the machine or its control group */
 };
-/* 0, or NEAP_EUSAGE for another size. */
+/* Fills in `machine`. 0, or NEAP_EUSAGE for another size. */
 NEAP_API int neap_machine_describe(struct neap_machine *machine);
 
 /* Monotonic seconds. */
@@ -35,8 +36,9 @@ NEAP_API double neap_clock(void);
 /* Processor seconds of this process, all threads. */
 NEAP_API double neap_cpu_clock(void);
 
-/* High-water mark of resident memory in bytes (VmHWM), and setting it back. */
+/* High-water mark of resident memory in bytes (VmHWM). */
 NEAP_API uint64_t neap_resident_peak(void);
+/* Resets that high-water mark. 0, or -errno. */
 NEAP_API int neap_resident_reset(void);
 
 #ifdef __cplusplus

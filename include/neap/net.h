@@ -81,11 +81,17 @@ extern "C" {
 
 #define NEAP_CHOICE_NAME(choice, name, meaning) #name,
 #define NEAP_X(choice, name, meaning) choice,
+/* Floating-point type of the states and weights: NEAP_PRECISION_TABLE lists the values. */
 enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
+/* What happens to a membrane that spikes: NEAP_RESET_TABLE lists the values. */
 enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };
+/* Surrogate derivative of a spike: NEAP_SURROGATE_TABLE lists the values. */
 enum neap_surrogate { NEAP_SURROGATE_TABLE(NEAP_X) };
+/* What a layer learns in addition to its weights: NEAP_LEARN_TABLE lists the values. */
 enum neap_learn { NEAP_LEARN_TABLE(NEAP_X) };
+/* Distribution of the initial weights: NEAP_INIT_TABLE lists the values. */
 enum neap_init { NEAP_INIT_TABLE(NEAP_X) };
+/* How outputs over time become one answer: NEAP_READOUT_TABLE lists the values. */
 enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
 #undef NEAP_X
 
@@ -184,7 +190,9 @@ struct neap_net_options {
 
 struct neap_net;
 
+/* Creates a net with initial weights. Copies the options. */
 NEAP_API int neap_net_create(struct neap_net **net, const struct neap_net_options *options);
+/* Frees a net; NULL is allowed. */
 NEAP_API void neap_net_free(struct neap_net *net);
 
 /*
@@ -209,7 +217,9 @@ struct neap_param {
 	int is_leak; /* values stand for time constants: weight decay leaves them alone */
 };
 
+/* Number of parameter tensors. */
 NEAP_API int neap_net_params(const struct neap_net *net);
+/* Fills in parameter tensor `index`, whose arrays are owned by the net. */
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
 /* 1: the tensor does not learn (neap_net_options.freeze); 0: it does, or has no such number. */
 NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
@@ -241,8 +251,10 @@ struct neap_loss {
 	double (*in_units)(
 		int classes, const double *z, const float *target, const double *deviation);
 };
+/* The loss of that name; NULL if there is none. */
 NEAP_API const struct neap_loss *neap_loss_find(const char *name);
-NEAP_API const struct neap_loss *neap_loss_at(int index); /* NULL beyond the end */
+/* Losses in table order; NULL beyond the end. */
+NEAP_API const struct neap_loss *neap_loss_at(int index);
 
 /*
  * Losses are averaged over the batch; a rate penalty is added once. Where targets are of steps, the
@@ -302,6 +314,7 @@ struct neap_net_sizes {
  */
 NEAP_API int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_objective *objective);
+/* Fills in the sizes for the current batch. */
 NEAP_API int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes);
 
 /*
@@ -309,7 +322,10 @@ NEAP_API int neap_net_get_sizes(const struct neap_net *net, struct neap_net_size
  * The state at step 0 is all zero bytes. turn takes adjoint NULL where no
  * backward pass follows.
  */
+
+/* Computes the states of steps [t0, t1) and stores no tape. */
 NEAP_API int neap_net_advance(void *net, void *state, int64_t t0, int64_t t1, int first);
+/* Computes the states of steps [t0, t1) and stores their tapes. */
 NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
 /*
@@ -320,9 +336,12 @@ NEAP_API int neap_net_record(void *net, void *state, int64_t t0, int64_t t1, int
  */
 NEAP_API int neap_net_advance_log(void *net, void *state, int64_t t0, int64_t t1, int first,
 	void *log, size_t room, size_t *used, int64_t *t_done);
+/* Computes tapes of steps [t0, t1) from the log that neap_net_advance_log wrote. */
 NEAP_API int neap_net_replay(void *net, void *state, int64_t t0, int64_t t1, const void *log,
 	int64_t log_t0, void *tape, size_t room, size_t *used, int64_t *t_done);
+/* Computes the loss, and the adjoint at the last step. */
 NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *loss);
+/* Moves the adjoint from t1 down to t0 and adds to the gradients. */
 NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 /*
  * Writes all that a net has gathered in the middle of a sweep by calls of `write`, and reads it
@@ -331,6 +350,7 @@ NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0,
  */
 NEAP_API int neap_net_grad_save(
 	void *net, int (*write)(void *to, const void *from, size_t bytes), void *to);
+/* Reads back what neap_net_grad_save wrote. */
 NEAP_API int neap_net_grad_load(
 	void *net, int (*read)(void *from, void *to, size_t bytes), void *from);
 /* Says that steps [t0, t1) come next, so that a windowed batch may read ahead. */
@@ -354,6 +374,7 @@ struct neap_net_result {
 	 */
 	int64_t judged, right;
 };
+/* Fills in the result of the forward pass. */
 NEAP_API int neap_net_get_result(const struct neap_net *net, struct neap_net_result *result);
 
 /*

@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+/* The collective operations that neap needs of a group of processes. */
 struct neap_peers {
 	uint32_t size;	 /* sizeof(struct neap_peers) */
 	int rank, count; /* of this process, from 0; of all */

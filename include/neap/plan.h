@@ -82,6 +82,7 @@ extern "C" {
 	X(NEAP_WAIT, "wait")                                                                       \
 	X(NEAP_FORGET, "forget")
 
+/* The actions of a schedule: NEAP_ACTION_TABLE lists the values. */
 enum neap_action_kind {
 #define NEAP_X(name, text) name,
 	NEAP_ACTION_TABLE(NEAP_X)
@@ -89,6 +90,7 @@ enum neap_action_kind {
 		NEAP_ACTION_KINDS
 };
 
+/* What an action saves, frees, computes or transfers. */
 enum neap_payload { NEAP_STATE, NEAP_TAPE, NEAP_LOG };
 
 #define NEAP_LIVE (-1)	 /* slot number of the live state */
@@ -108,6 +110,7 @@ struct neap_action {
 	int64_t place; /* PUT GET FORGET: number of the record on its tier */
 };
 
+/* Name of an action kind, such as "advance"; "?" if there is none. */
 NEAP_API const char *neap_action_name(int kind);
 
 /*
@@ -157,6 +160,7 @@ enum neap_blocks_inner {
 	NEAP_BLOCKS_MULTIREAD, /* slots, and reading the block's state again at a price */
 };
 
+/* The blocks of a plan; see enum neap_blocks_inner. */
 struct neap_blocks {
 	int64_t advance, record; /* steps a block; 0, 0: no blocks, not such a plan */
 	int64_t chunk;		 /* steps whose tapes travel together */
@@ -200,6 +204,7 @@ struct neap_near {
 
 #define NEAP_NEAR_SHARES 96
 
+/* What a schedule stores on a slow tier and transfers, in bytes. */
 struct neap_tier_use {
 	uint64_t peak_bytes;
 	uint64_t written;
@@ -207,6 +212,7 @@ struct neap_tier_use {
 	uint64_t reserved; /* 0 */
 };
 
+/* A strategy with its parameters, and the memory and time that it needs. */
 struct neap_plan {
 	uint32_t size; /* sizeof(struct neap_plan); set it before a call fills the plan in */
 	int feasible;
@@ -290,6 +296,7 @@ NEAP_API int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_pr
  * not set.
  */
 NEAP_API int neap_plan_copy(struct neap_plan **copy, const struct neap_plan *plan);
+/* Frees a copy that neap_plan_copy made; NULL is allowed. */
 NEAP_API void neap_plan_free(struct neap_plan *copy);
 
 /*
@@ -304,10 +311,12 @@ NEAP_API int64_t neap_plan_tapes_held(const struct neap_plan *plan, int64_t step
  * neap_schedule_close(NULL is fine).
  */
 struct neap_schedule;
+/* Starts the schedule of a plan at its first action. */
 NEAP_API int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
 	const struct neap_plan *plan);
 /* 1 and an action, 0 at the end, or a negative code. */
 NEAP_API int neap_schedule_next(struct neap_schedule *schedule, struct neap_action *action);
+/* Closes a schedule; NULL is allowed. */
 NEAP_API void neap_schedule_close(struct neap_schedule *schedule);
 
 /*
@@ -359,9 +368,13 @@ NEAP_API int neap_schedule_wrap(struct neap_schedule **schedule,
  * tapes of [t0, at) count as recorded. NEAP_EUSAGE for other numbers.
  */
 struct neap_online;
+/* Starts the schedule of a chain of unknown length. */
 NEAP_API int neap_online_create(struct neap_online **online, const struct neap_problem *problem);
+/* 1 and the next action, 0 at the end, or a negative code. */
 NEAP_API int neap_online_next(struct neap_online *online, struct neap_action *action);
+/* Sets the length of the chain; the live state is the one at step `at`. */
 NEAP_API int neap_online_finish(struct neap_online *online, int64_t at, int64_t steps);
+/* Frees it; NULL is allowed. */
 NEAP_API void neap_online_free(struct neap_online *online);
 
 /*
@@ -388,6 +401,7 @@ struct neap_verdict {
 	int64_t advance_steps, record_steps, backward_steps;
 	int64_t transfers_in_flight; /* at most, over all tiers */
 };
+/* Checks a schedule against the rules and counts what it needs. */
 NEAP_API int neap_verify(struct neap_verdict *verdict, const struct neap_problem *problem,
 	struct neap_schedule *schedule);
 
@@ -408,6 +422,7 @@ struct neap_simulation {
 	double stall_write[NEAP_TIERS_MAX], stall_read[NEAP_TIERS_MAX];
 	struct neap_tier_use tiers[NEAP_TIERS_MAX]; /* written and read only */
 };
+/* Simulates a schedule and fills in its times. */
 NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap_problem *problem,
 	struct neap_schedule *schedule);
 
@@ -435,6 +450,7 @@ struct neap_ranks {
 	int tensors; /* of the parameters: weights of each go round by themselves; 0: 5 */
 };
 enum { NEAP_RANKS_TENSORS = 5 };
+/* What neap_ranks_predict predicts for a group of processes. */
 struct neap_ranks_cost {
 	uint32_t size;	   /* sizeof(struct neap_ranks_cost) */
 	int idle;	   /* ranks without a group */
@@ -458,6 +474,9 @@ NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule 
 	const char *title, int64_t limit, int (*write)(void *user, const char *text, size_t length),
 	void *user);
 
+/* Flags of neap_plan_write. */
+enum neap_write_flags { NEAP_WRITE_ACTIONS = 1 };
+
 /*
  * A feasible plan and its problem as text (docs/plan-format.md), which leaves
  * through `write(user, text, length)`; that returns 0 or a negative code. The list of
@@ -465,7 +484,6 @@ NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule 
  * NEAP_EUSAGE), and always where the plan is a list itself or steps differ: then
  * reading it takes no tables. NEAP_EINFEASIBLE for a plan that is not feasible.
  */
-enum neap_write_flags { NEAP_WRITE_ACTIONS = 1 };
 NEAP_API int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
 	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user);
 
@@ -487,6 +505,7 @@ struct neap_saved {
  */
 NEAP_API int neap_plan_read(
 	struct neap_saved **saved, const char *text, size_t length, int64_t walk);
+/* Frees a plan that neap_plan_read made; NULL is allowed. */
 NEAP_API void neap_saved_free(struct neap_saved *saved);
 
 /*

@@ -39,6 +39,7 @@ extern "C" {
 	X(NEAP_EDIVERGED, -5011, "loss or gradient is not finite")                                 \
 	X(NEAP_EFORKED, -5012, "belongs to the process that forked this one")
 
+/* Error codes: NEAP_STATUS_TABLE lists the values and their texts. */
 enum neap_status {
 	NEAP_OK = 0,
 #define NEAP_X(name, value, text) name = (value),

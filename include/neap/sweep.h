@@ -141,12 +141,14 @@ struct neap_step_ops {
 	size_t live_bytes;
 };
 
+/* What neap_step_ops.ended answers. */
 enum neap_ended {
 	NEAP_GO_ON,
 	NEAP_ENDED,	/* T = t */
 	NEAP_LAST_STEP, /* T = t + 1: spares a few steps, where that can be told */
 };
 
+/* How a sweep is planned and run: budget, strategy, tiers, costs and journal. */
 struct neap_sweep_options {
 	uint32_t size; /* sizeof(struct neap_sweep_options) */
 	int ntiers;
@@ -316,8 +318,9 @@ NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
 NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options);
 
-/* The problem and plan in force; owned by the sweep. */
+/* The plan in force; owned by the sweep. */
 NEAP_API const struct neap_plan *neap_sweep_plan(const struct neap_sweep *sweep);
+/* The problem that the plan in force solves; owned by the sweep. */
 NEAP_API const struct neap_problem *neap_sweep_problem(const struct neap_sweep *sweep);
 
 /* What a sweep waited for. */
@@ -332,6 +335,7 @@ enum neap_stall {
 /* "put", "get", "room", "repair", "issue"; NULL beyond. */
 NEAP_API const char *neap_stall_name(int stall);
 
+/* What a sweep did: bytes, steps, seconds, stalls and repairs. */
 struct neap_sweep_stats {
 	uint32_t size; /* sizeof(struct neap_sweep_stats) */
 	uint32_t reserved;
@@ -420,6 +424,7 @@ NEAP_API int neap_journal_there(const char *directory, const char *suffix, int i
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
 /* Bytes that the arena maps now. */
 NEAP_API uint64_t neap_sweep_mapped(const struct neap_sweep *sweep);
+/* Frees a sweep and removes the journal of a run that ended; NULL is allowed. */
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
 
 /*
@@ -489,6 +494,7 @@ NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
 
 /* The problem, its sizes rounded up to 64 bytes, and plan in force; the sweep's. */
 NEAP_API const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_sweep *sweep);
+/* The problem that the plan in force solves; owned by the sweep. */
 NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *sweep);
 
 /*
@@ -500,6 +506,7 @@ NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_s
  */
 NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
 	double *loss, struct neap_sweep_stats *stats);
+/* Frees a sweep; NULL is allowed. */
 NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);
 
 /*
@@ -513,6 +520,7 @@ NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);
  */
 #define NEAP_BRANCHES_MAX 8
 
+/* One chain of a join. */
 struct neap_branch {
 	int64_t steps;			  /* its stages; may be 0 */
 	const struct neap_stages *stages; /* the flags of all branches are the same */
@@ -553,6 +561,7 @@ NEAP_API int neap_join_sweep_create(struct neap_join_sweep **sweep, const struct
 
 /* The problem and plan in force; the sweep's. Of "join", the plan counts in slots. */
 NEAP_API const struct neap_plan *neap_join_sweep_plan(const struct neap_join_sweep *sweep);
+/* The problem that the plan in force solves; owned by the sweep. */
 NEAP_API const struct neap_problem *neap_join_sweep_problem(const struct neap_join_sweep *sweep);
 
 /*
@@ -562,6 +571,7 @@ NEAP_API const struct neap_problem *neap_join_sweep_problem(const struct neap_jo
  */
 NEAP_API int neap_join_sweep_run(struct neap_join_sweep *sweep, const void *const *x0,
 	void *const *dx0, double *loss, struct neap_sweep_stats *stats);
+/* Frees a sweep; NULL is allowed. */
 NEAP_API void neap_join_sweep_free(struct neap_join_sweep *sweep);
 
 #ifdef __cplusplus

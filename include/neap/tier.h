@@ -159,6 +159,7 @@ NEAP_API int neap_tier_wrap(struct neap_tier **tier, const struct neap_tier_ops 
 /* A pool of ordinary memory of at most `capacity` bytes, filled on demand. */
 NEAP_API int neap_tier_open_memory(struct neap_tier **tier, uint64_t capacity);
 
+/* How neap_tier_open_file opens its file. */
 struct neap_file_options {
 	uint32_t size;	     /* sizeof(struct neap_file_options) */
 	uint32_t page_cache; /* 1: go through the page cache instead of O_DIRECT */
@@ -205,10 +206,13 @@ NEAP_API int neap_tier_format(
  * neap_tier_describe says; with staging NULL the engine takes as many of its own. 0: the least.
  */
 NEAP_API void neap_tier_lend(struct neap_tier *tier, uint64_t bytes);
+/* Starts to write a record; `from` may not change until the wait. */
 NEAP_API int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
 	uint64_t bytes, int64_t *ticket);
+/* Starts to read a record; `into` may not be used until the wait. */
 NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into,
 	uint64_t bytes, int64_t *ticket);
+/* Waits for a transfer and returns its result, once. */
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
 /*
  * The same for `seconds` at most. 1: the request is over and its answer 0; 0: it is not over, and
@@ -230,6 +234,7 @@ NEAP_API int neap_tier_done(struct neap_tier *tier, int64_t ticket);
  */
 NEAP_API int neap_tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
+/* Starts to read such a record. */
 NEAP_API int neap_tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
 
@@ -253,13 +258,18 @@ NEAP_API int neap_tier_holds_staging(struct neap_tier *tier);
  * room for `places` records of at most `bytes`, after neap_tier_format, whose staging had
  * `staging` bytes (0: as many as neap_tier_describe says).
  */
+
+/* 1 if the tier stores records of tapes (neap_tier_ops), else 0. */
 NEAP_API int neap_tier_takes_tapes(const struct neap_tier *tier);
 NEAP_API int neap_tier_format_tapes(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging);
+/* Starts to write a record of tapes. */
 NEAP_API int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
+/* Starts to read a record of tapes. */
 NEAP_API int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket);
+/* Marks the record at a place as no longer needed. */
 NEAP_API int neap_tier_forget(struct neap_tier *tier, int64_t place);
 
 /*

@@ -32,8 +32,9 @@ struct neap_trace;
  * `name` is copied.
  */
 NEAP_API int neap_trace_create(struct neap_trace **trace, const char *name, int64_t capacity);
-/* Events of the last run, and how many more were dropped. */
+/* Number of stored events of the last run. */
 NEAP_API int64_t neap_trace_events(const struct neap_trace *trace);
+/* Number of events of the last run that were dropped. */
 NEAP_API int64_t neap_trace_dropped(const struct neap_trace *trace);
 /*
  * Writes the last runs of some traces as one JSON object, a process each, times from
@@ -41,6 +42,7 @@ NEAP_API int64_t neap_trace_dropped(const struct neap_trace *trace);
  * whole or not there.
  */
 NEAP_API int neap_trace_write(const char *path, struct neap_trace *const *traces, int count);
+/* Frees a trace; NULL is allowed. */
 NEAP_API void neap_trace_free(struct neap_trace *trace);
 
 #ifdef __cplusplus

@@ -103,10 +103,12 @@ struct neap_train_progress {
 	double penalty; /* on rates, running mean of this epoch; `loss` is without it */
 };
 
-/* Optimizers, and schedules of the learning rate, in table order; NULL beyond the end. */
+/* Optimizers in table order; NULL beyond the end. */
 NEAP_API const char *neap_optimizer_name(int index);
+/* Learning-rate schedules in table order; NULL beyond the end. */
 NEAP_API const char *neap_learning_rate_name(int index);
 
+/* Everything that defines a training run: data, net, optimizer, budget, output. */
 struct neap_train_options {
 	uint32_t size;	  /* sizeof(struct neap_train_options) */
 	const char *data; /* training set, a name for neap_dataset_open */
@@ -194,6 +196,7 @@ struct neap_train_options {
 		.sweep = {.patience = -1}, .gain = 0.55, .validation_least = 30                    \
 	}
 
+/* Accuracy, loss and confusion matrix of a model on a data set. */
 struct neap_eval_result {
 	uint32_t size; /* sizeof(struct neap_eval_result) */
 	int64_t samples, correct;
@@ -221,6 +224,7 @@ struct neap_eval_result {
 	 */
 	double level;
 };
+/* Frees the arrays of a result. */
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 
 /*
@@ -237,6 +241,7 @@ struct neap_exchange {
 	uint64_t sent;		/* bytes, by this rank */
 };
 
+/* What a training run reached, and the memory and time that it used. */
 struct neap_train_result {
 	uint32_t size; /* sizeof(struct neap_train_result) */
 	int epochs_done;
@@ -260,7 +265,9 @@ struct neap_train_result {
 	struct neap_process_memory process;
 	struct neap_exchange exchange;
 };
+/* Trains a net as the options say and writes the folder of the run. */
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
+/* Frees the arrays of a result. */
 NEAP_API void neap_train_result_free(struct neap_train_result *result);
 
 /*
@@ -270,6 +277,7 @@ NEAP_API void neap_train_result_free(struct neap_train_result *result);
  * to the run and hold until it is closed. 0; -ENOENT where there is no run.json; NEAP_EFORMAT.
  */
 struct neap_run;
+/* Opens the run in folder `out`. */
 NEAP_API int neap_run_open(struct neap_run **run, const char *out);
 
 /*
@@ -279,8 +287,10 @@ NEAP_API int neap_run_open(struct neap_run **run, const char *out);
  * of ownership; `resume` is 0. 0, or a negative code: NEAP_EFORMAT names a key that is unknown.
  */
 NEAP_API int neap_config_open(struct neap_run **run, const char *file);
+/* The options of a run; valid until neap_run_close. */
 NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run *run);
-NEAP_API void neap_run_close(struct neap_run *run); /* NULL: nothing */
+/* Frees the run and its options; NULL is allowed. */
+NEAP_API void neap_run_close(struct neap_run *run);
 
 /*
  * What a file of weights says of its net: the folder of a run (its best model), a .safetensors
@@ -296,12 +306,15 @@ struct neap_model_options {
 		*reset; /* of all its nodes that spike; NULL: as metadata says, or hard */
 };
 struct neap_model;
+/* Opens a model. 0, or a negative code. */
 NEAP_API int neap_model_open(struct neap_model **model, const struct neap_model_options *options);
+/* The options of the model's net; valid until neap_model_close. */
 NEAP_API const struct neap_net_options *neap_model_net(const struct neap_model *model);
 /* `encode` of the run that the model is of, with its seed; NULL where its inputs are as they are.
  */
 NEAP_API const char *neap_model_coding(const struct neap_model *model);
-NEAP_API void neap_model_close(struct neap_model *model); /* NULL: nothing */
+/* Frees the model and its options; NULL is allowed. */
+NEAP_API void neap_model_close(struct neap_model *model);
 
 /* Writes a model as a graph in NIR. 0; NEAP_EUSAGE with a line about what NIR cannot say. */
 struct neap_export_options {
@@ -313,6 +326,7 @@ struct neap_export_options {
 	void (*say)(void *user, const char *line);
 	void *user;
 };
+/* Writes the graph. */
 NEAP_API int neap_export(const struct neap_export_options *options);
 
 /* What a net answers to one sample, or to one step of it. */
@@ -448,6 +462,7 @@ struct neap_eval_options {
 	   models whose targets are numbers. */
 	int softmax;
 };
+/* Evaluates a model on a data set. */
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);
 
 /* A strategy under parameters of its own; all of a comparison share one calibration. */
@@ -502,6 +517,7 @@ struct neap_pace {
 	double forward_first, forward_last, backward_first, backward_last;
 };
 
+/* The result of one strategy. */
 struct neap_compare_run {
 	struct neap_plan plan;
 	int reference; /* store-all outside the budget */
@@ -527,6 +543,7 @@ struct neap_compare_run {
 	struct neap_problem problem;
 };
 
+/* The results of all strategies on the same batch. */
 struct neap_compare_result {
 	uint32_t size; /* sizeof(struct neap_compare_result) */
 	int runs_count;
@@ -546,8 +563,10 @@ struct neap_compare_result {
 	char tier_lost[NEAP_TIERS_MAX][512];
 	struct neap_process_memory process;
 };
+/* Runs one batch with each strategy and measures memory and time. */
 NEAP_API int neap_compare(
 	struct neap_compare_result *result, const struct neap_compare_options *options);
+/* Frees the arrays of a result. */
 NEAP_API void neap_compare_result_free(struct neap_compare_result *result);
 
 /*
@@ -573,6 +592,7 @@ struct neap_calibrate_options {
 	int next, no_normalise; /* likewise */
 };
 
+/* Measured costs of steps, copies and slow tiers. */
 struct neap_calibration {
 	uint32_t size;		     /* sizeof(struct neap_calibration) */
 	struct neap_problem problem; /* the batch as a uniform chain; budget; tiers */
@@ -583,6 +603,7 @@ struct neap_calibration {
 	struct neap_timing call; /* seconds a call of the model, besides its steps */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
 };
+/* Measures those costs. */
 NEAP_API int neap_calibrate(
 	struct neap_calibration *calibration, const struct neap_calibrate_options *options);
 

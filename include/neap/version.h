@@ -23,6 +23,7 @@ extern "C" {
 
 /* The library's, as NEAP_VERSION and NEAP_VERSION_NUMBER. From any thread. */
 NEAP_API const char *neap_version(void);
+/* Version of the library as NEAP_VERSION_NUMBER. */
 NEAP_API int neap_version_number(void);
 
 /*
