@@ -49,7 +49,7 @@ mkdocs          mkdocs             docs
 mkdocs-theme    mkdocs-material    docs
 mkdocstrings.py mkdocstrings       docs
 griffe.py       mkdocstrings-python-handlers docs
-doxygen         doxygen            docs
+black           black              docs
 '
 there() { # what
 	case $1 in

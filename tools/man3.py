@@ -2,27 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Generates manual pages of section 3 from the public headers: one per function, from the comment above it,
-and one per header, NAME.h.3, with its text. Functions without a blank line between them share a comment; a
-function without a comment gets the comment of the header.
+and one per header, NAME.h.3, with its text.
     man3.py --names HEADERS         prints the names of the files
     man3.py FOLDER VERSION HEADERS  writes the files
 """
 import os
-import re
 import sys
 
-FUNCTION = re.compile(r"^NEAP_API\b.*?;", re.MULTILINE | re.DOTALL)
+sys.dont_write_bytecode = True  # the source folder may be read-only
+import headers  # noqa: E402
 
 
 def escape(text):
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
-
-
-def comment_lines(text):
-    """The lines of a comment without its marks."""
-    body = re.sub(r"\A/\*|\*/\Z", "", text)
-    return [re.sub(r"^\s*\* ?", "", line).rstrip() for line in body.strip().splitlines()]
 
 
 def prose(lines):
@@ -36,33 +29,6 @@ def prose(lines):
     return out + ([".fi"] if code else [])
 
 
-def first_sentence(lines):
-    paragraph = " ".join(lines).split("  ")[0].strip()
-    return re.split(r"(?<=[a-z0-9)])[.:;](?:\s|$)", paragraph)[0] if paragraph else ""
-
-
-def functions(text):
-    """(name, declaration, comment or None) of each function of a header."""
-    comment, end = None, 0
-    for match in FUNCTION.finditer(text):
-        between = text[end:match.start()]
-        above = re.findall(r"/\*.*?\*/", between, re.DOTALL)
-        if above and re.search(r"\*/\n\Z", between):
-            comment = comment_lines(above[-1])
-        elif not re.fullmatch(r"[^\n]*\n", between):
-            comment = None
-        end = match.end()
-        declaration = re.sub(r"^NEAP_API\s+", "", match.group(0))
-        name = re.search(r"\b(neap_\w+)\s*\(", declaration).group(1)
-        yield name, " ".join(declaration.split()), comment
-
-
-def head(text):
-    comment = re.search(r"/\*.*?\*/", text.split("\n", 1)[1], re.DOTALL).group(0)
-    lines = comment_lines(comment)
-    return [re.sub(r"^\w+\.h: ", "", lines[0])] + lines[1:]
-
-
 def page(name, version, about, header, body):
     return "\n".join([f'.TH {name.upper()} 3 "" "neap {version}" "neap manual"', ".SH NAME",
                       f"{escape(name)} \\- {escape(about)}", ".SH SYNOPSIS", ".nf",
@@ -71,20 +37,22 @@ def page(name, version, about, header, body):
 
 def pages(path, version):
     header = os.path.basename(path)
-    with open(path) as file:
-        text = file.read()
-    top, stem = head(text), f"neap_{header}"
-    said, names = first_sentence(top) or "the headers of neap", []
+    text = headers.read(path)
+    top, stem = headers.head(text), f"neap_{header}"
+    said, names = headers.summary(top) or "the headers of neap", []
     library = "neap\\-nn" if header in ("net.h", "data.h", "peers.h", "train.h") else "neap"
-    for name, declaration, comment in functions(text):
+    for kind, name, declaration, comment in headers.items(text):
+        if kind != "function":
+            continue
         names.append(name)
+        declaration = " ".join(declaration.split())
         declaration = declaration.replace(", ", ",\n    ") if len(declaration) > 72 else declaration
         body = [".PP", *(f".B {escape(line)}" if not line.startswith(" ") else f'.BI "{escape(line)}"'
                          for line in declaration.splitlines()), ".PP",
                 f"cc ... $(pkg\\-config \\-\\-cflags \\-\\-libs {library})", ".fi", ".SH DESCRIPTION",
-                *prose(comment or [f"See neap_{header}(3)."])]
-        about = first_sentence(comment) if comment else said
-        yield f"{name}.3", page(name, version, about[:200], header, body) + f".BR {stem} (3),\n.BR libneap (3)\n"
+                *prose(comment)]
+        text_of = page(name, version, headers.summary(comment)[:200], header, body)
+        yield f"{name}.3", f"{text_of}.BR {stem} (3),\n.BR libneap (3)\n"
     listed = [f".BR {name} (3)," for name in names]
     rest = text[text.index("*/", text.index("\n")) + 3:]
     body = [".fi", ".SH DESCRIPTION", *prose(top), ".SH THE HEADER", ".nf", *map(escape, rest.splitlines()), ".fi"]

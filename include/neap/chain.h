@@ -114,7 +114,6 @@ struct neap_stages {
  * one and every plan keeps tape_max - tape bytes free besides the tapes, so that
  * one worst-case tape always fits.
  */
-
 struct neap_chain {
 	int64_t steps;	   /* T >= 0 */
 	uint64_t state;	   /* S bytes */

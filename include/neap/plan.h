@@ -113,12 +113,12 @@ struct neap_action {
 /* Name of an action kind, such as "advance"; "?" if there is none. */
 NEAP_API const char *neap_action_name(int kind);
 
+#define NEAP_ACTION_TEXT 160 /* bytes of the longest text of an action */
 /*
  * An action as a line of text without its end, such as "advance 0 40", "save state
  * at 40 slot 2", "put tape 40 50 tier 1 place 3 ticket 0" or "record log 0 40". Returns `room`'s
  * pointer.
  */
-#define NEAP_ACTION_TEXT 160
 NEAP_API const char *neap_action_show(
 	char room[NEAP_ACTION_TEXT], const struct neap_action *action);
 

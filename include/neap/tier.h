@@ -261,6 +261,7 @@ NEAP_API int neap_tier_holds_staging(struct neap_tier *tier);
 
 /* 1 if the tier stores records of tapes (neap_tier_ops), else 0. */
 NEAP_API int neap_tier_takes_tapes(const struct neap_tier *tier);
+/* Makes room for records of tapes. */
 NEAP_API int neap_tier_format_tapes(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging);
 /* Starts to write a record of tapes. */

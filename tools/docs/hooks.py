@@ -1,7 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs is asked to do beside its plugins: docstrings end a paragraph before code with `::`."""
+"""What mkdocs does in addition to its plugins."""
+import os
 import re
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+sys.dont_write_bytecode = True
+import c_pages  # noqa: E402
+
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+LONG = 34  # characters of code that a narrow screen has room for
+CODE = re.compile(r"(<pre\b.*?</pre>)|<code>(.*?)</code>", re.DOTALL)
 
 
-def on_page_content(html, **_):
-    return re.sub(r"::(</p>\s*<(?:div|pre))", r":\1", html)
+def unbroken(word):
+    """A word of code that no line break divides; a very long one may be divided behind a slash, a comma or a dot."""
+    if re.fullmatch(r"[\w.]*", word):  # browsers do not break these
+        return word
+    if len(re.sub(r"&\w+;", "x", word)) <= LONG:
+        return f'<span class="w">{word}</span>'
+    return "<wbr>".join(f'<span class="w">{part}</span>' for part in re.split(r"(?<=[/,=+])(?=[^/])", word))
+
+
+def inline(match):
+    """Code in running text; blocks stay as they are."""
+    if match.group(1) or "<" in match.group(2):
+        return match.group(0)
+    return "<code>" + re.sub(r"\S+", lambda word: unbroken(word.group(0)), match.group(2)) + "</code>"
+
+
+def on_page_content(html, page, **_):
+    html = re.sub(r"::(</p>\s*<(?:div|pre))", r":\1", html)  # docstrings end a paragraph before code with "::"
+    html = re.sub(r":(?:func|meth|class|attr|mod):(?=<code>)", "", html)  # roles of Sphinx
+    if page.file.src_path.startswith("c/"):
+        html = c_pages.linked(html, SOURCE)
+    return CODE.sub(inline, html)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The documentation as one site: README and docs/*.md, the help of every command, the reference of
-the Python package (mkdocstrings, from its docstrings) and of the C headers (Doxygen). Whatever
-docs/ holds becomes a page. A warning of one of these programs, or a broken link, is an error.
+The documentation as one site: README and docs/*.md, the help of every command, the reference of the Python package
+(mkdocstrings, from its docstrings) and of the C headers (c_pages.py). Whatever docs/ holds becomes a page. A warning of
+one of these programs, or a broken link, is an error.
     site.py BUILD    BUILD/neap is the tool; the site is BUILD/site
 """
 import ast
@@ -13,19 +13,28 @@ import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as xml
+
+sys.dont_write_bytecode = True
+import c_pages  # noqa: E402
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(sys.argv[1])
 PAGES = os.path.join(BUILD, "site-pages")  # what mkdocs reads
 SITE = os.path.join(BUILD, "site")
-# Pages that teach, in the order in which they are read.
-TEACH = [f"docs/{name}.md" for name in ("concepts", "first-network", "own-data", "pytorch", "own-code", "many-machines",
-                                        "plans", "wrong-tool")]
-# Pages for those who change neap, apart from those who use it.
-PROJECT = ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "CHANGELOG.md", "SECURITY.md"]
-PACKAGES = {"neap": "neap/__init__.py", "neap.schedules": None, "neap.torch": "neap/torch/__init__.py",
-            "neap.jax": "neap/jax/__init__.py"}
+# Pages of docs/ in reading order, by heading of the navigation. A page that is not listed comes last among the guides.
+ORDER = {
+    "Start": ("index", "README", "concepts", "pytorch", "first-network", "own-code", "wrong-tool"),
+    "Guides": ("python", "own-data", "data", "events", "speech", "cells", "answers", "runs", "long-sequences", "journal",
+               "weights", "many-machines"),
+    "Reference": ("plan-format", "glossary"),
+    "Background": ("plans", "performance", "measurements", "learning", "planning-benchmark", "study", "expectations"),
+    "Development": ("CONTRIBUTING", "architecture", "CHANGELOG", "SECURITY"),
+}
+TOP = ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")  # pages of the project's root
+TITLES = {"README": "Overview", "index": "neap"}  # where the page's own title is not what the navigation shows
+PACKAGES = {"neap.torch": "neap/torch/__init__.py", "neap.jax": "neap/jax/__init__.py", "neap": "neap/__init__.py",
+            "neap.schedules": None}
+FIRST = ("scan", "Scan", "value_and_grad", "plan")  # what most readers look for, first on its page
 
 
 def read(*path):
@@ -43,14 +52,12 @@ def write(name, text):
 
 def place(name):
     """Where the site has a file of the tree; a file that is no page is copied to tree/."""
-    if name == "README.md":
-        return "index.md"
+    if name in [f"{one}.md" for one in TOP]:
+        return name.replace("README", "overview")
     if name.startswith("docs/"):
         return name[len("docs/"):]
     if name.startswith("include/neap/") and name.endswith(".h"):
-        return "c/" + os.path.basename(name).replace(".h", "_8h.html")
-    if name in PROJECT:
-        return name
+        return c_pages.place(os.path.basename(name))
     full = os.path.join(SOURCE, name)
     if os.path.isfile(full):
         end = "" if name.endswith((".svg", ".png")) else ".txt"
@@ -77,9 +84,14 @@ def page(name):
                              for i, part in enumerate(parts)))
 
 
+def file_of(name):
+    """The file of a page that ORDER names."""
+    return f"{name}.md" if name in TOP else f"docs/{name}.md"
+
+
 def title(name):
-    match = re.search(r"^# (.*)$", read(SOURCE, name), re.MULTILINE)
-    return match.group(1) if match else os.path.basename(name)
+    match = re.search(r"^# (.*)$", read(SOURCE, file_of(name)), re.MULTILINE)
+    return TITLES.get(name) or (match.group(1).split(":")[0] if match else name)
 
 
 def commands():
@@ -113,39 +125,33 @@ def exported(package, path):
 
 
 def python_pages():
+    """A page for each package: its head, then what it offers, the most used first."""
     rows = []
     for package, path in PACKAGES.items():
-        text = [f"# {package}\n", f"::: {package}\n    options:\n      show_root_toc_entry: false\n" +
-                ("      members: []\n" if path else "")]
-        for module, names in sorted(exported(package, path).items()) if path else ():
-            text += [f"::: {module}.{name}\n" for name in names]
+        text = [f"# {package}\n", f"::: {package}\n    options:\n      show_root_toc_entry: false\n"
+                "      show_root_heading: false\n" + ("      members: []\n" if path else "")]
+        offered = [(module, name) for module, names in exported(package, path).items() for name in names] if path else []
+        for module, name in sorted(offered, key=lambda one: (FIRST.index(one[1]) if one[1] in FIRST else len(FIRST),
+                                                             one[1].lower())):
+            text += [f"::: {module}.{name}\n"]
         rows.append({package: write(f"reference/{package}.md", "\n".join(text))})
     return rows
 
 
-def c_pages():
-    """Doxygen's pages, and one of the site's own that lists the functions, for its search."""
-    text = read(SOURCE, "tools/docs/Doxyfile.in")
-    version = subprocess.run([os.path.join(SOURCE, "tools/version.py"), "--print"], check=True, text=True,
-                             capture_output=True).stdout.strip()
-    tags = os.path.join(BUILD, "site-tags.xml")
-    text = text.replace("@VERSION@", version).replace("@OUT@", PAGES) + f"GENERATE_TAGFILE = {tags}\n"
-    done = subprocess.run(["doxygen", "-"], input=text, cwd=SOURCE, text=True, stderr=subprocess.PIPE)
-    if done.returncode or done.stderr:
-        sys.exit(f"site: doxygen: {done.stderr}")
-    out = ["# C reference\n", "[Headers](c/files.html), [structs](c/annotated.html), "
-           "[all names](c/globals.html); `man 3 neap_sweep_run` has one function.\n"]
-    for header in xml.parse(tags).getroot().findall("compound[@kind='file']"):
-        functions = header.findall("member[@kind='function']")
-        if not functions:
-            continue
-        out.append(f"## neap/{header.find('name').text}\n\n[The header](c/{header.find('filename').text})\n")
-        for function in functions:
-            said = {part: function.find(part).text or "" for part in ("type", "name", "arglist", "anchorfile", "anchor")}
-            out.append(f"- `{said['type']}` [`{said['name']}`](c/{said['anchorfile']}#{said['anchor']})"
-                       f"`{said['arglist']}`")
-        out.append("")
-    return write("c-reference.md", "\n".join(out))
+def navigation():
+    """Every page, under the headings of ORDER; the references come first under theirs."""
+    listed = {name for names in ORDER.values() for name in names}
+    others = sorted(os.path.relpath(os.path.join(folder, name), os.path.join(SOURCE, "docs"))[:-3]
+                    for folder, _, names in os.walk(os.path.join(SOURCE, "docs")) for name in names if name.endswith(".md"))
+    rows = []
+    for heading, names in ORDER.items():
+        if heading == "Guides":
+            names = [*names, *(name for name in others if name not in listed)]
+        under = [{title(name): page(file_of(name))} for name in names]
+        if heading == "Reference":
+            under = [{"Python": python_pages()}, {"C": c_pages.write_pages(SOURCE, write)}, {"Commands": commands()}] + under
+        rows.append({heading: under})
+    return rows
 
 
 shutil.rmtree(PAGES, ignore_errors=True)
@@ -157,25 +163,31 @@ for folder, _, names in os.walk(os.path.join(SOURCE, "docs")):
             at = os.path.join(PAGES, os.path.relpath(os.path.join(folder, name), os.path.join(SOURCE, "docs")))
             os.makedirs(os.path.dirname(at), exist_ok=True)
             shutil.copy(os.path.join(folder, name), at)
-guides = sorted((os.path.relpath(os.path.join(folder, name), SOURCE)
-                 for folder, _, names in os.walk(os.path.join(SOURCE, "docs")) for name in names
-                 if name.endswith(".md")), key=lambda name: title(name).lower())
-nav = [{"neap": page("README.md")},
-       {"Start": [{title(name): page(name)} for name in TEACH]},
-       {"Guides": [{title(name): page(name)} for name in guides if name not in PROJECT + TEACH]},
-       {"Commands": commands()}, {"Python": python_pages()}, {"C": c_pages()},
-       {"Project": [{title(name).split(":")[0]: page(name)} for name in PROJECT]}]
+shutil.copy(os.path.join(SOURCE, "tools/docs/site.css"), os.path.join(PAGES, "site.css"))
+
+
+def palette(scheme, prefers, icon, other):
+    """One of two colour schemes; the first visit follows the system, then the choice of the toggle is kept."""
+    return {"media": f"(prefers-color-scheme: {prefers})", "scheme": scheme, "primary": "teal", "accent": "teal",
+            "toggle": {"icon": icon, "name": f"Switch to {other} mode"}}
+
+
 settings = {
-    "site_name": "neap", "docs_dir": PAGES, "site_dir": SITE, "use_directory_urls": False, "strict": True, "nav": nav,
+    "site_name": "neap", "docs_dir": PAGES, "site_dir": SITE, "use_directory_urls": False, "strict": True,
+    "nav": navigation(), "extra_css": ["site.css"],
     "theme": {"name": "material", "font": False, "language": "en",
-              "features": ["navigation.top", "navigation.tracking", "search.highlight"],
-              "palette": {"primary": "teal"}},
+              "features": ["navigation.top", "navigation.tracking", "navigation.tabs", "navigation.sections",
+                           "search.highlight"],
+              "palette": [palette("default", "light", "material/weather-night", "dark"),
+                          palette("slate", "dark", "material/weather-sunny", "light")]},
     "hooks": [os.path.join(SOURCE, "tools/docs/hooks.py")],
-    "markdown_extensions": ["tables", "fenced_code", "sane_lists", {"toc": {"permalink": True}}, "pymdownx.highlight"],
+    "markdown_extensions": ["tables", "sane_lists", "attr_list", {"toc": {"permalink": True}},
+                            {"pymdownx.highlight": {"guess_lang": False}}, "pymdownx.superfences"],
     "plugins": ["search", "autorefs", {"mkdocstrings": {"default_handler": "python", "handlers": {"python": {
         "paths": [os.path.join(SOURCE, "python")],
         "options": {"show_source": False, "show_root_heading": True, "show_root_full_path": False,
-                    "docstring_style": None, "heading_level": 2, "members_order": "source",
+                    "docstring_style": "sphinx", "docstring_section_style": "table", "heading_level": 2,
+                    "members_order": "source", "separate_signature": True, "line_length": 80,
                     "show_if_no_docstring": False, "show_signature_annotations": True}}}}}],
 }
 # JSON is YAML.
