@@ -100,6 +100,7 @@ class Reference:
 
     def page(self, header):
         top = headers.head(self.text[header])
+        top[0] = top[0][:1].upper() + top[0][1:]
         library = "neap-nn" if header in NETS else "neap"
         out = [f"# neap/{header}\n", self.prose(top, header),
                f"```c\n#include <neap/{header}>   // cc ... $(pkg-config --cflags --libs {library})\n```\n"]
@@ -125,7 +126,7 @@ class Reference:
             rows = [(kind, name, comment) for kind, name, _, comment in self.items[header]
                     if kind in ("function", "struct") and name]
             if rows:
-                out += ["| | |", "|---|---|"]
+                out += ["| name | summary |", "|---|---|"]
             for kind, name, comment in rows:
                 shown = name if kind == "function" else f"struct {name}"
                 said = self.words(" ".join(headers.summary(comment).split()), "")

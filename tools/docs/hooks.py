@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What mkdocs does in addition to its plugins."""
+import html
 import os
 import re
 import sys
@@ -7,6 +8,9 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 sys.dont_write_bytecode = True
 import c_pages  # noqa: E402
+from pygments import highlight  # noqa: E402
+from pygments.formatters import HtmlFormatter  # noqa: E402
+from pygments.lexers import PythonLexer  # noqa: E402
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LONG = 34  # characters of code that a narrow screen has room for
@@ -29,9 +33,16 @@ def inline(match):
     return "<code>" + re.sub(r"\S+", lambda word: unbroken(word.group(0)), match.group(2)) + "</code>"
 
 
-def on_page_content(html, page, **_):
-    html = re.sub(r"::(</p>\s*<(?:div|pre))", r":\1", html)  # docstrings end a paragraph before code with "::"
-    html = re.sub(r":(?:func|meth|class|attr|mod):(?=<code>)", "", html)  # roles of Sphinx
+def python(match):
+    """Code of a docstring, which names no language."""
+    return match.group(1) + highlight(html.unescape(match.group(2)), PythonLexer(), HtmlFormatter(nowrap=True)) + "</code>"
+
+
+def on_page_content(text, page, **_):
+    text = re.sub(r"::(</p>\s*<(?:div|pre))", r":\1", text)  # docstrings end a paragraph before code with "::"
+    text = re.sub(r":(?:func|meth|class|attr|mod):(?=<code>)", "", text)  # roles of Sphinx
     if page.file.src_path.startswith("c/"):
-        html = c_pages.linked(html, SOURCE)
-    return CODE.sub(inline, html)
+        text = c_pages.linked(text, SOURCE)
+    if page.file.src_path.startswith("reference/"):
+        text = re.sub(r"(<pre><span></span><code>)([^<]*)</code>", python, text)
+    return CODE.sub(inline, text)

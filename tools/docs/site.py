@@ -187,7 +187,7 @@ settings = {
         "paths": [os.path.join(SOURCE, "python")],
         "options": {"show_source": False, "show_root_heading": True, "show_root_full_path": False,
                     "docstring_style": "sphinx", "docstring_section_style": "table", "heading_level": 2,
-                    "members_order": "source", "separate_signature": True, "line_length": 80,
+                    "members_order": "source", "filters": ["!^_"], "separate_signature": True, "line_length": 80,
                     "show_if_no_docstring": False, "show_signature_annotations": True}}}}}],
 }
 # JSON is YAML.
