@@ -64,7 +64,7 @@ int cli_study(int argc, char **argv)
 	};
 	/* clang-format on */
 	snprintf(about, sizeof about,
-		"measures what the strategies cost and plots it with gnuplot; experiments "
+		"measures what the strategies cost and plots it; experiments "
 		"(default: all): %s",
 		all_names(all, sizeof all));
 	const struct cli_command command = {.name = "study",

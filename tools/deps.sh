@@ -44,7 +44,6 @@ clang-format    clang-format       tests
 rsvg-convert    librsvg2-bin       tests
 clang           clang              sanitizers
 clang-rt        libclang-rt-14-dev sanitizers
-gnuplot         gnuplot-nox        study
 mkdocs          mkdocs             docs
 mkdocs-theme    mkdocs-material    docs
 mkdocstrings.py mkdocstrings       docs

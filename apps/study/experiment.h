@@ -68,7 +68,6 @@ struct neap__study {
 	int counting;				   /* 1: points are counted, not measured */
 	int missing;				   /* points, of the experiments asked for */
 	int done;				   /* points measured, of the missing ones */
-	int undrawn;				   /* figures, where there is no gnuplot */
 	struct neap__text report;
 	struct neap__agreement agreement;
 };

@@ -1,193 +1,275 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c: writes the gnuplot script of a figure and runs gnuplot and rsvg-convert. */
+/* figure.c: collects the points of a figure, cuts crowded panels and draws them (figure.h). */
 #include "study/figure.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/fail.h"
-#include "sys/command.h"
+#include "base/svg.h"
 #include "sys/atomic_file.h"
+#include "sys/command.h"
 
-#define WIDTH 820  /* pixels of a figure */
-#define HEIGHT 400 /* pixels of a panel */
+#define WIDTH 480.0 /* px of a figure */
+#define LEFT 66.0
+#define RIGHT 18.0
+#define HEIGHT 230.0 /* px of the frame of a panel */
+#define TITLE 17.0   /* font size */
+#define ROW 22.0     /* px of a row of the legend, and of a line of text */
+#define MARK 4.0     /* px from the middle of a mark to its rim */
+#define CROWD 5	     /* shades of a panel at most */
 #define PATH 4200
 
 void neap__figure_begin(struct neap__figure *figure, const char *name)
 {
-	*figure = (struct neap__figure){.panels = 0};
+	*figure = (struct neap__figure){.error = 0};
 	snprintf(figure->name, sizeof figure->name, "%s", name);
-}
-
-/* Ticks of a logarithmic axis of about a decade: doublings, or both ends. */
-static void x_ticks(struct neap__text *out, double low, double high)
-{
-	double doublings = log2(high / low);
-	if (fabs(doublings - round(doublings)) > 1e-6 || doublings < 1) {
-		neap__text_add(out, "set xtics add (%g, %g)\n", low, high);
-		return;
-	}
-	neap__text_add(out, "set xtics (%g", low);
-	for (double x = 2 * low; x <= high * 1.001; x *= 2)
-		neap__text_add(out, ", %g", x);
-	neap__text_add(out, ")\n");
-}
-
-/* Ticks are plain numbers, or powers of ten on a logarithmic axis of large or small numbers. */
-static void axis(struct neap__text *out, char which, int log, double low, double high)
-{
-	int narrow = log && high > 0 && low > 0 && high / low < 12;
-	neap__text_add(out, "%sset logscale %c\n", log ? "" : "un", which);
-	neap__text_add(out, "set format %c '%s'\n", which,
-		log && !narrow && (high > 2e4 || low < 1e-3) ? "10^{%L}" : "%g");
-	if (!narrow)
-		return;
-	if (which == 'x')
-		x_ticks(out, low, high);
-	for (double ten = pow(10, floor(log10(low))); which == 'y' && ten <= high; ten *= 10)
-		neap__text_add(out, "set ytics add (%g, %g)\n", 2 * ten, 5 * ten);
-}
-
-static void end_panel(struct neap__figure *f)
-{
-	const struct neap__panel_range *r = &f->range;
-	if (f->clauses.length == 0)
-		return;
-	neap__text_add(&f->plots, "set xtics auto\nset ytics auto\n");
-	axis(&f->plots, 'x', f->flags & NEAP__LOG_X, r->x0, r->x1);
-	axis(&f->plots, 'y', f->flags & NEAP__LOG_Y, r->y0, r->y1);
-	if ((f->flags & NEAP__LOG_X) || (r->x0 == r->x1 && r->x0 > 0))
-		neap__text_add(&f->plots, "set xrange [%g:%g]\n", r->x0 / 1.4, r->x1 * 1.4);
-	else
-		neap__text_add(&f->plots, "set xrange [*:*]\n");
-	if (f->flags & NEAP__LOG_Y) /* marks off the frame */
-		neap__text_add(&f->plots, "set yrange [%g:%g]\n", r->y0 / 1.6, r->y1 * 1.6);
-	else
-		neap__text_add(
-			&f->plots, "set yrange [%s:*]\n", f->flags & NEAP__ZERO_Y ? "0" : "*");
-	neap__text_add(&f->plots, "plot %s\n", f->clauses.data);
-	neap__text_free(&f->clauses);
-	f->clauses = (struct neap__text){0};
-	f->panels++;
 }
 
 static void end_series(struct neap__figure *f)
 {
-	if (f->points == 0)
+	if (f->pending.count == 0 || f->error)
 		return;
-	neap__text_add(&f->data, "EOD\n");
-	neap__text_add(&f->clauses, "%s%s", f->clauses.length ? ", \\\n     " : "", f->pending);
-	f->points = 0;
+	if (f->nlines == NEAP__LINES_MOST)
+		f->error = neap__fail(NEAP_EUSAGE, "figure %s has too many lines", f->name);
+	else
+		f->lines[f->nlines++] = f->pending;
+	f->pending.count = 0;
 }
 
 void neap__figure_panel(
 	struct neap__figure *figure, const char *title, const char *x, const char *y, int flags)
 {
 	end_series(figure);
-	end_panel(figure);
-	figure->flags = flags;
-	figure->range = (struct neap__panel_range){INFINITY, -INFINITY, INFINITY, -INFINITY};
-	/* Inside single quotes: texts have none. */
-	neap__text_add(
-		&figure->plots, "set title '%s'\nset xlabel '%s'\nset ylabel '%s'\n", title, x, y);
+	if (figure->npanels == NEAP__PANELS_MOST)
+		figure->error =
+			neap__fail(NEAP_EUSAGE, "figure %s has too many panels", figure->name);
+	if (figure->error)
+		return;
+	struct neap__figure_panel *panel = &figure->panels[figure->npanels++];
+	panel->flags = flags;
+	snprintf(panel->title, sizeof panel->title, "%s", title);
+	snprintf(panel->x, sizeof panel->x, "%s", x);
+	snprintf(panel->y, sizeof panel->y, "%s", y);
 }
 
 void neap__figure_series(
 	struct neap__figure *figure, const char *strategy, int shade, const char *label, int look)
 {
-	const struct neap__shade s = neap__shade_of(strategy, shade);
-	char title[80];
 	end_series(figure);
+	struct neap__figure_line *line = &figure->pending;
+	*line = (struct neap__figure_line){.shade = neap__shade_of(strategy, shade),
+		.look = look,
+		.panel = figure->npanels - 1,
+		.first = figure->npoints};
 	if (!label)
 		label = strategy ? strategy : "";
-	if (label[0])
-		snprintf(title, sizeof title, "title '%s'", label);
-	else
-		snprintf(title, sizeof title, "notitle");
-	const char *with = (look & NEAP__MARKS) && (look & NEAP__LINE) ? "linespoints"
-			   : look & (NEAP__MARKS | NEAP__RING)	       ? "points"
-								       : "lines";
-	char mark[32] = "";
-	if (look & NEAP__MARKS)
-		snprintf(mark, sizeof mark, " pt %d ps 0.9", s.mark);
-	if (look & NEAP__RING)
-		snprintf(mark, sizeof mark, " pt %d ps 2", s.mark);
-	snprintf(figure->pending, sizeof figure->pending,
-		"$s%d with %s lc rgb '%s' lw 1.8 dt %d%s %s", figure->series, with, s.color,
-		look & NEAP__DASHED ? 2 : 1, mark, title);
-}
-
-static void widen(struct neap__panel_range *r, double x, double y)
-{
-	r->x0 = fmin(r->x0, x);
-	r->x1 = fmax(r->x1, x);
-	r->y0 = fmin(r->y0, y);
-	r->y1 = fmax(r->y1, y);
+	snprintf(line->label, sizeof line->label, "%s", label);
 }
 
 void neap__figure_xy(struct neap__figure *figure, double x, double y)
 {
-	if (!isfinite(x) || !isfinite(y))
+	if (!isfinite(x) || !isfinite(y) || figure->error)
 		return;
-	if (figure->points++ == 0)
-		neap__text_add(&figure->data, "$s%d << EOD\n", figure->series++);
-	neap__text_add(&figure->data, "%.10g %.10g\n", x, y);
-	widen(&figure->range, x, y);
+	if (figure->npoints == figure->room) {
+		size_t room = 2 * (figure->npoints + 32);
+		double *more = realloc(figure->xy, room * 2 * sizeof *more);
+		if (!more) {
+			figure->error = neap__fail_errno(ENOMEM, "a figure");
+			return;
+		}
+		figure->xy = more;
+		figure->room = room;
+	}
+	figure->xy[2 * figure->npoints] = x;
+	figure->xy[2 * figure->npoints++ + 1] = y;
+	figure->pending.count++;
 }
 
-static int write_script(struct neap__figure *f, const char *folder)
+/* A part of a panel: the lines of some of its shades. */
+struct part {
+	const struct neap__figure *figure;
+	int panel, number, of;
+	int part_of[NEAP__LINES_MOST]; /* by line: its part; -1: of another panel */
+};
+
+static int same(struct neap__shade a, struct neap__shade b)
+{
+	return strcmp(a.color, b.color) == 0 && a.mark == b.mark;
+}
+
+/* Deals the shades of a panel out over parts, CROWD at most in each, in their order. */
+static void divide(struct part *p)
+{
+	const struct neap__figure *f = p->figure;
+	struct neap__shade seen[NEAP__LINES_MOST];
+	int shades = 0, own[NEAP__LINES_MOST];
+
+	for (int i = 0; i < f->nlines; i++) {
+		p->part_of[i] = own[i] = -1;
+		for (int s = 0; f->lines[i].panel == p->panel && s <= shades && own[i] < 0; s++)
+			if (s == shades || same(seen[s], f->lines[i].shade))
+				own[i] = s;
+		if (own[i] == shades)
+			seen[shades++] = f->lines[i].shade;
+	}
+	p->of = (shades + CROWD - 1) / CROWD;
+	for (int i = 0; i < f->nlines; i++)
+		if (own[i] >= 0)
+			p->part_of[i] = own[i] * p->of / shades;
+}
+
+/* The range of all points of a panel, with some room around it, in all its parts. */
+static void fit(const struct part *p, struct neap__svg_axis *x, struct neap__svg_axis *y)
+{
+	const struct neap__figure *f = p->figure;
+	struct neap__svg_axis *axes[2] = {x, y};
+
+	for (int k = 0; k < 2; k++) {
+		struct neap__svg_axis *a = axes[k];
+		a->low = INFINITY;
+		a->high = -INFINITY;
+		for (int i = 0; i < f->nlines; i++)
+			for (size_t j = 0; p->part_of[i] >= 0 && j < f->lines[i].count; j++) {
+				double v = f->xy[2 * (f->lines[i].first + j) + (size_t)k];
+				if (a->log && v <= 0)
+					continue;
+				v = a->log ? log10(v) : v;
+				a->low = fmin(a->low, v);
+				a->high = fmax(a->high, v);
+			}
+		if (!(a->low <= a->high))
+			a->low = 0, a->high = 1;
+		double room = a->high > a->low ? 0.05 * (a->high - a->low) : 0.2;
+		a->high += room;
+		a->low -= room;
+		if (!a->log && a->low < 0 && a->low + room >= 0)
+			a->low = 0; /* nothing below 0 is shown where nothing is */
+	}
+	if (f->panels[p->panel].flags & NEAP__ZERO_Y)
+		y->low = 0;
+}
+
+static void draw_line(struct neap__text *out, const struct neap__figure *f,
+	const struct neap__figure_line *line, const struct neap__svg_axis *x,
+	const struct neap__svg_axis *y)
+{
+	const double *xy = &f->xy[2 * line->first];
+
+	if (line->look & NEAP__LINE) {
+		neap__text_add(out,
+			"<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%g\"%s points=\"",
+			line->shade.color, NEAP__SVG_LINE,
+			line->look & NEAP__DASHED ? " stroke-dasharray=\"6 4\"" : "");
+		for (size_t j = 0; j < line->count; j++)
+			neap__text_add(out, "%s%.2f,%.2f", j ? " " : "",
+				neap__svg_place(x, xy[2 * j]), neap__svg_place(y, xy[2 * j + 1]));
+		neap__text_add(out, "\"/>\n");
+	}
+	for (size_t j = 0; line->look & (NEAP__MARKS | NEAP__RING) && j < line->count; j++)
+		neap__mark_draw(out, line->shade, neap__svg_place(x, xy[2 * j]),
+			neap__svg_place(y, xy[2 * j + 1]),
+			line->look & NEAP__RING ? 2.2 * MARK : MARK);
+}
+
+/* The legend of a part from `top` on; the y below it. out NULL: measures only. */
+static double draw_legend(struct neap__text *out, const struct part *p, double top)
+{
+	const struct neap__figure *f = p->figure;
+	double x = LEFT, y = top;
+	int any = 0;
+
+	for (int i = 0; i < f->nlines; i++) {
+		const struct neap__figure_line *line = &f->lines[i];
+		if (p->part_of[i] != p->number || !line->label[0])
+			continue;
+		double width = 44 + NEAP__SVG_CHAR * (double)strlen(line->label);
+		if (any++ && x + width > WIDTH) {
+			x = LEFT;
+			y += ROW;
+		}
+		if (out) {
+			if (line->look & NEAP__LINE)
+				neap__text_add(out,
+					"<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" "
+					"stroke=\"%s\" stroke-width=\"%g\"%s/>\n",
+					x, y - 5, x + 24, y - 5, line->shade.color, NEAP__SVG_LINE,
+					line->look & NEAP__DASHED ? " stroke-dasharray=\"6 4\""
+								  : "");
+			if (line->look & (NEAP__MARKS | NEAP__RING))
+				neap__mark_draw(out, line->shade, x + 12, y - 5,
+					line->look & NEAP__RING ? 1.6 * MARK : MARK);
+			neap__text_add(out, "<text x=\"%.2f\" y=\"%.2f\">", x + 30, y);
+			neap__svg_escaped(out, line->label);
+			neap__text_add(out, "</text>\n");
+		}
+		x += width;
+	}
+	return any ? y + ROW : y;
+}
+
+/* One part of a panel from `top` on; the y below it. out NULL: measures only. */
+static double draw_part(struct neap__text *out, const struct part *p, double top)
+{
+	const struct neap__figure *f = p->figure;
+	const struct neap__figure_panel *panel = &f->panels[p->panel];
+	char title[160];
+
+	snprintf(title, sizeof title, p->of > 1 ? "%s (%d of %d)" : "%s", panel->title,
+		p->number + 1, p->of);
+	top = neap__svg_wrapped(out, 12, top + TITLE, TITLE, 50, title);
+	top = neap__svg_wrapped(out, 12, top + 2, NEAP__SVG_FONT, 56, panel->y) - 4;
+	struct neap__svg_axis x = {
+		.from = LEFT, .size = WIDTH - LEFT - RIGHT, .log = panel->flags & NEAP__LOG_X};
+	struct neap__svg_axis y = {
+		.from = top, .size = HEIGHT, .log = panel->flags & NEAP__LOG_Y, .turned = 1};
+	fit(p, &x, &y);
+	if (out) {
+		neap__svg_ticks(out, &y, &x);
+		neap__svg_ticks(out, &x, &y);
+		neap__text_add(out,
+			"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "
+			"stroke=\"" NEAP__SVG_INK
+			"\"/>\n<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">",
+			x.from, y.from, x.size, y.size, x.from + x.size / 2, top + HEIGHT + 40);
+		neap__svg_escaped(out, panel->x);
+		neap__text_add(out, "</text>\n");
+		for (int i = 0; i < f->nlines; i++)
+			if (p->part_of[i] == p->number)
+				draw_line(out, f, &f->lines[i], &x, &y);
+	}
+	return draw_legend(out, p, top + HEIGHT + 66) + 14;
+}
+
+/* All panels; the height of the figure. */
+static double draw_panels(struct neap__text *out, const struct neap__figure *f)
+{
+	double top = 4;
+	for (int i = 0; i < f->npanels; i++) {
+		struct part p = {.figure = f, .panel = i};
+		divide(&p);
+		for (p.number = 0; p.number < p.of; p.number++)
+			top = draw_part(out, &p, top);
+	}
+	return top;
+}
+
+static int write_svg(const struct neap__figure *f, const char *folder)
 {
 	struct neap__text out = {0};
 	char path[PATH];
-	neap__text_add(&out,
-		"# Drawn by: gnuplot %s.gp\n"
-		"if (!exists('out')) out = '%s.svg'\n"
-		"set terminal svg size %d,%d font 'sans-serif,14' background '#ffffff'\n"
-		"set output out\n"
-		"set key outside right top spacing 1.15 samplen 2.5\n"
-		"set grid lc rgb '#dddddd' lw 1 dt 1\nset border lw 1\n"
-		"set lmargin 11\nset rmargin 22\n"
-		"%sset multiplot layout %d,1\n%sunset multiplot\nset output\n",
-		f->name, f->name, WIDTH, HEIGHT * f->panels, f->data.data, f->panels,
-		f->plots.data);
-	snprintf(path, sizeof path, "%s/%s.gp", folder, f->name);
-	int rc = out.error ? out.error : neap__write_file(path, out.data, out.length);
+
+	neap__svg_begin(&out, WIDTH, draw_panels(NULL, f), f->name);
+	draw_panels(&out, f);
+	neap__svg_end(&out);
+	snprintf(path, sizeof path, "%s/%s.svg", folder, f->name);
+	int rc = out.error ? neap__fail_errno(ENOMEM, "%s", path)
+			   : neap__write_file(path, out.data, out.length);
 	neap__text_free(&out);
 	return rc;
-}
-
-/* gnuplot's quotes are doubled inside a text. */
-static void set_folder(char *command, size_t size, const char *folder, const char *name)
-{
-	size_t n = (size_t)snprintf(command, size, "cd '");
-	for (const char *c = folder; *c && n + 8 < size; c++) {
-		if (*c == '\'')
-			command[n++] = '\'';
-		command[n++] = *c;
-	}
-	snprintf(command + n, size - n, "'; out = '%s.svg.part'; load '%s.gp'", name, name);
-}
-
-static int draw(const struct neap__figure *f, const char *folder)
-{
-	char command[2 * PATH], part[PATH], path[PATH], unused[16];
-	set_folder(command, sizeof command, folder, f->name);
-	const char *const argv[] = {"gnuplot", "-e", command, NULL};
-	int rc = neap__command(argv, unused, sizeof unused);
-	if (rc == -ENOENT)
-		return 0;
-	snprintf(part, sizeof part, "%s/%s.svg.part", folder, f->name);
-	snprintf(path, sizeof path, "%s/%s.svg", folder, f->name);
-	if (rc != 0) {
-		unlink(part);
-		return neap__fail(NEAP_EFORMAT,
-			"gnuplot could not draw %s/%s.gp. Check that gnuplot is installed", folder,
-			f->name);
-	}
-	if (rename(part, path) < 0)
-		return neap__fail_errno(errno, "%s", path);
-	return 1;
 }
 
 int neap__figure_png(const char *folder, const char *name)
@@ -209,19 +291,12 @@ int neap__figure_png(const char *folder, const char *name)
 
 int neap__figure_end(struct neap__figure *figure, const char *folder, int png)
 {
-	int rc = 0;
 	end_series(figure);
-	end_panel(figure);
-	if (figure->data.error || figure->plots.error)
-		rc = neap__fail_errno(ENOMEM, "a figure");
-	else if (figure->panels > 0)
-		rc = write_script(figure, folder);
-	if (rc == 0 && figure->panels > 0)
-		rc = draw(figure, folder);
-	if (rc == 1 && png)
-		rc = neap__figure_png(folder, figure->name) < 0 ? NEAP_EFORMAT : 1;
-	neap__text_free(&figure->data);
-	neap__text_free(&figure->plots);
-	neap__text_free(&figure->clauses);
+	int rc = figure->error;
+	if (rc == 0 && figure->nlines > 0)
+		rc = write_svg(figure, folder);
+	if (rc == 0 && figure->nlines > 0 && png && neap__figure_png(folder, figure->name) < 0)
+		rc = NEAP_EFORMAT;
+	free(figure->xy);
 	return rc;
 }

@@ -7,6 +7,7 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include "base/svg.h"
 #include "plan/strategy_table.h"
 #include "study/figure.h"
 
@@ -19,15 +20,15 @@ static const struct {
 	{"truncated", {"#BBBBBB", 17}},
 };
 
-/* For series without a name, by number: Okabe and Ito's hues. */
+/* For series without a name, by number. */
 static const struct neap__shade others[] = {
-	{"#0072B2", 7},
-	{"#D55E00", 5},
-	{"#009E73", 9},
-	{"#CC79A7", 11},
-	{"#E69F00", 13},
-	{"#56B4E9", 6},
-	{"#000000", 4},
+	{NEAP__SVG_BLUE, 7},
+	{NEAP__SVG_RED, 5},
+	{NEAP__SVG_GREEN, 9},
+	{NEAP__SVG_PINK, 11},
+	{NEAP__SVG_ORANGE, 13},
+	{NEAP__SVG_SKY, 6},
+	{NEAP__SVG_INK, 4},
 };
 
 struct neap__shade neap__shade_of(const char *name, int index)

@@ -97,12 +97,8 @@ int neap__study_figure(struct neap__study *study, struct neap__figure *figure, c
 {
 	char name[64];
 	snprintf(name, sizeof name, "%s", figure->name);
-	int rc = neap__figure_end(figure, study->options.out, study->options.png);
-	NEAP_TRY(rc);
-	if (rc == 1)
-		neap__text_add(&study->report, "\n![%s](%s.svg)\n\n%s\n", name, name, caption);
-	else
-		study->undrawn++;
+	NEAP_TRY(neap__figure_end(figure, study->options.out, study->options.png));
+	neap__text_add(&study->report, "\n![%s](%s.svg)\n\n%s\n", name, name, caption);
 	return 0;
 }
 
@@ -153,14 +149,6 @@ int neap__report_write(struct neap__study *study)
 						  : neap__write_file(path, out.data, out.length);
 	neap__text_free(&out);
 	NEAP_TRY(rc);
-	if (study->undrawn) {
-		snprintf(line, sizeof line,
-			"%d figures were not drawn because gnuplot is not installed. Install it "
-			"(Debian: gnuplot-nox) and run the same command again; the points are "
-			"kept",
-			study->undrawn);
-		say(study, line);
-	}
 	snprintf(line, sizeof line, "report: %s", path);
 	say(study, line);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_study.h: experiments that measure what strategies cost in memory and time, each a
- * table of points (CSV), figures (SVG, by gnuplot) and a section of a report.
+ * table of points (CSV), figures (SVG) and a section of a report.
  *
  *     struct neap_study_options o = {.size = sizeof o, .out = "study"};
  *     neap_study_run(&o, NULL, 0);

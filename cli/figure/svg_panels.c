@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg_panels.c: ranges, ticks at 1, 2 or 5 times powers of ten, panels, series, legend
- * (svg_panels.h). */
+/* svg_panels.c: ranges, panels, series, legend (svg_panels.h). */
 #include "svg_panels.h"
 
 #include <math.h>
+#include "base/svg.h"
 
 #define WIDTH 640.0  /* pixels of a panel */
 #define HEIGHT 220.0 /* of a panel */
@@ -11,126 +11,27 @@
 #define TOP 44.0
 #define GAP 22.0 /* between panels */
 #define RIGHT 24.0
-#define ROW 18.0 /* of the legend */
-#define FEW 60	 /* points of a series that get marks */
-#define TICKS_MOST 12
+#define ROW 20.0     /* of the legend */
+#define FEW 60	     /* points of a series that get marks */
 #define MOST 1e300   /* larger numbers are not drawn: ranges stay finite */
 #define LEAST 1e-290 /* smaller ranges are none */
 
-static const char *const colours[] = {
-	"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"};
+static const char *const colours[] = {NEAP__SVG_BLUE, NEAP__SVG_RED, NEAP__SVG_GREEN,
+	NEAP__SVG_PINK, NEAP__SVG_ORANGE, NEAP__SVG_SKY, NEAP__SVG_INK, NEAP__SVG_FAINT};
 #define COLOURS (sizeof colours / sizeof colours[0])
 
 static const char *colour_of(int number)
 {
-	return number < 0 ? "#000000" : colours[(size_t)number % COLOURS];
+	return number < 0 ? NEAP__SVG_INK : colours[(size_t)number % COLOURS];
 }
-
-struct axis {
-	double low, high;  /* in values, or in powers of ten where log */
-	double from, size; /* pixels */
-	int log, turned;   /* turned: larger values have smaller pixels */
-};
 
 static int finite_at(const struct cli_series *s, size_t i, int log)
 {
 	return fabs(s->x[i]) < MOST && fabs(s->y[i]) < MOST && (!log || s->y[i] > 0);
 }
 
-static double place(const struct axis *a, double value)
-{
-	double v = a->log ? log10(value) : value;
-	double share = (v - a->low) / (a->high - a->low);
-	return a->from + a->size * (a->turned ? 1 - share : share);
-}
-
-static void escaped(struct neap__text *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '&')
-			neap__text_add(out, "&amp;");
-		else if (*text == '<')
-			neap__text_add(out, "&lt;");
-		else if (*text == '>')
-			neap__text_add(out, "&gt;");
-		else
-			neap__text_add(out, "%c", *text);
-	}
-}
-
-/* The step between ticks: 1, 2 or 5 times a power of ten, at most `most` in `range`. */
-static double tick_step(double range, int most)
-{
-	double ten = pow(10, floor(log10(range / most)));
-	double part = range / most / ten;
-	return ten * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
-}
-
-/* As few digits as tell ticks apart, without an exponent. */
-static void add_number(struct neap__text *out, double value, double step)
-{
-	int digits = (int)fmin(12, fmax(0, -floor(log10(step) + 1e-9)));
-	neap__text_add(out, "%.*f", digits, fabs(value) < step / 2 ? 0.0 : value);
-}
-
-static void add_tick(struct neap__text *out, const struct axis *a, double value, double step,
-	const struct axis *other)
-{
-	double at = place(a, value);
-
-	if (a->turned)
-		neap__text_add(out,
-			"<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"#dddddd\"/>"
-			"<text class=\"tick-y\" x=\"%.2f\" y=\"%.2f\" dy=\"4\" "
-			"text-anchor=\"end\">",
-			other->from, at, other->from + other->size, at, other->from - 8, at);
-	else
-		neap__text_add(out,
-			"<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"#000000\"/>"
-			"<text class=\"tick-x\" x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">",
-			at, other->from + other->size, at, other->from + other->size + 5, at,
-			other->from + other->size + 19);
-	add_number(out, value, step);
-	neap__text_add(out, "</text>\n");
-}
-
-/* Ticks every `step` from value `low` to `high`; a step that is lost in the value ends. */
-static void add_even_ticks(struct neap__text *out, const struct axis *a, const struct axis *other,
-	double low, double high, double step)
-{
-	double first = ceil(low / step - 1e-9);
-	for (int i = 0; i <= TICKS_MOST && (first + i) * step <= high + 1e-9 * step; i++)
-		add_tick(out, a, (first + i) * step, step, other);
-}
-
-static void add_ticks(
-	struct neap__text *out, const struct axis *a, const struct axis *other, int whole)
-{
-	static const double parts[] = {1, 2, 5};
-
-	if (!a->log) {
-		double step = tick_step(a->high - a->low, whole && !a->turned ? TICKS_MOST : 6);
-		add_even_ticks(out, a, other, a->low, a->high, whole ? fmax(1, step) : step);
-		return;
-	}
-	double decades = a->high - a->low;
-	if (decades < 0.7) { /* hardly two of the others */
-		double low = pow(10, a->low), high = pow(10, a->high);
-		add_even_ticks(out, a, other, low, high, tick_step(high - low, 6));
-		return;
-	}
-	/* 1, 2 and 5 of each decade; of many decades the first alone. */
-	int few = decades < 3, every = 1 + (int)(decades / 8);
-	for (double ten = floor(a->low); ten <= a->high; ten += few ? 1 : every)
-		for (int i = 0; i < (few ? 3 : 1); i++) {
-			double v = parts[i] * pow(10, ten);
-			if (log10(v) >= a->low - 1e-9 && log10(v) <= a->high + 1e-9)
-				add_tick(out, a, v, v, other);
-		}
-}
-
 /* The range of all points, with some room at its ends. 0 where there is no point. */
-static int fit(struct axis *y, const struct cli_panel *panel)
+static int fit(struct neap__svg_axis *y, const struct cli_panel *panel)
 {
 	double low = INFINITY, high = -INFINITY;
 
@@ -161,8 +62,8 @@ static int fit(struct axis *y, const struct cli_panel *panel)
 	return 1;
 }
 
-static void add_series(struct neap__text *out, const struct cli_series *s, const struct axis *x,
-	const struct axis *y)
+static void add_series(struct neap__text *out, const struct cli_series *s,
+	const struct neap__svg_axis *x, const struct neap__svg_axis *y)
 {
 	const char *colour = colour_of(s->colour);
 	int open = 0;
@@ -175,7 +76,7 @@ static void add_series(struct neap__text *out, const struct cli_series *s, const
 		if (finite_at(s, i, y->log))
 			neap__text_add(out, "%s%.3f,%.3f",
 				open++ ? " " : "<polyline fill=\"none\" points=\"",
-				place(x, s->x[i]), place(y, s->y[i]));
+				neap__svg_place(x, s->x[i]), neap__svg_place(y, s->y[i]));
 		else if (open) {
 			neap__text_add(out, "\"/>\n");
 			open = 0;
@@ -189,27 +90,29 @@ static void add_series(struct neap__text *out, const struct cli_series *s, const
 			neap__text_add(out,
 				"<circle cx=\"%.2f\" cy=\"%.2f\" r=\"2.6\" fill=\"%s\" "
 				"stroke=\"%s\"/>\n",
-				place(x, s->x[i]), place(y, s->y[i]),
-				s->dashed ? "#ffffff" : colour, colour);
+				neap__svg_place(x, s->x[i]), neap__svg_place(y, s->y[i]),
+				s->dashed ? NEAP__SVG_PAPER : colour, colour);
 }
 
-static void add_panel(struct neap__text *out, const struct cli_panel *panel, const struct axis *x,
-	const struct axis *y)
+static void add_panel(struct neap__text *out, const struct cli_panel *panel,
+	const struct neap__svg_axis *x, const struct neap__svg_axis *y)
 {
 	neap__text_add(out, "<g class=\"panel\">\n");
-	add_ticks(out, y, x, panel->grid != NULL);
+	neap__svg_ticks(out, y, x);
 	if (panel->grid)
 		cli_grid_draw(out, panel->grid,
-			&(struct cli_box){place(x, panel->grid_from), y->from,
-				place(x, panel->grid_end) - place(x, panel->grid_from), y->size});
+			&(struct cli_box){neap__svg_place(x, panel->grid_from), y->from,
+				neap__svg_place(x, panel->grid_end) -
+					neap__svg_place(x, panel->grid_from),
+				y->size});
 	for (int s = 0; s < panel->count; s++)
 		add_series(out, &panel->series[s], x, y);
 	neap__text_add(out,
 		"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "
-		"stroke=\"#000000\"/>\n<text x=\"22\" y=\"%.2f\" text-anchor=\"middle\" "
+		"stroke=\"" NEAP__SVG_INK "\"/>\n<text x=\"22\" y=\"%.2f\" text-anchor=\"middle\" "
 		"transform=\"rotate(-90 22 %.2f)\">",
 		x->from, y->from, x->size, y->size, y->from + y->size / 2, y->from + y->size / 2);
-	escaped(out, panel->title);
+	neap__svg_escaped(out, panel->title);
 	neap__text_add(out, "</text>\n");
 }
 
@@ -221,7 +124,7 @@ static void add_scale(struct neap__text *out, double y)
 	for (int i = 0; i < 5; i++)
 		neap__text_add(out,
 			"<rect x=\"%.2f\" y=\"%.2f\" width=\"6\" height=\"10\" fill=\"%s\" "
-			"stroke=\"#999999\" stroke-width=\"0.5\"/>",
+			"stroke=\"" NEAP__SVG_FAINT "\" stroke-width=\"0.5\"/>",
 			LEFT + 6 * i, y - 5, cli_grid_colour(room, (i - 2) / 2.0));
 }
 
@@ -239,13 +142,13 @@ static void add_legend(struct neap__text *out, const struct cli_legend *legend, 
 				legend[i].dashed ? " stroke-dasharray=\"5 3\"" : "");
 		neap__text_add(
 			out, "<text class=\"legend\" x=\"%.2f\" y=\"%.2f\">", LEFT + 38, y + 4);
-		escaped(out, legend[i].label);
+		neap__svg_escaped(out, legend[i].label);
 		neap__text_add(out, "</text>\n");
 	}
 }
 
 /* The range of all panels to the right. */
-static void fit_x(struct axis *x, const struct cli_panel *panels, int npanels)
+static void fit_x(struct neap__svg_axis *x, const struct cli_panel *panels, int npanels)
 {
 	for (int p = 0; p < npanels; p++)
 		for (int s = 0; s < panels[p].count; s++)
@@ -267,39 +170,36 @@ static void fit_x(struct axis *x, const struct cli_panel *panels, int npanels)
 int cli_svg_panels(struct neap__text *out, const char *title, const char *x_title,
 	const struct cli_panel *panels, int npanels, const struct cli_legend *legend, int nlegend)
 {
-	struct axis x = {.low = INFINITY, .high = -INFINITY, .from = LEFT, .size = WIDTH};
+	struct neap__svg_axis x = {
+		.low = INFINITY, .high = -INFINITY, .from = LEFT, .size = WIDTH, .whole = 1};
 	int shown = 0;
 
 	for (int p = 0; p < npanels; p++) {
-		struct axis y;
+		struct neap__svg_axis y;
 		shown += fit(&y, &panels[p]);
 	}
 	fit_x(&x, panels, npanels);
 	double bottom = TOP + shown * (HEIGHT + GAP) - GAP + 44;
-	neap__text_add(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-		"font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" "
-		"height=\"100%%\" "
-		"fill=\"#ffffff\"/>\n<text x=\"%.2f\" y=\"26\" font-size=\"15\">",
-		LEFT + WIDTH + RIGHT, bottom + 14 + nlegend * ROW, LEFT);
-	escaped(out, title);
+	neap__svg_begin(out, LEFT + WIDTH + RIGHT, bottom + 14 + nlegend * ROW, title);
+	neap__text_add(out, "<text x=\"%.2f\" y=\"26\" font-size=\"17\">", LEFT);
+	neap__svg_escaped(out, title);
 	neap__text_add(out, "</text>\n");
 	for (int p = 0, at = 0; p < npanels; p++) {
-		struct axis y = {.turned = 1};
+		struct neap__svg_axis y = {.turned = 1, .whole = panels[p].grid != NULL};
 		if (!fit(&y, &panels[p]))
 			continue;
 		y.from = TOP + at++ * (HEIGHT + GAP);
 		y.size = HEIGHT;
 		add_panel(out, &panels[p], &x, &y);
 		if (at == shown)
-			add_ticks(out, &x, &y, 1);
+			neap__svg_ticks(out, &x, &y);
 		neap__text_add(out, "</g>\n");
 	}
 	neap__text_add(out, "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\">", LEFT + WIDTH / 2,
 		bottom - 6);
-	escaped(out, x_title);
+	neap__svg_escaped(out, x_title);
 	neap__text_add(out, "</text>\n");
 	add_legend(out, legend, nlegend, bottom + 12);
-	neap__text_add(out, "</svg>\n");
+	neap__svg_end(out);
 	return out->error;
 }

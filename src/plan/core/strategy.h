@@ -38,7 +38,7 @@ struct neap__strategy {
 	/* The rest serves apps/ alone. */
 	double plan_seconds; /* NEAP__PLANS_...; 0: `neap bench planner` leaves it out */
 	const char *color;   /* of its series in figures, "#rrggbb"; NULL: none of its own */
-	int mark;	     /* of its points there, gnuplot's number of a point type */
+	int mark;	     /* of its points there, row of the table in apps/study/marks.c */
 };
 
 /*

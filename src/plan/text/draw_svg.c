@@ -3,15 +3,16 @@
  * draw_svg.c: the simulated schedule as an SVG, time to the right, steps upwards. The schedule
  * is simulated once while the marks are collected, at most so many as the caller allows. Of longer
  * schedules all long marks stay, and of the short ones every second, fourth, ... of a kind. Then
- * the axes are known and the text is written. The colours are those of Okabe and Ito, which
- * colour-blind readers tell apart; kinds of action also differ in width.
+ * the axes are known and the text is written. Kinds of action differ in colour (base/svg.h) and in
+ * width.
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
-#include "base/text.h"
+#include "base/svg.h"
 #include "plan/core/simulate.h"
 #include "plan/core/sizing.h"
 
@@ -24,14 +25,14 @@ static const struct {
 	const char *label, *colour;
 	double width;
 } looks[LOOKS] = {
-	[ADVANCE] = {"advance", "#0072B2", 1.2},
-	[RECORD] = {"record", "#E69F00", 2.2},
-	[BACKWARD] = {"backward", "#009E73", 2.2},
-	[TURN] = {"turn", "#000000", 4},
-	[STORED] = {"state in a slot", "#999999", 0.6},
-	[WRITE] = {"write", "#D55E00", 8},
-	[READ] = {"read", "#56B4E9", 8},
-	[STALL] = {"waiting", "#CC79A7", 5},
+	[ADVANCE] = {"advance", NEAP__SVG_BLUE, 1.2},
+	[RECORD] = {"record", NEAP__SVG_ORANGE, 2.2},
+	[BACKWARD] = {"backward", NEAP__SVG_GREEN, 2.2},
+	[TURN] = {"turn", NEAP__SVG_INK, 4},
+	[STORED] = {"state in a slot", NEAP__SVG_FAINT, 0.6},
+	[WRITE] = {"write", NEAP__SVG_RED, 8},
+	[READ] = {"read", NEAP__SVG_SKY, 8},
+	[STALL] = {"waiting", NEAP__SVG_PINK, 5},
 };
 
 struct svg_mark {
@@ -190,131 +191,94 @@ static int collect(struct drawing *d, struct neap__clock *k, struct neap_schedul
 	return rc;
 }
 
-/* Where the picture's parts are, in SVG units. */
-#define LEFT 90.0
-#define TOP 70.0
-#define WIDTH 860.0
-#define HEIGHT 420.0
+/* Where the picture's parts are, in pixels. */
+#define LEFT 66.0
+#define RIGHT 16.0
+#define WIDTH 560.0 /* of the picture */
+#define HEIGHT 300.0
 #define LANE 34.0
+#define TITLE 17.0 /* font size */
 
 struct axes {
-	double seconds, steps; /* full scale */
-	double unit;	       /* seconds a labelled unit */
+	struct neap__svg_axis x, y; /* x: in labelled units */
+	double unit;		    /* seconds a labelled unit */
 	const char *unit_name;
 	double bottom; /* of the lanes */
 };
 
 static double px(const struct axes *x, double seconds)
 {
-	return LEFT + WIDTH * seconds / x->seconds;
+	return neap__svg_place(&x->x, seconds / x->unit);
 }
 
 static double py(const struct axes *x, double steps)
 {
-	return TOP + HEIGHT * (1 - steps / x->steps);
+	return neap__svg_place(&x->y, steps);
 }
 
-static double lane_y(double lane)
+static double lane_y(const struct axes *x, double lane)
 {
-	return TOP + HEIGHT + 62 + LANE * lane;
+	return x->y.from + HEIGHT + 66 + LANE * lane;
 }
 
-/* 1, 2 or 5 times a power of ten: about `count` ticks over `range`. */
-static double tick(double range, double count)
+/* The title as it is written; how many short marks are left out. */
+static void title_of(char *room, size_t size, const char *title, int64_t every)
 {
-	double raw = range / count, power = pow(10, floor(log10(raw))), rest = raw / power;
-	return power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
-}
-
-static void escaped(struct neap__text *out, const char *text)
-{
-	char room[NEAP__PLAIN_TEXT];
-	for (const char *c = neap__plain_text(room, text); *c; c++) {
-		switch (*c) {
-		case '<':
-			neap__text_add(out, "&lt;");
-			break;
-		case '>':
-			neap__text_add(out, "&gt;");
-			break;
-		case '&':
-			neap__text_add(out, "&amp;");
-			break;
-		case '"':
-			neap__text_add(out, "&quot;");
-			break;
-		default:
-			neap__text_add(out, "%c", *c);
-		}
-	}
-}
-
-static void write_head(
-	struct neap__text *out, const struct axes *x, const char *title, int64_t every)
-{
-	double height = x->bottom + 30;
-	neap__text_add(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"980\" height=\"%g\" "
-		"viewBox=\"0 0 980 %g\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
-		"<text x=\"%g\" y=\"24\" font-size=\"16\">",
-		height, height, LEFT);
-	escaped(out, title ? title : "schedule");
 	if (every > 1)
-		neap__text_add(out, " (thinned: one short mark of %lld)", (long long)every);
-	neap__text_add(out, "</text>\n");
+		snprintf(room, size, "%s (thinned: one short mark of %lld)",
+			title ? title : "schedule", (long long)every);
+	else
+		snprintf(room, size, "%s", title ? title : "schedule");
 }
 
-static void write_legend(struct neap__text *out, const int64_t *seen)
+/* Title and legend above the frame; the y below them. out NULL: measures only. */
+static double write_head(struct neap__text *out, const char *title, const int64_t *seen)
 {
-	double x = LEFT;
+	double x = LEFT, y = neap__svg_wrapped(out, 12, 8 + TITLE, TITLE, 62, title);
 	for (int i = 0; i < LOOKS; i++) {
+		double width = 38 + NEAP__SVG_CHAR * (double)strlen(looks[i].label);
 		if (!seen[i])
 			continue;
-		double width = looks[i].width > 6 ? 6 : looks[i].width;
-		neap__text_add(out,
-			"<line x1=\"%g\" y1=\"46\" x2=\"%g\" y2=\"46\" stroke=\"%s\" "
-			"stroke-width=\"%g\"/><text x=\"%g\" y=\"50\">%s</text>\n",
-			x, x + 22, looks[i].colour, width < 1.2 ? 1.2 : width, x + 27,
-			looks[i].label);
-		x += 50 + 7 * (double)strlen(looks[i].label);
+		if (x > LEFT && x + width > WIDTH) {
+			x = LEFT;
+			y += 22;
+		}
+		if (out)
+			neap__text_add(out,
+				"<line x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\" stroke=\"%s\" "
+				"stroke-width=\"%g\"/><text x=\"%g\" y=\"%g\">%s</text>\n",
+				x, y - 5, x + 20, y - 5, looks[i].colour,
+				fmin(6, fmax(1.2, looks[i].width)), x + 25, y, looks[i].label);
+		x += width;
 	}
+	return y + 12;
 }
 
 static void write_axes(struct neap__text *out, const struct axes *x)
 {
-	double range = x->seconds / x->unit, by = tick(range, 8), base = TOP + HEIGHT;
+	double middle = x->y.from + HEIGHT / 2;
 	neap__text_add(out,
 		"<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" "
-		"stroke=\"#000000\"/>\n",
-		LEFT, TOP, WIDTH, HEIGHT);
-	for (double v = 0; v <= range * (1 + 1e-9); v += by)
-		neap__text_add(out,
-			"<line x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\" stroke=\"#000000\"/>"
-			"<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%.10g</text>\n",
-			px(x, v * x->unit), base, px(x, v * x->unit), base + 5, px(x, v * x->unit),
-			base + 19, fabs(v) < by / 2 ? 0 : v);
-	by = fmax(1, tick(x->steps, 8));
-	for (double v = 0; v <= x->steps; v += by)
-		neap__text_add(out,
-			"<line x1=\"%g\" y1=\"%.2f\" x2=\"%g\" y2=\"%.2f\" stroke=\"#000000\"/>"
-			"<text x=\"%g\" y=\"%.2f\" text-anchor=\"end\">%.15g</text>\n",
-			LEFT - 5, py(x, v), LEFT, py(x, v), LEFT - 8, py(x, v) + 4, v);
-	neap__text_add(out,
+		"stroke=\"" NEAP__SVG_INK "\"/>\n"
 		"<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">time (%s)</text>\n"
-		"<text x=\"20\" y=\"%g\" text-anchor=\"middle\" "
-		"transform=\"rotate(-90 20 %g)\">step</text>\n",
-		LEFT + WIDTH / 2, base + 36, x->unit_name, TOP + HEIGHT / 2, TOP + HEIGHT / 2);
+		"<text x=\"18\" y=\"%g\" text-anchor=\"middle\" "
+		"transform=\"rotate(-90 18 %g)\">step</text>\n",
+		x->x.from, x->y.from, x->x.size, x->y.size, LEFT + x->x.size / 2,
+		x->y.from + HEIGHT + 42, x->unit_name, middle, middle);
+	neap__svg_ticks(out, &x->x, &x->y);
 }
 
-static void write_lanes(struct neap__text *out, const struct neap_problem *p)
+/* Bands of the tiers, and the lines of the ticks behind the marks. */
+static void write_lanes(struct neap__text *out, const struct neap_problem *p, const struct axes *x)
 {
+	neap__svg_ticks(out, &x->y, &x->x);
 	for (int i = 0; i < p->ntiers; i++) {
 		neap__text_add(out,
-			"<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"24\" fill=\"#f2f2f2\"/>"
+			"<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"24\" fill=\"" NEAP__SVG_BAND
+			"\"/>"
 			"<text x=\"%g\" y=\"%g\" text-anchor=\"end\">",
-			LEFT, lane_y(i) - 12, WIDTH, LEFT - 8, lane_y(i) + 4);
-		escaped(out, p->tiers[i].name[0] ? p->tiers[i].name : "slow");
+			LEFT, lane_y(x, i) - 12, x->x.size, LEFT - 8, lane_y(x, i) + 5);
+		neap__svg_escaped(out, p->tiers[i].name[0] ? p->tiers[i].name : "slow");
 		neap__text_add(out, "</text>\n");
 	}
 }
@@ -334,7 +298,7 @@ static void write_marks(struct neap__text *out, const struct drawing *d, const s
 			const struct svg_mark *m = &d->marks[i];
 			if (m->look != look)
 				continue;
-			double y0 = lane ? lane_y(m->y0) + shift[look] : py(x, m->y0);
+			double y0 = lane ? lane_y(x, m->y0) + shift[look] : py(x, m->y0);
 			double y1 = lane ? y0 : py(x, m->y1);
 			neap__text_add(out, "<path d=\"M%.2f %.2fL%.2f %.2f\"/>\n", px(x, m->x0),
 				y0, px(x, m->x1) + (cap ? 0.01 : 0), y1);
@@ -343,18 +307,21 @@ static void write_marks(struct neap__text *out, const struct drawing *d, const s
 	}
 }
 
-static struct axes scale(const struct drawing *d, const struct neap__clock *k)
+static struct axes scale(const struct drawing *d, const struct neap__clock *k, double top)
 {
 	static const struct {
 		double unit;
 		const char *name;
 	} units[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}};
-	double seconds = (double)k->now, steps = (double)neap__last_state(&d->p->chain);
-	struct axes x = {.seconds = seconds > 0 ? seconds : 1, .steps = steps > 0 ? steps : 1};
+	double seconds = k->now > 0 ? (double)k->now : 1;
+	double steps = fmax(1, (double)neap__last_state(&d->p->chain));
+	struct axes x = {.x = {.from = LEFT, .size = WIDTH - LEFT - RIGHT},
+		.y = {.high = steps, .from = top, .size = HEIGHT, .turned = 1, .whole = 1}};
 	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (i == 0 || x.seconds >= units[i].unit)
+		if (i == 0 || seconds >= units[i].unit)
 			x.unit = units[i].unit, x.unit_name = units[i].name;
-	x.bottom = d->p->ntiers ? lane_y(d->p->ntiers - 1) + 12 : TOP + HEIGHT + 40;
+	x.x.high = seconds / x.unit;
+	x.bottom = d->p->ntiers ? lane_y(&x, d->p->ntiers - 1) + 12 : top + HEIGHT + 46;
 	return x;
 }
 
@@ -366,18 +333,20 @@ int neap_draw(const struct neap_problem *problem, struct neap_schedule *schedule
 	struct neap__clock k;
 	struct neap__text out = {0};
 	int64_t seen[LOOKS] = {0};
+	char head[NEAP__PLAIN_TEXT];
 	int rc = collect(&d, &k, schedule);
 	if (rc < 0)
 		goto out;
 	for (int64_t i = 0; i < d.count; i++)
 		seen[d.marks[i].look]++;
-	struct axes x = scale(&d, &k);
-	write_head(&out, &x, title, d.every);
-	write_legend(&out, seen);
-	write_lanes(&out, problem);
+	title_of(head, sizeof head, title, d.every);
+	struct axes x = scale(&d, &k, write_head(NULL, head, seen));
+	neap__svg_begin(&out, WIDTH, x.bottom + 12, head);
+	write_head(&out, head, seen);
+	write_lanes(&out, problem, &x);
 	write_marks(&out, &d, &x);
 	write_axes(&out, &x);
-	neap__text_add(&out, "</svg>\n");
+	neap__svg_end(&out);
 	rc = out.error ? out.error : write(user, out.data, out.length);
 out:
 	neap__text_free(&out);
