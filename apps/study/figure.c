@@ -89,11 +89,13 @@ void neap__figure_xy(struct neap__figure *figure, double x, double y)
 	figure->pending.count++;
 }
 
+enum { NONE = -1, EVERY = -2 };
+
 /* A part of a panel: the lines of some of its shades. */
 struct part {
 	const struct neap__figure *figure;
 	int panel, number, of;
-	int part_of[NEAP__LINES_MOST]; /* by line: its part; -1: of another panel */
+	int part_of[NEAP__LINES_MOST]; /* by line: its part, EVERY, or NONE: of another panel */
 };
 
 static int same(struct neap__shade a, struct neap__shade b)
@@ -101,7 +103,10 @@ static int same(struct neap__shade a, struct neap__shade b)
 	return strcmp(a.color, b.color) == 0 && a.mark == b.mark;
 }
 
-/* Deals the shades of a panel out over parts, CROWD at most in each, in their order. */
+/*
+ * Deals the shades of a panel out over parts, CROWD at most in each, in their order. Rings alone
+ * are in every part, around the marks that are there.
+ */
 static void divide(struct part *p)
 {
 	const struct neap__figure *f = p->figure;
@@ -109,8 +114,14 @@ static void divide(struct part *p)
 	int shades = 0, own[NEAP__LINES_MOST];
 
 	for (int i = 0; i < f->nlines; i++) {
-		p->part_of[i] = own[i] = -1;
-		for (int s = 0; f->lines[i].panel == p->panel && s <= shades && own[i] < 0; s++)
+		p->part_of[i] = own[i] = NONE;
+		if (f->lines[i].panel != p->panel)
+			continue;
+		if (f->lines[i].look == NEAP__RING) {
+			p->part_of[i] = EVERY;
+			continue;
+		}
+		for (int s = 0; s <= shades && own[i] < 0; s++)
 			if (s == shades || same(seen[s], f->lines[i].shade))
 				own[i] = s;
 		if (own[i] == shades)
@@ -120,6 +131,11 @@ static void divide(struct part *p)
 	for (int i = 0; i < f->nlines; i++)
 		if (own[i] >= 0)
 			p->part_of[i] = own[i] * p->of / shades;
+}
+
+static int shown(const struct part *p, int line)
+{
+	return p->part_of[line] == p->number || p->part_of[line] == EVERY;
 }
 
 /* The range of all points of a panel, with some room around it, in all its parts. */
@@ -133,7 +149,7 @@ static void fit(const struct part *p, struct neap__svg_axis *x, struct neap__svg
 		a->low = INFINITY;
 		a->high = -INFINITY;
 		for (int i = 0; i < f->nlines; i++)
-			for (size_t j = 0; p->part_of[i] >= 0 && j < f->lines[i].count; j++) {
+			for (size_t j = 0; p->part_of[i] != NONE && j < f->lines[i].count; j++) {
 				double v = f->xy[2 * (f->lines[i].first + j) + (size_t)k];
 				if (a->log && v <= 0)
 					continue;
@@ -184,7 +200,7 @@ static double draw_legend(struct neap__text *out, const struct part *p, double t
 
 	for (int i = 0; i < f->nlines; i++) {
 		const struct neap__figure_line *line = &f->lines[i];
-		if (p->part_of[i] != p->number || !line->label[0])
+		if (!shown(p, i) || !line->label[0])
 			continue;
 		double width = 44 + NEAP__SVG_CHAR * (double)strlen(line->label);
 		if (any++ && x + width > WIDTH) {
@@ -238,7 +254,7 @@ static double draw_part(struct neap__text *out, const struct part *p, double top
 		neap__svg_escaped(out, panel->x);
 		neap__text_add(out, "</text>\n");
 		for (int i = 0; i < f->nlines; i++)
-			if (p->part_of[i] == p->number)
+			if (shown(p, i))
 				draw_line(out, f, &f->lines[i], &x, &y);
 	}
 	return draw_legend(out, p, top + HEIGHT + 66) + 14;

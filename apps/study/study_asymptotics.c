@@ -167,7 +167,7 @@ static int draw(struct neap__study *study)
 		a = fabs(a) < 5e-4 ? 0 : a;
 		neap__text_add(&study->report, "| `%s` | %s | %.3f | %g | %d of %d |\n",
 			grown[i].label, grown[i].what, a, grown[i].exponent, exact, runs);
-		snprintf(key, sizeof key, "%s: T^{%.2f}", grown[i].label, a);
+		snprintf(key, sizeof key, "%s: T^%.2f", grown[i].label, a);
 		series(study, &f, grown[i].label, "peak_bytes", "", NEAP__LINE);
 		series(study, &f, grown[i].label, "peak_measured", key, NEAP__MARKS);
 	}
