@@ -92,7 +92,7 @@ void neap__figure_xy(struct neap__figure *figure, double x, double y)
 enum { NONE = -1, EVERY = -2 };
 
 /* A part of a panel: the lines of some of its shades. */
-struct part {
+struct panel_part {
 	const struct neap__figure *figure;
 	int panel, number, of;
 	int part_of[NEAP__LINES_MOST]; /* by line: its part, EVERY, or NONE: of another panel */
@@ -107,7 +107,7 @@ static int same(struct neap__shade a, struct neap__shade b)
  * Deals the shades of a panel out over parts, CROWD at most in each, in their order. Rings alone
  * are in every part, around the marks that are there.
  */
-static void divide(struct part *p)
+static void divide(struct panel_part *p)
 {
 	const struct neap__figure *f = p->figure;
 	struct neap__shade seen[NEAP__LINES_MOST];
@@ -133,13 +133,13 @@ static void divide(struct part *p)
 			p->part_of[i] = own[i] * p->of / shades;
 }
 
-static int shown(const struct part *p, int line)
+static int shown(const struct panel_part *p, int line)
 {
 	return p->part_of[line] == p->number || p->part_of[line] == EVERY;
 }
 
 /* The range of all points of a panel, with some room around it, in all its parts. */
-static void fit(const struct part *p, struct neap__svg_axis *x, struct neap__svg_axis *y)
+static void fit(const struct panel_part *p, struct neap__svg_axis *x, struct neap__svg_axis *y)
 {
 	const struct neap__figure *f = p->figure;
 	struct neap__svg_axis *axes[2] = {x, y};
@@ -192,7 +192,7 @@ static void draw_line(struct neap__text *out, const struct neap__figure *f,
 }
 
 /* The legend of a part from `top` on; the y below it. out NULL: measures only. */
-static double draw_legend(struct neap__text *out, const struct part *p, double top)
+static double draw_legend(struct neap__text *out, const struct panel_part *p, double top)
 {
 	const struct neap__figure *f = p->figure;
 	double x = LEFT, y = top;
@@ -228,7 +228,7 @@ static double draw_legend(struct neap__text *out, const struct part *p, double t
 }
 
 /* One part of a panel from `top` on; the y below it. out NULL: measures only. */
-static double draw_part(struct neap__text *out, const struct part *p, double top)
+static double draw_part(struct neap__text *out, const struct panel_part *p, double top)
 {
 	const struct neap__figure *f = p->figure;
 	const struct neap__figure_panel *panel = &f->panels[p->panel];
@@ -265,7 +265,7 @@ static double draw_panels(struct neap__text *out, const struct neap__figure *f)
 {
 	double top = 4;
 	for (int i = 0; i < f->npanels; i++) {
-		struct part p = {.figure = f, .panel = i};
+		struct panel_part p = {.figure = f, .panel = i};
 		divide(&p);
 		for (p.number = 0; p.number < p.of; p.number++)
 			top = draw_part(out, &p, top);

@@ -10,10 +10,9 @@
  *     struct neap_train_result result = {.size = sizeof result};
  *     neap_train(&result, &o);
  *
- * A run keeps in its folder model.safetensors (best on validation, or of the last epoch),
- * last.safetensors (weights, optimizer, counters: where --resume goes on),
- * metrics.csv and costs.csv (a row an epoch of what was learned, and of what it took) and run.json
- * (settings, plan, machine).
+ * The folder of a run has model.safetensors (best on validation, or of the last epoch),
+ * last.safetensors (weights, optimizer, counters: where --resume continues), metrics.csv and
+ * costs.csv (a row per epoch: what was learned, what it cost), run.json (settings, plan, machine).
  */
 #ifndef NEAP_TRAIN_H
 #define NEAP_TRAIN_H
@@ -168,8 +167,7 @@ struct neap_train_options {
 	const struct neap_peers *peers;
 	/*
 	 * How inputs that are numbers become spikes, after normalisation: "KIND:KEY=VALUE,...", of
-	 * the kinds of neap_coding_name (docs/data.md). NULL, "" and "none": they stay numbers.
-	 * The model keeps it.
+	 * the kinds of neap_coding_name. NULL, "", "none": not at all. The model keeps it.
 	 */
 	const char *encode;
 	/*
@@ -203,16 +201,12 @@ struct neap_eval_result {
 	double accuracy, loss;
 	double low, high; /* Wilson interval of the accuracy, 95% */
 	int classes;
-	/*
-	 * [classes][classes] of samples, or of steps, row = label; owned by the result. NULL where
-	 * targets are numbers.
-	 */
+	/* [classes][classes], row = label; NULL if targets are numbers. Owned by the result. */
 	int64_t *confusion;
 	int layers;
 	/* [layers] spikes a unit and step, NaN where a layer does not spike; owned by the result */
 	double *rates;
-	/* [classes] names of classes, NULL where none is known; owned by the result. NULL: not
-	 * asked. */
+	/* [classes] names of classes, NULL where none is known; owned by the result, or NULL. */
 	char **class_name;
 	enum neap_target target;
 	/*
@@ -220,8 +214,7 @@ struct neap_eval_result {
 	 * numbers: then accuracy is NaN, and `loss` says how far answers are off.
 	 */
 	int64_t judged;
-	/* Of a recording that was heard with `every`: its level, as `level` of the options; else 0.
-	 */
+	/* Of a recording read with `every`: its level, as `level` of the options; else 0. */
 	double level;
 };
 /* Frees the arrays of a result. */
@@ -293,9 +286,8 @@ NEAP_API const struct neap_train_options *neap_run_options(const struct neap_run
 NEAP_API void neap_run_close(struct neap_run *run);
 
 /*
- * What a file of weights says of its net: the folder of a run (its best model), a .safetensors
- * file of one, or a graph in NIR (docs/weights.md). Options and texts belong to the model and hold
- * until it is closed.
+ * Where a model is read from: the folder of a run (its best model), a .safetensors file of one, or
+ * a graph in NIR (docs/weights.md). Options and texts are owned by the model until it is closed.
  */
 struct neap_model_options {
 	uint32_t size; /* sizeof(struct neap_model_options) */
@@ -310,8 +302,7 @@ struct neap_model;
 NEAP_API int neap_model_open(struct neap_model **model, const struct neap_model_options *options);
 /* The options of the model's net; valid until neap_model_close. */
 NEAP_API const struct neap_net_options *neap_model_net(const struct neap_model *model);
-/* `encode` of the run that the model is of, with its seed; NULL where its inputs are as they are.
- */
+/* `encode` of the run that the model is of, with its seed; NULL: its inputs are not encoded. */
 NEAP_API const char *neap_model_coding(const struct neap_model *model);
 /* Frees the model and its options; NULL is allowed. */
 NEAP_API void neap_model_close(struct neap_model *model);
@@ -401,9 +392,8 @@ struct neap_eval_options {
 	 */
 	const struct neap_peers *peers;
 	/*
-	 * 1: where targets are of steps, `answered` is called for every step of every sample in
-	 * their order, in place of once a sample; a masked step has label -1. Samples then run one
-	 * at a time, and `peers` is NULL.
+	 * 1: if targets are of steps, `answered` is called for every step of every sample in order
+	 * (label -1: masked), not once per sample. Samples run one at a time; `peers` is NULL.
 	 */
 	int of_steps;
 	/*
@@ -422,9 +412,8 @@ struct neap_eval_options {
 	 */
 	int (*stepped)(void *user, const struct neap_step_view *view);
 	/*
-	 * Archives of NumPy arrays (.npz) to write, whole or not at all: the spikes of layers that
-	 * spike, and the states of layers and the readout, at every step (docs/answers.md). NULL:
-	 * none.
+	 * Archives of NumPy arrays (.npz) to write, whole or not at all: the spikes, and the states
+	 * of layers and the readout, at every step (docs/answers.md). NULL: none.
 	 */
 	const char *spikes, *membranes;
 	/* Of this layer alone: "layer0" or "0", "readout"; NULL: of all. */
@@ -434,8 +423,7 @@ struct neap_eval_options {
 	 * every so many seconds of each sample, and at its end, with the readout's answer to the
 	 * sample so far; where targets are of steps, with the outputs of that step. A recording or
 	 * "-" is read and run a piece at a time, in memory that does not grow with its length.
-	 * Samples run one at a time. At least a step of the model, whose steps take its dt; `peers`
-	 * is NULL.
+	 * Samples run one at a time; `peers` is NULL. At least one step of the model.
 	 */
 	double every;
 	/*

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The laws that tools/floors.py and tools/names.py check: a copy of the tree holds them, and
+"""The laws that tools/floors.py, tools/names.py and tools/headers.py check: a copy of the tree holds them, and
 each breach put into the copy is found and named."""
 import os
 import shutil
@@ -28,6 +28,8 @@ BREACHES = [
     ("names.py", "src/train/stub.c", HEAD + "struct neap_schedule {\n\tint x;\n};\n", "neap_schedule: a tag"),
     ("names.py", "src/train/stub.c", "int x;\n", "no comment at its head"),
     ("names.py", "src/train/stub.c", HEAD + "\n" * 600, "600 at most"),
+    ("headers.py", "include/neap/stub.h", HEAD + "\nstruct neap_stub {\n\tint x;\n};\n", "struct neap_stub has no comment"),
+    ("headers.py", "include/neap/stub.h", HEAD + "\n/* Not its own. */\n\nNEAP_API int neap_stub(void);\n", "function neap_stub"),
 ]
 
 
@@ -54,7 +56,7 @@ def breach(tree, tool, path, text, says):
 with Tap() as tap, Folder() as folder:
     for name in ("src", "apps", "cli", "include", "tests", "examples", "bench", "python"):
         shutil.copytree(os.path.join(SOURCE, name), os.path.join(folder, name))
-    for tool in ("floors.py", "names.py"):
+    for tool in ("floors.py", "names.py", "headers.py"):
         tap.run(f"{tool} on the tree as it is",
                 lambda tool=tool: None if run(tool, folder).returncode == 0 else run(tool, folder).stdout)
     for row in BREACHES:

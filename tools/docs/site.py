@@ -197,4 +197,5 @@ done = subprocess.run(["mkdocs", "build", "--quiet", "-f", os.path.join(BUILD, "
                       text=True)
 if done.returncode or done.stderr.strip():
     sys.exit(f"site: mkdocs: {done.stderr}")
-sys.exit(subprocess.run([sys.executable, os.path.join(SOURCE, "tools/docs/links.py"), SITE]).returncode)
+sys.exit(any([subprocess.run([sys.executable, os.path.join(SOURCE, "tools/docs", check), SITE]).returncode
+              for check in ("links.py", "narrow.py")]))

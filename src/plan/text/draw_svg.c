@@ -8,10 +8,10 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/svg.h"
 #include "plan/core/simulate.h"
 #include "plan/core/sizing.h"
@@ -225,10 +225,10 @@ static double lane_y(const struct axes *x, double lane)
 static void title_of(char *room, size_t size, const char *title, int64_t every)
 {
 	if (every > 1)
-		snprintf(room, size, "%s (thinned: one short mark of %lld)",
+		neap__print(room, size, "%s (thinned: one short mark of %lld)",
 			title ? title : "schedule", (long long)every);
 	else
-		snprintf(room, size, "%s", title ? title : "schedule");
+		neap__print(room, size, "%s", title ? title : "schedule");
 }
 
 /* Title and legend above the frame; the y below them. out NULL: measures only. */
