@@ -95,12 +95,17 @@ double neap__svg_step(double range, int most)
 	return ten * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
-/* As few digits as tell ticks apart, without an exponent; a power of ten that is long as one. */
+/* As few digits as tell ticks apart; an exponent only where there would be many zeros. */
 static void add_number(struct neap__text *out, double value, double step)
 {
 	int power = (int)round(log10(fabs(value) > 0 ? fabs(value) : 1));
 	if ((power >= 6 || power <= -4) && fabs(value - pow(10, power)) < 1e-9 * value) {
 		neap__text_add(out, "10<tspan dy=\"-5\" font-size=\"11\">%d</tspan>", power);
+		return;
+	}
+	if (step < 1e-5 && fabs(value) > step / 2 && fabs(value) < 1e-3) { /* too long otherwise */
+		double apart = floor(log10(fabs(value)) + 1e-9) - floor(log10(step) + 1e-9);
+		neap__text_add(out, "%.*e", (int)fmin(12, fmax(0, apart)), value);
 		return;
 	}
 	int digits = (int)fmin(12, fmax(0, -floor(log10(step) + 1e-9)));
@@ -154,8 +159,8 @@ void neap__svg_ticks(
 		add_even_ticks(out, a, other, low, high, neap__svg_step(high - low, 6));
 		return;
 	}
-	/* 1, 2 and 5 of each decade; of many decades the first alone. */
-	int few = decades < 3, every = 1 + (int)(decades / 8);
+	/* 1, 2 and 5 of each decade; only 1 of many decades, or where numbers would touch. */
+	int few = decades < (a->turned ? 3 : 1.8), every = 1 + (int)(decades / 8);
 	for (double ten = floor(a->low); ten <= a->high; ten += few ? 1 : every)
 		for (int i = 0; i < (few ? 3 : 1); i++) {
 			double v = parts[i] * pow(10, ten);

@@ -19,11 +19,9 @@ CODE = re.compile(r"(<pre\b.*?</pre>)|<code>(.*?)</code>", re.DOTALL)
 
 def unbroken(word):
     """A word of code that no line break divides; a very long one may be divided behind a slash, a comma or a dot."""
-    if re.fullmatch(r"[\w.]*", word):  # browsers do not break these
-        return word
     if len(re.sub(r"&\w+;", "x", word)) <= LONG:
-        return f'<span class="w">{word}</span>'
-    return "<wbr>".join(f'<span class="w">{part}</span>' for part in re.split(r"(?<=[/,=+])(?=[^/])", word))
+        return word if re.fullmatch(r"[\w.]*", word) else f'<span class="w">{word}</span>'  # browsers do not break \w
+    return "<wbr>".join(f'<span class="w">{part}</span>' for part in re.split(r"(?<=[/,=+.])(?=[^/])", word))
 
 
 def inline(match):
@@ -35,7 +33,8 @@ def inline(match):
 
 def python(match):
     """Code of a docstring, which names no language."""
-    return match.group(1) + highlight(html.unescape(match.group(2)), PythonLexer(), HtmlFormatter(nowrap=True)) + "</code>"
+    code = highlight(html.unescape(match.group(2)), PythonLexer(), HtmlFormatter(nowrap=True))
+    return f"{match.group(1)}{code}</code>"
 
 
 def on_page_content(text, page, **_):
