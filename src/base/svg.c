@@ -100,7 +100,7 @@ static void add_number(struct neap__text *out, double value, double step)
 {
 	int power = (int)round(log10(fabs(value) > 0 ? fabs(value) : 1));
 	if ((power >= 6 || power <= -4) && fabs(value - pow(10, power)) < 1e-9 * value) {
-		neap__text_add(out, "10<tspan dy=\"-5\" font-size=\"11\">%d</tspan>", power);
+		neap__text_add(out, "1e%d", power);
 		return;
 	}
 	if (step < 1e-5 && fabs(value) > step / 2 && fabs(value) < 1e-3) { /* too long otherwise */
