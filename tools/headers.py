@@ -32,7 +32,8 @@ def comment_lines(text):
 def summary(lines):
     """The first sentence of a comment."""
     paragraph = " ".join(lines).split("  ")[0].strip()
-    return re.split(r"(?<=[a-z0-9)])[.:;](?:\s|$)", paragraph)[0] if paragraph else ""
+    sentence = re.split(r"(?<=[a-zA-Z0-9)])[.;](?:\s|$)", paragraph)[0]
+    return sentence if len(sentence) < 120 else sentence.split(": ")[0]
 
 
 def head(text):

@@ -383,6 +383,8 @@ NEAP_API void neap_online_free(struct neap_online *online);
  * verify: every rule above; NEAP_EILLEGAL with the detail line naming the
  * action's number and what is wrong.
  */
+
+/* What neap_verify counts. */
 struct neap_verdict {
 	uint32_t size; /* sizeof(struct neap_verdict) */
 	uint32_t reserved;
@@ -460,7 +462,7 @@ struct neap_ranks_cost {
 	int64_t messages;  /* that a rank waits for, one after the other */
 	uint64_t sent;	   /* bytes that a rank sends, at most */
 };
-/* 0, or NEAP_EUSAGE. Thread-safe. */
+/* Predicts the time and the messages of ranks. 0, or NEAP_EUSAGE. Thread-safe. */
 NEAP_API int neap_ranks_predict(struct neap_ranks_cost *cost, const struct neap_problem *problem,
 	const struct neap_plan *plan, const struct neap_ranks *ranks);
 

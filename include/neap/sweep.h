@@ -34,9 +34,10 @@ extern "C" {
  */
 
 /*
- * What a model gives. Steps run over ranges [t0, t1), so that a model may fuse them. Callbacks
- * return 0 or a negative code, which ends the sweep; neap_detail_set says what went wrong. All
- * calls come from the thread that runs the sweep. Pointers into the arena are aligned to 64 bytes.
+ * The callbacks and sizes of a model. Steps run over ranges [t0, t1), so that a model may fuse
+ * them. Callbacks return 0 or a negative code, which ends the sweep; neap_detail_set says what went
+ * wrong. All calls come from the thread that runs the sweep. Pointers into the arena are aligned to
+ * 64 bytes.
  *
  * The plan counts every size rounded up to 64 bytes, a step's tape, too; tapes of one record call
  * lie packed, as the model writes them. With tape_max_bytes above tape_bytes tapes vary: a tape
@@ -388,16 +389,15 @@ struct neap_sweep_stats {
 };
 
 /*
- * One sweep. x0 is borrowed (NULL: all zero bytes) and must not change while the
- * sweep runs: it is what lost records are recomputed from. dx0 (may be NULL)
- * takes the adjoint at step 0, adjoint_bytes long. The arena stays mapped until
- * neap_sweep_free or neap_sweep_release. After an error (a callback's answer,
- * NEAP_EINTERRUPTED) nothing is in flight and the sweep can run again. A tier
- * that cannot be formatted, such as a full disk, is one that refuses every record.
- * Where tiers refuse or lose everything, the plan may be given up: the rest is then
- * reversed in fast memory, the arena and what `memory` has beyond it. What `patience`
- * gave up and the system still holds may touch the tier's staging at any time: that
- * part of the arena stays mapped when the sweep is freed or released. Collective.
+ * Runs one forward and backward pass. x0 is borrowed (NULL: all zero bytes) and must not change
+ * while the sweep runs: it is what lost records are recomputed from. dx0 (may be NULL) takes the
+ * adjoint at step 0, adjoint_bytes long. The arena stays mapped until neap_sweep_free or
+ * neap_sweep_release. After an error (a callback's answer, NEAP_EINTERRUPTED) nothing is in flight
+ * and the sweep can run again. A tier that cannot be formatted, such as a full disk, is one that
+ * refuses every record. Where tiers refuse or lose everything, the plan may be given up: the rest
+ * is then reversed in fast memory, the arena and what `memory` has beyond it. What `patience` gave
+ * up and the system still holds may touch the tier's staging at any time: that part of the arena
+ * stays mapped when the sweep is freed or released. Collective.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);
@@ -498,11 +498,11 @@ NEAP_API const struct neap_plan *neap_stage_sweep_plan(const struct neap_stage_s
 NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_stage_sweep *sweep);
 
 /*
- * As neap_sweep_run; dx0 takes the gradient with respect to x_0. A record that a tier refuses,
- * loses or holds back beyond `patience` is made again from the nearest earlier state, in what the
- * arena has free. Where that is too little, the plan is given up: the stages that are left are
- * done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE: `memory` is too small for that.
- * Collective.
+ * Runs one forward and backward pass, as neap_sweep_run; dx0 takes the gradient with respect to
+ * x_0. A record that a tier refuses, loses or holds back beyond `patience` is made again from the
+ * nearest earlier state, in what the arena has free. Where that is too little, the plan is given
+ * up: the stages that are left are done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE:
+ * `memory` is too small for that. Collective.
  */
 NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
 	double *loss, struct neap_sweep_stats *stats);

@@ -317,7 +317,7 @@ struct neap_export_options {
 	void (*say)(void *user, const char *line);
 	void *user;
 };
-/* Writes the graph. */
+/* Writes a model as a graph in NIR. */
 NEAP_API int neap_export(const struct neap_export_options *options);
 
 /* What a net answers to one sample, or to one step of it. */
@@ -591,7 +591,7 @@ struct neap_calibration {
 	struct neap_timing call; /* seconds a call of the model, besides its steps */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
 };
-/* Measures those costs. */
+/* Measures the costs of steps, copies and slow tiers. */
 NEAP_API int neap_calibrate(
 	struct neap_calibration *calibration, const struct neap_calibrate_options *options);
 
