@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple, Optional, Sequence, Tuple
 
 HEADER = os.path.join(os.path.dirname(__file__), "..", "src", "base", "svg.h")
-FONT, WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 19, 380, 400, 74, 22, 62, 58  # px; of a panel
+FONT, WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 19, 380, 400, 78, 42, 62, 58  # px; of a panel
 MARKS = ("M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z", "M-.9-.9H.9V.9H-.9z", "M0-1.3 1.3 0 0 1.3-1.3 0z", "M0-1.2 1.1.8H-1.1z",
          "M0 1.2 1.1-.8H-1.1z")
 
@@ -42,7 +42,8 @@ def look():
 
 
 def mark(colour, which, x, y):
-    return (f'<path transform="translate({x:.1f} {y:.1f}) scale(5.5)" d="{MARKS[which % len(MARKS)]}" fill="{colour}"/>')
+    path = MARKS[which % len(MARKS)]
+    return f'<path transform="translate({x:.1f} {y:.1f}) scale(5.5)" d="{path}" fill="{colour}"/>'
 
 
 def text(x, y, words, more=""):
@@ -75,11 +76,13 @@ def panel(of, colours, left, top):
         h, _ = at(10 ** n, ticks[-1])
         out += [f'<path d="M{h:.1f} {top + TOP + tall}v6" stroke="{colours["INK"]}"/>',
                 text(h, top + TOP + tall + 25, f"{10 ** n:,}", ' text-anchor="middle"')]
-    out += [f'<rect x="{left + LEFT}" y="{top + TOP}" width="{wide}" height="{tall}" fill="none" stroke="{colours["INK"]}"/>',
+    out += [f'<rect x="{left + LEFT}" y="{top + TOP}" width="{wide}" height="{tall}" fill="none" '
+            f'stroke="{colours["INK"]}"/>',
             text(left + LEFT + wide / 2, top + HEIGHT - 6, of.x, ' text-anchor="middle"')]
     if of.rule:
         _, v = at(10, of.rule[1])
-        out.append(f'<path d="M{left + LEFT} {v:.1f}h{wide}" stroke="{colours["INK"]}" stroke-width="2" stroke-dasharray="3 5"/>')
+        out.append(f'<path d="M{left + LEFT} {v:.1f}h{wide}" stroke="{colours["INK"]}" stroke-width="2" '
+                   'stroke-dasharray="3 5"/>')
     for number, line in enumerate(of.lines):
         colour, places = colours[line.colour], [at(*point) for point in line.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -43,11 +43,11 @@ def head(text):
 
 
 def items(text):
-    """(kind, name, declaration, comment lines or None) of each declaration; ("text", None, None, lines) of a comment that
-    stands by itself."""
+    """(kind, name, declaration, comment lines or None) of each declaration; ("text", None, None, lines) of a comment
+    that belongs to none."""
     comment, end = None, 0
     for match in ITEM.finditer(text, text.index("*/", text.index("*/") + 2) + 2):
-        touches = comment is not None and text[end:match.start()] in ("\n", "\n#define NEAP_X(choice, name, meaning) choice,\n")
+        touches = comment is not None and text[end:match.start()] == "\n"
         kind = next(name for name in ("comment", "macro", "type", "opaque", "function", "typedef") if match.group(name))
         declaration = match.group(0)
         if declaration.startswith("/* clang-format"):
@@ -80,5 +80,6 @@ if __name__ == "__main__":
                for kind, name, _, comment in items(read(path))
                if kind in ("function", "struct", "enum") and name and not comment]
     for path, kind, name in missing:
-        print(f"{os.path.relpath(path, root)}: {kind} {name} has no comment directly above it; begin one with its summary")
+        print(f"{os.path.relpath(path, root)}: {kind} {name} has no comment directly above it. Add one that begins with "
+              "its summary")
     sys.exit(bool(missing))

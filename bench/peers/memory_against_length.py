@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Memory and time of one forward and backward pass against the length of the sequence, in three ways: plain autograd, which
-stores all saved tensors; torch.utils.checkpoint over segments of about the square root of the length; neap.torch.Scan with
-a budget. The cell is a GRU of 256 units with 32 sequences. Each point is a process of its own.
+Memory and time of one forward and backward pass against the length of the sequence, in three ways: plain autograd,
+which stores all saved tensors; torch.utils.checkpoint over segments of about the square root of the length;
+neap.torch.Scan with a budget. The cell is a GRU of 256 units with 32 sequences. Each point is a process of its own.
 
-Two measures of memory, which are different things. `counted`: bytes of the states, saved tensors, the gradient with respect
-to the state and gradients of parameters that are kept at a time; neap's from its report, which is what the budget limits;
-the others' from the saved tensors of a step, counted by hooks, and the steps and segments that are kept at a time.
-`process`: the peak of resident memory beyond what was resident before the loop, with all that PyTorch and the C library's
-allocator take in addition. Times are CPU time, one thread.
+Two measures of memory, which are different things. `counted`: bytes of the states, saved tensors, the gradient with
+respect to the state and gradients of parameters that are kept at a time. neap's are those of its report, which the
+budget limits; the others' follow from the saved tensors of a step, counted by hooks, and the number of steps and
+segments that are kept at a time. `process`: the peak of resident memory beyond what was resident before the loop,
+with all that PyTorch and the C library's allocator use in addition. Times are CPU time, one thread.
     memory_against_length.py [--memory 64M] [--slow FOLDER] [--most 4G] [--save FILE] [--from FILE] [--svg FILE]
 Prints a table; --save stores what was measured as JSON, --from reads that instead of measuring, --svg draws it. Plain
-autograd is left out where its saved tensors exceed --most. Python has to find neap: install the package, or set PYTHONPATH
-to the build folder's python.
+autograd is left out where its saved tensors exceed --most. Python must find neap: install the package, or set
+PYTHONPATH to the build folder's python.
 """
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -115,14 +116,15 @@ def measured(given):
 
 def draw(rows, path, budget):
     """Counted bytes with the budget, memory of the process, time per step, against the number of steps."""
-    def lines(value):
-        return [figure.Line(way, colour, [(row["steps"], value(row)) for row in rows if row["way"] == way])
+    def lines(value, key):
+        return [figure.Line(way, colour, [(row["steps"], value(row)) for row in rows if row["way"] == way and row[key]])
                 for way, colour in WAYS.items()]
     figure.draw(path, "Memory and time against sequence length", [
-        figure.Panel("Counted bytes (budget)", "MB", "steps", lines(lambda row: row["counted"] / 1e6),
+        figure.Panel("Counted bytes (budget)", "MB", "steps", lines(lambda row: row["counted"] / 1e6, "counted"),
                      rule=("neap's budget", budget / 1e6)),
-        figure.Panel("Process memory added", "MB", "steps", lines(lambda row: row["process"] / 1e6)),
-        figure.Panel("CPU time per step", "ms", "steps", lines(lambda row: 1e3 * row["seconds"] / row["steps"]), log=False)])
+        figure.Panel("Process memory added", "MB", "steps", lines(lambda row: row["process"] / 1e6, "process")),
+        figure.Panel("CPU time per step", "ms", "steps",
+                     lines(lambda row: 1e3 * row["seconds"] / row["steps"], "seconds"), log=False)])
 
 
 def main():
@@ -147,8 +149,8 @@ def main():
         if given.save:  # each row at once: measuring takes many minutes
             with open(given.save, "w", encoding="utf-8") as file:
                 file.write(json.dumps(found, indent=1) + "\n")
-        print(f"| {row['way']} | {row['steps']:,} | {row['counted'] / 1e6:,.0f} MB | {row['process'] / 1e6:,.0f} MB | "
-              f"{1e3 * row['seconds'] / row['steps']:.2f} ms |", flush=True)
+        print(f"| {row['way']} | {row['steps']:,} | {(row['counted'] or math.nan) / 1e6:,.0f} MB | "
+              f"{row['process'] / 1e6:,.0f} MB | {1e3 * row['seconds'] / row['steps']:.2f} ms |", flush=True)
     if given.svg:
         draw(found["rows"], given.svg, size(found["memory"], "--memory"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C reference as Markdown: a page for each public header, in the order of the header, and one that lists them all.
 
-Declarations are shown as the header has them, comments of fields included. Names of neap in text become links here, those
-in code in hooks.py.
+Declarations are shown as the header has them, comments of fields included. Names of neap in text become links here,
+those in code in hooks.py.
 """
 import glob
 import html
@@ -96,7 +96,8 @@ class Reference:
         title = f"{kind} {name}" if kind in ("struct", "enum") else f"struct {name}" if kind == "opaque" else name
         code = f"```c\n{declaration}\n```\n"
         text = self.prose(comment, header) if comment else ""
-        return f"## {title} {{#{name}}}\n\n" + (code + "\n" + text if kind in ("function", "opaque") else text + "\n" + code)
+        parts = (code, text) if kind in ("function", "opaque") else (text, code)
+        return f"## {title} {{#{name}}}\n\n" + "\n".join(parts)
 
     def page(self, header):
         top = headers.head(self.text[header])

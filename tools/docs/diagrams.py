@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Draws the diagrams of docs/architecture.md in the look of the other figures (bench/figure.py), narrow enough for a phone.
+Draws the diagrams of docs/architecture.md in the look of the other figures (bench/figure.py), for narrow screens too.
     diagrams.py [FOLDER]    FOLDER/floors.svg and FOLDER/sweep_life.svg (default: docs)
 """
 import html

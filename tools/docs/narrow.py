@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Opens every page of a built site 390 pixels wide in a browser, Chromium, and prints what is wider than the page and does not
-scroll by itself, and each word of code that a line break divides; exits 1 if there is any. Without a browser it prints
-that nothing was checked.
+Opens every page of a built site 390 pixels wide in a browser, Chromium, and prints what is wider than the page and
+does not scroll by itself, and each word of code that a line break divides; exits 1 if there is any. Without a browser
+it prints that nothing was checked.
     narrow.py SITE
 """
 import html
@@ -29,7 +29,8 @@ function look(page) {
   const body = frame.contentDocument.querySelector("article");
   for (const one of body ? body.querySelectorAll("*") : [])
     if (one.getBoundingClientRect().right > 391 && !scrolls(one)) {
-      out.append(page + ": <" + one.tagName.toLowerCase() + "> is wider than the page: " + one.textContent.trim().slice(0, 60) + "\\n");
+      out.append(page + ": <" + one.tagName.toLowerCase() + "> is wider than the page: "
+                 + one.textContent.trim().slice(0, 60) + "\\n");
       break;
     }
   for (const one of body ? body.querySelectorAll(":not(pre) > code .w") : [])

@@ -149,7 +149,8 @@ def navigation():
             names = [*names, *(name for name in others if name not in listed)]
         under = [{title(name): page(file_of(name))} for name in names]
         if heading == "Reference":
-            under = [{"Python": python_pages()}, {"C": c_pages.write_pages(SOURCE, write)}, {"Commands": commands()}] + under
+            under = [{"Python": python_pages()}, {"C": c_pages.write_pages(SOURCE, write)}, {"Commands": commands()},
+                     *under]
         rows.append({heading: under})
     return rows
 
