@@ -267,6 +267,10 @@ def drawing(folder):
         return done.stderr
     root = tree.parse(path).getroot()
     marks = sum(1 for _ in root.iter())
+    with open(path, encoding="utf-8") as file:
+        dark = "prefers-color-scheme: dark" in file.read()
+    if not dark or int(root.get("width")) > 560:  # for dark pages, and for a phone
+        return f"dark {dark}, width {root.get('width')}"
     return None if root.tag.endswith("svg") and marks > 60 else f"{root.tag} {marks}"
 
 
