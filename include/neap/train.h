@@ -381,8 +381,7 @@ struct neap_eval_options {
 	int threads;						  /* 0: one a processor */
 	int (*progress)(void *user, int64_t done, int64_t total); /* may be NULL */
 	void *user;
-	/* Called for every sample in the order of the data set; a negative code ends the evaluation
-	   with it. May be NULL. */
+	/* Called for every sample in order; a negative code ends the evaluation. May be NULL. */
 	int (*answered)(void *user, const struct neap_answer *answer);
 	double dt;		      /* as in neap_model_options */
 	const enum neap_reset *reset; /* likewise */

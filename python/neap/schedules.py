@@ -185,13 +185,13 @@ class Schedule(CheckpointSchedule):
     :param steps: number of steps.
     :param strategy: a name of :func:`neap.strategies`; ``auto``: the fastest plan that can be expressed as a
         schedule.
-    :param slots: number of checkpoints in memory, including the first state.
-    :param state: instead of ``slots``: bytes of a state, with ``tape`` and ``memory``.
-    :param tape: bytes of the data that the backward step of one step needs.
-    :param memory: budget in bytes.
-    :param slow: the disk, a :class:`neap.Tier`. With ``slots``, ``neap.Tier(write=2, read=2)`` specifies seconds
+    :param int slots: number of checkpoints in memory, including the first state.
+    :param Size state: instead of ``slots``: bytes of a state, with ``tape`` and ``memory``.
+    :param tuple tape: bytes of the data that the backward step of one step needs.
+    :param Size memory: budget in bytes.
+    :param str slow: the disk, a :class:`neap.Tier`. With ``slots``, ``neap.Tier(write=2, read=2)`` specifies seconds
         per checkpoint, in the unit of ``advance`` and ``backward``.
-    :param advance: seconds of a forward step; ``backward``: of a backward step. The other arguments are those of
+    :param float advance: seconds of a forward step; ``backward``: of a backward step. The other arguments are those of
         :func:`neap.plan`.
     :raises BudgetError: if no plan fits.
     :raises UsageError: if an argument is invalid, or the plan of the strategy cannot be expressed as a schedule.

@@ -105,27 +105,27 @@ def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, **arguments: 
     :param x0: the first state, an array of numbers; structured arrays are allowed.
     :param stages: :class:`neap.ArrayStages`; or :class:`neap.Stages`, with which states and tapes are flat
         arrays of the dtype of x0. Stages contain sizes and times, so ``tape`` and seconds are not passed.
-    :param steps: number of steps; not needed with ``stages`` or ``model.ended``.
-    :param memory: budget in bytes for checkpoints, tapes and the gradient, such as ``"64M"``; None: no limit. The
+    :param int steps: number of steps; not needed with ``stages`` or ``model.ended``.
+    :param Size memory: budget in bytes for checkpoints, tapes and the gradient, such as ``"64M"``; None: no limit. The
         model's own arrays are not included.
-    :param tape: shape of the tape of a step in numbers of the dtype of x0, or a ``numpy.dtype`` with a shape;
+    :param tuple tape: shape of the tape of a step in numbers of the dtype of x0, or a ``numpy.dtype`` with a shape;
         None: ``model.tape`` if it exists, otherwise the shape of the state.
-    :param slow: slow memory: a directory, ``"mem:4G"``, or a list of these, fastest first.
-    :param strategy: a name of :func:`neap.strategies`.
-    :param plan: a :class:`neap.Plan` to follow, instead of ``strategy``.
-    :param advance: seconds per forward step that saves nothing. If ``advance``, ``record`` and ``backward`` are
+    :param str slow: slow memory: a directory, ``"mem:4G"``, or a list of these, fastest first.
+    :param str strategy: a name of :func:`neap.strategies`.
+    :param Plan plan: a :class:`neap.Plan` to follow, instead of ``strategy``.
+    :param float advance: seconds per forward step that saves nothing. If ``advance``, ``record`` and ``backward`` are
         0 and there is slow memory, the first run measures its first steps.
-    :param record: seconds per forward step that saves its tape.
-    :param backward: seconds per backward step.
-    :param calibrate: seconds to spend on measuring the model and the slow memory before planning; 0: none.
-    :param journal: a directory. If the process is killed, the same call continues from the last commit.
-    :param journal_seconds: seconds between commits; 0: 30; negative: a commit at every call, for tests.
-    :param journal_key: a number that identifies everything else the result depends on, such as a hash of the
+    :param float record: seconds per forward step that saves its tape.
+    :param float backward: seconds per backward step.
+    :param float calibrate: seconds to spend on measuring the model and the slow memory before planning; 0: none.
+    :param str journal: a directory. If the process is killed, the same call continues from the last commit.
+    :param float journal_seconds: seconds between commits; 0: 30; negative: a commit at every call, for tests.
+    :param int journal_key: a number that identifies everything else the result depends on, such as a hash of the
         parameters; a journal with a different key is not continued.
-    :param trace: a file that Perfetto can open.
-    :param patience: seconds without any transferred byte after which a transfer counts as lost; 0: never.
-    :param page_cache: True: files use the page cache of the system.
-    :param in_memory: True: directories of ``slow`` and ``journal`` may be in memory (tmpfs).
+    :param str trace: a file that Perfetto can open.
+    :param float patience: seconds without any transferred byte after which a transfer counts as lost; 0: never.
+    :param bool page_cache: True: files use the page cache of the system.
+    :param bool in_memory: True: directories of ``slow`` and ``journal`` may be in memory (tmpfs).
     :returns: a :class:`Result`: ``loss, dx0``, with the attributes ``stats`` and ``plan``.
     :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
     :raises UsageError: if an argument is invalid or the model lacks a method.

@@ -121,7 +121,7 @@ def evaluate(run: Path, data: Path, *, progress: Progress = True, **options: Any
     :param progress: as in :func:`train`.
     :param options: the options of ``neap eval --help``, such as ``batch`` and ``threads``.
     :returns: an :class:`Evaluation`.
-    :raises: the exceptions of :func:`train`.
+    :raises Exception: as :func:`train`.
     """
     found = _evaluation(_run(["eval", *_options(options), os.fspath(run), os.fspath(data)], progress))
     assert found is not None

@@ -90,7 +90,7 @@ class ValueAndGrad:
         :param more: further arguments of the loss, without gradients.
         :param steps: T, if the inputs do not determine it.
         :returns: the loss (with ``has_aux`` the loss and the auxiliary data), and the gradients of ``argnums``.
-        :raises: the exceptions of :func:`value_and_grad`.
+        :raises Exception: as :func:`value_and_grad`.
         """
         params, state, inputs = (_arrays(*pair) for pair in (
             (params, "params"), (state, "the state"), (inputs, "inputs")))

@@ -572,7 +572,7 @@ class Scan(torch.nn.Module):
         :param inputs: tensors [T, ...], a function of t, or None.
         :param steps: T, if the inputs do not determine it.
         :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
-        :raises: the exceptions of :func:`scan`.
+        :raises Exception: as :func:`scan`.
         """
         self._report = Report()
         return _scan(self.cell, state, inputs, steps, self._options, self._known, self._report)
