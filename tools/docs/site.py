@@ -27,7 +27,8 @@ ORDER = {
     "Guides": ("python", "own-data", "data", "events", "speech", "cells", "answers", "runs", "long-sequences", "journal",
                "weights", "many-machines"),
     "Reference": ("plan-format", "glossary"),
-    "Background": ("plans", "performance", "measurements", "learning", "planning-benchmark", "study", "expectations"),
+    "Background": ("plans", "performance", "compare-checkpoint", "compare-jax", "compare-petsc", "measurements", "learning",
+                   "planning-benchmark", "study", "expectations"),
     "Development": ("CONTRIBUTING", "architecture", "CHANGELOG", "SECURITY"),
 }
 TOP = ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")  # pages of the project's root
