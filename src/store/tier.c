@@ -17,6 +17,10 @@
 
 int neap__tier_ours(const struct neap_tier *tier)
 {
+	if (tier->gone)
+		return neap__fail(NEAP_EUSAGE,
+			"%s was closed. Open a tier again, and free sweeps before tiers",
+			tier->about);
 	if (tier->forks == neap__forks())
 		return 0;
 	return neap__fail(NEAP_EFORKED,
@@ -54,6 +58,8 @@ int neap_tier_wrap(struct neap_tier **out, const struct neap_tier_ops *ops,
 	tier->ops = full;
 	tier->self = self;
 	tier->forks = neap__forks();
+	atomic_init(&tier->holders, 1);
+	pthread_mutex_init(&tier->spec_lock, NULL);
 	tier->spec = *spec;
 	tier->spec.name[sizeof tier->spec.name - 1] = '\0';
 	neap__print(tier->about, sizeof tier->about, "%s", tier->spec.name);
@@ -71,7 +77,7 @@ int neap__tier_format(
 	tier->bytes = 0;
 	tier->tape_places = 0;
 	if (staging->at)
-		neap_tier_lend(tier, staging->bytes);
+		neap__tier_lend(tier, staging->bytes);
 	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging->at));
 	tier->bytes = bytes;
 	tier->places = places;
@@ -79,16 +85,8 @@ int neap__tier_format(
 	return 0;
 }
 
-int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
+void neap__tier_lend(struct neap_tier *tier, uint64_t bytes)
 {
-	NEAP_NEED(tier);
-	return neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
-}
-
-void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)
-{
-	if (!tier || neap__tier_ours(tier) < 0)
-		return;
 	if (tier->ops.lend)
 		tier->ops.lend(tier->self, bytes);
 }
@@ -113,9 +111,8 @@ int neap_tier_takes_tapes(const struct neap_tier *tier)
 	return tier->ops.format_tapes != NULL;
 }
 
-int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
+int neap__tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
 {
-	NEAP_NEED(tier);
 	NEAP_TRY(neap__tier_ours(tier));
 	if (!tier->ops.format_tapes)
 		return neap__fail(NEAP_EUSAGE, "%s takes no tapes", tier->about);
@@ -148,7 +145,7 @@ uint64_t neap__tier_units_need(const struct neap_tier *tier, uint64_t bytes, int
 int neap__tier_format_units(struct neap_tier *tier, uint64_t bytes, int64_t units, uint64_t staging)
 {
 	if (!tier->ops.unit)
-		return neap_tier_format_tapes(tier, bytes, units, staging);
+		return neap__tier_format_tapes(tier, bytes, units, staging);
 	uint64_t least = least_staging(tier, tier->bytes);
 	int rc =
 		tier->ops.format_units(tier->self, bytes, units, staging > least ? staging : least);
@@ -195,19 +192,17 @@ static int check(const struct neap_tier *tier, int64_t place, uint64_t bytes)
 	return 0;
 }
 
-int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
+int neap__tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
 	uint64_t bytes, int64_t *ticket)
 {
-	NEAP_NEED(tier, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.put(tier->self, place, tag, from, bytes, ticket);
 }
 
-int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
+int neap__tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
 	int64_t *ticket)
 {
-	NEAP_NEED(tier, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check(tier, place, bytes));
 	return tier->ops.get(tier->self, place, tag, into, bytes, ticket);
@@ -230,19 +225,17 @@ static int check_spans(
 	return check(tier, place, bytes_of(spans, count));
 }
 
-int neap_tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+int neap__tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
-	NEAP_NEED(tier, spans, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_spans(tier, place, spans, count));
 	return tier->ops.put_spans(tier->self, place, tag, spans, count, ticket);
 }
 
-int neap_tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+int neap__tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
-	NEAP_NEED(tier, spans, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_spans(tier, place, spans, count));
 	return tier->ops.get_spans(tier->self, place, tag, spans, count, ticket);
@@ -260,34 +253,30 @@ static int check_tapes(
 	return 0;
 }
 
-int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+int neap__tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
-	NEAP_NEED(tier, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.put_tapes(tier->self, place, tag, spans, count, ticket);
 }
 
-int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+int neap__tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
-	NEAP_NEED(tier, ticket);
 	NEAP_TRY(neap__tier_ours(tier));
 	NEAP_TRY(check_tapes(tier, place, spans, count));
 	return tier->ops.get_tapes(tier->self, place, tag, spans, count, ticket);
 }
 
-int neap_tier_wait(struct neap_tier *tier, int64_t ticket)
+int neap__tier_wait(struct neap_tier *tier, int64_t ticket)
 {
-	NEAP_NEED(tier);
 	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.wait(tier->self, ticket);
 }
 
-int neap_tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds)
+int neap__tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds)
 {
-	NEAP_NEED(tier);
 	NEAP_TRY(neap__tier_ours(tier));
 	if (isnan(seconds))
 		return neap__fail(NEAP_EUSAGE, "neap_tier_wait_for: seconds is not a number");
@@ -297,31 +286,30 @@ int neap_tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds)
 	return answer < 0 ? answer : 1;
 }
 
-int neap_tier_done(struct neap_tier *tier, int64_t ticket)
+int neap__tier_done(struct neap_tier *tier, int64_t ticket)
 {
-	NEAP_NEED(tier);
 	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.done ? tier->ops.done(tier->self, ticket) : 1;
 }
 
-void neap_tier_set_patience(struct neap_tier *tier, double seconds)
+void neap__tier_set_patience(struct neap_tier *tier, double seconds)
 {
-	if (!tier || neap__tier_ours(tier) < 0)
+	if (neap__tier_ours(tier) < 0)
 		return;
 	if (tier->ops.set_patience)
 		tier->ops.set_patience(tier->self, seconds);
 }
 
-int neap_tier_holds_staging(struct neap_tier *tier)
+int neap__tier_holds_staging(struct neap_tier *tier)
 {
-	NEAP_NEED(tier);
+	if (tier->gone)
+		return tier->held;
 	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.holds_staging ? tier->ops.holds_staging(tier->self) : 0;
 }
 
-int neap_tier_forget(struct neap_tier *tier, int64_t place)
+int neap__tier_forget(struct neap_tier *tier, int64_t place)
 {
-	NEAP_NEED(tier);
 	NEAP_TRY(neap__tier_ours(tier));
 	return tier->ops.forget ? tier->ops.forget(tier->self, place) : 0;
 }
@@ -330,7 +318,9 @@ void neap_tier_describe(struct neap_tier *tier, uint64_t bytes, struct neap_tier
 {
 	if (!tier || !spec)
 		return;
+	pthread_mutex_lock(&tier->spec_lock);
 	*spec = tier->spec;
+	pthread_mutex_unlock(&tier->spec_lock);
 	spec->staging = least_staging(tier, bytes);
 	if (!tier->ops.footprint || bytes == 0 || spec->capacity == NEAP_INFINITE)
 		return;
@@ -342,9 +332,11 @@ void neap_tier_set_rates(
 {
 	if (!tier)
 		return;
+	pthread_mutex_lock(&tier->spec_lock);
 	tier->spec.write_rate = write_rate;
 	tier->spec.read_rate = read_rate;
 	tier->spec.write_fixed = tier->spec.read_fixed = latency;
+	pthread_mutex_unlock(&tier->spec_lock);
 }
 
 int neap__tier_cancel(struct neap_tier *tier, int64_t ticket)
@@ -377,8 +369,10 @@ void neap_tier_set_cpu(struct neap_tier *tier, double seconds_a_byte, double sec
 {
 	if (!tier)
 		return;
+	pthread_mutex_lock(&tier->spec_lock);
 	tier->spec.cpu = seconds_a_byte;
 	tier->spec.cpu_fixed = seconds_a_transfer;
+	pthread_mutex_unlock(&tier->spec_lock);
 }
 
 int neap__tier_poke(
@@ -394,20 +388,4 @@ const char *neap_tier_about(const struct neap_tier *tier)
 	if (!tier)
 		return NULL;
 	return tier->about;
-}
-
-void neap_tier_close(struct neap_tier *tier)
-{
-	if (!tier)
-		return;
-	void (*end)(void *self) =
-		tier->forks == neap__forks() ? tier->ops.close : tier->ops.abandon;
-	if (end)
-		end(tier->self);
-	free(tier);
-}
-
-void neap_tier_abandon(struct neap_tier *tier)
-{
-	neap_tier_close(tier);
 }

@@ -23,21 +23,21 @@ static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t pl
 
 	while (rc == 0 && (now - start < seconds || begun < places)) {
 		if (begun - waited == IN_FLIGHT) {
-			rc = neap_tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
+			rc = neap__tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
 			now = neap__seconds();
 			if (rc < 0 || (now - start > 4 * seconds && waited >= IN_FLIGHT))
 				break;
 		}
 		void *data = buffer + (uint64_t)(begun % IN_FLIGHT) * bytes;
 		int64_t place = begun % places;
-		rc = write ? neap_tier_put(tier, place, (uint64_t)place, data, bytes,
+		rc = write ? neap__tier_put(tier, place, (uint64_t)place, data, bytes,
 				     &ticket[begun % IN_FLIGHT])
-			   : neap_tier_get(tier, place, (uint64_t)place, data, bytes,
+			   : neap__tier_get(tier, place, (uint64_t)place, data, bytes,
 				     &ticket[begun % IN_FLIGHT]);
 		begun += rc == 0;
 	}
 	while (waited < begun) {
-		int answer = neap_tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
+		int answer = neap__tier_wait(tier, ticket[waited++ % IN_FLIGHT]);
 		rc = rc < 0 ? rc : answer;
 	}
 	now = neap__seconds();
@@ -47,9 +47,8 @@ static int one_way(struct neap_tier *tier, int write, uint64_t bytes, int64_t pl
 	return rc;
 }
 
-int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
+int neap__tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 {
-	NEAP_NEED(tier);
 	uint64_t both, footprint = neap__tier_footprint(tier, bytes);
 	if (bytes == 0 || !(seconds > 0) || neap__mul_u64(&both, bytes, IN_FLIGHT) < 0)
 		return neap__fail(NEAP_EUSAGE, "cannot measure with records of %llu bytes",
@@ -64,7 +63,7 @@ int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 			(unsigned long long)tier->spec.capacity, tier->about,
 			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
-	NEAP_TRY(neap_tier_format(tier, bytes, places, NULL));
+	NEAP_TRY(neap__tier_format(tier, bytes, places, &(struct neap__staging){0}));
 	/* Mapped pages, as an arena has: copies from other memory would be slower. */
 	unsigned char *buffer;
 	NEAP_TRY(neap__map_pages((void **)&buffer, both));

@@ -4,6 +4,9 @@
 #define NEAP_STORE_TIER_STATE_H
 
 #include <neap/tier.h>
+#include "base/gate.h"
+
+#include <pthread.h>
 
 /* Requests that a tier takes before the first is waited for: a schedule's, and recoveries. */
 #define NEAP__REQUESTS (NEAP__TICKETS_OF_A_SCHEDULE + 64)
@@ -25,6 +28,12 @@ struct neap_tier {
 	struct neap_tier_spec spec; /* capacity in bytes of the medium */
 	char about[384];
 	int forks; /* neap__forks() of the process that it belongs to */
+	struct neap__gate gate;	   /* a call, or the run of a sweep */
+	atomic_int holders;	   /* its owner, sweeps over it and calls: the last one frees it */
+	atomic_int closed;	   /* by its owner */
+	int gone;		   /* ops.close was called: all slots of ops are NULL */
+	int held;		   /* what holds_staging answered then */
+	pthread_mutex_t spec_lock; /* guards the rates and cpu of spec */
 	/* As formatted last; bytes == 0: not at all. */
 	uint64_t bytes;
 	int64_t places;
@@ -45,8 +54,49 @@ struct neap__records {
 	int64_t places;
 };
 
-/* 0, or NEAP_EFORKED in a child of the process that the tier belongs to. */
+/* 0; NEAP_EFORKED in a child of the process that the tier belongs to; NEAP_EUSAGE: it is gone. */
 int neap__tier_ours(const struct neap_tier *tier);
+
+/*
+ * A public call begins and ends: only one call, or one run of a sweep, has the tier at a time.
+ * 0, NEAP_EFORKED, or NEAP_EUSAGE where it is in use or closed.
+ */
+int neap__tier_enter(struct neap_tier *tier, const char *function);
+void neap__tier_leave(struct neap_tier *tier);
+
+/*
+ * For sweeps. take: checks and keeps the tiers of the options, which stay valid until drop, where
+ * the last one frees a tier that its owner has closed meanwhile. claim: a run has them alone, all
+ * or none, until leave.
+ */
+int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, int count);
+void neap__tiers_drop(struct neap_tier **tiers, int count);
+int neap__tiers_claim(struct neap_tier *const *tiers, int count);
+void neap__tiers_leave(struct neap_tier *const *tiers, int count);
+
+/* The public calls of the same names for whoever has the tier. */
+void neap__tier_lend(struct neap_tier *tier, uint64_t bytes);
+int neap__tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
+	uint64_t bytes, int64_t *ticket);
+int neap__tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
+	int64_t *ticket);
+int neap__tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__tier_format_tapes(
+	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging);
+int neap__tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
+	const struct neap_span *spans, int count, int64_t *ticket);
+int neap__tier_wait(struct neap_tier *tier, int64_t ticket);
+int neap__tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds);
+int neap__tier_done(struct neap_tier *tier, int64_t ticket);
+void neap__tier_set_patience(struct neap_tier *tier, double seconds);
+int neap__tier_holds_staging(struct neap_tier *tier);
+int neap__tier_forget(struct neap_tier *tier, int64_t place);
+int neap__tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
 
 /* 1 when the last format still serves for such records and this staging. */
 int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,

@@ -13,6 +13,7 @@
 #include "sweep/steps.h"
 #include "sweep/tape_transfer.h"
 #include "sweep/transfer.h"
+#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -189,7 +190,7 @@ static int forget(struct neap_sweep *s, const struct neap_action *a)
 	if (a->place >= s->sizes.places[a->tier - 1])
 		return illegal(a, "no such place");
 	s->state_records[a->tier - 1][a->place] = NEAP__RECORD_NONE;
-	(void)neap_tier_forget(s->tiers[a->tier - 1], a->place);
+	(void)neap__tier_forget(s->tiers[a->tier - 1], a->place);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 	void *pages;
 	if (arena->base && arena->mapped >= arena->bytes)
 		return 0;
-	neap_sweep_release(s);
+	neap__arena_unmap(arena);
 	/* Pages of the spare bytes are not touched unless they are needed. */
 	uint64_t whole = neap__round_up(arena->bytes + neap__fallback_spare(s), 4096);
 	if (neap__map_partly(&pages, whole, arena->bytes) < 0) {
@@ -43,6 +43,7 @@ static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 	arena->base = pages;
 	arena->mapped = whole;
 	arena->mapping = next_number(&mappings);
+	neap__sweep_publish(s);
 	if (populate)
 		*populate = neap__populate_start(pages, arena->bytes);
 	return 0;
@@ -51,10 +52,12 @@ static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 int neap_sweep_touch(struct neap_sweep *s)
 {
 	NEAP_NEED(s);
-	NEAP_TRY(map_arena(s, NULL));
-	for (uint64_t i = 0; i < s->arena.bytes; i += 4096)
+	NEAP_TRY(neap__gate_enter(&s->shared.gate, __func__, "sweep"));
+	int rc = map_arena(s, NULL);
+	for (uint64_t i = 0; rc == 0 && i < s->arena.bytes; i += 4096)
 		((volatile unsigned char *)s->arena.base)[i] = 0;
-	return 0;
+	neap__gate_leave(&s->shared.gate);
+	return rc;
 }
 
 static int format_tier(struct neap_sweep *s, int i)
@@ -72,7 +75,7 @@ static int format_tier(struct neap_sweep *s, int i)
 	NEAP_TRY(neap__tier_format(s->tiers[i], states.bytes, states.places, &staging));
 	if (tapes.places == 0)
 		return 0;
-	return neap_tier_format_tapes(s->tiers[i], tapes.bytes, tapes.places, spec->staging);
+	return neap__tier_format_tapes(s->tiers[i], tapes.bytes, tapes.places, spec->staging);
 }
 
 /* A tier that cannot be formatted, as on a full disk, refuses every record: all are recomputed. */
@@ -96,7 +99,7 @@ static void check_staging_held(struct neap_sweep *s)
 		const unsigned char *staging = s->tiers[i]->staging.at;
 		arena->staging_held |= staging >= arena->base &&
 				       staging < arena->base + arena->mapped &&
-				       neap_tier_holds_staging(s->tiers[i]);
+				       neap__tier_holds_staging(s->tiers[i]);
 	}
 }
 
@@ -131,6 +134,7 @@ static void reset(struct neap_sweep *s)
 		.measured_steps = s->measured_steps,
 	};
 	s->measured_steps = 0;
+	neap__sweep_publish(s);
 	neap__replan_reset(s);
 	neap__arena_reset(&s->arena, s->arena.tapes);
 	neap__tape_transfer_reset(s);
@@ -222,7 +226,7 @@ static int agree_to_begin(struct neap_sweep *s, int rc)
 static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 {
 	uint64_t resident = 0;
-	if (s->measures_resident && neap__resident_reset() == 0)
+	if (s->shared.watched && neap__resident_reset() == 0)
 		resident = neap__resident_peak();
 	double start = neap__seconds();
 	reset(s);
@@ -275,8 +279,6 @@ static int check_run(struct neap_sweep *s, const void *x0, const struct neap_swe
 	if (s->ops.live_bytes && !x0)
 		return neap__fail(
 			NEAP_EUSAGE, "neap_sweep_run: a state that is elsewhere needs x0");
-	for (int i = 0; i < s->problem.ntiers; i++)
-		NEAP_TRY(neap__tier_ours(s->tiers[i]));
 	return 0;
 }
 
@@ -292,23 +294,16 @@ static int get_ready(
 	}
 	NEAP_TRY(map_arena(s, populate));
 	for (int i = 0; i < s->problem.ntiers; i++)
-		neap_tier_set_patience(s->tiers[i], s->options.patience);
+		neap__tier_set_patience(s->tiers[i], s->options.patience);
 	return format_tiers(s);
 }
 
-int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
-	struct neap_sweep_stats *stats)
+/* The sweep and its tiers are this run's alone. */
+static int run_alone(struct neap_sweep *s, void *dx0, struct neap_sweep_stats *stats)
 {
-	NEAP_NEED(s);
 	struct neap_schedule *schedule = NULL;
 	struct neap__populate *populate = NULL;
-	neap__agree_begin_run(&s->agreement);
-	int rc = check_run(s, x0, stats);
-	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_START, rc));
-	s->x0 = x0;
-	s->loss = loss;
-	s->ahead = 0;
-	rc = find_costs(s, &populate);
+	int rc = find_costs(s, &populate);
 	if (rc < 0)
 		return neap__agree_end(&s->agreement, rc);
 	rc = agree_to_begin(s, get_ready(s, &schedule, &populate));
@@ -322,5 +317,28 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	neap_schedule_close(schedule);
 	neap_online_free(s->online);
 	s->online = NULL;
+	return rc;
+}
+
+int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss,
+	struct neap_sweep_stats *stats)
+{
+	NEAP_NEED(s);
+	NEAP_TRY(neap__gate_enter(&s->shared.gate, __func__, "sweep"));
+	neap__agree_begin_run(&s->agreement);
+	int rc = check_run(s, x0, stats), claimed = 0;
+	if (rc == 0)
+		rc = neap__tiers_claim(s->tiers, s->problem.ntiers);
+	claimed = rc == 0;
+	rc = neap__agree_code(&s->agreement, NEAP__AGREE_START, rc);
+	if (rc == 0) {
+		s->x0 = x0;
+		s->loss = loss;
+		s->ahead = 0;
+		rc = run_alone(s, dx0, stats);
+	}
+	if (claimed)
+		neap__tiers_leave(s->tiers, s->problem.ntiers);
+	neap__gate_leave(&s->shared.gate);
 	return rc;
 }

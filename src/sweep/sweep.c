@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
+#include "store/tier_state.h"
 #include "plan/core/strategy.h"
 #include "plan/strategy_table.h"
 
@@ -199,6 +200,7 @@ static void free_tables(struct neap_sweep *s)
 	free(s->spans);
 	neap__replan_forget(s);
 	neap_saved_free(s->agreed_plan);
+	neap__tiers_drop(s->tiers, NEAP_TIERS_MAX);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
 		free(s->state_records[i]);
 		free(s->tape_records[i]);
@@ -210,8 +212,7 @@ static int describe_all(struct neap_sweep *s)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
 	neap__sweep_options_own(&s->options);
-	for (int i = 0; i < s->options.ntiers; i++)
-		s->tiers[i] = s->options.tiers[i];
+	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers));
 	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
 	struct neap_sweep_options o = s->options;
 	o.tiers = s->tiers;
@@ -320,11 +321,24 @@ int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_op
 	return create(sweep, ops, user, options, NULL, open, open_user);
 }
 
+void neap__sweep_publish(struct neap_sweep *s)
+{
+	atomic_store_explicit(&s->shared.mapped, s->arena.mapped, memory_order_relaxed);
+	atomic_store_explicit(&s->shared.foreseen, s->stats.foreseen, memory_order_relaxed);
+}
+
+/* All but what other threads may look at becomes that of another sweep. */
+static void become(struct neap_sweep *s, const struct neap_sweep *other)
+{
+	const size_t from = sizeof s->shared;
+	memcpy((char *)s + from, (const char *)other + from, sizeof *s - from);
+	neap__sweep_publish(s);
+}
+
 /* The new sweep is made beside the old one, so that a refusal leaves that as it was. */
-int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
+static int replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options)
 {
-	NEAP_NEED(s, ops, options);
 	struct neap_sweep *fresh = NULL;
 	struct neap_sweep_options o;
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
@@ -339,31 +353,43 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		s->arena.mapped = 0;
 	}
 	fresh->arena.poison = s->arena.poison;
-	fresh->measures_resident = s->measures_resident;
 	fresh->replanned = 1;
 	free_tables(s);
-	*s = *fresh;
+	become(s, fresh);
 	free(fresh);
 	return 0;
 }
 
+int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *options)
+{
+	NEAP_NEED(s, ops, options);
+	NEAP_TRY(neap__gate_enter(&s->shared.gate, __func__, "sweep"));
+	int rc = replan(s, ops, options);
+	neap__gate_leave(&s->shared.gate);
+	return rc;
+}
+
 int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options *options)
 {
-	const struct neap_sweep before = *s;
 	const struct neap_step_ops ops = s->ops;
-	NEAP_TRY(neap_sweep_replan(s, &ops, options));
-	s->x0 = before.x0;
-	s->loss = before.loss;
-	s->measured = before.measured;
-	s->measured_steps = before.measured_steps;
-	s->ahead = before.ahead;
-	s->ahead_answer = before.ahead_answer;
+	const void *x0 = s->x0;
+	double *loss = s->loss;
+	int measured = s->measured, answer = s->ahead_answer;
+	int64_t steps = s->measured_steps, ahead = s->ahead;
+	NEAP_TRY(replan(s, &ops, options));
+	s->x0 = x0;
+	s->loss = loss;
+	s->measured = measured;
+	s->measured_steps = steps;
+	s->ahead = ahead;
+	s->ahead_answer = answer;
 	return 0;
 }
 
 void neap_sweep_free(struct neap_sweep *s)
 {
-	if (!s)
+	if (!s || neap__gate_enter(&s->shared.gate, __func__, "sweep") < 0)
 		return;
 	neap__journal_detach(s);
 	free_tables(s);
@@ -388,7 +414,7 @@ void neap_sweep_watch(struct neap_sweep *s, int on)
 {
 	if (!s)
 		return;
-	s->measures_resident = on;
+	atomic_store_explicit(&s->shared.watched, on, memory_order_relaxed);
 }
 
 void neap__sweep_poison(struct neap_sweep *s, int on)
@@ -398,12 +424,14 @@ void neap__sweep_poison(struct neap_sweep *s, int on)
 
 uint64_t neap_sweep_mapped(const struct neap_sweep *s)
 {
-	return s ? s->arena.mapped : 0;
+	return s ? atomic_load_explicit(&s->shared.mapped, memory_order_relaxed) : 0;
 }
 
 void neap_sweep_release(struct neap_sweep *s)
 {
-	if (!s)
+	if (!s || neap__gate_enter(&s->shared.gate, __func__, "sweep") < 0)
 		return;
 	neap__arena_unmap(&s->arena);
+	neap__sweep_publish(s);
+	neap__gate_leave(&s->shared.gate);
 }

@@ -7,6 +7,7 @@
 #define NEAP_SWEEP_SWEEP_STATE_H
 
 #include <neap/sweep.h>
+#include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/arena.h"
 #include "sweep/trace/trace_ring.h"
@@ -129,7 +130,17 @@ struct neap__cost_watch {
 	struct neap__replan_history *history; /* NULL: nothing was tried */
 };
 
+/* What other threads may ask for while a run lasts. */
+struct neap__sweep_shared {
+	struct neap__gate gate; /* a call that changes the sweep */
+	atomic_int watched;	/* neap_sweep_watch */
+	_Atomic uint64_t mapped;
+	_Atomic double foreseen;
+};
+
 struct neap_sweep {
+	struct neap__sweep_shared shared; /* first: what follows is replaced with the plan */
+
 	/* As planned; fixed while a run lasts. */
 	struct neap_step_ops ops;
 	void *user;
@@ -139,7 +150,6 @@ struct neap_sweep {
 	struct neap_plan plan;
 	int fixed;		/* 1: all tapes have one size */
 	int fixed_log;		/* 1: all logs have one size */
-	int measures_resident;	/* neap_sweep_watch */
 	int replanned;		/* since the last run */
 	int inherits;		/* 1: it took over a journal */
 	double planning;	/* seconds that planning took */

@@ -14,6 +14,7 @@
 #include "sweep/recorded_ranges.h"
 #include "sweep/steps.h"
 #include "sweep/transfer.h"
+#include "store/tier_state.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 
@@ -108,9 +109,9 @@ static void issue(
 									       << 48;
 	double start = neap__seconds();
 	if (ticket->put)
-		rc = neap_tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
+		rc = neap__tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	else
-		rc = neap_tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
+		rc = neap__tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
 	neap__ticket_issued(s, ticket, start, record->bytes, rc);
 	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += record->bytes;
 	if (ticket->state == NEAP__TICKET_ANSWERED)

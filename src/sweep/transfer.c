@@ -121,7 +121,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 	}
 	*record_at(s, a->tier, a->place) = a->t0;
 	double start = neap__seconds();
-	int rc = neap_tier_put(s->tiers[a->tier - 1], a->place,
+	int rc = neap__tier_put(s->tiers[a->tier - 1], a->place,
 		neap__record_tag(s, NEAP_STATE, a->t0), from, s->problem.chain.state,
 		&ticket->engine);
 	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
@@ -134,7 +134,7 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__transit(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
 	double start = neap__seconds();
-	int rc = neap_tier_get(s->tiers[ticket->tier - 1], ticket->place,
+	int rc = neap__tier_get(s->tiers[ticket->tier - 1], ticket->place,
 		neap__record_tag(s, NEAP_STATE, ticket->t), into, s->problem.chain.state,
 		&ticket->engine);
 	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
@@ -199,7 +199,7 @@ void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum 
 	double start = neap__seconds();
 	int answer = ticket->refused;
 	if (answer == 0)
-		answer = neap_tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
+		answer = neap__tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
 	ticket->state = NEAP__TICKET_ANSWERED;
 	ticket->answer = answer;
 	s->stats.late += is_late(ticket);
@@ -361,7 +361,7 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 	NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 	double start = neap__seconds();
 	int rc =
-		neap_tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
+		neap__tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
 			neap__transit(s), s->problem.chain.state, &own.engine);
 	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
 	if (own.state == NEAP__TICKET_IN_FLIGHT)

@@ -244,9 +244,8 @@ int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__
 	return 0;
 }
 
-int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
+static int hand_out(struct neap_schedule *s, struct neap_action *action)
 {
-	NEAP_NEED(s, action);
 	if (s->user_next)
 		return s->user_next(s->user, action);
 	if (s->head == s->length) {
@@ -265,6 +264,15 @@ int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
 	return 1;
 }
 
+int neap_schedule_next(struct neap_schedule *s, struct neap_action *action)
+{
+	NEAP_NEED(s, action);
+	NEAP_TRY(neap__gate_enter(&s->gate, __func__, "schedule"));
+	int rc = hand_out(s, action);
+	neap__gate_leave(&s->gate);
+	return rc;
+}
+
 int neap_schedule_wrap(struct neap_schedule **schedule,
 	int (*next)(void *user, struct neap_action *action), void (*close)(void *user), void *user)
 {
@@ -281,7 +289,7 @@ int neap_schedule_wrap(struct neap_schedule **schedule,
 
 void neap_schedule_close(struct neap_schedule *s)
 {
-	if (!s)
+	if (!s || neap__gate_enter(&s->gate, __func__, "schedule") < 0)
 		return;
 	if (s->user_close)
 		s->user_close(s->user);

@@ -8,12 +8,14 @@
 #define NEAP_PLAN_CORE_SCHEDULE_H
 
 #include "base/fail.h"
+#include "base/gate.h"
 #include "plan/core/strategy.h"
 
 /* NEAP_EILLEGAL with a detail line: why an action, or the end, of a schedule is not legal. */
 #define NEAP__ILLEGAL(...) neap__fail(NEAP_EILLEGAL, __VA_ARGS__)
 
 struct neap_schedule {
+	struct neap__gate gate; /* next, or close */
 	/* Pushes the next actions; 0 or a negative code. NULL for wrapped ones. */
 	int (*refill)(struct neap_schedule *s);
 	void *self;			       /* the strategy's state, freed by close */

@@ -69,9 +69,8 @@ int neap_online_next(struct neap_online *o, struct neap_action *action)
 	return neap_schedule_next(&o->s, action);
 }
 
-int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
+static int finish(struct neap_online *o, int64_t at, int64_t steps)
 {
-	NEAP_NEED(o);
 	struct neap__online *x = &o->x;
 	int64_t told = o->with_tier ? o->y.steps : x->steps;
 	int64_t from = o->with_tier ? o->y.from : x->from, to = o->with_tier ? o->y.at : x->at;
@@ -94,6 +93,15 @@ int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
 	return 0;
 }
 
+int neap_online_finish(struct neap_online *o, int64_t at, int64_t steps)
+{
+	NEAP_NEED(o);
+	NEAP_TRY(neap__gate_enter(&o->s.gate, __func__, "chain"));
+	int rc = finish(o, at, steps);
+	neap__gate_leave(&o->s.gate);
+	return rc;
+}
+
 int64_t neap__online_leaf(const struct neap_online *o)
 {
 	return neap__leaf_revolve_fit(o->with_tier ? &o->y.costs : &o->x.costs, 0);
@@ -114,7 +122,7 @@ int neap__online_reserve(struct neap_online *o)
 
 void neap_online_free(struct neap_online *o)
 {
-	if (!o)
+	if (!o || neap__gate_enter(&o->s.gate, __func__, "chain") < 0)
 		return;
 	neap__online_fini(&o->x);
 	neap__online_tier_fini(&o->y);

@@ -210,11 +210,12 @@ void neap__replan_foresee(struct neap_sweep *s)
 		seconds = (s->plan.makespan - reversal) * forward + reversal * backward;
 	}
 	s->stats.foreseen = seconds;
+	neap__sweep_publish(s);
 }
 
 double neap_sweep_foreseen(const struct neap_sweep *s)
 {
-	return s ? s->stats.foreseen : 0;
+	return s ? atomic_load_explicit(&s->shared.foreseen, memory_order_relaxed) : 0;
 }
 
 /* The actions of this run once more, from the first one on, with all that was replaced. */

@@ -430,18 +430,24 @@ int neap_join_sweep_run(struct neap_join_sweep *j, const void *const *x0, void *
 {
 	NEAP_NEED(j);
 	struct neap_stage_sweep *s = j->stages;
+	NEAP_TRY(neap__gate_enter(&s->gate, __func__, "sweep"));
 	for (int k = 0; k < s->layout.branches; k++) {
 		s->x0[k] = x0 ? x0[s->layout.order[k]] : NULL;
 		s->dx0[k] = dx0 ? dx0[s->layout.order[k]] : NULL;
 	}
-	return neap__stage_sweep_run(s, loss, stats);
+	int rc = neap__stage_sweep_run(s, loss, stats);
+	neap__gate_leave(&s->gate);
+	return rc;
 }
 
 void neap_join_sweep_free(struct neap_join_sweep *j)
 {
-	if (!j)
+	struct neap_stage_sweep *s = j ? j->stages : NULL;
+	if (!j || (s && neap__gate_enter(&s->gate, __func__, "sweep") < 0))
 		return;
-	neap_stage_sweep_free(j->stages);
+	if (s)
+		neap__gate_leave(&s->gate);
+	neap_stage_sweep_free(s);
 	free(j);
 }
 

@@ -341,20 +341,15 @@ static int run(struct stage_run *r)
 /* Maps the arena and formats the tiers. */
 static int get_ready(struct neap_stage_sweep *s, struct neap__populate **populate)
 {
-	for (int i = 0; i < s->problem.ntiers; i++)
-		NEAP_TRY(neap__tier_ours(s->tiers[i]));
 	NEAP_TRY(map_arena(s, populate));
 	return neap__stage_tiers_format(s);
 }
 
-int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats)
+/* The sweep and its tiers are this run's alone; rc: whether they are. */
+static int run_alone(
+	struct neap_stage_sweep *s, int rc, double *loss, struct neap_sweep_stats *stats)
 {
 	struct neap__populate *populate = NULL;
-	neap__agree_begin_run(&s->agreement);
-	int rc = 0;
-	if (stats)
-		rc = neap__struct_size(
-			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats");
 	if (rc == 0)
 		rc = get_ready(s, &populate);
 	rc = neap__agree_code(&s->agreement, NEAP__AGREE_START, rc);
@@ -385,11 +380,30 @@ int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_
 	return rc;
 }
 
+int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats)
+{
+	neap__agree_begin_run(&s->agreement);
+	int rc = 0;
+	if (stats)
+		rc = neap__struct_size(
+			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats");
+	if (rc == 0)
+		rc = neap__tiers_claim(s->tiers, s->problem.ntiers);
+	int claimed = rc == 0;
+	rc = run_alone(s, rc, loss, stats);
+	if (claimed)
+		neap__tiers_leave(s->tiers, s->problem.ntiers);
+	return rc;
+}
+
 int neap_stage_sweep_run(struct neap_stage_sweep *s, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats)
 {
 	NEAP_NEED(s);
+	NEAP_TRY(neap__gate_enter(&s->gate, __func__, "sweep"));
 	s->x0[0] = x0;
 	s->dx0[0] = dx0;
-	return neap__stage_sweep_run(s, loss, stats);
+	int rc = neap__stage_sweep_run(s, loss, stats);
+	neap__gate_leave(&s->gate);
+	return rc;
 }

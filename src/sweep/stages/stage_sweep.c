@@ -8,6 +8,7 @@
 #include "sweep/stages/join_sweep.h"
 #include "sweep/infeasible.h"
 #include "sweep/sweep.h"
+#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -322,7 +323,7 @@ void neap__stage_unmap(struct neap_stage_sweep *s)
 	if (!s->mapping)
 		return;
 	for (int i = 0; i < s->problem.ntiers; i++)
-		if (s->units[i] && neap_tier_holds_staging(s->tiers[i]))
+		if (s->units[i] && neap__tier_holds_staging(s->tiers[i]))
 			stays = s->staging[i] + s->problem.tiers[i].staging;
 	stays = neap__round_up(stays, 4096);
 	if (stays < s->mapped)
@@ -333,10 +334,11 @@ void neap__stage_unmap(struct neap_stage_sweep *s)
 
 void neap_stage_sweep_free(struct neap_stage_sweep *s)
 {
-	if (!s)
+	if (!s || neap__gate_enter(&s->gate, __func__, "sweep") < 0)
 		return;
 	neap__stage_journal_detach(s);
 	neap__stage_unmap(s);
+	neap__tiers_drop(s->tiers, NEAP_TIERS_MAX);
 	neap__stage_program_free(&s->program);
 	neap_saved_free(s->agreed_plan);
 	free(s->numbers);

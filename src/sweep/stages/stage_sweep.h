@@ -7,6 +7,7 @@
 #define NEAP_SWEEP_STAGES_STAGE_SWEEP_H
 
 #include <neap/sweep.h>
+#include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/journal/journal_shared.h"
 #include "sweep/stages/stage_program.h"
@@ -51,6 +52,7 @@ struct neap__stage_journal {
 };
 
 struct neap_stage_sweep {
+	struct neap__gate gate; /* a run, or free */
 	struct neap_stage_ops ops;
 	void *user;
 	struct neap_sweep_options options;
@@ -172,7 +174,7 @@ int neap__stage_repair(struct stage_run *r, int64_t flight);
  */
 int neap__stage_finish_without_tiers(struct stage_run *r);
 
-/* One run of a sweep whose x0 and dx0 are set. */
+/* One run of a sweep whose gate is passed and whose x0 and dx0 are set. */
 int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_sweep_stats *stats);
 
 /* Makes a sweep; `layout` NULL: a plain chain. */

@@ -52,9 +52,10 @@ int neap__stage_tiers_describe(struct neap_stage_sweep *s)
 {
 	struct neap_problem *p = &s->problem;
 	uint64_t largest = largest_item(s);
+	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers));
 	p->ntiers = s->options.ntiers;
 	for (int i = 0; i < p->ntiers; i++) {
-		struct neap_tier *tier = s->tiers[i] = s->options.tiers[i];
+		struct neap_tier *tier = s->tiers[i];
 		struct neap_tier_spec *spec = &p->tiers[i];
 		if (!neap_tier_takes_tapes(tier))
 			return neap__fail(NEAP_EUSAGE,
@@ -115,7 +116,7 @@ static int format_tier(struct neap_stage_sweep *s, int i)
 	uint64_t staging_bytes = s->problem.tiers[i].staging;
 	struct neap__staging staging = {0};
 	struct neap_tier *tier = s->tiers[i];
-	neap_tier_set_patience(tier, s->options.patience);
+	neap__tier_set_patience(tier, s->options.patience);
 	if (s->units[i] == 0)
 		return 0;
 	if (staging_bytes)
@@ -179,9 +180,9 @@ static int request(struct stage_run *r, const struct neap__stage_record *record,
 	uint64_t *moved = put ? s->stats.written : s->stats.read;
 	moved[record->tier - 1] += record->bytes;
 	s->stats.lost += neap_tier_lost(&s->problem.tiers[record->tier - 1], record->bytes);
-	return put ? neap_tier_put_tapes(
+	return put ? neap__tier_put_tapes(
 			     tier, record->place, tag_of(r, record), spans, count, ticket)
-		   : neap_tier_get_tapes(
+		   : neap__tier_get_tapes(
 			     tier, record->place, tag_of(r, record), spans, count, ticket);
 }
 
@@ -268,7 +269,7 @@ void neap__stage_end_flight(struct stage_run *r, int64_t number, enum neap_stall
 	double start = neap__seconds();
 	int answer = flight->refused;
 	if (answer == 0)
-		answer = neap_tier_wait(r->s->tiers[tier - 1], flight->engine);
+		answer = neap__tier_wait(r->s->tiers[tier - 1], flight->engine);
 	flight->state = NEAP__TRANSFER_ANSWERED;
 	r->s->stats.late += answer == -ETIMEDOUT;
 	/* Lost on one rank is lost on all; an agreement that fails ends the run before a call. */
@@ -297,7 +298,7 @@ int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 	int64_t ticket;
 	int rc = request(r, record, 0, &span, 1, &ticket);
 	if (rc == 0)
-		rc = neap_tier_wait(r->s->tiers[record->tier - 1], ticket);
+		rc = neap__tier_wait(r->s->tiers[record->tier - 1], ticket);
 	r->s->stats.late += rc == -ETIMEDOUT;
 	rc = neap__agree_answer(&r->s->agreement, rc);
 	count_stall(r, NEAP_STALL_REPAIR, start, record->tier);
