@@ -314,7 +314,10 @@ struct neap_schedule;
 /* Starts the schedule of a plan at its first action. */
 NEAP_API int neap_schedule_open(struct neap_schedule **schedule, const struct neap_problem *problem,
 	const struct neap_plan *plan);
-/* 1 and an action, 0 at the end, or a negative code. */
+/*
+ * 1 and an action, 0 at the end, or a negative code. NEAP_EUSAGE while another call has the
+ * schedule: one of another thread, or that of a schedule of one's own which asks itself.
+ */
 NEAP_API int neap_schedule_next(struct neap_schedule *schedule, struct neap_action *action);
 /* Closes a schedule; NULL is allowed. */
 NEAP_API void neap_schedule_close(struct neap_schedule *schedule);

@@ -28,9 +28,15 @@ extern "C" {
  * of its own. One sweep, tier, schedule or trace is for one thread at a time, not always the same.
  * Plans and problems are plain values. The detail line is each thread's own.
  *
+ * A run has its sweep and its tiers to itself. While it lasts, in its callbacks and in other
+ * threads, run, replan and touch of the sweep answer NEAP_EUSAGE and change nothing, release and
+ * free do nothing (neap_detail says why), and calls of its tiers and runs of other sweeps over them
+ * answer NEAP_EUSAGE. Callbacks may create, run and free other sweeps.
+ *
  * Lifetimes: what is passed to a create function is copied, strings and lists too; borrowed until
  * the sweep is freed are `user`, the tiers, options.saved, options.trace, the arrays of stages and
- * interrupted_user. Free sweeps before tiers. x0 is borrowed while a run lasts.
+ * interrupted_user. Free sweeps before tiers (a run answers NEAP_EUSAGE after a tier was closed).
+ * x0 is borrowed while a run lasts.
  */
 
 /*
@@ -140,6 +146,9 @@ struct neap_step_ops {
 	 * moves it, and dx0 stays as it is.
 	 */
 	size_t live_bytes;
+	/* 4 or 8: bytes of an adjoint's numbers, checked after turn and at step 0 (NEAP_EDIVERGED).
+	 */
+	size_t adjoint_real; /* 0: not checked */
 };
 
 /* What neap_step_ops.ended answers. */
@@ -217,6 +226,14 @@ struct neap_sweep_options {
 	void (*leave)(void *user, int code);
 	void *agree_user;
 	const char *journal_suffix; /* of the journal's name, as neap_file_options.suffix */
+	/*
+	 * 1: checks the model, for debugging, one step a call of advance. NEAP_EMODEL: a recomputed
+	 * state has other bytes than before, or more bytes were written than *used says.
+	 * NEAP_EDIVERGED at the first backward that causes it. Takes 16 bytes for each of the
+	 * latest 1,048,576 steps (65,536 of unknown lengths; none with live_bytes), which are
+	 * compared.
+	 */
+	int check, reserved;
 };
 
 /*
@@ -314,12 +331,12 @@ NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
 /*
  * Plans anew for other steps, sizes or costs (from ops and options as at create).
  * Keeps the arena where it is large enough and within the budget. A refusal
- * leaves the sweep as it was. Collective.
+ * leaves the sweep as it was; NEAP_EUSAGE while it runs, in any thread. Collective.
  */
 NEAP_API int neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_ops *ops,
 	const struct neap_sweep_options *options);
 
-/* The plan in force; owned by the sweep. */
+/* The plan in force; owned by the sweep. A run may change it (no_replan). */
 NEAP_API const struct neap_plan *neap_sweep_plan(const struct neap_sweep *sweep);
 /* The problem that the plan in force solves; owned by the sweep. */
 NEAP_API const struct neap_problem *neap_sweep_problem(const struct neap_sweep *sweep);
@@ -397,21 +414,22 @@ struct neap_sweep_stats {
  * refuses every record. Where tiers refuse or lose everything, the plan may be given up: the rest
  * is then reversed in fast memory, the arena and what `memory` has beyond it. What `patience` gave
  * up and the system still holds may touch the tier's staging at any time: that part of the arena
- * stays mapped when the sweep is freed or released. Collective.
+ * stays mapped when the sweep is freed or released. NEAP_EUSAGE if the sweep runs already, in any
+ * thread, or one of its tiers is in use; that run goes on. NEAP_EDIVERGED, with the step: the loss
+ * (*loss has it) or an adjoint (adjoint_real) is not finite, and dx0 is not written. Collective.
  */
 NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0, double *loss,
 	struct neap_sweep_stats *stats);
 
 /*
- * stats.foreseen of the run that lasts, 0 until it is known; to be asked within `interrupted` or
- * another callback of the sweep.
+ * stats.foreseen of the run that lasts, 0 until it is known; in callbacks, and in any thread.
  */
 NEAP_API double neap_sweep_foreseen(const struct neap_sweep *sweep);
 
 /* With `on`, runs measure resident_growth (resets the kernel's high-water mark). */
 NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);
 
-/* Maps the arena and touches every page of it, so that the next run waits for none. */
+/* Maps the arena and touches every page, for the next run. NEAP_EUSAGE while the sweep runs. */
 NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
 
 /*
@@ -420,11 +438,11 @@ NEAP_API int neap_sweep_touch(struct neap_sweep *sweep);
  */
 NEAP_API int neap_journal_there(const char *directory, const char *suffix, int in_memory);
 
-/* Unmaps the arena; the next run maps it again. */
+/* Unmaps the arena; the next run maps it again. Does nothing while the sweep runs. */
 NEAP_API void neap_sweep_release(struct neap_sweep *sweep);
-/* Bytes that the arena maps now. */
+/* Bytes that the arena maps now; in callbacks, and in any thread. */
 NEAP_API uint64_t neap_sweep_mapped(const struct neap_sweep *sweep);
-/* Frees a sweep and removes the journal of a run that ended; NULL is allowed. */
+/* Frees a sweep and the journal of a run that ended; not while it runs. NULL is allowed. */
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
 
 /*
@@ -476,6 +494,7 @@ struct neap_stage_ops {
 	/* Optional: for a journal [no journal]. As in struct neap_step_ops. */
 	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
+	size_t adjoint_real; /* as in struct neap_step_ops */
 };
 
 struct neap_stage_sweep;
@@ -484,7 +503,7 @@ struct neap_stage_sweep;
  * Plans, and places every buffer, and every record on its tier. Copies all but user and tiers,
  * which are borrowed. Of the options, seconds come from the stages; a saved plan is one of the
  * problem that neap_stage_sweep_problem gives; a journal is as above. Tables beside the arena:
- * 64 bytes a stage, some 300 for each call of a stage in the plan, 200 for each transfer.
+ * 72 bytes a stage, some 300 for each call of a stage in the plan, 200 for each transfer.
  * NEAP_EINFEASIBLE: the line names a budget that would do, and any larger one does.
  * Collective.
  */
@@ -502,11 +521,12 @@ NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_s
  * x_0. A record that a tier refuses, loses or holds back beyond `patience` is made again from the
  * nearest earlier state, in what the arena has free. Where that is too little, the plan is given
  * up: the stages that are left are done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE:
- * `memory` is too small for that. Collective.
+ * `memory` is too small for that. NEAP_EUSAGE, also while the sweep runs, and NEAP_EDIVERGED as
+ * there. Collective.
  */
 NEAP_API int neap_stage_sweep_run(struct neap_stage_sweep *sweep, const void *x0, void *dx0,
 	double *loss, struct neap_sweep_stats *stats);
-/* Frees a sweep; NULL is allowed. */
+/* Frees a sweep; NULL is allowed. Does nothing while the sweep runs. */
 NEAP_API void neap_stage_sweep_free(struct neap_stage_sweep *sweep);
 
 /*
@@ -541,6 +561,7 @@ struct neap_join_ops {
 	size_t adjoint_bytes; /* of the gradient of any state; 0: those of the state */
 	int (*grad_save)(void *user, int (*write)(void *, const void *, size_t), void *to);
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
+	size_t adjoint_real; /* as in struct neap_step_ops */
 };
 
 struct neap_join_sweep;
@@ -571,7 +592,7 @@ NEAP_API const struct neap_problem *neap_join_sweep_problem(const struct neap_jo
  */
 NEAP_API int neap_join_sweep_run(struct neap_join_sweep *sweep, const void *const *x0,
 	void *const *dx0, double *loss, struct neap_sweep_stats *stats);
-/* Frees a sweep; NULL is allowed. */
+/* Frees a sweep; NULL is allowed. Does nothing while the sweep runs. */
 NEAP_API void neap_join_sweep_free(struct neap_join_sweep *sweep);
 
 #ifdef __cplusplus

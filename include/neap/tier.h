@@ -13,12 +13,14 @@
  * A record carries its tag (kind and first step), its length and an XXH3
  * checksum, all checked when it is read.
  *
- * Threads: the calls of one tier come one at a time, from any thread; the caller sees to that. A
- * ticket may be waited for by another thread than the one that asked for the transfer. Several
- * tiers do not meet. neap_tier_about, neap_tier_takes_tapes and neap_tier_seconds may be called
- * beside anything. After fork, a tier belongs to the process that opened it, where it goes on as
- * before. In the child every call that answers a code answers NEAP_EFORKED at once, and
- * neap_tier_abandon frees what was inherited.
+ * Threads: the calls of one tier come one at a time, from any thread. A call that comes while
+ * another one lasts, or while a sweep runs over the tier, in its callbacks too, answers NEAP_EUSAGE
+ * and changes nothing; lend and set_patience do nothing then. A ticket may be waited for by
+ * another thread than the one that asked for the transfer. Several tiers do not meet.
+ * neap_tier_about, neap_tier_takes_tapes, neap_tier_describe, neap_tier_set_rates,
+ * neap_tier_set_cpu and neap_tier_seconds may be called at any time. After fork, a tier belongs to
+ * the process that opened it, where it goes on as before. In the child every call that answers a
+ * code answers NEAP_EFORKED at once, and neap_tier_abandon frees what was inherited.
  */
 #ifndef NEAP_TIER_H
 #define NEAP_TIER_H
@@ -309,7 +311,11 @@ struct neap_calibrated_tier {
 
 /* "O_DIRECT file in DIR, uring", "memory", ...: one line, owned by the tier. */
 NEAP_API const char *neap_tier_about(const struct neap_tier *tier);
-/* Gives up what is in flight and frees the tier; in a child process as neap_tier_abandon. */
+/*
+ * Gives up what is in flight and frees the tier; in a child process as neap_tier_abandon. Sweeps
+ * are freed first: while one runs over the tier, that run keeps it, and a later run answers
+ * NEAP_EUSAGE.
+ */
 NEAP_API void neap_tier_close(struct neap_tier *tier);
 /*
  * Frees what a child process has inherited of a tier: memory, mappings and descriptors. Nothing

@@ -138,6 +138,7 @@ static void reset(struct neap_sweep *s)
 	neap__replan_reset(s);
 	neap__arena_reset(&s->arena, s->arena.tapes);
 	neap__tape_transfer_reset(s);
+	neap__state_hashes_reset(&s->hashes);
 }
 
 static void announce(struct neap_sweep *s, const struct neap_action *a)
@@ -179,7 +180,8 @@ static int check_end(const struct neap_sweep *s)
 	if (s->position != 0)
 		return neap__fail(NEAP_EILLEGAL, "the schedule ended with the adjoint at step %lld",
 			(long long)s->position);
-	return 0;
+	return neap__check_adjoint(
+		neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real, "backward", 0);
 }
 
 /* What lies behind the arena in its mapping was poisoned and must still be. */

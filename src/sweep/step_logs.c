@@ -90,16 +90,23 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	if (s->fixed_log && (uint64_t)(end - t) * log > place.bytes)
 		end = t + (int64_t)(place.bytes / log);
 	uint64_t room = s->fixed_log ? (uint64_t)(end - t) * log : place.bytes;
+	unsigned char *at = s->arena.base + place.offset;
+	uint64_t most = neap__sat_mul((uint64_t)(end - t), neap__worst_log(s));
+	most = most < room ? most : room;
+	if (s->options.check)
+		neap__check_fill(at, most);
 	double start = neap__seconds();
 	neap_detail_set(NULL);
-	int rc = s->ops.advance_log(s->user, neap__live(s), t, end, t >= s->passed,
-		s->arena.base + place.offset, room, &used, &done);
+	int rc = s->ops.advance_log(
+		s->user, neap__live(s), t, end, t >= s->passed, at, room, &used, &done);
 	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);
 	NEAP_TRY(neap__step_answer("advance_log", rc));
 	const size_t own = used;
 	if (!s->fixed_log)
 		NEAP_TRY(neap__agree_used(&s->agreement, "advance_log", &used, done));
 	NEAP_TRY(check(s, end, room, used, done));
+	if (s->options.check)
+		NEAP_TRY(neap__check_used(at, own, most, "advance_log", t, done));
 	*stuck = done == t;
 	if (*stuck)
 		return 0;
@@ -111,7 +118,7 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	s->stats.log_bytes += own;
 	s->stats.logged_steps += done - t;
 	neap__step_passed(s, done, &s->stats.advance_steps);
-	return 0;
+	return neap__step_check(s, "advance_log");
 }
 
 int neap__log_steps(struct neap_sweep *s, int64_t t1)

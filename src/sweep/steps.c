@@ -144,12 +144,20 @@ void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
 	}
 }
 
+int neap__step_check(struct neap_sweep *s, const char *name)
+{
+	return neap__check_state(
+		&s->hashes, neap__live(s), s->ops.state_bytes, name, s->live_t, s->live_t);
+}
+
 int neap__step_advance(struct neap_sweep *s, int64_t t1)
 {
 	while (s->live_t < t1) {
 		int64_t t = s->live_t;
 		int64_t end =
 			neap__commit_stop_before(s, t, neap__tape_piece_end(t, t1, s->passed, 0));
+		if (s->hashes.rows)
+			end = t + 1; /* every state is compared */
 		NEAP_TRY(neap__step_begin_call(s));
 		double start = neap__seconds();
 		neap_detail_set(NULL);
@@ -157,6 +165,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 		neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, end);
 		NEAP_TRY(neap__step_answer("advance", rc));
 		neap__step_passed(s, end, &s->stats.advance_steps);
+		NEAP_TRY(neap__step_check(s, "advance"));
 	}
 	return 0;
 }
@@ -176,9 +185,14 @@ static int find_place(struct neap_sweep *s, int64_t begin, int64_t end, struct n
 static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t room, size_t *used,
 	int64_t *done, const struct neap__arena_extent *log)
 {
+	const char *name = log ? "replay" : "record";
 	int64_t t = s->live_t;
-	double start = neap__seconds();
+	uint64_t most = neap__sat_mul((uint64_t)(end - t), neap__worst(s));
 	int rc;
+	most = most < room ? most : room;
+	if (s->options.check)
+		neap__check_fill(tape, most);
+	double start = neap__seconds();
 	neap_detail_set(NULL);
 	if (log)
 		rc = s->ops.replay(s->user, neap__live(s), t, end, s->arena.base + log->offset,
@@ -190,7 +204,8 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 		log ? NEAP__EVENT_REPLAY : NEAP__EVENT_RECORD, t, *done);
 	if (rc == 0 && log)
 		s->stats.replay_steps += *done - t;
-	return neap__step_answer(log ? "replay" : "record", rc);
+	NEAP_TRY(neap__step_answer(name, rc));
+	return s->options.check ? neap__check_used(tape, *used, most, name, t, *done) : 0;
 }
 
 /* One call of record, within [begin, end); *stuck: the model wants more room. */
@@ -238,7 +253,7 @@ static int record_piece(struct neap_sweep *s, int64_t begin, int64_t end, int *s
 	if (mean > s->stats.tape_largest)
 		s->stats.tape_largest = mean;
 	neap__step_passed(s, done, &s->stats.record_steps);
-	return 0;
+	return neap__step_check(s, log ? "replay" : "record");
 }
 
 int neap__step_record(struct neap_sweep *s, int64_t t1)
@@ -267,7 +282,9 @@ int neap__step_turn(struct neap_sweep *s)
 	if (s->loss)
 		*s->loss = loss;
 	s->position = s->problem.chain.steps;
-	return 0;
+	NEAP_TRY(neap__check_loss(loss, s->position));
+	return neap__check_adjoint(
+		neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real, "turn", s->position);
 }
 
 int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
@@ -283,7 +300,10 @@ int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 	s->stats.backward_steps += extent->t1 - extent->t0;
 	s->position = extent->t0;
 	neap__arena_pop(&s->arena, extent);
-	return 0;
+	if (!s->options.check)
+		return 0;
+	return neap__check_adjoint(neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real,
+		"backward", s->position);
 }
 
 static void count_copy(struct neap_sweep *s, double start, int64_t t)

@@ -19,6 +19,8 @@ int neap__step_answer(const char *name, int rc);
 /* After a call: adds the time since `start` to *kind and to the trace. */
 void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1);
+/* With check: compares the live state, which callback `name` has moved, with an earlier one. */
+int neap__step_check(struct neap_sweep *s, const char *name);
 /* The live state is at t now; the steps to it are added to *steps. */
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps);
 

@@ -64,6 +64,7 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
 			ops->log_max_bytes, ops->log_bytes);
+	NEAP_TRY(neap__check_real("neap_step_ops", ops->adjoint_real, ops->adjoint_bytes));
 	if (ops->live_bytes && (!ops->save || !ops->load))
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: live_bytes needs save and load: the state is elsewhere");
@@ -128,6 +129,11 @@ static int make_tables(struct neap_sweep *s)
 	s->pieces = table(sizes->pieces, sizeof *s->pieces);
 	s->span_rows = table(sizes->span_rows, sizeof *s->span_rows);
 	s->spans = table(sizes->span_rows * sizes->spans, sizeof *s->spans);
+	/* A state that lies elsewhere is not seen. */
+	if (s->options.check && !s->ops.live_bytes)
+		NEAP_TRY(neap__state_hashes_init(
+			&s->hashes, s->ops.ended ? 0 : s->problem.chain.steps));
+	s->arena.poison = s->options.check;
 	int made = s->ranges && s->pieces && s->span_rows && s->spans;
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		s->state_records[i] = table(s->places[i], sizeof *s->state_records[i]);
@@ -201,6 +207,7 @@ static void free_tables(struct neap_sweep *s)
 	neap__replan_forget(s);
 	neap_saved_free(s->agreed_plan);
 	neap__tiers_drop(s->tiers, NEAP_TIERS_MAX);
+	neap__state_hashes_free(&s->hashes);
 	for (int i = 0; i < NEAP_TIERS_MAX; i++) {
 		free(s->state_records[i]);
 		free(s->tape_records[i]);
@@ -212,6 +219,8 @@ static int describe_all(struct neap_sweep *s)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
 	neap__sweep_options_own(&s->options);
+	if (s->inherits)
+		NEAP_TRY(neap__journal_needs(s->ops.grad_save && s->ops.grad_load));
 	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers));
 	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
 	struct neap_sweep_options o = s->options;
@@ -242,6 +251,7 @@ static int agree_on_sweep(struct neap_sweep *s, int rc)
 		{"telling the length", ops->ended != NULL},
 		{"having a journal", o->journal != NULL},
 		{"having a saved plan", o->saved != NULL},
+		{"check", o->check != 0},
 		{"giving costs", o->advance > 0 || o->record > 0 || o->backward > 0},
 		{"the strategy", neap__agree_hash_name(o->strategy)},
 		{"the parameters of the plan", neap__agree_hash(&o->params, sizeof o->params)},
@@ -352,7 +362,7 @@ static int replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		s->arena.base = NULL;
 		s->arena.mapped = 0;
 	}
-	fresh->arena.poison = s->arena.poison;
+	fresh->arena.poison |= s->arena.poison;
 	fresh->replanned = 1;
 	free_tables(s);
 	become(s, fresh);

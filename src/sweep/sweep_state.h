@@ -10,6 +10,7 @@
 #include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/arena.h"
+#include "sweep/model_checks.h"
 #include "sweep/trace/trace_ring.h"
 #include "sweep/journal/journal.h"
 
@@ -174,7 +175,8 @@ struct neap_sweep {
 	void *open_user;
 	struct neap__journal_run journal;
 	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
-	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
+	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
+	struct neap__state_hashes hashes; /* with options.check */
 
 	/* Of a run; run.c resets all of it. */
 	struct neap_online *online; /* where the chain's length is not known; else NULL */

@@ -85,13 +85,19 @@ double neap__journal_every(double option, double took)
 	return every > 0 && every < SHARE * took ? SHARE * took : every;
 }
 
+int neap__journal_needs(int saves)
+{
+	return saves ? 0
+		     : neap__fail(NEAP_EUSAGE,
+			       "a journal requires grad_save and grad_load, which the model does "
+			       "not have");
+}
+
 static int open_first(const struct neap__journal_owner *o, int saves)
 {
 	const struct neap_sweep_options *options = o->options;
 	struct neap__journal_base *journal = o->journal;
-	if (!saves)
-		return neap__fail(NEAP_EUSAGE, "a journal requires grad_save and grad_load, which "
-					       "the model does not have");
+	NEAP_TRY(neap__journal_needs(saves));
 	journal->directory = strdup(options->journal);
 	if (!journal->directory)
 		return neap__fail_errno(ENOMEM, "a journal");

@@ -34,6 +34,9 @@ struct neap__journal_owner {
 	int ntiers;
 };
 
+/* 0, or NEAP_EUSAGE: the model does not have grad_save and grad_load. */
+int neap__journal_needs(int saves);
+
 /*
  * At create: opens the journal that the options ask for. saves: the model has grad_save and
  * grad_load. 0, NEAP_EUSAGE or a code of the file system, the same on all ranks.

@@ -4,6 +4,7 @@
  * there, links lay ends aside, and the turn meets all branches. A plain chain is one branch.
  */
 #include "sweep/stages/join_sweep.h"
+#include "base/fail.h"
 
 #include <string.h>
 
@@ -26,6 +27,24 @@ void neap__stage_link(const struct stage_run *r, int kind, int64_t i, void *cons
 {
 	if (kind != NEAP_BACKWARD)
 		neap__stage_origin(r, neap__layout_branch(r->layout, i) + 1, at[NEAP__Y]);
+}
+
+int neap__stage_say_branch(const struct stage_run *r, int branch, int rc)
+{
+	return rc < 0 && r->s->join ? neap__fail_in(rc, "branch %d: ", r->layout->order[branch])
+				    : rc;
+}
+
+/* Whether the gradient of x_i, which `function` wrote, is finite; bytes beyond it are not its. */
+static int check_gradient(
+	const struct stage_run *r, int64_t i, const void *gradient, const char *function)
+{
+	const struct neap_stage_ops *ops = &r->s->ops;
+	size_t bytes = ops->adjoint_bytes ? ops->adjoint_bytes : r->s->exact[i];
+	int branch = neap__layout_branch(r->layout, i);
+	int64_t t = i - r->layout->start[branch];
+	return neap__stage_say_branch(
+		r, branch, neap__check_adjoint(gradient, bytes, ops->adjoint_real, function, t));
 }
 
 /* Bytes of the gradient of a branch's end. */
@@ -53,8 +72,13 @@ int neap__stage_turn(struct stage_run *r, void *const at[NEAP__ROLES], double *l
 	}
 	if (given)
 		return 0;
-	return s->join ? neap__join_turn(s, x, dx, at[NEAP__TMP], loss)
-		       : s->ops.turn(s->user, x[0], dx[0], at[NEAP__TMP], loss);
+	int rc = s->join ? neap__join_turn(s, x, dx, at[NEAP__TMP], loss)
+			 : s->ops.turn(s->user, x[0], dx[0], at[NEAP__TMP], loss);
+	if (rc == 0)
+		rc = neap__check_loss(*loss, s->problem.chain.steps - last);
+	for (int k = 0; k <= last && rc == 0; k++)
+		rc = check_gradient(r, neap__layout_end(r->layout, k), dx[k], "turn");
+	return rc;
 }
 
 /* The gradient of x_0 of a branch is there. */
@@ -66,10 +90,13 @@ static void finish(struct stage_run *r, int branch, const void *gradient)
 	r->finished |= UINT64_C(1) << branch;
 }
 
-void neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *call)
+int neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *call)
 {
 	const struct neap__stage_layout *layout = r->layout;
 	int k = neap__layout_branch(layout, call->i), last = layout->branches - 1;
+	int ends = call->i == layout->start[k], link = neap__layout_link(layout, call->i);
+	if (call->kind == NEAP_BACKWARD && !link && (ends || r->s->options.check))
+		NEAP_TRY(check_gradient(r, call->i, r->base + call->at[NEAP__DX], "backward"));
 	if (call->kind == NEAP_TURN) {
 		for (k = 0; k <= last; k++)
 			if (layout->start[k] == neap__layout_end(layout, k))
@@ -77,10 +104,11 @@ void neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call 
 					k < last ? lies(r, r->program->end_gradient[k])
 						 : r->base + call->at[NEAP__DX]);
 	} else if (call->kind == NEAP_BACKWARD) {
-		if (call->i == layout->start[k] && !neap__layout_link(layout, call->i))
+		if (ends && !link)
 			finish(r, k, r->base + call->at[NEAP__DX]);
-	} else if (call->first && neap__layout_link(layout, call->i)) {
+	} else if (call->first && link) {
 		memcpy(lies(r, r->program->end_state[k]), r->base + call->at[NEAP__X],
 			(size_t)r->s->stages.state[call->i]);
 	}
+	return 0;
 }

@@ -168,7 +168,14 @@ int neap__stage_call_model(
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s of stage %lld answered %d",
 			neap_action_name(kind), (long long)i, rc);
-	return rc;
+	if (rc < 0 || kind > NEAP_RECORD || neap__layout_link(r->layout, i))
+		return rc;
+	if (!s->hashes.rows)
+		return 0;
+	int branch = neap__layout_branch(r->layout, i);
+	return neap__stage_say_branch(r, branch,
+		neap__check_state(&s->hashes, at[NEAP__Y], s->exact[i + 1], neap_action_name(kind),
+			i + 1, i + 1 - r->layout->start[branch]));
 }
 
 static int call_model(struct stage_run *r, const struct neap__stage_call *call)
@@ -186,8 +193,7 @@ static int call_model(struct stage_run *r, const struct neap__stage_call *call)
 	} else if (first) {
 		r->passed = call->i + 1;
 	}
-	neap__stage_branch_done(r, call);
-	return 0;
+	return neap__stage_branch_done(r, call);
 }
 
 static int perform(struct stage_run *r, const struct neap__stage_call *call)
@@ -307,6 +313,7 @@ static void begin(struct neap_stage_sweep *s)
 	};
 	memset(s->flights, 0, (size_t)s->program.nflights * sizeof *s->flights);
 	memset(s->lost, 0, (size_t)s->program.nrecords);
+	neap__state_hashes_reset(&s->hashes);
 	if (s->poison)
 		memset(s->base, POISON, s->mapped - s->staging_bytes);
 }

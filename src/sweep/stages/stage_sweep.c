@@ -25,6 +25,7 @@ static int check(const struct neap_stage_ops *ops, const struct neap_sweep_optio
 	if (!ops->advance || !ops->record || !ops->turn || !ops->backward)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_stage_ops: advance, record, turn and backward are required");
+	NEAP_TRY(neap__check_real("neap_stage_ops", ops->adjoint_real, ops->adjoint_bytes));
 	NEAP_TRY(neap__sweep_options_check(o));
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
@@ -51,7 +52,7 @@ static int copy_stages(struct neap_stage_sweep *s, const struct neap_stages *fro
 {
 	int64_t n = s->problem.chain.steps;
 	const uint64_t *record_tmp = from->record_tmp ? from->record_tmp : from->advance_tmp;
-	double *seconds = malloc((size_t)(n + 1) * (3 * sizeof(double) + 5 * sizeof(uint64_t)));
+	double *seconds = malloc((size_t)(n + 1) * (3 * sizeof(double) + 6 * sizeof(uint64_t)));
 	if (!seconds)
 		return neap__fail_errno(ENOMEM, "tables of a sweep");
 	s->numbers = seconds;
@@ -70,6 +71,7 @@ static int copy_stages(struct neap_stage_sweep *s, const struct neap_stages *fro
 	s->stages.advance_tmp = copy_bytes(&bytes, from->advance_tmp, n);
 	s->stages.record_tmp = copy_bytes(&bytes, record_tmp, n);
 	s->stages.backward_tmp = copy_bytes(&bytes, from->backward_tmp, n + 1);
+	s->exact = memcpy(bytes, from->state, (size_t)(n + 1) * sizeof *bytes);
 	s->problem.chain.stages = &s->stages;
 	s->problem.chain.adjoint = neap__round_up(s->ops.adjoint_bytes, 64);
 	return neap_problem_check(&s->problem);
@@ -209,6 +211,9 @@ int neap__stage_sort_ends(const struct neap__stage_program *p, int64_t **ends)
 static int make_tables(struct neap_stage_sweep *s)
 {
 	const struct neap__stage_program *p = &s->program;
+	if (s->options.check)
+		NEAP_TRY(neap__state_hashes_init(&s->hashes, s->problem.chain.steps + 1));
+	s->poison |= s->options.check != 0;
 	s->now = calloc((size_t)p->nbuffers, sizeof *s->now);
 	s->taken = calloc((size_t)p->nbuffers + 8, sizeof *s->taken);
 	s->flights = calloc((size_t)p->nflights + 1, sizeof *s->flights);
@@ -238,6 +243,7 @@ static int agree_on_sweep(struct neap_stage_sweep *s, int rc)
 		{"the number of slow tiers", (uint64_t)o->ntiers},
 		{"having a journal", o->journal != NULL},
 		{"having a saved plan", o->saved != NULL},
+		{"check", o->check != 0},
 		{"the strategy", neap__agree_hash_name(o->strategy)},
 		{"the parameters of the plan", neap__agree_hash(&o->params, sizeof o->params)},
 		{"the bytes of the stages", rc < 0 ? 0 : neap__stage_sizes_hash(s) >> 2},
@@ -348,6 +354,7 @@ void neap_stage_sweep_free(struct neap_stage_sweep *s)
 	free(s->flights);
 	free(s->spans);
 	free(s->lost);
+	neap__state_hashes_free(&s->hashes);
 	free(s);
 }
 

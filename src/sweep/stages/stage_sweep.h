@@ -10,6 +10,7 @@
 #include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/journal/journal_shared.h"
+#include "sweep/model_checks.h"
 #include "sweep/stages/stage_program.h"
 
 /* A flight while a sweep runs. */
@@ -58,6 +59,7 @@ struct neap_stage_sweep {
 	struct neap_sweep_options options;
 	struct neap_stages stages; /* in `numbers`, sizes rounded up */
 	void *numbers;
+	const uint64_t *exact; /* by state: bytes, not rounded up; in `numbers` */
 	struct neap__stage_layout layout;
 	const struct neap_join_sweep *join; /* whose branches these are; NULL: a plain chain */
 	/* By branch: bytes of the caller's buffers, not rounded up, and those of the run. */
@@ -85,7 +87,8 @@ struct neap_stage_sweep {
 	double loss;			    /* of the run, once it has turned */
 	struct neap__stage_journal journal;
 	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
-	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
+	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
+	struct neap__state_hashes hashes; /* with options.check */
 
 	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
 	unsigned char *base;	/* of the arena */
@@ -128,7 +131,9 @@ void neap__stage_unmap(struct neap_stage_sweep *s);
 void neap__stage_origin(const struct stage_run *r, int branch, void *to);
 void neap__stage_link(const struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES]);
 int neap__stage_turn(struct stage_run *r, void *const at[NEAP__ROLES], double *loss);
-void neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *call);
+/* Gives a line about the model, with rc < 0, the branch of a join. Answers rc. */
+int neap__stage_say_branch(const struct stage_run *r, int branch, int rc);
+int neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *call);
 
 /* stage_saved_plan.c: checks options.saved, takes its plan and opens its schedule. */
 int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **schedule);
