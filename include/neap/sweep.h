@@ -146,8 +146,7 @@ struct neap_step_ops {
 	 * moves it, and dx0 stays as it is.
 	 */
 	size_t live_bytes;
-	/* 4 or 8: bytes of an adjoint's numbers, checked after turn and at step 0 (NEAP_EDIVERGED).
-	 */
+	/* 4 or 8: bytes of an adjoint's numbers, which must be finite (NEAP_EDIVERGED) */
 	size_t adjoint_real; /* 0: not checked */
 };
 

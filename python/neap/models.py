@@ -24,6 +24,15 @@ def element(like: np.ndarray, tape: Tape) -> np.dtype:
     return np.dtype(tape)  # type: ignore[arg-type]
 
 
+def real_bytes(kinds: Sequence[np.dtype]) -> int:
+    """Bytes of a floating-point number where arrays of all these types consist of such; 0: they do not."""
+    reals = {{"f": 1, "c": 2}.get(kind.base.kind, 0) for kind in kinds}
+    sizes = {kind.base.itemsize for kind in kinds}
+    parts = reals.pop() if len(reals) == 1 else 0
+    size = sizes.pop() // parts if parts and len(sizes) == 1 else 0
+    return size if size in (4, 8) and all(kind.base.isnative for kind in kinds) else 0
+
+
 def _described(value: Any) -> str:
     """What an item is that should have been a contiguous, writable array of numbers."""
     if not isinstance(value, np.ndarray):
@@ -166,6 +175,7 @@ class Callbacks(Guard):
         super().__init__(model, _abi.neap_step_ops(size=ctypes.sizeof(_abi.neap_step_ops)))
         self._first = {name: self._takes(name, "first") for name in ("advance", "record")}
         self.ops.state_bytes = self.ops.adjoint_bytes = self.state.itemsize
+        self.ops.adjoint_real = real_bytes([self.state])
         self.ops.tape_bytes = self.tape.itemsize
         if callable(getattr(model, "ended", None)):
             self._set("ended", self._ended)

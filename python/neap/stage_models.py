@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _abi
 from .errors import UsageError
-from .models import Guard, Tape, element, view
+from .models import Guard, Tape, element, view, real_bytes
 from .problems import Stages
 from .units import Seconds, Size
 
@@ -93,6 +93,7 @@ class JoinCallbacks(Guard):
     def __init__(self, model: Any, chains: List[Elements], ops: Any = None):
         self.chains = chains
         super().__init__(model, ops or _abi.neap_join_ops(size=ctypes.sizeof(_abi.neap_join_ops)))
+        self.ops.adjoint_real = real_bytes([state for of in chains for state in of.states])
         self._more = {name: [word for word in ("tmp", "first") if self._takes(name, word)]
                       for name in ("advance", "record", "turn", "backward")}
 

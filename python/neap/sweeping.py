@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import threading
 import types
 import weakref
 from typing import Any, Iterator, List, Optional, Sequence, Union
@@ -121,6 +122,7 @@ class Runner:
 
     def _begin(self, calls: Guard, given: Options) -> _abi.neap_sweep_options:
         """Opens the tiers; the options so far."""
+        self._running = threading.Lock()
         self._calls, self._plan, self._trace_path = calls, given.plan, given.trace
         if given.journal is not None and not calls.ops.grad_save:
             raise UsageError("journal= saves the gradients that backward() accumulates, but the model has no "
@@ -215,12 +217,20 @@ class Runner:
         """One pass over pointers to first states and gradients; ``result``: what they are of."""
         raw, loss = self._open(), ctypes.c_double()
         stats = _abi.neap_sweep_stats(size=ctypes.sizeof(_abi.neap_sweep_stats))
+        if not self._running.acquire(blocking=False):
+            raise self._busy("run()")
         try:
             with self._raising():
                 check(self._function("run")(raw, x0, dx0, ctypes.byref(loss), ctypes.byref(stats)))
         finally:
+            self._running.release()
             self._write_trace()
         return Result(loss.value, result, self._stats(stats), self.plan)
+
+    @staticmethod
+    def _busy(name: str) -> UsageError:
+        return UsageError(f"{name} was called while the sweep runs, by its model or in another thread. Call it after "
+                          f"that run has ended, or create another sweep")
 
     @staticmethod
     def _given(own: Sequence["np.ndarray"], x0: Sequence[Any]) -> None:
@@ -255,6 +265,8 @@ class Runner:
     def close(self) -> None:
         """Frees the memory, closes the slow tiers, and removes the journal of a completed run. Arrays that were
         passed to the model are no longer valid."""
+        if self._running.locked():
+            raise self._busy("close()")
         self._close()
 
     def __enter__(self) -> Any:
