@@ -199,7 +199,8 @@ NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *l
  * Makes room for `places` records of at most `bytes` each and drops what was
  * there; -ENOSPC where that exceeds the capacity. `staging` is aligned to 4096
  * bytes, as many as neap_tier_describe says, borrowed until the next format or
- * close; with NULL the engine takes memory of its own.
+ * close; with NULL the engine takes memory of its own. A sweep that runs over the tier formats it
+ * for itself: format it again before records of your own, which answer NEAP_EUSAGE otherwise.
  */
 NEAP_API int neap_tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);

@@ -76,6 +76,7 @@ int neap__tier_format(
 			(long long)places, (unsigned long long)bytes);
 	tier->bytes = 0;
 	tier->tape_places = 0;
+	tier->own = 0;
 	if (staging->at)
 		neap__tier_lend(tier, staging->bytes);
 	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging->at));

@@ -15,11 +15,31 @@
 		return alone_;                                                                     \
 	} while (0)
 
+/* The same with records, whose places the caller has made. */
+#define ALONE_WITH_RECORDS(tier, call)                                                             \
+	ALONE(tier, is_own(tier, __func__) < 0 ? NEAP_EUSAGE : (call))
+
+static int is_own(const struct neap_tier *tier, const char *function)
+{
+	if (tier->own)
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"%s: %s has no places of yours: it is not formatted, or was by a sweep. Call "
+		"neap_tier_format first",
+		function, tier->about);
+}
+
+static int format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
+{
+	int rc = neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
+	tier->own = rc == 0;
+	return rc;
+}
+
 int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
 {
 	NEAP_NEED(tier);
-	ALONE(tier, neap__tier_format(
-			    tier, bytes, places, &(struct neap__staging){.at = staging}));
+	ALONE(tier, format(tier, bytes, places, staging));
 }
 
 void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)
@@ -34,48 +54,48 @@ int neap_tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const voi
 	uint64_t bytes, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
-	ALONE(tier, neap__tier_put(tier, place, tag, from, bytes, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_put(tier, place, tag, from, bytes, ticket));
 }
 
 int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
 	int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
-	ALONE(tier, neap__tier_get(tier, place, tag, into, bytes, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_get(tier, place, tag, into, bytes, ticket));
 }
 
 int neap_tier_put_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, spans, ticket);
-	ALONE(tier, neap__tier_put_spans(tier, place, tag, spans, count, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_put_spans(tier, place, tag, spans, count, ticket));
 }
 
 int neap_tier_get_spans(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, spans, ticket);
-	ALONE(tier, neap__tier_get_spans(tier, place, tag, spans, count, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_get_spans(tier, place, tag, spans, count, ticket));
 }
 
 int neap_tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
 {
 	NEAP_NEED(tier);
-	ALONE(tier, neap__tier_format_tapes(tier, bytes, places, staging));
+	ALONE_WITH_RECORDS(tier, neap__tier_format_tapes(tier, bytes, places, staging));
 }
 
 int neap_tier_put_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
-	ALONE(tier, neap__tier_put_tapes(tier, place, tag, spans, count, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_put_tapes(tier, place, tag, spans, count, ticket));
 }
 
 int neap_tier_get_tapes(struct neap_tier *tier, int64_t place, uint64_t tag,
 	const struct neap_span *spans, int count, int64_t *ticket)
 {
 	NEAP_NEED(tier, ticket);
-	ALONE(tier, neap__tier_get_tapes(tier, place, tag, spans, count, ticket));
+	ALONE_WITH_RECORDS(tier, neap__tier_get_tapes(tier, place, tag, spans, count, ticket));
 }
 
 int neap_tier_wait(struct neap_tier *tier, int64_t ticket)

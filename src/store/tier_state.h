@@ -38,6 +38,7 @@ struct neap_tier {
 	uint64_t bytes;
 	int64_t places;
 	struct neap__staging staging;
+	int own; /* 1: by neap_tier_format; 0: staging may be of a sweep that is gone */
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
 	int journalled; /* holds records of an interrupted sweep, not to be overwritten */

@@ -89,11 +89,11 @@ static void call_sweep(int k)
 		(void)neap_join_sweep_problem(now->sweeps[k].join);
 		break;
 	case 7:
-		if (now->folder[0])
+		if (now->folder[0] && draw(8) == 0) /* waits for the lock */
 			judge("journal_there", neap_journal_there(now->folder, NULL, 1));
 		break;
 	default:
-		if (s && draw(20) == 0) {
+		if (s && draw(60) == 0) {
 			struct neap_step_ops ops = small_ops();
 			struct neap_sweep_options o = options(NULL, 0, SMALL_STEPS);
 			struct small quiet;
@@ -218,19 +218,6 @@ static void *call_many(void *user)
 	return NULL;
 }
 
-static int save_nothing(void *user, int (*write)(void *, const void *, size_t), void *to)
-{
-	(void)user;
-	return write(to, "", 1);
-}
-
-static int load_nothing(void *user, int (*read)(void *, void *, size_t), void *from)
-{
-	char byte;
-	(void)user;
-	return read(from, &byte, 1);
-}
-
 static void make_sweep(int k)
 {
 	struct misuse_round *r = now;
@@ -261,7 +248,7 @@ static void add_journal(void)
 	struct neap_sweep *with = NULL, *second = NULL;
 	ops.grad_save = save_nothing;
 	ops.grad_load = load_nothing;
-	snprintf(r->folder, sizeof r->folder, "/var/tmp/neap-misuse-XXXXXX");
+	snprintf(r->folder, sizeof r->folder, "/dev/shm/neap-misuse-XXXXXX");
 	assert_non_null(mkdtemp(r->folder));
 	o.steps = SMALL_STAGES;
 	o.journal = r->folder;
@@ -282,14 +269,14 @@ static void begin_round(struct misuse_round *r)
 	now = r;
 	draws = 0;
 	for (int i = 0; i < TIERS; i++) {
-		int rc = draw(3) ? neap_tier_open_memory(&r->tiers[i], draw(2) ? 1 << 20 : 1 << 12)
+		int rc = draw(6) ? neap_tier_open_memory(&r->tiers[i], draw(2) ? 1 << 20 : 1 << 12)
 				 : neap_tier_open_file(&r->tiers[i], "/var/tmp", NULL);
 		assert_int_equal(rc, 0);
 		neap_tier_set_rates(r->tiers[i], 1e9, 1e9, 0);
 	}
 	for (int k = 0; k < SWEEPS; k++)
 		make_sweep(k);
-	if (r->sweeps[0].kind == SMALL_STEPS && draw(2))
+	if (r->sweeps[0].kind == SMALL_STEPS && draw(8) == 0)
 		add_journal();
 	*p = (struct neap_problem)NEAP_PROBLEM_INIT;
 	p->chain.steps = SMALL_STAGES;

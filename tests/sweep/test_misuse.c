@@ -46,6 +46,20 @@ static int replan(
 	return neap_sweep_replan(s->steps, &ops, &o);
 }
 
+/* What a journal keeps of a model that gathers nothing. */
+static int save_nothing(void *user, int (*write)(void *, const void *, size_t), void *to)
+{
+	(void)user;
+	return write(to, "", 1);
+}
+
+static int load_nothing(void *user, int (*read)(void *, void *, size_t), void *from)
+{
+	char byte;
+	(void)user;
+	return read(from, &byte, 1);
+}
+
 /* What is called in every callback, or by another thread while one lasts. */
 struct intruder {
 	struct small_sweep sweep;
@@ -230,6 +244,57 @@ static void wrong_tiers(void **state)
 	}
 }
 
+/* A sweep lends its tier memory of its arena, which is unmapped when it is freed. */
+static void tier_after_sweep(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SMALL_KINDS; kind++) {
+		struct small_sweep s;
+		struct neap_tier *tier;
+		struct small m;
+		double dx[2 * NUMBERS], loss, numbers[NUMBERS] = {0};
+		int64_t ticket;
+		assert_int_equal(neap_tier_open_file(&tier, "/var/tmp", NULL), 0);
+		struct neap_sweep_options o = options(&tier, 1, kind);
+		small_init(&m);
+		assert_int_equal(small_create(&s, kind, &m, &o), 0);
+		assert_int_equal(small_run(&s, dx, &loss), 0);
+		small_free(&s);
+		assert_int_equal(neap_tier_put(tier, 0, 1, numbers, STATE, &ticket), NEAP_EUSAGE);
+		assert_non_null(strstr(neap_detail(), "Call neap_tier_format first"));
+		assert_int_equal(neap_tier_format(tier, STATE, 1, NULL), 0);
+		assert_int_equal(neap_tier_put(tier, 0, 1, numbers, STATE, &ticket), 0);
+		assert_int_equal(neap_tier_wait(tier, ticket), 0);
+		neap_tier_close(tier);
+	}
+}
+
+/* A new plan for a sweep with a journal, and a model that cannot save what it gathered. */
+static void journal_without_gathering(void **state)
+{
+	struct neap_step_ops ops = small_ops();
+	struct neap_sweep_options o = options(NULL, 0, SMALL_STEPS);
+	struct neap_sweep *sweep;
+	struct small m;
+	char folder[] = "/dev/shm/neap-misuse-XXXXXX";
+	double loss;
+	(void)state;
+	small_init(&m);
+	assert_non_null(mkdtemp(folder));
+	ops.grad_save = save_nothing;
+	ops.grad_load = load_nothing;
+	o.steps = SMALL_STAGES;
+	o.journal = folder;
+	o.journal_in_memory = 1;
+	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+	ops.grad_save = NULL;
+	assert_int_equal(neap_sweep_replan(sweep, &ops, &o), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "a journal requires grad_save and grad_load"));
+	assert_int_equal(neap_sweep_run(sweep, NULL, NULL, &loss, NULL), 0);
+	neap_sweep_free(sweep);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 /* A schedule of one's own that asks itself, and closes itself. */
 static int ask_itself(void *user, struct neap_action *action)
 {
@@ -264,6 +329,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_tier_two_sweeps),
 		cmocka_unit_test(tiers_first),
 		cmocka_unit_test(wrong_tiers),
+		cmocka_unit_test(tier_after_sweep),
+		cmocka_unit_test(journal_without_gathering),
 		cmocka_unit_test(schedules),
 		cmocka_unit_test(random_calls),
 	};
