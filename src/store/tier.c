@@ -81,6 +81,7 @@ int neap__tier_format(
 		neap__tier_lend(tier, staging->bytes);
 	NEAP_TRY(tier->ops.format(tier->self, bytes, places, staging->at));
 	tier->bytes = bytes;
+	tier->own = !tier->running;
 	tier->places = places;
 	tier->staging = *staging;
 	return 0;
@@ -312,6 +313,9 @@ int neap__tier_holds_staging(struct neap_tier *tier)
 int neap__tier_forget(struct neap_tier *tier, int64_t place)
 {
 	NEAP_TRY(neap__tier_ours(tier));
+	if (place < 0 || place >= tier->places)
+		return neap__fail(NEAP_EUSAGE, "%s: no place %lld to forget (%lld places)",
+			tier->about, (long long)place, (long long)tier->places);
 	return tier->ops.forget ? tier->ops.forget(tier->self, place) : 0;
 }
 

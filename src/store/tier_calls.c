@@ -29,17 +29,10 @@ static int is_own(const struct neap_tier *tier, const char *function)
 		function, tier->about);
 }
 
-static int format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
-{
-	int rc = neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
-	tier->own = rc == 0;
-	return rc;
-}
-
 int neap_tier_format(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
 {
 	NEAP_NEED(tier);
-	ALONE(tier, format(tier, bytes, places, staging));
+	ALONE(tier, neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging}));
 }
 
 void neap_tier_lend(struct neap_tier *tier, uint64_t bytes)

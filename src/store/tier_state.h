@@ -27,7 +27,7 @@ struct neap_tier {
 	void *self;
 	struct neap_tier_spec spec; /* capacity in bytes of the medium */
 	char about[384];
-	int forks; /* neap__forks() of the process that it belongs to */
+	int forks;		   /* neap__forks() of the process that it belongs to */
 	struct neap__gate gate;	   /* a call, or the run of a sweep */
 	atomic_int holders;	   /* its owner, sweeps over it and calls: the last one frees it */
 	atomic_int closed;	   /* by its owner */
@@ -38,7 +38,8 @@ struct neap_tier {
 	uint64_t bytes;
 	int64_t places;
 	struct neap__staging staging;
-	int own; /* 1: by neap_tier_format; 0: staging may be of a sweep that is gone */
+	int own;	     /* 0: by a run, whose staging may be gone now */
+	int running;	     /* a run has claimed the tier */
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
 	int journalled; /* holds records of an interrupted sweep, not to be overwritten */

@@ -43,8 +43,8 @@ static int claim(struct neap_tier *tier, const char *function)
 	NEAP_TRY(neap__gate_enter(&tier->gate, function, "tier"));
 	int rc = neap__tier_ours(tier);
 	if (rc == 0 && atomic_load(&tier->closed))
-		rc = neap__fail(NEAP_EUSAGE, "%s: %s was closed. Open a tier again", function,
-			tier->about);
+		rc = neap__fail(
+			NEAP_EUSAGE, "%s: %s was closed. Open a tier again", function, tier->about);
 	if (rc < 0)
 		neap__gate_leave(&tier->gate);
 	return rc;
@@ -108,14 +108,17 @@ int neap__tiers_claim(struct neap_tier *const *tiers, int count)
 			neap__tiers_leave(tiers, i);
 			return rc;
 		}
+		tiers[i]->running = 1;
 	}
 	return 0;
 }
 
 void neap__tiers_leave(struct neap_tier *const *tiers, int count)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		tiers[i]->running = 0;
 		neap__gate_leave(&tiers[i]->gate);
+	}
 }
 
 /* Whoever has the tier now, a call or a run, goes on: it goes with the last that knows it. */
