@@ -113,7 +113,8 @@ int neap_tier_takes_tapes(const struct neap_tier *tier)
 	return tier->ops.format_tapes != NULL;
 }
 
-int neap__tier_format_tapes(struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
+int neap__tier_format_tapes(
+	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging)
 {
 	NEAP_TRY(neap__tier_ours(tier));
 	if (!tier->ops.format_tapes)

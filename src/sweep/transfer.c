@@ -360,9 +360,9 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 		.put = 1};
 	NEAP_TRY(neap__copy_save(s, neap__transit(s)));
 	double start = neap__seconds();
-	int rc =
-		neap__tier_put(s->tiers[tier - 1], place, neap__record_tag(s, NEAP_STATE, s->live_t),
-			neap__transit(s), s->problem.chain.state, &own.engine);
+	int rc = neap__tier_put(s->tiers[tier - 1], place,
+		neap__record_tag(s, NEAP_STATE, s->live_t), neap__transit(s),
+		s->problem.chain.state, &own.engine);
 	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
 	if (own.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &own, NEAP_STALL_REPAIR);

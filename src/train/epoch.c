@@ -70,7 +70,8 @@ static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *b
 	double loss;
 
 	NEAP_TRY(neap__planning_batch(trainer, batch));
-	/* All ranks have the same loss: train_batch refuses it, with what the run can do about it. */
+	/* All ranks have the same loss: train_batch refuses it, with what the run can do about it.
+	 */
 	int rc = neap_sweep_run(trainer->sweep, NULL, NULL, &loss, &stats);
 	if (rc == NEAP_EDIVERGED)
 		return 0;

@@ -96,6 +96,46 @@ def test_a_plan_that_was_made_before():
         neap.Sweep(models.Lorenz96(), models.start(), steps=T, memory="30K", plan=other)
 
 
+class Wrong(models.Lorenz96):
+    """A model whose loss, or gradient, is not finite."""
+
+    loss = gradient = 0.0
+
+    def turn(self, x, dx):
+        found = super().turn(x, dx)
+        dx[2] += self.gradient
+        return found + self.loss
+
+
+def test_a_loss_or_gradient_that_is_not_finite():
+    for name, value, match in (("loss", np.nan, "turn returned the loss nan after 400 steps"),
+                               ("gradient", np.inf, "adjoint at step 400, which turn wrote.* number 2 is inf")):
+        model = Wrong()
+        setattr(model, name, value)
+        with pytest.raises(neap.Diverged, match=match):
+            run("20K", model=model)
+
+
+def test_a_running_sweep_refuses_other_calls():
+    class Intrudes(models.Lorenz96):
+        found = None
+
+        def turn(self, x, dx):
+            self.found = [pytest.raises(neap.UsageError, call, match="while the sweep runs")
+                          for call in (sweep.run, sweep.close)]
+            thread = threading.Thread(target=lambda: self.found.append(
+                pytest.raises(neap.UsageError, sweep.run)))
+            thread.start()
+            thread.join()
+            return super().turn(x, dx)
+
+    model = Intrudes()
+    with neap.Sweep(model, models.start(), steps=T, memory="20K") as sweep:
+        result = sweep.run()
+        assert len(model.found) == 3
+    assert result.dx0.tobytes() == run("20K")[0].dx0.tobytes()
+
+
 def test_unknown_length(scratch):
     class Ends(models.Lorenz96):
         def ended(self, x, t):
