@@ -10,7 +10,6 @@
 struct misuse_round {
 	uint64_t seed;
 	struct neap_tier *tiers[TIERS];
-	int used[TIERS]; /* 1: a sweep keeps it, so that its owner may close it */
 	struct small models[SWEEPS];
 	struct small_sweep sweeps[SWEEPS];
 	int ntiers[SWEEPS];
@@ -234,8 +233,6 @@ static void make_sweep(int k)
 	if (rc < 0)
 		fail_msg("NEAP_SEED=%llu: create: %s", (unsigned long long)r->seed, neap_detail());
 	r->ntiers[k] = n;
-	for (int i = 0; i < n; i++)
-		r->used[i] = 1;
 	r->models[k].inside = call_inside;
 }
 
@@ -288,18 +285,27 @@ static void begin_round(struct misuse_round *r)
 	assert_int_equal(neap_online_create(&r->online, p), 0);
 }
 
+/* 1 while a sweep keeps the tier, so that its owner may close it and call it all the same. */
+static int is_kept(int tier)
+{
+	int kept = 0;
+	for (int k = 0; k < SWEEPS; k++)
+		kept = kept || now->ntiers[k] > tier;
+	return kept;
+}
+
 static void end_round(struct misuse_round *r)
 {
 	int early = (int)draw(2); /* tiers before the sweeps that keep them, twice */
 	for (int i = 0; i < TIERS && early; i++)
-		for (int twice = 0; twice < 2 && r->used[i]; twice++)
+		for (int twice = 0; twice < 2 && is_kept(i); twice++)
 			neap_tier_close(r->tiers[i]);
 	for (int i = 0; i < 5 && early; i++)
 		run_one((int)draw(SWEEPS));
 	for (int k = 0; k < SWEEPS; k++)
 		small_free(&r->sweeps[k]);
 	for (int i = 0; i < TIERS; i++)
-		if (!early || !r->used[i])
+		if (!early || !is_kept(i))
 			neap_tier_close(r->tiers[i]);
 	neap_schedule_close(r->schedule);
 	neap_online_free(r->online);
