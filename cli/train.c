@@ -231,21 +231,23 @@ static int run(const struct neap_train_options *options, int json)
 	return code;
 }
 
-/* The run to resume into *run; NULL where its folder has none yet and DATA is given. */
+/* The run to resume into *run; NULL if DATA is given on a rank that does not see the folder. */
 static int open_run(struct neap_run **run, const char *out, int data_given)
 {
-	int rc = neap_run_open(run, out);
+	int rc = neap_run_open(run, out), follows = cli_peers() && cli_peers()->rank > 0;
 
-	if (rc == -ENOENT && data_given)
-		return CLI_DONE; /* stopped before it wrote anything: it starts afresh */
-	if (rc == -ENOENT && cli_peers() && cli_peers()->rank > 0)
+	if (rc == -ENOENT && follows && data_given)
+		return CLI_DONE;
+	if (rc == -ENOENT && follows)
 		return cli_usage("train",
 			"there is no run in '%s'. Move the folder to where all ranks see it, or "
 			"pass DATA and the options of the run",
 			out);
 	if (rc == -ENOENT)
 		return cli_usage("train",
-			"there is no run in '%s'. To start one, pass DATA without --resume", out);
+			"there is no run in '%s' (no run.json). To start one, pass DATA without "
+			"--resume",
+			out);
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 

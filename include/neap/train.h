@@ -112,8 +112,8 @@ struct neap_train_options {
 	uint32_t size;	  /* sizeof(struct neap_train_options) */
 	const char *data; /* training set, a name for neap_dataset_open */
 	const char *test; /* or NULL: looked at once, at the end */
-	const char *out;  /* folder of the run */
-	int resume;	  /* 1: go on where `out` stands; afresh where it has no snapshot */
+	const char *out;  /* folder of the run: new or empty, unless `resume` */
+	int resume; /* 1: continue from the snapshot in `out`; without one, from the beginning */
 	struct neap_net_options net; /* inputs, classes 0: from the data */
 	const char *loss;	     /* a name of neap_loss_at */
 	struct neap_rate_penalty rates;

@@ -46,6 +46,51 @@ static int check_parents(const char *out)
 	return rc;
 }
 
+/* A half-written file that a killed run left: "run.json.1234.part". */
+static int is_leftover(const char *name)
+{
+	static const char *const names[] = {"model.safetensors.", "last.safetensors.",
+		"metrics.csv.", "costs.csv.", "run.json."};
+	size_t n = strlen(name);
+
+	if (n <= 5 || strcmp(name + n - 5, ".part") != 0)
+		return 0;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return 1;
+	return 0;
+}
+
+static void sweep_out(int folder)
+{
+	int fd = dup(folder);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir)))
+		if (is_leftover(entry->d_name))
+			unlinkat(folder, entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+/* 1 if the folder is empty, or a run was killed before its run.json was complete. */
+static int is_empty(const char *out)
+{
+	DIR *dir = opendir(out);
+	const struct dirent *entry;
+	int empty = dir != NULL;
+
+	while (empty && (entry = readdir(dir)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+			is_leftover(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
 int neap__run_folder_check(const struct neap_train_options *o)
 {
 	struct stat st;
@@ -55,35 +100,12 @@ int neap__run_folder_check(const struct neap_train_options *o)
 				       : neap__fail_errno(errno, "cannot use '%s'", o->out);
 	if (!S_ISDIR(st.st_mode))
 		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
-	if (!o->resume)
+	if (!o->resume && !is_empty(o->out))
 		return neap__fail(NEAP_EUSAGE,
 			"output folder '%s' already exists. Use --resume to continue that run, or "
 			"--out to choose another folder",
 			o->out);
 	return 1;
-}
-
-/* Half-written files that a killed run left: "run.json.1234.part". */
-static void sweep_out(int folder)
-{
-	static const char *const names[] = {"model.safetensors.", "last.safetensors.",
-		"metrics.csv.", "costs.csv.", "run.json."};
-	int fd = dup(folder);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	while (dir && (entry = readdir(dir))) {
-		size_t n = strlen(entry->d_name);
-		int part = n > 5 && strcmp(entry->d_name + n - 5, ".part") == 0, ours = 0;
-		for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-			ours |= strncmp(entry->d_name, names[i], strlen(names[i])) == 0;
-		if (part && ours)
-			unlinkat(folder, entry->d_name, 0);
-	}
-	if (dir)
-		closedir(dir);
 }
 
 /* The name is flushed: what is in a folder is worth as much as its name. */
@@ -129,6 +151,8 @@ int neap__run_folder_take(struct neap__trainer *trainer, int there)
 
 void neap__run_folder_leave(struct neap__trainer *trainer)
 {
+	if (trainer->drafted)
+		unlink(trainer->run);
 	if (trainer->made)
 		rmdir(trainer->options.out); /* where nothing could be written */
 	if (trainer->folder >= 0)

@@ -109,16 +109,31 @@ static void fill_result(const struct neap__trainer *trainer, int64_t epochs_befo
 	r->process.measured = neap__resident_most();
 }
 
-/* Rank 0 takes the folder, reads its snapshot and begins its files; *found: there was one. */
-static int take_folder(struct neap__trainer *trainer, int *found)
+/*
+ * Rank 0 locks the folder and writes run.json, if there is none, before costs are measured: a run
+ * that is killed while it measures can be resumed with its options. The run.json of an earlier
+ * session stays until the new plan is known to fit.
+ */
+static int take_folder(struct neap__trainer *trainer)
 {
 	if (!neap__ranks_root(&trainer->ranks))
 		return 0;
 	NEAP_TRY(neap__run_folder_take(trainer, trainer->there));
+	trainer->drafted = access(trainer->run, F_OK) < 0;
+	return trainer->drafted ? neap__run_json_write(trainer) : 0;
+}
+
+/* Rank 0 reads the snapshot of the folder and begins its files; *found: there was one. */
+static int begin_files(struct neap__trainer *trainer, int *found)
+{
+	if (!neap__ranks_root(&trainer->ranks))
+		return 0;
 	if (trainer->there)
 		NEAP_TRY(*found = neap__snapshot_load(trainer));
 	NEAP_TRY(neap__metrics_start(trainer->metrics, trainer->costs, trainer->counters.epoch));
-	return neap__run_json_write(trainer);
+	NEAP_TRY(neap__run_json_write(trainer));
+	trainer->drafted = 0;
+	return 0;
 }
 
 static int begin_or_resume(struct neap__trainer *trainer)
@@ -128,7 +143,7 @@ static int begin_or_resume(struct neap__trainer *trainer)
 	int found = 0;
 
 	NEAP_TRY(neap__rank_moments_room(trainer));
-	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_folder(trainer, &found)));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, begin_files(trainer, &found)));
 	NEAP_TRY(neap__ranks_send(&trainer->ranks, &found, sizeof found));
 	if (found)
 		NEAP_TRY(neap__rank_state_send(trainer));
@@ -239,6 +254,7 @@ static int run(struct neap__trainer *trainer)
 	NEAP_TRY(check_folder(trainer));
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, neap__setup(trainer)));
 	NEAP_TRY(check_ranks(trainer));
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_folder(trainer)));
 	NEAP_TRY(neap__ranks_agree(
 		&trainer->ranks, trainer->idle ? 0 : neap__planning_start(trainer)));
 	NEAP_TRY(begin_or_resume(trainer));

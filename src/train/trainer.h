@@ -98,7 +98,8 @@ struct neap__trainer {
 	double started, session;		    /* clock; seconds of the sessions before */
 	double snapshot;			    /* clock of the last snapshot */
 	int made;				    /* the folder, by this session */
-	int there, has_snapshot;		    /* the folder was there; last.safetensors is */
+	int drafted; /* run.json was first written by this session, and no plan is known to fit */
+	int there, has_snapshot; /* the folder was there; last.safetensors is */
 	int resumed;
 	int mse_by_default;		/* the loss is mse because the targets are numbers */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */

@@ -48,6 +48,11 @@ def neap(*args, cwd=None, timeout=300, env=None, stdin=subprocess.DEVNULL):
                           stdin=stdin, capture_output=True, text=True, errors="replace")
 
 
+def resuming(run):
+    """What continues the run in a folder, or starts it if it was killed before it had written its options."""
+    return ["--resume"] if os.path.exists(os.path.join(run, "run.json")) else []
+
+
 def neap_json(*args, **more):
     done = neap(*args, "--json", **more)
     if done.returncode != 0:

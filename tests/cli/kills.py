@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import NEAP, Folder, Tap, neap, neap_json
+from harness import NEAP, Folder, Tap, neap, neap_json, resuming
 from train import DATA, SETTINGS, weights
 
 # What may change from one start to the next of the same training.
@@ -34,18 +34,17 @@ class Campaign:
         with open(os.path.join(run, "model.safetensors"), "rb") as f:
             self.best = f.read()
 
-    def start(self, run, more, resume):
+    def start(self, run, more):
         command = [NEAP, "train", DATA, *SETTINGS, *more, "--out", run, "--snapshot",
-                   self.random.choice(["1ms", "20ms", "200ms"]), *resume]
+                   self.random.choice(["1ms", "20ms", "200ms"]), *resuming(run)]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def train(self, folder):
         """One training, killed up to ten times; None, or what is wrong."""
         run = os.path.join(folder, f"run{self.runs}")
-        resume, kills = [], self.random.randint(1, 10)
+        kills = self.random.randint(1, 10)
         while True:
-            process = self.start(run, self.random.choice(CHOICES), resume)
-            resume = ["--resume"]
+            process = self.start(run, self.random.choice(CHOICES))
             if kills > 0 and self.left > 0:
                 try:
                     process.wait(self.random.random() * self.seconds)

@@ -4,11 +4,12 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
-from harness import NEAP, Folder, Tap, neap, neap_json
+from harness import NEAP, Folder, Tap, neap, neap_json, resuming
 
 SETTINGS = ["--net", "lif:48r,li", "--batch", "16", "--epochs", "3", "--seed", "5", "--warmup",
             "5"]
@@ -136,6 +137,15 @@ def refuses_to_resume(folder):
     if done.returncode != 2 or "DATA" not in done.stderr or os.path.exists(run):
         return f"no run: {done.stderr}"
     os.makedirs(run)
+    for folder_there in True, False:
+        if not folder_there:
+            os.rmdir(run)
+        done = neap("train", DATA, "--resume", "--out", run)
+        if done.returncode != 2 or done.stderr.count("\n") != 1 or f"there is no run in '{run}'" not in done.stderr:
+            return f"DATA, but no run: {done.returncode} {done.stderr}"
+        if os.path.exists(run) != folder_there or (folder_there and os.listdir(run)):
+            return "DATA, but no run: the folder changed"
+    os.makedirs(run)
     for text in ("{", "[]", "{}", '{"settings": {"net": null}}', '{"settings": {"clip": "x"}}',
                  '{"settings": {}, "sweep": {"threads": -2}}',
                  '{"settings": {}, "costs": {"advance": 1e999}}',
@@ -222,9 +232,46 @@ def killed_and_resumed(folder, whole, delay, kind):
         if os.path.isdir(run) else []
     if kind == signal.SIGINT and part:
         return f"half-written: {part}"
-    train(run, "--resume")
+    train(run, *resuming(run))
     if weights(run) != whole:
         return "other weights after --resume"
+    return None
+
+
+def killed_while_measuring(folder):
+    """A run that is killed before its first plan keeps its options; a folder that is empty may be used."""
+    given = ["train", "randman:samples=16,steps=300,classes=4", "--net", "lif:1024r:tau=15ms,li", "--batch", "16", "--seed",
+             "7", "--epochs", "1"]
+    whole = neap_json(*given, "--out", os.path.join(folder, "unkilled"))["weights_hash"]
+    run = os.path.join(folder, "measuring")
+    for _ in range(5):  # a kill may come late, as the machine may be busy
+        shutil.rmtree(run, ignore_errors=True)
+        os.mkdir(run)
+        process = subprocess.Popen([NEAP, *given, "--out", run], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not os.path.exists(os.path.join(run, "run.json")):
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        if os.listdir(run) == ["run.json"]:
+            break
+    if os.listdir(run) != ["run.json"]:
+        return f"it wrote {os.listdir(run)} before it could be killed"
+    done = neap("train", "--resume", "--out", run, "--memory", "1K")
+    if done.returncode != 2 or os.listdir(run) != ["run.json"]:
+        return f"a small budget: {done.returncode} {done.stderr} {os.listdir(run)}"
+    resumed = neap_json("train", "--resume", "--out", run)["weights_hash"]
+    return None if resumed == whole else f"weights {resumed}, not {whole}"
+
+
+def takes_back_its_options(folder):
+    """A new run whose budget is too small leaves no run.json behind, nor the folder that it created."""
+    run = os.path.join(folder, "small")
+    for before in False, True:
+        if before:
+            os.mkdir(run)
+        done = neap("train", DATA, *SETTINGS, "--memory", "1K", "--out", run)
+        if done.returncode != 2 or os.path.isdir(run) != before or (before and os.listdir(run)):
+            return f"{done.returncode} {done.stderr}"
     return None
 
 
@@ -271,6 +318,8 @@ def main():
         for delay in (0.1, 0.3):
             tap.run(f"SIGINT after {delay} s", killed_and_resumed, folder, whole, delay,
                     signal.SIGINT)
+        tap.run("SIGKILL while costs are measured", killed_while_measuring, folder)
+        tap.run("a budget that is too small leaves nothing", takes_back_its_options, folder)
         tap.run("an existing run is refused", refuses_an_existing_run, folder, run)
         tap.run("a run is resumed by its folder alone", resumed_by_its_folder, folder)
         tap.run("a configuration", configured, folder)

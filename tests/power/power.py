@@ -16,7 +16,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-from harness import Folder, Tap, neap, write_recordings  # noqa: E402
+from harness import Folder, Tap, neap, resuming, write_recordings  # noqa: E402
 
 RECORDING = os.path.abspath(sys.argv[1])
 MOMENTS = int(sys.argv[2]) if len(sys.argv) > 2 else 14
@@ -150,7 +150,7 @@ def read_record(path):
 
 
 class Scenario:
-    """A command; what it is prepared by, what it is run again with, what it must come to."""
+    """A command; what it is prepared by, what it is run again with (a function of the folder), what it must come to."""
 
     def __init__(self, name, command, again, result, prepare=None):
         self.name, self.command, self.again = name, command, again
@@ -218,7 +218,7 @@ class Scenario:
     def check(self, folder, ended):
         if self.again is None:
             return self.result(folder, None, self.expected, ended)
-        done = neap(*self.again, cwd=folder, env={"NEAP_IO": "sync"})
+        done = neap(*self.again(folder), cwd=folder, env={"NEAP_IO": "sync"})
         if done.returncode in (1, 2):
             REFUSED.append(done.stderr.strip())
             return None if done.stderr.count("\n") == 1 and not ended else done.stderr
@@ -267,10 +267,14 @@ def begun(folder):
     assert neap(*first, cwd=folder).returncode == 0
 
 
+def train_again(folder):
+    return TRAIN + resuming(os.path.join(folder, "run"))
+
+
 SCENARIOS = [
-    Scenario("train", TRAIN, TRAIN + ["--resume"], weights),
-    Scenario("resumed", TRAIN + ["--resume"], TRAIN + ["--resume"], weights, begun),
-    Scenario("journal", SWEEP + JOURNAL, SWEEP + JOURNAL, gradients),
+    Scenario("train", TRAIN, train_again, weights),
+    Scenario("resumed", TRAIN + ["--resume"], train_again, weights, begun),
+    Scenario("journal", SWEEP + JOURNAL, lambda _: SWEEP + JOURNAL, gradients),
     Scenario("encode", ["encode", "sounds", "--out", "out.h5", "--label", "([0-9]+)_.*",
                         "--force"], None,
              whole_file("out.h5"), old("out.h5")),

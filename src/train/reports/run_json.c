@@ -191,7 +191,7 @@ int neap__run_json_write(const struct neap__trainer *trainer)
 	neap__json_text(root, "command", options->command);
 	neap__settings_write(root, "settings", options, 0);
 	struct neap_train_options ways = *options;
-	if (!ways.sweep.memory_total)
+	if (!ways.sweep.memory_total && trainer->planning.memory)
 		ways.sweep.memory = trainer->planning.memory;
 	neap__settings_write_ways(root, "sweep", &ways);
 	add_costs(root, options->sweep.costs);
