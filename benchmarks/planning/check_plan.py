@@ -103,7 +103,7 @@ class Stages:
 # What follows a word of an action, in groups of numbers; the name says what a line has.
 _N = r"(\d+)"
 _MOVE = rf"tier {_N} place {_N}"
-LINES = [(re.compile(pattern + r"\Z"), names) for pattern, names in (
+LINES = [(re.compile(pattern + r"\Z", re.ASCII), names) for pattern, names in (
     (rf"(advance|record|backward) {_N} {_N}", "kind t0 t1"),
     (r"(turn)", "kind"),
     (rf"(save|load|drop) (state) at {_N} slot {_N}", "kind payload t0 slot"),
@@ -364,7 +364,7 @@ class Run:
     def carry_out(self, lines):
         actions = {"advance": self.forward, "record": self.forward}
         for line in lines:
-            line = line.strip()
+            line = line.strip(" \t\r\n")
             if not line or line.startswith("#"):
                 continue
             self.actions += 1

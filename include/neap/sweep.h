@@ -162,8 +162,8 @@ struct neap_sweep_options {
 	uint32_t size; /* sizeof(struct neap_sweep_options) */
 	int ntiers;
 	int64_t steps;
-	uint64_t memory;		/* budget in bytes; 0: unlimited */
-	const char *strategy;		/* NULL: "auto" */
+	uint64_t memory;      /* budget in bytes; 0: unlimited, up to the memory of the machine */
+	const char *strategy; /* NULL: "auto" */
 	struct neap_params params;	/* 0: choose */
 	struct neap_tier *const *tiers; /* slow tiers, fastest first; borrowed */
 	/*

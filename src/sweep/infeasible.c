@@ -3,6 +3,7 @@
 #include "sweep/infeasible.h"
 #include "base/fail.h"
 #include "base/show.h"
+#include "sys/memory.h"
 
 int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)
 {
@@ -16,4 +17,18 @@ int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)
 		"a budget of %llu bytes is too small for %s: %s. Use at least %llu bytes (%s)",
 		(unsigned long long)memory, plan->strategy, plan->why,
 		(unsigned long long)plan->least_bytes, neap__show_size(room, plan->least_bytes));
+}
+
+int neap__refuse_arena(uint64_t bytes, const char *strategy)
+{
+	uint64_t total = neap__memory_total();
+	char needed[24], there[24];
+
+	if (!total || bytes <= total)
+		return 0;
+	return neap__fail(NEAP_EINFEASIBLE,
+		"the plan of strategy %s uses an arena of %llu bytes (%s), but this machine has "
+		"%llu bytes (%s) of memory. Set a memory budget below that",
+		strategy, (unsigned long long)bytes, neap__show_size(needed, bytes),
+		(unsigned long long)total, neap__show_size(there, total));
 }

@@ -4,6 +4,7 @@
  * of them are made here, so that a run allocates nothing.
  */
 #include "sweep/sweep.h"
+#include "sweep/infeasible.h"
 #include "sweep/sweep_plan.h"
 #include "sweep/journal/journal_identity.h"
 #include "sweep/costs/replan_sweep.h"
@@ -111,7 +112,7 @@ static int lay_out(struct neap_sweep *s)
 			"the plan's arena of %llu bytes lacks room for "
 			"the %llu of live state, adjoint and staging",
 			(unsigned long long)arena->bytes, (unsigned long long)arena->tapes);
-	return 0;
+	return neap__refuse_arena(arena->bytes, s->plan.strategy);
 }
 
 static void *table(int64_t rows, size_t bytes)

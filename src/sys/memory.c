@@ -5,6 +5,7 @@
  */
 #include "sys/memory.h"
 #include "base/fail.h"
+#include "base/show.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 /* Bytes of a large page: fewer address look-ups, and fewer separate pieces for a disk to read. */
@@ -67,6 +69,14 @@ int neap__map_pages(void **out, size_t bytes)
 
 int neap__map_partly(void **out, size_t bytes, size_t used)
 {
+	uint64_t total = used >= LARGE ? neap__memory_total() : 0;
+	char needed[24], there[24];
+
+	if (total && used > total)
+		return neap__fail(-ENOMEM,
+			"%zu bytes (%s) of memory are needed, but this machine has %llu bytes (%s)",
+			used, neap__show_size(needed, used), (unsigned long long)total,
+			neap__show_size(there, total));
 	void *p = used >= LARGE ? map_large(bytes, used) : map(bytes ? bytes : 1);
 	if (p == MAP_FAILED)
 		return neap__fail_errno(errno, "cannot map %zu bytes of memory", bytes);
@@ -196,16 +206,31 @@ static int read_number(const char *path, uint64_t *out)
 	return 0;
 }
 
+/* Control groups, versions 2 and 1: files of the limit and of the bytes in use. */
+static const char *const groups[][2] = {
+	{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+	{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+		"/sys/fs/cgroup/memory/memory.usage_in_bytes"},
+};
+#define GROUPS (sizeof groups / sizeof groups[0])
+
+uint64_t neap__memory_total(void)
+{
+	struct sysinfo info;
+	uint64_t limit;
+	uint64_t least = sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit : 0;
+
+	for (size_t i = 0; i < GROUPS; i++)
+		if (read_number(groups[i][0], &limit) == 0 && limit < least)
+			least = limit;
+	return least;
+}
+
 uint64_t neap__memory_free(void)
 {
-	static const char *const groups[][2] = {
-		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-		{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
-			"/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	};
 	uint64_t least = proc_kilobytes("/proc/meminfo", "MemAvailable:");
 
-	for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+	for (size_t i = 0; i < GROUPS; i++) {
 		uint64_t limit, used;
 		if (read_number(groups[i][0], &limit) < 0 || read_number(groups[i][1], &used) < 0)
 			continue;

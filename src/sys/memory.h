@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <neap/status.h>
 
-/* Zeroed private pages, not yet resident. 0 or -errno. */
+/* Zeroed private pages, not yet resident. 0 or -errno; -ENOMEM beyond neap__memory_total. */
 int neap__map_pages(void **out, size_t bytes);
 /* The same, where only the first `used` bytes are likely to be touched. */
 int neap__map_partly(void **out, size_t bytes, size_t used);
@@ -43,6 +43,8 @@ uint64_t neap__resident_most(void);
 /* Lowers the mark to what is resident now. 0 or -errno. */
 int neap__resident_reset(void);
 
+/* Bytes of memory of the machine or of the control group, whichever is less; 0 if unknown. */
+uint64_t neap__memory_total(void);
 /* Bytes that are free in the machine or in the control group, whichever is less. */
 uint64_t neap__memory_free(void);
 

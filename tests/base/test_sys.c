@@ -10,6 +10,7 @@
 #include "sys/child_trial.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -100,6 +101,8 @@ static void resident_peak_follows_touch(void **state)
 {
 	(void)state;
 	void *pages;
+	assert_int_equal(neap__map_pages(&pages, (size_t)1 << 50), -ENOMEM);
+	assert_non_null(strstr(neap_detail(), "but this machine has "));
 	assert_int_equal(neap__map_pages(&pages, 32 << 20), 0);
 	if (neap__resident_reset() < 0) {
 		print_message("# SKIP /proc/self/clear_refs cannot be written\n");

@@ -179,11 +179,13 @@ def small_cases():
     yield ["train"], "missing"
     yield ["compare"], "missing"
     yield ["encode"], "missing"
-    yield ["train", "train.h5", "--out", "folder"], "folder"
+    yield ["train", "train.h5", "--out", "broken"], "broken"
     yield ["train", "train.h5", "--out", "text"], "text"
     yield ["train", "train.h5", "--out", "/nonexistent/dir/run"], "/nonexistent"
     yield ["train", "train.h5", "--out", "/proc/run"], "/proc/run"
     yield ["train", "train.h5", "--out", "r", "--memory", "1K"], "Use at least"
+    yield ["train", "randman:steps=100000000,samples=8192,spikes=20,units=10", "--net", "lif:64r,li", "--batch", "8192",
+           "--memory", "1000T", "--strategy", "bptt", "--out", "r"], "but this machine has "
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/nonexistent"], \
         "/nonexistent"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:"], "mem:"

@@ -164,7 +164,8 @@ def command_line(folder, question):
     text = neap_tool.actions(NEAP, question, "auto")
     for words, stdin, code, says in (
             ([question.name, "-"], text, 0, "makespan "), ([question.name, "-"], "turn\n" + text, 1, "broken: action 1"),
-            ([question.name, "-"], "fly 0 1\n", 2, "is no action"), (["nothing-001", "-"], text, 2, "no question"),
+            ([question.name, "-"], "fly 0 1\n", 2, "is no action"),
+            ([question.name, "-"], "advance \uff10 40\n", 2, "is no action"), ([question.name, "-"], "turn\u2003\n", 2, "is no action"), (["nothing-001", "-"], text, 2, "no question"),
             ([question.name, path], text, 2, "one.txt"), ([question.name, "-"], "save state at 0 slot " + "9" * 40, 2, "too large"),
             ([], "", 2, "check_plan.py")):
         done = subprocess.run([sys.executable, tool, *words], input=stdin, capture_output=True, text=True)

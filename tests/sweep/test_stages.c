@@ -357,6 +357,10 @@ static void no_stages(void **state)
 	stagemodel_reference(&m, &expected);
 	assert_int_equal(create(&sweep, &m, 64), NEAP_EINFEASIBLE);
 	assert_non_null(strstr(neap_detail(), "at least 128 bytes"));
+	m.state[0] = (uint64_t)1 << 50;
+	assert_int_equal(create(&sweep, &m, 0), NEAP_EINFEASIBLE);
+	assert_non_null(strstr(neap_detail(), "but this machine has "));
+	stagemodel_wire(&m);
 	assert_int_equal(create(&sweep, &m, 128), 0);
 	assert_int_equal(stagemodel_run(sweep, &m, &g, &stats), 0);
 	assert_memory_equal(&g, &expected, sizeof g);

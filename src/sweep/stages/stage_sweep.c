@@ -270,6 +270,8 @@ static int agree_on_program(struct neap_stage_sweep *s, int rc)
 static int finish_tables(struct neap_stage_sweep *s)
 {
 	NEAP_TRY(place(s));
+	NEAP_TRY(neap__refuse_arena(
+		neap__sat_add(s->staging_bytes, s->program.arena), s->plan.strategy));
 	return make_tables(s);
 }
 
