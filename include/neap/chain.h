@@ -175,10 +175,9 @@ struct neap_problem {
 };
 
 /* All zero but for its size. */
-#define NEAP_PROBLEM_INIT                                                                          \
-	{                                                                                          \
-		.size = sizeof(struct neap_problem)                                                \
-	}
+#define NEAP_PROBLEM_DEFAULTS(X)
+#define NEAP_PROBLEM_INIT NEAP__INIT(neap_problem, NEAP_PROBLEM_DEFAULTS(NEAP__INIT_FIELD))
+NEAP__INIT_FUNCTION(neap_problem, NEAP_PROBLEM_DEFAULTS)
 
 /*
  * Checks every number of a problem: no negative, NaN or absurd values, no

@@ -24,6 +24,31 @@ extern "C" {
 #define NEAP_API
 #endif
 
+/*
+ * Initial values of a structure are a table of X(field, value), from which its NAME_INIT is made:
+ * in C an initializer, in C++ the value of an inline function, since C++11 to C++17 have no
+ * designated initializers.
+ */
+#ifdef __cplusplus
+#define NEAP__INIT_FIELD(field, value) fresh.field = value;
+#define NEAP__INIT_FUNCTION(name, TABLE)                                                           \
+	static inline struct name name##_init_()                                                   \
+	{                                                                                          \
+		struct name fresh = name();                                                        \
+		fresh.size = static_cast<uint32_t>(sizeof fresh);                                  \
+		TABLE(NEAP__INIT_FIELD)                                                            \
+		return fresh;                                                                      \
+	}
+#define NEAP__INIT(name, ...) name##_init_()
+#else
+#define NEAP__INIT_FIELD(field, value) .field = value,
+#define NEAP__INIT_FUNCTION(name, TABLE)
+#define NEAP__INIT(name, ...)                                                                      \
+	{                                                                                          \
+		.size = sizeof(struct name), __VA_ARGS__                                           \
+	}
+#endif
+
 /* X(name, value, text): neap's own codes, below any errno. */
 #define NEAP_STATUS_TABLE(X)                                                                       \
 	X(NEAP_EUSAGE, -5001, "bad argument")                                                      \
