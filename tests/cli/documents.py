@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md",
             "docs/learning.md", "docs/compare-checkpoint.md", "docs/compare-jax.md", "docs/compare-petsc.md")
 # First words of commands that build, install or fetch, or run what they built: tests of their own, or another machine's.
-ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "meson", "ninja", "man", "bench/", "./", "timeout")
+ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "gfortran", "meson", "ninja", "man", "bench/", "./", "timeout")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
 BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd)\b|\.\.\.")
 DIGITS = os.path.join(data_dir() or "", "data/fsdd") if "all" in sys.argv else ""
