@@ -181,12 +181,11 @@ struct neap_net_options {
 
 /* clang-format off */
 #define NEAP_NET_OPTIONS_DEFAULTS(X) \
-	X(spec, "lif:256r,li") X(dt, 1e-3) X(surrogate, NEAP_TRIANGLE) X(width, 0.5) X(height, 1.0) \
-	X(tau, 20e-3) X(tau_out, NEAP_TAU_OUT_AUTO) X(scale, 0.5) X(recurrent_scale, 0.3) X(density, 1.0) \
+	X(spec, "lif:256r,li") X(dt, 1e-3) X(surrogate, NEAP_TRIANGLE) X(width, 0.5) X(height, 1.0) X(tau, 20e-3) \
+	X(tau_out, NEAP_TAU_OUT_AUTO) X(scale, 0.5) X(recurrent_scale, 0.3) X(density, 1.0) \
 	X(readout, NEAP_READ_AUTO) X(time_unit, 1e-3) X(init, NEAP_INIT_AUTO)
+#define NEAP_NET_OPTIONS_INIT NEAP__INIT(neap_net_options, NEAP_NET_OPTIONS_DEFAULTS(NEAP__INIT_FIELD))
 /* clang-format on */
-#define NEAP_NET_OPTIONS_INIT                                                                      \
-	NEAP__INIT(neap_net_options, NEAP_NET_OPTIONS_DEFAULTS(NEAP__INIT_FIELD))
 NEAP__INIT_FUNCTION(neap_net_options, NEAP_NET_OPTIONS_DEFAULTS)
 
 struct neap_net;
