@@ -114,13 +114,13 @@ static void write_agreement(const struct neap__agreement *a, struct neap__text *
 			a->exact, a->sizes);
 	if (a->bounded)
 		neap__text_add(out,
-			"\nPoints whose tapes or logs vary in size: at most the budget in %d of "
-			"%d points.\n",
+			"\nPeak of fast memory, if tapes or logs vary in size: at most the "
+			"budget in %d of %d points.\n",
 			a->within, a->bounded);
 	if (a->times)
 		neap__text_add(out,
 			"\nTime: within %.0f%% of the prediction in %d of %d points (goal: nine "
-			"of ten, %s).\n",
+			"of ten points; %s). A table lists the others.\n",
 			100 * CLOSE, a->close, a->times,
 			10 * a->close >= 9 * a->times ? "reached" : "missed");
 	if (a->table.length)

@@ -172,10 +172,11 @@ static int draw(struct neap__study *study)
 		series(study, &f, grown[i].label, "peak_measured", key, NEAP__MARKS);
 	}
 	return neap__study_figure(study, &f,
-		"`remote` stores the tapes of one chunk of sqrt(T) steps at a time; "
-		"`double` divides remote chunks of sqrt(T) steps once more. `revolve` "
-		"and `stream` use constant memory, at the cost of recomputation and of "
-		"slow memory, respectively.");
+		"`remote` offloads a checkpoint every sqrt(T) steps and stores the tapes "
+		"of one such chunk at a time; `double` divides each of these chunks once "
+		"more, with checkpoints in fast memory. `revolve` and `stream` use "
+		"constant memory, at the cost of recomputation and of slow memory, "
+		"respectively.");
 }
 
 const struct neap__experiment neap__study_asymptotics = {"asymptotics",

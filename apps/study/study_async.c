@@ -290,8 +290,8 @@ static void say_losses(struct neap__study *study)
 		}
 	}
 	neap__text_add(&study->report,
-		"\nPlans over tau, the time of a transfer in steps (300 steps): `async` "
-		"is slower than `revolve` in %d of %d plans",
+		"\nPlans for 300 steps and different transfer times tau (in units of the "
+		"time of a step): `async` is slower than `revolve` in %d of %d plans",
 		lost, all);
 	if (lost)
 		neap__text_add(&study->report, ", by up to %.0f%% (at tau = %g and slots = %g)",
@@ -346,15 +346,17 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"Synthetic steps that occupy a processor for 100 us forward and 100 us "
-		"backward, with states of 64 KiB (1 MiB for the plans over tau) unless "
-		"the axis varies these values. There are slots for the given number of "
-		"checkpoints in addition to the live state; a tape is as large as a "
-		"state. The overhead is relative to a sweep that stores every tape. "
-		"Marks are measured (medians). Lines are plans, which use the upper "
-		"quartile of the times of single transfers, measured just before. "
-		"`revolve` uses no slow memory, `disk-revolve` waits for every transfer, "
-		"and `async` writes a state as often as the channel permits.\n");
+		"Synthetic steps, which occupy a processor for 100 us forward and 100 us "
+		"backward. A state has 64 KiB, or 1 MiB in the plans with a given "
+		"transfer time tau. A panel whose axis shows the time of a step or the "
+		"size of a state varies this value. A tape is as large as a state. Fast "
+		"memory contains the given number of checkpoints (slots) in addition to "
+		"the current state. The overhead is relative to a sweep that stores "
+		"every tape. Marks are measured (medians). Lines are predicted, from the "
+		"upper quartile of the times of single transfers that were measured just "
+		"before the sweep. `revolve` uses no slow memory, `disk-revolve` waits "
+		"for every transfer, and `async` writes a state as often as the channel "
+		"permits.\n");
 	say_losses(study);
 	neap__figure_begin(&f, "async");
 	for (int c = 0; c < SLOTS; c++)

@@ -203,13 +203,16 @@ static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
 	neap__text_add(&study->report,
-		"`lif:%dr,li`, batches of %d, %s steps. c is the number of steps per "
-		"chunk. `hierarchical` offloads k checkpoints, c steps apart, at a time; "
-		"`double` has k of them per remote chunk. Each pair (c, k) has the "
-		"minimum memory that it needs. Lines are the model, marks are measured. "
-		"The table compares the pair that is best according to the model with "
-		"the pair that measured best.\n\n| strategy | minimised | best by the "
-		"model | measured there | best measured | measured there | difference "
+		"`lif:%dr,li`, batches of %d, %s steps. c is the number of steps between "
+		"two checkpoints (the chunk length). `hierarchical` offloads k "
+		"checkpoints at a time. `double` offloads a checkpoint every c k steps "
+		"(a remote chunk) and divides a remote chunk into k chunks, with "
+		"checkpoints in fast memory. Each pair (c, k) runs in the least memory "
+		"that it needs. Lines are predicted, marks are measured. The table "
+		"compares two pairs: the one with the smallest predicted memory or time, "
+		"and the one with the smallest measured value. It has the measured "
+		"values of both.\n\n| strategy | minimised | smallest prediction | "
+		"measured value | smallest measurement | measured value | difference "
 		"|\n|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
 	for (int i = 0; i < CHUNKED; i++) {

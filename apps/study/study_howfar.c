@@ -402,8 +402,9 @@ static void add_claims(struct neap__study *s)
 	neap__text_add(&s->report,
 		"\nMeasured: the longest sequence and the largest network with at most "
 		"10%% overhead over store-all. Each strategy first runs at its planned "
-		"limit (at most %d times as long and %d times as wide), then at half as "
-		"many steps, or 0.7 times as many units, until the measured overhead is "
+		"limit, which is capped at %d times the steps and %d times the units of "
+		"store-all. If the measured overhead is greater than 10%%, it runs again "
+		"with half the steps, or with 0.7 times the units, until the overhead is "
 		"at most 10%%. `arena` is the measured peak of the sweep's memory; "
 		"`resident` is the growth of the whole process during the sweep. The "
 		"last row is store-all at the size that `auto` reaches.\n\n| strategy | "
@@ -471,10 +472,12 @@ static int draw(struct neap__study *study)
 		"increase the number of units (at %d steps, in the %.2f MiB that "
 		"store-all needs for %d units), if the overhead is limited to 10, 50 or "
 		"100%%. The plans use sizes, step times and transfer times measured on "
-		"this machine, batches of %d and dense tapes. Costs of networks between "
-		"the measured widths are interpolated linearly in logarithms.\n\n| "
-		"strategy | longer, 10%% | 50%% | 100%% | larger, 10%% | 50%% | 100%% "
-		"|\n|---|---|---|---|---|---|---|\n",
+		"this machine, batches of %d and dense tapes. Step times were measured "
+		"for several numbers of units; between them, the logarithm of the time "
+		"is interpolated linearly in the logarithm of the number of units. The "
+		"search stops at 16,384 times the steps and 32 times the units (`over` "
+		"in the table).\n\n| strategy | longer, 10%% | 50%% | 100%% | larger, "
+		"10%% | 50%% | 100%% |\n|---|---|---|---|---|---|---|\n",
 		UNITS, (double)memory / MIB, short_steps(study), long_steps(study),
 		(double)narrow / MIB, NARROW, BATCH);
 	for (int i = 0; strategies[i]; i++) {
@@ -505,7 +508,7 @@ static int draw(struct neap__study *study)
 		}
 	}
 	return neap__study_figure(study, &f,
-		"The search is limited to 16,384 times the steps and 32 times the units.");
+		"Planned factors by the overhead that is allowed, as in the first table.");
 }
 
 const struct neap__experiment neap__study_howfar = {"howfar",

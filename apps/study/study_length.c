@@ -130,14 +130,17 @@ static int draw(struct neap__study *study)
 
 	neap__text_add(&study->report,
 		"Batches of %d sequences, with `lif:%dr,li` as a function of T, and with "
-		"networks of N units at T = %d. Tapes are dense, so they have one size. "
-		"`remote` and `hierarchical` (k = 4) use chunks of sqrt(T S/A) steps, "
-		"`double` uses remote chunks of sqrt(T) steps that contain chunks of "
-		"sqrt(sqrt(T) S/A), with S and A the bytes of a state and a tape. Each "
-		"of these has the minimum memory for its parameters; the other "
-		"strategies have the minimum memory of `standard`. Marks are measured "
-		"(medians). Lines are the model: the planned peak, and the time "
-		"predicted from the cost of steps and transfers measured beforehand.\n",
+		"networks of N units at T = %d. Tapes are dense: they store values of "
+		"all units, so they have one size. S and A are the bytes of a state and "
+		"of a tape. `remote` and `hierarchical` (which offloads k = 4 "
+		"checkpoints at a time) use chunks of sqrt(T S/A) steps. `double` "
+		"offloads a checkpoint every sqrt(T) steps; within such a remote chunk "
+		"it stores checkpoints in fast memory every sqrt(sqrt(T) S/A) steps. "
+		"These three strategies run in the least memory that suffices for their "
+		"chunks, the others in the least memory in which `standard` runs. Marks "
+		"are measured (medians). Lines are predicted: the planned peak, and the "
+		"time that follows from the times of steps and transfers measured "
+		"beforehand.\n",
 		BATCH, UNITS, STEPS);
 	neap__figure_begin(&f, "length");
 	neap__figure_panel(
@@ -151,10 +154,10 @@ static int draw(struct neap__study *study)
 		&f, "Time of a batch, T = 300", "units N", "microseconds per step", flags);
 	panel(study, &f, &price[0], &price[1]);
 	return neap__study_figure(study, &f,
-		"With T, the memory of store-all grows linearly, the memory of "
-		"`standard` (and the strategies with the same budget) with the square "
-		"root, and the memory of `double` more slowly. The last table of this "
-		"report lists the marks that deviate from their line.");
+		"The memory of store-all grows in proportion to T, the memory of "
+		"`standard` (and of the strategies with the same budget) in proportion "
+		"to the square root of T, and the memory of `double` more slowly. The "
+		"last table of this report lists the marks that deviate from their line.");
 }
 
 const struct neap__experiment neap__study_length = {"length",

@@ -79,11 +79,12 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 
 	neap__text_add(&study->report,
-		"`lif:%dr,li`, batches of %d, %s steps. Remote chunks of R steps contain "
-		"chunks of sqrt(R S/A) steps (S, A: bytes of a state and a tape). The "
-		"formula for the peak is 2 sqrt(R S A) + S, including the live "
-		"state.\n\n| R | chunk | fast memory | formula | slow memory | time | "
-		"predicted | overhead |\n|---|---|---|---|---|---|---|---|\n",
+		"`lif:%dr,li`, batches of %d, %s steps. `double` with remote chunks of R "
+		"steps, which contain chunks of sqrt(R S/A) steps (S, A: bytes of a "
+		"state and a tape). The formula for the peak is 2 sqrt(R S A) + S, "
+		"including the live state.\n\n| R | chunk | fast memory | formula | slow "
+		"memory | time | predicted | overhead "
+		"|\n|---|---|---|---|---|---|---|---|\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"));
 	neap__figure_begin(&f, "remotes");
 	neap__figure_panel(&f, "Peak of fast memory", "steps per remote chunk", "MiB",

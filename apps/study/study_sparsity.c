@@ -181,10 +181,13 @@ static int draw(struct neap__study *study)
 	struct neap__figure f;
 	neap__text_add(&study->report,
 		"`lif:%dr,li`, batches of %d, %s steps, all in %.2f MiB, 1/10 of the "
-		"memory of store-all with dense tapes. The overhead is relative to "
-		"store-all with the same kind of tapes, which is not limited to this "
-		"budget. If a sparse tape is larger than planned, its step is recomputed "
-		"(`overflows`, the total over all strategies).\n",
+		"memory of store-all with dense tapes. The rows differ in the scales of "
+		"the weights and in the threshold, and so in the number of spikes. "
+		"`replay` stores the spikes and rebuilds the tapes from them. The "
+		"overhead is relative to store-all with the same kind of tapes, which is "
+		"not limited to this budget. If a sparse tape is larger than planned and "
+		"does not fit, its step is recomputed; `overflows` is the number of "
+		"these tapes in the sweeps of all strategies.\n",
 		UNITS, BATCH, neap__row_text(study, 0, "steps"),
 		neap__row_number(study, 0, "memory") / MIB);
 	table(study, 0);

@@ -254,9 +254,10 @@ static int draw(struct neap__study *study)
 	neap__text_add(&study->report,
 		"Training with Adam, %d units, %d steps, batches of %d out of 64 "
 		"sequences: once with store-all, and once with `double` (chunks of 5 "
-		"steps in remote chunks of 20, in a file), where in three of four sweeps "
-		"one record is lost, corrupted or cannot be read.\n\n| updates | weights "
-		"that differ | recovered records | time of `double` | time of store-all "
+		"steps in remote chunks of 20, offloaded to a file). In three of four "
+		"sweeps of `double`, one offloaded state is lost, is corrupted or cannot "
+		"be read, and is recomputed (recovered).\n\n| updates | weights that "
+		"differ | recovered states | time of `double` | time of store-all "
 		"|\n|---|---|---|---|---|\n",
 		UNITS, STEPS, BATCH);
 	for (int i = 0; i < neap__points_count(study->points); i++)

@@ -257,11 +257,12 @@ static int draw(struct neap__study *study)
 
 	neap__text_add(&study->report,
 		"Networks of %d units, batches of %d. `truncated` divides the sequence "
-		"into windows and stops the gradient at their borders. It is the best "
-		"possible truncated pass: it uses the loss of the whole sequence and the "
-		"exact state at the start of each window. The time covers the forward "
-		"steps that save tapes and the backward steps; `auto` has the memory of "
-		"a window of 128 steps and computes the gradient of the whole sequence.\n",
+		"into windows and stops the gradient at their borders. Its gradient is "
+		"as accurate as a truncated gradient can be, because it uses the loss of "
+		"the whole sequence and the exact state at the start of each window. The "
+		"time is that of the forward steps, which save tapes, and of the "
+		"backward steps. `auto` has the memory budget that `truncated` needs for "
+		"windows of 128 steps, and computes the gradient of the whole sequence.\n",
 		UNITS, BATCH);
 	for (int i = 0; i < TASKS; i++)
 		neap__text_add(&study->report, "\n- %s: %s\n", tasks[i].label, tasks[i].what);
