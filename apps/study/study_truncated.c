@@ -260,9 +260,9 @@ static int draw(struct neap__study *study)
 		"into windows and stops the gradient at their borders. Its gradient is "
 		"as accurate as a truncated gradient can be, because it uses the loss of "
 		"the whole sequence and the exact state at the start of each window. The "
-		"time is that of the forward steps, which save tapes, and of the "
-		"backward steps. `auto` has the memory budget that `truncated` needs for "
-		"windows of 128 steps, and computes the gradient of the whole sequence.\n",
+		"time includes the forward steps, which save tapes, and the backward "
+		"steps. `auto` has the memory budget that `truncated` needs for windows "
+		"of 128 steps, and computes the gradient of the whole sequence.\n",
 		UNITS, BATCH);
 	for (int i = 0; i < TASKS; i++)
 		neap__text_add(&study->report, "\n- %s: %s\n", tasks[i].label, tasks[i].what);
