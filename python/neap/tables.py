@@ -83,13 +83,22 @@ def _why_slower(plan: "Plan", best: "Plan") -> str:
     return slower + "copies states"
 
 
+# What to do, by the beginning of the reason.
+_HINTS = {"needs a slow tier": ": pass slow=", "needs bytes": ": pass memory=, state= and tape=, not slots=",
+          "needs a uniform chain": ": the stages differ"}
+
+
+def _hint(why: str) -> str:
+    return next((hint for begin, hint in _HINTS.items() if why.startswith(begin)), "")
+
+
 def why_not(plan: "Plan", best: "Plan") -> str:
     """Why a plan is not the best: what makes it slower, or the budget that it needs."""
     if plan.feasible:
         return _why_slower(plan, best)
     if plan.least:
         return f"needs {show_least(plan, plan.least)}{' slots' if plan.problem.classic else ''}"
-    return plan.why[:90]
+    return plan.why[:60] + _hint(plan.why)
 
 
 Row = Tuple[bool, str, List[str], str]
@@ -183,10 +192,10 @@ def details(plan: "Plan") -> str:
     about = plan.about
     lines = [f"strategy      {plan.strategy}{': ' if about else ''}{about}"]
     if not plan.feasible:
-        lines.append(f"infeasible    {plan.why}")
+        lines.append(f"infeasible    {plan.why}{_hint(plan.why)}")
         if plan.least:
             lines.append(f"least         {show_least(plan, plan.least)}"
-                         f"{' slots' if plan.problem.classic else ''}")
+                         f"{' slots; increase slots=' if plan.problem.classic else '; increase memory='}")
         return "\n".join(lines)
     if plan.chosen != plan.strategy:
         lines.append(f"chosen        {plan.chosen}: {plan.about_chosen}")

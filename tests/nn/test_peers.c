@@ -182,7 +182,7 @@ static void test_refused(void **state)
 	struct neap_objective goal = objective(&peers[0].peers);
 	batch_make(&room, 7, 8, o.inputs, 10, o.classes, 0.03, NULL);
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);
-	assert_non_null(strstr(neap_detail(), "no whole size"));
+	assert_non_null(strstr(neap_detail(), "must specify its whole size"));
 	room.batch.of = 16;
 	room.batch.size = 7;
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);

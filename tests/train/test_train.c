@@ -216,7 +216,7 @@ static void bad_questions_are_refused(void **state)
 	o.out = in_folder("learns/run.json/below");
 	refused(&o, -ENOTDIR, "run.json/below");
 	o.out = in_folder("none/below");
-	refused(&o, -ENOENT, "none/below");
+	refused(&o, NEAP_EUSAGE, "none/below");
 	o.out = "/proc/neap";
 	refused(&o, -ENOENT, "/proc/neap");
 }
