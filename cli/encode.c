@@ -235,10 +235,10 @@ static int read_classes(struct encode_request *r)
 			used += snprintf(r->text + used, 6, "%d", i) + 1;
 	} else if (strchr(r->classes, ',') && access(r->classes, F_OK) < 0) {
 		return cli_usage("encode",
-			"--classes: '%s' is not a file. Write the names to a file, one per line, "
-			"or pass "
-			"the number of classes",
-			r->classes);
+			"--classes: '%s' is not a file. Leave out --classes to use the classes "
+			"that are found, or write one name per line to a file: echo '%s' | tr , "
+			"'\\n' > classes.txt",
+			r->classes, r->classes);
 	} else {
 		int rc = cli_read_text(&r->text, NULL, r->classes, "encode");
 		if (rc != CLI_DONE)

@@ -131,3 +131,15 @@ const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(in
 			room + n, NEAP__NAMES_TEXT - n, "%s%s", i ? ", " : "", name(i));
 	return room;
 }
+
+const char *neap__iconv_text(char room[NEAP__ICONV_TEXT], const char *path, const char *code)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+	neap__print(room, NEAP__ICONV_TEXT,
+		"Convert it, and use the new file in its place: iconv -f %s -t UTF-8 '%.440s' > "
+		"'%.*s-utf8%.20s'",
+		code, path, stem < 240 ? stem : 240, name, dot && dot > name ? dot : "");
+	return room;
+}

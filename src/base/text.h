@@ -36,6 +36,13 @@ const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text);
  */
 const char *neap__escaped_text(char room[NEAP__PLAIN_TEXT], const char *text);
 
+/*
+ * The command that converts a file from the encoding `code` to UTF-8; its output is named after the
+ * file, so that no other file is overwritten. At most 440 bytes of `path` are shown.
+ */
+#define NEAP__ICONV_TEXT 800
+const char *neap__iconv_text(char room[NEAP__ICONV_TEXT], const char *path, const char *code);
+
 /* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */
 #define NEAP__NAMES_TEXT 200
 const char *neap__names_text(char room[NEAP__NAMES_TEXT], const char *(*name)(int index));

@@ -355,11 +355,38 @@ static int given_number(const struct neap__recordings_choice *choice, const char
 	return -1;
 }
 
+/* The first few different labels, "left, right, ...", for a line that refuses others. */
+static const char *list_labels(char *room, size_t size, const struct neap__recordings *all)
+{
+	enum { SHOWN = 8 };
+	const char *shown[SHOWN];
+	int count = 0;
+	size_t n = 0;
+	room[0] = '\0';
+	for (int64_t i = 0; i < all->count && n < size; i++) {
+		int k = 0;
+		while (k < count && strcmp(shown[k], all->file[i].label) != 0)
+			k++;
+		if (k < count)
+			continue;
+		if (count == SHOWN) {
+			neap__print(room + n, size - n, ", ...");
+			break;
+		}
+		shown[count++] = all->file[i].label;
+		n += (size_t)neap__print(
+			room + n, size - n, "%s%.40s", k ? ", " : "", all->file[i].label);
+	}
+	return room;
+}
+
 /* Classes are those that were given; files of others do not count. */
 static int number_given(
 	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
 {
 	int64_t kept = 0;
+	char found[400];
+	list_labels(found, sizeof found, all);
 	all->classes = calloc((size_t)choice->nclasses, sizeof *all->classes);
 	if (!all->classes)
 		return no_memory();
@@ -389,8 +416,8 @@ static int number_given(
 	return kept ? 0
 		    : neap__fail(NEAP_EUSAGE,
 			      "no file of '%s' has a class of --classes (the first is '%.100s'). "
-			      "Check the names there, or --label",
-			      dir, choice->classes[0]);
+			      "Leave out --classes; the classes found are %s",
+			      dir, choice->classes[0], found);
 }
 
 static int number_found(struct neap__recordings *all, char **name)

@@ -58,6 +58,14 @@ static void encode_one(void *arg, int number, int thread)
 	(void)thread;
 	memset(&item->events, 0, sizeof item->events);
 	item->rc = neap__sound_read(&samples, &count, &rate, file->path, work->any_sound);
+	if (item->rc == 0 && (item->rc = neap__encoder_takes(&work->encoder, rate)) < 0) {
+		item->rc =
+			neap__fail_in(NEAP_EFORMAT, "'%s': ", file->path); /* of this file alone */
+		free(samples);
+		neap__print(
+			item->detail, sizeof item->detail, "%s, or lower --high", neap_detail());
+		return;
+	}
 	if (item->rc == 0) {
 		item->rc = neap_encode(&item->events, samples, count, rate, &work->encoder);
 		if (item->rc < 0)
@@ -80,7 +88,8 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 	int rc = 0;
 	for (int64_t i = 0; i < size; i++) {
 		struct neap__encoded_recording *item = &work->item[i];
-		int skipped = item->rc == NEAP_EFORMAT && !options->strict;
+		int skipped =
+			item->rc == NEAP_EFORMAT && !options->strict && work->recordings->count > 1;
 		if (rc == 0 && item->rc < 0 && !skipped)
 			rc = neap__fail(item->rc, "%s", item->detail);
 		if (rc == 0 && skipped) {

@@ -38,9 +38,10 @@ struct array_events {
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
 	double *offset, *label;
-	int64_t at;	/* sample to come */
-	char where[32]; /* its name */
-	int strange;	/* 1: the arrays are not those of events */
+	int64_t at;	    /* sample to come */
+	char where[32];	    /* its name */
+	char time_name[64]; /* name of t in the file */
+	int strange;	    /* 1: the arrays are not those of events */
 };
 
 static void shut_columns(struct array_events *s)
@@ -61,6 +62,8 @@ static int find_columns(struct array_events *s, const char *prefix)
 			s->strange |= there < 0;
 			if (there < 0)
 				return there;
+			if (there && c == T)
+				neap__print(s->time_name, sizeof s->time_name, "%s", name);
 			if (there && s->column[c].text)
 				return neap__fail(NEAP_EFORMAT,
 					"'%s': '%s' contains text; events need numbers. Save it as "
@@ -316,6 +319,34 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 	return 0;
 }
 
+/* How times that count from elsewhere are made to count from the first; a unit, only if it helps.
+ */
+static int wrong_time(const struct array_events *s, int64_t event, double value, double unit)
+{
+	char code[520] = "", other[48] = "";
+	double finer = unit == 1 ? 1e-6 : 1e-9;
+	size_t n = strlen(s->path);
+	int archive = n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0;
+	if (archive && s->source.samples == 1 && !strchr(s->time_name, '/'))
+		neap__print(code, sizeof code,
+			": python3 -c \"import glob, numpy; [numpy.savez(f, **{**d, '%s': d['%s'] "
+			"- "
+			"d['%s'].min()}) for f in glob.glob('%.160s%s', recursive=True) for d in "
+			"[dict(numpy.load(f))]]\"",
+			s->time_name, s->time_name, s->time_name, s->folder ? s->folder : s->path,
+			s->folder ? "/**/*.npz" : "");
+	if (finer < unit && value >= 0 && value * finer <= 1e6)
+		neap__print(other, sizeof other, ", or pass the unit, such as --time-unit %s",
+			unit == 1 ? "1us" : "1ns");
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g seconds; times count "
+		"from the beginning of the sample, 0 to 1000000 seconds. Subtract the first time "
+		"(t - t[0])%s%s%s",
+		s->path, neap__event_names[T][0], (long long)s->at, (long long)event, value,
+		unit == 1e-6 ? value / 1e6 : value * unit, s->folder ? " in each file" : "", other,
+		code);
+}
+
 static int take_times(struct array_events *s, const double *piece, int64_t n,
 	struct neap__raw_events *events, int64_t done)
 {
@@ -323,13 +354,7 @@ static int take_times(struct array_events *s, const double *piece, int64_t n,
 	for (int64_t i = 0; i < n; i++) {
 		double t = unit == 1e-6 ? piece[i] / 1e6 : piece[i] * unit;
 		if (!(t >= 0 && t <= 1e6))
-			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g "
-				"seconds; times count from the beginning of the sample, 0 to "
-				"1000000 seconds. Subtract the first time (t - t[0]), or pass the "
-				"unit, such as --time-unit %s",
-				s->path, neap__event_names[T][0], (long long)s->at,
-				(long long)(done + i), piece[i], t, unit == 1 ? "1us" : "1ns");
+			return wrong_time(s, done + i, piece[i], unit);
 		events->time[done + i] = t;
 	}
 	return 0;

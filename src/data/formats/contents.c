@@ -313,11 +313,35 @@ static void advise_numbers(
 			y ? ""
 			  : ", where y has a class or numbers for each sample (--next-step needs "
 			    "none)");
+	if (n < size && x->dims > 3)
+		neap__print(room + n, size - n,
+			". If it is one recording of %lld steps, write .reshape(1, %lld, -1)",
+			(long long)x->size[0], (long long)x->size[0]);
 	if (n < size && x->dims == 2 && !x->object)
 		neap__print(room + n, size - n,
 			". Each row of x is a series of %lld steps; for %lld features in one step, "
 			"save x[:, None]",
 			(long long)x->size[1], (long long)x->size[1]);
+}
+
+/* Files of a folder that each have the steps of one recording: the command that stacks them. */
+static int advise_stack(char *room, size_t size, const struct neap__contents *c, const char *path,
+	const char *folder)
+{
+	char a[EXPRESSION];
+	const struct neap__content *x = find_inputs(c);
+	if (!x || x->object || x->dims < 2 || !is_numpy(path))
+		return 0;
+	neap__print(room, size,
+		"If each file is one recording of %lld steps, this command stacks them, with the "
+		"folders as classes, into a file that 'neap train' reads: python3 -c \"import "
+		"glob, "
+		"numpy; f = sorted(glob.glob('%s/**/*.%s', recursive=True)); "
+		"numpy.savez('neap.npz', x=[%s.reshape(%lld, -1) for d in map(numpy.load, f)], "
+		"y=[g.split('/')[-2] for g in f])\"",
+		(long long)x->size[0], folder, ends_in(path, ".npy") ? "npy" : "npz",
+		reading(a, x, path), (long long)x->size[0]);
+	return 1;
 }
 
 /* Whether an array has events as rows of four numbers; `meant`: the file should have events. */
@@ -339,10 +363,18 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 		"or in seconds as floats)");
 	if (n < size && folder && ends_in(path, ".npy"))
 		neap__print(room + n, size - n,
-			", in each file, then move the .npy files to another folder: for f in "
-			"glob.glob('%s/**/*.npy', recursive=True): e = numpy.load(f); "
-			"numpy.savez(f[:-4], " COLUMNS,
+			" in each file, here in new files, with the old ones renamed: python3 -c "
+			"\"import glob, numpy, os; [(numpy.savez(f[:-4] + '.npz', " COLUMNS
+			", os.rename(f, f + '.old')) for f in glob.glob('%s/**/*.npy', "
+			"recursive=True) for e in [numpy.load(f)]]\"",
 			folder);
+	else if (n < size && folder && is_numpy(path))
+		neap__print(room + n, size - n,
+			" in each file: python3 -c \"import glob, numpy; [numpy.savez(f, "
+			"**d, " COLUMNS
+			" for f in glob.glob('%s/**/*.npz', recursive=True) for d in "
+			"[dict(numpy.load(f))] for e in [%s]]\"",
+			folder, reading(a, item, path));
 	else if (n < size)
 		neap__print(room + n, size - n,
 			is_numpy(path) ? ": d = numpy.load('%s'); e = %s; "
@@ -350,6 +382,54 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 				       : ": d = h5py.File('%s'); e = %s; "
 					 "numpy.savez('neap.npz', " COLUMNS,
 			path, reading(a, item, path));
+}
+
+/* The name of the array that is probably a column of events by its name, or NULL. */
+static const char *guessed(const struct neap__contents *c, int column)
+{
+	static const char *const begins[NEAP__EVENT_COLUMNS][6] = {
+		{"time", "ts", "stamp", "us", "t_"}, {"col", "xs", "x_", "px", "u"},
+		{"row", "ys", "y_", "py", "v"}, {"pol", "p_", "sign", "on"}};
+	for (const char *const *k = neap__event_names[column]; *k; k++)
+		for (int i = 0; i < c->count; i++)
+			if (c->item[i].dims == 1 && strcmp(c->item[i].name, *k) == 0)
+				return c->item[i].name;
+	for (int k = 0; k < 6 && begins[column][k]; k++)
+		for (int i = 0; i < c->count; i++)
+			if (c->item[i].dims == 1 && !c->item[i].text && !c->item[i].object &&
+				strncasecmp(c->item[i].name, begins[column][k],
+					strlen(begins[column][k])) == 0)
+				return c->item[i].name;
+	return NULL;
+}
+
+/* Arrays of events under other names: the command that adds them under those that are read. */
+static void advise_names(char *room, size_t size, const struct neap__contents *c, const char *path,
+	const char *folder)
+{
+	static const char key[] = "txyp";
+	const char *name[NEAP__EVENT_COLUMNS];
+	char pairs[330] = "";
+	size_t n = 0;
+	for (int i = 0; i < NEAP__EVENT_COLUMNS; i++)
+		if ((name[i] = guessed(c, i)) != NULL && n < sizeof pairs)
+			n += (size_t)neap__print(
+				pairs + n, sizeof pairs - n, ", '%c': d['%s']", key[i], name[i]);
+	n = (size_t)neap__print(room, size,
+		"Save the columns of the events as t, x, y and p, or as times and units for "
+		"channels "
+		"without pixels; times are microseconds as integers or seconds as floats "
+		"(docs/events.md)");
+	if (n >= size)
+		return;
+	if (!name[NEAP__EVENT_T] || !name[NEAP__EVENT_X] || !ends_in(path, ".npz"))
+		neap__print(room + n, size - n,
+			": numpy.savez('neap.npz', t=..., x=..., y=..., p=...)");
+	else
+		neap__print(room + n, size - n,
+			": python3 -c \"import glob, numpy; [numpy.savez(f, **{**d%s}) for f in "
+			"glob.glob('%s%s', recursive=True) for d in [dict(numpy.load(f))]]\"",
+			pairs, folder ? folder : path, folder ? "/**/*.npz" : "");
 }
 
 /*
@@ -395,11 +475,7 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 			"FILE.h5 --sensor WIDTHxHEIGHT",
 			path);
 	else if (meant && !find_inputs(c))
-		neap__print(room, size,
-			"Save the columns of the events as t, x, y and p: numpy.savez('neap.npz', "
-			"t=..., x=..., y=..., p=...), or as times and units for channels without "
-			"pixels; times are microseconds as integers or seconds as floats "
-			"(docs/events.md)");
+		advise_names(room, size, c, path, folder);
 	else
 		return 0;
 	return 1;
@@ -430,7 +506,8 @@ static int refuse(const char *path, const char *problem, int meant, const char *
 	} else {
 		n = 0;
 	}
-	if (!advise_events(advice + n, size - n, &c, path, meant, folder))
+	if (!advise_events(advice + n, size - n, &c, path, meant, folder) &&
+		!(folder && advise_stack(advice + n, size - n, &c, path, folder)))
 		advise_numbers(advice + n, size - n, &c, path);
 	return neap__fail(NEAP_EFORMAT, "'%s' %s. %s", path, problem, advice);
 }

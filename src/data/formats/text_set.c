@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/step_rows.h"
 #include "base/fail.h"
+#include "base/text.h"
 #include "sys/atomic_file.h"
 #include "base/units.h"
 
@@ -172,6 +173,21 @@ static const struct neap__dataset_ops ops = {.read = text_read,
 	.targets = text_targets,
 	.adopt = text_adopt};
 
+/* No UTF-8 at byte `at`: UTF-16 begins with a mark, or has zero bytes. */
+static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
+{
+	char advice[NEAP__ICONV_TEXT];
+	int marked = bytes > 1 && (data[0] ^ data[1]) == 1 && data[0] >= 0xFE;
+	int wide = marked || data[at] == 0;
+	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";
+	return neap__fail(NEAP_EFORMAT,
+		"'%s': byte %zu is %s, so it is not UTF-8 text, but perhaps %s. %s", path, at,
+		marked ? "part of a UTF-16 byte order mark"
+		: wide ? "zero"
+		       : "not valid UTF-8",
+		wide ? "UTF-16" : "Latin-1", neap__iconv_text(advice, path, code));
+}
+
 /* Numbers the characters of the text; `number` [POINTS] is scratch, all zero. */
 static int number_all(struct text_set *s, const char *path, const unsigned char *data, size_t bytes,
 	int32_t *number)
@@ -183,11 +199,7 @@ static int number_all(struct text_set *s, const char *path, const unsigned char 
 		const unsigned char *at = p;
 		int32_t c = code_point(&p, end);
 		if (c <= 0)
-			return neap__fail(NEAP_EFORMAT,
-				"'%s': byte %zu is not valid UTF-8. If the file is Latin-1, "
-				"convert "
-				"it: iconv -f LATIN1 -t UTF-8 '%s' > utf8.txt",
-				path, (size_t)(at - data), path);
+			return not_utf8(path, data, bytes, (size_t)(at - data));
 		number[c] = 1;
 	}
 	for (int32_t c = 0; c < POINTS; c++)

@@ -116,12 +116,14 @@ int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 {
 	if (!(rate >= 100 && rate <= 1e7))
 		return neap__fail(NEAP_EUSAGE,
-			"the sampling rate is %g Hz; it must be between 100 and 1e7 Hz", rate);
+			"the sampling rate is %g Hz; it must be between 100 and 1e7 Hz. Resample "
+			"the recording",
+			rate);
 	if (o->high > BAND * rate)
 		return neap__fail(NEAP_EUSAGE,
-			"--high is %g Hz, but at most %g Hz are possible at a sampling rate of %g "
-			"Hz. Lower --high",
-			o->high, BAND * rate, rate);
+			"the sampling rate is %g Hz, but channels of up to %g Hz (--high) need at "
+			"least %.0f Hz. Resample the recording to at least %.0f Hz",
+			rate, o->high, ceil(o->high / BAND), ceil(o->high / BAND));
 	return 0;
 }
 

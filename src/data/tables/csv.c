@@ -17,11 +17,9 @@ static int wrong(const struct neap__csv *csv, int64_t line, const char *what)
 
 static int not_utf8(const struct neap__csv *csv, int64_t line, const char *what, const char *code)
 {
-	char room[300];
-	neap__print(room, sizeof room,
-		"%s. Convert the file: iconv -f %s -t UTF-8 '%.100s' > utf8.csv", what, code,
-		csv->path);
-	return wrong(csv, line, room);
+	char advice[NEAP__ICONV_TEXT];
+	return neap__fail(NEAP_EFORMAT, "'%s', line %lld: %s. %s", csv->path, (long long)line, what,
+		neap__iconv_text(advice, csv->path, code));
 }
 
 /* Refuses a field that is not UTF-8: names of classes and columns would differ from others. */
