@@ -4,6 +4,7 @@
 #include "figure_file.h"
 #include "json_report.h"
 #include "rank_process.h"
+#include "usage/encode_notes.h"
 
 #include <neap/data.h>
 
@@ -37,7 +38,7 @@ struct encode_request {
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
 	int json, force, polarity, header, strict;
-	int warned;  /* lines about skipped files */
+	struct cli_skipped skipped;
 	char *text;  /* of --classes */
 	char **name; /* the names in it */
 	int names;
@@ -59,18 +60,11 @@ static int show(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
-enum { MOST_WARNINGS = 20 };
-
 static void warn(void *user, const char *line)
 {
 	struct encode_request *r = user;
-	char room[NEAP__PLAIN_TEXT];
 	cli_progress_clear(&r->progress);
-	if (r->warned++ < MOST_WARNINGS)
-		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain_text(room, line));
-	if (r->warned == MOST_WARNINGS)
-		fprintf(stderr, "neap encode: further skipped files are only counted; --strict "
-				"stops at the first\n");
+	cli_skipped_add(&r->skipped, line);
 }
 
 /* A line about what is probably a mistake; the encoding continues. */
@@ -102,6 +96,13 @@ static void show_skipped(
 		}
 	if (between[0] == ',')
 		printf("\n");
+}
+
+/* What is probably a mistake in a data set that was written, unless its files were selected. */
+static void doubt_written(struct encode_request *r, const char *dir)
+{
+	if (r->split.count == 0 && r->without.count == 0)
+		cli_encoded_doubts(r->out, dir, r->options.label, doubt, r);
 }
 
 static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
@@ -137,6 +138,7 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 	printf("%s: %" PRId64 " recording%s (%s), %d class%s%s\n", neap__plain_text(room, out),
 		r->files, r->files == 1 ? "" : "s", neap__show_time(audio, r->seconds_of_audio),
 		r->classes, r->classes == 1 ? "" : "es", speakers);
+	cli_encoded_names(out);
 	printf("%.0f spikes per recording, %.2f%% of (channel, 1 ms) bins active; %s, %.0f times "
 	       "real time\n",
 		(double)r->events / (double)r->files, 100 * r->active,
@@ -182,6 +184,7 @@ static int events_text(
 	printf("%s: %" PRId64 " sample%s, %d class%s, %d channels%s\n", neap__plain_text(room, out),
 		r->samples, r->samples == 1 ? "" : "s", r->classes, r->classes == 1 ? "" : "es",
 		r->inputs, pixels);
+	cli_encoded_names(out);
 	printf("%.0f events per sample, the longest %s; %s\n",
 		(double)r->events / (double)r->samples, neap__show_time(longest, r->longest),
 		neap__show_time(took, seconds));
@@ -302,6 +305,17 @@ static void doubt_empty(struct encode_request *r, const struct neap_event_report
 	doubt(r, line);
 }
 
+static void doubt_silent(struct encode_request *r, const struct neap_encode_report *report)
+{
+	char line[200];
+	snprintf(line, sizeof line,
+		"%" PRId64 " of %" PRId64
+		" recordings %s silent (no spikes): a network cannot learn "
+		"from them. Remove them from the data",
+		report->silent, report->files, report->silent == 1 ? "is" : "are");
+	doubt(r, line);
+}
+
 static int encode_events(struct encode_request *r, const char *path)
 {
 	struct neap_event_report report = {.size = sizeof report};
@@ -311,9 +325,11 @@ static int encode_events(struct encode_request *r, const char *path)
 	int rc = neap_encode_events(&report, path, r->out, &r->events);
 	double seconds = now() - started;
 	cli_progress_clear(&r->progress);
+	cli_skipped_end(&r->skipped, rc < 0);
 	if (rc < 0)
 		return cli_fail("encode", rc);
 	doubt_empty(r, &report);
+	doubt_written(r, path);
 	return r->json ? events_json(&report, r->out, seconds)
 		       : events_text(&report, r->out, seconds, r->events.time_unit);
 }
@@ -356,6 +372,7 @@ static int table_text(
 	printf("%s: %" PRId64 " sample%s, %d feature%s per step, %s\n", neap__plain_text(room, out),
 		r->samples, r->samples == 1 ? "" : "s", r->features, r->features > 1 ? "s" : "",
 		target);
+	cli_encoded_names(out);
 	printf("%" PRId64 " step%s, %" PRId64 " in the longest sample; %s\n", r->steps,
 		r->steps == 1 ? "" : "s", r->longest, neap__show_time(took, seconds));
 	if (r->files == 1 && r->samples == 1 && !by_column)
@@ -380,6 +397,7 @@ static int encode_table(struct encode_request *r, const char *path)
 	cli_progress_clear(&r->progress);
 	if (rc < 0)
 		return cli_fail("encode", rc);
+	doubt_written(r, path);
 	return r->json ? table_json(&report, r->out, seconds)
 		       : table_text(&report, r->out, seconds, t->sample_column != NULL);
 }
@@ -413,8 +431,13 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	rc = neap_encode_directory(&report, dir, r->out, &r->options);
 	double seconds = now() - started;
 	cli_progress_clear(&r->progress);
+	cli_skipped_end(&r->skipped, rc < 0);
 	if (rc < 0)
 		return cli_fail("encode", rc);
+	if (writes && report.silent)
+		doubt_silent(r, &report);
+	if (writes)
+		doubt_written(r, dir);
 	return r->json ? report_json(&report, r->out, seconds)
 		       : report_text(&report, r->out, seconds);
 }

@@ -108,6 +108,7 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 			if (file->speaker_number >= 0)
 				work->has_speaker[file->speaker_number] = 1;
 			report->files++;
+			report->silent += item->events.count == 0;
 			report->events += item->events.count;
 			report->seconds_of_audio += item->events.duration;
 			report->active += item->active;

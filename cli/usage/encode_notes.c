@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* encode_notes.c: skipped files, names and doubts (encode_notes.h). */
+#include "usage/encode_notes.h"
+#include "cli.h"
+#include "base/print.h"
+#include "data/dataset.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { MOST_LINES = 20, MOST_NAMES = 5 /* in a line */, NAMES_SHOWN = 8, LONGEST_FIRST = 200 };
+
+/* The line without quoted names and digits: equal for files with the same fault. */
+static void fault_of(char *room, size_t size, const char *line)
+{
+	size_t n = 0;
+	int quoted = 0;
+	for (; *line && n + 1 < size; line++) {
+		quoted ^= *line == '\'';
+		if (!quoted && !strchr("'0123456789.", *line))
+			room[n++] = *line;
+	}
+	room[n] = '\0';
+}
+
+/* Adds the quoted name that a line begins with. */
+static void add_name(struct cli_skipped *s, const char *line)
+{
+	const char *end = *line == '\'' ? strchr(line + 1, '\'') : NULL;
+	size_t n = strlen(s->names), bytes = end ? (size_t)(end + 1 - line) : 0;
+	if (bytes && bytes < LONGEST_FIRST && n + bytes + 3 < sizeof s->names)
+		neap__print(s->names + n, sizeof s->names - n, "%s%.*s", n ? ", " : "", (int)bytes,
+			line);
+}
+
+static void show_skipped(struct cli_skipped *s)
+{
+	char room[NEAP__PLAIN_TEXT];
+	if (s->line[0] && s->kinds <= MOST_LINES)
+		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain(s->line));
+	if (s->line[0] && s->kinds == MOST_LINES)
+		fprintf(stderr, "neap encode: further skipped files are only counted; --strict "
+				"stops at the first\n");
+	if (s->alike && s->alike <= MOST_NAMES && s->kinds <= MOST_LINES)
+		fprintf(stderr, "neap encode: skipped for the same reason: %s\n",
+			neap__plain_text(room, s->names));
+	else if (s->alike && s->kinds <= MOST_LINES)
+		fprintf(stderr,
+			"neap encode: skipped for the same reason: %" PRId64 " more files, such "
+			"as %s\n",
+			s->alike, neap__plain_text(room, s->names));
+	s->line[0] = s->names[0] = '\0';
+	s->alike = 0;
+}
+
+void cli_skipped_add(struct cli_skipped *s, const char *line)
+{
+	char here[sizeof s->line], before[sizeof s->line];
+	fault_of(here, sizeof here, line);
+	fault_of(before, sizeof before, s->line);
+	if (s->line[0] && strcmp(here, before) == 0) {
+		if (s->alike++ < MOST_NAMES)
+			add_name(s, line);
+		return;
+	}
+	show_skipped(s);
+	s->kinds++;
+	neap__print(s->line, sizeof s->line, "%s", line);
+}
+
+void cli_skipped_end(struct cli_skipped *s, int failed)
+{
+	if (!failed || s->kinds > 1)
+		show_skipped(s);
+}
+
+static void show_names(const char *what, char *const *names, int count)
+{
+	char room[NEAP__PLAIN_TEXT];
+	if (count < 1)
+		return;
+	printf("%s: ", what);
+	for (int i = 0; i < count && i < NAMES_SHOWN; i++)
+		printf("%s%s", i ? ", " : "", neap__plain_text(room, names[i]));
+	if (count > NAMES_SHOWN)
+		printf(" and %d more", count - NAMES_SHOWN);
+	printf("\n");
+}
+
+void cli_encoded_names(const char *out)
+{
+	struct neap_dataset *set;
+	if (neap_dataset_open(&set, out) < 0)
+		return;
+	show_names("classes", set->class_names,
+		set->info.target == NEAP_TARGET_LABEL || set->info.target == NEAP_TARGET_LABELS
+			? set->nclass_names
+			: 0);
+	show_names("features", set->feature_names, set->nfeature_names);
+	neap_dataset_close(set);
+}
+
+static int is_part(const char *name)
+{
+	static const char *const parts[] = {"train", "training", "test", "testing", "val", "valid",
+		"validation", "dev", "eval", NULL};
+	int k = 0;
+	while (parts[k] && strcasecmp(parts[k], name) != 0)
+		k++;
+	return parts[k] != NULL;
+}
+
+/* Folders in a folder, and those that are named like parts of a data set: the first two of these.
+ */
+struct inside {
+	int folders, parts;
+	char part[2][64];
+};
+
+static void look_inside(struct inside *found, const char *dir)
+{
+	struct dirent *entry;
+	struct stat st;
+	DIR *folder = opendir(dir);
+	while (folder && (entry = readdir(folder)) != NULL) {
+		if (entry->d_name[0] == '.' || fstatat(dirfd(folder), entry->d_name, &st, 0) < 0 ||
+			!S_ISDIR(st.st_mode))
+			continue;
+		found->folders++;
+		if (!is_part(entry->d_name) || found->parts == 2)
+			continue;
+		neap__print(
+			found->part[found->parts++], sizeof found->part[0], "%s", entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	if (found->parts == 2 && strcmp(found->part[0], found->part[1]) < 0) { /* train first */
+		char other[sizeof found->part[0]];
+		memcpy(other, found->part[0], sizeof other);
+		memcpy(found->part[0], found->part[1], sizeof other);
+		memcpy(found->part[1], other, sizeof other);
+	}
+}
+
+static int by_case(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int order = strcasecmp(x, y);
+	return order ? order : strcmp(x, y);
+}
+
+/* The first two names that differ only in case. */
+static int twins(char *const *names, int count, const char **one, const char **other)
+{
+	const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
+	int found = 0;
+	if (!sorted)
+		return 0;
+	for (int i = 0; i < count; i++)
+		sorted[i] = names[i];
+	qsort(sorted, (size_t)count, sizeof *sorted, by_case);
+	for (int i = 1; i < count && !found; i++)
+		if ((found = strcasecmp(sorted[i - 1], sorted[i]) == 0 &&
+			     strcmp(sorted[i - 1], sorted[i]) != 0)) {
+			*one = sorted[i - 1];
+			*other = sorted[i];
+		}
+	free(sorted);
+	return found;
+}
+
+static void doubt_parts(char *line, size_t size, const struct neap_dataset *set, const char *dir,
+	const struct inside *in)
+{
+	int classes = 0;
+	for (int i = 0; i < set->nclass_names; i++)
+		classes += strcmp(set->class_names[i], in->part[0]) == 0 ||
+			   strcmp(set->class_names[i], in->part[1]) == 0;
+	neap__print(line, size,
+		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately, with the same "
+		"options%s: neap encode '%.100s/%s' --out %s.h5, and neap encode '%.100s/%s' --out "
+		"%s.h5",
+		in->part[0], in->part[1], dir,
+		classes ? "became classes" : "were merged into one data set",
+		classes ? " and --label if the file names contain the class" : "", dir, in->part[0],
+		in->part[0], dir, in->part[1], in->part[1]);
+}
+
+void cli_encoded_doubts(const char *out, const char *dir, const char *label,
+	void (*doubt)(void *user, const char *line), void *user)
+{
+	struct neap_dataset *set;
+	struct inside in = {0};
+	const char *one, *other;
+	char line[700];
+	if (neap_dataset_open(&set, out) < 0)
+		return;
+	look_inside(&in, dir);
+	if (in.parts == 2) {
+		doubt_parts(line, sizeof line, set, dir, &in);
+		doubt(user, line);
+	}
+	if (label && set->nclass_names == 1 && in.folders > 1) {
+		neap__print(line, sizeof line,
+			"--label '%.100s' gives all files the class '%.60s', although '%.100s' has "
+			"%d "
+			"folders. Remove --label if the folders are the classes",
+			label, set->class_names[0], dir, in.folders);
+		doubt(user, line);
+	}
+	if (set->nclass_names > 1 && twins(set->class_names, set->nclass_names, &one, &other)) {
+		neap__print(line, sizeof line,
+			"the classes '%.60s' and '%.60s' differ only in case. If they are the same "
+			"class, rename one of them",
+			one, other);
+		doubt(user, line);
+	}
+	neap_dataset_close(set);
+}
