@@ -11,6 +11,7 @@
 #include "data/tables/table.h"
 #include "data/tables/table_targets.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 
 #include <errno.h>
@@ -112,10 +113,22 @@ static int scan_row(struct table_work *w)
 	return 0;
 }
 
+enum { MANY_CLASSES = 20 /* whole numbers: more are probably quantities */ };
+
 /* Labels that went through floating point: pandas does so to a column with a gap. */
 static void doubt_targets(const struct table_work *w)
 {
 	const struct neap__table_targets *y = &w->targets;
+	char line[200];
+	if (w->options->warn && y->classes && !y->texts && !w->options->classes &&
+		y->names > MANY_CLASSES) {
+		neap__print(line, sizeof line,
+			"the target has %d different whole numbers, which are read as classes. If "
+			"they "
+			"are quantities, pass --numbers",
+			y->names);
+		w->options->warn(w->options->user, line);
+	}
 	if (w->options->warn && y->width == 1 && y->reals && !y->fractions && !y->numbers)
 		w->options->warn(w->options->user,
 			"all targets are whole numbers with a decimal point, such as 1.0, and are "

@@ -63,10 +63,11 @@ int neap__label_table_read(struct neap__label_table *table, const char *path)
 	for (int64_t i = 1; i < table->count; i++)
 		if (strcmp(table->row[i].sample, table->row[i - 1].sample) == 0)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': sample '%.100s' is in lines %lld and %lld; remove one of "
-				"them",
+				"'%s': sample '%.100s' is in lines %lld and %lld. Remove one of "
+				"them; if '%.100s' is a class, swap the columns: the name of the "
+				"sample comes first",
 				path, table->row[i].sample, (long long)table->row[i - 1].line,
-				(long long)table->row[i].line);
+				(long long)table->row[i].line, table->row[i].sample);
 	return 0;
 }
 

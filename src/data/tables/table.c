@@ -4,7 +4,6 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/units.h"
-#include "data/event_names.h"
 #include "data/names/name_list.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FEATURES = 65536 };
+enum { MOST_FEATURES = 65536, MOST_ORDERED = 4096 /* columns: their search is quadratic */ };
 
 int neap__table_number(double *number, const char *text)
 {
@@ -27,7 +26,7 @@ static int no_memory(const struct neap__table *t)
 
 int neap__table_wrong(const struct neap__table *t, const char *format, ...)
 {
-	char room[600];
+	char room[800];
 	va_list args;
 	va_start(args, format);
 	neap__vprint(room, sizeof room, format, args);
@@ -134,19 +133,6 @@ static int is_header(const struct neap__table *t)
 	return 0;
 }
 
-static void warn(const struct neap__table *t, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void warn(const struct neap__table *t, const char *format, ...)
-{
-	char room[600];
-	va_list args;
-	va_start(args, format);
-	neap__vprint(room, sizeof room, format, args);
-	va_end(args);
-	t->options->warn(t->options->user, room);
-}
-
 /* Whether the fields of the first row count from `first`, as names that pandas gives columns do. */
 static int counts_from(const struct neap__table *t, double first)
 {
@@ -155,74 +141,6 @@ static int counts_from(const struct neap__table *t, double first)
 		if (neap__table_number(&number, t->csv.field[i]) < 0 || number != first + (double)i)
 			return 0;
 	return t->csv.fields > 1;
-}
-
-/* What --header auto decided, if the first row may be the other kind. */
-static void doubt_header(const struct neap__table *t)
-{
-	double number;
-	if (t->options->header)
-		return;
-	if (t->counts)
-		warn(t,
-			"the first line of '%.100s' has consecutive whole numbers and is read as "
-			"data. If these are the names of the columns, pass --header yes",
-			t->files.file[0].path);
-	for (int64_t i = 0; t->header && i < t->columns; i++)
-		if (neap__table_number(&number, t->names[i]) == 0) {
-			warn(t,
-				"the first line of '%.100s' is read as the names of the columns, "
-				"but "
-				"its field '%.40s' is a number. If it is data, pass --header no",
-				t->files.file[0].path, t->names[i]);
-			return;
-		}
-}
-
-/* What the names of the features show that is probably a mistake. */
-static void doubt_features(const struct neap__table *t)
-{
-	const char *path = t->files.file[0].path;
-	const char *name[NEAP__EVENT_COLUMNS] = {0};
-	int events = 0;
-	if (!t->names)
-		return;
-	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
-		warn(t,
-			"the first column of '%.100s' has no name, like the index that pandas "
-			"writes, "
-			"and is read as a feature. Pass --drop 1 to ignore it",
-			path);
-	for (int64_t i = 0; i < t->columns; i++)
-		for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
-			for (const char *const *k = neap__event_names[c]; *k; k++)
-				if (t->role[i] == NEAP__COLUMN_FEATURE &&
-					strcmp(*k, t->names[i]) == 0)
-					name[c] = *k;
-	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
-		events += name[c] != NULL;
-	if (events == NEAP__EVENT_COLUMNS && t->features == events)
-		warn(t,
-			"the columns of '%.100s' look like events of a camera, but each row is "
-			"read "
-			"as a time step. To encode events, save each recording as arrays: e = "
-			"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
-			"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
-			"p=e['%s'])",
-			path, path,
-			t->csv.separator == '\t'  ? "\\t"
-			: t->csv.separator == ';' ? ";"
-						  : ",",
-			name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y],
-			name[NEAP__EVENT_P]);
-}
-
-void neap__table_doubt(const struct neap__table *t)
-{
-	if (!t->options->warn)
-		return;
-	doubt_header(t);
-	doubt_features(t);
 }
 
 static int keep_names(struct neap__table *t)
@@ -269,7 +187,9 @@ static int find_columns(struct neap__table *t)
 	t->counts = !t->header && (counts_from(t, 0) || counts_from(t, 1));
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
-	return t->value && t->target ? 0 : no_memory(t);
+	t->falls = calloc((size_t)t->features, 1);
+	t->above = calloc((size_t)t->features, sizeof *t->above);
+	return t->value && t->target && t->falls && t->above ? 0 : no_memory(t);
 }
 
 int neap__table_open(struct neap__table *t, const char *path,
@@ -374,6 +294,8 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 		return rc;
 	}
 	free(t->value);
+	free(t->falls); /* of other features */
+	t->falls = NULL;
 	t->value = value;
 	t->features = count;
 	return 0;
@@ -398,12 +320,53 @@ int neap__table_see_sample(const struct neap__table *t, void **seen)
 	return no_memory(t);
 }
 
+static void forget_order(struct neap__table *t)
+{
+	free(t->from);
+	free(t->field);
+	t->from = NULL;
+	t->field = NULL;
+}
+
 void neap__table_rewind(struct neap__table *t)
 {
 	neap__csv_close(&t->csv);
+	forget_order(t);
 	t->file = -1;
 	free(t->last);
 	t->last = NULL;
+}
+
+/* Finds columns that are in another order than in the first file by their names: 1 or a code. */
+static int order_columns(struct neap__table *t)
+{
+	int64_t i = 0, k = 0, n = t->columns;
+	int fits = t->csv.fields == n && n <= MOST_ORDERED;
+	char **field = t->csv.field;
+	t->from = calloc((size_t)n, sizeof *t->from);
+	t->field = calloc((size_t)n, sizeof *t->field);
+	if (!t->from || !t->field)
+		return no_memory(t);
+	for (; fits && i < n; i++) {
+		for (k = 0; k < n && (!field[k] || strcmp(field[k], t->names[i]) != 0);)
+			k++;
+		if (!(fits = k < n))
+			break;
+		t->from[i] = k;
+		field[k] = NULL; /* taken: a later column may have the same name */
+	}
+	return fits ? 1
+		    : neap__table_wrong(t,
+			      "%s%.60s%s differ from those of '%.100s'. Use the same columns in "
+			      "all files, or move the file to another folder%s",
+			      i < n && k == n ? "there is no column '" : "",
+			      i < n && k == n ? t->names[i] : "",
+			      i < n && k == n ? "', so the names of the columns"
+					      : "the names of the columns",
+			      t->files.file[0].path,
+			      t->options->header
+				      ? ""
+				      : "; if the first lines are data, pass --header no");
 }
 
 /* Opens the next file and passes its header: 1, or 0 behind the last. */
@@ -414,6 +377,7 @@ static int next_file(struct neap__table *t)
 	neap__csv_close(&t->csv);
 	free(t->last);
 	t->last = NULL;
+	forget_order(t);
 	t->file++;
 	NEAP_TRY(neap__csv_open(&t->csv, t->files.file[t->file].path));
 	if (!t->header)
@@ -426,15 +390,7 @@ static int next_file(struct neap__table *t)
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
-	return same ? 1
-		    : neap__table_wrong(t,
-			      "the names of the columns differ from those of '%.100s'. Use the "
-			      "same "
-			      "columns in all files, or move the file to another folder%s",
-			      t->files.file[0].path,
-			      t->options->header
-				      ? ""
-				      : "; if the first lines are data, pass --header no");
+	return same ? 1 : order_columns(t);
 }
 
 static const char *column_name(const struct neap__table *t, int64_t column, char room[24])
@@ -445,66 +401,31 @@ static const char *column_name(const struct neap__table *t, int64_t column, char
 	return room;
 }
 
-/* 1: a number that is written with a decimal comma. */
-static int has_comma(const char *text)
+static int take_value(struct neap__table *t, int64_t column, const char *text)
 {
-	char room[40];
-	double number;
-	neap__print(room, sizeof room, "%.39s", text);
-	char *comma = strchr(room, ',');
-	if (!comma)
-		return 0;
-	*comma = '.';
-	return neap__table_number(&number, room) == 0;
-}
-
-/* What to do about a field that is not a number. */
-static void advise(
-	char *room, size_t size, const struct neap__table *t, const char *name, const char *text)
-{
-	static const char *const gaps[] = {
-		"", "nan", "na", "n/a", "null", "none", "inf", "-inf", "?", "-"};
-	const struct neap_table_options *o = t->options;
-	int untold = !o->targets && !o->labels && !o->label, missing = 0;
-	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
-		missing |= strcasecmp(text, gaps[i]) == 0;
-	size_t n = 0;
-	if (has_comma(text))
-		neap__print(room, size, "Write decimals with a point");
-	else if (t->columns == 1 && strchr(text, ' '))
-		neap__print(room, size, "Separate the fields by commas, semicolons or tabs");
-	else if (t->predicts)
-		neap__print(room, size, "Correct the table");
-	else if (missing)
-		neap__print(room, size,
-			"Fill it in, remove the row, or pass --drop %.60s to ignore "
-			"the column",
-			name);
-	else {
-		n += (size_t)neap__print(room, size, "Pass ");
-		if (untold)
-			n += (size_t)neap__print(
-				room + n, size - n, "--target %.60s if it is the target, ", name);
-		if (!o->sample_column)
-			n += (size_t)neap__print(room + n, size - n,
-				"--sample-column %.60s if it names the samples, ", name);
-		neap__print(room + n, size - n, "%s--drop %.60s to ignore it",
-			n > strlen("Pass ") ? "or " : "", name);
-	}
-}
-
-static int take_value(struct neap__table *t, int64_t column)
-{
-	const char *text = t->csv.field[column], *name;
-	char number[24], advice[300];
+	const char *name;
+	char number[24], advice[640], shown[100];
 	if (neap__table_number(&t->value[t->place[column]], text) == 0)
 		return 0;
 	name = column_name(t, column, number);
-	advise(advice, sizeof advice, t, name, text);
+	neap__print(shown, sizeof shown, "%s", text); /* counting gaps reads on */
+	text = shown;
+	neap__table_advise(advice, sizeof advice, t, name, text);
 	if (!*text)
 		return neap__table_wrong(t, "column '%.60s' is empty. %s", name, advice);
 	return neap__table_wrong(t, "column '%.60s' is '%.60s', which is not a finite number. %s",
 		name, text, advice);
+}
+
+/* Which features do not increase from a row to the next one of the sample. */
+static void see_rises(struct neap__table *t)
+{
+	t->run = t->begins ? 1 : t->run + 1;
+	t->longest = t->run > t->longest ? t->run : t->longest;
+	for (int i = 0; t->falls && i < t->features; i++) {
+		t->falls[i] |= !t->begins && !(t->value[i] > t->above[i]);
+		t->above[i] = t->value[i];
+	}
 }
 
 static int take_row(struct neap__table *t)
@@ -514,13 +435,16 @@ static int take_row(struct neap__table *t)
 		return neap__table_wrong(t,
 			"has %lld fields, but the first row has %lld. Correct the line",
 			(long long)t->csv.fields, (long long)t->columns);
+	for (int64_t i = 0; t->from && i < t->columns; i++)
+		t->field[i] = t->csv.field[t->from[i]];
+	char *const *field = t->from ? t->field : t->csv.field;
 	for (int64_t i = 0; i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
-			NEAP_TRY(take_value(t, i));
+			NEAP_TRY(take_value(t, i, field[i]));
 		else if (t->role[i] == NEAP__COLUMN_TARGET)
-			t->target[t->place[i]] = t->csv.field[i];
+			t->target[t->place[i]] = field[i];
 		else if (t->role[i] == NEAP__COLUMN_SAMPLE)
-			sample = t->csv.field[i];
+			sample = field[i];
 	if (sample && !*sample)
 		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (!sample)
@@ -531,6 +455,7 @@ static int take_row(struct neap__table *t)
 		t->last = strdup(sample);
 	}
 	t->sample = t->last;
+	see_rises(t);
 	return t->last ? 1 : no_memory(t);
 }
 
@@ -558,6 +483,8 @@ void neap__table_close(struct neap__table *t)
 	free(t->role);
 	free(t->place);
 	free(t->value);
+	free(t->falls);
+	free(t->above);
 	free(t->target);
 	neap__recordings_free(&t->files);
 }

@@ -29,6 +29,8 @@ struct neap__table {
 	char **names; /* [columns] of the header, NULL without */
 	enum neap__table_column *role; /* [columns] */
 	int *place;		       /* [columns] number of a feature or target */
+	int64_t *from; /* [columns] where each is in the file that is read; NULL: in this order */
+	char **field;  /* [columns] of the row in the order of `names`, where `from` is set */
 	int64_t columns;
 	int features, targets;
 	int predicts; /* 1: for predict, which has no options about columns; set after open */
@@ -36,10 +38,13 @@ struct neap__table {
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;	     /* [features] */
-	const char **target; /* [targets] */
-	const char *sample;  /* its name: a field, or the file's path below the folder */
-	int begins;	     /* 1: it is the first of its sample */
+	double *value;	      /* [features] */
+	const char **target;  /* [targets] */
+	const char *sample;   /* its name: a field, or the file's path below the folder */
+	unsigned char *falls; /* [features] 1: does not increase in every row of a sample */
+	double *above;	      /* [features] the row before */
+	int64_t run, longest; /* rows of this sample, of the longest one so far */
+	int begins;	      /* 1: it is the first of its sample */
 };
 
 /* Finds the files and the columns. 0 or a negative code; close it in any case. */
@@ -61,6 +66,9 @@ void neap__table_doubt(const struct neap__table *table);
  * 0, NEAP_EFORMAT or -ENOMEM.
  */
 int neap__table_see_sample(const struct neap__table *table, void **seen);
+/* What to do about the field `text` of the column `name` in the row read last. */
+void neap__table_advise(
+	char *room, size_t size, struct neap__table *table, const char *name, const char *text);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */

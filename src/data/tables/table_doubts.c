@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
+#include "data/event_names.h"
+#include "data/tables/table.h"
+#include "base/print.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+
+static void warn(const struct neap__table *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void warn(const struct neap__table *t, const char *format, ...)
+{
+	char room[600];
+	va_list args;
+	va_start(args, format);
+	neap__vprint(room, sizeof room, format, args);
+	va_end(args);
+	t->options->warn(t->options->user, room);
+}
+
+/* What --header auto decided, if the first row may be the other kind. */
+static void doubt_header(const struct neap__table *t)
+{
+	double number;
+	if (t->options->header)
+		return;
+	if (t->counts)
+		warn(t,
+			"the first line of '%.100s' has consecutive whole numbers and is read as "
+			"data. If these are the names of the columns, pass --header yes",
+			t->files.file[0].path);
+	for (int64_t i = 0; t->header && i < t->columns; i++)
+		if (neap__table_number(&number, t->names[i]) == 0) {
+			warn(t,
+				"the first line of '%.100s' is read as the names of the columns, "
+				"but "
+				"its field '%.40s' is a number. If it is data, pass --header no",
+				t->files.file[0].path, t->names[i]);
+			return;
+		}
+}
+
+/* A feature by a name of times or counts that rises in each row of every sample. */
+static void doubt_time(const struct neap__table *t)
+{
+	static const char *const names[] = {"time", "timestamp", "timestamps", "t", "ts", "date",
+		"index", "idx", "step", "frame", "seconds", "sec", "ms", "us", "epoch", "row",
+		"id"};
+	for (int64_t i = 0; t->falls && i < t->columns; i++)
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+			if (t->role[i] == NEAP__COLUMN_FEATURE && !t->falls[t->place[i]] &&
+				strncasecmp(t->names[i], names[k], strlen(names[k])) == 0 &&
+				!isalpha((unsigned char)t->names[i][strlen(names[k])])) {
+				warn(t,
+					"column '%.60s' increases in every row and is read as a "
+					"feature. If "
+					"it is a time or an index, pass --drop %.60s to ignore it",
+					t->names[i], t->names[i]);
+				break;
+			}
+}
+
+/* What the names of the features show that is probably a mistake. */
+static void doubt_features(const struct neap__table *t)
+{
+	const char *path = t->files.file[0].path;
+	const char *name[NEAP__EVENT_COLUMNS] = {0};
+	int events = 0;
+	if (!t->names)
+		return;
+	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
+		warn(t,
+			"the first column of '%.100s' has no name, like the index that pandas "
+			"writes, "
+			"and is read as a feature. Pass --drop 1 to ignore it",
+			path);
+	for (int64_t i = 0; i < t->columns; i++)
+		for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
+			for (const char *const *k = neap__event_names[c]; *k; k++)
+				if (t->role[i] == NEAP__COLUMN_FEATURE &&
+					strcmp(*k, t->names[i]) == 0)
+					name[c] = *k;
+	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
+		events += name[c] != NULL;
+	if (events == NEAP__EVENT_COLUMNS && t->features == events)
+		warn(t,
+			"the columns of '%.100s' look like events of a camera, but each row is "
+			"read "
+			"as a time step. To encode events, save each recording as arrays: e = "
+			"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
+			"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
+			"p=e['%s'])",
+			path, path,
+			t->csv.separator == '\t'  ? "\\t"
+			: t->csv.separator == ';' ? ";"
+						  : ",",
+			name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y],
+			name[NEAP__EVENT_P]);
+}
+
+void neap__table_doubt(const struct neap__table *t)
+{
+	if (!t->options->warn)
+		return;
+	doubt_header(t);
+	doubt_features(t);
+	if (t->names && t->longest > 2)
+		doubt_time(t);
+}
