@@ -31,6 +31,8 @@ static const char examples[] =
 	"  neap encode gestures/train --out train.h5 --drop time\n"
 	"  (without --label, the class of a file is the folder it is in)\n";
 
+enum { MOST_PATHS = 256 /* of a shell's pattern, to be refused with advice */ };
+
 struct encode_request {
 	struct neap_encode_options options;
 	struct neap_event_options events;
@@ -405,19 +407,21 @@ static int encode_table(struct encode_request *r, const char *path)
 static int encode(struct encode_request *r, const struct cli_option *options, const char *dir)
 {
 	const struct neap_peers *peers = cli_peers();
-	int writes = !peers || peers->rank == 0;
+	int writes = !peers || peers->rank == 0, rc;
 	struct neap_encode_report report = {.size = sizeof report};
 	if (cli_ends_in(r->out, ".npz") || cli_ends_in(r->out, ".npy") ||
 		cli_ends_in(r->out, ".csv"))
 		return cli_usage("encode",
 			"--out: '%s' has another extension, but encode writes HDF5. Use .h5",
 			r->out);
+	if (writes && (rc = cli_encoded_out(r->out)) != CLI_DONE)
+		return rc;
 	if (writes && !r->force && access(r->out, F_OK) == 0)
 		return cli_usage(
 			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();
 	enum cli_encoded kind = cli_encoded_kind(dir);
-	int rc = cli_encoded_check(kind, options, dir);
+	rc = cli_encoded_check(kind, options, dir);
 	if (rc != CLI_DONE)
 		return rc;
 	if (kind == CLI_EVENTS) /* which rank 0 encodes alone, and tables as well */
@@ -546,11 +550,17 @@ int cli_encode(int argc, char **argv)
 		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
 		"arrays\n"
 		"(docs/data.md).",
-		examples, options, 1, 1};
-	const char *dir;
-	int parsed = cli_parse(&command, argc, argv, &dir);
+		examples, options, 1, MOST_PATHS};
+	const char *dir[MOST_PATHS];
+	int parsed = cli_parse(&command, argc, argv, dir);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	if (parsed > 1)
+		return cli_usage("encode",
+			"'%s' and '%s' are given, but one file or folder is encoded. Pass the "
+			"folder that "
+			"the files are in; --split selects some of them",
+			dir[0], dir[1]);
 	if (!r.out)
 		return cli_usage(
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
@@ -561,7 +571,7 @@ int cli_encode(int argc, char **argv)
 	SHARE(e, &r);
 	SHARE(t, &r);
 	if (rc == CLI_DONE)
-		rc = encode(&r, options, dir);
+		rc = encode(&r, options, dir[0]);
 	free(r.text);
 	free(r.name);
 	return rc;

@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,4 +221,25 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 		doubt(user, line);
 	}
 	neap_dataset_close(set);
+}
+
+int cli_encoded_out(const char *out)
+{
+	struct stat st;
+	const char *slash = strrchr(out, '/');
+	size_t n = strlen(out);
+	char folder[4096];
+	if (stat(out, &st) == 0 && S_ISDIR(st.st_mode))
+		return cli_usage("encode",
+			"--out: '%s' is a folder. Pass a file: --out '%s%strain.h5'", out, out,
+			n > 0 && out[n - 1] == '/' ? "" : "/");
+	if (!slash || slash == out)
+		return CLI_DONE;
+	snprintf(folder, sizeof folder, "%.*s", (int)(slash - out), out);
+	if (stat(folder, &st) < 0 && errno == ENOENT)
+		return cli_usage("encode",
+			"--out: there is no folder '%s'. Create it (mkdir -p '%s'), or pass "
+			"another --out",
+			folder, folder);
+	return CLI_DONE;
 }

@@ -16,6 +16,8 @@ void cli_skipped_add(struct cli_skipped *skipped, const char *line);
 /* Prints what is pending; `failed`: the error repeats the only line, so that is left out. */
 void cli_skipped_end(struct cli_skipped *skipped, int failed);
 
+/* Refuses --out where it is a folder, or in none. CLI_DONE, or the exit code after one line. */
+int cli_encoded_out(const char *out);
 /* Prints the names of classes and features of the data set that was written. */
 void cli_encoded_names(const char *out);
 /* Calls `doubt` for classes and folders that are probably meant otherwise; `label`: --label. */

@@ -128,6 +128,15 @@ static int no_class(const char *path, const char *dir, const char *const *ending
 			"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && "
 			"mkdir -p sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done",
 			table, table, dir, dir);
+	if (is_table &&
+		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
+			"labels and "
+			"is no recording, move it out of '%s'; or pass it: --labels '%s' --without "
+			"FILE, "
+			"where FILE has the line '%s'",
+			path, dir, dir, path, path + strlen(dir) + 1);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
 		"folder per class, or pass --label with a pattern of the file names whose group 1 "
@@ -505,6 +514,22 @@ const char *neap__recordings_below(const char *path, const char *dir)
 {
 	const char *name = below(path, dir), *slash = strrchr(path, '/');
 	return *name ? name : slash ? slash + 1 : path;
+}
+
+const char *neap__recordings_option(const char *dir)
+{
+	struct neap__recordings all = {0};
+	int64_t flat = 0, sounds = 0, arrays = 0;
+	if (walk(&all, dir, 0) == 0)
+		for (int64_t i = 0; i < all.count; i++) {
+			const char *path = all.file[i].path;
+			int sound = !all.file[i].stray && has_ending(path, neap__sound_endings);
+			sounds += sound;
+			flat += sound && !strchr(below(path, dir), '/');
+			arrays += !all.file[i].stray && has_ending(path, neap__event_endings);
+		}
+	neap__recordings_free(&all);
+	return arrays > sounds ? " --sensor WIDTHxHEIGHT" : flat ? " --label REGEX" : "";
 }
 
 int64_t neap__recordings_having(const char *dir, const char *const *endings)

@@ -48,6 +48,21 @@ int neap__array_wrong_y(const char *path, const struct neap__array *y, int64_t s
 	const char *must = "integers of shape (samples) or (samples, steps), texts of shape "
 			   "(samples), or real numbers of shape (samples), (samples, d) or "
 			   "(samples, steps, d)";
+	char room[300];
+	if (y->dims == 3 || (y->dims == 2 && y->kind == NEAP__ARRAY_INTEGERS && y->size[1] > 1)) {
+		neap__print(room, sizeof room,
+			"of %lld steps like 'x' if it has a target per step, not of %lld. Save one "
+			"target "
+			"per step of x; if y is one-hot, save y.argmax(%d); if it has several "
+			"numbers "
+			"per %s, save y.astype(float)",
+			(long long)steps, (long long)y->size[1], y->dims - 1,
+			y->dims == 3 ? "step" : "sample");
+		if (y->size[1] != steps)
+			must = room;
+	}
+	if (must == room)
+		return neap__array_wrong(path, y, must);
 	if (y->kind == NEAP__ARRAY_INTEGERS && y->dims == 2 && y->size[1] == 1)
 		must = "of shape (samples) for one class per sample. Save y[:, 0]; numbers are "
 		       "saved as reals: y.astype(float)";

@@ -359,7 +359,8 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 {
 	char a[EXPRESSION];
 	size_t n = (size_t)neap__print(room, size,
-		"Name its columns, here in the order t, x, y, p (t in microseconds as integers, "
+		"Name its columns, here in the order t, x, y, p, which you may have to adapt (t in "
+		"microseconds as integers, "
 		"or in seconds as floats)");
 	if (n < size && folder && ends_in(path, ".npy"))
 		neap__print(room + n, size - n,
@@ -370,11 +371,11 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 			folder);
 	else if (n < size && folder && is_numpy(path))
 		neap__print(room + n, size - n,
-			" in each file: python3 -c \"import glob, numpy; [numpy.savez(f, "
-			"**d, " COLUMNS
+			" in each file: python3 -c \"import glob, numpy; [numpy.savez(f, **{'%s': "
+			"e}, " COLUMNS
 			" for f in glob.glob('%s/**/*.npz', recursive=True) for d in "
 			"[dict(numpy.load(f))] for e in [%s]]\"",
-			folder, reading(a, item, path));
+			item->name, folder, reading(a, item, path));
 	else if (n < size)
 		neap__print(room + n, size - n,
 			is_numpy(path) ? ": d = numpy.load('%s'); e = %s; "

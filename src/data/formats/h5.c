@@ -2,6 +2,7 @@
 /* h5.c: the lock around HDF5; opening files; reading numbers, attributes and names. */
 #include "data/formats/h5.h"
 #include "base/checked.h"
+#include "data/recordings.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -61,8 +62,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 		rc = S_ISDIR(st.st_mode)
 			     ? neap__fail(-EISDIR,
 				       "'%s' is a folder. Encode it first: neap encode '%s' --out "
-				       "FILE.h5",
-				       path, path)
+				       "FILE.h5%s",
+				       path, path, neap__recordings_option(path))
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}

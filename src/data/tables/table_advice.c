@@ -64,10 +64,10 @@ static void advise_gaps(char *room, size_t size, struct neap__table *t, const ch
 	const char *sep = t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
 	int64_t gaps = count_gaps(t);
 	size_t n = (size_t)neap__print(room, size,
-		"The file has %lld such cell%s. Fill in or remove the row%s, pass --drop %.60s to "
-		"ignore "
-		"the column, or repeat the value above each gap: ",
-		(long long)gaps, gaps == 1 ? "" : "s", gaps == 1 ? "" : "s", name);
+		"Fill it in, remove the row, or pass --drop %.60s to ignore the column. The file "
+		"has %lld "
+		"such cell%s; to repeat the value above each: ",
+		name, (long long)gaps, gaps == 1 ? "" : "s");
 	neap__print(program, sizeof program,
 		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; for (0..$#f) { $f[$_] = "
 		"$p[$_] "

@@ -64,14 +64,14 @@ static void doubt_time(const struct neap__table *t)
 			}
 }
 
-/* What the names of the features show that is probably a mistake. */
-static void doubt_features(const struct neap__table *t)
+/* What the names of the features show that is probably a mistake. 1: they are events. */
+static int doubt_features(const struct neap__table *t)
 {
 	const char *path = t->files.file[0].path;
 	const char *name[NEAP__EVENT_COLUMNS] = {0};
 	int events = 0;
 	if (!t->names)
-		return;
+		return 0;
 	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
 		warn(t,
 			"the first column of '%.100s' has no name, like the index that pandas "
@@ -86,20 +86,21 @@ static void doubt_features(const struct neap__table *t)
 					name[c] = *k;
 	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
 		events += name[c] != NULL;
-	if (events == NEAP__EVENT_COLUMNS && t->features == events)
-		warn(t,
-			"the columns of '%.100s' look like events of a camera, but each row is "
-			"read "
-			"as a time step. To encode events, save each recording as arrays: e = "
-			"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
-			"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
-			"p=e['%s'])",
-			path, path,
-			t->csv.separator == '\t'  ? "\\t"
-			: t->csv.separator == ';' ? ";"
-						  : ",",
-			name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y],
-			name[NEAP__EVENT_P]);
+	if (events != NEAP__EVENT_COLUMNS || t->features != events)
+		return 0;
+	warn(t,
+		"the columns of '%.100s' look like events of a camera, but each row is "
+		"read "
+		"as a time step. To encode events, save each recording as arrays: e = "
+		"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
+		"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
+		"p=e['%s'])",
+		path, path,
+		t->csv.separator == '\t'  ? "\\t"
+		: t->csv.separator == ';' ? ";"
+					  : ",",
+		name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y], name[NEAP__EVENT_P]);
+	return 1;
 }
 
 void neap__table_doubt(const struct neap__table *t)
@@ -107,7 +108,6 @@ void neap__table_doubt(const struct neap__table *t)
 	if (!t->options->warn)
 		return;
 	doubt_header(t);
-	doubt_features(t);
-	if (t->names && t->longest > 2)
+	if (!doubt_features(t) && t->names && t->longest > 2)
 		doubt_time(t);
 }

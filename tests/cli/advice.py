@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Advice of `encode` and `train --text` about data: its commands work as they stand, and doubts are warned of."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import wave
+
+from harness import Folder, Tap, neap, need
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+SENSOR = ["--sensor", "8x8"]
+
+
+def write(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as out:
+        out.write(content if isinstance(content, bytes) else content.encode())
+
+
+def sound(path, rate=8000, silent=False):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with wave.open(path, "wb") as out:
+        out.setparams((1, 2, rate, 0, "NONE", ""))
+        tone = 9000 * np.sin(np.arange(rate // 4) * 3000 / rate) * (not silent)
+        out.writeframes(tone.astype("<i2").tobytes())
+
+
+def recordings(folder, name, make, save=np.savez):
+    """Two classes of two event recordings each."""
+    rng = np.random.default_rng(1)
+    for i in range(4):
+        path = os.path.join(folder, name, "left" if i % 2 else "right", f"r{i}")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        t, x, y = np.sort(rng.integers(0, 10**5, 40)), rng.integers(0, 8, 40), rng.integers(0, 8, 40)
+        made = make(t, x, y, rng.integers(0, 2, 40))
+        save(path, **made) if isinstance(made, dict) else save(path, made)
+
+
+def run(folder, *args):
+    return neap(*args, cwd=folder)
+
+
+def follow(folder, args, *needles, pattern="(?:python3|find|perl|sed|iconv) .*"):
+    """One line with the needles, and a command that is run: the line."""
+    done = run(folder, *args)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("encode ")]
+    assert done.returncode == 2 and len(lines) == 1, done.stderr
+    assert all(needle in lines[0] for needle in needles), (needles, lines[0])
+    command = re.search(pattern, lines[0]).group()
+    path = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+    subprocess.run(["sh", "-c", command], cwd=folder, check=True, env={**os.environ, "PATH": path})
+
+
+def events(folder):
+    """event recordings: times since 1970, other names, no names, frames"""
+    kinds = (("since", lambda t, x, y, p: {"t": t + 17 * 10**14, "x": x, "y": y, "p": p}, np.savez, "(4 damaged)"),
+             ("names", lambda t, x, y, p: {"ts_us": t, "col": x, "row": y, "pol": p}, np.savez, "d['ts_us']"),
+             ("rows", lambda t, x, y, p: {"events": np.stack([t, x, y, p], 1)}, np.savez, "t, x, y, p"),
+             ("npy", lambda t, x, y, p: np.stack([t, x, y, p], 1), np.save, "t, x, y, p"))
+    for name, make, save, needle in kinds:
+        recordings(folder, name, make, save)
+        args = ["encode", name, "--out", name + ".h5", *SENSOR]
+        follow(folder, args, needle)
+        done = run(folder, *args)
+        if done.returncode or "4 samples, 2 classes" not in done.stdout or "classes: left, right\n" not in done.stdout:
+            return name + ": " + done.stderr + done.stdout
+    recordings(folder, "frames", lambda t, x, y, p: {"frames": np.zeros((5, 2, 3, 3)) + x[0]})
+    follow(folder, ["encode", "frames", "--out", "f.h5"], "5 steps")
+    made = np.load(os.path.join(folder, "neap.npz"))
+    return None if made["x"].shape == (4, 5, 18) and sorted(made["y"]) == ["left"] * 2 + ["right"] * 2 else str(made["x"].shape)
+
+
+def texts(folder):
+    """a text in UTF-16 or Latin-1 is converted to a new file"""
+    for code in "utf-16", "latin-1":
+        write(os.path.join(folder, "utf8.txt"), ("größer " * 50).encode(code))
+        follow(folder, ["train", "--text", "utf8.txt", "--out", "t"], "'utf8-utf8.txt'")
+        with open(os.path.join(folder, "utf8-utf8.txt"), encoding="utf-8") as text:
+            assert text.read() == "größer " * 50
+        assert os.path.getsize(os.path.join(folder, "utf8.txt")) > 300
+    return None
+
+
+def tables(folder):
+    """tables: gaps, decimal commas, another order, time columns, many whole numbers, headers, bad cells, swapped labels"""
+    for i in range(4):
+        path = os.path.join(folder, "gaps", "ab"[i % 2], f"{i}.csv")
+        write(path, "".join(f"{row}\n" for row in ["u,v", "1,2", ",3", "4,NA", "5,6"]))
+    args = ["encode", "gaps", "--out", "gaps.h5"]
+    follow(folder, args, "2 such cells")
+    done = run(folder, *args)
+    assert "4 samples, 2 features" in done.stdout and "features: u, v\n" in done.stdout, done.stderr
+    shutil.copytree(os.path.join(folder, "gaps"), os.path.join(folder, "order"))
+    write(os.path.join(folder, "order", "b", "1.csv"), "v,u\n2,1\n3,1\n3,4\n6,5\n")
+    assert run(folder, "encode", "order", "--out", "order.h5").returncode == 0
+    for name in "gaps", "order":
+        shutil.rmtree(os.path.join(folder, name))
+    with open(os.path.join(folder, "gaps.h5"), "rb") as one, open(os.path.join(folder, "order.h5"), "rb") as other:
+        assert one.read() == other.read(), "another order of columns"
+    write(os.path.join(folder, "comma.csv"), "u;v\n0,5;1\n1,5;2\n")
+    follow(folder, ["encode", "comma.csv", "--out", "comma.h5"], "decimals with a point")
+    assert run(folder, "encode", "comma.csv", "--out", "comma.h5").returncode == 0
+    write(os.path.join(folder, "many.csv"), "time,u,y\n" + "".join(f"{i / 10},{i % 3},{i}\n" for i in range(40)))
+    done = run(folder, "encode", "many.csv", "--out", "many.h5", "--target", "y")
+    assert "--drop time" in done.stderr and "40 different whole numbers" in done.stderr and "--numbers" in done.stderr, done.stderr
+    write(os.path.join(folder, "bad.csv"), "u,v\n1,2\n3,4x\n")
+    write(os.path.join(folder, "swap.csv"), "run,a\nrun,b\n")
+    for args, needle in ((["bad.csv"], "Correct line 3"), (["bad.csv", "--header", "no"], "remove --header no"),
+                         (["bad.csv", "--labels", "swap.csv"], "the name of the sample comes first")):
+        done = run(folder, "encode", *args, "--out", "bad.h5")
+        assert done.returncode == 2 and needle in done.stderr, done.stderr
+    return None
+
+
+def sounds(folder):
+    """recordings: a low sampling rate is skipped; silence, parts, one class and classes by case are warned of"""
+    for part in "train", "test":
+        for name in "run", "Run":
+            sound(os.path.join(folder, "parts", part, name, "a.wav"), silent=name == "Run")
+    done = run(folder, "encode", "parts", "--out", "parts.h5")
+    for needle in ("neap encode 'parts/train' --out train.h5", "merged", "2 of 4 recordings are silent", "'Run' and 'run' differ only in case"):
+        assert needle in done.stderr, done.stderr
+    done = run(folder, "encode", "parts/train", "--out", "one.h5", "--label", "(a)")
+    assert "has 2 folders. Remove --label" in done.stderr, done.stderr
+    sound(os.path.join(folder, "parts", "train", "run", "low.wav"), rate=4000)
+    done = run(folder, "encode", "parts/train", "--out", "low.h5")
+    assert done.returncode == 0 and "1 damaged" in done.stdout and "Resample the recording to at least 8000 Hz" in done.stderr, done.stderr
+    return None
+
+
+ARGUMENTS = ((["parts", "--out", "parts"], "--out 'parts/train.h5'"), (["parts", "--out", "nowhere/x.h5"], "no folder 'nowhere'"),
+             (["a.wav", "b.wav", "--out", "x.h5"], "Pass the folder"), (["parts/train", "--out", "x.h5", "--classes", "3"], "classes found are Run, run"))
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        for test in events, texts, tables, sounds:
+            tap.run(test.__doc__, test, folder)
+        for args, needle in ARGUMENTS:
+            done = run(folder, "encode", *args)
+            tap.check("encode " + " ".join(args), None if done.returncode == 2 and needle in done.stderr else done.stderr)
+        np.savez(os.path.join(folder, "short.npz"), x=np.zeros((6, 30, 2)), y=np.zeros((6, 20), int))
+        done = run(folder, "train", "short.npz")
+        tap.check("20 targets for 30 steps", None if "of 30 steps like 'x'" in done.stderr and "not of 20" in done.stderr else done.stderr)
+
+
+main()
