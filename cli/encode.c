@@ -4,7 +4,7 @@
 #include "figure_file.h"
 #include "json_report.h"
 #include "rank_process.h"
-#include "usage/encode_notes.h"
+#include "encode_notes.h"
 
 #include <neap/data.h>
 
@@ -375,6 +375,8 @@ static int table_text(
 		r->samples, r->samples == 1 ? "" : "s", r->features, r->features > 1 ? "s" : "",
 		target);
 	cli_encoded_names(out);
+	if (r->named[0])
+		printf("features: %s\n", neap__plain_text(room, r->named));
 	printf("%" PRId64 " step%s, %" PRId64 " in the longest sample; %s\n", r->steps,
 		r->steps == 1 ? "" : "s", r->longest, neap__show_time(took, seconds));
 	if (r->files == 1 && r->samples == 1 && !by_column)

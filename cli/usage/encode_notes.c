@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_notes.c: skipped files, names and doubts (encode_notes.h). */
-#include "usage/encode_notes.h"
+#include "encode_notes.h"
 #include "cli.h"
-#include "base/print.h"
-#include "data/dataset.h"
+
+#include <neap/data.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ static void add_name(struct cli_skipped *s, const char *line)
 	const char *end = *line == '\'' ? strchr(line + 1, '\'') : NULL;
 	size_t n = strlen(s->names), bytes = end ? (size_t)(end + 1 - line) : 0;
 	if (bytes && bytes < LONGEST_FIRST && n + bytes + 3 < sizeof s->names)
-		neap__print(s->names + n, sizeof s->names - n, "%s%.*s", n ? ", " : "", (int)bytes,
+		snprintf(s->names + n, sizeof s->names - n, "%s%.*s", n ? ", " : "", (int)bytes,
 			line);
 }
 
@@ -70,7 +70,7 @@ void cli_skipped_add(struct cli_skipped *s, const char *line)
 	}
 	show_skipped(s);
 	s->kinds++;
-	neap__print(s->line, sizeof s->line, "%s", line);
+	snprintf(s->line, sizeof s->line, "%s", line);
 }
 
 void cli_skipped_end(struct cli_skipped *s, int failed)
@@ -79,29 +79,29 @@ void cli_skipped_end(struct cli_skipped *s, int failed)
 		show_skipped(s);
 }
 
-static void show_names(const char *what, char *const *names, int count)
-{
-	char room[NEAP__PLAIN_TEXT];
-	if (count < 1)
-		return;
-	printf("%s: ", what);
-	for (int i = 0; i < count && i < NAMES_SHOWN; i++)
-		printf("%s%s", i ? ", " : "", neap__plain_text(room, names[i]));
-	if (count > NAMES_SHOWN)
-		printf(" and %d more", count - NAMES_SHOWN);
-	printf("\n");
-}
-
 void cli_encoded_names(const char *out)
 {
+	struct neap_dataset_info info = {.size = sizeof info};
 	struct neap_dataset *set;
+	char room[NEAP__PLAIN_TEXT];
 	if (neap_dataset_open(&set, out) < 0)
 		return;
-	show_names("classes", set->class_names,
-		set->info.target == NEAP_TARGET_LABEL || set->info.target == NEAP_TARGET_LABELS
-			? set->nclass_names
-			: 0);
-	show_names("features", set->feature_names, set->nfeature_names);
+	int count = neap_dataset_info(set, &info) < 0 || info.target == NEAP_TARGET_NUMBERS ||
+				    info.target == NEAP_TARGET_SERIES
+			    ? 0
+			    : info.classes;
+	for (int i = 0; i < count && i < NAMES_SHOWN; i++) {
+		const char *name = neap_dataset_class_name(set, i);
+		if (!name && i == 0)
+			count = 0;
+		else
+			printf("%s%s",
+				i ? ", " : "classes: ", neap__plain_text(room, name ? name : "?"));
+	}
+	if (count > NAMES_SHOWN)
+		printf(" and %d more", count - NAMES_SHOWN);
+	if (count > 0)
+		printf("\n");
 	neap_dataset_close(set);
 }
 
@@ -134,8 +134,7 @@ static void look_inside(struct inside *found, const char *dir)
 		found->folders++;
 		if (!is_part(entry->d_name) || found->parts == 2)
 			continue;
-		neap__print(
-			found->part[found->parts++], sizeof found->part[0], "%s", entry->d_name);
+		snprintf(found->part[found->parts++], sizeof found->part[0], "%.60s", entry->d_name);
 	}
 	if (folder)
 		closedir(folder);
@@ -154,34 +153,40 @@ static int by_case(const void *a, const void *b)
 	return order ? order : strcmp(x, y);
 }
 
-/* The first two names that differ only in case. */
-static int twins(char *const *names, int count, const char **one, const char **other)
+/* The first two names that differ only in case; sorts `names`. */
+static int twins(const char **names, int count, const char **one, const char **other)
 {
-	const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
-	int found = 0;
-	if (!sorted)
-		return 0;
-	for (int i = 0; i < count; i++)
-		sorted[i] = names[i];
-	qsort(sorted, (size_t)count, sizeof *sorted, by_case);
-	for (int i = 1; i < count && !found; i++)
-		if ((found = strcasecmp(sorted[i - 1], sorted[i]) == 0 &&
-			     strcmp(sorted[i - 1], sorted[i]) != 0)) {
-			*one = sorted[i - 1];
-			*other = sorted[i];
+	qsort(names, (size_t)count, sizeof *names, by_case);
+	for (int i = 1; i < count; i++)
+		if (strcasecmp(names[i - 1], names[i]) == 0 &&
+			strcmp(names[i - 1], names[i]) != 0) {
+			*one = names[i - 1];
+			*other = names[i];
+			return 1;
 		}
-	free(sorted);
-	return found;
+	return 0;
 }
 
-static void doubt_parts(char *line, size_t size, const struct neap_dataset *set, const char *dir,
-	const struct inside *in)
+/* The data set's classes; *count 0: they have no names. */
+static const char **class_names(const struct neap_dataset *set, int *count)
+{
+	struct neap_dataset_info info = {.size = sizeof info};
+	*count = neap_dataset_info(set, &info) < 0 ? 0 : info.classes;
+	const char **names = calloc((size_t)*count + 1, sizeof *names);
+	for (int i = 0; names && i < *count; i++)
+		if (!(names[i] = neap_dataset_class_name(set, i)))
+			*count = 0;
+	*count = names ? *count : 0;
+	return names;
+}
+
+static void doubt_parts(char *line, size_t size, const char *const *name, int count,
+	const char *dir, const struct inside *in)
 {
 	int classes = 0;
-	for (int i = 0; i < set->nclass_names; i++)
-		classes += strcmp(set->class_names[i], in->part[0]) == 0 ||
-			   strcmp(set->class_names[i], in->part[1]) == 0;
-	neap__print(line, size,
+	for (int i = 0; i < count; i++)
+		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
+	snprintf(line, size,
 		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately, with the same "
 		"options%s: neap encode '%.100s/%s' --out %s.h5, and neap encode '%.100s/%s' --out "
 		"%s.h5",
@@ -200,26 +205,29 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	char line[700];
 	if (neap_dataset_open(&set, out) < 0)
 		return;
+	int count;
+	const char **name = class_names(set, &count);
 	look_inside(&in, dir);
 	if (in.parts == 2) {
-		doubt_parts(line, sizeof line, set, dir, &in);
+		doubt_parts(line, sizeof line, name, count, dir, &in);
 		doubt(user, line);
 	}
-	if (label && set->nclass_names == 1 && in.folders > 1) {
-		neap__print(line, sizeof line,
+	if (label && count == 1 && in.folders > 1) {
+		snprintf(line, sizeof line,
 			"--label '%.100s' gives all files the class '%.60s', although '%.100s' has "
 			"%d "
 			"folders. Remove --label if the folders are the classes",
-			label, set->class_names[0], dir, in.folders);
+			label, name[0], dir, in.folders);
 		doubt(user, line);
 	}
-	if (set->nclass_names > 1 && twins(set->class_names, set->nclass_names, &one, &other)) {
-		neap__print(line, sizeof line,
+	if (count > 1 && twins(name, count, &one, &other)) {
+		snprintf(line, sizeof line,
 			"the classes '%.60s' and '%.60s' differ only in case. If they are the same "
 			"class, rename one of them",
 			one, other);
 		doubt(user, line);
 	}
+	free(name);
 	neap_dataset_close(set);
 }
 

@@ -447,6 +447,7 @@ struct neap_table_report {
 	int step_targets;		     /* 1: targets are of steps, 0: of samples */
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 	char other[NEAP_SKIPPED_NAME];	     /* likewise */
+	char named[256]; /* names of the first features, with commas between; "": none */
 };
 
 /* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no.

@@ -195,7 +195,7 @@ def main():
         for model, data, needles in KINDS:
             tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
-                                                  "'tone,chirp' is not a file", "one per line"))
+                                                  "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
         for test in encodings, units, fresh_readout, nothing_validated, finished, quiet:
             tap.run(test.__doc__, test, folder)
 

@@ -181,6 +181,17 @@ static const char *const *names_of(
 	return t->names ? names : NULL;
 }
 
+static void name_features(struct neap_table_report *r, const char *const *names, int count)
+{
+	enum { SHOWN = 8 };
+	size_t n = 0;
+	for (int i = 0; names && i < count && i < SHOWN && n < sizeof r->named; i++)
+		n += (size_t)neap__print(
+			r->named + n, sizeof r->named - n, "%s%.24s", i ? ", " : "", names[i]);
+	if (names && count > SHOWN && n < sizeof r->named)
+		neap__print(r->named + n, sizeof r->named - n, " and %d more", count - SHOWN);
+}
+
 static int write_all(struct table_work *w, const char *out)
 {
 	const struct neap__table_targets *y = &w->targets;
@@ -207,6 +218,7 @@ static int write_all(struct table_work *w, const char *out)
 	if (!w->number || !w->feature || !w->output)
 		return neap__fail_errno(ENOMEM, "'%s'", out);
 	shape.feature_names = names_of(w, NEAP__COLUMN_FEATURE, w->feature);
+	name_features(r, shape.feature_names, shape.features);
 	if (!classes && w->table.targets)
 		shape.output_names = names_of(w, NEAP__COLUMN_TARGET, w->output);
 	shape.sample_column = o->sample_column;

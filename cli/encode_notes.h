@@ -18,7 +18,7 @@ void cli_skipped_end(struct cli_skipped *skipped, int failed);
 
 /* Refuses --out where it is a folder, or in none. CLI_DONE, or the exit code after one line. */
 int cli_encoded_out(const char *out);
-/* Prints the names of classes and features of the data set that was written. */
+/* Prints the names of the classes of the data set that was written. */
 void cli_encoded_names(const char *out);
 /* Calls `doubt` for classes and folders that are probably meant otherwise; `label`: --label. */
 void cli_encoded_doubts(const char *out, const char *dir, const char *label,
