@@ -4,7 +4,6 @@
 #include "figure_file.h"
 #include "json_report.h"
 #include "rank_process.h"
-#include "encode_notes.h"
 
 #include <neap/data.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode_notes.c: skipped files, names and doubts (encode_notes.h). */
-#include "encode_notes.h"
+/* encode_notes.c: skipped files, names and doubts (cli.h). */
 #include "cli.h"
 
 #include <neap/data.h>
@@ -134,7 +133,8 @@ static void look_inside(struct inside *found, const char *dir)
 		found->folders++;
 		if (!is_part(entry->d_name) || found->parts == 2)
 			continue;
-		snprintf(found->part[found->parts++], sizeof found->part[0], "%.60s", entry->d_name);
+		snprintf(
+			found->part[found->parts++], sizeof found->part[0], "%.60s", entry->d_name);
 	}
 	if (folder)
 		closedir(folder);
