@@ -447,7 +447,7 @@ def refusals(tap, folder, root, whole):
             ("an unknown name", "'cow'", {"labels": ["a", "cow"]}), ("too few labels", "'labels' has 1 entries, but there are 2 samples", {"labels": [0]}),
             ("x of another length", "'x' has 3 entries, but 't' has 4", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
             ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit 1ns",
-                                                                           {"t": np.arange(4) * 10**15}),
+                                                                           {"t": np.arange(4) * 10**14}),
             ("times since 1970", "Subtract the first time (t - t[0])", {"t": np.arange(4) + 1_700_000_000_000_000}),
             ("times of floats in us", "--time-unit 1us", {"t": np.arange(4) * 1e6}),
             ("no y", "no 'y', but the sensor of 5x5 pixels has 5 rows. Add the array 'y', or pass --sensor 5x1", {"y": None}),
@@ -568,7 +568,7 @@ def advised(tap, folder, rng):
             before = os.getcwd()
             os.chdir(here)
             try:
-                exec(re.split(r", where y|\. Each row|\. With ", code)[0], {"numpy": np, "h5py": h5py, "glob": glob, "y": y, "labels": y})
+                exec(re.split(r", where y|\. Each row|\. If it is|\. With ", code)[0], {"numpy": np, "h5py": h5py, "glob": glob, "y": y, "labels": y})
             finally:
                 os.chdir(before)
             made = np.load(os.path.join(here, "neap.npz"))
