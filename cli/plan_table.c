@@ -31,15 +31,9 @@ const char *cli_show_room(char room[24], const struct neap_problem *problem, uin
 
 const char *cli_show_least(char room[24], const struct neap_problem *problem, uint64_t bytes)
 {
-	double unit = 1;
-	if (problem->chain.flags & NEAP_CHAIN_CLASSIC || bytes > UINT64_MAX / 2)
+	if (problem->chain.flags & NEAP_CHAIN_CLASSIC)
 		return cli_show_room(room, problem, bytes);
-	while ((double)bytes / unit >= 1024)
-		unit *= 1024;
-	/* Three digits, as neap__show_size has them. */
-	double whole = (double)bytes / unit;
-	double step = whole >= 100 || unit < 1024 ? unit : whole >= 10 ? unit / 10 : unit / 100;
-	return neap__show_size(room, (uint64_t)(ceil((double)bytes / step) * step));
+	return neap__show_least(room, bytes);
 }
 
 /* Forward steps, with tape or without, for each step of the chain. */

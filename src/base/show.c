@@ -21,6 +21,19 @@ const char *neap__show_size(char room[24], uint64_t bytes)
 	return room;
 }
 
+const char *neap__show_least(char room[24], uint64_t bytes)
+{
+	uint64_t unit = 1;
+
+	while (bytes / unit >= 1024)
+		unit *= 1024;
+	/* Of the last of the three digits that neap__show_size writes. */
+	double whole = (double)bytes / (double)unit, all = (double)unit;
+	double step = whole >= 100 || unit == 1 ? all : whole >= 10 ? all / 10 : all / 100;
+	double up = ceil((double)bytes / step) * step;
+	return neap__show_size(room, up < 0x1p64 ? (uint64_t)up : bytes);
+}
+
 const char *neap__show_number(char room[24], double value)
 {
 	double size = fabs(value);

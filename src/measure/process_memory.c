@@ -206,9 +206,12 @@ int neap__process_memory_least(const struct neap_process_memory *m, const struct
 int neap__process_memory_refuse(const struct neap_process_memory *m, uint64_t missing)
 {
 	uint64_t beside = m->most > m->arena ? m->most - m->arena : 0;
+	uint64_t least = neap__sat_add(m->total, neap__sat_add(missing, REFUSED));
+	char total[24], other[24], enough[24];
+
 	return neap__fail(NEAP_EINFEASIBLE,
-		"--memory-total: %.1f MiB are too small; the process takes %.1f MiB in addition to "
-		"the arena. Use a total of at least %llu bytes",
-		(double)m->total / (1 << 20), (double)beside / (1 << 20),
-		(unsigned long long)neap__sat_add(m->total, neap__sat_add(missing, REFUSED)));
+		"--memory-total: %s is too small; the process takes %s in addition to the arena. "
+		"Use a total of at least %llu bytes (%s)",
+		neap__show_size(total, m->total), neap__show_size(other, beside),
+		(unsigned long long)least, neap__show_least(enough, least));
 }

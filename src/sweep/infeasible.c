@@ -16,7 +16,7 @@ int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)
 	return neap__fail(NEAP_EINFEASIBLE,
 		"a budget of %llu bytes is too small for %s: %s. Use at least %llu bytes (%s)",
 		(unsigned long long)memory, plan->strategy, plan->why,
-		(unsigned long long)plan->least_bytes, neap__show_size(room, plan->least_bytes));
+		(unsigned long long)plan->least_bytes, neap__show_least(room, plan->least_bytes));
 }
 
 int neap__refuse_arena(uint64_t bytes, const char *strategy)
