@@ -70,6 +70,7 @@ struct cli_option {
 	const char *alias;		 /* another name; NULL: none */
 	const char *zero;		 /* CLI_TIME: a word that stands for 0 */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
+	const char *bare;	     /* CLI_LIMIT: a number alone is refused with this */
 	int fraction;		     /* CLI_NUMBER: 1: a share, which people also give in percent */
 	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
@@ -119,6 +120,7 @@ const char *cli_foreign_name(
 /* Prints "neap COMMAND: text" on standard error; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+int cli_is_bad_input(int code); /* 1: a failure that other arguments or files would avoid */
 /*
  * Prints the detail line of a library call that failed with `code`. Returns CLI_USAGE where the
  * caller can give other input, else CLI_FAILED.

@@ -427,7 +427,9 @@ int cli_compare(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
-	int code = cli_costs_read(&o.sweep, &costs, chain, "compare");
+	int code = cli_refuse_run(data[0], "compare");
+	if (code == CLI_DONE)
+		code = cli_costs_read(&o.sweep, &costs, chain, "compare");
 	if (code != CLI_DONE)
 		return code;
 	if (comparing.save && strategies.count != 1)

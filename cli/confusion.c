@@ -180,9 +180,13 @@ void cli_show_accuracy(const struct neap_eval_result *r)
 	char loss[48], root[48];
 
 	if (r->target == NEAP_TARGET_NUMBERS || r->target == NEAP_TARGET_SERIES) {
-		printf("loss %s, its root %s, of %" PRId64 " sample%s\n",
+		printf("loss %s, its root %s, of %" PRId64 " sample%s",
 			cli_show_loss(loss, r->loss), cli_show_loss(root, sqrt(r->loss)),
 			r->samples, one);
+		if (r->target_deviation > 0)
+			printf("; standard deviation of the training targets %s",
+				cli_show_loss(loss, r->target_deviation));
+		printf("\n");
 		return;
 	}
 	printf("%.1f%%  (95%% interval %.1f to %.1f%%) of %" PRId64 " %s%s", 100 * r->accuracy,

@@ -60,6 +60,8 @@ static int print_json(const struct neap_eval_result *r, const struct neap__json 
 	neap__json_number(to, "low", r->judged > 0 ? r->low : NAN);
 	neap__json_number(to, "high", r->judged > 0 ? r->high : NAN);
 	neap__json_number(to, "loss", r->loss);
+	if (r->target_deviation > 0)
+		neap__json_number(to, "target_deviation", r->target_deviation);
 	add_classes(to, r);
 	neap__json_begin(to, "confusion", '[');
 	for (int i = 0; i < r->classes && r->confusion; i++) {

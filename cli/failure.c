@@ -35,18 +35,23 @@ int cli_usage(const char *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
-int cli_fail(const char *command, int code)
+int cli_is_bad_input(int code)
 {
 	/* Codes of failures that other arguments or files would avoid. */
 	static const int input[] = {NEAP_EUSAGE, NEAP_EFORMAT, NEAP_EINFEASIBLE, NEAP_EOVERFLOW,
 		-ENOENT, -EACCES, -EISDIR, -ENOTDIR, -EEXIST, -EROFS, -EPERM, -ENAMETOOLONG, -ELOOP,
 		-EINVAL, -ENOTEMPTY, -ENXIO, -ENODEV};
 
-	cli_usage(command, "%s", neap_detail()[0] ? neap_detail() : neap_strerror(code));
 	for (size_t i = 0; i < sizeof input / sizeof input[0]; i++)
 		if (input[i] == code)
-			return CLI_USAGE;
-	return CLI_FAILED;
+			return 1;
+	return 0;
+}
+
+int cli_fail(const char *command, int code)
+{
+	cli_usage(command, "%s", neap_detail()[0] ? neap_detail() : neap_strerror(code));
+	return cli_is_bad_input(code) ? CLI_USAGE : CLI_FAILED;
 }
 
 int cli_finish(const char *command)

@@ -15,6 +15,22 @@ static const struct {
 #undef CLI_X
 };
 
+/* Commands as other programs name them. */
+static const struct {
+	const char *name, *instead;
+} foreign[] = {
+	{"test", "use 'neap eval RUN DATA'"},
+	{"evaluate", "use 'neap eval RUN DATA'"},
+	{"validate", "use 'neap eval RUN DATA'"},
+	{"fit", "use 'neap train DATA --out RUN'"},
+	{"inference", "use 'neap predict RUN DATA'"},
+	{"infer", "use 'neap predict RUN DATA'"},
+	{"generate", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
+		     "scores of the next character at each step"},
+	{"sample", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
+		   "scores of the next character at each step"},
+};
+
 static void help(FILE *to)
 {
 	fprintf(to,
@@ -51,6 +67,9 @@ static int run(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+		if (strcmp(argv[1], foreign[i].name) == 0)
+			return cli_usage(argv[1], "unknown command; %s", foreign[i].instead);
 	struct neap__suggestion meant = {.text = argv[1], .length = strlen(argv[1])};
 	char room[80];
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)

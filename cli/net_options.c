@@ -116,6 +116,16 @@ static int is_run(const char *path)
 	return access(model, F_OK) == 0;
 }
 
+int cli_refuse_run(const char *data, const char *command)
+{
+	if (!is_run(data))
+		return CLI_DONE;
+	return cli_usage(command,
+		"'%s' is a run, not a data set. To continue it: neap train --out '%s' --resume. To "
+		"start from its weights: neap train DATA --from '%s'",
+		data, data, data);
+}
+
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
 	int several, const char *const *named, const char *command)
 {

@@ -113,7 +113,8 @@ int cli_net_choices_into(
 #define CLI_LOSS_OPTIONS(loss, rates) \
 	CLI_GROUP("Loss and penalties on rates"), \
 	{.name = "loss", .kind = CLI_TEXT, .into = &(loss), .argument = "NAME", \
-		.help = "loss function", .names = cli_loss_name}, \
+		.help = "loss function (default: mse for targets that are numbers, else cross-entropy)", \
+		.names = cli_loss_name}, \
 	{.name = "rate-upper", .kind = CLI_RATE, .into = &(rates).upper, .argument = "RATE", \
 		.help = "firing rate above which a unit is penalised; a number without a unit is in spikes " \
 			"per ms", .high = 1}, \
@@ -154,6 +155,8 @@ int cli_net_choices_into(
 	{.name = "patience", .kind = CLI_LIMIT, .into = &(sweep).patience, .argument = "TIME", \
 		.help = "time without progress after which slow memory, or ranks that do not answer, are " \
 			"given up (default: 30s or 4 forward passes, ranks never; 0: never)", \
+		.bare = "It is the time to wait for slow memory, such as 30s; training does not stop " \
+			"early, set --epochs instead", \
 		.high = 1e9}, \
 	{.name = "no-replan", .kind = CLI_FLAG, .into = &(sweep).no_replan, \
 		.help = "do not replan when measured times differ from the planned ones (implied by --chain)"}, \
@@ -228,6 +231,8 @@ struct cli_given_model {
 	int reset, reset_given;
 	enum neap_reset kind;
 };
+/* Refuses a run or a model where a data set is asked for. CLI_DONE or one line. */
+int cli_refuse_run(const char *data, const char *command);
 /* neap_eval_options.say: a line on standard error, unless --quiet hides it. */
 void cli_say_line(void *user, const char *line);
 /*

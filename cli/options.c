@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OPTIONS_MOST 128
 #define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
 
 int cli_quiet, cli_silent;
@@ -172,6 +173,9 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		return rc;
 	if (bad)
 		return bad_kind(command, option, text);
+	if (option->bare && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
+		return cli_usage(command, "--%s: '%s' has no unit. %s", option->name, text,
+			option->bare);
 	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
 		return cli_usage(command, "--%s: '%s' has no unit. Did you mean %s%s or %ss?",
 			option->name, text, text, option->unit, text);
@@ -276,6 +280,37 @@ static int unknown_option(const struct cli_command *command, const char *text, s
 		(int)n, text, room, room[0] ? "" : ";", command->name);
 }
 
+/* Options with a value that one call of cli_parse has taken. */
+static struct {
+	const struct cli_option *option[OPTIONS_MOST];
+	const char *value[OPTIONS_MOST];
+	int count;
+} taken;
+
+/* Refuses an option that is there twice: one of its values would have no effect. */
+static int check_once(const char *command, const struct cli_option *option, const char *value)
+{
+	const char *lists = option->argument && (strcmp(option->argument, "LIST") == 0 ||
+							strstr(option->argument, "[,"))
+				    ? ", with a comma between the names of a list"
+				    : "";
+
+	if (option->kind == CLI_LIST)
+		return CLI_DONE;
+	for (int i = 0; i < taken.count; i++)
+		if (taken.option[i] == option)
+			return cli_usage(command, "--%s is given twice, '%.100s' and '%.100s'. "
+						  "Pass it once%s%s%.100s%s%.100s",
+				option->name, taken.value[i], value, lists, *lists ? ": " : "",
+				*lists ? taken.value[i] : "", *lists ? "," : "",
+				*lists ? value : "");
+	if (taken.count < OPTIONS_MOST) {
+		taken.option[taken.count] = option;
+		taken.value[taken.count++] = value;
+	}
+	return CLI_DONE;
+}
+
 /* Sets `option` to `value`, or without one to the next argument, to which *i moves. */
 static int take_value(const struct cli_command *command, const struct cli_option *option,
 	const char *value, int argc, char **argv, int *i)
@@ -294,7 +329,8 @@ static int take_value(const struct cli_command *command, const struct cli_option
 				option->name, option->argument);
 		value = argv[++*i];
 	}
-	return set_value(command->name, option, value);
+	int code = check_once(command->name, option, value);
+	return code != CLI_DONE ? code : set_value(command->name, option, value);
 }
 
 /* --name value, --name=value */
@@ -315,7 +351,7 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 	const char *name = argv[*i] + 1;
 	size_t n = strcspn(name, "=");
 
-	if (n > 2 && find(command, name, n))
+	if (n > 1 && find(command, name, n) && !find_letter(command, name[0]))
 		return cli_usage(command->name,
 			"unknown option '-%.*s'; did you mean '--%.*s'? 'neap %s --help' lists "
 			"them",
@@ -338,6 +374,7 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
 {
 	int found = 0, only_positionals = 0;
+	taken.count = 0;
 
 	/* First, while the defaults stand where the options go. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -27,6 +27,13 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run hour.wav --every 1s\n"
 			       "  arecord -f S16_LE -r 8000 | neap predict run - --every 100ms\n";
 
+/* Inputs without answers, beside others that have them. */
+struct failed_files {
+	size_t count;
+	int code;
+	char why[1024]; /* the line about the first one */
+};
+
 struct predicting {
 	struct neap_eval_options options;
 	struct cli_progress bar;
@@ -36,6 +43,7 @@ struct predicting {
 	int has_recordings; /* with the column of samples' names */
 	int deaf;	    /* nobody reads the lines any more */
 	struct cli_answer_files files;
+	struct failed_files *failed;
 	const char *shown; /* name of the file that is answered for, if answers show it; NULL */
 	int64_t before;	   /* samples of the files before it */
 	int64_t samples;   /* of this file, so far */
@@ -220,6 +228,36 @@ static int run_file(struct predicting *p)
 	return rc;
 }
 
+/* 1: of several files, one that cannot be answered for, which does not stop the others. */
+static int is_skipped(struct predicting *p, int rc)
+{
+	struct failed_files *failed = p->failed;
+
+	if (p->files.count < 2 || rc >= 0 || !cli_is_bad_input(rc) || p->deaf)
+		return 0;
+	if (failed->count++ > 0)
+		return 1;
+	failed->code = rc;
+	snprintf(failed->why, sizeof failed->why, "%s", neap_detail());
+	return 1;
+}
+
+/* The one line about files that were skipped. */
+static void say_skipped(const struct predicting *p)
+{
+	const struct failed_files *failed = p->failed;
+	char room[NEAP__PLAIN_TEXT];
+
+	if (failed->count > 0) {
+		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s\n",
+			failed->count + p->files.skipped, p->files.count + p->files.skipped,
+			neap__plain_text(room, failed->why));
+	} else if (p->files.skipped > 0 && !cli_quiet) {
+		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
+			p->files.skipped == 1 ? "" : "s");
+	}
+}
+
 static int run(struct predicting *p)
 {
 	int rc = 0;
@@ -234,9 +272,13 @@ static int run(struct predicting *p)
 		p->samples = 0;
 		rc = run_file(p);
 		p->before += p->samples;
+		if (is_skipped(p, rc))
+			rc = 0;
 	}
 	cli_progress_clear(&p->bar);
-	return rc;
+	if (rc < 0 || p->failed->count == 0 || p->failed->count < p->files.count)
+		return rc;
+	return neap__fail(p->failed->code, "%s", p->failed->why);
 }
 
 static int write_arrays(struct predicting *p, const char *path)
@@ -301,7 +343,9 @@ static int check_options(const struct predicting *p, const char *out)
 
 int cli_predict(int argc, char **argv)
 {
-	struct predicting p = {.options = {.size = sizeof p.options,
+	struct failed_files failed = {0};
+	struct predicting p = {.failed = &failed,
+		.options = {.size = sizeof p.options,
 				       .progress = on_progress,
 				       .answered = on_answer,
 				       .of_steps = 1,
@@ -369,9 +413,8 @@ int cli_predict(int argc, char **argv)
 				       : cli_write_file("out", out, "predict", make, &p);
 	}
 	code = cli_traces_end(&traces, code);
-	if (code == CLI_DONE && p.files.skipped > 0 && !cli_quiet)
-		fprintf(stderr, "%zu file%s of other kinds skipped\n", p.files.skipped,
-			p.files.skipped == 1 ? "" : "s");
+	if (code == CLI_DONE)
+		say_skipped(&p);
 	cli_answer_files_free(&p.files);
 	free(named);
 	return code;

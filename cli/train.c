@@ -341,8 +341,8 @@ int cli_train(int argc, char **argv)
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &o.out, .argument = "FOLDER",
 			.help = "folder of the run (default neap-run)"},
 		{.name = "resume", .kind = CLI_FLAG, .into = &o.resume,
-			.help = "continue the run in the folder with its settings; other options on the "
-				"command line override them"},
+			.help = "continue the run in the folder with its data and settings; --epochs may be "
+				"increased, and the options of memory, plan and threads may change"},
 		{.name = "config", .kind = CLI_TEXT, .into = &config, .argument = "FILE",
 			.help = "JSON file of options: the run.json of a run, or an object such as {\"tau\": "
 				"\"10ms\"}; options on the command line override them (default: none)"},
@@ -447,6 +447,8 @@ int cli_train(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	if (parsed > 0 && cli_refuse_run(data[0], "train") != CLI_DONE)
+		return CLI_USAGE;
 	if (o.resume && config)
 		return cli_usage("train",
 			"--config cannot be combined with --resume, which continues with "

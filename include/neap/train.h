@@ -115,7 +115,8 @@ struct neap_train_options {
 	const char *out;  /* folder of the run: new or empty, unless `resume` */
 	int resume; /* 1: continue from the snapshot in `out`; without one, from the beginning */
 	struct neap_net_options net; /* inputs, classes 0: from the data */
-	const char *loss;	     /* a name of neap_loss_at */
+	const char *loss; /* a name of neap_loss_at; NULL: mse of targets that are numbers, else
+			     cross-entropy */
 	struct neap_rate_penalty rates;
 	const char *optimizer; /* a name of neap_optimizer_name */
 	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
@@ -186,7 +187,7 @@ struct neap_train_options {
 /* The settings that learn spoken digits; `lif` and its neighbours. */
 /* clang-format off */
 #define NEAP_TRAIN_OPTIONS_DEFAULTS(X) \
-	X(net, NEAP_NET_OPTIONS_INIT) X(loss, "cross-entropy") X(rates.upper, 0.02) X(rates.upper_weight, 1.0) \
+	X(net, NEAP_NET_OPTIONS_INIT) X(rates.upper, 0.02) X(rates.upper_weight, 1.0) \
 	X(optimizer, "adam") X(learning_rate, 4e-3) X(momentum, 0.9) X(beta1, 0.9) X(beta2, 0.999) X(epsilon, 1e-8) \
 	X(schedule, "cosine") X(warmup, -1) X(clip, 1.0) X(epochs, 30) X(batch, 32) X(validation, 0.1) X(seed, 1) \
 	X(sweep.patience, -1) X(gain, 0.55) X(validation_least, 30)
@@ -216,6 +217,11 @@ struct neap_eval_result {
 	int64_t judged;
 	/* Of a recording read with `every`: its level, as `level` of the options; else 0. */
 	double level;
+	/*
+	 * Of targets that are numbers: their standard deviation in the training data, the root of
+	 * the mean square over outputs, as the root of `loss` is; 0: not known.
+	 */
+	double target_deviation;
 };
 /* Frees the arrays of a result. */
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);

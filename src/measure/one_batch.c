@@ -51,7 +51,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	NEAP_TRY(neap__dataset_channels(one->set, source->net->inputs));
 	neap_dataset_info(one->set, &info);
 	struct neap_net_options net = *source->net;
-	const char *loss = source->loss ? source->loss : "cross-entropy";
+	const char *loss = source->loss;
 	char changed[NEAP__FIT_LINE];
 	NEAP_TRY(neap__target_fit(&net, &loss, &info, changed));
 	if (one->set->ops->values && !source->no_normalise)

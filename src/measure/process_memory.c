@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/show.h"
 #include "sys/memory.h"
 #include "sys/pool.h"
 

@@ -12,9 +12,8 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 {
 	int of_steps = info->target == NEAP_TARGET_LABELS || info->target == NEAP_TARGET_SERIES;
 	int numbers = info->target == NEAP_TARGET_NUMBERS || info->target == NEAP_TARGET_SERIES;
-	const char *was = *loss ? *loss : "cross-entropy";
 	int reads = of_steps && (net->readout == NEAP_READ_AUTO || net->readout == NEAP_READ_MEAN);
-	int loses = numbers && strcmp(was, "cross-entropy") == 0;
+	int loses = numbers && !*loss;
 
 	changed[0] = '\0';
 	net->values = info->values;
@@ -23,12 +22,17 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 			"--readout: '%s' has a target per step, which only the readout 'step' "
 			"compares. Pass --readout step",
 			info->name);
+	if (numbers && *loss && strcmp(*loss, "cross-entropy") == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"--loss: 'cross-entropy' needs classes (integers), but the targets of "
+			"'%s' are numbers. Remove --loss, or pass --loss mse",
+			info->name);
 	if (reads)
 		net->readout = NEAP_READ_STEP;
 	else if (net->readout == NEAP_READ_AUTO)
 		net->readout = neap__automatic_readout(net, numbers);
-	if (loses)
-		*loss = "mse";
+	if (!*loss)
+		*loss = numbers ? "mse" : "cross-entropy";
 	if (numbers && net->tau_out == NEAP_TAU_OUT_AUTO)
 		net->tau_out = NEAP__TAU_OUT_NUMBERS;
 	if (reads || loses)

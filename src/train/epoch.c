@@ -345,7 +345,8 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	if (c->epoch == 1)
 		neap__activity_say(trainer, r->validation.rates);
 	if (c->epoch == o->epochs)
-		neap__doubts_say_chance(trainer, r->train_accuracy);
+		neap__doubts_say_constant(
+			trainer, r->train_accuracy, r->train_loss, progress.validation_loss);
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 

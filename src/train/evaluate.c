@@ -191,6 +191,15 @@ static int run_batch(struct neap_eval_result *result, struct evaluation_sums *su
 	return rc;
 }
 
+double neap__mean_deviation(const double *deviation, int outputs)
+{
+	double sum = 0;
+
+	for (int i = 0; deviation && i < outputs; i++)
+		sum += deviation[i] * deviation[i] / outputs;
+	return sqrt(sum);
+}
+
 static void finish(struct neap_eval_result *result, const struct evaluation_sums *sums)
 {
 	if (result->samples > 0) {
@@ -276,7 +285,9 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 	if (!e.ranks)
 		e.ranks = &alone;
 	*result = (struct neap_eval_result){
-		.size = sizeof(struct neap_eval_result), .classes = classes};
+		.size = sizeof(struct neap_eval_result),
+		.classes = classes,
+		.target_deviation = neap__mean_deviation(e.deviation, classes)};
 	int rc = neap__ranks_agree(e.ranks, make_confusion(result, &e));
 	if (rc >= 0)
 		rc = run_batches(result, &sums, &e, &answers);

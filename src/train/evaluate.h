@@ -39,6 +39,8 @@ struct neap__evaluation {
  */
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *evaluation);
 
+/* The root of the mean square of the outputs' deviations; 0 where `deviation` is NULL. */
+double neap__mean_deviation(const double *deviation, int outputs);
 /* The share that is right; NaN where nothing was judged. */
 double neap__accuracy(int64_t right, int64_t judged);
 

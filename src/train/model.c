@@ -7,6 +7,7 @@
 #include "data/target_units.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include <xxhash.h>
 
 #define INPUTS NEAP__MODEL_INPUTS
+#define SHOWN_CLASSES 20
 #define MOMENTS "optimizer." /* prefix of the names of moments */
 
 /* Names a tensor that goes with a parameter. */
@@ -321,6 +323,22 @@ static int check_classes(const char *text, const struct neap_dataset *set, const
 	return rc;
 }
 
+/* Adds the classes of the model, or the first of many, to the line about one that it lacks. */
+static int add_known(int rc, char *const *names, int count)
+{
+	char line[NEAP__DETAIL_BYTES];
+	struct neap__text known = {0};
+	int shown = count < SHOWN_CLASSES ? count : SHOWN_CLASSES;
+
+	neap__print(line, sizeof line, "%s", neap_detail());
+	for (int i = 0; i < shown; i++)
+		neap__text_add(&known, "%s%.30s", i ? ", " : "", names[i]);
+	rc = neap__fail(rc, "%s. The model has %s%s", line, known.data ? known.data : "none",
+		shown < count ? ", ..." : "");
+	neap__text_free(&known);
+	return rc;
+}
+
 /* Numbers the classes as the model does where their names or number differ and all are known. */
 static int map_classes(const struct neap__safetensors *file, const struct neap_net_options *options,
 	struct neap_dataset *set)
@@ -334,6 +352,8 @@ static int map_classes(const struct neap__safetensors *file, const struct neap_n
 	NEAP_TRY(neap__model_class_names(&names, file, options->classes));
 	int rc = neap__dataset_map_classes(
 		set, (const char *const *)names, options->classes, "the model");
+	if (rc < 0)
+		rc = add_known(rc, names, options->classes);
 	neap__model_class_names_free(names, options->classes);
 	return rc;
 }
@@ -371,8 +391,8 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 			options->values
 				? "Pass an array or a table of numbers, or use a model trained on "
 				  "spikes"
-				: "Encode the data ('neap encode'), or use a model trained on "
-				  "numbers");
+				: "Encode the original recordings or events with 'neap encode', or "
+				  "train a new model on these numbers");
 	NEAP_TRY(neap__model_source_fits(file, set));
 	NEAP_TRY(check_targets(file, set));
 	NEAP_TRY(map_classes(file, options, set));
@@ -382,10 +402,18 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 			"%s has %d feature%s, but the model was trained on %d. Pass data with the "
 			"same features in the same order",
 			info.name, info.inputs, info.inputs == 1 ? "" : "s", options->inputs);
+	char settings[NEAP__ENCODE_OPTIONS];
+	if (info.inputs > options->inputs &&
+		neap__model_encode_options(settings, file, options, set))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d input channels, but the model has %d. Encode the recordings as "
+			"its training data: neap encode ...%s",
+			info.name, info.inputs, options->inputs, settings);
 	if (info.inputs > options->inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d input channels, but the model has %d. Encode the data with the "
-			"same settings as the training data, or train with --channels %d",
+			"same settings as the training data, or train a new model with --channels "
+			"%d",
 			info.name, info.inputs, options->inputs, info.inputs);
 	int numbers = neap__has_number_targets(set);
 	if (info.classes > options->classes || (numbers && info.classes != options->classes))

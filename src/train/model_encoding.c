@@ -8,6 +8,7 @@
 #include "data/sound/encoder.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -141,6 +142,47 @@ static const char *show(char room[32], const char *name, double value)
 		return polarities[(int)value];
 	neap__print(room, 32, "%g", value);
 	return room;
+}
+
+/* The options of `neap encode` that give events like those of the training data. */
+static void add_event_options(struct neap__text *to, const double *was, const double *now)
+{
+	enum { POOL, POLARITY, WIDTH, HEIGHT, X, Y, COLUMNS, ROWS };
+	char room[32];
+
+	if (was[POOL] != now[POOL])
+		neap__text_add(to, " --pool %g", was[POOL]);
+	if (was[POLARITY] != now[POLARITY])
+		neap__text_add(to, " --polarity %s", show(room, "polarity", was[POLARITY]));
+	if (was[WIDTH] != now[WIDTH] || was[HEIGHT] != now[HEIGHT])
+		neap__text_add(to, " --sensor %gx%g", was[WIDTH], was[HEIGHT]);
+	/* Columns and rows are of squares, the last of which may reach beyond the crop. */
+	double square = fmax(was[POOL], now[POOL]);
+	if (was[X] != now[X] || was[Y] != now[Y] ||
+		fabs(was[COLUMNS] * was[POOL] - now[COLUMNS] * now[POOL]) >= square ||
+		fabs(was[ROWS] * was[POOL] - now[ROWS] * now[POOL]) >= square)
+		neap__text_add(to, " --crop %gx%g+%g+%g", was[COLUMNS] * was[POOL],
+			was[ROWS] * was[POOL], was[X], was[Y]);
+}
+
+int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
+	const struct neap__safetensors *file, const struct neap_net_options *options,
+	const struct neap_dataset *set)
+{
+	struct neap__encoding was;
+	struct neap__text to = {0};
+
+	line[0] = '\0';
+	if (neap__model_encoding(&was, file, options) < 0)
+		return 0;
+	if (was.has_events && set->has_events)
+		add_event_options(&to, was.events, set->events);
+	else if (was.sound.size && set->encoder.size)
+		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
+			was.sound.low, was.sound.high);
+	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
+	neap__text_free(&to);
+	return line[0] != '\0';
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)

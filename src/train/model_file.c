@@ -35,6 +35,13 @@ int neap__model_file_read(
 		return neap__safetensors_read(file, path);
 	if (asprintf(&inside, "%s/model.safetensors", path) < 0)
 		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
+	if (stat(inside, &st) < 0 && errno == ENOENT) {
+		free(inside);
+		return neap__fail(-ENOENT,
+			"'%s' is not the folder of a run: it has no model.safetensors. Pass the "
+			"--out of 'neap train'",
+			path);
+	}
 	int rc = neap__safetensors_read(file, inside);
 	free(inside);
 	return rc;

@@ -100,12 +100,37 @@ int neap__run_folder_check(const struct neap_train_options *o)
 				       : neap__fail_errno(errno, "cannot use '%s'", o->out);
 	if (!S_ISDIR(st.st_mode))
 		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
-	if (!o->resume && !is_empty(o->out))
-		return neap__fail(NEAP_EUSAGE,
-			"output folder '%s' already exists. Use --resume to continue that run, or "
-			"--out to choose another folder",
-			o->out);
 	return 1;
+}
+
+int neap__run_folder_is_free(const struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+
+	if (!trainer->there || o->resume || is_empty(o->out))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"output folder '%s' already exists. Use --resume to continue that run, or --out to "
+		"choose another folder",
+		o->out);
+}
+
+int neap__run_folder_same_data(const struct neap_train_options *o)
+{
+	struct neap_run *run;
+
+	if (!o->resume || neap_run_open(&run, o->out) < 0)
+		return 0;
+	const char *was = neap_run_options(run)->data;
+	int rc = strcmp(was, o->data) == 0
+			 ? 0
+			 : neap__fail(NEAP_EUSAGE,
+				   "cannot resume '%s': the run was started with other data ('%s'), "
+				   "not '%s'. Pass the same data, or start a new run with another "
+				   "--out",
+				   o->out, was, o->data);
+	neap_run_close(run);
+	return rc;
 }
 
 /* The name is flushed: what is in a folder is worth as much as its name. */

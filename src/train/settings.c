@@ -237,6 +237,16 @@ static int goes_on(const struct train_setting *s, const char *was, const char *n
 	return strcmp(was, now) == 0;
 }
 
+/* Adds the option of `s` as the command line names it. */
+static void add_option(struct neap__text *to, const struct train_setting *s)
+{
+	const char *name = s->offset == AT(learning_rate) ? "lr" : option_of(s);
+
+	neap__text_add(to, "%s--", to->length ? "; " : "");
+	for (; *name; name++)
+		neap__text_add(to, "%c", *name == '_' ? '-' : *name);
+}
+
 void neap__settings_compare(struct neap__text *wrong, const json_t *was, const json_t *now)
 {
 	for (int i = 0; i < SETTINGS; i++) {
@@ -248,10 +258,13 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 			    : settings[i].kind == CHOICE		   ? settings[i].choices[0]
 			    : settings[i].kind == TEXT			   ? ""
 									   : "0";
-		if (!b || !goes_on(&settings[i], a, b))
-			neap__text_add(wrong, "%s%s = %.200s, not %.200s",
-				wrong->length ? "; " : "", name, *a ? a : "none",
+		if (settings[i].offset == AT(net.seed)) /* of --seed, which has its own row */
+			continue;
+		if (!b || !goes_on(&settings[i], a, b)) {
+			add_option(wrong, &settings[i]);
+			neap__text_add(wrong, " %.200s, not %.200s", *a ? a : "none",
 				b && *b ? b : "none");
+		}
 	}
 }
 

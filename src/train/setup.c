@@ -360,7 +360,10 @@ static int open_data(struct neap__trainer *trainer)
 		o->net.inputs = d->info.inputs;
 	if (o->net.classes == 0)
 		o->net.classes = d->info.classes;
-	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
+	int is_wide = o->net.inputs >= d->info.inputs && o->net.classes >= d->info.classes;
+	if (!is_wide) /* where the run itself gives them */
+		NEAP_TRY(neap__run_folder_same_data(o));
+	if (!is_wide)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d channels and %d classes, but --channels and --classes give the "
 			"network %d and %d. Remove them, or increase them",
@@ -373,12 +376,9 @@ static int open_data(struct neap__trainer *trainer)
 			"%s has numbers with %d inputs and %d outputs, so --channels and --classes "
 			"have no use. Remove them",
 			d->info.name, d->info.inputs, d->info.classes);
-	char changed[NEAP__FIT_LINE];
 	const char *given = o->loss;
-	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, changed));
-	trainer->mse_by_default = given != o->loss;
-	if (changed[0])
-		neap__trainer_say(trainer, "%s", changed);
+	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, trainer->fitted));
+	trainer->mse_by_default = !given && neap__has_number_targets(d->set);
 	trainer->objective.loss = neap_loss_find(o->loss);
 	NEAP_TRY(split(trainer));
 	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
@@ -473,6 +473,8 @@ void neap__setup_say(const struct neap__trainer *trainer)
 	int classes = d->info.target < NEAP_TARGET_NUMBERS, values = d->info.values;
 	char samples[40], inputs[40], outputs[40], steps[40];
 
+	if (trainer->fitted[0])
+		neap__trainer_say(trainer, "%s", trainer->fitted);
 	neap__trainer_say(trainer,
 		"%s: %s, %s, %s, at most %s of %g s; %lld to train on, %lld to validate",
 		d->info.name, counted(samples, d->info.samples, "sample", "samples"),
@@ -530,7 +532,7 @@ int neap__setup(struct neap__trainer *trainer)
 		.dropout = 1};
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;
-	if (!trainer->objective.loss)
+	if (o->loss && !trainer->objective.loss)
 		return neap__fail(NEAP_EUSAGE,
 			"--loss: unknown loss '%s'; 'neap help train' lists them", o->loss);
 	NEAP_TRY(neap__settings_check(o));

@@ -170,8 +170,10 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 			"%s is not a snapshot of neap; remove it, or choose another folder with "
 			"--out",
 			trainer->last);
-	int rc = compare_settings(&wrong, trainer, text);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	if (strcmp(hex, data) != 0)
+		NEAP_TRY(neap__run_folder_same_data(&trainer->options));
+	int rc = compare_settings(&wrong, trainer, text);
 	if (strcmp(hex, data) != 0)
 		neap__text_add(&wrong, "%sother data than %.200s (the contents differ)",
 			wrong.length ? "; " : "", trainer->options.data);
@@ -185,9 +187,10 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	if (rc == 0 && wrong.length)
 		rc = neap__fail(NEAP_EUSAGE,
-			"cannot resume %s: the run was started with %s. Pass the same data and "
-			"options, or start a new run with --out",
-			trainer->options.out, wrong.data);
+			"cannot resume '%s': the run was started with %s. --resume may change "
+			"--epochs and the options of memory, plan and threads. Pass the same data "
+			"and other options, or start a new run with --from '%s' and another --out",
+			trainer->options.out, wrong.data, trainer->options.out);
 	neap__text_free(&wrong);
 	return rc;
 }

@@ -152,8 +152,10 @@ static int begin_or_resume(struct neap__trainer *trainer)
 	neap__setup_say(trainer);
 	if (found)
 		neap__trainer_say(trainer,
-			"resumed from %s: %" PRId64 " epochs and %" PRId64 " batches are done%s",
-			trainer->last, c->epoch, c->batch,
+			"resumed from %s: done so far: %" PRId64 " epoch%s and %" PRId64
+			" batch%s%s",
+			trainer->last, c->epoch, c->epoch == 1 ? "" : "s", c->batch,
+			c->batch == 1 ? "" : "es",
 			c->epoch < o->epochs
 				? ""
 				: "; the run is complete. To train longer, raise --epochs");
@@ -257,6 +259,9 @@ static int run(struct neap__trainer *trainer)
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, take_folder(trainer)));
 	NEAP_TRY(neap__ranks_agree(
 		&trainer->ranks, trainer->idle ? 0 : neap__planning_start(trainer)));
+	/* After all other checks, which would be hidden by a folder of the default name. */
+	NEAP_TRY(neap__ranks_agree(&trainer->ranks,
+		neap__ranks_root(&trainer->ranks) ? neap__run_folder_is_free(trainer) : 0));
 	NEAP_TRY(begin_or_resume(trainer));
 	int64_t before = trainer->counters.epoch;
 	trainer->started = trainer->snapshot = neap__seconds();

@@ -9,6 +9,7 @@
 #include <neap/train.h>
 #include "data/coding/coding.h"
 #include "measure/net_steps.h"
+#include "measure/target_fit.h"
 #include "train/optimizer.h"
 #include "train/learning_rate.h"
 #include "train/ranks/rank_start.h"
@@ -101,6 +102,7 @@ struct neap__trainer {
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there; last.safetensors is */
 	int resumed;
+	char fitted[NEAP__FIT_LINE];	/* what the targets choose; "": nothing */
 	int mse_by_default;		/* the loss is mse because the targets are numbers */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */
@@ -113,9 +115,12 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * run_folder.c: check returns 1 where the run's folder exists and may be used; take makes the
- * folder, locks it and removes half-written files of a killed run.
+ * run_folder.c: check returns 1 where the run's folder exists; is_free refuses one that is not to
+ * be resumed, same_data data of another name than a resumed run's; take makes the folder, locks it
+ * and removes half-written files of a killed run.
  */
+int neap__run_folder_is_free(const struct neap__trainer *trainer);
+int neap__run_folder_same_data(const struct neap_train_options *options);
 int neap__run_folder_check(const struct neap_train_options *options);
 int neap__run_folder_paths(struct neap__trainer *trainer);
 int neap__run_folder_take(struct neap__trainer *trainer, int there);
@@ -155,8 +160,9 @@ struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
 /* doubts.c: says what is likely a mistake of the data or the options, in a line each. */
 void neap__doubts_say(const struct neap__trainer *trainer);
-/* After the last epoch: warns if its training accuracy is no better than a constant answer's. */
-void neap__doubts_say_chance(const struct neap__trainer *trainer, double accuracy);
+/* After the last epoch: warns if its training accuracy or loss is no better than a constant answer's. */
+void neap__doubts_say_constant(
+	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);

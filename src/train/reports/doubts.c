@@ -5,6 +5,7 @@
  * error.
  */
 #include "train/trainer.h"
+#include "train/evaluate.h"
 #include "data/dataset.h"
 #include "data/step_rows.h"
 #include "data/target_units.h"
@@ -285,11 +286,35 @@ static void say_axes(const struct neap__trainer *trainer)
 		(long long)features, (long long)rows, rows == 1 ? "" : "s");
 }
 
+/* The share that holds out enough, where half of the data is enough. */
+static void show_larger(char *remedy, size_t size, const struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	const struct neap__data *d = &trainer->data;
+	int64_t *first, *second, nfirst, nsecond = 0;
+	int percent = (int)(100 * o->validation);
+
+	/* Tried, since classes are split each on its own. */
+	while (nsecond < o->validation_least && ++percent <= 50) {
+		if (neap_dataset_split(d->set, percent / 100.0, o->seed, -1, &first, &nfirst,
+			    &second, &nsecond) < 0)
+			return;
+		free(first);
+		free(second);
+	}
+	if (percent <= 50)
+		neap__print(remedy, size, "samples, or pass --validation %g (now %g)",
+			percent / 100.0, o->validation);
+	else
+		neap__print(remedy, size, "samples, or pass --validation-least %lld",
+			(long long)d->nsecond);
+}
+
 static void say_small_validation(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 	long long n = trainer->data.nsecond;
-	char remedy[120];
+	char remedy[120] = "samples";
 
 	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
 		return;
@@ -305,8 +330,7 @@ static void say_small_validation(const struct neap__trainer *trainer)
 		neap__print(remedy, sizeof remedy,
 			"recordings of speaker '%.40s', or hold out another one", o->holdout);
 	else
-		neap__print(remedy, sizeof remedy, "samples, or increase --validation (now %g)",
-			o->validation);
+		show_larger(remedy, sizeof remedy, trainer);
 	neap__trainer_say(trainer,
 		"warning: the validation set has %lld sample%s, too few to choose the best epoch "
 		"(--validation-least %d), so model.safetensors will have the weights of the last "
@@ -376,13 +400,34 @@ void neap__doubts_say(const struct neap__trainer *trainer)
  */
 #define NOISE 0.03
 
-void neap__doubts_say_chance(const struct neap__trainer *trainer, double accuracy)
+/* The same of targets that are numbers, by the better one of two losses; NaN: none. */
+static void say_mean(const struct neap__trainer *trainer, double loss, double validation)
+{
+	const struct neap_train_options *o = &trainer->options;
+	double deviation =
+		neap__mean_deviation(trainer->objective.deviation, trainer->data.info.classes);
+	double best = fmin(loss, validation); /* of numbers alone, where one is NaN */
+
+	if (!(deviation > 0 && best >= deviation * deviation) ||
+		strcmp(trainer->objective.loss->name, "mse") != 0)
+		return;
+	neap__trainer_say(trainer,
+		"warning: the loss after the last epoch is %.4g, and always answering the mean of "
+		"the targets gives %.4g: nothing was learned from the inputs. Increase --epochs "
+		"(now %d) or --lr (now %g), or check that each target belongs to its sample",
+		best, deviation * deviation, o->epochs, o->learning_rate);
+}
+
+void neap__doubts_say_constant(
+	const struct neap__trainer *trainer, double accuracy, double loss, double validation)
 {
 	const struct neap__data *d = &trainer->data;
 	const struct neap_train_options *o = &trainer->options;
 	struct answers a;
 	char name[40];
 
+	if (neap__has_number_targets(d->set))
+		say_mean(trainer, loss, validation);
 	if (isnan(accuracy))
 		return;
 	count_answers(&a, trainer);
