@@ -174,8 +174,8 @@ static int set_number(const char *command, const struct cli_option *option, cons
 	if (bad)
 		return bad_kind(command, option, text);
 	if (option->bare && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
-		return cli_usage(command, "--%s: '%s' has no unit. %s", option->name, text,
-			option->bare);
+		return cli_usage(
+			command, "--%s: '%s' has no unit. %s", option->name, text, option->bare);
 	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
 		return cli_usage(command, "--%s: '%s' has no unit. Did you mean %s%s or %ss?",
 			option->name, text, text, option->unit, text);
@@ -299,8 +299,9 @@ static int check_once(const char *command, const struct cli_option *option, cons
 		return CLI_DONE;
 	for (int i = 0; i < taken.count; i++)
 		if (taken.option[i] == option)
-			return cli_usage(command, "--%s is given twice, '%.100s' and '%.100s'. "
-						  "Pass it once%s%s%.100s%s%.100s",
+			return cli_usage(command,
+				"--%s is given twice, '%.100s' and '%.100s'. "
+				"Pass it once%s%s%.100s%s%.100s",
 				option->name, taken.value[i], value, lists, *lists ? ": " : "",
 				*lists ? taken.value[i] : "", *lists ? "," : "",
 				*lists ? value : "");

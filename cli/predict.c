@@ -346,11 +346,11 @@ int cli_predict(int argc, char **argv)
 	struct failed_files failed = {0};
 	struct predicting p = {.failed = &failed,
 		.options = {.size = sizeof p.options,
-				       .progress = on_progress,
-				       .answered = on_answer,
-				       .of_steps = 1,
-				       .say = on_line,
-				       .interrupted = on_interrupt}};
+			.progress = on_progress,
+			.answered = on_answer,
+			.of_steps = 1,
+			.say = on_line,
+			.interrupted = on_interrupt}};
 	struct neap_eval_options *o = &p.options;
 	struct cli_given_model given = {0};
 	struct cli_traces traces = {0};

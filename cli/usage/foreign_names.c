@@ -88,6 +88,7 @@ static const struct foreign_name {
 		"the scores of all classes are written; sort them, or see --softmax", "predict"},
 	{{"format", "output-format"}, NULL,
 		"the ending of --out chooses it, .csv or .npz; --json writes JSON", "predict"},
+	{{"format", "output-format"}, "json", NULL, NULL},
 	{{"glob", "recursive"}, NULL,
 		"pass the folder, which is read with all folders in it, or several files",
 		"predict"},

@@ -115,8 +115,7 @@ struct neap_train_options {
 	const char *out;  /* folder of the run: new or empty, unless `resume` */
 	int resume; /* 1: continue from the snapshot in `out`; without one, from the beginning */
 	struct neap_net_options net; /* inputs, classes 0: from the data */
-	const char *loss; /* a name of neap_loss_at; NULL: mse of targets that are numbers, else
-			     cross-entropy */
+	const char *loss;	     /* a name of neap_loss_at; NULL: by the targets */
 	struct neap_rate_penalty rates;
 	const char *optimizer; /* a name of neap_optimizer_name */
 	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
@@ -217,10 +216,7 @@ struct neap_eval_result {
 	int64_t judged;
 	/* Of a recording read with `every`: its level, as `level` of the options; else 0. */
 	double level;
-	/*
-	 * Of targets that are numbers: their standard deviation in the training data, the root of
-	 * the mean square over outputs, as the root of `loss` is; 0: not known.
-	 */
+	/* Root mean square deviation of number targets in the training data; 0: not known. */
 	double target_deviation;
 };
 /* Frees the arrays of a result. */

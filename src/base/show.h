@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-const char *neap__show_size(char room[24], uint64_t bytes); /* 16 MiB, 999 KiB */
+const char *neap__show_size(char room[24], uint64_t bytes);  /* 16 MiB, 999 KiB */
 const char *neap__show_least(char room[24], uint64_t bytes); /* the same, rounded up */
-const char *neap__show_time(char room[24], double seconds); /* 3.2 ms, 1:05 min, 1:02:03 */
-const char *neap__show_number(char room[24], double value); /* 0.25, 12.5, 31400 */
+const char *neap__show_time(char room[24], double seconds);  /* 3.2 ms, 1:05 min, 1:02:03 */
+const char *neap__show_number(char room[24], double value);  /* 0.25, 12.5, 31400 */
 
 #endif

@@ -287,8 +287,8 @@ static int set_size(struct neap__layer *layer, struct word word)
 		i++;
 	}
 	if (word.length == 0 || i != word.length || n < 1 || n > NEAP__UNITS_MOST)
-		return neap__fail(NEAP_EUSAGE, "--net: size of %s must be 1 to %d%s, not '%.*s'. "
-			"Example: --net gru:64,gru:64,li",
+		return neap__fail(NEAP_EUSAGE,
+			"--net: size of %s must be 1 to %d%s, not '%.*s'. Example: gru:64,li",
 			layer->cell->name, NEAP__UNITS_MOST,
 			layer->cell->readout ? "" : ", with r behind it if recurrent", word.length,
 			word.text);
@@ -335,9 +335,9 @@ static int set_cell(struct neap__layer *layer, struct word name)
 		neap__suggest(&meant, neap__cell_at(i)->name);
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
 	}
-	int rc = neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s'; choose one of %s%s Example: "
-		"--net gru:64,li, where li is the linear readout",
-		name.length, name.text, names.data ? names.data : "",
+	int rc = neap__fail(NEAP_EUSAGE,
+		"--net: unknown cell '%.*s'; choose one of %s%s Example: gru:64,li", name.length,
+		name.text, names.data ? names.data : "",
 		*neap__did_you_mean(room, &meant, "") ? room : ".");
 	neap__text_free(&names);
 	return rc;
@@ -457,11 +457,11 @@ static int parse_layer(const struct neap_net *net, struct neap__layer *layer, st
 				"Write li without a size",
 				layer->cell->name, layer->n, net->options.classes);
 		layer->n = net->options.classes;
-	} else if (!layer->n) {
-		return neap__fail(NEAP_EUSAGE, "--net: %s needs a size, such as --net %s:64,li",
-			layer->cell->name, layer->cell->name);
 	}
-	return 0;
+	if (layer->n || layer->cell->readout)
+		return 0;
+	return neap__fail(NEAP_EUSAGE, "--net: %s needs a size, such as %s:64,li",
+		layer->cell->name, layer->cell->name);
 }
 
 /* Fills in the decay of the layer's next leak: what a step leaves of a number. */
@@ -582,13 +582,11 @@ int neap__net_parse(struct neap_net *net)
 		NEAP_TRY(parse_layer(net, layer, word));
 		if (l == layers - 1 && !layer->cell->readout)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: the last layer is '%.*s'; it must be a readout. Append ,li "
-				"(linear): --net %s,li",
+				"--net: the last layer is '%.*s', not a readout. Use %s,li",
 				word.length, word.text, spec);
 		if (l < layers - 1 && layer->cell->readout)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: %s is a readout, which must be the last layer. Remove it "
-				"here",
+				"--net: %s is a readout, which must be the last layer. Remove it",
 				layer->cell->name);
 		NEAP_TRY(check_layer(net, layer));
 		layer->below = l ? net->layers[l - 1].n : net->options.inputs;

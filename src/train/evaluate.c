@@ -284,8 +284,7 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 
 	if (!e.ranks)
 		e.ranks = &alone;
-	*result = (struct neap_eval_result){
-		.size = sizeof(struct neap_eval_result),
+	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result),
 		.classes = classes,
 		.target_deviation = neap__mean_deviation(e.deviation, classes)};
 	int rc = neap__ranks_agree(e.ranks, make_confusion(result, &e));

@@ -122,13 +122,14 @@ int neap__run_folder_same_data(const struct neap_train_options *o)
 	if (!o->resume || neap_run_open(&run, o->out) < 0)
 		return 0;
 	const char *was = neap_run_options(run)->data;
-	int rc = strcmp(was, o->data) == 0
-			 ? 0
-			 : neap__fail(NEAP_EUSAGE,
-				   "cannot resume '%s': the run was started with other data ('%s'), "
-				   "not '%s'. Pass the same data, or start a new run with another "
-				   "--out",
-				   o->out, was, o->data);
+	int rc =
+		strcmp(was, o->data) == 0
+			? 0
+			: neap__fail(NEAP_EUSAGE,
+				  "cannot resume '%s': the run was started with other data ('%s'), "
+				  "not '%s'. Pass the same data, or start a new run with another "
+				  "--out",
+				  o->out, was, o->data);
 	neap_run_close(run);
 	return rc;
 }

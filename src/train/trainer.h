@@ -160,7 +160,8 @@ struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
 /* doubts.c: says what is likely a mistake of the data or the options, in a line each. */
 void neap__doubts_say(const struct neap__trainer *trainer);
-/* After the last epoch: warns if its training accuracy or loss is no better than a constant answer's. */
+/* After the last epoch: warns if its training accuracy or loss is no better than a constant
+ * answer's. */
 void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
 

@@ -6,6 +6,8 @@ without a word.
 """
 import json
 import os
+import re
+import shutil
 import sys
 
 from harness import Folder, Tap, encode, neap, neap_json, need, write_recordings
@@ -22,7 +24,13 @@ OPTIONS = (  # command, option, what the line says
     ("train", "--val-split", "use '--validation'."), ("train", "--output-dir", "use '--out'."),
     ("train", "--gpu", "computes on the CPU"), ("train", "--cuda", "computes on the CPU"), ("train", "--device", "computes on the CPU"),
     ("train", "--early-stopping", "does not stop early"), ("train", "--data", "an argument, not an option"),
-    ("compare", "--hidden", "--net gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
+    ("compare", "--hidden", ",li: gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
+    ("train", "--seq_length", "text:steps=100:FILE"), ("train", "--steps", "text:steps=100:FILE"), ("train", "--shuffle", "--seed"),
+    ("train", "--test-size", "--validation 0.2"), ("train", "--overwrite", "another --out"), ("train", "--prompt", "not supported"),
+    ("encode", "--n-mels", "use '--channels'."), ("encode", "--group", "use '--sample-column'."), ("encode", "--height", "use '--sensor'"),
+    ("encode", "--fs", "read from each recording"), ("encode", "--sep", "is recognized"), ("encode", "--regex", "use '--label'."),
+    ("predict", "--checkpoint", "use '--from'."), ("predict", "--model", "neap predict RUN DATA"), ("predict", "--format", "ending of --out"),
+    ("eval", "--confusion", "is printed always"), ("eval", "--format", "use '--json'."),
     ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"))
 
 
@@ -39,7 +47,14 @@ def refused(folder, args, *needles, lacks="did you mean '--d"):
 def values():
     """Arguments behind `train classes.npz`, and what the line has."""
     yield ["--net", "GRU:64,li"], ("unknown cell 'GRU'", "did you mean 'gru'?")
-    yield ["--net", "gru:64"], ("the last layer is 'gru:64'", "Append ,li")
+    yield ["--net", "gru:64"], ("the last layer is 'gru:64'", "Use gru:64,li")
+    yield ["--net", "64"], ("unknown cell '64'", "Example: gru:64,li")
+    yield ["--net", "gru:64x2"], ("not '64x2'", "Example: gru:64,li")
+    yield ["--patience", "3"], ("'3' has no unit", "30s", "set --epochs")
+    yield ["-lr", "0.1"], ("did you mean '--lr'?",)
+    yield ["--test", "a.h5", "--test", "b.h5"], ("--test is given twice, 'a.h5' and 'b.h5'", "Pass it once")
+    yield ["--freeze", "layer0", "--freeze", "layer1"], ("a comma between the names of a list: layer0,layer1",)
+    yield ["--out", "there", "--memory-total", "1K"], ("1 KiB is too small",)
     yield ["--net", "lif:8:tua=3ms,li"], ("no key 'tua'", "did you mean 'tau'?")
     yield ["--net", "lif:8:tau=20,li"], ("tau=20 has no unit", "tau=20ms or tau=20s?")
     yield ["--net", "lif:8,cubalif:8:threshold=2:tau_syn=5,li"], ("tau_syn=5 has no unit",)
@@ -58,6 +73,12 @@ def values():
 KINDS = (  # model, data, words of the line
     ("spikes", "classes.npz", ("contains real numbers", "trained on spikes")),
     ("spikes", "table.csv", ("a table of numbers", "trained on spikes")),
+    ("spikes", "classes.npz", ("Encode the original recordings or events", "train a new model on these numbers")),
+    ("spikes", "sevens.h5", ("class '7'", "not among the 2 classes", "The model has 0, 1")),
+    ("events0", "pool1.h5", ("has 128 input channels", "neap encode ... --pool 2\n")),
+    ("classes", "-", ("can only be a recording", "trained on numbers")),
+    ("text", "t.txt", ("pass text:t.txt",)),
+    ("there", "classes.npz", ("'there' is not the folder of a run",)),
     ("spikes", "text:t.txt", ("is text", "other data")),
     ("classes", "sounds/0_a_0.wav", ("is a recording, which is encoded into spikes", "trained on real numbers")),
     ("classes", "numbers.npz", ("numbers per sample as targets", "one class per sample")),
@@ -94,12 +115,16 @@ def prepare(folder):
     events(folder, "merged.h5", "--polarity", "merge")
     write_recordings(os.path.join(folder, "sounds"), classes=2, each=6)
     encode(os.path.join(folder, "sounds"), os.path.join(folder, "spikes.h5"))
+    shutil.copytree(os.path.join(folder, "sounds"), os.path.join(folder, "sevens"))
+    for name in sorted(os.listdir(os.path.join(folder, "sevens")))[:3]:
+        os.rename(os.path.join(folder, "sevens", name), os.path.join(folder, "sevens", "7_" + name.split("_", 1)[1]))
+    encode(os.path.join(folder, "sevens"), os.path.join(folder, "sevens.h5"))
     for name, text in {"t.txt": "abc, abc. " * 90, "table.csv": "a,b\n" + "1,2\n" * 9, "epoch.json": '{"epoch": 3}',
                        "batch_size.json": '{"batch_size": 3}'}.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
     os.mkdir(os.path.join(folder, "there"))
-    for name, data in {"classes": "classes.npz", "numbers": "numbers.npz", "spikes": "spikes.h5", "events": "pool1.h5",
+    for name, data in {"classes": "classes.npz", "numbers": "numbers.npz", "spikes": "spikes.h5", "events": "pool1.h5", "events0": "pool2.h5",
                        "text": "text:steps=20:t.txt"}.items():
         done = neap("train", data, *NUMBERS, "--out", name, cwd=folder)
         assert done.returncode == 0, done.stderr
@@ -176,6 +201,74 @@ def finished(folder):
     return None if (line in done.stderr, line in more.stderr, more.returncode) == (True, False, 0) else done.stderr + more.stderr
 
 
+def least_budget(folder):
+    """The least budget of a message is enough, as it is written: also the rounded size."""
+    done = neap("train", "classes.npz", "--memory", "1K", "--threads", "1", cwd=folder)
+    least, size = re.search(r"at least (\d+) bytes \(([\d.]+) KiB\)", done.stderr).groups()
+    if not int(least) <= float(size) * 1024 < 1.01 * int(least):
+        return done.stderr
+    return neap("train", "classes.npz", "--epochs", "1", "--memory", size + "K", "--threads", "1", "--out", "least", cwd=folder).stderr \
+        .partition("neap train: ")[2] or None
+
+
+def skipped(folder):
+    """A folder with files that cannot be read: the others are answered for, one line counts them, also with --out."""
+    rows = "f0,f1\n" + "1,2\n" * 9
+    os.mkdir(os.path.join(folder, "stray"))
+    for name, text in {"a.csv": rows, "b.csv": rows, "aa.csv": "f0,f1\n1\n", "labels.csv": "name,class\na,1\n", "README": "?"}.items():
+        with open(os.path.join(folder, "stray", name), "w", encoding="utf-8") as file:
+            file.write(text)
+    found = [neap("predict", "classes", "stray", *more, "-q", cwd=folder) for more in ([], ["--out", "stray.csv"])]
+    answers = [found[0].stdout, open(os.path.join(folder, "stray.csv"), encoding="utf-8").read()]
+    for done, text in zip(found, answers):
+        if done.returncode != 0 or done.stderr.count("\n") != 1 or "3 of 5 files skipped. The first: 'stray/aa.csv'" not in done.stderr:
+            return f"{done.returncode}: {done.stderr}"
+        if [line.split(",")[0] for line in text.splitlines()] != ["file", "stray/a.csv", "stray/b.csv"]:
+            return text
+    return refused(folder, ["predict", "classes", "stray/labels.csv"], "labels.csv") or \
+        refused(folder, ["predict", "classes", "stray/aa.csv", "stray/labels.csv"], "aa.csv")
+
+
+def other_run(folder):
+    """--resume with other data or options names them; a run is no data set; a folder that exists hides no other mistake."""
+    with open(os.path.join(folder, "u.txt"), "w", encoding="utf-8") as file:
+        file.write("uvwxyz 0123. " * 90)
+    resume = ["train", "--resume", "--out"]
+    return refused(folder, [*resume, "text", "--text", "u.txt"], "other data ('text:steps=20:t.txt'), not 'text:u.txt'", "another --out") or \
+        refused(folder, [*resume, "classes", "--lr", "0.01"], "--lr 0.004, not 0.01", "--from 'classes'") or \
+        refused(folder, ["train", "--resume", "classes"], "neap train --out 'classes' --resume") or \
+        refused(folder, ["compare", "classes"], "'classes' is a run") or \
+        refused(folder, ["train", "classes.npz", "--out", "there", "--memory", "1K"], "Use at least") or \
+        refused(folder, ["train", "classes.npz", "--out", "there", "--memory", "4M"], "'there' already exists")
+
+
+def regression(folder):
+    """Errors of numbers stand beside the deviation of the targets; what learns nothing is named; classes need another loss."""
+    args = ["train", "numbers.npz", *TRAIN[:-1], "--net", "gru:8,li"]
+    nothing = neap(*args, "--lr", "0", "--out", "still", cwd=folder)
+    shown = neap("eval", "numbers", "numbers.npz", cwd=folder).stdout
+    if "nothing was learned" not in nothing.stderr or "; standard deviation of the training targets 0." not in shown:
+        return nothing.stderr + shown
+    return refused(folder, [*args, "--loss", "cross-entropy", "--out", "x"], "needs classes", "--loss mse")
+
+
+def enough(folder):
+    """The share that is proposed for a validation set that is too small suffices."""
+    args = ["train", "classes.npz", *TRAIN[:-1], "--net", "gru:8,li"]
+    share = re.search(r"or pass --validation ([\d.]+) \(now", neap(*args, "--out", "few", cwd=folder).stderr).group(1)
+    said = neap(*args, "--validation", share, "--out", "many", cwd=folder).stderr
+    return said if "too few" in said else None
+
+
+def commands(folder):
+    """Commands as other programs name them."""
+    for name, ours in {"test": "neap eval", "fit": "neap train", "evaluate": "neap eval", "inference": "neap predict", "sample": "not supported"}.items():
+        wrong = refused(folder, [name], "unknown command; ", ours)
+        if wrong:
+            return wrong
+    return None
+
+
 def quiet(folder):
     """-q hides notes and keeps warnings."""
     args = ["train", "classes.npz", *NUMBERS]
@@ -191,12 +284,13 @@ def main():
         for command, option, text in OPTIONS:
             tap.check(f"{command} {option}", refused(folder, [command, *(["x"] if command != "plan" else []), option, "3"], f"unknown option '{option}'; ", text))
         for args, needles in values():
-            tap.check("train " + " ".join(args), refused(folder, ["train", "classes.npz", "--memory", "4M", *args], *needles))
+            tap.check("train " + " ".join(args), refused(folder, ["train", "classes.npz", *([] if "--memory-total" in args else ["--memory", "4M"]), *args], *needles))
         for model, data, needles in KINDS:
             tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
-        for test in encodings, units, fresh_readout, nothing_validated, finished, quiet:
+        for test in (least_budget, skipped, other_run, regression, enough, commands, encodings, units, fresh_readout,
+                     nothing_validated, finished, quiet):
             tap.run(test.__doc__, test, folder)
 
 

@@ -16,6 +16,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 static const struct neap_loss *loss_of(const struct neap__safetensors *file)
 {
@@ -100,6 +102,38 @@ static int open_loader(
 	return neap_loader_open(&e->loader, e->set, &loading);
 }
 
+/* 1: the model was trained on a text: spikes of characters, and the next one as the target. */
+static int is_of_text(const struct open_evaluation *e)
+{
+	return !e->net_options.values && e->net_options.inputs == e->net_options.classes &&
+	       neap__model_target(&e->file) == NEAP_TARGET_LABELS;
+}
+
+static int ends_in(const char *name, const char *ending)
+{
+	size_t n = strlen(name), m = strlen(ending);
+	return n > m && strcasecmp(name + n - m, ending) == 0;
+}
+
+/* Refuses names of data that cannot be what the model was trained on. */
+static int check_name(const struct open_evaluation *e, const char *data, int hears)
+{
+	if (strcmp(data, "-") == 0 && !hears)
+		return neap__fail(NEAP_EUSAGE,
+			"standard input (-) can only be a recording, but the model was trained on "
+			"%s. Pass a file instead",
+			is_of_text(e)		? "a text"
+			: e->net_options.values ? "numbers"
+						: "other data");
+	if (is_of_text(e) && !neap__table_named(data) && !neap__recording_named(data) &&
+		access(data, F_OK) == 0 && !ends_in(data, ".h5") && !ends_in(data, ".npz"))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not a data set, and the model was trained on a text. To read it "
+			"as a text, pass text:%s",
+			data, data);
+	return 0;
+}
+
 /* Opens the data: a sound that is heard live has nothing but its shape. */
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -107,6 +141,7 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
+	NEAP_TRY(check_name(e, options->data, rc > 0));
 	if (options->every > 0)
 		NEAP_TRY(neap__decisions_check(options->every, options->window, e->net_options.dt));
 	e->is_live = options->every > 0 && neap__recording_named(options->data);
