@@ -214,10 +214,8 @@ struct neap_eval_result {
 	 * numbers: then accuracy is NaN, and `loss` says how far answers are off.
 	 */
 	int64_t judged;
-	/* Of a recording read with `every`: its level, as `level` of the options; else 0. */
-	double level;
-	/* Root mean square deviation of number targets in the training data; 0: not known. */
-	double target_deviation;
+	/* Level of a recording read with `every`; deviation of number targets in training; or 0. */
+	double level, target_deviation;
 };
 /* Frees the arrays of a result. */
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
