@@ -287,7 +287,10 @@ static struct {
 	int count;
 } taken;
 
-/* Refuses an option that is there twice: one of its values would have no effect. */
+/*
+ * Refuses an option for a list or a data set that is there twice, since both values were probably
+ * meant. Of other options the last one wins, so that a script's options can be overridden.
+ */
 static int check_once(const char *command, const struct cli_option *option, const char *value)
 {
 	const char *lists = option->argument && (strcmp(option->argument, "LIST") == 0 ||
@@ -295,7 +298,7 @@ static int check_once(const char *command, const struct cli_option *option, cons
 				    ? ", with a comma between the names of a list"
 				    : "";
 
-	if (option->kind == CLI_LIST)
+	if (option->kind == CLI_LIST || !(*lists || strcmp(option->name, "test") == 0))
 		return CLI_DONE;
 	for (int i = 0; i < taken.count; i++)
 		if (taken.option[i] == option)
