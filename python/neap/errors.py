@@ -140,7 +140,8 @@ def budget_error(line: str) -> BudgetError:
 
 
 def exception(code: int, detail: str) -> Exception:
-    """The exception for a negative answer of libneap and its line of detail."""
+    """The exception for a negative answer of libneap and its line of detail, which names an option of the tool."""
+    detail = detail.replace("--slow-in-memory", "in_memory=True")
     if code == BudgetError.code:
         return budget_error(detail)
     if code in BY_CODE:

@@ -68,8 +68,12 @@ class Store:
     def __init__(self, slow: Paths, nbytes: int):
         paths = [slow] if isinstance(slow, (str, os.PathLike)) else list(slow)
         raw, count = (ctypes.c_void_p * _abi.NEAP_TIERS_MAX)(), ctypes.c_int()
-        check(lib.neap_tiers_open(raw, ctypes.byref(count),
-                                  b",".join(os.fsencode(path) for path in paths), None))
+        try:
+            check(lib.neap_tiers_open(raw, ctypes.byref(count),
+                                      b",".join(os.fsencode(path) for path in paths), None))
+        except UsageError as error:  # scans have no such argument
+            raise UsageError(str(error).replace("allow it with in_memory=True", 'use memory, such as slow="mem:4G"')
+                             ) from None
         self.nbytes, self.waited = nbytes, 0.0
         self.tape_bytes: List[int] = []
         self._tiers = [ctypes.c_void_p(address) for address in raw[:count.value]]

@@ -335,3 +335,10 @@ def test_a_tape_that_does_not_fit_is_not_kept_alive():
     finally:
         nt.runs.Run.advance = original
     assert alive and not any(alive)
+
+
+def test_a_budget_error_shows_the_steps_and_the_shape_of_an_input():
+    """Both show that inputs are given with the batch first."""
+    cell, x = torch.nn.GRUCell(I, N), torch.randn(7, 40, I)
+    with pytest.raises(neap.BudgetError, match=rf"\(steps: 7, shape of one step's input: \(40, {I}\)\)"):
+        nt.scan(lambda h, x, t: (cell(x, h),) * 2, torch.zeros(40, N), x, memory="1K", costs=COSTS)

@@ -237,3 +237,12 @@ def test_files_are_closed(scratch):
         assert handles() > before
         del last, out
         assert handles() == before
+
+
+def test_a_directory_in_memory_is_rejected_with_the_arguments_of_a_scan():
+    if not os.path.ismount("/dev/shm"):
+        pytest.skip("needs /dev/shm")
+    made, state, x, _ = case("wide", 60, 3)
+    with pytest.raises(neap.UsageError, match=r"is in memory \(tmpfs\)") as caught:
+        nt.scan(made, state, x, memory="500K", slow="/dev/shm")
+    assert 'slow="mem:4G"' in str(caught.value) and "--" not in str(caught.value)

@@ -139,7 +139,7 @@ class Call:
         why, charged = str(error).rpartition(". ")[0], self.report.charged
         if charged:
             why += f"; {show_least(charged)} more are reserved for the gradients of the parameters"
-        return too_small(self.report.memory or 0, least, why)
+        return too_small(self.report.memory or 0, least, why + self.run.of_inputs())
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
                  outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:

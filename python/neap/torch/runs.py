@@ -107,6 +107,13 @@ class Run(Backend):
         self.like: List[torch.Tensor] = []  # tensors of the first state's shapes and types
         self.wants_input = [False] * len(inputs or ())
 
+    def of_inputs(self) -> str:
+        """What an error of the budget adds if inputs are one tensor: numbers that show whether time comes first."""
+        inputs = self.inputs or []
+        if len(inputs) != 1:
+            return ""
+        return f" (steps: {self.steps}, shape of one step's input: {tuple(inputs[0].shape[1:])})"
+
     # States
 
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:

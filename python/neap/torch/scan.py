@@ -324,7 +324,7 @@ class _Job:
               f"{show_least(self._measured(run, group).tape)}"
         if charged:
             why = f"{show_least(charged)} are reserved for the gradients of the parameters{more}, and {why}"
-        return too_small(self.options.memory or 0, least, why, self.options.strategy)
+        return too_small(self.options.memory or 0, least, why + run.of_inputs(), self.options.strategy)
 
     def enough(self, run: Run, least: int) -> Tuple[int, int]:
         """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros
