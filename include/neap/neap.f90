@@ -32,7 +32,7 @@ module neap
     type(c_funptr) :: save = c_null_funptr, load = c_null_funptr, will_touch = c_null_funptr
     type(c_funptr) :: grad_save = c_null_funptr, grad_load = c_null_funptr, ended = c_null_funptr
     type(c_funptr) :: advance_log = c_null_funptr, replay = c_null_funptr
-    integer(c_size_t) :: log_bytes = 0, log_max_bytes = 0, tape_mean_bytes = 0, live_bytes = 0
+    integer(c_size_t) :: log_bytes = 0, log_max_bytes = 0, tape_mean_bytes = 0, live_bytes = 0, adjoint_real = 0
   end type
 
   ! The chain, the budget and how to plan; strategy: c_loc of a text that ends in c_null_char, or c_null_ptr for auto.
@@ -55,6 +55,7 @@ module neap
     integer(c_int) :: no_replan = 0
     type(c_funptr) :: agree = c_null_funptr, leave = c_null_funptr
     type(c_ptr) :: agree_user = c_null_ptr, journal_suffix = c_null_ptr
+    integer(c_int) :: check = 0, reserved = 0
   end type
 
   ! What a run took: bytes, steps and seconds.
