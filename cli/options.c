@@ -355,7 +355,7 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 	const char *name = argv[*i] + 1;
 	size_t n = strcspn(name, "=");
 
-	if (n > 1 && find(command, name, n) && !find_letter(command, name[0]))
+	if (n > 1 && find(command, name, n))
 		return cli_usage(command->name,
 			"unknown option '-%.*s'; did you mean '--%.*s'? 'neap %s --help' lists "
 			"them",

@@ -397,6 +397,8 @@ int cli_predict(int argc, char **argv)
 		.most = argc};
 	int code = CLI_FAILED;
 
+	if (!named)
+		cli_usage("predict", "not enough memory for the arguments");
 	if (named) {
 		int parsed = cli_parse(&command, argc, argv, named);
 		code = parsed < 0 ? CLI_ENDED(parsed)

@@ -85,10 +85,13 @@ def refused(folder, *needles, args):
 
 
 def half_written(folder):
-    """A file that cannot be read ends with its name; --out is not written."""
+    """A file that cannot be read is skipped and reported by its name; if all are such, --out is not written."""
     open(os.path.join(folder, "empty.wav"), "w").close()
     done = neap("predict", "run-sounds", "sounds/0_a_0.wav", "empty.wav", "--out", "half.csv", cwd=folder)
-    return None if done.returncode == 2 and "empty.wav" in done.stderr and not os.path.exists(os.path.join(folder, "half.csv")) else done.stderr
+    if done.returncode != 0 or "1 of 2 files skipped" not in done.stderr or not os.path.exists(os.path.join(folder, "half.csv")):
+        return done.stderr
+    done = neap("predict", "run-sounds", "empty.wav", "--out", "none.csv", cwd=folder)
+    return None if done.returncode == 2 and "empty.wav" in done.stderr and not os.path.exists(os.path.join(folder, "none.csv")) else done.stderr
 
 
 def split(folder):

@@ -75,7 +75,7 @@ def resumes(folder, run):
     if done.returncode != 0 or weights(whole) != weights(parts):
         return f"other weights: {done.stderr}"
     done = neap("train", "--resume", "--out", parts, "--epochs", "4", "--freeze", "layer0")
-    if done.returncode != 2 or "freeze = layer0,layer1, not layer0" not in done.stderr:
+    if done.returncode != 2 or "--freeze layer0,layer1, not layer0" not in done.stderr:
         return done.stderr
     return None
 

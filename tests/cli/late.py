@@ -78,7 +78,7 @@ def trained(slow, folder):
 
 
 def values(slow, chain):
-    for good in ("0", "inf", "2min", "0.5"):
+    for good in ("0", "inf", "2min", "0.5s"):
         compare(slow, chain, "--patience", good)
     for bad in ("-1", "soon", "1e99"):
         done = neap("compare", DATA, *NET, "--patience", bad)

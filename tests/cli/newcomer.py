@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -88,9 +89,7 @@ def slow_batch(folder, out, *more):
          "--batch", "128", "--memory", "64M", "--validation", "0", "--threads", "1", "--out", out, *more],
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     os.set_blocking(process.stderr.fileno(), False)
-    end = time.monotonic() + 60
-    while not os.path.exists(os.path.join(folder, out, "run.json")) and time.monotonic() < end:
-        time.sleep(0.05)
+    heard(process, "the process uses", 60)  # the last line before the first batch
     time.sleep(0.5)
     return process
 
@@ -99,8 +98,8 @@ def heard(process, text, seconds=20):
     """What standard error says until it has the text; the whole."""
     found, end = "", time.monotonic() + seconds
     while text not in found and time.monotonic() < end:
-        found += process.stderr.read() or ""
-        time.sleep(0.05)
+        if select.select([process.stderr], [], [], 0.05)[0]:
+            found += os.read(process.stderr.fileno(), 1 << 16).decode()
     return found
 
 

@@ -399,9 +399,9 @@ def figures_of_numbers(folder):
         cells = [sum(len(e.get("d")) for e in panel if e.get("class") == "numbers") for panel in panels]
         assert lines[-1] == 2 and lines[0] == (features if features < 8 else 0) and (cells[0] > 0) == (features > 7), (lines, cells)
         shown = [re.search(r'stroke="(#\w+)"', m)[1] for m in re.findall(r'<line[^>]*/>(?=<text class="legend")', open(out, encoding="utf-8").read())
-                 if "#000000" not in m]
+                 if "#222222" not in m]
         assert len(set(shown)) == len(shown) or len(shown) > 6, (net, shown)
-        assert steps < 1000 or "a cell of spikes stands for" in "".join(e.text or "" for e in root.iter(SVG + "text"))
+        assert steps < 1000 or "each cell shows several steps or units" in "".join(e.text or "" for e in root.iter(SVG + "text"))
     assert lines == [1, 1, 2] and len(shown) == 4, (lines, shown)
     with h5py.File(path, "w") as file:
         file["x"], file["y"] = r.normal(size=(9, 5, 2)), r.normal(size=(9, 5, 1)) * 100

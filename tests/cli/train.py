@@ -89,10 +89,12 @@ def resumed_by_its_folder(folder):
     now = json.load(open(os.path.join(run, "run.json")))["sweep"]
     if done.returncode != 0 or now["memory"] != 3 << 20 or now["strategy"] != "revolve":
         return f"given: {done.stderr} {now}"
-    # What cannot change: one line that names all of it.
-    done = neap("train", "randman:samples=50,classes=4,units=40", "--resume", "--out", run,
-                "--clip", "2", "--epochs", "4", "--net", "lif:9,li")
-    for part in ("net = ", "clip = 0.7, not 2", "epochs = 5, not 4", "other data"):
+    # What cannot change: one line that names all of it; of other data, only that.
+    done = neap("train", "randman:samples=50,classes=4,units=40", "--resume", "--out", run)
+    if done.returncode != 2 or "started with other data" not in done.stderr:
+        return f"no word of other data: {done.stderr}"
+    done = neap("train", "--resume", "--out", run, "--clip", "2", "--epochs", "4", "--net", "lif:9,li")
+    for part in ("--net ", "--clip 0.7, not 2", "--epochs 5, not 4"):
         if done.returncode != 2 or part not in done.stderr or done.stderr.count("\n") != 1:
             return f"no word of {part}: {done.stderr}"
     return None

@@ -38,7 +38,7 @@ def cases():
     yield "learned", learned(), ["--epochs", "4", "--lr", "0.02"], [], []
     yield "a", learned(100), ["--lr", "0.05", "--epochs", "6"], ["few"], [
         "has 10 samples, too few to choose the best epoch (--validation-least 30), so model.safetensors will have the weights "
-        "of the last epoch. Add samples, or increase --validation (now 0.1)"]
+        "of the last epoch. Add samples, or pass --validation 0.3 (now 0.1)"]
     yield "of one", learned(10), ["--lr", "0.05", "--epochs", "20"], ["few"], ["has 1 sample, too few"]
     yield "of none", learned(100), ["--lr", "0.05", "--epochs", "6", "--validation", "0"], [], []
     yield "enough", learned(100), ["--lr", "0.05", "--epochs", "6", "--validation-least", "10"], [], []
@@ -89,6 +89,8 @@ def warned(folder, name, arrays, options, wanted, texts):
     done = neap("train", path, *TRAIN, *options, "--out", os.path.join(folder, name))
     lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     found = [key for key, text in WARNINGS.items() for line in lines if text in line]
+    if arrays["y"].dtype.kind == "f" and "chance" not in wanted:  # a few updates teach numbers next to nothing
+        found, lines = [key for key in found if key != "chance"], [line for line in lines if WARNINGS["chance"] not in line]
     missing = [text for text in texts if not any(text in line for line in lines)]
     if "nothing" in found and "is silent" in done.stderr:
         return done.stderr
@@ -181,7 +183,7 @@ def goes_on_as_begun(folder):
     if weights(run, "model.safetensors")[0] != weights(whole, "model.safetensors")[0] or not differ(run):
         return f"other weights: {differ(run)}"
     done = neap("train", "--resume", "--out", run, "--epochs", "7", "--validation-least", "30")
-    return None if done.returncode == 2 and "validation_least" in done.stderr else done.stderr
+    return None if done.returncode == 2 and "--validation-least 0, not 30" in done.stderr else done.stderr
 
 
 def resumed(folder):

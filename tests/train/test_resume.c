@@ -345,20 +345,20 @@ static void other_settings_are_refused(void **state)
 		change;                                                                            \
 		refused(&o, code, says);                                                           \
 	} while (0)
-	REFUSED(o.net.spec = "lif:33r,li", NEAP_EUSAGE, "net = ");
-	REFUSED(o.seed = 2, NEAP_EUSAGE, "seed = 1, not 2");
-	REFUSED(o.batch = 8, NEAP_EUSAGE, "batch = 16, not 8");
-	REFUSED(o.epochs = 2, NEAP_EUSAGE, "epochs = 3, not 2");
-	REFUSED((o.seed = 2, o.clip = 3), NEAP_EUSAGE, "; clip = 1, not 3; seed = 1, not 2");
-	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "learning_rate = 0.004, not 0.1");
+	REFUSED(o.net.spec = "lif:33r,li", NEAP_EUSAGE, "--net ");
+	REFUSED(o.seed = 2, NEAP_EUSAGE, "--seed 1, not 2");
+	REFUSED(o.batch = 8, NEAP_EUSAGE, "--batch 16, not 8");
+	REFUSED(o.epochs = 2, NEAP_EUSAGE, "--epochs 3, not 2");
+	REFUSED((o.seed = 2, o.clip = 3), NEAP_EUSAGE, "; --seed 1, not 2");
+	REFUSED(o.learning_rate = 0.1, NEAP_EUSAGE, "--lr 0.004, not 0.1");
 	REFUSED(o.optimizer = "sgd", NEAP_EUSAGE, "optimizer");
-	REFUSED(o.net.learn = NEAP_LEARN_TAU, NEAP_EUSAGE, "learn = none, not tau");
-	REFUSED(o.net.dropout = 0.5, NEAP_EUSAGE, "dropout = 0, not 0.5");
-	REFUSED(o.augment.shift = 2, NEAP_EUSAGE, "shift = 0, not 2");
-	REFUSED(o.augment.jitter = 2e-3, NEAP_EUSAGE, "jitter = 0, not 0.002");
+	REFUSED(o.net.learn = NEAP_LEARN_TAU, NEAP_EUSAGE, "--learn none, not tau");
+	REFUSED(o.net.dropout = 0.5, NEAP_EUSAGE, "--dropout 0, not 0.5");
+	REFUSED(o.augment.shift = 2, NEAP_EUSAGE, "--shift 0, not 2");
+	REFUSED(o.augment.jitter = 2e-3, NEAP_EUSAGE, "--jitter 0, not 0.002");
 	REFUSED((o.augment.stretch_low = 0.5, o.augment.stretch_high = 1), NEAP_EUSAGE,
-		"stretch_low = 0, not 0.5");
-	REFUSED(o.net.dt = 2e-3, NEAP_EUSAGE, "dt = 0.001, not 0.002");
+		"--stretch");
+	REFUSED(o.net.dt = 2e-3, NEAP_EUSAGE, "--dt 0.001, not 0.002");
 	REFUSED(o.data = "randman:classes=4,units=20,steps=60,samples=200,seed=4", NEAP_EUSAGE,
 		"other data");
 	o = small_run("whole"); /* and left as it was */

@@ -408,14 +408,17 @@ static void say_mean(const struct neap__trainer *trainer, double loss, double va
 		neap__mean_deviation(trainer->objective.deviation, trainer->data.info.classes);
 	double best = fmin(loss, validation); /* of numbers alone, where one is NaN */
 
+	/* Four significant digits without an exponent. */
+	int digits = best > 0 ? (int)fmax(0, fmin(3 - floor(log10(best)), 15)) : 0;
+
 	if (!(deviation > 0 && best >= deviation * deviation) ||
 		strcmp(trainer->objective.loss->name, "mse") != 0)
 		return;
 	neap__trainer_say(trainer,
-		"warning: the loss after the last epoch is %.4g, and always answering the mean of "
-		"the targets gives %.4g: nothing was learned from the inputs. Increase --epochs "
+		"warning: the loss after the last epoch is %.*f, and always answering the mean of "
+		"the targets gives %.*f: nothing was learned from the inputs. Increase --epochs "
 		"(now %d) or --lr (now %g), or check that each target belongs to its sample",
-		best, deviation * deviation, o->epochs, o->learning_rate);
+		digits, best, digits, deviation * deviation, o->epochs, o->learning_rate);
 }
 
 void neap__doubts_say_constant(
