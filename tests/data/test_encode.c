@@ -360,7 +360,7 @@ static void folder_mistakes(void **state)
 	o.label = "[0-9]+_.*";
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "no group");
 	o.label = "([x-z]+)_";
-	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT, ".wav");
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, ".wav");
 	o.label = NULL;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "--label");
 	/* Tries that grow exponentially with the name end soon. */
