@@ -43,6 +43,8 @@ static const struct foreign_name {
 		NULL, NULL},
 	{{"load", "load-from", "weights", "pretrained", "init-from", "finetune", "checkpoint"},
 		"from", NULL, NULL},
+	{{"target-column", "label-column", "column", "y-column"}, "target", NULL, "encode"},
+	{{"size", "sensor-size"}, "sensor", NULL, "encode"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap predict RUN DATA", "predict"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap eval RUN DATA", "eval"},
 	{{"restart", "continue", "resume-from", "resume-from-checkpoint", "ckpt-path"}, "resume",

@@ -24,6 +24,7 @@ OPTIONS = (  # command, option, what the line says
     ("train", "--val-split", "use '--validation'."), ("train", "--output-dir", "use '--out'."),
     ("train", "--gpu", "computes on the CPU"), ("train", "--cuda", "computes on the CPU"), ("train", "--device", "computes on the CPU"),
     ("train", "--early-stopping", "does not stop early"), ("train", "--data", "an argument, not an option"),
+    ("encode", "--target-column", "use '--target'."), ("encode", "--size", "use '--sensor'."),
     ("compare", "--hidden", "--net gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
     ("train", "--seq_length", "text:steps=100:FILE"), ("train", "--steps", "text:steps=100:FILE"), ("train", "--shuffle", "--seed"),
     ("train", "--test-size", "--validation 0.2"), ("train", "--overwrite", "another --out"), ("train", "--prompt", "not supported"),
