@@ -27,7 +27,7 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run hour.wav --every 1s\n"
 			       "  arecord -f S16_LE -r 8000 | neap predict run - --every 100ms\n";
 
-/* Inputs without answers, beside others that have them. */
+/* Inputs that are skipped, because they have no answer and others do. */
 struct failed_files {
 	size_t count;
 	int code;

@@ -30,7 +30,7 @@ extern "C" {
  *
  * A run has its sweep and its tiers to itself. While it lasts, in its callbacks and in other
  * threads, run, replan and touch of the sweep answer NEAP_EUSAGE and change nothing, release and
- * free do nothing (neap_detail says why), and calls of its tiers and runs of other sweeps over them
+ * free do nothing (reason: neap_detail), and calls of its tiers and runs of other sweeps over them
  * answer NEAP_EUSAGE. Callbacks may create, run and free other sweeps.
  *
  * Lifetimes: what is passed to a create function is copied, strings and lists too; borrowed until
@@ -41,8 +41,8 @@ extern "C" {
 
 /*
  * The callbacks and sizes of a model. Steps run over ranges [t0, t1), so that a model may fuse
- * them. Callbacks return 0 or a negative code, which ends the sweep; neap_detail_set says what went
- * wrong. All calls come from the thread that runs the sweep. Pointers into the arena are aligned to
+ * them. Callbacks return 0 or a negative code, which ends the sweep; neap_detail_set reports the
+ * reason. All calls come from the thread that runs the sweep. Pointers into the arena are aligned to
  * 64 bytes.
  *
  * The plan counts every size rounded up to 64 bytes, a step's tape, too; tapes of one record call
@@ -227,7 +227,7 @@ struct neap_sweep_options {
 	const char *journal_suffix; /* of the journal's name, as neap_file_options.suffix */
 	/*
 	 * 1: checks the model, for debugging, one step a call of advance. NEAP_EMODEL: a recomputed
-	 * state has other bytes than before, or more bytes were written than *used says.
+	 * state differs from before, or more bytes were written than *used reports.
 	 * NEAP_EDIVERGED at the first backward that causes it. Takes 16 bytes for each of the
 	 * latest 1,048,576 steps (65,536 of unknown lengths; none with live_bytes), which are
 	 * compared.
@@ -517,9 +517,9 @@ NEAP_API const struct neap_problem *neap_stage_sweep_problem(const struct neap_s
 
 /*
  * Runs one forward and backward pass, as neap_sweep_run; dx0 takes the gradient with respect to
- * x_0. A record that a tier refuses, loses or holds back beyond `patience` is made again from the
- * nearest earlier state, in what the arena has free. Where that is too little, the plan is given
- * up: the stages that are left are done by a plan without tiers, within `memory`. NEAP_EINFEASIBLE:
+ * x_0. A record that a tier refuses, loses or holds back beyond `patience` is recomputed from the
+ * nearest earlier state, in the free part of the arena. If that is too small, the plan is given
+ * up and the remaining stages follow a plan without tiers, in `memory`. NEAP_EINFEASIBLE:
  * `memory` is too small for that. NEAP_EUSAGE, also while the sweep runs, and NEAP_EDIVERGED as
  * there. Collective.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_checks.c: looks at losses, adjoints, states and what callbacks wrote. */
+/* model_checks.c: checks losses, adjoints, recomputed states and the bytes that callbacks wrote. */
 #include "sweep/model_checks.h"
 #include "sweep/agree.h"
 #include "base/fail.h"

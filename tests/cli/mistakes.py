@@ -244,7 +244,7 @@ def other_run(folder):
 
 
 def regression(folder):
-    """Errors of numbers stand beside the deviation of the targets; what learns nothing is named; classes need another loss."""
+    """Errors of numbers are printed with the standard deviation of the targets; a net that learns nothing is reported; classes need another loss."""
     args = ["train", "numbers.npz", *TRAIN[:-1], "--net", "gru:8,li"]
     nothing = neap(*args, "--lr", "0", "--out", "still", cwd=folder)
     shown = neap("eval", "numbers", "numbers.npz", cwd=folder).stdout

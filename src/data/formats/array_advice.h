@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array_advice.h: errors about the kind and shape of arrays; each is one line that says what to
+/* array_advice.h: errors about the kind and shape of arrays; each is one line with what to
  * save. */
 #ifndef NEAP_DATA_FORMATS_ARRAY_ADVICE_H
 #define NEAP_DATA_FORMATS_ARRAY_ADVICE_H

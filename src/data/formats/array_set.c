@@ -366,7 +366,8 @@ static int read_sample_column(struct array_set *s)
 	return rc;
 }
 
-/* The names of outputs stand in the place of names of classes, of which numbers have none. */
+/* Targets that are numbers have no classes, so the names of outputs are stored as names of classes.
+ */
 static int read_outputs(struct array_set *s)
 {
 	struct neap_dataset *set = &s->set;

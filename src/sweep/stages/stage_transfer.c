@@ -29,7 +29,7 @@ static uint64_t largest_item(const struct neap_stage_sweep *s)
 
 /*
  * Bytes of a tier per byte of a record, with padding and trailer: the average over the items of the
- * chain; among ranks, whose plan cannot be made again with less of a tier, that of the worst item.
+ * chain; among ranks, which cannot replan with less of a tier, the ratio of the worst item.
  */
 static double waste(const struct neap_stage_sweep *s, const struct neap_tier *tier)
 {
