@@ -42,8 +42,8 @@ extern "C" {
 /*
  * The callbacks and sizes of a model. Steps run over ranges [t0, t1), so that a model may fuse
  * them. Callbacks return 0 or a negative code, which ends the sweep; neap_detail_set reports the
- * reason. All calls come from the thread that runs the sweep. Pointers into the arena are aligned to
- * 64 bytes.
+ * reason. All calls come from the thread that runs the sweep. Pointers into the arena are aligned
+ * to 64 bytes.
  *
  * The plan counts every size rounded up to 64 bytes, a step's tape, too; tapes of one record call
  * lie packed, as the model writes them. With tape_max_bytes above tape_bytes tapes vary: a tape
