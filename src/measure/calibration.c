@@ -123,8 +123,9 @@ static int tiers(struct calibration *r, const struct neap__work *work)
 		record = r->sizes.state;
 	for (int i = 0; i < r->tiers.count; i++) {
 		NEAP_TRY(tell(r, "slow memory"));
-		NEAP_TRY(neap__tier_cost_measure(&c->tiers[i], r->tiers.tier[i], record, work,
-			c->problem.memory, r->repeats, TIER_SECONDS));
+		NEAP_TRY(neap__tier_cost_measure(&neap__tier_public_calls, &c->tiers[i],
+			r->tiers.tier[i], record, work, c->problem.memory, r->repeats,
+			TIER_SECONDS));
 		neap_tier_describe(r->tiers.tier[i], record, &c->problem.tiers[i]);
 	}
 	c->problem.ntiers = r->tiers.count;

@@ -77,8 +77,8 @@ int neap__tiers_measure(struct neap__tiers *tiers, const struct neap_sweep_setti
 	if (known && known->ntiers > 0)
 		return 0;
 	for (int i = 0, again = 0; i < tiers->count;) {
-		int rc = neap__tier_cost_rates(NULL, tiers->tier[i], bytes, tiers->memory,
-			RATE_REPEATS, seconds / (2 * RATE_REPEATS));
+		int rc = neap__tier_cost_rates(&neap__tier_public_calls, NULL, tiers->tier[i],
+			bytes, tiers->memory, RATE_REPEATS, seconds / (2 * RATE_REPEATS));
 		if (rc < 0 && (!medium_failed(rc) || (again && settings->journal)))
 			return rc;
 		if (rc < 0 && !again) {
@@ -136,8 +136,8 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 		}
 	}
 	for (int i = 0; i < tiers->count; i++) {
-		int rc = neap__tier_cost_beside(
-			&beside, tiers->tier[i], &work, tiers->memory, BESIDE_REPEATS);
+		int rc = neap__tier_cost_beside(&neap__tier_public_calls, &beside, tiers->tier[i],
+			&work, tiers->memory, BESIDE_REPEATS);
 		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
 		/* A sweep finds out by itself that a tier is full or broken. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))

@@ -28,6 +28,9 @@ enum {
 #define NEVER 1e15  /* bytes a second that no medium reaches */
 #define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
 
+const struct neap__tier_calls neap__tier_public_calls = {
+	neap_tier_format, neap_tier_put, neap_tier_get, neap_tier_wait, neap_tier_measure};
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -39,13 +42,6 @@ struct neap_timing neap__timing_of(double *values, int n)
 	qsort(values, (size_t)n, sizeof *values, by_value);
 	double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 	return (struct neap_timing){median, median > 0 ? (values[n - 1] - values[0]) / median : 0};
-}
-
-static int transfer(struct neap_tier *tier, int write, int64_t place, void *data, uint64_t bytes,
-	int64_t *ticket)
-{
-	return write ? neap_tier_put(tier, place, (uint64_t)place, data, bytes, ticket)
-		     : neap_tier_get(tier, place, (uint64_t)place, data, bytes, ticket);
 }
 
 struct cost_line {
@@ -69,8 +65,8 @@ static uint64_t part_of(uint64_t memory, int parts)
 	return memory / (uint64_t)parts & ~UINT64_C(4095);
 }
 
-int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
-	uint64_t memory, int repeats, double seconds)
+int neap__tier_cost_rates(const struct neap__tier_calls *calls, struct neap_calibrated_tier *cost,
+	struct neap_tier *tier, uint64_t bytes, uint64_t memory, int repeats, double seconds)
 {
 	double write[REPEATS_MOST], read[REPEATS_MOST];
 	double write_fixed[REPEATS_MOST], read_fixed[REPEATS_MOST];
@@ -87,9 +83,9 @@ int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *t
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	for (int i = 0; i < repeats; i++) {
 		/* Where the tier is too small that is said of the larger ones. */
-		NEAP_TRY(neap_tier_measure(tier, bytes, seconds));
+		NEAP_TRY(calls->measure(tier, bytes, seconds));
 		neap_tier_describe(tier, bytes, &large);
-		NEAP_TRY(neap_tier_measure(tier, SMALL, seconds / 2));
+		NEAP_TRY(calls->measure(tier, SMALL, seconds / 2));
 		neap_tier_describe(tier, SMALL, &small);
 		struct cost_line w = line_of(small.write_rate, large.write_rate, bytes);
 		struct cost_line r = line_of(small.read_rate, large.read_rate, bytes);
@@ -109,20 +105,27 @@ int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *t
 
 /* Records that are moved beside the computation, each buffer several times. */
 struct test_records {
+	const struct neap__tier_calls *calls;
 	unsigned char *data;
 	uint64_t bytes; /* of one */
 	int count;
 	int64_t tickets[BESIDE_MOST];
 };
 
+static int transfer(struct neap_tier *tier, const struct test_records *r, int write, int64_t place,
+	int64_t *ticket)
+{
+	unsigned char *data = r->data + (uint64_t)place * r->bytes;
+	return write ? r->calls->put(tier, place, (uint64_t)place, data, r->bytes, ticket)
+		     : r->calls->get(tier, place, (uint64_t)place, data, r->bytes, ticket);
+}
+
 /* Issues reads and writes in turn, of places that differ. */
 static int issue(struct neap_tier *tier, struct test_records *records, int *issued)
 {
 	for (*issued = 0; *issued < records->count; (*issued)++) {
 		int place = *issued % BESIDE;
-		NEAP_TRY(transfer(tier, place % 2, place,
-			records->data + (uint64_t)place * records->bytes, records->bytes,
-			&records->tickets[*issued]));
+		NEAP_TRY(transfer(tier, records, place % 2, place, &records->tickets[*issued]));
 	}
 	return 0;
 }
@@ -139,7 +142,7 @@ static int together(struct neap_tier *tier, struct test_records *records,
 		rc = work->run(work->user);
 	*computing = neap__seconds() - start;
 	for (int i = 0; i < issued; i++) {
-		int answer = neap_tier_wait(tier, records->tickets[i]);
+		int answer = records->calls->wait(tier, records->tickets[i]);
 		rc = rc < 0 ? rc : answer;
 	}
 	*moving = neap__seconds() - start;
@@ -151,10 +154,9 @@ static int put_all(struct neap_tier *tier, const struct test_records *records)
 {
 	int rc = 0;
 	for (int64_t place = 0, ticket; rc == 0 && place < BESIDE; place++) {
-		rc = transfer(tier, 1, place, records->data + (uint64_t)place * records->bytes,
-			records->bytes, &ticket);
+		rc = transfer(tier, records, 1, place, &ticket);
 		if (rc == 0)
-			rc = neap_tier_wait(tier, ticket);
+			rc = records->calls->wait(tier, ticket);
 	}
 	return rc;
 }
@@ -172,7 +174,7 @@ static int transfers_only(struct neap_tier *tier, struct test_records *records, 
 	double start = neap__cpu_seconds();
 	int issued, rc = issue(tier, records, &issued);
 	for (int i = 0; i < issued; i++) {
-		int answer = neap_tier_wait(tier, records->tickets[i]);
+		int answer = records->calls->wait(tier, records->tickets[i]);
 		rc = rc < 0 ? rc : answer;
 	}
 	*busy = (neap__cpu_seconds() - start) / records->count;
@@ -205,17 +207,18 @@ static int repeat(struct neap_tier *tier, struct test_records *records,
 	return 0;
 }
 
-static int measure_overhead(struct neap_tier *tier, uint64_t bytes, const struct neap__work *work,
-	int repeats, struct record_overhead *overhead)
+static int measure_overhead(const struct neap__tier_calls *calls, struct neap_tier *tier,
+	uint64_t bytes, const struct neap__work *work, int repeats,
+	struct record_overhead *overhead)
 {
 	struct neap_tier_spec spec;
-	struct test_records records = {.bytes = bytes};
+	struct test_records records = {.calls = calls, .bytes = bytes};
 
 	neap_tier_describe(tier, bytes, &spec);
 	double each = fmax(neap_tier_seconds(&spec, 0, bytes), neap_tier_seconds(&spec, 1, bytes));
 	double wanted = each > 0 ? OUTLAST * work->seconds / each : BESIDE_MOST;
 	records.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
-	NEAP_TRY(neap_tier_format(tier, bytes, BESIDE, NULL));
+	NEAP_TRY(calls->format(tier, bytes, BESIDE, NULL));
 	NEAP_TRY(neap__map_pages((void **)&records.data, BESIDE * bytes));
 	for (uint64_t i = 0; i < BESIDE * bytes; i++)
 		records.data[i] = (unsigned char)(i * 2654435761u >> 13);
@@ -231,8 +234,8 @@ uint64_t neap__tier_cost_left(uint64_t memory)
 	return memory - 2 * (memory / SHARE);
 }
 
-int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
-	const struct neap__work *work, uint64_t memory, int repeats)
+int neap__tier_cost_beside(const struct neap__tier_calls *calls, struct neap__beside *beside,
+	struct neap_tier *tier, const struct neap__work *work, uint64_t memory, int repeats)
 {
 	struct neap_tier_spec spec;
 	struct record_overhead small, large;
@@ -246,8 +249,8 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	if (most < 4096 || tier->journalled)
 		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
-	NEAP_TRY(measure_overhead(tier, few, work, repeats, &small));
-	NEAP_TRY(measure_overhead(tier, many, work, repeats, &large));
+	NEAP_TRY(measure_overhead(calls, tier, few, work, repeats, &small));
+	NEAP_TRY(measure_overhead(calls, tier, many, work, repeats, &large));
 	if (many > few)
 		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
 	else
@@ -263,8 +266,9 @@ int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
 	return 0;
 }
 
-int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
-	uint64_t bytes, const struct neap__work *work, uint64_t memory, int repeats, double seconds)
+int neap__tier_cost_measure(const struct neap__tier_calls *calls, struct neap_calibrated_tier *cost,
+	struct neap_tier *tier, uint64_t bytes, const struct neap__work *work, uint64_t memory,
+	int repeats, double seconds)
 {
 	const char *about = neap_tier_about(tier);
 	size_t n = 0;
@@ -273,9 +277,9 @@ int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier 
 	*cost = (struct neap_calibrated_tier){.record_bytes = bytes, .slowed = 1};
 	for (; about[n] && n < sizeof cost->about - 1; n++)
 		cost->about[n] = about[n];
-	NEAP_TRY(neap__tier_cost_rates(cost, tier, bytes, memory, repeats, seconds));
+	NEAP_TRY(neap__tier_cost_rates(calls, cost, tier, bytes, memory, repeats, seconds));
 	struct neap__beside beside;
-	NEAP_TRY(neap__tier_cost_beside(&beside, tier, work, memory, repeats));
+	NEAP_TRY(neap__tier_cost_beside(calls, &beside, tier, work, memory, repeats));
 	cost->cpu = beside.cpu;
 	cost->cpu_fixed = beside.fixed;
 	cost->slowed = beside.slowed;

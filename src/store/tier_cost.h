@@ -8,6 +8,19 @@
 /* The median of values, which are sorted here, and the width of their middle half; n >= 1. */
 struct neap_timing neap__timing_of(double *values, int n);
 
+/* What transfers are measured with: the public calls, or those of whoever has the tier
+ * (tier_use.c). */
+struct neap__tier_calls {
+	int (*format)(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
+	int (*put)(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
+		uint64_t bytes, int64_t *ticket);
+	int (*get)(struct neap_tier *tier, int64_t place, uint64_t tag, void *into, uint64_t bytes,
+		int64_t *ticket);
+	int (*wait)(struct neap_tier *tier, int64_t ticket);
+	int (*measure)(struct neap_tier *tier, uint64_t bytes, double seconds);
+};
+extern const struct neap__tier_calls neap__tier_public_calls;
+
 /* A computation that transfers are measured beside. */
 struct neap__work {
 	int (*run)(void *user);
@@ -31,8 +44,8 @@ struct neap__beside {
  * 256 KiB, and no more than a 16th of `memory`), `repeats` times for `seconds`, and sets its
  * rates. `cost` (may be NULL) gets all of it. Drops what the tier held.
  */
-int neap__tier_cost_rates(struct neap_calibrated_tier *cost, struct neap_tier *tier, uint64_t bytes,
-	uint64_t memory, int repeats, double seconds);
+int neap__tier_cost_rates(const struct neap__tier_calls *calls, struct neap_calibrated_tier *cost,
+	struct neap_tier *tier, uint64_t bytes, uint64_t memory, int repeats, double seconds);
 
 /* Bytes of `memory` that are left to a computation beside records of neap__tier_cost_beside. */
 uint64_t neap__tier_cost_left(uint64_t memory);
@@ -44,12 +57,12 @@ uint64_t neap__tier_cost_left(uint64_t memory);
  * `memory` at most; where that is too little, or the tier holds an interrupted sweep, nothing is
  * measured.
  */
-int neap__tier_cost_beside(struct neap__beside *beside, struct neap_tier *tier,
-	const struct neap__work *work, uint64_t memory, int repeats);
+int neap__tier_cost_beside(const struct neap__tier_calls *calls, struct neap__beside *beside,
+	struct neap_tier *tier, const struct neap__work *work, uint64_t memory, int repeats);
 
 /* Measures both, one after the other. */
-int neap__tier_cost_measure(struct neap_calibrated_tier *cost, struct neap_tier *tier,
-	uint64_t bytes, const struct neap__work *work, uint64_t memory, int repeats,
-	double seconds);
+int neap__tier_cost_measure(const struct neap__tier_calls *calls, struct neap_calibrated_tier *cost,
+	struct neap_tier *tier, uint64_t bytes, const struct neap__work *work, uint64_t memory,
+	int repeats, double seconds);
 
 #endif

@@ -68,15 +68,19 @@ void neap__tier_leave(struct neap_tier *tier);
 
 /*
  * For sweeps. take: checks and keeps the tiers of the options, which stay valid until drop, where
- * the last one frees a tier that its owner has closed meanwhile. claim: a run has them alone, all
- * or none, until leave.
+ * the last one frees a tier that its owner has closed meanwhile. `claimed`: the run that has them
+ * plans again, so that one which is closed still serves it. claim: a run has them alone, all or
+ * none, until leave; `function` is the public call, for messages.
  */
-int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, int count);
+int neap__tiers_take(
+	struct neap_tier **tiers, struct neap_tier *const *from, int count, int claimed);
 void neap__tiers_drop(struct neap_tier **tiers, int count);
-int neap__tiers_claim(struct neap_tier *const *tiers, int count);
+int neap__tiers_claim(struct neap_tier *const *tiers, int count, const char *function);
 void neap__tiers_leave(struct neap_tier *const *tiers, int count);
 
-/* The public calls of the same names for whoever has the tier. */
+/* The public calls of the same names for whoever has the tier; claimed_calls: some of them as a
+ * table. */
+extern const struct neap__tier_calls neap__tier_claimed_calls;
 void neap__tier_lend(struct neap_tier *tier, uint64_t bytes);
 int neap__tier_put(struct neap_tier *tier, int64_t place, uint64_t tag, const void *from,
 	uint64_t bytes, int64_t *ticket);

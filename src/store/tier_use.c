@@ -3,6 +3,7 @@
  * tier_use.c: who has a tier: one public call, or the run of one sweep, at a time; the others are
  * refused. A tier that is closed while sweeps know it is freed with the last of them.
  */
+#include "store/tier_cost.h"
 #include "store/tier_state.h"
 #include "base/fail.h"
 #include "store/forks.h"
@@ -55,9 +56,11 @@ int neap__tier_enter(struct neap_tier *tier, const char *function)
 	/* In a child process the gate may be as a thread of the parent left it. */
 	if (tier->forks != neap__forks())
 		return neap__tier_ours(tier);
-	NEAP_TRY(claim(tier, function));
-	hold(tier);
-	return 0;
+	hold(tier); /* first: a close between the two would free it */
+	int rc = claim(tier, function);
+	if (rc < 0)
+		drop(tier);
+	return rc;
 }
 
 void neap__tier_leave(struct neap_tier *tier)
@@ -66,7 +69,8 @@ void neap__tier_leave(struct neap_tier *tier)
 	drop(tier);
 }
 
-int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, int count)
+int neap__tiers_take(
+	struct neap_tier **tiers, struct neap_tier *const *from, int count, int claimed)
 {
 	for (int i = 0; i < count; i++) {
 		if (!from[i])
@@ -79,7 +83,7 @@ int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, in
 					"neap_sweep_options: tiers[%d] and tiers[%d] are the same "
 					"tier. Pass each tier once",
 					k, i);
-		if (atomic_load(&from[i]->closed))
+		if (!claimed && atomic_load(&from[i]->closed))
 			return neap__fail(NEAP_EUSAGE,
 				"neap_sweep_options: tiers[%d] (%s) was closed. Pass an open tier",
 				i, from[i]->about);
@@ -98,12 +102,12 @@ void neap__tiers_drop(struct neap_tier **tiers, int count)
 	}
 }
 
-int neap__tiers_claim(struct neap_tier *const *tiers, int count)
+int neap__tiers_claim(struct neap_tier *const *tiers, int count, const char *function)
 {
 	for (int i = 0; i < count; i++) {
 		int rc = neap__tier_ours(tiers[i]);
 		if (rc == 0)
-			rc = claim(tiers[i], "neap_sweep_run");
+			rc = claim(tiers[i], function);
 		if (rc < 0) {
 			neap__tiers_leave(tiers, i);
 			return rc;
@@ -120,6 +124,14 @@ void neap__tiers_leave(struct neap_tier *const *tiers, int count)
 		neap__gate_leave(&tiers[i]->gate);
 	}
 }
+
+static int format_claimed(struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging)
+{
+	return neap__tier_format(tier, bytes, places, &(struct neap__staging){.at = staging});
+}
+
+const struct neap__tier_calls neap__tier_claimed_calls = {
+	format_claimed, neap__tier_put, neap__tier_get, neap__tier_wait, neap__tier_measure};
 
 /* Whoever has the tier now, a call or a run, goes on: it goes with the last that knows it. */
 void neap_tier_close(struct neap_tier *tier)

@@ -330,7 +330,7 @@ int neap_sweep_run(struct neap_sweep *s, const void *x0, void *dx0, double *loss
 	neap__agree_begin_run(&s->agreement);
 	int rc = check_run(s, x0, stats), claimed = 0;
 	if (rc == 0)
-		rc = neap__tiers_claim(s->tiers, s->problem.ntiers);
+		rc = neap__tiers_claim(s->tiers, s->problem.ntiers, "neap_sweep_run");
 	claimed = rc == 0;
 	rc = neap__agree_code(&s->agreement, NEAP__AGREE_START, rc);
 	if (rc == 0) {

@@ -222,7 +222,7 @@ static int describe_all(struct neap_sweep *s)
 	neap__sweep_options_own(&s->options);
 	if (s->inherits)
 		NEAP_TRY(neap__journal_needs(s->ops.grad_save && s->ops.grad_load));
-	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers));
+	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers, s->claimed));
 	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
 	struct neap_sweep_options o = s->options;
 	o.tiers = s->tiers;
@@ -297,9 +297,9 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	return neap__agrees(&s->agreement) ? agree_on_tables(s, rc) : rc;
 }
 
-/* `old`: a sweep whose journal the new one takes over, or NULL. */
+/* `old`: a sweep whose journal the new one takes over, or NULL; `claimed`: it runs. */
 static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void *user,
-	const struct neap_sweep_options *options, const struct neap_sweep *old,
+	const struct neap_sweep_options *options, const struct neap_sweep *old, int claimed,
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
 {
 	struct neap_sweep *s = calloc(1, sizeof *s);
@@ -309,6 +309,7 @@ static int create(struct neap_sweep **out, const struct neap_step_ops *ops, void
 	s->open = open;
 	s->open_user = open_user;
 	s->inherits = old && old->journal.base.directory;
+	s->claimed = claimed;
 	int rc = prepare(s, ops, options);
 	if (rc < 0) {
 		neap_sweep_free(s);
@@ -322,14 +323,14 @@ int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops
 	const struct neap_sweep_options *options)
 {
 	NEAP_NEED(sweep, ops, options);
-	return create(sweep, ops, user, options, NULL, NULL, NULL);
+	return create(sweep, ops, user, options, NULL, 0, NULL, NULL);
 }
 
 int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
 	const struct neap_sweep_options *options,
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
 {
-	return create(sweep, ops, user, options, NULL, open, open_user);
+	return create(sweep, ops, user, options, NULL, 0, open, open_user);
 }
 
 void neap__sweep_publish(struct neap_sweep *s)
@@ -348,13 +349,13 @@ static void become(struct neap_sweep *s, const struct neap_sweep *other)
 
 /* The new sweep is made beside the old one, so that a refusal leaves that as it was. */
 static int replan(struct neap_sweep *s, const struct neap_step_ops *ops,
-	const struct neap_sweep_options *options)
+	const struct neap_sweep_options *options, int claimed)
 {
 	struct neap_sweep *fresh = NULL;
 	struct neap_sweep_options o;
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
 	o.journal = NULL;
-	NEAP_TRY(create(&fresh, ops, s->user, &o, s, s->open, s->open_user));
+	NEAP_TRY(create(&fresh, ops, s->user, &o, s, claimed, s->open, s->open_user));
 	neap__journal_inherit(fresh, s);
 	if (s->arena.base && !s->arena.staging_held && s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
@@ -363,7 +364,8 @@ static int replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 		s->arena.base = NULL;
 		s->arena.mapped = 0;
 	}
-	fresh->arena.poison |= s->arena.poison;
+	fresh->poisoned = s->poisoned;
+	fresh->arena.poison |= s->poisoned;
 	fresh->replanned = 1;
 	free_tables(s);
 	become(s, fresh);
@@ -376,7 +378,7 @@ int neap_sweep_replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 {
 	NEAP_NEED(s, ops, options);
 	NEAP_TRY(neap__gate_enter(&s->shared.gate, __func__, "sweep"));
-	int rc = replan(s, ops, options);
+	int rc = replan(s, ops, options, 0);
 	neap__gate_leave(&s->shared.gate);
 	return rc;
 }
@@ -388,7 +390,7 @@ int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options 
 	double *loss = s->loss;
 	int measured = s->measured, answer = s->ahead_answer;
 	int64_t steps = s->measured_steps, ahead = s->ahead;
-	NEAP_TRY(replan(s, &ops, options));
+	NEAP_TRY(replan(s, &ops, options, 1));
 	s->x0 = x0;
 	s->loss = loss;
 	s->measured = measured;
@@ -430,7 +432,8 @@ void neap_sweep_watch(struct neap_sweep *s, int on)
 
 void neap__sweep_poison(struct neap_sweep *s, int on)
 {
-	s->arena.poison = on;
+	s->poisoned = on;
+	s->arena.poison = on || s->options.check;
 }
 
 uint64_t neap_sweep_mapped(const struct neap_sweep *s)

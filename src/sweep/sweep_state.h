@@ -153,6 +153,8 @@ struct neap_sweep {
 	int fixed_log;		/* 1: all logs have one size */
 	int replanned;		/* since the last run */
 	int inherits;		/* 1: it took over a journal */
+	int claimed;		/* 1: made while a run has the tiers */
+	int poisoned;		/* by neap__sweep_poison, apart from options.check */
 	double planning;	/* seconds that planning took */
 	int64_t steps_most;	/* a chain of unknown length ends here at the latest; 0: anywhere */
 	int measured;		/* costs come from first steps (costs/first_steps.h) */

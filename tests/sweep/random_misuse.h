@@ -154,9 +154,14 @@ static void call_tier(struct neap_tier *tier)
 		judge("wait_for", neap_tier_wait_for(tier, ticket, draw(2) ? 1e-4 : NAN));
 	}
 	/* Memory is lent until the wait. Another thread may have the tier when it is due. */
+	double end = neap__seconds() + 30;
 	while (rc == 0 && (judge("wait", neap_tier_wait(tier, ticket)) == NEAP_EUSAGE) &&
-		strstr(neap_detail(), "in use by"))
+		strstr(neap_detail(), "in use by")) {
+		if (neap__seconds() > end)
+			fail_msg("NEAP_SEED=%llu: a tier stays in use: %s",
+				(unsigned long long)now->seed, neap_detail());
 		neap__sleep(1e-5);
+	}
 }
 
 static void call_plan(void)

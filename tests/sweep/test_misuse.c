@@ -201,7 +201,9 @@ static void tiers_first(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < SMALL_KINDS; kind++)
-		for (int inside = 0; inside < 2; inside++) {
+		for (int way = 0; way < 4; way++) {
+			int inside = way % 2,
+			    uncosted = way / 2; /* its run plans again, once it has costs */
 			struct small_sweep s;
 			struct neap_tier *tier;
 			struct small m;
@@ -210,6 +212,8 @@ static void tiers_first(void **state)
 					  : neap_tier_open_file(&tier, "/var/tmp", NULL);
 			assert_int_equal(rc, 0);
 			struct neap_sweep_options o = options(&tier, 1, kind);
+			if (uncosted)
+				o.advance = o.record = o.backward = 0;
 			small_init(&m);
 			assert_int_equal(small_create(&s, kind, &m, &o), 0);
 			m.inside = inside ? close_tier : NULL;
@@ -222,6 +226,50 @@ static void tiers_first(void **state)
 			assert_non_null(strstr(neap_detail(), "was closed"));
 			small_free(&s);
 		}
+}
+
+struct format_calls {
+	struct neap_tier *tier;
+	int refused, done;
+};
+
+static void format_tier(struct small *m)
+{
+	struct format_calls *calls = m->inside_user;
+	if (neap_tier_format(calls->tier, 64, 2, NULL) < 0)
+		calls->refused++;
+	else
+		calls->done++;
+}
+
+/* A tier whose rates are measured is not for callbacks, and stays if one of them closes it. */
+static void calibrated_tiers(void **state)
+{
+	(void)state;
+	for (int closing = 0; closing < 2; closing++) {
+		struct neap_tier *tier, *given;
+		struct small m;
+		struct neap_step_ops ops = small_ops();
+		assert_int_equal(neap_tier_open_memory(&tier, 1 << 20), 0);
+		given = tier;
+		struct format_calls calls = {.tier = tier};
+		struct neap_sweep_options o = options(&given, 1, 0);
+		o.steps = 200;
+		o.memory = 1 << 20;
+		small_init(&m);
+		m.inside = closing ? close_tier : format_tier;
+		m.inside_user = closing ? (void *)&tier : (void *)&calls;
+		int rc = neap_sweep_calibrate(&o, &ops, &m, NULL, 0.02);
+		if (closing) {
+			assert_int_equal(rc, NEAP_EUSAGE); /* closed before its turn came */
+			assert_non_null(strstr(neap_detail(), "was closed"));
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		assert_true(calls.refused > 0);
+		assert_int_equal(neap_tier_format(tier, 64, 2, NULL), 0);
+		neap_tier_close(tier);
+	}
 }
 
 static void wrong_tiers(void **state)
@@ -328,6 +376,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(in_another_thread),
 		cmocka_unit_test(one_tier_two_sweeps),
 		cmocka_unit_test(tiers_first),
+		cmocka_unit_test(calibrated_tiers),
 		cmocka_unit_test(wrong_tiers),
 		cmocka_unit_test(tier_after_sweep),
 		cmocka_unit_test(journal_without_gathering),

@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "base/struct_size.h"
 #include "store/tier_cost.h"
+#include "store/tier_state.h"
 #include "sweep/sweep_state.h"
 #include "sys/clock.h"
 
@@ -268,18 +269,29 @@ static int time_tiers(struct sweep_calibration *c, struct neap_sweep_options *o)
 	const struct neap__work beside = {work, c, neap__seconds() - start};
 	for (int i = 0; i < o->ntiers; i++) {
 		struct neap_calibrated_tier cost;
-		NEAP_TRY(neap__tier_cost_measure(&cost, o->tiers[i], bytes > tapes ? bytes : tapes,
-			&beside, c->options.memory, TIER_REPEATS,
+		NEAP_TRY(neap__tier_cost_measure(&neap__tier_claimed_calls, &cost, o->tiers[i],
+			bytes > tapes ? bytes : tapes, &beside, c->options.memory, TIER_REPEATS,
 			TIERS_SHARE * c->seconds / (2 * TIER_REPEATS * o->ntiers)));
 	}
 	return 0;
 }
 
+/* The tiers are kept from the start, since callbacks of the model may close them. */
 static int calibrate(struct sweep_calibration *c, struct neap_sweep_options *o)
 {
-	NEAP_TRY(time_steps(c, o));
-	NEAP_TRY(time_replay(c, o));
-	return time_tiers(c, o);
+	struct neap_tier *tiers[NEAP_TIERS_MAX] = {0};
+	NEAP_TRY(neap__tiers_take(tiers, o->tiers, o->ntiers, 0));
+	int rc = time_steps(c, o);
+	if (rc == 0)
+		rc = time_replay(c, o);
+	if (rc == 0)
+		rc = neap__tiers_claim(tiers, o->ntiers, "neap_sweep_calibrate");
+	if (rc == 0) {
+		rc = time_tiers(c, o);
+		neap__tiers_leave(tiers, o->ntiers);
+	}
+	neap__tiers_drop(tiers, NEAP_TIERS_MAX);
+	return rc;
 }
 
 int neap_sweep_calibrate(struct neap_sweep_options *options, const struct neap_step_ops *ops,
@@ -293,6 +305,8 @@ int neap_sweep_calibrate(struct neap_sweep_options *options, const struct neap_s
 	NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_sweep_options"));
 	if (!(seconds >= 0) || isinf(seconds))
 		return neap__fail(NEAP_EUSAGE, "seconds to calibrate are %g", seconds);
+	if (o.ntiers < 0 || o.ntiers > NEAP_TIERS_MAX || (o.ntiers > 0 && !o.tiers))
+		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o.ntiers);
 	if (o.agree)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_sweep_calibrate measures one process: a collective sweep without "

@@ -395,7 +395,7 @@ int neap__stage_sweep_run(struct neap_stage_sweep *s, double *loss, struct neap_
 		rc = neap__struct_size(
 			stats->size, sizeof stats->size, sizeof *stats, "neap_sweep_stats");
 	if (rc == 0)
-		rc = neap__tiers_claim(s->tiers, s->problem.ntiers);
+		rc = neap__tiers_claim(s->tiers, s->problem.ntiers, "neap_stage_sweep_run");
 	int claimed = rc == 0;
 	rc = run_alone(s, rc, loss, stats);
 	if (claimed)
