@@ -318,6 +318,30 @@ static char *text_name(const char *file)
 	return name;
 }
 
+static const char *shown(const char *text)
+{
+	return text ? text : "none";
+}
+
+/* --from and --fresh-readout are read when a run starts, so that a resumed one cannot follow
+ * others. */
+static int check_origin(const struct neap_run *run, const struct neap_train_options *o)
+{
+	const struct neap_train_options *was = neap_run_options(run);
+
+	if (strcmp(shown(was->from), shown(o->from)) != 0)
+		return cli_usage("train",
+			"--from: the run in '%.200s' was started with --from %.200s, not %.200s. "
+			"Remove --from, or start a new run with another --out",
+			o->out, shown(was->from), shown(o->from));
+	if (o->fresh_readout && !was->fresh_readout)
+		return cli_usage("train",
+			"--fresh-readout: the run in '%.200s' was started without it. Remove it, "
+			"or start a new run with another --out",
+			o->out);
+	return CLI_DONE;
+}
+
 int cli_train(int argc, char **argv)
 {
 	struct neap_train_options o = NEAP_TRAIN_OPTIONS_INIT;
@@ -476,6 +500,8 @@ int cli_train(int argc, char **argv)
 		o.out = "neap-run";
 		cli_parse(&command, argc, argv, data);
 	}
+	if (goes_on && (code = check_origin(kept, &o)) != CLI_DONE)
+		return code;
 	if (!goes_on && o.fresh_readout && !o.from)
 		return cli_usage("train",
 			"--fresh-readout requires --from: the model whose readout is replaced");

@@ -179,6 +179,10 @@ void neap__run_folder_leave(struct neap__trainer *trainer)
 {
 	if (trainer->drafted)
 		unlink(trainer->run);
+	if (trainer->drafted && !trainer->options.resume) { /* begun in this session, too */
+		unlink(trainer->metrics);
+		unlink(trainer->costs);
+	}
 	if (trainer->made)
 		rmdir(trainer->options.out); /* where nothing could be written */
 	if (trainer->folder >= 0)

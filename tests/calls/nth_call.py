@@ -97,7 +97,8 @@ def left_over(folder, template):
     found |= set(os.listdir(os.path.join(folder, "slow")))
     inside = os.path.join(folder, "run")
     if os.path.isdir(inside):
-        found |= {name for name in os.listdir(inside) if name not in (
+        begun = os.path.exists(os.path.join(inside, "run.json"))  # without it, the folder cannot be resumed
+        found |= {name for name in os.listdir(inside) if not begun or name not in (
             "run.json", "metrics.csv", "costs.csv", "last.safetensors", "model.safetensors")}
     return sorted(found)
 

@@ -77,7 +77,15 @@ def resumes(folder, run):
     done = neap("train", "--resume", "--out", parts, "--epochs", "4", "--freeze", "layer0")
     if done.returncode != 2 or "--freeze layer0,layer1, not layer0" not in done.stderr:
         return done.stderr
-    return None
+    with open(os.path.join(parts, "run.json"), "rb") as f:
+        before = f.read()
+    for more, says in (["--from", parts], f"not {parts}"), (["--fresh-readout"], "was started without it"):
+        done = neap("train", "--resume", "--out", parts, "--epochs", "4", *more)
+        with open(os.path.join(parts, "run.json"), "rb") as f:
+            if done.returncode != 2 or says not in done.stderr or f.read() != before:
+                return f"{more}: {done.returncode} {done.stderr}"
+    done = neap("train", "--resume", "--out", parts, "--epochs", "4", "--from", run)  # as it was started
+    return None if done.returncode == 0 else done.stderr
 
 
 def fresh(folder, run):
