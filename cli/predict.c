@@ -41,6 +41,7 @@ struct predicting {
 	int json;
 	int headed;	    /* the first line of CSV is written */
 	int has_recordings; /* with the column of samples' names */
+	int unnamed;	    /* 1: a sample has a name, but the lines have no column for it */
 	int deaf;	    /* nobody reads the lines any more */
 	struct cli_answer_files files;
 	struct failed_files *failed;
@@ -174,6 +175,7 @@ static int on_answer(void *user, const struct neap_answer *answer)
 			add_header(line, a, p);
 		}
 		p->headed = 1;
+		p->unnamed |= a->sample_name && !p->has_recordings;
 		add_row(line, a, p);
 	}
 	int rc = line->error ? line->error
@@ -248,6 +250,11 @@ static void say_skipped(const struct predicting *p)
 	const struct failed_files *failed = p->failed;
 	char room[NEAP__PLAIN_TEXT];
 
+	if (p->unnamed)
+		fputs("warning: samples have names, but there is no column for them, since those "
+		      "of "
+		      "the first file have none. Pass a file with names first, or --json\n",
+			stderr);
 	if (failed->count > 0) {
 		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s\n",
 			failed->count + p->files.skipped, p->files.count + p->files.skipped,
@@ -276,6 +283,9 @@ static int run(struct predicting *p)
 			rc = 0;
 	}
 	cli_progress_clear(&p->bar);
+	if (rc == NEAP_EINTERRUPTED && p->files.count > 1)
+		return neap__fail(rc, "interrupted after %" PRId64 " sample%s, in file %zu of %zu",
+			p->before, p->before == 1 ? "" : "s", p->files_done, p->files.count);
 	if (rc < 0 || p->failed->count == 0 || p->failed->count < p->files.count)
 		return rc;
 	return neap__fail(p->failed->code, "%s", p->failed->why);

@@ -105,6 +105,10 @@ def split(folder):
     given = objects(folder, "run-speeds", "table.csv")
     if given[5]["recording"] != "t, wo" or given[5]["names"] != ["speed", "far"]:
         return str(given[5])
+    for order, named in ((["table.csv", "single.csv"], True), (["single.csv", "table.csv"], False)):
+        head, _, said = rows(folder, "run-speeds", *order)
+        if ("recording" in head) != named or ("samples have names" in said) == named:
+            return f"{order}: {head} {said}"
     head, got, _ = rows(folder, "run-speeds", "single.csv")
     return None if head == ["sample", "step", "speed", "far"] and got == want[:5] else f"{head} {got}"
 
