@@ -27,10 +27,11 @@ static const char examples[] = "  neap predict run test.h5\n"
 			       "  neap predict run hour.wav --every 1s\n"
 			       "  arecord -f S16_LE -r 8000 | neap predict run - --every 100ms\n";
 
-/* Inputs that are skipped, because they have no answer and others do. */
-struct failed_files {
-	size_t count;
+/* What is reported at the end: inputs that were skipped, and names that are missing. */
+struct at_end {
+	size_t count; /* of skipped inputs */
 	int code;
+	int unnamed;	/* 1: a sample has a name, but the lines have no column for it */
 	char why[1024]; /* the line about the first one */
 };
 
@@ -41,10 +42,9 @@ struct predicting {
 	int json;
 	int headed;	    /* the first line of CSV is written */
 	int has_recordings; /* with the column of samples' names */
-	int unnamed;	    /* 1: a sample has a name, but the lines have no column for it */
 	int deaf;	    /* nobody reads the lines any more */
 	struct cli_answer_files files;
-	struct failed_files *failed;
+	struct at_end *at_end;
 	const char *shown; /* name of the file that is answered for, if answers show it; NULL */
 	int64_t before;	   /* samples of the files before it */
 	int64_t samples;   /* of this file, so far */
@@ -175,7 +175,7 @@ static int on_answer(void *user, const struct neap_answer *answer)
 			add_header(line, a, p);
 		}
 		p->headed = 1;
-		p->unnamed |= a->sample_name && !p->has_recordings;
+		p->at_end->unnamed |= a->sample_name && !p->has_recordings;
 		add_row(line, a, p);
 	}
 	int rc = line->error ? line->error
@@ -233,32 +233,32 @@ static int run_file(struct predicting *p)
 /* 1: of several files, one that cannot be answered for, which does not stop the others. */
 static int is_skipped(struct predicting *p, int rc)
 {
-	struct failed_files *failed = p->failed;
+	struct at_end *at_end = p->at_end;
 
 	if (p->files.count < 2 || rc >= 0 || !cli_is_bad_input(rc) || p->deaf)
 		return 0;
-	if (failed->count++ > 0)
+	if (at_end->count++ > 0)
 		return 1;
-	failed->code = rc;
-	snprintf(failed->why, sizeof failed->why, "%s", neap_detail());
+	at_end->code = rc;
+	snprintf(at_end->why, sizeof at_end->why, "%s", neap_detail());
 	return 1;
 }
 
 /* The one line about files that were skipped. */
 static void say_skipped(const struct predicting *p)
 {
-	const struct failed_files *failed = p->failed;
+	const struct at_end *at_end = p->at_end;
 	char room[NEAP__PLAIN_TEXT];
 
-	if (p->unnamed)
+	if (p->at_end->unnamed)
 		fputs("warning: samples have names, but there is no column for them, since those "
 		      "of "
 		      "the first file have none. Pass a file with names first, or --json\n",
 			stderr);
-	if (failed->count > 0) {
+	if (at_end->count > 0) {
 		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s\n",
-			failed->count + p->files.skipped, p->files.count + p->files.skipped,
-			neap__plain_text(room, failed->why));
+			at_end->count + p->files.skipped, p->files.count + p->files.skipped,
+			neap__plain_text(room, at_end->why));
 	} else if (p->files.skipped > 0 && !cli_quiet) {
 		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
 			p->files.skipped == 1 ? "" : "s");
@@ -286,9 +286,9 @@ static int run(struct predicting *p)
 	if (rc == NEAP_EINTERRUPTED && p->files.count > 1)
 		return neap__fail(rc, "interrupted after %" PRId64 " sample%s, in file %zu of %zu",
 			p->before, p->before == 1 ? "" : "s", p->files_done, p->files.count);
-	if (rc < 0 || p->failed->count == 0 || p->failed->count < p->files.count)
+	if (rc < 0 || p->at_end->count == 0 || p->at_end->count < p->files.count)
 		return rc;
-	return neap__fail(p->failed->code, "%s", p->failed->why);
+	return neap__fail(p->at_end->code, "%s", p->at_end->why);
 }
 
 static int write_arrays(struct predicting *p, const char *path)
@@ -353,8 +353,8 @@ static int check_options(const struct predicting *p, const char *out)
 
 int cli_predict(int argc, char **argv)
 {
-	struct failed_files failed = {0};
-	struct predicting p = {.failed = &failed,
+	struct at_end at_end = {0};
+	struct predicting p = {.at_end = &at_end,
 		.options = {.size = sizeof p.options,
 			.progress = on_progress,
 			.answered = on_answer,
