@@ -351,3 +351,26 @@ def test_a_frozen_parameter_of_a_layer_that_changes():
         net[0][0].weight.add_(1)
     with pytest.raises(RuntimeError, match="in place"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(N,), (1, N)])
+def test_a_state_broadcast_to_batch_first_inputs(shape):
+    """A broadcast state hides that the scan runs over the batch; time-first inputs broadcast it without a warning."""
+    weight = torch.randn(I, N, requires_grad=True)
+
+    def step(h, x, t):
+        return twice(torch.tanh(x @ weight + h))
+    x = torch.randn(B, T, I)
+    with pytest.warns(RuntimeWarning, match=r"4 steps of shape \(24, 5\).*x.transpose\(0, 1\)"):
+        nt.scan(step, torch.zeros(shape), x)
+    nt.scan(step, torch.zeros(shape), x.transpose(0, 1))
+
+
+def test_an_error_of_a_step_with_batch_first_inputs():
+    cell, h0 = torch.nn.GRUCell(I, N), torch.zeros(B, N)
+    with pytest.raises(RuntimeError) as caught:
+        nt.scan(lambda h, x, t: twice(cell(x, h)), h0, torch.randn(B, T, I))
+    assert ["x.transpose(0, 1)" in note for note in getattr(caught.value, "__notes__", ["x.transpose(0, 1)"])] == [True]
+    with pytest.raises(RuntimeError) as caught:  # for another reason
+        nt.scan(lambda h, x, t: twice(cell(x, h)), torch.zeros(B, N + 1), torch.randn(T, B, I))
+    assert not getattr(caught.value, "__notes__", [])

@@ -23,6 +23,7 @@ from ..reports import Report, stack_level
 from ..show import show_least
 from ..stores import Paths, measured_tiers
 from ..units import Size
+from . import axes
 from .around import Around
 from .calls import Call, ScanFunction
 from .checks import Hashes
@@ -463,11 +464,16 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     job = _Job(step, state, inputs, steps, options, known)
     found = None
     try:
-        found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
-    except Again as again:  # out of the plain loop
-        job.learn(again)
-    job.settle()
-    last, out = found or job.call(told)
+        try:
+            found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
+        except Again as again:  # out of the plain loop
+            job.learn(again)
+        job.settle()
+        last, out = found or job.call(told)
+    except (RuntimeError, ValueError) as error:
+        axes.explain(error, job.start, job.inputs)
+        raise
+    axes.look(job.start, job.inputs, last)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last
         job.buffered.take(both[1])

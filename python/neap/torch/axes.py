@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs whose first dimension seems to be the batch instead of the time."""
+import sys
+import warnings
+from typing import List, Optional, Sequence
+
+import torch
+
+from ..reports import stack_level
+from .trees import Tree, tensors_in
+
+__all__ = ["explain", "look"]
+
+
+def _first(tensors: Optional[Sequence[torch.Tensor]]) -> Optional[torch.Tensor]:
+    rows = tensors or ()
+    return rows[0] if len(rows) == 1 and rows[0].dim() >= 3 else None
+
+
+def explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> None:
+    """Adds a note to the error of a step if the inputs seem to be (batch, T, ...): their first dimension is that of the
+    state, and their second is not."""
+    x = _first(inputs)
+    batches = {h.shape[0] for h in start if h.dim() >= 2}
+    if x is not None and batches == {x.shape[0]} and x.shape[1] not in batches and sys.version_info >= (3, 11):
+        error.add_note(f"neap: a scan runs over the first dimension of its inputs, so with inputs of shape "
+                       f"{tuple(x.shape)} it has {x.shape[0]} steps of shape {tuple(x.shape[1:])}. If the inputs are "
+                       f"(batch, T, ...), pass x.transpose(0, 1)")
+
+
+def look(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]], last: Tree) -> None:
+    """Warns if the inputs seem to be (batch, T, ...): the state was broadcast to the second dimension of the inputs,
+    which is longer than the first."""
+    x = _first(inputs)
+    if x is None or x.shape[0] >= x.shape[1]:
+        return
+    for before, after in zip(start, tensors_in(last)):
+        if after.shape != before.shape and after.dim() and after.shape[0] == x.shape[1]:
+            warnings.warn(f"the state of shape {tuple(before.shape)} became {tuple(after.shape)}: with inputs of shape "
+                          f"{tuple(x.shape)} the scan has {x.shape[0]} steps of shape {tuple(x.shape[1:])}. If the "
+                          f"inputs are (batch, T, ...), pass x.transpose(0, 1); otherwise pass an initial state of "
+                          f"shape {tuple(after.shape)}", RuntimeWarning, stacklevel=stack_level())
+            return
