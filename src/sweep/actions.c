@@ -4,18 +4,20 @@
  * kind. An action that a commit interrupted goes on from journal.phase.
  */
 #include "sweep/actions.h"
+#include "sweep/arena_logs.h"
 #include "sweep/arena_space.h"
-#include "sweep/journal/journal_commit.h"
+#include "sweep/copies.h"
+#include "sweep/counts.h"
+#include "sweep/pieces.h"
 #include "sweep/recorded_ranges.h"
 #include "sweep/repair/recover_states.h"
 #include "sweep/repair/recover_tapes.h"
-#include "sweep/step_logs.h"
 #include "sweep/steps.h"
 #include "sweep/tape_transfer.h"
 #include "sweep/transfer.h"
-#include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "store/tier_state.h"
 
 static int illegal(const struct neap_action *a, const char *what)
 {
@@ -230,5 +232,88 @@ int neap__action_perform(struct neap_sweep *s, const struct neap_action *a)
 	NEAP_TRY(rows[a->kind](s, a));
 	neap__tape_transfer_resume(s);
 	neap__journal_action_done(s, a);
+	return 0;
+}
+
+/*
+ * A slot in flight cannot move. States above it that are needed earlier are dropped meanwhile, and
+ * tapes could not use the room that they leave. So where room is short, the slot changes places
+ * with the topmost of these states before the GET is issued.
+ */
+static void move_up(struct neap_sweep *s, int64_t awaited)
+{
+	struct neap__arena *arena = &s->arena;
+	const struct neap__slot *slot = &arena->slots[awaited];
+
+	if (neap__arena_gap(arena) >= neap__sat_add(arena->state, neap__worst(s)))
+		return;
+	for (int64_t at = 0; at < slot->position; at++) {
+		const struct neap__slot *other = &arena->slots[arena->occupant[at]];
+		if (other->state == NEAP__SLOT_HELD && other->in_flight == 0 &&
+			other->t > slot->t) {
+			neap__arena_swap(arena, awaited, arena->occupant[at]);
+			return;
+		}
+	}
+}
+
+int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
+{
+	struct neap__ticket *ticket = NULL;
+	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
+	int64_t held = *neap__transfer_record_at(s, a->tier, a->place);
+	if (held != a->t0 && held != neap__record_bad(a->t0))
+		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
+			(long long)a->place, (long long)a->t0);
+	if (a->slot == NEAP_LIVE) {
+		if (s->live_puts)
+			return neap__fail(NEAP_EILLEGAL, "get: the live state is being sent");
+		s->live_t = -1;
+	} else {
+		struct neap__slot *slot = &s->arena.slots[a->slot];
+		if (slot->state != NEAP__SLOT_FREE)
+			return neap__fail(
+				NEAP_EILLEGAL, "get: slot %lld is in use", (long long)a->slot);
+		NEAP_TRY(neap__arena_space_slot(s));
+		neap__arena_take(&s->arena, a->slot);
+		slot->state = NEAP__SLOT_AWAITED;
+		slot->t = a->t0;
+		move_up(s, a->slot);
+		slot->in_flight++;
+	}
+	if (neap__record_is_bad(held))
+		neap__ticket_answered(ticket, NEAP_ELOST);
+	else
+		neap__transfer_issue_get(s, ticket);
+	return 0;
+}
+
+int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
+{
+	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
+		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
+		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
+	struct neap__ticket *ticket = &s->tickets[a->ticket];
+	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
+		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
+	if (ticket->tapes)
+		return neap__tape_transfer_wait(s, ticket);
+	ticket->state = NEAP__TICKET_FREE;
+
+	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
+	if (slot)
+		slot->in_flight--;
+	else if (ticket->put)
+		s->live_puts--;
+	if (ticket->answer < 0)
+		neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
+	if (ticket->put)
+		return 0;
+	if (ticket->answer < 0)
+		return neap__recover_state(s, ticket->slot, ticket->t);
+	s->rewrite_failures[ticket->tier - 1] = 0;
+	if (!slot)
+		return neap__copy_load(s, neap__transit(s), ticket->t);
+	slot->state = NEAP__SLOT_HELD;
 	return 0;
 }

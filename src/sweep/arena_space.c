@@ -6,8 +6,8 @@
  * waits, then what can be made again (states kept for recovery, logs; tapes, if all else fails).
  */
 #include "sweep/arena_space.h"
-#include "sweep/step_logs.h"
-#include "sweep/steps.h"
+#include "sweep/arena_logs.h"
+#include "sweep/counts.h"
 #include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"

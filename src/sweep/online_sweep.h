@@ -5,8 +5,6 @@
 
 #include "sweep/sweep_state.h"
 
-/* At create: fills the plan and the sizes of the tables. */
-int neap__online_plan(struct neap_sweep *s);
 /* Before a run: makes s->online, from which the run's actions come. */
 int neap__online_begin(struct neap_sweep *s);
 /*

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: one run: maps the arena, formats the tiers, performs every action. */
 #include "sweep/actions.h"
+#include "sweep/copies.h"
+#include "sweep/costs/cost_watch.h"
 #include "sweep/costs/first_steps.h"
 #include "sweep/costs/replan_sweep.h"
+#include "sweep/journal/journal_resume.h"
 #include "sweep/online_sweep.h"
+#include "sweep/pieces.h"
 #include "sweep/repair/finish_without_tiers.h"
-#include "sweep/steps.h"
-#include "sweep/sweep.h"
+#include "sweep/repair/repair_costs.h"
+#include "sweep/sweep_plan.h"
 #include "sweep/table_sizes.h"
 #include "sweep/tape_transfer.h"
 #include "sweep/transfer.h"

@@ -1,66 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * step_logs.c: steps that are logged as they are passed. A log lies in the arena among the tapes,
- * in pieces that one call of the model wrote. Where there is no room, a step is not logged, or
- * its log is given up; the step is recorded later instead of replayed, which takes longer and
- * gives the same.
- */
+/* step_logs.c: one call of the model's advance_log, with checks of what it returned. */
 #include "sweep/step_logs.h"
 #include "sweep/arena_space.h"
+#include "sweep/counts.h"
 #include "sweep/steps.h"
-#include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-
-/* Twice as many as blocks, since calls stop early where room is short; 4 more for the ends. */
-int64_t neap__log_pieces(int64_t t0, int64_t t1)
-{
-	int64_t n = t1 - t0, most = 2 * ((n + NEAP__LOG_BLOCK - 1) / NEAP__LOG_BLOCK) + 4;
-	return n < 1 ? 0 : n < most ? n : most;
-}
-
-static int is_log(const struct neap__arena_extent *extent)
-{
-	return extent->slot == NEAP__LOG_EXTENT;
-}
-
-const struct neap__arena_extent *neap__log_find(const struct neap_sweep *s, int64_t t)
-{
-	const struct neap__arena *arena = &s->arena;
-	for (int64_t i = 0; s->ops.replay && i < arena->nextents; i++) {
-		const struct neap__arena_extent *extent = &arena->extents[i];
-		if (is_log(extent) && extent->flight < 0 && extent->t0 <= t && t < extent->t1)
-			return extent;
-	}
-	return NULL;
-}
-
-void neap__log_drop(struct neap_sweep *s, int64_t t0, int64_t t1)
-{
-	struct neap__arena *arena = &s->arena;
-	for (int64_t i = arena->nextents - 1; i >= 0; i--) {
-		struct neap__arena_extent *extent = &arena->extents[i];
-		if (is_log(extent) && extent->flight < 0 && extent->t0 >= t0 && extent->t1 <= t1)
-			neap__arena_pop(arena, extent);
-	}
-}
-
-/* Gives up the log of the earliest steps, which is needed last. */
-int neap__log_evict(struct neap_sweep *s)
-{
-	struct neap__arena_extent *first = NULL;
-	for (int64_t i = 0; i < s->arena.nextents; i++) {
-		struct neap__arena_extent *extent = &s->arena.extents[i];
-		if (is_log(extent) && !extent->pinned && (!first || extent->t0 < first->t0))
-			first = extent;
-	}
-	if (!first)
-		return 0;
-	neap__count_overflow(s, first->t0, first->t1);
-	neap__arena_pop(&s->arena, first);
-	return 1;
-}
 
 static int check(const struct neap_sweep *s, int64_t end, size_t room, size_t used, int64_t done)
 {
@@ -77,7 +23,7 @@ static int check(const struct neap_sweep *s, int64_t end, size_t room, size_t us
 }
 
 /* One call of advance_log; *stuck: there is no room for a log. */
-static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
+int neap__log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 {
 	struct neap__place place;
 	int64_t t = s->live_t, done = t;
@@ -119,18 +65,4 @@ static int log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	s->stats.logged_steps += done - t;
 	neap__step_passed(s, done, &s->stats.advance_steps);
 	return neap__step_check(s, "advance_log");
-}
-
-int neap__log_steps(struct neap_sweep *s, int64_t t1)
-{
-	int stuck = 0;
-	while (s->live_t < t1 && !stuck) {
-		int64_t most = s->live_t + NEAP__LOG_BLOCK;
-		NEAP_TRY(neap__step_begin_call(s));
-		NEAP_TRY(log_piece(s,
-			neap__tape_piece_end(s->live_t, t1 < most ? t1 : most, s->passed, 0),
-			&stuck));
-	}
-	s->stats.overflows += stuck;
-	return neap__step_advance(s, t1);
 }

@@ -4,17 +4,17 @@
  * of them are made here, so that a run allocates nothing.
  */
 #include "sweep/sweep.h"
+#include "sweep/costs/cost_watch.h"
 #include "sweep/infeasible.h"
-#include "sweep/sweep_plan.h"
 #include "sweep/journal/journal_identity.h"
-#include "sweep/costs/replan_sweep.h"
+#include "sweep/sweep_plan.h"
 #include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
-#include "store/tier_state.h"
 #include "plan/core/strategy.h"
 #include "plan/strategy_table.h"
+#include "store/tier_state.h"
 
 #include <errno.h>
 #include <math.h>
@@ -73,12 +73,6 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 	if (o->ntiers < 0 || o->ntiers > NEAP_TIERS_MAX || (o->ntiers > 0 && !o->tiers))
 		return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %d tiers", o->ntiers);
 	return 0;
-}
-
-int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
-{
-	return s->open ? s->open(s->open_user, schedule)
-		       : neap_schedule_open(schedule, &s->problem, &s->plan);
 }
 
 /* Sets the offsets in the arena; only tiers that the schedule uses have staging. */
@@ -331,12 +325,6 @@ int neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_step_op
 	int (*open)(void *user, struct neap_schedule **schedule), void *open_user)
 {
 	return create(sweep, ops, user, options, NULL, 0, open, open_user);
-}
-
-void neap__sweep_publish(struct neap_sweep *s)
-{
-	atomic_store_explicit(&s->shared.mapped, s->arena.mapped, memory_order_relaxed);
-	atomic_store_explicit(&s->shared.foreseen, s->stats.foreseen, memory_order_relaxed);
 }
 
 /* All but what other threads may look at becomes that of another sweep. */

@@ -11,12 +11,6 @@ int neap__sweep_options_check(const struct neap_sweep_options *options);
 /* The name of the strategy becomes the table's own: the caller's string may go after create. */
 void neap__sweep_options_own(struct neap_sweep_options *options);
 
-/* Opens the plan's schedule, or the one that the sweep was created over. */
-int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
-
-/* What other threads may ask for becomes what it is now. */
-void neap__sweep_publish(struct neap_sweep *s);
-
 /* As neap_sweep_replan, within neap_sweep_run: what the run was called with stays. */
 int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options *options);
 

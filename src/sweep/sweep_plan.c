@@ -5,17 +5,19 @@
  * that there is on any of them.
  */
 #include "sweep/sweep_plan.h"
-#include "sweep/costs/replan_sweep.h"
+#include "sweep/costs/cost_watch.h"
 #include "sweep/infeasible.h"
-#include "sweep/online_sweep.h"
+#include "sweep/online_plan.h"
 #include "sweep/saved_plan.h"
-#include "sweep/sweep.h"
 #include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/verify/measure_list.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
+
+#include <errno.h>
+#include <math.h>
 
 #define EFFORT 100 /* simulations of `auto`: fewer than its default, for plans of each batch */
 
@@ -321,4 +323,10 @@ int neap__sweep_make_plan(struct neap_sweep *s)
 		describe_tier(&s->problem, i, s->tiers[i], 0);
 	NEAP_TRY(neap__agree_problem(&s->agreement, 0, &s->problem));
 	return plan_once(s);
+}
+
+int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule)
+{
+	return s->open ? s->open(s->open_user, schedule)
+		       : neap_schedule_open(schedule, &s->problem, &s->plan);
 }

@@ -14,4 +14,7 @@ void neap__sweep_describe(struct neap_problem *problem, const struct neap_step_o
  */
 int neap__sweep_make_plan(struct neap_sweep *s);
 
+/* Opens the plan's schedule, or the one that the sweep was created over. */
+int neap__sweep_open_schedule(struct neap_sweep *s, struct neap_schedule **schedule);
+
 #endif

@@ -240,4 +240,11 @@ static inline uint64_t neap__worst_log(const struct neap_sweep *s)
 	return most > mean ? most : mean;
 }
 
+/* Updates the copies of counters that other threads may read during a run. */
+static inline void neap__sweep_publish(struct neap_sweep *s)
+{
+	atomic_store_explicit(&s->shared.mapped, s->arena.mapped, memory_order_relaxed);
+	atomic_store_explicit(&s->shared.foreseen, s->stats.foreseen, memory_order_relaxed);
+}
+
 #endif

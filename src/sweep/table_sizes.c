@@ -1,38 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_sizes.c: counts what is there at every action of a schedule, and keeps the maxima. */
 #include "sweep/table_sizes.h"
-#include "sweep/step_logs.h"
+#include "sweep/piece_ends.h"
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int record)
-{
-	int64_t end = t1;
-	if (t < seen && seen < end)
-		end = seen;
-	if (record && t / NEAP__RECORD_BLOCK < (end - 1) / NEAP__RECORD_BLOCK)
-		end = (t / NEAP__RECORD_BLOCK + 1) * NEAP__RECORD_BLOCK;
-	return end;
-}
-
-/* Pieces of a recorded range [t0, t1), one more where `passed` falls inside. */
-static int64_t pieces(int64_t t0, int64_t t1)
-{
-	return t1 <= t0 ? 0 : (t1 - 1) / NEAP__RECORD_BLOCK - t0 / NEAP__RECORD_BLOCK + 2;
-}
-
-/*
- * The same where extents are no stack: a piece may be cut up to NEAP__HOLE_CUTS times more, so that
- * its parts fit the gaps.
- */
-static int64_t cut_pieces(int64_t t0, int64_t t1)
-{
-	int64_t n = t1 - t0, most = pieces(t0, t1) * (NEAP__HOLE_CUTS + 1);
-	return n < 1 ? 0 : n < most ? n : most;
-}
+/* What is there at one action. */
+struct counts {
+	int64_t extents, most;			  /* with the cuts for gaps; the maximum of that */
+	int64_t whole, ranges, pieces, span_rows; /* whole: extents that are not cut */
+	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
+};
 
 static int check_tier(const struct neap_action *a, int ntiers)
 {
@@ -45,19 +26,6 @@ static int check_tier(const struct neap_action *a, int ntiers)
 		return neap__fail(NEAP_EILLEGAL, "%s: place %lld", neap_action_name(a->kind),
 			(long long)a->place);
 	return 0;
-}
-
-/* What is there at one action. */
-struct counts {
-	int64_t extents, most;			  /* with the cuts for gaps; the maximum of that */
-	int64_t whole, ranges, pieces, span_rows; /* whole: extents that are not cut */
-	struct neap_action flights[NEAP_TICKETS]; /* of tapes; kind WAIT: none */
-};
-
-/* Pieces that the action's tapes or logs may come in. */
-static int64_t pieces_of(const struct neap_action *a)
-{
-	return a->payload == NEAP_LOG ? neap__log_pieces(a->t0, a->t1) : cut_pieces(a->t0, a->t1);
 }
 
 static void grow(int64_t *most, int64_t value)
@@ -75,7 +43,7 @@ static int transfer(struct neap__table_sizes *sizes, struct counts *now,
 		grow(&sizes->places[tier], a->place + 1);
 		return 0;
 	}
-	int64_t n = pieces_of(a);
+	int64_t n = neap__pieces_of(a);
 	grow(&sizes->tape_places[tier], a->place + 1);
 	sizes->scattered = 1;
 	if (a->kind == NEAP_FORGET) {
@@ -102,7 +70,7 @@ static void landed(struct counts *now, const struct neap_action *a)
 	struct neap_action *flight = &now->flights[a->ticket];
 	int tapes = flight->payload == NEAP_TAPE;
 	if (flight->kind == NEAP_PUT) {
-		now->extents -= pieces_of(flight);
+		now->extents -= neap__pieces_of(flight);
 		now->ranges -= tapes;
 	} else {
 		now->ranges += tapes;
@@ -117,20 +85,20 @@ static int count_action(struct neap__table_sizes *sizes, struct counts *now,
 	if (a->kind >= NEAP_SAVE && a->kind <= NEAP_GET && a->payload == NEAP_STATE)
 		grow(&sizes->slots, a->slot + 1);
 	if (a->payload == NEAP_LOG && (a->kind == NEAP_ADVANCE || a->kind == NEAP_DROP)) {
-		int64_t n = pieces_of(a);
+		int64_t n = neap__pieces_of(a);
 		now->extents += a->kind == NEAP_ADVANCE ? n : -n;
 		sizes->scattered = 1;
 	} else if (a->kind == NEAP_DROP && a->payload == NEAP_TAPE) {
-		now->extents -= cut_pieces(a->t0, a->t1);
+		now->extents -= neap__cut_pieces(a->t0, a->t1);
 		now->ranges--;
 		sizes->scattered = 1;
 	} else if (a->kind == NEAP_RECORD) {
-		now->extents += cut_pieces(a->t0, a->t1);
-		now->whole += pieces(a->t0, a->t1);
+		now->extents += neap__cut_pieces(a->t0, a->t1);
+		now->whole += neap__whole_pieces(a->t0, a->t1);
 		now->ranges++;
 	} else if (a->kind == NEAP_BACKWARD) {
-		now->extents -= cut_pieces(a->t0, a->t1);
-		now->whole -= pieces(a->t0, a->t1);
+		now->extents -= neap__cut_pieces(a->t0, a->t1);
+		now->whole -= neap__whole_pieces(a->t0, a->t1);
 		now->ranges--;
 	} else if (a->kind == NEAP_PUT || a->kind == NEAP_GET || a->kind == NEAP_FORGET) {
 		NEAP_TRY(transfer(sizes, now, a, ntiers));

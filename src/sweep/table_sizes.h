@@ -15,10 +15,5 @@ void neap__table_sizes_join(struct neap__table_sizes *sizes, const struct neap__
 /* Gives a fresh schedule the queue and tables that it will need. 0 or -ENOMEM. */
 int neap__table_sizes_reserve(
 	const struct neap__table_sizes *sizes, struct neap_schedule *schedule);
-/*
- * Where one call of the model from t towards t1 ends: `first` must be the same for all its steps,
- * so no call goes beyond `passed` from below; a call of record ends with its block, too.
- */
-int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t passed, int record);
 
 #endif

@@ -11,11 +11,11 @@
  */
 #include "sweep/tape_transfer.h"
 #include "sweep/arena_space.h"
+#include "sweep/counts.h"
 #include "sweep/recorded_ranges.h"
-#include "sweep/steps.h"
 #include "sweep/transfer.h"
-#include "store/tier_state.h"
 #include "base/fail.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -23,11 +23,6 @@
 static struct neap__tape_record *record_of(const struct neap_sweep *s, int tier, int64_t place)
 {
 	return &s->tape_records[tier - 1][place];
-}
-
-static int number_of(const struct neap_sweep *s, const struct neap__ticket *ticket)
-{
-	return (int)(ticket - s->tickets);
 }
 
 void neap__tape_transfer_reset(struct neap_sweep *s)
@@ -70,12 +65,6 @@ static struct neap__arena_extent *find_piece(
 	return NULL;
 }
 
-/* 1 if all tapes, or logs, of the ticket's kind have one size. */
-static int is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
-{
-	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
-}
-
 static int is_kind(const struct neap__arena_extent *extent, int payload)
 {
 	return (extent->slot == NEAP__LOG_EXTENT) == (payload == NEAP_LOG);
@@ -94,8 +83,8 @@ static void issue(
 	ticket->span_row = s->span_rows[--s->free_span_rows];
 	struct neap_span *spans = &s->spans[ticket->span_row * s->sizes.spans];
 	for (int64_t i = record->first; i >= 0; i = s->pieces[i].next) {
-		struct neap__arena_extent *extent =
-			find_piece(s, number_of(s, ticket), &s->pieces[i], &from);
+		struct neap__arena_extent *extent = find_piece(
+			s, neap__tape_transfer_number_of(s, ticket), &s->pieces[i], &from);
 		unsigned char *at = s->arena.base + extent->offset;
 		extent->pinned = 1;
 		if (n > 0 && (unsigned char *)spans[n - 1].at + spans[n - 1].bytes == at)
@@ -116,20 +105,6 @@ static void issue(
 	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += record->bytes;
 	if (ticket->state == NEAP__TICKET_ANSWERED)
 		neap__tape_transfer_answered(s, ticket);
-}
-
-void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket)
-{
-	int flight = number_of(s, ticket);
-	s->span_rows[s->free_span_rows++] = ticket->span_row;
-	/* The plan counts what was put until its WAIT; room is short only where tapes vary. */
-	if (ticket->put ? !is_fixed(s, ticket) : ticket->answer < 0) {
-		neap__arena_release(&s->arena, flight);
-		return;
-	}
-	for (int64_t i = 0; i < s->arena.nextents; i++)
-		if (s->arena.extents[i].flight == flight)
-			s->arena.extents[i].pinned = 0;
 }
 
 /* Adds a piece to the record. 1, or 0: the place has no room for it. */
@@ -165,7 +140,7 @@ static void gather(
 		if (extent->t0 >= record->t0 && extent->t1 <= record->t1 && n < s->sizes.spans &&
 			add_piece(
 				s, record, &tail, extent, s->tape_place_bytes[ticket->tier - 1])) {
-			extent->flight = (int16_t)number_of(s, ticket);
+			extent->flight = (int16_t)neap__tape_transfer_number_of(s, ticket);
 			n++;
 			continue;
 		}
@@ -198,7 +173,7 @@ int neap__tape_transfer_put(struct neap_sweep *s, const struct neap_action *a)
 static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 	const struct neap__tape_record *record, int wait)
 {
-	int flight = number_of(s, ticket);
+	int flight = neap__tape_transfer_number_of(s, ticket);
 	for (int64_t i = record->first; i >= 0; i = s->pieces[i].next) {
 		const struct neap__tape_piece *piece = &s->pieces[i];
 		struct neap__place place;
@@ -249,7 +224,7 @@ int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *a)
 	if (s->waiting_gets == 0 && try_get(s, ticket, 0))
 		return 0;
 	/* Tapes of one size will fit once what is in the way has arrived: their room counts. */
-	if (is_fixed(s, ticket))
+	if (neap__tape_transfer_is_fixed(s, ticket))
 		ticket->promised = record->bytes;
 	neap__arena_promise(&s->arena, ticket->promised);
 	ticket->state = NEAP__TICKET_NO_ROOM;
@@ -319,10 +294,10 @@ int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 		neap__count_lost(s, ticket->tier, ticket->t, ticket->t1);
 	}
 	if (!ticket->put) {
-		arrived(s, number_of(s, ticket));
+		arrived(s, neap__tape_transfer_number_of(s, ticket));
 		return ticket->tapes == NEAP_LOG ? 0 : neap__ranges_add(s, ticket->t, ticket->t1);
 	}
-	neap__arena_release(&s->arena, number_of(s, ticket));
+	neap__arena_release(&s->arena, neap__tape_transfer_number_of(s, ticket));
 	return 0;
 }
 

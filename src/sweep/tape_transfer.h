@@ -10,8 +10,6 @@ int neap__tape_transfer_get(struct neap_sweep *s, const struct neap_action *acti
 /* Ends a ticket that is not in flight. */
 int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket);
 int neap__tape_transfer_forget(struct neap_sweep *s, const struct neap_action *action);
-/* The tier answered: frees the row of spans, and extents that nobody needs. */
-void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket);
 /* Issues GETs that waited for room, oldest first, as far as there is some. */
 void neap__tape_transfer_resume(struct neap_sweep *s);
 /* Frees tapes that came, or come, and are not waited for: their GETs are issued again later. */

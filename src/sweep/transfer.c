@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: issues transfers, waits for them, and acts on what a tier lost. */
 #include "sweep/transfer.h"
-#include "sweep/costs/replan_sweep.h"
-#include "sweep/arena_space.h"
-#include "sweep/repair/recover_states.h"
-#include "sweep/steps.h"
-#include "sweep/tape_transfer.h"
-#include "base/checked.h"
+#include "sweep/copies.h"
+#include "sweep/costs/cost_watch.h"
+#include "sweep/counts.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
@@ -19,7 +16,7 @@ uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
 	       ((uint64_t)t & ((UINT64_C(1) << 48) - 1));
 }
 
-static int64_t *record_at(struct neap_sweep *s, int tier, int64_t place)
+int64_t *neap__transfer_record_at(struct neap_sweep *s, int tier, int64_t place)
 {
 	return &s->state_records[tier - 1][place];
 }
@@ -119,7 +116,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 		from = neap__arena_slot(&s->arena, a->slot);
 		slot->in_flight++;
 	}
-	*record_at(s, a->tier, a->place) = a->t0;
+	*neap__transfer_record_at(s, a->tier, a->place) = a->t0;
 	double start = neap__seconds();
 	int rc = neap__tier_put(s->tiers[a->tier - 1], a->place,
 		neap__record_tag(s, NEAP_STATE, a->t0), from, s->problem.chain.state,
@@ -129,7 +126,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 	return 0;
 }
 
-static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
+void neap__transfer_issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__transit(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
@@ -139,59 +136,6 @@ static void issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 		&ticket->engine);
 	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
 	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
-}
-
-/*
- * A slot in flight cannot move. States above it that are needed earlier are dropped meanwhile, and
- * tapes could not use the room that they leave. So where room is short, the slot changes places
- * with the topmost of these states before the GET is issued.
- */
-static void move_up(struct neap_sweep *s, int64_t awaited)
-{
-	struct neap__arena *arena = &s->arena;
-	const struct neap__slot *slot = &arena->slots[awaited];
-
-	if (neap__arena_gap(arena) >= neap__sat_add(arena->state, neap__worst(s)))
-		return;
-	for (int64_t at = 0; at < slot->position; at++) {
-		const struct neap__slot *other = &arena->slots[arena->occupant[at]];
-		if (other->state == NEAP__SLOT_HELD && other->in_flight == 0 &&
-			other->t > slot->t) {
-			neap__arena_swap(arena, awaited, arena->occupant[at]);
-			return;
-		}
-	}
-}
-
-int neap__transfer_get(struct neap_sweep *s, const struct neap_action *a)
-{
-	struct neap__ticket *ticket = NULL;
-	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
-	int64_t held = *record_at(s, a->tier, a->place);
-	if (held != a->t0 && held != neap__record_bad(a->t0))
-		return neap__fail(NEAP_EILLEGAL, "get: place %lld does not hold state %lld",
-			(long long)a->place, (long long)a->t0);
-	if (a->slot == NEAP_LIVE) {
-		if (s->live_puts)
-			return neap__fail(NEAP_EILLEGAL, "get: the live state is being sent");
-		s->live_t = -1;
-	} else {
-		struct neap__slot *slot = &s->arena.slots[a->slot];
-		if (slot->state != NEAP__SLOT_FREE)
-			return neap__fail(
-				NEAP_EILLEGAL, "get: slot %lld is in use", (long long)a->slot);
-		NEAP_TRY(neap__arena_space_slot(s));
-		neap__arena_take(&s->arena, a->slot);
-		slot->state = NEAP__SLOT_AWAITED;
-		slot->t = a->t0;
-		move_up(s, a->slot);
-		slot->in_flight++;
-	}
-	if (neap__record_is_bad(held))
-		neap__ticket_answered(ticket, NEAP_ELOST);
-	else
-		issue_get(s, ticket);
-	return 0;
 }
 
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason)
@@ -289,7 +233,7 @@ int neap__transfer_resume(struct neap_sweep *s)
 		if (s->tickets[i].state != NEAP__TICKET_REISSUE)
 			continue;
 		s->live_t = -1;
-		issue_get(s, &s->tickets[i]);
+		neap__transfer_issue_get(s, &s->tickets[i]);
 		resumed = 1;
 	}
 	return resumed;
@@ -297,7 +241,7 @@ int neap__transfer_resume(struct neap_sweep *s)
 
 void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t)
 {
-	int64_t *held = record_at(s, tier, place);
+	int64_t *held = neap__transfer_record_at(s, tier, place);
 	if (*held != t)
 		return; /* the loss is known, or the place was forgotten or overwritten */
 	*held = neap__record_bad(t);
@@ -305,42 +249,12 @@ void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int6
 	neap__count_lost(s, tier, t, t);
 }
 
-int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
-{
-	if (a->ticket < 0 || a->ticket >= NEAP_TICKETS ||
-		s->tickets[a->ticket].state == NEAP__TICKET_FREE)
-		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
-	struct neap__ticket *ticket = &s->tickets[a->ticket];
-	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
-		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
-	if (ticket->tapes)
-		return neap__tape_transfer_wait(s, ticket);
-	ticket->state = NEAP__TICKET_FREE;
-
-	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
-	if (slot)
-		slot->in_flight--;
-	else if (ticket->put)
-		s->live_puts--;
-	if (ticket->answer < 0)
-		neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
-	if (ticket->put)
-		return 0;
-	if (ticket->answer < 0)
-		return neap__recover_state(s, ticket->slot, ticket->t);
-	s->rewrite_failures[ticket->tier - 1] = 0;
-	if (!slot)
-		return neap__copy_load(s, neap__transit(s), ticket->t);
-	slot->state = NEAP__SLOT_HELD;
-	return 0;
-}
-
 int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t)
 {
 	struct neap__ticket ticket = {
 		.slot = NEAP_LIVE, .t = t, .place = place, .tier = (uint16_t)tier};
 	s->live_t = -1;
-	issue_get(s, &ticket);
+	neap__transfer_issue_get(s, &ticket);
 	if (ticket.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &ticket, NEAP_STALL_REPAIR);
 	if (ticket.answer < 0) {
@@ -395,4 +309,29 @@ void neap__transfer_drain(struct neap_sweep *s)
 			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);
 		s->tickets[i].state = NEAP__TICKET_FREE;
 	}
+}
+
+int neap__tape_transfer_number_of(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return (int)(ticket - s->tickets);
+}
+
+/* 1 if all tapes, or logs, of the ticket's kind have one size. */
+int neap__tape_transfer_is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
+{
+	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
+}
+
+void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket)
+{
+	int flight = neap__tape_transfer_number_of(s, ticket);
+	s->span_rows[s->free_span_rows++] = ticket->span_row;
+	/* The plan counts what was put until its WAIT; room is short only where tapes vary. */
+	if (ticket->put ? !neap__tape_transfer_is_fixed(s, ticket) : ticket->answer < 0) {
+		neap__arena_release(&s->arena, flight);
+		return;
+	}
+	for (int64_t i = 0; i < s->arena.nextents; i++)
+		if (s->arena.extents[i].flight == flight)
+			s->arena.extents[i].pinned = 0;
 }

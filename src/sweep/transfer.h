@@ -9,9 +9,6 @@
 #include "sweep/sweep_state.h"
 
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *action);
-int neap__transfer_get(struct neap_sweep *s, const struct neap_action *action);
-/* Ends any ticket; a state that could not be read is recovered. */
-int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *action);
 
 /* Takes a free ticket for the action. NEAP_EILLEGAL where ticket, slot or place is not free. */
 int neap__ticket_begin(
@@ -53,5 +50,17 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 int neap__transfer_keep_state(struct neap_sweep *s);
 /* At the end of a run: waits for all that is in flight and frees every ticket. */
 void neap__transfer_drain(struct neap_sweep *s);
+
+/* The step of the state whose record is at this place of a tier, or -1. */
+int64_t *neap__transfer_record_at(struct neap_sweep *s, int tier, int64_t place);
+/* Hands the GET of a state to its tier. */
+void neap__transfer_issue_get(struct neap_sweep *s, struct neap__ticket *ticket);
+/* The number of the ticket's row of spans. */
+int neap__tape_transfer_number_of(const struct neap_sweep *s, const struct neap__ticket *ticket);
+/* 1 if all tapes, or logs, of the ticket's kind have one size. */
+int neap__tape_transfer_is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket);
+
+/* The tier answered: frees the row of spans, and extents that nobody needs. */
+void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket);
 
 #endif

@@ -6,13 +6,12 @@
  * the cost of a call. The median of five sweeps counts.
  */
 #include <neap/sweep.h>
-
+#include "sweep/sweep_state.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/struct_size.h"
 #include "store/tier_cost.h"
 #include "store/tier_state.h"
-#include "sweep/sweep_state.h"
 #include "sys/clock.h"
 
 #include <errno.h>

@@ -6,10 +6,11 @@
  * defaults: as twice a forward step. Of ranks, the slowest one's times count.
  */
 #include "sweep/costs/first_steps.h"
+#include "sweep/copies.h"
+#include "sweep/counts.h"
 #include "sweep/online_sweep.h"
-#include "sweep/steps.h"
+#include "sweep/piece_ends.h"
 #include "sweep/sweep.h"
-#include "sweep/table_sizes.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 

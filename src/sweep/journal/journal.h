@@ -57,12 +57,8 @@ int neap__journal_attach(struct neap_sweep *s);
 void neap__journal_detach(struct neap_sweep *s);
 /* `s` is a new plan for the sweep `old`: drops the old journal, and takes its directory. */
 void neap__journal_inherit(struct neap_sweep *s, struct neap_sweep *old);
-/* A run begins: it resumes from the last commit, if there is one, else it starts at x_0. */
-int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule);
 /* Notes that an action was performed. */
 void neap__journal_action_done(struct neap_sweep *s, const struct neap_action *a);
-/* Takes a commit: what write(s) writes. */
-void neap__journal_commit(struct neap_sweep *s, int (*write)(void *sweep));
 /* A run ended with the answer rc. */
 void neap__journal_end(struct neap_sweep *s, int rc);
 

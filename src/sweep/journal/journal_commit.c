@@ -5,13 +5,20 @@
  * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
-#include "sweep/steps.h"
+#include "sweep/copies.h"
 #include "sweep/table_sizes.h"
 #include "sweep/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "sys/scratch.h"
 
 #define CALL_STEPS 256 /* that a call of the model is not cut below */
+
+/* The first `count` rows of a table. */
+#define ROWS(table, count)                                                                         \
+	{                                                                                          \
+		(table), (size_t)(count) * sizeof *(table)                                         \
+	}
 
 /* Writes or reads the numbers of a run. */
 static int move_numbers(struct neap_sweep *s, neap__journal_mover *move)
@@ -58,12 +65,6 @@ static int move_numbers(struct neap_sweep *s, neap__journal_mover *move)
 	return neap__journal_move(
 		journal->base.file, fields, sizeof fields / sizeof fields[0], move);
 }
-
-/* The first `count` rows of a table. */
-#define ROWS(table, count)                                                                         \
-	{                                                                                          \
-		(table), (size_t)(count) * sizeof *(table)                                         \
-	}
 
 static int move_tables(struct neap_sweep *s, neap__journal_mover *move)
 {
@@ -228,4 +229,16 @@ uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered)
 		sum = neap__sat_add(sum, neap__sat_add(states, tapes));
 	}
 	return sum;
+}
+
+struct neap__journal_owner neap__journal_own(struct neap_sweep *s)
+{
+	return (struct neap__journal_owner){&s->journal.base, &s->options, &s->agreement, &s->stats,
+		s->tiers, s->problem.ntiers};
+}
+
+void neap__journal_commit(struct neap_sweep *s, int (*write)(void *sweep))
+{
+	const struct neap__journal_owner own = neap__journal_own(s);
+	neap__journal_take_commit(&own, write, s);
 }

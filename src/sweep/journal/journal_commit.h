@@ -18,4 +18,9 @@ int neap__commit_load(struct neap_sweep *s);
 /* Bytes of the largest commit that there can be; `gathered`: bytes of the model's part. */
 uint64_t neap__commit_largest(const struct neap_sweep *s, uint64_t gathered);
 
+/* Takes a commit: what write(s) writes. */
+void neap__journal_commit(struct neap_sweep *s, int (*write)(void *sweep));
+/* The sweep as the functions of journal_shared.h take it. */
+struct neap__journal_owner neap__journal_own(struct neap_sweep *s);
+
 #endif

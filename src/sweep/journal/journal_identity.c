@@ -4,6 +4,7 @@
  * measured costs differ from process to process, and with them plans, so a sweep that resumes
  * takes the plan that it began with.
  */
+#include <neap/neap.h>
 #include "sweep/journal/journal_identity.h"
 #include "sweep/journal/journal_shared.h"
 #include "sweep/table_sizes.h"
@@ -11,7 +12,6 @@
 #include "base/print.h"
 #include "sys/clock.h"
 
-#include <neap/neap.h>
 #include <string.h>
 
 /* A hash of what a commit's layout depends on: its tables are those of this very build. */

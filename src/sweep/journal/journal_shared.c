@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_shared.c: what journals of both executors share. */
 #include "sweep/journal/journal_shared.h"
+#include "sweep/counts.h"
 #include "sweep/journal/journal_ranks.h"
-#include "sweep/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/grow.h"

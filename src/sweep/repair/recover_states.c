@@ -6,9 +6,9 @@
  * records are written again on the way (rewrite_records.c).
  */
 #include "sweep/repair/recover_states.h"
-#include "sweep/repair/finish_without_tiers.h"
+#include "sweep/copies.h"
+#include "sweep/repair/repair_costs.h"
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/steps.h"
 #include "sweep/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"

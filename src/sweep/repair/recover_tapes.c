@@ -10,84 +10,29 @@
  */
 #include "sweep/repair/recover_tapes.h"
 #include "sweep/arena_space.h"
-#include "sweep/repair/finish_without_tiers.h"
+#include "sweep/copies.h"
+#include "sweep/counts.h"
+#include "sweep/pieces.h"
 #include "sweep/repair/recover_states.h"
+#include "sweep/repair/repair_costs.h"
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/steps.h"
 #include "sweep/tape_transfer.h"
 #include "sweep/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-
-/* C(c + r, c), at most 10^15: more units than there are. */
-static int64_t reach(int64_t c, int64_t r)
-{
-	double steps = 1;
-	int64_t few = c < r ? c : r, many = c < r ? r : c;
-	for (int64_t i = 1; i <= few && steps < 1e15; i++)
-		steps = steps * (double)(many + i) / (double)i;
-	return steps < 1e15 ? (int64_t)(steps + 0.5) : INT64_C(1000000000000000);
-}
-
-/* How often Revolve passes a unit at most: the least r with reach(c, r) >= units. */
-static int64_t repeats(int64_t units, int64_t c)
-{
-	int64_t r = 0;
-	if (c == 1)
-		return units - 1;
-	while (reach(c, r) < units)
-		r++;
-	return r;
-}
 
 /* Units to the next state kept, of `units` >= 2, with c states, that at the start included. */
 static int64_t split(int64_t units, int64_t c)
 {
 	if (c <= 1)
 		return units - 1;
-	int64_t r = repeats(units, c);
-	int64_t least = units - reach(c - 1, r), fair = reach(c, r - 2), most = reach(c, r - 1);
+	int64_t r = neap__recovery_repeats(units, c);
+	int64_t least = units - neap__recovery_reach(c - 1, r),
+		fair = neap__recovery_reach(c, r - 2), most = neap__recovery_reach(c, r - 1);
 	int64_t y = r >= 2 && fair > least ? fair : least;
 	y = y < 1 ? 1 : y;
 	y = y > most ? most : y;
 	return y < units ? y : units - 1;
-}
-
-struct recovery_leaf {
-	uint64_t bytes;
-	int64_t steps;
-	int64_t states; /* that fit beside it */
-};
-
-static int64_t leaf_steps(const struct neap_sweep *s, uint64_t bytes)
-{
-	uint64_t density = s->recent_tape ? s->recent_tape : s->problem.chain.tape + 1;
-	return bytes < density ? 1 : (int64_t)(bytes / density);
-}
-
-/*
- * Divides the gap: half for tapes, half for states; at least one tape of the largest size. Neither
- * gets more than half of the rows of the table of extents.
- */
-static struct recovery_leaf share(const struct neap_sweep *s, uint64_t gap)
-{
-	uint64_t worst = neap__worst(s), half = gap / 2 - gap / 2 % 64;
-	int64_t rows = s->arena.extents_max / 2, most = rows * NEAP__RECORD_BLOCK;
-	if (leaf_steps(s, half) > most)
-		half = (half / (uint64_t)leaf_steps(s, half) + 1) * (uint64_t)most / 64 * 64;
-	uint64_t bytes = half > worst ? half : worst;
-	uint64_t rest = gap > bytes ? gap - bytes : 0;
-	int64_t states = (int64_t)(rest / s->arena.state);
-	return (struct recovery_leaf){bytes, leaf_steps(s, bytes), states < rows ? states : rows};
-}
-
-double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t gap)
-{
-	struct recovery_leaf leaf = share(s, gap);
-	if (gap < neap__worst(s))
-		return 1e300;
-	int64_t units = (n + leaf.steps - 1) / leaf.steps;
-	return (double)n * (double)(1 + repeats(units, leaf.states + 1));
 }
 
 /*
@@ -118,7 +63,7 @@ static int open_hole(struct neap_sweep *s, int64_t low, int64_t h0, int64_t t)
 		neap__count_overflow(s, top->t0, top->t1);
 		neap__arena_pop(arena, neap__arena_top(arena));
 	}
-	s->leaf_bytes = share(s, neap__arena_gap(arena)).bytes;
+	s->leaf_bytes = neap__recovery_share(s, neap__arena_gap(arena)).bytes;
 	return 0;
 }
 
@@ -130,7 +75,7 @@ static int advance_to_leaf(struct neap_sweep *s, int64_t low, int64_t t, int kep
 {
 	struct neap__arena *arena = &s->arena;
 	for (;;) {
-		int64_t n = t - s->live_t, m = leaf_steps(s, s->leaf_bytes);
+		int64_t n = t - s->live_t, m = neap__recovery_leaf_steps(s, s->leaf_bytes);
 		uint64_t gap = neap__arena_gap(arena);
 		int64_t states =
 			gap > s->leaf_bytes ? (int64_t)((gap - s->leaf_bytes) / arena->state) : 0;
@@ -225,7 +170,7 @@ static void open_scattered_hole(struct neap_sweep *s, int64_t low, int64_t h0, i
 		neap__arena_pop(arena, tape);
 	}
 	neap__arena_space_pack(s);
-	s->leaf_bytes = share(s, neap__arena_gap(arena)).bytes;
+	s->leaf_bytes = neap__recovery_share(s, neap__arena_gap(arena)).bytes;
 }
 
 /*
@@ -244,7 +189,7 @@ static int recover_scattered(struct neap_sweep *s, int64_t low, int64_t t0, int6
 	h0 = start_of_hole(s, low, t);
 	uint64_t gap = neap__arena_gap(&s->arena);
 	if (s->leaf_bytes == 0 || s->leaf_bytes > gap)
-		s->leaf_bytes = share(s, gap).bytes;
+		s->leaf_bytes = neap__recovery_share(s, gap).bytes;
 	int live = s->live_t >= 0;
 	NEAP_TRY(neap__recover_state_load(s, t - 1));
 	if (!s->fallback && neap__fallback_pays(s, t)) {
@@ -295,4 +240,13 @@ int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t
 	s->recovering--;
 	neap__recover_state_trace(s, NEAP__EVENT_REFILL, start, t0, t);
 	return 0;
+}
+
+void neap__fallback_free_slots(struct neap_sweep *s, int64_t t)
+{
+	struct neap__arena *arena = &s->arena;
+	for (int64_t i = 0; i < arena->nslots; i++)
+		if (arena->slots[i].state == NEAP__SLOT_HELD && arena->slots[i].t >= t)
+			neap__arena_drop(arena, i);
+	neap__arena_space_pack(s);
 }

@@ -10,7 +10,8 @@
  * [low, t) were to be recorded, and what is kept there is tapes.
  */
 int neap__recover_tapes(struct neap_sweep *s, int64_t low, int64_t t0, int64_t t);
-/* Forward steps, about, that reversing n steps takes with `gap` bytes of room. */
-double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t gap);
+
+/* Frees slots that hold states at or after t, which nobody needs any more. */
+void neap__fallback_free_slots(struct neap_sweep *s, int64_t t);
 
 #endif

@@ -7,16 +7,11 @@
  * after a few times.
  */
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/steps.h"
+#include "sweep/copies.h"
+#include "sweep/pieces.h"
+#include "sweep/repair/repair_costs.h"
 #include "sweep/transfer.h"
 #include "base/fail.h"
-
-#define FAILURES_MOST 8 /* rewrites refused or lost, without a read that succeeded in between */
-
-int neap__rewrite_pays(const struct neap_sweep *s, int tier)
-{
-	return s->rewrite_failures[tier - 1] < FAILURES_MOST;
-}
 
 /* The first step after the live state, t at most, whose record was lost; else -1. */
 static int64_t next_lost(const struct neap_sweep *s, int64_t t)

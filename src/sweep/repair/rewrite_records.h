@@ -7,7 +7,5 @@
 
 /* Moves the live state to t; lost records of the states on the way are written again. */
 int neap__rewrite_to(struct neap_sweep *s, int64_t t);
-/* 1 while it pays to write again what this tier lost. */
-int neap__rewrite_pays(const struct neap_sweep *s, int tier);
 
 #endif

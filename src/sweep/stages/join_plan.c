@@ -6,7 +6,6 @@
  */
 #include "sweep/stages/join_sweep.h"
 #include "base/fail.h"
-#include "sweep/infeasible.h"
 
 /* The plan in so many slots, and its program. */
 static int plan_with(struct neap_stage_sweep *s, int64_t slots)

@@ -6,7 +6,6 @@
  */
 #include "sweep/stages/join_sweep.h"
 #include "sweep/sweep.h"
-#include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
@@ -17,19 +16,22 @@
 
 #define IN_TURNS_MOST 10000 /* stages times stages, for which "auto" tries the strategy join */
 
-struct neap_join_sweep {
-	struct neap_join_ops ops;
-	void *user;
-	struct neap__stage_layout layout;
-	struct neap_stage_sweep *stages;
-};
-
 /* The branches in the order of a layout, in a row. */
 struct branch_row {
 	struct neap_stages stages;
 	double *seconds;
 	uint64_t *bytes;
 	int64_t n;
+};
+
+struct maker {
+	struct neap_join_sweep *j;
+	const struct neap_branch *branches;
+	struct neap_sweep_options options;
+	struct neap_stage_ops ops;
+	int64_t refused; /* layouts that do not fit the budget */
+	char least[200]; /* the first one's line */
+	struct neap__agree_state agreement;
 };
 
 static int branch_of(const struct neap_join_sweep *j, int64_t *i)
@@ -78,19 +80,6 @@ static int load(void *user, int (*read)(void *, void *, size_t), void *from)
 {
 	const struct neap_join_sweep *j = user;
 	return j->ops.grad_load(j->user, read, from);
-}
-
-int neap__join_turn(const struct neap_stage_sweep *s, const void *const *x, void *const *dx,
-	void *tmp, double *loss)
-{
-	const struct neap_join_sweep *j = s->join;
-	const void *ends[NEAP_BRANCHES_MAX] = {NULL};
-	void *gradients[NEAP_BRANCHES_MAX] = {NULL};
-	for (int k = 0; k < s->layout.branches; k++) {
-		ends[s->layout.order[k]] = x[k];
-		gradients[s->layout.order[k]] = dx[k];
-	}
-	return j->ops.turn(j->user, ends, gradients, tmp, loss);
 }
 
 static int check_branches(const struct neap_branch *branches, int count)
@@ -227,16 +216,6 @@ static void lay_out(struct neap__stage_layout *layout, const struct neap_branch 
 	for (int k = 0; k < layout->branches; k++)
 		layout->start[k + 1] = layout->start[k] + branches[layout->order[k]].steps + 1;
 }
-
-struct maker {
-	struct neap_join_sweep *j;
-	const struct neap_branch *branches;
-	struct neap_sweep_options options;
-	struct neap_stage_ops ops;
-	int64_t refused; /* layouts that do not fit the budget */
-	char least[200]; /* the first one's line */
-	struct neap__agree_state agreement;
-};
 
 /*
  * Makes a sweep of a layout. What is laid aside lies there while states travel, and while an

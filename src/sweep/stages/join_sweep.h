@@ -5,6 +5,13 @@
 
 #include "sweep/stages/stage_sweep.h"
 
+struct neap_join_sweep {
+	struct neap_join_ops ops;
+	void *user;
+	struct neap__stage_layout layout;
+	struct neap_stage_sweep *stages;
+};
+
 /* Calls the model's turn; x and dx by branch of the layout. */
 int neap__join_turn(const struct neap_stage_sweep *s, const void *const *x, void *const *dx,
 	void *tmp, double *loss);

@@ -112,3 +112,16 @@ int neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *
 	}
 	return 0;
 }
+
+int neap__join_turn(const struct neap_stage_sweep *s, const void *const *x, void *const *dx,
+	void *tmp, double *loss)
+{
+	const struct neap_join_sweep *j = s->join;
+	const void *ends[NEAP_BRANCHES_MAX] = {NULL};
+	void *gradients[NEAP_BRANCHES_MAX] = {NULL};
+	for (int k = 0; k < s->layout.branches; k++) {
+		ends[s->layout.order[k]] = x[k];
+		gradients[s->layout.order[k]] = dx[k];
+	}
+	return j->ops.turn(j->user, ends, gradients, tmp, loss);
+}

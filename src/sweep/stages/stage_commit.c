@@ -4,6 +4,7 @@
  * back. A commit first ends every transfer, whose answers wait for their WAIT as always, and has
  * the tiers flush their records.
  */
+#include <neap/neap.h>
 #include "sweep/stages/stage_journal.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -152,4 +153,16 @@ uint64_t neap__stage_commit_largest(const struct neap_stage_sweep *s, uint64_t g
 			  (uint64_t)p->nrecords + sizeof *s;
 	tables = tables > PROGRAM_MOST ? tables : PROGRAM_MOST;
 	return neap__sat_add(neap__sat_add(gathered, all), tables);
+}
+
+struct neap__journal_owner neap__stage_journal_own(struct neap_stage_sweep *s)
+{
+	return (struct neap__journal_owner){&s->journal.base, &s->options, &s->agreement, &s->stats,
+		s->tiers, s->problem.ntiers};
+}
+
+void neap__stage_journal_commit(struct stage_run *r, int (*write)(void *run))
+{
+	const struct neap__journal_owner own = neap__stage_journal_own(r->s);
+	neap__journal_take_commit(&own, write, r);
 }

@@ -10,7 +10,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
-#include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 

@@ -4,15 +4,14 @@
  * belongs to. It holds the plan, too, since measured costs differ from process to process; the
  * same plan makes the same program, of which the journal keeps a hash.
  */
+#include <neap/neap.h>
 #include "sweep/stages/stage_journal.h"
-#include "sweep/stages/join_sweep.h"
 #include "sweep/journal/journal_ranks.h"
-#include "base/checked.h"
+#include "sweep/stages/join_sweep.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"
 
-#include <neap/neap.h>
 #include <string.h>
 
 /* A hash of what a commit's layout depends on: its tables are those of this very build. */
@@ -23,12 +22,6 @@ static uint32_t format(void)
 		sizeof(struct neap__stage_transfer)};
 	uint64_t hash = neap__journal_hash(2, NEAP_VERSION, sizeof NEAP_VERSION);
 	return (uint32_t)neap__journal_hash(hash, sizes, sizeof sizes);
-}
-
-static struct neap__journal_owner owner(struct neap_stage_sweep *s)
-{
-	return (struct neap__journal_owner){&s->journal.base, &s->options, &s->agreement, &s->stats,
-		s->tiers, s->problem.ntiers};
 }
 
 static int differs(
@@ -153,7 +146,7 @@ int neap__stage_journal_layout(
 
 int neap__stage_journal_attach(struct neap_stage_sweep *s)
 {
-	const struct neap__journal_owner own = owner(s);
+	const struct neap__journal_owner own = neap__stage_journal_own(s);
 	if (!s->options.journal)
 		return 0;
 	NEAP_TRY(neap__journal_open_first(&own, s->ops.grad_save && s->ops.grad_load));
@@ -168,7 +161,7 @@ void neap__stage_journal_budget(struct neap_stage_sweep *s)
 
 void neap__stage_journal_detach(struct neap_stage_sweep *s)
 {
-	const struct neap__journal_owner own = owner(s);
+	const struct neap__journal_owner own = neap__stage_journal_own(s);
 	neap__journal_let_go(&own);
 	s->journal = (struct neap__stage_journal){0};
 }
@@ -233,7 +226,7 @@ static int resume(struct stage_run *r, const struct neap__journal_owner *own, ui
 int neap__stage_journal_start(struct stage_run *r)
 {
 	struct neap_stage_sweep *s = r->s;
-	const struct neap__journal_owner own = owner(s);
+	const struct neap__journal_owner own = neap__stage_journal_own(s);
 	if (!s->journal.base.directory)
 		return 0;
 	int there = neap__journal_begin_run(&own);
@@ -246,12 +239,6 @@ int neap__stage_journal_start(struct stage_run *r)
 
 void neap__stage_journal_end(struct neap_stage_sweep *s, int rc)
 {
-	const struct neap__journal_owner own = owner(s);
+	const struct neap__journal_owner own = neap__stage_journal_own(s);
 	neap__journal_end_run(&own, rc);
-}
-
-void neap__stage_journal_commit(struct stage_run *r, int (*write)(void *run))
-{
-	const struct neap__journal_owner own = owner(r->s);
-	neap__journal_take_commit(&own, write, r);
 }

@@ -39,4 +39,7 @@ int neap__stage_commit_load(struct stage_run *r);
 /* Bytes of the largest commit that there can be, nearly; one that is larger fails. */
 uint64_t neap__stage_commit_largest(const struct neap_stage_sweep *s, uint64_t gathered);
 
+/* The sweep as the functions of journal_shared.h take it. */
+struct neap__journal_owner neap__stage_journal_own(struct neap_stage_sweep *s);
+
 #endif

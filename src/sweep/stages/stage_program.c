@@ -5,68 +5,14 @@
  * name it: SAVE, LOAD and DROP change the number of its holders (stage_memory.h) and copy
  * nothing.
  */
+#include "sweep/stages/stage_program.h"
 #include "sweep/stages/stage_walk.h"
-#include "base/grow.h"
 #include "plan/core/schedule.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef long long ll;
-
-int neap__stage_tables_short(void)
-{
-	return neap__fail_errno(ENOMEM, "tables of a sweep");
-}
-
-int neap__stage_program_call(struct neap__stage_program *p, const struct neap__stage_call *call)
-{
-	if (neap__grow(&p->calls, &p->calls_room, p->ncalls + 1, sizeof *call) < 0)
-		return neap__stage_tables_short();
-	p->calls[p->ncalls++] = *call;
-	return 0;
-}
-
-int neap__stage_program_buffer(struct neap__stage_program *p, uint64_t bytes, int kind, int64_t t)
-{
-	if (neap__grow(&p->buffers, &p->buffers_room, p->nbuffers + 1, sizeof *p->buffers) < 0)
-		return neap__stage_tables_short();
-	/* For the call that comes next; kept for longer where its end is set later. */
-	p->buffers[p->nbuffers++] = (struct neap__stage_buffer){.bytes = bytes,
-		.from = p->ncalls,
-		.to = p->ncalls,
-		.ready = p->ncalls,
-		.t = t,
-		.kind = (uint8_t)kind};
-	return 0;
-}
-
-void neap__stage_program_free(struct neap__stage_program *p)
-{
-	free(p->calls);
-	free(p->buffers);
-	free(p->records);
-	free(p->flights);
-	free(p->parts);
-}
-
-void neap__walk_end(struct program_walk *w, int64_t *buffer)
-{
-	if (*buffer != NEAP__NOTHING) {
-		struct neap__stage_buffer *b = &w->out->buffers[*buffer];
-		int64_t last = w->out->ncalls - 1 > b->from ? w->out->ncalls - 1 : b->from;
-		b->to = last > b->to ? last : b->to;
-	}
-	*buffer = NEAP__NOTHING;
-}
-
-int neap__walk_begin(struct program_walk *w, int64_t *buffer, uint64_t bytes, int kind, int64_t t)
-{
-	NEAP_TRY(neap__stage_program_buffer(w->out, bytes, kind, t));
-	*buffer = w->out->nbuffers - 1;
-	return 0;
-}
 
 static int temporary(struct program_walk *w, struct neap__stage_call *call)
 {
@@ -76,35 +22,10 @@ static int temporary(struct program_walk *w, struct neap__stage_call *call)
 	return neap__walk_begin(w, &call->at[NEAP__TMP], bytes, NEAP__BUFFER_TEMPORARY, call->i);
 }
 
-int neap__walk_find(const struct program_walk *w, int64_t t, int64_t *buffer)
-{
-	*buffer = neap__stage_memory_in_tape(&w->memory, t) ? w->tape[t - 1] : w->state[t];
-	if (*buffer == NEAP__NOTHING)
-		return NEAP__ILLEGAL("the state at %lld is needed and is not there", (ll)t);
-	return 0;
-}
-
 static void state_ends(void *user, int64_t t)
 {
 	struct program_walk *w = user;
 	neap__walk_end(w, &w->state[t]);
-}
-
-/* After the call of one stage, or a SAVE, LOAD or DROP. */
-static void apply(struct program_walk *w, int kind, int64_t i)
-{
-	neap__stage_memory_apply(
-		&w->memory, &(struct neap_action){.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1});
-}
-
-/* The tape of stage i is not needed any more. It stays where a slot holds the state in it. */
-void neap__walk_tape_ends(struct program_walk *w, int64_t i)
-{
-	if (w->memory.held[i + 1] > 0 && w->state[i + 1] == NEAP__NOTHING) {
-		w->state[i + 1] = w->tape[i];
-		w->tape[i] = NEAP__NOTHING;
-	}
-	neap__walk_end(w, &w->tape[i]);
 }
 
 static int live_at(const struct program_walk *w, int64_t t)
@@ -157,7 +78,7 @@ static int advance(struct program_walk *w, int64_t i)
 	NEAP_TRY(lay_aside(w, &call));
 	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
-	apply(w, NEAP_ADVANCE, i);
+	neap__walk_apply(w, NEAP_ADVANCE, i);
 	return 0;
 }
 
@@ -180,7 +101,7 @@ static int record(struct program_walk *w, int64_t i)
 	w->tape[i] = call.at[NEAP__TAPE];
 	if (w->layout->interleaved && neap__backward_needs_input(w->stages))
 		neap__stage_memory_hold(&w->memory, i); /* until backward has read it */
-	apply(w, NEAP_RECORD, i);
+	neap__walk_apply(w, NEAP_RECORD, i);
 	return 0;
 }
 
@@ -263,7 +184,7 @@ static int backward(struct program_walk *w, int64_t i)
 	NEAP_TRY(gradient_of(w, i, &call));
 	NEAP_TRY(temporary(w, &call));
 	NEAP_TRY(neap__stage_program_call(w->out, &call));
-	apply(w, NEAP_BACKWARD, i);
+	neap__walk_apply(w, NEAP_BACKWARD, i);
 	if (w->layout->interleaved && needs)
 		neap__stage_memory_let_go(&w->memory, i);
 	neap__walk_tape_ends(w, i);
@@ -289,7 +210,7 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 	if (a->kind == NEAP_LOAD && a->payload == NEAP_TAPE) {
 		if (a->t0 < 0 || a->t0 > w->n || !neap__stage_memory_in_tape(&w->memory, a->t0))
 			return NEAP__ILLEGAL("no tape holds the state at %lld", (ll)a->t0);
-		apply(w, NEAP_LOAD, a->t0);
+		neap__walk_apply(w, NEAP_LOAD, a->t0);
 		return 0;
 	}
 	NEAP_TRY(slot_of(w, a, &slot));
@@ -302,7 +223,7 @@ static int slots(struct program_walk *w, const struct neap_action *a)
 	}
 	if (a->kind != NEAP_LOAD)
 		*slot = a->kind == NEAP_SAVE ? a->t0 : NEAP__NOTHING;
-	apply(w, a->kind, a->t0);
+	neap__walk_apply(w, a->kind, a->t0);
 	return 0;
 }
 

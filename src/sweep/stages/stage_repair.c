@@ -7,12 +7,9 @@
  */
 #include "sweep/stages/stage_sweep.h"
 #include "sweep/trace/trace_ring.h"
-#include "base/fail.h"
 #include "plan/core/stage_sizes.h"
-#include "store/tier_state.h"
 #include "sys/clock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define NO_ROOM 1

@@ -4,8 +4,8 @@
  * used, with the costs and the budget that it was made for; sizes must be those of the sweep,
  * rounded up. The schedule is verified before it is walked (stage_program.c).
  */
-#include "sweep/stages/stage_sweep.h"
 #include "sweep/saved_plan.h"
+#include "sweep/stages/stage_sweep.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"

@@ -13,6 +13,8 @@
 #include "sweep/model_checks.h"
 #include "sweep/stages/stage_program.h"
 
+#define NEAP__STAGE_POISON 0xAA /* a byte that no sensible number is made of */
+
 /* A flight while a sweep runs. */
 enum neap__transfer_state {
 	NEAP__TRANSFER_OVER,
@@ -122,7 +124,7 @@ struct stage_run {
 	int64_t passed; /* stages before this one were passed, in this run or an earlier one */
 };
 
-/* stage_sweep.c: numbers of the program's buffers by `to`, which the caller frees. */
+/* stage_tables.c: numbers of the program's buffers by `to`, which the caller frees. */
 int neap__stage_sort_ends(const struct neap__stage_program *program, int64_t **ends);
 /* Unmaps the arena, but not staging that transfers which were given up may still touch. */
 void neap__stage_unmap(struct neap_stage_sweep *s);
@@ -140,16 +142,32 @@ int neap__stage_saved_plan(struct neap_stage_sweep *s, struct neap_schedule **sc
 /* Once records are placed: NEAP_EINFEASIBLE where a tier does not hold them. */
 int neap__stage_saved_plan_fits(const struct neap_stage_sweep *s);
 
-/* stage_run.c: one call of the model; `at`: pointers by enum neap__role. */
+/* stage_calls.c: one call of the model; `at`: pointers by enum neap__role. */
 int neap__stage_call_model(
 	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first);
+
+/* Lists the bytes of the buffers that live, by offset, in r->taken; returns how many. */
+int64_t neap__stage_list_taken(struct stage_run *r);
+/* The address of what a call uses in this role, or NULL. */
+void *neap__stage_at(const struct stage_run *r, const struct neap__stage_call *call, int role);
+/* Calls the model as the program asks, and notes how far the run has come. */
+int neap__stage_perform_call(struct stage_run *r, const struct neap__stage_call *call);
+/* Begins the lives of the buffers of a call. */
+int neap__stage_enter(struct stage_run *r, const struct neap__stage_call *call);
+/* Ends the lives of the buffers whose last call this was. */
+void neap__stage_leave(struct stage_run *r);
+/* Moves a buffer; the bytes that it leaves become free. */
+int neap__stage_move_buffer(struct stage_run *r, const struct neap__stage_call *call);
+/* With poison: checks that nobody wrote to [from, from + bytes), which was free. */
+int neap__stage_untouched(const struct stage_run *r, uint64_t from, uint64_t bytes);
+
+/* stage_perform.c */
 /*
  * Performs the calls of r->program, from r->next on. 1 where it was given up for what a tier lost.
  */
 int neap__stage_perform(struct stage_run *r);
-
-/* Lists the bytes of the buffers that live, by offset, in r->taken; returns how many. */
-int64_t neap__stage_list_taken(struct stage_run *r);
+/* WAIT: makes again what could not be read. 1: there is no room for that; or a negative code. */
+int neap__stage_wait(struct stage_run *r, int64_t flight);
 
 /* stage_transfer.c: places for the records on tiers; 0 or a negative code. */
 int neap__stage_tiers_describe(struct neap_stage_sweep *s);
@@ -163,12 +181,12 @@ int neap__stage_tiers_format(struct neap_stage_sweep *s);
 int neap__stage_issue(struct stage_run *r, int64_t flight);
 /* Waits for a flight that is under way; its answer is known then. */
 void neap__stage_end_flight(struct stage_run *r, int64_t flight, enum neap_stall reason);
-/* WAIT: makes again what could not be read. 1: there is no room for that; or a negative code. */
-int neap__stage_wait(struct stage_run *r, int64_t flight);
 /* Reads the record into `to` and waits. 0 or the tier's answer; a record that is lost is marked. */
 int neap__stage_fetch(struct stage_run *r, int64_t record, void *to);
 /* Waits for all that is under way. */
 void neap__stage_drain(struct stage_run *r);
+/* Marks a record as lost, and counts it once. */
+void neap__stage_mark_lost(struct stage_run *r, int64_t number);
 
 /* stage_repair.c: fills the buffers of a GET that failed. As neap__stage_wait. */
 int neap__stage_repair(struct stage_run *r, int64_t flight);

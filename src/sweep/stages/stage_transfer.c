@@ -155,7 +155,7 @@ static void count_stall(struct stage_run *r, enum neap_stall reason, double star
 						     .tier = tier});
 }
 
-static void mark_lost(struct stage_run *r, int64_t number)
+void neap__stage_mark_lost(struct stage_run *r, int64_t number)
 {
 	const struct neap__stage_record *record = &r->program->records[number];
 	double now = neap__seconds();
@@ -278,18 +278,6 @@ void neap__stage_end_flight(struct stage_run *r, int64_t number, enum neap_stall
 	trace_flight(r, number);
 }
 
-int neap__stage_wait(struct stage_run *r, int64_t number)
-{
-	const struct neap__stage_flight *f = &r->program->flights[number];
-	struct neap__stage_transfer *flight = &r->s->flights[number];
-	neap__stage_end_flight(r, number, f->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
-	flight->state = NEAP__TRANSFER_OVER;
-	if (flight->answer >= 0)
-		return 0;
-	mark_lost(r, f->record);
-	return f->put ? 0 : neap__stage_repair(r, number);
-}
-
 int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 {
 	const struct neap__stage_record *record = &r->program->records[number];
@@ -303,7 +291,7 @@ int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 	rc = neap__agree_answer(&r->s->agreement, rc);
 	count_stall(r, NEAP_STALL_REPAIR, start, record->tier);
 	if (rc < 0)
-		mark_lost(r, number);
+		neap__stage_mark_lost(r, number);
 	return rc;
 }
 

@@ -52,6 +52,8 @@ int neap__walk_begin(struct program_walk *w, int64_t *buffer, uint64_t bytes, in
 int neap__walk_find(const struct program_walk *w, int64_t t, int64_t *buffer);
 /* The tape of stage i is not needed any more. It stays where a slot holds the state in it. */
 void neap__walk_tape_ends(struct program_walk *w, int64_t i);
+/* After the call of one stage, or a SAVE, LOAD or DROP. */
+void neap__walk_apply(struct program_walk *w, int kind, int64_t i);
 
 /* PUT, GET, WAIT or FORGET. */
 int neap__walk_transfer(struct program_walk *w, const struct neap_action *a);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* counts.c: the answers, times and counts of calls of the model, and of what a run waited for or
+ * lost. */
+#include "sweep/counts.h"
+#include "sweep/costs/cost_watch.h"
+#include "base/fail.h"
+#include "sys/clock.h"
+
+int neap__step_answer(const char *name, int rc)
+{
+	if (rc > 0)
+		return neap__fail(NEAP_EMODEL, "the model's %s answered %d", name, rc);
+	if (rc < 0 && !neap_detail()[0])
+		return neap__fail(
+			rc, "the model's %s answered %d: %s", name, rc, neap_strerror(rc));
+	return rc;
+}
+
+void neap__step_charge(
+	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1)
+{
+	double end = neap__seconds();
+	*kind += end - start;
+	s->stats.compute += end - start;
+	s->stats.advance_calls += event == NEAP__EVENT_ADVANCE;
+	s->stats.record_calls += event == NEAP__EVENT_RECORD || event == NEAP__EVENT_REPLAY;
+	s->stats.backward_calls += event == NEAP__EVENT_BACKWARD;
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = start, .end = end, .t0 = t0, .t1 = t1, .kind = event});
+}
+
+void neap__count_stall(struct neap_sweep *s, enum neap_stall reason, double start,
+	const struct neap__ticket *ticket)
+{
+	double end = neap__seconds();
+	s->stats.stalls[reason] += end - start;
+	s->stats.stall += end - start;
+	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
+						  .end = end,
+						  .t0 = ticket->t,
+						  .t1 = ticket->tapes ? ticket->t1 : ticket->t,
+						  .kind = NEAP__EVENT_WAIT + (uint32_t)reason,
+						  .flags = ticket->tapes ? NEAP__EVENT_TAPES : 0,
+						  .tier = ticket->tier});
+}
+
+/* Adds a moment without duration to the trace. */
+static void mark(struct neap_sweep *s, uint32_t kind, int tier, int64_t t0, int64_t t1)
+{
+	if (!s->options.trace)
+		return;
+	double now = neap__seconds();
+	neap__trace_add(s->options.trace,
+		&(struct neap__event){
+			.start = now, .end = now, .t0 = t0, .t1 = t1, .kind = kind, .tier = tier});
+}
+
+void neap__count_overflow(struct neap_sweep *s, int64_t t0, int64_t t1)
+{
+	s->stats.overflows++;
+	mark(s, NEAP__EVENT_OVERFLOW, 0, t0, t1);
+}
+
+void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
+{
+	s->stats.recoveries++;
+	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
+}
+
+void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)
+{
+	*steps += t - s->live_t;
+	if (s->recovering)
+		s->stats.recomputed += t - s->live_t;
+	s->live_t = t;
+	if (t > s->passed) {
+		s->passed = t;
+		if (t >= s->watch.mark_at)
+			neap__replan_foresee(s);
+	}
+}
