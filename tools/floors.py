@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The include law: a file includes its own folder, public headers, and the folders that the
-law names for it, so that no two folders include each other. Beside it, what each floor
+law names for it, so that no two folders include each other. The files of src/sweep have an order instead, and call
+downwards only. Beside it, what each floor
 may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
 Modules of the Python package import those that the law names, and no package that is optional
 unless the law says so.
@@ -17,7 +18,22 @@ PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stage
         "plan/verify", "plan/bound", "plan/blocks", "plan/offload", "plan/strategies",
         "plan/text", "plan"]
 NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn"]
-SWEEP = ["sweep", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/costs", "sweep/trace"]
+SWEEP = ["sweep", "sweep/arena", "sweep/costs", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/steps", "sweep/trace",
+         "sweep/transfers"]
+# The files of the sweep from the top down: a function calls functions of its own file and of files further down.
+SWEEP_ORDER = """
+costs/calibrate_sweep run costs/first_steps journal/journal_resume online_sweep repair/finish_without_tiers actions
+repair/recover_tapes repair/recover_states repair/rewrite_records costs/replan_sweep sweep
+steps/pieces steps/step_logs steps/steps journal/journal transfers/tape_transfer arena/arena_space
+journal/journal_commit journal/journal_identity transfers/transfer arena/arena_logs steps/copies
+stages/join_sweep stages/stage_sweep stages/stage_run stages/stage_fallback stages/stage_journal stages/stage_perform
+stages/stage_commit stages/stage_repair stages/join_plan stages/stage_calls stages/stage_branches stages/stage_program
+stages/buffer_moves stages/stage_flights stages/stage_saved_plan stages/stage_transfer
+stages/buffer_placement stages/record_placement stages/stage_layout stages/stage_tables stages/stage_walk
+journal/journal_shared steps/counts sweep_plan costs/cost_watch repair/repair_costs online_plan
+journal/journal_ranks steps/model_checks table_sizes trace/trace_json sweep_state
+agree arena/arena arena/recorded_ranges infeasible saved_plan sweep_options steps/piece_ends trace/trace_ring
+""".split()
 LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
@@ -37,8 +53,7 @@ LAW = {
     "plan/text": ["base", "plan/core", "plan/verify", "plan/bound", "plan"],
     "plan": ["base", *PLAN],
     "store": ["base", "sys"],
-    # One floor in six rooms: a transfer that fails is repaired by a sweep's own steps, and
-    # a commit ends transfers.
+    # One floor in nine rooms, whose files have an order of their own: SWEEP_ORDER.
     **{room: ["base", "sys", *PLAN, "store", *SWEEP] for room in SWEEP},
     "ranks": ["base", "sys"],
     "kern": ["base", "sys"],
@@ -142,6 +157,7 @@ PYTHON = {
     "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
+DEFINITION = re.compile(r"^[a-z][^;{}()#=]*?\b(neap_\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
 # (folders, pattern, what it says)
 NEVER = [
@@ -200,6 +216,20 @@ for folders, pattern, says in NEVER:
             continue
         for match in re.finditer(pattern, text):
             breaches.append(f"{path}:{line_of(text, match)}: {match.group(0)} -- {says}")
+rooms = {path[len("src/sweep/"):-2]: "" for path, _ in sources("src/sweep")}
+for path, text in sources("src/sweep"):
+    rooms[path[len("src/sweep/"):-2]] += re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment.group(0).count("\n"), text, flags=re.DOTALL)
+owner = {match.group(1): stem for stem, text in rooms.items() for match in DEFINITION.finditer(text)}
+for stem, text in rooms.items():
+    if stem not in SWEEP_ORDER:
+        breaches.append(f"src/sweep/{stem}: SWEEP_ORDER has no place for it")
+        continue
+    below = SWEEP_ORDER[SWEEP_ORDER.index(stem):]
+    inside = "\n".join(line for line in text.split("\n") if line[:1] in ("\t", " "))
+    for match in re.finditer(r"(?<!struct )\b(neap_\w+)\b", inside):
+        at = owner.get(match.group(1), stem)
+        if at in SWEEP_ORDER and at not in below:
+            breaches.append(f"src/sweep/{stem}: {match.group(1)} of {at}.c -- SWEEP_ORDER has {at} above {stem}")
 for path in sorted(os.path.join(where, name) for where, _, names in os.walk("python/neap") for name in names
                    if name.endswith(".py")):
     module = os.path.relpath(path, "python/neap")[:-len(".py")]

@@ -9,7 +9,7 @@
 #include "sweep/online_sweep.h"
 #include "sweep/actions.h"
 #include "sweep/online_plan.h"
-#include "sweep/pieces.h"
+#include "sweep/steps/pieces.h"
 #include "sweep/repair/finish_without_tiers.h"
 #include "base/fail.h"
 #include "plan/online/online_schedule.h"

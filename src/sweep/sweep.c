@@ -4,16 +4,17 @@
  * of them are made here, so that a run allocates nothing.
  */
 #include "sweep/sweep.h"
+#include "sweep/arena/arena.h"
 #include "sweep/costs/cost_watch.h"
 #include "sweep/infeasible.h"
 #include "sweep/journal/journal_identity.h"
+#include "sweep/steps/model_checks.h"
+#include "sweep/sweep_options.h"
 #include "sweep/sweep_plan.h"
 #include "sweep/table_sizes.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
-#include "plan/core/strategy.h"
-#include "plan/strategy_table.h"
 #include "store/tier_state.h"
 
 #include <errno.h>
@@ -22,30 +23,6 @@
 #include <string.h>
 
 #define SPARE_EXTENTS 256 /* rows for pieces and states of recoveries, besides the plan's tapes */
-
-int neap__sweep_options_check(const struct neap_sweep_options *o)
-{
-	const struct {
-		const char *name;
-		double seconds;
-		int infinite; /* 1: may be */
-	} rows[] = {{"advance", o->advance, 0}, {"record", o->record, 0},
-		{"backward", o->backward, 0}, {"replay", o->replay, 0}, {"call", o->call, 0},
-		{"slot_write", o->slot_write, 0}, {"slot_read", o->slot_read, 0},
-		{"patience", o->patience, 1}, {"journal_seconds", fabs(o->journal_seconds), 1}};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		if (!(rows[i].seconds >= 0) || (isinf(rows[i].seconds) && !rows[i].infinite))
-			return neap__fail(NEAP_EUSAGE, "neap_sweep_options: %s is %g seconds",
-				rows[i].name, rows[i].seconds);
-	return 0;
-}
-
-void neap__sweep_options_own(struct neap_sweep_options *o)
-{
-	const struct neap__strategy *row = o->strategy ? neap__strategy_find(o->strategy) : NULL;
-	if (row)
-		o->strategy = row->name;
-}
 
 static int check(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
 {

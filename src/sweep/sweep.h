@@ -5,12 +5,6 @@
 
 #include "sweep/sweep_state.h"
 
-/* NEAP_EUSAGE where a number of seconds is negative, not a number, or infinite. */
-int neap__sweep_options_check(const struct neap_sweep_options *options);
-
-/* The name of the strategy becomes the table's own: the caller's string may go after create. */
-void neap__sweep_options_own(struct neap_sweep_options *options);
-
 /* As neap_sweep_replan, within neap_sweep_run: what the run was called with stays. */
 int neap__sweep_plan_anew(struct neap_sweep *s, const struct neap_sweep_options *options);
 

@@ -9,8 +9,8 @@
 #include <neap/sweep.h>
 #include "base/gate.h"
 #include "sweep/agree.h"
-#include "sweep/arena.h"
-#include "sweep/model_checks.h"
+#include "sweep/arena/arena.h"
+#include "sweep/steps/model_checks.h"
 #include "sweep/trace/trace_ring.h"
 #include "sweep/journal/journal.h"
 
@@ -139,74 +139,100 @@ struct neap__sweep_shared {
 	_Atomic double foreseen;
 };
 
+/*
+ * A sweep, grouped by the files that own a group: they alone change it, but for `reset` in run.c,
+ * which sets all that belongs to a run back to its beginning, and journal/journal_commit.c, which
+ * reads it from a commit. "Run" marks the fields of a run; all others are fixed while a run lasts,
+ * unless its plan is replaced.
+ */
 struct neap_sweep {
 	struct neap__sweep_shared shared; /* first: what follows is replaced with the plan */
 
-	/* As planned; fixed while a run lasts. */
+	/* sweep.c: what the caller passed. */
 	struct neap_step_ops ops;
 	void *user;
 	struct neap_sweep_options options;
 	struct neap_tier *tiers[NEAP_TIERS_MAX];
-	struct neap_problem problem;
-	struct neap_plan plan;
-	int fixed;		/* 1: all tapes have one size */
-	int fixed_log;		/* 1: all logs have one size */
-	int replanned;		/* since the last run */
-	int inherits;		/* 1: it took over a journal */
-	int claimed;		/* 1: made while a run has the tiers */
-	int poisoned;		/* by neap__sweep_poison, apart from options.check */
-	double planning;	/* seconds that planning took */
-	int64_t steps_most;	/* a chain of unknown length ends here at the latest; 0: anywhere */
-	int measured;		/* costs come from first steps (costs/first_steps.h) */
-	int64_t measured_steps; /* that were passed for that before this run */
-	int64_t ahead;	  /* states at which the model was asked then whether the chain ends */
-	int ahead_answer; /* at the last of them */
-	struct neap__table_sizes sizes;
-	uint64_t staging[NEAP_TIERS_MAX];	/* offsets in the arena */
-	int64_t *state_records[NEAP_TIERS_MAX]; /* by place: see NEAP__RECORD_NONE */
-	/* Places for states: the schedule's, then those from which holes are recovered. */
-	int64_t places[NEAP_TIERS_MAX];
-	struct neap__range *ranges;		   /* recorded, as the schedule believes */
-	uint64_t tape_place_bytes[NEAP_TIERS_MAX]; /* of a place for tapes; 0: none is used */
-	struct neap__tape_record *tape_records[NEAP_TIERS_MAX]; /* by place */
-	struct neap__tape_piece *pieces;
-	int32_t *span_rows;	 /* stack of the free ones */
-	struct neap_span *spans; /* sizes.spans a row */
+	int inherits; /* 1: it took over a journal */
+	int claimed;  /* 1: made while a run has the tiers */
+	int poisoned; /* by neap__sweep_poison, apart from options.check */
 	/* A schedule from elsewhere than the plan, for tests; or NULL. */
 	int (*open)(void *user, struct neap_schedule **schedule);
 	void *open_user;
-	struct neap__journal_run journal;
-	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
-	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
-	struct neap__state_hashes hashes; /* with options.check */
 
-	/* Of a run; run.c resets all of it. */
-	struct neap_online *online; /* where the chain's length is not known; else NULL */
-	struct neap__online_walk walk;
+	/* sweep_plan.c, online_plan.c */
+	struct neap_problem problem;
+	struct neap_plan plan;
+	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
+	struct neap__table_sizes sizes;
+	int fixed;	    /* 1: all tapes have one size */
+	int fixed_log;	    /* 1: all logs have one size */
+	double planning;    /* seconds that planning took */
+	int64_t steps_most; /* a chain of unknown length ends here at the latest; 0: anywhere */
+	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
+
+	/* costs/first_steps.c */
+	int measured;		/* costs come from first steps */
+	int64_t measured_steps; /* that were passed for that before this run */
+	int64_t ahead;	  /* states at which the model was asked then whether the chain ends */
+	int ahead_answer; /* at the last of them */
+
+	/* costs/cost_watch.c, costs/replan_sweep.c: run */
+	int replanned; /* since the last run */
+	struct neap__cost_watch watch;
+
+	/* steps/: run */
+	int64_t live_t;	      /* step of the live state; -1: undefined */
+	int64_t passed;	      /* steps before this one were passed: `first` is 0 for them */
+	int64_t position;     /* step of the adjoint; -1: before TURN */
+	uint64_t recent_tape; /* bytes a step of the last record call */
+	struct neap__state_hashes hashes; /* with options.check */
+	const void *x0;
+	double *loss;
+
+	/* arena/: run */
 	struct neap__arena arena;
-	struct neap__ticket tickets[NEAP_TICKETS];
-	int64_t issued;	      /* tickets so far */
-	int64_t waiting_gets; /* tickets in NEAP__TICKET_NO_ROOM */
+	uint64_t spare_bytes;	    /* mapped beyond the arena, on all ranks */
+	uint64_t extra_bytes;	    /* of the arena beyond the plan's */
+	struct neap__range *ranges; /* recorded, as the schedule believes */
 	int64_t nranges;
+
+	/* transfers/transfer.c: places for states, the schedule's, then those from which holes are
+	 * recovered; and run */
+	int64_t places[NEAP_TIERS_MAX];
+	int64_t *state_records[NEAP_TIERS_MAX]; /* by place: see NEAP__RECORD_NONE */
+	struct neap__ticket tickets[NEAP_TICKETS];
+	int64_t issued;	     /* tickets so far */
+	int64_t live_puts;   /* PUTs from the live state that were not waited for */
+	uint64_t generation; /* of this run, in the tags of its records */
+
+	/* transfers/tape_transfer.c: places for tapes and logs; and run */
+	uint64_t tape_place_bytes[NEAP_TIERS_MAX];		/* of a place; 0: none is used */
+	struct neap__tape_record *tape_records[NEAP_TIERS_MAX]; /* by place */
+	struct neap__tape_piece *pieces;
 	int64_t free_piece, unused_piece; /* first free row, or -1; rows from here on are unused */
+	struct neap_span *spans;	  /* sizes.spans a row */
+	int32_t *span_rows;		  /* stack of the free ones */
 	int64_t free_span_rows;
+	int64_t waiting_gets; /* tickets in NEAP__TICKET_NO_ROOM */
+
+	/* repair/: run */
 	int64_t recovery_records[NEAP_TIERS_MAX]; /* of `places` beyond the schedule's: in use */
 	int64_t rewritten[NEAP_TIERS_MAX];	  /* records written again after a loss */
 	int64_t rewrite_failures[NEAP_TIERS_MAX]; /* rewrites refused, or lost again, in a row */
 	int fallback;				  /* NEAP__FALLBACK_... */
-	uint64_t spare_bytes;			  /* mapped beyond the arena, on all ranks */
-	uint64_t extra_bytes;			  /* of the arena beyond the plan's */
-	int64_t live_t;				  /* step of the live state; -1: undefined */
-	int64_t live_puts;			  /* PUTs from it that were not waited for */
-	int64_t passed;	     /* steps before this one were passed: `first` is 0 for them */
-	int64_t position;    /* step of the adjoint; -1: before TURN */
-	uint64_t generation; /* of this run, in the tags of its records */
-	const void *x0;
-	double *loss;
-	int recovering;	      /* depth of recoveries: forward steps now are extra */
-	uint64_t leaf_bytes;  /* kept for tapes while a hole is recovered; 0: no hole */
-	uint64_t recent_tape; /* bytes a step of the last record call */
-	struct neap__cost_watch watch;
+	int recovering;	     /* depth of recoveries: forward steps now are extra */
+	uint64_t leaf_bytes; /* kept for tapes while a hole is recovered; 0: no hole */
+
+	/* online_sweep.c: run */
+	struct neap_online *online; /* where the chain's length is not known; else NULL */
+	struct neap__online_walk walk;
+
+	/* journal/ and agree.c */
+	struct neap__journal_run journal;
+	struct neap__agree_state agreement; /* of ranks; where the sweep is alone, none */
+
+	/* steps/counts.c and all that counts: run */
 	struct neap_sweep_stats stats;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_sizes.c: counts what is there at every action of a schedule, and keeps the maxima. */
 #include "sweep/table_sizes.h"
-#include "sweep/piece_ends.h"
+#include "sweep/steps/piece_ends.h"
 #include "base/fail.h"
 #include "plan/core/schedule.h"
 

@@ -6,10 +6,10 @@
  * defaults: as twice a forward step. Of ranks, the slowest one's times count.
  */
 #include "sweep/costs/first_steps.h"
-#include "sweep/copies.h"
-#include "sweep/counts.h"
+#include "sweep/steps/copies.h"
+#include "sweep/steps/counts.h"
 #include "sweep/online_sweep.h"
-#include "sweep/piece_ends.h"
+#include "sweep/steps/piece_ends.h"
 #include "sweep/sweep.h"
 #include "base/fail.h"
 #include "sys/clock.h"

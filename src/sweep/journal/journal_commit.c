@@ -5,9 +5,9 @@
  * records. Then tables, arena and what the model gathered follow each other in one stream.
  */
 #include "sweep/journal/journal_commit.h"
-#include "sweep/copies.h"
+#include "sweep/steps/copies.h"
 #include "sweep/table_sizes.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/scratch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_shared.c: what journals of both executors share. */
 #include "sweep/journal/journal_shared.h"
-#include "sweep/counts.h"
+#include "sweep/steps/counts.h"
 #include "sweep/journal/journal_ranks.h"
 #include "base/checked.h"
 #include "base/fail.h"

@@ -8,9 +8,9 @@
  */
 #include "sweep/repair/finish_without_tiers.h"
 #include "sweep/actions.h"
-#include "sweep/arena_space.h"
+#include "sweep/arena/arena_space.h"
 #include "sweep/repair/repair_costs.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/transfer.h"
 #include "base/fail.h"
 
 /* Ends every transfer; states that arrived serve as sources. */

@@ -6,10 +6,10 @@
  * records are written again on the way (rewrite_records.c).
  */
 #include "sweep/repair/recover_states.h"
-#include "sweep/copies.h"
+#include "sweep/steps/copies.h"
 #include "sweep/repair/repair_costs.h"
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 

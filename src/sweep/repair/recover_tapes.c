@@ -9,15 +9,15 @@
  * tapes while the hole lasts, and give way to whatever the schedule asks for.
  */
 #include "sweep/repair/recover_tapes.h"
-#include "sweep/arena_space.h"
-#include "sweep/copies.h"
-#include "sweep/counts.h"
-#include "sweep/pieces.h"
+#include "sweep/arena/arena_space.h"
+#include "sweep/steps/copies.h"
+#include "sweep/steps/counts.h"
+#include "sweep/steps/pieces.h"
 #include "sweep/repair/recover_states.h"
 #include "sweep/repair/repair_costs.h"
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/tape_transfer.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/tape_transfer.h"
+#include "sweep/transfers/transfer.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 

@@ -7,10 +7,10 @@
  * after a few times.
  */
 #include "sweep/repair/rewrite_records.h"
-#include "sweep/copies.h"
-#include "sweep/pieces.h"
+#include "sweep/steps/copies.h"
+#include "sweep/steps/pieces.h"
 #include "sweep/repair/repair_costs.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/transfer.h"
 #include "base/fail.h"
 
 /* The first step after the live state, t at most, whose record was lost; else -1. */

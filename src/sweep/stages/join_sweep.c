@@ -5,7 +5,7 @@
  * and, for two branches, interleaved. The plan that says that it is the fastest is kept.
  */
 #include "sweep/stages/join_sweep.h"
-#include "sweep/sweep.h"
+#include "sweep/sweep_options.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"

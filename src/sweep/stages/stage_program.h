@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage_program.h: a schedule of a stage chain as the calls it makes, the buffers they use and the
- * records they put on tiers, all known before the sweep runs. Who does what:
- *   stage_program.c    calls and buffers with their lifetimes, from the schedule
- *   stage_flights.c    the same of transfers, and the records on tiers
- *   buffer_placement.c a place in the arena for every buffer, for all its life
- *   buffer_moves.c     where that cannot be had in the budget: places, and moves between calls
- *   record_placement.c a place on its tier for every record
- *   stage_sweep.c      makes a sweep of them
- *   stage_saved_plan.c takes a saved plan instead of making one
- *   stage_run.c        runs it
- *   stage_transfer.c   its transfers
- *   stage_repair.c     makes again what a tier lost
- *   stage_fallback.c   finishes without the plan, where there is no room for that
+ * stage_program.h: a schedule of a stage chain as the calls that it makes, the buffers that they
+ * use and the records that they put on tiers, all known before the sweep runs. The README of
+ * src/sweep describes the files.
  */
 #ifndef NEAP_SWEEP_STAGES_STAGE_PROGRAM_H
 #define NEAP_SWEEP_STAGES_STAGE_PROGRAM_H

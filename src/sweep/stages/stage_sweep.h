@@ -10,7 +10,7 @@
 #include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/journal/journal_shared.h"
-#include "sweep/model_checks.h"
+#include "sweep/steps/model_checks.h"
 #include "sweep/stages/stage_program.h"
 
 #define NEAP__STAGE_POISON 0xAA /* a byte that no sensible number is made of */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.c: the live state is copied to a slot and back, by the model or by memcpy. */
-#include "sweep/copies.h"
-#include "sweep/counts.h"
+#include "sweep/steps/copies.h"
+#include "sweep/steps/counts.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 

@@ -5,10 +5,10 @@
  * is in the way, a wait. Means are tried from the cheapest on: gaps as they are, then moves, then
  * waits, then what can be made again (states kept for recovery, logs; tapes, if all else fails).
  */
-#include "sweep/arena_space.h"
-#include "sweep/arena_logs.h"
-#include "sweep/counts.h"
-#include "sweep/transfer.h"
+#include "sweep/arena/arena_space.h"
+#include "sweep/arena/arena_logs.h"
+#include "sweep/steps/counts.h"
+#include "sweep/transfers/transfer.h"
 #include "base/checked.h"
 #include "base/fail.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_checks.c: checks losses, adjoints, recomputed states and the bytes that callbacks wrote. */
-#include "sweep/model_checks.h"
+#include "sweep/steps/model_checks.h"
 #include "sweep/agree.h"
 #include "base/fail.h"
 

@@ -3,8 +3,8 @@
  * steps.h: calls of the model, and the counts and times of a run. All negative answers end the
  * sweep.
  */
-#ifndef NEAP_SWEEP_STEPS_H
-#define NEAP_SWEEP_STEPS_H
+#ifndef NEAP_SWEEP_STEPS_STEPS_H
+#define NEAP_SWEEP_STEPS_STEPS_H
 
 #include "sweep/sweep_state.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counts.h: the answers, times and counts of calls of the model, and of what a run waited for or
  * lost. */
-#ifndef NEAP_SWEEP_COUNTS_H
-#define NEAP_SWEEP_COUNTS_H
+#ifndef NEAP_SWEEP_STEPS_COUNTS_H
+#define NEAP_SWEEP_STEPS_COUNTS_H
 
 #include "sweep/sweep_state.h"
 

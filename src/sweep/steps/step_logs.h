@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_logs.h: steps that are logged as they are passed, and their logs in the arena. */
-#ifndef NEAP_SWEEP_STEP_LOGS_H
-#define NEAP_SWEEP_STEP_LOGS_H
+#ifndef NEAP_SWEEP_STEPS_STEP_LOGS_H
+#define NEAP_SWEEP_STEPS_STEP_LOGS_H
 
 #include "sweep/sweep_state.h"
 

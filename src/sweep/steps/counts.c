@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counts.c: the answers, times and counts of calls of the model, and of what a run waited for or
  * lost. */
-#include "sweep/counts.h"
+#include "sweep/steps/counts.h"
 #include "sweep/costs/cost_watch.h"
 #include "base/fail.h"
 #include "sys/clock.h"

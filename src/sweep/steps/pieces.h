@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pieces.h: moves over steps in pieces, between which a sweep commits, agrees and is interrupted.
  */
-#ifndef NEAP_SWEEP_PIECES_H
-#define NEAP_SWEEP_PIECES_H
+#ifndef NEAP_SWEEP_STEPS_PIECES_H
+#define NEAP_SWEEP_STEPS_PIECES_H
 
 #include "sweep/sweep_state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: the tables of the arena: positions of slots, and extents in order of their offsets. */
-#include "sweep/arena.h"
+#include "sweep/arena/arena.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/memory.h"

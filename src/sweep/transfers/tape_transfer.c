@@ -9,11 +9,11 @@
  * waited for. BACKWARD recovers them (repair/recover_tapes.c). A log that is missing costs its
  * steps a record instead of a replay.
  */
-#include "sweep/tape_transfer.h"
-#include "sweep/arena_space.h"
-#include "sweep/counts.h"
-#include "sweep/recorded_ranges.h"
-#include "sweep/transfer.h"
+#include "sweep/transfers/tape_transfer.h"
+#include "sweep/arena/arena_space.h"
+#include "sweep/steps/counts.h"
+#include "sweep/arena/recorded_ranges.h"
+#include "sweep/transfers/transfer.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: issues transfers, waits for them, and acts on what a tier lost. */
-#include "sweep/transfer.h"
-#include "sweep/copies.h"
+#include "sweep/transfers/transfer.h"
+#include "sweep/steps/copies.h"
 #include "sweep/costs/cost_watch.h"
-#include "sweep/counts.h"
+#include "sweep/steps/counts.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"

@@ -3,12 +3,12 @@
  * pieces.c: moves over steps in pieces. Before each piece a commit that is due is taken, ranks
  * agree, and an interrupt is noticed: this is the only place where a range of steps is interrupted.
  */
-#include "sweep/pieces.h"
-#include "sweep/counts.h"
+#include "sweep/steps/pieces.h"
+#include "sweep/steps/counts.h"
 #include "sweep/journal/journal_commit.h"
-#include "sweep/piece_ends.h"
-#include "sweep/step_logs.h"
-#include "sweep/steps.h"
+#include "sweep/steps/piece_ends.h"
+#include "sweep/steps/step_logs.h"
+#include "sweep/steps/steps.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 

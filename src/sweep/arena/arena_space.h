@@ -4,8 +4,8 @@
  * they are, then copies within the arena, then waits for transfers, then what can be made again
  * (logs, states kept for recovery, tapes).
  */
-#ifndef NEAP_SWEEP_ARENA_SPACE_H
-#define NEAP_SWEEP_ARENA_SPACE_H
+#ifndef NEAP_SWEEP_ARENA_ARENA_SPACE_H
+#define NEAP_SWEEP_ARENA_ARENA_SPACE_H
 
 #include "sweep/sweep_state.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena_logs.h: the logs of steps among the extents of the arena. */
-#ifndef NEAP_SWEEP_ARENA_LOGS_H
-#define NEAP_SWEEP_ARENA_LOGS_H
+#ifndef NEAP_SWEEP_ARENA_ARENA_LOGS_H
+#define NEAP_SWEEP_ARENA_ARENA_LOGS_H
 
 #include "sweep/sweep_state.h"
 

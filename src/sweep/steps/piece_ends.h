@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* piece_ends.h: where the pieces of a range of steps end, and how many there are at most. */
-#ifndef NEAP_SWEEP_PIECE_ENDS_H
-#define NEAP_SWEEP_PIECE_ENDS_H
+#ifndef NEAP_SWEEP_STEPS_PIECE_ENDS_H
+#define NEAP_SWEEP_STEPS_PIECE_ENDS_H
 
 #include "sweep/sweep_state.h"
 

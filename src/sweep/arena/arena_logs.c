@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena_logs.c: the logs of steps among the extents of the arena. */
-#include "sweep/arena_logs.h"
-#include "sweep/counts.h"
+#include "sweep/arena/arena_logs.h"
+#include "sweep/steps/counts.h"
 
 static int is_log(const struct neap__arena_extent *extent)
 {

@@ -11,8 +11,8 @@
  * extents that are not in flight can move down. An extent with t0 == t1 is a state: one kept for
  * recovery (repair/recover_states.c), or a slot's. Logs lie among the tapes.
  */
-#ifndef NEAP_SWEEP_ARENA_H
-#define NEAP_SWEEP_ARENA_H
+#ifndef NEAP_SWEEP_ARENA_ARENA_H
+#define NEAP_SWEEP_ARENA_ARENA_H
 
 #include <stdint.h>
 #include <neap/chain.h>

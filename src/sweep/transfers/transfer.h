@@ -3,8 +3,8 @@
  * transfer.h: PUT, GET and WAIT of states, and the tickets of all transfers. A schedule's ticket
  * is an index of s->tickets; the ticket of the tier is inside.
  */
-#ifndef NEAP_SWEEP_TRANSFER_H
-#define NEAP_SWEEP_TRANSFER_H
+#ifndef NEAP_SWEEP_TRANSFERS_TRANSFER_H
+#define NEAP_SWEEP_TRANSFERS_TRANSFER_H
 
 #include "sweep/sweep_state.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorded_ranges.h: the set of steps that are recorded, as the schedule believes. */
-#ifndef NEAP_SWEEP_RECORDED_RANGES_H
-#define NEAP_SWEEP_RECORDED_RANGES_H
+#ifndef NEAP_SWEEP_ARENA_RECORDED_RANGES_H
+#define NEAP_SWEEP_ARENA_RECORDED_RANGES_H
 
 #include "sweep/sweep_state.h"
 

@@ -4,8 +4,8 @@
  * with neap_sweep_options.check also that recomputed states are the same and that `used` counts
  * every byte written. All answer 0 or a negative code with a line that names the step.
  */
-#ifndef NEAP_SWEEP_MODEL_CHECKS_H
-#define NEAP_SWEEP_MODEL_CHECKS_H
+#ifndef NEAP_SWEEP_STEPS_MODEL_CHECKS_H
+#define NEAP_SWEEP_STEPS_MODEL_CHECKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: one call of the model's record, replay or turn, with checks of what it returned. */
-#include "sweep/steps.h"
-#include "sweep/arena_logs.h"
-#include "sweep/arena_space.h"
-#include "sweep/counts.h"
+#include "sweep/steps/steps.h"
+#include "sweep/arena/arena_logs.h"
+#include "sweep/arena/arena_space.h"
+#include "sweep/steps/counts.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"

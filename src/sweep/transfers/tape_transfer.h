@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tape_transfer.h: PUT, GET and WAIT of tapes and logs. */
-#ifndef NEAP_SWEEP_TAPE_TRANSFER_H
-#define NEAP_SWEEP_TAPE_TRANSFER_H
+#ifndef NEAP_SWEEP_TRANSFERS_TAPE_TRANSFER_H
+#define NEAP_SWEEP_TRANSFERS_TAPE_TRANSFER_H
 
 #include "sweep/sweep_state.h"
 

@@ -3,7 +3,7 @@
  * piece_ends.c: where the pieces of a range of steps end. The sizes of all tables follow from the
  * same functions, so that no run needs more rows than were counted.
  */
-#include "sweep/piece_ends.h"
+#include "sweep/steps/piece_ends.h"
 
 /* Twice as many as blocks, since calls stop early where room is short; 4 more for the ends. */
 int64_t neap__log_pieces(int64_t t0, int64_t t1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.h: copies of the live state. */
-#ifndef NEAP_SWEEP_COPIES_H
-#define NEAP_SWEEP_COPIES_H
+#ifndef NEAP_SWEEP_STEPS_COPIES_H
+#define NEAP_SWEEP_STEPS_COPIES_H
 
 #include "sweep/sweep_state.h"
 

@@ -4,7 +4,7 @@
  * ranges are disjoint, do not touch and stand in no order; there are never more than are recorded
  * apart.
  */
-#include "sweep/recorded_ranges.h"
+#include "sweep/arena/recorded_ranges.h"
 #include "base/fail.h"
 
 static struct neap__range *holding(const struct neap_sweep *s, int64_t t0, int64_t t1)
