@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chain.h: the chain of steps to reverse, the tiers that may hold bytes, and
- * the budget; together a problem, which a strategy solves (plan.h).
+ * chain.h: the chain of time steps to differentiate, the memory tiers, and the memory budget.
+ * Together they form a problem, which a strategy solves (plan.h).
  *
  *     struct neap_problem p = NEAP_PROBLEM_INIT;
  *     p.chain.steps = 100000;
- *     p.chain.state = 64 << 10;               bytes
- *     p.chain.tape = 256 << 10;               bytes a step
- *     p.chain.advance = p.chain.record = 1e-3; seconds a step
+ *     p.chain.state = 64 << 10;                bytes
+ *     p.chain.tape = 256 << 10;                bytes per step
+ *     p.chain.advance = p.chain.record = 1e-3; seconds per step
  *     p.chain.backward = 2e-3;
- *     p.memory = 64 << 20;                    bytes of fast memory
+ *     p.memory = 64 << 20;                     bytes of fast memory
  *
- * Words: step t maps state t to state t+1. `advance` runs it without keeping
- * anything, `record` keeps its tape, `backward` uses and frees the tape. Tier 0
- * is the fast memory; tiers[0] of a problem is the first slow tier, "tier 1".
+ * Terms: step t maps state t to state t+1. `advance` runs a step forward and saves nothing;
+ * `record` runs it forward and saves its tape, the saved activations that the backward step needs;
+ * `backward` runs the backward step and frees the tape. The adjoint is the gradient with respect to
+ * the state. Tier 0 is fast memory (RAM); tiers[0] of a problem is the first slow tier (slow memory
+ * such as a disk), called "tier 1".
  *
- * Structures and versions. A structure that may grow begins with `size`, which the caller
- * sets to its sizeof, also where the library fills it in: a program that was compiled with
- * an older header goes on working with a newer library, and a structure that is larger than
- * the library knows is refused (NEAP_EUSAGE: the library is older than the header). What
- * lies within others, such as struct neap_chain, keeps its size: `reserved` words are 0 and
- * become fields.
+ * Structures and versions: a structure that may grow begins with `size`, which the caller sets to
+ * its sizeof, even if the library fills the structure in. A program that was compiled with an older
+ * header therefore works with a newer library. A structure that is larger than the library knows is
+ * rejected (NEAP_EUSAGE: the library is older than the header). A structure that is nested in
+ * another, such as struct neap_chain, never changes its size: its `reserved` words must be 0 and
+ * may become fields.
  */
 #ifndef NEAP_CHAIN_H
 #define NEAP_CHAIN_H
@@ -38,165 +40,168 @@ extern "C" {
 
 /* Properties of a slow tier (bits of neap_tier_spec.flags). */
 enum neap_tier_flags {
-	NEAP_TIER_SYNC = 1,   /* computation waits for every transfer */
-	NEAP_TIER_DUPLEX = 2, /* reads and writes have a channel each */
+	NEAP_TIER_SYNC = 1,   /* computation stops during every transfer */
+	NEAP_TIER_DUPLEX = 2, /* reads and writes have separate channels */
 };
 
-/* What the planner knows of a slow tier. */
+/* A slow tier as the planner sees it: capacity, rates and costs. */
 struct neap_tier_spec {
 	char name[24];
 	uint64_t capacity;  /* bytes, or NEAP_INFINITE */
-	double write_rate;  /* bytes a second; 0 means infinitely fast */
-	double read_rate;   /* bytes a second; 0 means infinitely fast */
-	double write_fixed; /* seconds a transfer, besides bytes/rate */
-	double read_fixed;  /* seconds a transfer, besides bytes/rate */
-	uint64_t staging;   /* bytes of tier 0 the tier's engine takes while in use */
+	double write_rate;  /* bytes per second; 0: infinitely fast */
+	double read_rate;   /* bytes per second; 0: infinitely fast */
+	double write_fixed; /* seconds per transfer, in addition to bytes/rate */
+	double read_fixed;  /* seconds per transfer, in addition to bytes/rate */
+	uint64_t staging;   /* bytes of tier 0 that the tier's engine needs while in use */
 	uint32_t flags;	    /* enum neap_tier_flags */
 	uint32_t reserved;
 	/*
-	 * Seconds of computing lost a byte moved, either way: what copies, checksums and
-	 * a busy memory cost the computation that goes on beside the transfer. Charged as
-	 * a transfer is issued; not on a synchronous tier, beside which nothing goes on.
+	 * Seconds of computation lost per byte transferred, in either direction: copies, checksums
+	 * and memory bandwidth slow the computation that overlaps with the transfer. Charged when a
+	 * transfer is issued. Not charged on a synchronous tier, whose transfers overlap with
+	 * nothing.
 	 */
 	double cpu;
-	double cpu_fixed;	    /* seconds of computing a transfer costs, besides cpu * bytes */
+	double cpu_fixed; /* seconds of computation lost per transfer, in addition to cpu * bytes */
 	uint64_t reserved_words[2]; /* 0 */
 };
 
 /* Properties of a chain (bits of neap_chain.flags). */
 enum neap_chain_flags {
 	/*
-	 * A classic problem: memory counts slots, the live state and the one
-	 * tape of the step being reversed are free; more tapes cannot be had.
+	 * A classic problem: the budget counts slots. The live state and one tape, of the step
+	 * being reversed, are not counted; no more than one tape can exist.
 	 */
 	NEAP_CHAIN_CLASSIC = 1,
-	/* Tapes stay in tier 0: only states travel to slow tiers. */
+	/* Tapes stay in tier 0; only states are offloaded to slow tiers. */
 	NEAP_CHAIN_TAPES_STAY = 2,
-	/* With CLASSIC: a slot holds a state or a tape; one tape is still free. */
+	/* With CLASSIC: a slot holds a state or a tape; one tape is still not counted. */
 	NEAP_CHAIN_MIXED = 4,
 };
 
-/* Properties of a chain whose stages differ (bits of neap_stages.flags). */
+/* Properties of a chain with non-uniform stages (bits of neap_stages.flags). */
 enum neap_stages_flags {
-	/* The tape of stage i holds x_{i+1}: the chain can be resumed from it. */
+	/* The tape of stage i contains x_{i+1}, so the chain can resume from it. */
 	NEAP_STAGES_TAPE_HOLDS_OUTPUT = 1,
-	/* Backward of stage i needs x_i, or the tape of stage i - 1 that holds it. */
+	/* Backward of stage i needs x_i, or the tape of stage i - 1 that contains it. */
 	NEAP_STAGES_BACKWARD_NEEDS_INPUT = 2,
 };
 
 /*
- * Sizes and costs of a chain whose L = steps stages differ; stage i makes x_{i+1}
- * of x_i, number L is the loss. Bytes and seconds. The gradient of x_i takes the
- * bytes of x_i, or chain.adjoint bytes where that is not 0.
+ * Sizes (bytes) and costs (seconds) of a chain with L = steps stages, each with its own sizes and
+ * costs, such as the layers of a network. Stage i computes x_{i+1} from x_i; stage L is the loss.
+ * The gradient with respect to x_i has the size of x_i, or chain.adjoint bytes if that is not 0.
  *
- * What a stage takes while it runs, besides all that is kept: advance x_i, x_{i+1}
- * and advance_tmp; record x_i, the tape, record_tmp, and x_{i+1} unless the tape
- * holds it; backward the tape, the gradients of both its ends, backward_tmp and,
- * where it is needed, x_i. A state that is live, in slots or in a tape counts once.
+ * Memory of a stage while it runs, in addition to all that is saved: advance needs x_i, x_{i+1} and
+ * advance_tmp; record needs x_i, the tape, record_tmp, and x_{i+1} unless the tape contains it;
+ * backward needs the tape, the gradients with respect to x_i and x_{i+1}, backward_tmp and, if it
+ * is required, x_i. A state that is live, in slots and in a tape at once is counted once.
  */
 struct neap_stages {
 	const double *advance;	      /* [L] */
-	const double *record;	      /* [L]; NULL: as advance */
-	const double *backward;	      /* [L + 1], the loss last */
+	const double *record;	      /* [L]; NULL: same as advance */
+	const double *backward;	      /* [L + 1]; the last entry is the loss */
 	const uint64_t *state;	      /* [L + 1] */
 	const uint64_t *tape;	      /* [L] */
 	const uint64_t *advance_tmp;  /* [L]; NULL: 0 */
-	const uint64_t *record_tmp;   /* [L]; NULL: as advance_tmp */
+	const uint64_t *record_tmp;   /* [L]; NULL: same as advance_tmp */
 	const uint64_t *backward_tmp; /* [L + 1]; NULL: 0 */
 	uint32_t flags;		      /* enum neap_stages_flags */
 	uint32_t reserved;
 };
 
 /*
- * A uniform chain, or with `stages` one whose steps differ; then state, tape,
- * tape_max, live, advance, record and backward below are not looked at. `tape` is
- * what a plan counts a step; where tapes vary, `tape_max` is the largest possible
- * one and every plan keeps tape_max - tape bytes free besides the tapes, so that
- * one worst-case tape always fits.
+ * A uniform chain or, if `stages` is set, a chain with non-uniform stages; then state, tape,
+ * tape_max, live, advance, record and backward below are ignored. Plans count `tape` bytes per
+ * step. If tapes vary in size, `tape_max` is the size of the largest possible one, and every plan
+ * keeps tape_max - tape bytes free in addition to the tapes, so that one worst-case tape always
+ * fits.
  */
 struct neap_chain {
 	int64_t steps;	   /* T >= 0 */
 	uint64_t state;	   /* S bytes */
-	uint64_t tape;	   /* A bytes a step */
-	uint64_t tape_max; /* largest tape of a step; 0 means `tape` */
-	uint64_t adjoint;  /* bytes */
-	uint64_t live;	   /* bytes of the state being stepped; 0: S (none in classic problems) */
-	double advance;	   /* f seconds a step */
-	double record;	   /* r seconds a step */
-	double backward;   /* b seconds a step */
+	uint64_t tape;	   /* A bytes per step */
+	uint64_t tape_max; /* size of the largest tape; 0: `tape` */
+	uint64_t adjoint;  /* bytes of the adjoint */
+	uint64_t live;	   /* bytes of the live state; 0: S (none in classic problems) */
+	double advance;	   /* f seconds per step */
+	double record;	   /* r seconds per step */
+	double backward;   /* b seconds per step */
 	double slot_write; /* seconds to copy the live state into a slot */
 	double slot_read;  /* seconds to copy a slot into the live state */
 	uint32_t flags;	   /* enum neap_chain_flags */
 	uint32_t reserved;
 	const struct neap_stages *stages; /* NULL: uniform; borrowed */
 	/*
-	 * Steps of a second chain that meets the first in one loss, 0: none. Classic
-	 * problems only; slots then hold every state kept, the two live ones too.
+	 * Number of steps of a second chain that ends in the same loss; 0: none. For classic
+	 * problems only. Slots then count every saved state and the two live states.
 	 */
 	int64_t join;
 	/*
-	 * A log of what a step did, from which its tape can be made again once the state
-	 * before it is there (the spikes of a spiking net): bytes a step, 0: there is
-	 * none. Uniform chains in bytes only.
+	 * Bytes per step of a log: a compact record of a step (such as the spikes of a spiking
+	 * network) from which, with the state before the step, its tape can be rebuilt. 0: none.
+	 * For uniform chains with sizes in bytes only.
 	 */
 	uint64_t log;
-	double replay; /* seconds a step to make a tape from state and log */
+	double replay; /* seconds per step to rebuild a tape from state and log */
 	/*
-	 * Seconds that a call of advance, record or backward takes besides its steps: each
-	 * such action of a schedule is one call. Plans are predicted and compared with it;
-	 * strategies do not look at it as they choose their splits. Uniform chains only: where
-	 * stages differ, each is a call of its own, whose seconds hold it.
+	 * Fixed cost in seconds of one call of advance, record or backward, in addition to its
+	 * steps; each such action of a schedule is one call. Predicted times include it and plans
+	 * are compared with it, but strategies ignore it when they choose their splits. For uniform
+	 * chains only: with stages, each stage is one call, whose seconds include it.
 	 */
 	double call;
 	/*
-	 * Bytes a step that transfers of tapes take, where tapes vary: their mean, at most
-	 * `tape`, which leaves room for the fullest. 0: `tape`. Memory and the places of a
-	 * tier are counted with `tape`.
+	 * Mean bytes per step of tapes in transfers, if tapes vary: at most `tape`, which has room
+	 * for the fullest tape. 0: `tape`. Memory and places on a tier are counted with `tape`.
 	 */
 	uint64_t tape_mean;
 	/*
-	 * How much of a step the last one is, where steps are groups that do not divide a
-	 * sequence evenly: its seconds over those of the others, above 0 and at most 1; 0: 1.
-	 * Plans are predicted with it, bounds hold with it; strategies choose their splits as
-	 * if the last step were whole, and its tape has the room of a whole one. One chain of
+	 * Relative length of the last step, if steps are groups of time steps that do not divide a
+	 * sequence evenly: its seconds divided by those of the other steps, above 0 and at most 1;
+	 * 0: 1. Predicted times and bounds include it. Strategies choose their splits as if the
+	 * last step were whole, and its tape has the room of a whole one. For a single chain of
 	 * uniform steps only.
 	 */
 	double last;
 	uint64_t reserved_words[3]; /* 0 */
 };
 
-/* What a plan is made for: a chain, a budget of fast memory and the slow tiers. */
+/* The input of the planner: a chain, a budget of fast memory, and the slow tiers. */
 struct neap_problem {
 	uint32_t size; /* sizeof(struct neap_problem) */
 	int ntiers;
 	struct neap_chain chain;
-	uint64_t memory; /* budget of tier 0 in bytes (slots, in a classic problem) */
+	uint64_t memory; /* budget of tier 0 in bytes (in slots for a classic problem) */
 	struct neap_tier_spec tiers[NEAP_TIERS_MAX];
 };
 
-/* All zero but for its size. */
+/* All fields are zero except size. */
 #define NEAP_PROBLEM_DEFAULTS(X)
 #define NEAP_PROBLEM_INIT NEAP__INIT(neap_problem, NEAP_PROBLEM_DEFAULTS(NEAP__INIT_FIELD))
 NEAP__INIT_FUNCTION(neap_problem, NEAP_PROBLEM_DEFAULTS)
 
 /*
- * Checks every number of a problem: no negative, NaN or absurd values, no
- * product that overflows. 0, or NEAP_EUSAGE with the detail line naming the
- * value.
+ * Checks every number of a problem: no negative, NaN or absurdly large values, and no product that
+ * overflows. Returns 0, or NEAP_EUSAGE; the detail line shows the value.
  */
 NEAP_API int neap_problem_check(const struct neap_problem *problem);
 
 /*
- * The least budget any strategy can work with: live state, one slot (for x_0),
- * adjoint and one worst-case tape; without the slot when steps <= 1, and less
- * where all tapes take less or a slow tier can hold x_0 or most of the tapes.
- * It is exact but for more than 40 stages with slow tiers, where it works and less may do.
+ * Returns the least budget that any strategy can work with: live state, one slot (for x_0), adjoint
+ * and one worst-case tape; without the slot if steps <= 1, and less if all tapes need less, or if a
+ * slow tier can hold x_0 or most of the tapes. Exact except for more than 40 stages with slow
+ * tiers: then the returned budget works, but a smaller one may also work.
  */
 NEAP_API uint64_t neap_problem_least(const struct neap_problem *problem);
 
-/* Seconds to move `bytes` to (write != 0) or from a tier, alone on its channel. */
+/*
+ * Returns the seconds to write (write != 0) or read `bytes`, with no other transfer on the channel.
+ */
 NEAP_API double neap_tier_seconds(const struct neap_tier_spec *tier, int write, uint64_t bytes);
-/* Seconds of computing that a transfer of `bytes` costs, besides waiting for it. */
+/*
+ * Returns the seconds of computation that a transfer of `bytes` costs, apart from waiting for it.
+ */
 NEAP_API double neap_tier_lost(const struct neap_tier_spec *tier, uint64_t bytes);
 
 #ifdef __cplusplus
