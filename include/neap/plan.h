@@ -12,42 +12,48 @@
  *             printf("%s %lld\n", neap_action_name(a.kind), (long long)a.t0);
  *     neap_schedule_close(s);
  *
- * Rules of the action language (neap_verify checks them): - Ranges are half open, [t0, t1). The
- * live state is initially x_0. - ADVANCE and RECORD need the live state at t0 and leave it at t1;
- * RECORD creates a tape for each step of its range. - TURN needs the live state at T, once, before
- * any BACKWARD; it computes the loss and the adjoint at T. - BACKWARD needs the adjoint at t1 and
- * the tapes of [t0, t1), frees the tapes and leaves the adjoint at t0. Its range consists of whole
- * RECORDed ranges. Afterwards the live state is undefined, unless a GET into it is in flight. -
- * SAVE copies the live state into a free slot; LOAD copies a slot into the live state and keeps the
- * slot; DROP frees a slot. DROP with payload NEAP_TAPE frees the tapes of [t0, t1), whole RECORDed
- * ranges. If tapes hold the output of their stage, LOAD with payload NEAP_TAPE takes x_t0 from the
- * tape of step t0 - 1. - PUT starts to write a state (from slot `slot`, or the live state if
- * NEAP_LIVE) or the tapes of [t0, t1) to `place` of `tier` and returns at once; the source must not
- * change until the WAIT for its ticket. GET starts to read a record into a free slot or the live
- * state; the destination must not be used before its WAIT. A GET may be issued while the PUT to the
- * same place is in flight. A record may be read more than once; FORGET frees its place. States and
- * tapes have separate places on a tier, each numbered from 0. - Tapes can be offloaded (payload
- * NEAP_TAPE) unless the problem has NEAP_CHAIN_TAPES_STAY. PUT takes a range of whole RECORDed
- * ranges; their tapes stay in place, unusable, until its WAIT, which frees them. GET takes exactly
- * a range that was PUT, of which no tape may be in fast memory. Its bytes count from the GET on;
- * after the WAIT the range can be reversed or offloaded again, as one range. `slot` is 0 in both. A
- * place for tapes has the size of the longest range that is ever written to its tier. - Logs
- * (payload NEAP_LOG, chain.log): ADVANCE with that payload creates a log of its range. RECORD with
- * that payload rebuilds the tapes of [t0, t1), whole logged ranges, from logs in chain.replay
- * seconds per step and keeps the logs. DROP frees whole logged ranges; PUT, GET and FORGET transfer
- * logs like tapes, with which they share the places of a tier. - If steps differ (chain.stages),
- * each step's tape is a separate record that can be offloaded with its neighbours and reversed
- * without them. The state that a tape holds can be read while the tape is written, and is offloaded
- * only with it: no slot may contain a part of a tape that was offloaded, and the live state is
- * undefined if it did. A place has the size of its contents. The live state is undefined after
- * TURN. - Two chains with one loss (chain.join): the first has steps [0, a) and states 0 to a, the
- * second has steps [a + 1, a + 1 + b) and states a + 1 to a + 1 + b; step a does not exist. Each
- * chain has its own live state, initially its first state, and its own adjoint; an action uses
- * those of the chain of its steps or states. TURN, at a + 1 + b, needs both live states at their
- * ends, computes both adjoints and leaves both live states undefined. Only one tape exists at a
- * time. A budget of M counts slots in use and live states, whatever they contain. - Tickets are
- * small numbers, 0 <= ticket < NEAP_TICKETS, that can be reused after WAIT. Every ticket must be
- * waited for.
+ * Rules of the action language (neap_verify checks them):
+ *  - Ranges are half open, [t0, t1). The live state is initially x_0.
+ *  - ADVANCE and RECORD need the live state at t0 and leave it at t1; RECORD creates a tape for
+ *    each step of its range.
+ *  - TURN needs the live state at T, once, before any BACKWARD; it computes the loss and the
+ *    adjoint at T.
+ *  - BACKWARD needs the adjoint at t1 and the tapes of [t0, t1), frees the tapes and leaves the
+ *    adjoint at t0. Its range consists of whole RECORDed ranges. Afterwards the live state is
+ *    undefined, unless a GET into it is in flight.
+ *  - SAVE copies the live state into a free slot; LOAD copies a slot into the live state and keeps
+ *    the slot; DROP frees a slot. DROP with payload NEAP_TAPE frees the tapes of [t0, t1), whole
+ *    RECORDed ranges. If tapes hold the output of their stage, LOAD with payload NEAP_TAPE takes
+ *    x_t0 from the tape of step t0 - 1.
+ *  - PUT starts to write a state (from slot `slot`, or the live state if NEAP_LIVE) or the tapes
+ *    of [t0, t1) to `place` of `tier` and returns at once; the source must not change until the
+ *    WAIT for its ticket. GET starts to read a record into a free slot or the live state; the
+ *    destination must not be used before its WAIT. A GET may be issued while the PUT to the same
+ *    place is in flight. A record may be read more than once; FORGET frees its place. States and
+ *    tapes have separate places on a tier, each numbered from 0.
+ *  - Tapes can be offloaded (payload NEAP_TAPE) unless the problem has NEAP_CHAIN_TAPES_STAY. PUT
+ *    takes a range of whole RECORDed ranges; their tapes stay in place, unusable, until its WAIT,
+ *    which frees them. GET takes exactly a range that was PUT, of which no tape may be in fast
+ *    memory. Its bytes count from the GET on; after the WAIT the range can be reversed or
+ *    offloaded again, as one range. `slot` is 0 in both. A place for tapes has the size of the
+ *    longest range that is ever written to its tier.
+ *  - Logs (payload NEAP_LOG, chain.log): ADVANCE with that payload creates a log of its range.
+ *    RECORD with that payload rebuilds the tapes of [t0, t1), whole logged ranges, from logs in
+ *    chain.replay seconds per step and keeps the logs. DROP frees whole logged ranges; PUT, GET
+ *    and FORGET transfer logs like tapes, with which they share the places of a tier.
+ *  - If steps differ (chain.stages), each step's tape is a separate record that can be offloaded
+ *    with its neighbours and reversed without them. The state that a tape holds can be read while
+ *    the tape is written, and is offloaded only with it: no slot may contain a part of a tape that
+ *    was offloaded, and the live state is undefined if it did. A place has the size of its
+ *    contents. The live state is undefined after TURN.
+ *  - Two chains with one loss (chain.join): the first has steps [0, a) and states 0 to a, the
+ *    second has steps [a + 1, a + 1 + b) and states a + 1 to a + 1 + b; step a does not exist.
+ *    Each chain has its own live state, initially its first state, and its own adjoint; an action
+ *    uses those of the chain of its steps or states. TURN, at a + 1 + b, needs both live states
+ *    at their ends, computes both adjoints and leaves both live states undefined. Only one tape
+ *    exists at a time. A budget of M counts slots in use and live states, whatever they contain.
+ *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, that can be reused after WAIT. Every
+ *    ticket must be waited for.
  */
 #ifndef NEAP_PLAN_H
 #define NEAP_PLAN_H
