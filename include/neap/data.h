@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data.h: recordings and data sets as spikes in time, and batches of them as a
- * net wants them: binned at dt, sorted by step, prepared in the background.
+ * data.h: recordings and data sets as spikes over time, and batches of them for a network: binned
+ * into steps of dt, sorted by step, prepared in the background.
  *
  *     struct neap_dataset *set;
  *     neap_dataset_open(&set, "train.h5");
@@ -26,8 +26,8 @@ extern "C" {
 #endif
 
 /*
- * What a net is to answer: X(CHOICE, name, meaning). Where targets are numbers there are as many
- * as the net has outputs.
+ * Kinds of targets: X(CHOICE, name, meaning). If targets are numbers, there is one per output of
+ * the network.
  */
 /* clang-format off */
 #define NEAP_TARGET_TABLE(X) \
@@ -37,27 +37,27 @@ extern "C" {
 	X(NEAP_TARGET_SERIES, series, "numbers a step")
 /* clang-format on */
 #define NEAP_X(choice, name, meaning) choice,
-/* What a net learns to predict: NEAP_TARGET_TABLE lists the values. */
+/* Kind of the targets of a data set: NEAP_TARGET_TABLE lists the values. */
 enum neap_target { NEAP_TARGET_TABLE(NEAP_X) NEAP_TARGETS };
 #undef NEAP_X
 
 /*
- * One sample of a batch. Its inputs are spikes, units[start[t] .. start[t+1]) in step t, ascending,
- * each once; or numbers, values[t * inputs ..] in step t.
+ * One sample of a batch. Its inputs are either spikes, unit[start[t] .. start[t+1]) in step t,
+ * ascending and without duplicates, or numbers, values[t * inputs ..] in step t.
  */
 struct neap_sequence {
-	int64_t length;	       /* steps; beyond it the sample is masked */
+	int64_t length;	       /* number of steps; later steps of the batch are masked */
 	const uint32_t *start; /* [length + 1] */
 	const uint16_t *unit;
-	int label;	     /* -1 when there is none */
+	int label;	     /* -1 if there is none */
 	const float *target; /* [outputs] NEAP_TARGET_NUMBERS; NULL otherwise */
-	int64_t index;	     /* number of the sample in its data set */
-	const float *values; /* [length][inputs] where the batch has values; NULL otherwise */
-	/* [length] NEAP_TARGET_LABELS: a step of label -1 is masked: it has no loss. */
+	int64_t index;	     /* index of the sample in its data set */
+	const float *values; /* [length][inputs] if the batch has values; NULL otherwise */
+	/* [length] NEAP_TARGET_LABELS: a step with label -1 is masked, so it has no loss. */
 	const int32_t *labels;
 	/* [length][outputs] NEAP_TARGET_SERIES: a step whose first number is NaN is masked. */
 	const float *series;
-	int64_t counted; /* steps that are not masked, where targets are of steps */
+	int64_t counted; /* number of steps that are not masked, if targets are per step */
 };
 
 struct neap_windows;
@@ -66,21 +66,23 @@ struct neap_windows;
 struct neap_batch {
 	int size;      /* samples */
 	int inputs;    /* channels */
-	int64_t steps; /* of the longest sample */
+	int64_t steps; /* number of steps of the longest sample */
 	const struct neap_sequence *sequences;
-	size_t bytes; /* memory the batch takes */
-	/* Not NULL: a long batch, whose inputs and targets of steps come in windows; start, unit,
-	   values, labels and series of the sequences are NULL. Owned by the loader. */
+	size_t bytes; /* memory of the batch */
+	/*
+	 * Not NULL: a long batch, whose inputs and targets per step are read in windows; start,
+	 * unit, values, labels and series of the sequences are NULL. Owned by the loader.
+	 */
 	struct neap_windows *windows;
 	int values; /* 1: the inputs are numbers; 0: spikes */
 	enum neap_target target;
-	int of; /* samples of the batch that this is a part of; 0: it is whole */
+	int of; /* size of the batch of which this is a part; 0: it is a whole batch */
 };
 
 /*
- * Steps [from, to) of a long batch: sequences[i].start[t - from] is where step t
- * begins in sequences[i].unit; values, labels and series begin with step `from`. length, label and
- * the like are the batch's to tell.
+ * Steps [from, to) of a long batch: step t starts at sequences[i].start[t - from] in
+ * sequences[i].unit; values, labels and series start with step `from`. length, label and the other
+ * fields are only set in the batch.
  */
 struct neap_window {
 	int64_t from, to;
@@ -88,19 +90,20 @@ struct neap_window {
 };
 
 /*
- * The window that holds step t, valid until the next call; from and to depend on the
- * data and the loader's options alone, from is a multiple of 64 and to one or the last
- * step. Windows are read ahead in the direction they are asked for in. One thread asks.
+ * Returns the window that contains step t, valid until the next call. from and to depend only on
+ * the data and the loader's options; from is a multiple of 64, and so is to unless it is the last
+ * step. Windows are read ahead in the direction in which they are requested. For one thread at a
+ * time. Returns 0 or a negative code.
  */
 NEAP_API int neap_windows_take(struct neap_windows *windows, int64_t t, struct neap_window *window);
-/* Steps [t0, t1) come next, from either end: where that is a jump, it is read ahead. */
+/* Announces that steps [t0, t1) are next, from either end, so they are read ahead after a jump. */
 NEAP_API void neap_windows_expect(struct neap_windows *windows, int64_t t0, int64_t t1);
-/* Seconds that neap_windows_take waited for the reader, in all. */
+/* Returns the total time in seconds that neap_windows_take waited for the reader. */
 NEAP_API double neap_windows_waited(const struct neap_windows *windows);
-/* Steps of a window at most. */
+/* Returns the maximum number of steps of a window. */
 NEAP_API int64_t neap_windows_steps(const struct neap_windows *windows);
 
-/* The events of one sample, sorted by time. Owned by whoever filled it in. */
+/* The events of one sample, sorted by time. Owned by the code that filled it in. */
 struct neap_events {
 	int64_t count;
 	double *time; /* seconds */
@@ -111,7 +114,7 @@ struct neap_events {
 
 struct neap_dataset;
 
-/* Numbers and sizes of a data set, filled in by neap_dataset_info. */
+/* Properties of a data set, filled in by neap_dataset_info. */
 struct neap_dataset_info {
 	uint32_t size; /* sizeof(struct neap_dataset_info) */
 	int64_t samples;
@@ -119,17 +122,20 @@ struct neap_dataset_info {
 	int classes;
 	int speakers;	  /* 0: unknown */
 	double duration;  /* longest sample, seconds */
-	int64_t events;	  /* in all; 0: not counted */
+	int64_t events;	  /* total number; 0: not counted */
 	const char *name; /* path, or "randman(...)"; owned by the data set */
 	int values;	  /* 1: the inputs are numbers; 0: spikes */
 	enum neap_target target;
 	/*
-	 * Where samples are rows of steps, whatever dt: steps of the longest; 0: samples last
-	 * seconds. `classes` is the number of outputs where targets are numbers.
+	 * If samples are rows of steps, independent of dt: number of steps of the longest; 0:
+	 * samples are measured in seconds. `classes` is the number of outputs if targets are
+	 * numbers.
 	 */
 	int64_t steps;
-	/* 1: the file does not say how many channels there are: `inputs` is the least that holds
-	   its spikes, another part of the data may have more. */
+	/*
+	 * 1: the file does not specify the number of channels: `inputs` is the minimum for its
+	 * spikes, and other files of the same data may have more.
+	 */
 	int inputs_least;
 };
 
@@ -137,39 +143,40 @@ struct neap_dataset_info {
  * Opens a file in the SHD layout; an HDF5 file of arrays of numbers (docs/data.md); or "randman" or
  * "randman:KEY=VALUE,..." for smooth random manifolds of spike times (Zenke and Vogels, Neural
  * Computation 33, 2021). Keys and their defaults: classes=10 units=70 dim=1 (of the manifold)
- * alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (of manifolds and points) spikes=1
- * (a unit; each in its share of the steps, at a point of its own) noise=0 (standard deviation of
- * spike times in steps) part=train (or test: other points of the same manifolds) first=0 (point)
+ * alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (for manifolds and points) spikes=1
+ * (per unit; each in a separate part of the steps, with a separate point) noise=0 (standard
+ * deviation of spike times in steps) part=train (or test: other points of the same manifolds)
+ * first=0 (index of the first point).
  *
- * Files: times of any floating-point, units and labels of any integer type. A file
- * without the attributes `inputs` and `longest` (neap writes them) is read through
- * once to find its longest sample and its largest channel. Without `inputs` it has the 700 channels
- * of SHD and SSC where it has their /extra/keys and no channel beyond; else info.inputs_least is 1.
- * NEAP_EFORMAT or -errno; the detail line names file, data set and mend.
+ * Files: times have any floating-point type, units and labels any integer type. A file without the
+ * attributes `inputs` and `longest` (neap writes them) is read completely once to find its longest
+ * sample and its largest channel. Without `inputs` it has the 700 channels of SHD and SSC if it has
+ * their /extra/keys and no larger channel; else info.inputs_least is 1. Returns 0, NEAP_EFORMAT or
+ * -errno; the detail line has the file, the data set and the fix.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
 
 /*
- * HDF5 1.10 may crash on a file whose structures are damaged. A program that wants to survive such
- * files sets a trial: before neap_dataset_open opens a file it has trial(fn, arg) run fn(arg) in a
- * child process, and refuses the file where the answer is not 0 but the signal that ended the
- * child. `neap` sets one. NULL, as at the start: files are opened at once, and no process is made.
- * For the whole process; thread-safe.
+ * HDF5 1.10 may crash on a file with damaged structures. A program that must survive such files
+ * sets a trial: before neap_dataset_open opens a file, it calls trial(fn, arg), which must run
+ * fn(arg) in a child process and return 0, or the number of the signal that ended the child; the
+ * file is then rejected. `neap` sets a trial. NULL (the initial setting): files are opened at once,
+ * without a child process. Applies to the whole process; thread-safe.
  */
 typedef int neap_data_trial(void (*fn)(void *arg), void *arg);
 /* Sets the trial of the process; NULL: none. */
 NEAP_API void neap_data_set_trial(neap_data_trial *trial);
-/* Fills in `info`. 0, or NEAP_EUSAGE for another size. */
+/* Fills in `info`. Returns 0, or NEAP_EUSAGE if its size is wrong. */
 NEAP_API int neap_dataset_info(const struct neap_dataset *set, struct neap_dataset_info *info);
-/* The class of a sample; -1 if there is none. */
+/* Returns the class of a sample; -1 if there is none. */
 NEAP_API int neap_dataset_label(const struct neap_dataset *set, int64_t index);
-/* The number of the speaker of a sample; -1 if unknown. */
+/* Returns the number of the speaker of a sample; -1 if unknown. */
 NEAP_API int neap_dataset_speaker(const struct neap_dataset *set, int64_t index);
-/* Name of a class; NULL if unknown. Owned by the set. */
+/* Returns the name of a class; NULL if unknown. Owned by the set. */
 NEAP_API const char *neap_dataset_class_name(const struct neap_dataset *set, int label);
-/* Name of a speaker; NULL if unknown. Owned by the set. */
+/* Returns the name of a speaker; NULL if unknown. Owned by the set. */
 NEAP_API const char *neap_dataset_speaker_name(const struct neap_dataset *set, int speaker);
-/* Reads one sample; gives `events`, to be freed by neap_events_free. Takes the set's lock. */
+/* Reads one sample into `events`, to be freed with neap_events_free. Takes the set's lock. */
 NEAP_API int neap_dataset_read(struct neap_dataset *set, int64_t index, struct neap_events *events);
 /* Frees the arrays of `events`, not the structure itself. */
 NEAP_API void neap_events_free(struct neap_events *events);
@@ -177,81 +184,86 @@ NEAP_API void neap_events_free(struct neap_events *events);
 NEAP_API void neap_dataset_close(struct neap_dataset *set);
 
 /*
- * Splits samples in two by seed (`fraction` of them, stratified by class, go to
- * the second part) or by speaker (`speaker` >= 0: the second part is that
- * speaker's). Gives ascending index arrays, to be freed with free().
+ * Splits samples in two by seed (a `fraction` of them, stratified by class, is the second part) or
+ * by speaker (`speaker` >= 0: that speaker's samples are the second part). Returns ascending index
+ * arrays, to be freed with free().
  */
 NEAP_API int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed,
 	int speaker, int64_t **first, int64_t *nfirst, int64_t **second, int64_t *nsecond);
 
 /*
- * Training samples varied anew in every epoch. What becomes of a sample is a function of
- * (seed, epoch, sample) alone, whatever the batch, the window or the thread; label and
- * index stay. Applied in this order; zero: off.
+ * Data augmentation: random changes of training samples, different in every epoch. They depend only
+ * on (seed, epoch, sample), not on the batch, the window or the thread; label and index are
+ * unchanged. Applied in the order of the fields; zero: off.
  */
 struct neap_augment {
-	/* All times of a sample, and its length, times a draw in [low, high], 0.01 to 100. */
+	/*
+	 * Multiplies all times of a sample, and its length, by a random factor in [low, high], 0.01
+	 * to 100.
+	 */
 	double stretch_low, stretch_high;
 	/*
-	 * Each spike moves by a normal draw of this standard deviation in seconds, rounded to
-	 * whole steps. Spikes of a unit that meet in a step become one; the sample
-	 * keeps its length, and spikes that leave it are dropped.
+	 * Standard deviation in seconds of a normally distributed shift of each spike, rounded to
+	 * whole steps. Spikes of a unit in the same step are merged; the sample keeps its length,
+	 * and spikes outside it are dropped.
 	 */
 	double jitter;
-	/* All units of a sample move by a whole number in [-shift, shift]; beyond the edges
-	   they are dropped. */
+	/*
+	 * Shifts all units of a sample by a random integer in [-shift, shift]; units beyond the
+	 * edges are dropped.
+	 */
 	int shift;
 };
 
 /*
- * The kinds of rules by which numbers become spikes: `encode` of neap_train_options. NULL beyond
- * the end. Thread-safe.
+ * Returns the name of a kind of spike encoding for numbers: `encode` of neap_train_options. NULL
+ * beyond the end. Thread-safe.
  */
 NEAP_API const char *neap_coding_name(int index);
 
 struct neap_loader;
 
-/* How a loader cuts a data set into batches. */
+/* How a loader divides a data set into batches. */
 struct neap_loader_options {
 	uint32_t size; /* sizeof(struct neap_loader_options) */
 	int batch;     /* samples; the last batch of an epoch may be smaller */
-	double dt;     /* seconds a step */
-	int64_t steps; /* cut samples beyond; 0: no limit */
-	int shuffle;   /* 1: order by (seed, epoch) */
+	double dt;     /* seconds per step */
+	int64_t steps; /* samples are cut to this number of steps; 0: no limit */
+	int shuffle;   /* 1: random order, by (seed, epoch) */
 	uint64_t seed;
 	const int64_t *index; /* samples to use, borrowed; NULL: all */
 	int64_t count;
 	/*
-	 * Bound in bytes on what long batches take: one that would take more than half of
-	 * it is read in windows, in so much memory whatever its length; 0: 16 MiB.
+	 * Bound in bytes on the memory of long batches: a batch that needs more than half of it is
+	 * read in windows, in that memory whatever its length; 0: 16 MiB.
 	 */
 	uint64_t window_bytes;
-	struct neap_augment augment; /* by `seed` and the epoch started */
+	struct neap_augment augment; /* uses `seed` and the epoch */
 	/*
-	 * The share that one of `ranks` processes, number `rank`, has of every batch: whole groups
-	 * of `group` samples, and of `last_group` in a last batch that is smaller (0: the same).
-	 * A share may be empty; neap_batch.of is the size of the whole. ranks 0: all of it.
+	 * The share of process number `rank` of `ranks` in every batch: whole groups of `group`
+	 * samples, or `last_group` in a smaller last batch (0: the same). A share may be empty;
+	 * neap_batch.of is the size of the whole batch. ranks 0: the whole batch.
 	 */
 	int rank, ranks, group, last_group;
 };
 
-/* Opens a loader over a data set, which is borrowed until the loader is closed. */
+/* Opens a loader for a data set, which is borrowed until the loader is closed. */
 NEAP_API int neap_loader_open(struct neap_loader **loader, struct neap_dataset *set,
 	const struct neap_loader_options *options);
-/* Batches of an epoch, of all ranks. */
+/* Returns the number of batches of an epoch, over all ranks. */
 NEAP_API int64_t neap_loader_batches(const struct neap_loader *loader);
-/* Begins an epoch at batch `first_batch`; a running one is dropped. */
+/* Starts an epoch at batch `first_batch`; an epoch in progress is dropped. */
 NEAP_API int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch);
-/* 1 and a batch, valid until the next call; 0 at the end of the epoch; or an error. */
+/* Returns 1 and a batch, valid until the next call; 0 at the end of the epoch; or an error. */
 NEAP_API int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch);
 /* Stops the loader and frees it; NULL is allowed. */
 NEAP_API void neap_loader_close(struct neap_loader *loader);
 
 /*
- * Writes the SHD layout: /spikes/times (float32), /spikes/units, /labels, /extra/keys,
- * /extra/speaker, and neap's own /extra/speaker_names and /extra/duration. Whole or
- * not at all: written beside the name, flushed, renamed by finish, which frees the
- * writer in any case. After a failed add only abort is left.
+ * Writes a file in the SHD layout: /spikes/times (float32), /spikes/units, /labels, /extra/keys,
+ * /extra/speaker, and neap's own /extra/speaker_names and /extra/duration. Atomic: the file is
+ * written under a temporary name, flushed, and renamed by finish, which always frees the writer.
+ * After a failed add only abort is allowed.
  */
 struct neap_shd_writer;
 /* A number that is stored as an attribute of the file. */
@@ -261,7 +273,7 @@ struct neap_attribute {
 };
 /* Starts a file of `inputs` channels at `path`. */
 NEAP_API int neap_shd_create(struct neap_shd_writer **writer, const char *path, int inputs);
-/* Appends a sample. */
+/* Appends a sample. Returns 0 or a negative code. */
 NEAP_API int neap_shd_add(struct neap_shd_writer *writer, const struct neap_events *events);
 /* Writes the names and attributes, publishes the file and frees the writer. */
 NEAP_API int neap_shd_finish(struct neap_shd_writer *writer, const char *const *class_names,
@@ -270,25 +282,25 @@ NEAP_API int neap_shd_finish(struct neap_shd_writer *writer, const char *const *
 /* Removes the unfinished file and frees the writer; NULL is allowed. */
 NEAP_API void neap_shd_abort(struct neap_shd_writer *writer);
 
-/* Auditory model: recordings to spikes. Zero means the default in brackets. */
+/* Auditory model that encodes recordings as spikes. Zero means the default in brackets. */
 struct neap_encoder_options {
 	uint32_t size;	    /* sizeof(struct neap_encoder_options) */
 	int channels;	    /* [128], at most 700 */
 	double low, high;   /* Hz [80, 3600]; high at most 0.45 of the sampling rate */
-	double rms;	    /* level every recording is set to [0.05] */
+	double rms;	    /* level to which every recording is scaled [0.05] */
 	double preemphasis; /* [0.95]; negative: none */
 	double gain;	    /* [20] */
 	double tau;	    /* seconds [10e-3] */
 	double refractory;  /* seconds [1e-3]; negative: none */
 	double inhibition;  /* lateral inhibition [0.8]; negative: none */
-	int span;	    /* its reach in channels [12] */
+	int span;	    /* range of the inhibition in channels [12] */
 	double compression; /* exponent [0.3] */
 };
 
 /*
- * One recording of n samples at `rate` Hz. Gives events (time-sorted). Thread-safe.
- * The model runs at 8 kHz (or high / 0.45, if that is more) whatever the rate.
- * NULL options stand for the defaults.
+ * Encodes one recording of n samples at `rate` Hz as events, sorted by time. The model runs at 8
+ * kHz (or high / 0.45, if that is more) whatever the rate. options NULL: the defaults. Thread-safe.
+ * Returns 0 or a negative code.
  */
 NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64_t n, double rate,
 	const struct neap_encoder_options *options);
@@ -296,169 +308,179 @@ NEAP_API int neap_encode(struct neap_events *events, const float *samples, int64
 /* How neap_encode_directory encodes recordings. */
 struct neap_encode_options {
 	uint32_t size; /* sizeof(struct neap_encode_options) */
-	int threads;   /* 0: one a processor */
-	/* Regular expressions (PCRE2) on the file name; group 1 is the name. */
+	int threads;   /* 0: one per processor */
+	/* Regular expressions (PCRE2) for the file name; group 1 is the name. */
 	const char *label;		     /* NULL: the folder the file is in */
 	const char *speaker;		     /* NULL: no speakers */
 	struct neap_encoder_options encoder; /* its size need not be set */
 	/*
-	 * Seconds of a sample: recordings of a class and speaker end to end, cut where a
-	 * sample is full; what fills none is dropped. 0: a recording is a sample.
+	 * Seconds per sample: recordings of one class and speaker are concatenated and cut into
+	 * samples; the rest is dropped. 0: a recording is a sample.
 	 */
 	double concat;
-	/* Called as files finish; non-zero stops with NEAP_EINTERRUPTED. May be NULL. */
+	/*
+	 * Called when files are done; a non-zero result stops with NEAP_EINTERRUPTED. May be NULL.
+	 */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
 	int any_sound; /* 1: every kind of sound file libsndfile reads; 0: wav, flac, aiff */
-	/* 1: a file that is no recording, is damaged, or is of no class in `classes` is an error;
-	   0: it is skipped and counted. */
+	/*
+	 * 1: a file that is not a recording, is damaged, or has a class not in `classes` is an
+	 * error; 0: it is skipped and counted.
+	 */
 	int strict;
-	const char *const *classes; /* names of the classes in their order; NULL: those found */
+	const char *const *classes; /* names of the classes, in order; NULL: those found */
 	int nclasses;
-	/* Text files of paths below the folder, a line each: of these recordings alone, and
-	 * without those. */
+	/*
+	 * Text files with one path below the folder per line: `split` lists the only recordings to
+	 * use, `without` those to leave out.
+	 */
 	const char *const *split, *const *without;
 	int nsplit, nwithout;
 	/* Called with one line about each damaged file that is skipped. May be NULL. */
 	void (*warn)(void *user, const char *line);
 	/*
-	 * The ranks that encode the recordings together, each with these options and the same
-	 * files; NULL: alone. The file has the same bytes; rank 0 writes it. Collective.
+	 * The ranks that encode the recordings together, each with the same options and files;
+	 * NULL: one process. The file is the same, byte for byte; rank 0 writes it. Collective.
 	 */
 	const struct neap_peers *peers;
 };
 
-enum { NEAP_SKIPPED_NAME = 128 /* bytes of a skipped file's name, its end included */ };
+enum { NEAP_SKIPPED_NAME = 128 /* bytes of a skipped file's name, including its end */ };
 
-/* What neap_encode_directory read, wrote and skipped. */
+/* What neap_encode_directory read, wrote and skipped: counts and names. */
 struct neap_encode_report {
 	uint32_t size; /* sizeof(struct neap_encode_report) */
 	int64_t files, events, samples;
 	int classes, speakers;
 	double seconds_of_audio;
-	double seconds_left; /* of it, in no sample (concat) */
-	double active;	     /* share of (channel, 1 ms) bins with a spike */
-	/* Files that were skipped: no sound by their names, damaged, of other classes, not listed.
-	 */
+	double seconds_left; /* of these, in no sample (concat) */
+	double active;	     /* fraction of (channel, 1 ms) bins with a spike */
+	/* Skipped files: not sound files by name; damaged; of other classes; not listed. */
 	int64_t others, damaged, strangers, unlisted;
 	char other[NEAP_SKIPPED_NAME]; /* the first of `others`, below the folder; "": none */
 	int64_t silent;		       /* recordings without a spike */
 };
 
 /*
- * All recordings below `dir` (wav, flac, aiff), or the one file that it names, to one file at
- * `out`. Classes are numbered in the order of their names (numbers by value). Hidden
- * files are skipped; any other that is not a recording is skipped, unless `strict`. NULL
- * options stand for the defaults.
+ * Encodes all recordings below `dir` (wav, flac, aiff), or one file if `dir` is a file, into one
+ * file `out`. Classes are numbered in the order of their names (numbers by value). Hidden files are
+ * skipped; other files that are not recordings are skipped unless `strict` is set. options NULL:
+ * the defaults. Returns 0 or a negative code.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
 
 /* Which channels the two polarities of an event camera use. */
 enum neap_polarity {
-	NEAP_POLARITY_SPLIT, /* a channel for darker pixels, then one for brighter ones */
-	NEAP_POLARITY_MERGE, /* one channel a pixel */
-	NEAP_POLARITY_ON,    /* brighter alone */
-	NEAP_POLARITY_OFF,   /* darker alone */
+	NEAP_POLARITY_SPLIT, /* a channel for darker pixels, then one for brighter pixels */
+	NEAP_POLARITY_MERGE, /* one channel per pixel */
+	NEAP_POLARITY_ON,    /* only brighter pixels */
+	NEAP_POLARITY_OFF,   /* only darker pixels */
 };
 
 /* How neap_encode_events converts event recordings. */
 struct neap_event_options {
 	uint32_t size;	   /* sizeof(struct neap_event_options) */
-	int width, height; /* of the sensor in pixels; 0: what the file says */
-	int inputs;	   /* channels where events have no pixels; 0: what the file says */
-	/* The part of the sensor that counts; width 0: all of it. Events outside are dropped. */
+	int width, height; /* of the sensor in pixels; 0: from the file */
+	int inputs;	   /* channels if events have no pixels; 0: from the file */
+	/* Part of the sensor to use; width 0: all of it. Events outside it are dropped. */
 	int crop_x, crop_y, crop_width, crop_height;
-	int pool; /* pixels of a square that share a channel, on a side; 0 and 1: none do */
+	int pool; /* side in pixels of the squares that share a channel; 0 and 1: none */
 	enum neap_polarity polarity;
-	double time_unit;	    /* seconds of a number in t; 0: 1e-6 of integers, 1 of others */
+	double time_unit;	    /* seconds per unit of t; 0: 1e-6 for integers, 1 for others */
 	const char *const *classes; /* as in neap_encode_options */
 	int nclasses;
-	const char *const *split, *const *without; /* the same; of DVS Gesture, its trials */
+	const char *const *split, *const *without; /* as there; DVS Gesture: lists of trials */
 	int nsplit, nwithout;
 	int strict;
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void (*warn)(void *user, const char *line);
 	void *user;
-	const char *label; /* as in neap_encode_options, of folders but that of DVS Gesture */
+	const char *label; /* as in neap_encode_options, for folders except DVS Gesture */
 };
 
-/* What neap_encode_events read, wrote and skipped. */
+/* What neap_encode_events read, wrote and skipped: counts and sizes. */
 struct neap_event_report {
 	uint32_t size; /* sizeof(struct neap_event_report) */
 	int64_t samples, events;
-	int64_t outside; /* events that the crop or the polarity dropped */
+	int64_t outside; /* events dropped by the crop or the polarity */
 	int64_t damaged, others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 	int inputs, classes;
-	int width, height;	       /* of the channels, pooled; 0: without pixels */
+	int width, height;	       /* of the pooled channels; 0: no pixels */
 	double longest;		       /* seconds */
 	char other[NEAP_SKIPPED_NAME]; /* as in neap_encode_report */
 	int64_t empty;		       /* samples without an event after crop and polarity */
 };
 
-/* Whether a path is one that neap_encode_events reads: an array file, or a folder of such. NULL:
- * no. */
+/*
+ * Returns 1 if neap_encode_events reads `path`, an array file or a folder of such files; else, or
+ * if it is NULL, 0.
+ */
 NEAP_API int neap_encode_is_events(const char *path);
 
 /*
- * Samples of events to one file at `out` in the SHD layout: a .npz or HDF5 file of arrays
- * (docs/events.md), one recording as .npy of records, .npz or HDF5, or a folder of such files for
- * each class; a folder of N-MNIST or N-Caltech101 (.bin), or the folder of DVS Gesture (AEDAT 3.1
- * with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels
- * of brighter pixels follow those of all darker ones. NULL options stand for the defaults.
+ * Encodes samples of events into one file `out` in the SHD layout. Inputs: a .npz or HDF5 file of
+ * arrays (docs/events.md); one recording as .npy of records, .npz or HDF5; a folder of such files
+ * per class; a folder of N-MNIST or N-Caltech101 (.bin); or the folder of DVS Gesture (AEDAT 3.1
+ * with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels of
+ * all brighter pixels follow those of all darker ones. options NULL: the defaults. Returns 0 or a
+ * negative code.
  */
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
 	const struct neap_event_options *options);
 
-/* How neap_encode_table reads tables of text. */
+/* How neap_encode_table reads text tables. */
 struct neap_table_options {
 	uint32_t size; /* sizeof(struct neap_table_options) */
 	/*
-	 * What a sample's target is, one of these: a regular expression on the file's name, as in
-	 * neap_encode_options; a table of text whose first column names samples, whose others are
-	 * their targets; columns, by names with commas between. None: the folder a file is in.
+	 * Source of the targets, one of these: label, a regular expression for the file name, as in
+	 * neap_encode_options; labels, a text table with the names of samples in the first column
+	 * and their targets in the others; targets, names of columns, separated by commas. None:
+	 * the folder of a file is its class.
 	 */
 	const char *label, *labels, *targets;
-	const char *sample_column; /* whose fields name samples; NULL: a file is a sample */
-	const char *dropped;	   /* columns that do not count, with commas between */
-	int numbers;		   /* 1: whole numbers are targets as numbers, not classes */
-	int header; /* 1: files begin with names of columns; -1: they do not; 0: where
-		       a field of their first row is no number */
+	const char *sample_column; /* column with the names of samples; NULL: a file is a sample */
+	const char *dropped;	   /* columns to ignore, separated by commas */
+	int numbers;		   /* 1: integer targets are numbers, not classes */
+	int header; /* 1: files start with names of columns; -1: they do not; 0: they do if
+		       a field of their first row is not a number */
 	const char *const *classes; /* as in neap_encode_options */
 	int nclasses;
-	const char *const *split, *const *without; /* the same */
+	const char *const *split, *const *without; /* as in neap_encode_options */
 	int nsplit, nwithout;
-	int strict; /* 1: a file of another kind or class is an error; 0: it is skipped */
-	/* Called with rows read, and in the second reading all there are (else 0); non-zero stops
-	   with NEAP_EINTERRUPTED. May be NULL. */
+	int strict; /* 1: a file of a different kind or class is an error; 0: it is skipped */
+	/*
+	 * Called with the rows read and, in the second pass, their total number (else 0); a
+	 * non-zero result stops with NEAP_EINTERRUPTED. May be NULL.
+	 */
 	int (*progress)(void *user, int64_t done, int64_t total);
 	void *user;
-	/* Called with a line about what is probably a mistake. May be NULL. */
+	/* Called with a line about a probable mistake. May be NULL. */
 	void (*warn)(void *user, const char *line);
 };
 
-/* What neap_encode_table read, wrote and skipped. */
+/* What neap_encode_table read, wrote and skipped: counts and names. */
 struct neap_table_report {
 	uint32_t size; /* sizeof(struct neap_table_report) */
 	int64_t files, samples;
-	int64_t steps, longest;		     /* rows in all; of the longest sample */
-	int features;			     /* of a row */
-	int classes, numbers;		     /* of a target; both 0: there is none */
-	int step_targets;		     /* 1: targets are of steps, 0: of samples */
+	int64_t steps, longest;		     /* total number of rows; rows of the longest sample */
+	int features;			     /* per row */
+	int classes, numbers;		     /* per target; both 0: there is none */
+	int step_targets;		     /* 1: targets are per step, 0: per sample */
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
-	char other[NEAP_SKIPPED_NAME];	     /* likewise */
-	char named[256]; /* names of the first features, with commas between; "": none */
+	char other[NEAP_SKIPPED_NAME];	     /* as in neap_encode_report */
+	char named[256]; /* names of the first features, separated by commas; "": none */
 };
 
-/* Whether a path is one that neap_encode_table reads: a .csv or .tsv, a folder of such. NULL: no.
- */
+/* Returns 1 if neap_encode_table reads `path`, a .csv or .tsv file or a folder of such; else 0. */
 NEAP_API int neap_encode_is_table(const char *path);
 
 /*
- * Tables of text (.csv, .tsv; docs/data.md) to one HDF5 file of arrays at `out`, which
- * neap_dataset_open reads. Rows are steps. Memory does not grow with their number, but for names of
- * samples. 0, NEAP_EFORMAT with file and line, NEAP_EUSAGE, NEAP_EINTERRUPTED or -errno; nothing is
- * half-written. Thread-safe. NULL options stand for the defaults.
+ * Encodes text tables (.csv, .tsv; docs/data.md) into one HDF5 file of arrays `out`, which
+ * neap_dataset_open reads. Rows are steps. Memory does not grow with the number of rows, except for
+ * names of samples. Returns 0, NEAP_EFORMAT with file and line, NEAP_EUSAGE, NEAP_EINTERRUPTED or
+ * -errno; the file is written atomically. options NULL: the defaults. Thread-safe.
  */
 NEAP_API int neap_encode_table(struct neap_table_report *report, const char *path, const char *out,
 	const struct neap_table_options *options);

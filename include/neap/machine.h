@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h: the machine under a measurement, and clocks to measure with.
+ * machine.h: describes the machine of a measurement, and has clocks to measure with.
  *
  *     struct neap_machine machine = {.size = sizeof machine};
  *     neap_machine_describe(&machine);
- *     double from = neap_clock();
+ *     double start = neap_clock();
  *     work();
- *     printf("%s: %g s\n", machine.cpu, neap_clock() - from);
+ *     printf("%s: %g s\n", machine.cpu, neap_clock() - start);
  */
 #ifndef NEAP_MACHINE_H
 #define NEAP_MACHINE_H
@@ -22,23 +22,23 @@ extern "C" {
 struct neap_machine {
 	uint32_t size;	/* sizeof(struct neap_machine) */
 	char cpu[96];	/* model name */
-	char isa[24];	/* of the kernels: "plain", "avx2", "avx512"; NEAP_ISA chooses; "none" */
+	char isa[24];	/* of the kernels: "plain", "avx2", "avx512"; NEAP_ISA selects; or "none" */
 	char os[96];	/* system and release */
-	int processors; /* this process may run on */
-	uint64_t memory_total, memory_free; /* bytes, of the machine or its control group */
+	int processors; /* number that this process may run on */
+	uint64_t memory_total, memory_free; /* bytes, of the machine or of its control group */
 };
-/* Fills in `machine`. 0, or NEAP_EUSAGE for another size. */
+/* Fills in `machine`. Returns 0, or NEAP_EUSAGE if its size is wrong. */
 NEAP_API int neap_machine_describe(struct neap_machine *machine);
 
-/* Monotonic seconds. */
+/* Returns the time of a monotonic clock in seconds. */
 NEAP_API double neap_clock(void);
 
-/* Processor seconds of this process, all threads. */
+/* Returns the CPU time of this process in seconds, over all threads. */
 NEAP_API double neap_cpu_clock(void);
 
-/* High-water mark of resident memory in bytes (VmHWM). */
+/* Returns the high-water mark of resident memory in bytes (VmHWM). */
 NEAP_API uint64_t neap_resident_peak(void);
-/* Resets that high-water mark. 0, or -errno. */
+/* Resets the high-water mark of resident memory. Returns 0 or -errno. */
 NEAP_API int neap_resident_reset(void);
 
 #ifdef __cplusplus

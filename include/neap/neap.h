@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neap.h: everything of libneap. Nets, data and training: neap/train.h. */
+/* neap.h: includes all of libneap. For networks, data and training include neap/train.h. */
 #ifndef NEAP_NEAP_H
 #define NEAP_NEAP_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peers.h: how processes that train one net together exchange numbers. The library knows no
- * network: a caller fills this structure, over MPI or anything else, and passes it in
- * neap_train_options, neap_eval_options, neap_encode_options and neap_objective. Every process, a
- * rank, makes the same calls with the same options; results are the same bits for any number of
+ * peers.h: communication between processes that train one network together. The library contains no
+ * network code: the caller implements this structure, with MPI or anything else, and passes it in
+ * neap_train_options, neap_eval_options, neap_encode_options and neap_objective. Every process
+ * (rank) makes the same calls with the same options; results are bit-identical for any number of
  * ranks.
  *
  *     static int least(void *comm, int64_t *v, int n)
@@ -12,9 +12,10 @@
  *                            ? -EIO : 0;
  *     }
  *
- * All functions but `leave` are collective: every rank calls the same one with sizes that agree,
- * and each waits for the others. They are called on the thread that calls the library, and never
- * by two at a time. They return 0 or a negative code, after which the ranks cannot go on.
+ * All functions except `leave` are collective: every rank calls the same function with matching
+ * sizes, and each waits for the others. They are called on the thread that calls the library, never
+ * by two threads at a time. They return 0 or a negative code, after which the ranks cannot
+ * continue.
  */
 #ifndef NEAP_PEERS_H
 #define NEAP_PEERS_H
@@ -26,29 +27,30 @@
 extern "C" {
 #endif
 
-/* The collective operations that neap needs of a group of processes. */
+/* The collective operations that neap requires of a group of processes. */
 struct neap_peers {
 	uint32_t size;	 /* sizeof(struct neap_peers) */
-	int rank, count; /* of this process, from 0; of all */
+	int rank, count; /* number of this process, from 0; number of processes */
 	void *user;
-	/* Replaces each of values[count] by the least over all ranks, on all of them. */
+	/* Replaces each of values[count] by its minimum over all ranks, on all ranks. */
 	int (*least)(void *user, int64_t *values, int count);
-	/* Puts `bytes` of every rank, in the order of ranks, into `all`, on all of them. */
+	/* Gathers `bytes` of every rank, in the order of ranks, in `all`, on all ranks. */
 	int (*all)(void *user, const void *own, size_t bytes, void *all);
 	/*
-	 * Sends to[r] bytes of `out` to rank r and receives from[r] bytes of rank r into `in`;
-	 * parts lie one behind the other in the order of ranks.
+	 * Sends to[r] bytes of `out` to rank r and receives from[r] bytes of rank r into `in`; the
+	 * parts are contiguous, in the order of ranks.
 	 */
 	int (*exchange)(
 		void *user, const void *out, const size_t *to, void *in, const size_t *from);
 	/*
-	 * `at` has parts of bytes[r], one behind the other; part r is complete on rank r, and
-	 * afterwards on all.
+	 * `at` consists of contiguous parts of bytes[r]; part r is complete on rank r before the
+	 * call, and on all ranks afterwards.
 	 */
 	int (*gather)(void *user, void *at, const size_t *bytes);
 	/*
-	 * This rank ends a call with an error that the others do not know of, and would wait for
-	 * it: ends them. May not come back. NULL: the caller sees to that when the call returns.
+	 * Called when this rank ends a call with an error that the other ranks do not know of and
+	 * would wait for: ends them. May not return. NULL: the caller handles this when the call
+	 * returns.
 	 */
 	void (*leave)(void *user, int code);
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status.h: what a call of neap can answer.
+ * status.h: the return codes of neap.
  *
- * Every call that can fail returns an int: 0 is success, -errno is the
- * operating system's answer, and the codes below are neap's own. Beside the
- * code, the failing thread keeps one line of detail that names the file, the
- * value and what would have been accepted:
+ * Every function that can fail returns an int: 0 for success, -errno for an error of the operating
+ * system, or one of the codes below. In addition, the failing thread stores one line of detail,
+ * with the file, the value and the accepted values:
  *
  *     int rc = neap_plan_make(&plan, &problem, "revolve", NULL);
  *     if (rc < 0)
@@ -25,9 +24,9 @@ extern "C" {
 #endif
 
 /*
- * Initial values of a structure are a table of X(field, value), from which its NAME_INIT is made:
- * in C an initializer, in C++ the value of an inline function, since C++11 to C++17 have no
- * designated initializers.
+ * The initial values of a structure are a table of X(field, value), from which its NAME_INIT is
+ * defined: in C an initializer, in C++ the value of an inline function, since C++11 to C++17 have
+ * no designated initializers.
  */
 #ifdef __cplusplus
 #define NEAP__INIT_FIELD(field, value) fresh.field = value;
@@ -49,7 +48,7 @@ extern "C" {
 	}
 #endif
 
-/* X(name, value, text): neap's own codes, below any errno. */
+/* X(name, value, text): neap's own codes, which are below any -errno. */
 #define NEAP_STATUS_TABLE(X)                                                                       \
 	X(NEAP_EUSAGE, -5001, "bad argument")                                                      \
 	X(NEAP_EFORMAT, -5002, "malformed input")                                                  \
@@ -72,19 +71,19 @@ enum neap_status {
 #undef NEAP_X
 };
 
-/* Text of a code: neap's own or, for -errno, the system's. Never NULL. */
+/* Returns the text of a code: neap's own or, for -errno, the system's. Never NULL. */
 NEAP_API const char *neap_strerror(int code);
 
 /*
- * One line about the calling thread's last failure, without a newline. Empty
- * when nothing failed yet. Valid until the thread's next failing call.
+ * Returns one line, without a newline, about the last failure in the calling thread; empty if there
+ * was none. Valid until the next failure in that thread.
  */
 NEAP_API const char *neap_detail(void);
 
 /*
- * Sets that line, for callbacks of models and tiers of one's own: called before a negative code
- * is returned, it says what went wrong. Control characters become '?', what is beyond 511 bytes
- * is cut off. NULL: an empty line.
+ * Sets the detail line. For callbacks of models and tiers, which call it with the reason before
+ * they return a negative code. Control characters become '?'; the line is cut after 511 bytes.
+ * NULL: an empty line.
  */
 NEAP_API void neap_detail_set(const char *line);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h: what a sweep did when, as Chrome trace events (Perfetto opens them).
+ * trace.h: a timeline of a sweep, as Chrome trace events (Perfetto opens them).
  *
  *     struct neap_trace *trace;
  *     neap_trace_create(&trace, "my model", 0);
  *     options.trace = trace;                      of neap_sweep_create
- *     neap_sweep_run(sweep, ...);                 the last run stays in it
+ *     neap_sweep_run(sweep, ...);                 the trace is of the last run
  *     neap_trace_write("sweep.json", &trace, 1);
  *     neap_trace_free(trace);
  *
- * A track for the computation (advance, record, turn, backward with their steps; waits
- * with their reason; recoveries of states and tapes around what they cost), one for each
- * channel of a tier (put and get with their bytes and how long they were queued), and
- * marks for overflows, lost records and plans made anew.
+ * The timeline has a track for the computation (advance, record, turn and backward with their
+ * steps; waits with their reason; recoveries of states and tapes, around the calls that they
+ * cause), a track for each channel of a tier (put and get with their bytes and their time in the
+ * queue), and marks for overflows, lost records and replaced plans.
  */
 #ifndef NEAP_TRACE_H
 #define NEAP_TRACE_H
@@ -27,19 +27,19 @@ extern "C" {
 struct neap_trace;
 
 /*
- * A ring of `capacity` events (0: 65536), 64 bytes each, all of it allocated and touched
- * here: a sweep adds to it without allocating, and drops the oldest when it is full.
- * `name` is copied.
+ * Creates a trace: a ring of `capacity` events (0: 65536) of 64 bytes each, all allocated and
+ * touched at once. A sweep adds events without allocating, and drops the oldest when the ring is
+ * full. `name` is copied. Returns 0 or a negative code.
  */
 NEAP_API int neap_trace_create(struct neap_trace **trace, const char *name, int64_t capacity);
-/* Number of stored events of the last run. */
+/* Returns the number of stored events of the last run. */
 NEAP_API int64_t neap_trace_events(const struct neap_trace *trace);
-/* Number of events of the last run that were dropped. */
+/* Returns the number of events of the last run that were dropped. */
 NEAP_API int64_t neap_trace_dropped(const struct neap_trace *trace);
 /*
- * Writes the last runs of some traces as one JSON object, a process each, times from
- * the start of each run; `otherData` has their totals and what was dropped. The file is
- * whole or not there.
+ * Writes the last runs of some traces as one JSON object, atomically: one process per trace, with
+ * times from the start of its run; `otherData` has their totals and the numbers of dropped events.
+ * Returns 0 or a negative code.
  */
 NEAP_API int neap_trace_write(const char *path, struct neap_trace *const *traces, int count);
 /* Frees a trace; NULL is allowed. */

@@ -5,8 +5,8 @@
  *     if (neap_version_number() < NEAP_VERSION_NUMBER)
  *             printf("libneap %s is older than its header\n", neap_version());
  *
- * The library asks the same question for its callers: a structure that is larger than
- * the one it was built with comes from a newer header, and the call answers NEAP_EUSAGE.
+ * The library checks this for its callers: a structure that is larger than the one that the library
+ * was built with comes from a newer header, and the call returns NEAP_EUSAGE.
  */
 #ifndef NEAP_VERSION_H
 #define NEAP_VERSION_H
@@ -21,16 +21,16 @@ extern "C" {
 #define NEAP_VERSION "0.2.0"
 #define NEAP_VERSION_NUMBER 200 /* 10000 major + 100 minor + patch */
 
-/* The library's, as NEAP_VERSION and NEAP_VERSION_NUMBER. From any thread. */
+/* Returns the version of the library, as NEAP_VERSION. Thread-safe. */
 NEAP_API const char *neap_version(void);
-/* Version of the library as NEAP_VERSION_NUMBER. */
+/* Returns the version of the library, as NEAP_VERSION_NUMBER. Thread-safe. */
 NEAP_API int neap_version_number(void);
 
 /*
- * A hash of all that programs depend on in the headers of libneap: sizes and offsets of structs,
- * constants, types of functions. For callers without a C compiler, such as bindings of another
- * language, that were made from one state of the headers: where the library they load answers
- * another number, they must not call it. From any thread.
+ * Returns a hash of everything in the headers of libneap that programs depend on: sizes and offsets
+ * of structs, constants, types of functions. For callers without a C compiler, such as bindings for
+ * other languages, which were made for one version of the headers: they must not use a library that
+ * returns a different number. Thread-safe.
  */
 NEAP_API uint64_t neap_abi_hash(void);
 
