@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m neap``: the command-line tool, as the command ``neap`` runs it."""
+"""``python -m neap``: runs the command-line tool, as the command ``neap`` does."""
 import os
 import sys
 
@@ -8,7 +8,7 @@ from .tool import tool_path
 
 
 def main() -> None:
-    """Replaces this process by the tool, with the same arguments."""
+    """Replaces this process with the tool, with the same arguments."""
     try:
         path = tool_path()
     except ToolMissing as error:

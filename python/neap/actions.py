@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions, the steps of a schedule, and the stream that libneap makes of a plan."""
+"""Actions, the items of a schedule, and the stream of actions that libneap generates from a plan."""
 import ctypes
 import enum
 from typing import Callable, Iterator, NamedTuple
@@ -34,7 +34,7 @@ class Kind(enum.IntEnum):
 
 
 class Payload(enum.IntEnum):
-    """What an action moves: a state, the tape of a step, or a log from which a tape can be restored."""
+    """The data that an action moves: a state, the tape of a step, or a log from which a tape can be restored."""
 
     STATE = _abi.NEAP_STATE
     TAPE = _abi.NEAP_TAPE
@@ -72,13 +72,13 @@ PAYLOADS = tuple(Payload)
 
 
 def of(raw: _abi.neap_action) -> Action:
-    """An action out of libneap's struct."""
+    """Converts libneap's struct of an action."""
     return Action(KINDS[raw.kind], PAYLOADS[raw.payload], raw.t0, raw.t1, raw.slot, raw.tier,
                   raw.place, raw.ticket)
 
 
 def stream(open_: Callable[[], ctypes.c_void_p]) -> Iterator[Action]:
-    """The actions of a schedule that ``open_`` opens, closed at the end or with the iterator."""
+    """Yields the actions of the schedule that ``open_`` opens; closes it at the end or with the iterator."""
     schedule = open_()
     raw = _abi.neap_action()
     pointer, step = ctypes.byref(raw), lib.neap_schedule_next

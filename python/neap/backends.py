@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Player asks of a framework, what its plan counts with, and what it counts itself."""
+"""The interface of a framework to a Player, the sizes that a plan is based on, and the counts of a run."""
 from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 __all__ = ["Backend", "Counts", "Outgrown", "Sizes"]
 
 
 class Outgrown(Exception):
-    """A backend's record found that its tape takes more than the bytes it was allowed.
-    ``nbytes`` is how many it had counted by then."""
+    """Raised by a backend's ``record`` when a tape needs more than the allowed bytes. ``nbytes``: the bytes counted by
+    then."""
 
     def __init__(self, nbytes: int):
         super().__init__(f"the saved tensors take at least {nbytes} bytes, more than the room that is left")
@@ -15,64 +15,66 @@ class Outgrown(Exception):
 
 
 class Backend:
-    """What a Player asks of a framework. States, tapes and adjoints are opaque to the Player.
+    """The operations that a Player requires of a framework. States, tapes and adjoints are opaque to the Player.
 
-    States are never changed in place: a slot keeps a reference.
+    States are never changed in place: a slot stores a reference.
     """
 
     def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
-        """The state at t1. ``first``: these steps are done for the first time."""
+        """Returns the state at t1. ``first``: the steps run for the first time, so they are not recomputed."""
         raise NotImplementedError
 
     def record(self, state: Any, t0: int, t1: int, first: bool,
                room: Optional[int]) -> Tuple[Any, Any, int]:
-        """The state at t1, the tape of [t0, t1) and its bytes. Outgrown where it takes more than
-        ``room`` bytes (None: no limit)."""
+        """Returns the state at t1, the tape of [t0, t1) and its bytes.
+
+        :raises Outgrown: if the tape needs more than ``room`` bytes (None: no limit).
+        """
         raise NotImplementedError
 
     def backward(self, tape: Any, adjoint: Any, t0: int, t1: int) -> Any:
-        """The adjoint at t0 of the one at t1; the tape is used up."""
+        """Returns the adjoint at t0 from the adjoint at t1, and consumes the tape."""
         raise NotImplementedError
 
     def state_bytes(self, state: Any) -> Optional[Tuple[int, int]]:
-        """Bytes of a state and of its adjoint. None: as planned, if all states are of one size."""
+        """Returns the bytes of a state and of its adjoint; None: as planned, if all states have the same size."""
         return None
 
     def tape_bytes(self, state: Any, t0: int, t1: int) -> Tuple[Any, int]:
-        """The state at t1, and the bytes of the tape of [t0, t1), which is not kept. It is asked for
-        after a tape did not fit, so it should not need the memory of one."""
+        """Returns the state at t1, and the bytes of the tape of [t0, t1), which is not kept. It is called after a tape
+        did not fit, so it should not need the memory of the whole tape."""
         after, _, nbytes = self.record(state, t0, t1, False, None)
         return after, nbytes
 
     def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
-        """A state, and the pieces of memory, (address, bytes), that it lies in: the same one, or
-        a copy that lies in fewer."""
+        """Returns the state, or a copy in fewer pieces, and its pieces of memory, (address, bytes)."""
         raise NotImplementedError
 
     def empty(self, t: int) -> Any:
-        """A state to be filled from a tier: that of step t."""
+        """Returns memory for the state of step t, to be read from a tier."""
         raise NotImplementedError
 
     def filled(self, state: Any) -> Any:
-        """The state of ``empty`` after that."""
+        """Returns the state in the memory that ``empty`` returned, after it was read."""
         return state
 
     def tape_pieces(self, tape: Any) -> Sequence[Tuple[int, int]]:
-        """The pieces of memory, (address, bytes), that a tape lies in."""
+        """Returns the pieces of memory, (address, bytes), of a tape."""
         raise NotImplementedError
 
     def shed(self, tape: Any) -> None:
-        """Frees the memory of a tape that was sent."""
+        """Frees the memory of a tape that was written to a tier."""
         raise NotImplementedError
 
     def regain(self, tape: Any) -> Sequence[Tuple[int, int]]:
-        """Pieces of new memory for a tape that comes back, of the sizes of ``tape_pieces``."""
+        """Allocates memory for a tape that is read from a tier; returns its pieces, with the sizes of ``tape_pieces``.
+        """
         raise NotImplementedError
 
 
 class Sizes(NamedTuple):
-    """Bytes as the plan has them: of a state, an adjoint, a group's tape; the budget (None: no limit);
-    ``staging`` that tiers take; ``graph`` that stays in memory of a tape on a tier."""
+    """Planned bytes: of a state, an adjoint and the tape of a group; ``memory``: the budget (None: no limit);
+    ``staging``: buffers of the tiers; ``graph``: the part of an offloaded tape that stays in memory."""
 
     state: int
     adjoint: int
@@ -83,8 +85,8 @@ class Sizes(NamedTuple):
 
 
 class Counts:
-    """What was done: steps by kind, the counted peak in bytes, tapes that outgrew the plan, states
-    and tapes that went to tiers and came back, records that were lost and made again."""
+    """Counts of a run: steps by kind, the peak in bytes, tapes larger than planned, states and tapes written to tiers
+    and read, records that were lost and recomputed."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -92,4 +94,4 @@ class Counts:
         self.outgrown = self.recorded_again = 0
         self.actions = self.puts = self.gets = self.recoveries = 0
         self.tape_puts = self.tape_gets = 0
-        self.waited = 0.0  # seconds for tiers
+        self.waited = 0.0  # seconds spent waiting for tiers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions, one for each error code of libneap, with libneap's line of detail as the text.
+"""Exceptions, one for each error code of libneap; their text is libneap's line of detail.
 
-An error code of the operating system becomes an :class:`OSError` (of Python's subclass for the
-number, such as :class:`FileNotFoundError`), and a lack of memory a :class:`MemoryError`.
+An error code of the operating system becomes an :class:`OSError` (of Python's subclass for the number, such as
+:class:`FileNotFoundError`), and a lack of memory a :class:`MemoryError`.
 """
 import errno
 import os
@@ -16,7 +16,7 @@ __all__ = ["Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule
            "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
            "Interrupted", "Diverged", "ForkedError", "ToolMissing"]
 
-# How libneap and the tool name a budget that is large enough.
+# The phrases with which libneap and the tool report a budget that is large enough.
 LEAST = re.compile(r"at least (\d+) bytes(?: \([^()]*\))?|(a total of )?(\d+) bytes would do")
 
 
@@ -122,14 +122,15 @@ BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
 
 
 def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetError:
-    """The error for a budget of ``memory`` bytes, of which ``least`` are needed; ``why`` begins in lower case."""
+    """Returns the error for a budget of ``memory`` bytes that needs ``least``; ``why`` begins in lower case."""
     which = f" for strategy {strategy!r}" if strategy else ""
     return BudgetError(f"memory={show_most(memory)} is too small{which}: {why}. At least {show_least(least)} are "
                        f"needed (error.least); a few times that runs faster", least=least)
 
 
 def budget_error(line: str) -> BudgetError:
-    """The error for a line of libneap or the tool, which counts in bytes. What a slow tier lacks is no ``least``."""
+    """Returns the error for a line of libneap or the tool, with sizes in bytes. Bytes missing on a slow tier are no
+    ``least``."""
     found = None if "slow memory of" in line else LEAST.search(line)
     named = " (error.least)" if found else ""
 
@@ -140,7 +141,8 @@ def budget_error(line: str) -> BudgetError:
 
 
 def exception(code: int, detail: str) -> Exception:
-    """The exception for a negative answer of libneap and its line of detail, which names an option of the tool."""
+    """Returns the exception for a negative code of libneap and its line of detail, which may name an option of the
+    tool."""
     detail = detail.replace("--slow-in-memory", "in_memory=True")
     if code == BudgetError.code:
         return budget_error(detail)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Player holds, counted in bytes, and which of it is freed first when the budget has no room.
+"""The data of a Player, counted in bytes, and the order in which it is freed when the budget has no room.
 
-All that is counted can be recomputed, from the first state if nothing else is left: states that were
-kept for recoveries go first, then tapes beyond the plan, then what the plan keeps. Of slots the one
-goes that is closest to the slot before it, since recomputing it takes the fewest steps.
+Everything that is counted can be recomputed, from the first state if nothing else is left. States that were kept for
+recoveries are freed first, then tapes larger than planned, then planned data. Among slots, the slot that is closest to
+the slot before it is freed first, because recomputing it takes the fewest steps.
 """
 import heapq
 from typing import Any, Dict, List, Optional, Set, Tuple
@@ -18,8 +18,8 @@ Weight = Tuple[int, int]  # bytes of a state and of its adjoint
 
 
 class TapeOf:
-    """The tape of a group, and the weight of the group's first state; if the tape is larger than
-    planned, or None, also that state. If both are None, the tape was lost."""
+    """The tape of a group, and the weight of the group's first state; if the tape is larger than planned, or None,
+    also that state. If tape and state are None, the tape was lost."""
 
     __slots__ = ("tape", "state", "nbytes", "weight")
 
@@ -28,8 +28,8 @@ class TapeOf:
 
 
 class Held:
-    """A state at the beginning of group or step ``at`` that counts ``nbytes``. It is None if it was
-    lost or has not arrived yet. ``end``: of the steps that are reversed from it."""
+    """A state at the beginning of group or step ``at`` that counts ``nbytes``; None if it was lost or has not arrived
+    yet. ``end``: the end of the steps that are reversed from it."""
 
     __slots__ = ("at", "state", "nbytes", "end")
 
@@ -41,20 +41,20 @@ LOST = TapeOf(None, None, 0, (0, 0))
 
 
 class Holding:
-    """Slots, tapes, states for recoveries, and tapes on tiers, within the budget of ``sizes``."""
+    """Slots, tapes, states for recoveries, and tapes on tiers, under the budget of ``sizes``."""
 
     def __init__(self, sizes: Sizes, counts: Counts):
         self.sizes, self.counts = sizes, counts
         self.slots: Dict[int, Held] = {}
         self.tapes: Dict[int, TapeOf] = {}
         self.away: Dict[int, TapeOf] = {}  # tapes on tiers
-        self._large: List[Tuple[int, int]] = []  # a heap of tapes beyond the plan: bytes, negative, and group
-        self._spare: Dict[int, Held] = {}  # states on the way to lost ones, by group
-        self._parts: List[Held] = []  # of a group that is being recomputed; the live state is that of the last
+        self._large: List[Tuple[int, int]] = []  # heap of tapes larger than planned: (-bytes, group)
+        self._spare: Dict[int, Held] = {}  # states stored during recomputations of lost ones, by group
+        self._parts: List[Held] = []  # of a group that is being recomputed; the live state belongs to the last
         self._flying: Dict[int, Tuple[Optional[Transfer], Action, Any]] = {}
         self._held = 0  # bytes of all these
         self._planned: Weight = sizes.state, sizes.adjoint
-        self._live, self._adjoint = self._planned  # bytes that the live state and the adjoint count, or more
+        self._live, self._adjoint = self._planned  # counted bytes of live state and adjoint, at least as planned
 
     def let_go(self) -> None:
         """Frees everything."""
@@ -65,7 +65,7 @@ class Holding:
 
     @property
     def held(self) -> int:
-        """Bytes of slots and tapes now."""
+        """Returns the current bytes of slots and tapes."""
         return self._held
 
     def _note(self, more: int) -> None:
@@ -74,13 +74,13 @@ class Holding:
             self.counts.peak = now
 
     def _left(self) -> Optional[int]:
-        """Bytes of the budget that are free."""
+        """Returns the free bytes of the budget; None: no limit."""
         if self.sizes.memory is None:
             return None
         return self.sizes.memory - self._held - self._live - self._adjoint - self.sizes.staging
 
     def _clear(self, nbytes: int, hard: bool = False) -> bool:
-        """Frees items until so many bytes are free; False if that is impossible."""
+        """Frees items until ``nbytes`` are free; returns False if that is impossible."""
         left = self._left()
         while left is not None and left < nbytes:
             if not self._evict(hard):
@@ -89,9 +89,9 @@ class Holding:
         return True
 
     def _evict(self, hard: bool) -> bool:
-        """Frees one item; False if there is none. States that were kept for recoveries go first,
-        then tapes beyond the plan; only with ``hard`` also what the plan keeps: tapes from the oldest on,
-        slots, transfers in flight, and tapes on tiers, whose graphs stay in memory."""
+        """Frees one item; returns False if there is none. The order: states that were kept for recoveries, then tapes
+        larger than planned; with ``hard`` also planned data: tapes from the oldest on, slots, transfers in flight, and
+        tapes on tiers, whose graphs stay in memory."""
         if self._spare:
             self._held -= self._spare.pop(max(self._spare)).nbytes
             return True
@@ -113,13 +113,12 @@ class Holding:
         return self._thin() or self._land() or self._forsake()
 
     def _beyond(self, busy: Set[int]) -> Optional[int]:
-        """The group of the largest tape beyond the plan that is not in flight; None: there is none. Its entry in
-        the heap is taken."""
+        """Removes the largest tape beyond the plan that is not in flight from the heap; returns its group, or None."""
         aside, found = [], None
         while self._large and found is None:
             entry = heapq.heappop(self._large)
             kept = self.tapes.get(entry[1])
-            if kept is not None and kept.tape is not None and kept.nbytes == -entry[0]:  # else it is gone
+            if kept is not None and kept.tape is not None and kept.nbytes == -entry[0]:  # else outdated
                 if entry[1] in busy:
                     aside.append(entry)
                 else:
@@ -129,7 +128,7 @@ class Holding:
         return found
 
     def _thin(self) -> bool:
-        """Loses the slot that takes the fewest steps to recompute; False if there is none."""
+        """Frees the slot that takes the fewest steps to recompute; returns False if there is none."""
         busy = {a.slot for transfer, a, _ in self._flying.values()
                 if transfer is not None and a.payload == Payload.STATE}
         there = sorted((held for slot, held in self.slots.items() if held.state is not None and slot not in busy),
@@ -140,7 +139,7 @@ class Holding:
         return bool(there)
 
     def _land(self) -> bool:
-        """Ends transfers in flight, so that what they use can be freed; False if there is none."""
+        """Waits for transfers in flight, so that their memory can be freed; returns False if there is none."""
         raise NotImplementedError
 
     def _lose(self, held: Held) -> None:
@@ -148,7 +147,7 @@ class Holding:
         held.state, held.nbytes = None, 0
 
     def _forsake(self) -> bool:
-        """Loses states of parts, then a tape on a tier; False if there is none."""
+        """Frees the states of parts, then a tape on a tier; returns False if there is none."""
         for part in self._parts[:-1]:
             if part.nbytes:
                 self._lose(part)

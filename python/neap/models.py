@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in NumPy as the step functions that libneap's executor calls (``include/neap/sweep.h``)."""
+"""A NumPy model as the callbacks of libneap's executor (``include/neap/sweep.h``)."""
 import ctypes
 import inspect
 import sys
@@ -16,7 +16,7 @@ Tape = Union[None, Tuple[int, ...], np.dtype, Any]
 
 
 def element(like: np.ndarray, tape: Tape) -> np.dtype:
-    """The type of one step's tape: a shape of the state's numbers, or a type with its shape."""
+    """Returns the dtype of one step's tape, from a shape in numbers of the state, or from a dtype with a shape."""
     if tape is None:
         return np.dtype((like.dtype, like.shape))
     if isinstance(tape, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in tape):
@@ -25,7 +25,7 @@ def element(like: np.ndarray, tape: Tape) -> np.dtype:
 
 
 def real_bytes(kinds: Sequence[np.dtype]) -> int:
-    """Bytes of a floating-point number where arrays of all these types consist of such; 0: they do not."""
+    """Returns the bytes of a floating-point number if all arrays consist of such numbers of one size, else 0."""
     reals = {{"f": 1, "c": 2}.get(kind.base.kind, 0) for kind in kinds}
     sizes = {kind.base.itemsize for kind in kinds}
     parts = reals.pop() if len(reals) == 1 else 0
@@ -34,7 +34,7 @@ def real_bytes(kinds: Sequence[np.dtype]) -> int:
 
 
 def _described(value: Any) -> str:
-    """What an item is that should have been a contiguous, writable array of numbers."""
+    """Describes an item that should have been a contiguous, writable array of numbers."""
     if not isinstance(value, np.ndarray):
         return f"a {type(value).__name__}"
     kind = "of dtype object" if value.dtype.hasobject else "that is not writable" if value.flags.c_contiguous else \
@@ -44,7 +44,7 @@ def _described(value: Any) -> str:
 
 def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
          writable: bool = True) -> np.ndarray:
-    """An array over memory of the arena: one element of a type, or `count` of them in a row."""
+    """Returns an array over memory of the arena: one element of a dtype, or ``count`` contiguous elements."""
     length = kind.itemsize * (1 if count is None else count)
     if not at or not length:
         return np.empty(kind.shape if count is None else (count, *kind.shape), kind.base)
@@ -57,15 +57,15 @@ def view(at: Optional[int], kind: np.dtype, count: Optional[int] = None,
 
 
 def _over_arena(value: Any) -> bool:
-    """True for an array over memory of an arena, or a part of one."""
+    """True if the value is an array over memory of an arena, or a part of one."""
     while isinstance(value, np.ndarray):
         value = value.base
     return isinstance(getattr(value, "obj", value), ctypes.Array)
 
 
 def keep_locals(error: Optional[BaseException]) -> None:
-    """Gives the frames of an exception copies of what they have of an arena: who looks at them, a
-    debugger or a log, does so after the arena is gone."""
+    """Replaces arrays over an arena by copies in the frames of an exception, because a debugger or a log may read them
+    after the arena is freed."""
     seen: List[BaseException] = []
     while error is not None and not any(error is other for other in seen):
         seen.append(error)
@@ -75,16 +75,17 @@ def keep_locals(error: Optional[BaseException]) -> None:
             found = frame.f_locals
             for name in [name for name, value in found.items() if _over_arena(value)]:
                 found[name] = found[name].copy()
-            if sys.version_info < (3, 13):  # later they are the frame's own
+            if sys.version_info < (3, 13):  # later versions write to the frame directly
                 ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
             trace = trace.tb_next
         error = error.__cause__ or error.__context__
 
 
 class Guard:
-    """Functions of a model that libneap calls, and the first exception that one of them raised.
+    """The methods of a model as callbacks of libneap, and the first exception that one of them raised.
 
-    ``ops`` is libneap's struct for them. :raises UsageError: where the model lacks a method.
+    :param ops: libneap's struct of the callbacks.
+    :raises UsageError: if the model lacks a method.
     """
 
     def __init__(self, model: Any, ops: Any):
@@ -102,19 +103,19 @@ class Guard:
         self.interrupted = field(_abi.neap_sweep_options, "interrupted")(self._interrupted)
 
     def _takes(self, name: str, argument: str) -> bool:
-        """True where a method of the model has an argument of that name."""
+        """True if a method of the model has an argument of that name."""
         return argument in inspect.signature(getattr(self.model, name)).parameters
 
     def _set(self, name: str, function: Callable[..., int]) -> None:
         setattr(self.ops, name, field(type(self.ops), name)(self._guarded(function)))
 
     def _guarded(self, function: Callable[..., int]) -> Callable[..., int]:
-        """An exception ends the sweep, and is raised again when it has ended."""
+        """Wraps a method: an exception ends the sweep, and is raised after its end."""
         def guarded(_user: object, *arguments: Any) -> int:
             try:
                 self.signals.inside = True
                 return function(*arguments)
-            except BaseException as error:  # Ctrl-C, too
+            except BaseException as error:  # including Ctrl-C
                 return self._keep(error)
             finally:
                 self.signals.inside = False
@@ -127,7 +128,7 @@ class Guard:
         return _abi.NEAP_EMODEL
 
     def _interrupted(self, _user: object) -> int:
-        """Runs between actions, where the model is whole: handles signals there."""
+        """Called between actions, when the model is in a consistent state: handles signals."""
         try:
             self.signals.deliver()
         except BaseException as error:  # Ctrl-C
@@ -135,7 +136,7 @@ class Guard:
         return int(self.raised is not None)
 
     def gathered(self) -> List[np.ndarray]:
-        """The arrays that a journal keeps beside states and tapes."""
+        """The arrays that a journal stores in addition to states and tapes."""
         found = self.model.gathered
         found = found() if callable(found) else found
         arrays: Sequence[Any] = [found] if isinstance(found, np.ndarray) else \
@@ -164,7 +165,7 @@ class Guard:
 
 
 class Callbacks(Guard):
-    """The step functions of a model whose steps are alike."""
+    """The callbacks of a model with uniform steps."""
 
     def __init__(self, model: Any, x0: np.ndarray, tape: Tape):
         self.state = np.dtype((x0.dtype, x0.shape))
@@ -211,5 +212,5 @@ class Callbacks(Guard):
 
 
 def field(struct: Any, name: str) -> Any:
-    """The type of a struct's field."""
+    """Returns the type of a struct's field."""
     return dict(struct._fields_)[name]

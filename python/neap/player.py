@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop over a plan's actions, for the backend of any framework.
+"""Performs the actions of a plan, with the backend of any framework.
 
-A Player performs a plan up to its TURN and, later, the rest. It owns slots and tapes and counts
-bytes and steps; what a state, a step and a tape are, the backend knows. A plan counts groups of
-steps, the backend steps: group g has the steps [g k, min((g + 1) k, T)).
+A Player performs a plan up to its TURN and, later, the rest. It owns slots and tapes and counts bytes and steps; the
+backend defines states, steps and tapes. A plan counts groups of steps, the backend steps: group g consists of the
+steps [g k, min((g + 1) k, T)).
 
-A tape or a state may be larger than planned. It is kept as long as the budget has room. When a
-planned item needs that room, or a step does not fit, items are freed that can be recomputed
-(:class:`Holding`). A BACKWARD whose tape is gone records its group again from the nearest state
-before it, in halves if necessary. One step alone needs its state, its tape, the adjoint and the
-staging memory of tiers; only if these exceed the budget, :class:`Refused` is raised. Its ``least``
-is the largest such sum over all steps. It does not depend on the plan, so the same call succeeds
-with it. The price is time: without any slot, step t is recomputed from step 0.
+A tape or a state may be larger than planned. It is kept as long as the budget has room. When planned data needs that
+room, or a step does not fit, data that can be recomputed is freed (:class:`Holding`). A BACKWARD without its tape
+records its group again, from the nearest earlier state and in halves if necessary. A single step needs its state, its
+tape, the adjoint and the staging memory of tiers; only if these exceed the budget, :class:`Refused` is raised. Its
+``least`` is the largest such sum over all steps. It does not depend on the plan, so the same call succeeds with that
+budget, possibly slowly: without any slot, step t is recomputed from step 0.
 
-States and tapes travel to slow tiers and back. A state that is lost is recomputed from the nearest
-one before it, and so is the first state of a group whose tape is lost. A tape that outgrew the plan
-is not sent: it counts as lost.
+States and tapes are offloaded to slow tiers and read back. A state that is lost is recomputed from the nearest earlier
+state, and so is the first state of a group whose tape is lost. A tape that is larger than planned is not offloaded and
+counts as lost.
 """
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
@@ -28,11 +27,11 @@ from .stores import Store, Transfer
 
 __all__ = ["Backend", "Counts", "Outgrown", "Player", "Refused", "Sizes", "needed"]
 
-SPARES = 64  # states that a recovery keeps on its way at most, chosen: they halve a distance each
+SPARES = 64  # most states stored by a recovery; chosen: each halves the remaining distance
 
 
 class Refused(BudgetError):
-    """The BudgetError of a player, as distinguished from one that a step raised."""
+    """The BudgetError of a player, as distinguished from a BudgetError that a step raised."""
 
 
 def _tape_of(t: int, nbytes: int, others: int) -> str:
@@ -40,8 +39,11 @@ def _tape_of(t: int, nbytes: int, others: int) -> str:
 
 
 def needed(backend: Backend, state: Any, steps: int, sizes: Sizes) -> int:
-    """Bytes of the step that needs most alone: its state or the one after it, the adjoint of one of these, its tape,
-    and staging memory. ``state``: the first one. Each step is sized, which takes no more memory than an advance."""
+    """Returns the bytes of the step that needs the most: the larger of its states before and after, the adjoint of one
+    of these, its tape, and staging memory.
+
+    :param state: the first state. The size of each step is measured, with no more memory than an advance needs.
+    """
     planned = sizes.state, sizes.adjoint
     most, weight = 0, backend.state_bytes(state) or planned
     for t in range(steps):
@@ -52,12 +54,14 @@ def needed(backend: Backend, state: Any, steps: int, sizes: Sizes) -> int:
 
 
 class Player(Holding):
-    """Performs the actions of a plan. ``forward`` goes to TURN, ``backward`` to the end.
+    """Performs the actions of a plan: ``forward`` up to TURN, ``backward`` the rest.
 
     :param actions: an iterable of :class:`neap.Action` over ``ceil(steps / group)`` groups.
-    :param steps: T. :param group: steps of a group; the last may be shorter.
-    :param sizes: what the plan counted. :param strict: False: a step whose tape does not fit the
-        budget is recorded all the same, and counted. :param store: for plans with slow tiers.
+    :param steps: number of steps T.
+    :param group: steps per group; the last group may be shorter.
+    :param sizes: the sizes that the plan is based on.
+    :param strict: False: a step whose tape does not fit the budget is recorded nevertheless, and counted.
+    :param store: the open tiers, for plans with slow tiers.
     """
 
     def __init__(self, backend: Backend, actions: Iterable[Action], steps: int, group: int,
@@ -69,11 +73,11 @@ class Player(Holding):
         self.live: Any = None
         self.adjoint: Any = None
         self._actions: Iterator[Action] = iter(actions)
-        self._top = 0  # steps below it were done before
+        self._top = 0  # steps below it ran before
         self._weight = self._planned  # of the live state
 
     def forward(self, state: Any) -> Any:
-        """Plays up to TURN from the first state; returns the last one."""
+        """Performs the actions from the first state up to TURN; returns the last state."""
         self.live = self.first = state
         self._weight = self._weigh(state)
         for action in self._actions:
@@ -86,7 +90,7 @@ class Player(Holding):
                     "of a plan")
 
     def backward(self, adjoint: Any) -> Any:
-        """Plays the rest from the adjoint of the last state; returns that of the first."""
+        """Performs the other actions from the adjoint of the last state; returns the adjoint of the first state."""
         self.adjoint = adjoint
         for action in self._actions:
             self._do(action)
@@ -95,7 +99,7 @@ class Player(Holding):
         return found
 
     def close(self) -> None:
-        """Waits for what is in flight; frees slots, tapes, tiers and the stream of actions."""
+        """Waits for transfers in flight; frees slots, tapes, tiers and the stream of actions."""
         flying, self._flying = self._flying, {}
         for transfer, _, _ in flying.values():
             if transfer is not None:
@@ -122,8 +126,8 @@ class Player(Holding):
         return self.backend.state_bytes(state) or self._planned
 
     def _moved(self, state: Any, t: int, weight: Optional[Weight] = None) -> None:
-        """The live state is that of step t. It counts once it is there: what a step takes while it
-        runs is no part of the budget."""
+        """Makes ``state``, of step t, the live state. It is counted from now on: memory that a step needs while it
+        runs is not part of the budget."""
         self.live, self._weight = state, weight or self._weigh(state)
         live = max(self._planned[0], self._weight[0])
         if live != self._live:
@@ -131,7 +135,7 @@ class Player(Holding):
             self._fit(t)
 
     def _reached(self, weight: Weight, t: int) -> None:
-        """The adjoint is that of step t, whose state has this weight. The live state is undefined."""
+        """Marks the adjoint as that of step t, whose state has this weight. The live state is undefined."""
         self.live, self._live = None, self._planned[0]
         adjoint = max(self._planned[1], weight[1])
         if adjoint != self._adjoint:
@@ -139,13 +143,13 @@ class Player(Holding):
             self._fit(t)
 
     def _fit(self, t: int) -> None:
-        """Frees as much as the state or adjoint of step t needs."""
+        """Frees data until the state or adjoint of step t fits."""
         if not self._clear(0, True) and self.strict:
             raise self._refusal(f"the state of step {t} takes {show_least(self._live)} and its gradient "
                                 f"{show_least(self._adjoint)}")
 
     def _refusal(self, reason: str) -> Refused:
-        """The error of a call that cannot go on. Everything is freed; then all steps are sized one at a time."""
+        """Returns the error of a call that cannot continue. Frees everything, then measures all steps one at a time."""
         memory, state = self.sizes.memory or 0, self.first
         self.close()
         least = max(memory + 1, needed(self.backend, state, self.steps, self.sizes))
@@ -155,7 +159,7 @@ class Player(Holding):
     # Steps
 
     def _advance(self, a: Action) -> None:
-        """One call for steps that were done before, and one for those that were not."""
+        """Makes one call for steps that ran before, and one for those that did not."""
         t0, t1 = a.t0 * self.group, min(a.t1 * self.group, self.steps)
         for begin, end in ((t0, min(t1, self._top)), (max(t0, self._top), t1)):
             if begin < end:
@@ -183,18 +187,18 @@ class Player(Holding):
             kept = TapeOf(None, state, weight[0], weight) if self._clear(weight[0]) else LOST
         self._top = max(self._top, t1)
         self._keep(g, kept)
-        del state, kept, tape  # what follows may free them
+        del state, kept, tape  # so that the next calls can free them
         self._moved(after, t1, reached)
         self._note(0)
 
     def _recorded(self, t0: int, t1: int, first: bool, room: Optional[int]) -> Tuple[Any, Any, int, Optional[Weight]]:
-        """The state after [t0, t1), the tape, its bytes and the state's weight. If these and what the new state takes
-        more than the live one exceed ``room``, the tape is None, and the state may be; the bytes are then a lower
-        bound."""
+        """Records [t0, t1). Returns the state after it, the tape, its bytes and the state's weight. If the tape, and
+        what the new state needs in addition to the live one, exceed ``room``, the tape is None, the state may be None,
+        and the bytes are a lower bound."""
         self.counts.record_steps += t1 - t0
         try:
             after, tape, nbytes = self.backend.record(self.live, t0, t1, first, room)
-        except Outgrown as error:  # its traceback holds the graph: it ends here
+        except Outgrown as error:  # its traceback references the graph, so it is dropped here
             return None, None, error.nbytes, None
         weight = self._weigh(after)
         nbytes_more = max(0, weight[0] - self._live)
@@ -203,8 +207,8 @@ class Player(Holding):
         return after, tape, nbytes, weight
 
     def _hopeless(self, t: int, nbytes: int) -> None:
-        """BudgetError if the tape of step t, which takes so many bytes or more, and the live state alone exceed the
-        budget, so that its BACKWARD would."""
+        """Raises BudgetError if the tape of step t, of at least ``nbytes``, and the live state exceed the budget by
+        themselves, so that its BACKWARD would."""
         left = (self.sizes.memory or 0) - self._live - self._planned[1] - self.sizes.staging
         if nbytes > left:
             after, nbytes = self.backend.tape_bytes(self.live, t, t + 1)
@@ -225,13 +229,13 @@ class Player(Holding):
             self.counts.backward_steps += t1 - t0
 
     def _again(self, t0: int, t1: int, kept: TapeOf) -> None:
-        """Reverses a group whose tape is gone from its first state, in parts whose tapes fit."""
+        """Reverses a group without a tape from its first state, in parts whose tapes fit."""
         if any(a.slot == LIVE and a.kind == Kind.GET for _, a, _ in self._flying.values()):
-            self._land()  # its room is needed
+            self._land()  # its memory is needed
         self._parts.append(Held(t0, kept.state, 0, t1))
-        kept.state = None  # the part has it
+        kept.state = None  # owned by the part
         room: Optional[int] = None
-        sized = -1  # the step that was sized last
+        sized = -1  # the step that was measured last
         while self._parts:
             part = self._parts[-1]
             t0, t1 = part.at, part.end
@@ -249,7 +253,7 @@ class Player(Holding):
                 sized = t0
 
     def _resume(self, part: Held) -> None:
-        """The state of a part becomes the live one."""
+        """Makes the state of a part the live state."""
         state = part.state
         self._lose(part)
         if state is None:
@@ -258,7 +262,7 @@ class Player(Holding):
             self._moved(state, part.at)
 
     def _reverse(self, t0: int, t1: int, room: Optional[int]) -> bool:
-        """Records and reverses [t0, t1) if its tape fits."""
+        """Records and reverses [t0, t1); returns False if its tape does not fit."""
         after, tape, nbytes, weight = self._recorded(t0, t1, False, room)
         if tape is None or weight is None:
             return False
@@ -269,7 +273,7 @@ class Player(Holding):
         return True
 
     def _halve(self, part: Held) -> None:
-        """The later half of the last part becomes a part of its own. The state of the first half stays if it fits."""
+        """Makes the second half of the last part a new part. The state of the first half is kept if it fits."""
         half = (part.at + part.end) // 2
         later = Held(half, end=part.end)
         self.counts.advance_steps += half - part.at
@@ -283,8 +287,9 @@ class Player(Holding):
         self._note(0)
 
     def _room_for(self, t: int, room: int, again: bool) -> Optional[int]:
-        """Frees what the tape of step t needs; ``room`` was too little, which may be due to what the step itself drops
-        on its way: sizing it learns that. Only if it happens ``again`` more is freed. None: no limit."""
+        """Frees what the tape of step t needs, after ``room`` was too little. The cause may be temporary memory of the
+        step itself, so the step is measured first; only if it happens ``again``, more is freed. Returns the room;
+        None: no limit."""
         after, nbytes = self.backend.tape_bytes(self.live, t, t + 1)
         wanted = nbytes + max(0, self._weigh(after)[0] - self._live)
         if self._clear(max(wanted, room + 1) if again else wanted, True):
@@ -298,7 +303,7 @@ class Player(Holding):
         self._fill(held, self.live, self._weight[0])
 
     def _fill(self, held: Held, state: Any, nbytes: int) -> None:
-        """A state stays in a slot. If it does not fit, slots are lost, this one perhaps."""
+        """Stores a state in a slot. If it does not fit, slots are freed, possibly this one."""
         held.state, held.nbytes = state, nbytes
         self._held += nbytes
         while not self._clear(0) and self._thin():
@@ -324,7 +329,7 @@ class Player(Holding):
     # Slow tiers
 
     def _over(self, transfer: Transfer) -> bool:
-        """Waits; False where the record is lost."""
+        """Waits for a transfer; returns False if the record is lost."""
         assert self.store is not None
         before = self.store.waited
         try:
@@ -342,7 +347,7 @@ class Player(Holding):
         return self.store
 
     def _move(self, a: Action, state: Any, put: bool) -> None:
-        """Starts a transfer. One that cannot start is lost."""
+        """Starts a transfer; if it cannot start, the record is lost."""
         store, transfer = self._needs_tiers(a), None
         try:
             state, pieces = self.backend.pieces(state)
@@ -357,7 +362,7 @@ class Player(Holding):
             return
         self.counts.puts += 1
         state = self.live if a.slot == LIVE else self.slots[a.slot].state
-        if state is None:  # its slot is lost, and so is its record
+        if state is None:  # its slot was lost, so the record is also lost
             self._flying[a.ticket] = None, a, None
         else:
             self._move(a, state, True)
@@ -379,7 +384,7 @@ class Player(Holding):
         self._move(a, self.backend.empty(a.t0 * self.group), False)
 
     def _put_tapes(self, a: Action) -> None:
-        """They stay where they are until the WAIT."""
+        """Starts to write tapes, which stay in place until the WAIT."""
         store, transfer = self._needs_tiers(a), None
         self.counts.tape_puts += 1
         tapes = [self.tapes[g].tape for g in range(a.t0, a.t1)]
@@ -393,7 +398,7 @@ class Player(Holding):
         self._flying[a.ticket] = transfer, a, None
 
     def _get_tapes(self, a: Action) -> None:
-        """Their bytes count from now on."""
+        """Starts to read tapes, whose bytes count from now on."""
         store, transfer = self._needs_tiers(a), None
         self.counts.tape_gets += 1
         groups = range(a.t0, a.t1)
@@ -411,8 +416,7 @@ class Player(Holding):
         self._flying[a.ticket] = transfer, a, None
 
     def _wait(self, a: Action) -> None:
-        """The end of a transfer. A record that does not come back is computed again; of one that
-        did not arrive, its GET finds out."""
+        """Ends a transfer. A record that cannot be read is recomputed; a failed PUT is detected by its GET."""
         transfer, started, state = self._flying.pop(a.ticket)
         if state is _LANDED:
             if started.kind == Kind.GET and started.slot == LIVE and started.payload == Payload.STATE:
@@ -424,7 +428,7 @@ class Player(Holding):
             return
         if started.kind == Kind.PUT:
             return
-        if started.slot != LIVE:  # one that is lost is recomputed by its LOAD
+        if started.slot != LIVE:  # a lost state is recomputed by its LOAD
             self._lose(self.slots[started.slot])
         if not arrived:
             self.counts.recoveries += 1
@@ -438,8 +442,8 @@ class Player(Holding):
             self._fill(self.slots[started.slot], state, self._weigh(state)[0])
 
     def _land(self) -> bool:
-        """Ends all transfers before their WAIT; False if there is none. What comes back as the live state is kept for
-        recoveries until then."""
+        """Ends all transfers before their WAIT; returns False if there is none. A state read for the live state is
+        kept with those for recoveries until its WAIT."""
         flying = [(ticket, row) for ticket, row in self._flying.items() if row[0] is not None]
         for ticket, (transfer, a, state) in flying:
             assert transfer is not None
@@ -464,7 +468,7 @@ class Player(Holding):
         return bool(flying)
 
     def _tapes_moved(self, a: Action, arrived: bool) -> None:
-        """Tapes that were sent are gone; those that did not come back are lost."""
+        """Frees tapes that were written; marks tapes that could not be read as lost."""
         if a.kind == Kind.GET and arrived:
             return
         rows = [(g, self._take(g)) for g in range(a.t0, a.t1)]
@@ -479,8 +483,8 @@ class Player(Holding):
                 self._held += self.sizes.graph
 
     def _recompute(self, t: int) -> None:
-        """Makes the live state that of step t, from the nearest one before it that is there. If the budget has room,
-        states on the way stay, each half as far from t as the one before it, for lost ones before t."""
+        """Makes the state of step t the live state, from the nearest earlier state. If the budget has room, states on
+        the way are stored for later recoveries, each at half the remaining distance to t."""
         g = t // self.group
         for at in [at for at in self._spare if at > g]:
             self._held -= self._spare.pop(at).nbytes
@@ -499,7 +503,7 @@ class Player(Holding):
         self._step_on(near * self.group, t)
 
     def _nearest(self, g: int) -> int:
-        """Makes the live state the nearest one to the beginning of group g that is there; the group it begins."""
+        """Makes the nearest state at or before group g the live state; returns the group at whose beginning it is."""
         near, state = 0, self.first
         for held in (*self.slots.values(), *self._spare.values()):
             if held.state is not None and near < held.at <= g:
@@ -508,7 +512,7 @@ class Player(Holding):
         return near
 
     def _step_on(self, t0: int, t1: int) -> None:
-        """The live state goes from step t0 to t1, which were done before."""
+        """Advances the live state from step t0 to t1; these steps ran before."""
         if t0 < t1:
             self.counts.advance_steps += t1 - t0
             self._moved(self.backend.advance(self.live, t0, t1, False), t1)
@@ -518,7 +522,7 @@ class Player(Holding):
             self.store.forget(a.tier, a.place)
 
 
-_LANDED = object()  # in place of the state of a transfer that was ended before its WAIT
+_LANDED = object()  # replaces the state of a transfer that was ended before its WAIT
 
 _PERFORM = {Kind.ADVANCE: Player._advance, Kind.RECORD: Player._record, Kind.BACKWARD: Player._backward,
             Kind.SAVE: Player._save, Kind.LOAD: Player._load, Kind.DROP: Player._drop,
