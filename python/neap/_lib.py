@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads libneap and declares its functions.
 
-The library is the one that ``NEAP_LIBRARY`` names, else the one that came with the package, else
-an installed ``libneap.so.0``. Whichever it is, it is refused where it was built from other headers
-than the package: ``neap_abi_hash`` must answer the number in ``_abi``.
+The library is the file in ``NEAP_LIBRARY`` if that is set, else the one in this package, else an installed
+``libneap.so.0``. A library that was built from other headers than the package is rejected: ``neap_abi_hash`` must
+return the number in ``_abi``.
 """
 import ctypes
 import importlib.metadata
@@ -18,10 +18,10 @@ DISTRIBUTION = "neap-bptt"
 
 
 def bundled(name: str) -> List[str]:
-    """Where an installed package has its library, or its tool: the files that a glob pattern matches."""
+    """Returns the paths of an installed package's library or tool: the files that match a glob pattern."""
     site = Path(__file__).parent.parent
     found = list(site.glob(f".neap_bptt.mesonpy.libs/{name}"))
-    found += site.glob(f"neap_bptt.libs/{name}")  # where auditwheel puts libraries
+    found += site.glob(f"neap_bptt.libs/{name}")  # folder of auditwheel
     if found:
         return [str(path) for path in found]
     try:
@@ -60,17 +60,17 @@ for _name, (_result, _arguments) in _abi.FUNCTIONS.items():
 
 
 def detail() -> str:
-    """The line about the calling thread's last failure in libneap."""
+    """Returns the line about the last failure of libneap in the calling thread."""
     return (lib.neap_detail() or b"").decode("utf-8", "replace")
 
 
 def check(answer: int) -> int:
-    """Passes an answer of libneap on, or raises the exception that its code stands for."""
+    """Returns a result of libneap unchanged, or raises the exception for its code."""
     if answer < 0:
         raise exception(answer, detail())
     return answer
 
 
 def text(value: bytes) -> str:
-    """Text of libneap's as a str."""
+    """Decodes a string of libneap."""
     return (value or b"").decode("utf-8", "replace")

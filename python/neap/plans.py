@@ -15,7 +15,7 @@ from .problems import Problem, Slow, Stages, problem
 from .units import Seconds, Size
 
 _PARAMS = tuple(row[0] for row in _abi.neap_params._fields_ if row[0] not in ("effort", "reserved"))
-_MARKS = 20000  # of a drawing in a notebook, at most
+_MARKS = 20000  # maximum number of marks of a drawing in a notebook
 
 
 class TierUse(NamedTuple):
@@ -273,7 +273,7 @@ class Plan:
         return drawing.decode("utf-8", "replace")
 
     def text(self, actions: bool = False) -> str:
-        """The plan and its problem as text in the format of docs/plan-format.md.
+        """Returns the plan and its problem as text, in the format of docs/plan-format.md.
 
         :param actions: True: with the list of actions.
         :raises UsageError: if the list would have more than 10^6 actions.
@@ -288,7 +288,7 @@ class Plan:
         """Writes :meth:`text` to a file; an existing file is replaced only when the new one is complete.
 
         :param path: file to write.
-        :param actions: as of :meth:`text`.
+        :param actions: as in :meth:`text`.
         :raises OSError: if the file cannot be written.
         """
         _write_file(path, self.text(actions).encode())
@@ -358,7 +358,7 @@ class Comparison(Sequence[Plan]):
 
 
 def _collector(function: str, pieces: List[bytes]) -> Any:
-    """A callback `write` of libneap that appends the text to pieces."""
+    """Returns a libneap callback ``write`` that appends the text to ``pieces``."""
     kind: Any = _abi.FUNCTIONS[function][1][-2]  # type: ignore[index]
 
     def write(_user: object, at: int, length: int) -> int:
@@ -568,6 +568,6 @@ def load_plan(path: Union[str, "os.PathLike[str]"], walk: int = 0) -> Plan:
         raise FormatError(f"{os.fspath(path)}: {error}") from None
     question = Problem(saved.contents.problem.contents, saved)
     loaded = Plan(question, saved.contents.plan.contents, saved)
-    # Whoever holds problem or plan holds `saved`, whose memory they lie in.
+    # Problem and plan reference `saved`, which owns their memory.
     weakref.finalize(saved, _free_saved, ctypes.cast(saved, ctypes.c_void_p).value or 0)
     return loaded

@@ -44,7 +44,7 @@ class Tier:
                 f"capacity={self.capacity!r}, name={self.name!r})")
 
     def spec(self, classic: bool = False) -> _abi.neap_tier_spec:
-        """The struct of libneap; ``classic``: the problem counts slots."""
+        """Returns libneap's struct of the tier; ``classic``: the problem counts slots."""
         name = self.name.encode()
         if not 0 < len(name) < 24 or b"\0" in name:
             raise UsageError(f"tier name {self.name!r} is not valid; it must have 1 to 23 bytes and no null byte")
@@ -124,7 +124,7 @@ class Stages:
 
 
 def owned(raw: _abi.neap_problem) -> "Problem":
-    """A problem with its stages, copied from memory that is another's."""
+    """Copies a problem and its stages from memory with a different owner."""
     copy = _abi.neap_problem.from_buffer_copy(raw)
     if not copy.chain.stages:
         return Problem(copy)
@@ -145,19 +145,19 @@ Slow = Union[None, Tier, Sequence[Tier]]
 
 
 class Problem:
-    """libneap's struct of a problem, and all that it points to."""
+    """libneap's struct of a problem, and everything that it points to."""
 
     def __init__(self, raw: _abi.neap_problem, keep: object = None):
         self.raw, self._keep = raw, keep
 
     @property
     def classic(self) -> bool:
-        """True where memory counts slots."""
+        """True if memory counts slots."""
         return bool(self.raw.chain.flags & _abi.NEAP_CHAIN_CLASSIC)
 
     @property
     def steps(self) -> int:
-        """Steps of the chain, of both chains where two meet in one loss."""
+        """Number of steps of the chain, or of both chains if two end in one loss."""
         return self.raw.chain.steps + self.raw.chain.join
 
     @property
@@ -167,7 +167,7 @@ class Problem:
 
     @property
     def least(self) -> int:
-        """The least budget that any strategy can work with (``neap_problem_least``)."""
+        """The smallest budget that any strategy can work with (``neap_problem_least``)."""
         return lib.neap_problem_least(ctypes.byref(self.raw))
 
 
@@ -182,7 +182,7 @@ def _tiers(slow: Slow) -> Tuple[Tier, ...]:
 
 
 def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
-    """Sizes and costs of a chain whose steps are alike."""
+    """Sets sizes and costs of a chain with uniform steps."""
     if classic and any(given[name] is not None for name in ("state", "tape", "adjoint", "log")):
         raise UsageError("slots counts checkpoints, not bytes, so state, tape, adjoint and log cannot be combined with "
                          "it. Pass either slots, or the sizes in bytes with memory")
@@ -217,7 +217,7 @@ def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
 
 
 def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:
-    """T, or (A, B): two chains that meet in one loss."""
+    """Sets the number of steps: T, or (A, B) for two chains that end in one loss."""
     if isinstance(steps, (tuple, list)):
         if len(steps) != 2 or not classic:
             raise UsageError(f"steps={steps!r} is not valid: pass one number, or with slots a pair (A, B) for two "
@@ -231,7 +231,7 @@ def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:
 
 def problem(steps: Any, stages: Optional[Stages], memory: Optional[Size], slots: Optional[int],
             slow: Slow, mixed: bool, tapes_stay: bool, given: dict) -> Problem:
-    """A problem of the arguments of :func:`neap.plan`, checked by libneap."""
+    """Returns the problem for the arguments of :func:`neap.plan`, checked by libneap."""
     raw = _abi.neap_problem(size=ctypes.sizeof(_abi.neap_problem))
     chain, classic = raw.chain, slots is not None
     if classic and (memory is not None or stages is not None):

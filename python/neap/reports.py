@@ -10,13 +10,13 @@ from .show import show_size, show_time
 
 __all__ = ["Report"]
 
-SLOW = 4  # overhead of a plan from which on a user is warned
-_INSIDE = ("neap", "torch", "jax")  # packages whose lines are not the user's
+SLOW = 4  # overhead of a plan above which the user is warned
+_INSIDE = ("neap", "torch", "jax")  # packages that are not the user's code
 
 
 def stack_level() -> int:
-    """The stack level of the user's line, as :func:`warnings.warn` counts it in the function that
-    calls this one."""
+    """Returns the stack level of the user's line for :func:`warnings.warn`, as counted in the function that calls this
+    one."""
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
@@ -45,8 +45,8 @@ class Report:
     """
 
     def __init__(self, group: str = "graph", charge: str = "gradients of parameters") -> None:
-        self._group = group  # what a group of steps is called
-        self._charge = charge  # what a part of the budget is for beforehand
+        self._group = group  # name of a group of steps
+        self._charge = charge  # use of the part of the budget that is reserved
         self.plan: Optional[Plan] = None
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0

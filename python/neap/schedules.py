@@ -31,20 +31,20 @@ _FORWARD = (Kind.ADVANCE, Kind.RECORD)
 
 
 class _Stored:
-    """Which stored states there are while a schedule is walked: by slot, by place, by step. A state
-    that is stored again while it is there is the same one."""
+    """The states that are stored at a position of the schedule: by slot, by place and by step. A state that is stored
+    a second time while it exists is the same state."""
 
     def __init__(self) -> None:
         self.slots: Dict[int, int] = {}
         self.places: Dict[Tuple[int, int], int] = {}
-        self.at: Dict[int, int] = {}  # step of a state that is stored: its number
-        self.step: Dict[int, int] = {}  # and the other way round
-        self.holders: Dict[int, int] = {}  # number: slots and places that hold it
+        self.at: Dict[int, int] = {}  # step of a stored state: its number
+        self.step: Dict[int, int] = {}  # its inverse
+        self.holders: Dict[int, int] = {}  # number: count of slots and places with it
         self.count = 0
-        self.live: Optional[int] = None  # the number of what was stored of the live state
+        self.live: Optional[int] = None  # number of the stored state that equals the live one
 
     def store(self, step: int) -> Tuple[int, bool]:
-        """The number of the state of a step that is stored now, and whether it is new."""
+        """Stores the state of a step; returns its number, and whether it is new."""
         if step in self.at:
             return self.at[step], False
         number, self.count = self.count, self.count + 1
@@ -66,14 +66,14 @@ class _Stored:
 
 
 class _Walk:
-    """What both passes over a plan's actions do alike: where states are."""
+    """The common part of both passes over the actions of a plan: where states are stored."""
 
     def __init__(self) -> None:
         self.stored = _Stored()
         self.position = 0  # of the live state
 
     def save(self, a: Action) -> Optional[int]:
-        """SAVE, or PUT of a state: the number of the state, or None where it was there before."""
+        """Performs SAVE, or PUT of a state; returns the number of the state, or None if it was already stored."""
         stored = self.stored
         if a.kind == Kind.SAVE:
             number, new = stored.store(a.t0)
@@ -87,7 +87,7 @@ class _Walk:
         return number if new else None
 
     def read(self, a: Action) -> Optional[int]:
-        """LOAD, or GET of a state: the number of the state that becomes the live one, if one does."""
+        """Performs LOAD, or GET of a state; returns the number of the state that becomes the live one, or None."""
         stored = self.stored
         if a.kind == Kind.LOAD:
             return stored.slots[a.slot]
@@ -105,8 +105,8 @@ class _Walk:
 
 
 class _Uses(_Walk):
-    """The first pass: how often each stored state is read and whether it is on disk, and which tapes
-    are kept while other steps are done. `refused` says what cannot be said, or is empty."""
+    """The first pass: how often each stored state is read, whether it is on disk, and which tapes are kept while other
+    steps run. ``refused`` describes an action that cannot be expressed, or is empty."""
 
     def __init__(self, actions: Iterator[Action]) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class _Uses(_Walk):
         self.refused = ""
         self._open: List[Tuple[int, int]] = []  # (first step, number) of tapes in working memory
         self._records = 0
-        self._fresh = -1  # a state that was stored, or read, where the live state stands
+        self._fresh = -1  # state stored or read at the step of the live state
         for action in actions:
             self._take(action)
             if self.refused:
@@ -174,7 +174,7 @@ class _Uses(_Walk):
         self._fresh = -1
 
     def _keep_open(self) -> None:
-        """Steps are done again, or on, before the tapes in working memory are used."""
+        """Keeps the tapes in working memory, because other steps run before they are used."""
         self.kept += [number for _, number in self._open]
         self._open = []
 
@@ -236,7 +236,7 @@ class Schedule(CheckpointSchedule):
 
 
 def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses]:
-    """The fastest plan that can be said, and what its first pass found."""
+    """Returns the fastest plan that can be expressed as a schedule, and its first pass."""
     rows = [row for row in sort(compare(steps, **arguments)) if row.feasible]
     for row in rows:
         uses = _Uses(iter(row))
@@ -245,11 +245,11 @@ def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses]:
     if rows:
         raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule, which has no action "
                          f"for {uses.refused} in the plan of {row.chosen!r}. Increase the budget")
-    return plan(steps, **arguments), uses  # which raises what does not fit
+    return plan(steps, **arguments), uses  # raises BudgetError
 
 
 class _Said(_Walk):
-    """The second pass: actions of neap's as theirs."""
+    """The second pass: converts actions of neap to actions of checkpoint_schedules."""
 
     def __init__(self, uses: _Uses) -> None:
         super().__init__()
@@ -283,7 +283,7 @@ class _Said(_Walk):
             return
         self.left[number] -= 1
         on_disk = bool(self.disk[number])
-        # Read from disk for the last time, and wanted again: it goes on in memory.
+        # Read from disk for the last time, but read again later: it moves to memory.
         moves = on_disk and a.kind == Kind.LOAD and self.gets[number] == 0 and self.left[number] > 0
         self.pending = number if moves else None
         if moves:

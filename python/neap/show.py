@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, times and ratios as people read them, with three digits, in reports and messages. Numbers that a program
-reads, such as ``error.least``, stay exact."""
+"""Formats sizes, times and ratios with three digits, for reports and messages. Numbers that a program reads, such as
+``error.least``, stay exact."""
 import math
 import re
 
@@ -9,7 +9,7 @@ _BYTES = re.compile(r"(?<=\bneed )(\d+)\b(?! [a-z])|(?<=\bneeds )(\d+)\b(?! [a-z
 
 
 def show_size(value: float) -> str:
-    """Bytes with three digits: ``64 MiB``."""
+    """Formats bytes with three digits: ``64 MiB``."""
     number, unit = float(value), 0
     while number >= 1024 and unit < 6:
         number /= 1024
@@ -18,19 +18,20 @@ def show_size(value: float) -> str:
 
 
 def show_least(value: int) -> str:
-    """Bytes that are needed, rounded up: what is shown is enough if it is passed as a budget."""
+    """Formats required bytes, rounded up: the formatted size is sufficient as a budget."""
     step = _digit(value)
     return show_size(math.ceil(value / step) * step)
 
 
 def show_most(value: int) -> str:
-    """Bytes of a budget, rounded down: it reads as less than what :func:`show_least` shows of any larger one."""
+    """Formats the bytes of a budget, rounded down, so it is shown as smaller than :func:`show_least` of any larger
+    number."""
     step = _digit(value)
     return show_size(math.floor(value / step) * step)
 
 
 def _digit(value: int) -> float:
-    """The bytes that one count of the last digit is worth in what :func:`show_size` shows."""
+    """Returns the bytes of one unit in the last digit of :func:`show_size`."""
     unit = 1
     while value // unit >= 1024 and unit < 1 << 60:
         unit *= 1024
@@ -38,12 +39,12 @@ def _digit(value: int) -> float:
 
 
 def show_sizes(text: str) -> str:
-    """A line of libneap with its numbers of bytes as sizes: ``all tapes need 96 KiB``."""
+    """Formats the numbers of bytes in a line of libneap as sizes: ``all tapes need 96 KiB``."""
     return _BYTES.sub(lambda found: show_size(int(found[found.lastindex or 0])), text)
 
 
 def show_time(value: float) -> str:
-    """Seconds with three digits: ``20 ms``, ``6:40 min``."""
+    """Formats seconds with three digits: ``20 ms``, ``6:40 min``."""
     if not math.isfinite(value):
         return "?"
     if value >= 60:
@@ -59,7 +60,7 @@ def show_time(value: float) -> str:
 
 
 def show_percent(ratio: float) -> str:
-    """A ratio in percent, ``-`` where it is not finite, ``faster`` below 0."""
+    """Formats a ratio in percent; ``-`` if it is not finite, ``faster`` below 0."""
     if not math.isfinite(ratio):
         return "-"
     if ratio < -0.0005:

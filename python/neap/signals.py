@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals while libneap runs a model: they are handled between two calls of the model.
+"""Handles signals between two calls of a model while libneap runs it.
 
-Python runs a signal's handler where its own code goes on next, which here is the first moment of a
-callback, outside of any ``try``: what the handler raises would be lost in ctypes. So while a sweep
-runs, handlers that are Python's only take note, and the sweep asks for them between actions. A
-second signal, while the first waits for a call of the model to end, is handled at once.
+Python runs a signal's handler when it next executes Python code, which here is the first instruction of a callback,
+outside of any ``try``: exceptions of the handler would be lost in ctypes. During a sweep, handlers written in Python
+are therefore replaced by one that records the signal, and the sweep runs the handlers between actions. A second signal
+that arrives while the first waits for the end of a call of the model is handled at once.
 """
 import signal
 import threading
@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, List
 
 
 class Deferred:
-    """``with Deferred() as signals``: handlers of the main thread wait for ``signals.deliver()``."""
+    """``with Deferred() as signals``: handlers of the main thread run only in ``signals.deliver()``."""
 
     def __init__(self) -> None:
-        self.inside = False  # a call of the model, which may be left by an exception
+        self.inside = False  # in a call of the model, which an exception may end
         self._handlers: Dict[int, Callable[[int, Any], Any]] = {}
         self._pending: List[int] = []
 
@@ -40,7 +40,7 @@ class Deferred:
             self._pending.append(number)
 
     def deliver(self) -> None:
-        """Runs the handlers of the signals that came; raises what they raise."""
+        """Runs the handlers of the signals that arrived; their exceptions are passed on."""
         while self._pending:
             number = self._pending.pop(0)
             self._handlers[number](number, None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The specification of a net, ``NAME[:SIZE[r]][:KEY=VALUE]...`` a layer with commas between, as
-``neap train --net`` takes it and its models keep it; docs/cells.md has cells, keys and equations."""
+"""Parses the specification of a network, ``NAME[:SIZE[r]][:KEY=VALUE]...`` for each layer, separated by commas, as in
+``neap train --net`` and in the files of models; docs/cells.md describes cells, keys and equations."""
 import math
 from typing import Any, Dict, List, NamedTuple
 
@@ -15,19 +15,19 @@ _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", 
           "learn": ("none", "tau"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
               "activation": "tanh", "learn": "none"}
-_A = 0.1  # the default of adlif's `a`, at steps of time_unit seconds
-# Of a net: number or name; keys of a layer stand above them.
+_A = 0.1  # default of adlif's `a` for steps of time_unit seconds
+# Settings of a network, numbers or names; keys of a layer override them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
 _KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
-# Names of other packages: of the keys, what a step leaves or 1/key; of surrogates.
+# Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
 _SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
 COMPACT = ("triangle", "boxcar")
 
 
 class Layer(NamedTuple):
-    """One layer: ``cell``, ``n`` units, ``below`` units or channels under it, ``recurrent``, and its
-    ``keys`` as numbers (times in seconds) and words; ``surrogate_factor`` among them multiplies the surrogate."""
+    """One layer: ``cell``, ``n`` units, ``below`` units or channels of its input, ``recurrent``, and its ``keys`` as
+    numbers (times in seconds) and words; the key ``surrogate_factor`` multiplies the surrogate."""
 
     cell: str
     n: int
@@ -42,9 +42,9 @@ class Layer(NamedTuple):
         return min(end, self.keys["support"]) if self.keys["support"] > 0 else end
 
     def decay(self, name: str, dt: float, euler: bool) -> float:
-        """What a step of ``dt`` seconds leaves of a number whose time constant is the key ``name``."""
+        """Decay factor for a step of ``dt`` seconds of a quantity whose time constant is the key ``name``."""
         tau = self.keys[name]
-        if tau == 0:  # a readout without smoothing
+        if tau == 0:  # readout without smoothing
             return 0.0
         return 1 - dt / tau if euler else math.exp(-dt / tau)
 
@@ -64,7 +64,7 @@ def _number(name: str, text: str) -> float:
 
 
 def value_of(name: str, text: str) -> Any:
-    """A key's value: a word, or a number (times in seconds). FormatError names what is wrong."""
+    """Parses a key's value: a word, or a number (times in seconds). FormatError shows an invalid value."""
     if name not in _WORDS:
         return _number(name, text)
     text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
@@ -75,9 +75,9 @@ def value_of(name: str, text: str) -> Any:
 
 
 def parse(settings: Dict[str, str]) -> List[Layer]:
-    """The layers of a net from its settings as a model's file keeps them: all values are texts.
+    """Returns the layers of a network from the settings in a model's file, whose values are all strings.
 
-    :raises FormatError: for settings that are missing or do not describe a network.
+    :raises FormatError: if settings are missing or do not describe a network.
     """
     defaults = {name: value_of(name, _setting(settings, name)) for name in _SETTINGS}
     below = int(_number("inputs", _setting(settings, "inputs")))
@@ -124,7 +124,7 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
             keys[name] = value_of("tau_out" if cell == "li" and name == "tau" else name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
-    if keys["threshold"] == 0:  # the cell's own
+    if keys["threshold"] == 0:  # default of the cell
         keys["threshold"] = 0.1 if cell == "egru" else 1.0
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
     keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
@@ -144,7 +144,7 @@ def _of_alias(name: str, text: str, dt: float, euler: bool) -> float:
 
 
 def _gain(euler: bool, tau: float, dt: float, unit: float) -> float:
-    """What a step of ``dt`` adds to a leak of ``tau``, over what a step of the net's time_unit does."""
+    """Input gain of a leak of ``tau`` for a step of ``dt``, relative to a step of the network's time_unit."""
     if not unit > 0 or unit == dt:
         return 1.0
     if euler:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A NumPy model whose stages differ, alone or in branches that meet in one loss, as the functions
-that libneap's executor calls (``include/neap/sweep.h``)."""
+"""A NumPy model of non-uniform stages, in one chain or in branches that end in one loss, as the callbacks of libneap's
+executor (``include/neap/sweep.h``)."""
 import ctypes
 from typing import Any, List, Optional, Sequence
 
@@ -55,7 +55,7 @@ class ArrayStages(Stages):
 
 
 class Elements:
-    """Types of the states and tapes of a chain, and sizes of its temporaries."""
+    """Dtypes of the states and tapes of a chain, and sizes of its temporaries."""
 
     def __init__(self, stages: Stages, x0: np.ndarray, name: str):
         raw, count = stages.raw, stages.steps
@@ -78,7 +78,7 @@ class Elements:
 
     @staticmethod
     def _flat(size: int, dtype: np.dtype) -> np.dtype:
-        """Numbers in a row, bytes where the size does not divide."""
+        """Returns a flat dtype of ``size`` bytes: numbers, or bytes if the size is not a multiple of theirs."""
         whole = size % dtype.itemsize == 0
         return np.dtype((dtype, (size // dtype.itemsize,)) if whole else (np.uint8, (size,)))
 
@@ -88,7 +88,7 @@ def _bytes(at: Optional[int], size: int) -> np.ndarray:
 
 
 class JoinCallbacks(Guard):
-    """The functions of a model of branches; numbers of branch and stage come first."""
+    """The callbacks of a model of branches, whose first arguments are the numbers of branch and stage."""
 
     def __init__(self, model: Any, chains: List[Elements], ops: Any = None):
         self.chains = chains
@@ -101,7 +101,7 @@ class JoinCallbacks(Guard):
         return {word: values[word] for word in self._more[name] if word in values}
 
     def _numbers(self, branch: int, i: int) -> Any:
-        """How the model is told of a stage."""
+        """Returns the numbers with which the model is called."""
         return branch, i
 
     def _advance(self, branch: int, i: int, x: int, y: int, tmp: int, first: int) -> int:
@@ -135,7 +135,7 @@ class JoinCallbacks(Guard):
 
 
 class StageCallbacks(JoinCallbacks):
-    """The functions of a model of one chain; the number of a stage comes first."""
+    """The callbacks of a model of one chain, whose first argument is the number of a stage."""
 
     def __init__(self, model: Any, chain: Elements):
         super().__init__(model, [chain], _abi.neap_stage_ops(size=ctypes.sizeof(_abi.neap_stage_ops)))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Player of a chain whose stages differ: actions of ``chain`` and ``pofo``.
+"""The Player of a chain with non-uniform stages: performs actions of the strategies ``chain`` and ``pofo``.
 
-A tape holds the state that its stage made, and the backward of a stage reads the stage's first
-state. Bytes are counted as the verifier of plans counts them: a state that is live, in slots or in
-a tape counts once.
+A tape contains the state that its stage computed, and the backward step of a stage reads the stage's input state.
+Bytes are counted as by the verifier of plans: a state that is live, in slots and in a tape at once is counted once.
 """
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
@@ -17,26 +16,26 @@ __all__ = ["StageBackend", "StagePlayer", "StageRefused", "StageSizes", "peak_of
 
 
 class StageBackend(Backend):
-    """What a StagePlayer asks of a framework besides: stages are steps, one a call."""
+    """The additional operations that a StagePlayer requires of a framework: stages are steps, one per call."""
 
     def output(self, tape: Any) -> Any:
-        """The state that the stage of a tape made."""
+        """Returns the state that the stage of a tape computed."""
         raise NotImplementedError
 
     def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
-        """The adjoint of x_i, of that of x_{i+1}; ``state`` is x_i. The tape is used up."""
+        """Returns the adjoint of x_i from the adjoint of x_{i+1}; ``state`` is x_i. Consumes the tape."""
         raise NotImplementedError
 
     def room_for(self, i: int) -> Any:
-        """A state x_i to be filled from a tier."""
+        """Returns memory for a state x_i, to be read from a tier."""
         raise NotImplementedError
 
 
 class StageSizes(NamedTuple):
-    """Bytes as planned: of the L + 1 states, also of their adjoints, of the L tapes; of gradients of
-    parameters that the backward of each stage makes for good, and besides while it runs (second
-    terms of those that later stages made). ``peak`` is what all takes at a time at most, ``memory``
-    the budget (None: no limit), ``staging`` what tiers take."""
+    """Planned bytes. ``state``: of the L + 1 states, and of their adjoints; ``tape``: of the L tapes; ``grads``: of
+    the gradients of parameters that the backward step of each stage allocates permanently; ``terms``: of those that it
+    needs while it runs (second terms of gradients of later stages); ``peak``: the maximum of everything; ``memory``:
+    the budget (None: no limit); ``staging``: buffers of the tiers."""
 
     state: Sequence[int]
     tape: Sequence[int]
@@ -48,8 +47,8 @@ class StageSizes(NamedTuple):
 
 
 class StageRefused(Refused):
-    """States or tapes are larger than planned. ``sizes`` are as planned, with those of all stages as they are now if
-    they are larger, so that a plan for them can be made."""
+    """Raised if states or tapes are larger than planned. ``sizes``: the planned sizes, increased to the measured ones
+    of all stages if these are larger, for a new plan."""
 
     def __init__(self, detail: str, sizes: StageSizes):
         super().__init__(detail)
@@ -61,30 +60,30 @@ class _Memory:
 
     def __init__(self, state: Sequence[int]):
         self.state, self.bytes, self.live = state, 0, -1
-        self.held = [0] * len(state)  # holders of a state: the live one, slots
-        self.taped = [0] * len(state)  # bytes of tapes that are there
+        self.held = [0] * len(state)  # number of holders of a state: the live one, slots
+        self.taped = [0] * len(state)  # bytes of existing tapes
 
     def in_tape(self, t: int) -> bool:
-        """True where a tape has x_t."""
+        """True if a tape contains x_t."""
         return t > 0 and self.taped[t - 1] > 0
 
     def _own(self, t: int) -> int:
         return self.state[t] if self.held[t] and not self.in_tape(t) else 0
 
     def hold(self, t: int) -> None:
-        """One more holder of x_t."""
+        """Adds a holder of x_t."""
         self.held[t] += 1
         if self.held[t] == 1:
             self.bytes += self._own(t)
 
     def let_go(self, t: int) -> None:
-        """One less."""
+        """Removes a holder of x_t."""
         if self.held[t] == 1:
             self.bytes -= self._own(t)
         self.held[t] -= 1
 
     def move(self, t: int) -> None:
-        """The live state is x_t; -1: there is none."""
+        """Makes x_t the live state; -1: there is none."""
         before, self.live = self.live, t
         if t >= 0:
             self.hold(t)
@@ -92,13 +91,13 @@ class _Memory:
             self.let_go(before)
 
     def tape(self, i: int, nbytes: int) -> None:
-        """The tape of stage i takes so many bytes; 0: it is gone."""
+        """Sets the bytes of the tape of stage i; 0: it does not exist."""
         self.bytes -= self._own(i + 1) + self.taped[i]
         self.taped[i] = nbytes
         self.bytes += self._own(i + 1) + nbytes
 
     def released(self, i: int) -> int:
-        """Bytes that the live state frees when the backward of stage i begins."""
+        """Returns the bytes that the live state frees when the backward step of stage i starts."""
         t = self.live
         if t < 0 or t == i or self.held[t] > 1 or self.in_tape(t):
             return 0
@@ -106,11 +105,11 @@ class _Memory:
 
 
 class StagePlayer(Player):
-    """Performs a plan of stages: ``forward`` to TURN, ``backward`` to the end. Gradients of
-    parameters count as they come.
+    """Performs a plan of stages: ``forward`` up to TURN, ``backward`` the rest. Gradients of parameters are counted as
+    they are allocated.
 
-    :raises StageRefused: if a state is larger than planned, or a tape is and the budget has no room for it;
-        with ``strict`` False they are kept all the same.
+    :raises StageRefused: if a state is larger than planned, or a tape is and the budget has no room for it. With
+        ``strict`` False they are kept nevertheless.
     """
 
     backend: StageBackend
@@ -122,9 +121,9 @@ class StagePlayer(Player):
         self.planned = sizes
         self.memory = _Memory(sizes.state)
         self.taken: Dict[int, Any] = {}  # tapes by stage
-        self.kept: Dict[int, Tuple[int, Any]] = {}  # times and states by slot
+        self.kept: Dict[int, Tuple[int, Any]] = {}  # step numbers and states by slot
         self.under_way: Dict[int, Tuple[Any, Action, Any]] = {}
-        self.over = 0  # bytes of tapes beyond what the plan has for them
+        self.over = 0  # bytes by which tapes exceed the plan
 
     def forward(self, state: Any) -> Any:
         self.memory.move(0)
@@ -145,7 +144,7 @@ class StagePlayer(Player):
 
     @property
     def held(self) -> int:
-        """Bytes of states and tapes now."""
+        """Returns the current bytes of states and tapes."""
         return self.memory.bytes
 
     def _do(self, action: Action) -> None:
@@ -190,16 +189,16 @@ class StagePlayer(Player):
             self._top = max(self._top, i + 1)
 
     def _stage_tape(self, i: int, room: Optional[int]) -> Tuple[Any, int]:
-        """Records a stage: its tape and its bytes; None, and a lower bound, if it is too large."""
+        """Records a stage; returns its tape and the tape's bytes, or None and a lower bound if it is too large."""
         try:
             state, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
-        except Outgrown as error:  # its traceback holds the graph: it ends here
+        except Outgrown as error:  # its traceback references the graph, so it is dropped here
             return None, error.nbytes
         self._made(state, i + 1)
         return tape, nbytes
 
     def _made(self, state: Any, t: int) -> None:
-        """The live state is x_t."""
+        """Makes ``state``, which is x_t, the live state."""
         self.live = state
         nbytes = self._weigh(state)[0]
         if nbytes > self.planned.state[t] and self.planned.memory is not None and self.strict:
@@ -207,7 +206,8 @@ class StagePlayer(Player):
                                 f"{show_most(self.planned.state[t])} were planned")
 
     def _refusal(self, reason: str) -> Refused:
-        """The error of a call that cannot continue. Everything is freed; then all stages are sized one at a time."""
+        """Returns the error of a call that cannot continue. Frees everything, then measures all stages one at a time.
+        """
         state, states, tapes = self.first, list(self.planned.state), list(self.planned.tape)
         self.close()
         for i in range(len(tapes)):
@@ -217,10 +217,10 @@ class StagePlayer(Player):
                             self.planned._replace(state=states, tape=tapes))
 
     def _fit(self, t: int) -> None:
-        """Stages are counted by ``memory``."""
+        """Does nothing: ``memory`` counts the bytes of stages."""
 
     def _found(self, t: int) -> Any:
-        """x_t where it is, or None."""
+        """Returns x_t if it exists, else None."""
         if self.memory.live == t:
             return self.live
         for time, state in self.kept.values():
@@ -261,7 +261,7 @@ class StagePlayer(Player):
     # States on slow tiers
 
     def _start(self, a: Action, state: Any, put: bool) -> None:
-        """Starts a transfer. One that cannot start is lost."""
+        """Starts a transfer; if it cannot start, the record is lost."""
         if self.store is None:
             raise UsageError(f"the action '{a}' needs a slow tier, but none is open. Pass store=, or a plan without "
                              f"tiers")
@@ -287,7 +287,7 @@ class StagePlayer(Player):
         self._start(a, self.backend.room_for(a.t0), False)
 
     def _arrive(self, a: Action) -> None:
-        """The end of a transfer. A state that does not come back is computed again."""
+        """Ends a transfer. A state that cannot be read is recomputed."""
         transfer, started, state = self.under_way.pop(a.ticket)
         arrived = transfer is not None and self._over(transfer)
         if started.kind == Kind.PUT:
@@ -307,7 +307,7 @@ class StagePlayer(Player):
             self.memory.hold(t)
 
     def _made_again(self, t: int) -> Any:
-        """x_t from the nearest state before it that is there."""
+        """Recomputes x_t from the nearest earlier state."""
         near = next(i for i in reversed(range(t + 1)) if self._found(i) is not None)
         state = self._found(near)
         for i in range(near, t):
@@ -329,7 +329,7 @@ _STAGES = {Kind.ADVANCE: StagePlayer._go_on, Kind.RECORD: StagePlayer._tape_stag
 
 
 class _Nothing(StageBackend):
-    """A backend of no states, whose tapes take what was planned; it is its own store."""
+    """A backend without states, whose tapes have the planned sizes; it is also its own store."""
 
     def __init__(self, tape: Sequence[int]):
         self.tape, self.waited = tape, 0.0
@@ -354,14 +354,14 @@ class _Nothing(StageBackend):
         return state, ()
 
     def put(self, *unused: Any) -> Any:
-        """Moves nothing; so do ``get``, ``wait``, ``forget`` and ``close``."""
+        """Transfers nothing; also used as ``get``, ``wait``, ``forget`` and ``close``."""
         return self
 
     get = wait = forget = close = put
 
 
 def peak_of(actions: Iterable[Action], sizes: StageSizes) -> int:
-    """The bytes that a StagePlayer will count at most."""
+    """Returns the peak of bytes that a StagePlayer will count."""
     nothing = _Nothing(sizes.tape)
     player = StagePlayer(nothing, actions, sizes._replace(memory=None), store=nothing)  # type: ignore
     player.forward(())

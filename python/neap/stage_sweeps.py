@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps of NumPy models of unequal stages, such as layers, and of branches that meet in one loss."""
+"""Runs NumPy models of non-uniform stages, such as layers, and of branches that end in one loss."""
 import ctypes
 from typing import Any, List, Optional, Sequence
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow tiers as a loop of one's own uses them: records that lie in pieces of memory go to places
-and come back, beside the computation. libneap's tiers move them, check lengths and checksums."""
+"""Slow tiers for a loop in Python: records in pieces of memory are written to places and read back, overlapped with
+computation. libneap's tiers transfer them, and check lengths and checksums."""
 import ctypes
 import os
 import time
@@ -16,7 +16,7 @@ __all__ = ["OpenTier", "Paths", "Store", "Transfer", "measured_tiers"]
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
-_GLANCE = 0.1  # seconds of a wait between two looks at signals
+_GLANCE = 0.1  # seconds of waiting between two checks for signals
 
 
 class OpenTier(Tier):
@@ -30,8 +30,8 @@ class OpenTier(Tier):
         return self.raw
 
     def bounded(self, capacity: Optional[int], cpu: float) -> "OpenTier":
-        """The same with room for at most so many bytes, where each byte moved costs so many seconds of
-        computing more."""
+        """Returns a copy with a capacity of at most ``capacity`` bytes, and ``cpu`` more seconds of computing time per
+        byte."""
         raw = _abi.neap_tier_spec.from_buffer_copy(self.raw)
         if capacity is not None:
             raw.capacity = min(raw.capacity, capacity)
@@ -40,7 +40,7 @@ class OpenTier(Tier):
 
 
 class Transfer:
-    """A transfer under way."""
+    """A transfer in flight."""
 
     __slots__ = ("tier", "ticket")
 
@@ -49,7 +49,7 @@ class Transfer:
 
 
 def _abandon(tiers: List[ctypes.c_void_p], borrowed: Dict[Any, Any]) -> None:
-    """Closes tiers, and only then lets go of the memory that transfers borrow."""
+    """Closes tiers, and only then releases the memory that transfers borrow."""
     while tiers:
         lib.neap_tier_close(tiers.pop())
     borrowed.clear()
@@ -59,10 +59,10 @@ class Store:
     """Open tiers with places for records of at most ``nbytes`` each.
 
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first.
-    :raises OSError: for a directory that cannot be used. :raises UsageError: for a wrong list.
+    :raises OSError: if a directory cannot be used.
+    :raises UsageError: if the list is invalid.
 
-    One thread at a time may use it. It is closed when it is collected; what is in flight is given
-    up then.
+    Only one thread at a time may use it. It is closed by garbage collection, which abandons transfers in flight.
     """
 
     def __init__(self, slow: Paths, nbytes: int):
@@ -71,7 +71,7 @@ class Store:
         try:
             check(lib.neap_tiers_open(raw, ctypes.byref(count),
                                       b",".join(os.fsencode(path) for path in paths), None))
-        except UsageError as error:  # scans have no such argument
+        except UsageError as error:  # scans do not have that argument
             raise UsageError(str(error).replace("allow it with in_memory=True", 'use memory, such as slow="mem:4G"')
                              ) from None
         self.nbytes, self.waited = nbytes, 0.0
@@ -82,10 +82,10 @@ class Store:
         self.close = weakref.finalize(self, _abandon, self._tiers, self._borrowed)
 
     def measured(self, seconds: float) -> List[OpenTier]:
-        """The tiers with the rates that they have here, measured for so long each."""
+        """Returns the tiers with their rates on this machine, measured for ``seconds`` each."""
         found = []
         for tier in self._tiers:
-            lib.neap_tier_measure(tier, self.nbytes, seconds)  # where it cannot, rates stay
+            lib.neap_tier_measure(tier, self.nbytes, seconds)  # if it fails, rates stay
             spec = _abi.neap_tier_spec()
             lib.neap_tier_describe(tier, self.nbytes, ctypes.byref(spec))
             found.append(OpenTier(spec))
@@ -93,8 +93,8 @@ class Store:
 
     def format(self, places: Sequence[int], tape_places: Sequence[int] = (),
                tape_bytes: Sequence[int] = ()) -> None:
-        """Makes room for so many records a tier, and for records of tapes of at most so many bytes
-        each, which have places of their own. A tier that has no room refuses every record."""
+        """Makes room on each tier for ``places`` records, and for ``tape_places`` records of tapes of at most
+        ``tape_bytes`` each, which have separate places. A tier without enough room rejects every record."""
         self.tape_bytes = list(tape_bytes) or [0] * len(self._tiers)
         tapes = list(tape_places) or [0] * len(self._tiers)
         for i, tier in enumerate(self._tiers):
@@ -116,27 +116,27 @@ class Store:
 
     def put(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
             keep: Any = None) -> Transfer:
-        """Sends pieces of memory, (address, bytes), to a place; they may not change before the
-        wait. ``keep`` lives as long. Raises what libneap answers."""
+        """Starts to write pieces of memory, (address, bytes), to a place; they must not change before the wait.
+        ``keep`` is referenced until then. Raises libneap's errors."""
         return self._move(lib.neap_tier_put_spans, tier, place, tag, pieces, keep)
 
     def get(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
             keep: Any = None) -> Transfer:
-        """Brings a record back; its memory may not be read before the wait."""
+        """Starts to read a record; its memory must not be read before the wait."""
         return self._move(lib.neap_tier_get_spans, tier, place, tag, pieces, keep)
 
     def put_tapes(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
                   keep: Any = None) -> Transfer:
-        """As ``put``, to a place for tapes."""
+        """Starts a transfer as ``put``, to a place for tapes."""
         return self._move(lib.neap_tier_put_tapes, tier, place, tag, pieces, keep)
 
     def get_tapes(self, tier: int, place: int, tag: int, pieces: Sequence[Tuple[int, int]],
                   keep: Any = None) -> Transfer:
-        """As ``get``, from a place for tapes: as many bytes as were sent."""
+        """Starts a transfer as ``get``, from a place for tapes: the number of bytes is the one that was written."""
         return self._move(lib.neap_tier_get_tapes, tier, place, tag, pieces, keep)
 
     def wait(self, transfer: Transfer) -> None:
-        """Returns when the transfer is over; raises its error. Signals are seen meanwhile."""
+        """Waits for a transfer, and handles signals meanwhile; raises the error of the transfer."""
         begin = time.perf_counter()
         try:
             answer = 0
@@ -148,14 +148,14 @@ class Store:
         check(answer)
 
     def forget(self, tier: int, place: int) -> None:
-        """The state at a place is not needed any more."""
+        """Marks the state at a place as no longer needed."""
         if not self._dead[tier - 1]:
             lib.neap_tier_forget(self._tiers[tier - 1], place)
 
 
 def measured_tiers(slow: Paths, nbytes: int, seconds: float) -> List[OpenTier]:
-    """What a planner is told of slow tiers for records of ``nbytes``: each is opened, measured for
-    so many seconds, and closed. Raises as :class:`Store`."""
+    """Returns slow tiers for the planner, for records of ``nbytes``: each is opened, measured for ``seconds``, and
+    closed. Raises the errors of :class:`Store`."""
     store = Store(slow, nbytes)
     try:
         return store.measured(seconds)

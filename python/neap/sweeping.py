@@ -67,7 +67,7 @@ def _listed(slow: Paths) -> Optional[bytes]:
 
 
 class _Tiers:
-    """The tiers of a sweep, open until they are closed."""
+    """The tiers of a sweep, which are open until ``close``."""
 
     def __init__(self, slow: Paths, keep: bool, page_cache: bool, in_memory: bool):
         self.raw = (ctypes.c_void_p * _abi.NEAP_TIERS_MAX)()
@@ -87,8 +87,8 @@ class _Tiers:
 
 def _close(free: Any, sweep: ctypes.c_void_p, trace: ctypes.c_void_p, tiers: _Tiers,
            process: int) -> None:
-    """Frees the sweep before its tiers. In a child process: what is safe there, which leaves the
-    files of a journal to the parent."""
+    """Frees the sweep before its tiers. In a child process frees only what is safe, and leaves the files of a journal
+    to the parent."""
     if os.getpid() == process:
         free(sweep)
         lib.neap_trace_free(trace)
@@ -98,7 +98,7 @@ def _close(free: Any, sweep: ctypes.c_void_p, trace: ctypes.c_void_p, tiers: _Ti
 
 
 class Options:
-    """Arguments of all kinds of sweeps; :func:`neap.sweep` describes them."""
+    """Arguments of all kinds of sweeps; described in :func:`neap.sweep`."""
 
     def __init__(self, memory: Optional[Size] = None, slow: Paths = None, strategy: str = "auto",
                  plan: Optional[Plan] = None, journal: Union[None, str, "os.PathLike[str]"] = None,
@@ -112,16 +112,16 @@ class Options:
 
 
 class Runner:
-    """A model with its plan in libneap, ready to run: what is the same for steps, stages and joins.
+    """A model with its plan in libneap, ready to run: the common part of steps, stages and joins.
 
-    ``_KIND`` is the beginning of the names of libneap's functions. A subclass calls ``_begin`` and,
-    with what ``create`` needs, ``_create``.
+    ``_KIND`` is the prefix of libneap's functions. A subclass calls ``_begin`` and, with the arguments of ``create``,
+    ``_create``.
     """
 
     _KIND = "neap_sweep"
 
     def _begin(self, calls: Guard, given: Options) -> _abi.neap_sweep_options:
-        """Opens the tiers; the options so far."""
+        """Opens the tiers; returns the options so far."""
         self._running = threading.Lock()
         self._calls, self._plan, self._trace_path = calls, given.plan, given.trace
         if given.journal is not None and not calls.ops.grad_save:
@@ -168,7 +168,7 @@ class Runner:
         return options
 
     def _create(self, *arguments: Any) -> None:
-        """Plans and checks; frees all where that is refused."""
+        """Plans and checks; frees everything if that fails."""
         try:
             with self._raising():
                 check(self._function("create")(ctypes.byref(self._raw),
@@ -179,7 +179,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _raising(self) -> Iterator[None]:
-        """What the model raised comes out as it was raised, in place of libneap's answer."""
+        """Raises an exception of the model unchanged, instead of libneap's error code."""
         calls = self._calls
         calls.raised, calls.signals = None, Deferred()
         try:
@@ -214,7 +214,7 @@ class Runner:
         return self._raw
 
     def _run(self, x0: Any, dx0: Any, result: Any) -> Result:
-        """One pass over pointers to first states and gradients; ``result``: what they are of."""
+        """Runs one pass over pointers to first states and gradients; ``result``: the gradients to return."""
         raw, loss = self._open(), ctypes.c_double()
         stats = _abi.neap_sweep_stats(size=ctypes.sizeof(_abi.neap_sweep_stats))
         if not self._running.acquire(blocking=False):
@@ -234,7 +234,7 @@ class Runner:
 
     @staticmethod
     def _given(own: Sequence["np.ndarray"], x0: Sequence[Any]) -> None:
-        """Takes other first states of the same shapes and types, else UsageError."""
+        """Copies other first states of the same shapes and dtypes; otherwise raises UsageError."""
         found = [np.asarray(x) for x in x0]
         if len(found) != len(own):
             raise UsageError(f"x0 has length {len(found)}, but the sweep has {len(own)} branches. Pass one first state "

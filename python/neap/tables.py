@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as people read them: the table and the lines of ``neap plan``, and both as HTML."""
+"""Formats plans: the table and the lines of ``neap plan``, and both as HTML."""
 import html
 import math
 from typing import TYPE_CHECKING, List, Sequence, Tuple
@@ -10,21 +10,21 @@ from .show import show_percent, show_size, show_time
 if TYPE_CHECKING:
     from .plans import Plan
 
-SLOWER = 0.0005  # of the fastest: what is closer counts as fast as that
+SLOWER = 0.0005  # relative to the fastest; a smaller difference counts as equally fast
 
 
 def show_room(plan: "Plan", value: int) -> str:
-    """Bytes, or slots."""
+    """Formats bytes, or slots."""
     return str(value) if plan.problem.classic else show_size(value)
 
 
 def show_least(plan: "Plan", value: int) -> str:
-    """A budget, rounded up to what is shown of it."""
+    """Formats a budget, rounded up so that the formatted value is sufficient."""
     return str(value) if plan.problem.classic else show.show_least(value)
 
 
 def show_why(plan: "Plan") -> str:
-    """Why a plan is infeasible, with its bytes as sizes."""
+    """Formats the reason why a plan is infeasible, with its bytes as sizes."""
     return plan.why if plan.problem.classic else show.show_sizes(plan.why)
 
 
@@ -33,13 +33,13 @@ def show_params(plan: "Plan") -> str:
 
 
 def forward(plan: "Plan") -> float:
-    """Forward steps, with tape or without, for each step of the chain."""
+    """Number of forward steps, with and without tape, per step of the chain."""
     steps = plan.problem.steps
     return (plan.advance_steps + plan.record_steps) / steps if steps else 0.0
 
 
 def _comes_before(a: "Plan", b: "Plan", first: int) -> bool:
-    """Feasible before infeasible, fast before slow, small budgets before large."""
+    """Orders feasible before infeasible, fast before slow, and small budgets before large plans."""
     if a.feasible != b.feasible:
         order = int(b.feasible) - int(a.feasible)
     elif a.feasible:
@@ -52,7 +52,7 @@ def _comes_before(a: "Plan", b: "Plan", first: int) -> bool:
 
 
 def sort(plans: Sequence["Plan"]) -> List["Plan"]:
-    """The fastest first. Equal ones stay in the order of strategies, ``auto`` before them."""
+    """Sorts the fastest plan first. Equal plans stay in the order of strategies, with ``auto`` before them."""
     rows: List["Plan"] = []
     for plan in plans:
         at = len(rows)
@@ -63,7 +63,7 @@ def sort(plans: Sequence["Plan"]) -> List["Plan"]:
 
 
 def _waited_for(plan: "Plan") -> str:
-    """The tier that the plan waits for: its own, or the one with the most bytes moved."""
+    """The tier that the plan waits for: its own, or the one with the most bytes transferred."""
     moved = [use.written + use.read for use in plan.tiers]
     at = plan.tier - 1 if plan.tier > 0 else moved.index(max(moved))
     return plan.problem.tiers[at]
@@ -83,7 +83,7 @@ def _why_slower(plan: "Plan", best: "Plan") -> str:
     return slower + "copies states"
 
 
-# What to do, by the beginning of the reason.
+# Remedies, by the beginning of the reason.
 _HINTS = {"needs a slow tier": ": pass slow=", "needs bytes": ": pass memory=, state= and tape=, not slots=",
           "needs a uniform chain": ": the stages differ"}
 
@@ -93,7 +93,7 @@ def _hint(why: str) -> str:
 
 
 def why_not(plan: "Plan", best: "Plan") -> str:
-    """Why a plan is not the best: what makes it slower, or the budget that it needs."""
+    """The reason why a plan is not the best: what makes it slower, or the budget that it needs."""
     if plan.feasible:
         return _why_slower(plan, best)
     if plan.least:
@@ -105,7 +105,7 @@ Row = Tuple[bool, str, List[str], str]
 
 
 def rows_of(plans: Sequence["Plan"]) -> Tuple[List[Row], "Plan"]:
-    """(is it the best, strategy, cells, why not) a row, and the best."""
+    """Returns a row (is it the best, strategy, cells, why not) for each plan, and the best plan."""
     found, table = sort(plans), []
     best = found[0]
     for plan in found:
@@ -125,7 +125,7 @@ def _heads(best: "Plan") -> List[str]:
 
 
 def table(plans: Sequence["Plan"]) -> str:
-    """The table that ``neap plan`` prints of all strategies."""
+    """The table of all strategies, as ``neap plan`` prints it."""
     rows, best = rows_of(plans)
     lines = ["  %-13s %9s %9s %7s %9s %9s %8s  why not" % ("strategy", *_heads(best))]
     for chosen, strategy, cells, why in rows:
@@ -142,7 +142,7 @@ def table(plans: Sequence["Plan"]) -> str:
 
 
 def html_table(plans: Sequence["Plan"]) -> str:
-    """The same for a notebook."""
+    """The same table as HTML for a notebook."""
     rows, best = rows_of(plans)
     text = "<table><tr>" + "".join(f"<th>{head}</th>" for head in
                                    ["strategy", *_heads(best), "why not"]) + "</tr>"
@@ -188,7 +188,7 @@ def _time(plan: "Plan") -> List[str]:
 
 
 def details(plan: "Plan") -> str:
-    """One plan in full, as ``neap plan --strategy`` prints it."""
+    """All details of one plan, as ``neap plan --strategy`` prints them."""
     about = plan.about
     lines = [f"strategy      {plan.strategy}{': ' if about else ''}{about}"]
     if not plan.feasible:

@@ -16,8 +16,8 @@ _HEADER_MOST = 100 << 20  # bytes, the format's own limit
 
 
 class Tensor(NamedTuple):
-    """One tensor of a file: ``dtype`` (``"F32"``, ...), ``shape``, and ``data``, its bytes in the
-    order of rows, little-endian."""
+    """One tensor of a file: ``dtype`` (``"F32"``, ...), ``shape``, and ``data``, its bytes in row-major order,
+    little-endian."""
 
     dtype: str
     shape: Tuple[int, ...]
@@ -25,9 +25,10 @@ class Tensor(NamedTuple):
 
 
 def read_tensors(path: str) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
-    """The metadata and the tensors of a safetensors file, both by name.
+    """Returns the metadata and the tensors of a safetensors file, both by name.
 
-    :raises FormatError: if the file is malformed; the text specifies how. OSError if it cannot be read.
+    :raises FormatError: if the file is malformed; the text has the reason.
+    :raises OSError: if the file cannot be read.
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -66,7 +67,7 @@ def _is_count(value: object) -> bool:
 
 
 def _tensor(name: str, entry: object, values: memoryview) -> Tuple[int, int, Tensor]:
-    """One entry of the header, and the position of its data."""
+    """Parses one entry of the header; returns the begin and end of its data, and the tensor."""
     if not isinstance(entry, dict) or entry.get("dtype") not in _WIDTHS:
         raise FormatError(f"tensor {name!r}: the dtype is missing, or none of {', '.join(_WIDTHS)}")
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
@@ -87,7 +88,7 @@ def _tensor(name: str, entry: object, values: memoryview) -> Tuple[int, int, Ten
 
 
 def _check_cover(places: List[Tuple[int, int, str]], room: int) -> None:
-    """FormatError if the data has gaps, overlaps, or bytes at its end that belong to no tensor."""
+    """Raises FormatError if the data has gaps, overlaps, or bytes at its end that belong to no tensor."""
     at = 0
     for begin, end, name in sorted(places):
         if begin != at:

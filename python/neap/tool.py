@@ -178,7 +178,7 @@ def _on_the_path() -> Optional[str]:
 
 
 def _tell(stream: IO[str], progress: Progress, lines: List[str]) -> None:
-    """Shows each line of the tool, and keeps the last."""
+    """Shows each line of the tool, and stores the last one."""
     for line in stream:
         line = line.rstrip("\n")
         lines[:] = [line]
@@ -189,8 +189,8 @@ def _tell(stream: IO[str], progress: Progress, lines: List[str]) -> None:
 
 
 def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
-    """What the tool prints as JSON. In a session of its own, so that a signal of the terminal reaches
-    it once, through here: a second one would end it without a snapshot."""
+    """Runs the tool; returns the JSON that it prints. The tool runs in a separate session, so that a signal of the
+    terminal reaches it only once, through this process: a second one would end it without a snapshot."""
     command = [tool_path(), *arguments, "--json"]
     lines: List[str] = []
     out: List[str] = []
@@ -220,7 +220,7 @@ def _run(arguments: List[str], progress: Progress) -> Dict[str, Any]:
 
 
 def _failure(command: str, code: int, line: str) -> Exception:
-    """The exception for an exit code of the tool and its line."""
+    """Returns the exception for an exit code of the tool and its line."""
     text = line.split(": ", 1)[1] if line.startswith(f"neap {command}: ") else line
     if LEAST.search(text):
         return budget_error(text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, times and rates, read as numbers or as people write them: ``"64M"``, ``"20ms"``, ``"500M/s"``.
+"""Parses sizes, times and rates, given as numbers or as strings: ``"64M"``, ``"20ms"``, ``"500M/s"``.
 
-The same texts as in the options of the ``neap`` tool: K, M, G, T and P are powers of 1024, with
-or without ``B`` or ``iB``; times end in s, ms, us, ns, min or h, or in nothing for seconds.
+The syntax is that of the options of the ``neap`` tool: K, M, G, T and P are powers of 1024, with or without ``B`` or
+``iB``; times end in s, ms, us, ns, min or h; without a unit they are seconds.
 """
 import math
 import re
@@ -16,7 +16,7 @@ Seconds = Union[int, float, str]
 _NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SIZE = re.compile(_NUMBER + r"(?:([kKmMgGtTpP])(?:iB|B)?|B)?")
 _TIME = re.compile(_NUMBER + r"(s|ms|us|ns|min|h)?")
-# Parts of a second divide, so that 100us is the double nearest to 1e-4.
+# Parts of a second are divisors, so that 100us is the double nearest to 1e-4.
 _TIMES = {None: (1, 1), "s": (1, 1), "ms": (1, 1e3), "us": (1, 1e6), "ns": (1, 1e9),
           "min": (60, 1), "h": (3600, 1)}
 
@@ -33,13 +33,17 @@ def _whole(value: object, name: str, most: int, least: int = 0) -> int:
 
 
 def count(value: object, name: str) -> int:
-    """A whole number of 0 or more, such as steps or slots."""
+    """Returns an integer of at least 0, such as a number of steps or slots."""
     return _whole(value, name, 2**63 - 1)
 
 
 def steps_of(lengths: Set[int], steps: Optional[int], what: str) -> int:
-    """The steps of a loop: as many as told, else as inputs are long. ``lengths`` are the first
-    dimensions of inputs (-1: there is none), ``what`` they are called. UsageError."""
+    """Returns the number of steps of a loop: ``steps`` if given, else the length of the inputs.
+
+    :param lengths: the first dimensions of inputs; -1: no dimension.
+    :param what: name of the inputs in messages.
+    :raises UsageError: if the lengths differ, are missing, or are shorter than ``steps``.
+    """
     if len(lengths) > 1 or -1 in lengths:
         found = " and ".join("none" if length < 0 else str(length) for length in sorted(lengths, reverse=True))
         raise UsageError(f"inputs: all {what}s must have the same length T in their first dimension; got lengths "
@@ -56,7 +60,7 @@ def steps_of(lengths: Set[int], steps: Optional[int], what: str) -> int:
 
 
 def size(value: Size, name: str) -> int:
-    """Bytes: a whole number, or a text such as ``"64M"``. UsageError names what is wrong."""
+    """Parses bytes: an integer, or a string such as ``"64M"``. UsageError shows an invalid value."""
     if not isinstance(value, str):
         return _whole(value, name, 2**64 - 1)
     match = _SIZE.fullmatch(value)
@@ -71,7 +75,7 @@ def size(value: Size, name: str) -> int:
 
 
 def seconds(value: Seconds, name: str) -> float:
-    """Seconds of 0 or more: a number, or a text such as ``"20ms"``."""
+    """Parses seconds of at least 0: a number, or a string such as ``"20ms"``."""
     number = math.nan
     if isinstance(value, str):
         match = _TIME.fullmatch(value)
@@ -89,7 +93,7 @@ def seconds(value: Seconds, name: str) -> float:
 
 
 def rate(value: Optional[Size], name: str) -> float:
-    """Bytes a second, above 0; None or ``"inf"``: 0, which stands for no time at all."""
+    """Parses bytes per second, above 0; None or ``"inf"``: 0, for transfers that take no time."""
     if value is None or value == "inf" or value == math.inf:
         return 0.0
     if isinstance(value, str):
