@@ -20,15 +20,15 @@ from .runs import Run
 
 __all__ = ["ValueAndGrad", "value_and_grad"]
 
-GROUP = 50  # steps of a group where the budget does not ask for less
-SHARE = 8  # a group's tape is at most this part of the budget
-TIMED = 0.05  # seconds that a tier is measured for
-ROUNDS = 4  # runs of the first group: one that compiles, others of which the least seconds count
-NOMINAL = (1.0, 1.2, 2.0)  # costs of a plan that is asked only whether it fits
+GROUP = 50  # steps per group, unless the budget requires fewer
+SHARE = 8  # the tape of a group is at most 1/SHARE of the budget
+TIMED = 0.05  # seconds of measuring a tier
+ROUNDS = 4  # timed runs of the first group: the first one compiles; the minimum of the others counts
+NOMINAL = (1.0, 1.2, 2.0)  # costs of a plan that only shows whether the budget fits
 
 
 class _Known(NamedTuple):
-    """What calls with arguments of one kind have taught."""
+    """Results of previous calls with arguments of the same structure, shapes and dtypes."""
 
     loop: Loop
     groups: Dict[int, Group]
@@ -43,7 +43,7 @@ def _kind(tree: Any) -> Any:
 
 
 def _arrays(tree: Any, name: str) -> Any:
-    """The tree with arrays for leaves. UsageError inside a transformation of JAX."""
+    """Converts the leaves of a tree to arrays. Raises UsageError inside a transformation of JAX."""
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
         raise UsageError(f"{name} is traced: a value_and_grad of neap.jax was called inside a JAX transformation. It "
                          f"runs its own Python loop over compiled groups of steps; call it outside jit, grad, vmap and "
@@ -55,7 +55,7 @@ def _arrays(tree: Any, name: str) -> Any:
 
 
 def _places(made: Plan) -> List[int]:
-    """How many places a plan uses on each tier."""
+    """Returns the number of places that a plan uses on each tier."""
     found = [0] * len(made.tiers)
     for a in made:
         if a.kind == Kind.PUT:
@@ -125,7 +125,7 @@ class ValueAndGrad:
         lengths = {shape[0] if shape else -1 for shape in shapes}
         return units.steps_of(lengths, steps, "array")
 
-    # What is known of arguments of one kind
+    # Results for arguments of the same structure, shapes and dtypes
 
     def _knowledge(self, params: Any, state: Any, inputs: Any) -> _Known:
         rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), inputs)
@@ -136,7 +136,7 @@ class ValueAndGrad:
         return self._known[key]
 
     def _turn_of(self, loop: Loop) -> Callable[..., Any]:
-        """The loss with its gradients: of parameters, the last state, the outputs."""
+        """Returns a function for the loss and its gradients with respect to parameters, last state and outputs."""
         def turn(params: Leaves, last: Leaves, out: Leaves, more: Any) -> Any:
             def f(some: Leaves, state: Leaves, emitted: Leaves) -> Any:
                 given = [jax.tree.unflatten(loop.params, merged(params, some, apart(params)[1])),
@@ -155,7 +155,7 @@ class ValueAndGrad:
 
     def _planned(self, known: _Known, arrays: List[Leaves], steps: int, told: Report
                  ) -> Tuple[Plan, Sizes, int, List[OpenTier]]:
-        """The plan, what it counts, and the steps of a group."""
+        """Returns the plan, its sizes, the steps per group, and the tiers."""
         charged = 2 * nbytes(apart(arrays[0])[0])
         left = None if self._memory is None else self._memory - charged
         group = self._group
@@ -213,7 +213,7 @@ class ValueAndGrad:
         return made, Sizes(state, adjoint, tape, left), group, tiers
 
     def _measured_tiers(self, state: int) -> List[OpenTier]:
-        """What the planner is told of the slow tiers, which are measured once."""
+        """Returns the slow tiers for the planner; each is measured once."""
         if self._slow is None:
             return []
         if state not in self._tiers:
@@ -222,7 +222,7 @@ class ValueAndGrad:
 
     def _measure(self, known: _Known, arrays: List[Leaves], steps: int, group: int
                  ) -> Tuple[float, float, float]:
-        """Seconds of a group: the least of some runs, without the first one, which compiles it."""
+        """Returns the seconds of a group: the minimum of some runs, without the first one, which compiles it."""
         if group not in known.costs:
             run = Run(known.loop, known.groups, arrays[0], arrays[2], steps, group, 2 in self._argnums)
             times: List[List[float]] = []

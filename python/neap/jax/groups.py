@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of steps as compiled functions of JAX, and their tapes.
 
-A group is a ``lax.scan`` over its steps. Its tape is the pytree of a vjp closure, traced once:
-the bytes are those of its shapes. What the closure holds of the parameters and inputs is no tape;
-it is put in again when the group is reversed. If XLA rounds a recorded step differently from an
-advanced one, which the first group shows, the state after a recorded group comes from an advance, so
-that plans agree. A first group of one step from a state of zeros may hide the difference.
+A group is a ``lax.scan`` over its steps. Its tape is the pytree of a vjp closure, traced once; its bytes follow from
+the shapes. The parameters and inputs in the closure are not part of the tape; they are inserted again when the group
+is reversed. If XLA rounds a recorded step differently from an advanced one, which the first group shows, the state
+after a recorded group is computed by an advance, so that all plans agree. A first group of one step from a state of
+zeros may hide the difference.
 """
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -22,58 +22,58 @@ Leaves = List[Any]
 
 
 class Tape(NamedTuple):
-    """What the backward of a group needs besides parameters and inputs."""
+    """The data that the backward step of a group needs, in addition to parameters and inputs."""
 
     leaves: Leaves
 
 
 def inexact(leaf: Any) -> bool:
-    """True where an array of this type can have a gradient."""
+    """True if arrays of this dtype can have a gradient."""
     return jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
 def apart(leaves: Sequence[Any]) -> Tuple[Leaves, Leaves]:
-    """Leaves that can have gradients, and the others."""
+    """Splits leaves into those that can have gradients, and the others."""
     return [x for x in leaves if inexact(x)], [x for x in leaves if not inexact(x)]
 
 
 def merged(like: Sequence[Any], some: Sequence[Any], others: Sequence[Any]) -> Leaves:
-    """The reverse of ``apart``, in the order of ``like``."""
+    """Merges what ``apart`` split, in the order of ``like``."""
     first, second = iter(some), iter(others)
     return [next(first) if inexact(x) else next(second) for x in like]
 
 
 def nbytes(leaves: Sequence[Any]) -> int:
-    """Bytes of arrays, or of what describes them."""
+    """Returns the bytes of arrays, or of their descriptions."""
     return sum(x.size * x.dtype.itemsize for x in leaves)
 
 
 def structs(leaves: Sequence[Any]) -> Leaves:
-    """Shapes and types of arrays."""
+    """Returns the shapes and dtypes of arrays."""
     return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
 
 
 def keys(leaf: Any) -> bool:
-    """True for an array of random keys."""
+    """True if the leaf is an array of random keys."""
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def raw(leaf: Any) -> Any:
-    """An array of numbers; of random keys what they consist of."""
+    """Returns an array of numbers; for random keys their key data."""
     return jax.random.key_data(leaf) if keys(leaf) else leaf
 
 
 def same_bits(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    """True where arrays are equal to the bit."""
+    """True if the arrays are bit-identical."""
     return all(jax.device_get(raw(a)).tobytes() == jax.device_get(raw(b)).tobytes()
                for a, b in zip(some, others))
 
 
 class Loop:
-    """A step with the structure of its arguments: pytrees outside, flat lists inside.
+    """A step with the structure of its arguments: its interface uses pytrees, its implementation flat lists.
 
-    :param step: ``step(params, state, input)``; gives a state, or a state and an output.
-    :raises UsageError: where it gives a state of other structure, shapes or types.
+    :param step: ``step(params, state, input)``; returns a state, or a state and an output.
+    :raises UsageError: if the returned state has a different structure, shape or dtype.
     """
 
     def __init__(self, step: Callable[..., Any], params: Any, state: Any, inputs: Any):
@@ -98,7 +98,7 @@ class Loop:
         self.emitted = structs(jax.tree.leaves(None if self.alone else answer[1]))
 
     def run(self, params: Leaves, state: Leaves, inputs: Leaves, steps: int) -> Tuple[Leaves, Leaves]:
-        """The last state and the outputs [steps, ...]."""
+        """Runs ``steps`` steps; returns the last state and the outputs [steps, ...]."""
         tree = jax.tree.unflatten(self.params, params)
 
         def body(carry: Leaves, row: Leaves) -> Tuple[Leaves, Leaves]:
@@ -111,16 +111,16 @@ class Loop:
 
 
 class Group:
-    """So many steps of a loop, traced, and compiled when they are first used.
+    """A number of steps of a loop, traced, and compiled at the first use.
 
-    ``tape`` is the bytes of a tape. ``wants_inputs``: gradients of inputs are wanted, too.
-    Nothing of it is for use inside a trace.
+    ``tape``: bytes of a tape. ``wants_inputs``: gradients of inputs are also computed. For use outside of JAX traces
+    only.
     """
 
     def __init__(self, loop: Loop, params: Leaves, inputs: Leaves, steps: int, wants_inputs: bool):
         self.loop, self.steps, self.wants_inputs = loop, steps, wants_inputs
-        self.agree: Optional[bool] = None  # record gives the bits of advance; None: not known yet
-        self.extra = 0  # steps that were advanced beside their record where it does not
+        self.agree: Optional[bool] = None  # record and advance are bit-identical; None: not known yet
+        self.extra = 0  # steps that were advanced in addition to their record if they are not
         rows = [jax.ShapeDtypeStruct((steps, *x.shape[1:]), x.dtype) for x in inputs]
         self._trace(structs(params), rows)
         self.advance = jax.jit(lambda params, state, rows: loop.run(params, state, rows, steps))
@@ -128,7 +128,7 @@ class Group:
         self._reverse = jax.jit(self._reversed, donate_argnums=3)
 
     def _trace(self, params: Leaves, rows: Leaves) -> None:
-        """Finds what the closure holds: parameters, inputs and constants, and the tape."""
+        """Determines the contents of the closure: parameters, inputs, constants, and the tape."""
         def traced(params: Leaves, state: Leaves, rows: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
             outside, state_others, row_others = (apart(x)[1] for x in (params, state, rows))
 
@@ -154,8 +154,8 @@ class Group:
                  if not len(params) <= i < len(params) + count}
         known.update((id(v), ("const", i)) for i, v in enumerate(whole.constvars))
         ends = whole.outvars[count + len(self.loop.emitted):]
-        self._sources: List[Tuple[str, int]] = []  # of each leaf of the closure
-        self._kept: List[int] = []  # numbers of those that are a tape
+        self._sources: List[Tuple[str, int]] = []  # source of each leaf of the closure
+        self._kept: List[int] = []  # indices of the leaves that form the tape
         places: Dict[int, Tuple[str, int]] = dict(known)
         for i, end in enumerate(ends):
             if id(end) not in places:
@@ -180,7 +180,7 @@ class Group:
         return [a + b for a, b in zip(sums, terms)], before, at
 
     def record(self, params: Leaves, state: Leaves, rows: Leaves) -> Tuple[Leaves, Leaves, Tape]:
-        """The last state, the outputs and the tape. The first time it is compared with advance."""
+        """Returns the last state, the outputs and the tape. The first call compares the state with advance."""
         last, out, kept = self._record(params, state, rows)
         if not self.agree:
             other, emitted = self.advance(params, state, rows)
@@ -193,6 +193,6 @@ class Group:
 
     def reverse(self, tape: Tape, params: Leaves, rows: Leaves, sums: Leaves, adjoint: Leaves,
                 outputs: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
-        """The sums with the gradients of parameters added, the adjoint of the first state, and
-        gradients of inputs [steps, ...] where they are wanted."""
+        """Returns the gradient sums of the parameters with this group added, the adjoint of the first state, and the
+        gradients of inputs [steps, ...] if they are requested."""
         return self._reverse(tape.leaves, params, rows, sums, adjoint, outputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass over a loop of JAX as the backend of a Player: states, tapes, outputs and gradients."""
+"""One pass over a JAX loop as the backend of a Player: states, tapes, outputs and gradients."""
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -26,8 +26,8 @@ _cut = jax.jit(lambda whole, t0, steps: [lax.dynamic_slice_in_dim(a, t0, steps, 
 class Run(Backend):
     """The steps of one call. States are lists of arrays.
 
-    :param groups: by number of steps; a number that is missing is compiled.
-    :param inputs: arrays [T, ...], maybe more steps than T.
+    :param groups: compiled groups by number of steps; a missing one is added when it is needed.
+    :param inputs: arrays [T, ...], which may have more steps than T.
     """
 
     def __init__(self, loop: Loop, groups: Dict[int, Group], params: Leaves, inputs: Leaves,
@@ -42,20 +42,20 @@ class Run(Backend):
             self.input_grads = [jnp.zeros_like(x) for x in apart(inputs)[0]]
 
     def of(self, steps: int) -> Group:
-        """The compiled group of so many steps."""
+        """Returns the compiled group of ``steps`` steps."""
         if steps not in self.groups:
             self.groups[steps] = Group(self.loop, self.params, self.inputs, steps, self.wants_inputs)
         return self.groups[steps]
 
     def rows(self, t0: int, t1: int) -> Leaves:
-        """Inputs of the steps [t0, t1)."""
+        """Returns the inputs of the steps [t0, t1)."""
         return _cut(self.inputs, t0, t1 - t0) if self.inputs else []
 
     def _emit(self, out: Leaves, t0: int) -> None:
         if self.out:
             self.out = _put_in_place(self.out, out, t0)
 
-    # What a Player asks. Each call returns when it is computed: what runs ahead takes memory.
+    # Operations for the Player. Each call blocks until its results are computed: asynchronous results would need memory.
 
     def advance(self, state: Leaves, t0: int, t1: int, first: bool) -> Leaves:
         for begin in range(t0, t1, self.group):
@@ -97,6 +97,6 @@ class Run(Backend):
                 for row, impl in zip(state, self.loop.impls)]
 
     def ones(self) -> Tuple[Leaves, Leaves]:
-        """An adjoint, and sums of gradients of parameters, to time a backward with."""
+        """Returns an adjoint, and sums of gradients of parameters, for timing a backward step."""
         return ([jnp.ones(x.shape, x.dtype) for x in self.loop.start if inexact(x)],
                 [jnp.zeros_like(x) for x in self.params if inexact(x)])
