@@ -55,7 +55,7 @@ class Run(Backend):
         if self.out:
             self.out = _put_in_place(self.out, out, t0)
 
-    # Operations for the Player. Each call blocks until its results are computed: asynchronous results would need memory.
+    # Operations for the Player. Each call blocks until its results exist: asynchronous ones would need memory.
 
     def advance(self, state: Leaves, t0: int, t1: int, first: bool) -> Leaves:
         for begin in range(t0, t1, self.group):
