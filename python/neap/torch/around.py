@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step reaches besides its arguments: modules, their buffers and modes, tensors around a function.
+"""What a step uses in addition to its arguments: modules, their buffers and modes, tensors around a function.
 
-A step that is done again is to find all of them as it found them on the way forward. What can be
-kept so, modes, is; what steps change themselves, or what the caller changes meanwhile, is refused.
+A recomputed step must find all of them as in the forward pass. Modes are restored; changes by the steps themselves, or
+by the caller in the meantime, are errors.
 """
 import contextlib
 import dis
@@ -21,15 +21,16 @@ __all__ = ["Around"]
 
 _REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for '
            "modules of snnTorch, SpikingJelly and Norse, use neap.torch.lift")
-MOST = 1000  # objects that are looked at around a step
+MOST = 1000  # most objects that are searched around a step
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
-_LIBRARIES = ("torch", "neap", "numpy", "builtins")  # no step comes from there
+_LIBRARIES = ("torch", "neap", "numpy", "builtins")  # packages that define no steps
 
 
 def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator], List[Any]]:
-    """The modules, tensors, random number generators and other objects with attributes that steps are, or reach as
-    functions do: by the variables around them, their defaults, the module-wide names that they use, and functions,
-    lists, dicts and attributes of objects among these. Of tensors in attributes those whose names a function has."""
+    """Finds the modules, tensors, random number generators and other objects with attributes that steps are or use, as
+    functions do: through the variables around them, their defaults, the globals that they use, and functions, lists,
+    dicts and attributes of objects among these. Tensors in attributes are included if a function uses the attribute's
+    name."""
     found: Dict[int, torch.nn.Module] = {}
     generators: Dict[int, torch.Generator] = {}
     tensors: Dict[int, torch.Tensor] = {}
@@ -56,15 +57,15 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List
                         held.append((name, value))
                     elif not isinstance(value, _PLAIN):
                         rows.append(value)
-        except Exception:  # any code may run here, such as a property; a weak proxy may be dead
+        except Exception:  # any code may run here, for example a property; a weak proxy may be dead
             continue
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
     return list(found.values()), list(tensors.values()), list(generators.values()), others
 
 
 def _inside(row: Any, names: Set[str], others: List[Any]) -> List[Tuple[Optional[str], Any]]:
-    """What an object holds, with the names of attributes, else None. ``names`` takes those of the attributes
-    that functions load, ``others`` objects with attributes that are no modules."""
+    """Returns the contents of an object, with the names of attributes, else None. Adds the names of attributes that
+    functions load to ``names``, and objects with attributes that are not modules to ``others``."""
     if isinstance(row, torch.nn.Module):
         names.update(*[_used(_forward(type(part)))[1] for part in row.modules()])
         return [item for part in row.modules() for item in vars(part).items()
@@ -92,13 +93,13 @@ def _inside(row: Any, names: Set[str], others: List[Any]) -> List[Tuple[Optional
 
 
 def _forward(kind: type) -> Optional[types.CodeType]:
-    """The code of a module's forward; None where it is no function, as in a module of TorchScript."""
+    """Returns the code of a module's forward; None if it is not a function, as in a module of TorchScript."""
     forward = next((vars(base)["forward"] for base in kind.__mro__ if "forward" in vars(base)), None)
     return forward.__code__ if isinstance(forward, types.FunctionType) else None
 
 
 def _home(row: Any) -> str:
-    """The package that an object, or a function, comes from."""
+    """Returns the package of an object, or of a function."""
     home = row.__module__ if isinstance(row, types.FunctionType) else type(row).__module__
     return str(home or "").split(".")[0]
 
@@ -109,8 +110,8 @@ def _version(ref: Any) -> int:
 
 
 class Around:
-    """What a step reaches besides its arguments: modules, their buffers, and other tensors, as they
-    are when this is made."""
+    """The modules, buffers and other tensors that a step uses in addition to its arguments, at the time of
+    construction."""
 
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
@@ -128,7 +129,7 @@ class Around:
         self._versions = {key: buffer._version for key, buffer in self._buffers.items()}
         self._modes: List[Tuple[torch.nn.Module, bool]] = []
         self._kinds: List[Tuple[torch.nn.Module, type]] = []
-        self._bound: List[Tuple[Any, str, torch.Tensor]] = []  # a dict of a module, a name, and what it names
+        self._bound: List[Tuple[Any, str, torch.Tensor]] = []  # a dict of a module, a name, and its value
 
     def _now(self) -> Dict[Tuple[int, str], torch.Tensor]:
         return {(i, f"{path}.{key}".lstrip(".")): buffer for i, module in enumerate(self._modules)
@@ -136,7 +137,7 @@ class Around:
 
     @property
     def tensors(self) -> List[torch.Tensor]:
-        """Tensors that the step was found to reach, without parameters that require gradients."""
+        """Returns the tensors that the step uses, without parameters that require gradients."""
         return [tensor for tensor in (ref() for ref, _ in self._tensors) if tensor is not None]
 
     @property
@@ -145,13 +146,13 @@ class Around:
         return list(self._buffers.values())
 
     def leaves(self) -> Set[int]:
-        """Ids of the leaves among these that need gradients."""
+        """Returns the ids of those leaves that require gradients."""
         rows = [*_found(*self._steps)[1], *[row for module in self._modules for row in module.parameters()]]
         return {id(row) for row in rows if row.requires_grad and row.is_leaf}
 
     def check_state(self, first: Callable[[], List[torch.Tensor]]) -> None:
-        """UsageError if steps changed a buffer in place, or left a value in a buffer or an attribute that a
-        step reads: ``first()``, the results of the first step, then differ if it is recomputed."""
+        """Raises UsageError if steps changed a buffer in place, or changed the value of a buffer or an attribute that
+        a step reads: then recomputing ``first()``, the results of the first step, gives a different result."""
         for (i, name), buffer in self._buffers.items():
             if buffer._version != self._versions[i, name]:
                 module = self._modules[i]
@@ -163,8 +164,8 @@ class Around:
                                                   f"recomputed step would find another value. {_REMEDY}")
 
     def note(self) -> None:
-        """The forward pass is over: what steps that are done again are to find. Tensors that steps
-        write into themselves, such as sums for a report, are theirs."""
+        """Called at the end of the forward pass: stores what recomputed steps must find. Tensors that the steps modify
+        themselves, such as sums for a report, are not compared."""
         self._tensors = [(ref, version) for ref, version in self._tensors if _version(ref) == version]
         self.note_tensors()
         parts = [part for module in self._modules for part in module.modules()]
@@ -174,11 +175,11 @@ class Around:
                        for key, value in held.items() if isinstance(value, torch.Tensor)]
 
     def note_tensors(self) -> None:
-        """Takes the tensors' versions."""
+        """Stores the current versions of the tensors."""
         self._tensors = [(ref, _version(ref)) for ref, _ in self._tensors]
 
     def check_tensors(self) -> None:
-        """RuntimeError where a tensor has been changed since, or the class of a module."""
+        """Raises RuntimeError if a tensor, or the class of a module, was changed since ``note``."""
         for part, kind in self._kinds:
             if type(part) is not kind:
                 raise RuntimeError(f"the class of a module, {type(part).__name__}, was changed between forward and "
@@ -193,8 +194,8 @@ class Around:
 
     @contextlib.contextmanager
     def modules_as_noted(self) -> Iterator[None]:
-        """Modules train, or do not, as they did on the way forward, and their names have the same tensors:
-        torch.func.functional_call takes those that it gave back before the backward pass."""
+        """Restores the modules' modes (train or eval) and tensors as in the forward pass, and resets them at the end.
+        torch.func.functional_call, for example, has put the original tensors back before the backward pass."""
         changed = [(part, part.training, flag) for part, flag in self._modes if part.training != flag]
         rows = [(held, key, held[key] if key in held else None, value) for held, key, value in self._bound]
         bound = [row for row in rows if row[2] is not row[3]]
@@ -215,7 +216,7 @@ class Around:
 
 
 def _reached(function: types.FunctionType) -> Iterator[Any]:
-    """What a function finds outside its arguments, as it is now."""
+    """Yields the values that a function uses in addition to its arguments."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -230,7 +231,7 @@ def _reached(function: types.FunctionType) -> Iterator[Any]:
 
 @functools.lru_cache(maxsize=1000)
 def _used(code: Optional[types.CodeType]) -> Tuple[FrozenSet[str], FrozenSet[str]]:
-    """Names of globals that code loads, and of attributes, in functions and comprehensions within it as well."""
+    """Returns the names of globals and of attributes that code loads, including inner functions and comprehensions."""
     names: Set[str] = set()
     attributes: Set[str] = set()
     if code is not None:

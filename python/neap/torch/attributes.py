@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What modules and other objects around a step keep in buffers and attributes, as it was and as it is.
+"""The buffers and attributes of modules and other objects around a step, before and after steps.
 
-A step that leaves a value there and reads it in the next step has a state that a scan does not see:
-steps that are measured or recomputed would find another value than in a plain loop.
+A step that stores a value there and reads it in the next step has a state that a scan does not see: measured or
+recomputed steps would find a different value than in a plain loop.
 """
 import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
@@ -16,11 +16,11 @@ __all__ = ["Attributes"]
 
 _MISSING = object()
 _KEPT = (torch.Tensor, bool, int, float, complex, str, type(None))
-_OF_MODULES = frozenset(vars(torch.nn.Module())) - {"training"}  # what every module has
+_OF_MODULES = frozenset(vars(torch.nn.Module())) - {"training"}  # attributes of every module
 
 
 def _dicts(modules: Sequence[torch.nn.Module], others: Sequence[Any]) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """The dicts that attributes are kept in, with what their names begin with."""
+    """Yields the dicts that contain attributes, each with the prefix of their names."""
     for module in modules:
         for path, part in module.named_modules():
             before = f"{path}." if path else ""
@@ -34,7 +34,8 @@ def _dicts(modules: Sequence[torch.nn.Module], others: Sequence[Any]) -> Iterato
 
 
 class Attributes:
-    """Tensors, numbers and texts in the buffers and attributes of modules and objects, when this is made."""
+    """Tensors, numbers and strings in the buffers and attributes of modules and objects, at the time of construction.
+    """
 
     def __init__(self, modules: Sequence[torch.nn.Module], others: Sequence[Any]):
         self._dicts = [(before, held, self._of(held)) for before, held in _dicts(modules, others)]
@@ -44,10 +45,10 @@ class Attributes:
         return {key: value for key, value in held.items() if isinstance(value, _KEPT) and key not in _OF_MODULES}
 
     def changed(self) -> List[Tuple[Dict[str, Any], str, str, Any, Any]]:
-        """Attributes that were assigned since: the dict, the key, the name, the value before and the value now."""
+        """Returns attributes that were assigned since: the dict, the key, the name, the old value and the new value."""
         found = []
         for before, held, was in self._dicts:
-            items = dict(held.items())  # modules of TorchScript have something like a dict
+            items = dict(held.items())  # modules of TorchScript have a dict-like object
             for key, value in was.items():
                 now = items.get(key, _MISSING)
                 if now is not value and (isinstance(value, torch.Tensor) or type(now) is not type(value) or
@@ -58,22 +59,23 @@ class Attributes:
         return found
 
     def restore(self) -> None:
-        """Binds the values from before."""
+        """Restores the old values."""
         _bind((held, key, value) for held, key, _, value, _ in self.changed())
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
-        """Steps that run inside leave no values behind."""
+        """Context manager that removes the values that steps store inside it."""
         try:
             yield
         finally:
             self.restore()
 
     def check(self, first: Callable[[], List[torch.Tensor]], message: Callable[[str], str]) -> None:
-        """Raises UsageError, with the ``message`` for an attribute's name, if steps left values that a step reads.
+        """Raises UsageError, with the ``message`` for an attribute's name, if steps stored values that a step reads.
 
-        :param first: computes the results of the first step. They differ between the values from before, the values
-            that are there now, and the values that the first step itself leaves."""
+        :param first: computes the results of the first step. They are compared for the old values, the current values,
+            and the values that the first step itself stores.
+        """
         found = self.changed()
         if not found:
             return
@@ -82,7 +84,7 @@ class Attributes:
             self.restore()
             once, again = first(), first()
             self.restore()
-            same = _alike(once, first())  # else the step depends on something else as well
+            same = _alike(once, first())  # otherwise the step also depends on something else
         finally:
             self.restore()
             _bind((held, key, now) for held, key, _, _, now in found)

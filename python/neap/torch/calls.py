@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of a scan as a node of autograd: ``forward`` plays its plan up to TURN and keeps slots
-and tapes, ``backward`` plays the rest."""
+"""One call of a scan as a node of autograd: ``forward`` performs its plan up to TURN and keeps slots and tapes,
+``backward`` performs the rest."""
 import contextlib
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -29,7 +29,7 @@ _TWICE = ("trying to differentiate twice a scan of neap.torch, which has only fi
 
 
 class ScanFunction(torch.autograd.Function):
-    """A scan as one node: (last state, outputs) of (first state, inputs, parameters)."""
+    """A scan as one node: a function from (first state, inputs, parameters) to (last state, outputs)."""
 
     @staticmethod
     def forward(ctx: Any, call: "Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
@@ -53,7 +53,7 @@ class ScanFunction(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
         check_backward(ctx.call.memory, "a scan")
         call, player = ctx.call, ctx.player
-        given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        given = ctx.saved_tensors  # raises if versions have changed or the graph was freed
         ctx.player = None
         with torch.no_grad():
             states, inputs, params = call.backward(player, gradients[:call.states], gradients[call.states:])
@@ -65,7 +65,7 @@ class ScanFunction(torch.autograd.Function):
 
 
 class Call:
-    """One call of a scan: its run, its plan, and how both are played."""
+    """One call of a scan: its run, its plan, and their execution."""
 
     def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
                  strict: bool, cast: Cast, around: Around, learn: Callable[[Again], None], told: Report):
@@ -97,7 +97,7 @@ class Call:
                       self.report.counts, store)
 
     def first_step(self) -> List[torch.Tensor]:
-        """What the first step returns now."""
+        """Recomputes the first step; returns its results."""
         run = self.run
         with generator_kept(run.random), torch.enable_grad(), self.cast():
             if run.rng:
@@ -106,7 +106,8 @@ class Call:
         return [x.detach() for x in (*flatten(tree, "the state")[0], *flatten(out, "the output")[0])]
 
     def forward(self) -> Tuple[Player, Any]:
-        """A player at TURN, and the last state; the generator stands where a loop leaves it."""
+        """Runs the forward pass; returns a player at TURN and the last state. The generator's state is that after a
+        plain loop."""
         player, hashes = self._player(), self.run.hashes
         where = self.run.random
         before = None if self.run.rng else get_rng(where)
@@ -120,7 +121,7 @@ class Call:
             drawn()
         except BaseException as error:
             player.close()
-            if isinstance(error, (Again, Refused)):  # what comes draws the same numbers
+            if isinstance(error, (Again, Refused)):  # the repetition uses the same random numbers
                 set_rng(where, self.first.rng if before is None else before)
             if isinstance(error, Refused):
                 raise self._too_small(error) from None
@@ -130,7 +131,7 @@ class Call:
         return player, last
 
     def _too_small(self, error: Refused) -> BudgetError:
-        """The error of a player, which knows neither what is charged nor which plan another budget has."""
+        """Completes the error of a player, which does not know the reserved bytes, nor the plans of other budgets."""
         try:
             least = self.enough(error.least)[1] or error.least
         except Again:
@@ -143,8 +144,8 @@ class Call:
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],
                  outputs: Sequence[Optional[torch.Tensor]]) -> Tuple[List, List, List]:
-        """Gradients of states, inputs and parameters. Without a player the forward half is played
-        again, from the first state."""
+        """Returns the gradients of states, inputs and parameters. Without a player, first repeats the forward pass
+        from the first state."""
         run = self.run
         if self.redoes or self.double or player is None:
             self.around.check_tensors()
@@ -176,7 +177,7 @@ class Call:
 
     def second(self, gradients: Sequence[Optional[torch.Tensor]], cotangents: Sequence[Optional[torch.Tensor]],
                wanted: Sequence[bool]) -> List[Optional[torch.Tensor]]:
-        """Gradients of what the first gradients were computed from (double.py)."""
+        """Returns the gradients with respect to everything that the first gradients were computed from (double.py)."""
         told = self.report
         self.around.check_tensors()
         with generator_kept(self.run.random), self.around.modules_as_noted():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of neap's nets as modules of plain PyTorch: one step of a layer each.
+"""The cells of neap's networks as modules of plain PyTorch: one step of a layer each.
 
-``cell(state, x)`` takes the state of the step before, a tuple of tensors [batch, n], and what
-arrives, [batch, below], and returns the next state, whose first tensor is the layer's outputs.
-Equations and keys stand in docs/cells.md; tensors have the shapes of a model's file.
+``cell(state, x)`` takes the previous state, a tuple of tensors [batch, n], and the input [batch, below], and returns
+the next state, whose first tensor is the layer's output. docs/cells.md has the equations and keys; tensors have the
+shapes in a model's file.
 """
 from typing import Callable, Dict, Optional, Tuple
 
@@ -16,7 +16,7 @@ State = Tuple[torch.Tensor, ...]
 
 
 class _Decay(torch.nn.Module):
-    """What a step leaves of a number: a constant, or learned, one a unit."""
+    """Decay factor per step of a state variable: a constant, or learned per unit."""
 
     def __init__(self, layer: Layer, key: str, dt: float, euler: bool, logit: Optional[torch.Tensor]):
         super().__init__()
@@ -24,20 +24,20 @@ class _Decay(torch.nn.Module):
         self.logit = None if logit is None else torch.nn.Parameter(logit)
 
     def both(self) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The decay, and 1 less the decay; numbers, or [1, n] where they are learned."""
+        """Returns the decay d and 1 - d: numbers, or tensors [1, n] if they are learned."""
         if self.logit is None:
             return self.constant, 1 - self.constant  # type: ignore[return-value]
-        most = 1 - torch.finfo(self.logit.dtype).eps / 2  # what rounds to 1 would never forget
+        most = 1 - torch.finfo(self.logit.dtype).eps / 2  # below 1, since a decay that rounds to 1 would never forget
         return torch.sigmoid(self.logit).clamp(max=most), torch.sigmoid(-self.logit)
 
 
 class Cell(torch.nn.Module):
-    """What all cells share: weights, and their products.
+    """Common part of all cells: weights, and their products.
 
-    :param layer: its place in the specification.
-    :param tensors: of this layer by name: ``weight`` [below, columns], ``bias`` [1, columns], where
-        recurrent ``recurrent`` [n, columns], of learned decays ``leak``, ``leak_syn``,
-        ``leak_adapt`` [1, n]. NAME ``_mask`` says which connections a sparse tensor has.
+    :param layer: the layer's specification.
+    :param tensors: tensors of this layer by name: ``weight`` [below, columns], ``bias`` [1, columns], if recurrent
+        ``recurrent`` [n, columns], for learned decays ``leak``, ``leak_syn``, ``leak_adapt`` [1, n]. NAME ``_mask``
+        marks the connections of a sparse tensor.
     """
 
     tensors_of_state = 1
@@ -54,19 +54,19 @@ class Cell(torch.nn.Module):
             setattr(self, key, _Decay(layer, key, dt, euler, tensors.get(name)))
 
     def weights(self, name: str) -> torch.Tensor:
-        """A weight tensor; connections that a sparse one lacks are 0 and stay so."""
+        """Returns a weight tensor; missing connections of a sparse tensor are 0 and stay 0."""
         mask = getattr(self, name + "_mask")
         return getattr(self, name) if mask is None else getattr(self, name) * mask
 
     def arriving(self, x: torch.Tensor, y: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """in = b + W x, and + V y where the layer is recurrent; y are the last outputs."""
+        """Returns b + W x, and + V y if the layer is recurrent; y is the previous output."""
         found = torch.addmm(self.bias, x, self.weights("weight"))
         if self.recurrent is not None and y is not None:
             found = torch.addmm(found, y, self.weights("recurrent"))
         return found
 
     def start(self, batch: int) -> State:
-        """The state at step 0: zeros."""
+        """Returns the state at step 0: zeros."""
         return tuple(self.bias.new_zeros(batch, self.n) for _ in range(self.tensors_of_state))
 
     def extra_repr(self) -> str:
@@ -74,23 +74,23 @@ class Cell(torch.nn.Module):
 
 
 class Spiking(Cell):
-    """What cells that spike share: the threshold, the surrogate and the reset."""
+    """Common part of spiking cells: the threshold, the surrogate and the reset."""
 
     tensors_of_state = 3
     leaks = {"tau": "leak"}
 
     def spike(self, seen: torch.Tensor) -> torch.Tensor:
-        """Spikes of what the threshold sees."""
+        """Returns the spikes for the potential ``seen`` that is compared with the threshold."""
         key = self.layer.keys
         return spikes(seen, key["surrogate"], key["threshold"], key["width"], key["height"], self.layer.cut,
                       key["surrogate_factor"])
 
     def for_reset(self, s: torch.Tensor) -> torch.Tensor:
-        """Spikes as the reset sees them."""
+        """Returns the spikes that the reset uses, detached if ``detach`` is set."""
         return s.detach() if self.layer.keys["detach"] else s
 
     def after(self, u: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-        """The membrane after a reset that comes at once."""
+        """Returns the membrane potential after a reset that acts at once."""
         key, now = self.layer.keys, self.for_reset(s)
         if key["reset"] == "hard":
             return (1 - now) * u + key["reset_value"] * now
@@ -103,7 +103,7 @@ class Lif(Spiking):
     tensors_of_state = 2
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         (before, u), key = state, self.layer.keys
         u = self.tau.both()[0] * u + self.arriving(x, before)
         if key["reset"] == "subtract":
@@ -120,7 +120,7 @@ class Cubalif(Spiking):
     leaks = {"tau": "leak", "tau_syn": "leak_syn"}
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         before, u, current = state
         current = self.tau_syn.both()[0] * current + self.arriving(x, before)
         u = self.tau.both()[0] * u + current
@@ -136,7 +136,7 @@ class Alif(Spiking):
     leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         before, u, a = state
         a = self.tau_adapt.both()[0] * a + before
         u = self.tau.both()[0] * u + self.arriving(x, before)
@@ -150,7 +150,7 @@ class Adlif(Spiking):
     leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         (before, u, w), key = state, self.layer.keys
         beta, rest = self.tau.both()
         w = self.tau_adapt.both()[0] * w + key["a"] * u + key["b"] * before
@@ -162,7 +162,7 @@ class Rnn(Cell):
     """State: outputs."""
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         current = self.arriving(x, state[0])
         return (torch.tanh(current) if self.layer.keys["activation"] == "tanh" else torch.relu(current),)
 
@@ -173,7 +173,7 @@ class Lstm(Cell):
     tensors_of_state = 2
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         i, f, g, o = self.arriving(x, state[0]).split(self.n, 1)
         c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(c), c
@@ -183,7 +183,7 @@ class Gru(Cell):
     """State: outputs."""
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         h, (b, b_own) = state[0], self.bias.split(3 * self.n, 1)
         r, z, n = torch.addmm(b, x, self.weights("weight")).split(self.n, 1)
         r_own, z_own, n_own = torch.addmm(b_own, h, self.weights("recurrent")).split(self.n, 1)
@@ -198,7 +198,7 @@ class Egru(Spiking):
     leaks: Dict[str, str] = {}
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         y, c = state
         gates, candidate = self.arriving(x).split((2 * self.n, self.n), 1)
         u, r = torch.sigmoid(torch.addmm(gates, y, self.weights("recurrent"))).split(self.n, 1)
@@ -213,7 +213,7 @@ class Li(Cell):
     leaks = {"tau": "leak"}
 
     def forward(self, state: State, x: torch.Tensor) -> State:
-        """The next state."""
+        """Returns the next state."""
         kappa, rest = self.tau.both()
         return (kappa * state[0] + rest * self.arriving(x),)
 
@@ -227,7 +227,7 @@ COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2,
 
 
 def shapes(layer: Layer) -> Dict[str, Tuple[int, int]]:
-    """The tensors that a layer has in a model's file, without those of learned decays."""
+    """Returns the shapes of a layer's tensors in a model's file, without those of learned decays."""
     width, own, bias = COLUMNS.get(layer.cell, (1, 1, 1))
     found = {"weight": (layer.below, width * layer.n), "bias": (1, bias * layer.n)}
     if layer.recurrent:

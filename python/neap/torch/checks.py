@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a recomputed step gives a bit-identical state and output; whether its backward is linear."""
+"""Checks whether a recomputed step has a bit-identical state and output, and whether its backward step is linear."""
 import contextlib
 import ctypes
 import hashlib
@@ -13,7 +13,7 @@ from ..reports import stack_level
 
 __all__ = ["Hashes", "Linear", "NotDeterministic"]
 
-FEW = 1 << 16  # bytes of a tensor that are hashed where a few steps are looked at unasked
+FEW = 1 << 16  # bytes of a tensor that are hashed if only a few steps are compared
 
 
 class NotDeterministic(Error):
@@ -30,8 +30,8 @@ class NotDeterministic(Error):
 
 
 class Hashes:
-    """Hashes of what steps returned: of all steps, and NotDeterministic where one differs; or of
-    some, and one RuntimeWarning, or, if it ``raises``, NotDeterministic as well."""
+    """Hashes of the results of steps. If all steps are compared, a difference raises NotDeterministic; if only
+    ``some``, it is one RuntimeWarning or, if ``raises`` is set, also NotDeterministic."""
 
     def __init__(self, some: Optional[Set[int]] = None, raises: bool = False) -> None:
         self._seen: Dict[int, bytes] = {}
@@ -40,7 +40,7 @@ class Hashes:
 
     @contextlib.contextmanager
     def explained(self, explain: Callable[[], None]) -> Iterator[None]:
-        """Inside, ``explain()`` is called if a step differs, before anything is reported; it may raise the reason."""
+        """Context manager in which ``explain()`` is called before a difference is reported; it may raise the reason."""
         self._explain = explain
         try:
             yield
@@ -48,11 +48,11 @@ class Hashes:
             self._explain = lambda: None
 
     def watches(self, t: int) -> bool:
-        """True where step t is looked at."""
+        """True if step t is compared."""
         return self._some is None or t in self._some
 
     def see(self, t: int, leaves: Sequence[torch.Tensor]) -> None:
-        """Takes the state and the output that step t returned. Tells where they were others before."""
+        """Hashes the state and the output that step t returned; reports if they differ from the previous ones."""
         made = hashlib.blake2b(digest_size=16)
         for leaf in leaves:
             flat = leaf.detach().cpu().contiguous()
@@ -71,21 +71,21 @@ class Hashes:
 
 
 class Linear:
-    """Looks at vector-Jacobian products: whether they are linear in the gradients that they are given.
+    """Checks whether vector-Jacobian products are linear in the incoming gradients.
 
-    Those of PyTorch's operations are; a hook or a custom Function that clamps or normalizes gradients is not, nor
-    is a Function that may be differentiated once only, which PyTorch does not notice in torch.autograd.grad. Second
-    derivatives are sums of products that plain autograd takes of one sum. A linear f is f'(g) g: the two are compared
-    by their scalar products with the cotangents at which f is differentiated.
+    The products of PyTorch's operations are. A hook or a custom Function that clamps or normalizes gradients is not,
+    nor is a Function that can be differentiated only once, which torch.autograd.grad does not report. Second
+    derivatives are sums of products, whereas plain autograd takes one product of a sum. A linear f satisfies f(g) =
+    f'(g) g: the two sides are compared by their scalar products with the cotangents at which f is differentiated.
     """
 
     def __init__(self, states: Sequence[torch.Tensor]):
         exact = all([x.dtype in (torch.float64, torch.complex128) for x in states])
-        self._most = 1e-6 if exact else 0.05  # chosen: bfloat16 inside a step, or TF32, rounds to 0.4%
+        self._most = 1e-6 if exact else 0.05  # chosen: rounding of bfloat16 in a step, or of TF32, is 0.4%
         self._worst: Any = None
 
     def see(self, first: Sequence[Any], cotangents: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> None:
-        """``first`` is f at ``given``, ``found`` the gradients of ``given`` at ``cotangents``."""
+        """Takes f at ``given`` as ``first``, and the gradients of ``given`` at ``cotangents`` as ``found``."""
         # Some of PyTorch's operations have gradients without a graph, such as products with sparse tensors.
         made = [None if x is None or not x.requires_grad else x for x in first]
         a, scale = _dot(made, cotangents)
@@ -94,7 +94,7 @@ class Linear:
         self._worst = ratio if self._worst is None else torch.maximum(self._worst, ratio)
 
     def check(self) -> None:
-        """RuntimeError if one was not linear."""
+        """Raises RuntimeError if a product was not linear."""
         if self._worst is not None and bool(self._worst > self._most):
             raise RuntimeError("double_backward: the step's backward is not a linear function of its gradient; a hook "
                                "or a custom autograd.Function may clamp or normalize gradients, or be marked with "
@@ -103,13 +103,13 @@ class Linear:
 
 
 def _dot(a: Sequence[Any], b: Sequence[Any]) -> Tuple[Any, Any]:
-    """The real part of the scalar product of two lists of tensors, and the norm of the products in it."""
+    """Returns the real part of the scalar product of two lists of tensors, and the norm of the products in it."""
     rows = [_real(x) * _real(y) for x, y in zip(a, b) if x is not None and y is not None]
     return sum([row.sum() for row in rows]), sum([row.norm() ** 2 for row in rows]) ** 0.5
 
 
 def _real(x: torch.Tensor) -> torch.Tensor:
-    """Numbers that are real, dense and of single precision at least."""
+    """Converts to real, dense numbers of at least single precision."""
     x = x.detach() if x.layout == torch.strided else x.detach().to_dense()
     x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
     return x if x.dtype == torch.float64 else x.float()
