@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of an accelerator in host memory: a device copies out and in, a HostStore keeps places.
+"""States of an accelerator in host memory: a Device copies them out and in, a HostStore manages places.
 
-A Player uses a HostStore as it uses the Store of slow tiers. Copies go beside the computation, on
-streams of their own; each has a ticket, and is made after the tickets that it names. CUDA and ROCm
-are one to PyTorch. Other devices may be given by a class of the same methods.
+A Player uses a HostStore like the Store of slow tiers. Copies overlap with computation, on separate streams; each has
+a ticket, and starts after the tickets that are passed to it. PyTorch treats CUDA and ROCm as one. Other devices can be
+supported by a class with the same methods.
 """
 import contextlib
 import time
@@ -19,47 +19,48 @@ __all__ = ["Cast", "Cuda", "Device", "Generators", "HostStore", "Ticket", "copie
 
 
 class Ticket:
-    """A copy under way."""
+    """A copy in progress."""
 
     def done(self) -> bool:
-        """True where the copy is over. Never blocks."""
+        """True if the copy is complete. Never blocks."""
         raise NotImplementedError
 
     def wait(self) -> None:
-        """What the computation does from now on comes after the copy."""
+        """Makes computation that is submitted from now on wait for the copy."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Blocks until the copy is over: its memory may be freed."""
+        """Blocks until the copy is complete, so its memory can be freed."""
         raise NotImplementedError
 
 
 class Device:
-    """What a HostStore asks of an accelerator."""
+    """The operations that a HostStore requires of an accelerator."""
 
     def allocate(self, nbytes: int) -> torch.Tensor:
-        """Host memory that copies run from and to beside the computation: bytes, [nbytes].
+        """Allocates host memory for copies that overlap with computation: bytes, [nbytes].
 
-        :raises RuntimeError: where there is none."""
+        :raises RuntimeError: if there is none.
+        """
         raise NotImplementedError
 
     def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
-        """Starts to copy tensors, one after the other, into host memory, after all that the
-        computation did so far and after some copies. The tensors may not change before the wait."""
+        """Starts to copy tensors, one after the other, into host memory, after all computation submitted so far and
+        after the copies in ``after``. The tensors must not change before the wait."""
         raise NotImplementedError
 
     def copy_in(self, host: torch.Tensor, tensors: Sequence[torch.Tensor], after: Sequence[Ticket]) -> Ticket:
-        """Starts to copy them back. The tensors may not be used before the wait."""
+        """Starts to copy host memory back into tensors, which must not be used before the wait."""
         raise NotImplementedError
 
 
 def copied(host: torch.Tensor, tensors: Sequence[torch.Tensor], out: bool) -> None:
-    """Copies tensors to the bytes of ``host``, or back, on the stream that is current."""
+    """Copies tensors to the bytes of ``host``, or back, on the current stream."""
     at = 0
     for tensor in tensors:
         size = tensor.numel() * tensor.element_size()
         if size:
-            flat = tensor.reshape(-1).view(torch.uint8)  # of a contiguous tensor: no copy
+            flat = tensor.reshape(-1).view(torch.uint8)  # a view, since the tensor is contiguous
             if out:
                 host[at:at + size].copy_(flat, non_blocking=True)
             else:
@@ -104,7 +105,7 @@ class Cuda(Device):
             copied(host, tensors, out)
         for tensor in tensors:
             if tensor.is_cuda:
-                tensor.record_stream(stream)  # its memory is not given away before
+                tensor.record_stream(stream)  # keeps the allocator from reusing its memory before
         return _Event(stream)
 
     def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
@@ -118,9 +119,10 @@ _devices: Dict[torch.device, Device] = {}
 
 
 def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
-    """The device that tensors are on; None for the CPU.
+    """Returns the device of tensors; None for the CPU.
 
-    :raises UsageError: for several devices, and for one whose states stay in its memory."""
+    :raises UsageError: for several devices, and for a device whose states cannot be offloaded.
+    """
     found = {tensor.device for tensor in tensors}
     if all(one.type == "cpu" for one in found):
         return None
@@ -134,7 +136,7 @@ def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
 
 
 def timed(device: Device, like: Sequence[torch.Tensor], capacity: int) -> Tier:
-    """Host memory as a tier of the planner: rates of copies of tensors like these."""
+    """Returns host memory as a tier for the planner, with the measured rates of copies of tensors like ``like``."""
     rows = [torch.zeros_like(x) for x in like]
     nbytes = max(1, sum(x.numel() * x.element_size() for x in rows))
     host, rates = device.allocate(nbytes), []
@@ -147,7 +149,7 @@ def timed(device: Device, like: Sequence[torch.Tensor], capacity: int) -> Tier:
 
 
 class _Place:
-    """Host memory for one state, the tag of what is in it, and tickets of its last uses."""
+    """Host memory for one state, the tag of its contents, and the tickets of its last uses."""
 
     __slots__ = ("host", "tag", "put", "gets")
 
@@ -158,8 +160,8 @@ class _Place:
 
 
 class HostStore:
-    """Places for states of ``nbytes`` each, with the methods of :class:`neap.stores.Store` that a
-    Player uses; pieces are tensors."""
+    """Places for states of ``nbytes`` each, with the methods of :class:`neap.stores.Store` that a Player uses; pieces
+    are tensors."""
 
     def __init__(self, device: Device, nbytes: int):
         self.device, self.nbytes, self.waited = device, nbytes, 0.0
@@ -167,7 +169,7 @@ class HostStore:
         self._places: List[_Place] = []
 
     def format(self, places: Sequence[int], *_: Any) -> None:
-        """Makes room for the states of tier 1. Without memory for them every record is refused."""
+        """Makes room for the states of tier 1. If there is no memory for them, every record is rejected."""
         self._places = []
         try:
             host = self.device.allocate(self.nbytes * places[0])
@@ -176,14 +178,15 @@ class HostStore:
         self._places = [_Place(part) for part in host.split(self.nbytes)]
 
     def put(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
-        """Starts to send tensors to a place, after all that used it. OSError where there is none."""
+        """Starts to copy tensors to a place, after all previous uses of it. Raises OSError if there is no such place.
+        """
         row = self._row(place)
         ticket = self.device.copy_out(pieces, row.host, [*row.put, *row.gets])
         row.tag, row.put, row.gets = tag, [ticket], []
         return ticket
 
     def get(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
-        """Starts to bring them back, after they were sent. LostRecord where they were not."""
+        """Starts to copy them back, after they were written. Raises LostRecord if they were not."""
         row = self._row(place)
         if row.tag != tag:
             raise LostRecord(f"place {place} of host memory does not hold state {tag}; it is recomputed")
@@ -197,18 +200,18 @@ class HostStore:
         return self._places[place]
 
     def wait(self, ticket: Ticket) -> None:
-        """The computation goes on after the copy."""
+        """Makes the computation wait for the copy."""
         begin = time.perf_counter()
         ticket.wait()
         self.waited += time.perf_counter() - begin
 
     def forget(self, tier: int, place: int) -> None:
-        """The state at a place is not needed any more."""
+        """Marks the state at a place as no longer needed."""
         if place < len(self._places):
             self._places[place].tag = -1
 
     def close(self) -> None:
-        """Frees the memory once all copies are over."""
+        """Frees the memory after all copies are complete."""
         for row in self._places:
             for ticket in (*row.put, *row.gets):
                 ticket.finish()
@@ -217,9 +220,9 @@ class HostStore:
 
 class Generators:
     """The random number generators that steps may use: those of the CPU and of ``devices``, and ``others``,
-    objects of torch.Generator.
+    torch.Generator objects.
 
-    :param strict: UsageError for a device whose generator PyTorch does not show; False: it is left out.
+    :param strict: True: raises UsageError for a device whose generator PyTorch does not expose; False: leaves it out.
     """
 
     def __init__(self, devices: Iterable[torch.device], others: Sequence[torch.Generator] = (), strict: bool = True):
@@ -229,7 +232,7 @@ class Generators:
         self._sizes: List[int] = []
 
     def get(self) -> torch.Tensor:
-        """Their states, one after the other, as bytes."""
+        """Returns their states, concatenated, as bytes."""
         if not self._modules and not self._others:
             return torch.get_rng_state()
         rows = [torch.get_rng_state()]
@@ -239,7 +242,7 @@ class Generators:
         return torch.cat([row.cpu() for row in rows])
 
     def set(self, state: torch.Tensor) -> None:
-        """Sets what ``get`` gave."""
+        """Restores the states that ``get`` returned."""
         if not self._modules and not self._others:
             torch.set_rng_state(state)
             return
@@ -254,11 +257,11 @@ class Generators:
 
 
 def _argument(device: torch.device) -> Sequence[torch.device]:
-    return () if device.type == "mps" else (device,)  # there is one such device, and its functions take none
+    return () if device.type == "mps" else (device,)  # there is only one such device, and its functions take no device
 
 
 def _module_of(device: torch.device, strict: bool = True) -> Any:
-    """The module of PyTorch for a device, such as torch.cuda, if it has the functions for random numbers."""
+    """Returns the module of PyTorch for a device, such as torch.cuda, if it has the functions for random numbers."""
     module = getattr(torch, device.type, None)
     if module is None and hasattr(torch, "get_device_module"):
         with contextlib.suppress(RuntimeError):
@@ -273,18 +276,18 @@ def _module_of(device: torch.device, strict: bool = True) -> Any:
 
 
 def get_rng(where: Union[torch.device, Generators]) -> torch.Tensor:
-    """The states of generators, or of those of the CPU and a device, as bytes."""
+    """Returns the states of the generators, or of those of the CPU and a device, as bytes."""
     return (where if isinstance(where, Generators) else Generators([where])).get()
 
 
 def set_rng(where: Union[torch.device, Generators], state: torch.Tensor) -> None:
-    """Sets them."""
+    """Restores the states that ``get_rng`` returned."""
     (where if isinstance(where, Generators) else Generators([where])).set(state)
 
 
 @contextlib.contextmanager
 def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
-    """The random number generators stand afterwards where they stood."""
+    """Context manager that restores the states of the random number generators at its end."""
     kept = get_rng(where)
     try:
         yield
@@ -293,8 +296,8 @@ def generator_kept(where: Union[torch.device, Generators]) -> Iterator[None]:
 
 
 def uncached(function: Callable[..., Any], *given: Any) -> Any:
-    """The result of a function whose own autocast shares no casts of weights with what runs before and after it. They
-    are cached until the outermost autocast ends, with the graph that they were made in, also if the function raises."""
+    """Calls a function whose own autocast must not share casts of weights with the code before and after it: casts are
+    cached, with their graph, until the outermost autocast ends. The cache is also cleared if the function raises."""
     torch.clear_autocast_cache()
     try:
         return function(*given)
@@ -303,14 +306,14 @@ def uncached(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _casts(kind: str) -> bool:
-    """True for other kinds of devices that have autocast, which PyTorch 2.4 and later tell."""
+    """True for other kinds of devices that have autocast, as PyTorch 2.4 and later report."""
     told = getattr(torch.amp, "is_autocast_available", None)
     return told is not None and told(kind)
 
 
 class Cast:
-    """Autocast as it is now, to be entered again; without its cache of weights, which would tie
-    the graphs of different steps together."""
+    """The current autocast mode, to be entered when steps are recomputed; without its cache of weights, which would
+    connect the graphs of different steps."""
 
     def __init__(self, where: torch.device):
         self.where = where
@@ -322,20 +325,20 @@ class Cast:
             cpu = self.device == "cpu"
             self.enabled = torch.is_autocast_cpu_enabled() if cpu else torch.is_autocast_enabled()
             self.dtype = torch.get_autocast_cpu_dtype() if cpu else torch.get_autocast_gpu_dtype()
-        # If it is off, an autocast within the step inherits whether there is a cache, as in a plain loop.
+        # If it is off, an autocast in the step inherits the cache setting, as in a plain loop.
         self.cached = not self.enabled and torch.is_autocast_cache_enabled()
 
     def outside(self) -> Any:
-        """What makes a context with autocast as it is now, within which this one is entered."""
+        """Returns a factory of context managers for the current autocast mode, in which this mode is then entered."""
         now = Cast(self.where)
         return contextlib.nullcontext if now.key == self.key else now
 
     @property
     def key(self) -> Tuple[Any, ...]:
-        """What a measured tape depends on."""
+        """The part of the mode that the size of a tape depends on."""
         return self.enabled, self.dtype, self.cached
 
     def __call__(self) -> Any:
         if not self.enabled and self.outside() is contextlib.nullcontext:
-            return contextlib.nullcontext()  # so that an autocast in the step, or a checkpoint, ends its cache itself
+            return contextlib.nullcontext()  # so that an autocast in the step, or a checkpoint, clears its own cache
         return torch.autocast(self.device, dtype=self.dtype, enabled=self.enabled, cache_enabled=self.cached)

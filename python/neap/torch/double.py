@@ -3,17 +3,17 @@
 
 Step t computes h[t+1] and y[t] from h[t], x[t] and parameters p. The first backward pass computes the adjoint a[t] of
 h[t], the gradient of x[t] and a term of the gradient of p: the vector-Jacobian product (VJP) of step t at a[t+1] and
-the gradient of y[t]. A second backward pass is given cotangents of a[0] and of the gradients of x and p. Four loops
-reverse both recurrences:
+the gradient of y[t]. The input of a second backward pass are cotangents of a[0] and of the gradients of x and p. Four
+loops reverse both recurrences:
 
 1. forward: the states h[t];
 2. backward: the adjoints a[t];
 3. forward: the VJP of step t is differentiated at the cotangents of its results. This yields the cotangent of a[t+1],
-   which step t + 1 takes, the gradient of the gradient of y[t], and direct terms of the gradients of h[t], x[t], p;
-4. backward: the terms of h[t] flow back through the steps before t, as in a first backward pass.
+   which step t + 1 uses, the gradient of the gradient of y[t], and direct terms of the gradients of h[t], x[t], p;
+4. backward: the terms of h[t] are propagated back through the steps before t, as in a first backward pass.
 
-All states stay in memory, and so do the adjoints, which the terms of loop 3 replace one by one: two states per step.
-In addition, the graph of one step is alive at a time, with that of its VJP.
+All states stay in memory, and so do the adjoints, which are replaced one by one by the terms of loop 3: two states per
+step. In addition, the graph of one step and of its VJP exists at a time.
 """
 import contextlib
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
@@ -34,8 +34,8 @@ __all__ = ["Once", "Second", "second"]
 
 Row = List[Optional[torch.Tensor]]
 
-OFTEN = 64  # VJPs of loop 3 that are looked at, about; each costs a tenth of a step (chosen)
-RARELY = 8  # of loop 4, which are differentiated for this alone (chosen)
+OFTEN = 64  # approximate number of VJPs of loop 3 that are checked; each costs 1/10 of a step (chosen)
+RARELY = 8  # number of VJPs of loop 4, which are differentiated only for the check (chosen)
 
 _THIRD = ("trying to differentiate a scan of neap.torch three times: double_backward=True computes first and second "
           "derivatives only. Use a plain loop for third derivatives; instead of torch.autograd.functional.hvp, which "
@@ -43,7 +43,7 @@ _THIRD = ("trying to differentiate a scan of neap.torch three times: double_back
 
 
 class Once(torch.autograd.Function):
-    """Gradients that depend on all that they were computed from; differentiating them raises a RuntimeError."""
+    """Gradients connected to everything that they were computed from; differentiating them raises a RuntimeError."""
 
     @staticmethod
     def forward(ctx: Any, message: str, count: int, *tensors: Optional[torch.Tensor]) -> Any:
@@ -56,8 +56,8 @@ class Once(torch.autograd.Function):
 
 
 class Second(torch.autograd.Function):
-    """First gradients as a function of all that they were computed from: ``tensors`` are ``count`` gradients, the
-    inputs of the scan's node, and the gradients of its results."""
+    """First gradients as a function of everything that they were computed from: ``tensors`` are ``count`` gradients,
+    the inputs of the scan's node, and the gradients of its results."""
 
     @staticmethod
     def forward(ctx: Any, call: Any, count: int, *tensors: Optional[torch.Tensor]) -> Any:
@@ -69,7 +69,7 @@ class Second(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Optional[torch.Tensor]) -> Any:
         check_second()
-        rest = ctx.saved_tensors  # versions are unchanged, and the graph was not freed
+        rest = ctx.saved_tensors  # raises if versions have changed or the graph was freed
         with torch.no_grad():
             found = ctx.call.second(rest[ctx.count:], cotangents, ctx.needs_input_grad[2 + ctx.count:])
         if torch.is_grad_enabled():
@@ -78,14 +78,14 @@ class Second(torch.autograd.Function):
 
 
 def _passed(tensors: Sequence[Optional[torch.Tensor]]) -> Tuple[Optional[torch.Tensor], ...]:
-    """The same tensors as results of a Function: not as views, which autograd would not allow to be written to."""
+    """Returns the tensors as results of a Function: not as views, because autograd would not allow writing to them."""
     check_second()
     return tuple([None if x is None else x.detach() for x in tensors])
 
 
 class _Graph(NamedTuple):
-    """One step's graph: its leaves, its ends, the places of the parameters that it may reach, and nodes that a
-    backward through it does not enter (see seeding.played)."""
+    """The graph of one step: its leaves, its ends, the places of the parameters that it may reach, and nodes that a
+    backward pass through it does not enter (see seeding.played)."""
 
     state: Row
     inputs: Row
@@ -103,7 +103,7 @@ def _sum(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch
 
 
 def _all_owned(tensors: Sequence[Any]) -> List[Any]:
-    """The tensors, each in memory of its own size: a view would keep its whole base."""
+    """Returns the tensors, each in memory of its own size: a view would keep its whole base alive."""
     return [x if x is None or x.layout != torch.strided or address(x)[1] <= nbytes([x]) else laid(x, x.stride())
             for x in tensors]
 
@@ -120,7 +120,7 @@ def _put(places: Row, t: int, values: Row) -> None:
 
 def _vjp(ends: Sequence[Optional[torch.Tensor]], gradients: Row, leaves: Row, cut: Sequence[Any],
          create: bool = False, keep: bool = False) -> Row:
-    """The gradients of ``leaves`` at ``gradients`` of ``ends``; None for None and for what nothing depends on."""
+    """Returns the gradients of ``leaves`` at ``gradients`` of ``ends``; None for leaves that are None or unused."""
     pairs = [(end, g) for end, g in zip(ends, gradients) if end is not None and g is not None and end.requires_grad]
     wanted = [x for x in leaves if x is not None and x.requires_grad]
     if not pairs or not wanted:
@@ -131,8 +131,12 @@ def _vjp(ends: Sequence[Optional[torch.Tensor]], gradients: Row, leaves: Row, cu
 
 
 class _Pass:
-    """One second backward pass. ``gradients`` are those of the scan's results, ``cotangents`` those of its first
-    gradients; ``wanted`` tells which of the scan's inputs and of ``gradients`` need a gradient."""
+    """One second backward pass.
+
+    :param gradients: the gradients of the scan's results.
+    :param cotangents: the cotangents of its first gradients.
+    :param wanted: for each input of the scan and each of ``gradients``, whether its gradient is requested.
+    """
 
     def __init__(self, run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torch.Tensor]],
                  cotangents: Sequence[Optional[torch.Tensor]], wanted: Sequence[bool], room: Optional[int]):
@@ -142,7 +146,7 @@ class _Pass:
         self.states: List[List[torch.Tensor]] = []
         self.generators: List[torch.Tensor] = []  # the random number generator's state before each step
         self.kept = self.tape = 0
-        # Gradients that are given belong to the caller, whole.
+        # The given gradients are owned by the caller.
         self.excluded = run.excluded | addresses(x for x in (*gradients, *cotangents) if x is not None)
         self.linear = Linear(first.leaves)
         count, inputs = len(first.leaves), run.inputs or []
@@ -160,7 +164,7 @@ class _Pass:
         self.computed = any([x.grad_fn is not None for x in run.params])
 
     def found(self) -> Row:
-        """Gradients of the first state, inputs, parameters and ``gradients``."""
+        """Returns the gradients of the first state, inputs, parameters and ``gradients``."""
         self._forth()
         self._back()
         last = self._terms()
@@ -170,7 +174,7 @@ class _Pass:
     def _forth(self) -> None:
         state, run = self.first, self.run
         kept = run.grad
-        # Without a budget nothing was advanced yet, nor compared under no_grad.
+        # Without a budget no step was advanced yet, and none was compared under no_grad.
         run.grad = kept or run.chooses and self.room is None
         with contextlib.ExitStack() as stack:
             stack.callback(setattr, run, "grad", kept)
@@ -193,7 +197,7 @@ class _Pass:
         self.kept += sum([nbytes(x for x in row if x is not None) for row in self.adjoints[:-1]])
 
     def _terms(self) -> Row:
-        """Loop 3; the gradient of the last state's gradient."""
+        """Runs loop 3; returns the gradient with respect to the last state's gradient."""
         cot, count = self.cot_state, len(self.cot_state)
         for t in range(self.run.steps):
             counter = Counter(self.excluded) if not self.run.walk and (self.room is not None or t == 0) else None
@@ -222,7 +226,7 @@ class _Pass:
         return cot
 
     def _through(self) -> Row:
-        """Loop 4; the gradient of the first state."""
+        """Runs loop 4; returns the gradient of the first state."""
         b: Row = [None] * len(self.first.leaves)
         for t in range(self.run.steps - 1, -1, -1):
             terms, self.adjoints[t] = self.adjoints[t], []
@@ -240,7 +244,7 @@ class _Pass:
         return b
 
     def _watch(self, graph: _Graph, b: Row, leaves: Row) -> None:
-        """Looks at the VJP of loop 4 as loop 3 does at each of its own, which are differentiated anyway."""
+        """Checks a VJP of loop 4; those of loop 3 are differentiated anyway."""
         given = [_leaf(x) for x in b]
         with torch.enable_grad():
             first = _vjp(graph.ends[:len(b)], given, leaves, graph.cut, create=True)
@@ -248,14 +252,14 @@ class _Pass:
         self.linear.see(first, cots, given, _vjp(first, cots, given, graph.cut, keep=True))
 
     def _add(self, t: int, graph: _Graph, found: Row) -> None:
-        """Adds gradients of a step's inputs and parameters."""
+        """Adds the gradients of a step's inputs and parameters."""
         _put(self.inputs, t, found[:len(graph.inputs)])
         for n, x in zip(graph.used, found[len(graph.inputs):]):
             self.params[n] = _sum(self.params[n], x)
 
     def _check(self) -> None:
-        """RuntimeError for a step whose backward is not linear. BudgetError if a step's graph outgrew the budget: at
-        the end of loop 3, since steps may differ, and error.least has to be enough for all."""
+        """Raises RuntimeError for a step whose backward is not linear, and BudgetError if the graph of a step exceeded
+        the budget: only at the end of loop 3, because steps may differ and error.least must be sufficient for all."""
         self.linear.check()
         if self.room is not None and self.tape > self.room:
             raise BudgetError(f"double_backward: the graph of one step and of its gradient takes "
@@ -263,7 +267,7 @@ class _Pass:
                               f"left. Set memory to error.least or more", least=self.tape)
 
     def _graph(self, t: int) -> _Graph:
-        """The graph of step t over leaves of its own."""
+        """Records the graph of step t over new leaves."""
         run = self.run
         state = [_leaf(x) for x in self.states[t]]
         inputs = [_leaf(x[t], wanted) for x, wanted in zip(run.inputs or (), run.wants_input)]
@@ -283,9 +287,10 @@ class _Pass:
 def second(run: Run, first: State, cast: Cast, gradients: Sequence[Optional[torch.Tensor]],
            cotangents: Sequence[Optional[torch.Tensor]], wanted: Sequence[bool],
            room: Optional[int]) -> Tuple[Row, int, int]:
-    """Second gradients of a scan from its first state; bytes of states and adjoints, and of one step's graph at most.
+    """Computes the second gradients of a scan from its first state.
 
-    :raises BudgetError: if the graph of one step takes more than ``room`` bytes.
+    :returns: the gradients, the bytes of states and adjoints, and the maximum bytes of one step's graph.
+    :raises BudgetError: if the graph of one step needs more than ``room`` bytes.
     """
     if run.walk and room is not None:
         raise UsageError("double_backward=True with a budget does not support steps that use torch.func: their graphs "

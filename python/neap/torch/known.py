@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls of a step have taught about it, for as long as it lives: measured groups, plans, leaves, needs."""
+"""Results of previous calls of a step, kept while the step exists: measured groups, plans, leaves, needs."""
 import types
 import weakref
 from typing import Any, Dict, List, NamedTuple, Set
@@ -12,8 +12,8 @@ __all__ = ["Known", "known_of", "nothing_known"]
 
 
 class Known(NamedTuple):
-    """What calls of one step have taught: leaves found, whether it draws random numbers, and
-    measured groups by kind."""
+    """Results of previous calls of one step: leaves that were found, whether it uses random numbers, and measured
+    groups by kind."""
 
     leaves: List[Any]
     rng: List[bool]
@@ -21,11 +21,11 @@ class Known(NamedTuple):
     plans: Dict[Any, Any]
     tiers: Dict[Any, List[Tier]]
     places: Dict[Any, Places]
-    needs: Set[str]  # "grad", "walk": see Again; "made": its steps make leaves that need gradients
+    needs: Set[str]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients
 
 
 def nothing_known() -> Known:
-    """What is known of a step before its first call."""
+    """Returns the initial value, before the first call of a step."""
     return Known([], [False], {}, {}, {}, {}, set())
 
 
@@ -34,7 +34,7 @@ _steps: "weakref.WeakKeyDictionary[Any, Known]" = weakref.WeakKeyDictionary()
 
 
 def known_of(step: Any, *more: Any) -> Known:
-    """What is known of a step, for as long as it lives; methods are new objects each time."""
+    """Returns the results of previous calls of a step; nothing is stored for methods, which are new objects each time."""
     if type(step) in _METHODS or any(one is not None for one in more):
         return nothing_known()
     try:

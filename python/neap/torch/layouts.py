@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tensors are represented in memory: the dense tensors that make up a sparse one, and the bits that make a tensor
-the conjugate or the negative of its memory."""
+"""The representation of tensors in memory: the dense tensors that a sparse tensor consists of, and the bits that mark
+a tensor as the conjugate or the negative of its memory."""
 from typing import Iterable, List, Tuple
 
 import torch
@@ -18,13 +18,13 @@ _NESTED = hasattr(torch.nested, "nested_tensor_from_jagged") if hasattr(torch, "
 
 
 def composed(tensor: torch.Tensor) -> bool:
-    """True if a tensor has no storage of its own: a sparse one, or a wrapper such as a nested or distributed tensor."""
+    """True if a tensor has no storage: a sparse tensor, or a wrapper such as a nested or distributed tensor."""
     return tensor.layout is not torch.strided or tensor.is_nested or hasattr(type(tensor), "__tensor_flatten__")
 
 
 def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
-    """The dense tensors that a tensor is made of: itself, or those of a composed one. None of an opaque one,
-    as of oneDNN, and of nested ones before PyTorch 2.1."""
+    """Returns the dense tensors that a tensor consists of: itself, or those of a composed one. The list is
+    empty for opaque tensors, such as those of oneDNN, and for nested ones before PyTorch 2.1."""
     if tensor.layout in _NAMES:
         cut = tensor.detach()
         return [getattr(cut, name)() for name in _NAMES[tensor.layout]]
@@ -37,7 +37,7 @@ def parts(tensor: torch.Tensor) -> List[torch.Tensor]:
 
 
 def dense(tensors: Iterable[torch.Tensor], what: str) -> None:
-    """UsageError if one of these tensors is not a plain dense one."""
+    """Raises UsageError if one of these tensors is not a plain dense tensor."""
     for x in tensors:
         if composed(x) or x.is_nested or x.is_quantized:
             kind = "nested" if x.is_nested else "quantized" if x.is_quantized else f"of layout {x.layout}"
@@ -46,12 +46,12 @@ def dense(tensors: Iterable[torch.Tensor], what: str) -> None:
 
 
 def bits(tensor: torch.Tensor) -> Tuple[bool, bool]:
-    """Whether a tensor is the conjugate, and the negative, of what is in its memory (torch.conj, torch.imag)."""
+    """Returns whether a tensor is the conjugate, and the negative, of its memory (torch.conj, torch.imag)."""
     return tensor.is_conj(), tensor.is_neg()
 
 
 def flipped(tensor: torch.Tensor, bits: Tuple[bool, bool]) -> torch.Tensor:
-    """The same memory with these bits inverted."""
+    """Returns a tensor over the same memory with these bits inverted."""
     conj, neg = bits
     if conj:
         tensor = tensor.conj()

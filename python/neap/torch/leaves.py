@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of states as leaves of graphs, and back: without a graph, with strides of their own, in sums of gradients."""
+"""Tensors of states as leaves of graphs, and back: without a graph, with their own strides, in sums of gradients."""
 import gc
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
@@ -9,15 +9,16 @@ __all__ = ["alive", "cut", "differentiable", "each", "laid", "leaves_of", "packe
 
 
 def laid(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """A copy with these strides, since sums and products may have other bits with others; where
-    elements would share memory, as PyTorch lays them."""
+    """Returns a copy with these strides, because sums and products may round differently for other strides. If
+    elements would share memory, the copy has PyTorch's default layout."""
     if 0 in stride:
         return tensor.clone()
     return tensor.new_empty_strided(tensor.shape, stride).copy_(tensor)
 
 
 def restored(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """A tensor of the same values with these strides: of dimensions along which it is expanded the first elements."""
+    """Returns a tensor of the same values with these strides; of expanded dimensions only the first elements are
+    copied."""
     once = tensor
     for i in [i for i, step in enumerate(stride) if step == 0 and tensor.shape[i] > 1]:
         once = once.narrow(i, 0, 1)
@@ -25,30 +26,30 @@ def restored(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
 
 
 def packed(tensor: torch.Tensor) -> bool:
-    """True where elements fill a piece of memory, in whatever order."""
+    """True if the elements fill one block of memory without gaps, in any order of dimensions."""
     order = sorted(range(tensor.dim()), key=lambda i: -tensor.stride(i))
     return tensor.permute(order).is_contiguous()
 
 
 def differentiable(tensor: torch.Tensor) -> bool:
-    """True where a tensor of this type can have a gradient."""
+    """True if tensors of this dtype can require a gradient."""
     return tensor.is_floating_point() or tensor.is_complex()
 
 
 def cut(tensor: torch.Tensor) -> torch.Tensor:
-    """The same without the graph that made it."""
+    """Returns the tensor without the graph that computed it."""
     return tensor.detach().requires_grad_(tensor.requires_grad)
 
 
 def leaves_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-    """Tensors as leaves that a graph begins with."""
+    """Returns the tensors as leaves of a new graph."""
     if len(tensors) == 1:
         return [tensors[0].detach().requires_grad_() if differentiable(tensors[0]) else tensors[0]]
     return each(lambda x: x.detach().requires_grad_() if differentiable(x) else x, tensors)
 
 
 def each(function: Callable[[torch.Tensor], Any], tensors: Sequence[torch.Tensor]) -> List[Any]:
-    """A function of every tensor, called once for one that comes twice: it stays one tensor."""
+    """Applies a function to every tensor, once per distinct tensor: repeated tensors stay one tensor."""
     if len(tensors) < 2:
         return [function(x) for x in tensors]
     found: Dict[int, Any] = {}
@@ -56,12 +57,12 @@ def each(function: Callable[[torch.Tensor], Any], tensors: Sequence[torch.Tensor
 
 
 def summed(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
-    """The sum of two gradients; None is zero."""
+    """Returns the sum of two gradients; None is zero."""
     return b if a is None else a if b is None else a + b
 
 
 def alive(refs: Sequence[Any]) -> List[torch.Tensor]:
-    """Those of weakly referenced tensors that are still there, reference cycles aside."""
+    """Returns the weakly referenced tensors that still exist, except those in reference cycles."""
     if any(ref() is not None for ref in refs):
         gc.collect()
     return [tensor for tensor in (ref() for ref in refs) if tensor is not None]
