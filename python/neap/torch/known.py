@@ -34,7 +34,7 @@ _steps: "weakref.WeakKeyDictionary[Any, Known]" = weakref.WeakKeyDictionary()
 
 
 def known_of(step: Any, *more: Any) -> Known:
-    """Returns the results of previous calls of a step; nothing is stored for methods, which are new objects each time."""
+    """Returns the results of previous calls of a step. Methods are new objects each time, so nothing is stored."""
     if type(step) in _METHODS or any(one is not None for one in more):
         return nothing_known()
     try:

@@ -13,7 +13,7 @@ from ..errors import UsageError
 
 __all__ = ["Lifted", "lift"]
 
-SNNTORCH = ("syn", "mem", "spk", "syn_exc", "syn_inh")  # attributes that are hidden state there
+SNNTORCH = ("syn", "mem", "spk", "syn_exc", "syn_inh")  # attributes with hidden state in snnTorch
 
 
 def _library(module: torch.nn.Module) -> str:
@@ -21,30 +21,30 @@ def _library(module: torch.nn.Module) -> str:
 
 
 class _Slot:
-    """One hidden tensor: an attribute of a neuron of snntorch, a memory of one of spikingjelly."""
+    """One hidden tensor: an attribute of an snnTorch neuron, or a memory of a SpikingJelly neuron."""
 
     def __init__(self, module: torch.nn.Module, key: str):
         self.module, self.key = module, key
         self.memory = hasattr(module, "_memories")
 
     def get(self) -> Any:
-        """What is there now."""
+        """Returns the current value."""
         return self.module._memories[self.key] if self.memory else getattr(self.module, self.key)
 
     def set(self, value: Any) -> None:
-        """Puts something there."""
+        """Sets the value."""
         if self.memory:
             self.module._memories[self.key] = value
         else:
             setattr(self.module, self.key, value)
 
     def first(self) -> Any:
-        """What is there before the first step."""
+        """Returns the value before the first step."""
         return self.module._memories_rv[self.key] if self.memory else torch.zeros(0)
 
 
 def _slots(net: torch.nn.Module) -> Dict[str, _Slot]:
-    """The hidden state of a net by name. UsageError for spikingjelly over several steps."""
+    """Returns the hidden state of a network by name. Raises UsageError for SpikingJelly modules in multi-step mode."""
     found: Dict[str, _Slot] = {}
     for name, part in net.named_modules():
         keys: List[str] = []
@@ -112,7 +112,7 @@ class Lifted(torch.nn.Module):
         for name, slot in self._hidden.items():
             found, first = slot.get(), slot.first()
             if not isinstance(found, torch.Tensor):
-                continue  # it is not used
+                continue  # the attribute is not used
             if slot.memory and first is None:
                 raise UsageError(f"lift: the initial value of {name} is None, so its shape is unknown. Initialize it "
                                  f"with a number or a tensor (register_memory)")
@@ -125,7 +125,7 @@ class Lifted(torch.nn.Module):
     def forward(self, state: Any, x: Any, t: int) -> Tuple[Any, Any]:
         """One step; returns the next state and the output of the network."""
         if self._passed:
-            output, after = self.net(x, _own(state))  # a net of norse writes into its list
+            output, after = self.net(x, _own(state))  # a Norse network modifies its list
             return after, output
         kept = {name: self._hidden[name].get() for name in state}
         try:
@@ -139,7 +139,7 @@ class Lifted(torch.nn.Module):
 
 
 def _norse_start(net: torch.nn.Module, x: Any) -> Any:
-    """The states that the modules of a net of norse begin with, where they are not given any."""
+    """Returns the initial states of the modules of a Norse network, which are used if no state is passed."""
     begun: Dict[int, Any] = {}
     hooks = []
     for part in net.modules():
@@ -163,7 +163,7 @@ def _norse_start(net: torch.nn.Module, x: Any) -> Any:
 
 
 def _cut(state: Any) -> Any:
-    """A state of norse, a named tuple of tensors, without a graph."""
+    """Returns a state of Norse, a named tuple of tensors, without a graph."""
     if isinstance(state, torch.Tensor):
         return state.detach()
     if isinstance(state, tuple):
@@ -173,7 +173,7 @@ def _cut(state: Any) -> Any:
 
 
 def _own(state: Any) -> Any:
-    """The same tensors in lists of their own."""
+    """Returns the same tensors in new lists."""
     return [_own(part) for part in state] if isinstance(state, list) else state
 
 

@@ -26,8 +26,8 @@ __all__ = ["Net", "load"]
 _DTYPES = {"F32": torch.float32, "F64": torch.float64}
 _READOUTS = ("mean", "sum", "last", "max", "step", "softmax")
 _LOSSES = ("cross-entropy", "mse")
-# Sparse weights are made dense where that takes little or so many times as much, so that memory is in proportion to
-# the file.
+# Sparse weights are made dense only up to _DENSE_LEAST elements, or _DENSE_TIMES the number in the file, so that
+# memory is proportional to the file.
 _DENSE_LEAST, _DENSE_TIMES = 1 << 22, 1000
 
 
@@ -122,7 +122,8 @@ class Net(torch.nn.Module):
         return self.answer(self.outputs(inputs)[0], lengths)
 
     def answer(self, outputs: torch.Tensor, lengths: Optional[torch.Tensor] = None) -> torch.Tensor:
-        """The scores [batch, classes] for outputs of the readout [T, batch, classes]; ``lengths`` as of a call."""
+        """Returns the scores [batch, classes] for outputs of the readout [T, batch, classes]; ``lengths`` as in a
+        call."""
         steps, inside = self._inside(outputs, lengths)
         if self.readout == "last":
             rows = (steps - 1).view(1, -1, 1).expand(1, *outputs.shape[1:])
@@ -182,7 +183,7 @@ class Net(torch.nn.Module):
 
     def _inside(self, outputs: torch.Tensor,
                 lengths: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Steps of each sample, and which steps are a sample's own, [T, batch, 1]."""
+        """Returns the number of steps of each sample, and a mask [T, batch, 1] of the steps inside the samples."""
         most, batch = outputs.shape[:2]
         if lengths is None:
             lengths = torch.full((batch,), most, dtype=torch.int64, device=outputs.device)
@@ -193,7 +194,7 @@ class Net(torch.nn.Module):
         return lengths, torch.arange(most, device=outputs.device).view(-1, 1, 1) < lengths.view(1, -1, 1)
 
     def _each(self, z: torch.Tensor, labels: torch.Tensor, targets: Optional[torch.Tensor]) -> torch.Tensor:
-        """The loss of each answer z [..., classes]."""
+        """Returns the loss of each output z [..., classes]."""
         known = labels >= 0
         if self.loss_name == "cross-entropy":
             picked = z.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
@@ -206,7 +207,7 @@ class Net(torch.nn.Module):
 
 def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
           duration: float = 0.0) -> Tuple[int, List[Tuple[int, int]]]:
-    """The steps of a recording, and its events as (step, unit). A time on the border of two steps
+    """Returns the number of steps of a recording, and its events as (step, unit). A time on the border of two steps
     belongs to the later one, also after rounding to float32."""
     if len(times) != len(units):
         raise UsageError(f"a recording has {len(times)} times but {len(units)} units; there must be one unit per "
@@ -222,7 +223,7 @@ def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
 
 
 def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
-    """The tensors of a layer by their own names, dense, with the masks of sparse ones."""
+    """Returns the tensors of a layer by their names in the layer, dense, with the masks of sparse ones."""
     found: Dict[str, torch.Tensor] = {}
     for name, shape in shapes(layer).items():
         full = f"{prefix}.{name}"
@@ -247,7 +248,7 @@ def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[st
 
 def _dense(name: str, tensors: Dict[str, torch.Tensor],
            shape: Tuple[int, int]) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Compressed rows as a matrix, and where they have connections."""
+    """Converts compressed rows to a matrix and a mask of their connections."""
     values, column, start = tensors[name], tensors[name + ".column"], tensors.get(name + ".row_start")
     if start is None or start.shape != (shape[0] + 1,) or column.shape != values.shape or values.dim() != 1:
         raise FormatError(f"tensor {name!r}: the arrays of its compressed rows (CSR) have inconsistent shapes")
@@ -265,7 +266,7 @@ def _dense(name: str, tensors: Dict[str, torch.Tensor],
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
-    """A tensor of a file as PyTorch's; whole numbers become int64."""
+    """Converts a tensor of a file to PyTorch; integers become int64."""
     if tensor.dtype in _DTYPES:
         flat = torch.frombuffer(bytearray(tensor.data), dtype=_DTYPES[tensor.dtype]) if len(tensor.data) \
             else torch.zeros(0, dtype=_DTYPES[tensor.dtype])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What autograd keeps of a graph, in bytes, and which tensors a graph reaches.
+"""The bytes that autograd keeps for a graph, and the tensors that a graph reaches.
 
-A tape's bytes are the distinct storages that its graph saves, each whole, since a view keeps its
-base, without those of parameters, buffers and inputs, which are there anyway; and the graph itself:
-nodes, and Python objects of tensors (``GRAPH``).
+The bytes of a tape are the distinct storages that its graph saves, each in full, because a view keeps its base,
+without those of parameters, buffers and inputs, which exist anyway; and the graph itself: nodes, and Python objects of
+tensors (``GRAPH``).
 """
 import functools
 import itertools
@@ -16,10 +16,10 @@ import torch
 from ..player import Outgrown
 from .layouts import composed, parts
 
-_MOST = 1000  # parts of an object that are searched for tensors; chosen: to search more takes milliseconds
+_MOST = 1000  # most parts of an object that are searched for tensors; chosen: more would take milliseconds
 _OWN = __name__.rpartition(".")[0]
-_ELSEWHERE = (type, types.ModuleType, types.FunctionType, types.MethodType, torch.nn.Module)  # no part of a graph
-_open = threading.local()  # .counters: the Counters of records that are under way, in this thread
+_ELSEWHERE = (type, types.ModuleType, types.FunctionType, types.MethodType, torch.nn.Module)  # not part of a graph
+_open = threading.local()  # .counters: Counters of the records in progress in this thread
 
 
 class Graph(NamedTuple):
@@ -27,9 +27,9 @@ class Graph(NamedTuple):
 
     node: int  # a node, with the tensor that its operation returned
     saved: int  # a saved tensor: its handle, and a tensor object without the history
-    end: int  # a tensor of a state or an input, which a graph begins or ends with
+    end: int  # a tensor of a state or an input at the beginning or end of a graph
     tape: int  # a graph as a whole
-    tensor: int  # a tensor of a state that is kept: its objects, and how allocators round its bytes
+    tensor: int  # a tensor of a stored state: its objects, and rounding by the allocator
     state: int  # a state as a whole
 
 
@@ -48,49 +48,50 @@ else:  # before PyTorch 2.0
 
 
 def address(tensor: torch.Tensor) -> Tuple[int, int]:
-    """Address and bytes of a tensor's storage."""
+    """Returns the address and bytes of a tensor's storage."""
     storage = _storage(tensor)
     return storage.data_ptr(), storage.nbytes()
 
 
 def addresses(tensors: Iterable[torch.Tensor]) -> Set[int]:
-    """Addresses of the storages of tensors."""
+    """Returns the addresses of the storages of tensors."""
     return {_storage(part).data_ptr() for tensor in tensors for part in parts(tensor)}
 
 
 class Counter:
-    """Counts the bytes that graphs save while it is the one on top; ``limit``: Outgrown beyond.
+    """Counts the bytes that graphs save while it is the innermost counter; raises Outgrown beyond ``limit``.
 
-    ``with counter:`` graphs that are made inside are counted; hooks from outside do not see them.
-    What a graph saved that was dropped meanwhile counts no more: ``spare`` bytes are known to be
-    such, and may pass the limit on the way.
+    ``with counter:`` counts graphs that are recorded inside; hooks from outside do not see them. Data of a graph that
+    was dropped in the meantime is no longer counted: ``spare`` bytes are known to be dropped, and may exceed the limit
+    temporarily.
     """
 
     counts = True
-    nodes: Optional[int] = None  # that the graph must have; None: any number
+    nodes: Optional[int] = None  # required number of nodes; None: any number
 
     def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
         self.excluded, self.limit, self.spare = excluded, limit, spare
-        self.seen: Dict[int, List[int]] = {}  # of a storage's address: its bytes, and its users
+        self.seen: Dict[int, List[int]] = {}  # by address of a storage: its bytes, and number of users
         self.total = self.most = 0
         self.visited = self.packs = 0  # nodes of the graph, and tensors that it saved
-        self.outgrown = 0  # bytes that were too many
+        self.outgrown = 0  # bytes at which the limit was exceeded
         self._hooks: Any = None
 
     def begin(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Counts the tensors that a graph begins with."""
+        """Counts the tensors at the beginning of a graph."""
         for tensor in tensors:
             self.add(tensor.detach())
 
     def pack(self, tensor: torch.Tensor) -> Any:
-        """What goes into a graph in place of a tensor that it saves. It is cut from the graph that
-        the tensor is the end of, since a graph that holds its end would never go."""
+        """Returns the object that a graph stores instead of a saved tensor. The tensor is detached, because a graph
+        that references its own end would never be freed."""
         self.packs += 1
         return Saved(tensor.detach(), self, self.add(tensor))
 
     @staticmethod
     def unpack(held: Any) -> torch.Tensor:
-        """The tensor of what ``pack`` gave; RuntimeError where it was changed since, as autograd has it."""
+        """Returns the tensor of an object of ``pack``; raises RuntimeError if it was changed since, as autograd does.
+        """
         tensor = held.tensor
         if tensor._version != held.version:
             raise RuntimeError(f"one of the variables needed for gradient computation has been modified by an inplace "
@@ -99,25 +100,25 @@ class Counter:
         return tensor
 
     def add(self, tensor: torch.Tensor) -> Any:
-        """Counts a tensor's storage, once, and one user more. Its address, or None: excluded. Of a sparse tensor
-        the addresses, a tuple."""
+        """Counts a tensor's storage, once, and adds a user. Returns its address, or None if it is excluded; for a
+        sparse tensor a tuple of addresses."""
         if composed(tensor):
             return tuple([at for at in map(self.add, parts(tensor)) if at is not None]) or None
         try:
             storage = _storage(tensor)
             at = storage.data_ptr()
-        except (RuntimeError, NotImplementedError):  # before PyTorch 2 the latter
+        except (RuntimeError, NotImplementedError):  # NotImplementedError before PyTorch 2
             if tensor._is_zerotensor():
                 return None  # zeros of forward-mode AD, which have no memory
             raise
         return None if at in self.excluded else self.stored(self.key(storage, at), storage.nbytes())
 
     def key(self, storage: Any, at: int) -> int:
-        """What tells this storage from others."""
+        """Returns an identifier of this storage."""
         return at
 
     def stored(self, at: int, size: int) -> int:
-        """Counts so many bytes at an address, once, and one user more. The address."""
+        """Counts ``size`` bytes at an address, once, and adds a user. Returns the address."""
         entry = self.seen.setdefault(at, [0, 0])
         entry[1] += 1
         if size > entry[0]:
@@ -126,7 +127,7 @@ class Counter:
         return at
 
     def drop(self, at: Any) -> None:
-        """One user of a storage less; without users it does not count."""
+        """Removes a user of a storage; without users it is no longer counted."""
         if isinstance(at, tuple):
             for one in at:
                 self.drop(one)
@@ -138,20 +139,20 @@ class Counter:
             del self.seen[at]
 
     def visit(self, node: Any) -> None:
-        """Counts a node of the graph, and tensors that a Function in Python keeps as attributes."""
+        """Counts a node of the graph, and tensors in the attributes of a Function in Python."""
         self.visited += 1
         if isinstance(node, _FUNCTION) and not node._forward_cls.__module__.startswith(_OWN):
             self.keep(vars(node))
 
     def graph(self, ends: int) -> int:
-        """Counts the graph itself, of which ``visit`` saw all nodes. Its bytes; ``ends``: tensors that it
-        begins and ends with."""
+        """Counts the graph itself, whose nodes were all visited; returns its bytes. ``ends``: the number of tensors at
+        its beginning and end."""
         nbytes = GRAPH.node * self.visited + GRAPH.saved * self.packs + GRAPH.end * ends + GRAPH.tape
         self.more(nbytes)
         return nbytes
 
     def keep(self, item: Any, depth: int = 3) -> List[Any]:
-        """Counts what a Python object holds: tensors and arrays, in containers and attributes. Their
+        """Counts the contents of a Python object: tensors and arrays, in containers and attributes. Returns their
         addresses."""
         if isinstance(item, torch.Tensor):
             at = self.add(item.detach())
@@ -166,11 +167,11 @@ class Counter:
         return [at for part in itertools.islice(parts, _MOST) for at in self.keep(part, depth - 1)] if depth else []
 
     def charge(self, size: int) -> None:
-        """Counts what a scan inside the step holds."""
+        """Counts the bytes of a scan inside the step."""
         self.more(size)
 
     def more(self, size: int) -> None:
-        """Counts so many bytes."""
+        """Counts ``size`` bytes."""
         self.total += size
         self.most = max(self.most, self.total)
         if self.limit is not None and self.total > self.limit + self.spare:
@@ -178,8 +179,8 @@ class Counter:
             raise Outgrown(self.outgrown)
 
     def settle(self) -> None:
-        """Outgrown where the graph as it is passes the limit, or did so and the step caught it.
-        ``spare`` is then what was dropped of this graph, if it is more."""
+        """Raises Outgrown if the complete graph exceeds the limit, or exceeded it and the step caught the exception.
+        Otherwise increases ``spare`` to the bytes that this graph dropped."""
         if self.limit is not None and self.total > self.limit:
             self.outgrown = max(self.outgrown, self.total)
         if self.outgrown:
@@ -195,15 +196,15 @@ class Counter:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._hooks.__exit__(kind, error, trace)
-        self._hooks = None  # which knew this counter
+        self._hooks = None  # which referenced this counter
         _watch(-1)
         _open.counters.pop()
         if self.outgrown and isinstance(error, Exception):
-            raise Outgrown(self.outgrown) from None  # before PyTorch 2.0 it comes as a RuntimeError
+            raise Outgrown(self.outgrown) from None  # before PyTorch 2.0 it is raised as a RuntimeError
 
 
 class Saved:
-    """A tensor in a graph, its version, and who counts it; ``at`` None: nobody."""
+    """A tensor in a graph, its version, and the counter that counts it; ``at`` None: not counted."""
 
     __slots__ = ("tensor", "version", "counter", "at")
 
@@ -217,7 +218,7 @@ class Saved:
 
 
 class _Packed:
-    """What a hook of the step's own returned in place of a tensor, and the addresses that it holds."""
+    """The result of a step's own hook for a tensor, and the addresses of its contents."""
 
     __slots__ = ("held", "counter", "at")
 
@@ -234,11 +235,11 @@ class _Packed:
 _HOOKS = torch.autograd.graph.saved_tensors_hooks
 _enter = _HOOKS.__enter__
 _lock = threading.Lock()
-_watching = 0  # counters that are open in all threads
+_watching = 0  # number of open counters in all threads
 
 
 def _watch(more: int) -> None:
-    """While counters are open, hooks for saved tensors that a step enters are seen (``_entered``)."""
+    """While counters are open, replaces the method that enters hooks for saved tensors (``_entered``)."""
     global _watching
     with _lock:
         _watching += more
@@ -246,8 +247,8 @@ def _watch(more: int) -> None:
 
 
 def _entered(hooks: Any) -> Any:
-    """Enters hooks for saved tensors. Hooks that a step enters itself replace those of its Counter, so
-    within a record what they return is counted. Other threads enter theirs as ever."""
+    """Enters hooks for saved tensors. Hooks that a step enters replace those of its Counter, so in a record their
+    results are counted. In other threads, hooks are entered unchanged."""
     counters = getattr(_open, "counters", None)
     if not counters:
         return _enter(hooks)
@@ -260,18 +261,18 @@ def _entered(hooks: Any) -> Any:
 
 
 def hooked() -> bool:
-    """True where hooks from outside may see what graphs save (before PyTorch 2.5: always)."""
+    """True if hooks from outside may see what graphs save (before PyTorch 2.5: always)."""
     top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
     return top is None or top(True) is not None
 
 
 def objects(tensors: int, state: bool = False) -> int:
-    """Bytes of the objects of so many tensors that are kept, and of a state that they make up."""
+    """Returns the bytes of the objects of ``tensors`` stored tensors, and of the state that contains them."""
     return GRAPH.tensor * tensors + (GRAPH.state if state else 0)
 
 
 class Uncounted(Counter):
-    """Takes a number of bytes as known, for a graph of so many nodes (None: any number), and counts nothing."""
+    """A counter with a known number of bytes, for a graph of ``nodes`` nodes (None: any number); counts nothing."""
 
     counts = False
 
@@ -298,14 +299,13 @@ class Uncounted(Counter):
 
 
 class Samples:
-    """Chooses the groups of steps whose saved tensors are counted, since counting one saved tensor takes about as
+    """Selects the groups of steps whose saved tensors are counted, because counting one saved tensor takes about as
     long as the smallest operation.
 
-    Groups are of one kind if they have the same number of steps and states of the same shapes. After
-    two groups of a kind that saved the same number of bytes and made the same number of nodes, one in
-    EVERY is counted, and each that makes another number of nodes. After two that differ, EVERY
-    consecutive equal ones have to come first. What this misses: up to EVERY - 1 groups that save more
-    with the same number of nodes, after groups that were alike.
+    Groups are of one kind if they have the same number of steps and states of the same shapes. After two groups of a
+    kind with equal numbers of bytes and of nodes, one in EVERY is counted, and every group with a different number of
+    nodes. After two that differ, EVERY consecutive equal ones are required first. Not detected are up to EVERY - 1
+    groups that save more bytes with the same number of nodes, after equal groups.
     """
 
     EVERY = 8
@@ -314,7 +314,7 @@ class Samples:
         self._kinds: Dict[Any, List[int]] = {}  # bytes, nodes, groups until the next count, equal ones still needed
 
     def known(self, kind: Any, room: Optional[int]) -> Optional[Tuple[int, int]]:
-        """Bytes and nodes of a group that need not be counted, if its room is no less; else None."""
+        """Returns bytes and nodes of a group that need not be counted, if they fit ``room``; else None."""
         entry = self._kinds.get(kind)
         if entry is None or entry[3] or not _ORDERED:
             return None
@@ -322,7 +322,7 @@ class Samples:
         return (entry[0], entry[1]) if entry[2] > 0 and (room is None or entry[0] <= room) else None
 
     def learn(self, kind: Any, nbytes: int, nodes: int) -> None:
-        """Takes the bytes and nodes of a group that was counted."""
+        """Stores the bytes and nodes of a group that was counted."""
         entry = self._kinds.get(kind)
         if entry is None:
             self._kinds[kind] = [nbytes, nodes, self.EVERY, 1]
@@ -333,11 +333,11 @@ class Samples:
 
 
 class Walked(Counter):
-    """A Counter without hooks, which torch.func refuses: it counts a graph that is complete, node by
-    node (``visit``), and does not see graphs that the step dropped."""
+    """A Counter without hooks, which torch.func rejects: it counts a complete graph, node by node (``visit``), and
+    does not see graphs that the step dropped."""
 
     def visit(self, node: Any) -> None:
-        """Counts what a node saved."""
+        """Counts the tensors that a node saved."""
         self.visited += 1
         kept = [getattr(node, name) for name in _saved_by(type(node))]
         if isinstance(node, torch.autograd.function.BackwardCFunction):
@@ -357,18 +357,18 @@ class Walked(Counter):
 
 @functools.lru_cache(maxsize=None)
 def _saved_by(kind: type) -> List[str]:
-    """Attributes of nodes of a type that have what they saved."""
+    """Returns the names of the attributes with saved tensors of a node type."""
     return [name for name in dir(kind) if name.startswith("_saved_")]
 
 
 def refuses_hooks(error: RuntimeError) -> bool:
-    """True if an error is that of torch.func under hooks for saved tensors, or of tensors of torch.func that
-    such hooks were given, which have no memory of their own."""
+    """True if an error is raised by torch.func because of hooks for saved tensors, or by such hooks for tensors of
+    torch.func, which have no memory."""
     return "support saved tensor hooks" in str(error) or "invalid python storage" in str(error)
 
 
 def charge(size: int) -> None:
-    """Counts what a scan inside a step holds as tape of the scan around it."""
+    """Counts the bytes of a scan inside a step as tape of the outer scan."""
     counters = getattr(_open, "counters", None)
     if counters:
         counters[-1].charge(size)
@@ -380,20 +380,20 @@ def _node() -> Any:
 
 
 _LEAF = type(_node().next_functions[0][0])  # the node of a leaf
-_FUNCTION = torch.autograd.function.BackwardCFunction  # the node of a Function in Python: its ctx
-_ORDERED = hasattr(_node(), "_sequence_nr")  # not before PyTorch 2.1
+_FUNCTION = torch.autograd.function.BackwardCFunction  # the node of a Function in Python, its ctx
+_ORDERED = hasattr(_node(), "_sequence_nr")  # since PyTorch 2.1
 _next = getattr(torch._C._autograd, "_get_sequence_nr", None)
 
 
 def mark() -> int:
-    """The place of the next node in autograd's order; 0 where PyTorch does not tell."""
+    """Returns the sequence number of autograd's next node; 0 if PyTorch does not provide it."""
     if _next is not None:
         return _next()
     return _node()._sequence_nr() if _ORDERED else 0
 
 
 class Reachable:
-    """The tensors that graphs may reach: ``params``, each by its place, and what computed some of them."""
+    """The tensors that graphs may reach: ``params``, each with its index, and the nodes that computed some of them."""
 
     def __init__(self, params: Sequence[torch.Tensor]):
         self.places = {id(param): n for n, param in enumerate(params)}
@@ -405,11 +405,13 @@ def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable, beg
              visit: Optional[Callable[[Any], None]] = None) -> Tuple[List[torch.Tensor], List[Any], Set[int]]:
     """Finds the tensors and nodes outside a graph that the graph reaches.
 
-    :param roots: ends of the graph. :param own: ids of its own leaves. :param known: parameters; the graphs
-        that computed them are not searched. :param begin: the mark at which the graph's recording began.
+    :param roots: ends of the graph.
+    :param own: ids of its own leaves.
+    :param known: parameters; the graphs that computed them are not searched.
+    :param begin: the mark at which the graph's recording began.
     :param visit: called for each node of the graph.
-    :returns: leaves that require gradients and are neither its own nor known, in the order found;
-        nodes older than ``begin``; the places of the parameters that it reaches.
+    :returns: leaves that require gradients and are neither its own nor known, in the order found; nodes older than
+        ``begin``; the indices of the parameters that it reaches.
     """
     places, ends, older = known.places, known.ends, known.older
     reached: Set[int] = set()
@@ -454,7 +456,7 @@ def captured(roots: Iterable[torch.Tensor], own: Set[int], known: Reachable, beg
 
 
 def history(tensors: Iterable[torch.Tensor]) -> Set[Any]:
-    """The nodes that computed tensors, where PyTorch gives nodes no numbers to compare; else none."""
+    """Returns the nodes that computed tensors, if PyTorch has no sequence numbers to compare; else an empty set."""
     found: Set[Any] = set()
     stack = [] if _ORDERED else [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
     while stack:
@@ -466,7 +468,8 @@ def history(tensors: Iterable[torch.Tensor]) -> Set[Any]:
 
 
 def behind(tensor: torch.Tensor, known: Reachable) -> Tuple[Set[int], bool]:
-    """The places of the parameters that a computed tensor depends on; True if a Function in Python is on the way."""
+    """Returns the indices of the parameters that a computed tensor depends on, and True if a Python Function is on the
+    way."""
     found: Set[int] = set()
     nodes, python = [tensor.grad_fn], False
     seen = set(nodes)

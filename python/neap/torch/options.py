@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of scans, checked."""
+"""Validation of the arguments of scans."""
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 import torch
@@ -14,7 +14,7 @@ __all__ = ["Options", "options"]
 
 
 class Options(NamedTuple):
-    """Arguments of a scan; :func:`neap.torch.scan` describes them."""
+    """Arguments of a scan; described in :func:`neap.torch.scan`."""
 
     params: Optional[List[torch.Tensor]]
     memory: Optional[int]
@@ -34,7 +34,7 @@ class Options(NamedTuple):
 
     @property
     def tiers(self) -> Any:
-        """What a plan's tiers depend on."""
+        """The arguments that the tiers of a plan depend on."""
         return repr(self.slow), self.host
 
 
@@ -42,7 +42,7 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
             host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool,
             enable_grad: Optional[bool]) -> Options:
-    """The arguments of a scan as Options; UsageError if one is invalid."""
+    """Converts the arguments of a scan to Options; raises UsageError if one is invalid."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError(f"group={group} is not valid: a graph has at least 1 step. Pass 1 or more, or None to let "
                          f"neap choose")

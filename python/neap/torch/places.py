@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which places on slow tiers a plan uses, and how many tapes are away at a time."""
+"""The places on slow tiers that a plan uses, and the largest number of tapes on tiers at a time."""
 from typing import FrozenSet, List, NamedTuple, Set
 
 from ..actions import Kind, Payload
@@ -9,9 +9,9 @@ __all__ = ["Places", "places_of"]
 
 
 class Places(NamedTuple):
-    """What a plan uses of each tier: places for states, places for tapes, and the groups of the
-    longest record of tapes. ``away``: groups whose tapes are on tiers at a time, at most; ``sent``:
-    the groups whose tapes are sent."""
+    """The use of each tier by a plan: places for states, places for tapes, and the groups of the longest record of
+    tapes. ``away``: largest number of groups whose tapes are on tiers at a time; ``sent``: the groups whose tapes are
+    offloaded."""
 
     states: List[int]
     tapes: List[int]
@@ -21,12 +21,12 @@ class Places(NamedTuple):
 
     @property
     def used(self) -> List[bool]:
-        """Whether a tier is used at all."""
+        """Whether each tier is used."""
         return [bool(a or b) for a, b in zip(self.states, self.tapes)]
 
 
 def places_of(made: Plan) -> Places:
-    """The places of a plan, from its actions."""
+    """Returns the places of a plan, from its actions."""
     found = Places(*([0] * len(made.tiers) for _ in range(3)))
     now = most = 0
     sent: Set[int] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fastest plan for a chain of groups of steps: tapes stay in memory, or travel as far as their graphs have room."""
+"""The fastest plan for a chain of groups of steps: tapes stay in memory, or are offloaded if their graphs fit."""
 import contextlib
 import sys
 from typing import List, NamedTuple, Optional
@@ -13,12 +13,12 @@ from .timing import Costs, Measured
 
 __all__ = ["Chain", "Chosen", "fastest"]
 
-SHARES = (0.1, 0.3, 0.5)  # of the budget, for graphs whose tapes are on tiers
+SHARES = (0.1, 0.3, 0.5)  # fractions of the budget for the graphs of offloaded tapes
 
 
 class Chain(NamedTuple):
-    """What is planned: steps, those of a group, a strategy, bytes of a state and an adjoint, and the
-    budget, without what is reserved (None: no limit)."""
+    """The planning problem: steps, steps per group, strategy, bytes of a state and an adjoint, and the budget without
+    its reserved part (None: no limit)."""
 
     steps: int
     group: int
@@ -29,12 +29,12 @@ class Chain(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """How many groups there are; the last may be shorter."""
+        """The number of groups; the last may be shorter."""
         return -(-self.steps // self.group)
 
 
 class Chosen(NamedTuple):
-    """A plan, what it counts with, and whether tapes may travel."""
+    """A plan, the measurements it is based on, and whether tapes may be offloaded."""
 
     plan: Plan
     found: Measured
@@ -42,17 +42,17 @@ class Chosen(NamedTuple):
 
 
 def _between(stays: Costs, goes: Costs, share: float) -> Costs:
-    """Costs of a group, on average, where the tapes of a share of them go to tiers."""
+    """Returns the mean costs of a group if the tapes of a fraction ``share`` are offloaded."""
     return Costs(*[a * (1 - share) + b * share for a, b in zip(stays, goes)])
 
 
 def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
-    """The same error, for a budget that also holds the graphs of all tapes."""
+    """Returns the error for a budget that also includes the graphs of all tapes."""
     return BudgetError(str(error), least=max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0)
 
 
 def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier], stay: bool) -> Plan:
-    """The plan for groups of these costs within ``left`` bytes."""
+    """Plans for groups with these costs in ``left`` bytes."""
     return plan(chain.groups, state=chain.state, adjoint=chain.adjoint, tape=max(1, found.tape),
                 memory=None if left is None else max(0, left), strategy=chain.strategy, advance=found.costs.advance,
                 record=found.costs.record, backward=found.costs.backward, slow=tiers or None,
@@ -60,12 +60,12 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
 
 
 def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
-    """The fastest of the plans that send states alone, and tapes as well. A tape on a tier
-    leaves its graph in memory: as many are offloaded as have graphs that fit in addition to the plan.
+    """Returns the fastest plan, with and without offloaded tapes. The graph of an offloaded tape stays in memory: as
+    many tapes are offloaded as have graphs that fit in addition to the plan.
 
-    :param stays: a group whose tape stays in memory; None: all do, without a budget. :param goes: one
-        whose tape can travel; None: none can.
-    :raises BudgetError: if no plan fits; ``least`` may still be too small for a plan that sends tapes.
+    :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
+    :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
+    :raises BudgetError: if no plan fits; ``least`` may be too small for a plan that offloads tapes.
     """
     left = chain.left
     if stays is None:
@@ -100,7 +100,7 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
 
 
 def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:
-    """A plan that offloads tapes; BudgetError if their graphs do not fit in addition to it."""
+    """Returns a plan that offloads tapes; raises BudgetError if their graphs do not fit in addition to it."""
     graphs = places_of(made).away * found.graph
     if left is not None and made.peak + graphs > left:
         raise BudgetError(f"strategy {made.strategy!r}: the graphs of offloaded tapes take {show_least(graphs)} in "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step function of PyTorch as the backend of a Player: states, tapes, random numbers, outputs."""
+"""A PyTorch step function as the backend of a Player: states, tapes, random numbers, outputs."""
 import contextlib
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -22,15 +22,15 @@ from .trees import LEAF, described, flatten, nbytes, unflatten
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
-HEAVY = 1 << 16  # bytes of gradients of parameters: copying more takes longer than the node that avoids it
+HEAVY = 1 << 16  # bytes of gradients of parameters; copying more takes longer than the node that avoids it
 
 _NONE = "no output yet"
 
 
 class Again(Exception):
-    """The scan has to begin anew: its step reaches ``leaves`` that need gradients, or draws random
-    numbers; it computes gradients itself, or other bits without them (``grad``); or it uses torch.func,
-    which refuses hooks (``walk``)."""
+    """Raised to restart the scan: its step reaches ``leaves`` that require gradients, or uses random numbers
+    (``rng``); it computes gradients itself, or rounds differently without them (``grad``); or it uses torch.func,
+    which rejects hooks (``walk``)."""
 
     def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0, grad: bool = False,
                  walk: bool = False):
@@ -39,8 +39,8 @@ class Again(Exception):
 
 
 class State(NamedTuple):
-    """Tensors of a state, their versions, and the generator's state, or None. Of one that comes from
-    a tier, the strides and bits that its tensors are to have, if they are unusual."""
+    """The tensors of a state, their version counters, and the generator's state, or None. ``layouts``, for a state
+    that is read from a tier: the strides and bits of its tensors, if they are not the default."""
 
     leaves: List[torch.Tensor]
     versions: List[int]
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Strides of a tensor, None if it is contiguous, and whether it is the conjugate or the negative of its memory."""
+    """Strides of a tensor (None: contiguous), and whether it is the conjugate or the negative of its memory."""
 
     stride: Optional[Tuple[int, ...]]
     bits: Tuple[bool, bool]
@@ -62,11 +62,13 @@ def _usual(tensor: torch.Tensor) -> bool:
 class Run(Backend):
     """The steps of one scan.
 
-    :param step: ``step(state, input, t)`` gives the next state and an output, as trees.
-    :param shape: the state's tree shape. :param inputs: tensors [T, ...] of the inputs, or None.
+    :param step: ``step(state, input, t)`` returns the next state and an output, as trees.
+    :param shape: the tree shape of the state.
+    :param inputs: tensors [T, ...] of the inputs, or None.
     :param give: ``give(t)`` for inputs that are a function of t.
-    :param params: tensors that need gradients. :param excluded: addresses of storages that are
-        no tape. :param rng: the generator's state is part of the state.
+    :param params: tensors that require gradients.
+    :param excluded: addresses of storages that are not part of a tape.
+    :param rng: True: the generator's state is part of the state.
     """
 
     def __init__(self, step: Callable[..., Any], steps: int, shape: Any,
@@ -77,38 +79,39 @@ class Run(Backend):
         self.inputs, self.input_shape, self.give = inputs, input_shape, give
         self.params, self.excluded, self.rng = params, excluded, rng
         self.known, self.heavy = Reachable(params), nbytes(params) > HEAVY
-        self.input_grads: List[Optional[torch.Tensor]] = []  # buffers, where a gradient is wanted
+        self.input_grads: List[Optional[torch.Tensor]] = []  # buffers for the requested gradients
         self.sums: List[Optional[torch.Tensor]] = [None] * len(params)
         self.samples = Samples()
-        self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # of parameters that a group uses
+        self.cuts: Dict[Tuple[int, ...], List[Any]] = {}  # by the parameters that a group uses
         self.emitting, self.count, self.heap = True, True, Heap()
-        self.grad = self.walk = False  # steps that are advanced make graphs; graphs are counted without hooks
-        self.hint = ""  # what an error of the step may come from
-        self.chooses = True  # ``grad`` may be changed by what steps do
-        self.outside: Optional[Set[int]] = None  # ids of leaves around a step that makes leaves; None: it does not
-        self.layouts: Dict[int, List[_Layout]] = {}  # of steps whose states have unusual ones
-        self.same: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are an earlier part themselves
-        self.held: Dict[int, List[Tuple[int, int]]] = {}  # a step's state: parts that are parameters, and which
+        self.grad = self.walk = False  # grad: advanced steps record graphs; walk: graphs are counted without hooks
+        self.hint = ""  # possible cause of an error in the step
+        self.chooses = True  # ``grad`` may be changed by the behaviour of steps
+        self.outside: Optional[Set[int]] = None  # ids of leaves outside a step that creates leaves
+        self.layouts: Dict[int, List[_Layout]] = {}  # by step, if not the default
+        self.same: Dict[int, List[Tuple[int, int]]] = {}  # by step: parts of the state that are an earlier part
+        self.held: Dict[int, List[Tuple[int, int]]] = {}  # by step: parts of the state that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
-        self.travels = self.on_device = self.stored = False  # tapes go to tiers; states are on an accelerator, on tiers
+        self.travels = self.on_device = self.stored = False  # tapes are offloaded; states on accelerator; on tiers
         self.caller: Set[int] = set()  # addresses of the first state's storages
-        self.sent: Optional[Set[int]] = None  # first steps of the groups whose tapes go; None: all
+        self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device = torch.device("cpu")
         self.random = Generators([])
-        self.hashes: Optional[Hashes] = None  # of what steps return, where those that are done again are checked
-        self.spare = 0  # bytes that steps are known to save in graphs that they drop
-        self.counted: Dict[int, int] = {}  # bytes of the first tape of so many steps
+        self.hashes: Optional[Hashes] = None  # of results, if recomputed steps are compared
+        self.spare = 0  # bytes that steps save in graphs that they drop
+        self.counted: Dict[int, int] = {}  # bytes of the first tape, by number of steps
         self.out: Optional[List[torch.Tensor]] = None
         self.out_shape: Any = _NONE
         self.out_grads: List[Optional[torch.Tensor]] = []
         self.pairs: Optional[Tuple[Tuple[int, int], ...]] = None
         self.odd: Dict[int, Tuple[Tuple[int, int], ...]] = {}
-        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast as backward was called with
+        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast mode in which backward was called
         self.like: List[torch.Tensor] = []  # tensors of the first state's shapes and types
         self.wants_input = [False] * len(inputs or ())
 
     def of_inputs(self) -> str:
-        """What an error of the budget adds if inputs are one tensor: numbers that show whether time comes first."""
+        """Returns an addition to budget errors if inputs are one tensor: sizes that show whether time is the first
+        dimension."""
         inputs = self.inputs or []
         if len(inputs) != 1:
             return ""
@@ -117,7 +120,7 @@ class Run(Backend):
     # States
 
     def state(self, leaves: Sequence[torch.Tensor], t: Optional[int] = None) -> State:
-        """A state of tensors, that of step t, and of the generator as it stands."""
+        """Returns a state of tensors, at step t, with the current state of the generator."""
         places = self.known.places
         if t is not None and any([id(x) in places for x in leaves]):
             self.held[t] = [(j, places[id(x)]) for j, x in enumerate(leaves) if id(x) in places]
@@ -138,12 +141,12 @@ class Run(Backend):
             self.same[t] = found
 
     def state_bytes(self, state: State) -> Tuple[int, int]:
-        """Bytes of a state, and of its adjoint, whose tensors are dense and its own."""
+        """Returns the bytes of a state, and of its adjoint, whose tensors are dense with separate storages."""
         whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller)
         return whole + (0 if state.rng is None else state.rng.numel()), adjoint
 
     def unchanged(self, state: State) -> None:
-        """RuntimeError where a tensor of the state was written to since."""
+        """Raises RuntimeError if a tensor of the state was modified since."""
         for leaf, version in zip(state.leaves, state.versions):
             if leaf._version != version:
                 raise RuntimeError(
@@ -153,7 +156,7 @@ class Run(Backend):
                     f"state in place. Return a new tensor instead: h = h + dh, not h += dh")
 
     def flat(self, tree: Any, t: int) -> List[torch.Tensor]:
-        """The tensors of a state that a step returned; UsageError for another shape of tree."""
+        """Returns the tensors of a state that a step returned; raises UsageError for a different tree shape."""
         leaves, shape = flatten(tree, "the state")
         dense(leaves, f"the state that step {t} returned")
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
@@ -164,7 +167,7 @@ class Run(Backend):
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
-        memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier takes the bytes alone
+        memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier stores only the bytes
         cut = [leaf if leaf.is_contiguous() or not self.on_device and packed(leaf) else leaf.contiguous()
                for leaf in memory]
         for leaf, like in zip(cut, self.like):
@@ -175,7 +178,7 @@ class Run(Backend):
         copy = State(cut, [leaf._version for leaf in cut], state.rng, state.layouts)
         rows = cut if state.rng is None else [*cut, state.rng]
         if self.on_device:
-            return copy, rows  # as a HostStore takes them
+            return copy, rows  # the format of a HostStore
         return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
                       if row.numel()]
 
@@ -213,7 +216,7 @@ class Run(Backend):
     # Inputs and outputs
 
     def input(self, t: int) -> Any:
-        """The input of step t."""
+        """Returns the input of step t."""
         if self.inputs is not None:
             return unflatten(self.input_shape, [x[t] for x in self.inputs])
         if self.give is None:
@@ -226,7 +229,7 @@ class Run(Backend):
                              f"function that indexes by t") from error
 
     def leaf_input(self, t: int, tape: Optional[GroupTape] = None) -> Any:
-        """The same as leaves of a graph, where gradients are wanted."""
+        """Returns the input of step t as leaves of a graph, if their gradients are requested."""
         if not any(self.wants_input):
             return self.input(t)
         row = [x[t].requires_grad_() if wanted else x[t]
@@ -236,7 +239,7 @@ class Run(Backend):
         return unflatten(self.input_shape, row)
 
     def structure(self, t: int, shape: Any) -> None:
-        """Takes the structure of the first output; UsageError if another one has a different structure."""
+        """Stores the structure of the first output; raises UsageError if another output has a different structure."""
         if self.out_shape is _NONE:
             self.out_shape = shape
         if shape != self.out_shape:
@@ -244,7 +247,8 @@ class Run(Backend):
                              f"step 0. All steps must return outputs of the same structure")
 
     def emit(self, t: int, leaves: List[torch.Tensor], shape: Any) -> None:
-        """Copies an output to its place; UsageError where it is not like the first one."""
+        """Copies an output to its place; raises UsageError if its shape or dtype differs from those of the first one.
+        """
         self.structure(t, shape)
         if self.out is None:
             dense(leaves, f"the output of step {t}")
@@ -264,9 +268,9 @@ class Run(Backend):
             self.odd[t] = found
 
     def _carry(self, before: List[torch.Tensor], after: List[torch.Tensor], outputs: List[torch.Tensor]) -> None:
-        """Notes which outputs of a step are the part of the state (True, place) that the step returns as it got
-        it, or a parameter (False, place), if those of all steps before were: in one loop these gradients come
-        one after the other, first step first, before those of all uses."""
+        """Notes the outputs of a step that are a part of the state which the step returns unchanged (True, place), or
+        a parameter (False, place), if this was so in all steps before. In one loop, the gradients of these outputs are
+        added one after the other, first step first, before the gradients of all uses."""
         now = {}
         for i, output in enumerate(outputs):
             at = [j for j, (old, new) in enumerate(zip(before, after)) if output is old and output is new]
@@ -278,10 +282,10 @@ class Run(Backend):
             {i: place for i, place in self.carried.items() if now.get(i) == place}
 
     def pairs_of(self, t: int) -> Tuple[Tuple[int, int], ...]:
-        """(i, j) where output i of step t is its state j."""
+        """Returns the pairs (i, j) for which output i of step t is part j of its state."""
         return self.odd.get(t, self.pairs or ())
 
-    # What a Player asks
+    # Operations for the Player
 
     def advance(self, state: State, t0: int, t1: int, first: bool) -> State:
         self.unchanged(state)
@@ -338,7 +342,7 @@ class Run(Backend):
         self.unchanged(state)
         kind = t1 - t0, tuple([x.shape for x in state.leaves])
         found = self._recorded(state, t0, t1, first, self._counter(t0, t1, room, kind), kind)
-        if found is None:  # it made another number of nodes than the others of its kind
+        if found is None:  # its number of nodes differs from the other groups of its kind
             found = self._recorded(state, t0, t1, first, self._counting(room), kind)
         self.unchanged(state)
         assert found is not None
@@ -357,7 +361,7 @@ class Run(Backend):
 
     def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:
-        """Records a group with one counter. None if that does not count and should have."""
+        """Records a group with one counter. Returns None if an uncounted group must be counted after all."""
         if self.rng:
             set_rng(self.random, state.rng)
         begin, emit = mark(), first and self.emitting
@@ -383,7 +387,7 @@ class Run(Backend):
                 return None
             last = self.flat(tree, t1 - 1)
             tape.last, tape.pairs = last, pairs(last, leaves)
-            if not emit:  # which looks at them
+            if not emit:  # emit() checks them
                 dense([leaf for row in tape.outputs.values() for leaf in row], "an output")
             self._check(tape, begin, given, counter)
             tape.graph = counter.graph(len(tape.first) + sum(map(len, tape.inputs.values())))
@@ -401,11 +405,11 @@ class Run(Backend):
         return self.state(last, t1), tape, counter.total
 
     def _goes(self, t0: int) -> bool:
-        """True where the tape of the group that begins with step t0 goes to a tier."""
+        """True if the tape of the group that starts with step t0 is offloaded."""
         return self.travels and not self.walk and (self.sent is None or t0 in self.sent)
 
     def _begun(self, state: State, t0: int, t1: int) -> Tuple[GroupTape, List[torch.Tensor]]:
-        """A tape to be recorded, and what the graph begins with: leaves, or what depends on them."""
+        """Returns a tape to be recorded, and the beginning of its graph: leaves, or tensors that depend on them."""
         if not self._goes(t0):
             first = leaves_of(state.leaves)
             return self._with_params(GroupTape(t0, t1, first), list(first))
@@ -414,7 +418,8 @@ class Run(Backend):
         return self._with_params(GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both])
 
     def _with_params(self, tape: GroupTape, given: List[torch.Tensor]) -> Tuple[GroupTape, List[torch.Tensor]]:
-        """The same, with parameters where the state has them: their gradients go there, in their order."""
+        """Inserts the parameters that are part of the state: their gradients are added to them in plain autograd's
+        order."""
         held = self.held.get(tape.t0, ())
         if held:
             tape.taking = list(tape.first)
@@ -424,7 +429,8 @@ class Run(Backend):
         return tape, given
 
     def _hollow(self, tape: GroupTape, given: List[torch.Tensor], keeper: Keeper) -> None:
-        """The tape holds no memory but that of the storages that its graph saved."""
+        """Replaces the tensors of a tape, so that it references only the memory of the storages that its graph saved.
+        """
         tape.keeper = keeper
         taking = {j for _, j in self.pairs_of(tape.t0 - 1)} if tape.t0 > 0 else set()
         tape.taking = [x if j in taking else leaf for j, (x, leaf) in enumerate(zip(given, tape.first))]
@@ -437,7 +443,7 @@ class Run(Backend):
 
     @staticmethod
     def _count_outputs(counter: Counter, tape: GroupTape) -> None:
-        """Outputs are kept, too; one that is the last state is counted with the next group."""
+        """Counts outputs, which are kept too; an output that is the last state is counted with the next group."""
         after = addresses(tape.last)
         for row in tape.outputs.values():
             for leaf in row:
@@ -445,13 +451,13 @@ class Run(Backend):
                     counter.add(leaf.detach())
 
     def _counter(self, t0: int, t1: int, room: Optional[int], kind: Any) -> Counter:
-        """Counts the saved tensors of these steps. Without a budget only the first group is counted."""
+        """Returns the counter for the saved tensors of a group. Without a budget only the first group is counted."""
         if self._goes(t0):
             return Keeper(self.excluded, room, self.spare)
         if not hooked():
             if t1 - t0 in self.counted and (room is None or not self.count):
                 return Uncounted(self.counted[t1 - t0])
-            known = self.samples.known(kind, room) if t1 < self.steps else None  # the last may be the largest
+            known = self.samples.known(kind, room) if t1 < self.steps else None  # the last group may be the largest
             if known is not None:
                 return Uncounted(*known)
         return self._counting(room)
@@ -460,8 +466,8 @@ class Run(Backend):
         return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
-        """Counts nodes. Again with leaves that the graph reaches and nobody named; UsageError for tensors
-        that were computed outside. Every graph is looked at, since a step may use a parameter late."""
+        """Counts nodes. Raises Again if the graph reaches unknown leaves, and UsageError for tensors that were
+        computed outside. Every graph is checked, because a step may first use a parameter late."""
         roots, own = tape.last, {id(x) for x in given}
         if tape.outputs:
             roots = roots + [leaf for row in tape.outputs.values() for leaf in row]
@@ -477,8 +483,8 @@ class Run(Backend):
             tape.cut = self._cut(tuple(tape.params))
 
     def _cut(self, used: Tuple[int, ...]) -> List[Any]:
-        """Nodes that made those of these parameters that were computed from others of them, and that the
-        engine would enter on its way to these; UsageError where it cannot be kept from that."""
+        """Returns the nodes that computed parameters from others of these parameters, and that the engine would enter
+        on the way to those. Raises UsageError if the engine cannot be kept from entering them."""
         if used not in self.cuts:
             nodes: Dict[Any, None] = {}
             for param in [self.params[n] for n in used if self.params[n].grad_fn is not None]:
@@ -495,9 +501,9 @@ class Run(Backend):
 
     def look(self, roots: List[torch.Tensor], own: Set[int], begin: int, t0: int,
              visit: Any = None) -> Tuple[Set[int], List[torch.Tensor]]:
-        """The same of a graph of ``roots`` from step t0 on, whose own leaves have the ids ``own``. Places of
-        the parameters that it reaches; and leaves that the step made itself: in a plain loop, too, their
-        gradients go nowhere."""
+        """Checks the graph of ``roots`` from step t0 on, whose own leaves have the ids ``own``. Returns the indices of
+        the parameters that it reaches, and the leaves that the step created, whose gradients are dropped, as in a
+        plain loop."""
         leaves, foreign, reached = captured(roots, own, self.known, begin, visit)
         if foreign:
             raise UsageError(f"the step uses a tensor that requires a gradient and was computed outside the step (by "
@@ -509,7 +515,8 @@ class Run(Backend):
 
     @staticmethod
     def _dropped(tape: GroupTape) -> None:
-        """UsageError if leaves that its steps made outlive a tape's graph: somebody else has them."""
+        """Raises UsageError if leaves that the steps created outlive the graph of a tape, because they are referenced
+        elsewhere."""
         tape.clear()
         found = alive(tape.made)
         if found:
@@ -520,7 +527,7 @@ class Run(Backend):
 
     def reversed(self, tape: GroupTape, sums: List[Optional[torch.Tensor]], adjoint: List[Optional[torch.Tensor]],
                  gradients: Any, before: Tuple[Tuple[int, int], ...]) -> Any:
-        """What ``reverse`` returns. RuntimeError if steps share a graph."""
+        """Returns the result of ``reverse``; raises RuntimeError if steps share a graph."""
         try:
             with muted(self.params):
                 return reverse(tape, self.params, sums, adjoint, gradients, before, self.heavy)
@@ -552,10 +559,10 @@ class Run(Backend):
 
     def begin_backward(self, last: Sequence[Optional[torch.Tensor]],
                        outputs: Sequence[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
-        """The adjoint of the last state, from the gradients of a scan's results."""
+        """Returns the adjoint of the last state, from the gradients of a scan's results."""
         self.sums = [None] * len(self.params)
         self.out_grads = list(outputs)
-        like = next((x for x in (*last, *outputs) if x is not None), torch.empty(0))  # its zeros are batched if it is
+        like = next((x for x in (*last, *outputs) if x is not None), torch.empty(0))  # batched if it is
         self.input_grads = [like.new_zeros(x.shape, dtype=x.dtype, device=x.device) if wanted else None
                             for x, wanted in zip(self.inputs or (), self.wants_input)]
         adjoint = list(last)
@@ -568,7 +575,7 @@ class Run(Backend):
             totals, rows, self.out_grads[i] = adjoint if state else self.sums, self.out_grads[i], None
             for row in () if rows is None else rows:
                 totals[at] = summed(totals[at], row)
-        for i, j in reversed(self.pairs_of(self.steps - 1)):  # as autograd: what was made last comes first
+        for i, j in reversed(self.pairs_of(self.steps - 1)):  # in autograd's order, the last node first
             gradient = self._out_grad(i, self.steps - 1)
             if gradient is not None:
                 adjoint[j] = summed(adjoint[j], gradient)
