@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scans: a time loop in PyTorch with a memory budget and bit-identical gradients.
 
-``forward`` of an autograd.Function plays a plan up to its TURN and keeps slots and tapes;
-``backward`` plays the rest. State, inputs and parameters are inputs of the function, so that
-hooks, accumulation and optimizers see ordinary gradients, once a scan.
+``forward`` of an autograd.Function performs a plan up to its TURN and keeps slots and tapes; ``backward`` performs the
+rest. State, inputs and parameters are inputs of the function, so hooks, accumulation and optimizers get ordinary
+gradients, once per scan.
 """
 import functools
 import gc
@@ -44,22 +44,22 @@ from .wrappers import Buffered, listed, recurrent, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
-GROUP = 20  # steps of a graph where the budget does not ask for less: 3% over plain autograd
-TIMED = 0.05  # seconds that a tier is measured for
-LARGER = 40  # budgets that error.least is chosen from, each an eighth larger: the last is 100 times the first
-SHARE = 8  # a group's tape is at most this part of the budget
-TRIES = 20  # beginnings of one call that find leaves at the same step
+GROUP = 20  # steps per graph, unless the budget requires fewer: 3% slower than plain autograd
+TIMED = 0.05  # seconds of measuring a tier
+LARGER = 40  # candidates for error.least, each 1/8 larger: the last is 100 times the first
+SHARE = 8  # the tape of a group is at most 1/SHARE of the budget
+TRIES = 20  # most restarts of one call because of leaves in the same step
 
 _thread = threading.local()  # .report: of the last scan
 
 
 def _note(leaves: List[Any], again: Again) -> None:
-    """Takes the leaves that a beginning found."""
+    """Adds the leaves that an attempt found."""
     leaves.extend(weakref.ref(leaf) for leaf in again.leaves)
 
 
 class _Job:
-    """Arguments of one call, flat, and what is to be done with them."""
+    """The arguments of one call, with flat lists instead of trees, and the methods that process them."""
 
     def __init__(self, step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Options,
                  known: Known):
@@ -68,7 +68,7 @@ class _Job:
                              "cell to nt.scan")
         self.resident = resident()
         self.module = step if isinstance(step, torch.nn.Module) else None
-        self.proper = False  # inputs that are a function of t have been found to be one
+        self.proper = False  # inputs were verified to be a function of t
         self.step, cell = step, recurrent(step)
         if cell is not None:
             self.step, inputs = cell, cell.inputs(inputs)
@@ -84,7 +84,7 @@ class _Job:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps)
         self.device: Optional[Device] = None
-        self.travels = False  # tapes may go to tiers
+        self.travels = False  # tapes may be offloaded
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -100,11 +100,11 @@ class _Job:
         self.start, self.shape = flatten(state, "the state")
         self.tree = state
         self.rng = known.rng[0] if options.rng is None else options.rng
-        self.found: List[Any] = []  # weak references to the leaves that the last beginning found
-        self.tries: Dict[int, int] = {}  # beginnings that found leaves, by step
+        self.found: List[Any] = []  # weak references to the leaves that the last attempt found
+        self.tries: Dict[int, int] = {}  # number of attempts that found leaves, by step
 
     def _generators(self, state: Tree) -> Generators:
-        """The generators of all devices that the scan's tensors are on, and those that the step reaches."""
+        """Returns the generators of all devices of the scan's tensors, and those that the step uses."""
         tensors = [*tensors_in(state), *(self.inputs or ()), *self.params()]
         return Generators([x.device for x in tensors], self.around.generators, self.options.rng is not False)
 
@@ -118,10 +118,10 @@ class _Job:
             raise
 
     def _zero_total(self, state: Tree) -> Tree:
-        """Zeros of the shape that reduce returns, from a step that is done for this alone."""
+        """Returns zeros of the shape that reduce returns, from a step that runs only for this."""
         run = self._apart()
         with generator_kept(self.random), self.around.attributes.restored():
-            if not torch.is_grad_enabled():  # the step may write into its state
+            if not torch.is_grad_enabled():  # the step may modify its state
                 state = mapped(torch.clone, state)
             _, output = run._called(state, run.input(0), 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
@@ -138,13 +138,13 @@ class _Job:
         return run
 
     def _apart(self) -> Run:
-        """A run for plain calls of the step, whose errors are the step's own."""
+        """Returns a run for plain calls of the step, whose errors are those of the step."""
         run = self._run([], [], False)
         run.chooses, run.walk = False, True
         return run
 
     def params(self) -> List[torch.Tensor]:
-        """Tensors that need gradients: those of the module, those named, those found."""
+        """Returns the tensors that require gradients: those of the module, those in ``params``, and those found."""
         rows: List[torch.Tensor] = [] if self.module is None else list(self.module.parameters())
         rows += self.options.params or []
         rows += [leaf for leaf in (ref() for ref in self.known.leaves) if leaf is not None]
@@ -152,7 +152,7 @@ class _Job:
         return list(once.values())
 
     def learn(self, again: Again) -> None:
-        """Takes what a beginning found."""
+        """Stores the results of an attempt."""
         _note(self.known.leaves, again)
         if again.rng:
             if self.options.rng is False:
@@ -165,10 +165,10 @@ class _Job:
             self.tries[again.t] = self.tries.get(again.t, 0) + 1
 
     def settle(self) -> None:
-        """Looks at what a beginning found once that is gone, with its graph: leaves that went as well were
-        made by the step, and need no gradient of the scan."""
+        """Checks the leaves that an attempt found after its graph was freed: leaves that were freed with it were
+        created by the step, and need no gradient of the scan."""
         if self.found and max(self.tries.values()) == 2:
-            gc.collect()  # of reference cycles
+            gc.collect()  # frees reference cycles
         if any(ref() is None for ref in self.found):
             self.known.needs.add("made")
         for t, count in self.tries.items():
@@ -178,7 +178,7 @@ class _Job:
                                  f"keep tensor.detach(), or create it outside the step")
 
     def run(self) -> Run:
-        """A run over all steps."""
+        """Returns a run over all steps."""
         params = self.params()
         run = self._run(params, [*params, *self.around.buffers, *(self.inputs or ())], self.rng)
         run.excluded |= self._shared()
@@ -186,8 +186,8 @@ class _Job:
         return run
 
     def _shared(self) -> Set[int]:
-        """Storages that inputs of the first and of the last step are parts of, where inputs are a
-        function of t: they are the caller's, and no tape."""
+        """Returns the storages that contain the inputs of both the first and the last step, if inputs are a function
+        of t: they are owned by the caller, and not part of a tape."""
         if self.give is None or self.steps < 2:
             return set()
         run = self._run([], [], False)
@@ -195,7 +195,7 @@ class _Job:
             before = get_rng(self.random)
             first = run.input(0)
             kept = [] if self.proper else [x.detach().clone() for x in tensors_in(first)]
-            last = run.input(self.steps - 1)  # both are held while they are compared
+            last = run.input(self.steps - 1)  # both are kept alive while they are compared
             shared = addresses(tensors_in(first)) & addresses(tensors_in(last))
             if not self.proper:
                 self._compare(kept, first, f"inputs(0) and inputs({self.steps - 1}) share memory, so the second call "
@@ -216,7 +216,7 @@ class _Job:
             raise UsageError(message)
 
     def needed(self) -> bool:
-        """True where some gradient can be wanted."""
+        """True if a gradient may be requested."""
         if not torch.is_grad_enabled():
             return False
         if any(x.requires_grad for x in (*self.start, *(self.inputs or ()), *self.params())):
@@ -224,7 +224,7 @@ class _Job:
         if self.module is not None or self.options.params is not None:
             return False
         self.dense()
-        # Leaves that the step reaches by itself.
+        # Leaves that the step uses in addition to its arguments.
         with generator_kept(self.random), self.around.attributes.restored(), self.cast():
             run = self.run()
             try:
@@ -236,7 +236,7 @@ class _Job:
         return bool(self.params())
 
     def loop(self) -> Tuple[Tree, Tree]:
-        """The plain loop. Again where a step reaches a leaf after all: the generator is set back."""
+        """Runs the plain loop. Raises Again if a step reaches a leaf after all, with the generator restored."""
         run = self._apart()
         tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
         before = get_rng(self.random) if watched else None
@@ -246,7 +246,7 @@ class _Job:
             if watched:
                 try:
                     made = self._made(run, [*flatten(tree, "the state")[0], *leaves], begin, t)
-                    if made:  # a graph that leads nowhere
+                    if made:  # a graph without other leaves
                         tree, leaves, out = mapped(cut, tree, "the state"), [leaf.detach() for leaf in leaves], None
                         if alive(made):
                             raise Again(alive(made), t=t)
@@ -258,17 +258,17 @@ class _Job:
 
     @staticmethod
     def _made(run: Run, leaves: List[torch.Tensor], begin: int, t: int) -> List[Any]:
-        """Weak references to leaves that step t made and that its graph reaches. Again for other leaves."""
+        """Returns weak references to leaves that step t created and its graph reaches. Raises Again for others."""
         roots = [leaf for leaf in leaves if leaf.requires_grad]
         return [weakref.ref(leaf) for leaf in run.look(roots, set(), begin, t)[1]] if roots else []
 
     def transformed(self) -> bool:
-        """True if PyTorch transforms or traces the scan, which is the plain loop then; UsageError with a budget."""
+        """True if PyTorch transforms or traces the scan, so it is a plain loop; raises UsageError with a budget."""
         tensors = *self.start, *(self.inputs or ()), *self.params(), *self.around.tensors
         return transformed(tensors, self.options.memory, "a scan")
 
     def unrolled(self) -> Tuple[Tree, Tree]:
-        """The plain loop, in operations that transforms and tracers follow: nothing is detached or written in place."""
+        """Runs the plain loop in operations that transforms and tracers support: without detach and in-place writes."""
         run, tree = self._apart(), self.tree
         run.inputs, rows = self.inputs, []
         for t in range(self.steps):
@@ -297,14 +297,14 @@ class _Job:
         return self.known.measured[key]
 
     def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
-        """A plan, the steps of a group, and what the plan counts.
+        """Returns a plan, the steps per group, and the planned sizes.
 
         :raises BudgetError: with ``least``, a budget for which a plan was found.
         """
         run, memory = self.run(), self.options.memory
         charged = 2 * nbytes(run.params)
         if run.grad and memory is not None:
-            charged += self._measured(run, 1).tape  # of steps that are advanced
+            charged += self._measured(run, 1).tape  # the graph of an advanced step
         left = None if memory is None else memory - charged
         try:
             group, sizes, made, found, self.travels = self._choice(run, left)
@@ -315,7 +315,7 @@ class _Job:
         return made, group, sizes
 
     def _too_small(self, run: Run, error: BudgetError, charged: int) -> BudgetError:
-        """The error of the planner, for the whole budget."""
+        """Returns the error of the planner, for the whole budget."""
         group, least = self.enough(run, error.least)
         if not group:
             return error
@@ -328,9 +328,9 @@ class _Job:
         return too_small(self.options.memory or 0, least, why + run.of_inputs(), self.options.strategy)
 
     def enough(self, run: Run, least: int) -> Tuple[int, int]:
-        """The steps of a group, and bytes from ``least`` on for which there is a plan under which each step fits; zeros
-        if there are none. A planner's own bound holds for one kind of plan and for steps that are all like the first
-        ones, and groups, the sizes that are planned for, and tiers change with the budget."""
+        """Returns the steps per group, and a number of bytes from ``least`` on, for which there is a plan in which
+        each step fits; zeros if none is found. A planner's own bound is for one kind of plan and for steps that all
+        equal the first ones; and groups, planned sizes and tiers change with the budget."""
         fits: Dict[Any, int] = {}
         for _ in range(LARGER if least else 0):
             try:
@@ -347,7 +347,7 @@ class _Job:
         return 0, 0
 
     def _largest(self, sizes: Sizes, travels: bool) -> int:
-        """Bytes that each step needs alone at most, in a plan of these sizes."""
+        """Returns the largest number of bytes that a single step needs, in a plan of these sizes."""
         run = self.run()
         run.travels, run.stored = travels, any(self.places.used)
         run.emitting, run.caller = False, addresses(self.start)
@@ -355,11 +355,11 @@ class _Job:
             return needed(run, run.state(self.start), self.steps, sizes)
 
     def _record(self) -> int:
-        """Bytes of a state on a tier."""
+        """Returns the bytes of a state on a tier."""
         return max(1, nbytes(self.start) + (get_rng(self.random).numel() if self.rng else 0))
 
     def _choice(self, run: Run, left: Optional[int]) -> Tuple[int, Sizes, Plan, Measured, bool]:
-        """The steps of a group, sizes, the plan, and what it was made of, for so many bytes."""
+        """Returns steps per group, sizes, plan, measurements, and whether tapes are offloaded, for ``left`` bytes."""
         options = self.options
         free = left is None and options.strategy in ("auto", "bptt")
         group = options.group
@@ -378,7 +378,7 @@ class _Job:
                 group //= 2
 
     def _planned(self, run: Run, group: int, left: Optional[int], free: bool) -> Tuple[Sizes, Plan, Measured, bool]:
-        """The plan for so many steps a graph."""
+        """Returns the plan for ``group`` steps per graph."""
         options, record = self.options, self._record()
         state, adjoint = (record, nbytes(x for x in self.start if differentiable(x))) if free else \
             self._measured(run, group)[-2:]
@@ -400,7 +400,7 @@ class _Job:
         return sizes, made, found, travels
 
     def _tiers(self, state: int) -> List[Tier]:
-        """What the planner is told of the slow tiers, which are measured once."""
+        """Returns the slow tiers for the planner; each is measured once."""
         options, key = self.options, (state, self.options.tiers)
         if options.host is not None:
             self.device = device_of(self.start)
@@ -418,7 +418,7 @@ class _Job:
         return self.known.tiers.get(key, [])
 
     def dense(self) -> None:
-        """UsageError for states, and inputs that require gradients, that are no plain dense tensors."""
+        """Raises UsageError for states, and inputs that require gradients, that are not plain dense tensors."""
         dense(self.start, "the initial state (of buffers= and reduce=, too)")
         dense([x for x in self.inputs or () if x.requires_grad or x.is_nested], "inputs")
 
@@ -426,7 +426,7 @@ class _Job:
         """Runs the scan as one node of autograd."""
         self.dense()
         while True:
-            if self.transformed():  # by parameters that were found
+            if self.transformed():  # because of parameters that were found
                 return self.unrolled()
             try:
                 made, group, sizes = self.planned(told)
@@ -466,7 +466,7 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     try:
         try:
             found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
-        except Again as again:  # out of the plain loop
+        except Again as again:  # raised by the plain loop
             job.learn(again)
         job.settle()
         last, out = found or job.call(told)
@@ -536,8 +536,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         first steps round differently there.
     :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: if no plan fits, before the first step; in the forward or backward pass if a single step
-        does not fit. ``error.least`` is a sufficient budget. To determine it, all steps are sized, which takes about
-        as long as a forward pass.
+        does not fit. ``error.least`` is a sufficient budget. To determine it, all steps are measured, which takes
+        about as long as a forward pass.
     :raises UsageError: if an argument is invalid, or the step returns something invalid.
     :raises NotDeterministic: with ``check=True``, see there.
     """
