@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One group of steps as a graph of autograd, and its gradients in plain autograd's order.
+"""One group of steps as a graph of autograd, and its gradients, summed in plain autograd's order.
 
-A graph for all steps adds up the gradient of a parameter, or of a state that is used twice, use
-by use, the last one first. Sums of groups that are added afterwards have other bits. So a last
-node is put on a group's graph, which gives all that comes from behind: the adjoint, gradients of
-outputs, and the sums of the groups behind as gradients of the parameters. They arrive before any
-term of the group, which autograd then adds to them, as in a graph of all steps, and in the same
-memory, since nobody else holds the sums. Where an output is a state itself, its gradient is a term
-of the state's that comes before those of the next step: where a group begins between the two, the
-last node gives it to the group's first state.
+A graph of all steps adds up the gradient of a parameter, or of a state that is used twice, use by use, the last use
+first. Adding sums of groups would round differently. Therefore each graph of a group gets an additional last node,
+which returns the gradients that come from later steps: the adjoint, gradients of outputs, and the sums of later groups
+as gradients of the parameters. They arrive before any term of the group; autograd adds the terms to them, as in a
+graph of all steps, and in the same memory, because nothing else references the sums. If an output is also a state, its
+gradient is a term of the state's gradient that comes before the terms of the next step: if a group starts between the
+two, the last node passes it to the group's first state.
 """
 import contextlib
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
@@ -19,12 +18,14 @@ __all__ = ["GroupTape", "muted", "pairs", "played", "reverse"]
 
 
 class GroupTape:
-    """The graph of the steps [t0, t1): ``first`` and ``last`` states (leaves of the graph, and
-    its ends), outputs and inputs by step. ``taking`` are the first states as the graph has
-    them, for gradients of outputs that are states; ``keeper`` has the storages of a tape that
-    travels, ``graph`` is the bytes of the graph itself. ``params`` are the places of the parameters that the
-    graph itself reaches (None: all); ``cut`` are nodes that made some of them, and that a backward does not
-    go through. ``made`` are weak references to leaves that the graph reaches and that its steps made themselves."""
+    """The graph of the steps [t0, t1).
+
+    ``first`` and ``last``: states, the leaves and the ends of the graph; outputs and inputs by step. ``taking``: the
+    first states as they are in the graph, for gradients of outputs that are states. ``keeper``: has the storages of an
+    offloaded tape; ``graph``: bytes of the graph itself. ``params``: indices of the parameters that the graph reaches
+    (None: all); ``cut``: nodes that computed some of them, which a backward pass does not enter. ``made``: weak
+    references to leaves that the graph reaches and that its steps created.
+    """
 
     __slots__ = ("t0", "t1", "first", "last", "outputs", "inputs", "pairs", "taking", "keeper", "params", "cut", "made",
                  "graph")
@@ -42,17 +43,17 @@ class GroupTape:
         self.made: List[Any] = []
 
     def clear(self) -> None:
-        """Lets go of the graph."""
+        """Releases the graph."""
         self.first, self.last, self.taking, self.outputs, self.inputs = [], [], [], {}, {}
 
 
-_ones: Dict[Any, torch.Tensor] = {}  # a device: the gradient of every last node there
-# What torch.autograd.grad calls: its checks of shapes take as long as the backward of a small step.
+_ones: Dict[Any, torch.Tensor] = {}  # by device: the gradient of every last node
+# The function behind torch.autograd.grad, whose shape checks take as long as the backward of a small step.
 _ENGINE = torch.autograd.Variable._execution_engine.run_backward
 
 
 class _End(torch.autograd.Function):
-    """The last node of a graph: its backward hands on gradients, and keeps none of them."""
+    """The last node of a graph: its backward returns given gradients, and keeps no reference to them."""
 
     @staticmethod
     def forward(ctx: Any, gradients: List[Optional[torch.Tensor]], one: torch.Tensor,
@@ -63,12 +64,12 @@ class _End(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, _: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         found = (None, None, *ctx.gradients)
-        ctx.gradients.clear()  # the engine adds in place what it alone holds
+        ctx.gradients.clear()  # the engine adds in place to gradients that only it references
         return found
 
 
 def pairs(states: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Tuple[Tuple[int, int], ...]:
-    """(i, j) where output i is state j itself, the first one where several are: its gradient counts once."""
+    """Returns (i, j) if output i is state j, for the first such j: its gradient counts once."""
     found = []
     for i, output in enumerate(outputs):
         at = [j for j, state in enumerate(states) if output is state]
@@ -96,8 +97,8 @@ _OPEN = contextlib.nullcontext()
 
 
 def muted(params: Sequence[torch.Tensor]) -> Any:
-    """A context in which hooks of parameters do not see the sums of single groups: a scan's
-    gradient reaches them once, whole."""
+    """Context manager in which hooks of parameters do not see the sums of single groups, because they get the gradient
+    of a scan once, complete."""
     return _muted(params) if any([param._backward_hooks or param.retains_grad for param in params]) else _OPEN
 
 
@@ -107,12 +108,14 @@ def _nothing(gradients: Tuple[Optional[torch.Tensor], ...]) -> Tuple[None, ...]:
 
 def played(ends: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], wanted: Sequence[torch.Tensor],
            cut: Sequence[Any] = (), keep: bool = False, create: bool = False) -> List[Optional[torch.Tensor]]:
-    """Gradients of ``wanted`` from those ``given`` of the ends of a graph; None for what none depends on.
+    """Returns the gradients of ``wanted`` for the gradients ``given`` of the ends of a graph; None if the ends do not
+    depend on it.
 
-    :param cut: nodes to be stopped at. The engine takes the gradients of what such a node made, and then enters
-        it, since it is on the way to others that are wanted: with gradients that are undefined, which
-        compute and add nothing. Its graph is the caller's, who needs it later.
-    :param keep: the graph stays (retain_graph). :param create: the gradients have a graph of their own (create_graph).
+    :param cut: nodes to stop at. The engine takes the gradients of the tensors that such a node computed, and then
+        enters it, because it is on the way to others of ``wanted``: with undefined gradients, which compute and add
+        nothing. Its graph is owned by the caller, who needs it later.
+    :param keep: True: the graph is kept (retain_graph).
+    :param create: True: the gradients have a graph (create_graph).
     """
     handles = [node.register_prehook(_nothing) for node in cut]
     try:
@@ -123,7 +126,7 @@ def played(ends: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]]
 
 
 def _once(tensors: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
-    """Those that require gradients; one that comes twice once, and None in the other places."""
+    """Returns tensors that require gradients; for a repeated tensor None in all places but the first."""
     if len(tensors) == 1:
         return [tensors[0] if tensors[0].requires_grad else None]
     seen: Set[int] = set()
@@ -132,10 +135,10 @@ def _once(tensors: Sequence[torch.Tensor]) -> List[Optional[torch.Tensor]]:
 
 def _played(ends: List[torch.Tensor], given: List[Optional[torch.Tensor]], wanted: Tuple[torch.Tensor, ...],
             cut: Sequence[Any], own: bool) -> List[Optional[torch.Tensor]]:
-    """The same of a graph that is not needed any more.
+    """Returns the same as ``played``, for a graph that is not needed afterwards.
 
-    :param own: the engine alone holds the gradients given, and adds to them in place. This saves memory and
-        costs a node, about 7 us.
+    :param own: True: only the engine references the given gradients, and adds to them in place. This saves memory and
+        costs one node, about 7 us.
     """
     if not own:
         return played(ends, given, wanted, cut)
@@ -151,12 +154,13 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
             adjoint: List[Optional[torch.Tensor]], gradients: Any, before: Tuple[Tuple[int, int], ...],
             own: bool = True
             ) -> Tuple[List[Optional[torch.Tensor]], Dict[int, List[Optional[torch.Tensor]]]]:
-    """The adjoint of the group's first state and gradients of its inputs by step; ``sums``, of
-    the groups behind, takes the gradients of ``params``.
+    """Reverses a group. Returns the adjoint of its first state, and the gradients of its inputs by step.
 
-    ``adjoint`` is that of the last state. ``gradients(i, t)`` is the gradient of output i of step
-    t, or None. ``before``: pairs of the step before the group, whose outputs are its first state.
-    ``own``: see ``_played``.
+    :param sums: gradient sums of ``params`` over later groups; those of this group are added.
+    :param adjoint: the adjoint of the last state.
+    :param gradients: ``gradients(i, t)`` is the gradient of output i of step t, or None.
+    :param before: ``pairs`` of the step before the group, whose outputs are the group's first state.
+    :param own: see ``_played``.
     """
     ends: List[torch.Tensor] = []
     given: List[Optional[torch.Tensor]] = []
@@ -168,9 +172,9 @@ def reverse(tape: GroupTape, params: Sequence[torch.Tensor], sums: List[Optional
 
     for tensor, gradient in zip(tape.last, adjoint):
         end(tensor, gradient)
-    joined = {i for i, _ in tape.pairs}  # their gradients are in the adjoint
+    joined = {i for i, _ in tape.pairs}  # their gradients are included in the adjoint
     for i in reversed(range(max([len(row) for row in tape.outputs.values()], default=0))):
-        for t, outputs in tape.outputs.items():  # as torch.stack of each column gives them, the last column first
+        for t, outputs in tape.outputs.items():  # in the order of torch.stack of each column, the last column first
             if t != tape.t1 - 1 or i not in joined:
                 end(outputs[i], gradients(i, t))
     used = range(len(params)) if tape.params is None else tape.params

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential: a stack of unequal layers with a memory budget and bit-identical gradients."""
+"""Sequential: a stack of layers of different sizes with a memory budget and bit-identical gradients."""
 import functools
 import math
 import time
@@ -31,17 +31,17 @@ from .trees import Tree, flatten, nbytes, unflatten
 
 __all__ = ["Sequential"]
 
-ROUNDS = 3  # of a layer on a first batch: one that warms up, others of which the fastest counts
-TRIES = 16  # budgets that a plan is asked for, where gradients of parameters come beside it
-TIMED = 0.05  # seconds that a tier is measured for
+ROUNDS = 3  # timed runs of a layer on a first batch: one for warm-up; the fastest of the others counts
+TRIES = 16  # budgets to plan with, if gradients of parameters need memory too
+TIMED = 0.05  # seconds of measuring a tier
 
 _TWICE = ("trying to differentiate twice a neap.torch.Sequential, which has only first derivatives "
           "(once_differentiable). Use torch.nn.Sequential, with torch.utils.checkpoint.checkpoint(..., "
           "use_reentrant=False) to save memory")
 
 class _Measured(NamedTuple):
-    """What the layers took on a first batch: bytes of states and tapes, seconds, and what a run
-    has to know beforehand."""
+    """Measurements of the layers on a first batch: bytes of states and tapes, seconds, and values that a run needs
+    beforehand."""
 
     state: List[int]
     tape: List[int]
@@ -54,7 +54,7 @@ class _Measured(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """A plan, its actions, which take long to ask for each time, places on tiers, and bytes."""
+    """A plan, its actions (stored, since generating them takes long), places on tiers, and bytes."""
 
     plan: Plan
     actions: List[Action]
@@ -63,7 +63,7 @@ class _Fit(NamedTuple):
 
 
 class _Function(torch.autograd.Function):
-    """The layers as one node: the last state of (the first one, parameters)."""
+    """The layers as one node: a function from (first state, parameters) to the last state."""
 
     @staticmethod
     def forward(ctx: Any, call: "_Call", *tensors: torch.Tensor) -> Tuple[torch.Tensor, ...]:
@@ -82,7 +82,7 @@ class _Function(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Tuple[Any, ...]:
         check_backward(ctx.call.report.memory, "a Sequential")
         call, player = ctx.call, ctx.player
-        given = ctx.saved_tensors  # versions are as they were, and nobody has freed the graph
+        given = ctx.saved_tensors  # raises if versions have changed or the graph was freed
         ctx.player = None
         with torch.no_grad():
             found = call.backward(player, list(gradients))
@@ -93,7 +93,7 @@ class _Function(torch.autograd.Function):
 
 
 class _Call:
-    """One call: its run, its plan, and how both are played."""
+    """One call: its run, its plan, and their execution."""
 
     def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
                  strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around,
@@ -107,7 +107,7 @@ class _Call:
         return self.fit.plan.advance_steps + self.fit.plan.record_steps > len(self.run.layers)
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
-        """A player at TURN, and the last state."""
+        """Runs the forward pass; returns a player at TURN and the last state."""
         store = None
         fit = self.fit
         if any(fit.places) and self.slow is not None:
@@ -119,7 +119,7 @@ class _Call:
             with self.cast():
                 return player, player.forward(self.first)
         except StageRefused:
-            if begins:  # what comes changes the buffers and draws the same numbers again
+            if begins:  # the repetition changes the buffers and uses the same random numbers
                 self.run.undo()
                 set_rng(self.run.device, before)
             raise
@@ -132,8 +132,8 @@ class _Call:
 
     def backward(self, player: Optional[StagePlayer],
                  adjoint: List[Optional[torch.Tensor]]) -> List[Optional[torch.Tensor]]:
-        """Gradients of the first state and of parameters. Without a player the forward half is
-        played again."""
+        """Returns the gradients of the first state and of the parameters. Without a player, first repeats the forward
+        pass."""
         run = self.run
         if self.redoes or player is None:
             self.around.check_tensors()
@@ -161,7 +161,7 @@ class _Call:
 
 
 def _late(again: Again) -> UsageError:
-    """The error for leaves that a layer did not reach on the first batch."""
+    """Returns the error for leaves that a layer did not use on the first batch."""
     shapes = ", ".join(str(tuple(leaf.shape)) for leaf in again.leaves)
     return UsageError(f"layer {again.t} uses a tensor of shape {shapes} that requires a gradient and that it did not "
                       f"use on the first batch. Make it a parameter of the layer")
@@ -197,11 +197,11 @@ class Sequential(torch.nn.Sequential):
         self._known: Dict[Any, _Measured] = {}
         self._plans: Dict[Any, _Fit] = {}
         self._tiers: Dict[int, List[OpenTier]] = {}
-        self._leaves: Dict[int, List[Any]] = {}  # of a layer: weak references
+        self._leaves: Dict[int, List[Any]] = {}  # by layer: weak references
         self._report = _report()
 
     def __getstate__(self) -> Dict[str, Any]:
-        """For copies and files: without measurements and plans."""
+        """For copies and files: excludes measurements and plans."""
         return dict(self.__dict__, _known={}, _plans={}, _tiers={}, _leaves={}, _report=_report())
 
     def report(self) -> Report:
@@ -248,13 +248,13 @@ class Sequential(torch.nn.Sequential):
 
     def _replanned(self, found: _Measured, run: LayerRun, params: List[List[torch.Tensor]], told: Report,
                    error: StageRefused) -> _Fit:
-        """A plan for larger states and tapes."""
+        """Makes a plan for larger states and tapes."""
         self._grown(found, run, error)
         return self._planned(found, params, told)
 
     @staticmethod
     def _grown(found: _Measured, run: LayerRun, error: StageRefused) -> None:
-        """Takes sizes that are larger than on the first batch."""
+        """Stores sizes that are larger than on the first batch."""
         before = [list(row) for row in (found.state, found.tape, found.spare)]
         found.state[:], found.tape[:] = error.sizes.state, error.sizes.tape
         found.spare[:] = map(max, found.spare, run.spare)
@@ -262,14 +262,14 @@ class Sequential(torch.nn.Sequential):
             raise error
 
     def _params(self) -> Tuple[List[List[torch.Tensor]], List[torch.Tensor]]:
-        """The tensors that require gradients, by layer: parameters, and leaves that layers were found to
-        reach in addition; and each once."""
+        """Returns the tensors that require gradients: by layer, parameters and leaves that the layer was found to use;
+        and a list with each of them once."""
         rows = [[p for p in (*_parameters(layer), *[ref() for ref in self._leaves.get(i, ())])
                  if p is not None and p.requires_grad] for i, layer in enumerate(self)]
         return rows, list({id(p): p for row in rows for p in row}.values())
 
     def _learn(self, again: Again) -> None:
-        """Takes leaves that a layer reaches; UsageError for those that it made itself."""
+        """Stores leaves that a layer uses; raises UsageError for leaves that it created."""
         leaves, i = [weakref.ref(leaf) for leaf in again.leaves], again.t
         self._leaves.setdefault(i, []).extend(leaves)
         again.leaves.clear()
@@ -290,14 +290,14 @@ class Sequential(torch.nn.Sequential):
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
-            with generator_kept(_where(leaves)), _buffers_kept(self):  # the run excludes the copies
+            with generator_kept(_where(leaves)), _buffers_kept(self):  # the copies are not counted in the run
                 self._known[key] = _measure(self._run(leaves, shape, params), leaves)
         return self._known[key]
 
     def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report) -> _Fit:
-        """The plan of a call.
+        """Returns the plan of a call.
 
-        :raises BudgetError: with ``least``, a budget that would do.
+        :raises BudgetError: with ``least``, a sufficient budget.
         """
         left = None if self._memory is None else self._memory - found.extra
         tiers = self._measured_tiers(max(found.state)) if left is not None else []
@@ -316,7 +316,7 @@ class Sequential(torch.nn.Sequential):
                       backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
 
     def _measured_tiers(self, state: int) -> List[OpenTier]:
-        """What the planner is told of the slow tiers, which are measured once."""
+        """Returns the slow tiers for the planner; each is measured once."""
         if self._slow is None:
             return []
         if state not in self._tiers:
@@ -329,7 +329,7 @@ def _report() -> Report:
 
 
 def _where(leaves: List[torch.Tensor]) -> torch.device:
-    """The device of an input, whose generator is restored for layers that are recomputed."""
+    """Returns the device of an input, whose generator is restored for recomputed layers."""
     return leaves[0].device if leaves else torch.device("cpu")
 
 
@@ -338,8 +338,8 @@ def _parameters(layer: Any) -> List[torch.Tensor]:
 
 
 def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
-    """Bytes of gradients of parameters that the backward of each layer makes first, and of second
-    terms of those that a later layer made."""
+    """Returns the bytes of the gradients of parameters that the backward step of each layer allocates, and of second
+    terms for gradients that a later layer allocated."""
     made: Dict[int, torch.Tensor] = {}
     rows = []
     for row in reversed(params):
@@ -351,7 +351,7 @@ def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
 
 def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier],
              extra: int) -> _Fit:
-    """The fastest plan found that fits together with the gradients that come meanwhile."""
+    """Returns the fastest plan that fits together with the gradients that are allocated during the backward pass."""
     def ask(memory: Optional[int]) -> _Fit:
         made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
                     tapes_stay=True)
@@ -385,8 +385,8 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
 
 
 def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:
-    """The fastest plan whose peak is at most ``most``. Gradients are not there yet when most is kept, so a plan may
-    have more than what they leave."""
+    """Returns the fastest plan whose peak is at most ``most``. Most states and tapes are stored before the gradients
+    exist, so a plan may get a larger budget than the gradients leave."""
     best = None
     for memory in [most] + [low + (most - low) * i // TRIES for i in range(TRIES)]:
         try:
@@ -401,7 +401,7 @@ def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:
 
 
 def _places(actions: List[Action], tiers: int) -> List[int]:
-    """How many places a plan uses on each tier."""
+    """Returns the number of places that a plan uses on each tier."""
     found = [0] * tiers
     for a in actions:
         if a.kind == Kind.PUT:
@@ -410,7 +410,7 @@ def _places(actions: List[Action], tiers: int) -> List[int]:
 
 
 class _buffers_kept:
-    """The buffers of a module stand afterwards as before; inside, the module has copies."""
+    """Context manager that replaces the buffers of a module by copies, and restores them at the end."""
 
     def __init__(self, module: torch.nn.Module):
         self._own = [(part, name, buffer) for part in module.modules()
@@ -427,7 +427,8 @@ class _buffers_kept:
 
 
 def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
-    """Does every layer on the way up, some times with its tape, which is reversed on ones."""
+    """Runs the forward pass layer by layer; each layer is also recorded several times and reversed with gradients of
+    ones."""
     found = _Measured([], [], [], [], [], 0, [], [])
     state = run.begin(leaves)
     found.state.append(max(1, kept_bytes(state.leaves)))

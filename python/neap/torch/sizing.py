@@ -21,14 +21,14 @@ else:  # before PyTorch 2.0
 
 
 class Sizer(Counter):
-    """Counts what a graph would save, and saves nothing: the memory is free as soon as the step drops it. Addresses
-    are then used again, so that storages are told apart by weak references."""
+    """Counts the bytes that a graph would save, and saves nothing: the memory is free as soon as the step drops it.
+    Addresses are then reused, so storages are distinguished by weak references."""
 
     def __init__(self, excluded: Set[int], travels: bool = False):
         super().__init__(excluded)
-        self._ends = 2 if travels else 1  # as a Keeper counts
+        self._ends = 2 if travels else 1  # as in Keeper
         self._storages: Dict[int, StorageWeakRef] = {}
-        self.asked = False  # the step differentiates on its way, and needs what was not saved
+        self.asked = False  # the step computes gradients itself, and needs tensors that were not saved
 
     def pack(self, tensor: torch.Tensor) -> Any:
         self.packs += 1
@@ -47,9 +47,9 @@ class Sizer(Counter):
 
 
 def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> Tuple[int, int]:
-    """Bytes that the tensors of a state keep from being freed: their storages, each whole and once, and
-    objects. In storages of the caller, which may be arrays of any size, a tensor's own bytes count. And bytes of their
-    adjoints."""
+    """Returns the bytes that the tensors of a state keep allocated, and the bytes of their adjoints. Counted are the
+    storages, each in full and once, and the objects. In storages of the caller, which may be arrays of any size, only
+    a tensor's own bytes count."""
     whole, adjoint, plain, own_objects = 0, 0, True, objects(len(tensors), True)
     for x in tensors:
         own = x.numel() * x.element_size()
@@ -57,7 +57,7 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
         if x.is_floating_point() or x.is_complex():
             adjoint += own + objects(1)
         plain = plain and not composed(x) and _storage_bytes(x) == own
-    if plain:  # which is looked at first, since this is done for each group of steps
+    if plain:  # checked first, since this runs for each group of steps
         return whole + own_objects, adjoint
     found, whole = {}, 0
     for x in tensors:
@@ -71,8 +71,8 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
 
 
 def apart(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> int:
-    """Bytes that the tensors of a state count more, as a state and in a tape, if each has its own memory for its
-    strides, as those that come from a tier have."""
+    """Returns the additional bytes of a state, as a state and in a tape, if each tensor has separate memory for its
+    strides, like tensors that were read from a tier."""
     own = sum([(1 + sum([(n - 1) * step for n, step in zip(x.shape, x.stride())])) * x.element_size()
                for x in tensors if x.numel()])
     counted = state_bytes(tensors, excluded, caller)[0] - objects(len(tensors), True)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of PyTorch as the backend of a StagePlayer: states, tapes, random numbers, buffers.
+"""PyTorch layers as the backend of a StagePlayer: states, tapes, random numbers, buffers.
 
-A state is the tensors between two layers, with the storages that they lie in, each whole. The tape
-of a layer is what its graph saves, less parameters, buffers and the layer's input: the input is
-bound to the graph again when it is reversed, so that a tape keeps no state but its own output.
-A layer that is done again draws the random numbers of the first time, and works on copies of its
-buffers as they were before: the module's own change once, as in a plain pass.
+A state consists of the tensors between two layers, with their storages, each in full. The tape of a layer is what its
+graph saves, without parameters, buffers and the layer's input: the input is connected to the graph when it is
+reversed, so a tape contains no state but its own output. A recomputed layer uses the random numbers of the first time,
+and works on copies of its earlier buffers: the module's own buffers change once, as in a plain pass.
 """
 import contextlib
 import sys
@@ -28,14 +27,14 @@ Buffers = List[Tuple[torch.nn.Module, str, torch.Tensor]]
 
 
 class LayerState(NamedTuple):
-    """Tensors of a state, and their versions."""
+    """The tensors of a state, and their version counters."""
 
     leaves: List[torch.Tensor]
     versions: List[int]
 
 
 class _Input:
-    """The input of a graph, which it has only while it is reversed."""
+    """The input of a graph, which is set only while the graph is reversed."""
 
     __slots__ = ("state",)
 
@@ -44,8 +43,8 @@ class _Input:
 
 
 class LayerTape:
-    """A layer's graph: ``group`` has its ends, ``input`` is what the graph finds its input in,
-    ``output`` the state that it made."""
+    """A layer's graph: ``group`` has its ends, ``input`` gives the graph access to its input, ``output`` is the
+    computed state."""
 
     def __init__(self, group: GroupTape):
         self.group, self.input = group, _Input()
@@ -53,7 +52,7 @@ class LayerTape:
 
 
 class _OfInput(NamedTuple):
-    """A saved tensor that lies in the storage of leaf ``k`` of the input."""
+    """A saved tensor in the storage of leaf ``k`` of the input."""
 
     input: _Input
     k: int
@@ -64,7 +63,7 @@ class _OfInput(NamedTuple):
 
 
 class _Kept(Saved):
-    """A saved tensor, and its version then."""
+    """A saved tensor, and its version at that time."""
 
     __slots__ = ("version",)
 
@@ -74,17 +73,17 @@ class _Kept(Saved):
 
 
 def kept_bytes(leaves: Sequence[torch.Tensor]) -> int:
-    """Bytes of the storages of tensors, each whole and once."""
+    """Returns the bytes of the storages of tensors, each in full and once."""
     return sum(dict(map(address, leaves)).values())
 
 
 def _layout(x: torch.Tensor) -> Any:
-    """Type, shape and place of a tensor in its storage, whose address and bytes come last."""
+    """Returns dtype, shape and layout of a tensor in its storage, followed by the storage's address and bytes."""
     return x.dtype, x.shape, x.stride(), x.storage_offset(), bits(x), address(x)
 
 
 class _Packer(Counter):
-    """Takes what the graph of one layer saves; what lies in its input is no part of the tape."""
+    """Takes the tensors that the graph of one layer saves; those in its input are not part of the tape."""
 
     def __init__(self, given_in: _Input, excluded: Any, given: Sequence[torch.Tensor],
                  limit: Optional[int], spare: int):
@@ -117,7 +116,7 @@ class _Packer(Counter):
 
 
 def _references() -> int:
-    """References to a leaf in a list that a graph begins with, if Python has no others."""
+    """Returns the number of references to a leaf in a list at the beginning of a graph, if Python has no others."""
     with torch.enable_grad():
         leaves = [torch.zeros(2, requires_grad=True)]
         graph = leaves[0].sin()
@@ -132,10 +131,12 @@ _REFERENCES = _references()
 class LayerRun(StageBackend):
     """The layers of one call.
 
-    :param params: of each layer, those that need a gradient. :param excluded: addresses of storages
-        that are no tape. :param first: the first state's tree shape. :param wanted: which of its
-        tensors need a gradient. ``needs`` says that of all states, once each layer was recorded.
-    :param device: whose random number generator is restored, in addition to that of the CPU.
+    :param params: by layer, the parameters that require a gradient.
+    :param excluded: addresses of storages that are not part of a tape.
+    :param first: the tree shape of the first state.
+    :param wanted: which of its tensors require a gradient. ``needs`` contains this for all states, after each layer
+        was recorded.
+    :param device: the device whose random number generator is restored, in addition to that of the CPU.
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
@@ -148,25 +149,25 @@ class LayerRun(StageBackend):
         self.rng: List[Optional[torch.Tensor]] = [None] * count
         self.buffers: List[Buffers] = [[] for _ in layers]
         self.done = [False] * count
-        self.spare = [0] * count  # bytes that layers are known to save in graphs that they drop
-        self.layouts: List[Any] = [None] * (count + 1)  # how the tensors of states lie
+        self.spare = [0] * count  # bytes that layers save in graphs that they drop
+        self.layouts: List[Any] = [None] * (count + 1)  # layouts of the tensors of states
         self.sums: Dict[int, Optional[torch.Tensor]] = {}
-        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast as backward was called with
+        self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast mode in which backward was called
 
     @property
     def extra(self) -> int:
-        """Bytes kept beside states and tapes: generators' states, copies of buffers."""
+        """Bytes kept in addition to states and tapes: states of generators, copies of buffers."""
         rows = [x for x in self.rng if x is not None] + [x for row in self.buffers for _, _, x in row]
         return sum(x.numel() * x.element_size() for x in rows)
 
     def begin(self, leaves: Sequence[torch.Tensor]) -> LayerState:
-        """The first state."""
+        """Returns the first state."""
         self.layouts[0] = [_layout(x) for x in leaves]
         return self.state(leaves)
 
     @staticmethod
     def state(leaves: Sequence[torch.Tensor]) -> LayerState:
-        """A state of tensors."""
+        """Returns a state of tensors."""
         cut = [leaf.detach() for leaf in leaves]
         return LayerState(cut, [leaf._version for leaf in cut])
 
@@ -181,7 +182,7 @@ class LayerRun(StageBackend):
 
     @contextlib.contextmanager
     def _first_time(self, i: int) -> Iterator[None]:
-        """Notes whether the layer draws random numbers, and what it does to its buffers."""
+        """Context manager that notes whether the layer uses random numbers, and how it changes its buffers."""
         before = get_rng(self.device)
         layer = self.layers[i]
         parts = layer.modules() if isinstance(layer, torch.nn.Module) else ()
@@ -201,7 +202,7 @@ class LayerRun(StageBackend):
 
     @contextlib.contextmanager
     def _again(self, i: int) -> Iterator[None]:
-        """The same random numbers, and copies of the buffers; both stand afterwards as before."""
+        """Context manager with the original random numbers and copies of the buffers; restores both at the end."""
         generator = get_rng(self.device)
         own = [(part, name, part._buffers[name]) for part, name, _ in self.buffers[i]]
         known = self.excluded
@@ -219,7 +220,7 @@ class LayerRun(StageBackend):
                 part._buffers[name] = buffer
 
     def undo(self) -> None:
-        """Gives the buffers the values that they had before the layers were called for the first time."""
+        """Restores the values of the buffers before the first call of the layers."""
         for row in reversed(self.buffers):
             _put_back(row)
 
@@ -255,7 +256,7 @@ class LayerRun(StageBackend):
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
         self._look(group.last, given, begin, t0)
-        # Held by the layer: its graph needs it.
+        # Leaves that the layer references, because its graph needs them.
         held = [k for k in range(len(given)) if sys.getrefcount(given[k]) > _REFERENCES]
         for leaf in (*group.last, *[given[k] for k in held]):
             packer.add(leaf.detach())
@@ -273,8 +274,8 @@ class LayerRun(StageBackend):
         return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves))
 
     def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
-        """Again with leaves that layer i reaches and that are not among its parameters; UsageError for
-        tensors that were computed outside it."""
+        """Raises Again for leaves that layer i uses and that are not among its parameters; UsageError for tensors that
+        were computed outside it."""
         leaves, foreign, _ = captured(roots, set(map(id, given)), self.known[i], begin)
         if foreign:
             raise UsageError(f"layer {i} ({type(self.layers[i]).__name__}) uses a tensor that requires a gradient and "
@@ -304,7 +305,7 @@ class LayerRun(StageBackend):
         found = kept_bytes(state.leaves)
         return found, found
 
-    # Transfers: storages whole, so that a state comes back laid out as it was
+    # Transfers: whole storages, so that a state keeps its layout
 
     def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[int, int]]]:
         return state, [(at, size) for at, size in dict(map(address, state.leaves)).items() if size]
@@ -321,7 +322,7 @@ class LayerRun(StageBackend):
 
 
 def _put_back(rows: Buffers) -> None:
-    """Gives buffers of modules the values of copies."""
+    """Copies values back to the buffers of modules."""
     with torch.no_grad():
         for part, name, kept in rows:
             buffer = part._buffers[name]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spikes with a surrogate derivative: 1 where a membrane is above its threshold, else 0; backward
-takes the derivative that docs/cells.md and ``neap train --surrogate`` name, 0 beyond a cut."""
+"""Spikes with a surrogate derivative: 1 if a membrane is above its threshold, else 0. The backward pass uses the
+derivative that docs/cells.md and ``neap train --surrogate`` describe, and 0 beyond a cutoff."""
 import math
 from typing import Any, Callable, Dict, Tuple
 
@@ -8,7 +8,7 @@ import torch
 
 Slope = Callable[[torch.Tensor, float, float], torch.Tensor]
 
-# Of x = membrane - threshold, width and height.
+# Functions of x = membrane - threshold, width and height.
 SLOPES: Dict[str, Slope] = {
     "triangle": lambda x, width, height: height * (1 - x.abs() / width).clamp(min=0),
     "boxcar": lambda x, width, height: torch.full_like(x, 0.5 / width),
@@ -39,6 +39,6 @@ class _Spike(torch.autograd.Function):
 
 def spikes(u: torch.Tensor, kind: str, theta: float, width: float, height: float, cut: float,
            factor: float = 1.0) -> torch.Tensor:
-    """1 where ``u`` is above ``theta``, else 0, in the type of ``u``; ``cut`` may be infinite, ``factor``
+    """Returns 1 where ``u`` is above ``theta``, else 0, with the dtype of ``u``. ``cut`` may be infinite; ``factor``
     multiplies the derivative."""
     return _Spike.apply(u, kind, theta, width, height, cut, factor)

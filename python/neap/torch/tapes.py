@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tapes that travel: what a graph saves can leave its memory and come back.
+"""Offloaded tapes: the memory that a graph saves can be freed and restored.
 
-Autograd's hooks for saved tensors put a handle in the graph for each tensor. A tape is the distinct
-storages of these tensors. While it is away, a handle has the tensor's shape and strides alone; when
-it comes back, all its storages lie in one block of memory. Parameters, buffers and inputs do not
-travel. The graph's first and last tensors hold memory as well; they are replaced by ones of the same
-shapes that hold none. The nodes of the graph stay (``Keeper.graph``).
+Autograd's hooks for saved tensors store a handle in the graph for each tensor. A tape consists of the distinct
+storages of these tensors. While it is offloaded, a handle has only the tensor's shape and strides; when it is read,
+all its storages are in one block of memory. Parameters, buffers and inputs are not offloaded. The graph's first and
+last tensors also reference memory; they are replaced by tensors of the same shapes without memory. The nodes of the
+graph stay in memory (``Keeper.graph``).
 """
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -17,17 +17,17 @@ from .measure import Counter, Saved
 
 __all__ = ["Keeper", "hollow", "inlet"]
 
-_ALIGNED = 64  # bytes; as PyTorch aligns what it allocates: sums of some libraries depend on it
+_ALIGNED = 64  # bytes; PyTorch's alignment, on which sums of some libraries depend
 
 
 class _Handle(Saved):
-    """What a graph holds in place of a saved tensor: ``tensor`` is None while it is away."""
+    """Replaces a saved tensor in a graph: ``tensor`` is None while it is offloaded."""
 
     __slots__ = ("__weakref__",)
 
 
 class _View(NamedTuple):
-    """How a handle's tensor lies in its storage, whose bytes begin at ``place`` in the block."""
+    """The layout of a handle's tensor in its storage, whose bytes start at ``place`` in the block."""
 
     handle: Any  # a weak reference
     place: int
@@ -39,19 +39,19 @@ class _View(NamedTuple):
 
 
 class Keeper(Counter):
-    """A Counter that puts handles into the graph, and knows the storages behind them."""
+    """A Counter that stores handles in the graph, and knows the storages behind them."""
 
     def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
         super().__init__(excluded, limit, spare)
-        self.handles: List[Any] = []  # weak references: a graph that is dropped is not held by them
+        self.handles: List[Any] = []  # weak references, which do not keep a dropped graph alive
         self.stays = False
-        self.fixed: Set[int] = set()  # addresses of storages that sparse tensors hold, which do not travel
-        self.staying = 0  # bytes that do not travel: the graph, and what Python objects of it hold
+        self.fixed: Set[int] = set()  # addresses of storages of sparse tensors, which are not offloaded
+        self.staying = 0  # bytes that stay in memory: the graph, and contents of its Python objects
         self.away: List[_View] = []
-        self.places: List[Tuple[int, int]] = []  # of storages in the block: (offset, bytes)
+        self.places: List[Tuple[int, int]] = []  # storages in the block: (offset, bytes)
 
     def pack(self, tensor: torch.Tensor) -> Any:
-        """A handle; the tensor itself where it does not travel."""
+        """Returns a handle; the tensor itself if it is not offloaded."""
         self.packs += 1
         tensor = tensor.detach()
         if composed(tensor):
@@ -69,19 +69,19 @@ class Keeper(Counter):
 
     @staticmethod
     def unpack(held: Any) -> torch.Tensor:
-        """The tensor of a handle, on the memory that its storage has now."""
+        """Returns the tensor of a handle, in the memory that its storage has now."""
         if held.tensor is None:
             raise RuntimeError("the saved tensors of these steps are on a slow tier until the backward pass of the "
                                "scan. Differentiate the outputs of the scan, or remove slow=")
         return Counter.unpack(held)
 
     def charge(self, size: int) -> None:
-        """A scan inside the step keeps its own tapes: this one does not travel."""
+        """Called for a scan inside the step, which keeps its own tapes: this tape is not offloaded."""
         self.stays = True
         super().charge(size)
 
     def _alive(self) -> List[_Handle]:
-        """The handles that are still in the graph, and travel."""
+        """Returns the handles that still exist in the graph and can be offloaded."""
         return [handle for handle in (ref() for ref in self.handles)
                 if handle is not None and handle.at not in self.fixed]
 
@@ -92,18 +92,18 @@ class Keeper(Counter):
         return found
 
     def graph(self, ends: int) -> int:
-        nbytes = super().graph(2 * ends)  # each end has a node and a tensor more, which hold no memory
+        nbytes = super().graph(2 * ends)  # each end has an additional node and a tensor without memory
         self.staying += nbytes + sum(self.seen[at][0] for at in self.fixed if at in self.seen)
         return nbytes
 
     def pieces(self) -> List[Tuple[int, int]]:
-        """The memory of the storages, (address, bytes); none where the tape does not travel."""
+        """Returns the memory of the storages, (address, bytes); nothing if the tape is not offloaded."""
         if self.stays:
             return []
         return [(at, self.seen[at][0]) for at in dict.fromkeys(handle.at for handle in self._alive())]
 
     def shed(self) -> int:
-        """Lets go of the memory; how many bytes that were."""
+        """Releases the memory; returns its bytes."""
         handles, places, end = self._alive(), {}, 0
         for at, nbytes in self.pieces():
             places[at] = end
@@ -117,8 +117,8 @@ class Keeper(Counter):
         return end
 
     def regain(self) -> List[Tuple[int, int]]:
-        """New memory for the storages, (address, bytes), in the order in which they were sent."""
-        if not self.places:  # all that it saved is in what hooks of the step's own returned
+        """Allocates memory for the storages; returns (address, bytes) in the order in which they were written."""
+        if not self.places:  # everything that it saved is in the results of the step's own hooks
             return []
         end, nbytes = self.places[-1]
         block = torch.empty(end + -(-nbytes // _ALIGNED) * _ALIGNED, dtype=torch.uint8)
@@ -137,7 +137,7 @@ class Keeper(Counter):
 
 
 class _Hollow(torch.autograd.Function):
-    """A tensor's place in a graph, without its memory."""
+    """The position of a tensor in a graph, without its memory."""
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
@@ -149,7 +149,7 @@ class _Hollow(torch.autograd.Function):
 
 
 class _Inlet(torch.autograd.Function):
-    """The values of a tensor for a leaf that has none."""
+    """Connects a leaf without memory to the values of a tensor."""
 
     @staticmethod
     def forward(ctx: Any, leaf: torch.Tensor, values: List[torch.Tensor]) -> torch.Tensor:
@@ -161,14 +161,14 @@ class _Inlet(torch.autograd.Function):
 
 
 def hollow(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-    """Ends of the graph of ``tensors`` that hold no memory; made last one first, so that gradients
-    arrive in the order of the tensors. A tensor that needs no gradient comes as one of its shape."""
+    """Returns ends of the graph of ``tensors`` without memory. They are created from the last to the first, so that
+    gradients arrive in the order of the tensors. A tensor that requires no gradient is replaced by one of its shape."""
     found = [_Hollow.apply(x) if x.requires_grad else x.new_empty(()).expand(x.shape)
              for x in reversed(tensors)]
     return found[::-1]
 
 
 def inlet(tensor: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """A leaf that holds no memory, and what a graph begins with: ``tensor`` as it depends on it."""
+    """Returns a leaf without memory, and ``tensor`` as a function of it for the beginning of a graph."""
     leaf = tensor.new_empty(()).expand(tensor.shape).requires_grad_()
     return leaf, _Inlet.apply(leaf, [tensor])

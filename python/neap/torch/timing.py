@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bytes a group of steps keeps for its backward, and how many seconds it takes."""
+"""Measures the bytes that a group of steps keeps for its backward step, and its seconds."""
 import ctypes
 import time
 from typing import Any, List, NamedTuple, Optional, Tuple
@@ -14,8 +14,8 @@ from .seeding import GroupTape
 
 __all__ = ["Costs", "Measured", "measure"]
 
-ROUNDS = 5  # that a group is timed, where it takes less than
-ENOUGH = 0.2  # seconds in all
+ROUNDS = 5  # number of timed runs of a group, unless they take longer than
+ENOUGH = 0.2  # seconds in total
 
 
 class Costs(NamedTuple):
@@ -27,9 +27,9 @@ class Costs(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Bytes of a group's tape, its costs, bytes of graphs that it drops; bytes of its own graph, which
-    stay if the tape travels, and seconds of computing that a byte of such a tape costs, each way; bytes
-    of a state and of its adjoint."""
+    """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
+    which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
+    direction; bytes of a state and of its adjoint."""
 
     tape: int
     costs: Costs
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
-    """The backward of a group on ones."""
+    """Runs the backward step of a group with gradients of ones."""
     def gradients(i: int, t: int) -> Any:
         return torch.ones_like(tape.outputs[t][i]) if t in tape.outputs else None
     run.reversed(tape, [None] * len(run.params),
@@ -49,12 +49,12 @@ def _reverse(run: Run, tape: GroupTape) -> None:
 
 
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs]) -> Measured:
-    """Does the first ``group`` steps: once where ``costs`` says what they take, else some times
-    more, of which the fastest counts. The run keeps nothing of it. What its first graph finds
-    comes as an exception (``Run.record``).
+    """Runs the first ``group`` steps: once if ``costs`` are given, else several times more, of which the fastest
+    counts. The run keeps none of the results. Exceptions report what the first graph finds (``Run.record``).
 
-    They begin with the state after them, since the first state is often a special one: of zeros,
-    which all its parts share, it keeps fewer bytes than all later ones."""
+    The steps start from the state after them, because the first state is often special: one of zeros with shared
+    memory keeps fewer bytes than all later ones.
+    """
     run.emitting = False
     state, run.caller = run.state(start), addresses(start)
     sizes = [run.state_bytes(state)]
@@ -83,9 +83,9 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
 
 
 def _compare(run: Run, state: State, group: int) -> None:
-    """Again if these steps have to be advanced with gradients enabled, as their record was: they compute
-    gradients themselves, or PyTorch takes kernels with other bits under no_grad. Steps whose bits are
-    others in either mode have other reasons."""
+    """Raises Again if these steps must be advanced with gradients enabled, as their record was: they compute gradients
+    themselves, or PyTorch selects kernels that round differently under no_grad. Steps that round differently from run
+    to run in either mode have other reasons."""
     try:
         if run.chooses and not run.grad and _differs(run, state, group):
             run.grad = True
@@ -104,8 +104,8 @@ def _differs(run: Run, state: State, group: int) -> bool:
 
 
 def _moving(run: Run, state: State, group: int, record: float) -> float:
-    """Seconds a byte that a tape costs beside its record where it leaves its memory, or comes back: the
-    system gives pages anew, for the records that come next and for the tape."""
+    """Returns the seconds per byte that a tape costs, in addition to its record, if its memory is freed and restored:
+    the system must provide new pages, for the following records and for the tape."""
     rows = []
     for _ in range(3):
         begin = time.thread_time()
@@ -120,13 +120,13 @@ def _moving(run: Run, state: State, group: int, record: float) -> float:
 
 
 def _own(elapsed: List[float], processor: List[float]) -> List[float]:
-    """Seconds of steps without those that other programs took: where steps compute most of the
-    time, the time of their thread counts, else what passed."""
+    """Returns the seconds of steps without the time of other programs: the CPU time of the thread if steps compute
+    most of the time, else the elapsed time."""
     return processor if sum(processor) > 0.3 * sum(elapsed) else elapsed
 
 
 def _timed(run: Run, state: State, group: int) -> Tuple[List[float], List[float]]:
-    """Seconds of advance, record and backward of the first group: that passed, and of the thread."""
+    """Returns the seconds of advance, record and backward of the first group: elapsed time, and time of the thread."""
     clock = [_clock(run)]
     run.advance(state, 0, group, False)
     clock.append(_clock(run))
@@ -139,7 +139,7 @@ def _timed(run: Run, state: State, group: int) -> Tuple[List[float], List[float]
 
 
 def _clock(run: Run) -> Tuple[float, float]:
-    """Seconds now, of the wall and of this thread, once an accelerator has done what it was given."""
+    """Returns the time in seconds, elapsed and of this thread, after an accelerator has finished its work."""
     if run.device.type == "cuda":
         torch.cuda.synchronize(run.device)
         return time.perf_counter(), 0.0

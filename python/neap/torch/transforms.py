@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch around a scan: transforms of functions, forward-mode derivatives, tracers, tensor subclasses, torch.compile.
 
-A scan cuts its graph into groups that it records and differentiates itself, which transforms and
-tracers cannot follow. Without a budget it is the plain loop there; torch.compile runs it eagerly.
+A scan divides its graph into groups that it records and differentiates itself, which transforms and tracers do not
+support. Without a budget it is then a plain loop; torch.compile runs it eagerly.
 """
 import functools
 import sys
@@ -30,7 +30,7 @@ def _functional() -> bool:
         return True
     if not hasattr(torch._C, "_vmapmode_increment_nesting"):
         return False
-    level = torch._C._vmapmode_increment_nesting()  # what asks for the level alone does not exist
+    level = torch._C._vmapmode_increment_nesting()  # there is no function that only returns the level
     torch._C._vmapmode_decrement_nesting()
     return level > 1
 
@@ -41,7 +41,8 @@ def _dual() -> bool:
 
 
 def _transform(tensors: Iterable[torch.Tensor]) -> Optional[str]:
-    """What transforms or traces the computation now, or which tensors have their own operations; None: nothing."""
+    """Returns a name for the transform or tracer that is active, or for tensors with their own operations; else
+    None."""
     if _functional():
         return "a transform of torch.func (vmap, grad, vjp, jvp, jacrev, jacfwd, hessian)"
     if _dual():
@@ -60,9 +61,10 @@ def _transform(tensors: Iterable[torch.Tensor]) -> Optional[str]:
 
 
 def transformed(tensors: Iterable[torch.Tensor], memory: Optional[int], kind: str) -> bool:
-    """True if PyTorch transforms or traces what is done with these tensors, which then has to be done plainly.
+    """True if PyTorch transforms or traces operations on these tensors, which must then run as a plain loop.
 
-    :raises UsageError: with a budget, which nothing would keep. ``kind`` is what has it.
+    :param kind: the object with the budget, for the message.
+    :raises UsageError: if there is a budget, which a plain loop would exceed.
     """
     what = _transform(tensors)
     if what is not None and memory is not None:
@@ -73,7 +75,7 @@ def transformed(tensors: Iterable[torch.Tensor], memory: Optional[int], kind: st
 
 
 def check_backward(memory: Optional[int], kind: str) -> None:
-    """RuntimeError if gradients would have tangents, or are a batch with a budget for one."""
+    """Raises RuntimeError if gradients would have tangents, or are a batch while the budget is for one gradient."""
     if _dual():
         raise RuntimeError(f"the backward pass of {kind} runs inside torch.autograd.forward_ad.dual_level, where its "
                            f"gradients would have no tangents. Run it outside, or run the forward pass inside as well, "
@@ -85,7 +87,7 @@ def check_backward(memory: Optional[int], kind: str) -> None:
 
 
 def check_second() -> None:
-    """RuntimeError if gradients that can be differentiated, or second ones, would be a batch or have tangents."""
+    """Raises RuntimeError if differentiable or second gradients would be a batch or have tangents."""
     if _dual() or _functional():
         raise RuntimeError("a backward pass of neap.torch with create_graph=True, or a second one, got batched "
                            "gradients (is_grads_batched=True, vectorize=True or vmap) or runs in forward-mode "
@@ -93,8 +95,8 @@ def check_second() -> None:
 
 
 def uncompiled(function: _Function) -> _Function:
-    """The same function, which torch.compile does not trace: one graph break, or an error with fullgraph=True.
-    torch._dynamo is slow to import; it is not needed before something is compiled."""
+    """Returns the function for use under torch.compile, which does not trace it: one graph break, or an error with
+    fullgraph=True. torch._dynamo is not imported, because the import is slow and only needed for compilation."""
     made: List[Any] = []
 
     @functools.wraps(function)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested tuples, lists, dicts and dataclasses of tensors as flat lists and back; None is an empty tree. So are types
-that are registered with torch.utils._pytree. What is no tensor in these two is part of the tree's shape."""
+"""Converts nested tuples, lists, dicts and dataclasses of tensors to flat lists and back; None is an empty tree. Types
+that are registered with torch.utils._pytree are supported too. Items of these and of dataclasses that are not tensors
+are part of the tree's shape."""
 import dataclasses
 import functools
 from typing import Any, Callable, List, Tuple
@@ -22,7 +23,7 @@ _REGISTERED = getattr(_pytree, "SUPPORTED_NODES", {})
 
 
 class Constant:
-    """What is no tensor in a shape; it compares with ==."""
+    """An item of a shape that is not a tensor; compared with ==."""
 
     __slots__ = ("value",)
 
@@ -37,9 +38,9 @@ class Constant:
 
 
 def flatten(tree: Tree, what: str = "a tree") -> Tuple[List[torch.Tensor], Any]:
-    """The tensors of a tree in order, and its shape, which compares with ==.
+    """Returns the tensors of a tree in order, and its shape, which can be compared with ==.
 
-    :raises UsageError: where something else than a tensor is in it.
+    :raises UsageError: if the tree contains anything except tensors.
     """
     if isinstance(tree, torch.Tensor):
         return [tree], LEAF
@@ -76,7 +77,7 @@ def _is_dataclass(tree: Any) -> bool:
 
 
 def _names(tree: Any) -> Tuple[str, ...]:
-    """Attributes of a dataclass: its fields, and what else is set, as by __post_init__."""
+    """Returns the attributes of a dataclass: its fields, and others that are set, for example by __post_init__."""
     names = [field.name for field in dataclasses.fields(tree) if hasattr(tree, field.name)]
     more = [name for name in getattr(tree, "__dict__", ()) if name not in names
             and not isinstance(getattr(type(tree), name, None), functools.cached_property)]
@@ -84,7 +85,7 @@ def _names(tree: Any) -> Tuple[str, ...]:
 
 
 def described(shape: Any) -> str:
-    """A tree's shape in words."""
+    """Describes a tree's shape in words."""
     if shape is LEAF:
         return "tensor"
     if shape is None:
@@ -101,7 +102,7 @@ def described(shape: Any) -> str:
 
 
 def tensors_in(tree: Any) -> List[torch.Tensor]:
-    """The tensors of a tree that may have other things, too."""
+    """Returns the tensors of a tree that may also contain other items."""
     if isinstance(tree, torch.Tensor):
         return [tree]
     if _is_dataclass(tree):
@@ -111,7 +112,7 @@ def tensors_in(tree: Any) -> List[torch.Tensor]:
 
 
 def unflatten(shape: Any, leaves: List[torch.Tensor]) -> Tree:
-    """The tree of a shape and its tensors."""
+    """Builds the tree with a shape and tensors."""
     return leaves[0] if shape is LEAF else _build(shape, iter(leaves))
 
 
@@ -134,7 +135,7 @@ def _build(shape: Any, leaves: Any) -> Tree:
 
 
 def _copied(kind: Any, names: Tuple[str, ...], values: List[Any]) -> Any:
-    """A dataclass with these attributes, made as copies are made: without __init__ and __post_init__."""
+    """Returns a dataclass with these attributes, created like a copy: without __init__ and __post_init__."""
     made = object.__new__(kind)
     for name, value in zip(names, values):
         object.__setattr__(made, name, value)
@@ -142,13 +143,13 @@ def _copied(kind: Any, names: Tuple[str, ...], values: List[Any]) -> Any:
 
 
 def mapped(function: Callable[[torch.Tensor], Any], tree: Tree, what: str = "a tree") -> Tree:
-    """The tree with the function applied to every tensor."""
+    """Applies the function to every tensor of a tree."""
     leaves, shape = flatten(tree, what)
     return unflatten(shape, [function(leaf) for leaf in leaves])
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """True where two tensors are alike, in shape, type and values; numbers that are none equal each other."""
+    """True if two tensors are equal in shape, dtype and values; NaNs equal each other."""
     if a.layout is not b.layout or a.shape != b.shape or a.dtype != b.dtype:
         return False
     if composed(a):
@@ -157,5 +158,5 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def nbytes(leaves: Any) -> int:
-    """Bytes of the elements of tensors."""
+    """Returns the bytes of the elements of tensors."""
     return sum(part.numel() * part.element_size() for leaf in leaves for part in parts(leaf))

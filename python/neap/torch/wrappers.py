@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps around a step: one that adds up what its outputs give, one whose buffers are state, one that calls a recurrent
-module of PyTorch."""
+"""Steps around a step: one that sums the reduced outputs, one whose buffers are part of the state, and one that calls
+a recurrent module of PyTorch."""
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -12,7 +12,7 @@ __all__ = ["Buffered", "Recurrent", "listed", "recurrent", "reducing"]
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
-    """A step whose state has the sum of what reduce makes of outputs, and which keeps none."""
+    """Returns a step whose state includes the sum of the reduced outputs, and which returns no outputs."""
     def summed(state: Tree, given: Any, t: int) -> Tuple[Tree, None]:
         after, output = step(state[0], given, t)
         terms, shape = flatten(reduce(output, t), "the result of reduce")
@@ -24,7 +24,7 @@ def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[.
 class Buffered:
     """A step of a module whose buffers are part of the state: ``(state, buffers)``.
 
-    The module's own buffers stay as they are while it runs; :meth:`take` gives them last values.
+    The module's own buffers do not change while it runs; :meth:`take` sets their final values.
     """
 
     def __init__(self, module: torch.nn.Module, step: Callable[..., Any]):
@@ -37,7 +37,7 @@ class Buffered:
         self._rows = list(rows.values())
 
     def start(self) -> List[torch.Tensor]:
-        """The buffers as they are now."""
+        """Returns copies of the buffers."""
         return [held[key].detach().clone() for held, key, _ in self._rows]
 
     def __call__(self, state: Tree, given: Any, t: int) -> Tuple[Tree, Any]:
@@ -58,7 +58,7 @@ class Buffered:
         return (after, found), output
 
     def take(self, values: Sequence[torch.Tensor]) -> None:
-        """Gives the module's buffers these values."""
+        """Sets the module's buffers to these values."""
         with torch.no_grad():
             for (held, key, _), value in zip(self._rows, values):
                 held[key].copy_(value)
@@ -69,10 +69,10 @@ _LAYERS = (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM)
 
 
 class Recurrent:
-    """One of PyTorch's recurrent modules, which take ``(input, state)``, as a step. The output is the hidden
-    state h, of the last layer if there are several.
+    """One of PyTorch's recurrent modules, which are called with ``(input, state)``, as a step. The output is the
+    hidden state h, of the last layer if there are several.
 
-    :raises UsageError: for a module that reads its inputs from both ends, or has the batch first.
+    :raises UsageError: if the module is bidirectional or has the batch first.
     """
 
     def __init__(self, module: torch.nn.Module):
@@ -95,15 +95,15 @@ class Recurrent:
 
     @staticmethod
     def inputs(given: Any) -> Any:
-        """Inputs as a scan takes them: one tensor, if they are a list of one per step. UsageError for sequences
-        that are packed."""
+        """Converts inputs for a scan: a list with one tensor per step becomes one tensor. Raises UsageError for packed
+        sequences."""
         if isinstance(given, torch.nn.utils.rnn.PackedSequence):
             raise UsageError("inputs is a PackedSequence, but a scan takes a tensor [T, batch, features]. Pad it with "
                              "torch.nn.utils.rnn.pad_packed_sequence, and mask the outputs")
         return torch.stack(list(given)) if listed(given) else given
 
     def start(self, given: Any) -> Tree:
-        """The first state as the module makes it up: zeros. ``given`` are the inputs, [T, ...]."""
+        """Returns the module's default initial state: zeros. ``given`` are the inputs, [T, ...]."""
         if not isinstance(given, torch.Tensor):
             raise UsageError(f"state is None, which an nn.{type(self.module).__name__} completes only if inputs is a "
                              f"tensor. Pass the initial state, for example torch.zeros(...)")
@@ -116,15 +116,15 @@ class Recurrent:
 
 
 def recurrent(step: Any) -> Optional[Recurrent]:
-    """A Recurrent for one of PyTorch's recurrent modules; None for other steps, and subclasses with a forward
-    of their own."""
+    """Returns a Recurrent for one of PyTorch's recurrent modules; None for other steps, and for subclasses with their
+    own forward."""
     kinds = (*_CELLS, *_LAYERS)
     own = isinstance(step, kinds) and type(step).forward in [kind.forward for kind in kinds]
     return Recurrent(step) if own else None
 
 
 def listed(inputs: Any) -> str:
-    """What to say of inputs that may be meant as a list of one tensor per step, if something fails; else ""."""
+    """Returns a hint for inputs that may be meant as a list with one tensor per step, after a failure; else ""."""
     if type(inputs) not in (list, tuple) or len(inputs) < 2 or not all(isinstance(x, torch.Tensor) for x in inputs) \
             or len({x.shape for x in inputs}) > 1:
         return ""
