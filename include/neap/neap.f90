@@ -1,23 +1,24 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! neap.f90: the Fortran module `neap`, for time-stepping models in Fortran that are differentiated by neap/sweep.h.
+! neap.f90: the Fortran module `neap`, which runs the forward and backward pass of a time-stepping model in Fortran with
+! a memory budget, through neap/sweep.h.
 !
-! Compile this file together with a program; the types are those of the installed headers, and every component has the
-! value 0 or null unless it is set:
+! Compile this file together with a program; the types match the installed headers, and every component has the default
+! value 0 or null:
 !
 !     gfortran $(pkg-config --variable=includedir neap)/neap/neap.f90 program.f90 $(pkg-config --libs neap)
 !
-! Callbacks are functions with bind(c) and the arguments of neap/sweep.h; c_funloc(callback) is the value of a component
-! of neap_step_ops. The state is passed as type(c_ptr), value and becomes an array by c_f_pointer. Functions return 0 or
-! a negative code; neap_message() returns the line that describes the last failure. Other functions of the headers, such
-! as those of neap/tier.h for slow memory, can be bound in the same way.
+! Callbacks are functions with bind(c) and the arguments of neap/sweep.h; set a component of neap_step_ops to
+! c_funloc(callback). The state is passed as type(c_ptr), value; c_f_pointer converts it to an array. Functions return 0
+! or a negative code; neap_message() returns the line that describes the last failure. Other functions of the headers,
+! such as those of neap/tier.h for slow memory, can be bound in the same way.
 module neap
   use, intrinsic :: iso_c_binding
   implicit none
   private
   public :: neap_sweep_create, neap_sweep_run, neap_sweep_free, neap_message
 
-  ! Parameters of a plan; 0: chosen by the strategy.
+  ! Parameters of a strategy; 0: the best value is chosen.
   type, bind(c), public :: neap_params
     integer(c_int64_t) :: chunk = 0, checkpoints = 0, remote_chunk = 0, interval = 0, period = 0, group = 0
     integer(c_int64_t) :: tail = 0, kept_tapes = 0, effort = 0, reserved(4) = 0
@@ -35,7 +36,8 @@ module neap
     integer(c_size_t) :: log_bytes = 0, log_max_bytes = 0, tape_mean_bytes = 0, live_bytes = 0, adjoint_real = 0
   end type
 
-  ! The chain, the budget and how to plan; strategy: c_loc of a text that ends in c_null_char, or c_null_ptr for auto.
+  ! The chain, the budget and the planning options; strategy: c_loc of a string with c_null_char at its end, or
+  ! c_null_ptr for auto.
   type, bind(c), public :: neap_sweep_options
     integer(c_int32_t) :: size = 0
     integer(c_int) :: ntiers = 0
@@ -58,7 +60,7 @@ module neap
     integer(c_int) :: check = 0, reserved = 0
   end type
 
-  ! What a run took: bytes, steps and seconds.
+  ! Statistics of a run: bytes, steps and seconds.
   type, bind(c), public :: neap_sweep_stats
     integer(c_int32_t) :: size = 0, reserved = 0
     integer(c_int64_t) :: arena_bytes = 0, peak_planned = 0, peak_measured = 0, advance_steps = 0, record_steps = 0
@@ -117,7 +119,7 @@ module neap
 
 contains
 
-  ! Plans a sweep over ops with a budget of options%memory bytes. `user` is the first argument of each callback.
+  ! Creates a sweep, and its plan for a budget of options%memory bytes. `user` is the first argument of each callback.
   integer(c_int) function neap_sweep_create(sweep, ops, options, user) result(code)
     type(c_ptr), intent(out) :: sweep
     type(neap_step_ops), intent(in) :: ops
@@ -137,7 +139,7 @@ contains
     code = create_sweep(sweep, sized_ops, first, sized_options)
   end function
 
-  ! Runs the model from the state x0 and back: the loss, and its gradient with respect to x0 in dx0.
+  ! Runs one forward and backward pass from the state x0; sets the loss, and dx0 to its gradient with respect to x0.
   integer(c_int) function neap_sweep_run(sweep, x0, dx0, loss, stats) result(code)
     type(c_ptr), intent(in) :: sweep
     type(*), intent(in) :: x0(*)

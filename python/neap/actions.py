@@ -8,7 +8,7 @@ from . import _abi
 from ._lib import check, lib, text
 
 LIVE = _abi.NEAP_LIVE
-"""The number of the live state where an action names a slot."""
+"""Slot number that stands for the live state in an action."""
 
 
 class Kind(enum.IntEnum):

@@ -9,7 +9,7 @@ from .errors import UsageError
 from .units import Seconds, Size
 
 INFINITE = 2**64 - 1
-"""Capacity or budget without a limit."""
+"""Value of a capacity or budget that has no limit."""
 
 
 class Tier:

@@ -223,7 +223,7 @@ CELLS: Dict[str, Callable[..., Cell]] = {
     "egru": Egru, "li": Li}
 
 COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2, 3)}
-"""Columns of ``weight``, ``recurrent`` and ``bias`` of gated cells, in units; others have 1 each."""
+"""Columns per unit of ``weight``, ``recurrent`` and ``bias`` of gated cells; other cells have 1."""
 
 
 def shapes(layer: Layer) -> Dict[str, Tuple[int, int]]:

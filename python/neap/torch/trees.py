@@ -13,10 +13,10 @@ from ..errors import UsageError
 from .layouts import composed, parts
 
 Tree = Any
-"""A tensor, None, or a tuple (also a named one), list, dict or dataclass of trees."""
+"""A tensor, None, or a tuple (also a named tuple), list, dict or dataclass of trees."""
 
 LEAF = "*"
-"""The shape of a tree that is one tensor."""
+"""The shape of a tree that consists of one tensor."""
 
 
 _REGISTERED = getattr(_pytree, "SUPPORTED_NODES", {})
