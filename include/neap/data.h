@@ -391,7 +391,8 @@ struct neap_event_options {
 	double time_unit;	    /* seconds per unit of t; 0: 1e-6 for integers, 1 for others */
 	const char *const *classes; /* as in neap_encode_options */
 	int nclasses;
-	const char *const *split, *const *without; /* as there; DVS Gesture: lists of trials */
+	/* As in neap_encode_options; for DVS Gesture, lists of trials. */
+	const char *const *split, *const *without;
 	int nsplit, nwithout;
 	int strict;
 	int (*progress)(void *user, int64_t done, int64_t total);
