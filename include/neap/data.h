@@ -140,13 +140,13 @@ struct neap_dataset_info {
 };
 
 /*
- * Opens a file in the SHD layout; an HDF5 file of arrays of numbers (docs/data.md); or "randman" or
- * "randman:KEY=VALUE,..." for smooth random manifolds of spike times (Zenke and Vogels, Neural
- * Computation 33, 2021). Keys and their defaults: classes=10 units=70 dim=1 (of the manifold)
- * alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (for manifolds and points) spikes=1
- * (per unit; each in a separate part of the steps, with a separate point) noise=0 (standard
- * deviation of spike times in steps) part=train (or test: other points of the same manifolds)
- * first=0 (index of the first point).
+ * Opens a data set: a file in the SHD layout; an HDF5 file of arrays of numbers (docs/data.md); or
+ * "randman" or "randman:KEY=VALUE,..." for smooth random manifolds of spike times (Zenke and
+ * Vogels, Neural Computation 33, 2021). Keys and their defaults: classes=10 units=70 dim=1 (of the
+ * manifold) alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (for manifolds and points)
+ * spikes=1 (per unit; each in a separate part of the steps, with a separate point) noise=0
+ * (standard deviation of spike times in steps) part=train (or test: other points of the same
+ * manifolds) first=0 (index of the first point).
  *
  * Files: times have any floating-point type, units and labels any integer type. A file without the
  * attributes `inputs` and `longest` (neap writes them) is read completely once to find its longest
@@ -184,8 +184,8 @@ NEAP_API void neap_events_free(struct neap_events *events);
 NEAP_API void neap_dataset_close(struct neap_dataset *set);
 
 /*
- * Splits samples in two by seed (a `fraction` of them, stratified by class, is the second part) or
- * by speaker (`speaker` >= 0: that speaker's samples are the second part). Returns ascending index
+ * Splits samples in two, by seed or by speaker. The second part is a `fraction` of the samples,
+ * stratified by class, or if `speaker` >= 0 the samples of that speaker. Returns ascending index
  * arrays, to be freed with free().
  */
 NEAP_API int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t seed,
@@ -363,10 +363,10 @@ struct neap_encode_report {
 };
 
 /*
- * Encodes all recordings below `dir` (wav, flac, aiff), or one file if `dir` is a file, into one
- * file `out`. Classes are numbered in the order of their names (numbers by value). Hidden files are
- * skipped; other files that are not recordings are skipped unless `strict` is set. options NULL:
- * the defaults. Returns 0 or a negative code.
+ * Encodes all recordings below a folder into one file: those in `dir` (wav, flac, aiff), or the
+ * single file `dir`, into `out`. Classes are numbered in the order of their names (numbers by
+ * value). Hidden files are skipped; other files that are not recordings are skipped unless `strict`
+ * is set. options NULL: the defaults. Returns 0 or a negative code.
  */
 NEAP_API int neap_encode_directory(struct neap_encode_report *report, const char *dir,
 	const char *out, const struct neap_encode_options *options);
@@ -478,10 +478,11 @@ struct neap_table_report {
 NEAP_API int neap_encode_is_table(const char *path);
 
 /*
- * Encodes text tables (.csv, .tsv; docs/data.md) into one HDF5 file of arrays `out`, which
- * neap_dataset_open reads. Rows are steps. Memory does not grow with the number of rows, except for
- * names of samples. Returns 0, NEAP_EFORMAT with file and line, NEAP_EUSAGE, NEAP_EINTERRUPTED or
- * -errno; the file is written atomically. options NULL: the defaults. Thread-safe.
+ * Encodes text tables into one HDF5 file of arrays. The tables are .csv or .tsv files
+ * (docs/data.md); neap_dataset_open reads the file `out`. Rows are steps. Memory does not grow with
+ * the number of rows, except for names of samples. Returns 0, NEAP_EFORMAT with file and line,
+ * NEAP_EUSAGE, NEAP_EINTERRUPTED or -errno; the file is written atomically. options NULL: the
+ * defaults. Thread-safe.
  */
 NEAP_API int neap_encode_table(struct neap_table_report *report, const char *path, const char *out,
 	const struct neap_table_options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net.h: recurrent and spiking networks as a chain of time steps: cells, layers and readout, with
- * forward steps (with or without a tape) and backward steps over any range. A net does not know
+ * forward steps (with or without a tape) and backward steps over any range. A network does not know
  * about schedules: its step functions are the callbacks that sweep.h requires of a model.
  *
  *     struct neap_net_options o = NEAP_NET_OPTIONS_INIT;
@@ -218,7 +218,7 @@ struct neap_param {
 
 /* Returns the number of parameter tensors. */
 NEAP_API int neap_net_params(const struct neap_net *net);
-/* Fills in parameter tensor `index`, whose arrays are owned by the net. */
+/* Fills in parameter tensor `index`, whose arrays are owned by the network. */
 NEAP_API int neap_net_param(const struct neap_net *net, int index, struct neap_param *param);
 /* Returns 1 if the tensor does not learn (neap_net_options.freeze); else, or without one, 0. */
 NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
@@ -344,7 +344,7 @@ NEAP_API int neap_net_turn(void *net, const void *state, void *adjoint, double *
 /* Propagates the adjoint from t1 down to t0 and adds to the gradients. */
 NEAP_API int neap_net_backward(void *net, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 /*
- * Writes everything that a network has accumulated in a sweep so far through calls of `write`.
+ * Writes everything that a network has accumulated in a sweep so far: calls `write` for each part.
  * neap_net_grad_load restores it through the same calls of `read`, for the same network and batch.
  * Returns 0, or the first negative code of a call.
  */

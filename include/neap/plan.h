@@ -93,8 +93,8 @@ enum neap_payload { NEAP_STATE, NEAP_TAPE, NEAP_LOG };
 #define NEAP_TICKETS 256 /* maximum number of transfers in flight */
 
 /*
- * One action. For states (SAVE, LOAD, DROP, PUT, GET, FORGET), t0 is the number of the state; only
- * ranges use t1.
+ * One action of a schedule. For states (SAVE, LOAD, DROP, PUT, GET, FORGET), t0 is the number of
+ * the state; only ranges use t1.
  */
 struct neap_action {
 	uint8_t kind;	 /* enum neap_action_kind */
@@ -111,9 +111,9 @@ NEAP_API const char *neap_action_name(int kind);
 
 #define NEAP_ACTION_TEXT 160 /* bytes of the longest text of an action */
 /*
- * Writes an action into `room` as one line of text without newline, such as "advance 0 40", "save
- * state at 40 slot 2", "put tape 40 50 tier 1 place 3 ticket 0" or "record log 0 40". Returns
- * `room`.
+ * Writes an action into `room` as one line of text, and returns `room`: "advance 0 40", "save state
+ * at 40 slot 2", "put tape 40 50 tier 1 place 3 ticket 0" or "record log 0 40", for example,
+ * without a newline.
  */
 NEAP_API const char *neap_action_show(
 	char room[NEAP_ACTION_TEXT], const struct neap_action *action);
@@ -270,9 +270,9 @@ enum neap_strategy_trait {
 NEAP_API uint32_t neap_strategy_traits(const char *name);
 
 /*
- * Plans a problem with one strategy and fills in `plan`, whose size the caller has set
- * (neap/chain.h). Returns 0 if the arguments are valid, even if no plan fits (plan->feasible == 0,
- * with `why`); NEAP_EUSAGE for an unknown strategy or invalid numbers. params (may be NULL) fixes
+ * Plans a problem with one strategy and fills in `plan`, whose size the caller has set (see
+ * chain.h). Returns 0 if the arguments are valid, even if no plan fits (plan->feasible == 0, with
+ * `why`); NEAP_EUSAGE for an unknown strategy or invalid numbers. params (may be NULL) fixes
  * parameters.
  *
  * T = 0 is feasible with any strategy and budget, and all numbers are zero: the schedule is one
@@ -282,8 +282,8 @@ NEAP_API uint32_t neap_strategy_traits(const char *name);
 NEAP_API int neap_plan_make(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params);
 /*
- * As neap_plan_make, if `bound`, the result of neap_bound, is known, for example from a plan of the
- * same problem by another strategy: computing it may take longer than planning.
+ * Plans as neap_plan_make, with a known bound: `bound` is the result of neap_bound, for example
+ * from a plan of the same problem by another strategy. Computing it may take longer than planning.
  */
 NEAP_API int neap_plan_make_bounded(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound);
@@ -425,10 +425,9 @@ NEAP_API int neap_simulate(struct neap_simulation *simulation, const struct neap
 	struct neap_schedule *schedule);
 
 /*
- * Predicts the time of a plan if several processes (ranks) share the work. The model counts the
- * messages and bytes of the calls of neap/peers.h: a call costs alpha per message that is waited
- * for, plus bytes divided by rate. `bench/ranks/exchange.py` measures both numbers and compares the
- * prediction.
+ * Ranks: processes that share the work of a plan. neap_ranks_predict counts the messages and bytes
+ * of the calls of peers.h: a call costs alpha per message that is waited for, plus bytes divided by
+ * rate. `bench/ranks/exchange.py` measures both numbers and compares the prediction.
  *
  * Training (parameters above 0): every rank runs sweeps over whole groups of a batch, one group per
  * thread at a time; the plan is for one group on one thread. At the turn the ranks exchange spikes
@@ -476,11 +475,11 @@ NEAP_API int neap_draw(const struct neap_problem *problem, struct neap_schedule 
 enum neap_write_flags { NEAP_WRITE_ACTIONS = 1 };
 
 /*
- * Writes a feasible plan and its problem as text (docs/plan-format.md) through `write(user, text,
- * length)`, which returns 0 or a negative code. The list of actions is included with
- * NEAP_WRITE_ACTIONS (at most 10^6 of them, else NEAP_EUSAGE), and always if the plan is a list
- * itself or steps differ, so that reading it needs no tables. NEAP_EINFEASIBLE for a plan that is
- * not feasible.
+ * Writes a feasible plan and its problem as text. The text (format: docs/plan-format.md) is passed
+ * to `write(user, text, length)`, which returns 0 or a negative code. The list of actions is
+ * included with NEAP_WRITE_ACTIONS (at most 10^6 of them, else NEAP_EUSAGE), and always if the plan
+ * is a list itself or steps differ, so that reading it needs no tables. NEAP_EINFEASIBLE for a plan
+ * that is not feasible.
  */
 NEAP_API int neap_plan_write(const struct neap_plan *plan, const struct neap_problem *problem,
 	uint32_t flags, int (*write)(void *user, const char *text, size_t length), void *user);

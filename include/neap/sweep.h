@@ -312,16 +312,16 @@ NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step
 	void *user, const struct neap_sweep_options *options);
 
 /*
- * Times the model and the tiers of `options` on this machine, for about `seconds` (0: 2), and
- * writes the results to options: advance, record, backward, call, slot_write, slot_read and, with
- * logs, replay. The rates of the tiers are set (neap_tier_measure), and their contents are lost.
- * For this, runs sweeps over the first steps from x0 (NULL: all zero bytes), under options->memory:
- * `first` is 1 in each, and backward accumulates as usual. After each sweep the output of grad_save
- * is restored; a model without grad_save and grad_load must clear what it accumulated. Takes longer
- * than `seconds` if steps are slow, since at least five forward and backward steps run. A tier with
- * the records of an interrupted sweep (`keep`, tier.h) keeps its records and rates. NEAP_EUSAGE for
- * a collective sweep, which times its first steps if it has no costs. If the model or a tier fails,
- * or a tier is too small, options are unchanged. Not for two threads at a time with one model.
+ * Times the model and the tiers of `options` on this machine. Takes about `seconds` (0: 2), longer
+ * if steps are slow, since at least five forward and backward steps run. Writes the results to
+ * options: advance, record, backward, call, slot_write, slot_read and, with logs, replay. The rates
+ * of the tiers are set (neap_tier_measure), and their contents are lost. For this, runs sweeps over
+ * the first steps from x0 (NULL: all zero bytes), under options->memory: `first` is 1 in each, and
+ * backward accumulates as usual. After each sweep the output of grad_save is restored; a model
+ * without grad_save and grad_load must clear what it accumulated. A tier with the records of an
+ * interrupted sweep (`keep`, tier.h) keeps its records and rates. NEAP_EUSAGE for a collective
+ * sweep, which times its first steps if it has no costs. If the model or a tier fails, or a tier is
+ * too small, options are unchanged. Not for two threads at a time with one model.
  */
 NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
 	const struct neap_step_ops *ops, void *user, const void *x0, double seconds);
@@ -443,9 +443,9 @@ NEAP_API uint64_t neap_sweep_mapped(const struct neap_sweep *sweep);
 NEAP_API void neap_sweep_free(struct neap_sweep *sweep);
 
 /*
- * Stage chains: sweeps over chains whose steps differ, such as the layers of a network. Stage i
- * computes x_{i+1} from x_i; each state, tape and temporary has its own size (struct neap_stages in
- * chain.h, which also specifies the memory that a stage needs while it runs).
+ * The callbacks of a stage chain: a chain whose steps differ, such as the layers of a network.
+ * Stage i computes x_{i+1} from x_i; each state, tape and temporary has its own size (struct
+ * neap_stages in chain.h, which also specifies the memory that a stage needs while it runs).
  *
  *     struct neap_stage_ops ops = {.size = sizeof ops, .advance = advance,
  *             .record = record, .turn = turn, .backward = backward};
@@ -543,7 +543,8 @@ struct neap_branch {
 	const struct neap_stages *stages; /* all branches must have the same flags */
 };
 
-/* As struct neap_stage_ops; branch is an index into the branches passed to create. */
+/* The callbacks of joins, as struct neap_stage_ops; branch is an index into the list of branches.
+ */
 struct neap_join_ops {
 	uint32_t size; /* sizeof(struct neap_join_ops) */
 	uint32_t reserved;

@@ -40,11 +40,11 @@ struct neap_span {
 };
 
 /*
- * The functions of a kind of tier, from which neap_tier_wrap creates a tier (for other machines,
- * devices, fault injection). neap's own tiers are structs of this type. All calls for one `self`
- * come from one thread at a time, the one that runs the sweep. put and get return at once with a
- * ticket; wait returns the result of the request exactly once. Up to 320 requests are in flight. A
- * get takes effect after the puts issued before it, and fails (NEAP_ELOST) if the place does not
+ * The functions of a kind of tier. neap_tier_wrap creates a tier from them (for other machines,
+ * devices, fault injection); neap's own tiers use the same struct. All calls for one `self` come
+ * from one thread at a time, the one that runs the sweep. put and get return at once with a ticket;
+ * wait returns the result of the request exactly once. Up to 320 requests are in flight. A get
+ * takes effect after the puts issued before it, and fails (NEAP_ELOST) if the place does not
  * contain a complete record with that tag; tags differ between sweeps. Functions that return int
  * return 0 or a negative code; set the reason with neap_detail_set. Optional functions may be NULL;
  * the default is in brackets.
@@ -188,7 +188,7 @@ NEAP_API int neap_tier_open_file(
 	struct neap_tier **tier, const char *dir, const struct neap_file_options *options);
 
 /*
- * Opens the tiers of a list "DIR[+DIR...]|FILE|mem:SIZE[,...]", fastest first, at most
+ * Opens the tiers of a list, fastest first: "DIR[+DIR...]|FILE|mem:SIZE[,...]", at most
  * NEAP_TIERS_MAX; sizes have the suffixes K M G T. options (may be NULL) apply to the files.
  */
 NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *list,
@@ -204,8 +204,9 @@ NEAP_API int neap_tiers_open(struct neap_tier **tiers, int *count, const char *l
 NEAP_API int neap_tier_format(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, void *staging);
 /*
- * Sets the size of the staging that is passed to formats from now on, if it is larger than that of
- * neap_tier_describe; with staging NULL the engine allocates it. 0: the minimum.
+ * Sets the size of the staging that is passed to later formats. Required if it is larger than the
+ * size that neap_tier_describe returns; with staging NULL the engine allocates that size. 0: the
+ * minimum.
  */
 NEAP_API void neap_tier_lend(struct neap_tier *tier, uint64_t bytes);
 /* Starts to write a record; `from` must not change until the wait. */
@@ -217,9 +218,10 @@ NEAP_API int neap_tier_get(struct neap_tier *tier, int64_t place, uint64_t tag, 
 /* Waits for a transfer and returns its result, once per ticket. */
 NEAP_API int neap_tier_wait(struct neap_tier *tier, int64_t ticket);
 /*
- * As neap_tier_wait, for at most `seconds`. Returns 1 if the request is complete with result 0; 0
- * if it is not complete, and the ticket stays valid; the negative result, once; or NEAP_EUSAGE for
- * an invalid ticket. Patience applies as in neap_tier_wait, over all waits for the request.
+ * Waits for a transfer as neap_tier_wait, for a limited time: at most `seconds`. Returns 1 if the
+ * request is complete with result 0; 0 if it is not complete, and the ticket stays valid; the
+ * negative result, once; or NEAP_EUSAGE for an invalid ticket. Patience applies as in
+ * neap_tier_wait, over all waits for the request.
  */
 NEAP_API int neap_tier_wait_for(struct neap_tier *tier, int64_t ticket, double seconds);
 /*
@@ -261,8 +263,8 @@ NEAP_API int neap_tier_holds_staging(struct neap_tier *tier);
 /* Returns 1 if the tier stores records of tapes, else 0. */
 NEAP_API int neap_tier_takes_tapes(const struct neap_tier *tier);
 /*
- * Makes room for `places` records of tapes of at most `bytes`, after neap_tier_format, whose
- * staging had `staging` bytes (0: the size that neap_tier_describe returns).
+ * Makes room for `places` records of tapes of at most `bytes` each. Call it after neap_tier_format,
+ * whose staging had `staging` bytes (0: the size that neap_tier_describe returns).
  */
 NEAP_API int neap_tier_format_tapes(
 	struct neap_tier *tier, uint64_t bytes, int64_t places, uint64_t staging);
@@ -288,10 +290,10 @@ NEAP_API void neap_tier_set_rates(
 NEAP_API void neap_tier_set_cpu(
 	struct neap_tier *tier, double seconds_a_byte, double seconds_a_transfer);
 /*
- * Measures write and read rate with records of `bytes` for about `seconds` and sets them, with
- * latency 0 (it is included in the rates). Drops all records; format the tier afterwards. If the
- * tier has records of an interrupted sweep, measures nothing and keeps the rates. NEAP_EINFEASIBLE
- * if it has no room for two records.
+ * Measures and sets the write and read rates of a tier. Uses records of `bytes` for about
+ * `seconds`, and sets latency 0 (it is included in the rates). Drops all records; format the tier
+ * afterwards. If the tier has records of an interrupted sweep, measures nothing and keeps the
+ * rates. NEAP_EINFEASIBLE if it has no room for two records.
  */
 NEAP_API int neap_tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds);
 /* Median of several measurements; spread: interquartile range divided by the median. */

@@ -555,8 +555,8 @@ NEAP_API int neap_compare(
 NEAP_API void neap_compare_result_free(struct neap_compare_result *result);
 
 /*
- * Calibration: measures the cost of steps, copies of the state and slow tiers for a batch on this
- * machine, and how much they slow each other down when they overlap.
+ * How neap_calibrate measures costs: of steps, copies of the state and slow tiers for a batch on
+ * this machine, and how much they slow each other down when they overlap.
  */
 struct neap_calibrate_options {
 	uint32_t size; /* sizeof(struct neap_calibrate_options) */
