@@ -543,8 +543,7 @@ struct neap_branch {
 	const struct neap_stages *stages; /* all branches must have the same flags */
 };
 
-/* The callbacks of joins, as struct neap_stage_ops; branch is an index into the list of branches.
- */
+/* The callbacks of joins, as struct neap_stage_ops; branch is an index into the branches. */
 struct neap_join_ops {
 	uint32_t size; /* sizeof(struct neap_join_ops) */
 	uint32_t reserved;
