@@ -34,6 +34,8 @@ module neap
     type(c_funptr) :: grad_save = c_null_funptr, grad_load = c_null_funptr, ended = c_null_funptr
     type(c_funptr) :: advance_log = c_null_funptr, replay = c_null_funptr
     integer(c_size_t) :: log_bytes = 0, log_max_bytes = 0, tape_mean_bytes = 0, live_bytes = 0, adjoint_real = 0
+    type(c_ptr) :: memory = c_null_ptr
+    integer(c_int64_t) :: record_steps = 0
   end type
 
   ! The chain, the budget and the planning options; strategy: c_loc of a string with c_null_char at its end, or

@@ -230,6 +230,7 @@ int neap__action_perform(struct neap_sweep *s, const struct neap_action *a)
 	if (a->kind >= NEAP_ACTION_KINDS)
 		return neap__fail(NEAP_EILLEGAL, "action %d is unknown", a->kind);
 	NEAP_TRY(rows[a->kind](s, a));
+	NEAP_TRY(neap__memory_answer(&s->arena.memory));
 	neap__tape_transfer_resume(s);
 	neap__journal_action_done(s, a);
 	return 0;

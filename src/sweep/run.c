@@ -38,17 +38,19 @@ static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 	if (arena->base && arena->mapped >= arena->bytes)
 		return 0;
 	neap__arena_unmap(arena);
-	/* Pages of the spare bytes are not touched unless they are needed. */
-	uint64_t whole = neap__round_up(arena->bytes + neap__fallback_spare(s), 4096);
-	if (neap__map_partly(&pages, whole, arena->bytes) < 0) {
-		whole = neap__round_up(arena->bytes, 4096);
-		NEAP_TRY(neap__map_pages(&pages, whole));
-	}
+	/* Ordinary pages of the spare bytes are not touched unless they are needed. */
+	uint64_t least = neap__round_up(arena->bytes, 4096), whole = least;
+	if (!neap__memory_is_foreign(&arena->memory))
+		whole = neap__round_up(arena->bytes + neap__fallback_spare(s), 4096);
+	int rc = neap__memory_map(&arena->memory, &pages, whole, arena->bytes);
+	if (rc < 0 && whole > least)
+		rc = neap__memory_map(&arena->memory, &pages, whole = least, least);
+	NEAP_TRY(rc);
 	arena->base = pages;
 	arena->mapped = whole;
 	arena->mapping = next_number(&mappings);
 	neap__sweep_publish(s);
-	if (populate)
+	if (populate && !neap__memory_is_foreign(&arena->memory))
 		*populate = neap__populate_start(pages, arena->bytes);
 	return 0;
 }
@@ -58,8 +60,8 @@ int neap_sweep_touch(struct neap_sweep *s)
 	NEAP_NEED(s);
 	NEAP_TRY(neap__gate_enter(&s->shared.gate, __func__, "sweep"));
 	int rc = map_arena(s, NULL);
-	for (uint64_t i = 0; rc == 0 && i < s->arena.bytes; i += 4096)
-		((volatile unsigned char *)s->arena.base)[i] = 0;
+	if (rc == 0)
+		neap__memory_touch(&s->arena.memory, s->arena.base, s->arena.bytes);
 	neap__gate_leave(&s->shared.gate);
 	return rc;
 }
@@ -70,7 +72,7 @@ static int format_tier(struct neap_sweep *s, int i)
 	struct neap__records states = {s->problem.chain.state, s->places[i]};
 	struct neap__records tapes = {s->tape_place_bytes[i], s->sizes.tape_places[i]};
 	struct neap__staging staging = {0};
-	if (spec->staging)
+	if (spec->staging && !neap__memory_is_foreign(&s->arena.memory))
 		staging = (struct neap__staging){
 			s->arena.base + s->staging[i], spec->staging, s->arena.mapping};
 	if ((states.places == 0 && tapes.places == 0) ||
@@ -118,6 +120,7 @@ static void reset(struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++)
 		for (int64_t j = 0; j < s->places[i]; j++)
 			s->state_records[i][j] = NEAP__RECORD_NONE;
+	s->arena.memory.failed = 0;
 	s->nranges = 0;
 	s->live_puts = 0;
 	s->live_t = s->position = -1;
@@ -176,7 +179,7 @@ static int perform_all(struct neap_sweep *s, struct neap_schedule *schedule)
 	return more;
 }
 
-static int check_end(const struct neap_sweep *s)
+static int check_end(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state != NEAP__TICKET_FREE)
@@ -184,17 +187,19 @@ static int check_end(const struct neap_sweep *s)
 	if (s->position != 0)
 		return neap__fail(NEAP_EILLEGAL, "the schedule ended with the adjoint at step %lld",
 			(long long)s->position);
-	return neap__check_adjoint(
-		neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real, "backward", 0);
+	return neap__check_adjoint(&s->arena.memory, neap__adjoint(s), s->ops.adjoint_bytes,
+		s->ops.adjoint_real, "backward", 0);
 }
 
 /* What lies behind the arena in its mapping was poisoned and must still be. */
-static int check_poison(const struct neap_sweep *s)
+static int check_poison(struct neap_sweep *s)
 {
-	for (uint64_t i = s->arena.bytes; s->arena.poison && i < s->arena.mapped; i++)
-		if (s->arena.base[i] != 0xAA)
-			return neap__fail(NEAP_EMODEL, "the model wrote behind the arena");
-	return 0;
+	struct neap__arena *arena = &s->arena;
+	const uint64_t behind = arena->mapped - arena->bytes;
+	if (!arena->poison || neap__memory_unpoisoned(
+				      &arena->memory, arena->base + arena->bytes, behind) == behind)
+		return 0;
+	return neap__fail(NEAP_EMODEL, "the model wrote behind the arena");
 }
 
 static void begin_trace(struct neap_sweep *s, double start)
@@ -251,7 +256,9 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 	s->arena.bytes -= s->extra_bytes;
 	s->extra_bytes = 0;
 	if (rc == 0 && dx0)
-		memcpy(dx0, neap__adjoint(s), s->ops.adjoint_bytes);
+		neap__memory_read(&s->arena.memory, dx0, neap__adjoint(s), s->ops.adjoint_bytes);
+	if (rc == 0)
+		rc = neap__memory_answer(&s->arena.memory);
 	s->stats.seconds = neap__seconds() - start;
 	neap__journal_end(s, rc);
 	s->stats.peak_measured = s->arena.peak;

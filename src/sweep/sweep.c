@@ -43,6 +43,10 @@ static int check(const struct neap_step_ops *ops, const struct neap_sweep_option
 			"neap_step_ops: log_max_bytes %zu is less than log_bytes %zu",
 			ops->log_max_bytes, ops->log_bytes);
 	NEAP_TRY(neap__check_real("neap_step_ops", ops->adjoint_real, ops->adjoint_bytes));
+	if (ops->record_steps < 0 || ops->record_steps % NEAP__RECORD_BLOCK != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"neap_step_ops: record_steps is %lld. Set it to a multiple of %d, or to 0",
+			(long long)ops->record_steps, NEAP__RECORD_BLOCK);
 	if (ops->live_bytes && (!ops->save || !ops->load))
 		return neap__fail(NEAP_EUSAGE,
 			"neap_step_ops: live_bytes needs save and load: the state is elsewhere");
@@ -83,6 +87,8 @@ static int lay_out(struct neap_sweep *s)
 			"the plan's arena of %llu bytes lacks room for "
 			"the %llu of live state, adjoint and staging",
 			(unsigned long long)arena->bytes, (unsigned long long)arena->tapes);
+	if (neap__memory_is_foreign(&arena->memory))
+		return 0;
 	return neap__refuse_arena(arena->bytes, s->plan.strategy);
 }
 
@@ -186,10 +192,19 @@ static void free_tables(struct neap_sweep *s)
 	}
 }
 
+/* The caller's struct may be gone. */
+static void own_memory(struct neap_sweep *s)
+{
+	if (s->ops.memory)
+		s->ops.memory = &s->arena.memory.ops;
+}
+
 /* Checks and describes; nothing here is the same on all ranks yet. */
 static int describe_all(struct neap_sweep *s)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
+	NEAP_TRY(neap__memory_init(&s->arena.memory, s->ops.memory));
+	own_memory(s);
 	neap__sweep_options_own(&s->options);
 	if (s->inherits)
 		NEAP_TRY(neap__journal_needs(s->ops.grad_save && s->ops.grad_load));
@@ -198,6 +213,7 @@ static int describe_all(struct neap_sweep *s)
 	struct neap_sweep_options o = s->options;
 	o.tiers = s->tiers;
 	neap__sweep_describe(&s->problem, &s->ops, &o, o.journal || s->inherits);
+	s->record_block = s->ops.record_steps ? s->ops.record_steps : NEAP__RECORD_BLOCK;
 	s->fixed = s->problem.chain.tape_max == 0;
 	s->fixed_log = neap__worst_log(s) == s->problem.chain.log;
 	return neap_problem_check(&s->problem);
@@ -218,6 +234,7 @@ static int agree_on_sweep(struct neap_sweep *s, int rc)
 		{"log_bytes", ops->log_bytes},
 		{"log_max_bytes", ops->log_max_bytes},
 		{"live_bytes", ops->live_bytes},
+		{"record_steps", (uint64_t)s->record_block},
 		{"the number of slow tiers", (uint64_t)o->ntiers},
 		{"having logs", ops->replay != NULL},
 		{"telling the length", ops->ended != NULL},
@@ -309,6 +326,7 @@ static void become(struct neap_sweep *s, const struct neap_sweep *other)
 {
 	const size_t from = sizeof s->shared;
 	memcpy((char *)s + from, (const char *)other + from, sizeof *s - from);
+	own_memory(s);
 	neap__sweep_publish(s);
 }
 
@@ -322,7 +340,9 @@ static int replan(struct neap_sweep *s, const struct neap_step_ops *ops,
 	o.journal = NULL;
 	NEAP_TRY(create(&fresh, ops, s->user, &o, s, claimed, s->open, s->open_user));
 	neap__journal_inherit(fresh, s);
-	if (s->arena.base && !s->arena.staging_held && s->arena.mapped >= fresh->arena.bytes &&
+	if (s->arena.base && !s->arena.staging_held &&
+		neap__memory_is_same(&s->arena.memory, &fresh->arena.memory) &&
+		s->arena.mapped >= fresh->arena.bytes &&
 		s->arena.mapped <= neap__round_up(fresh->problem.memory, 4096)) {
 		fresh->arena.base = s->arena.base;
 		fresh->arena.mapped = s->arena.mapped;

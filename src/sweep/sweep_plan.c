@@ -76,6 +76,9 @@ void neap__sweep_describe(struct neap_problem *p, const struct neap_step_ops *op
 			p->chain.flags = NEAP_CHAIN_TAPES_STAY;
 	for (int i = 0; i < o->ntiers; i++)
 		describe_tier(p, i, o->tiers[i], p->chain.flags == 0);
+	/* Transfers pass through buffers of the tier's own: the processor cannot use the arena. */
+	for (int i = 0; ops->memory && i < o->ntiers; i++)
+		p->tiers[i].staging = 0;
 }
 
 static int plan_own(struct neap_sweep *s, struct neap_schedule *schedule)
@@ -287,7 +290,7 @@ static int lessen_staging(struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++) {
 		struct neap_tier_spec least;
 		neap_tier_describe(s->tiers[i], s->problem.chain.state, &least);
-		least.staging = neap__round_up(least.staging, 4096);
+		least.staging = s->ops.memory ? 0 : neap__round_up(least.staging, 4096);
 		had |= s->problem.tiers[i].staging > least.staging;
 		s->problem.tiers[i].staging = least.staging;
 	}

@@ -14,7 +14,7 @@
 #include "sweep/trace/trace_ring.h"
 #include "sweep/journal/journal.h"
 
-#define NEAP__RECORD_BLOCK 64 /* steps: record calls end where t is a multiple of this */
+#define NEAP__RECORD_BLOCK 64 /* steps: a record_block is a multiple of this */
 #define NEAP__LOG_BLOCK 1024  /* steps of one advance_log call at most */
 #define NEAP__HOLE_CUTS 8     /* extra cuts of a record call's range, so that its parts fit gaps */
 
@@ -165,10 +165,11 @@ struct neap_sweep {
 	struct neap_plan plan;
 	struct neap_saved *agreed_plan; /* of ranks: the text of the plan that one of them made */
 	struct neap__table_sizes sizes;
-	int fixed;	    /* 1: all tapes have one size */
-	int fixed_log;	    /* 1: all logs have one size */
-	double planning;    /* seconds that planning took */
-	int64_t steps_most; /* a chain of unknown length ends here at the latest; 0: anywhere */
+	int64_t record_block; /* steps: record calls end where t is a multiple of this */
+	int fixed;	      /* 1: all tapes have one size */
+	int fixed_log;	      /* 1: all logs have one size */
+	double planning;      /* seconds that planning took */
+	int64_t steps_most;   /* a chain of unknown length ends here at the latest; 0: anywhere */
 	uint64_t staging[NEAP_TIERS_MAX]; /* offsets in the arena */
 
 	/* costs/first_steps.c */

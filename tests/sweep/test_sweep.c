@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every strategy, budget and tier against the gradient by storing everything. */
 #include "chainmodel.h"
+#include "guard_memory.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "base/checked.h"
 #include "store/fault_tier.h"
 #include "sweep/sweep_state.h"
@@ -410,8 +414,17 @@ static void bad_arguments(void **state)
 	REFUSED(NEAP_EUSAGE, o.journal_seconds = NAN);
 	REFUSED(NEAP_EUSAGE, ops.size = sizeof ops + 8);
 	assert_non_null(strstr(neap_detail(), "older than the header"));
+	REFUSED(NEAP_EUSAGE, ops.record_steps = -64);
+	REFUSED(NEAP_EUSAGE, ops.record_steps = 100);
+	assert_non_null(strstr(neap_detail(), "a multiple of 64"));
+	const struct neap_memory_ops memory = {.size = sizeof memory};
+	REFUSED(NEAP_EUSAGE, ops.memory = &memory);
+	assert_non_null(
+		strstr(neap_detail(), "map, unmap, move, fill, read and write are required"));
 	REFUSED(NEAP_EUSAGE, ops.state_bytes = SIZE_MAX);
 	REFUSED(NEAP_EINFEASIBLE, o.memory = 64);
+	if (memory_is_guarded()) /* memory of another kind has sizes of its own */
+		return;
 	/* Unlimited memory is a budget of any size, but not an arena that the machine cannot hold.
 	 */
 	REFUSED(NEAP_EINFEASIBLE, (ops.state_bytes = (size_t)1 << 50, o.memory = 0));
@@ -456,6 +469,66 @@ static void token(void **state)
 	model_fini(&m);
 }
 
+static int64_t longest;
+
+static int measured_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done)
+{
+	longest = t1 - t0 > longest ? t1 - t0 : longest;
+	return model_ops(user, 0).record(user, state, t0, t1, first, tape, room, used, t_done);
+}
+
+/* A model may ask for longer calls of record. */
+static void record_steps(void **state)
+{
+	const int64_t asked[] = {0, 64, 256, 1 << 20}, found[] = {64, 64, 256, 1000};
+	struct gradient got;
+	struct model m;
+	(void)state;
+	model_init(&m, 1000, 5);
+	struct gradient want = reference(&m);
+	for (int i = 0; i < 4; i++) {
+		struct neap_sweep *sweep;
+		struct neap_step_ops ops = model_ops(&m, 0);
+		struct neap_sweep_options o = options_of(1000, 0, "bptt", NULL, 0);
+		ops.record = measured_record;
+		ops.record_steps = asked[i];
+		longest = 0;
+		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+		assert_int_equal(run_model(sweep, &m, &got, NULL), 0);
+		assert_memory_equal(&got, &want, sizeof got);
+		assert_int_equal(longest, found[i]);
+		neap_sweep_free(sweep);
+	}
+	model_fini(&m);
+}
+
+/* What the other tests rely on in guarded memory. */
+static void guard_is_there(void **state)
+{
+	struct neap_sweep *sweep;
+	struct gradient got;
+	struct model m;
+	(void)state;
+	if (!memory_is_guarded())
+		skip();
+	model_init(&m, 30, 5);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	struct neap_sweep_options o = options_of(30, 1500, "revolve", NULL, 0);
+	assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+	assert_int_equal(run_model(sweep, &m, &got, NULL), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(sweep->arena.base[0]);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	neap_sweep_free(sweep);
+	model_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +542,8 @@ int main(void)
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(replanned),
 		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(record_steps),
+		cmocka_unit_test(guard_is_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

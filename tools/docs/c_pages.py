@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import headers  # noqa: E402
 
 # In reading order; the others follow.
-ORDER = ("neap.h", "sweep.h", "plan.h", "chain.h", "tier.h", "train.h", "net.h", "data.h", "peers.h")
+ORDER = ("neap.h", "sweep.h", "stages.h", "memory.h", "plan.h", "chain.h", "tier.h", "train.h", "net.h", "data.h", "peers.h")
 NETS = ("train.h", "net.h", "data.h", "peers.h")  # libneap-nn has these
 WORDS = re.compile(r"(`[^`]*`|\b(?:neap|NEAP)_\w+(?:\(\))?|\b\w+\.h\b)")
 

@@ -3,7 +3,6 @@
 #include "sweep/arena/arena.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +63,7 @@ void neap__arena_unmap(struct neap__arena *arena)
 {
 	uint64_t stays = arena->staging_held ? neap__round_up(arena->adjoint, 4096) : 0;
 	if (stays < arena->mapped)
-		neap__unmap_pages(arena->base + stays, arena->mapped - stays);
+		neap__memory_unmap(&arena->memory, arena->base + stays, arena->mapped - stays);
 	arena->base = NULL;
 	arena->mapped = 0;
 	arena->staging_held = 0;
@@ -73,6 +72,7 @@ void neap__arena_unmap(struct neap__arena *arena)
 void neap__arena_fini(struct neap__arena *arena)
 {
 	neap__arena_unmap(arena);
+	neap__memory_fini(&arena->memory);
 	free(arena->slots);
 	free(arena->occupant);
 	free(arena->extents);
@@ -89,7 +89,8 @@ void neap__arena_reset(struct neap__arena *arena, uint64_t base)
 	arena->held = arena->moved = arena->promised = 0;
 	arena->used = arena->peak = base;
 	if (arena->poison) /* not staging: a transfer of an earlier run may still touch it */
-		memset(arena->base + arena->adjoint, 0xAA, arena->mapped - arena->adjoint);
+		neap__memory_fill(&arena->memory, arena->base + arena->adjoint, NEAP__POISON,
+			arena->mapped - arena->adjoint);
 }
 
 static void count(struct neap__arena *arena, uint64_t bytes)
@@ -105,7 +106,7 @@ static void count(struct neap__arena *arena, uint64_t bytes)
 static void poison(struct neap__arena *arena, void *at, uint64_t bytes)
 {
 	if (arena->poison)
-		memset(at, 0xAA, bytes);
+		neap__memory_fill(&arena->memory, at, NEAP__POISON, bytes);
 }
 
 uint64_t neap__arena_gap(const struct neap__arena *arena)
@@ -210,7 +211,8 @@ int neap__arena_unpacked(struct neap__arena *arena, int64_t *slot)
 void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 {
 	int64_t from = arena->slots[slot].position, to = lowest_free(arena);
-	memcpy(at_position(arena, to), at_position(arena, from), arena->state);
+	neap__memory_move(
+		&arena->memory, at_position(arena, to), at_position(arena, from), arena->state);
 	arena->moved += arena->state;
 	occupy(arena, slot, to);
 	vacate(arena, from);
@@ -219,7 +221,8 @@ void neap__arena_pack(struct neap__arena *arena, int64_t slot)
 void neap__arena_swap(struct neap__arena *arena, int64_t slot, int64_t other)
 {
 	int64_t from = arena->slots[slot].position, to = arena->slots[other].position;
-	memcpy(at_position(arena, from), at_position(arena, to), arena->state);
+	neap__memory_move(
+		&arena->memory, at_position(arena, from), at_position(arena, to), arena->state);
 	arena->moved += arena->state;
 	arena->slots[slot].position = to;
 	arena->slots[other].position = from;
@@ -231,7 +234,7 @@ void neap__arena_grow(struct neap__arena *arena, uint64_t bytes)
 {
 	uint64_t held = (uint64_t)arena->positions * arena->state;
 	uint64_t from = arena->bytes - held, to = from + bytes;
-	memmove(arena->base + to, arena->base + from, held);
+	neap__memory_move(&arena->memory, arena->base + to, arena->base + from, held);
 	poison(arena, arena->base + from, bytes < held ? bytes : held);
 	arena->bytes += bytes;
 }
@@ -347,7 +350,8 @@ int neap__arena_slide(struct neap__arena *arena, uint64_t bytes)
 			break;
 		if (extent->offset > below && !extent->pinned) {
 			uint64_t from = extent->offset, end = from + extent->bytes;
-			memmove(arena->base + below, arena->base + from, extent->bytes);
+			neap__memory_move(&arena->memory, arena->base + below, arena->base + from,
+				extent->bytes);
 			extent->offset = below;
 			arena->moved += extent->bytes;
 			uint64_t free = below + extent->bytes > from ? below + extent->bytes : from;

@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 #include <neap/chain.h>
+#include "sweep/arena/arena_memory.h"
 
 enum neap__slot_state { NEAP__SLOT_FREE, NEAP__SLOT_HELD, NEAP__SLOT_AWAITED };
 
@@ -50,8 +51,9 @@ struct neap__arena {
 	uint64_t adjoint, live, tapes; /* offsets */
 	uint64_t transit; /* offset of a state on its way; `live` where no token stands for it */
 	uint64_t state;	  /* bytes of a slot */
-	int poison;	  /* fill what is freed with 0xAA */
-	int staging_held; /* transfers that were given up may still touch its staging */
+	struct neap__memory memory; /* its bytes */
+	int poison;		    /* fill what is freed with NEAP__POISON */
+	int staging_held;	    /* transfers that were given up may still touch its staging */
 
 	struct neap__slot *slots;
 	int64_t *occupant; /* slot at a position; -1: free */

@@ -98,8 +98,8 @@ static int time_record(struct neap_sweep *s, double *seconds)
 	struct timed_calls x = {.block = 1};
 	while (x.seconds < SECONDS) {
 		int64_t t = x.steps, done = t,
-			end = neap__tape_piece_end(
-				t, least(t + x.block, s->measured_steps), s->measured_steps, 1);
+			end = neap__tape_piece_end(t, least(t + x.block, s->measured_steps),
+				s->measured_steps, s->record_block);
 		size_t used = 0;
 		if (s->fixed && tape && (uint64_t)(end - t) > room / tape)
 			end = t + (int64_t)(room / tape);

@@ -116,8 +116,8 @@ static int write_commit(void *sweep)
 	NEAP_TRY(neap__journal_save(file, s->ops.grad_save, s->user));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
-		NEAP_TRY(neap__journal_write_pages(
-			file, s->arena.base + from[i], (size_t)(to[i] - from[i])));
+		NEAP_TRY(neap__memory_show(&s->arena.memory, s->arena.base + from[i],
+			to[i] - from[i], neap__commit_write_pages, file));
 	return neap__journal_commit_end(file);
 }
 
@@ -196,8 +196,8 @@ int neap__commit_load(struct neap_sweep *s)
 	NEAP_TRY(neap__journal_load(file, s->ops.grad_load, s->user));
 	used_pages(&s->arena, from, to);
 	for (int i = 0; i < 2; i++)
-		NEAP_TRY(neap__journal_read_pages(
-			file, s->arena.base + from[i], (size_t)(to[i] - from[i])));
+		NEAP_TRY(neap__memory_take(&s->arena.memory, s->arena.base + from[i],
+			to[i] - from[i], neap__commit_read_pages, file));
 	if (s->live_t >= 0)
 		NEAP_TRY(neap__copy_load(s, neap__transit(s), s->live_t));
 	if (s->loss && s->position >= 0)

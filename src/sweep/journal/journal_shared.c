@@ -257,3 +257,14 @@ int neap__journal_move(struct neap__journal *file, const struct neap__journal_fi
 		NEAP_TRY(move(file, fields[i].at, fields[i].bytes));
 	return 0;
 }
+
+int neap__commit_write_pages(void *file, const unsigned char *bytes, uint64_t from, uint64_t count)
+{
+	(void)from;
+	return neap__journal_write_pages(file, bytes, (size_t)count);
+}
+
+int neap__commit_read_pages(void *file, unsigned char *bytes, uint64_t count)
+{
+	return neap__journal_read_pages(file, bytes, (size_t)count);
+}

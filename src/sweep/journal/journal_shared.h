@@ -113,4 +113,9 @@ int neap__journal_write_subject(struct neap__journal *file, uint64_t number, voi
 /* Seconds between commits, where the options say `option` and the last one took `took`. */
 double neap__journal_every(double option, double took);
 
+/* Write and read pages of an arena, as neap__memory_show and neap__memory_take need it; file: a
+ * journal. */
+int neap__commit_write_pages(void *file, const unsigned char *bytes, uint64_t from, uint64_t count);
+int neap__commit_read_pages(void *file, unsigned char *bytes, uint64_t count);
+
 #endif

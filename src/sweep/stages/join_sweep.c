@@ -371,6 +371,7 @@ static int create(struct neap_join_sweep *j, const struct neap_join_ops *ops,
 		.backward = backward,
 		.adjoint_bytes = j->ops.adjoint_bytes,
 		.adjoint_real = j->ops.adjoint_real,
+		.memory = j->ops.memory,
 		.grad_save = j->ops.grad_save ? save : NULL,
 		.grad_load = j->ops.grad_load ? load : NULL};
 	struct neap_sweep_options o = m.options;

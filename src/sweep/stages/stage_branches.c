@@ -6,8 +6,6 @@
 #include "sweep/stages/join_sweep.h"
 #include "base/fail.h"
 
-#include <string.h>
-
 /* Where a buffer of the program lies now. */
 static unsigned char *lies(const struct stage_run *r, int64_t buffer)
 {
@@ -18,9 +16,9 @@ void neap__stage_origin(const struct stage_run *r, int branch, void *to)
 {
 	const struct neap_stage_sweep *s = r->s;
 	if (s->x0[branch])
-		memcpy(to, s->x0[branch], s->x0_bytes[branch]);
+		neap__memory_write(&r->s->memory, to, s->x0[branch], s->x0_bytes[branch]);
 	else
-		memset(to, 0, s->x0_bytes[branch]);
+		neap__memory_fill(&r->s->memory, to, 0, s->x0_bytes[branch]);
 }
 
 void neap__stage_link(const struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES])
@@ -43,8 +41,9 @@ static int check_gradient(
 	size_t bytes = ops->adjoint_bytes ? ops->adjoint_bytes : r->s->exact[i];
 	int branch = neap__layout_branch(r->layout, i);
 	int64_t t = i - r->layout->start[branch];
-	return neap__stage_say_branch(
-		r, branch, neap__check_adjoint(gradient, bytes, ops->adjoint_real, function, t));
+	return neap__stage_say_branch(r, branch,
+		neap__check_adjoint(
+			&r->s->memory, gradient, bytes, ops->adjoint_real, function, t));
 }
 
 /* Bytes of the gradient of a branch's end. */
@@ -66,7 +65,7 @@ int neap__stage_turn(struct stage_run *r, void *const at[NEAP__ROLES], double *l
 		x[k] = k < last ? lies(r, p->end_state[k]) : at[NEAP__X];
 		dx[k] = k < last ? lies(r, p->end_gradient[k]) : at[NEAP__DX];
 		if (given) {
-			memcpy(dx[k], given, end_gradient(r, k));
+			neap__memory_write(&s->memory, dx[k], given, end_gradient(r, k));
 			given += end_gradient(r, k);
 		}
 	}
@@ -86,7 +85,7 @@ static void finish(struct stage_run *r, int branch, const void *gradient)
 {
 	const struct neap_stage_sweep *s = r->s;
 	if (s->dx0[branch])
-		memcpy(s->dx0[branch], gradient, s->dx0_bytes[branch]);
+		neap__memory_read(&r->s->memory, s->dx0[branch], gradient, s->dx0_bytes[branch]);
 	r->finished |= UINT64_C(1) << branch;
 }
 
@@ -107,8 +106,8 @@ int neap__stage_branch_done(struct stage_run *r, const struct neap__stage_call *
 		if (ends && !link)
 			finish(r, k, r->base + call->at[NEAP__DX]);
 	} else if (call->first && link) {
-		memcpy(lies(r, r->program->end_state[k]), r->base + call->at[NEAP__X],
-			(size_t)r->s->stages.state[call->i]);
+		neap__memory_move(&r->s->memory, lies(r, r->program->end_state[k]),
+			r->base + call->at[NEAP__X], (size_t)r->s->stages.state[call->i]);
 	}
 	return 0;
 }

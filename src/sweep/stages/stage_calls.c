@@ -16,18 +16,19 @@ void *neap__stage_at(const struct stage_run *r, const struct neap__stage_call *c
 /* With poison: checks that nobody wrote to [from, from + bytes), which was free. */
 int neap__stage_untouched(const struct stage_run *r, uint64_t from, uint64_t bytes)
 {
-	for (uint64_t k = from; r->s->poison && k < from + bytes; k++)
-		if (r->base[k] != NEAP__STAGE_POISON)
-			return neap__fail(NEAP_EMODEL,
-				"byte %llu of the arena was written while it was free",
-				(unsigned long long)k);
-	return 0;
+	uint64_t k = bytes;
+	if (r->s->poison)
+		k = neap__memory_unpoisoned(&r->s->memory, r->base + from, bytes);
+	if (k == bytes)
+		return 0;
+	return neap__fail(NEAP_EMODEL, "byte %llu of the arena was written while it was free",
+		(unsigned long long)(from + k));
 }
 
 static void poison(const struct stage_run *r, uint64_t from, uint64_t bytes)
 {
 	if (r->s->poison && bytes)
-		memset(r->base + from, NEAP__STAGE_POISON, bytes);
+		neap__memory_fill(&r->s->memory, r->base + from, NEAP__POISON, bytes);
 }
 
 /* Bytes that a call makes in this role; 0 for a buffer that was there before. */
@@ -87,7 +88,7 @@ int neap__stage_move_buffer(struct stage_run *r, const struct neap__stage_call *
 	uint64_t by = from > to ? from - to : to - from;
 	by = by < bytes ? by : bytes;
 	NEAP_TRY(neap__stage_untouched(r, from > to ? to : to + bytes - by, by));
-	memmove(r->base + to, r->base + from, bytes);
+	neap__memory_move(&r->s->memory, r->base + to, r->base + from, bytes);
 	poison(r, from > to ? from + bytes - by : from, by);
 	r->now[call->i] = to;
 	if (r->program->buffers[call->i].kind == NEAP__BUFFER_GRADIENT && r->gradient == from)
@@ -168,8 +169,8 @@ int neap__stage_call_model(
 		return 0;
 	int branch = neap__layout_branch(r->layout, i);
 	return neap__stage_say_branch(r, branch,
-		neap__check_state(&s->hashes, at[NEAP__Y], s->exact[i + 1], neap_action_name(kind),
-			i + 1, i + 1 - r->layout->start[branch]));
+		neap__check_state(&s->hashes, &s->memory, at[NEAP__Y], s->exact[i + 1],
+			neap_action_name(kind), i + 1, i + 1 - r->layout->start[branch]));
 }
 
 int neap__stage_perform_call(struct stage_run *r, const struct neap__stage_call *call)

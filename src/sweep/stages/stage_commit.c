@@ -50,28 +50,27 @@ static int move_tables(struct stage_run *r, neap__journal_mover *move)
 	return move(file, s->lost, (size_t)s->program.nrecords * sizeof *s->lost);
 }
 
-/* Moves the pages that live buffers touch. */
-static int move_pages(
-	struct stage_run *r, int (*move)(struct neap__journal *file, void *bytes, size_t count))
+/* Writes or reads the pages that live buffers touch. */
+static int move_pages(struct stage_run *r, int write)
 {
+	struct neap__journal *file = r->s->journal.base.file;
+	struct neap__memory *m = &r->s->memory;
 	int64_t n = neap__stage_list_taken(r);
 	uint64_t from = 0, to = 0;
 	for (int64_t k = 0; k <= n; k++) {
 		uint64_t page = k < n ? r->taken[k].from / NEAP__PAGE * NEAP__PAGE : UINT64_MAX;
 		if (page > to) {
-			NEAP_TRY(
-				move(r->s->journal.base.file, r->base + from, (size_t)(to - from)));
+			unsigned char *at = r->base + from;
+			NEAP_TRY(write ? neap__memory_show(
+						 m, at, to - from, neap__commit_write_pages, file)
+				       : neap__memory_take(
+						 m, at, to - from, neap__commit_read_pages, file));
 			from = page;
 		}
 		if (k < n)
 			to = neap__round_up(r->taken[k].to, NEAP__PAGE);
 	}
 	return 0;
-}
-
-static int write_pages(struct neap__journal *file, void *bytes, size_t count)
-{
-	return neap__journal_write_pages(file, bytes, count);
 }
 
 static int write_commit(void *run)
@@ -83,7 +82,7 @@ static int write_commit(void *run)
 	NEAP_TRY(move_numbers(r, neap__journal_write_out));
 	NEAP_TRY(move_tables(r, neap__journal_write_out));
 	NEAP_TRY(neap__journal_save(file, s->ops.grad_save, s->user));
-	NEAP_TRY(move_pages(r, write_pages));
+	NEAP_TRY(move_pages(r, 1));
 	return neap__journal_commit_end(file);
 }
 
@@ -133,7 +132,7 @@ int neap__stage_commit_load(struct stage_run *r)
 	NEAP_TRY(neap__journal_load(file, s->ops.grad_load, s->user));
 	if (r->loss && (r->given || r->adjoint <= s->problem.chain.steps))
 		*r->loss = s->loss;
-	return move_pages(r, neap__journal_read_pages);
+	return move_pages(r, 0);
 }
 
 uint64_t neap__stage_commit_largest(const struct neap_stage_sweep *s, uint64_t gathered)

@@ -54,7 +54,7 @@ static void keep_gradients(struct stage_rest *rest, const struct stage_run *r)
 	int last = rest->layout.branches - 1;
 	for (int k = 0; k <= last; k++) {
 		uint64_t from = k < last ? r->now[r->program->end_gradient[k]] : r->gradient;
-		memcpy(to, r->base + from, (size_t)end_gradient(rest, k));
+		neap__memory_read(&r->s->memory, to, r->base + from, end_gradient(rest, k));
 		to += end_gradient(rest, k);
 	}
 }
@@ -142,11 +142,11 @@ static int map(struct stage_rest *rest, struct neap_stage_sweep *s)
 	rest->mapped = neap__round_up(rest->program.arena, 4096);
 	rest->mapped = rest->mapped ? rest->mapped : 4096;
 	neap__stage_unmap(s);
-	NEAP_TRY(neap__map_pages(&rest->pages, rest->mapped));
+	NEAP_TRY(neap__memory_map(&s->memory, &rest->pages, rest->mapped, rest->mapped));
 	if (rest->program.arena > arena)
 		s->stats.arena_bytes = rest->program.arena;
 	if (s->poison)
-		memset(rest->pages, 0xAA, rest->mapped);
+		neap__memory_fill(&s->memory, rest->pages, NEAP__POISON, rest->mapped);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ int neap__stage_finish_without_tiers(struct stage_run *r)
 	struct stage_rest rest = {0};
 	int rc = finish(&rest, r);
 	neap__stage_program_free(&rest.program);
-	neap__unmap_pages(rest.pages, rest.mapped);
+	neap__memory_unmap(&r->s->memory, rest.pages, rest.mapped);
 	free(rest.ends);
 	free(rest.now);
 	free(rest.taken);

@@ -64,6 +64,8 @@ int neap__stage_perform(struct stage_run *r)
 		neap__stage_commit_if_due(r);
 		NEAP_TRY(neap__stage_enter(r, call));
 		rc = perform(r, call);
+		if (rc == 0)
+			rc = neap__memory_answer(&r->s->memory);
 		NEAP_TRY(rc);
 		neap__stage_leave(r);
 		r->call++;

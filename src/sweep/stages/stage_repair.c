@@ -50,7 +50,7 @@ static void give_back(struct stage_repair *x, const unsigned char *at, uint64_t 
 	if (bytes == 0)
 		return;
 	if (x->r->s->poison)
-		memset(x->r->base + from, 0xAA, bytes);
+		neap__memory_fill(&x->r->s->memory, x->r->base + from, NEAP__POISON, bytes);
 	for (int64_t k = 0; k < x->ntaken; k++)
 		if (x->taken[k].from == from) {
 			x->ntaken--;
@@ -174,7 +174,7 @@ static int make_state(struct stage_repair *x, int64_t t, unsigned char *to, stru
 		*out = next;
 	}
 	if (to && out->at != to) {
-		memcpy(to, out->at, bytes[t]);
+		neap__memory_move(&x->r->s->memory, to, out->at, bytes[t]);
 		let_go(x, out);
 		*out = (struct found_state){t, to, 0};
 	}

@@ -22,12 +22,13 @@ static int map_arena(struct neap_stage_sweep *s, struct neap__populate **populat
 	whole = whole ? whole : 4096;
 	if (s->mapping)
 		return 0;
-	NEAP_TRY(neap__map_pages(&pages, whole));
+	NEAP_TRY(neap__memory_map(&s->memory, &pages, whole, whole));
 	s->mapping = pages;
 	s->base = s->mapping + s->staging_bytes;
 	s->mapped = whole;
 	s->mapping_number = atomic_fetch_add_explicit(&mappings, 1, memory_order_relaxed);
-	*populate = neap__populate_start(pages, s->mapped);
+	if (!neap__memory_is_foreign(&s->memory))
+		*populate = neap__populate_start(pages, s->mapped);
 	return 0;
 }
 
@@ -47,7 +48,7 @@ static void begin(struct neap_stage_sweep *s)
 	memset(s->lost, 0, (size_t)s->program.nrecords);
 	neap__state_hashes_reset(&s->hashes);
 	if (s->poison)
-		memset(s->base, NEAP__STAGE_POISON, s->mapped - s->staging_bytes);
+		neap__memory_fill(&s->memory, s->base, NEAP__POISON, s->mapped - s->staging_bytes);
 }
 
 /* What the calls took by the plan's costs; PUTs and GETs beside them. */

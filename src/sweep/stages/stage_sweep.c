@@ -209,6 +209,9 @@ static int make_tables(struct neap_stage_sweep *s)
 static int describe_all(struct neap_stage_sweep *s, const struct neap_stages *stages)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
+	NEAP_TRY(neap__memory_init(&s->memory, s->ops.memory));
+	if (s->ops.memory) /* the caller's struct may be gone later */
+		s->ops.memory = &s->memory.ops;
 	neap__sweep_options_own(&s->options);
 	return describe(s, stages);
 }
@@ -251,8 +254,9 @@ static int agree_on_program(struct neap_stage_sweep *s, int rc)
 static int finish_tables(struct neap_stage_sweep *s)
 {
 	NEAP_TRY(place(s));
-	NEAP_TRY(neap__refuse_arena(
-		neap__sat_add(s->staging_bytes, s->program.arena), s->plan.strategy));
+	if (!s->ops.memory)
+		NEAP_TRY(neap__refuse_arena(
+			neap__sat_add(s->staging_bytes, s->program.arena), s->plan.strategy));
 	return make_tables(s);
 }
 
@@ -312,6 +316,7 @@ void neap_stage_sweep_free(struct neap_stage_sweep *s)
 		return;
 	neap__stage_journal_detach(s);
 	neap__stage_unmap(s);
+	neap__memory_fini(&s->memory);
 	neap__tiers_drop(s->tiers, NEAP_TIERS_MAX);
 	neap__stage_program_free(&s->program);
 	neap_saved_free(s->agreed_plan);

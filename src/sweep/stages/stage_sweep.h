@@ -10,10 +10,9 @@
 #include "base/gate.h"
 #include "sweep/agree.h"
 #include "sweep/journal/journal_shared.h"
+#include "sweep/arena/arena_memory.h"
 #include "sweep/steps/model_checks.h"
 #include "sweep/stages/stage_program.h"
-
-#define NEAP__STAGE_POISON 0xAA /* a byte that no sensible number is made of */
 
 /* A flight while a sweep runs. */
 enum neap__transfer_state {
@@ -92,8 +91,9 @@ struct neap_stage_sweep {
 	struct neap_saved *agreed_plan;	  /* of ranks: the text of the plan that one of them made */
 	struct neap__state_hashes hashes; /* with options.check */
 
-	unsigned char *mapping; /* staging, then the arena; NULL: not mapped */
-	unsigned char *base;	/* of the arena */
+	struct neap__memory memory; /* of staging and arena */
+	unsigned char *mapping;	    /* staging, then the arena; NULL: not mapped */
+	unsigned char *base;	    /* of the arena */
 	uint64_t mapped, mapping_number;
 	int poison;
 	int moving; /* 1: moves even where fixed places fit, in an arena of the peak */

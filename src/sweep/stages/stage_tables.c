@@ -39,7 +39,7 @@ void neap__stage_unmap(struct neap_stage_sweep *s)
 			stays = s->staging[i] + s->problem.tiers[i].staging;
 	stays = neap__round_up(stays, 4096);
 	if (stays < s->mapped)
-		neap__unmap_pages(s->mapping + stays, s->mapped - stays);
+		neap__memory_unmap(&s->memory, s->mapping + stays, s->mapped - stays);
 	s->mapping = s->base = NULL;
 	s->mapped = 0;
 }

@@ -63,6 +63,8 @@ int neap__stage_tiers_describe(struct neap_stage_sweep *s)
 				neap_tier_about(tier));
 		neap_tier_describe(tier, 0, spec);
 		spec->staging = neap__round_up(neap__tier_staging(tier, largest, p->memory), 4096);
+		if (s->ops.memory) /* the tier has buffers of its own */
+			spec->staging = 0;
 		if (spec->capacity != NEAP_INFINITE)
 			spec->capacity = (uint64_t)((double)spec->capacity / waste(s, tier));
 	}
@@ -119,7 +121,7 @@ static int format_tier(struct neap_stage_sweep *s, int i)
 	neap__tier_set_patience(tier, s->options.patience);
 	if (s->units[i] == 0)
 		return 0;
-	if (staging_bytes)
+	if (staging_bytes && !neap__memory_is_foreign(&s->memory))
 		staging = (struct neap__staging){
 			s->mapping + s->staging[i], staging_bytes, s->mapping_number};
 	int rc = neap__tier_format(tier, s->largest[i], 0, &staging);
@@ -186,17 +188,6 @@ static int request(struct stage_run *r, const struct neap__stage_record *record,
 			     tier, record->place, tag_of(r, record), spans, count, ticket);
 }
 
-/* With poison: what a GET fills was free. */
-static int check_free(struct stage_run *r, const struct neap__stage_part *part)
-{
-	for (uint64_t k = part->offset; r->s->poison && k < part->offset + part->bytes; k++)
-		if (r->base[k] != 0xAA)
-			return neap__fail(NEAP_EMODEL,
-				"byte %llu of the arena was written while it was free",
-				(unsigned long long)k);
-	return 0;
-}
-
 int neap__stage_issue(struct stage_run *r, int64_t number)
 {
 	const struct neap__stage_program *p = r->program;
@@ -208,7 +199,7 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 	for (int64_t k = 0; k < f->count; k++) {
 		const struct neap__stage_part *part = &p->parts[f->first + k];
 		if (!f->put)
-			NEAP_TRY(check_free(r, part));
+			NEAP_TRY(neap__stage_untouched(r, part->offset, part->bytes));
 		if (part->bytes)
 			spans[count++] = (struct neap_span){r->base + part->offset, part->bytes};
 	}

@@ -34,46 +34,78 @@ int neap__check_loss(double loss, int64_t steps)
 		loss, (long long)steps);
 }
 
-int neap__check_adjoint(
-	const void *adjoint, size_t bytes, size_t real, const char *function, int64_t t)
+struct adjoint_look {
+	size_t real, bad; /* bytes of a number; the first that is not finite */
+	double value;
+};
+
+static int look_finite(void *user, const unsigned char *bytes, uint64_t from, uint64_t count)
 {
-	for (size_t i = 0; real && i < bytes / real; i++) {
-		const char *at = (const char *)adjoint + i * real;
+	struct adjoint_look *x = user;
+	for (size_t i = 0; i < count / x->real; i++) {
 		float narrow;
-		double value;
-		if (real == sizeof narrow) {
-			memcpy(&narrow, at, sizeof narrow);
-			value = narrow;
+		if (x->real == sizeof narrow) {
+			memcpy(&narrow, bytes + i * x->real, sizeof narrow);
+			x->value = narrow;
 		} else {
-			memcpy(&value, at, sizeof value);
+			memcpy(&x->value, bytes + i * x->real, sizeof x->value);
 		}
-		if (isfinite(value))
-			continue;
-		return neap__fail(NEAP_EDIVERGED,
-			"the adjoint at step %lld, which %s wrote, is not finite: its number %zu "
-			"is %g. With neap_sweep_options.check the sweep stops at the first such "
-			"step; scale the loss, or limit the gradient",
-			(long long)t, function, i, value);
+		if (!isfinite(x->value)) {
+			x->bad = (size_t)from / x->real + i;
+			return 1;
+		}
 	}
 	return 0;
 }
 
-void neap__check_fill(void *at, size_t bytes)
+int neap__check_adjoint(struct neap__memory *memory, const void *adjoint, size_t bytes, size_t real,
+	const char *function, int64_t t)
 {
-	memset(at, FILL, bytes);
+	struct adjoint_look x = {.real = real};
+	int found = real ? neap__memory_show(memory, adjoint, bytes, look_finite, &x) : 0;
+	if (found <= 0)
+		return found;
+	return neap__fail(NEAP_EDIVERGED,
+		"the adjoint at step %lld, which %s wrote, is not finite: its number %zu is %g. "
+		"With "
+		"neap_sweep_options.check the sweep stops at the first such step; scale the loss, "
+		"or "
+		"limit the gradient",
+		(long long)t, function, x.bad, x.value);
 }
 
-int neap__check_used(
-	const void *at, size_t used, size_t bytes, const char *function, int64_t t0, int64_t t1)
+void neap__check_fill(struct neap__memory *memory, void *at, size_t bytes)
 {
-	const unsigned char *byte = at;
-	for (size_t i = bytes; i > used; i--)
-		if (byte[i - 1] != FILL)
-			return neap__fail(NEAP_EMODEL,
-				"%s of steps %lld to %lld reports %zu bytes in *used, but wrote "
-				"byte %zu. Set *used to the number of all bytes written",
-				function, (long long)t0, (long long)t1, used, i - 1);
+	neap__memory_fill(memory, at, FILL, bytes);
+}
+
+/* The end of the bytes that are not FILL. */
+static int look_written(void *user, const unsigned char *bytes, uint64_t from, uint64_t count)
+{
+	uint64_t *end = user;
+	for (uint64_t i = count; i > 0; i--)
+		if (bytes[i - 1] != FILL) {
+			*end = from + i;
+			break;
+		}
 	return 0;
+}
+
+int neap__check_used(struct neap__memory *memory, const void *at, size_t used, size_t bytes,
+	const char *function, int64_t t0, int64_t t1)
+{
+	uint64_t end = 0;
+	if (used >= bytes)
+		return 0;
+	NEAP_TRY(neap__memory_show(
+		memory, (const unsigned char *)at + used, bytes - used, look_written, &end));
+	if (end == 0)
+		return 0;
+	return neap__fail(NEAP_EMODEL,
+		"%s of steps %lld to %lld reports %zu bytes in *used, but wrote byte %llu. Set "
+		"*used to "
+		"the number of all bytes written",
+		function, (long long)t0, (long long)t1, used, (unsigned long long)(used + end - 1));
 }
 
 int neap__state_hashes_init(struct neap__state_hashes *hashes, int64_t steps)
@@ -95,13 +127,21 @@ void neap__state_hashes_free(struct neap__state_hashes *hashes)
 	hashes->rows = NULL;
 }
 
-int neap__check_state(struct neap__state_hashes *hashes, const void *state, size_t bytes,
-	const char *function, int64_t number, int64_t t)
+static int look_hash(void *user, const unsigned char *bytes, uint64_t from, uint64_t count)
+{
+	uint64_t *hash = user;
+	*hash = (*hash + from) * 31 + neap__agree_hash(bytes, (size_t)count);
+	return 0;
+}
+
+int neap__check_state(struct neap__state_hashes *hashes, struct neap__memory *memory,
+	const void *state, size_t bytes, const char *function, int64_t number, int64_t t)
 {
 	if (!hashes->rows)
 		return 0;
 	struct neap__state_hash *row = &hashes->rows[number % hashes->count];
-	uint64_t hash = neap__agree_hash(state, bytes);
+	uint64_t hash = 0;
+	NEAP_TRY(neap__memory_show(memory, state, bytes, look_hash, &hash));
 	if (row->after == number + 1 && row->hash != hash)
 		return neap__fail(NEAP_EMODEL,
 			"%s computed a state at step %lld that differs from the one computed "

@@ -12,13 +12,13 @@ int64_t neap__log_pieces(int64_t t0, int64_t t1)
 	return n < 1 ? 0 : n < most ? n : most;
 }
 
-int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int record)
+int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t seen, int64_t block)
 {
 	int64_t end = t1;
 	if (t < seen && seen < end)
 		end = seen;
-	if (record && t / NEAP__RECORD_BLOCK < (end - 1) / NEAP__RECORD_BLOCK)
-		end = (t / NEAP__RECORD_BLOCK + 1) * NEAP__RECORD_BLOCK;
+	if (block && t / block < (end - 1) / block)
+		end = (t / block + 1) * block;
 	return end;
 }
 

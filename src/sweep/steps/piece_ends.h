@@ -7,9 +7,10 @@
 
 /*
  * Where one call of the model from t towards t1 ends: `first` must be the same for all its steps,
- * so no call goes beyond `passed` from below; a call of record ends with its block, too.
+ * so no call goes beyond `passed` from below; a call of record also ends where t is a multiple of
+ * `block` (0: of another callback).
  */
-int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t passed, int record);
+int64_t neap__tape_piece_end(int64_t t, int64_t t1, int64_t passed, int64_t block);
 /* Extents that logs of [t0, t1) may come in at most. */
 int64_t neap__log_pieces(int64_t t0, int64_t t1);
 /* Pieces of a recorded range [t0, t1), one more where `passed` falls inside. */

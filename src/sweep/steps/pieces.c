@@ -110,7 +110,7 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 	while (s->live_t < t1 && !stuck) {
 		if (s->live_t >= end) {
 			begin = s->live_t;
-			end = neap__tape_piece_end(begin, t1, s->passed, 1);
+			end = neap__tape_piece_end(begin, t1, s->passed, s->record_block);
 		}
 		NEAP_TRY(neap__step_begin_call(s));
 		NEAP_TRY(neap__step_record_piece(s, begin, end, &stuck));
@@ -133,6 +133,6 @@ int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 	neap__arena_pop(&s->arena, extent);
 	if (!s->options.check)
 		return 0;
-	return neap__check_adjoint(neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real,
-		"backward", s->position);
+	return neap__check_adjoint(&s->arena.memory, neap__adjoint(s), s->ops.adjoint_bytes,
+		s->ops.adjoint_real, "backward", s->position);
 }

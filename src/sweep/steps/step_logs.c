@@ -40,7 +40,7 @@ int neap__log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	uint64_t most = neap__sat_mul((uint64_t)(end - t), neap__worst_log(s));
 	most = most < room ? most : room;
 	if (s->options.check)
-		neap__check_fill(at, most);
+		neap__check_fill(&s->arena.memory, at, most);
 	double start = neap__seconds();
 	neap_detail_set(NULL);
 	int rc = s->ops.advance_log(
@@ -52,7 +52,7 @@ int neap__log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 		NEAP_TRY(neap__agree_used(&s->agreement, "advance_log", &used, done));
 	NEAP_TRY(check(s, end, room, used, done));
 	if (s->options.check)
-		NEAP_TRY(neap__check_used(at, own, most, "advance_log", t, done));
+		NEAP_TRY(neap__check_used(&s->arena.memory, at, own, most, "advance_log", t, done));
 	*stuck = done == t;
 	if (*stuck)
 		return 0;

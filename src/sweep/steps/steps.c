@@ -10,8 +10,8 @@
 
 int neap__step_check(struct neap_sweep *s, const char *name)
 {
-	return neap__check_state(
-		&s->hashes, neap__live(s), s->ops.state_bytes, name, s->live_t, s->live_t);
+	return neap__check_state(&s->hashes, &s->arena.memory, neap__live(s), s->ops.state_bytes,
+		name, s->live_t, s->live_t);
 }
 
 /* Finds room for tapes of the piece [begin, end), from the live state on. 1 or 0. */
@@ -35,7 +35,7 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	int rc;
 	most = most < room ? most : room;
 	if (s->options.check)
-		neap__check_fill(tape, most);
+		neap__check_fill(&s->arena.memory, tape, most);
 	double start = neap__seconds();
 	neap_detail_set(NULL);
 	if (log)
@@ -49,7 +49,9 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	if (rc == 0 && log)
 		s->stats.replay_steps += *done - t;
 	NEAP_TRY(neap__step_answer(name, rc));
-	return s->options.check ? neap__check_used(tape, *used, most, name, t, *done) : 0;
+	return s->options.check
+		       ? neap__check_used(&s->arena.memory, tape, *used, most, name, t, *done)
+		       : 0;
 }
 
 /* One call of record, within [begin, end); *stuck: the model wants more room. */
@@ -112,6 +114,6 @@ int neap__step_turn(struct neap_sweep *s)
 		*s->loss = loss;
 	s->position = s->problem.chain.steps;
 	NEAP_TRY(neap__check_loss(loss, s->position));
-	return neap__check_adjoint(
-		neap__adjoint(s), s->ops.adjoint_bytes, s->ops.adjoint_real, "turn", s->position);
+	return neap__check_adjoint(&s->arena.memory, neap__adjoint(s), s->ops.adjoint_bytes,
+		s->ops.adjoint_real, "turn", s->position);
 }

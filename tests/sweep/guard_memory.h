@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard_memory.h: whether the arenas of this test lie in memory that nobody may touch
+ * (guard_memory.c). */
+#ifndef NEAP_TESTS_SWEEP_GUARD_MEMORY_H
+#define NEAP_TESTS_SWEEP_GUARD_MEMORY_H
+
+int memory_is_guarded(void);
+/* Where the byte of an arena can be touched; another address stays as it is. */
+void *guarded_address(const void *at);
+
+#endif
