@@ -117,6 +117,36 @@ def tables(folder):
     return None
 
 
+def headers(folder):
+    """tables: a first line of data is not taken for names; options and a line of names that are proposed work"""
+    rows = [f"{i / 7 + 0.5:.3f},{i % 3},{i * 5 % 9},{'run' if i > 9 else 'walk'}" for i in range(20)]
+    write(os.path.join(folder, "bare.csv"), "".join(row + "\n" for row in rows))
+    write(os.path.join(folder, "named.csv"), "ax,ay,az,label\n" + "".join(row + "\n" for row in rows))
+    data = "looks like data ('0.500' is a number), not names. Pass --header no"
+    for args, *needles in ((["bare.csv", "--target", "label"], data, "--header no --target 4"), (["bare.csv", "--target", "4"], data, "--header no --target 4"),
+                           (["bare.csv"], data, "--target 4 if it is the target"), (["bare.csv", "--header", "no"], "Pass --target 4 if it is the target"),
+                           (["named.csv", "--header", "no"], "remove --header no"),
+                           (["bare.csv", "--header", "no", "--target", "label"], "from 1 to 4, such as --target 4"),
+                           (["named.csv", "--target", "lab"], "Its columns are ax, ay, az, label\n")):
+        done = run(folder, "encode", *args, "--out", "bare.h5")
+        assert done.returncode == 2 and all(needle in done.stderr for needle in needles), done.stderr
+    done = run(folder, "encode", "bare.csv", "--header", "no", "--target", "4", "--out", "bare.h5")
+    assert "3 features per step, 2 classes" in done.stdout, done.stderr
+    for i in range(8):
+        write(os.path.join(folder, "named", "ab"[i % 2], f"{i}.csv"), "ax,ay,az\n" + "".join(row.rsplit(",", 1)[0] + "\n" for row in rows))
+    assert run(folder, "encode", "named", "--out", "named.h5").returncode == 0
+    assert run(folder, "train", "named.h5", "--net", "gru:4,li", "--epochs", "1", "--memory", "4M", "--out", "named-run").returncode == 0
+    write(os.path.join(folder, "more.csv"), "".join(f"{i},{i % 4};1\n".replace(",", ";") for i in range(1, 9)) + "1;2;3\n")
+    write(os.path.join(folder, "four.csv"), "".join(f"{i};2;3;4\n" for i in range(5)))
+    write(os.path.join(folder, "two.csv"), "1,2\n3,4\n")
+    for name, needle in ("bare.csv", "Insert a first line that names the columns: sed"), ("four.csv", "for example, if the features come first: sed"):
+        follow(folder, ["predict", "named-run", name], "trained on 3 features: ax, ay, az.", needle)
+        done = run(folder, "predict", "named-run", name)
+        assert done.returncode == 0 and done.stdout.count("\n") == 2, done.stderr
+    done = run(folder, "predict", "named-run", "two.csv")
+    return None if done.returncode == 2 and "Add the missing columns" in done.stderr and "sed" not in done.stderr else done.stderr
+
+
 def sounds(folder):
     """recordings: a low sampling rate is skipped; silence, parts, one class and classes by case are warned of"""
     for part in "train", "test":
@@ -139,7 +169,7 @@ ARGUMENTS = ((["parts", "--out", "parts"], "--out 'parts/train.h5'"), (["parts",
 
 def main():
     with Tap() as tap, Folder() as folder:
-        for test in events, texts, tables, sounds:
+        for test in events, texts, tables, headers, sounds:
             tap.run(test.__doc__, test, folder)
         for args, needle in ARGUMENTS:
             done = run(folder, "encode", *args)

@@ -80,14 +80,13 @@ static int64_t column_of(const struct neap__table *t, const char *text, size_t b
 	return number - 1;
 }
 
-/* "its columns are a, b, c, ...", for a line that refuses another one. */
-static const char *list_names(char *room, size_t size, const struct neap__table *t)
+const char *neap__table_list(char *room, size_t size, const char *const *names, int64_t count)
 {
 	enum { SHOWN = 8 };
-	size_t n = (size_t)neap__print(room, size, "Its columns are ");
-	for (int64_t i = 0; i < t->columns && i < SHOWN && n < size; i++)
-		n += (size_t)neap__print(room + n, size - n, "%s%.30s", i ? ", " : "", t->names[i]);
-	if (t->columns > SHOWN && n < size)
+	size_t n = 0;
+	for (int64_t i = 0; i < count && i < SHOWN && n < size; i++)
+		n += (size_t)neap__print(room + n, size - n, "%s%.30s", i ? ", " : "", names[i]);
+	if (count > SHOWN && n < size)
 		neap__print(room + n, size - n, ", ...");
 	return room;
 }
@@ -96,7 +95,6 @@ static const char *list_names(char *room, size_t size, const struct neap__table 
 static int assign(
 	struct neap__table *t, const char *list, enum neap__table_column role, const char *option)
 {
-	char names[300];
 	for (const char *at = list; at;) {
 		const char *end = strchr(at, ',');
 		size_t bytes = end ? (size_t)(end - at) : strlen(at);
@@ -106,10 +104,8 @@ static int assign(
 		}
 		int64_t column = column_of(t, at, bytes);
 		if (column < 0)
-			return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
-				t->csv.path, (int)(bytes < 100 ? bytes : 100), at,
-				t->names ? list_names(names, sizeof names, t)
-					 : "Its columns have no names: pass their numbers from 1");
+			return neap__table_no_column(
+				t, option, (int)(bytes < 100 ? bytes : 100), at);
 		if (t->role[column] != NEAP__COLUMN_FEATURE)
 			return neap__fail(NEAP_EUSAGE,
 				"%s: column '%.*s' is given twice. Remove one of them", option,
@@ -166,6 +162,7 @@ static int find_columns(struct neap__table *t)
 			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file",
 					t->files.file[0].path);
 	t->columns = t->csv.fields;
+	t->separator = t->csv.separator;
 	t->header = is_header(t);
 	t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
 	t->place = calloc((size_t)t->columns + 1, sizeof *t->place);
@@ -264,7 +261,9 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	}
 	free(sorted);
 	for (int k = 0; k < count; k++)
-		if (!taken[k])
+		if (!taken[k] && neap__table_data_name(t))
+			return neap__table_unnamed(t, names, count);
+		else if (!taken[k])
 			return neap__fail(NEAP_EUSAGE,
 				"'%s' has no column '%.60s', which is one of the %d features that "
 				"the model was trained on. Add the column, or correct its name in "
@@ -283,11 +282,7 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 	if (rc == 0 && t->names)
 		rc = match_names(t, names, count, sample, taken, ignored);
 	else if (rc == 0 && t->columns != count)
-		rc = neap__fail(NEAP_EUSAGE,
-			"'%s' has %lld columns without names, but the model was trained on %d "
-			"features. Name the columns in the first line; the first feature is "
-			"'%.60s'",
-			t->dir, (long long)t->columns, count, names[0]);
+		rc = neap__table_unnamed(t, names, count);
 	free(taken);
 	if (rc < 0) {
 		free(value);

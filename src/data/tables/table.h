@@ -23,10 +23,11 @@ struct neap__table {
 	const struct neap_table_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
 	struct neap__recordings files;
-	int named;    /* 1: files have classes by their names */
-	int header;   /* 1: files begin with names of columns */
-	int counts;   /* 1: they do not, but the first row counts 0, 1, 2, ... or 1, 2, 3, ... */
-	char **names; /* [columns] of the header, NULL without */
+	int named;	/* 1: files have classes by their names */
+	int header;	/* 1: files begin with names of columns */
+	char separator; /* of the first file */
+	int counts;	/* 1: they do not, but the first row counts 0, 1, 2, ... or 1, 2, 3, ... */
+	char **names;	/* [columns] of the header, NULL without */
 	enum neap__table_column *role; /* [columns] */
 	int *place;		       /* [columns] number of a feature or target */
 	int64_t *from; /* [columns] where each is in the file that is read; NULL: in this order */
@@ -69,6 +70,16 @@ int neap__table_see_sample(const struct neap__table *table, void **seen);
 /* What to do about the field `text` of the column `name` in the row read last. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *table, const char *name, const char *text);
+/* A name in the first line that shows that it is data, if --header auto took it for names; or NULL.
+ */
+const char *neap__table_data_name(const struct neap__table *table);
+/* The first few names, "a, b, c, ...", for a message. */
+const char *neap__table_list(char *room, size_t size, const char *const *names, int64_t count);
+/* NEAP_EUSAGE: the `bytes` of `text`, a value of `option`, are not a column. */
+int neap__table_no_column(
+	const struct neap__table *table, const char *option, int bytes, const char *text);
+/* NEAP_EUSAGE: the columns have no names, and the model's features [count] are not all of them. */
+int neap__table_unnamed(const struct neap__table *table, const char *const *names, int count);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */

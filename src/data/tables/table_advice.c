@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_advice.c: what to do about a field that is not a number (table.h). */
+/* table_advice.c: what to do about a field that is not a number, or a first line (table.h). */
 #include "data/tables/table.h"
+#include "base/fail.h"
 #include "base/print.h"
+#include "base/text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,19 +83,184 @@ static void advise_gaps(char *room, size_t size, struct neap__table *t, const ch
 		on_all(room + n, size - n, t, program);
 }
 
+/*
+ * Whether the row read last names the columns: one of its fields is not a number, but the field
+ * below it is. Reads on, but keeps the line.
+ */
+static int has_names(struct neap__table *t)
+{
+	double number;
+	int64_t fields = t->csv.fields, line = t->csv.line;
+	unsigned char *is_text = calloc((size_t)fields + 1, 1);
+	int found = 0;
+	for (int64_t i = 0; is_text && i < fields; i++)
+		is_text[i] = neap__table_number(&number, t->csv.field[i]) < 0;
+	if (is_text && neap__csv_next(&t->csv) > 0)
+		for (int64_t i = 0; i < fields && i < t->csv.fields; i++)
+			found |= is_text[i] && neap__table_number(&number, t->csv.field[i]) == 0;
+	t->csv.line = line;
+	free(is_text);
+	return found;
+}
+
+/* Names of columns that are numbers count from one to the next, as pandas has them, or are data. */
+const char *neap__table_data_name(const struct neap__table *t)
+{
+	double number, before = NAN;
+	if (t->options->header)
+		return NULL;
+	for (int64_t i = 0; t->names && i < t->columns; i++) {
+		if (neap__table_number(&number, t->names[i]) < 0)
+			continue;
+		if (number != floor(number) || (!isnan(before) && number != before + 1))
+			return t->names[i];
+		before = number;
+	}
+	return NULL;
+}
+
+int neap__table_no_column(
+	const struct neap__table *t, const char *option, int bytes, const char *text)
+{
+	const char *data = neap__table_data_name(t);
+	double number;
+	int64_t column = 0, texts = 0, last = 0;
+	char names[300];
+	if (t->names && !data)
+		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. Its columns are %s",
+			option, t->csv.path, bytes, text,
+			neap__table_list(
+				names, sizeof names, (const char *const *)t->names, t->columns));
+	if (!t->names)
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s'. Its columns have no names: pass their "
+			"numbers, from 1 to %lld, such as %s %lld",
+			option, t->csv.path, bytes, text, (long long)t->columns, option,
+			(long long)t->columns);
+	for (int64_t i = 0; i < t->columns; i++)
+		if (neap__table_number(&number, t->names[i]) < 0 && texts++ == 0)
+			last = i + 1;
+	neap__print(names, sizeof names, "%.*s", bytes, text);
+	if (neap__table_number(&number, names) == 0 && number == floor(number) && number >= 1 &&
+		number <= (double)t->columns)
+		column = (int64_t)number;
+	else
+		column = texts == 1 ? last : t->columns;
+	return neap__fail(NEAP_EUSAGE,
+		"%s: '%s' has no column '%.*s'. Its first line looks like data ('%.30s' is a "
+		"number), not names. Pass --header no and the number of the column, from 1 to "
+		"%lld, such as --header no %s %lld",
+		option, t->csv.path, bytes, text, data, (long long)t->columns, option,
+		(long long)column);
+}
+
+/* Whether a name can be inserted by sed's command 'i' as a field. */
+static int is_plain(const char *name, char separator)
+{
+	const char specials[] = {'\'', '"', '\\', separator, '\0'};
+	for (const char *at = name; *at; at++)
+		if ((unsigned char)*at < ' ' || strchr(specials, *at))
+			return 0;
+	return 1;
+}
+
+/*
+ * ": sed ...", which inserts the names of the features for the columns of numbers, and others for
+ * what remains; "" if there are too few columns, or a name is not plain.
+ */
+static void insert_names(
+	struct neap__text *to, const struct neap__table *t, const char *const *names, int count)
+{
+	double number;
+	int feature = 0;
+	neap__text_add(to, ": sed -i.old '1i ");
+	for (int64_t i = 0; i < t->columns; i++) {
+		char between[2] = {i ? t->separator : '\0', '\0'};
+		int takes = feature < count &&
+			    (!t->names || neap__table_number(&number, t->names[i]) == 0);
+		if (takes && !is_plain(names[feature], t->separator))
+			break;
+		if (takes)
+			neap__text_add(to, "%s%s", between, names[feature++]);
+		else
+			neap__text_add(to, "%scolumn%lld", between, (long long)i + 1);
+	}
+	neap__text_add(to, "' '%s'", t->dir);
+	if (feature < count && to->data)
+		to->data[0] = '\0';
+}
+
+int neap__table_unnamed(const struct neap__table *t, const char *const *names, int count)
+{
+	enum { LONGEST = 600 /* of the command in a message */ };
+	const char *data = neap__table_data_name(t);
+	struct neap__text command = {0};
+	double number;
+	char list[300], shows[80] = "";
+	int64_t numbers = t->names ? 0 : t->columns;
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		numbers += neap__table_number(&number, t->names[i]) == 0;
+	insert_names(&command, t, names, count);
+	if (data)
+		neap__print(shows, sizeof shows, " (the first line has the number '%.30s')", data);
+	int rc = neap__fail(NEAP_EUSAGE,
+		"'%s' has %lld columns without names%s, but the model was trained on %d "
+		"feature%s: %s. %s%s%s",
+		t->dir, (long long)t->columns, shows, count, count == 1 ? "" : "s",
+		neap__table_list(list, sizeof list, names, count),
+		numbers < count ? "Add the missing columns, and a first line that names all of them"
+				: "Insert a first line that names the columns",
+		numbers > count ? ", for example, if the features come first" : "",
+		command.data && strlen(command.data) < LONGEST ? command.data : "");
+	neap__text_free(&command);
+	return rc;
+}
+
+/* What to do about a column of texts. In a first line that is data, `name` is one of them. */
+static void advise_column(char *room, size_t size, const struct neap__table *t, const char *name)
+{
+	const struct neap_table_options *o = t->options;
+	const char *data = neap__table_data_name(t), *sep = "";
+	char number[24];
+	size_t n = 0;
+	for (int64_t i = 0; data && i < t->columns; i++)
+		if (strcmp(t->names[i], name) == 0) {
+			neap__print(number, sizeof number, "%lld", (long long)i + 1);
+			name = number;
+			break;
+		}
+	if (data)
+		n += (size_t)neap__print(room, size,
+			"The first line looks like data ('%.30s' is a number), not names. Pass "
+			"--header no, and ",
+			data);
+	else
+		n += (size_t)neap__print(room, size, "Pass ");
+	if (!o->targets && !o->labels && !o->label) {
+		n += (size_t)neap__print(
+			room + n, size - n, "--target %.60s if it is the target, ", name);
+		sep = "or ";
+	}
+	if (!o->sample_column) {
+		n += (size_t)neap__print(room + n, size - n,
+			"--sample-column %.60s if it names the samples, ", name);
+		sep = "or ";
+	}
+	neap__print(room + n, size - n, "%s--drop %.60s to ignore it", sep, name);
+}
+
 /* What to do about a field that is not a number. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *t, const char *name, const char *text)
 {
-	const struct neap_table_options *o = t->options;
-	int untold = !o->targets && !o->labels && !o->label, missing = is_gap(text);
-	size_t n = 0;
+	int missing = is_gap(text);
+	size_t n;
 	if (has_comma(text) && t->csv.separator != ',') {
 		n = (size_t)neap__print(room, size, "Write decimals with a point: ");
 		on_all(room + n, size - n, t, "sed -i.old 's/,/./g'");
 	} else if (has_comma(text))
 		neap__print(room, size, "Write decimals with a point");
-	else if (t->options->header < 0 && t->csv.line == 1)
+	else if (t->options->header < 0 && t->csv.line == 1 && has_names(t))
 		neap__print(room, size, "The first row has names: remove --header no");
 	else if (t->columns == 1 && strchr(text, ' '))
 		neap__print(room, size, "Separate the fields by commas, semicolons or tabs");
@@ -101,15 +270,6 @@ void neap__table_advise(
 		advise_gaps(room, size, t, name);
 	else if (has_numbers_above(t))
 		neap__print(room, size, "Correct line %lld", (long long)t->csv.line);
-	else {
-		n += (size_t)neap__print(room, size, "Pass ");
-		if (untold)
-			n += (size_t)neap__print(
-				room + n, size - n, "--target %.60s if it is the target, ", name);
-		if (!o->sample_column)
-			n += (size_t)neap__print(room + n, size - n,
-				"--sample-column %.60s if it names the samples, ", name);
-		neap__print(room + n, size - n, "%s--drop %.60s to ignore it",
-			n > strlen("Pass ") ? "or " : "", name);
-	}
+	else
+		advise_column(room, size, t, name);
 }
