@@ -91,13 +91,9 @@ static int add_folder(struct cli_answer_files *files, const char *folder, const 
 	else
 		fts_close(walk);
 	free(copy);
+	if (code == CLI_DONE && files->count == before) /* which the library refuses with advice */
+		return add(files, folder, command);
 	files->named = 1;
-	if (code == CLI_DONE && files->count == before)
-		return cli_usage(command,
-			"folder '%s' contains no recording (.wav, .flac, .aiff) and no table "
-			"(.csv, .tsv). Pass such files, or encode the folder first: neap encode "
-			"'%s' --out FILE.h5",
-			folder, folder);
 	return code;
 }
 

@@ -115,3 +115,49 @@ int neap__dataset_names_taken(char room[NEAP__TAKEN_TEXT], const struct neap_dat
 		neap__print(room + n, NEAP__TAKEN_TEXT - n, ", ...");
 	return 1;
 }
+
+/* 1: all classes have names and all samples a class, and none of them is among `names`. */
+static int is_foreign(const struct neap_dataset *set, const char *const *names, int count)
+{
+	if (!set->label || set->nclass_names < 1 || set->nclass_names < set->info.classes)
+		return 0;
+	for (int k = 0; k < count; k++)
+		if (!names[k] || find((const char *const *)set->class_names, set->nclass_names,
+					 names[k]) >= 0)
+			return 0;
+	for (int64_t i = 0; i < set->info.samples; i++)
+		if (set->label[i] < 0)
+			return 0;
+	return count > 0;
+}
+
+int neap__dataset_forget_classes(
+	struct neap_dataset *set, const char *const *names, int count, char line[NEAP__TAKEN_TEXT])
+{
+	int64_t n = set->info.samples;
+	if (!is_foreign(set, names, count))
+		return 0;
+	char **copy = copy_names(names, count);
+	char **samples = calloc((size_t)n + 1, sizeof *samples);
+	int rc = copy && samples ? 0 : -ENOMEM;
+	for (int64_t i = 0; i < n && rc == 0; i++)
+		rc = (samples[i] = strdup(set->class_names[set->label[i]])) ? 0 : -ENOMEM;
+	if (rc < 0) {
+		neap__names_free(copy, copy ? count : 0);
+		neap__names_free(samples, samples ? (int)n : 0);
+		return neap__fail_errno(ENOMEM, "names of samples");
+	}
+	neap__print(line, NEAP__TAKEN_TEXT,
+		"warning: no class of '%.100s' (the first is '%.60s') is a class of the model (the "
+		"first is '%.60s'), so they are taken as names of recordings without labels. If "
+		"they are labels, encode the data with the names of the training data",
+		set->name, set->class_names[0], names[0]);
+	for (int64_t i = 0; i < n; i++)
+		set->label[i] = -1;
+	neap__names_free(set->sample_names, set->sample_names ? (int)n : 0);
+	neap__names_free(set->class_names, set->nclass_names);
+	set->sample_names = samples;
+	set->class_names = copy;
+	set->nclass_names = set->info.classes = count;
+	return 1;
+}

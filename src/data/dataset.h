@@ -205,6 +205,14 @@ int neap__dataset_map_classes(
 	struct neap_dataset *set, const char *const *names, int count, const char *whose);
 
 /*
+ * For data without known answers, such as recordings whose classes are the names of their files: if
+ * none of the set's classes is in `names`, they become names of the samples, which lose their
+ * labels, and `line` has a warning. 1; 0 if nothing changed; or -ENOMEM.
+ */
+int neap__dataset_forget_classes(
+	struct neap_dataset *set, const char *const *names, int count, char line[NEAP__TAKEN_TEXT]);
+
+/*
  * Puts into `room` the line that says which of the `count` names of classes the numbers of a set
  * without names are taken as. 1; 0 where nothing is to be said: the set has names or targets that
  * are numbers, or the names are the numbers.

@@ -516,31 +516,45 @@ const char *neap__recordings_below(const char *path, const char *dir)
 	return *name ? name : slash ? slash + 1 : path;
 }
 
-const char *neap__recordings_option(const char *dir)
-{
-	struct neap__recordings all = {0};
-	int64_t flat = 0, sounds = 0, arrays = 0;
-	if (walk(&all, dir, 0) == 0)
-		for (int64_t i = 0; i < all.count; i++) {
-			const char *path = all.file[i].path;
-			int sound = !all.file[i].stray && has_ending(path, neap__sound_endings);
-			sounds += sound;
-			flat += sound && !strchr(below(path, dir), '/');
-			arrays += !all.file[i].stray && has_ending(path, neap__event_endings);
-		}
-	neap__recordings_free(&all);
-	return arrays > sounds ? " --sensor WIDTHxHEIGHT" : flat ? " --label REGEX" : "";
-}
-
-int64_t neap__recordings_having(const char *dir, const char *const *endings)
+/* Counts the files with one of the endings below `dir`, and in it, if `flat` is not NULL. */
+static int64_t count_files(const char *dir, const char *const *endings, int64_t *flat)
 {
 	struct neap__recordings all = {0};
 	int64_t found = 0;
 	if (walk(&all, dir, 0) == 0)
-		for (int64_t i = 0; i < all.count; i++)
-			found += !all.file[i].stray && has_ending(all.file[i].path, endings);
+		for (int64_t i = 0; i < all.count; i++) {
+			const char *path = all.file[i].path;
+			int counts = !all.file[i].stray && has_ending(path, endings);
+			found += counts;
+			if (flat)
+				*flat += counts && !strchr(below(path, dir), '/');
+		}
 	neap__recordings_free(&all);
 	return found;
+}
+
+const char *neap__recordings_option(const char *dir)
+{
+	int64_t flat = 0, flat_arrays = 0;
+	int64_t sounds = count_files(dir, neap__sound_endings, &flat);
+	int64_t arrays = count_files(dir, neap__event_endings, &flat_arrays);
+	if (arrays > sounds)
+		return flat_arrays ? " --sensor WIDTHxHEIGHT --label REGEX"
+				   : " --sensor WIDTHxHEIGHT";
+	return flat ? " --label REGEX" : "";
+}
+
+int neap__recordings_flat(const char *dir)
+{
+	int64_t flat = 0;
+	count_files(dir, neap__sound_endings, &flat);
+	count_files(dir, neap__event_endings, &flat);
+	return flat > 0;
+}
+
+int64_t neap__recordings_having(const char *dir, const char *const *endings)
+{
+	return count_files(dir, endings, NULL);
 }
 
 void neap__recordings_free(struct neap__recordings *all)

@@ -56,6 +56,8 @@ int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
 /* The option that encoding the folder needs as far as its files show, " --label REGEX"; or "". */
 const char *neap__recordings_option(const char *dir);
+/* Whether sounds or arrays are in the folder itself, so that no folder names their class. */
+int neap__recordings_flat(const char *dir);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
 /* The path of a file below `dir`, as lists of files have it; its last part where they are one. */

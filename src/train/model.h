@@ -117,12 +117,18 @@ int neap__model_source_fits(const struct neap__safetensors *file, const struct n
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set);
 /*
  * 1: `line` has the options of `neap encode`, " --pool 2", that encode as the training data was,
- * where those of the set differ; 0: they are the same or not known.
+ * where those of the set differ, or all of them for `set` NULL; 0: they are the same or not known.
  */
 #define NEAP__ENCODE_OPTIONS 160
 int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set);
+/*
+ * `rc` of data that could not be opened. If they have to be encoded first, the message is the
+ * command that does so as for the training data; `predicts`: classes are not needed.
+ */
+int neap__model_advise_encoding(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *data, int predicts, int rc);
 /*
  * 1: the spikes of the set were made with other settings, of which `line` (NEAP__TAKEN_TEXT bytes)
  * names one, or it has fewer channels; else 0.

@@ -5,6 +5,8 @@
  */
 #include "train/model.h"
 #include "data/dataset.h"
+#include "data/events/event_source.h"
+#include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -144,10 +146,12 @@ static const char *show(char room[32], const char *name, double value)
 	return room;
 }
 
+/* The numbers of events, in the order of neap__event_numbers. */
+enum { POOL, POLARITY, WIDTH, HEIGHT, X, Y, COLUMNS, ROWS };
+
 /* The options of `neap encode` that give events like those of the training data. */
 static void add_event_options(struct neap__text *to, const double *was, const double *now)
 {
-	enum { POOL, POLARITY, WIDTH, HEIGHT, X, Y, COLUMNS, ROWS };
 	char room[32];
 
 	if (was[POOL] != now[POOL])
@@ -175,14 +179,58 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	line[0] = '\0';
 	if (neap__model_encoding(&was, file, options) < 0)
 		return 0;
-	if (was.has_events && set->has_events)
-		add_event_options(&to, was.events, set->events);
-	else if (was.sound.size && set->encoder.size)
+	/* By default no pixels are merged, and the whole sensor is used, of a size to be given. */
+	const double whole[NEAP__EVENT_NUMBERS] = {
+		1, NEAP_POLARITY_SPLIT, 0, 0, 0, 0, was.events[WIDTH], was.events[HEIGHT]};
+	if (was.has_events && (!set || set->has_events))
+		add_event_options(&to, was.events, set ? set->events : whole);
+	else if (was.sound.size && (!set || set->encoder.size))
 		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
 			was.sound.low, was.sound.high);
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
 	neap__text_free(&to);
 	return line[0] != '\0';
+}
+
+/* 1: an array file of events, which is no data set yet. */
+static int has_events(const char *data)
+{
+	const struct neap_event_options options = {.size = sizeof options};
+	struct neap__event_source *source;
+
+	if (neap__array_events_open(&source, data, NULL, &options) < 0)
+		return 0;
+	source->close(source);
+	return 1;
+}
+
+int neap__model_advise_encoding(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *data, int predicts, int rc)
+{
+	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
+	int is_folder = neap__recordings_folder(data);
+	int known = neap__model_encode_options(settings, file, options, NULL);
+
+	if (!is_folder && (rc != NEAP_EFORMAT || !known))
+		return rc;
+	neap__print(line, sizeof line, "%s", neap_detail());
+	if (!is_folder && !has_events(data))
+		return neap__fail(rc, "%s", line);
+	int answered =
+		is_folder ? neap__recordings_having(data, neap__sound_endings) +
+					    neap__recordings_having(data, neap__table_endings) >
+				    0
+			  : 0;
+	return neap__fail(rc, "'%s' %s. Encode it first%s: neap encode '%s' --out FILE.h5%s%s",
+		data,
+		!is_folder ? "contains events"
+		: answered ? "is a folder"
+			   : "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
+		known ? ", with the settings of the training data" : "", data,
+		known ? settings : neap__recordings_option(data),
+		!known || !is_folder || !neap__recordings_flat(data) ? ""
+		: predicts					     ? " --label '(.*)'"
+								     : " --label REGEX");
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)

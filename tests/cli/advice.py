@@ -3,6 +3,7 @@
 """Advice of `encode` and `train --text` about data: its commands work as they stand, and doubts are warned of."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -163,13 +164,48 @@ def sounds(folder):
     return None
 
 
+def unlabelled(folder):
+    """event recordings without classes: predict proposes encode with the settings of the training data, and answers what it wrote"""
+    recordings(folder, "seen", lambda t, x, y, p: {"t": t, "x": x, "y": y, "p": p})
+    made = run(folder, "encode", "seen", "--out", "seen.h5", *SENSOR, "--pool", "2", "--polarity", "merge")
+    assert made.returncode == 0, made.stderr
+    made = run(folder, "train", "seen.h5", "--net", "lif:4,li", "--epochs", "1", "--memory", "4M", "--out", "seen-run")
+    assert made.returncode == 0, made.stderr
+    os.mkdir(os.path.join(folder, "flat"))
+    for i in range(4):
+        shutil.copy(os.path.join(folder, "seen", "left" if i % 2 else "right", f"r{i}.npz"), os.path.join(folder, "flat"))
+    for data, more, names in ("flat", " --label '(.*)'", ["r0", "r1", "r2", "r3"]), ("flat/r1.npz", "", ["flat"]), ("seen", "", None):
+        done = run(folder, "predict", "seen-run", data)
+        command = f"neap encode '{data}' --out FILE.h5 --pool 2 --polarity merge --sensor 8x8{more}"
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.endswith(f"the training data: {command}\n"), done.stderr
+        done = run(folder, *shlex.split(command)[1:], "--force")
+        assert done.returncode == 0, done.stderr
+        done = run(folder, "predict", "seen-run", "FILE.h5")
+        rows = [line.split(",") for line in done.stdout.splitlines()]
+        if done.returncode or names and [row[1] for row in rows] != ["recording", *names] or ("no class of 'FILE.h5'" in done.stderr) != bool(names):
+            return f"{data}: {done.stderr}{done.stdout}"
+    done = run(folder, "eval", "seen-run", "flat")
+    return None if done.returncode == 2 and done.stderr.endswith("--sensor 8x8 --label REGEX\n") else done.stderr
+
+
+def patterns(folder):
+    """--label and --speaker search the file name: a pattern with a folder is told so"""
+    for name in "dogs", "cats":
+        sound(os.path.join(folder, "pets", name, "a.wav"))
+    for option, needle in ("--label", "Remove --label to use the folder that each file is in as its class"), ("--speaker", "a part of the file name"):
+        done = run(folder, "encode", "pets", "--out", "pets.h5", option, "([a-z]+)/")
+        assert done.returncode == 2 and "only the file name 'a.wav' is searched, not its folders" in done.stderr and needle in done.stderr, done.stderr
+    done = run(folder, "encode", "pets", "--out", "pets.h5")
+    return None if "classes: cats, dogs\n" in done.stdout else done.stderr
+
+
 ARGUMENTS = ((["parts", "--out", "parts"], "--out 'parts/train.h5'"), (["parts", "--out", "nowhere/x.h5"], "no folder 'nowhere'"),
              (["a.wav", "b.wav", "--out", "x.h5"], "Pass the folder"), (["parts/train", "--out", "x.h5", "--classes", "3"], "classes found are Run, run"))
 
 
 def main():
     with Tap() as tap, Folder() as folder:
-        for test in events, texts, tables, headers, sounds:
+        for test in events, texts, tables, headers, unlabelled, patterns, sounds:
             tap.run(test.__doc__, test, folder)
         for args, needle in ARGUMENTS:
             done = run(folder, "encode", *args)

@@ -83,6 +83,22 @@ static int match(const struct neap__name_pattern *p, const char *name, size_t by
 	return 1;
 }
 
+static int no_match(const struct neap__name_pattern *p, const char *name, const char *path)
+{
+	int is_label = strcmp(p->what, "--label") == 0;
+	if (strchr(p->text, '/') && name > path)
+		return neap__fail(NEAP_EUSAGE,
+			"%s '%s' does not match '%s', because only the file name '%s' is searched, "
+			"not its folders. %s",
+			p->what, p->text, path, name,
+			is_label ? "Remove --label to use the folder that each file is in as its "
+				   "class, or change the pattern"
+				 : "Change the pattern to a part of the file name");
+	return neap__fail(NEAP_EUSAGE,
+		"%s '%s' does not match '%s'. Change the pattern, or move the file away", p->what,
+		p->text, path);
+}
+
 /* The extension is matched only if the pattern needs it, and never is the name itself. */
 int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
 {
@@ -100,9 +116,7 @@ int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, cons
 			"group 1 matches a part of the name",
 			p->what, p->text, path);
 	if (!found)
-		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' does not match '%s'. Change the pattern, or move the file away",
-			p->what, p->text, path);
+		return no_match(p, name, path);
 	*out = strndup(name + place[0], place[1] - place[0]);
 	return *out ? 0 : neap__fail_errno(ENOMEM, "listing recordings");
 }

@@ -134,6 +134,12 @@ static int check_name(const struct open_evaluation *e, const char *data, int hea
 	return 0;
 }
 
+/* 1: for neap predict, which needs no labels. */
+static int predicts(const struct neap_eval_options *options)
+{
+	return options->answered && options->of_steps;
+}
+
 /* Opens the data: a sound that is heard live has nothing but its shape. */
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -158,8 +164,12 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 			options->data);
 	if (neap__table_named(options->data))
 		return neap__model_open_table(&e->set, &e->file, options->data, e->note);
-	if (!e->is_live)
-		return neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
+	if (!e->is_live) {
+		rc = neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
+		return rc < 0 ? neap__model_advise_encoding(&e->file, &e->net_options,
+					options->data, predicts(options), rc)
+			      : rc;
+	}
 	NEAP_TRY(neap__dataset_open_live(&e->set, options->data, rc > 0 ? &encoder : NULL));
 	e->live = (struct neap__live_sound_options){.name = options->data,
 		.encoder = &e->set->encoder,
@@ -187,6 +197,10 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (rc == NEAP_EFORMAT)
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(rc);
+	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
+	if (predicts(options) && neap__model_target(&e->file) == NEAP_TARGET_LABEL)
+		NEAP_TRY(neap__dataset_forget_classes(
+			e->set, (const char *const *)e->names, e->net_options.classes, e->note));
 	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
@@ -200,14 +214,13 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (numbers)
 		NEAP_TRY(neap__model_targets(
 			&e->mean, &e->deviation, &e->file, e->net_options.classes));
-	e->of_steps = options->answered && options->of_steps && is_of_steps(e->target);
+	e->of_steps = predicts(options) && is_of_steps(e->target);
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !neap__dataset_is_labelled(e->set))
 		return neap__fail(NEAP_EUSAGE,
 			"%s has no labels to compare the answers with. Pass labelled data, or use "
 			"'neap predict'",
 			e->info.name);
-	NEAP_TRY(neap__model_class_names(&e->names, &e->file, e->net_options.classes));
 	struct neap__encoding encoding;
 	char line[NEAP__TAKEN_TEXT];
 	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
