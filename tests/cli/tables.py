@@ -289,6 +289,12 @@ def refusals(tap, folder):
 def doubts(tap, folder):
     """Tables that are read, but are probably meant otherwise: one line of warning, and none if an option says what is meant."""
     path, out = os.path.join(folder, "doubt.csv"), os.path.join(folder, "doubt.h5")
+    by = ["--sample-column", "s", "--target", "y"]
+
+    def walks(cells, other):
+        """Five samples of seven rows with class w; these have another one."""
+        odd = [cells[i:i + 2] for i in range(0, len(cells), 2)]
+        return ("s,v,y\n" + "".join(f"{s},{i / 3:.2f},{other if f'{s}{i}' in odd else 'w'}\n" for s in "abcde" for i in range(7))).encode()
     events = b"t,xs,y,p\n" + b"".join(b"%d,%d,3,1\n" % (i, i) for i in range(9))
     for name, content, options, needle in (
             ("plain", b"a,b\n1,2\n", [], None), ("labels of floats", b"v,y\n1,1.0\n2,0.0\n", ["--target", "y"], "such as 1.0, and are read as numbers"),
@@ -296,6 +302,21 @@ def doubts(tap, folder):
             ("fractions", b"v,y\n1,1.5\n2,0.0\n", ["--target", "y"], None),
             ("a first row that counts", b"0,1,2\n5,6,7\n", [], "pass --header yes"), ("a header that counts", b"0,1,2\n5,6,7\n", ["--header", "yes"], None),
             ("a row of data as header", b"1.5,2,cat\n2.5,3,cat\n", ["--target", "cat"], "its field '1.5' is a number. If it is data, pass --header no"),
+            ("an empty class", walks("a3", ""), by, "line 5: the target is empty, but 'w' in the other rows of the sample, so the data set has one class per step"),
+            ("another class", walks("b0", "run"), by, "line 9: the target is 'run', but 'w' in the other rows"),
+            ("a last class", walks("e4", "q"), by, "line 34: the target is 'q'"), ("two cells of a sample", walks("b1b4", "run"), by, "line 10: "),
+            ("no odd cell", walks("", ""), by, None), ("cells of many samples", walks("a1b1c1", "run"), by, None),
+            ("three cells of a sample", walks("b0b2b5", "run"), by, None), ("classes that change", walks("b3b4", "run"), by, None),
+            ("a last step of each sample", walks("".join(f"{s}{i}" for s in "abcde" for i in range(6)), ""), by, None),
+            ("one sample, a cell", b"v,y\n" + b"1,3\n" * 6 + b"1,\n" + b"1,3\n" * 6, ["--target", "y"], "line 8: the target is empty, but '3'"),
+            ("one sample, short", b"v,y\n1,3\n2,3\n3,\n4,3\n", ["--target", "y"], None),
+            ("one sample, a step", b"v,y\n" + b"1,a\n" * 9 + b"1,b\n" * 9, ["--target", "y"], None),
+            ("a column of classes", b"v,Label\n0.5,1\n0.2,2\n", [], "column 'Label' has whole numbers and is read as a feature. If it is the class, pass --target Label"),
+            ("a column of classes that is named", b"v,label\n0.5,1\n0.2,2\n", ["--target", "label"], None),
+            ("a column of one class", b"v,label\n0.5,1\n0.2,1\n", [], None), ("a column of numbers", b"v,label\n0.5,1.5\n0.2,1\n", [], None),
+            ("a number per sample", b"s,v,kind\na,1,1\na,2,1\nb,1,2\nb,2,2\n", ["--sample-column", "s"], "that are constant in each sample and is read as a feature. If "
+             "it is the class, pass --target kind"), ("samples of one row", b"s,v,kind\na,1.5,1\nb,1,2\nc,2,2\n", ["--sample-column", "s"], None),
+            ("a number that varies", b"s,v,kind\na,1,1\na,2,2\nb,1,2\nb,2,2\n", ["--sample-column", "s"], None),
             ("the index of pandas", b",a\n0,5\n1,6\n", [], "Pass --drop 1"), ("the index is dropped", b",a\n0,5\n1,6\n", ["--drop", "1"], None),
             ("events of a camera", events, [], "look like events of a camera"), ("t and x alone", b"t,x,y\n1,2,3\n", [], None)):
         open(path, "wb").write(content)

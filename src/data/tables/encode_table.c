@@ -8,6 +8,7 @@
 #include "data/bins.h"
 #include "data/formats/array_out.h"
 #include "data/tables/label_table.h"
+#include "data/tables/odd_cells.h"
 #include "data/tables/table.h"
 #include "data/tables/table_targets.h"
 #include "base/fail.h"
@@ -30,6 +31,7 @@ struct table_work {
 	struct neap__label_table labels;
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
+	struct neap__odd_cells odd;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
 	const char **output;  /* [targets] names */
@@ -106,6 +108,10 @@ static int scan_row(struct table_work *w)
 	const char *const *field = fields_of(w, &path, &line);
 	if (field)
 		NEAP_TRY(neap__targets_see(&w->targets, field, w->table.begins, path, line));
+	if (w->table.targets == 1 &&
+		neap__odd_cells_see(&w->odd, neap__target_missing(field[0]) ? "" : field[0],
+			w->table.begins, path, line) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
 	if (w->options->labels && w->targets.steps)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: the target is empty. Fill it in, or remove the row", path,
@@ -133,6 +139,23 @@ static void doubt_targets(const struct table_work *w)
 		w->options->warn(w->options->user,
 			"all targets are whole numbers with a decimal point, such as 1.0, and are "
 			"read as numbers. If they are classes, write 1; if not, pass --numbers");
+}
+
+/* A cell that makes the class of a sample one of its steps. */
+static void doubt_cells(struct table_work *w)
+{
+	const struct neap__odd_cells *c = &w->odd;
+	char line[NEAP__DETAIL_BYTES], is[80] = "empty";
+	if (!w->options->warn || !w->targets.classes || !neap__odd_cells_doubt(&w->odd))
+		return;
+	if (*c->first.text)
+		neap__print(is, sizeof is, "'%.60s'", c->first.text);
+	neap__print(line, sizeof line,
+		"'%s', line %lld: the target is %s, but '%.60s' in the other rows of the sample, "
+		"so the data set has one class per step. If the cell is a mistake, correct it and "
+		"encode again for one class per sample",
+		c->first.path, (long long)c->first.line, is, c->usual);
+	w->options->warn(w->options->user, line);
 }
 
 static int scan(struct table_work *w)
@@ -265,10 +288,13 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 		neap__table_doubt(&w.table);
 	if (rc == 0)
 		doubt_targets(&w);
+	if (rc == 0)
+		doubt_cells(&w);
 	neap__array_out_abort(w.out);
 	forget(&w);
 	neap__label_table_free(&w.labels);
 	neap__targets_free(&w.targets);
+	neap__odd_cells_free(&w.odd);
 	neap__table_close(&w.table);
 	free(w.number);
 	free(w.feature);

@@ -7,6 +7,7 @@
 #include "data/names/name_list.h"
 
 #include <errno.h>
+#include <math.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -184,9 +185,9 @@ static int find_columns(struct neap__table *t)
 	t->counts = !t->header && (counts_from(t, 0) || counts_from(t, 1));
 	t->value = calloc((size_t)t->features, sizeof *t->value);
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
-	t->falls = calloc((size_t)t->features, 1);
+	t->traits = calloc((size_t)t->features, 1);
 	t->above = calloc((size_t)t->features, sizeof *t->above);
-	return t->value && t->target && t->falls && t->above ? 0 : no_memory(t);
+	return t->value && t->target && t->traits && t->above ? 0 : no_memory(t);
 }
 
 int neap__table_open(struct neap__table *t, const char *path,
@@ -289,8 +290,8 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 		return rc;
 	}
 	free(t->value);
-	free(t->falls); /* of other features */
-	t->falls = NULL;
+	free(t->traits); /* of other features */
+	t->traits = NULL;
 	t->value = value;
 	t->features = count;
 	return 0;
@@ -388,7 +389,7 @@ static int next_file(struct neap__table *t)
 	return same ? 1 : order_columns(t);
 }
 
-static const char *column_name(const struct neap__table *t, int64_t column, char room[24])
+const char *neap__table_column(const struct neap__table *t, int64_t column, char room[24])
 {
 	if (t->names && t->names[column][0])
 		return t->names[column];
@@ -402,7 +403,7 @@ static int take_value(struct neap__table *t, int64_t column, const char *text)
 	char number[24], advice[640], shown[100];
 	if (neap__table_number(&t->value[t->place[column]], text) == 0)
 		return 0;
-	name = column_name(t, column, number);
+	name = neap__table_column(t, column, number);
 	neap__print(shown, sizeof shown, "%s", text); /* counting gaps reads on */
 	text = shown;
 	neap__table_advise(advice, sizeof advice, t, name, text);
@@ -412,14 +413,24 @@ static int take_value(struct neap__table *t, int64_t column, const char *text)
 		name, text, advice);
 }
 
-/* Which features do not increase from a row to the next one of the sample. */
-static void see_rises(struct neap__table *t)
+/* What the values of the features are like, as far as they were read. */
+static void see_values(struct neap__table *t)
 {
+	int is_first = t->longest == 0;
+	t->has_single |= t->begins && t->run == 1;
 	t->run = t->begins ? 1 : t->run + 1;
 	t->longest = t->run > t->longest ? t->run : t->longest;
-	for (int i = 0; t->falls && i < t->features; i++) {
-		t->falls[i] |= !t->begins && !(t->value[i] > t->above[i]);
-		t->above[i] = t->value[i];
+	for (int i = 0; t->traits && i < t->features; i++) {
+		double x = t->value[i], above = t->above[i];
+		if (!t->begins && !(x > above))
+			t->traits[i] |= NEAP__FALLS;
+		if (!t->begins && x != above)
+			t->traits[i] |= NEAP__VARIES;
+		if (!is_first && x != above)
+			t->traits[i] |= NEAP__DIFFERS;
+		if (!(x == floor(x) && fabs(x) <= NEAP__CLASS_MOST))
+			t->traits[i] |= NEAP__IS_REAL;
+		t->above[i] = x;
 	}
 }
 
@@ -450,7 +461,7 @@ static int take_row(struct neap__table *t)
 		t->last = strdup(sample);
 	}
 	t->sample = t->last;
-	see_rises(t);
+	see_values(t);
 	return t->last ? 1 : no_memory(t);
 }
 
@@ -478,7 +489,7 @@ void neap__table_close(struct neap__table *t)
 	free(t->role);
 	free(t->place);
 	free(t->value);
-	free(t->falls);
+	free(t->traits);
 	free(t->above);
 	free(t->target);
 	neap__recordings_free(&t->files);

@@ -19,6 +19,15 @@ enum neap__table_column {
 	NEAP__COLUMN_DROPPED
 };
 
+/* What was seen of a feature; bits. */
+enum neap__feature_trait {
+	NEAP__FALLS = 1,   /* does not increase in every row of a sample */
+	NEAP__VARIES = 2,  /* in a sample */
+	NEAP__DIFFERS = 4, /* from a row to the next one, of another sample as well */
+	NEAP__IS_REAL = 8, /* is not always a whole number of at most NEAP__CLASS_MOST */
+};
+enum { NEAP__CLASS_MOST = 1000 /* chosen: larger whole numbers are hardly classes */ };
+
 struct neap__table {
 	const struct neap_table_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
@@ -39,13 +48,14 @@ struct neap__table {
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;	      /* [features] */
-	const char **target;  /* [targets] */
-	const char *sample;   /* its name: a field, or the file's path below the folder */
-	unsigned char *falls; /* [features] 1: does not increase in every row of a sample */
-	double *above;	      /* [features] the row before */
-	int64_t run, longest; /* rows of this sample, of the longest one so far */
-	int begins;	      /* 1: it is the first of its sample */
+	double *value;	       /* [features] */
+	const char **target;   /* [targets] */
+	const char *sample;    /* its name: a field, or the file's path below the folder */
+	unsigned char *traits; /* [features] enum neap__feature_trait */
+	double *above;	       /* [features] the row before */
+	int64_t run, longest;  /* rows of this sample, of the longest one so far */
+	int has_single;	       /* 1: a sample has one row */
+	int begins;	       /* 1: it is the first of its sample */
 };
 
 /* Finds the files and the columns. 0 or a negative code; close it in any case. */
@@ -73,6 +83,8 @@ void neap__table_advise(
 /* A name in the first line that shows that it is data, if --header auto took it for names; or NULL.
  */
 const char *neap__table_data_name(const struct neap__table *table);
+/* The name of a column, or its number from 1 on, as options take it. */
+const char *neap__table_column(const struct neap__table *table, int64_t column, char room[24]);
 /* The first few names, "a, b, c, ...", for a message. */
 const char *neap__table_list(char *room, size_t size, const char *const *names, int64_t count);
 /* NEAP_EUSAGE: the `bytes` of `text`, a value of `option`, are not a column. */

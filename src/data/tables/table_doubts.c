@@ -50,9 +50,10 @@ static void doubt_time(const struct neap__table *t)
 	static const char *const names[] = {"time", "timestamp", "timestamps", "t", "ts", "date",
 		"index", "idx", "step", "frame", "seconds", "sec", "ms", "us", "epoch", "row",
 		"id"};
-	for (int64_t i = 0; t->falls && i < t->columns; i++)
+	for (int64_t i = 0; t->traits && i < t->columns; i++)
 		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-			if (t->role[i] == NEAP__COLUMN_FEATURE && !t->falls[t->place[i]] &&
+			if (t->role[i] == NEAP__COLUMN_FEATURE &&
+				!(t->traits[t->place[i]] & NEAP__FALLS) &&
 				strncasecmp(t->names[i], names[k], strlen(names[k])) == 0 &&
 				!isalpha((unsigned char)t->names[i][strlen(names[k])])) {
 				warn(t,
@@ -62,6 +63,43 @@ static void doubt_time(const struct neap__table *t)
 					t->names[i], t->names[i]);
 				break;
 			}
+}
+
+/* 1: a name of classes, whatever its case, with what is not a letter behind it. */
+static int names_classes(const char *name)
+{
+	static const char *const names[] = {"label", "labels", "class", "classes", "category",
+		"target", "targets", "class_id", "label_id", "classid", "labelid", "cls"};
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+		if (strcasecmp(name, names[k]) == 0)
+			return 1;
+	return 0;
+}
+
+/* A feature of whole numbers that is named as classes are, or that is the same in all rows of a
+ * sample, where no target is given. */
+static void doubt_classes(const struct neap__table *t)
+{
+	const struct neap_table_options *o = t->options;
+	char number[24];
+	for (int64_t i = 0; !o->targets && !o->labels && t->traits && i < t->columns; i++) {
+		int traits =
+			t->role[i] == NEAP__COLUMN_FEATURE ? t->traits[t->place[i]] : NEAP__IS_REAL;
+		int is_named = t->names && names_classes(t->names[i]);
+		int is_of_samples = o->sample_column && !t->has_single && !(traits & NEAP__VARIES);
+		if ((traits & NEAP__IS_REAL) || !(traits & NEAP__DIFFERS) ||
+			!(is_named || is_of_samples))
+			continue;
+		const char *name = neap__table_column(t, i, number);
+		warn(t,
+			"column '%.60s' has whole numbers%s and is read as a feature. If it is the "
+			"class%s %.60s",
+			name, is_of_samples ? " that are constant in each sample" : "",
+			t->named ? ", which the folder or --label gives already, pass --drop"
+				 : ", pass --target",
+			name);
+		return;
+	}
 }
 
 /* What the names of the features show that is probably a mistake. 1: they are events. */
@@ -108,6 +146,9 @@ void neap__table_doubt(const struct neap__table *t)
 	if (!t->options->warn)
 		return;
 	doubt_header(t);
-	if (!doubt_features(t) && t->names && t->longest > 2)
+	if (doubt_features(t))
+		return;
+	if (t->names && t->longest > 2)
 		doubt_time(t);
+	doubt_classes(t);
 }

@@ -23,7 +23,7 @@ static int no_memory(const char *path)
 	return neap__fail_errno(ENOMEM, "'%s'", path);
 }
 
-static int missing(const char *text)
+int neap__target_missing(const char *text)
 {
 	return *text == '\0' || strcasecmp(text, "nan") == 0;
 }
@@ -110,7 +110,7 @@ int neap__targets_see(struct neap__table_targets *t, const char *const *field, i
 {
 	int none = 0;
 	for (int i = 0; i < t->width; i++)
-		none += missing(field[i]);
+		none += neap__target_missing(field[i]);
 	if (none > 0 && none < t->width)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: %d of %d targets are empty. Fill in all of them, or none",
@@ -218,7 +218,7 @@ int neap__targets_take(const struct neap__table_targets *t, const char *const *f
 {
 	for (int i = 0; i < t->width; i++) {
 		number[i] = NAN;
-		if (missing(field[i]))
+		if (neap__target_missing(field[i]))
 			continue;
 		if (t->classes)
 			NEAP_TRY(class_of(t, field[i], &number[i], path, line));

@@ -28,6 +28,8 @@ struct neap__table_targets {
 	int keys;
 };
 
+/* 1: a field that masks its step. */
+int neap__target_missing(const char *text);
 /*
  * Takes note of a row's fields; `path` and `line` are for messages. `begins`: of a new sample. 0,
  * NEAP_EFORMAT or -ENOMEM.
