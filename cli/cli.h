@@ -74,6 +74,8 @@ struct cli_option {
 	int fraction;		     /* CLI_NUMBER: 1: a share, which people also give in percent */
 	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
+	const char
+		*differ; /* CLI_CHOICE: how they differ, for another name, NULL: proposed by it */
 };
 
 /* A row of a table that begins a group. */
@@ -194,6 +196,8 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
  * line about a failure names `option`. CLI_DONE or one line; or CLI_READER_LEFT.
  */
 int cli_is_output(const char *path); /* 1: "-"; NULL is not */
+/* CLI_DONE, or one line if the file `path` of `option` is the one that is read; NULL is none. */
+int cli_check_output(const char *option, const char *path, const char *read, const char *command);
 typedef int cli_make(
 	const void *user, int (*write)(void *file, const char *text, size_t length), void *file);
 int cli_write_file(const char *option, const char *path, const char *command, cli_make *make,

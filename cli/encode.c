@@ -175,9 +175,7 @@ static int events_json(const struct neap_event_report *r, const char *out, doubl
 	return cli_json_print(to, "encode");
 }
 
-/* `unit`: --time-unit, or 0. */
-static int events_text(
-	const struct neap_event_report *r, const char *out, double seconds, double unit)
+static int events_text(const struct neap_event_report *r, const char *out, double seconds)
 {
 	char room[NEAP__PLAIN_TEXT], took[24], longest[24], pixels[64] = "";
 	if (r->width)
@@ -192,10 +190,6 @@ static int events_text(
 	if (r->outside)
 		printf("%" PRId64 " event%s dropped by --crop or --polarity\n", r->outside,
 			r->outside == 1 ? " was" : "s were");
-	if (r->longest > 3600 && unit <= 0)
-		puts("the longest sample lasts over an hour: times that are integers are read as "
-		     "microseconds, others as seconds. Pass the unit if it differs, such as "
-		     "--time-unit 1us");
 	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
@@ -306,6 +300,28 @@ static void doubt_empty(struct encode_request *r, const struct neap_event_report
 	doubt(r, line);
 }
 
+/* A longest sample from which the unit of the times is probably a different one. */
+static void doubt_unit(struct encode_request *r, const struct neap_event_report *report)
+{
+	const double longest = report->longest, unit = r->events.time_unit;
+	/* Chosen: recordings are shorter than an hour, and longer than 10 steps of 1 ms. */
+	int is_long = longest > 3600;
+	char line[400], lasts[24], given[24], now[40] = "";
+	if (!(longest > 0) || (longest >= 0.01 && !is_long))
+		return;
+	if (unit > 0)
+		snprintf(now, sizeof now, " (now %s)", neap__show_time(given, unit));
+	snprintf(line, sizeof line,
+		"the longest sample lasts %s, %s. Times that are integers are read as microseconds "
+		"and others as seconds, unless --time-unit%s specifies the unit%s",
+		neap__show_time(lasts, longest),
+		is_long ? "more than an hour" : "less than 10 time steps of 1 ms", now,
+		unit > 0  ? ". Check it, or remove it"
+		: is_long ? ". Pass it if it differs, such as --time-unit 1us"
+			  : ". Pass it if it differs, such as --time-unit 1ms");
+	doubt(r, line);
+}
+
 static void doubt_silent(struct encode_request *r, const struct neap_encode_report *report)
 {
 	char line[200];
@@ -330,9 +346,10 @@ static int encode_events(struct encode_request *r, const char *path)
 	if (rc < 0)
 		return cli_fail("encode", rc);
 	doubt_empty(r, &report);
+	doubt_unit(r, &report);
 	doubt_written(r, path);
 	return r->json ? events_json(&report, r->out, seconds)
-		       : events_text(&report, r->out, seconds, r->events.time_unit);
+		       : events_text(&report, r->out, seconds);
 }
 
 static int table_json(const struct neap_table_report *r, const char *out, double seconds)
@@ -416,6 +433,8 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 			"--out: '%s' has another extension, but encode writes HDF5. Use .h5",
 			r->out);
 	if (writes && (rc = cli_encoded_out(r->out)) != CLI_DONE)
+		return rc;
+	if (writes && (rc = cli_check_output("out", r->out, dir, "encode")) != CLI_DONE)
 		return rc;
 	if (writes && !r->force && access(r->out, F_OK) == 0)
 		return cli_usage(
@@ -508,8 +527,9 @@ int cli_encode(int argc, char **argv)
 			.help = "side of the squares of pixels that share a channel (default 1)", .low = 1, .high = 65536},
 		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
 			.help = "polarities to use, split into two channels per pixel, merged, or one alone",
-			.choices = polarities},
-		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "s",
+			.choices = polarities,
+			.differ = "split and merge keep all events; on and off keep those of one polarity"},
+		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "us",
 			.help = "unit of the times in arrays (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
 			.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},

@@ -52,6 +52,12 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_NUMBER] = "a number",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
+	char one[24];
+	double value;
+	snprintf(one, sizeof one, "1%.20s", text);
+	if (option->kind == CLI_TIME && strlen(text) <= 20 && neap__units_time(&value, one) == 0)
+		return cli_usage(command, "--%s: '%s' is a unit without a number. Did you mean %s?",
+			option->name, text, one);
 	return cli_usage(command, "--%s: '%s' is not %s%s%s", option->name, text,
 		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "");
 }
@@ -91,8 +97,9 @@ static int set_choice(const char *command, const struct cli_option *option, cons
 		size_t n = strlen(all);
 		snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", option->choices[i]);
 	}
-	return cli_usage(command, "--%s: '%s' is not one of %s%s", option->name, text, all,
-		neap__did_you_mean(room, &meant, ""));
+	return cli_usage(command, "--%s: '%s' is not one of %s%s%s", option->name, text, all,
+		option->differ ? ". " : neap__did_you_mean(room, &meant, ""),
+		option->differ ? option->differ : "");
 }
 
 int cli_unknown_name(
@@ -177,8 +184,9 @@ static int set_number(const char *command, const struct cli_option *option, cons
 		return cli_usage(
 			command, "--%s: '%s' has no unit. %s", option->name, text, option->bare);
 	if (option->unit && value > 0 && text[strspn(text, "+-.0123456789eE")] == '\0')
-		return cli_usage(command, "--%s: '%s' has no unit. Did you mean %s%s or %ss?",
-			option->name, text, text, option->unit, text);
+		return cli_usage(command, "--%s: '%s' has no unit. Did you mean %s%s or %s%s?",
+			option->name, text, text, option->unit, text,
+			strcmp(option->unit, "s") == 0 ? "ms" : "s");
 	double low = option->low, high = option->high;
 	if (high == 0)
 		high = option->kind == CLI_COUNT ? INT_MAX : WHOLE_MOST;

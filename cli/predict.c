@@ -348,6 +348,16 @@ static int check_options(const struct predicting *p, const char *out)
 	if (o->level > 0 && o->every <= 0)
 		return cli_usage("predict",
 			"--level requires --every, the interval at which answers are printed");
+	for (size_t i = 0; i < p->files.count; i++) {
+		const char *read = p->files.path[i];
+		int code = cli_check_output("out", out, read, "predict");
+		if (code == CLI_DONE)
+			code = cli_check_output("spikes", o->spikes, read, "predict");
+		if (code == CLI_DONE)
+			code = cli_check_output("membranes", o->membranes, read, "predict");
+		if (code != CLI_DONE)
+			return code;
+	}
 	return check_ending(out, p->json);
 }
 
@@ -369,8 +379,8 @@ int cli_predict(int argc, char **argv)
 	const struct cli_option options[] = {
 		CLI_GROUP("Output"),
 		{.name = "out", .letter = 'o', .kind = CLI_TEXT, .into = &out, .argument = "FILE",
-			.help = "file to write: .csv for lines, .npz for NumPy arrays, - for standard output "
-				"(default -)"},
+			.help = "file to write, replaced if it exists: .csv for lines, .npz for NumPy arrays, - for "
+				"standard output (default -)"},
 		{.name = "json", .kind = CLI_FLAG, .into = &p.json,
 			.help = "print one JSON object per line instead of CSV"},
 		{.name = "softmax", .kind = CLI_FLAG, .into = &o->softmax,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_MOST ((size_t)256 << 20) /* bytes; more is no chain file or plan */
 
@@ -52,6 +53,18 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 int cli_is_output(const char *path)
 {
 	return path && strcmp(path, "-") == 0;
+}
+
+int cli_check_output(const char *option, const char *path, const char *read, const char *command)
+{
+	struct stat out, in;
+
+	if (!path || stat(path, &out) < 0 || !S_ISREG(out.st_mode) || stat(read, &in) < 0 ||
+		out.st_dev != in.st_dev || out.st_ino != in.st_ino)
+		return CLI_DONE;
+	return cli_usage(command,
+		"--%s: '%s' would replace the data that is read. Choose another file", option,
+		path);
 }
 
 struct output {

@@ -86,6 +86,31 @@ def encode(folder, source, wanted, labels, keys, inputs, *options):
     return check_file(out, wanted, labels, keys, inputs)
 
 
+def durations(tap, folder, rng):
+    """Durations that no recording has: one line of warning that names --time-unit; polarities and units by other names."""
+    path, out = os.path.join(folder, "units.npz"), os.path.join(folder, "units.h5")
+    t = np.sort(rng.integers(0, 400000, 50))
+    t[-1] = 400000
+    for name, times, options, needle in (
+            ("microseconds", t, [], None), ("seconds", t / 1e6, [], None), ("milliseconds", t // 1000, ["--time-unit", "1ms"], None),
+            ("milliseconds as microseconds", t // 1000, [], "lasts 400 us, less than 10 time steps of 1 ms. Times that are integers are read as microseconds and "
+             "others as seconds, unless --time-unit specifies the unit. Pass it if it differs, such as --time-unit 1ms\n"),
+            ("seconds as microseconds", t / 1e6, ["--time-unit", "1us"], "lasts 400 ns, less than 10 time steps of 1 ms. Times that are integers are read as "
+             "microseconds and others as seconds, unless --time-unit (now 1 us) specifies the unit. Check it, or remove it\n"),
+            ("microseconds as seconds", t, ["--time-unit", "1s"], "more than an hour. "), ("floats of microseconds", t * 1.0, [], "such as --time-unit 1us\n")):
+        np.savez(path, t=times, x=rng.integers(0, 8, 50), y=rng.integers(0, 8, 50), p=rng.integers(0, 2, 50))
+        done = neap("encode", path, "--out", out, "--sensor", "8x8", "--force", "-q", *options)
+        good = done.returncode == 0 and (done.stderr.count("\n") == 1 and needle in done.stderr if needle else not done.stderr)
+        tap.check(f"times: {name}", None if good else f"{done.returncode}: {done.stderr}")
+    for options, needle in ((["--polarity", "none"], "is not one of split, merge, on, off. split and merge keep all events; on and off keep those of one polarity\n"),
+                            (["--time-unit", "us"], "'us' is a unit without a number. Did you mean 1us?"),
+                            (["--time-unit", "1"], "'1' has no unit. Did you mean 1us or 1s?"), (["--concat", "10"], "'10' has no unit. Did you mean 10s or 10ms?")):
+        done = neap("encode", path, "--out", out, "--sensor", "8x8", "--force", *options)
+        tap.check(f"encode {' '.join(options)}", None if done.returncode == 2 and needle in done.stderr else done.stderr)
+    done = neap("encode", out, "--out", out, "--force")
+    tap.check("encode: --out is the data", None if done.returncode == 2 and "would replace the data that is read" in done.stderr else done.stderr)
+
+
 def arrays(tap, folder, rng):
     samples = [some(rng, n) for n in (50, 0, 7000, 3)]
     labels, keys = [2, 0, 1, 2], ["cat", "dog", "eel"]
@@ -126,7 +151,7 @@ def arrays(tap, folder, rng):
     hours = [neap("encode", path, "--out", os.path.join(folder, "hours.h5"), "--force", "--sensor", "34x34", "--classes", 3, *unit)
              for unit in ([], ["--time-unit", "1us"])]
     tap.check("npz: over an hour, a line names --time-unit", None if all(done.returncode == 0 for done in hours) and
-              ["--time-unit" in done.stdout for done in hours] == [True, False] else str(hours))
+              ["--time-unit" in done.stderr for done in hours] == [True, False] else str(hours))
     units = [[(float(np.float32(t)), x) for t, x in zip(s["t"] / 1e6, s["x"].tolist())] for s in samples]
     np.savez(path, units=flat["x"], times=(flat["t"] / 1e6), inputs=40, **more)
     tap.check("npz: units and times", "inputs" if encode(folder, path, [], [], [], 0, "--classes", 3) is None else None)
@@ -637,6 +662,7 @@ def main():
     python = with_tonic()
     with Tap() as tap, Folder() as folder:
         arrays(tap, folder, rng)
+        durations(tap, folder, rng)
         recordings(tap, folder, rng)
         strays(tap, folder, rng)
         mixed(tap, folder, rng)

@@ -210,6 +210,7 @@ def answer_tables(tap, folder):
     odd = write(os.path.join(folder, "odd.csv"), [row[1:4] for row in rows] + [["1", "", "2"]], head[1:4])
     tap.run("predict on one table: a column is missing", refuse, "no column 'été'", "classes", short)
     tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
+    tap.run("predict on one table: --out is the table", refuse, "would replace the data that is read", "classes", short, "--out", short)
     tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
     tap.run("predict on one table: no options of encode", refuse, "is empty. Correct the table", "classes", odd)
 
