@@ -185,6 +185,7 @@ int neap__step_moments(
 		rows += (double)set->ops->length(set, at);
 	}
 	pthread_mutex_unlock(&set->lock);
+	set->constants = set->offsets = set->constant = 0;
 	for (int64_t k = 0; rc == 0 && k < inputs; k++) {
 		double n = rows > 0 ? rows : 1, mean = sum[k] / n;
 		double variance = squares[k] / n - mean * mean;
@@ -192,6 +193,11 @@ int neap__step_moments(
 		/* Below this the spread is rounding: the input is constant. */
 		int varies = variance > 1e-24 * (shift[k] * shift[k] + squares[k] / n);
 		scale[k] = varies ? 1 / sqrt(variance) : 1;
+		if (varies || rows < 2)
+			continue;
+		set->constant = set->constants ? set->constant : (int)k;
+		set->constants++;
+		set->offsets += shift[k] != 0;
 	}
 	free(about);
 	return rc;

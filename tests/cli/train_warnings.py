@@ -16,7 +16,8 @@ TRAIN = ["--net", "gru:8,li", "--epochs", "1", "--memory", "4M", "--threads", "1
 WARNINGS = {  # what one line has, by name
     "few": "the validation set has ", "single": "so every net is right and nothing is learned",
     "whole": "but stored as real numbers", "axes": "If the axes are (sample, feature, time)",
-    "one-hot": "y is one-hot", "series": "If it is one series, store", "chance": "nothing was learned from the inputs", "nothing": "training samples have no spike"}
+    "one-hot": "y is one-hot", "series": "If it is one series, store", "chance": "nothing was learned from the inputs", "nothing": "training samples have no spike",
+    "constant": "the same value"}
 UNLEARNED = ["--lr", "0"]
 
 
@@ -72,6 +73,17 @@ def cases():
     yield "wide", {"x": series(300, 9, 35) + two[:, None, None], "y": two}, ["--lr", "0.02", "--epochs", "3"], [], []
     yield "static", {"x": series(300, 1, 40) + 3 * two[:, None, None], "y": two}, [
         "--encode", "rate:repeat=20", "--lr", "0.02", "--epochs", "8"], [], []
+    still = learned()
+    still["x"] = np.concatenate([still["x"], np.full((300, 9, 1), 9.81), np.zeros((300, 9, 1))], 2)
+    yield "still", {**still, "features": np.array(["ax", "ay", "az", "b"])}, ["--epochs", "4", "--lr", "0.02"], ["constant"], [
+        "feature 2 'az' has the same value, 9.81, in all steps of the training data (2 of 4 features have one value), so nothing can be learned",
+        "remove it from x (neap encode: --drop az)"]
+    yield "zero", {**still, "x": still["x"][:, :, [3, 0, 1]]}, ["--epochs", "4", "--lr", "0.02"], ["constant"], [
+        "feature 0 has the same value, 0, in all steps of the training data (1 of 3 features has one value)", "Check it, or remove it from x"]
+    margin = np.concatenate([still["x"][:, :, :2]] * 7 + [np.zeros((300, 9, 6))], 2)
+    yield "margin", {**still, "x": margin}, ["--epochs", "4", "--lr", "0.02"], [], []
+    yield "all still", {"x": np.ones((300, 9, 20)), "y": two}, [], ["constant", "chance"], [
+        "each feature has the same value in all steps of the training data, so nothing can be learned from the inputs"]
     walk = {"x": np.cumsum(x + 0.6 * (two[:, None, None] - 0.5), 1), "y": two}
     yield "no spikes", walk, ["--net", "lif:8,li", "--encode", "delta:threshold=9"], ["nothing", "chance"], [
         "the inputs of 64 training samples have no spike, so nothing can be learned. Choose another threshold or kind than "

@@ -286,6 +286,37 @@ static void say_axes(const struct neap__trainer *trainer)
 		(long long)features, (long long)rows, rows == 1 ? "" : "s");
 }
 
+/* Features that never change. Images have margins that are 0 throughout, which nobody would drop.
+ */
+static void say_constant(const struct neap__trainer *trainer)
+{
+	const struct neap_dataset *set = trainer->data.set;
+	int features = neap__features(set), k = set->constant;
+	const char *name = k < set->nfeature_names ? set->feature_names[k] : NULL;
+	char which[120], drop[120] = "";
+
+	if (!set->ops->values || set->constants == 0 ||
+		(features >= WIDE_LEAST && set->offsets == 0 && set->constants < features))
+		return;
+	if (set->constants == features) {
+		neap__trainer_say(trainer,
+			"warning: %s the same value in all steps of the training data, so nothing "
+			"can be learned from the inputs. Check how x was made",
+			features == 1 ? "the only feature has" : "each feature has");
+		return;
+	}
+	neap__print(
+		which, sizeof which, name ? "feature %d '%.60s' has" : "feature %d has", k, name);
+	if (name)
+		neap__print(drop, sizeof drop, " (neap encode: --drop %.60s)", name);
+	neap__trainer_say(trainer,
+		"warning: %s the same value, %g, in all steps of the training data (%d of %d "
+		"features ha%s one value), so nothing can be learned from it. Check it, or remove "
+		"it from x%s",
+		which, set->shift[k], set->constants, features, set->constants == 1 ? "s" : "ve",
+		drop);
+}
+
 /* The share that holds out enough, where half of the data is enough. */
 static void show_larger(char *remedy, size_t size, const struct neap__trainer *trainer)
 {
@@ -377,6 +408,7 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	say_warmup(trainer);
 	say_small_validation(trainer);
 	say_axes(trainer);
+	say_constant(trainer);
 	say_numbers(trainer);
 	if (neap__has_number_targets(trainer->data.set)) {
 		say_whole(trainer);
