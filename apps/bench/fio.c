@@ -44,7 +44,7 @@ int neap__fio_run(struct neap__moved *moved, const struct neap__fio *fio, int wr
 	char *text = malloc(OUTPUT);
 	if (!text)
 		return neap__fail_errno(ENOMEM, "fio's report");
-	int rc = neap__command(argv, text, OUTPUT);
+	int rc = neap__command(argv, 0, text, OUTPUT);
 	if (rc > 0)
 		rc = neap__fail(NEAP_EFORMAT, "fio ended with status %d", rc);
 	else if (rc == -ENOENT)

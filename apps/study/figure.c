@@ -295,7 +295,7 @@ int neap__figure_png(const char *folder, const char *name)
 	snprintf(part, sizeof part, "%s/%s.png.part", folder, name);
 	snprintf(path, sizeof path, "%s/%s.png", folder, name);
 	const char *const argv[] = {"rsvg-convert", "-o", part, svg, NULL};
-	int rc = neap__command(argv, unused, sizeof unused);
+	int rc = neap__command(argv, 1, unused, sizeof unused);
 	if (rc == -ENOENT)
 		return 0;
 	if (rc != 0 || rename(part, path) < 0) {

@@ -42,17 +42,22 @@ int cli_figure_check(const char *option, const char *path, const char *command)
 		neap__fail_in(rc, "--%s: ", option);
 		return cli_fail(command, rc);
 	}
-	if (cli_ends_in(path, ".png") && neap__command(argv, unused, sizeof unused) != 0)
+	if (cli_ends_in(path, ".png") && neap__command(argv, 1, unused, sizeof unused) != 0)
 		return no_converter(option, command);
 	return CLI_DONE;
 }
 
-static int failed_png(const char *option, const char *out, const char *command)
+/* `errors`: what the program printed, whose first line ends in the reason, or "". */
+static int failed_png(const char *option, const char *out, const char *command, char *errors)
 {
 	char room[NEAP__PLAIN_TEXT];
 
-	cli_usage(command, "--%s: rsvg-convert could not draw %s", option,
-		neap__plain_text(room, out));
+	errors[strcspn(errors, "\n")] = '\0';
+	const char *why = neap__plain(errors);
+	for (const char *at = why; (at = strstr(at, ": ")) != NULL; why = at)
+		at += strlen(": ");
+	cli_usage(command, "--%s: rsvg-convert could not draw '%s'%s%s", option,
+		neap__plain_text(room, out), *why ? ": " : "", why);
 	return CLI_FAILED;
 }
 
@@ -60,7 +65,7 @@ static int failed_png(const char *option, const char *out, const char *command)
 static int write_png(
 	const char *option, const char *out, const char *command, cli_make *make, const void *user)
 {
-	char *svg = NULL, *part = NULL, unused[16];
+	char *svg = NULL, *part = NULL, errors[1000] = "";
 
 	if (asprintf(&svg, "%s.%d.svg.part", out, (int)getpid()) < 0 ||
 		asprintf(&part, "%s.%d.part", out, (int)getpid()) < 0)
@@ -68,13 +73,15 @@ static int write_png(
 	int rc = cli_write_file(option, svg, command, make, user);
 	if (rc == CLI_DONE) {
 		const char *const argv[] = {"rsvg-convert", "-z", "2", "-o", part, svg, NULL};
-		int ended = neap__command(argv, unused, sizeof unused);
+		int ended = neap__command(argv, 1, errors, sizeof errors);
 		if (cli_interrupted())
 			rc = cli_fail(command, neap__fail(NEAP_EINTERRUPTED, "interrupted"));
 		else if (ended == -ENOENT || ended == 127)
 			rc = no_converter(option, command);
-		else if (ended != 0 || rename(part, out) < 0)
-			rc = failed_png(option, out, command);
+		else if (ended == 0 && rename(part, out) < 0)
+			rc = cli_fail(command, neap__fail_errno(errno, "--%s: '%s'", option, out));
+		else if (ended != 0)
+			rc = failed_png(option, out, command, errors);
 	}
 	unlink(svg);
 	unlink(part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.c: a child process with a pipe to its standard output. */
+/* command.c: a child process with a pipe to its output. */
 #include "sys/command.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void drain(int fd, char *out, size_t size)
 	out[at] = '\0';
 }
 
-int neap__command(const char *const *argv, char *out, size_t size)
+int neap__command(const char *const *argv, int with_errors, char *out, size_t size)
 {
 	posix_spawn_file_actions_t actions;
 	int ends[2], status = 0;
@@ -37,7 +37,9 @@ int neap__command(const char *const *argv, char *out, size_t size)
 		return -errno;
 	int err = posix_spawn_file_actions_init(&actions);
 	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+		err = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	if (!err && with_errors)
+		err = posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
 	if (!err)
 		err = posix_spawnp(
 			&child, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);

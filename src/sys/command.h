@@ -8,9 +8,9 @@
 
 /*
  * Runs argv[0], found as a shell finds it, and keeps the first size - 1 bytes of its
- * output, ended with 0. Its exit status, or -ENOENT where there is no such program, or
- * another -errno.
+ * standard output, and of its standard error if asked for, ended with 0. Its exit status, or
+ * -ENOENT where there is no such program, or another -errno.
  */
-int neap__command(const char *const *argv, char *out, size_t size);
+int neap__command(const char *const *argv, int with_errors, char *out, size_t size);
 
 #endif

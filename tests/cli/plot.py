@@ -190,6 +190,20 @@ def ended_by_a_signal(folder, run):
     assert stopped > 0
 
 
+def failing_converter(folder, run):
+    """What rsvg-convert prints is the reason in one line, and nothing stays."""
+    tools, out = os.path.join(folder, "tools"), os.path.join(folder, "failed.png")
+    os.mkdir(tools)
+    with open(os.path.join(tools, "rsvg-convert"), "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n[ $1 = --version ] && exit\n"
+                   "echo 'Error saving output x.png: IO error: No space left on device' >&2\necho more >&2\nexit 1\n")
+    os.chmod(os.path.join(tools, "rsvg-convert"), 0o755)
+    done = neap("plot", run, "-o", out, env={"PATH": tools + ":" + os.environ["PATH"]})
+    line = f"neap plot: --out: rsvg-convert could not draw '{out}': No space left on device\n"
+    left = [name for name in os.listdir(folder) if "failed" in name]
+    return None if (done.returncode, done.stderr, left) == (1, line, []) else f"{done.returncode} {done.stderr} {left}"
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         runs = [train(folder, "first", 1), train(folder, "second", 2)]
@@ -200,6 +214,7 @@ def main():
         tap.run("PNG", png, folder, runs)
         if shutil.which("rsvg-convert"):
             tap.run("ended by a signal", ended_by_a_signal, folder, runs[0])
+        tap.run("a converter that fails", failing_converter, folder, runs[0])
         tap.run("what is refused", refused, folder, runs[0])
     return tap.failed > 0
 
