@@ -130,7 +130,7 @@ static int begin_files(struct neap__trainer *trainer, int *found)
 		return 0;
 	if (trainer->there)
 		NEAP_TRY(*found = neap__snapshot_load(trainer));
-	NEAP_TRY(neap__metrics_start(trainer->metrics, trainer->costs, trainer->counters.epoch));
+	NEAP_TRY(neap__metrics_start(trainer));
 	NEAP_TRY(neap__run_json_write(trainer));
 	trainer->drafted = 0;
 	return 0;

@@ -201,8 +201,11 @@ int neap__memory_total_say(struct neap__trainer *trainer);
 int neap__snapshot_save(struct neap__trainer *trainer);
 int neap__snapshot_load(struct neap__trainer *trainer);
 
-/* metrics.c: metrics.csv and costs.csv. start keeps the rows of the first `epochs` epochs. */
-int neap__metrics_start(const char *metrics, const char *costs, int64_t epochs);
+/*
+ * metrics.c: metrics.csv and costs.csv. start keeps the rows of the epochs so far; if some of them
+ * have none, it warns, and a copy of the file stays.
+ */
+int neap__metrics_start(const struct neap__trainer *trainer);
 int neap__metrics_add(const struct neap__trainer *trainer, double rate,
 	const struct neap_eval_result *validation);
 

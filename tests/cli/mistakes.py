@@ -202,6 +202,29 @@ def finished(folder):
     return None if (line in done.stderr, line in more.stderr, more.returncode) == (True, False, 0) else done.stderr + more.stderr
 
 
+def damaged_metrics(folder):
+    """--resume of a run whose metrics.csv lost a row tells of it and keeps the file; a whole one, and none, is not told of."""
+    args = ["train", "--resume", "--out", "damaged", "-q", "--epochs"]
+    path = os.path.join(folder, "damaged", "metrics.csv")
+    shutil.copytree(os.path.join(folder, "numbers"), os.path.join(folder, "damaged"))
+    whole = neap(*args, "3", cwd=folder).stderr
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    damaged = "\n".join([lines[0], "x" + lines[1], *lines[2:]]) + "\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(damaged)
+    done = neap(*args, "4", cwd=folder)
+    line = "warning: 'damaged/metrics.csv' has no valid rows for 1 of the 3 epochs so far, and continues without them. The file as it was " \
+        "is in 'damaged/metrics.csv.old'\n"
+    with open(path, encoding="utf-8") as file, open(path + ".old", encoding="utf-8") as old:
+        kept = [row.split(",")[0] for row in file.read().splitlines()], old.read()
+    if done.returncode or line not in done.stderr or line in whole or kept != (["epoch", "2", "3", "4"], damaged):
+        return f"{whole}{done.stderr}{kept}"
+    os.remove(path)
+    gone = neap(*args, "5", cwd=folder)
+    return gone.stderr if gone.returncode or "valid rows" in gone.stderr else None
+
+
 def least_budget(folder):
     """The least budget of a message is enough, as it is written: also the rounded size."""
     done = neap("train", "classes.npz", "--memory", "1K", "--threads", "1", cwd=folder)
@@ -291,7 +314,7 @@ def main():
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
         for test in (least_budget, skipped, other_run, regression, enough, commands, encodings, units, fresh_readout,
-                     nothing_validated, finished, quiet):
+                     nothing_validated, finished, damaged_metrics, quiet):
             tap.run(test.__doc__, test, folder)
 
 

@@ -28,17 +28,19 @@ static uint8_t *read_both(const char *metrics, const char *costs, size_t *bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *metrics = fuzz_path("metrics.csv"), *costs = fuzz_path("costs.csv");
-	int epochs = (int)(fuzz_seed(data, size) % 5);
+	const struct neap__trainer trainer = {.metrics = (char *)(uintptr_t)metrics,
+		.costs = (char *)(uintptr_t)costs,
+		.counters = {.epoch = (int64_t)(fuzz_seed(data, size) % 5)}};
 	size_t kept, again, half = size / 2;
 
 	fuzz_write(metrics, data, size);
 	fuzz_write(costs, data + half, size - half);
-	int rc = neap__metrics_start(metrics, costs, epochs);
+	int rc = neap__metrics_start(&trainer);
 	fuzz_line(rc);
 	FUZZ_CHECK(rc == 0, "%d", rc);
 	uint8_t *text = read_both(metrics, costs, &kept);
 	/* Reading what was kept changes nothing. */
-	rc = neap__metrics_start(metrics, costs, epochs);
+	rc = neap__metrics_start(&trainer);
 	FUZZ_CHECK(rc == 0, "%d", rc);
 	uint8_t *second = read_both(metrics, costs, &again);
 	FUZZ_CHECK(

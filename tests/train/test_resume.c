@@ -210,9 +210,11 @@ static void older_metrics_are_cut_in_two(void **state)
 			    "3,21,0.2,1,0,0.4,,,0.6,0.02,20,21,3,4,3.5\n";
 	snprintf(metrics, sizeof metrics, "%s", in_folder("metrics.csv"));
 	snprintf(costs, sizeof costs, "%s", in_folder("costs.csv"));
+	const struct neap__trainer trainer = {
+		.metrics = metrics, .costs = costs, .counters = {.epoch = 2}};
 	write_text("metrics.csv", older);
 	for (int round = 0; round < 3; round++) {
-		assert_int_equal(neap__metrics_start(metrics, costs, 2), 0);
+		assert_int_equal(neap__metrics_start(&trainer), 0);
 		has_text("metrics.csv", told);
 		has_text("costs.csv", spent);
 		if (round == 0)

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,13 +77,17 @@ static int read_if_there(char **data, const char *path)
 	return access(path, F_OK) == 0 ? neap__read_file(data, &bytes, path, (size_t)1 << 30) : 0;
 }
 
-/* Takes rows of the first `epochs` epochs; those of older versions are cut in two. */
-static int64_t take_metrics(
-	struct neap__text *metrics, struct neap__text *costs, char *data, int64_t epochs)
+/*
+ * Takes rows of the first `epochs` epochs, *missing: of which there is none; those of older
+ * versions are cut in two. The last epoch of these, or 0.
+ */
+static int64_t take_metrics(struct neap__text *metrics, struct neap__text *costs, char *data,
+	int64_t epochs, int64_t *missing)
 {
 	int64_t split = 0;
 	char *line;
 
+	*missing = epochs;
 	while ((line = next_line(&data))) {
 		int64_t epoch = epoch_of(line);
 		int fields = fields_of(line);
@@ -94,12 +99,35 @@ static int64_t take_metrics(
 			split = epoch;
 		}
 		neap__text_add(metrics, "%s\n", line);
+		--*missing;
 	}
 	return split;
 }
 
-int neap__metrics_start(const char *metrics, const char *costs, int64_t epochs)
+/* Keeps a copy of the metrics, which lose lines, and tells of it. */
+static int keep_damaged(const struct neap__trainer *trainer, int64_t missing)
 {
+	char *data, *old = NULL;
+	size_t bytes;
+
+	NEAP_TRY(neap__read_file(&data, &bytes, trainer->metrics, (size_t)1 << 30));
+	int rc = asprintf(&old, "%s.old", trainer->metrics) < 0
+			 ? neap__fail_errno(ENOMEM, "'%s'", trainer->metrics)
+			 : neap__write_file(old, data, bytes);
+	if (rc == 0)
+		neap__trainer_say(trainer,
+			"warning: '%s' has no valid rows for %" PRId64 " of the %" PRId64
+			" epochs so far, and continues without them. The file as it was is in '%s'",
+			trainer->metrics, missing, trainer->counters.epoch, old);
+	free(old);
+	free(data);
+	return rc;
+}
+
+int neap__metrics_start(const struct neap__trainer *trainer)
+{
+	const char *metrics = trainer->metrics, *costs = trainer->costs;
+	int64_t epochs = trainer->counters.epoch, missing;
 	struct neap__text told = {0}, spent = {0};
 	char *data[2] = {NULL}, *line;
 	int rc = epochs > 0 ? read_if_there(&data[0], metrics) : 0;
@@ -112,13 +140,15 @@ int neap__metrics_start(const char *metrics, const char *costs, int64_t epochs)
 	}
 	neap__text_add(&told, "%s", metrics_header);
 	neap__text_add(&spent, "%s", costs_header);
-	int64_t split = take_metrics(&told, &spent, data[0], epochs);
+	int64_t split = take_metrics(&told, &spent, data[0], epochs, &missing);
 	/* A run that was killed between the two files has rows that were cut in both. */
 	for (char *at = data[1]; (line = next_line(&at));)
 		if (epoch_of(line) > split && epoch_of(line) <= epochs && fields_of(line) == COSTS)
 			neap__text_add(&spent, "%s\n", line);
 	if (told.error < 0 || spent.error < 0)
 		rc = neap__fail_errno(ENOMEM, "cannot write '%s'", metrics);
+	if (rc == 0 && missing > 0 && data[0])
+		rc = keep_damaged(trainer, missing);
 	if (rc == 0)
 		rc = neap__write_file(costs, spent.data, spent.length);
 	if (rc == 0)
