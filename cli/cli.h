@@ -196,6 +196,8 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
  * line about a failure names `option`. CLI_DONE or one line; or CLI_READER_LEFT.
  */
 int cli_is_output(const char *path); /* 1: "-"; NULL is not */
+/* 1: two names of one file that is there. */
+int cli_same_file(const char *a, const char *b);
 /* CLI_DONE, or one line if the file `path` of `option` is the one that is read; NULL is none. */
 int cli_check_output(const char *option, const char *path, const char *read, const char *command);
 typedef int cli_make(

@@ -220,11 +220,15 @@ static int check_ending(const char *path, int json)
 static int run_file(struct predicting *p)
 {
 	struct neap_eval_result result = {.size = sizeof result};
+	char room[NEAP__PLAIN_TEXT];
 	int rc = neap_eval(&result, &p->options);
 
 	if (rc >= 0 && result.level > 0 && p->options.level <= 0 && !cli_quiet) {
 		cli_progress_clear(&p->bar);
-		fprintf(stderr, "level %.4g of the recording (--level)\n", result.level);
+		fprintf(stderr, "level %.4g of %s%s%s (--level)\n", result.level,
+			p->shown ? "'" : "",
+			p->shown ? neap__plain_text(room, p->shown) : "the recording",
+			p->shown ? "'" : "");
 	}
 	neap_eval_result_free(&result);
 	return rc;

@@ -55,12 +55,19 @@ int cli_is_output(const char *path)
 	return path && strcmp(path, "-") == 0;
 }
 
+int cli_same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
 int cli_check_output(const char *option, const char *path, const char *read, const char *command)
 {
-	struct stat out, in;
+	struct stat st;
 
-	if (!path || stat(path, &out) < 0 || !S_ISREG(out.st_mode) || stat(read, &in) < 0 ||
-		out.st_dev != in.st_dev || out.st_ino != in.st_ino)
+	if (!path || stat(path, &st) < 0 || !S_ISREG(st.st_mode) || !cli_same_file(path, read))
 		return CLI_DONE;
 	return cli_usage(command,
 		"--%s: '%s' would replace the data that is read. Choose another file", option,

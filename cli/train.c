@@ -323,8 +323,15 @@ static const char *shown(const char *text)
 	return text ? text : "none";
 }
 
+/* 1: another test set than before, which is still there: it was not only moved. */
+static int is_other_test(const char *was, const char *is)
+{
+	return was && is && strcmp(was, is) != 0 && !cli_same_file(was, is) &&
+	       (access(was, F_OK) == 0 || strchr(was, ':'));
+}
+
 /* --from and --fresh-readout are read when a run starts, so that a resumed one cannot follow
- * others. */
+ * others; results of another test set would replace those of the run. */
 static int check_origin(const struct neap_run *run, const struct neap_train_options *o)
 {
 	const struct neap_train_options *was = neap_run_options(run);
@@ -339,6 +346,13 @@ static int check_origin(const struct neap_run *run, const struct neap_train_opti
 			"--fresh-readout: the run in '%.200s' was started without it. Remove it, "
 			"or start a new run with another --out",
 			o->out);
+	if (is_other_test(was->test, o->test))
+		return cli_usage("train",
+			"--test: the run in '%.200s' was started with --test %.200s, not %.200s. "
+			"Remove --test; to evaluate the model on other data, run neap eval "
+			"'%.200s' "
+			"'%.200s'",
+			o->out, was->test, o->test, o->out, o->test);
 	return CLI_DONE;
 }
 

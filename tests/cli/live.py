@@ -177,6 +177,10 @@ def level_of(run, folder):
     a, b = rows(done.stdout)[-1], predict(run, path, "--every", "100ms", "--level", level)[-1]
     a, b = list(map(float, a[5:])), list(map(float, b[5:]))
     assert a != b and all(abs(p - q) < 0.3 * max(map(abs, a)) for p, q in zip(a, b)), (a, b)
+    two = os.path.join(folder, "two.wav")
+    write_tone(two, 900, 1.0)
+    both = neap("predict", run, path, two, "--every", "100ms").stderr.splitlines()
+    assert [line.split(" of ")[1] for line in both] == [f"'{name}' (--level)" for name in (path, two)], both
     quiet = neap("predict", run, path, "--every", "100ms", "--quiet")
     assert quiet.stderr == "" and quiet.stdout == done.stdout
 

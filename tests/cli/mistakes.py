@@ -7,6 +7,7 @@ without a word.
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 
@@ -225,6 +226,22 @@ def damaged_metrics(folder):
     return gone.stderr if gone.returncode or "valid rows" in gone.stderr else None
 
 
+def other_test(folder):
+    """--resume with another test set is refused with the command that evaluates it; the same file, and one that was moved, are not."""
+    shutil.copy(os.path.join(folder, "numbers.npz"), os.path.join(folder, "test.npz"))
+    shutil.copy(os.path.join(folder, "numbers.npz"), os.path.join(folder, "other.npz"))
+    warned(folder, "train", "numbers.npz", *NUMBERS[:-2], "--net", "gru:8,li", "--test", "test.npz", "--out", "with-test")
+    resume = ["train", "--resume", "--out", "with-test", "--epochs", "2", "--test"]
+    command = "neap eval 'with-test' 'other.npz'"
+    wrong = refused(folder, [*resume, "other.npz"], "was started with --test test.npz, not other.npz. Remove --test; ", f"run {command}\n")
+    if wrong or neap(*shlex.split(command)[1:], cwd=folder).returncode:
+        return wrong or command
+    same = neap(*resume, "./test.npz", cwd=folder)
+    os.rename(os.path.join(folder, "test.npz"), os.path.join(folder, "moved.npz"))
+    moved = neap(*resume, "moved.npz", cwd=folder)
+    return None if same.returncode == moved.returncode == 0 else same.stderr + moved.stderr
+
+
 def least_budget(folder):
     """The least budget of a message is enough, as it is written: also the rounded size."""
     done = neap("train", "classes.npz", "--memory", "1K", "--threads", "1", cwd=folder)
@@ -314,7 +331,7 @@ def main():
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
         for test in (least_budget, skipped, other_run, regression, enough, commands, encodings, units, fresh_readout,
-                     nothing_validated, finished, damaged_metrics, quiet):
+                     nothing_validated, finished, damaged_metrics, other_test, quiet):
             tap.run(test.__doc__, test, folder)
 
 
