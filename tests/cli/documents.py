@@ -160,6 +160,7 @@ def make_fixtures(folder):
             events = np.zeros(40, [("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")])
             events["x"], events["t"] = chance.integers(0, 34, 40), np.arange(40)
             np.save(f"{folder}/saccades/{name}/r{sample}.npy", events)
+    shutil.copytree(folder + "/saccades/left", folder + "/new-recordings")
     with open(folder + "/readings.csv", "w") as file:
         file.write("id,x,y,state\n" + "".join(f"{row // 8},{row % 5},{row % 3},{row // 8 % 2}\n" for row in range(96)))
     spikes = [np.sort(chance.integers(0, 100000, 50)) for _ in range(20)]
