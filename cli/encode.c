@@ -528,7 +528,7 @@ int cli_encode(int argc, char **argv)
 		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
 			.help = "polarities to use, split into two channels per pixel, merged, or one alone",
 			.choices = polarities,
-			.differ = "split and merge keep all events; on and off keep those of one polarity"},
+			.differ = "split and merge keep all events; on and off drop one polarity"},
 		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "us",
 			.help = "unit of the times in arrays (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",

@@ -140,7 +140,7 @@ def headers(folder):
     write(os.path.join(folder, "more.csv"), "".join(f"{i},{i % 4};1\n".replace(",", ";") for i in range(1, 9)) + "1;2;3\n")
     write(os.path.join(folder, "four.csv"), "".join(f"{i};2;3;4\n" for i in range(5)))
     write(os.path.join(folder, "two.csv"), "1,2\n3,4\n")
-    for name, needle in ("bare.csv", "Insert a first line that names the columns: sed"), ("four.csv", "for example, if the features come first: sed"):
+    for name, needle in ("bare.csv", "Insert a first line with the names of the columns: sed"), ("four.csv", "for example, if the features come first: sed"):
         follow(folder, ["predict", "named-run", name], "trained on 3 features: ax, ay, az.", needle)
         done = run(folder, "predict", "named-run", name)
         assert done.returncode == 0 and done.stdout.count("\n") == 2, done.stderr

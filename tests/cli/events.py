@@ -102,7 +102,7 @@ def durations(tap, folder, rng):
         done = neap("encode", path, "--out", out, "--sensor", "8x8", "--force", "-q", *options)
         good = done.returncode == 0 and (done.stderr.count("\n") == 1 and needle in done.stderr if needle else not done.stderr)
         tap.check(f"times: {name}", None if good else f"{done.returncode}: {done.stderr}")
-    for options, needle in ((["--polarity", "none"], "is not one of split, merge, on, off. split and merge keep all events; on and off keep those of one polarity\n"),
+    for options, needle in ((["--polarity", "none"], "is not one of split, merge, on, off. split and merge keep all events; on and off drop one polarity\n"),
                             (["--time-unit", "us"], "'us' is a unit without a number. Did you mean 1us?"),
                             (["--time-unit", "1"], "'1' has no unit. Did you mean 1us or 1s?"), (["--concat", "10"], "'10' has no unit. Did you mean 10s or 10ms?")):
         done = neap("encode", path, "--out", out, "--sensor", "8x8", "--force", *options)

@@ -153,7 +153,7 @@ static void doubt_cells(struct table_work *w)
 	neap__print(line, sizeof line,
 		"'%s', line %lld: the target is %s, but '%.60s' in the other rows of the sample, "
 		"so the data set has one class per step. If the cell is a mistake, correct it and "
-		"encode again for one class per sample",
+		"repeat the command for one class per sample",
 		c->first.path, (long long)c->first.line, is, c->usual);
 	w->options->warn(w->options->user, line);
 }

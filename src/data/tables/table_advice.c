@@ -208,8 +208,8 @@ int neap__table_unnamed(const struct neap__table *t, const char *const *names, i
 		"feature%s: %s. %s%s%s",
 		t->dir, (long long)t->columns, shows, count, count == 1 ? "" : "s",
 		neap__table_list(list, sizeof list, names, count),
-		numbers < count ? "Add the missing columns, and a first line that names all of them"
-				: "Insert a first line that names the columns",
+		numbers < count ? "Add the missing columns, and a first line with all names"
+				: "Insert a first line with the names of the columns",
 		numbers > count ? ", for example, if the features come first" : "",
 		command.data && strlen(command.data) < LONGEST ? command.data : "");
 	neap__text_free(&command);
