@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_folder.c: the folder of a run: its lock, its paths, and the files that a killed run left. */
 #include "train/trainer.h"
+#include "train/run_options.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "sys/atomic_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,21 +118,53 @@ int neap__run_folder_is_free(const struct neap__trainer *trainer)
 		o->out);
 }
 
-int neap__run_folder_same_data(const struct neap_train_options *o)
+/* An option that changes what is read from the same file, and so its fingerprint; NULL: none. */
+static const char *reading_option(
+	const struct neap_train_options *was, const struct neap_train_options *now)
+{
+	if (was->next != now->next)
+		return "next-step";
+	if (strcmp(was->encode ? was->encode : "", now->encode ? now->encode : "") != 0)
+		return "encode";
+	if (was->max_steps != now->max_steps)
+		return "max-steps";
+	if (now->net.inputs && was->net.inputs != now->net.inputs)
+		return "channels";
+	return was->encode && was->seed != now->seed ? "seed" : NULL;
+}
+
+/* Data whose fingerprint is not that of the run. */
+static int other_data(const struct neap_train_options *was, const struct neap_train_options *o)
+{
+	const char *option = reading_option(was, o);
+
+	if (option)
+		return neap__fail(NEAP_EUSAGE,
+			"cannot resume '%s': --%s differs from the run's, and it determines how "
+			"the data is read. Remove it, or start a new run with another "
+			"--out",
+			o->out, option);
+	if (strcmp(was->data, o->data) != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"cannot resume '%s': the run was started with other data ('%s'), not '%s'. "
+			"Pass the same data, or start a new run with another --out",
+			o->out, was->data, o->data);
+	return neap__fail(NEAP_EUSAGE,
+		"cannot resume '%s': the run was started with other data, since the contents of "
+		"'%s' have changed. Restore the file, or start a new run with another --out",
+		o->out, o->data);
+}
+
+int neap__run_folder_same_data(const struct neap_train_options *o, uint64_t fingerprint)
 {
 	struct neap_run *run;
+	char hex[24];
 
 	if (!o->resume || neap_run_open(&run, o->out) < 0)
 		return 0;
-	const char *was = neap_run_options(run)->data;
-	int rc =
-		strcmp(was, o->data) == 0
-			? 0
-			: neap__fail(NEAP_EUSAGE,
-				  "cannot resume '%s': the run was started with other data ('%s'), "
-				  "not '%s'. Pass the same data, or start a new run with another "
-				  "--out",
-				  o->out, was, o->data);
+	const char *was = neap__run_fingerprint(run);
+	neap__print(hex, sizeof hex, "%016" PRIx64, fingerprint);
+	int rc = was && strcmp(was, hex) != 0 ? other_data(neap_run_options(run), o) : 0;
 	neap_run_close(run);
 	return rc;
 }

@@ -197,6 +197,12 @@ const struct neap_train_options *neap_run_options(const struct neap_run *run)
 	return &run->options;
 }
 
+const char *neap__run_fingerprint(const struct neap_run *run)
+{
+	return json_string_value(
+		json_object_get(json_object_get(run->root, "data"), "fingerprint"));
+}
+
 void neap_run_close(struct neap_run *run)
 {
 	if (!run)

@@ -17,6 +17,9 @@ extern const struct neap__run_cost neap__run_step_costs[], neap__run_tier_costs[
 /* Reads the text of a run.json, as neap_run_open does that of a folder. */
 int neap__run_parse(struct neap_run **run, const char *text, size_t length);
 
+/* The fingerprint of the data of the run in hexadecimal; NULL: not known. */
+const char *neap__run_fingerprint(const struct neap_run *run);
+
 /* Reads the text of a configuration, as neap_config_open does that of a file. */
 int neap__config_parse(struct neap_run **run, const char *text, size_t length);
 

@@ -339,6 +339,19 @@ static int normalise_targets(struct neap__trainer *trainer)
 	return 0;
 }
 
+/* Other data than a resumed run's is refused before the run's own options are found not to fit. */
+static int check_resumed(struct neap__trainer *trainer)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__data *d = &trainer->data;
+
+	if (!o->resume)
+		return 0;
+	neap__dataset_channels(d->set, o->net.inputs); /* too few: of other data */
+	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
+	return neap__run_folder_same_data(o, d->fingerprint);
+}
+
 static int open_data(struct neap__trainer *trainer)
 {
 	struct neap_train_options *o = &trainer->options;
@@ -350,6 +363,7 @@ static int open_data(struct neap__trainer *trainer)
 		NEAP_TRY(neap__rows_next(d->set));
 	NEAP_TRY(encode_data(trainer));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
+	NEAP_TRY(check_resumed(trainer));
 	NEAP_TRY(neap__dataset_has_labels(d->set));
 	NEAP_TRY(read_from(trainer));
 	if (trainer->from.tensors > 0)
@@ -360,10 +374,7 @@ static int open_data(struct neap__trainer *trainer)
 		o->net.inputs = d->info.inputs;
 	if (o->net.classes == 0)
 		o->net.classes = d->info.classes;
-	int is_wide = o->net.inputs >= d->info.inputs && o->net.classes >= d->info.classes;
-	if (!is_wide) /* where the run itself gives them */
-		NEAP_TRY(neap__run_folder_same_data(o));
-	if (!is_wide)
+	if (o->net.inputs < d->info.inputs || o->net.classes < d->info.classes)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d channels and %d classes, but --channels and --classes give the "
 			"network %d and %d. Remove them, or increase them",

@@ -116,11 +116,11 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 
 /*
  * run_folder.c: check returns 1 where the run's folder exists; is_free refuses one that is not to
- * be resumed, same_data data of another name than a resumed run's; take makes the folder, locks it
+ * be resumed, same_data data that differs from a resumed run's; take makes the folder, locks it
  * and removes half-written files of a killed run.
  */
 int neap__run_folder_is_free(const struct neap__trainer *trainer);
-int neap__run_folder_same_data(const struct neap_train_options *options);
+int neap__run_folder_same_data(const struct neap_train_options *options, uint64_t fingerprint);
 int neap__run_folder_check(const struct neap_train_options *options);
 int neap__run_folder_paths(struct neap__trainer *trainer);
 int neap__run_folder_take(struct neap__trainer *trainer, int there);
