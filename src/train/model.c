@@ -381,19 +381,8 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 
 	neap_dataset_info(set, &info);
 	if ((info.values != 0) != (options->values != 0))
-		return neap__fail(NEAP_EUSAGE, "%s %s, but the model was trained on %s. %s",
-			info.name,
-			info.values ? "contains real numbers"
-			: neap__recording_named(info.name)
-				? "is a recording, which is encoded into spikes"
-				: "contains spikes",
-			options->values ? "real numbers" : "spikes",
-			options->values
-				? "Pass an array or a table of numbers, or use a model trained on "
-				  "spikes"
-				: "Encode the original recordings or events with 'neap encode', or "
-				  "train a new model on these numbers");
-	NEAP_TRY(neap__model_source_fits(file, set));
+		return neap__model_refuse(file, set);
+	NEAP_TRY(neap__model_kind_fits(file, set));
 	NEAP_TRY(check_targets(file, set));
 	NEAP_TRY(map_classes(file, options, set));
 	neap_dataset_info(set, &info);

@@ -89,6 +89,8 @@ int neap__model_targets(
  * that is its metadata, or NULL; no kind where there is none. 0 or NEAP_EFORMAT.
  */
 #define NEAP__MODEL_INPUTS "neap.inputs"
+#define NEAP__MODEL_SOUND "neap.encoder"
+#define NEAP__MODEL_EVENTS "neap.events"
 #define NEAP__MODEL_FEATURES "neap.features"
 #define NEAP__MODEL_SAMPLES "neap.samples" /* a list of the column that names samples */
 int neap__model_coding(struct neap__coding *coding, const char *text);
@@ -98,6 +100,23 @@ int neap__model_coding(struct neap__coding *coding, const char *text);
  * where the file has none, or NEAP_EFORMAT.
  */
 int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap__safetensors *file);
+/* What a network was trained on, as far as its file shows it. */
+enum neap__model_kind {
+	NEAP__OF_TEXT,
+	NEAP__OF_NUMBERS,
+	NEAP__OF_SOUND,
+	NEAP__OF_EVENTS,
+	NEAP__OF_SPIKES
+};
+enum neap__model_kind neap__model_kind(const struct neap__safetensors *file);
+/* NEAP_EUSAGE and a line: what was given ("'a.csv' is a table"), and what to pass to this model. */
+int neap__model_wants(const struct neap__safetensors *file, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same for a set whose inputs are of another kind. */
+int neap__model_refuse(const struct neap__safetensors *file, const struct neap_dataset *set);
+/* 0, or that line if one of them, or both, are of text, or one of sound and the other of events. */
+int neap__model_kind_fits(const struct neap__safetensors *file, const struct neap_dataset *set);
+
 /* How the spikes that a network was trained on were made, as far as it is known. */
 struct neap__encoding {
 	struct neap_encoder_options sound; /* size 0: not of recordings */
@@ -111,13 +130,12 @@ void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 /* Takes it back. 0 or NEAP_EFORMAT. */
 int neap__model_encoding(struct neap__encoding *encoding, const struct neap__safetensors *file,
 	const struct neap_net_options *options);
-/* 0, or NEAP_EUSAGE for events if the model was trained on sound, and the reverse. */
-int neap__model_source_fits(const struct neap__safetensors *file, const struct neap_dataset *set);
 /* The encoding of a training set. */
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set);
 /*
  * 1: `line` has the options of `neap encode`, " --pool 2", that encode as the training data was,
- * where those of the set differ, or all of them for `set` NULL; 0: they are the same or not known.
+ * where those of the set differ, or for `set` NULL from the defaults; 0: they are the same or not
+ * known.
  */
 #define NEAP__ENCODE_OPTIONS 160
 int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_encoding.c: how recordings and events became the spikes that a model was trained on, kept
- * as metadata of its file, and compared with how another data set was encoded.
+ * model_encoding.c: what a model was trained on, by the metadata of its file, and the lines about
+ * data of another kind; how recordings and events became spikes, compared with how another data set
+ * was encoded.
  */
 #include "train/model.h"
 #include "data/dataset.h"
@@ -14,11 +15,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SOUND "neap.encoder"
-#define EVENTS "neap.events"
+#define SOUND NEAP__MODEL_SOUND
+#define EVENTS NEAP__MODEL_EVENTS
 #define CHANNELS "neap.channels" /* of the data, if --channels gave the network more */
 
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
@@ -90,21 +92,6 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 	return rc < 0 ? rc : 0;
 }
 
-int neap__model_source_fits(const struct neap__safetensors *file, const struct neap_dataset *set)
-{
-	int hears = neap__safetensors_meta(file, SOUND) != NULL;
-	int sees = neap__safetensors_meta(file, EVENTS) != NULL;
-
-	if (!(hears && set->has_events) && !(sees && set->encoder.size))
-		return 0;
-	return neap__fail(NEAP_EUSAGE,
-		"%s was encoded from %s, but the model was trained on %s. Pass data of that kind, "
-		"or use "
-		"another model",
-		set->name, sees ? "sound" : "events of a sensor",
-		sees ? "events of a sensor" : "sound");
-}
-
 /* The name and the two values of a number of the sound encoder that differs; 0: none does. */
 static int sound_differs(const struct neap__encoding *was, const struct neap_dataset *set,
 	const char **name, double *a, double *b)
@@ -169,6 +156,23 @@ static void add_event_options(struct neap__text *to, const double *was, const do
 			was[ROWS] * was[POOL], was[X], was[Y]);
 }
 
+/* The same of sound, those at their defaults left out. */
+static void add_sound_options(struct neap__text *to, struct neap_encoder_options was)
+{
+	struct neap_encoder_options usual = {.size = sizeof usual};
+	const char *name;
+
+	if (neap__encoder_settle(&usual, &usual) < 0)
+		return;
+	if (was.channels != usual.channels)
+		neap__text_add(to, " --channels %d", was.channels);
+	for (int i = 0; i < neap__encoder_numbers(); i++) {
+		double value = *neap__encoder_number(&was, i, &name);
+		if (value != *neap__encoder_number(&usual, i, &name))
+			neap__text_add(to, " --%s %g", name, value);
+	}
+}
+
 int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set)
@@ -184,7 +188,9 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 		1, NEAP_POLARITY_SPLIT, 0, 0, 0, 0, was.events[WIDTH], was.events[HEIGHT]};
 	if (was.has_events && (!set || set->has_events))
 		add_event_options(&to, was.events, set ? set->events : whole);
-	else if (was.sound.size && (!set || set->encoder.size))
+	else if (was.sound.size && !set)
+		add_sound_options(&to, was.sound);
+	else if (was.sound.size && set->encoder.size)
 		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
 			was.sound.low, was.sound.high);
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
@@ -273,4 +279,78 @@ int neap__encoding_differs(
 	else
 		return 0;
 	return 1;
+}
+
+/* By kind: how a line names it, and what to pass; SOUND and EVENTS end in options of encode. */
+static const struct {
+	const char *name, *pass;
+} kinds[] = {
+	[NEAP__OF_TEXT] = {"a text", "pass a text: text:FILE"},
+	[NEAP__OF_NUMBERS] = {"real numbers",
+		"pass an array (.npz, .h5) or a table (.csv, .tsv) of numbers"},
+	[NEAP__OF_SOUND] = {"sound",
+		"pass a recording (.wav, .flac, .aiff), or encode a folder of them: neap encode "
+		"DIR --out FILE.h5"},
+	[NEAP__OF_EVENTS] = {"events of a sensor",
+		"encode events as its training data: neap encode DATA --out FILE.h5"},
+	[NEAP__OF_SPIKES] = {"spikes", "pass a data set of spikes (HDF5)"},
+};
+
+enum neap__model_kind neap__model_kind(const struct neap__safetensors *file)
+{
+	if (neap__safetensors_meta(file, NEAP__MODEL_INPUTS))
+		return NEAP__OF_NUMBERS;
+	if (neap__safetensors_meta(file, NEAP__MODEL_SOUND))
+		return NEAP__OF_SOUND;
+	if (neap__safetensors_meta(file, NEAP__MODEL_EVENTS))
+		return NEAP__OF_EVENTS;
+	/* Of spikes, only those of a text have a class per step. */
+	return neap__model_target(file) == NEAP_TARGET_LABELS ? NEAP__OF_TEXT : NEAP__OF_SPIKES;
+}
+
+int neap__model_wants(const struct neap__safetensors *file, const char *format, ...)
+{
+	enum neap__model_kind kind = neap__model_kind(file);
+	const struct neap_net_options none = {
+		0}; /* for a number of channels, which is not needed */
+	char what[400], options[NEAP__ENCODE_OPTIONS];
+	va_list args;
+
+	va_start(args, format);
+	neap__vprint(what, sizeof what, format, args);
+	va_end(args);
+	neap__model_encode_options(options, file, &none, NULL);
+	return neap__fail(NEAP_EUSAGE,
+		"%s, but the model was trained on %s. Use another model, or %s%s", what,
+		kinds[kind].name, kinds[kind].pass, options);
+}
+
+/* What the inputs of a set are. */
+static const char *contents_of(const struct neap_dataset *set)
+{
+	return neap__recording_named(set->name) ? "is a recording"
+	       : set->ops->adopt		? "is a text"
+	       : set->ops->values		? "contains real numbers"
+	       : set->encoder.size		? "was encoded from sound"
+	       : set->has_events		? "was encoded from events of a sensor"
+						: "contains spikes";
+}
+
+int neap__model_refuse(const struct neap__safetensors *file, const struct neap_dataset *set)
+{
+	return neap__model_wants(file, "'%.300s' %s", set->name, contents_of(set));
+}
+
+int neap__model_kind_fits(const struct neap__safetensors *file, const struct neap_dataset *set)
+{
+	enum neap__model_kind kind = neap__model_kind(file);
+	/* Files of earlier versions, and graphs in NIR, do not say what they are of. */
+	int may_be_text = kind == NEAP__OF_TEXT ||
+			  (kind == NEAP__OF_SPIKES && !neap__safetensors_meta(file, "neap.target"));
+
+	if ((set->ops->adopt ? !may_be_text : kind == NEAP__OF_TEXT) ||
+		(kind == NEAP__OF_SOUND && set->has_events) ||
+		(kind == NEAP__OF_EVENTS && set->encoder.size))
+		return neap__model_refuse(file, set);
+	return 0;
 }

@@ -174,20 +174,15 @@ static int adopt_classes(struct neap_dataset *set, const struct neap__safetensor
 }
 
 /* Reads the set as the object says: its targets, its normalisation, its coding. */
-static int take_reading(
-	struct neap_dataset *set, const json_t *json, const char *text, int64_t max_steps)
+static int take_reading(struct neap_dataset *set, const struct neap__safetensors *file,
+	const json_t *json, const char *text, int64_t max_steps)
 {
 	struct neap__coding coding;
 	int64_t features = json_integer_value(json_object_get(json, "features"));
 
 	NEAP_TRY(neap__model_coding(&coding, text));
 	if (!set->ops->values)
-		return coding.kind
-			       ? neap__fail(NEAP_EUSAGE,
-					 "%s contains spikes, but the model was trained on real "
-					 "numbers that it turns into spikes (%s). Pass the numbers",
-					 set->name, coding.kind->name)
-			       : 0;
+		return coding.kind ? neap__model_refuse(file, set) : 0;
 	if (json_integer_value(json_object_get(json, "next")) == 1)
 		NEAP_TRY(neap__rows_next(set));
 	NEAP_TRY(take_scale(set, json));
@@ -200,22 +195,10 @@ static int take_reading(
 	return neap__rows_encode(set, &coding, max_steps);
 }
 
-/* 0: the model was certainly not trained on text, whose characters are classes of steps. */
-static int may_be_of_text(const struct neap__safetensors *file)
-{
-	return !neap__safetensors_meta(file, INPUTS) &&
-	       (neap__model_target(file) == NEAP_TARGET_LABELS ||
-		       !neap__safetensors_meta(file, "neap.target"));
-}
-
 int neap__model_rows_take(
 	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps)
 {
-	if (set->ops->adopt && !may_be_of_text(file))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is text, but the model was trained on other data. Pass data of that "
-			"kind, or train a model on text: neap train --text FILE",
-			set->name);
+	NEAP_TRY(neap__model_kind_fits(file, set));
 	if (set->ops->adopt)
 		return adopt_classes(set, file);
 	const char *text = neap__safetensors_meta(file, INPUTS);
@@ -225,7 +208,7 @@ int neap__model_rows_take(
 	if (text && !json_is_object(json))
 		rc = neap__fail(NEAP_EFORMAT, "its metadata " INPUTS " is damaged");
 	if (rc == 0 && json)
-		rc = take_reading(set, json, text, max_steps);
+		rc = take_reading(set, file, json, text, max_steps);
 	json_decref(json);
 	return rc < 0 ? rc : 0;
 }

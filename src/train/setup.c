@@ -287,6 +287,9 @@ static int from_fits(struct neap__trainer *trainer)
 		return 0;
 	if (o->net.classes == 0)
 		o->net.classes = net.classes;
+	rc = neap__model_kind_fits(&trainer->from, d->set);
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", o->from);
 	if (d->info.classes > net.classes)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d classes, but the network of '%s' has %d outputs. Add "
@@ -317,7 +320,11 @@ static int encode_data(struct neap__trainer *trainer)
 	NEAP_TRY(neap__coding_parse(&coding, o->encode));
 	o->encode = neap__coding_text(trainer->coding, &coding);
 	neap__coding_seed(&coding, o->seed);
-	return neap__rows_encode(trainer->data.set, &coding, o->max_steps);
+	int rc = neap__rows_encode(trainer->data.set, &coding, o->max_steps);
+	if (rc < 0 && o->from && !trainer->data.set->ops->values)
+		return neap__fail(rc, "%s, or --from '%.200s' if its network encodes numbers",
+			neap_detail(), o->from);
+	return rc;
 }
 
 /* Given weights that keep their readout answer in the units that they were trained in. */

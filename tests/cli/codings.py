@@ -257,8 +257,8 @@ def refused(folder):
              ("augment spikes, but the samples", ["train", path, "--encode", "delta", "--jitter", "2ms", *never]),
              ("4 features, but the model was trained on 5", ["eval", spiking, fewer]),
              ("4 features", ["train", path, "--encode", "delta", "--test", fewer, *never]),
-             ("contains spikes, but the model was trained on real numbers that it turns into spikes (delta)", ["eval", spiking, "randman"]),
-             ("contains spikes, but the model was trained on real numbers. Pass an array", ["eval", plain, "randman"])]
+             ("'randman' contains spikes, but the model was trained on real numbers. Use another model, or pass an array", ["eval", spiking, "randman"]),
+             ("'randman' contains spikes, but the model was trained on real numbers. Use another model, or pass an array", ["eval", plain, "randman"])]
     for says, command in cases:
         done = neap(*command)
         if done.returncode != 2 or says not in done.stderr or len(done.stderr.strip().splitlines()) != 1:

@@ -73,22 +73,28 @@ def values():
 
 
 KINDS = (  # model, data, words of the line
-    ("spikes", "classes.npz", ("contains real numbers", "trained on spikes")),
-    ("spikes", "table.csv", ("a table of numbers", "trained on spikes")),
-    ("spikes", "classes.npz", ("Encode the original recordings or events", "train a new model on these numbers")),
+    ("spikes", "classes.npz", ("'classes.npz' contains real numbers", "trained on sound. Use another model, or pass a recording")),
+    ("spikes", "table.csv", ("'table.csv' is a table of numbers", "neap encode DIR --out FILE.h5 --channels 32\n")),
     ("spikes", "sevens.h5", ("class '7'", "not among the 2 classes", "The model has 0, 1")),
     ("events0", "pool1.h5", ("has 128 input channels", "neap encode ... --pool 2\n")),
-    ("classes", "-", ("can only be a recording", "trained on numbers")),
+    ("classes", "-", ("can only be a recording", "trained on real numbers")),
     ("text", "t.txt", ("pass text:t.txt",)),
     ("there", "classes.npz", ("'there' is not the folder of a run",)),
-    ("spikes", "text:t.txt", ("is text", "other data")),
-    ("classes", "sounds/0_a_0.wav", ("is a recording, which is encoded into spikes", "trained on real numbers")),
+    ("spikes", "text:t.txt", ("is a text", "trained on sound")),
+    ("classes", "text:t.txt", ("is a text", "trained on real numbers")),
+    ("classes", "t.txt", ("'t.txt' is a text file", "an array (.npz, .h5) or a table (.csv, .tsv) of numbers\n")),
+    ("classes", "sounds/0_a_0.wav", ("is a recording", "trained on real numbers")),
     ("classes", "numbers.npz", ("numbers per sample as targets", "one class per sample")),
     ("numbers", "classes.npz", ("one class per sample as targets", "trained on numbers per sample")),
-    ("text", "spikes.h5", ("one class per sample", "one class per step")),
-    ("text", "table.csv", ("a table of numbers",)),
-    ("events", "spikes.h5", ("encoded from sound", "trained on events")),
-    ("spikes", "pool1.h5", ("encoded from events", "trained on sound")),
+    ("text", "spikes.h5", ("was encoded from sound", "trained on a text", "pass a text: text:FILE\n")),
+    ("text", "sounds/0_a_0.wav", ("is a recording", "trained on a text")),
+    ("text", "classes.npz", ("contains real numbers", "trained on a text")),
+    ("text", "table.csv", ("a table of numbers", "trained on a text")),
+    ("text", "-", ("can only be a recording", "trained on a text")),
+    ("events", "spikes.h5", ("was encoded from sound", "trained on events")),
+    ("events", "table.csv", ("a table of numbers", "trained on events", "neap encode DATA --out FILE.h5 --sensor 8x8\n")),
+    ("events", "sounds/0_a_0.wav", ("is a recording", "trained on events")),
+    ("spikes", "pool1.h5", ("was encoded from events", "trained on sound")),
     ("classes", "wide.npz", ("has 3 features, but the model was trained on 2",)),
     ("classes", "narrow.npz", ("has 1 feature, but the model was trained on 2",)),
 )
@@ -163,6 +169,15 @@ def encodings(folder):
         return str(found)
     test = warned(folder, "train", "pool1.h5", *TRAIN[:-1], "--net", "gru:8,li", "--test", "pool2.h5", "--out", "tested")
     return None if lines["pool"] in test else test
+
+
+def other_kind(folder):
+    """The command for a model of events encodes data that the model takes without a warning."""
+    line = neap("predict", "events0", "table.csv", cwd=folder).stderr
+    command = line[line.index("neap encode DATA"):].replace("DATA", "cams").replace("FILE.h5", "proposed.h5").split()
+    done = neap(*command[1:], cwd=folder)
+    again = warned(folder, "predict", "events0", "proposed.h5") if done.returncode == 0 else done.stderr
+    return again or refused(folder, ["train", "text:t.txt", "--from", "spikes", "--out", "x"], "is a text", "trained on sound")
 
 
 def units(folder):
@@ -275,7 +290,20 @@ def other_run(folder):
     with open(os.path.join(folder, "u.txt"), "w", encoding="utf-8") as file:
         file.write("uvwxyz 0123. " * 90)
     resume = ["train", "--resume", "--out"]
-    return refused(folder, [*resume, "text", "--text", "u.txt"], "other data ('text:steps=20:t.txt'), not 'text:u.txt'", "another --out") or \
+    for run, was, other in (("spikes", "spikes.h5", "classes.npz"), ("classes", "classes.npz", "numbers.npz"), ("classes", "classes.npz", "wide.npz"),
+                            ("text", "text:steps=20:t.txt", "classes.npz"), ("classes", "classes.npz", "spikes.h5")):
+        wrong = refused(folder, [*resume, run, other], f"other data ('{was}'), not '{other}'", "another --out")
+        if wrong:
+            return wrong
+    run = os.path.join(folder, "changed")
+    shutil.copytree(os.path.join(folder, "classes"), run)
+    shutil.copy(os.path.join(folder, "classes.npz"), os.path.join(folder, "kept.npz"))
+    shutil.copy(os.path.join(folder, "numbers.npz"), os.path.join(folder, "classes.npz"))
+    wrong = refused(folder, [*resume, "changed"], "the contents of 'classes.npz' have changed")
+    os.replace(os.path.join(folder, "kept.npz"), os.path.join(folder, "classes.npz"))
+    return wrong or \
+        refused(folder, [*resume, "classes", "--next-step"], "--next-step differs from the run's", "Remove it") or \
+        refused(folder, [*resume, "text", "--text", "u.txt"], "other data ('text:steps=20:t.txt'), not 'text:u.txt'", "another --out") or \
         refused(folder, [*resume, "classes", "--lr", "0.01"], "--lr 0.004, not 0.01", "--from 'classes'") or \
         refused(folder, ["train", "--resume", "classes"], "neap train --out 'classes' --resume") or \
         refused(folder, ["compare", "classes"], "'classes' is a run") or \
@@ -330,7 +358,7 @@ def main():
             tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
-        for test in (least_budget, skipped, other_run, regression, enough, commands, encodings, units, fresh_readout,
+        for test in (least_budget, skipped, other_run, other_kind, regression, enough, commands, encodings, units, fresh_readout,
                      nothing_validated, finished, damaged_metrics, other_test, quiet):
             tap.run(test.__doc__, test, folder)
 

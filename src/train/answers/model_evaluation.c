@@ -102,13 +102,6 @@ static int open_loader(
 	return neap_loader_open(&e->loader, e->set, &loading);
 }
 
-/* 1: the model was trained on a text: spikes of characters, and the next one as the target. */
-static int is_of_text(const struct open_evaluation *e)
-{
-	return !e->net_options.values && e->net_options.inputs == e->net_options.classes &&
-	       neap__model_target(&e->file) == NEAP_TARGET_LABELS;
-}
-
 static int ends_in(const char *name, const char *ending)
 {
 	size_t n = strlen(name), m = strlen(ending);
@@ -119,13 +112,11 @@ static int ends_in(const char *name, const char *ending)
 static int check_name(const struct open_evaluation *e, const char *data, int hears)
 {
 	if (strcmp(data, "-") == 0 && !hears)
-		return neap__fail(NEAP_EUSAGE,
-			"standard input (-) can only be a recording, but the model was trained on "
-			"%s. Pass a file instead",
-			is_of_text(e)		? "a text"
-			: e->net_options.values ? "numbers"
-						: "other data");
-	if (is_of_text(e) && !neap__table_named(data) && !neap__recording_named(data) &&
+		return neap__model_wants(&e->file, "standard input (-) can only be a recording");
+	int of_text = neap__model_kind(&e->file) == NEAP__OF_TEXT;
+	if (!of_text && ends_in(data, ".txt") && access(data, F_OK) == 0)
+		return neap__model_wants(&e->file, "'%.300s' is a text file", data);
+	if (of_text && !neap__table_named(data) && !neap__recording_named(data) &&
 		access(data, F_OK) == 0 && !ends_in(data, ".h5") && !ends_in(data, ".npz"))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not a data set, and the model was trained on a text. To read it "
@@ -158,10 +149,7 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 			options->data);
 	if (neap__table_named(options->data) && !e->net_options.values &&
 		!neap__safetensors_meta(&e->file, NEAP__MODEL_INPUTS))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is a table of numbers, but the model was trained on spikes. Pass a "
-			"recording or a data set of spikes, or use a model trained on numbers",
-			options->data);
+		return neap__model_wants(&e->file, "'%.300s' is a table of numbers", options->data);
 	if (neap__table_named(options->data))
 		return neap__model_open_table(&e->set, &e->file, options->data, e->note);
 	if (!e->is_live) {
