@@ -71,6 +71,7 @@ struct cli_option {
 	const char *zero;		 /* CLI_TIME: a word that stands for 0 */
 	const char *unit;	     /* CLI_TIME: a number alone is refused, this unit proposed */
 	const char *bare;	     /* CLI_LIMIT: a number alone is refused with this */
+	const char *wrong;	     /* what to do about a value that is no number; NULL: nothing */
 	int fraction;		     /* CLI_NUMBER: 1: a share, which people also give in percent */
 	int keys;		     /* 1: a name of `names` may have ":KEY=VALUE,..." behind it */
 	const struct cli_also *also; /* CLI_CHOICE: other names of the choices; NULL: none */
@@ -237,6 +238,8 @@ enum cli_encoded { CLI_RECORDINGS, CLI_EVENTS, CLI_TABLE };
 enum cli_encoded cli_encoded_kind(const char *dir);
 /* Refuses options under the heading of another kind. CLI_DONE, or the exit code after one line. */
 int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, const char *dir);
+/* The line about --classes that is no file. */
+int cli_encoded_no_classes(const char *classes, const char *dir);
 
 /* usage/encode_notes.c: lines of `neap encode` about skipped files, names and doubts. */
 /* Files that were skipped: consecutive ones with the same fault share a line. All zero at first. */

@@ -216,7 +216,7 @@ static int parse_pixels(const char *text, int most, int number[4])
 }
 
 /* --classes N: "0", "1", ...; or the lines of a file. */
-static int read_classes(struct encode_request *r)
+static int read_classes(struct encode_request *r, const char *dir)
 {
 	char *at, *line;
 	int n = 0, count = 0;
@@ -231,12 +231,8 @@ static int read_classes(struct encode_request *r)
 		r->text = malloc((size_t)count * 6);
 		for (int i = 0, used = 0; r->text && i < count; i++)
 			used += snprintf(r->text + used, 6, "%d", i) + 1;
-	} else if (strchr(r->classes, ',') && access(r->classes, F_OK) < 0) {
-		return cli_usage("encode",
-			"--classes: '%s' is not a file. Leave out --classes to use the classes "
-			"that are found, or write one name per line to a file: echo '%s' | tr , "
-			"'\\n' > classes.txt",
-			r->classes, r->classes);
+	} else if (access(r->classes, F_OK) < 0) {
+		return cli_encoded_no_classes(r->classes, dir);
 	} else {
 		int rc = cli_read_text(&r->text, NULL, r->classes, "encode");
 		if (rc != CLI_DONE)
@@ -587,7 +583,7 @@ int cli_encode(int argc, char **argv)
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
 	int rc = settle_events(&r);
 	if (rc == CLI_DONE)
-		rc = read_classes(&r);
+		rc = read_classes(&r, dir[0]);
 	SHARE(o, &r);
 	SHARE(e, &r);
 	SHARE(t, &r);

@@ -116,6 +116,20 @@ static int is_run(const char *path)
 	return access(model, F_OK) == 0;
 }
 
+/* RUN DATA of which one is there, which is not a run. */
+static int no_run(const char *data, const char *command)
+{
+	if (!strchr(data, ':') && access(data, F_OK) < 0)
+		return cli_usage(command,
+			"there is no file or folder '%s'. Pass a run and a data set: neap %s RUN "
+			"DATA",
+			data, command);
+	return cli_usage(command,
+		"RUN is missing: pass the folder of a run of 'neap train' before the data: neap %s "
+		"RUN '%s'",
+		command, data);
+}
+
 int cli_refuse_run(const char *data, const char *command)
 {
 	if (!is_run(data))
@@ -134,6 +148,8 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 	if (given->from && parsed > 1 && (!several || is_run(named[0])))
 		return cli_usage(command,
 			"both RUN '%s' and --from are given; pass only one of them", named[0]);
+	if (models && parsed == 1 && !is_run(named[0]))
+		return no_run(named[0], command);
 	if (parsed < models + 1)
 		return cli_usage(command, "%s is missing: %s; 'neap %s --help' has examples",
 			parsed	 ? "DATA"

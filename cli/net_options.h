@@ -183,7 +183,8 @@ int cli_net_choices_into(
 			"DATA)", \
 		.low = 1, .high = 65536}, \
 	{.name = "classes", .kind = CLI_COUNT, .into = &(o).net.classes, .argument = "N", \
-		.help = "classes of the network, if more are to come than DATA has (default: those of DATA)", .low = 1, .high = 65536}, \
+		.help = "classes of the network, if more are to come than DATA has (default: those of DATA)", .low = 1, .high = 65536, \
+		.wrong = "The names of the classes are in DATA (neap encode --classes FILE); remove --classes"}, \
 	{.name = "next-step", .kind = CLI_FLAG, .into = &(o).next, \
 		.help = "predict the inputs of the next step from all steps before it (inputs that are " \
 			"numbers)"}, \

@@ -58,8 +58,9 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 	if (option->kind == CLI_TIME && strlen(text) <= 20 && neap__units_time(&value, one) == 0)
 		return cli_usage(command, "--%s: '%s' is a unit without a number. Did you mean %s?",
 			option->name, text, one);
-	return cli_usage(command, "--%s: '%s' is not %s%s%s", option->name, text,
-		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "");
+	return cli_usage(command, "--%s: '%s' is not %s%s%s%s%s", option->name, text,
+		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "",
+		option->wrong ? ". " : "", option->wrong ? option->wrong : "");
 }
 
 /* A share that is given in percent: "10%", or 10. CLI_DONE: it is not. */

@@ -42,21 +42,33 @@ static int is_given(const struct cli_option *o)
 	return *(const int *)o->into != 0; /* counts, flags and choices */
 }
 
+/* 1: the option gives sounds or events a class, but has the form for tables. */
+static int is_class(const char *option)
+{
+	return strcmp(option, "labels") == 0 || strcmp(option, "target") == 0;
+}
+
 /* Refuses an option that is another kind's own. */
 static int wrong_kind(
-	enum cli_encoded kind, enum cli_encoded owner, const char *option, const char *dir)
+	enum cli_encoded kind, enum cli_encoded owner, const struct cli_option *o, const char *dir)
 {
+	char pattern[200];
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
 	if (owner == CLI_EVENTS)
 		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
 			 "or "
 			 "remove the option";
-	else if (strcmp(option, "labels") == 0)
+	else if (is_class(o->name) && strchr(*(const char *const *)o->into, '(')) {
+		snprintf(pattern, sizeof pattern,
+			"If it is a pattern of file names, pass --label '%.120s'",
+			*(const char *const *)o->into);
+		remedy = pattern;
+	} else if (is_class(o->name))
 		remedy =
 			"Put the recordings into one folder per class, or pass --label if the file "
 			"names contain the class; without --labels, the error has a command that "
 			"sorts them";
-	return cli_usage("encode", "--%s applies to %s, but '%s' contains %s. %s", option,
+	return cli_usage("encode", "--%s applies to %s, but '%s' contains %s. %s", o->name,
 		kinds[owner].are, dir, kinds[kind].contains, remedy);
 }
 
@@ -72,8 +84,22 @@ int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, c
 			while (owner >= 0 && strcmp(kinds[owner].group, o->name) != 0)
 				owner--;
 		} else if (owner >= 0 && owner != (int)kind && is_given(o)) {
-			return wrong_kind(kind, (enum cli_encoded)owner, o->name, dir);
+			return wrong_kind(kind, (enum cli_encoded)owner, o, dir);
 		}
 	}
 	return CLI_DONE;
+}
+
+int cli_encoded_no_classes(const char *classes, const char *dir)
+{
+	char column[200] = "Leave";
+	if (neap_encode_is_table(dir) && !strchr(classes, ','))
+		snprintf(column, sizeof column,
+			"If '%.60s' is a column, pass --target %.60s; else leave", classes,
+			classes);
+	return cli_usage("encode",
+		"--classes: '%s' is not a file. %s out --classes to use the classes that are "
+		"found, or write one name per line to a file: echo '%s' | tr , '\\n' > "
+		"classes.txt",
+		classes, column, classes);
 }

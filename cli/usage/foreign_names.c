@@ -9,6 +9,10 @@
 
 enum { NAMES_MOST = 9 };
 
+#define ENCODE_FIRST                                                                               \
+	"targets are part of DATA: neap encode TABLE --out FILE.h5 --target COLUMN, or with "      \
+	"--label for file names"
+
 static const struct foreign_name {
 	const char *names[NAMES_MOST]; /* with '-' also for '_' */
 	const char *ours;	       /* the option, for commands that have it; or NULL: */
@@ -43,7 +47,26 @@ static const struct foreign_name {
 		NULL, NULL},
 	{{"load", "load-from", "weights", "pretrained", "init-from", "finetune", "checkpoint"},
 		"from", NULL, NULL},
-	{{"target-column", "label-column", "column", "y-column"}, "target", NULL, "encode"},
+	{{"target-column", "label-column", "column", "y-column", "targets", "class-column", "y"},
+		"target", NULL, "encode"},
+	{{"class", "class-name"}, NULL,
+		"use '--target' for a column of a table, or '--label' for a part of the file names",
+		"encode"},
+	{{"features", "feature", "columns", "usecols", "feature-columns"}, NULL,
+		"all columns that have no other role are features; ignore columns with '--drop'",
+		"encode"},
+	{{"index", "index-col"}, NULL,
+		"use '--sample-column' for a column that names samples; ignore row numbers with "
+		"'--drop'",
+		"encode"},
+	{{"target", "targets", "target-column", "label", "labels", "label-column", "y"}, NULL,
+		ENCODE_FIRST, "train"},
+	{{"target", "targets", "target-column", "label", "labels", "label-column", "y"}, NULL,
+		ENCODE_FIRST, "compare"},
+	{{"target", "targets", "target-column", "label", "labels", "label-column", "y"}, NULL,
+		ENCODE_FIRST, "eval"},
+	{{"class-names", "classnames", "names"}, NULL,
+		"the names of the classes are in DATA: neap encode --classes FILE", "train"},
 	{{"size", "sensor-size"}, "sensor", NULL, "encode"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap predict RUN DATA", "predict"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap eval RUN DATA", "eval"},
@@ -88,6 +111,9 @@ static const struct foreign_name {
 		"the confusion matrix is printed always; --json has it as 'confusion'", "eval"},
 	{{"topk", "top-k", "top"}, NULL,
 		"the scores of all classes are written; sort them, or see --softmax", "predict"},
+	{{"csv", "output-csv", "to-csv"}, NULL,
+		"CSV is written by default; to write it to a file, pass --out FILE.csv", "predict"},
+	{{"npz", "numpy"}, NULL, "pass --out FILE.npz", "predict"},
 	{{"format", "output-format"}, NULL,
 		"the ending of --out chooses it, .csv or .npz; --json writes JSON", "predict"},
 	{{"format", "output-format"}, "json", NULL, NULL},

@@ -87,7 +87,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static int has_ending(const char *path, const char *const *endings)
+int neap__recordings_ends(const char *path, const char *const *endings)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 	for (int i = 0; dot && endings[i]; i++)
@@ -96,56 +96,9 @@ static int has_ending(const char *path, const char *const *endings)
 	return 0;
 }
 
-/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "".
- */
-static void find_table(char *room, size_t size, const char *dir)
-{
-	struct neap__recordings all = {0};
-	room[0] = '\0';
-	if (walk(&all, dir, 0) == 0) {
-		qsort(all.file, (size_t)all.count, sizeof *all.file, by_path);
-		for (int64_t i = 0; i < all.count && !room[0]; i++)
-			if (!all.file[i].stray && has_ending(all.file[i].path, neap__table_endings))
-				neap__print(room, size, "%s", all.file[i].path);
-	}
-	neap__recordings_free(&all);
-	if (room[0])
-		return;
-	neap__print(room, size, "%s/../labels.csv", dir);
-	if (access(room, R_OK) != 0)
-		room[0] = '\0';
-}
-
-/* A file that lies in the folder itself, whose class nothing shows. */
-static int no_class(const char *path, const char *dir, const char *const *endings)
-{
-	char table[300], advice[900] = "";
-	int is_table = endings == neap__table_endings;
-	find_table(table, sizeof table, dir);
-	if (table[0] && !is_table)
-		neap__print(advice, sizeof advice,
-			". If '%s' lists file,class per line, this shell command sorts copies: "
-			"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && "
-			"mkdir -p sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done",
-			table, table, dir, dir);
-	if (is_table &&
-		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
-			"labels and "
-			"is no recording, move it out of '%s'; or pass it: --labels '%s' --without "
-			"FILE, "
-			"where FILE has the line '%s'",
-			path, dir, dir, path, path + strlen(dir) + 1);
-	return neap__fail(NEAP_EUSAGE,
-		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
-		"folder per class, or pass --label with a pattern of the file names whose group 1 "
-		"is the class, such as '([0-9]+)_.*'%s%s",
-		path, dir, is_table ? ", or --target NAME, or --labels FILE.csv" : "", advice);
-}
-
 /* Name of the folder a file is in; the file must be below `dir`, not in it. */
-static int folder_name(char **out, const char *path, const char *dir, const char *const *endings)
+static int folder_name(char **out, const struct neap__recordings *all, const char *path,
+	const char *dir, const char *const *endings)
 {
 	size_t n = strlen(dir);
 	while (n > 1 && dir[n - 1] == '/')
@@ -154,7 +107,7 @@ static int folder_name(char **out, const char *path, const char *dir, const char
 	while (begin > path + n && begin[-1] != '/')
 		begin--;
 	if (begin <= path + n || begin >= end)
-		return no_class(path, dir, endings);
+		return neap__recordings_no_class(all, path, dir, endings);
 	*out = strndup(begin, (size_t)(end - begin));
 	return *out ? 0 : no_memory();
 }
@@ -174,6 +127,8 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 {
 	struct neap__name_pattern *by_label = NULL, *by_speaker = NULL;
 	const char *label = choice->label, *speaker = choice->speaker;
+	if (label && !strchr(label, '('))
+		return neap__recordings_no_group(all, label, choice->endings);
 	int rc = label ? neap__name_pattern_new(&by_label, label, "--label") : 0;
 	if (rc == 0 && speaker)
 		rc = neap__name_pattern_new(&by_speaker, speaker, "--speaker");
@@ -181,7 +136,7 @@ static int name_files(struct neap__recordings *all, const char *dir, int alone,
 		struct neap__recording *file = &all->file[i];
 		rc = label   ? neap__name_pattern_find(by_label, &file->label, file->path)
 		     : alone ? folder_alone(&file->label, file->path)
-			     : folder_name(&file->label, file->path, dir, choice->endings);
+			     : folder_name(&file->label, all, file->path, dir, choice->endings);
 		if (rc == 0 && speaker)
 			rc = neap__name_pattern_find(by_speaker, &file->speaker, file->path);
 	}
@@ -204,29 +159,6 @@ static const char *below(const char *path, const char *dir)
 	while (*path == '/')
 		path++;
 	return path;
-}
-
-/* A file by itself that is of no kind to be encoded. */
-static int wrong_file(const char *path)
-{
-	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
-	static const char *const sounds[] = {
-		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
-	char advice[200] = "docs/own-data.md lists the kinds of data";
-	if (has_ending(path, texts))
-		neap__print(advice, sizeof advice,
-			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a "
-			"table "
-			"of numbers, rename it to .csv or .tsv",
-			path);
-	else if (has_ending(path, sounds))
-		neap__print(advice, sizeof advice,
-			"Pass --any-sound to read every kind of sound file that libsndfile knows");
-	return neap__fail(NEAP_EFORMAT,
-		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
-		".flac, "
-		".aiff), events (.npz, .npy, .h5) and tables (.csv, .tsv). %s",
-		path, advice);
 }
 
 /* What is wrong with a folder of which nothing counts. */
@@ -254,8 +186,8 @@ static int keep_files(
 	for (int64_t i = 0; i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
 		const char *name = below(file->path, dir);
-		int known = !file->stray &&
-			    (!choice->endings || has_ending(file->path, choice->endings));
+		int known = !file->stray && (!choice->endings || neap__recordings_ends(file->path,
+									 choice->endings));
 		int listed = (!choice->only || neap__name_list_has(choice->only, name)) &&
 			     (!choice->without || !neap__name_list_has(choice->without, name));
 		if (!known && file->stray != 1 && choice->strict && rc == 0)
@@ -277,7 +209,7 @@ static int keep_files(
 	if (rc < 0 || kept)
 		return rc;
 	return neap__recordings_folder(dir) || choice->unlisted ? none_kept(dir, choice)
-								: wrong_file(dir);
+								: neap__recordings_wrong_file(dir);
 }
 
 /* Every name in the list is a file's: a list of other files would go unnoticed. */
@@ -516,15 +448,14 @@ const char *neap__recordings_below(const char *path, const char *dir)
 	return *name ? name : slash ? slash + 1 : path;
 }
 
-/* Counts the files with one of the endings below `dir`, and in it, if `flat` is not NULL. */
-static int64_t count_files(const char *dir, const char *const *endings, int64_t *flat)
+int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat)
 {
 	struct neap__recordings all = {0};
 	int64_t found = 0;
 	if (walk(&all, dir, 0) == 0)
 		for (int64_t i = 0; i < all.count; i++) {
 			const char *path = all.file[i].path;
-			int counts = !all.file[i].stray && has_ending(path, endings);
+			int counts = !all.file[i].stray && neap__recordings_ends(path, endings);
 			found += counts;
 			if (flat)
 				*flat += counts && !strchr(below(path, dir), '/');
@@ -533,28 +464,17 @@ static int64_t count_files(const char *dir, const char *const *endings, int64_t 
 	return found;
 }
 
-const char *neap__recordings_option(const char *dir)
+int neap__recordings_all(struct neap__recordings *all, const char *dir)
 {
-	int64_t flat = 0, flat_arrays = 0;
-	int64_t sounds = count_files(dir, neap__sound_endings, &flat);
-	int64_t arrays = count_files(dir, neap__event_endings, &flat_arrays);
-	if (arrays > sounds)
-		return flat_arrays ? " --sensor WIDTHxHEIGHT --label REGEX"
-				   : " --sensor WIDTHxHEIGHT";
-	return flat ? " --label REGEX" : "";
-}
-
-int neap__recordings_flat(const char *dir)
-{
-	int64_t flat = 0;
-	count_files(dir, neap__sound_endings, &flat);
-	count_files(dir, neap__event_endings, &flat);
-	return flat > 0;
+	memset(all, 0, sizeof *all);
+	NEAP_TRY(walk(all, dir, 0));
+	qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
+	return 0;
 }
 
 int64_t neap__recordings_having(const char *dir, const char *const *endings)
 {
-	return count_files(dir, endings, NULL);
+	return neap__recordings_count(dir, endings, NULL);
 }
 
 void neap__recordings_free(struct neap__recordings *all)

@@ -52,12 +52,30 @@ extern const char *const neap__sound_endings[], *const neap__table_endings[],
  */
 int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 	struct neap__recordings_choice *choice);
+/* All files below `dir`, sorted by path, hidden ones as strays. 0 or a negative code. */
+int neap__recordings_all(struct neap__recordings *recordings, const char *dir);
+/* Counts the files with one of the endings below `dir`, and in it, if `flat` is not NULL. */
+int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat);
+/* 1: the path has one of the endings. */
+int neap__recordings_ends(const char *path, const char *const *endings);
 /* Files below the folder `dir` that have one of the endings; 0 as well where it cannot be read. */
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
-/* The option that encoding the folder needs as far as its files show, " --label REGEX"; or "". */
-const char *neap__recordings_option(const char *dir);
-/* Whether sounds or arrays are in the folder itself, so that no folder names their class. */
-int neap__recordings_flat(const char *dir);
+/* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
+ */
+#define NEAP__OPTION_TEXT 64
+const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir);
+/* The same of --label alone, which sounds and arrays in the folder itself need: no folder names
+ * their class. */
+const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir);
+/*
+ * Lines about --label whose group is missing, a file in the folder itself, whose class nothing
+ * shows, and a file by itself that is of no kind to be encoded. NEAP_EUSAGE or NEAP_EFORMAT.
+ */
+int neap__recordings_no_group(
+	const struct neap__recordings *all, const char *label, const char *const *endings);
+int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
+	const char *const *endings);
+int neap__recordings_wrong_file(const char *path);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
 /* The path of a file below `dir`, as lists of files have it; its last part where they are one. */

@@ -214,6 +214,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, int predicts, int rc)
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
+	char option[NEAP__OPTION_TEXT], label[NEAP__OPTION_TEXT] = "";
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 
@@ -227,16 +228,18 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 					    neap__recordings_having(data, neap__table_endings) >
 				    0
 			  : 0;
+	if (is_folder)
+		neap__recordings_label(label, data);
 	return neap__fail(rc, "'%s' %s. Encode it first%s: neap encode '%s' --out FILE.h5%s%s",
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
 			   : "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
 		known ? ", with the settings of the training data" : "", data,
-		known ? settings : neap__recordings_option(data),
-		!known || !is_folder || !neap__recordings_flat(data) ? ""
-		: predicts					     ? " --label '(.*)'"
-								     : " --label REGEX");
+		known ? settings : neap__recordings_option(option, data),
+		!known || !is_folder ? ""
+		: predicts && *label ? " --label '(.*)'"
+				     : label);
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)

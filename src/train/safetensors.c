@@ -201,8 +201,8 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 						"model.safetensors");
 	if (length > NEAP__HEADER_MAX)
 		return neap__fail(NEAP_EFORMAT,
-			"the header has %llu bytes, more than the limit of %u; it may not be a "
-			"safetensors file",
+			"it is not a safetensors file: the header has %llu bytes, more than the "
+			"limit of %u. Pass the folder of a run, or its model.safetensors",
 			(unsigned long long)length, NEAP__HEADER_MAX);
 	if (length > bytes - sizeof length)
 		return neap__fail(NEAP_EFORMAT,
@@ -212,7 +212,8 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 	const char *text = data + sizeof length;
 	if (length == 0 || text[0] != '{')
 		return neap__fail(NEAP_EFORMAT,
-			"the header does not begin with '{'; it may not be a safetensors file");
+			"it is not a safetensors file: the header does not begin with '{'. Pass "
+			"the folder of a run, or its model.safetensors");
 	while (text[length - 1] == '\0') /* padding of some writers */
 		length--;
 	file->header = neap__json_read(text, (size_t)length, why);

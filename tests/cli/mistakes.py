@@ -33,6 +33,9 @@ OPTIONS = (  # command, option, what the line says
     ("encode", "--fs", "read from each recording"), ("encode", "--sep", "is recognized"), ("encode", "--regex", "use '--label'."),
     ("predict", "--checkpoint", "use '--from'."), ("predict", "--model", "neap predict RUN DATA"), ("predict", "--format", "ending of --out"),
     ("eval", "--confusion", "is printed always"), ("eval", "--format", "use '--json'."),
+    ("predict", "--csv", "pass --out FILE.csv"), ("encode", "--y", "use '--target'."), ("encode", "--class", "'--label' for a part of the file names"),
+    ("encode", "--features", "ignore columns with '--drop'"), ("encode", "--index", "use '--sample-column'"),
+    ("train", "--target", "--out FILE.h5 --target COLUMN"), ("eval", "--label", "--out FILE.h5 --target COLUMN"),
     ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"))
 
 
@@ -69,6 +72,7 @@ def values():
     yield ["--out", "there/b/c"], ("no folder 'there/b'",)
     yield ["--config", "epoch.json"], ("unknown option 'epoch'", "did you mean 'epochs'?")
     yield ["--config", "batch_size.json"], ("unknown option 'batch_size'", "did you mean 'batch'?")
+    yield ["--classes", "bird,cat"], ("'bird,cat' is not a whole number", "The names of the classes are in DATA", "remove --classes")
     yield ["--optimizer", "Adam"], ("did you mean 'adam'?",)
 
 
@@ -100,9 +104,15 @@ KINDS = (  # model, data, words of the line
 )
 
 
-def events(folder, name, *more):
-    done = neap("encode", "cams", "--out", name, "--sensor", "8x8", *more, cwd=folder)
+def neap_out(folder, data, out, *more):
+    """Encodes; returns the file."""
+    done = neap("encode", data, "--out", out, *more, cwd=folder)
     assert done.returncode == 0, done.stderr
+    return out
+
+
+def events(folder, name, *more):
+    neap_out(folder, "cams", name, "--sensor", "8x8", *more)
 
 
 def prepare(folder):
@@ -174,10 +184,60 @@ def encodings(folder):
 def other_kind(folder):
     """The command for a model of events encodes data that the model takes without a warning."""
     line = neap("predict", "events0", "table.csv", cwd=folder).stderr
-    command = line[line.index("neap encode DATA"):].replace("DATA", "cams").replace("FILE.h5", "proposed.h5").split()
-    done = neap(*command[1:], cwd=folder)
+    done = neap(*proposed(line, DATA="cams", **{"FILE.h5": "proposed.h5"}), cwd=folder)
     again = warned(folder, "predict", "events0", "proposed.h5") if done.returncode == 0 else done.stderr
     return again or refused(folder, ["train", "text:t.txt", "--from", "spikes", "--out", "x"], "is a text", "trained on sound")
+
+
+def run_missing(folder):
+    """A data set without a run, in its place or alone, is not taken for one."""
+    for args, needles in ((["s.csv"], ("RUN is missing", "neap {} RUN 's.csv'")), (["text:t.txt"], ("neap {} RUN 'text:t.txt'",)),
+                          (["classes"], ("DATA is missing",)), (["nowhere"], ("no file or folder 'nowhere'", "neap {} RUN DATA")),
+                          (["spikes.h5", "classes.npz"], ("'spikes.h5'", "not a graph in NIR", "the folder of a run")),
+                          (["table.csv", "classes.npz"], ("not a safetensors file", "the folder of a run"))):
+        for command in "predict", "eval":
+            wrong = refused(folder, [command, *args], *[needle.format(command) for needle in needles])
+            if wrong:
+                return wrong
+    return None
+
+
+def proposed(line, **values):
+    """The command at the end of a line, its words in capitals replaced."""
+    assert "neap encode" in line, line
+    command = line[line.index("neap encode"):].strip()
+    for name, value in values.items():
+        command = command.replace(name, value)
+    return shlex.split(command)[1:]
+
+
+def no_labels(folder):
+    """eval of tables, recordings and folders without labels: the command that it proposes gives data that it evaluates."""
+    path = os.path.join(folder, "s.csv")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("id,u,v,class\n" + "".join(f"s{i // 9},{i % 7},{i % 5},{'ab'[i // 9 % 2]}\n" for i in range(540)))
+    small = [*TRAIN[:-1], "--net", "gru:8,li", "--out"]
+    warned(folder, "train", neap_out(folder, "s.csv", "s.h5", "--sample-column", "id", "--target", "class"), *small, "tables")
+    os.mkdir(os.path.join(folder, "flat"))
+    for i, name in enumerate(sorted(os.listdir(os.path.join(folder, "sounds")))):
+        shutil.copy(os.path.join(folder, "sounds", name), os.path.join(folder, "flat", f"{i:03}_{'zero' if name[0] == '0' else 'one'}.wav"))
+    warned(folder, "train", neap_out(folder, "flat", "flat.h5", "--channels", "32", "--label", "_([a-z]+)"), *small, "heard")
+    for run, data, values in (("tables", "s.csv", {"COLUMN": "class"}), ("heard", "flat/000_zero.wav", {"DIR": "flat", "FILE.h5": "FILE.h5 --label '_([a-z]+)'"}),
+                              ("heard", "flat", {})):
+        done = neap("eval", run, data, cwd=folder)
+        out = f"labelled-{run}{len(values)}.h5"
+        again = neap(*[word.replace("FILE.h5", out) for word in proposed(done.stderr, **values)], cwd=folder)
+        said = neap("eval", run, out, "-q", cwd=folder)
+        if done.returncode != 2 or again.returncode or said.returncode or said.stderr or "accuracy" not in said.stdout:
+            return f"{done.stderr}{again.stderr}{said.stderr}{said.stdout}"
+    return None
+
+
+def strangers(folder):
+    """All characters that a text model does not know are listed at once."""
+    with open(os.path.join(folder, "other.txt"), "w", encoding="utf-8") as file:
+        file.write("abc xyz\t1 abc")
+    return refused(folder, ["predict", "text", "text:other.txt"], "5 characters", r": '\t', '1', 'x', 'y', 'z'. Remove them")
 
 
 def units(folder):
@@ -358,8 +418,8 @@ def main():
             tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
-        for test in (least_budget, skipped, other_run, other_kind, regression, enough, commands, encodings, units, fresh_readout,
-                     nothing_validated, finished, damaged_metrics, other_test, quiet):
+        for test in (least_budget, skipped, other_run, other_kind, no_labels, run_missing, strangers, regression, enough, commands,
+                     encodings, units, fresh_readout, nothing_validated, finished, damaged_metrics, other_test, quiet):
             tap.run(test.__doc__, test, folder)
 
 

@@ -291,7 +291,7 @@ def text(folder):
     found = neap_json("eval", run, "text:" + path)
     if abs(loss - found["loss"]) > 1e-12 * loss or found["judged"] != 12:
         return f"eval: loss {found['loss']} of {found['judged']}, PyTorch {loss}"
-    for bytes_, says in ((b"xyz", "contains the character 'z'"), (b"no \xff", "byte 3"), (b"n", "at least 2 characters"), (b"", "at least 2 characters")):
+    for bytes_, says in ((b"xyz", "contains 1 character that the training text does not: 'z'. Remove it"), (b"no \xff", "byte 3"), (b"n", "at least 2 characters"), (b"", "at least 2 characters")):
         with open(path, "wb") as file:
             file.write(bytes_)
         refused = neap("eval", run, "text:" + path)

@@ -420,7 +420,7 @@ static void folder_mistakes(void **state)
 	o = by_name(2);
 	o.strict = 1;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
-		"not the kind of file that its name ending claims");
+		"does not begin as a wav file does");
 	o.any_sound = 1;
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
 		"not a readable recording");

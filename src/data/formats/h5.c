@@ -46,6 +46,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	struct stat st;
 	hsize_t user_block = 0;
 	hid_t access = -1, creation = -1;
+	char option[NEAP__OPTION_TEXT];
 	int rc = 0;
 
 	memset(file, 0, sizeof *file);
@@ -63,7 +64,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 			     ? neap__fail(-EISDIR,
 				       "'%s' is a folder. Encode it first: neap encode '%s' --out "
 				       "FILE.h5%s",
-				       path, path, neap__recordings_option(path))
+				       path, path, neap__recordings_option(option, path))
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}

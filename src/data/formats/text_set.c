@@ -17,7 +17,12 @@
 #include <string.h>
 
 #define MOST_BYTES ((size_t)1 << 30)
-enum { STEPS = 256, POINTS = 0x110000, MOST_SYMBOLS = 65535 };
+enum {
+	STEPS = 256,
+	POINTS = 0x110000,
+	MOST_SYMBOLS = 65535,
+	SHOWN = 30 /* characters in a line */
+};
 
 struct text_set {
 	struct neap_dataset set;
@@ -126,7 +131,9 @@ static int text_targets(struct neap_dataset *set, int64_t index, int64_t from, i
 static int text_adopt(struct neap_dataset *set, const char *const *names, int count)
 {
 	struct text_set *s = (struct text_set *)set;
-	int known = set->nclass_names;
+	int known = set->nclass_names, strangers = 0;
+	char room[NEAP__PLAIN_TEXT];
+	struct neap__text shown = {0};
 	uint16_t *now = calloc((size_t)known + 1, sizeof *now);
 	char **mine = calloc((size_t)count + 1, sizeof *mine);
 	int rc = now && mine ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
@@ -138,14 +145,20 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 		int k = 0;
 		while (k < count && (!names[k] || strcmp(names[k], set->class_names[i]) != 0))
 			k++;
-		if (k == count)
-			rc = neap__fail(NEAP_EUSAGE,
-				"'%s' contains the character '%s', which the training text does "
-				"not. Remove it, or train on a text that has it",
-				set->name, set->class_names[i]);
-		else
+		if (k == count && strangers++ < SHOWN)
+			neap__text_add(&shown, "%s'%s'", shown.length ? ", " : "",
+				neap__escaped_text(room, set->class_names[i]));
+		else if (k < count)
 			now[i] = (uint16_t)k;
 	}
+	if (rc == 0 && strangers)
+		rc = neap__fail(NEAP_EUSAGE,
+			"'%.300s' contains %d character%s that the training text does not: %s%s. "
+			"Remove %s, or train on a text that has %s",
+			set->name, strangers, strangers == 1 ? "" : "s",
+			shown.data ? shown.data : "?", strangers > SHOWN ? ", ..." : "",
+			strangers == 1 ? "it" : "them", strangers == 1 ? "it" : "them");
+	neap__text_free(&shown);
 	for (int64_t i = 0; rc == 0 && i < s->count; i++)
 		s->symbol[i] = now[s->symbol[i]];
 	free(now);

@@ -38,7 +38,7 @@ static int compile(struct neap__name_pattern *p)
 	pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 	if (groups == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"%s '%s' has no group. Put the name in parentheses, as in '([0-9]+)_.*'",
+			"%s '%s' has no group. Put the part that is the name in parentheses",
 			p->what, p->text);
 	p->match = pcre2_match_data_create_from_pattern(p->code, NULL);
 	p->limits = pcre2_match_context_create(NULL);

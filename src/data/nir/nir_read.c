@@ -417,7 +417,13 @@ static int read_all(struct reading *r)
 	char *type;
 
 	NEAP_TRY(neap__h5_open(&r->file, r->file.path));
-	NEAP_TRY(read_text(r, "/node/type", &type));
+	int rc = read_text(r, "/node/type", &type);
+	if (rc == NEAP_EFORMAT)
+		return neap__fail(rc,
+			"%s, so it is not a graph in NIR. Pass such a graph, or the folder of a "
+			"run",
+			neap_detail());
+	NEAP_TRY(rc);
 	int is_graph = strcmp(type, "NIRGraph") == 0;
 	free(type);
 	if (!is_graph)

@@ -44,11 +44,27 @@ static int is_kind(const struct sound_kind *kind, const unsigned char head[12])
 	       memcmp(head + 8, kind->eighth, strlen(kind->eighth)) == 0;
 }
 
+/* A file whose first bytes are not those of its name's ending. */
+static int wrong_kind(const char *path, const char *ending, const unsigned char head[12])
+{
+	for (int i = 0; i < KINDS; i++)
+		if (is_kind(&kinds[i], head))
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' is a %s file by its first bytes, but its name ends in .%s. "
+				"Rename it to end in .%s",
+				path, kinds[i].ending, ending, kinds[i].ending);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' does not begin as a %s file does: it is damaged or of another format. "
+		"Restore it from its source, convert it to wav, or move it away",
+		path, ending);
+}
+
 static int known_kind(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 	unsigned char head[12] = {0};
-	int named = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *named = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	ssize_t n = read(fd, head, sizeof head);
@@ -57,20 +73,21 @@ static int known_kind(const char *path)
 	if (n < 0)
 		return neap__fail_errno(err, "cannot read '%s'", path);
 	if (n == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s' is empty", path);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is empty. Restore it from its source, or move it away", path);
 	for (int i = 0; dot && i < KINDS; i++) {
 		const struct sound_kind *kind = &kinds[i];
 		if (strcasecmp(dot + 1, kind->ending) != 0)
 			continue;
-		named = 1;
+		named = kind->ending;
 		if (is_kind(kind, head))
 			return 0;
 	}
+	if (named)
+		return wrong_kind(path, named, head);
 	return neap__fail(NEAP_EFORMAT,
-		named ? "'%s' is not the kind of file that its name ending claims. Rename it, or "
-			"move it away"
-		      : "'%s' is not a wav, flac or aiff file. Move it away, or pass --any-sound "
-			"to read all kinds of sound files",
+		"'%s' is not a wav, flac or aiff file. Move it away, or pass --any-sound to read "
+		"all kinds of sound files",
 		path);
 }
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { ROWS_A_REPORT = 4096 };
 
@@ -158,10 +159,27 @@ static void doubt_cells(struct table_work *w)
 	w->options->warn(w->options->user, line);
 }
 
+/* A table of labels that is not there: an option may have been confused with another one. */
+static int no_labels(const struct table_work *w)
+{
+	const char *labels = w->options->labels;
+	if (strchr(labels, '('))
+		return neap__fail(NEAP_EUSAGE,
+			"--labels: there is no file '%s'. If it is a pattern of file names, pass "
+			"it with --label",
+			labels);
+	return neap__fail(NEAP_EUSAGE,
+		"--labels: there is no file '%s'. Pass a table with the name of a sample and its "
+		"target per line; if '%.60s' is a column of '%s', pass --target %.60s",
+		labels, labels, w->table.dir, labels);
+}
+
 static int scan(struct table_work *w)
 {
 	const struct neap_table_options *o = w->options;
 	int rc;
+	if (o->labels && access(o->labels, F_OK) < 0 && errno == ENOENT)
+		return no_labels(w);
 	if (o->labels)
 		NEAP_TRY(neap__label_table_read(&w->labels, o->labels));
 	w->targets.width = o->labels ? w->labels.targets : w->table.targets;

@@ -131,6 +131,39 @@ static int predicts(const struct neap_eval_options *options)
 	return options->answered && options->of_steps;
 }
 
+/* Data that cannot be compared with: how to encode it with targets, as the training data was. */
+static int no_labels(const struct open_evaluation *e, const char *data)
+{
+	char options[NEAP__ENCODE_OPTIONS], **column = NULL;
+	static const char advice[] =
+		"has no labels to compare the answers with. Use 'neap predict', or";
+	int is_table = neap__table_named(data), by_sample = e->set->sample_names != NULL, count = 0;
+
+	neap__model_encode_options(options, &e->file, &e->net_options, NULL);
+	if (is_table)
+		NEAP_TRY(neap__model_texts(&column, &count, &e->file, NEAP__MODEL_SAMPLES));
+	int rc = is_table ? neap__fail(NEAP_EUSAGE,
+				    "'%.300s' %s encode it with a column of targets: neap encode "
+				    "'%.300s' --out FILE.h5%s%.100s --target COLUMN",
+				    data, advice, data,
+				    count && by_sample ? " --sample-column " : "",
+				    count && by_sample ? column[0] : "")
+		 : neap__recording_named(data)
+			 ? neap__fail(NEAP_EUSAGE,
+				   "'%.300s' %s encode recordings of known classes, in one folder "
+				   "per "
+				   "class or with --label for their names: neap encode DIR --out "
+				   "FILE.h5%s",
+				   data, advice, options)
+			 : neap__fail(NEAP_EUSAGE,
+				   "'%.300s' %s pass data with targets: neap encode has --target "
+				   "and "
+				   "--label, arrays have 'y'",
+				   data, advice);
+	neap__model_class_names_free(column, count);
+	return rc;
+}
+
 /* Opens the data: a sound that is heard live has nothing but its shape. */
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -205,10 +238,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	e->of_steps = predicts(options) && is_of_steps(e->target);
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !neap__dataset_is_labelled(e->set))
-		return neap__fail(NEAP_EUSAGE,
-			"%s has no labels to compare the answers with. Pass labelled data, or use "
-			"'neap predict'",
-			e->info.name);
+		return no_labels(e, options->data);
 	struct neap__encoding encoding;
 	char line[NEAP__TAKEN_TEXT];
 	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pattern_proposal.c: tries patterns on file names (pattern_proposal.h). */
+#include "data/names/pattern_proposal.h"
+#include "data/names/name_pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds on the work: enough to see that the same names come again. Chosen. */
+enum { MOST_PATHS = 1000, MOST_NAMES = 100 };
+
+/* Words before numbers, since numbers often count recordings; the last one matches all names. */
+static const char *const patterns[] = {
+	"^([A-Za-z]+)", "^([0-9]+)", "[_-]([A-Za-z]+)", "[_-]([0-9]+)", "([A-Za-z]+)$", "^(.+)$"};
+enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
+
+/* Different names that the pattern finds; 0: it does not match all paths, or finds too many. */
+static int names_found(
+	const struct neap__name_pattern *pattern, const char *const *paths, int64_t count)
+{
+	char *found[MOST_NAMES] = {0}, *name;
+	int names = 0, ok = 1;
+
+	for (int64_t i = 0; ok && i < count; i++) {
+		int k = 0;
+		if (neap__name_pattern_find(pattern, &name, paths[i]) < 0) {
+			ok = 0;
+			break;
+		}
+		while (k < names && strcmp(found[k], name) != 0)
+			k++;
+		ok = k < MOST_NAMES;
+		if (ok && k == names)
+			found[names++] = name;
+		else
+			free(name);
+	}
+	for (int k = 0; k < names; k++)
+		free(found[k]);
+	return ok ? names : 0;
+}
+
+const char *neap__pattern_proposal(const char *const *paths, int64_t count)
+{
+	const char *best = NULL, *several = NULL, *matches = NULL;
+	struct neap__name_pattern *pattern;
+
+	if (count > MOST_PATHS)
+		count = MOST_PATHS;
+	for (int i = 0; i < PATTERNS && !best && count > 0; i++) {
+		if (neap__name_pattern_new(&pattern, patterns[i], "--label") < 0)
+			continue;
+		int names = names_found(pattern, paths, count);
+		if (names > 1 && 2 * names <= count)
+			best = patterns[i];
+		if (!several && names > 1 && i < PATTERNS - 1)
+			several = patterns[i];
+		if (!matches && names_found(pattern, paths, 1) > 0)
+			matches = patterns[i];
+		neap__name_pattern_free(pattern);
+	}
+	return best ? best : several ? several : matches ? matches : patterns[0];
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recordings_advice.c: what to do about folders and files whose classes are not known, and about
+ * files that are of no kind to be encoded (recordings.h).
+ */
+#include "data/recordings.h"
+#include "data/names/pattern_proposal.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "".
+ */
+static void find_table(char *room, size_t size, const char *dir)
+{
+	struct neap__recordings all = {0};
+	room[0] = '\0';
+	if (neap__recordings_all(&all, dir) == 0)
+		for (int64_t i = 0; i < all.count && !room[0]; i++)
+			if (!all.file[i].stray &&
+				neap__recordings_ends(all.file[i].path, neap__table_endings))
+				neap__print(room, size, "%s", all.file[i].path);
+	neap__recordings_free(&all);
+	if (room[0])
+		return;
+	neap__print(room, size, "%s/../labels.csv", dir);
+	if (access(room, R_OK) != 0)
+		room[0] = '\0';
+}
+
+/* A pattern for --label that fits the files, or those with the endings. */
+static const char *propose(const struct neap__recordings *all, const char *const *endings)
+{
+	const char **path = malloc((size_t)(all->count + 1) * sizeof *path);
+	int64_t n = 0;
+	for (int64_t i = 0; path && i < all->count; i++)
+		if (!all->file[i].stray &&
+			(!endings || neap__recordings_ends(all->file[i].path, endings)))
+			path[n++] = all->file[i].path;
+	const char *pattern = neap__pattern_proposal(path, n);
+	free(path);
+	return pattern;
+}
+
+int neap__recordings_no_group(
+	const struct neap__recordings *all, const char *label, const char *const *endings)
+{
+	char target[200] = "";
+	if (endings == neap__table_endings)
+		neap__print(target, sizeof target, "If '%.60s' is a column, pass --target %.60s. ",
+			label, label);
+	return neap__fail(NEAP_EUSAGE,
+		"--label '%s' has no group. %sA pattern of file names has a group in parentheses "
+		"that is the class, such as '%s'",
+		label, target, propose(all, NULL));
+}
+
+int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
+	const char *const *endings)
+{
+	char table[300], advice[900] = "";
+	int is_table = endings == neap__table_endings;
+	find_table(table, sizeof table, dir);
+	if (table[0] && !is_table)
+		neap__print(advice, sizeof advice,
+			". If '%s' lists file,class per line, this shell command sorts copies: "
+			"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && "
+			"mkdir -p sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done",
+			table, table, dir, dir);
+	if (is_table &&
+		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
+			"labels and "
+			"is no recording, move it out of '%s'; or pass it: --labels '%s' --without "
+			"FILE, "
+			"where FILE has the line '%s'",
+			path, dir, dir, path, path + strlen(dir) + 1);
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
+		"folder per class, or pass --label with a pattern of the file names whose group 1 "
+		"is the class, such as '%s'%s%s",
+		path, dir, propose(all, NULL),
+		is_table ? ", or --target NAME, or --labels FILE.csv" : "", advice);
+}
+
+int neap__recordings_wrong_file(const char *path)
+{
+	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
+	static const char *const sounds[] = {
+		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
+	char advice[200] = "docs/own-data.md lists the kinds of data";
+	if (neap__recordings_ends(path, texts))
+		neap__print(advice, sizeof advice,
+			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a "
+			"table "
+			"of numbers, rename it to .csv or .tsv",
+			path);
+	else if (neap__recordings_ends(path, sounds))
+		neap__print(advice, sizeof advice,
+			"Pass --any-sound to read every kind of sound file that libsndfile knows");
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
+		".flac, "
+		".aiff), events (.npz, .npy, .h5) and tables (.csv, .tsv). %s",
+		path, advice);
+}
+
+const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir)
+{
+	int64_t flat = 0;
+	int64_t sounds = neap__recordings_count(dir, neap__sound_endings, &flat);
+	int64_t arrays = neap__recordings_count(dir, neap__event_endings, &flat);
+	struct neap__recordings all = {0};
+	room[0] = '\0';
+	if (flat && neap__recordings_all(&all, dir) == 0)
+		neap__print(room, NEAP__OPTION_TEXT, " --label '%s'",
+			propose(&all, arrays > sounds ? neap__event_endings : neap__sound_endings));
+	neap__recordings_free(&all);
+	return room;
+}
+
+const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir)
+{
+	char label[NEAP__OPTION_TEXT];
+	int sees = neap__recordings_count(dir, neap__event_endings, NULL) >
+		   neap__recordings_count(dir, neap__sound_endings, NULL);
+	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? " --sensor WIDTHxHEIGHT" : "",
+		neap__recordings_label(label, dir));
+	return room;
+}
