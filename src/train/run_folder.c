@@ -110,7 +110,7 @@ int neap__run_folder_is_free(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 
-	if (!trainer->there || o->resume || is_empty(o->out))
+	if (!trainer->there || o->resume)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
 		"output folder '%s' already exists. Use --resume to continue that run, or --out to "
@@ -206,6 +206,8 @@ int neap__run_folder_take(struct neap__trainer *trainer, int there)
 		return neap__fail_errno(errno, "cannot write in '%s'", out);
 	if (there)
 		sweep_out(trainer->folder);
+	if (is_empty(out)) /* now, before this run writes there */
+		trainer->there = 0;
 	trainer->made = !there;
 	return 0;
 }

@@ -100,7 +100,7 @@ struct neap__trainer {
 	double snapshot;			    /* clock of the last snapshot */
 	int made;				    /* the folder, by this session */
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
-	int there, has_snapshot; /* the folder was there; last.safetensors is */
+	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;
 	char fitted[NEAP__FIT_LINE];	/* what the targets choose; "": nothing */
 	int mse_by_default;		/* the loss is mse because the targets are numbers */

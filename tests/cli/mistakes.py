@@ -137,11 +137,12 @@ def prepare(folder):
     for name in sorted(os.listdir(os.path.join(folder, "sevens")))[:3]:
         os.rename(os.path.join(folder, "sevens", name), os.path.join(folder, "sevens", "7_" + name.split("_", 1)[1]))
     encode(os.path.join(folder, "sevens"), os.path.join(folder, "sevens.h5"))
+    for name in "there", "hollow":
+        os.mkdir(os.path.join(folder, name))
     for name, text in {"t.txt": "abc, abc. " * 90, "table.csv": "a,b\n" + "1,2\n" * 9, "epoch.json": '{"epoch": 3}',
-                       "batch_size.json": '{"batch_size": 3}'}.items():
+                       "batch_size.json": '{"batch_size": 3}', "there/notes": "?"}.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
-    os.mkdir(os.path.join(folder, "there"))
     for name, data in {"classes": "classes.npz", "numbers": "numbers.npz", "spikes": "spikes.h5", "events": "pool1.h5", "events0": "pool2.h5",
                        "text": "text:steps=20:t.txt"}.items():
         done = neap("train", data, *NUMBERS, "--out", name, cwd=folder)
@@ -346,7 +347,7 @@ def skipped(folder):
 
 
 def other_run(folder):
-    """--resume with other data or options names them; a run is no data set; a folder that exists hides no other mistake."""
+    """--resume with other data or options names them; a run is no data set; a folder that exists hides no other mistake, and may be empty."""
     with open(os.path.join(folder, "u.txt"), "w", encoding="utf-8") as file:
         file.write("uvwxyz 0123. " * 90)
     resume = ["train", "--resume", "--out"]
@@ -368,7 +369,8 @@ def other_run(folder):
         refused(folder, ["train", "--resume", "classes"], "neap train --out 'classes' --resume") or \
         refused(folder, ["compare", "classes"], "'classes' is a run") or \
         refused(folder, ["train", "classes.npz", "--out", "there", "--memory", "1K"], "Use at least") or \
-        refused(folder, ["train", "classes.npz", "--out", "there", "--memory", "4M"], "'there' already exists")
+        refused(folder, ["train", "classes.npz", "--out", "there", "--memory", "4M"], "'there' already exists") or \
+        neap("train", "classes.npz", *NUMBERS, "--out", "hollow", cwd=folder).stderr.partition("neap train: ")[2] or None
 
 
 def regression(folder):

@@ -316,6 +316,7 @@ def bad_starts(tap, folder):
     tap.run("a mistyped option is one line",
             lambda: refuses(folder, 2, ["neap train: "], 1, 3, *base, "--epochz", "3"))
     os.mkdir(os.path.join(folder, "there"))
+    open(os.path.join(folder, "there", "notes"), "w").close()
     tap.run("a folder that is there is one line",
             lambda: refuses(folder, 2, ["output folder 'there' already exists"], 1, 3, *base[:-1], "there"))
 
