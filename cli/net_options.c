@@ -156,7 +156,12 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 			: models ? "RUN DATA"
 				 : "DATA",
 			models ? "pass a run and a data set" : "pass a data set", command);
-	if (models && is_run(named[1]) && !is_run(named[0]))
+	if (models && is_run(named[1]) && is_run(named[0]))
+		return cli_usage(command,
+			"'%s' and '%s' are runs, and DATA is missing. Pass one of them and a data "
+			"set: neap %s '%s' DATA",
+			named[0], named[1], command, named[0]);
+	if (models && is_run(named[1]))
 		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s '%s' '%s'",
 			named[1], command, named[1], named[0]);
 	o->model = given->from ? given->from : named[0];

@@ -193,7 +193,7 @@ def other_kind(folder):
 def run_missing(folder):
     """A data set without a run, in its place or alone, is not taken for one."""
     for args, needles in ((["s.csv"], ("RUN is missing", "neap {} RUN 's.csv'")), (["text:t.txt"], ("neap {} RUN 'text:t.txt'",)),
-                          (["classes"], ("DATA is missing",)), (["nowhere"], ("no file or folder 'nowhere'", "neap {} RUN DATA")),
+                          (["classes"], ("DATA is missing",)), (["classes", "spikes"], ("are runs", "neap {} 'classes' DATA")), (["nowhere"], ("no file or folder 'nowhere'", "neap {} RUN DATA")),
                           (["spikes.h5", "classes.npz"], ("'spikes.h5'", "not a graph in NIR", "the folder of a run")),
                           (["table.csv", "classes.npz"], ("not a safetensors file", "the folder of a run"))):
         for command in "predict", "eval":
