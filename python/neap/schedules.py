@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as schedules of checkpoint_schedules, for pyadjoint, Firedrake and other programs that follow them.
+"""Plans as schedules of checkpoint_schedules, for pyadjoint, tlm_adjoint, Firedrake and other programs that follow them.
 
 ::
 
@@ -7,15 +7,20 @@
     tape.enable_checkpointing(Schedule(1000, slots=20))                            # a number of checkpoints
     tape.enable_checkpointing(Schedule(1000, state="8M", tape="40M", memory="2G")) # a number of bytes
 
-In checkpoint_schedules, a checkpoint is written by the Forward action that follows it, and data is read into
-working memory. So a SAVE, or a PUT of a state, becomes part of the next Forward, and a LOAD becomes a Copy, or
-the last one a Move. A state that a plan has in memory and on disk at the same time is only on disk in the
-schedule, and moves to memory when it is read from disk for the last time. The tape of a step that is reversed
-immediately is in working memory, other tapes are in memory. Transfers are blocking. Plans that offload tapes, or
-restore them from logs, cannot be expressed.
+In checkpoint_schedules, a checkpoint is written by the Forward action that starts from it, and contains what this
+Forward needs and no more: a later restart from it may only advance to the end of this Forward. So a state that is
+saved but never loaded is not stored, and does not end the Forward action of the state before. Data is read into
+working memory, which must be empty: a load becomes a Copy (the last one a Move) immediately before the step that
+starts from it. A state that a plan has in memory and on disk at the same time is only on disk in the schedule, and
+moves to memory when it is read from disk for the last time. The saved data of a step (its tape) is in working memory
+if the step is reversed before anything else is read or stored; otherwise it is a checkpoint of its own in memory.
+Transfers are blocking. Plans that offload tapes, or restore them from logs, cannot be expressed.
 """
+import enum
 from array import array
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections import deque
+from itertools import groupby
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from checkpoint_schedules import (CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move,
                                   Reverse, StorageType)
@@ -27,156 +32,321 @@ from .tables import sort
 
 __all__ = ["Schedule"]
 
-_FORWARD = (Kind.ADVANCE, Kind.RECORD)
+_RAM, _DISK, _WORK = StorageType.RAM, StorageType.DISK, StorageType.WORK
+
+
+class _Refused(Exception):
+    """Why a plan cannot be expressed."""
 
 
 class _Stored:
-    """The states that are stored at a position of the schedule: by slot, by place and by step. A state that is stored
-    a second time while it exists is the same state."""
+    """Which stored states exist while a plan is read: by slot, by place on a tier, by step. Each has a
+    number. A state that is stored again while it exists keeps its number."""
 
     def __init__(self) -> None:
         self.slots: Dict[int, int] = {}
         self.places: Dict[Tuple[int, int], int] = {}
-        self.at: Dict[int, int] = {}  # step of a stored state: its number
-        self.step: Dict[int, int] = {}  # its inverse
-        self.holders: Dict[int, int] = {}  # number: count of slots and places with it
-        self.count = 0
-        self.live: Optional[int] = None  # number of the stored state that equals the live one
+        self.steps: List[int] = []  # the step of each number
+        self._at: Dict[int, int] = {}  # step of a state that exists: its number
+        self._holders: Dict[int, int] = {}  # number: how many slots and places hold it
 
-    def store(self, step: int) -> Tuple[int, bool]:
-        """Stores the state of a step; returns its number, and whether it is new."""
-        if step in self.at:
-            return self.at[step], False
-        number, self.count = self.count, self.count + 1
-        self.at[step], self.step[number], self.holders[number] = number, step, 0
-        return number, True
+    def store(self, step: int, loaded: Optional[int]) -> int:
+        """The number of the live state at a step, which is stored now. `loaded` is its number if no step was
+        computed since the live state was loaded."""
+        number = self._at.get(step, loaded)
+        if number is None:
+            number = len(self.steps)
+            self.steps.append(step)
+        self._at[step] = number
+        return number
 
     def hold(self, where: Dict[Any, int], key: Any, number: int) -> None:
+        """A slot or place `key` holds the state from now on."""
         self.release(where, key)
         where[key] = number
-        self.holders[number] += 1
+        self._holders[number] = self._holders.get(number, 0) + 1
 
     def release(self, where: Dict[Any, int], key: Any) -> None:
+        """The slot or place is free."""
         number = where.pop(key, None)
         if number is None:
             return
-        self.holders[number] -= 1
-        if self.holders[number] == 0:
-            del self.at[self.step.pop(number)], self.holders[number]
+        self._holders[number] -= 1
+        if self._holders[number] == 0:
+            del self._at[self.steps[number]], self._holders[number]
 
 
-class _Walk:
-    """The common part of both passes over the actions of a plan: where states are stored."""
+class _Pass:
+    """A pass over a plan's actions. The methods below are called with what matters to a schedule: a state
+    is loaded when the next step starts from it, not when the plan loads it."""
 
     def __init__(self) -> None:
-        self.stored = _Stored()
-        self.position = 0  # of the live state
+        self._stored = _Stored()
+        self._loaded: Optional[int] = None  # the number of the live state; no step was computed since it was loaded
 
-    def save(self, a: Action) -> Optional[int]:
-        """Performs SAVE, or PUT of a state; returns the number of the state, or None if it was already stored."""
-        stored = self.stored
-        if a.kind == Kind.SAVE:
-            number, new = stored.store(a.t0)
-            stored.hold(stored.slots, a.slot, number)
-        elif a.slot == LIVE:
-            number, new = stored.store(a.t0)
-            stored.hold(stored.places, (a.tier, a.place), number)
-        else:
-            number, new = stored.slots[a.slot], False
-            stored.hold(stored.places, (a.tier, a.place), number)
-        return number if new else None
+    def store(self, number: int) -> None:
+        """The live state is stored, and was not before."""
 
-    def read(self, a: Action) -> Optional[int]:
-        """Performs LOAD, or GET of a state; returns the number of the state that becomes the live one, or None."""
-        stored = self.stored
-        if a.kind == Kind.LOAD:
-            return stored.slots[a.slot]
-        number = stored.places[a.tier, a.place]
-        if a.slot == LIVE:
-            return number
-        stored.hold(stored.slots, a.slot, number)
-        return None
+    def fetch(self, number: int) -> None:
+        """The plan reads the state from a slow tier."""
 
-    def drop(self, a: Action) -> None:
-        if a.kind == Kind.DROP:
-            self.stored.release(self.stored.slots, a.slot)
-        else:
-            self.stored.release(self.stored.places, (a.tier, a.place))
+    def read(self, number: int) -> None:
+        """The next step starts from a stored state."""
 
+    def forward(self, t0: int, t1: int, recorded: bool) -> None:
+        """Forward steps from the live state, with or without saved data for the backward steps."""
 
-class _Uses(_Walk):
-    """The first pass: how often each stored state is read, whether it is on disk, and which tapes are kept while other
-    steps run. ``refused`` describes an action that cannot be expressed, or is empty."""
+    def turn(self) -> None:
+        """The forward pass is complete."""
 
-    def __init__(self, actions: Iterator[Action]) -> None:
-        super().__init__()
-        self.reads, self.gets, self.disk = array("q"), array("q"), bytearray()
-        self.kept: List[int] = []  # numbers of RECORDs whose tapes are kept in memory
-        self.ram = self.slow = False
-        self.refused = ""
-        self._open: List[Tuple[int, int]] = []  # (first step, number) of tapes in working memory
-        self._records = 0
-        self._fresh = -1  # state stored or read at the step of the live state
-        for action in actions:
-            self._take(action)
-            if self.refused:
-                return
-        self.ram |= bool(self.kept) or any(
-            reads and not disk for reads, disk in zip(self.reads, self.disk))
-        self.slow = any(reads and disk for reads, disk in zip(self.reads, self.disk))
-        self.keeps = bytearray(self._records)
-        for number in self.kept:
-            self.keeps[number] = 1
+    def backward(self, t0: int, t1: int) -> None:
+        """Backward steps."""
 
-    def _take(self, a: Action) -> None:
-        if a.payload != Payload.STATE and a.kind not in (Kind.WAIT, Kind.TURN):
-            self.refused = f"'{a}' (it moves or drops a tape or a log)"
-        elif a.kind in _FORWARD:
-            self._forward(a)
-        elif a.kind == Kind.BACKWARD:
-            self._open = [x for x in self._open if x[0] < a.t0]
-        elif a.kind == Kind.SAVE or a.kind == Kind.PUT:
-            self._save(a)
-        elif a.kind == Kind.LOAD or a.kind == Kind.GET:
-            self._read(a)
-        elif a.kind == Kind.DROP or a.kind == Kind.FORGET:
-            self.drop(a)
+    def drop(self, t0: int, t1: int) -> None:
+        """The tapes of recorded steps are freed, unused."""
 
-    def _save(self, a: Action) -> None:
-        number = self.save(a)
-        if number is not None:
-            self.reads.append(0)
-            self.gets.append(0)
-            self.disk.append(0)
-            self._fresh = number
-        if a.kind == Kind.PUT:
-            self.disk[self.stored.places[a.tier, a.place]] = 1
-
-    def _read(self, a: Action) -> None:
-        if a.kind == Kind.GET:
-            self.gets[self.stored.places[a.tier, a.place]] += 1
-            self.ram |= a.slot != LIVE
-        number = self.read(a)
-        if number is None:
+    def take(self, a: Action) -> None:
+        """The next action of the plan."""
+        if a.kind == Kind.WAIT:
             return
-        self._keep_open()
-        self.reads[number] += 1
-        if self._fresh >= 0:
-            self.refused = f"'{a}' (it leaves a state before a step starts from it)"
-        self._fresh = number
-
-    def _forward(self, a: Action) -> None:
-        if a.kind == Kind.RECORD:
-            self._open.append((a.t0, self._records))
-            self._records += 1
+        if a.kind == Kind.TURN:
+            self.turn()
+        elif a.kind == Kind.DROP and a.payload == Payload.TAPE:
+            self.drop(a.t0, a.t1)
+        elif a.payload != Payload.STATE:
+            raise _Refused(f"'{a}' moves or restores the data of a step, for which there is no action")
+        elif a.kind in (Kind.ADVANCE, Kind.RECORD):
+            if self._loaded is not None:
+                self.read(self._loaded)
+                self._loaded = None
+            self.forward(a.t0, a.t1, a.kind == Kind.RECORD)
+        elif a.kind == Kind.BACKWARD:
+            self.backward(a.t0, a.t1)
         else:
-            self._keep_open()
-        self._fresh = -1
+            self._move(a)
 
-    def _keep_open(self) -> None:
-        """Keeps the tapes in working memory, because other steps run before they are used."""
-        self.kept += [number for _, number in self._open]
-        self._open = []
+    def _move(self, a: Action) -> None:
+        stored, place = self._stored, (a.tier, a.place)
+        if a.kind == Kind.SAVE:
+            stored.hold(stored.slots, a.slot, self._store(a.t0))
+        elif a.kind == Kind.PUT:
+            stored.hold(stored.places, place, self._store(a.t0) if a.slot == LIVE else stored.slots[a.slot])
+        elif a.kind == Kind.LOAD:
+            self._loaded = stored.slots[a.slot]
+        elif a.kind == Kind.GET:
+            number = stored.places[place]
+            self.fetch(number)
+            if a.slot == LIVE:
+                self._loaded = number
+            else:
+                stored.hold(stored.slots, a.slot, number)
+        elif a.kind == Kind.DROP:
+            stored.release(stored.slots, a.slot)
+        elif a.kind == Kind.FORGET:
+            stored.release(stored.places, place)
+
+    def _store(self, step: int) -> int:
+        before = len(self._stored.steps)
+        number = self._stored.store(step, self._loaded)
+        if number == before:
+            self.store(number)
+        return number
+
+
+class _Tape(enum.IntEnum):
+    """What becomes of a recorded step's tape: reversed from working memory; kept while something else is read or
+    computed; never used."""
+
+    WORK = 0
+    KEPT = 1
+    UNUSED = 2
+
+
+class _Uses(_Pass):
+    """The first pass: how often each state is read, and fetched from a slow tier, and what becomes of the
+    tape of each recorded step."""
+
+    def __init__(self, actions: Iterable[Action]) -> None:
+        super().__init__()
+        self.reads, self.fetches = array("q"), array("q")
+        self.tapes = bytearray()  # a _Tape for each step recorded, in the order in which they are recorded
+        self._index: Dict[int, int] = {}  # a step that has a tape: its index in `tapes`
+        self._work = (0, 0)  # the steps whose tapes are in working memory
+        self._stores = False  # since the last forward step
+        for action in actions:
+            self.take(action)
+
+    def store(self, number: int) -> None:
+        self.reads.append(0)
+        self.fetches.append(0)
+        self._stores = True
+
+    def fetch(self, number: int) -> None:
+        self.fetches[number] += 1
+
+    def read(self, number: int) -> None:
+        self.reads[number] += 1
+        self._keep()
+
+    def forward(self, t0: int, t1: int, recorded: bool) -> None:
+        low, high = self._work
+        if not recorded or self._stores or high != t0:
+            self._keep()
+            low = t0
+        self._stores = False
+        if recorded:
+            self._work = low, t1
+            for step in range(t0, t1):
+                self._index[step] = len(self.tapes)
+                self.tapes.append(_Tape.WORK)
+
+    def backward(self, t0: int, t1: int) -> None:
+        low, high = self._work
+        if high != t1:
+            self._keep()
+        else:
+            self._work = low, max(low, t0)
+        for step in range(t0, t1):
+            del self._index[step]
+
+    def drop(self, t0: int, t1: int) -> None:
+        self._keep()
+        for step in range(t0, t1):
+            self.tapes[self._index.pop(step)] = _Tape.UNUSED
+
+    def _keep(self) -> None:
+        for step in range(*self._work):
+            self.tapes[self._index[step]] = _Tape.KEPT
+        self._work = (0, 0)
+
+
+class _Said(_Pass):
+    """The second pass: a plan's actions as those of checkpoint_schedules, in `out`. A Forward and a Reverse
+    are held back, since the next ones may continue them. `used` are the storages that occur.
+    Raises _Refused where the schedule would break a rule of checkpoint_schedules."""
+
+    def __init__(self, uses: _Uses, steps: int) -> None:
+        super().__init__()
+        self.out: List[Any] = []
+        self.used = {_WORK}
+        self._uses, self._left, self._fetches = uses, array("q", uses.reads), array("q", uses.fetches)
+        self._pending: Optional[int] = None  # the state that the next Forward stores
+        self._last_forward: Optional[Tuple[Forward, Optional[int]]] = None  # held back, with the state that it stores
+        self._last_reverse: Optional[Reverse] = None
+        self._where: Dict[int, StorageType] = {}  # step of each checkpoint
+        self._reach: Dict[int, int] = {}  # number of a stored state: the end of the Forward that stored it
+        self._work = (0, 0)  # the steps whose tapes are in working memory
+        self._recorded = 0  # steps so far
+        self._adjoint = steps
+        self._may_load = False  # tlm_adjoint: one checkpoint after the forward pass, and after each Reverse
+
+    def store(self, number: int) -> None:
+        if self._left[number]:
+            self._pending = number
+
+    def fetch(self, number: int) -> None:
+        self._fetches[number] -= 1
+
+    def read(self, number: int) -> None:
+        self.flush()
+        step = self._stored.steps[number]
+        if self._pending is not None or number not in self._reach:
+            raise _Refused(f"the state of step {step} is loaded, or left, before a step starts from it")
+        if not step < self._adjoint <= self._reach[number]:
+            raise _Refused(f"the checkpoint of step {step} has the data of the steps up to {self._reach[number]}, and "
+                           f"the steps up to {self._adjoint} are recomputed from it")
+        self._left[number] -= 1
+        where = self._where[step]
+        # Never fetched again, but loaded again: from now on in memory.
+        moves = where == _DISK and self._fetches[number] == 0 and self._left[number] > 0
+        if moves:
+            self._pending = number
+        self._load(step, where, moves or self._left[number] == 0)
+
+    def _load(self, step: int, where: StorageType, last: bool) -> None:
+        if not self._may_load:
+            raise _Refused(f"the checkpoint of step {step} is read before the forward pass ends, or as the second one "
+                           f"without a backward step in between")
+        self._may_load = False
+        if last:
+            del self._where[step]
+        self.out.append((Move if last else Copy)(step, where, _WORK))
+
+    def forward(self, t0: int, t1: int, recorded: bool) -> None:
+        if not recorded:
+            self._go(t0, t1, False, _WORK)
+            return
+        for tape, group in groupby(range(t0, t1), lambda step: self._uses.tapes[self._recorded + step - t0]):
+            steps = list(group)
+            if tape == _Tape.KEPT:
+                for step in steps:
+                    self._go(step, step + 1, True, _RAM)
+            else:
+                self._go(steps[0], steps[-1] + 1, tape == _Tape.WORK, _WORK)
+        self._recorded += t1 - t0
+
+    def turn(self) -> None:
+        self.flush()
+        self._may_load = True
+        self.out.append(EndForward())
+
+    def backward(self, t0: int, t1: int) -> None:
+        if self._last_forward is not None:
+            self.flush()
+        low, high = self._work
+        if high == t1 and low < t1:
+            until = max(t0, low)
+            first = t1 if self._last_reverse is None else self._last_reverse.n1
+            self._last_reverse, self._work = Reverse(first, until, True), (low, until)
+            t1 = until
+        for step in range(t1 - 1, t0 - 1, -1):
+            self.flush()
+            self._load(step, _RAM, True)
+            self._last_reverse = Reverse(step + 1, step, True)
+        self._adjoint = t0
+
+    def flush(self) -> None:
+        """Put out what was held back."""
+        if self._last_reverse is not None:
+            self.out.append(self._last_reverse)
+            self._last_reverse = None
+            self._may_load = True
+        if self._last_forward is None:
+            return
+        (action, number), self._last_forward = self._last_forward, None
+        self.out.append(action)
+        self.used.add(action.storage)
+        if action.storage != _WORK:
+            if action.n0 in self._where:
+                raise _Refused(f"two checkpoints of step {action.n0} exist at the same time")
+            self._where[action.n0] = action.storage
+        if number is not None:
+            self._reach[number] = action.n1
+        self._work = (action.n0, action.n1) if action.write_adj_deps and action.storage == _WORK else (0, 0)
+
+    def _go(self, t0: int, t1: int, recorded: bool, storage: StorageType) -> None:
+        """Forward steps; a pending state is stored."""
+        number, self._pending = self._pending, None
+        if number is not None:
+            if recorded:
+                raise _Refused(f"the state of step {t0} and the data of this step are stored at the same time")
+            storage = _DISK if self._fetches[number] else _RAM
+        elif self._last_forward is not None and storage == _WORK:
+            held, stores = self._last_forward
+            if held.n1 == t0 and held.write_adj_deps == recorded and (held.storage == _WORK or not recorded):
+                self._last_forward = Forward(held.n0, t1, held.write_ics, recorded, held.storage), stores
+                return
+        self.flush()
+        self._last_forward = Forward(t0, t1, number is not None, recorded, storage), number
+
+
+def _said(actions: Iterable[Action], walk: _Said) -> Iterator[Any]:
+    for a in actions:
+        walk.take(a)
+        yield from walk.out
+        walk.out.clear()
+    walk.flush()
+    yield from walk.out
 
 
 class Schedule(CheckpointSchedule):
@@ -198,18 +368,20 @@ class Schedule(CheckpointSchedule):
     """
 
     def __init__(self, steps: int, *, strategy: str = "auto", **arguments: Any):
+        if isinstance(steps, (tuple, list)):
+            raise UsageError(f"steps={steps!r} is not valid: checkpoint_schedules has schedules of one chain. Pass one "
+                             f"number of steps, or follow the plan of neap.plan for two chains")
         super().__init__(steps)
         if arguments.get("slots") is None:
             arguments.setdefault("tapes_stay", True)
         if strategy == "auto":
-            self.plan, self._uses = _fastest(steps, arguments)
+            self.plan, self._uses, self._used = _fastest(steps, arguments)
         else:
-            self.plan = plan(steps, strategy=strategy, **arguments)
-            self._uses = _Uses(iter(self.plan))
-            if self._uses.refused:
+            try:
+                self.plan, self._uses, self._used = _checked(plan(steps, strategy=strategy, **arguments), steps)
+            except _Refused as reason:
                 raise UsageError(f"the plan of strategy {strategy!r} cannot be expressed as a checkpoint_schedules "
-                                 f"schedule, which has no action for {self._uses.refused}. Pass strategy='auto' for "
-                                 f"the fastest plan that can")
+                                 f"schedule: {reason}. Pass strategy='auto' for the fastest plan that can") from None
         self._exhausted = False
 
     @property
@@ -219,11 +391,10 @@ class Schedule(CheckpointSchedule):
 
     def uses_storage_type(self, storage_type: StorageType) -> bool:
         """True if the schedule uses this storage: memory (RAM), disk (DISK) or working memory (WORK)."""
-        return {StorageType.RAM: self._uses.ram, StorageType.DISK: self._uses.slow}.get(
-            storage_type, storage_type == StorageType.WORK)
+        return storage_type in self._used
 
     def _iterator(self) -> Iterator[Any]:
-        for action in _said(self.plan, self._uses):
+        for action in _said(self.plan, _Said(self._uses, self.max_n)):
             if isinstance(action, Forward):
                 self._n = action.n1
             elif isinstance(action, Reverse):
@@ -235,90 +406,22 @@ class Schedule(CheckpointSchedule):
         yield EndReverse()
 
 
-def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses]:
-    """Returns the fastest plan that can be expressed as a schedule, and its first pass."""
+def _checked(made: Plan, steps: int) -> Tuple[Plan, _Uses, Set[StorageType]]:
+    """A plan, what the first pass over it found, and the storages of its schedule; raises _Refused."""
+    uses = _Uses(made)
+    walk = _Said(uses, steps)
+    deque(_said(made, walk), maxlen=0)
+    return made, uses, walk.used
+
+
+def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses, Set[StorageType]]:
+    """The fastest plan that can be expressed, and what _checked found."""
     rows = [row for row in sort(compare(steps, **arguments)) if row.feasible]
-    for row in rows:
-        uses = _Uses(iter(row))
-        if not uses.refused:
-            return row, uses
-    if rows:
-        raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule, which has no action "
-                         f"for {uses.refused} in the plan of {row.chosen!r}. Increase the budget")
-    return plan(steps, **arguments), uses  # raises BudgetError
-
-
-class _Said(_Walk):
-    """The second pass: converts actions of neap to actions of checkpoint_schedules."""
-
-    def __init__(self, uses: _Uses) -> None:
-        super().__init__()
-        self.uses, self.left, self.gets = uses, array("q", uses.reads), array("q", uses.gets)
-        self.disk = bytearray(uses.disk)
-        self.pending: Optional[int] = None  # the state that the next Forward stores
-        self.tapes: Dict[int, Tuple[int, bool]] = {}  # end of a RECORD: its first step, is it kept
-        self.records = 0
-
-    def forward(self, a: Action) -> Forward:
-        number, self.pending = self.pending, None
-        keep = a.kind == Kind.RECORD and bool(self.uses.keeps[self.records])
-        if a.kind == Kind.RECORD:
-            self.tapes[a.t1] = a.t0, keep
-            self.records += 1
-        where = StorageType.RAM if keep else StorageType.WORK
-        if number is not None:
-            where = StorageType.DISK if self.disk[number] else StorageType.RAM
-        return Forward(a.t0, a.t1, number is not None, a.kind == Kind.RECORD, where)
-
-    def store(self, a: Action) -> None:
-        number = self.save(a)
-        if number is not None and self.left[number]:
-            self.pending = number
-
-    def load(self, a: Action) -> Iterator[Any]:
-        if a.kind == Kind.GET:
-            self.gets[self.stored.places[a.tier, a.place]] -= 1
-        number = self.read(a)
-        if number is None:
-            return
-        self.left[number] -= 1
-        on_disk = bool(self.disk[number])
-        # Read from disk for the last time, but read again later: it moves to memory.
-        moves = on_disk and a.kind == Kind.LOAD and self.gets[number] == 0 and self.left[number] > 0
-        self.pending = number if moves else None
-        if moves:
-            self.disk[number] = 0
-        kind = Copy if self.left[number] and not moves else Move
-        yield kind(self.stored.step[number], StorageType.DISK if on_disk else StorageType.RAM,
-                   StorageType.WORK)
-
-    def backward(self, a: Action) -> Iterator[Any]:
-        end = at = a.t1
-        while at > a.t0:
-            first, kept = self.tapes.pop(at)
-            if kept and end > at:
-                yield Reverse(end, at, True)
-            for step in range(at - 1, first - 1, -1) if kept else ():
-                yield Move(step, StorageType.RAM, StorageType.WORK)
-                yield Reverse(step + 1, step, True)
-            at = first
-            end = first if kept else end
-        if end > a.t0:
-            yield Reverse(end, a.t0, True)
-
-
-def _said(made: Plan, uses: _Uses) -> Iterator[Any]:
-    walk = _Said(uses)
-    for a in made:
-        if a.kind in _FORWARD:
-            yield walk.forward(a)
-        elif a.kind == Kind.TURN:
-            yield EndForward()
-        elif a.kind == Kind.BACKWARD:
-            yield from walk.backward(a)
-        elif a.kind in (Kind.SAVE, Kind.PUT):
-            walk.store(a)
-        elif a.kind in (Kind.LOAD, Kind.GET):
-            yield from walk.load(a)
-        elif a.kind in (Kind.DROP, Kind.FORGET):
-            walk.drop(a)
+    reasons = []
+    for row in rows or [plan(steps, **arguments)]:  # which raises what does not fit
+        try:
+            return _checked(row, steps)
+        except _Refused as reason:
+            reasons.append(f"the plan of strategy {row.chosen!r}: {reason}")
+    raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule, for example {reasons[0]}. "
+                     f"Increase the budget")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as schedules of checkpoint_schedules: a strict walker goes through them, their counts are those
-of the literature, and pyadjoint computes the derivative that it has without checkpoints, to the bit."""
+"""Plans as schedules of checkpoint_schedules: their counts are those of the literature, and pyadjoint computes
+the derivative that it has without checkpoints, to the bit. test_schedule_rules.py has the rules of schedules."""
 import os
 import pickle
 import random
@@ -12,77 +12,18 @@ import pytest
 import neap
 
 theirs = pytest.importorskip("checkpoint_schedules")
-from checkpoint_schedules import (Copy, EndForward, EndReverse, Forward, Move,  # noqa: E402
-                                  Reverse, StorageType)
+from checkpoint_schedules import Copy, EndReverse, Forward, Move  # noqa: E402
 from neap.schedules import Schedule  # noqa: E402
+from schedule_walker import DISK, RAM, Walker  # noqa: E402
 
-RAM, DISK, WORK = StorageType.RAM, StorageType.DISK, StorageType.WORK
 MANY = int(os.environ.get("NEAP_MANY", "60"))
 
 
-class Walker:
-    """Follows a schedule and checks every action; counts forward steps and what is stored."""
-
-    def __init__(self, steps):
-        self.steps, self.left = steps, steps
-        self.stored = {RAM: {}, DISK: {}}
-        self.position, self.tapes = 0, set()
-        self.advanced, self.ram, self.disk, self.transfers = 0, 0, 0, 0
-        self.turned = False
-
-    def forward(self, a):
-        assert self.position == a.n0 < a.n1 <= self.left
-        if a.write_ics:
-            assert not (a.write_adj_deps and a.storage != WORK)
-            self.stored[a.storage][a.n0] = "state"
-            self.transfers += a.storage == DISK
-        if a.write_adj_deps and a.storage == WORK:
-            self.tapes.update(range(a.n0, a.n1))
-        elif a.write_adj_deps:
-            self.stored[a.storage].update({step: "tape" for step in range(a.n0, a.n1)})
-        self.advanced += a.n1 - a.n0
-        self.position = a.n1
-
-    def read(self, a):
-        what = self.stored[a.from_storage][a.n]
-        assert a.to_storage == WORK
-        self.transfers += a.from_storage == DISK
-        if isinstance(a, Move):
-            del self.stored[a.from_storage][a.n]
-        if what == "tape":
-            self.tapes.add(a.n)
-        else:
-            self.position = a.n
-
-    def reverse(self, a):
-        assert self.turned and self.left == a.n1 and a.clear_adj_deps
-        assert self.tapes.issuperset(range(a.n0, a.n1))
-        self.tapes.difference_update(range(a.n0, a.n1))
-        self.left = a.n0
-
-    def walk(self, schedule):
-        for a in schedule:
-            if isinstance(a, Forward):
-                self.forward(a)
-            elif isinstance(a, (Copy, Move)):
-                self.read(a)
-            elif isinstance(a, Reverse):
-                self.reverse(a)
-            elif isinstance(a, EndForward):
-                assert self.position == self.steps and not self.turned
-                self.turned = True
-            elif isinstance(a, EndReverse):
-                break
-            assert not set(self.stored[RAM]) & set(self.stored[DISK])
-            self.ram, self.disk = max(self.ram, len(self.stored[RAM])), max(self.disk, len(self.stored[DISK]))
-        assert self.left == 0 and not self.tapes and self.stored == {RAM: {}, DISK: {}}
-        return self.advanced, self.ram, self.disk
-
-
 def walk(schedule):
-    found = Walker(schedule.max_n).walk(schedule)
+    """Forward steps, and most checkpoints in memory and on disk."""
+    found = Walker(schedule.max_n, strict=isinstance(schedule, Schedule)).walk(schedule)
     assert getattr(schedule, "is_exhausted", True)
-    return found
+    return found.advanced, found.ram, found.disk
 
 
 @pytest.mark.parametrize("steps, slots", [(2, 1), (10, 3), (100, 5), (250, 10), (40, 39), (333, 7)])
@@ -115,10 +56,9 @@ def test_disk_is_no_slower_than_hrevolve():
     for steps, slots in ((60, 2), (100, 3), (200, 4), (200, 12)):
         found = Schedule(steps, slots=slots, slow=neap.Tier(2, 2))
         assert found.uses_storage_type(DISK) and found.uses_storage_type(RAM)
-        walker = Walker(steps)
-        _, ram, disk = walker.walk(found)
-        assert ram <= slots and disk > 0
-        assert walker.advanced + 2 * walker.transfers <= 1e-9 + seconds_of(
+        counts = Walker(steps).walk(found)
+        assert counts.ram <= slots and counts.disk > 0
+        assert counts.advanced + 2 * counts.transfers <= 1e-9 + seconds_of(
             theirs.HRevolve(steps, slots, steps, wd=2, rd=2))
 
 
@@ -138,22 +78,17 @@ def problems(count):
 
 
 def test_every_strategy_on_random_problems():
-    said, refused = {}, {}
+    said = {}
     for given in problems(2 * MANY):
         for strategy in neap.strategies():
             try:
                 schedule = Schedule(strategy=strategy, **given)
             except neap.BudgetError:
                 continue
-            except neap.UsageError as error:
-                assert "cannot be expressed" in str(error)
-                refused[strategy] = refused.get(strategy, 0) + 1
-                continue
             advanced, ram, _ = walk(schedule)
             assert advanced >= given["steps"] and ram <= given.get("slots", 10**9)
             said[strategy] = said.get(strategy, 0) + 1
-    assert set(refused) <= {"online"} and len(said) >= 12
-    assert sum(refused.values()) < said["online"]
+    assert len(said) >= 12
 
 
 def test_a_budget_in_bytes_is_kept():
