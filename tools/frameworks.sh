@@ -22,6 +22,15 @@ if [ ! -e "$folder/complete" ]; then
 		echo "frameworks: pip install: $(grep -m 1 ERROR "$log" || tail -n 1 "$log")" >&2
 		exit 1
 	}
+	# The source archive of checkpoint_schedules has the test that test_schedule_rules.py runs.
+	sources="$folder/share/checkpoint_schedules"
+	mkdir -p "$sources"
+	if "$folder/bin/python" -m pip download -q --no-deps --no-binary checkpoint_schedules -d "$sources" \
+		checkpoint_schedules >"$log" 2>&1; then
+		tar -xzf "$sources"/*.tar.gz --strip-components=1 -C "$sources"
+	else
+		echo "frameworks: no source archive of checkpoint_schedules, so its test is skipped: $(tail -n 1 "$log")" >&2
+	fi
 	"$folder/bin/python" -m pip freeze >"$folder/complete"
 fi
 echo "$folder/bin/python"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as schedules of checkpoint_schedules, for pyadjoint, tlm_adjoint, Firedrake and other programs that follow them.
+"""Plans as schedules of checkpoint_schedules, for pyadjoint, tlm_adjoint, Firedrake and others that follow them.
 
 ::
 
@@ -423,5 +423,5 @@ def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses, Set[St
             return _checked(row, steps)
         except _Refused as reason:
             reasons.append(f"the plan of strategy {row.chosen!r}: {reason}")
-    raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule, for example {reasons[0]}. "
-                     f"Increase the budget")
+    raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule; {reasons[0]}. "
+                     "Increase the budget")

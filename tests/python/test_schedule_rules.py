@@ -74,8 +74,8 @@ def test_all_strategies_keep_the_contract(name):
 
 def stages(steps):
     """Steps that differ in size and time."""
-    return neap.Stages(state=[100 + 50 * (t * t % 3) for t in range(steps + 1)], advance=[1 + t % 2 for t in range(steps)],
-                       tape=[200 + 100 * (t % 2) for t in range(steps)], backward=[2] * (steps + 1))
+    return neap.Stages(state=[100 + 50 * (t * t % 3) for t in range(steps + 1)], backward=[2] * (steps + 1),
+                       advance=[1 + t % 2 for t in range(steps)], tape=[200 + 100 * (t % 2) for t in range(steps)])
 
 
 def test_steps_that_differ_and_plans_that_cannot_be_expressed():
@@ -85,7 +85,8 @@ def test_steps_that_differ_and_plans_that_cannot_be_expressed():
         for slow in (None, T(100, 100)):
             for strategy in ("chain", "pofo"):
                 try:
-                    walk(Schedule(steps, stages=stages(steps), memory=900, slow=slow, strategy=strategy, tapes_stay=False))
+                    walk(Schedule(steps, stages=stages(steps), memory=900, slow=slow, strategy=strategy,
+                                  tapes_stay=False))
                     said.add(strategy)
                 except neap.BudgetError:
                     pass
@@ -216,8 +217,8 @@ class Planted(theirs.CheckpointSchedule):
             yield a
 
 
-GOOD = [Forward(0, 2, True, False, RAM), Forward(2, 3, True, False, DISK), Forward(3, 4, False, True, WORK), EndForward(),
-        Reverse(4, 3, True), Move(2, DISK, WORK), Forward(2, 3, False, True, WORK), Reverse(3, 2, True),
+GOOD = [Forward(0, 2, True, False, RAM), Forward(2, 3, True, False, DISK), Forward(3, 4, False, True, WORK),
+        EndForward(), Reverse(4, 3, True), Move(2, DISK, WORK), Forward(2, 3, False, True, WORK), Reverse(3, 2, True),
         Copy(0, RAM, WORK), Forward(0, 1, False, False, WORK), Forward(1, 2, False, True, WORK), Reverse(2, 1, True),
         Move(0, RAM, WORK), Forward(0, 1, False, True, WORK), Reverse(1, 0, True), EndReverse()]
 
@@ -248,7 +249,8 @@ BREACHES = [
     ("the checkpoint is before the adjoint", [(5, Copy(2, DISK, WORK)), (7, [GOOD[7], Copy(2, DISK, WORK)])]),
     ("a checkpoint is read into a storage", [(5, Move(2, DISK, theirs.StorageType.NONE))]),
     ("one checkpoint is read per backward action", [(9, [GOOD[9], GOOD[8], GOOD[9]])]),
-    ("a restart has the data of all steps", [(0, [Forward(0, 1, True, False, RAM), Forward(1, 2, False, False, WORK)])]),
+    ("a restart has the data of all steps", [
+        (0, [Forward(0, 1, True, False, RAM), Forward(1, 2, False, False, WORK)])]),
     ("backward steps follow the forward pass", [(3, None)]),
     ("a Reverse starts where", [(7, Reverse(2, 1, True))]),
     ("a Reverse has at least one step", [(7, [Reverse(3, 3, True), GOOD[7]])]),
@@ -275,8 +277,8 @@ def test_the_walker_accepts_what_is_right():
         with pytest.raises(Breach, match="limit of " + storage.name):
             walk(planted(), {storage: 0})
     # Data in memory is a checkpoint of its own, read before its step is reversed.
-    walk(Planted(2, [Forward(0, 1, False, True, RAM), Forward(1, 2, False, True, WORK), EndForward(), Reverse(2, 1, True),
-                     Move(0, RAM, WORK), Reverse(1, 0, True), EndReverse()]))
+    walk(Planted(2, [Forward(0, 1, False, True, RAM), Forward(1, 2, False, True, WORK), EndForward(),
+                     Reverse(2, 1, True), Move(0, RAM, WORK), Reverse(1, 0, True), EndReverse()]))
     # From disk to memory.
     walk(planted((5, [Move(2, DISK, RAM), Move(2, RAM, WORK)])))
 

@@ -86,7 +86,7 @@ class Wheel:
         if got.returncode != 0:
             print("# no pyadjoint to be had: skipped")
             return None
-        for name in ("test_schedules.py", "test_sweep.py"):
+        for name in ("test_schedules.py", "test_schedule_rules.py", "test_sweep.py"):
             run(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                 os.path.join(SOURCE, "tests/python", name), cwd=self.folder, env=self.clean)
         return None
