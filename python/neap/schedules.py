@@ -13,7 +13,7 @@ saved but never loaded is not stored, and does not end the Forward action of the
 working memory, which must be empty: a load becomes a Copy (the last one a Move) immediately before the step that
 starts from it. A state that a plan has in memory and on disk at the same time is only on disk in the schedule, and
 moves to memory when it is read from disk for the last time. The saved data of a step (its tape) is in working memory
-if the step is reversed before anything else is read or stored; otherwise it is a checkpoint of its own in memory.
+if the step is reversed before anything else is read or stored; otherwise it is a separate checkpoint in memory.
 Transfers are blocking. Plans that offload tapes, or restore them from logs, cannot be expressed.
 """
 import enum
@@ -221,7 +221,7 @@ class _Uses(_Pass):
 
 
 class _Said(_Pass):
-    """The second pass: a plan's actions as those of checkpoint_schedules, in `out`. A Forward and a Reverse
+    """The second pass: translates a plan into actions of checkpoint_schedules, in `out`. A Forward and a Reverse
     are held back, since the next ones may continue them. `used` are the storages that occur.
     Raises _Refused where the schedule would break a rule of checkpoint_schedules."""
 
