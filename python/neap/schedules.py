@@ -40,19 +40,19 @@ class _Refused(Exception):
 
 
 class _Stored:
-    """Which stored states exist while a plan is read: by slot, by place on a tier, by step. Each has a
-    number. A state that is stored again while it exists keeps its number."""
+    """The states that are stored at a position of the plan: by slot, by place on a tier and by step. Each has a number.
+    A state that is stored a second time while it exists keeps its number."""
 
     def __init__(self) -> None:
         self.slots: Dict[int, int] = {}
         self.places: Dict[Tuple[int, int], int] = {}
         self.steps: List[int] = []  # the step of each number
         self._at: Dict[int, int] = {}  # step of a state that exists: its number
-        self._holders: Dict[int, int] = {}  # number: how many slots and places hold it
+        self._holders: Dict[int, int] = {}  # number: count of slots and places with it
 
     def store(self, step: int, loaded: Optional[int]) -> int:
-        """The number of the live state at a step, which is stored now. `loaded` is its number if no step was
-        computed since the live state was loaded."""
+        """Stores the live state, at a step; returns its number. `loaded` is the number of the state that was loaded
+        into the live state, if no step has run since."""
         number = self._at.get(step, loaded)
         if number is None:
             number = len(self.steps)
@@ -61,13 +61,13 @@ class _Stored:
         return number
 
     def hold(self, where: Dict[Any, int], key: Any, number: int) -> None:
-        """A slot or place `key` holds the state from now on."""
+        """Puts a state into a slot or place."""
         self.release(where, key)
         where[key] = number
         self._holders[number] = self._holders.get(number, 0) + 1
 
     def release(self, where: Dict[Any, int], key: Any) -> None:
-        """The slot or place is free."""
+        """Frees a slot or place."""
         number = where.pop(key, None)
         if number is None:
             return
@@ -77,12 +77,12 @@ class _Stored:
 
 
 class _Pass:
-    """A pass over a plan's actions. The methods below are called with what matters to a schedule: a state
-    is loaded when the next step starts from it, not when the plan loads it."""
+    """A pass over the actions of a plan. It calls the methods below, which a subclass overrides. A state is read when
+    the next step starts from it, not when the plan loads it."""
 
     def __init__(self) -> None:
         self._stored = _Stored()
-        self._loaded: Optional[int] = None  # the number of the live state; no step was computed since it was loaded
+        self._loaded: Optional[int] = None  # number of the state in the live state, if no step has run since
 
     def store(self, number: int) -> None:
         """The live state is stored, and was not before."""
@@ -106,7 +106,7 @@ class _Pass:
         """The tapes of recorded steps are freed, unused."""
 
     def take(self, a: Action) -> None:
-        """The next action of the plan."""
+        """Reads the next action of the plan; raises _Refused if it has no equivalent."""
         if a.kind == Kind.WAIT:
             return
         if a.kind == Kind.TURN:
@@ -154,8 +154,8 @@ class _Pass:
 
 
 class _Tape(enum.IntEnum):
-    """What becomes of a recorded step's tape: reversed from working memory; kept while something else is read or
-    computed; never used."""
+    """The use of the tape of a recorded step: reversed from working memory; kept in memory while other steps run or
+    checkpoints are read; never used."""
 
     WORK = 0
     KEPT = 1
@@ -163,8 +163,8 @@ class _Tape(enum.IntEnum):
 
 
 class _Uses(_Pass):
-    """The first pass: how often each state is read, and fetched from a slow tier, and what becomes of the
-    tape of each recorded step."""
+    """The first pass: how often each state is read, how often it is fetched from a slow tier, and the use of the tape
+    of each recorded step."""
 
     def __init__(self, actions: Iterable[Action]) -> None:
         super().__init__()
@@ -221,9 +221,9 @@ class _Uses(_Pass):
 
 
 class _Said(_Pass):
-    """The second pass: translates a plan into actions of checkpoint_schedules, in `out`. A Forward and a Reverse
-    are held back, since the next ones may continue them. `used` are the storages that occur.
-    Raises _Refused where the schedule would break a rule of checkpoint_schedules."""
+    """The second pass: converts actions of neap to actions of checkpoint_schedules, in `out`. The last Forward and the
+    last Reverse are not yet in `out`, because the next action may extend them. `used` are the storages of the schedule.
+    Raises _Refused if the schedule would break the contract of checkpoint_schedules."""
 
     def __init__(self, uses: _Uses, steps: int) -> None:
         super().__init__()
@@ -231,7 +231,7 @@ class _Said(_Pass):
         self.used = {_WORK}
         self._uses, self._left, self._fetches = uses, array("q", uses.reads), array("q", uses.fetches)
         self._pending: Optional[int] = None  # the state that the next Forward stores
-        self._last_forward: Optional[Tuple[Forward, Optional[int]]] = None  # held back, with the state that it stores
+        self._last_forward: Optional[Tuple[Forward, Optional[int]]] = None  # with the state that it stores
         self._last_reverse: Optional[Reverse] = None
         self._where: Dict[int, StorageType] = {}  # step of each checkpoint
         self._reach: Dict[int, int] = {}  # number of a stored state: the end of the Forward that stored it
@@ -257,7 +257,7 @@ class _Said(_Pass):
                            f"the steps up to {self._adjoint} are recomputed from it")
         self._left[number] -= 1
         where = self._where[step]
-        # Never fetched again, but loaded again: from now on in memory.
+        # Read from disk for the last time, but read again later: it moves to memory.
         moves = where == _DISK and self._fetches[number] == 0 and self._left[number] > 0
         if moves:
             self._pending = number
@@ -306,7 +306,7 @@ class _Said(_Pass):
         self._adjoint = t0
 
     def flush(self) -> None:
-        """Put out what was held back."""
+        """Appends the last Reverse and the last Forward to `out`."""
         if self._last_reverse is not None:
             self.out.append(self._last_reverse)
             self._last_reverse = None
@@ -325,7 +325,7 @@ class _Said(_Pass):
         self._work = (action.n0, action.n1) if action.write_adj_deps and action.storage == _WORK else (0, 0)
 
     def _go(self, t0: int, t1: int, recorded: bool, storage: StorageType) -> None:
-        """Forward steps; a pending state is stored."""
+        """Adds forward steps, which store the pending state if there is one."""
         number, self._pending = self._pending, None
         if number is not None:
             if recorded:
@@ -407,7 +407,7 @@ class Schedule(CheckpointSchedule):
 
 
 def _checked(made: Plan, steps: int) -> Tuple[Plan, _Uses, Set[StorageType]]:
-    """A plan, what the first pass over it found, and the storages of its schedule; raises _Refused."""
+    """Returns a plan, its first pass, and the storages of its schedule; raises _Refused."""
     uses = _Uses(made)
     walk = _Said(uses, steps)
     deque(_said(made, walk), maxlen=0)
@@ -415,10 +415,10 @@ def _checked(made: Plan, steps: int) -> Tuple[Plan, _Uses, Set[StorageType]]:
 
 
 def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses, Set[StorageType]]:
-    """The fastest plan that can be expressed, and what _checked found."""
+    """Returns what _checked returns for the fastest plan that can be expressed as a schedule."""
     rows = [row for row in sort(compare(steps, **arguments)) if row.feasible]
     reasons = []
-    for row in rows or [plan(steps, **arguments)]:  # which raises what does not fit
+    for row in rows or [plan(steps, **arguments)]:  # raises BudgetError
         try:
             return _checked(row, steps)
         except _Refused as reason:
