@@ -423,5 +423,6 @@ def _fastest(steps: int, arguments: Dict[str, Any]) -> Tuple[Plan, _Uses, Set[St
             return _checked(row, steps)
         except _Refused as reason:
             reasons.append(f"the plan of strategy {row.chosen!r}: {reason}")
+    remedy = "Pass tapes_stay=True, or increase" if arguments.get("tapes_stay") is False else "Increase"
     raise UsageError(f"no plan that fits can be expressed as a checkpoint_schedules schedule; {reasons[0]}. "
-                     "Increase the budget")
+                     f"{remedy} the budget")

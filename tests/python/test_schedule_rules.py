@@ -96,6 +96,11 @@ def test_steps_that_differ_and_plans_that_cannot_be_expressed():
     assert "pofo" in refused["pofo"] and "put tape" in refused["pofo"] and "strategy='auto'" in refused["pofo"]
 
 
+def test_no_plan_that_fits_can_be_expressed():
+    with pytest.raises(neap.UsageError, match="no plan that fits can be expressed .* 'put tape .* Pass tapes_stay=True"):
+        Schedule(3, stages=stages(3), memory=600, slow=T(100, 100), tapes_stay=False)
+
+
 def test_two_chains_are_an_error():
     with pytest.raises(neap.UsageError, match=r"steps=\(3, 4\) is not valid: .* Pass one number"):
         Schedule((3, 4), slots=2)
