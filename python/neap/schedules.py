@@ -41,7 +41,7 @@ class _Refused(Exception):
 
 class _Stored:
     """The states that are stored at a position of the plan: by slot, by place on a tier and by step. Each has a number.
-    A state that is stored a second time while it exists keeps its number."""
+    A state that is stored repeatedly while it exists keeps its number."""
 
     def __init__(self) -> None:
         self.slots: Dict[int, int] = {}
@@ -256,21 +256,21 @@ class _Said(_Pass):
             raise _Refused(f"the checkpoint of step {step} has the data of the steps up to {self._reach[number]}, and "
                            f"the steps up to {self._adjoint} are recomputed from it")
         self._left[number] -= 1
-        where = self._where[step]
+        storage = self._where[step]
         # Read from disk for the last time, but read again later: it moves to memory.
-        moves = where == _DISK and self._fetches[number] == 0 and self._left[number] > 0
+        moves = storage == _DISK and self._fetches[number] == 0 and self._left[number] > 0
         if moves:
             self._pending = number
-        self._load(step, where, moves or self._left[number] == 0)
+        self._load(step, storage, moves or self._left[number] == 0)
 
-    def _load(self, step: int, where: StorageType, last: bool) -> None:
+    def _load(self, step: int, storage: StorageType, last: bool) -> None:
         if not self._may_load:
             raise _Refused(f"the checkpoint of step {step} is read before the forward pass ends, or as the second one "
                            f"without a backward step in between")
         self._may_load = False
         if last:
             del self._where[step]
-        self.out.append((Move if last else Copy)(step, where, _WORK))
+        self.out.append((Move if last else Copy)(step, storage, _WORK))
 
     def forward(self, t0: int, t1: int, recorded: bool) -> None:
         if not recorded:
