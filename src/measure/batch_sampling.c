@@ -3,6 +3,7 @@
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "store/tier_cost.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
@@ -85,6 +86,9 @@ int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ra
 	neap_net_get_sizes(net, &sizes);
 	rooms.state_bytes = (size_t)neap__round_up(sizes.state, 64);
 	uint64_t tape = neap__sat_mul(sizes.tape_max, BLOCK);
+	uint64_t most =
+		neap__sat_add(neap__sat_add(sizes.state, sizes.tape_max), NEAP__MEASURE_MOST);
+	memory = memory < most ? memory : most;
 	uint64_t left = memory > rooms.state_bytes ? memory - rooms.state_bytes : 0;
 	tape = tape < left ? tape : left;
 	if (tape < sizes.tape_max)

@@ -14,7 +14,8 @@ struct neap_batch neap__batch_cut(
  * Records 64 ranges of 256 steps spread over the batch and puts their tape sizes into `tapes`, one
  * behind the other. Before each the net runs for 256 steps from rest, so that it is about as
  * active as in a sweep. *cost_ratio: seconds of recording them over those of as many ranges of
- * the first `first` steps, measured in turns. The batch is begun. Maps at most `memory` bytes.
+ * the first `first` steps, measured in turns. The batch is begun. Maps at most `memory` bytes,
+ * and at most 16 MiB beyond what one step takes.
  * 0 or a negative code.
  */
 int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ratio,

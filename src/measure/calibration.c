@@ -17,8 +17,7 @@
 #include <math.h>
 
 enum { REPEATS = 9, REPEATS_MOST = 99, TIMED = 256 };
-#define ROOM ((uint64_t)64 << 20) /* bytes that steps are timed in, at most */
-#define TIER_SECONDS 0.2	  /* for each measurement of a tier's rates */
+#define TIER_SECONDS 0.2 /* for each measurement of a tier's rates */
 
 struct calibration {
 	const struct neap_calibrate_options *options;
@@ -166,7 +165,7 @@ static int calibrate(struct calibration *r)
 		.tape_max = neap__round_up(r->sizes.tape_max, 64)};
 	r->repeats = o->repeats ? o->repeats : REPEATS;
 	r->timed = o->timed > 0 ? o->timed : TIMED;
-	r->room = c->problem.memory < ROOM ? c->problem.memory : ROOM;
+	r->room = c->problem.memory;
 	if (r->tiers.count > 0)
 		r->room = neap__tier_cost_left(r->room);
 	r->total = 2 * r->repeats + 1 + r->tiers.count;

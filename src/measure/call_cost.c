@@ -15,9 +15,8 @@
 #include <stdlib.h>
 
 enum { PAIRS = 9, STEPS_MOST = 512, STEPS_LEAST = 16 };
-#define SECONDS 0.05		    /* of a sweep, about */
-#define LONG 2e-3		    /* seconds a step, beside which a call does not count */
-#define MEMORY ((uint64_t)32 << 20) /* bytes of a sweep, at most: it is measured, not used */
+#define SECONDS 0.05 /* of a sweep, about */
+#define LONG 2e-3    /* seconds a step, beside which a call does not count */
 
 struct sweep_pair {
 	struct neap_net *net;
@@ -139,7 +138,7 @@ int neap__call_cost_measure(struct neap__costs *costs, struct neap_net *net,
 	costs->call = 0;
 	if (!sequences)
 		return neap__fail_errno(ENOMEM, "a batch of %d samples", batch->size);
-	memory = memory < MEMORY ? memory : MEMORY;
+	memory = memory < NEAP__MEASURE_MOST ? memory : NEAP__MEASURE_MOST;
 	for (int steps = steps_of(costs); rc == NEAP_EINFEASIBLE && steps >= STEPS_LEAST &&
 					  costs->record + costs->backward < LONG;
 		steps /= 2) {

@@ -6,7 +6,8 @@
 #include "measure/net_steps.h"
 
 /*
- * Measures costs->call with sweeps of the first 512 steps at most, within `memory` bytes: one
+ * Measures costs->call with sweeps of the first 512 steps at most, within `memory` bytes
+ * (16 MiB at most): one
  * calls the net step by step, one for ranges. Scales costs->slot_write and slot_read so that they
  * agree with the copies measured. costs->advance, record and backward are known. Where a step
  * takes so long that a call does not count (2 ms), or no such sweep fits, call becomes 0 and

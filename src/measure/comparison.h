@@ -33,6 +33,7 @@ struct neap__pace_probe {
 	struct neap__tape_probe tapes;	 /* its user: fills the tape sizes in the first sweep */
 	struct neap_batch batch;	 /* the batch compared, or its first steps */
 	struct neap_sequence *sequences; /* [batch size] of those; or NULL */
+	uint64_t memory;		 /* budget of the sweeps that measure */
 	struct neap__costs costs;	 /* that its calibrating sweeps gave */
 	double seconds;			 /* of a calibrating sweep; 0 before the first */
 	double cost_ratio;		 /* of steps of the whole batch to those of `batch` */
@@ -93,7 +94,8 @@ int neap__comparison_reference(
 
 /*
  * Measures the costs of steps, the sizes of tapes and the tiers. The first steps are timed, then
- * a sweep within the budget runs over the whole batch. Of a batch of more than 32,768 steps it
+ * a sweep runs over the whole batch, within the largest arena of the strategies that are compared,
+ * or 16 MiB. Of a batch of more than 32,768 steps it
  * runs over the first 8,192, and tapes are sampled from ranges spread over the batch. All is
  * measured again, three times at most, where the pace drifted meanwhile.
  */
@@ -106,6 +108,19 @@ int neap__comparison_costs(struct neap__comparison *c);
  */
 int neap__comparison_plan(struct neap__comparison *c, struct neap_sweep **sweep,
 	const char *strategy, uint64_t memory);
+
+/* The case of a number, from 0, that is compared, the reference not counted; 0: there is none. */
+int neap__comparison_case(
+	const struct neap__comparison *c, int number, struct neap_compare_case *as);
+/* Sets the budget of a case in bytes; 0 or a negative code. */
+int neap__comparison_budget(
+	const struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as);
+/*
+ * Raises *most to the largest arena of the cases and of the reference, as they are planned with the
+ * costs and the mean tape of the first steps; plans no further once it is `enough`. 0 or a
+ * negative code.
+ */
+int neap__comparison_arena(const struct neap__comparison *c, uint64_t *most, uint64_t enough);
 
 /*
  * Returns the seconds that a sweep's plan takes, copies included, at the costs of one moment;

@@ -13,6 +13,7 @@
 #include "measure/tape_probe.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "store/tier_cost.h"
 
 #include <errno.h>
 #include <math.h>
@@ -119,6 +120,30 @@ static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tap
 	return rc;
 }
 
+/*
+ * Makes the sweep of the pace probe again, where it has a larger arena than all that is compared
+ * (comparison.h): it only measures.
+ */
+static int shrink(struct neap__comparison *c, const struct neap_step_ops *ops,
+	const struct neap_sweep_options *so)
+{
+	struct neap__pace_probe *probe = &c->probe;
+	uint64_t arena = neap_sweep_plan(probe->sweep)->arena_bytes, most = NEAP__MEASURE_MOST;
+	struct neap_sweep_options less = *so;
+	struct neap_sweep *other;
+
+	NEAP_TRY(neap__comparison_arena(c, &most, arena));
+	if (arena <= most)
+		return 0;
+	less.memory = probe->memory = most;
+	int rc = neap_sweep_create(&other, ops, &probe->tapes, &less);
+	if (rc < 0)
+		return rc == NEAP_EINFEASIBLE ? 0 : rc;
+	neap_sweep_free(probe->sweep);
+	probe->sweep = other;
+	return leave_out_transfers(&probe->sweep, ops, &probe->tapes, &less);
+}
+
 /* Makes the sweep of the pace probe and takes costs and tape sizes from it. */
 static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes *tapes)
 {
@@ -137,6 +162,7 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes
 	NEAP_TRY(rc);
 	c->result->problem = *neap_sweep_problem(probe->sweep);
 	NEAP_TRY(leave_out_transfers(&probe->sweep, &ops, &probe->tapes, &so));
+	NEAP_TRY(shrink(c, &ops, &so));
 	return sweeps(c, tapes);
 }
 
@@ -198,6 +224,7 @@ static int measure_costs(struct neap__comparison *c)
 		&c->costs, c->one.net, batch, &c->one.objective, c->result->memory));
 	c->probe.batch = *batch;
 	c->probe.cost_ratio = 1;
+	c->probe.memory = c->result->memory;
 	if (batch->steps > LONG) {
 		c->probe.sequences = calloc((size_t)batch->size, sizeof *c->probe.sequences);
 		if (!c->probe.sequences)

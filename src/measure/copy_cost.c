@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#define MOST ((uint64_t)32 << 20)
 enum { REPEATS_MOST = 99 };
 
 /* Copies to each slot once, or from each; seconds a copy. */
@@ -31,7 +30,7 @@ int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
 	uint64_t memory, int repeats)
 {
 	double out[REPEATS_MOST], in[REPEATS_MOST];
-	uint64_t region = memory < MOST ? memory : MOST;
+	uint64_t region = memory < NEAP__MEASURE_MOST ? memory : NEAP__MEASURE_MOST;
 	/* Of a state that two do not fit of, a part is copied, and counts in proportion. */
 	uint64_t part = bytes <= region / 2 ? bytes : region / 2;
 	uint64_t count = part > 0 ? region / part - 1 : 1;

@@ -7,7 +7,7 @@
 
 /*
  * Measures the seconds of a copy of `bytes` to a slot, and back, with slots all over `memory` bytes
- * (32 MiB at most), which hold the state too: medians of `repeats` (99 at most) passes over all
+ * (16 MiB at most), which hold the state too: medians of `repeats` (99 at most) passes over all
  * slots. 0 or -ENOMEM.
  */
 int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,

@@ -4,6 +4,7 @@
 #include "measure/batch_sampling.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "store/tier_cost.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
@@ -41,6 +42,12 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 		ops->log_bytes = ops->log_max_bytes;
 }
 
+/*
+ * Bytes beyond those of one step. The other half is for what is mapped as well when transfers
+ * overlap: records of 2 MiB (tier_cost.c), and staging of 2 or 4 MiB per tier (file_tier.c).
+ */
+#define MORE (NEAP__MEASURE_MOST / 2)
+
 enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
 
 /* Memory of one measurement, in pages of its own. */
@@ -52,7 +59,8 @@ struct step_buffers {
 
 /*
  * Maps room for states, adjoint, tapes of 64 steps and logs of as many, or of fewer, so that all of
- * it takes at most `memory` bytes. Where a step's log has no room beside its tape there is none.
+ * it takes at most `memory` bytes, and at most MORE beyond what one step takes. Where a step's log
+ * has no room beside its tape there is none.
  */
 static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
 	const struct neap_net *net, uint64_t memory)
@@ -62,7 +70,9 @@ static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
 	neap_net_get_sizes(net, &sizes);
 	uint64_t state = neap__round_up(sizes.state, 64), one = neap__round_up(sizes.tape_max, 64);
 	uint64_t fixed = neap__sat_add(state, neap__round_up(sizes.adjoint, 64));
-	uint64_t all = memory - memory % 4096, left = all > fixed ? all - fixed : 0;
+	uint64_t most = neap__sat_add(neap__sat_add(fixed, one), MORE);
+	uint64_t all = memory < most ? memory : most;
+	uint64_t left = all - all % 4096 > fixed ? all - all % 4096 - fixed : 0;
 	uint64_t tape = neap__sat_mul(one, 64), log = neap__sat_mul(sizes.log_max, LOGGED);
 
 	costs->tape = costs->tape_mean = (double)sizes.tape_max;

@@ -23,8 +23,9 @@ struct neap__costs {
 /*
  * Times the first steps (at most `steps`) of a batch: forward without tape, with
  * tape, backward, and logged and replayed. Begins and ends the batch; leaves weights alone and
- * gradients undefined. Maps at most `memory` bytes; 0, or NEAP_EINFEASIBLE where these do not hold
- * a step, with costs of 1, 1 and 2 seconds and the largest tape, or another negative code.
+ * gradients undefined. Maps at most `memory` bytes, and at most 8 MiB beyond what one step takes.
+ * 0, or NEAP_EINFEASIBLE where `memory` does not hold a step, with costs of 1, 1 and 2 seconds and
+ * the largest tape, or another negative code.
  */
 int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	const struct neap_batch *batch, const struct neap_objective *objective, int64_t steps,

@@ -187,22 +187,6 @@ static int write_traces(const struct neap__comparison *c, const struct candidate
 	return neap_trace_write(c->options->sweep.trace, traces, n);
 }
 
-/* Budget of a case in bytes. */
-static int budget_of(
-	struct neap__comparison *c, uint64_t *memory, const struct neap_compare_case *as)
-{
-	struct neap_problem problem = c->result->problem;
-	struct neap_plan plan = {.size = sizeof plan};
-
-	*memory = as->memory ? as->memory : c->result->memory;
-	if (!as->least)
-		return 0;
-	problem.memory = 1;
-	NEAP_TRY(neap_plan_make(&plan, &problem, as->strategy, &as->params));
-	*memory = plan.feasible || plan.least_bytes == 0 ? 1 : plan.least_bytes;
-	return 0;
-}
-
 /* Plans a candidate; where it cannot run the result says why, and there is no sweep. */
 static int prepare(
 	struct neap__comparison *c, struct candidate *candidate, struct neap_compare_run *run)
@@ -216,7 +200,7 @@ static int prepare(
 	if (run->reference)
 		return neap__comparison_reference(c, &candidate->sweep, run);
 	NEAP_TRY(neap_net_begin(c->one.net, c->one.batch, &c->one.objective));
-	NEAP_TRY(budget_of(c, &memory, &candidate->as));
+	NEAP_TRY(neap__comparison_budget(c, &memory, &candidate->as));
 	int rc = neap__comparison_plan(c, &candidate->sweep, strategy, memory);
 	if (rc == NEAP_EINFEASIBLE) { /* an answer, not a failure */
 		run->plan.size = sizeof run->plan;
@@ -258,14 +242,6 @@ static void summarise(struct neap__comparison *c, struct candidate *candidate,
 	if (run->reference)
 		c->reference = run->seconds / steps;
 	run->overhead = run->seconds / steps / c->reference - 1;
-}
-
-static int chosen(const struct neap_compare_options *o, const char *name)
-{
-	for (int i = 0; o->strategies && o->strategies[i]; i++)
-		if (strcmp(o->strategies[i], name) == 0)
-			return 1;
-	return o->strategies == NULL;
 }
 
 static int check_names(const struct neap_compare_options *o)
@@ -357,12 +333,8 @@ static int run_all(struct neap__comparison *c)
 		candidates[count].as = (struct neap_compare_case){"bptt", o->sweep.params, 0, 0};
 		c->result->runs[count++].reference = 1;
 	}
-	for (int i = 0; i < o->cases_count; i++)
-		candidates[count++].as = o->cases[i];
-	for (int i = 0; o->cases_count == 0 && neap_strategy_name(i); i++)
-		if (chosen(o, neap_strategy_name(i)))
-			candidates[count++].as = (struct neap_compare_case){
-				neap_strategy_name(i), o->sweep.params, 0, 0};
+	for (int i = 0; neap__comparison_case(c, i, &candidates[count].as); i++)
+		count++;
 	c->result->runs_count = count;
 	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
 	if (rc == 0)

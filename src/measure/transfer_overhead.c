@@ -105,6 +105,7 @@ int neap__transfer_overhead_sweep(
 		return 0;
 	neap__comparison_ops(c, &ops, NEAP__TAPE_MARGIN * c->costs.tape_mean);
 	neap__comparison_sweep(c, &so, steps, "stream");
+	so.memory = c->probe.memory;
 	so.params = (struct neap_params){0};
 	int rc = neap_sweep_create(sweep, &ops, c->one.net, &so);
 	if (rc == 0 && neap_sweep_plan(*sweep)->tier == 0) {

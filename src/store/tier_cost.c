@@ -23,6 +23,7 @@ enum {
 	BESIDE_MOST = 240, /* and how many are issued at once */
 	REPEATS_MOST = 99,
 	RATE_SHARE = 16, /* of the memory: a record whose rate is measured, and its staging */
+	RATE_PARTS = 4,	 /* of NEAP__MEASURE_MOST: such a record; two, and staging, are mapped */
 	SHARE = 8,	 /* of the memory: all records beside a computation, and their staging */
 };
 #define NEVER 1e15  /* bytes a second that no medium reaches */
@@ -77,6 +78,7 @@ int neap__tier_cost_rates(const struct neap__tier_calls *calls, struct neap_cali
 	neap_tier_describe(tier, SMALL, &small);
 	uint64_t most = part_of(small.capacity, 4); /* two in flight, and what they take */
 	most = most < part_of(memory, RATE_SHARE) ? most : part_of(memory, RATE_SHARE);
+	most = most < NEAP__MEASURE_MOST / RATE_PARTS ? most : NEAP__MEASURE_MOST / RATE_PARTS;
 	bytes = bytes < LARGE ? LARGE : bytes;
 	bytes = bytes < most ? bytes : most;
 	bytes = bytes > SMALL ? bytes : 2 * SMALL;

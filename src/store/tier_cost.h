@@ -5,6 +5,14 @@
 
 #include <neap/tier.h>
 
+/*
+ * Bytes that measuring before a run may take beyond the arena that the run is planned with. Chosen:
+ * less than the program itself takes, and beyond the second-level caches, so that slots and tapes
+ * are not measured in a cache that they do not have to themselves. Each measurement maps the
+ * memory of one step, which every arena has, and at most this many bytes more.
+ */
+#define NEAP__MEASURE_MOST ((uint64_t)16 << 20)
+
 /* The median of values, which are sorted here, and the width of their middle half; n >= 1. */
 struct neap_timing neap__timing_of(double *values, int n);
 
@@ -41,8 +49,8 @@ struct neap__beside {
 
 /*
  * Measures how fast a tier is by itself, with records of 4 KiB and of `bytes` (at least
- * 256 KiB, and no more than a 16th of `memory`), `repeats` times for `seconds`, and sets its
- * rates. `cost` (may be NULL) gets all of it. Drops what the tier held.
+ * 256 KiB, and no more than 4 MiB or a 16th of `memory`), `repeats` times for `seconds`, and sets
+ * its rates. `cost` (may be NULL) gets all of it. Drops what the tier held.
  */
 int neap__tier_cost_rates(const struct neap__tier_calls *calls, struct neap_calibrated_tier *cost,
 	struct neap_tier *tier, uint64_t bytes, uint64_t memory, int repeats, double seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_measure_memory.c: what is measured before a run fits the run's budget: never more bytes are
- * mapped at a time than the budget has. The linker hands the calls that map and unmap
- * pages to the functions here (meson.build), which add up.
+ * mapped at a time than the budget has, nor 16 MiB more than one step takes. The linker hands the
+ * calls that map and unmap pages to the functions here (meson.build), which add up.
  */
 #include "nn/nets.h"
 #include "measure/call_cost.h"
@@ -123,13 +123,69 @@ static void measuring_fits(void **state)
 	}
 }
 
+/* What one step takes, which every arena has, and 16 MiB. */
+static long long bound_of(const struct neap_net *net)
+{
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
+	assert_int_equal(neap_net_get_sizes(net, &sizes), 0);
+	return (long long)(2 * sizes.state + sizes.adjoint + sizes.tape_max + (16 << 20));
+}
+
+/* A wide net, whose 64 steps take more than 16 MiB, with a large budget. */
+static void measuring_is_bounded(void **state)
+{
+	const uint64_t memory = 1 << 30;
+	struct neap_net_options o;
+	struct neap_objective goal;
+	struct batch_room room;
+	struct neap__costs costs;
+	struct neap__tape_sizes tapes = {0};
+	struct neap_timing write, read;
+	struct neap_step_ops ops;
+	double ratio;
+	(void)state;
+	o = net_options("lif:256,li");
+	o.precision = NEAP_FLOAT;
+	batch_make(&room, 3, 100, o.inputs, 300, o.classes, 0.05, NULL);
+	struct neap_net *net = net_make(&o);
+	objective(&goal);
+
+	start();
+	assert_int_equal(neap__net_steps_measure(&costs, net, &room.batch, &goal, 128, memory), 0);
+	long long bound = bound_of(net);
+	assert_in_range(atomic_load(&most), 1, bound);
+	start();
+	costs.advance = costs.record = costs.backward =
+		1e-4; /* as many steps as on a fast machine */
+	assert_int_equal(neap__call_cost_measure(&costs, net, &room.batch, &goal, memory), 0);
+	assert_in_range(atomic_load(&most), 1, bound);
+	start();
+	assert_int_equal(neap__copy_cost_measure(&write, &read, 1 << 16, memory, 3), 0);
+	assert_in_range(atomic_load(&most), 1, bound);
+
+	assert_int_equal(neap_net_begin(net, &room.batch, &goal), 0);
+	start();
+	assert_int_equal(
+		neap__batch_sampling_measure(&tapes, &ratio, net, &room.batch, 300, memory), 0);
+	assert_in_range(atomic_load(&most), 1, bound);
+	neap__tape_sizes_free(&tapes);
+	neap__net_steps_fill(&ops, net);
+	struct neap_sweep_options so = {.size = sizeof so, .steps = 300, .memory = memory};
+	start();
+	assert_int_equal(neap_sweep_calibrate(&so, &ops, net, NULL, 0.3), 0);
+	assert_in_range(atomic_load(&most), 1, bound);
+	assert_int_equal(neap_net_end(net), 0);
+	neap_net_free(net);
+	batch_free(&room);
+}
+
 /* A file as slow memory, its staging and the records that are moved to measure it. */
 static void tiers_fit(void **state)
 {
 	struct neap_objective goal;
 	(void)state;
 	objective(&goal);
-	for (uint64_t memory = 1 << 20; memory <= 16u << 20; memory *= 4) {
+	for (uint64_t memory = 1 << 20; memory <= 1u << 30; memory *= memory < 16u << 20 ? 4 : 64) {
 		struct neap_sweep_settings settings = {.memory = memory,
 			.slow = ".",
 			.slow_in_memory = 1,
@@ -140,13 +196,18 @@ static void tiers_fit(void **state)
 		struct neap_net *net = make(&room, &o, specs[0]);
 		struct neap__tiers tiers;
 
+		assert_int_equal(neap_net_begin(net, &room.batch, &goal), 0);
+		long long bound = bound_of(net);
+		assert_int_equal(neap_net_end(net), 0);
 		start();
 		assert_int_equal(neap__tiers_open(&tiers, &settings), 0);
 		long long ring = atomic_load(&mapped); /* what the engine shares with the system */
-		assert_int_equal(neap__tiers_measure(&tiers, &settings, 4u << 20, 0.02), 0);
+		assert_int_equal(neap__tiers_measure(&tiers, &settings, 64u << 20, 0.02), 0);
+		assert_in_range(atomic_load(&most), 1, bound + ring);
 		assert_in_range(atomic_load(&most), 1, (long long)memory + ring);
 		assert_int_equal(neap__tiers_beside(&tiers, &settings, net, &room.batch, &goal), 0);
 		assert_in_range(atomic_load(&most), 1, (long long)memory + ring);
+		assert_in_range(atomic_load(&most), 1, bound + ring);
 		neap__tiers_close(&tiers);
 		neap_net_free(net);
 		batch_free(&room);
@@ -157,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measuring_fits),
+		cmocka_unit_test(measuring_is_bounded),
 		cmocka_unit_test(tiers_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

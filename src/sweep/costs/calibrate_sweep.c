@@ -7,6 +7,7 @@
  */
 #include <neap/sweep.h>
 #include "sweep/sweep_state.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/struct_size.h"
@@ -25,10 +26,9 @@
 #define REPEATS 5
 #define TIER_REPEATS 3
 #define STEPS_MOST (1 << 20)
-#define MEMORY (UINT64_C(256) << 20) /* of these sweeps, where the budget is unlimited */
-#define LONG_CALL 64		     /* steps */
-#define CALL_STEPS 8192		     /* of sweeps that tell the cost of a call */
-#define STEP_LONG 1e-4		     /* seconds: beside such a step no call counts */
+#define LONG_CALL 64	/* steps */
+#define CALL_STEPS 8192 /* of sweeps that tell the cost of a call */
+#define STEP_LONG 1e-4	/* seconds: beside such a step no call counts */
 
 struct sweep_calibration {
 	struct neap_step_ops ops;
@@ -264,12 +264,13 @@ static int time_tiers(struct sweep_calibration *c, struct neap_sweep_options *o)
 {
 	double start = neap__seconds();
 	uint64_t tapes = c->ops.tape_bytes * LONG_CALL, bytes = c->ops.state_bytes;
+	uint64_t memory = o->memory ? o->memory : UINT64_MAX;
 	NEAP_TRY(work(c));
 	const struct neap__work beside = {work, c, neap__seconds() - start};
 	for (int i = 0; i < o->ntiers; i++) {
 		struct neap_calibrated_tier cost;
 		NEAP_TRY(neap__tier_cost_measure(&neap__tier_claimed_calls, &cost, o->tiers[i],
-			bytes > tapes ? bytes : tapes, &beside, c->options.memory, TIER_REPEATS,
+			bytes > tapes ? bytes : tapes, &beside, memory, TIER_REPEATS,
 			TIERS_SHARE * c->seconds / (2 * TIER_REPEATS * o->ntiers)));
 	}
 	return 0;
@@ -291,6 +292,19 @@ static int calibrate(struct sweep_calibration *c, struct neap_sweep_options *o)
 	}
 	neap__tiers_drop(tiers, NEAP_TIERS_MAX);
 	return rc;
+}
+
+/* Bytes of a sweep that is timed: what one step takes, and at most NEAP__MEASURE_MOST with tiers.
+ */
+static uint64_t memory_of(const struct neap_step_ops *ops, const struct neap_sweep_options *o)
+{
+	uint64_t tape = ops->tape_max_bytes ? ops->tape_max_bytes : ops->tape_bytes;
+	uint64_t live = ops->live_bytes ? ops->live_bytes : ops->state_bytes;
+	uint64_t most = NEAP__MEASURE_MOST / (o->ntiers > 0 ? 2 : 1);
+	const uint64_t step[] = {ops->state_bytes, live, ops->adjoint_bytes, tape};
+	for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+		most = neap__sat_add(most, neap__round_up(step[i], 64));
+	return o->memory && o->memory < most ? o->memory : most;
 }
 
 int neap_sweep_calibrate(struct neap_sweep_options *options, const struct neap_step_ops *ops,
@@ -315,7 +329,7 @@ int neap_sweep_calibrate(struct neap_sweep_options *options, const struct neap_s
 			NEAP_EUSAGE, "no step to time: the chain has %lld", (long long)o.steps);
 	c.options = (struct neap_sweep_options){.size = sizeof c.options,
 		.steps = o.steps,
-		.memory = o.memory ? o.memory : MEMORY,
+		.memory = memory_of(&c.ops, &o),
 		.interrupted = o.interrupted,
 		.interrupted_user = o.interrupted_user};
 	int rc = 0;
