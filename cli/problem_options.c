@@ -57,9 +57,10 @@ static int set_steps(struct cli_question *q)
 	if (c->steps < 0 || c->steps > (int64_t)CLI_STEPS_MOST)
 		return cli_usage("plan",
 			"--steps: %s is out of range; it must be between 0 and 1e+15", q->steps);
-	if (q->steps[comma] && (c->join < 1 || c->steps < 1 || !q->given[CLI_GIVEN_SLOTS]))
-		return cli_usage(
-			"plan", "--steps: two chains need at least 1 step each, and --slots");
+	if (q->steps[comma] && (c->join < 1 || c->steps < 1))
+		return cli_usage("plan",
+			"--steps: '%s': each of the two chains must have at least 1 step",
+			q->steps);
 	return CLI_DONE;
 }
 

@@ -133,8 +133,9 @@ struct neap_chain {
 	uint32_t reserved;
 	const struct neap_stages *stages; /* NULL: uniform; borrowed */
 	/*
-	 * Number of steps of a second chain that ends in the same loss; 0: none. For classic
-	 * problems only. Slots then count every saved state and the two live states.
+	 * Number of steps of a second chain that ends in the same loss; 0: none. Its steps have
+	 * the sizes and times of the first chain. Only for uniform chains without tiers. In
+	 * classic problems slots count every saved state and the two live states.
 	 */
 	int64_t join;
 	/*

@@ -50,8 +50,11 @@
  *    second has steps [a + 1, a + 1 + b) and states a + 1 to a + 1 + b; step a does not exist.
  *    Each chain has its own live state, initially its first state, and its own adjoint; an action
  *    uses those of the chain of its steps or states. TURN, at a + 1 + b, needs both live states
- *    at their ends, computes both adjoints and leaves both live states undefined. Only one tape
- *    exists at a time. A budget of M counts slots in use and live states, whatever they contain.
+ *    at their ends, computes both adjoints and leaves both live states undefined. Each chain has
+ *    the tapes of at most one RECORD at a time, which one BACKWARD takes. A budget in bytes counts
+ *    slots in use, defined live states, these tapes, and both adjoints from the start. A classic
+ *    budget of M counts slots in use and live states, whatever they contain; only one tape of one
+ *    step exists at a time.
  *  - Tickets are small numbers, 0 <= ticket < NEAP_TICKETS, that can be reused after WAIT. Every
  *    ticket must be waited for.
  */

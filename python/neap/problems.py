@@ -216,12 +216,11 @@ def _uniform(chain: _abi.neap_chain, classic: bool, given: dict) -> None:
     chain.last = 0 if last == 1 else last
 
 
-def _lengths(chain: _abi.neap_chain, steps: Any, classic: bool) -> None:
+def _lengths(chain: _abi.neap_chain, steps: Any) -> None:
     """Sets the number of steps: T, or (A, B) for two chains that end in one loss."""
     if isinstance(steps, (tuple, list)):
-        if len(steps) != 2 or not classic:
-            raise UsageError(f"steps={steps!r} is not valid: pass one number, or with slots a pair (A, B) for two "
-                             f"chains")
+        if len(steps) != 2:
+            raise UsageError(f"steps={steps!r} is not valid: pass one number, or a pair (A, B) for two chains")
         chain.steps, chain.join = (units.count(part, "steps") for part in steps)
         if chain.steps < 1 or chain.join < 1:
             raise UsageError(f"steps={steps!r} is not valid: each of the two chains needs at least 1 step")
@@ -248,7 +247,7 @@ def problem(steps: Any, stages: Optional[Stages], memory: Optional[Size], slots:
     else:
         if steps is None:
             raise UsageError("steps is required: pass the number of steps, or stages")
-        _lengths(chain, steps, classic)
+        _lengths(chain, steps)
         _uniform(chain, classic, given)
     if classic:
         raw.memory = units.count(slots, "slots")

@@ -8,6 +8,7 @@
 #include "plan/core/sizing.h"
 #include "plan/core/stage_sizes.h"
 #include "plan/offload/offload_search.h"
+#include "plan/recompute/join_sizes.h"
 #include "plan/stages/chain_table.h"
 #include "plan/stages/long_chain.h"
 
@@ -36,6 +37,8 @@ uint64_t neap_problem_least(const struct neap_problem *problem)
 		return problem->chain.steps > NEAP__CHAIN_TABLE_STAGES
 			       ? neap__long_chain_least(&problem->chain)
 			       : neap__stages_least(problem);
+	if (problem->chain.join)
+		return neap__join_least(problem);
 	if (problem->chain.steps == 1)
 		return least;
 	least += state;

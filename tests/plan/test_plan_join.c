@@ -264,6 +264,132 @@ static void long_ones(void **state)
 	}
 }
 
+/* Two chains whose sizes are drawn, in bytes. */
+static struct neap_problem drawn(struct random *r)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	struct neap_chain *c = &p.chain;
+	c->steps = 1 + below(r, 40);
+	c->join = 1 + below(r, 40);
+	c->state = 1 + (uint64_t)below(r, 100);
+	c->tape = (uint64_t)below(r, 200);
+	c->tape_max = uniform(r) < 0.3 ? c->tape + (uint64_t)below(r, 50) : 0;
+	c->adjoint = (uint64_t)below(r, 100);
+	c->live = uniform(r) < 0.5 ? 0 : 1 + (uint64_t)below(r, 150);
+	c->advance = 1;
+	c->record = 1.5;
+	c->backward = 2;
+	c->slot_write = 0.25;
+	c->slot_read = 0.125;
+	c->call = uniform(r) < 0.5 ? 0.0625 : 0;
+	return p;
+}
+
+/* The plan in bytes: legal, and what the schedule takes, in memory, calls and seconds. */
+static int64_t check_bytes(const struct neap_problem *p, const struct neap_params *fixed)
+{
+	struct neap_plan plan = {.size = sizeof plan};
+	if (neap_plan_make(&plan, p, "join", fixed) < 0)
+		fail_msg("join: %s", neap_detail());
+	if (!plan.feasible)
+		return -1;
+	struct neap_verdict v = verified(p, &plan);
+	assert_int_equal(v.advance_steps, plan.advance_steps);
+	assert_int_equal(v.record_steps, p->chain.steps + p->chain.join);
+	assert_int_equal(v.backward_steps, v.record_steps);
+	assert_int_equal(v.peak_bytes, plan.peak_bytes);
+	assert_int_equal(v.arena_bytes, plan.arena_bytes);
+	assert_int_equal(v.slots, plan.slots);
+	assert_true(v.arena_bytes <= p->memory);
+	assert_true(near(simulated(p, &plan).makespan, plan.makespan));
+	assert_true(plan.bound <= plan.makespan * (1 + 1e-12));
+	assert_int_equal(neap_plan_tapes_held(&plan, p->chain.steps),
+		plan.params.tail > 1 ? plan.params.tail : 1);
+	return plan.advance_steps;
+}
+
+static void in_bytes(void **state)
+{
+	struct random r = {test_seed(83), 0};
+	double worst = 1;
+	(void)state;
+	for (int i = 0; i < (TEST_SANITIZED ? 3 : 25); i++) {
+		struct neap_problem p = drawn(&r);
+		uint64_t least = neap_problem_least(&p);
+		int64_t all = p.chain.steps + p.chain.join, before = INT64_MAX / 2;
+		p.memory = least - 1;
+		struct neap_plan plan = {.size = sizeof plan};
+		assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+		assert_false(plan.feasible);
+		assert_int_equal(plan.least_bytes, least);
+		for (p.memory = least;; p.memory += 1 + (uint64_t)below(&r, (int64_t)least)) {
+			int64_t best = INT64_MAX, steps = check_bytes(&p, NULL);
+			assert_true(steps >= 0);
+			for (int64_t tail = 1; tail <= all; tail += 1 + all / 40) {
+				int64_t other =
+					check_bytes(&p, &(struct neap_params){.tail = tail});
+				best = other >= 0 && other < best ? other : best;
+			}
+			/* The tail is chosen by an estimate. */
+			double ratio = (double)(steps + all) /
+				       (double)((best < steps ? best : steps) + all);
+			worst = ratio > worst ? ratio : worst;
+			assert_true(steps <= before + before / 16);
+			before = steps;
+			if (steps == 0)
+				break;
+		}
+	}
+	print_message("# forward steps at most %.4f times those with the best tail\n", worst);
+	assert_true(worst < 1.025);
+}
+
+/* In bytes as few steps as in so many slots, where a tape is as large as a state. */
+static void bytes_of_slots(void **state)
+{
+	(void)state;
+	for (int64_t a = 1; a <= 30; a += 3)
+		for (int64_t b = 1; b <= 30; b += 4)
+			for (uint64_t slots = 4; slots <= (uint64_t)(a + b + 2); slots++) {
+				struct neap_problem p = NEAP_PROBLEM_INIT;
+				p.chain.steps = a;
+				p.chain.join = b;
+				p.chain.state = p.chain.tape = p.chain.adjoint = 64;
+				p.chain.advance = p.chain.record = p.chain.backward = 1;
+				p.memory = 64 * (slots + 3); /* a tape, two adjoints */
+				assert_true(check_bytes(&p, NULL) <=
+					    planned(a, b, slots).advance_steps);
+			}
+}
+
+static void long_ones_in_bytes(void **state)
+{
+	static const int64_t rows[][3] = {{1000000, 1000000, 1 << 20}, {1000000, 3, 4 << 20},
+		{1000000, 900000, 64 << 20}, {100000000, 1000000, 64 << 10}, {3000, 2000, 16 << 20},
+		{500, 500, 48 << 10}, {600, 400, 128 << 10}, {700, 300, 600 << 10}};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct neap_problem p = NEAP_PROBLEM_INIT;
+		struct neap_plan plan = {.size = sizeof plan};
+		p.chain.steps = rows[i][0];
+		p.chain.join = rows[i][1];
+		p.chain.state = p.chain.adjoint = 1024;
+		p.chain.tape = 4096;
+		p.chain.advance = p.chain.record = p.chain.backward = 1;
+		p.memory = (uint64_t)rows[i][2];
+		double before = test_seconds();
+		assert_int_equal(neap_plan_make(&plan, &p, "auto", NULL), 0);
+		double took = test_seconds() - before;
+		fprintf(stderr,
+			"# %lld and %lld steps, %lld bytes: %lld advances, tail %lld, %.1f ms %s\n",
+			(long long)rows[i][0], (long long)rows[i][1], (long long)rows[i][2],
+			(long long)plan.advance_steps, (long long)plan.params.tail, 1e3 * took,
+			plan.why);
+		assert_true(plan.feasible && plan.arena_bytes <= p.memory);
+		test_limit("a long join in bytes", took, 1);
+	}
+}
+
 /* An action changed or left out is found. */
 struct bent {
 	struct neap_schedule *s;
@@ -357,6 +483,9 @@ int main(void)
 		cmocka_unit_test(schedules),
 		cmocka_unit_test(against_all_schedules),
 		cmocka_unit_test(long_ones),
+		cmocka_unit_test(in_bytes),
+		cmocka_unit_test(bytes_of_slots),
+		cmocka_unit_test(long_ones_in_bytes),
 		cmocka_unit_test(illegal),
 		cmocka_unit_test(picture),
 	};

@@ -11,7 +11,8 @@
 static double tapes_most(const struct neap_problem *p)
 {
 	const struct neap_chain *c = &p->chain;
-	uint64_t taken = c->adjoint + neap__live_bytes(p), steps = (uint64_t)c->steps, most = 1;
+	uint64_t taken = c->adjoint + neap__live_bytes(p), most = 1;
+	uint64_t steps = (uint64_t)(c->steps > c->join ? c->steps : c->join);
 	if (c->flags & NEAP_CHAIN_MIXED)
 		most = p->memory < steps ? p->memory + 1 : steps;
 	else if (!(c->flags & NEAP_CHAIN_CLASSIC))

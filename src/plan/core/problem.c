@@ -82,10 +82,10 @@ static int check_sizes(const struct neap_chain *c)
 					       "tape, adjoint and live must be 0");
 	if (neap__add_u64(&step, c->state, c->tape_max > c->tape ? c->tape_max : c->tape) ||
 		neap__add_u64(&step, step, c->log) ||
-		neap__mul_u64(&all, step, (uint64_t)c->steps) || all > BYTES_MOST)
+		neap__mul_u64(&all, step, (uint64_t)(c->steps + c->join)) || all > BYTES_MOST)
 		return neap__fail(NEAP_EUSAGE,
 			"steps is %lld: with %llu bytes each, that is more than 2^60 bytes",
-			(long long)c->steps, (unsigned long long)step);
+			(long long)(c->steps + c->join), (unsigned long long)step);
 	return 0;
 }
 
@@ -103,9 +103,9 @@ int neap_problem_check(const struct neap_problem *problem)
 	if (c->flags & NEAP_CHAIN_MIXED && !(c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "chain: only a classic problem is mixed");
 	if (c->join && (c->join < 0 || c->join > STEPS_MOST || c->steps < 1 || problem->ntiers ||
-			       c->flags != NEAP_CHAIN_CLASSIC))
+			       c->stages || c->flags & NEAP_CHAIN_MIXED))
 		return neap__fail(NEAP_EUSAGE,
-			"join requires two chains of 1 to 10^12 steps in slots, without tiers");
+			"join requires two uniform chains of 1 to 10^12 steps, without tiers");
 	if (!(c->last >= 0 && c->last <= 1) || (c->last > 0 && (c->stages || c->join)))
 		return neap__fail(NEAP_EUSAGE,
 			"last is %g; it must be a fraction of a step between 0 and 1, in a single "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * join_parts.c: the parts have c = M - 1, ..., M - u slots and hold a and b steps, in any order
- * of the two chains; u = min(M - 2, a + b), since one part more never costs more.
+ * of the two chains; u is the most that may be, since one part more never costs more.
  *
  *     beta(c,t)   C(c+t, c), the steps that a part with c slots holds at level t; each of its
  *                 steps beyond beta(c,t-1) costs t advances (binomial.h)
@@ -10,7 +10,7 @@
  * the same level. All assignments of the smallest parts are tried. Where there are more
  * parts, each larger one goes to the chain that lacks most steps. If the result costs more
  * than all parts would in one pool (a lower bound), the recurrence G is searched in full by
- * divide and conquer. The method is ours.
+ * divide and conquer, unless the chains are too long for that. The method is ours.
  */
 #include "plan/recompute/join_parts.h"
 
@@ -203,10 +203,13 @@ static void assign_large(const struct part_assignment *d, struct neap__join_part
 	}
 }
 
-/*
- * Tries all assignments of the small parts. Returns 1 where the best one is the optimum: all
- * parts are small, or the best one meets the lower bound; else 0.
- */
+enum found {
+	NONE,
+	FOUND, /* an assignment; a search may find a better one */
+	BEST,  /* the optimum: all parts are small, or the assignment meets the lower bound */
+};
+
+/* Tries all assignments of the small parts, and sets the parts to the best one. enum found. */
 static int enumerate(struct part_assignment *d, struct neap__join_part *part)
 {
 	double least = pooled_bound(d);
@@ -222,13 +225,14 @@ static int enumerate(struct part_assignment *d, struct neap__join_part *part)
 		if (d->best <= least)
 			break;
 	}
-	if (d->best == INFINITY || (d->u > d->small && d->best > least))
-		return 0;
+	if (d->best == INFINITY)
+		return NONE;
 	assign_small(d, part, d->second);
 	set_lengths(d, part);
-	return 1;
+	return d->u > d->small && d->best > least ? FOUND : BEST;
 }
 
+/* enum found, or a negative code. */
 static int assign(struct neap__join_part *part, int64_t u, int64_t a, int64_t b, int64_t slots)
 {
 	struct part_assignment d = {.u = u,
@@ -363,17 +367,16 @@ static int search(struct neap__join_part *part, int64_t *count, int64_t a, int64
 }
 
 int neap__join_parts(struct neap__join_part **out, int64_t *count, int64_t *advances, int64_t a,
-	int64_t b, int64_t slots)
+	int64_t b, int64_t slots, int64_t most)
 {
-	int64_t most = slots - 2 < a + b ? slots - 2 : a + b;
 	struct neap__join_part *part = malloc((size_t)most * sizeof *part);
 	if (!part)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	*count = most;
-	int rc = assign(part, most, a, b, slots);
-	if (rc == 0)
+	int rc = assign(part, most, a, b, slots), found = rc;
+	if (rc == NONE || rc == FOUND)
 		rc = search(part, count, a, b, slots, most);
-	else if (rc > 0)
+	if (rc == BEST || (rc == NEAP_EINFEASIBLE && found == FOUND))
 		rc = 0;
 	*advances = 0;
 	for (int64_t i = 0; rc == 0 && i < *count; i++) {

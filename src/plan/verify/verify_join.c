@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verify_join.c: is a schedule of two chains into one loss legal (neap/plan.h has the
- * rules). Each chain has a live state and an adjoint of its own, one tape may be there at a
- * time, and what counts is states: slots in use and live ones, those at the chains' starts
- * and ends included. The rules are those of action_rules.h; their checks differ, since a
+ * rules). Each chain has a live state, an adjoint and tapes of its own. In a problem that counts
+ * states one tape of one step may be there at a time, and what counts is slots in use and live
+ * states, those at the chains' starts and ends included; else their bytes and those of tapes and
+ * both adjoints. The rules are those of action_rules.h; their checks differ, since a
  * state's number says which chain the state belongs to.
  */
 #include "plan/verify/verify_join.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/grow.h"
+#include "plan/core/sizing.h"
 #include "plan/verify/action_rules.h"
 
 typedef long long ll;
@@ -21,7 +23,8 @@ struct join_verify {
 	int64_t *slots; /* the time of what each holds, or -1 */
 	int64_t room, in_use;
 	int64_t live[2], adjoint[2]; /* by chain; -1: undefined */
-	int64_t tape;		     /* its step, or -1 */
+	int64_t from[2], to[2];	     /* the steps whose tapes are there, by chain; equal: none */
+	int classic;
 };
 
 static int64_t end_of(const struct join_verify *v, int chain)
@@ -51,14 +54,25 @@ static int needs_live(const struct join_verify *v, int chain, int64_t t)
 	return 0;
 }
 
-/* One tape of one step: absent before RECORD, there before BACKWARD. */
-static int tape_fits(const struct join_verify *v, const struct neap_action *a)
+static int64_t tapes(const struct join_verify *v)
 {
-	int one = a->t1 - a->t0 == 1;
-	if (a->kind == NEAP_RECORD && (v->tape >= 0 || !one))
+	return v->to[0] - v->from[0] + v->to[1] - v->from[1];
+}
+
+/*
+ * The tapes of one range of a chain, of one step of one chain if classic: absent before RECORD,
+ * there before BACKWARD.
+ */
+static int tape_fits(const struct join_verify *v, int chain, const struct neap_action *a)
+{
+	if (a->kind == NEAP_RECORD && v->classic && (tapes(v) > 0 || a->t1 - a->t0 != 1))
 		return NEAP__ILLEGAL("one tape can be had at a time");
-	if (a->kind == NEAP_BACKWARD && (v->tape != a->t0 || !one))
-		return NEAP__ILLEGAL("step %lld was not recorded", (ll)a->t0);
+	if (a->kind == NEAP_RECORD && v->to[chain] > v->from[chain])
+		return NEAP__ILLEGAL("the tapes of [%lld, %lld) are there already",
+			(ll)v->from[chain], (ll)v->to[chain]);
+	if (a->kind == NEAP_BACKWARD && (v->from[chain] != a->t0 || v->to[chain] != a->t1))
+		return NEAP__ILLEGAL(
+			"the range [%lld, %lld) was not recorded", (ll)a->t0, (ll)a->t1);
 	return 0;
 }
 
@@ -66,9 +80,9 @@ static int tape_fits(const struct join_verify *v, const struct neap_action *a)
 static int slot_fits(const struct join_verify *v, const struct neap_action *a)
 {
 	int64_t held = a->slot >= 0 && a->slot < v->room ? v->slots[a->slot] : -1;
-	if (a->slot < 0 || (uint64_t)a->slot >= v->p->memory)
-		return NEAP__ILLEGAL(
-			"slot %lld of %llu", (ll)a->slot, (unsigned long long)v->p->memory);
+	uint64_t slots = v->p->memory / v->p->chain.state;
+	if (a->slot < 0 || (uint64_t)a->slot >= slots)
+		return NEAP__ILLEGAL("slot %lld of %llu", (ll)a->slot, (unsigned long long)slots);
 	if (a->kind == NEAP_SAVE && held >= 0)
 		return NEAP__ILLEGAL("slot %lld is taken", (ll)a->slot);
 	if (a->kind != NEAP_SAVE && held != a->t0)
@@ -105,7 +119,7 @@ static int holds(void *self, enum neap__action_rule rule, const struct neap_acti
 	case NEAP__TARGET_FREE:
 		return slot_fits(v, a);
 	case NEAP__PAYLOAD_FITS_ACTION:
-		return tape_fits(v, a);
+		return tape_fits(v, chain, a);
 	default: /* rules of transfers, which a join has not */
 		return 0;
 	}
@@ -133,9 +147,9 @@ static int apply(struct join_verify *v, const struct neap_action *a, int chain)
 		v->live[chain] = a->t1;
 		return 0;
 	case NEAP_RECORD:
-		v->out->record_steps++;
-		v->tape = a->t0;
-		v->live[chain] = a->t1;
+		v->out->record_steps += a->t1 - a->t0;
+		v->from[chain] = a->t0;
+		v->to[chain] = v->live[chain] = a->t1;
 		return 0;
 	case NEAP_TURN:
 		for (int k = 0; k < 2; k++) {
@@ -144,9 +158,9 @@ static int apply(struct join_verify *v, const struct neap_action *a, int chain)
 		}
 		return 0;
 	case NEAP_BACKWARD:
-		v->out->backward_steps++;
+		v->out->backward_steps += a->t1 - a->t0;
 		v->adjoint[chain] = a->t0;
-		v->tape = v->live[chain] = -1;
+		v->from[chain] = v->to[chain] = v->live[chain] = -1;
 		return 0;
 	case NEAP_SAVE:
 		return save(v, a);
@@ -162,9 +176,13 @@ static int apply(struct join_verify *v, const struct neap_action *a, int chain)
 
 static void measure(struct join_verify *v)
 {
-	int64_t states = v->in_use + (v->live[0] >= 0) + (v->live[1] >= 0);
-	if ((uint64_t)states > v->out->peak_bytes)
-		v->out->peak_bytes = (uint64_t)states;
+	const struct neap_chain *c = &v->p->chain;
+	uint64_t live = (uint64_t)(v->live[0] >= 0) + (uint64_t)(v->live[1] >= 0);
+	uint64_t bytes = (uint64_t)v->in_use * c->state +
+			 live * (v->classic ? 1 : neap__live_bytes(v->p)) +
+			 (uint64_t)tapes(v) * c->tape + 2 * c->adjoint;
+	if (bytes > v->out->peak_bytes)
+		v->out->peak_bytes = bytes;
 }
 
 static int perform(void *self, const struct neap_action *a)
@@ -184,9 +202,11 @@ static int complete(const struct join_verify *v)
 		if (v->adjoint[chain] != start_of(v, chain))
 			return NEAP__ILLEGAL("the schedule ends with the adjoint at %lld, not %lld",
 				(ll)v->adjoint[chain], (ll)start_of(v, chain));
-	if (v->out->peak_bytes > v->p->memory)
-		return NEAP__ILLEGAL("%llu states at once, %llu are allowed",
-			(unsigned long long)v->out->peak_bytes, (unsigned long long)v->p->memory);
+	v->out->arena_bytes = v->out->peak_bytes + neap__tape_reserve(v->p);
+	if (v->out->arena_bytes > v->p->memory)
+		return NEAP__ILLEGAL("%llu %s at once, %llu are allowed",
+			(unsigned long long)v->out->arena_bytes, v->classic ? "states" : "bytes",
+			(unsigned long long)v->p->memory);
 	return 0;
 }
 
@@ -197,13 +217,14 @@ int neap__verify_join(struct neap_verdict *verdict, const struct neap_problem *p
 		.out = verdict,
 		.live = {0, problem->chain.steps + 1},
 		.adjoint = {-1, -1},
-		.tape = -1};
+		.from = {-1, -1},
+		.to = {-1, -1},
+		.classic = (problem->chain.flags & NEAP_CHAIN_CLASSIC) != 0};
 	measure(&v);
 	/* Actions of joins are counted from 1 in detail lines. */
 	int rc = neap__rules_pass(schedule, verdict, 1, perform, &v);
 	if (rc == 0)
 		rc = complete(&v);
-	verdict->arena_bytes = verdict->peak_bytes;
 	free(v.slots);
 	return rc;
 }
