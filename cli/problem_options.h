@@ -51,7 +51,7 @@ struct cli_question {
 #define CLI_QUESTION_OPTIONS(q) \
 	CLI_GROUP("The chain: sizes"), \
 	{.name = "steps", .kind = CLI_TEXT, .into = &(q).steps, .argument = "T", \
-		.help = "number of steps, required; A,B: two chains that end in one loss", \
+		.help = "number of steps, required; A,B: two chains of equal steps that end in one loss", \
 		.given = &(q).given[CLI_GIVEN_STEPS]}, \
 	{.name = "chain", .kind = CLI_TEXT, .into = &(q).file, .argument = "FILE", \
 		.help = "chain file (JSON) that replaces these numbers"}, \

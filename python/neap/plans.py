@@ -450,7 +450,8 @@ def plan(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[Size
     a number of checkpoints; or ``stages`` with ``memory``. Sizes may be strings such as ``"64K"``, times
     strings such as ``"20ms"``.
 
-    :param steps: number of steps T; with ``slots`` also a pair (A, B), two chains that meet in one loss.
+    :param steps: number of steps T, or a pair (A, B): two chains of equal steps that meet in one loss, without
+        ``slow``, ``log`` and ``last``.
     :param state: bytes of a state.
     :param tape: bytes of the saved tensors of one step (its tape), as planned for.
     :param memory: the budget in bytes of fast memory, such as ``"64M"``; None: no limit.
@@ -506,7 +507,8 @@ def compare(steps: Any = None, *, state: Optional[Size] = None, tape: Optional[S
 
     If a strategy does not fit, ``why`` of its plan is the reason and ``least`` a sufficient budget.
 
-    :param steps: number of steps T; with ``slots`` also a pair (A, B), two chains that meet in one loss.
+    :param steps: number of steps T, or a pair (A, B): two chains of equal steps that meet in one loss, without
+        ``slow``, ``log`` and ``last``.
     :param state: bytes of a state.
     :param tape: bytes of the saved tensors of one step (its tape), as planned for.
     :param memory: the budget in bytes of fast memory, such as ``"64M"``; None: no limit.

@@ -253,6 +253,33 @@ def few_steps():
     return None
 
 
+def joins_in_bytes():
+    """Two chains in bytes: from the least budget to all tapes, fewer forward steps with more memory."""
+    sizes = ["--steps", "100,50", "--state", "1K", "--tape", "4K", "--advance", 1, "--record", 1, "--backward", 2]
+    before = float("inf")
+    for memory, peak in ((9 << 10, 9 << 10), (64 << 10, None), (300 << 10, None), (604 << 10, 604 << 10), (1 << 30, 604 << 10)):
+        chain = neap_json("plan", *sizes, "--memory", memory)
+        plan = next(plan for plan in chain["plans"] if plan["strategy"] == "auto")
+        steps = plan["advance_steps"]
+        if chain["chain"]["join"] != 50 or plan["chosen"] != "join" or plan["peak_bytes"] > memory:
+            return f"{memory}: {plan}"
+        if steps >= before and steps > 0 or peak and plan["peak_bytes"] != peak or plan["record_steps"] != 150:
+            return f"{memory}: {plan}, {before} steps in less memory"
+        before = steps
+    if before != 0 or plan["overhead"] != 0:
+        return f"all tapes fit: {plan}"
+    # 2 adjoints, 2 first states, the current state and its tape: none is left out
+    plan = neap_json("plan", *sizes, "--memory", (9 << 10) - 1, "--strategy", "auto")["plans"][0]
+    if plan["feasible"] or plan["least_bytes"] != 9 << 10:
+        return f"{plan}"
+    for bad, says in ((["--tier", "slow:write=1G"], "without tiers"), (["--log", "64"], "single uniform chain"),
+                      (["--last", "0.5"], "single uniform chain")):
+        done = neap("plan", *sizes, "--memory", "64K", *bad)
+        if done.returncode != 2 or says not in done.stderr or done.stderr.count("\n") != 1:
+            return f"{bad}: {done.returncode} {done.stderr}"
+    return None
+
+
 def classic_needs_bytes():
     plan = neap_json("plan", "--steps", 100, "--slots", 5, "--strategy", "bptt")["plans"][0]
     if plan["feasible"] or "needs bytes" not in plan["why"] or "least_slots" not in plan:
@@ -422,6 +449,7 @@ with Tap() as tap, Folder() as folder:
     tap.run("no steps", no_steps)
     tap.run("a step or two, no slot or one", few_steps)
     tap.run("classic problems need bytes for tapes", classic_needs_bytes)
+    tap.run("two chains in bytes", joins_in_bytes)
     tap.run("a drawing is XML", drawing, folder)
     tap.run("actions", actions)
     tap.run("a table for people", table_for_people)

@@ -233,7 +233,9 @@ def test_online_refuses():
     (neap.UsageError, "not a rate", dict(steps=5, state=4, tape=4, slow=neap.Tier("0"))),
     (neap.UsageError, "1 to 23 bytes", dict(steps=5, slots=3, slow=neap.Tier(name="x" * 24))),
     (neap.UsageError, "nothing to replay", dict(steps=5, state=4, tape=4, replay=1)),
-    (neap.UsageError, "pair .A, B. for two chains", dict(steps=(5, 5), state=4, tape=4)),
+    (neap.UsageError, "pair .A, B. for two chains", dict(steps=(5, 5, 5), state=4, tape=4)),
+    (neap.UsageError, "each of the two chains needs at least 1 step", dict(steps=(5, 0), state=4, tape=4)),
+    (neap.UsageError, "without tiers", dict(steps=(5, 5), state=4, tape=4, slow=neap.Tier())),
     (neap.BudgetError, "needs|fit|budget|least", dict(steps=5, state="4K", tape="4K", memory="4K")),
 ])
 def test_refusals(error, says, arguments):

@@ -303,6 +303,128 @@ def test_join_again_with_other_starts_and_a_journal(scratch):
     assert bits(model, result) == plain_join() and result.stats.spared > 0 and os.listdir(scratch) == []
 
 
+class Recurrent:
+    """Two chains of equal steps, h' = tanh(h W + u_t), each with its own W; the ends are multiplied."""
+
+    STEPS, SHAPE = (23, 14), (8, 16)
+
+    def __init__(self):
+        self.w = [layers.drawn(5 + b, 16, 16) / 4 for b in range(2)]
+        self.u = [layers.drawn(9 + b, steps, *self.SHAPE) for b, steps in enumerate(self.STEPS)]
+        self.gathered = [np.zeros_like(w) for w in self.w]
+        self.forward = 0
+
+    def advance(self, b, i, x, y):
+        np.tanh(x @ self.w[b] + self.u[b][i], out=y)
+        self.forward += 1
+
+    def record(self, b, i, x, y, tape):
+        self.advance(b, i, x, y)
+        tape["x"], tape["y"] = x, y
+
+    def turn(self, xs, dxs):
+        dxs[0][:], dxs[1][:] = xs[1], xs[0]
+        return float((xs[0] * xs[1]).sum())
+
+    def backward(self, b, i, x, tape, dy, dx):
+        dz = dy * (1 - tape["y"] * tape["y"])
+        self.gathered[b] += tape["x"].T @ dz
+        np.matmul(dz, self.w[b].T, out=dx)
+
+    def starts(self):
+        return [layers.drawn(20 + b, *self.SHAPE) for b in range(2)]
+
+    def chains(self):
+        tape = np.dtype([("x", float, self.SHAPE), ("y", float, self.SHAPE)])
+        return [neap.ArrayStages([self.SHAPE] * (steps + 1), [tape] * steps, advance=[1.0] * steps,
+                                 record=[1.0] * steps, backward=[2.0] * steps + [0.0]) for steps in self.STEPS]
+
+    def plain(self):
+        ends, tapes = [], []
+        for b, x in enumerate(self.starts()):
+            for i in range(self.STEPS[b]):
+                y, tape = np.empty_like(x), {}
+                self.record(b, i, x, y, tape)
+                tapes.append(tape)
+                x = y
+            ends.append(x)
+        dxs = [np.empty_like(x) for x in ends]
+        loss = self.turn(ends, dxs)
+        for b, i in [(b, i) for b in (1, 0) for i in reversed(range(self.STEPS[b]))]:
+            dx = np.empty_like(dxs[b])
+            self.backward(b, i, None, tapes.pop(), dxs[b], dx)
+            dxs[b] = dx
+        return bits(self, (loss, dxs))
+
+
+def test_join_of_equal_steps_as_planned():
+    """A budget of a plan in bytes, with one state and one gradient more, does for the sweep; all gradients are
+    bit-equal to those of a loop that keeps every tape."""
+    wanted, (a, b) = Recurrent().plain(), Recurrent.STEPS
+    state = 8 * 8 * 16
+    least = neap.compare((a, b), state=state, tape=2 * state, memory="1G")["join"]
+    budgets = [least.peak, least.peak // 2, least.peak // 4, 16 * state, 10 * state]
+    for memory in budgets:
+        planned = neap.plan((a, b), state=state, tape=2 * state, memory=memory, advance=1, record=1, backward=2)
+        assert planned.chosen == "join" and planned.verify().peak == planned.peak <= memory
+        for strategy in ("auto", "join"):
+            model = Recurrent()
+            result = neap.join(model, model.starts(), model.chains(), memory=memory + 2 * state, strategy=strategy)
+            assert bits(model, result) == wanted
+            assert a + b <= model.forward <= result.stats.advance_steps + result.stats.record_steps
+            assert result.stats.peak_measured <= memory + 2 * state
+    assert neap.plan((a, b), state=state, tape=2 * state).advance_steps == 0
+    refused = pytest.raises(neap.BudgetError, neap.plan, (a, b), state=state, tape=2 * state, memory=5 * state)
+    assert refused.value.least == 7 * state  # two adjoints, two checkpoints, the current state and its tape
+    assert neap.plan((a, b), state=state, tape=2 * state, memory=7 * state).peak == 7 * state
+
+
+def test_join_against_pytorch():
+    """Stages whose forward and backward are PyTorch's: the gradients of plain autograd, to the bit."""
+    torch = pytest.importorskip("torch")
+    one = Recurrent()
+    w = [torch.tensor(x, requires_grad=True) for x in one.w]
+    x0 = [torch.tensor(x, requires_grad=True) for x in one.starts()]
+
+    def step(b, i, h):
+        return torch.tanh(h @ w[b] + torch.from_numpy(one.u[b][i]))
+
+    ends = []
+    for b, h in enumerate(x0):
+        for i in range(one.STEPS[b]):
+            h = step(b, i, h)
+        ends.append(h)
+    loss = (ends[0] * ends[1]).sum()
+    loss.backward()
+    wanted = [float(loss.detach()).hex(), *[x.grad.numpy().tobytes() for x in (*x0, *w)]]
+
+    class Stages(Recurrent):
+        def advance(self, b, i, x, y):
+            with torch.no_grad():
+                y[:] = step(b, i, torch.tensor(x)).numpy()
+
+        def record(self, b, i, x, y, tape):
+            self.advance(b, i, x, y)
+            tape["x"] = x
+
+        def turn(self, xs, dxs):
+            xs = [torch.tensor(x, requires_grad=True) for x in xs]
+            loss = (xs[0] * xs[1]).sum()
+            loss.backward()
+            dxs[0][:], dxs[1][:] = (x.grad.numpy() for x in xs)
+            return float(loss.detach())
+
+        def backward(self, b, i, x, tape, dy, dx):
+            h = torch.tensor(tape["x"], requires_grad=True)
+            dh, dw = torch.autograd.grad(step(b, i, h), (h, w[b]), torch.tensor(dy))
+            dx[:] = dh.numpy()
+            self.gathered[b] += dw.numpy()
+
+    for memory, strategy in ((None, "auto"), ("24K", "auto"), ("24K", "join"), ("16K", "join")):
+        model = Stages()
+        assert bits(model, neap.join(model, model.starts(), model.chains(), memory=memory, strategy=strategy)) == wanted
+
+
 def test_join_raises_what_the_model_raises():
     model = layers.Pair()
     def raising(b, i, x, tape, dy, dx):

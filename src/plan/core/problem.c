@@ -113,7 +113,7 @@ int neap_problem_check(const struct neap_problem *problem)
 			c->last);
 	NEAP_TRY(check_seconds("replay", c->replay));
 	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
-		return neap__fail(NEAP_EUSAGE, "log requires a uniform chain in bytes");
+		return neap__fail(NEAP_EUSAGE, "log requires a single uniform chain in bytes");
 	if (c->stages) {
 		NEAP_TRY(neap__stages_check(c));
 	} else {
