@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * join_parts.h: cuts two chains that meet in one loss into parts, so that the advance steps
- * are the fewest, or close to that where the chains are too long to be searched. Each part is reversed by Revolve (binomial.h) while the first states of the
- * other parts that are still to come take a slot each. The recurrence is in strategies/join.c.
+ * are the fewest, or close to that where the chains are too long to be searched. Each part is
+ * reversed by Revolve (binomial.h) while the first states of the other parts that are still to
+ * come take a slot each. The recurrence is in strategies/join.c.
  *
  *     a, b     steps of the two chains
  *     M        slots for all states, live ones included (`slots`)
