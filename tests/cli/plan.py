@@ -257,7 +257,8 @@ def joins_in_bytes():
     """Two chains in bytes: from the least budget to all tapes, fewer forward steps with more memory."""
     sizes = ["--steps", "100,50", "--state", "1K", "--tape", "4K", "--advance", 1, "--record", 1, "--backward", 2]
     before = float("inf")
-    for memory, peak in ((9 << 10, 9 << 10), (64 << 10, None), (300 << 10, None), (604 << 10, 604 << 10), (1 << 30, 604 << 10)):
+    for memory, peak in ((9 << 10, 9 << 10), (64 << 10, None), (300 << 10, None), (604 << 10, 604 << 10),
+                         (1 << 30, 604 << 10)):
         chain = neap_json("plan", *sizes, "--memory", memory)
         plan = next(plan for plan in chain["plans"] if plan["strategy"] == "auto")
         steps = plan["advance_steps"]
