@@ -2,7 +2,8 @@
 /*
  * Plans through two tiers at once: the rows of oracles/planner2/two_tiers.csv and their joint
  * bounds; random plans of blocks with a near tier, whose schedules are legal and take what was
- * said, also as text; and random problems, where another tier never makes a plan slower.
+ * said, also as text; random problems, where another tier never makes a plan slower; and a makespan
+ * that was reached.
  *
  *     test_two_tiers          what `make check` runs: every fourth row of short chains
  *     test_two_tiers all      every row, and ten times as many random ones
@@ -208,12 +209,39 @@ static void another_tier(void **state)
 	assert_true(gained > 0);
 }
 
+/*
+ * Far blocks of 300 steps, each through ten near blocks that record a third of their steps.
+ * Descents from other starts take more simulations than the effort allows and reach 357,063 s at
+ * most.
+ */
+static void near_blocks_that_record(void **state)
+{
+	(void)state;
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	p.chain.steps = 100000;
+	p.chain.state = p.chain.live = p.chain.tape = 1000000;
+	p.chain.advance = p.chain.record = p.chain.backward = 1;
+	p.memory = 100000000;
+	for (int i = 0; i < 2; i++) {
+		add_tier(&p, NEAP_INFINITE, 0, NEAP_TIER_DUPLEX);
+		p.tiers[i].write_rate = p.tiers[i].read_rate = 1e6 / (i ? 300 : 4);
+	}
+	p.tiers[0].capacity = 100000000;
+	struct neap_plan plan;
+	double makespan = plan_of(&plan, &p);
+	if (makespan > 346100)
+		fail_msg("%.10g s", makespan);
+	as_said(&p, &plan);
+	plan_read_back(&plan, &p);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows),
 		cmocka_unit_test(any_numbers),
 		cmocka_unit_test(another_tier),
+		cmocka_unit_test(near_blocks_that_record),
 	};
 	(void)argv;
 	all = argc > 1;

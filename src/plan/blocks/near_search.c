@@ -2,8 +2,9 @@
 /*
  * near_search.c: searches for the fastest block plan through a near and a far tier. The best seeds
  * (near_seeds.h) are simulated; the best of these are improved by coordinate descent, one number of
- * the plan at a time. The result of each descent is simulated in full. The order of simulations
- * does not depend on the effort, which only determines where the search ends. Our own method.
+ * the plan at a time. The descents advance in turn, one round each, so that one that needs many
+ * simulations does not use up the effort of the others. The order of simulations does not depend on
+ * the effort, which only determines where the search ends. Our own method.
  */
 #include "plan/blocks/near_search.h"
 
@@ -25,17 +26,15 @@
 #define RANKED_ACTIONS 800000 /* actions of all simulations up to which RANKED_MOST holds */
 #define RANKED_A_KIND 6	      /* limit of RANKED with blocks of one kind, plus 1/RANKED_KINDS */
 #define RANKED_KINDS 8
-#define STARTS 6	     /* of RANKED, improved by descent */
-#define STARTS_A_KIND 2	     /* limit of STARTS with blocks of one kind */
-#define ROUNDS 5	     /* limit of rounds of a descent */
-#define RUN_BLOCKS 16	     /* blocks of a comparison run, fewer if they have many actions: */
-#define RUN_ACTIONS 6000     /* estimated actions of a comparison run, but at least */
-#define RUN_BLOCKS_LEAST 3   /* this number of blocks */
-#define LATE_ACTIONS 20000   /* late plans with at most this number of actions run in full */
-#define ACTIONS_A_LEAF 25    /* rough number of actions that reverse a leaf */
-#define ACTIONS_A_RUN 4000   /* a run costs 1 + actions / 4000 units of effort */
-#define ACTIONS_MOST 6000000 /* no simulation starts after this number of actions */
-#define GAIN_LEAST 2e-4	     /* descent ends if a round gains less, relatively */
+#define STARTS 6	      /* of RANKED, improved by descent */
+#define STARTS_A_KIND 2	      /* limit of STARTS with blocks of one kind */
+#define ROUNDS 5	      /* limit of rounds of a descent */
+#define RUN_BLOCKS 16	      /* least blocks of a comparison run */
+#define LATE_ACTIONS 20000    /* late plans with at most this number of actions run in full */
+#define ACTIONS_A_LEAF 25     /* rough number of actions that reverse a leaf */
+#define ACTIONS_A_RUN 4000    /* a run costs 1 + actions / 4000 units of effort */
+#define ACTIONS_MOST 12000000 /* no simulation starts after this number of actions */
+#define GAIN_LEAST 2e-4	      /* descent ends if a round gains less, relatively */
 
 struct near_search {
 	struct neap__near_costs costs;
@@ -47,21 +46,20 @@ struct near_search {
 	struct neap__tried_plans tried;
 };
 
-/* Number of blocks of a comparison run. */
+/*
+ * Number of blocks of a comparison run; 0: the plan is simulated in full. Blocks that use the near
+ * tier again reach a steady state soon, and the rest of them is skipped. Where items are spread
+ * over both tiers, blocks are alike only a period apart.
+ */
 static int64_t blocks_of(const struct near_search *s, const struct neap__near_plan *x)
 {
 	const struct neap__block_costs *c = &s->costs.far;
-	double leaves = 1 + (double)x->b.advance / fmax(1, floor(c->pool / c->tape));
-	double n = RUN_ACTIONS / (ACTIONS_A_LEAF * leaves);
 	double all =
 		ACTIONS_A_LEAF * 2 * (double)c->p->chain.steps / fmax(1, floor(c->pool / c->tape));
-	if (all <= LATE_ACTIONS && neap__block_late(c, &x->b))
-		return c->p->chain.steps; /* a growing write queue shows only in a full run */
-	if (s->costs.spread) {
-		int64_t period = neap__block_period(&x->n);
-		return neap__ceil_div(RUN_BLOCKS, period) * period;
-	}
-	return n < RUN_BLOCKS_LEAST ? RUN_BLOCKS_LEAST : n > RUN_BLOCKS ? RUN_BLOCKS : (int64_t)n;
+	if (!s->costs.spread || (all <= LATE_ACTIONS && neap__block_late(c, &x->b)))
+		return 0;
+	int64_t period = neap__block_period(&x->n);
+	return neap__ceil_div(RUN_BLOCKS, period) * period;
 }
 
 /*
@@ -80,11 +78,20 @@ static double not_seen(const struct near_search *s, const struct neap__near_plan
 	return fmax(0, neap__near_late(&s->costs, x, (double)blocks) - seen);
 }
 
-/* Sets *makespan to the simulated makespan of a plan, cached; INFINITY if it does not fit. */
+static void take_faster(struct near_search *s, const struct neap_plan *trial)
+{
+	if (trial->feasible && (!s->best->feasible || trial->makespan < s->best->makespan))
+		*s->best = *trial;
+}
+
+/*
+ * Sets *makespan to the makespan of a plan, cached; INFINITY if it does not fit. Keeps the plan if
+ * it is the best so far.
+ */
 static int simulate(struct near_search *s, struct neap__near_plan *x, double *makespan)
 {
 	const struct neap__block_costs *c = &s->costs.far;
-	struct neap_plan plan = {.size = sizeof plan};
+	struct neap_plan plan = *s->best;
 	*makespan = INFINITY;
 	if (!neap__near_normalise(&s->costs, x))
 		return 0;
@@ -100,8 +107,12 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 		&plan, c->p, c->tier, &x->b, &x->n, s->prefetch, n, &actions));
 	s->effort -= 1 + actions / ACTIONS_A_RUN;
 	s->actions += actions;
+	if (plan.feasible && n == 0)
+		take_faster(s, &plan);
 	if (plan.feasible)
-		*makespan = fmax(plan.makespan + not_seen(s, x, n), neap__block_floor(c, &x->b));
+		*makespan = n == 0 ? plan.makespan
+				   : fmax(plan.makespan + not_seen(s, x, n),
+					     neap__block_floor(c, &x->b));
 	neap__tried_plans_add(&s->tried, x, *makespan);
 	return 0;
 }
@@ -174,33 +185,31 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	return 1;
 }
 
-/* First-improvement descent: rounds over all neighbours until a round gains under GAIN_LEAST. */
-static int descend(struct near_search *s, struct neap__near_seed *at)
+/* One round over all neighbours of *at, first improvement; *before is the makespan before it. */
+static int descend(struct near_search *s, struct neap__near_seed *at, double *before)
 {
-	double before = INFINITY;
-	for (int round = 0; round < ROUNDS && s->effort > 0; round++) {
-		struct neap__near_plan to;
-		if (!(at->score < before * (1 - GAIN_LEAST)))
-			break;
-		before = at->score;
-		for (int n = 0; neighbour(&s->costs, &at->x, n, &to); n++) {
-			double makespan;
-			NEAP_TRY(simulate(s, &to, &makespan));
-			if (makespan < at->score)
-				*at = (struct neap__near_seed){to, makespan, at->kind};
-		}
+	struct neap__near_plan to;
+	if (!(at->score < *before * (1 - GAIN_LEAST)))
+		return 0;
+	*before = at->score;
+	for (int n = 0; neighbour(&s->costs, &at->x, n, &to); n++) {
+		double makespan;
+		NEAP_TRY(simulate(s, &to, &makespan));
+		if (makespan < at->score)
+			*at = (struct neap__near_seed){to, makespan, at->kind};
 	}
 	return 0;
 }
 
-/* Simulates a plan in full and keeps it if it is the best so far. */
+/* Simulates a plan in full that had a comparison run only, and keeps it if it is the best. */
 static int keep(struct near_search *s, const struct neap__near_plan *x)
 {
 	struct neap_plan trial = *s->best;
+	if (blocks_of(s, x) == 0)
+		return 0;
 	NEAP_TRY(neap__block_plan_evaluate(&trial, s->costs.far.p, s->costs.far.tier, &x->b, &x->n,
 		s->prefetch, 0, &s->actions));
-	if (trial.feasible && (!s->best->feasible || trial.makespan < s->best->makespan))
-		*s->best = trial;
+	take_faster(s, &trial);
 	return 0;
 }
 
@@ -244,6 +253,8 @@ static int run_stage(struct near_search *s, const struct stage *stage, double be
 	int64_t kept = rank(s, stage);
 	if (kept < 0)
 		return (int)kept;
+	struct neap__near_seed *start[STARTS];
+	double before[STARTS]; /* makespans before the last round */
 	int starts = 0, of_kind[NEAP__NEAR_KINDS] = {0};
 	for (int64_t i = 0; i < kept && starts < stage->starts; i++) {
 		struct neap__near_seed *at = &s->best_seeds.row[i];
@@ -251,13 +262,18 @@ static int run_stage(struct near_search *s, const struct stage *stage, double be
 			break;
 		if (of_kind[at->kind]++ >= STARTS_A_KIND)
 			continue;
-		starts++;
-		NEAP_TRY(descend(s, at));
-		if (!s->best->feasible || at->score < s->best->makespan)
-			NEAP_TRY(keep(s, &at->x));
-		if (s->best->feasible && neap__at_bound(s->best->makespan, s->bound))
-			break;
+		before[starts] = INFINITY;
+		start[starts++] = at;
 	}
+	for (int i = 0; i < starts * ROUNDS; i++) {
+		if (s->effort <= 0 ||
+			(s->best->feasible && neap__at_bound(s->best->makespan, s->bound)))
+			break;
+		NEAP_TRY(descend(s, start[i % starts], &before[i % starts]));
+	}
+	for (int i = 0; i < starts; i++)
+		if (!s->best->feasible || start[i]->score < s->best->makespan)
+			NEAP_TRY(keep(s, &start[i]->x));
 	return 0;
 }
 
