@@ -64,9 +64,13 @@
  * a block has many actions; chosen such that 10^6 steps take about 1 s.
  */
 #define ACTIONS_MOST 12000000
-#define MULTIREAD_WORK 8 /* sums of the table of multiread.c per action; chosen */
-#define EFFORT_FIRST 125 /* first turn; 125 * 2^4 = 2000 is the default effort (neap/plan.h) */
-#define GAIN_LEAST 1e-4	 /* descent ends if a round gains less, relatively; chosen */
+#define LATE_BLOCKS_MOST                                                                           \
+	4000 /* late plans with more blocks have comparison runs, see search_again */
+#define AGAIN_ACTIONS 3000000 /* share of ACTIONS_MOST for search_again; chosen: about 0.2 s */
+#define UNCONFIRMED 1e-3      /* relative error of a comparison run that counts; chosen */
+#define MULTIREAD_WORK 8      /* sums of the table of multiread.c per action; chosen */
+#define EFFORT_FIRST 125      /* first turn; 125 * 2^4 = 2000 is the default effort (neap/plan.h) */
+#define GAIN_LEAST 1e-4	      /* descent ends if a round gains less, relatively; chosen */
 
 struct block_search {
 	struct neap__block_costs costs;
@@ -82,6 +86,8 @@ struct block_search {
 	/* Counted separately, so that search_part does not shorten later turns of the usual search.
 	 */
 	int64_t actions, part_actions;
+	int unconfirmed; /* a comparison run was too optimistic for the best plan of a turn */
+	int again;	 /* all late plans are simulated in full */
 };
 
 /*
@@ -104,7 +110,8 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	int64_t actions = 0, n = neap__block_plan_steady_blocks(s->costs.p, s->costs.tier, b);
 	n = n < RUN_BLOCKS ? n : RUN_BLOCKS;
 	/* The write queue of a late plan grows with every block: only a full run (0) shows it. */
-	if (neap__block_late(&s->costs, b))
+	int64_t blocks = neap__block_plan_count(b, s->costs.p->chain.steps);
+	if (neap__block_late(&s->costs, b) && (s->again || blocks <= LATE_BLOCKS_MOST))
 		n = 0;
 	NEAP_TRY(neap__block_plan_evaluate(
 		&plan, s->costs.p, s->costs.tier, b, NULL, s->prefetch, n, &actions));
@@ -118,6 +125,15 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	return 0;
 }
 
+/* Scales a number, by at least +-1. */
+static void scale(int64_t *v, double x)
+{
+	int64_t old = *v;
+	*v = neap__block_whole((double)old * x + 0.5);
+	if (*v == old)
+		*v = x < 1 ? old - 1 : old + 1;
+}
+
 /*
  * Sets *to to the n-th neighbour of `from` in coordinate descent. Returns 0 beyond the last one.
  *
@@ -128,13 +144,16 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
  *       43..44   J, k, q together: half, double
  *       45..47   k = 0; inner method leaf; inner method multiread
  *       48..53   reserve_steps: six factors
+ *       48..51   multiread, in search_again: J and the price of a repeated read together, because
+ * in longer blocks reads are easier to hide and pay at a lower price
  *
  * The factors and candidate values are chosen: small steps to converge, factors of two to leave
  * local minima.
  */
-static int neighbour(const struct neap__block_costs *s, const struct neap_blocks *from, int n,
+static int neighbour(const struct block_search *search, const struct neap_blocks *from, int n,
 	struct neap_blocks *to)
 {
+	const struct neap__block_costs *s = &search->costs;
 	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
 	struct neap_blocks *b = to;
 	*b = *from;
@@ -145,10 +164,7 @@ static int neighbour(const struct neap__block_costs *s, const struct neap_blocks
 			b->price *= x;
 			return 1;
 		}
-		int64_t *v = at[n / 6], old = *v;
-		*v = neap__block_whole((double)old * x + 0.5);
-		if (*v == old)
-			*v = x < 1 ? old - 1 : old + 1;
+		scale(at[n / 6], x);
 		return 1;
 	}
 	int64_t state = (int64_t)s->state, pool = neap__block_whole(s->pool),
@@ -183,6 +199,9 @@ static int neighbour(const struct neap__block_costs *s, const struct neap_blocks
 	} else if (n < 30 && b->reserve_steps > 0) {
 		b->reserve_steps =
 			neap__block_whole((double)b->reserve_steps * factors[n - 24] + 0.5);
+	} else if (n < 28 && search->again && b->inner == NEAP_BLOCKS_MULTIREAD) {
+		scale(&b->advance, n % 2 ? 1.08 : 0.93);
+		b->price *= n < 26 ? 0.5 : 2;
 	} else {
 		return 0;
 	}
@@ -196,7 +215,7 @@ static int descend(struct block_search *s, struct neap__block_seed *x)
 	while (s->effort > 0 && x->score < before * (1 - GAIN_LEAST)) {
 		struct neap_blocks to;
 		before = x->score;
-		for (int n = 0; neighbour(&s->costs, &x->b, n, &to); n++) {
+		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
 			double makespan;
 			NEAP_TRY(simulate(s, &to, &makespan));
 			if (makespan < x->score)
@@ -318,8 +337,8 @@ static int run_before(struct block_search *s, const struct neap_blocks *b)
 static int decide(struct block_search *s, struct neap_plan *plan)
 {
 	int64_t done = 0;
-	for (int64_t i = 0;
-		i < s->nbest && done < FINALS && (s->nfinals == 0 || s->actions < ACTIONS_MOST);
+	for (int64_t i = 0; i < s->nbest && done < FINALS &&
+			    (s->nfinals == 0 || s->again || s->actions < ACTIONS_MOST);
 		i++) {
 		const struct neap__block_seed *x = &s->best[i];
 		struct neap_plan trial = *plan;
@@ -399,7 +418,7 @@ static int search_part(struct block_search *s, struct neap_plan *plan)
 }
 
 /* Turns with effort 125, 250, ... and finally `effort` itself; ends at the lower bound. */
-static int run_search(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
+static int run_turns(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
 	for (int64_t turn = EFFORT_FIRST;; turn *= 2) {
 		int last = turn >= effort;
@@ -409,11 +428,33 @@ static int run_search(struct block_search *s, struct neap_plan *plan, int64_t ef
 		s->effort = LATE_EFFORT(now);
 		NEAP_TRY(search_late(s));
 		NEAP_TRY(decide(s, plan));
+		if (s->nbest > 0 && plan->feasible &&
+			s->best[0].score < plan->makespan * (1 - UNCONFIRMED))
+			s->unconfirmed = 1;
 		s->effort = LATE_EFFORT(now);
-		NEAP_TRY(search_part(s, plan));
+		if (!s->again)
+			NEAP_TRY(search_part(s, plan));
 		if (last || (plan->feasible && neap__at_bound(plan->makespan, s->bound)))
 			return 0;
 	}
+}
+
+/*
+ * Descents end at plans whose comparison runs are too optimistic: if a tail hides the write backlog
+ * of the few blocks of such a run, but not that of all blocks. If that happened in a turn, all
+ * turns are repeated with full simulations of late plans. The first turns are unchanged, so the
+ * plan is no slower, and the search stays monotonic.
+ */
+static int search_again(
+	struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
+{
+	if (!s->unconfirmed)
+		return 0;
+	neap__tried_plans_free(&s->tried);
+	NEAP_TRY(neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks)));
+	s->again = 1;
+	s->actions = ACTIONS_MOST - AGAIN_ACTIONS;
+	return run_turns(s, plan, effort, below);
 }
 
 int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
@@ -433,7 +474,9 @@ int neap__block_search(struct neap_plan *plan, const struct neap_problem *proble
 	if (rc == 0)
 		rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0)
-		rc = run_search(s, plan, effort, below);
+		rc = run_turns(s, plan, effort, below);
+	if (rc == 0)
+		rc = search_again(s, plan, effort, below);
 	neap__block_costs_free(&s->costs);
 	neap__tried_plans_free(&s->tried);
 	neap__prefetch_free(s->prefetch);

@@ -38,7 +38,6 @@
 #define MULTIREAD_STEPS_MOST 600 /* limit of J: the table of splits takes O(J^2) time */
 #define STEPS_LONGEST 1000000	 /* limit of J: length of the table of E(J) */
 #define COUNT_MOST 1e12		 /* limit of steps, tapes and bytes, exact in a double */
-#define LATE_BLOCKS_MOST 4000	 /* late plans need a full simulation: more blocks take too long */
 #define QUEUE_SHARE 0.9		 /* share of the pool for items that wait to be written */
 #define QUEUE_CHUNKS 8		 /* the pool holds this number of the chunks of late seeds */
 
@@ -264,8 +263,7 @@ static double seconds_up(const struct neap__block_costs *s, double j, double k)
 int neap__block_late(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
-	return b->tail > 0 && seconds_out(s, j, k, q) > seconds_up(s, j, k) &&
-	       neap__block_plan_count(b, s->p->chain.steps) <= LATE_BLOCKS_MOST;
+	return b->tail > 0 && seconds_out(s, j, k, q) > seconds_up(s, j, k);
 }
 
 double neap__block_floor(const struct neap__block_costs *s, const struct neap_blocks *b)
