@@ -15,16 +15,16 @@ extern "C" {
 
 /*
  * Functions that map, copy and fill memory of another kind (`memory` of neap_step_ops,
- * neap_stage_ops and neap_join_ops; the arena alone counts against the budget). The sweep copies
+ * neap_stage_ops and neap_join_ops; only the arena counts against the budget). The sweep copies
  * the struct and borrows `user` until it is freed.
  *
  * All functions are required. They are called by the thread that runs the sweep, not while one
- * of its callbacks runs, and return when the bytes are where they belong. They answer 0 or a
+ * of its callbacks runs, and return when the copy is complete. They return 0 or a
  * negative code, which ends the run. Pointers into the memory are plain addresses: the sweep adds
  * offsets to what `map` returned. `host` is ordinary memory.
  *
  * Slow tiers are passed pointers into this memory and must be able to read and write it; neap's
- * own tiers can if the processor addresses it. They use buffers of their own instead of a part of
+ * own tiers can if the processor addresses it. They use their own buffers instead of a part of
  * the arena. With neap_sweep_options.check, and for a journal, bytes are copied to a buffer of
  * 1 MiB by `read`.
  */
@@ -35,7 +35,7 @@ struct neap_memory_ops {
 	/* Maps `bytes`, a multiple of 4096, at a multiple of 4096. NULL: there is not as much. */
 	void *(*map)(void *user, uint64_t bytes);
 	void (*unmap)(void *user, void *at, uint64_t bytes);
-	/* Copies within the memory; the ranges may overlap. */
+	/* Copies from one range of the memory to another; the ranges may overlap. */
 	int (*move)(void *user, void *to, const void *from, uint64_t bytes);
 	/* Sets `bytes` bytes to the value `byte`. */
 	int (*fill)(void *user, void *at, int byte, uint64_t bytes);

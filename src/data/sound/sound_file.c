@@ -55,7 +55,7 @@ static int wrong_kind(const char *path, const char *ending, const unsigned char 
 				path, kinds[i].ending, ending, kinds[i].ending);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' does not begin as a %s file does: it is damaged or of another format. "
-		"Restore it from its source, convert it to wav, or move it away",
+		"Restore it from its source, convert it to wav, or remove it from the folder",
 		path, ending);
 }
 
@@ -74,7 +74,8 @@ static int known_kind(const char *path)
 		return neap__fail_errno(err, "cannot read '%s'", path);
 	if (n == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is empty. Restore it from its source, or move it away", path);
+			"'%s' is empty. Restore it from its source, or remove it from the folder",
+			path);
 	for (int i = 0; dot && i < KINDS; i++) {
 		const struct sound_kind *kind = &kinds[i];
 		if (strcasecmp(dot + 1, kind->ending) != 0)
@@ -238,7 +239,8 @@ static int check_end(const struct neap__sound *s)
 		return neap__fail(
 			NEAP_EFORMAT, "'%s' is damaged: %s", s->name, sf_strerror(s->file));
 	if (s->count == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s' has no samples. Move it away", s->name);
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' has no samples. Remove it from the folder", s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
 		return neap__fail(NEAP_EFORMAT, "'%s' is truncated: it has %lld of %lld samples",
 			s->name, (long long)s->count, (long long)s->info.frames);

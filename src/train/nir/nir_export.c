@@ -134,8 +134,8 @@ static int add(const struct exporting *e, const struct neap__layer *layer, const
 static int check_reset(const struct exporting *e, const struct neap__layer *layer)
 {
 	static const char *const names[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME)};
-	static const char *const meanings[] = {"by subtraction, a step later",
-		"to zero, a step later", "", "by subtraction, at once"};
+	static const char *const meanings[] = {"by subtraction, one step later",
+		"to zero, one step later", "", "by subtraction, at once"};
 
 	if (layer->reset == NEAP_RESET_HARD)
 		return 0;
