@@ -75,6 +75,8 @@ static void write_feasible(struct neap__json *to, const struct neap_problem *pro
 		neap__json_number(to, "overhead", plan->overhead);
 	neap__json_number(to, "bound", plan->bound);
 	neap__json_number(to, "gap", plan->gap);
+	double estimate = neap_estimate(problem, plan->bound);
+	neap__json_number(to, "estimate", estimate > plan->bound ? estimate : NAN);
 	neap__json_number(to, "model_bound", plan->model_bound > 0 ? plan->model_bound : NAN);
 }
 
@@ -82,8 +84,8 @@ static void write_infeasible(
 	struct neap__json *to, const struct neap_problem *problem, const struct neap_plan *plan)
 {
 	static const char *const missing[] = {"params", "peak_bytes", "slow_bytes", "advance_steps",
-		"record_steps", "makespan", "stall", "lost", "overhead", "gap", "model_bound",
-		"bound", "tiers"};
+		"record_steps", "makespan", "stall", "lost", "overhead", "gap", "estimate",
+		"model_bound", "bound", "tiers"};
 	const char *least =
 		problem->chain.flags & NEAP_CHAIN_CLASSIC ? "least_slots" : "least_bytes";
 	for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++)

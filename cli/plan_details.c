@@ -34,6 +34,7 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 {
 	char time[24], stall[24], percent[24];
 	double steps = (double)p->chain.steps + (double)p->chain.join;
+	double estimate = neap_estimate(p, plan->bound);
 	printf("forward       %" PRId64 " steps without tape, %" PRId64 " with",
 		plan->advance_steps, plan->record_steps);
 	if (steps > 0)
@@ -52,6 +53,10 @@ static void print_time(const struct neap_problem *p, const struct neap_plan *pla
 			cli_show_percent(percent, plan->overhead));
 	printf("bound         %s: no schedule is faster; gap %s\n",
 		neap__show_time(time, plan->bound), cli_show_percent(percent, plan->gap));
+	if (estimate > plan->bound)
+		printf("estimate      %s: expected minimum, not proved; gap %s\n",
+			neap__show_time(time, estimate),
+			cli_show_percent(percent, plan->makespan / estimate - 1));
 	if (plan->model_bound > 0)
 		printf("model bound   %s: no schedule of its own model is faster; gap %s\n",
 			neap__show_time(time, plan->model_bound),

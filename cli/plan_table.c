@@ -160,9 +160,10 @@ int cli_plans_table(const struct cli_plans *plans)
 {
 	const struct neap_plan *rows[CLI_PLANS_MAX];
 	const struct neap_problem *p = plans->problem;
-	char bound[24];
+	char time[24];
 	sort(rows, plans);
 	const struct neap_plan *best = rows[0];
+	double estimate = neap_estimate(p, best->bound);
 	printf("  %-13s %9s %9s %7s %9s %9s %8s  %s\n", "strategy",
 		p->chain.flags & NEAP_CHAIN_CLASSIC ? "slots" : "peak", "slow", "forward",
 		"makespan", "overhead", "gap", "why not");
@@ -173,6 +174,9 @@ int cli_plans_table(const struct cli_plans *plans)
 	printf("\n");
 	if (best->feasible)
 		printf("* fastest; forward: forward steps per step of the chain\n");
-	printf("bound: no schedule is faster than %s\n", neap__show_time(bound, rows[0]->bound));
+	printf("bound: no schedule is faster than %s\n", neap__show_time(time, best->bound));
+	if (estimate > best->bound)
+		printf("estimate: the expected minimum, not proved, is %s\n",
+			neap__show_time(time, estimate));
 	return cli_finish("plan");
 }

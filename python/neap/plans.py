@@ -176,8 +176,13 @@ class Plan:
 
     @property
     def bound(self) -> float:
-        """Lower bound in seconds: no schedule of the problem is faster."""
+        """Proved lower bound in seconds: no schedule of the problem is faster."""
         return self._raw.bound
+
+    @property
+    def estimate(self) -> float:
+        """Expected makespan of the fastest schedule in seconds, at least ``bound``; not proved, a plan can be faster."""
+        return lib.neap_estimate(ctypes.byref(self.problem.raw), self.bound)
 
     @property
     def gap(self) -> float:

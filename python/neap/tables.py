@@ -124,6 +124,13 @@ def _heads(best: "Plan") -> List[str]:
             "gap"]
 
 
+def _bounds(best: "Plan") -> List[str]:
+    lines = [f"bound: no schedule is faster than {show_time(best.bound)}"]
+    if best.estimate > best.bound:
+        lines.append(f"estimate: the expected minimum, not proved, is {show_time(best.estimate)}")
+    return lines
+
+
 def table(plans: Sequence["Plan"]) -> str:
     """The table of all strategies, as ``neap plan`` prints it."""
     rows, best = rows_of(plans)
@@ -137,7 +144,7 @@ def table(plans: Sequence["Plan"]) -> str:
     lines.append("")
     if best.feasible:
         lines.append("* fastest; forward: forward steps per step of the chain")
-    lines.append(f"bound: no schedule is faster than {show_time(best.bound)}")
+    lines += _bounds(best)
     return "\n".join(lines)
 
 
@@ -150,7 +157,7 @@ def html_table(plans: Sequence["Plan"]) -> str:
         name = f"<b>{strategy}</b>" if chosen else strategy
         text += f"<tr><td>{name}</td>" + "".join(f"<td>{cell}</td>" for cell in cells or [""] * 6)
         text += f"<td>{html.escape(why)}</td></tr>"
-    return text + f"</table><p>bound: no schedule is faster than {show_time(best.bound)}</p>"
+    return text + "</table>" + "".join(f"<p>{line}</p>" for line in _bounds(best))
 
 
 def _memory(plan: "Plan") -> List[str]:
@@ -181,6 +188,9 @@ def _time(plan: "Plan") -> List[str]:
         lines.append(f"overhead      {show_percent(plan.overhead)} over storing everything")
     lines.append(f"bound         {show_time(plan.bound)}: no schedule is faster; gap "
                  f"{show_percent(plan.gap)}")
+    if plan.estimate > plan.bound:
+        lines.append(f"estimate      {show_time(plan.estimate)}: expected minimum, not proved; gap "
+                     f"{show_percent(plan.seconds / plan.estimate - 1)}")
     if plan.model_bound > 0:
         lines.append(f"model bound   {show_time(plan.model_bound)}: no schedule of its own model is "
                      f"faster; gap {show_percent(plan.seconds / plan.model_bound - 1)}")

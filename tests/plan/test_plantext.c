@@ -278,20 +278,23 @@ static void refused(const char *text, const char *from, const char *to, const ch
 	neap__text_free(&bad);
 }
 
-/* A lower bound is taken for an older one where the gap fits it. */
-static void weaker_bound(const char *text)
+/* A lower bound of another version, weaker or above the plan, is replaced if its gap fits it. */
+static void other_bound(const char *text, double bound)
 {
 	struct neap_saved *saved = NULL;
 	struct neap__text older = {0};
-	const char *bound = strstr(text, "\nbound "), *gap = strstr(text, "\ngap ");
+	char from[40];
+	const char *at = strstr(text, "\nbound "), *gap = strstr(text, "\ngap ");
 	const char *rest = strchr(gap + 1, '\n');
 	double makespan = atof(strstr(text, "\nmakespan ") + strlen("\nmakespan "));
-	neap__text_add(&older, "%.*s\nbound 1\ngap %.17g%s", (int)(bound - text), text,
-		makespan - 1, rest);
+	snprintf(from, sizeof from, "\nbound %g", bound);
+	neap__text_add(&older, "%.*s%s\ngap %.17g%s", (int)(at - text), text, from,
+		makespan / bound - 1, rest);
 	assert_int_equal(neap_plan_read(&saved, older.data, older.length, 0), 0);
-	assert_true(saved->plan->bound > 1);
+	assert_true(saved->plan->bound > 1 && saved->plan->bound <= makespan);
+	assert_true(saved->plan->gap == makespan / saved->plan->bound - 1);
 	neap_saved_free(saved);
-	refused(older.data, "\nbound 1", "\nbound 2", "bound: the file has 2");
+	refused(older.data, from, "\nbound 2", "bound: the file has 2");
 	neap__text_free(&older);
 }
 
@@ -314,7 +317,8 @@ static void test_lies(void **state)
 		refused(text.data, from, to, "was computed");
 	}
 	refused(text.data, "makespan ", "makespan -", "was computed");
-	weaker_bound(text.data);
+	other_bound(text.data, 1);
+	other_bound(text.data, 4000);
 	refused(text.data, "\nchunk ", "\nchunk 1", "");
 	refused(text.data, "memory ", "memory 1\n#", "budget");
 	refused(text.data, "\n[predicted]", "\n[predicted]\nmodel_bound 1e300", "model_bound");

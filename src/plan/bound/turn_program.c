@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn_program.c: the rows of the linear program, and which tiers are near. */
+/*
+ * turn_program.c: the rows of the linear program, and which tiers are near. The rows of a turn_level
+ * are so many that they are added only if the last solution violates them (cutting planes).
+ */
 #include "plan/bound/turn_program.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include "plan/bound/linear_program.h"
-#include "plan/bound/phi_levels.h"
 #include "plan/bound/stage_bound.h"
+#include "plan/bound/turn_levels.h"
 #include "plan/core/sizing.h"
 
-#define CELLS_MOST 400000 /* entries of Phi that are computed: each search asks for a bound */
-#define LEVELS_SINGLE 40  /* levels that all get rows; beyond them every tenth part more */
-#define LEVELS_FACTOR 1.1
-#define ROWS_LEVELS 632 /* rows of each set of levels are begun up to here */
 #define GROUPS 2
 #define PER_GROUP 5
+/*
+ * Rounds of solving and adding rows, rows added in a round per pool and form, and the relative
+ * violation from which a row is added. Chosen; the bound is valid after any number of rounds.
+ */
+#define ROUNDS 40
+#define ROWS_A_ROUND 3
+#define VIOLATED 1e-9
 
-/* The variables, in units of T steps and of `unit` seconds a step; TA ... SR of group 0. */
-enum { X1, X2, NM, NK, EX, TA, TV, SH, SW, SR };
+/*
+ * The variables, in units of T steps and of `unit` seconds per step; TA ... SR of group 0. LA, LN:
+ * late states, for the rows of all tiers and for those of the far tiers.
+ */
+enum { X1, X2, NM, NK, EX, LA, LN, TA, TV, SH, SW, SR };
+static const double cost[NEAP__LINEAR_PROGRAM_VARS] = {[X1] = 1, [X2] = 1};
 
 /* The tiers of a group as one. Seconds for a state, and for a tape in as long a transfer as fits.
  */
@@ -33,8 +43,9 @@ struct turn_program {
 	const struct neap_chain *c;
 	double steps, pool, state, tape; /* bytes */
 	double f, r, b;			 /* in units; f: the cheaper way forward */
-	int groups;
+	int groups, late; /* late 0: without late states, for the estimate */
 	struct channel k[GROUPS]; /* their times in units */
+	struct neap__turn_levels pools[GROUPS]; /* [0]: fast memory; [1]: with the near tiers */
 };
 
 /* The number of a variable of group g. */
@@ -209,102 +220,112 @@ static void add_group_limits(struct turn_program *x, int g)
 	}
 }
 
-/* Phi_t, Phi_{t-1}, Phi_{t-2} and the sums of Phi_j, j < t and j < t - 1. */
-struct terms {
-	double t, now, last, before, sum, sum_before;
+/*
+ * Late states: at most those held at the turn, and at most those written after it. near: held in
+ * fast memory or near tiers, and written to far ones.
+ */
+static void add_late(struct turn_program *x, int near)
+{
+	struct neap__linear_program_row held = {0}, written = {0};
+	int late = near ? LN : LA;
+	held.g[late] = written.g[late] = -1;
+	held.g[NK] = 1;
+	if (near)
+		held.g[SH] = 1;
+	for (int g = near; g < x->groups; g++)
+		written.g[of(SW, g)] = 1;
+	add(x, held);
+	add(x, written);
+}
+
+/* Row k of a level, in one of the two forms. near: the tiers of group 0 count as fast memory. */
+static struct neap__linear_program_row level_row(
+	struct turn_program *x, int near, struct neap__turn_level *v, int form, int64_t k)
+{
+	struct neap__turn_row u = neap__turn_level_row(&x->pools[near], v, form, k, x->late);
+	struct neap__linear_program_row row = {.rhs = v->t - 1 - u.constant / x->steps};
+	row.g[EX] = 1;
+	row.g[NM] = u.nm - 1;
+	row.g[NK] = u.nk;
+	row.g[near ? LN : LA] = u.late;
+	if (near) {
+		row.g[TA] = u.nm - 1;
+		row.g[SH] = u.nk;
+	}
+	for (int g = near; g < x->groups; g++) {
+		row.g[of(TA, g)] = row.g[of(TV, g)] = v->t - 1;
+		if (form == NEAP__COUNT_WRITES) {
+			row.g[of(SH, g)] = v->sum;
+			row.g[of(SW, g)] = v->sum_before;
+		} else {
+			row.g[of(SH, g)] = v->q[0] - v->before;
+			row.g[of(SR, g)] = v->before;
+		}
+	}
+	return row;
+}
+
+/* The violation of a row at a solution, relative to its largest coefficient. */
+static double violation(const struct neap__linear_program_row *row, const double *at)
+{
+	double sum = row->rhs, most = fabs(row->rhs);
+	for (int j = 0; j < NEAP__LINEAR_PROGRAM_VARS; j++) {
+		sum -= row->g[j] * at[j];
+		most = fmax(most, fabs(row->g[j]));
+	}
+	return most > 0 ? sum / most : 0;
+}
+
+/* Keeps the ROWS_A_ROUND most violated rows, the worst first. */
+struct found_row {
+	double violation;
+	struct neap__linear_program_row row;
 };
 
-/* Rows of a level. near: the tiers of group 0 count as fast memory, which is a part of `k`. */
-static void add_level_rows(struct turn_program *x, const struct terms *k, int near)
+static void keep(struct found_row *found, const struct neap__linear_program_row *row, double much)
 {
-	for (int form = 0; form < 4; form++) {
-		struct neap__linear_program_row row = {.rhs = k->t - 1};
-		row.g[EX] = 1;
-		row.g[NM] = -1;
-		if (near)
-			row.g[TA] = -1;
-		if (form & 1) {
-			row.g[NM] += k->t;
-			row.g[NK] = k->last;
-			if (near) {
-				row.g[TA] += k->t;
-				row.g[SH] = k->last;
-			}
-		} else {
-			row.rhs -= k->now / x->steps;
+	int i = ROWS_A_ROUND;
+	for (; i > 0 && found[i - 1].violation < much; i--)
+		if (i < ROWS_A_ROUND)
+			found[i] = found[i - 1];
+	if (i < ROWS_A_ROUND)
+		found[i] = (struct found_row){much, *row};
+}
+
+/* Adds the rows of a pool and a form that the solution `at` violates most; returns their number. */
+static int add_violated(struct turn_program *x, int near, int form, const double *at)
+{
+	struct found_row found[ROWS_A_ROUND] = {0};
+	double nk = (at[NK] + (near ? at[SH] : 0)) * x->steps;
+	double late = at[near ? LN : LA] * x->steps;
+	int n = 0;
+	for (int i = 0; i < x->pools[near].count; i++) {
+		struct neap__turn_level *v = &x->pools[near].level[i];
+		int64_t rows[] = {-1, x->late ? neap__turn_level_tightest(v, form, nk, late) : 0};
+		for (int k = 0; k < 2; k++) {
+			struct neap__linear_program_row row = level_row(x, near, v, form, rows[k]);
+			double much = violation(&row, at);
+			if (much > VIOLATED)
+				keep(found, &row, much);
 		}
-		for (int g = near; g < x->groups; g++) {
-			row.g[of(TA, g)] = row.g[of(TV, g)] = k->t - 1;
-			if (form & 2) {
-				row.g[of(SH, g)] = k->sum;
-				row.g[of(SW, g)] = k->sum_before;
-			} else {
-				row.g[of(SH, g)] = k->last - k->before;
-				row.g[of(SR, g)] = k->before;
-			}
-		}
-		add(x, row);
 	}
+	for (; n < ROWS_A_ROUND && found[n].violation > 0; n++)
+		add(x, found[n].row);
+	return n;
 }
 
-/* The terms of level t where no slot fits: Phi_t = t leaf. */
-static struct terms without_slots(double t, double leaf)
+/* The optimum over the rows of all levels, or less, in units. */
+static double optimum(struct turn_program *x)
 {
-	return (struct terms){.t = t,
-		.now = t * leaf,
-		.last = (t - 1) * leaf,
-		.before = fmax(t - 2, 0) * leaf,
-		.sum = t * (t - 1) / 2 * leaf,
-		.sum_before = fmax((t - 1) * (t - 2) / 2, 0) * leaf};
-}
-
-static void next_terms(struct terms *k, struct neap__phi_levels *levels)
-{
-	neap__phi_levels_next(levels);
-	k->t = (double)levels->t;
-	k->sum_before = k->sum;
-	k->sum += k->now;
-	k->before = k->last;
-	k->last = k->now;
-	k->now = (double)levels->value[0];
-}
-
-/* Adds the rows of levels, until Phi grows by T from one level to the next. */
-static void add_levels(struct turn_program *x, struct neap__phi_levels *levels, int near)
-{
-	struct terms k = {0};
-	double next = 1;
-	int most = x->lp.rows + ROWS_LEVELS;
-	if (most > NEAP__LINEAR_PROGRAM_ROWS)
-		most = NEAP__LINEAR_PROGRAM_ROWS;
-	for (int64_t cells = 0; cells < CELLS_MOST && x->lp.rows + 4 <= most;) {
-		if (levels->slots == 0) {
-			k = without_slots(next, (double)neap__phi_levels_leaf(levels, 0));
-			if (k.t > x->steps)
-				break;
-		} else {
-			next_terms(&k, levels);
-			cells += levels->slots + 1;
-		}
-		int ends = k.now - k.last >= x->steps;
-		if (k.t >= next || ends) {
-			add_level_rows(x, &k, near);
-			next = k.t < LEVELS_SINGLE ? k.t + 1 : ceil(k.t * LEVELS_FACTOR);
-		}
-		if (ends)
-			break;
+	double at[NEAP__LINEAR_PROGRAM_VARS] = {0}, best = 0;
+	for (int round = 0, added = 1; round < ROUNDS && added > 0; round++) {
+		best = fmax(best, neap__linear_program_bound(&x->lp, at));
+		added = 0;
+		for (int near = 0; near < GROUPS; near++)
+			for (int form = 0; form < NEAP__COUNT_FORMS; form++)
+				added += add_violated(x, near, form, at);
 	}
-}
-
-/* Adds the rows of a pool; 0, or -1: Phi is too large, or out of memory. */
-static int add_pool(struct turn_program *x, int64_t pool, int near)
-{
-	struct neap__phi_levels levels;
-	if (neap__phi_levels_init(&levels, pool, x->c) < 0)
-		return -1;
-	add_levels(x, &levels, near);
-	free(levels.value);
-	return 0;
+	return best;
 }
 
 /* Fills a program; `near` has the bits of the near tiers, 0: none. The rest is far, if any. */
@@ -322,8 +343,7 @@ static int fill(struct turn_program *x, const struct neap_problem *p, int64_t po
 	x->r = c->record / unit;
 	x->b = c->backward / unit;
 	x->groups = near && near != all ? 2 : 1;
-	x->lp.vars = of(TA, x->groups);
-	x->lp.cost[X1] = x->lp.cost[X2] = 1;
+	neap__linear_program_init(&x->lp, of(TA, x->groups), cost);
 	x->k[0] = channel_of(p, x->pool, near ? near : all, unit);
 	if (x->groups > 1)
 		x->k[1] = channel_of(p, x->pool, all & ~near, unit);
@@ -334,19 +354,29 @@ static int fill(struct turn_program *x, const struct neap_problem *p, int64_t po
 		add_channels(x, g);
 		add_staging(x, g);
 	}
-	if (near && x->pool + x->k[0].capacity < (double)INT64_MAX / 2)
-		(void)add_pool(x, pool + (int64_t)x->k[0].capacity, 1); /* else a weaker bound */
-	return add_pool(x, pool, 0);
+	add_late(x, 0);
+	if (near) {
+		add_late(x, 1);
+		if (x->pool + x->k[0].capacity < (double)INT64_MAX / 2) /* else a weaker bound */
+			(void)neap__turn_levels_make(
+				&x->pools[1], pool + (int64_t)x->k[0].capacity, c);
+	}
+	return neap__turn_levels_make(&x->pools[0], pool, c);
 }
 
-static double solve(const struct neap_problem *p, int64_t pool, unsigned near)
+static double solve(const struct neap_problem *p, int64_t pool, unsigned near, int late)
 {
 	double unit = p->chain.record + p->chain.backward + p->chain.advance, bound = 0;
 	struct turn_program *x = calloc(1, sizeof *x);
-	if (x && fill(x, p, pool, near, unit) == 0)
-		bound = neap__linear_program_bound(&x->lp) * unit * x->steps;
-	if (!x)
+	if (!x) {
 		neap__bound_note_memory();
+		return 0;
+	}
+	x->late = late;
+	if (fill(x, p, pool, near, unit) == 0)
+		bound = optimum(x) * unit * x->steps;
+	for (int i = 0; i < GROUPS; i++)
+		neap__turn_levels_free(&x->pools[i]);
 	free(x);
 	return bound;
 }
@@ -362,7 +392,7 @@ static int smallest(const struct neap_problem *p, unsigned near)
 	return best;
 }
 
-double neap__turn_program_bound(const struct neap_problem *p, int64_t pool)
+double neap__turn_program_bound(const struct neap_problem *p, int64_t pool, int late)
 {
 	const struct neap_chain *c = &p->chain;
 	unsigned near = 0;
@@ -375,7 +405,7 @@ double neap__turn_program_bound(const struct neap_problem *p, int64_t pool)
 		if (tier < 0)
 			break;
 		near |= 1u << tier;
-		best = fmax(best, solve(p, pool, near));
+		best = fmax(best, solve(p, pool, near, late));
 	}
-	return near ? best : solve(p, pool, 0);
+	return near ? best : solve(p, pool, 0, late);
 }

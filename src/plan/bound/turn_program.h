@@ -37,7 +37,10 @@
 
 #include <neap/plan.h>
 
-/* The best optimum over groups of tiers in seconds, within rounding; 0 where it does not apply. */
-double neap__turn_program_bound(const struct neap_problem *p, int64_t pool);
+/*
+ * The best optimum over groups of tiers in seconds, within rounding; 0 where it does not apply.
+ * late 0: without the variable l, which is an estimate and no bound.
+ */
+double neap__turn_program_bound(const struct neap_problem *p, int64_t pool, int late);
 
 #endif

@@ -140,14 +140,14 @@ static void round_peak(struct neap_plan *found, const struct neap_saved *x)
 }
 
 /*
- * A lower bound, and the gap to it, are those of the program that wrote them: what is found takes
- * their place.
+ * A lower bound, and the gap to it, are those of the program that wrote them: those found replace
+ * them. Earlier versions wrote weaker bounds and, with slow tiers, estimates above the bound.
  */
-static void raise_bound(struct neap_plan *plan, const struct neap_plan *found)
+static void renew_bound(struct neap_plan *plan, const struct neap_plan *found)
 {
 	double gap = plan->bound > 0 ? found->makespan / plan->bound - 1 : 0;
-	if (plan->bound > 0 && plan->bound < found->bound &&
-		(plan->gap == 0 || fabs(plan->gap - gap) <= 1e-9 * fmax(gap, 1))) {
+	if (plan->bound > 0 &&
+		(plan->gap == 0 || fabs(plan->gap - gap) <= 1e-9 * fmax(fabs(gap), 1))) {
 		plan->bound = found->bound;
 		plan->gap = found->gap;
 	}
@@ -157,7 +157,7 @@ static int settle_all(struct neap__parsed *x, struct neap_plan *found)
 {
 	struct neap_plan *plan = &x->plan;
 	round_peak(found, &x->saved);
-	raise_bound(plan, found);
+	renew_bound(plan, found);
 	for (int i = 0; neap__plan_keys[i].name; i++) {
 		const struct neap__key *key = &neap__plan_keys[i];
 		char *claimed = (char *)plan + key->offset;
