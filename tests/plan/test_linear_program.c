@@ -45,7 +45,7 @@ static void rows_added_later(void **state)
 		for (int i = 0; i < 12; i++) {
 			struct neap__linear_program_row row = {.rhs = uniform(&r)};
 			for (int j = 0; j < 4; j++)
-				row.g[j] = uniform(&r) - 0.1;
+				row.g[j] = j == 0 ? 1 : uniform(&r) - 0.5; /* feasible */
 			neap__linear_program_add(&once, &row);
 			neap__linear_program_add(&later, &row);
 			double now = neap__linear_program_bound(&later, x), cost_of_x = 0;

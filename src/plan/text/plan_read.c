@@ -146,7 +146,7 @@ static void round_peak(struct neap_plan *found, const struct neap_saved *x)
 static void renew_bound(struct neap_plan *plan, const struct neap_plan *found)
 {
 	double gap = plan->bound > 0 ? found->makespan / plan->bound - 1 : 0;
-	if (plan->bound > 0 &&
+	if (plan->bound > 0 && fabs(plan->bound - found->bound) > 1e-9 * found->bound &&
 		(plan->gap == 0 || fabs(plan->gap - gap) <= 1e-9 * fmax(fabs(gap), 1))) {
 		plan->bound = found->bound;
 		plan->gap = found->gap;
