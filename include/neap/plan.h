@@ -235,11 +235,11 @@ struct neap_plan {
 	double stall;	       /* part of makespan: waiting for transfers */
 	double lost;	       /* part of makespan: computation lost to transfers */
 	double overhead;       /* makespan / (T (r + b) + 2 calls) - 1 */
-	double bound;	      /* seconds; no schedule is faster (neap_bound) */
-	double gap;	      /* makespan / bound - 1 */
-	double model_bound;   /* lower bound within the strategy's own model; 0: unknown */
-	uint64_t least_bytes; /* infeasible: a budget that works (slots, if classic); else 0 */
-	char why[160];	      /* infeasible: the reason, one line */
+	double bound;	       /* seconds; no schedule is faster (neap_bound) */
+	double gap;	       /* makespan / bound - 1 */
+	double model_bound;    /* lower bound within the strategy's own model; 0: unknown */
+	uint64_t least_bytes;  /* infeasible: a budget that works (slots, if classic); else 0 */
+	char why[160];	       /* infeasible: the reason, one line */
 	/*
 	 * The schedule as a list of actions, borrowed; neap_schedule_open plays it. NULL, as in
 	 * every plan from neap_plan_make: the strategy `chosen` generates the actions. The list of
@@ -517,10 +517,11 @@ NEAP_API void neap_saved_free(struct neap_saved *saved);
  */
 NEAP_API double neap_bound(const struct neap_problem *problem);
 /*
- * An estimate of the makespan of the fastest schedule, in seconds. `bound` is the result of neap_bound
- * and the least estimate. With slow tiers, the estimate ignores that a state that is held at the
- * turn makes room when it is written later. Schedules that make use of this can be faster than the
- * estimate, by 1.2% in the problems that are known. Otherwise the estimate equals the bound.
+ * An estimate of the makespan of the fastest schedule, in seconds. `bound` is the result of
+ * neap_bound and the least estimate. With slow tiers, the estimate ignores that a state that is
+ * held at the turn makes room when it is written later. Schedules that make use of this can be
+ * faster than the estimate, by 1.2% in the problems that are known. Otherwise the estimate equals
+ * the bound.
  */
 NEAP_API double neap_estimate(const struct neap_problem *problem, double bound);
 

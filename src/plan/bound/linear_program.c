@@ -79,7 +79,8 @@ static int entering(const struct neap__linear_program *lp, int r)
 		long double a = lp->a[r][j];
 		if (a <= TINY)
 			continue;
-		long double here = lp->c[j] / a, least = best < 0 ? 0 : lp->c[best] / lp->a[r][best];
+		long double here = lp->c[j] / a,
+			    least = best < 0 ? 0 : lp->c[best] / lp->a[r][best];
 		if (best < 0 || here < least - RATIO_TIE || (here <= least && a > lp->a[r][best]))
 			best = j;
 	}

@@ -14,7 +14,8 @@
 
 /* Sizes for turn_program.c: seven variables and five for each of two groups of tiers. */
 #define NEAP__LINEAR_PROGRAM_VARS 17
-#define NEAP__LINEAR_PROGRAM_ROWS 480 /* chosen; at most 150 were needed in 945 settings of gaps.py */
+#define NEAP__LINEAR_PROGRAM_ROWS                                                                  \
+	480 /* chosen; at most 150 were needed in 945 settings of gaps.py */
 
 struct neap__linear_program_row {
 	double g[NEAP__LINEAR_PROGRAM_VARS], rhs;

@@ -142,8 +142,7 @@ static double bound_uniform(const struct neap_problem *problem, int late)
 		double more = (neap__turn_program_bound(problem, room, late) - least) *
 				      (1 - PROGRAM_ROUNDING) -
 			      SUM_ROUNDING * least;
-		return fmax(more > 0 ? least + more : least,
-			late ? neap__level_bound(problem) : 0);
+		return fmax(more > 0 ? least + more : least, late ? neap__level_bound(problem) : 0);
 	}
 	neap__wide extra;
 	if (c->flags & NEAP_CHAIN_CLASSIC)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turn_program.c: the rows of the linear program, and which tiers are near. The rows of a turn_level
- * are so many that they are added only if the last solution violates them (cutting planes).
+ * turn_program.c: the rows of the linear program, and which tiers are near. The rows of a
+ * turn_level are so many that they are added only if the last solution violates them (cutting
+ * planes).
  */
 #include "plan/bound/turn_program.h"
 
@@ -41,10 +42,10 @@ struct channel {
 struct turn_program {
 	struct neap__linear_program lp;
 	const struct neap_chain *c;
-	double steps, pool, state, tape; /* bytes */
-	double f, r, b;			 /* in units; f: the cheaper way forward */
-	int groups, late; /* late 0: without late states, for the estimate */
-	struct channel k[GROUPS]; /* their times in units */
+	double steps, pool, state, tape;	/* bytes */
+	double f, r, b;				/* in units; f: the cheaper way forward */
+	int groups, late;			/* late 0: without late states, for the estimate */
+	struct channel k[GROUPS];		/* their times in units */
 	struct neap__turn_levels pools[GROUPS]; /* [0]: fast memory; [1]: with the near tiers */
 };
 
