@@ -7,13 +7,17 @@ live state, the slots, the tapes and the places of tiers is tracked action by ac
 one for each channel of a tier. Needs only the standard library.
 
     check_plan.py [--questions FILE] QUESTION PLAN     PLAN: a file, or - for the standard input
+    check_plan.py --best [QUESTION...]                 the stored plans (plans/) of these problems, or of all
 
-Prints makespan, peak and transfers (exit code 0), or the first rule that is violated (exit code 1). If the problem or the plan
-cannot be read, prints one line (exit code 2).
+The first form prints makespan, peak and transfers (exit code 0), or the first rule that is violated (exit code 1). A file whose
+name ends in .xz is a packed plan (README.md). The second form prints one line per plan, and exits with 1 if a plan is invalid
+or its makespan is not the best known value in answers.csv. If a problem or a plan cannot be read, both print one line (exit
+code 2).
 """
 import bisect
 import csv
 import json
+import lzma
 import math
 import os
 import re
@@ -21,6 +25,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUESTIONS = os.path.join(HERE, "questions.csv")
+ANSWERS = os.path.join(HERE, "answers.csv")
+PLANS = os.path.join(HERE, "plans")
+ABOUT = 1e-9  # relative rounding of a makespan
+DIGITS = re.compile(r"-?[0-9]+")
 TICKETS = 256  # transfers in flight at most
 LIVE = -1  # slot number of the live state
 NUMBER_MOST = 1 << 62
@@ -698,32 +706,84 @@ def check(question, lines):
     return (StagesRun if question.stages else UniformRun)(question).carry_out(lines)
 
 
-def main(arguments):
+def differences(lines, sign):
+    """Packs (sign -1) or unpacks (1) a plan: each number relative to the one in the previous line with the same words."""
+    before = {}
+    for line in lines:
+        numbers = [int(number) for number in DIGITS.findall(line)]
+        words = DIGITS.sub("#", line)
+        last = before.get(words, [0] * len(numbers))
+        found = [number + sign * other for number, other in zip(numbers, last)]
+        before[words] = found if sign > 0 else numbers
+        left = iter(found)
+        yield DIGITS.sub(lambda _, left=left: str(next(left)), line)
+
+
+def pack(text, path):
+    """Writes the text of a plan as a packed file."""
+    with lzma.open(path, "wt", encoding="utf-8", newline="\n") as file:
+        for line in differences(text.splitlines(), -1):
+            file.write(line + "\n")
+
+
+def check_file(question, path):
+    """The numbers of a plan in a file, packed or not."""
+    try:
+        if path.endswith(".xz"):
+            with lzma.open(path, "rt", encoding="utf-8") as file:
+                return check(question, differences(file, 1))
+        with open(path, encoding="utf-8") as file:
+            return check(question, file)
+    except (lzma.LZMAError, EOFError) as error:
+        raise Unreadable(f"{path}: {error}") from None
+
+
+def check_best(names):
+    """Checks stored plans; 0 or 1. All of them if `names` is empty."""
+    rows, failed = read_questions(), 0
+    with open(ANSWERS, encoding="utf-8", newline="") as file:
+        best = {row["question"]: float(row["value"]) for row in csv.DictReader(file) if row["what"] == "best"}
+    for name in names or best:
+        if name not in best:
+            raise Unreadable(f"no best known value of '{name}' in {ANSWERS}")
+        try:
+            found = check_file(Question(rows[name]), os.path.join(PLANS, name + ".xz"))["makespan"]
+            wrong = abs(found - best[name]) > ABOUT * best[name]
+            print(f"{name}: makespan {found:.12g}" + (f", not {best[name]:.12g}" if wrong else ""), flush=True)
+        except Broken as error:
+            wrong = True
+            print(f"{name}: broken: {error}", flush=True)
+        failed |= wrong
+    return int(failed)
+
+
+def check_one(arguments):
+    """QUESTION PLAN with its options: prints the numbers of the plan."""
     path = QUESTIONS
     if arguments[:1] == ["--questions"] and len(arguments) > 1:
         path, arguments = arguments[1], arguments[2:]
     if len(arguments) != 2:
         print(__doc__.strip())
         return 0 if arguments == ["--help"] else 2
+    rows = read_questions(path)
+    if arguments[0] not in rows:
+        raise Unreadable(f"no question '{arguments[0]}' in {path}")
+    question = Question(rows[arguments[0]], os.path.dirname(os.path.abspath(path)))
+    found = check(question, sys.stdin) if arguments[1] == "-" else check_file(question, arguments[1])
+    for key, value in found.items():
+        print(f"{key} {value:.12g}" if isinstance(value, float) else f"{key} {value}")
+    return 0
+
+
+def main(arguments):
     try:
-        rows = read_questions(path)
-        if arguments[0] not in rows:
-            raise Unreadable(f"no question '{arguments[0]}' in {path}")
-        question = Question(rows[arguments[0]], os.path.dirname(os.path.abspath(path)))
-        if arguments[1] == "-":
-            found = check(question, sys.stdin)
-        else:
-            with open(arguments[1], encoding="utf-8") as file:
-                found = check(question, file)
+        return check_best(arguments[1:]) if arguments[:1] == ["--best"] else check_one(arguments)
     except Broken as error:
         print(f"broken: {error}")
         return 1
     except (Unreadable, OSError, ValueError, KeyError) as error:
         print(f"check_plan: {error}", file=sys.stderr)
         return 2
-    for key, value in found.items():
-        print(f"{key} {value:.12g}" if isinstance(value, float) else f"{key} {value}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the problems of the planning benchmark: writes questions.csv, answers.csv and chains/.
+"""Generates the problems of the planning benchmark: writes questions.csv, answers.csv, chains/ and plans/.
 
-Optima come from the tables in tests/oracles and from formulas; best known values and lower bounds come from neap. The
-benchmark is the set of files in this folder; this program documents how they were generated.
+Optima come from the tables in tests/oracles and from formulas; bounds come from neap, and so do the best known plans, unless
+plans/ contains a faster one. The benchmark is the set of files in this folder; this program documents how they were generated.
 
-    draw_questions.py NEAP [FOLDER]     NEAP: the tool; FOLDER: output folder (default: this one)
+    draw_questions.py NEAP [FOLDER [MOST]]     NEAP: the tool; FOLDER: output folder (default: this one); MOST: plans of
+                                               longer chains are not computed, those in plans/ are kept (default: no limit)
 """
 import ast
 import csv
@@ -239,36 +240,68 @@ def of_stages(s):
                 s.stages("nets", name, data, memory, tiers)
 
 
-def answer(s, neap):
-    """Adds neap's bound and, if no optimum is known, its plan if it is as good as the best known value."""
-    with open(os.path.join(s.folder, "answers.csv"), "w", encoding="utf-8", newline="") as file:
+def strategy_of(question):
+    """The strategy that plans such problems best."""
+    if question.form == "mixed":
+        return "mixed"
+    if question.by_slot:
+        return "h-revolve" if question.tiers else "revolve"
+    return "chain" if question.stages and not question.tiers else "auto"
+
+
+def bound_source(question):
+    """Where the proof of neap's bound is (docs/lower-bound.md)."""
+    if question.stages:
+        return "neap, proved (tapes of stages)"
+    if question.by_slot:
+        return "neap, optimum of H-Revolve (Herrmann and Pallez 2020)"
+    return "neap, proved (linear program)" if question.tiers else "neap, proved (recomputation)"
+
+
+def stored_best():
+    """The best known values of this folder whose plans are stored."""
+    with open(check_plan.ANSWERS, encoding="utf-8", newline="") as file:
+        return {row["question"]: row for row in csv.DictReader(file) if row["what"] == "best"
+                and os.path.exists(os.path.join(check_plan.PLANS, row["question"] + ".xz"))}
+
+
+def best_row(question, neap, plan, folder, old, keep):
+    """The row of the best known value, with its plan in plans/: neap's, or the stored one if it is not slower or to be kept."""
+    path = os.path.join(folder, "plans", question.name + ".xz")
+    if old and (keep or float(old["value"]) <= plan["makespan"] * (1 + check_plan.ABOUT)):
+        if not os.path.exists(path):
+            shutil.copyfile(os.path.join(check_plan.PLANS, question.name + ".xz"), path)
+        return "best", old["value"], old["source"]
+    check_plan.pack(neap_tool.actions(neap, question, plan["strategy"]), path)
+    return "best", repr(plan["makespan"]), f"neap {plan['strategy']}"
+
+
+def answer(s, neap, most):
+    """Adds neap's bound and, if no optimum is known, the best known plan."""
+    old = stored_best()
+    os.makedirs(os.path.join(s.folder, "plans"), exist_ok=True)
+    with open(os.path.join(s.folder, "answers.csv.new"), "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(("question", "what", "value", "source"))
         for row in s.rows:
             question = check_plan.Question(row, s.folder)
-            known, names = s.known[row["question"]], ["auto"]
-            if question.form == "mixed":
-                names = ["mixed"]
-            elif row["form"] == "stages" and not row["tiers"]:
-                names = ["chain"]
-            elif row["form"] == "slots":
-                names = ["h-revolve"] if row["tiers"] else ["revolve"]
-            plans = [plan for name in names for plan in neap_tool.plans(neap, question, name) if plan["feasible"]]
-            if not plans:
-                print(f"{row['question']}: no plan", row, flush=True)
-                continue
-            plan = min(plans, key=lambda plan: plan["makespan"])
-            optimum = [value for what, value, _ in known if what == "optimum"]
-            best = min([float(value) for what, value, _ in known if what == "best"], default=math.inf)
-            if optimum and plan["makespan"] < float(optimum[0]) * (1 - 1e-9):
-                print(f"{row['question']}: {plan['makespan']} below the optimum {optimum[0]}", flush=True)
-            if not optimum and plan["makespan"] < best:
-                known = [k for k in known if k[0] != "best"] + [("best", repr(plan["makespan"]), f"neap {plan['strategy']}")]
-            bounds = [float(value) for what, value, _ in known if what == "bound"]
-            if not optimum and plan["bound"] >= max(bounds, default=0):
-                known = [k for k in known if k[0] != "bound"] + [("bound", repr(plan["bound"]), "neap")]
+            known, plan = s.known[question.name], neap_tool.plans(neap, question, strategy_of(question))[0]
+            optimum = [float(value) for what, value, _ in known if what == "optimum"]
+            if optimum and plan["makespan"] < optimum[0] * (1 - 1e-9):
+                print(f"{question.name}: {plan['makespan']} below the optimum {optimum[0]}", flush=True)
+            if not optimum:
+                best = best_row(question, neap, plan, s.folder, old.get(question.name), question.steps > most)
+                # A value that was published without its actions is of interest only if no plan reaches it.
+                known = [("reported", value, source) for what, value, source in known
+                         if what == "best" and float(value) < float(best[1]) * (1 - check_plan.ABOUT)]
+                known.append(best)
+                known.append(("bound", repr(plan["bound"]), bound_source(question)))
+                if plan["estimate"]:
+                    known.append(("estimate", repr(plan["estimate"]), "neap, not proved"))
             for what, value, source in sorted(known):
-                out.writerow((row["question"], what, value, source))
+                out.writerow((question.name, what, value, source))
+            print(question.name, flush=True)
+    os.replace(os.path.join(s.folder, "answers.csv.new"), os.path.join(s.folder, "answers.csv"))
 
 
 def main(arguments):
@@ -283,7 +316,7 @@ def main(arguments):
         out.writeheader()
         out.writerows(s.rows)
     print(f"{len(s.rows)} questions", flush=True)
-    answer(s, arguments[0])
+    answer(s, arguments[0], int(arguments[2]) if len(arguments) > 2 else math.inf)
     return 0
 
 

@@ -12,7 +12,7 @@ GOLDEN = [  # steps, slots, advance steps: Griewank and Walther 2000
     (1, 1, 0), (2, 1, 1), (3, 2, 2), (100, 5, 316), (100, 10, 222), (100, 20, 178),
     (1000, 10, 3636), (1000000, 10, 11647922)]
 KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "tiers", "advance_steps",
-        "record_steps", "makespan", "stall", "overhead", "bound", "gap", "model_bound",
+        "record_steps", "makespan", "stall", "overhead", "bound", "gap", "estimate", "model_bound",
         "plan_seconds"}
 BYTES = ["--steps", 5000, "--state", "64K", "--tape", "96K", "--memory", "8M", "--advance",
          "1ms", "--backward", "2ms"]

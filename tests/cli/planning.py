@@ -7,6 +7,9 @@ asked, with `all` every one, or every one of the groups that follow (`damages`: 
 damaged)."""
 import csv
 import io
+import json
+import lzma
+import math
 import os
 import random
 import subprocess
@@ -23,6 +26,9 @@ ABOUT = 1e-9
 EVERY, GROUPS = sys.argv[1:2] == ["all"], sys.argv[2:]
 STEPS_MOST = 1000000 if EVERY else 2000
 ACTIONS_MOST = 300000 if EVERY else 30000
+
+
+LATE = os.path.join(SOURCE, "tests", "oracles", "late_states")
 
 
 def read_answers(folder=BENCHMARK):
@@ -179,11 +185,59 @@ def command_line(folder, question):
 def consistent(questions, answers):
     for question in questions:
         known = answers.get(question.name, {})
-        if set(known) not in ({"optimum"}, {"best", "bound"}):
+        if set(known) - {"estimate", "reported"} not in ({"optimum"}, {"best", "bound"}):
             return f"{question.name}: {known}"
-        if "best" in known and known["bound"] > known["best"] * (1 + ABOUT):
+        if "best" in known and known["bound"] > min(known["best"], known.get("reported", math.inf)) * (1 + ABOUT):
             return f"{question.name}: bound above best: {known}"
+        if known.get("estimate", math.inf) < known.get("bound", 0) or known.get("reported", 0) > known.get("best", math.inf):
+            return f"{question.name}: {known}"
     return None if len(questions) == len(answers) else f"answers to {len(answers)} of {len(questions)} questions"
+
+
+def best_are_stored(questions, answers):
+    """Each best known value has a plan that takes as long; plans of up to STEPS_MOST steps are checked."""
+    names = [question.name for question in questions if "best" in answers[question.name]]
+    stored = {name.removesuffix(".xz") for name in os.listdir(os.path.join(BENCHMARK, "plans"))}
+    if set(names) != stored:
+        return f"best known values without a plan or plans without a value: {sorted(set(names) ^ stored)}"
+    short = [question.name for question in questions if question.steps <= STEPS_MOST and question.name in stored]
+    words = short if EVERY else random.Random(3).sample(short, 12)
+    done = subprocess.run([sys.executable, os.path.join(BENCHMARK, "check_plan.py"), "--best", *words], capture_output=True, text=True)
+    return None if done.returncode == 0 and len(done.stdout.splitlines()) == len(words) else done.stdout[-2000:] + done.stderr
+
+
+def packed_plans(folder, question):
+    """A packed plan is the plan; a damaged one is refused with one line; a stored plan of another value is reported."""
+    path, text = os.path.join(folder, "packed.xz"), neap_tool.actions(NEAP, question, "auto")
+    check_plan.pack(text, path)
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        if "".join(check_plan.differences(file, 1)) != text:
+            return "unpacked, the plan differs"
+    if check_plan.check_file(question, path) != check_plan.check(question, io.StringIO(text)):
+        return "packed, the plan has other numbers"
+    tool = os.path.join(BENCHMARK, "check_plan.py")
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) // 2)
+    for words, says in (([question.name, path], "packed.xz: "), (["--best", "nothing-001"], "no best known value of 'nothing-001'")):
+        done = subprocess.run([sys.executable, tool, *words], capture_output=True, text=True)
+        if done.returncode != 2 or says not in done.stderr or len(done.stderr.strip().split("\n")) != 1:
+            return f"{words}: exit {done.returncode}: {done.stdout[-200:]}{done.stderr[-300:]}"
+    return None
+
+
+def late_states(folder):
+    """Plans that write states after the turn which were held at it: faster than the estimate, never than the bound."""
+    faster = 0
+    for name in sorted(os.listdir(LATE)):
+        path = os.path.join(folder, "late.plan")
+        with lzma.open(os.path.join(LATE, name), "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
+            file.writelines(check_plan.differences(packed, 1))
+        plan = json.loads(neap("plan", "--load", path, "--json").stdout)["plans"][0]
+        said = neap("plan", "--load", path).stdout
+        if plan["gap"] < 0 or plan["bound"] > plan["makespan"] or plan["estimate"] < plan["bound"] or "\nestimate      " not in said:
+            return f"{name}: {plan}\n{said}"
+        faster += plan["makespan"] < plan["estimate"]
+    return None if faster >= 3 else f"{faster} plans are faster than the estimate"
 
 
 def drawn_again(folder, answers):
@@ -220,6 +274,8 @@ with Tap() as tap, Folder() as folder:
     questions = [check_plan.Question(row, BENCHMARK) for row in rows.values()]
     answers = read_answers()
     tap.run(f"{len(questions)} questions, each with an optimum, or a best value and a bound", consistent, questions, answers)
+    tap.run("best known values have plans that the checker accepts", best_are_stored, questions, answers)
+    tap.run("plans that write states after the turn: none is below the bound", late_states, folder)
     groups, seen = {}, {}
     for question in questions:
         if question.steps <= STEPS_MOST and (not GROUPS or question.row["group"] in GROUPS):
@@ -242,6 +298,7 @@ with Tap() as tap, Folder() as folder:
                 300 if EVERY else 20)
         tap.run(f"{name}, {strategy}: no turn, backward, record or wait can be spared", must_refuse, by_name[name], strategy)
     tap.run("check_plan.py as a command", command_line, folder, by_name["limits-002"])
+    tap.run("packed plans", packed_plans, folder, by_name["limits-002"])
     tap.run("run.py prints its table", table_of_peers)
     if EVERY:
         tap.run("the set is drawn again", drawn_again, folder, answers)

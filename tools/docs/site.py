@@ -28,7 +28,7 @@ ORDER = {
                "weights", "many-machines"),
     "Reference": ("plan-format", "glossary"),
     "Background": ("plans", "performance", "compare-checkpoint", "compare-jax", "compare-petsc", "measurements", "learning",
-                   "planning-benchmark", "study", "expectations"),
+                   "planning-benchmark", "lower-bound", "study", "expectations"),
     "Development": ("CONTRIBUTING", "architecture", "CHANGELOG", "SECURITY"),
 }
 TOP = ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")  # pages of the project's root

@@ -11,8 +11,8 @@
 /*
  * Seconds that no schedule of the problem beats; 0 for problems of another kind. Costs are
  * lowered until writes and reads both rise with the levels and the write of a slot costs no
- * more than its read. H-Revolve is optimal for such costs among its own schedules; that no
- * other schedule beats it is confirmed by exhaustive search on tiny chains.
+ * more than its read. H-Revolve is optimal for such costs (Herrmann and Pallez 2020).
+ * Their theorem is not proved here; it is confirmed by exhaustive search on tiny chains.
  */
 double neap__level_bound(const struct neap_problem *p);
 
