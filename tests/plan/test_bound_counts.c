@@ -168,6 +168,8 @@ static struct count_spot random_spot(struct random *r, int steps, int near)
 		s.far_tapes |= where > 0.9 ? bit : 0;
 		s.near_tapes |= near && where > 0.3 && where < 0.4 ? bit : 0;
 	}
+	if (!((s.held | s.far | s.near | s.tapes) & 1))
+		s.held |= 1;
 	s.writes = (uint8_t)below(r, 5);
 	s.reads = (uint8_t)below(r, 8);
 	s.tape_writes = (uint8_t)maybe(r, 0.5, (double)below(r, 3));
@@ -178,10 +180,10 @@ static void random_ones(int rounds, int near, const char *what)
 {
 	struct random r = {test_seed(near ? 72 : 71), 0};
 	for (int i = 0; i < rounds; i++) {
-		int steps = 4 + (int)below(&r, all && !near ? 3 : 2);
+		int steps = 4 + (int)below(&r, near ? 1 + all : 2 + all);
 		struct count_sizes size = {
 			.state = 1 + (int)below(&r, 3), .tape = 1 + (int)below(&r, 5)};
-		size.pool = size.tape + (int)below(&r, 4 * size.state + size.tape);
+		size.pool = size.tape + (int)below(&r, (near ? 2 : 4) * size.state + size.tape);
 		size.near = near ? (int)below(&r, 2 * size.state + size.tape) : 0;
 		struct neap__turn_levels x;
 		levels_of(&x, steps, size);

@@ -20,9 +20,9 @@
  *     t T - e2 <= t a + (t-1) v + U + V      for every level t
  *     V = h (q_0 - Phi_{t-2}) + R Phi_{t-2}    or   h sum_{j<t} Phi_j + w sum_{j<t-1} Phi_j
  *
- * with Phi of the pool of P bytes of fast memory, sums over all tiers, and U and q of turn_levels.h,
- * in which l <= nk and l <= w. SW counts writes of states that are read at least once, NM no tape
- * that is counted in TA. docs/lower-bound.md has the proof.
+ * with Phi of the pool of P bytes of fast memory, sums over all tiers, and U and q of
+ * turn_levels.h, in which l <= nk and l <= w. SW counts writes of states that are read at least
+ * once, NM no tape that is counted in TA. docs/lower-bound.md has the proof.
  *
  * Each channel carries its transfers within X1 and X2, and the computation loses their overhead
  * (neap_tier_lost). The tiers of a group count as one with the sum of their rates and capacities,
