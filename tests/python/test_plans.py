@@ -28,6 +28,19 @@ def test_actions_are_those_of_the_tool():
     assert len(kinds) == len(neap.Kind)
 
 
+def test_bound_and_estimate():
+    """The estimate is printed if it differs from the bound, as by the tool."""
+    plan = neap.plan(100, state=10, tape=10, memory=100, backward=2)
+    assert plan.estimate == plan.bound <= plan.seconds and "estimate" not in str(plan)
+    plan = neap.plan(1000, state=1000, tape=3000, memory=50_000, adjoint=0, backward=4, slow=neap.Tier("10", "10"))
+    assert plan.bound < plan.estimate and plan.bound <= plan.seconds
+    options = ("--steps", 1000, "--state", 1000, "--tape", 3000, "--memory", 50_000, "--adjoint", 0, "--advance", 1,
+               "--backward", 4, "--tier", "disk:write=10,read=10", "--strategy", "auto")
+    line = next(line for line in run_tool("plan", *options).splitlines() if line.startswith("estimate"))
+    assert line in neap.tables.details(plan).splitlines()
+    assert "estimate: the expected minimum, not proved, is " in neap.tables.table([plan])
+
+
 def test_verified_and_simulated():
     for _, plan in random_problems(MANY // 3, 5000):
         verdict, simulation = plan.verify(), plan.simulate()
