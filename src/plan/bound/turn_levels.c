@@ -55,6 +55,8 @@ static struct neap__turn_level *add_level(
 		return NULL;
 	v->t = t;
 	v->last -= phi->cut;
+	if (phi->cut)
+		v->d = INFINITY; /* phi_levels.h: the row with Phi_t holds without late states */
 	for (int64_t k = 0; k <= phi->slots; k++)
 		v->q[k] = phi->slots ? (double)phi->value[k] : (t - 1) * leaf(x, 0);
 	for (int64_t k = 0; k <= phi->slots; k++)

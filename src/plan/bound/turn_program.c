@@ -239,11 +239,14 @@ static void add_late(struct turn_program *x, int near)
 	add(x, written);
 }
 
-/* Row k of a level, in one of the two forms. near: the tiers of group 0 count as fast memory. */
+/*
+ * Row k of a level, in one of the two forms. near: the tiers of group 0 count as fast memory. late:
+ * as of neap__turn_level_row.
+ */
 static struct neap__linear_program_row level_row(
-	struct turn_program *x, int near, struct neap__turn_level *v, int form, int64_t k)
+	struct turn_program *x, int near, struct neap__turn_level *v, int form, int64_t k, int late)
 {
-	struct neap__turn_row u = neap__turn_level_row(&x->pools[near], v, form, k, x->late);
+	struct neap__turn_row u = neap__turn_level_row(&x->pools[near], v, form, k, late);
 	struct neap__linear_program_row row = {.rhs = v->t - 1 - u.constant / x->steps};
 	row.g[EX] = 1;
 	row.g[NM] = u.nm - 1;
@@ -304,7 +307,12 @@ static int add_violated(struct turn_program *x, int near, int form, const double
 		struct neap__turn_level *v = &x->pools[near].level[i];
 		int64_t rows[] = {-1, x->late ? neap__turn_level_tightest(v, form, nk, late) : 0};
 		for (int k = 0; k < 2; k++) {
-			struct neap__linear_program_row row = level_row(x, near, v, form, rows[k]);
+			/* Without late states a row is the stronger one, and cheap to compute. */
+			struct neap__linear_program_row row =
+				level_row(x, near, v, form, rows[k], 0);
+			if (violation(&row, at) <= VIOLATED)
+				continue;
+			row = level_row(x, near, v, form, rows[k], x->late);
 			double much = violation(&row, at);
 			if (much > VIOLATED)
 				keep(found, &row, much);
