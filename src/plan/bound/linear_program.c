@@ -8,18 +8,24 @@
 #define N NEAP__LINEAR_PROGRAM_VARS /* of the arrays; the first lp->vars entries are used */
 #define PIVOTS 600		    /* per call, chosen; the bound is valid after any number */
 #define TINY 1e-13L		    /* a pivot below it would be rounding: rows are scaled to 1 */
-#define VIOLATED -1e-12L	    /* b_i below it: the row is violated */
+#define VIOLATED -1e-15L	    /* b_i below it: the row is violated; long double has 1e-19 */
 #define RATIO_TIE 1e-15L  /* ratios closer than this are equal: the larger pivot is taken */
 #define DUAL_SLACK 1e-11L /* relative rounding of a dual row in the final check */
+
+static void slack_basis(struct neap__linear_program *lp)
+{
+	for (int j = 0; j < lp->vars; j++) {
+		lp->at[j] = j;
+		lp->c[j] = lp->cost[j];
+	}
+}
 
 void neap__linear_program_init(struct neap__linear_program *lp, int vars, const double *cost)
 {
 	lp->vars = vars;
 	lp->rows = 0;
-	for (int j = 0; j < vars; j++) {
-		lp->at[j] = j;
-		lp->c[j] = lp->cost[j] = cost[j];
-	}
+	memcpy(lp->cost, cost, (size_t)vars * sizeof *cost);
+	slack_basis(lp);
 }
 
 /* Writes row i, which was added last, in terms of the variables that are 0 now. */
@@ -134,19 +140,38 @@ static double value(const struct neap__linear_program *lp)
 	return bound > 0 ? (double)bound : 0;
 }
 
-double neap__linear_program_bound(struct neap__linear_program *lp, double *x)
+static void pivots(struct neap__linear_program *lp)
 {
-	for (int pivots = 0; pivots < PIVOTS; pivots++) {
-		int r = leaving(lp, pivots);
+	for (int n = 0; n < PIVOTS; n++) {
+		int r = leaving(lp, n);
 		int e = r < 0 ? -1 : entering(lp, r);
 		if (e < 0)
 			break;
 		pivot(lp, r, e);
+	}
+}
+
+/* Solves from the slack basis again, without the rounding of the pivots so far. */
+static void restart(struct neap__linear_program *lp)
+{
+	slack_basis(lp);
+	for (int i = 0; i < lp->rows; i++)
+		enter_row(lp, i);
+	pivots(lp);
+}
+
+double neap__linear_program_bound(struct neap__linear_program *lp, double *x)
+{
+	pivots(lp);
+	double found = value(lp);
+	if (found == 0) {
+		restart(lp);
+		found = value(lp);
 	}
 	if (x)
 		memset(x, 0, (size_t)lp->vars * sizeof *x);
 	for (int i = 0; x && i < lp->rows; i++)
 		if (lp->basic[i] < lp->vars)
 			x[lp->basic[i]] = (double)lp->b[i];
-	return value(lp);
+	return found;
 }

@@ -14,7 +14,7 @@
  */
 #define CELLS_MOST 400000
 #define LEVELS_SINGLE 40
-#define LEVELS_FACTOR 1.05
+#define LEVELS_FACTOR 1.02
 
 /* Steps that are recorded at once beside j states. */
 static double leaf(const struct neap__turn_levels *x, double j)

@@ -16,12 +16,14 @@
 #define GROUPS 2
 #define PER_GROUP 5
 /*
- * Rounds of solving and adding rows, rows added in a round per pool and form, and the relative
- * violation from which a row is added. Chosen; the bound is valid after any number of rounds.
+ * Rounds of solving and adding rows, rows added in a round per pool and form, and the violation
+ * from which a row is added: in executions per step, and relative to the row's coefficients.
+ * Chosen; the bound is valid after any number of rounds.
  */
 #define ROUNDS 40
 #define ROWS_A_ROUND 3
 #define VIOLATED 1e-9
+#define ROUNDING 1e-14
 
 /*
  * The variables, in units of T steps and of `unit` seconds per step; TA ... SR of group 0. LA, LN:
@@ -42,11 +44,12 @@ struct channel {
 struct turn_program {
 	struct neap__linear_program lp;
 	const struct neap_chain *c;
-	double steps, pool, state, tape;	/* bytes */
-	double f, r, b;				/* in units; f: the cheaper way forward */
-	int groups, late;			/* late 0: without late states, for the estimate */
-	struct channel k[GROUPS];		/* their times in units */
-	struct neap__turn_levels pools[GROUPS]; /* [0]: fast memory; [1]: with the near tiers */
+	double steps, pool, state, tape;	 /* bytes */
+	double f, r, b;				 /* in units; f: the cheaper way forward */
+	int groups, late;			 /* late 0: without late states, for the estimate */
+	struct channel k[GROUPS];		 /* their times in units */
+	double scale[NEAP__LINEAR_PROGRAM_VARS]; /* of a variable in the linear program */
+	struct neap__turn_levels pools[GROUPS];	 /* [0]: fast memory; [1]: with the near tiers */
 };
 
 /* The number of a variable of group g. */
@@ -105,6 +108,8 @@ static struct channel channel_of(
 
 static void add(struct turn_program *x, struct neap__linear_program_row row)
 {
+	for (int j = 0; j < x->lp.vars; j++)
+		row.g[j] /= x->scale[j];
 	neap__linear_program_add(&x->lp, &row);
 }
 
@@ -269,15 +274,15 @@ static struct neap__linear_program_row level_row(
 	return row;
 }
 
-/* The violation of a row at a solution, relative to its largest coefficient. */
-static double violation(const struct neap__linear_program_row *row, const double *at)
+/* The executions per step and level by which a solution violates a row of level t; 0: rounding. */
+static double violation(const struct neap__linear_program_row *row, double t, const double *at)
 {
 	double sum = row->rhs, most = fabs(row->rhs);
 	for (int j = 0; j < NEAP__LINEAR_PROGRAM_VARS; j++) {
 		sum -= row->g[j] * at[j];
 		most = fmax(most, fabs(row->g[j]));
 	}
-	return most > 0 ? sum / most : 0;
+	return sum > ROUNDING * most ? sum / t : 0;
 }
 
 /* Keeps the ROWS_A_ROUND most violated rows, the worst first. */
@@ -310,10 +315,10 @@ static int add_violated(struct turn_program *x, int near, int form, const double
 			/* Without late states a row is the stronger one, and cheap to compute. */
 			struct neap__linear_program_row row =
 				level_row(x, near, v, form, rows[k], 0);
-			if (violation(&row, at) <= VIOLATED)
+			if (violation(&row, v->t, at) <= VIOLATED)
 				continue;
 			row = level_row(x, near, v, form, rows[k], x->late);
-			double much = violation(&row, at);
+			double much = violation(&row, v->t, at);
 			if (much > VIOLATED)
 				keep(found, &row, much);
 		}
@@ -329,12 +334,30 @@ static double optimum(struct turn_program *x)
 	double at[NEAP__LINEAR_PROGRAM_VARS] = {0}, best = 0;
 	for (int round = 0, added = 1; round < ROUNDS && added > 0; round++) {
 		best = fmax(best, neap__linear_program_bound(&x->lp, at));
+		for (int j = 0; j < x->lp.vars; j++)
+			at[j] /= x->scale[j];
 		added = 0;
 		for (int near = 0; near < GROUPS; near++)
 			for (int form = 0; form < NEAP__COUNT_FORMS; form++)
 				added += add_violated(x, near, form, at);
 	}
 	return best;
+}
+
+/*
+ * Variables that count transfers are scaled by the seconds of one, if these are many: the channels
+ * limit the counts to about their inverse.
+ */
+static void set_scale(struct turn_program *x)
+{
+	for (int j = 0; j < TA; j++)
+		x->scale[j] = 1;
+	for (int g = 0; g < x->groups; g++) {
+		const struct channel *k = &x->k[g];
+		x->scale[of(TA, g)] = x->scale[of(TV, g)] = fmax(1, fmax(k->tape_out, k->tape_in));
+		x->scale[of(SH, g)] = x->scale[of(SW, g)] = x->scale[of(SR, g)] =
+			fmax(1, fmax(k->state_out, k->state_in));
+	}
 }
 
 /* Fills a program; `near` has the bits of the near tiers, 0: none. The rest is far, if any. */
@@ -356,6 +379,7 @@ static int fill(struct turn_program *x, const struct neap_problem *p, int64_t po
 	x->k[0] = channel_of(p, x->pool, near ? near : all, unit);
 	if (x->groups > 1)
 		x->k[1] = channel_of(p, x->pool, all & ~near, unit);
+	set_scale(x);
 	add_compute(x);
 	add_limits(x);
 	for (int g = 0; g < x->groups; g++) {
