@@ -18,7 +18,7 @@
 /*
  * Rounds of solving and adding rows, rows added in a round per pool and form, and the violation
  * from which a row is added: in executions per step, and relative to the row's coefficients.
- * Chosen; the bound is valid after any number of rounds.
+ * Chosen; the bound is valid after any number of rounds (bench/bound/gaps.py needs at most 11).
  */
 #define ROUNDS 40
 #define ROWS_A_ROUND 3
