@@ -326,11 +326,12 @@ NEAP_API int neap_sweep_create(struct neap_sweep **sweep, const struct neap_step
  * options: advance, record, backward, call, slot_write, slot_read and, with logs, replay. The rates
  * of the tiers are set (neap_tier_measure), and their contents are lost. For this, runs sweeps over
  * the first steps from x0 (NULL: all zero bytes), with at most options->memory, and at most 16 MiB
- * more than one step needs: `first` is 1 in each, and backward accumulates as usual. After each sweep the output of grad_save is restored; a model
- * without grad_save and grad_load must clear what it accumulated. A tier with the records of an
- * interrupted sweep (`keep`, tier.h) keeps its records and rates. NEAP_EUSAGE for a collective
- * sweep, which times its first steps if it has no costs. If the model or a tier fails, or a tier is
- * too small, options are unchanged. Not for two threads at a time with one model.
+ * more than one step needs: `first` is 1 in each, and backward accumulates as usual. After each
+ * sweep the output of grad_save is restored; a model without grad_save and grad_load must clear
+ * what it accumulated. A tier with the records of an interrupted sweep (`keep`, tier.h) keeps its
+ * records and rates. NEAP_EUSAGE for a collective sweep, which times its first steps if it has no
+ * costs. If the model or a tier fails, or a tier is too small, options are unchanged. Not for two
+ * threads at a time with one model.
  */
 NEAP_API int neap_sweep_calibrate(struct neap_sweep_options *options,
 	const struct neap_step_ops *ops, void *user, const void *x0, double seconds);

@@ -82,7 +82,8 @@ struct neap_dataset {
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
-	/* Inputs with one value in all rows of which shift and scale are; those of another than 0. */
+	/* Inputs with one value in all rows of which shift and scale are; those of another than 0.
+	 */
 	int constants, offsets, constant; /* and the first of them */
 	/* [classes] targets that are numbers are (number - mean) / deviation; NULL: the number */
 	double *target_mean, *target_deviation;

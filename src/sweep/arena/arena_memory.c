@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena_memory.c: an arena's bytes in ordinary memory, or through the functions of neap_memory_ops. */
+/* arena_memory.c: an arena's bytes in ordinary memory, or through the functions of neap_memory_ops.
+ */
 #include "sweep/arena/arena_memory.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

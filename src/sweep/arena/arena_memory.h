@@ -10,8 +10,9 @@
 #include <stdint.h>
 #include <neap/memory.h>
 
-#define NEAP__POISON 0xAA /* what free bytes are filled with: few sensible numbers consist of it   \
-			   */
+#define NEAP__POISON                                                                               \
+	0xAA /* what free bytes are filled with: few sensible numbers consist of it                \
+	      */
 
 /* Zeros: ordinary memory. */
 struct neap__memory {
