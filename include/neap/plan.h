@@ -157,6 +157,7 @@ enum neap_blocks_inner {
 	NEAP_BLOCKS_LEAF,      /* Revolve whose leaves are as long as the tapes fit */
 	NEAP_BLOCKS_REVOLVE,   /* classic Revolve with one tape */
 	NEAP_BLOCKS_MULTIREAD, /* slots, and repeated reads of the block's state at a price */
+	NEAP_BLOCKS_KEPT,      /* like LEAF; the last states stay in fast memory: kept_states */
 };
 
 /* The blocks of a plan; see enum neap_blocks_inner. */
@@ -173,7 +174,12 @@ struct neap_blocks {
 	 * pool. 0: all steps.
 	 */
 	int64_t reserve_steps;
-	int64_t reserved_words[1]; /* 0 */
+	/*
+	 * KEPT: number of blocks before the tail whose states stay in fast memory and are not
+	 * written. Their lengths increase from `reserve_steps` steps, of the block just before the
+	 * tail, to `advance` steps. `record` is 0.
+	 */
+	int64_t kept_states;
 };
 
 #define NEAP_REPLANS_MAX 4

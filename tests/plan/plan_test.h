@@ -181,4 +181,24 @@ static inline int near(double a, double b)
 	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-18;
 }
 
+/* What a plan says of bytes, steps and seconds is what its schedule takes. */
+static inline void as_said(const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_verdict v = verified(p, plan);
+	struct neap_simulation m = simulated(p, plan);
+	assert_int_equal(v.arena_bytes, plan->arena_bytes);
+	assert_true(v.arena_bytes <= p->memory);
+	assert_int_equal(v.advance_steps, plan->advance_steps);
+	assert_int_equal(v.record_steps, plan->record_steps);
+	assert_int_equal(v.backward_steps, p->chain.steps);
+	for (int i = 0; i < p->ntiers; i++) {
+		assert_int_equal(v.tiers[i].peak_bytes, plan->tiers[i].peak_bytes);
+		assert_int_equal(v.tiers[i].written, plan->tiers[i].written);
+		assert_int_equal(v.tiers[i].read, plan->tiers[i].read);
+		assert_true(v.tiers[i].peak_bytes <= p->tiers[i].capacity);
+	}
+	assert_true(fabs(m.makespan / plan->makespan - 1) < 1e-9);
+	assert_true(m.makespan >= neap_bound(p) * (1 - 1e-9));
+}
+
 #endif

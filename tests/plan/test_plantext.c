@@ -375,7 +375,12 @@ static void test_hostile(void **state)
 		"fit");
 	refused(blocks, "record 1\nchunk 1", "advance 100000000\ninner 2", "fit");
 	refused(blocks, "tail 1", "reserve 4611686018427387904", "fit");
-	refused(blocks, "tail 1", "tail 1\ninner 3", "inner");
+	refused(blocks, "tail 1", "tail 1\ninner 4", "inner");
+	refused(blocks, "record 1\nchunk 1", "advance 5\ninner 3", "fit");
+	refused(blocks, "record 1\nchunk 1",
+		"advance 9\nreserve_steps 9\ninner 3\nkept_states 900000000000000", "fit");
+	refused(blocks, "record 1\nchunk 1", "advance 9\nreserve_steps 9\ninner 3\nkept_states 11",
+		"fit");
 	/* A strategy of uniform chains, on stages. */
 	static const char stages[] =
 		"neap plan 1\n[chain]\nsteps 1\nmemory 90\n[stages]\n"

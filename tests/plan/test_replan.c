@@ -9,17 +9,19 @@
 #include "plan_test.h"
 #include "plan/blocks/block_replan.h"
 #include "plan/blocks/block_plan.h"
-#include "plan/blocks/block_program.h"
+#include "plan/blocks/kept_blocks.h"
 #include "plan/recompute/leaf_revolve.h"
 
 static int rounds = 200;
 
-/* The step at which n blocks are done; 0: there are fewer. */
+/* The step at which n blocks are done; 0: there are fewer that do not keep their state. */
 static int64_t after_blocks(const struct neap_plan *plan, int64_t steps, int64_t n)
 {
 	const struct neap_blocks *b = &plan->blocks;
-	int64_t unit = b->advance + b->record, blocks = neap__block_plan_count(b, steps);
-	return n < blocks ? steps - b->tail - (blocks - n) * unit : 0;
+	int64_t unit = b->advance + b->record;
+	int64_t end = steps - b->tail - neap__kept_steps(b, b->kept_states);
+	int64_t blocks = neap__ceil_div(end, unit);
+	return n < blocks ? end - (blocks - n) * unit : 0;
 }
 
 static void rows(void **state)

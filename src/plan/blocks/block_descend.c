@@ -2,8 +2,10 @@
 /* block_descend.c: emission of operations, and the recursions that reverse a block or a tail. */
 #include "plan/blocks/block_descend.h"
 
+#include <math.h>
 #include "base/fail.h"
 #include "base/grow.h"
+#include "plan/blocks/kept_blocks.h"
 
 /*
  * A leaf is recorded and reversed in this number of ranges, so that its tapes are freed one after
@@ -11,6 +13,22 @@
  * memory earlier but need more calls of the model.
  */
 #define LEAF_PARTS 8
+
+/* Seconds of an operation without its transfers. */
+static double seconds_of(const struct neap_chain *c, const struct neap__block_op *op)
+{
+	double steps = (double)(op->t1 - op->t0);
+	switch (op->kind) {
+	case NEAP__OP_ADVANCE:
+		return c->call + steps * c->advance;
+	case NEAP__OP_RECORD:
+		return c->call + steps * c->record;
+	case NEAP__OP_BACKWARD:
+		return c->call + steps * c->backward;
+	default:
+		return 0;
+	}
+}
 
 /* Emits an operation. grow: bytes allocated before it; shrink: bytes freed after it. */
 void neap__block_push(
@@ -24,6 +42,9 @@ void neap__block_push(
 	k->push(k->user, &op);
 	x->number++;
 	x->held -= shrink;
+	x->now += seconds_of(x->chain, &op);
+	if (op.kind == NEAP__OP_PUT_STATE)
+		x->writes_end = fmax(x->writes_end, x->now) + x->state_out;
 }
 
 /* Emits an operation on steps [t0, t1). */
@@ -152,15 +173,39 @@ static void finish_leaf(struct neap__block_sink *k, struct neap__block_frame *f)
 }
 
 /* neap__recompute_split with a cache: all blocks ask for the same splits. */
-static int64_t split_of(struct neap__block_program *x, const struct neap__block_frame *f)
+static int64_t split_of(struct neap__block_program *x, const struct neap__block_frame *f, int64_t j)
 {
-	uint64_t hash =
-		((uint64_t)f->l * 0x9e3779b97f4a7c15u ^ (uint64_t)f->j) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = ((uint64_t)f->l * 0x9e3779b97f4a7c15u ^ (uint64_t)j) * 0x9e3779b97f4a7c15u;
 	struct neap__block_split *row = &x->splits[hash >> 32 & (NEAP__BLOCK_SPLITS - 1)];
-	if (row->costs != f->costs || row->l != f->l || row->j != f->j)
+	if (row->costs != f->costs || row->l != f->l || row->j != j)
 		*row = (struct neap__block_split){
-			f->costs, f->l, f->j, neap__recompute_split(f->costs, f->l, f->j)};
+			f->costs, f->l, j, neap__recompute_split(f->costs, f->l, j)};
 	return row->y;
+}
+
+/*
+ * Slots for which the leaves of a part leave room. In a plan that keeps states, these include the
+ * states that are still to be written, up to `most` slots; after a replan they are not known.
+ */
+static int64_t slots_in_use(
+	const struct neap__block_program *x, const struct neap__block_frame *f, int64_t most)
+{
+	double left = x->writes_end - x->now;
+	if (x->whole.count > 1 || !neap__keeps(&x->whole.series->plan) || left <= 0 || f->j >= most)
+		return f->j;
+	double queued = ceil(left / x->state_out - 1e-9);
+	return queued < (double)(most - f->j) ? f->j + (int64_t)queued : most;
+}
+
+int neap__block_keep(struct neap__block_sink *k, int64_t t, int64_t l, int64_t slots,
+	const struct neap__recompute *costs)
+{
+	struct neap__block_frame f = {
+		.t0 = t, .l = l, .j = slots, .place = -1, .handle = -1, .live = 1, .costs = costs};
+	NEAP_TRY(make_start_live(k, &f, 1));
+	neap__block_range(k, NEAP__OP_ADVANCE, t, t + l, 0, 0);
+	f.live = 0;
+	return neap__block_frame_push(k->x, f);
 }
 
 /*
@@ -171,7 +216,8 @@ static int descend_leaf(struct neap__block_sink *k)
 {
 	struct neap__block_program *x = k->x;
 	struct neap__block_frame *f = &x->stack[x->depth - 1];
-	int64_t most = neap__recompute_leaf(f->costs, f->j);
+	int64_t room = f->costs->slots;
+	int64_t most = neap__recompute_leaf(f->costs, slots_in_use(x, f, room));
 	int first = !f->live && f->handle < 0;
 	int splits = f->l > most || f->first > 0;
 	NEAP_TRY(make_start_live(k, f, splits));
@@ -181,7 +227,9 @@ static int descend_leaf(struct neap__block_sink *k)
 		finish_leaf(k, f);
 		return 0;
 	}
-	int64_t y = f->first > 0 ? f->first : split_of(x, f), t = f->t0 + y;
+	/* The right part needs one more slot. */
+	int64_t y = f->first > 0 ? f->first : split_of(x, f, slots_in_use(x, f, room - 1));
+	int64_t t = f->t0 + y;
 	if (y < 1)
 		return NEAP_EINFEASIBLE;
 	struct neap__block_frame right = {.t0 = t,

@@ -26,6 +26,12 @@ void neap__block_range(
 void neap__block_record(struct neap__block_sink *k, int kind, const struct neap__block_frame *f);
 /* Begins a part. 0 or -ENOMEM. */
 int neap__block_frame_push(struct neap__block_program *x, struct neap__block_frame frame);
+/*
+ * In the forward pass, keeps the live state, at step t, in a slot and advances l steps, which are
+ * reversed later with these costs beside `slots` other slots. 0 or -ENOMEM.
+ */
+int neap__block_keep(struct neap__block_sink *k, int64_t t, int64_t l, int64_t slots,
+	const struct neap__recompute *costs);
 /* One step down in the recursion, whose stack is not empty. 0 or a negative code. */
 int neap__block_descend(struct neap__block_sink *k);
 /* Allocates `room` rows of each table at least. */

@@ -3,10 +3,12 @@
 #include "plan/blocks/block_plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/block_program.h"
+#include "plan/blocks/kept_blocks.h"
 #include "plan/core/sizing.h"
 
 /* Limits of planning time; chosen. */
@@ -197,7 +199,7 @@ static int run_whole(const struct blocks_run *x, struct neap__prefetch_total *to
 {
 	int64_t performed = 0;
 	int rc = neap__prefetch_run(
-		x->prefetch, x->problem, x->tier, x->blocks, x->near, most, &performed);
+		x->prefetch, x->problem, x->tier, x->blocks, x->near, INFINITY, most, &performed);
 	neap__prefetch_total(x->prefetch, total);
 	if (x->actions)
 		*x->actions += performed;
@@ -229,6 +231,23 @@ int neap__block_plan_run(
 	return plan->feasible ? 0 : NEAP_EINFEASIBLE;
 }
 
+int neap__block_plan_below(double *makespan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, double below, struct neap__prefetch *prefetch,
+	int64_t *actions)
+{
+	int rc = neap__prefetch_run(
+		prefetch, problem, tier, blocks, NULL, below, ACTIONS_MOST, actions);
+	struct neap__prefetch_total total;
+	*makespan = INFINITY;
+	if (rc < 0)
+		return rc == NEAP_EINFEASIBLE ? 0 : rc;
+	neap__prefetch_total(prefetch, &total);
+	double least = rc > 0 ? neap__prefetch_least(prefetch) : total.makespan;
+	if (rc == 0 || least >= below)
+		*makespan = least;
+	return 0;
+}
+
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *given, const struct neap_near *near,
 	struct neap__prefetch *prefetch, int64_t n, int64_t *actions)
@@ -248,7 +267,7 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	if (n == 0) {
 		rc = run_whole(&x, &total, ACTIONS_MOST);
 		steady = steady < count / 8 ? steady : count / 8;
-		if (rc > 0 && steady > 0) {
+		if (rc > 0 && steady > 0 && !neap__keeps(&blocks)) {
 			rc = extrapolate(&x, &total, count, steady, 2 * ACTIONS_MOST);
 			estimated = 1;
 		} else if (rc > 0) {

@@ -17,6 +17,14 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	const struct neap_blocks *blocks, const struct neap_near *near,
 	struct neap__prefetch *prefetch, int64_t n, int64_t *actions);
 /*
+ * Sets *makespan to that of a plan that keeps states, in seconds; INFINITY if it does not fit. The
+ * run ends as soon as it is known to take `below` seconds or more: then *makespan is a number
+ * between `below` and the makespan. *actions is increased by the operations. 0 or a negative code.
+ */
+int neap__block_plan_below(double *makespan, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, double below, struct neap__prefetch *prefetch,
+	int64_t *actions);
+/*
  * Runs a plan, with what replaced parts of it, to its end, and sets its numbers. NEAP_EINFEASIBLE
  * where it does not fit, or takes more than 3 10^6 operations.
  */

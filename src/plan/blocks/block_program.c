@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/block_descend.h"
+#include "plan/blocks/kept_blocks.h"
 
 enum { PHASE_UP, PHASE_TAIL, PHASE_INNER, PHASE_CHUNKS, PHASE_END };
 
@@ -30,10 +31,21 @@ struct block {
 	int64_t t0, record, advance;
 };
 
+/* Returns whether block i of a series keeps its state. */
+static int keeps_state(const struct neap__block_series *r, int64_t i)
+{
+	return i >= r->from + r->written;
+}
+
 static struct block block_of(struct neap__block_walk *w, int64_t i)
 {
 	const struct neap__block_series *r = series_of(w, i);
 	const struct neap_blocks *b = &r->plan;
+	if (keeps_state(r, i)) {
+		int64_t n = r->from + r->blocks - i, end = w->end - b->tail;
+		int64_t before = neap__kept_steps(b, n);
+		return (struct block){end - before, 0, before - neap__kept_steps(b, n - 1)};
+	}
 	if (i > r->from)
 		return (struct block){
 			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
@@ -107,14 +119,20 @@ static struct neap__block_op chunk_op(const struct neap__block_program *x,
 	return op;
 }
 
-static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
+static int64_t longer(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
 	struct block b = block_of(w, w->at);
-	const struct neap_blocks *plan = &series_of(w, w->at)->plan;
+	const struct neap__block_series *r = series_of(w, w->at);
+	const struct neap_blocks *plan = &r->plan;
 	int64_t n = chunks_of(plan, b.record), tape = (int64_t)x->chain->tape;
 	int64_t *last = &w->puts[w->at % NEAP__BLOCK_PUTS];
-	if (!w->inside)
+	if (!w->inside && !keeps_state(r, w->at))
 		x->begins = NEAP__BEGINS_UP;
 	for (int64_t i = 0; i < n; i++) {
 		struct neap__block_op put = chunk_op(x, w, NEAP__OP_PUT_TAPES, w->at, i);
@@ -124,7 +142,11 @@ static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 		neap__block_push(k, put, 0, 0);
 	}
 	int64_t t = b.t0 + b.record;
-	if (b.advance > 0) {
+	if (keeps_state(r, w->at)) {
+		/* The first of these blocks are reversed last, and states are read meanwhile. */
+		int64_t slots = longer(x->depth, neap__kept_reserved(x->chain, plan));
+		NEAP_TRY(neap__block_keep(k, t, b.advance, slots, &r->inner));
+	} else if (b.advance > 0) {
 		struct neap__block_frame first = first_state(x, w, w->at, t);
 		*last = x->number;
 		neap__block_record(k, NEAP__OP_PUT_STATE, &first);
@@ -132,14 +154,17 @@ static void block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 	}
 	if (++w->at == w->blocks)
 		w->phase = PHASE_TAIL;
+	return 0;
 }
 
 /* Sets the number of blocks of a series and the length of its first block, which may be short. */
 static void count_blocks(struct neap__block_series *r, int64_t steps)
 {
 	int64_t unit = r->plan.advance + r->plan.record;
-	r->blocks = (steps + unit - 1) / unit;
-	r->first = steps - (r->blocks - 1) * unit;
+	steps -= neap__kept_steps(&r->plan, r->plan.kept_states);
+	r->written = (steps + unit - 1) / unit;
+	r->first = steps - (r->written - 1) * unit;
+	r->blocks = r->written + r->plan.kept_states;
 }
 
 /*
@@ -178,8 +203,10 @@ static int begin_part(struct neap__block_sink *k, int64_t t0, int64_t t1, int la
 static int tail_begin(struct neap__block_sink *k, struct neap__block_walk *w)
 {
 	struct neap__block_program *x = k->x;
-	int64_t tail = last_of(w)->plan.tail;
+	const struct neap__block_series *r = last_of(w);
+	int64_t tail = r->plan.tail;
 	w->phase = PHASE_INNER;
+	w->at -= r->plan.kept_states; /* these blocks are on the stack */
 	if (tail == 0 && w->end == x->chain->steps && !x->turned) {
 		neap__block_range(k, NEAP__OP_TURN, w->end, w->end, 0, 0);
 		x->turned = 1;
@@ -188,12 +215,14 @@ static int tail_begin(struct neap__block_sink *k, struct neap__block_walk *w)
 		return 0;
 	if (!w->inside && x->near.tier > 0 && x->near.share == 0)
 		return begin_part(k, w->end - tail, w->end, 1);
-	return neap__block_frame_push(x, (struct neap__block_frame){.t0 = w->end - tail,
-						 .l = tail,
-						 .place = -1,
-						 .handle = -1,
-						 .live = 1,
-						 .costs = &x->tail});
+	return neap__block_frame_push(
+		x, (struct neap__block_frame){.t0 = w->end - tail,
+			   .l = tail,
+			   .place = -1,
+			   .handle = -1,
+			   .live = 1,
+			   .j = r->plan.kept_states,
+			   .costs = neap__keeps(&r->plan) ? &r->inner : &x->tail});
 }
 
 /* After the recursion of a part has ended: continues with the next chunk or block downwards. */
@@ -227,6 +256,8 @@ static int block_down(struct neap__block_sink *k, struct neap__block_walk *w)
 	}
 	f.l = b.advance;
 	f.costs = &r->inner;
+	if (neap__keeps(&r->plan))
+		f.j = neap__kept_reserved(x->chain, &r->plan);
 	if (beside_reserve(&r->plan)) {
 		f.first = f.l > r->plan.reserve_steps ? r->plan.reserve_steps : 0;
 		f.rest = &r->beside;
@@ -244,12 +275,12 @@ int neap__block_program_next(struct neap__block_program *x,
 {
 	struct neap__block_sink k = {x, push_op, user};
 	struct neap__block_walk *w = x->part.phase != PHASE_END ? &x->part : &x->whole;
-	if (x->depth > 0)
-		NEAP_TRY(neap__block_descend(&k));
-	else if (w->phase == PHASE_UP)
-		block_up(&k, w);
+	if (w->phase == PHASE_UP)
+		NEAP_TRY(block_up(&k, w));
 	else if (w->phase == PHASE_TAIL)
 		NEAP_TRY(tail_begin(&k, w));
+	else if (x->depth > 0)
+		NEAP_TRY(neap__block_descend(&k));
 	else if (w->phase != PHASE_END)
 		NEAP_TRY(block_down(&k, w));
 	return x->whole.phase != PHASE_END;
@@ -278,6 +309,8 @@ static int make_inner(struct neap__block_program *x, struct neap__block_series *
 			make_costs(x, &r->beside, steps > 0 ? b->reserve_steps : 0, b->reserve, 0));
 		return make_costs(x, &r->inner, steps, 0, 0);
 	}
+	if (neap__keeps(b))
+		return make_costs(x, &r->inner, NEAP__KEPT_TABLE, 0, 0);
 	if (b->inner == NEAP_BLOCKS_MULTIREAD && steps > 0)
 		return x->pool < b->reserve ? NEAP_EINFEASIBLE
 					    : neap__multiread_make(&r->multiread, x->chain, steps,
@@ -290,11 +323,6 @@ static int too_many_chunks(const struct neap__block_program *x, int64_t recorded
 	int64_t tape = (int64_t)x->chain->tape, longest = chunk < recorded ? chunk : recorded;
 	return recorded > 0 &&
 	       (chunk < 1 || (tape && longest > x->pool / tape) || recorded / chunk > CHUNKS_MOST);
-}
-
-static int64_t longer(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* The longest run of steps that a part of `steps` steps reverses in fast memory. */
@@ -339,10 +367,14 @@ static int begin_series(struct neap__block_program *x, const struct neap_blocks 
 	memset(x->splits, 0, sizeof x->splits); /* the cached splits belong to the old tables */
 	if (r->plan.tail > steps)
 		r->plan.tail = steps;
+	if (!neap__keeps(plan))
+		r->plan.kept_states = 0;
+	else if (x->near.tier > 0 || !neap__kept_possible(x->chain, &r->plan, steps))
+		return NEAP_EINFEASIBLE;
 	count_blocks(r, steps - r->plan.tail);
 	w->blocks = r->from + r->blocks;
 	if (x->near.tier > 0 && x->near.share == 0)
-		return make_parts(x, plan, r->plan.tail);
+		return make_parts(x, &r->plan, r->plan.tail);
 	NEAP_TRY(make_costs(
 		x, &x->tail, r->plan.tail, plan->tail_reserve, plan->inner == NEAP_BLOCKS_REVOLVE));
 	return make_inner(x, r);
@@ -355,6 +387,7 @@ static void start_over(struct neap__block_program *x, int64_t at, int64_t number
 	w->at = at;
 	x->number = number;
 	w->chunk = x->begins = x->turned = 0;
+	x->now = x->writes_end = 0;
 	w->phase = at < w->blocks ? PHASE_UP : PHASE_TAIL;
 	x->part.phase = PHASE_END;
 }
@@ -380,9 +413,11 @@ int neap__block_program_replan(
 	struct neap__block_walk *w = &x->whole;
 	struct neap__block_series *old = last_of(w), *r = old + 1;
 	int64_t unit = old->plan.advance + old->plan.record, steps = step - old->t0;
-	if (w->count == NEAP__BLOCK_SERIES || x->near.tier > 0 || steps < old->first ||
-		steps > old->first + (old->blocks - 1) * unit || (steps - old->first) % unit != 0)
+	if (w->count == NEAP__BLOCK_SERIES || x->near.tier > 0 || neap__keeps(plan) ||
+		steps < old->first || steps > old->first + (old->written - 1) * unit ||
+		(steps - old->first) % unit != 0)
 		return NEAP_EINFEASIBLE;
+	old->plan.kept_states = 0; /* these blocks are replaced */
 	count_blocks(old, steps);
 	r->t0 = step;
 	r->from = old->from + old->blocks;
@@ -404,7 +439,9 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 {
 	const struct neap__block_walk *w = &x->whole;
 	int64_t left = 0;
-	if (w->count > 1)
+	/* Blocks of a plan that keeps states are alike once the queue of writes is empty. */
+	if (w->count > 1 || (neap__keeps(&w->series->plan) &&
+				    (begins == NEAP__BEGINS_UP || x->writes_end > x->now)))
 		return 0;
 	if (begins == NEAP__BEGINS_UP && w->phase == PHASE_UP)
 		left = w->blocks - 1 - w->at;

@@ -24,6 +24,15 @@
  * reversed last. In the second case the first split of the block is fixed after these steps, and
  * the steps to their right use the whole pool.
  *
+ * A plan can keep states (NEAP_BLOCKS_KEPT): its last K blocks keep their state in a slot, and only
+ * the blocks before them write theirs. The lengths of these K blocks grow linearly from J_1 before
+ * the tail to J; the n blocks before the tail have J_1 n + (J - J_1) n^2 / (2 K) steps. Blocks may
+ * be so short that states queue up to be written, also beyond the turn. So the memory that is free
+ * differs from block to block, and the leaves of a block, and of the tail, are as long as the
+ * memory allows that is free by then: the pool without the slots of the recursion, without kept
+ * states of earlier blocks, and without states that are still to be written according to the
+ * planned speeds.
+ *
  * If a plan is replaced while it runs, several series of blocks follow each other, each with its
  * own parameters; only the last series has a tail.
  *
@@ -96,6 +105,7 @@ struct neap__block_series {
 	struct neap_blocks plan;	      /* the tail is used in the last series only */
 	int64_t t0, from;		      /* first step; index of the first block */
 	int64_t blocks, first;		      /* number of blocks; steps of the first block */
+	int64_t written;		      /* number of blocks that do not keep their state */
 	int64_t tape_place;		      /* place of the first chunk */
 	struct neap__recompute inner, beside; /* beside: for the steps that run with the reserve */
 	struct neap__multiread multiread;
@@ -139,18 +149,23 @@ struct neap__block_program {
 	uint8_t turned;
 	int64_t number; /* operations so far */
 	int64_t held;
+	/* For plans that keep states, seconds: of a write; when the operations and writes so far
+	 * end. */
+	double state_out, now, writes_end;
 };
 
 /*
- * Starts a program from the beginning; *x is all zero or was used before. Borrows `chain`. `near`
- * may be NULL. Returns 0, -ENOMEM, or NEAP_EINFEASIBLE if a pool of `pool` bytes is too small.
+ * Starts a program from the beginning; *x is all zero or was used before, except that x->state_out
+ * has the seconds of a write of a state. Borrows `chain`. `near` may be NULL. Returns 0, -ENOMEM,
+ * or NEAP_EINFEASIBLE if a pool of `pool` bytes is too small.
  */
 int neap__block_program_start(struct neap__block_program *x, const struct neap_chain *chain,
 	int64_t pool, const struct neap_blocks *plan, const struct neap_near *near);
 /*
  * Uses the blocks of `plan` from step `step` on, which must be the first step of a block of the
- * last series. Call it before any operation of these blocks was generated, or call rewind
- * afterwards. Returns 0, or -ENOMEM or NEAP_EINFEASIBLE, after which the program cannot be used.
+ * last series that does not keep its state. Call it before any operation of these blocks was
+ * generated, or call rewind afterwards. Returns 0, or -ENOMEM or NEAP_EINFEASIBLE, after which the
+ * program cannot be used.
  */
 int neap__block_program_replan(
 	struct neap__block_program *x, int64_t step, const struct neap_blocks *plan);

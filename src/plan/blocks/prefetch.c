@@ -25,7 +25,6 @@
 
 #define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
 #define BATCH 1024 /* largest batch of the program, in operations; CHUNKS_MOST limits it */
-#define AHEAD 100  /* GETs in flight or placed, limits the work of place_get; chosen */
 
 int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room)
 {
@@ -214,9 +213,9 @@ static void place_get(struct neap__prefetch *x, int64_t j)
 		low = x->head;
 	if (x->get_tail > x->get_head && low < neap__prefetch_get(x, x->get_tail - 1)->issue)
 		low = neap__prefetch_get(x, x->get_tail - 1)->issue;
-	if (x->get_tail - x->get_head >= AHEAD &&
-		low < neap__prefetch_get(x, x->get_tail - AHEAD)->need)
-		low = neap__prefetch_get(x, x->get_tail - AHEAD)->need;
+	if (x->get_tail - x->get_head >= x->ahead &&
+		low < neap__prefetch_get(x, x->get_tail - x->ahead)->need)
+		low = neap__prefetch_get(x, x->get_tail - x->ahead)->need;
 	if (x->sync)
 		low = j;
 	int fits = !slot_stays || op->held + op->incoming + n <= x->pool;

@@ -52,14 +52,21 @@ int neap__prefetch_replan(struct neap__prefetch *prefetch, const struct neap_pro
 int neap__prefetch_next(struct neap__prefetch *prefetch,
 	void (*emit)(void *user, const struct neap_action *action), void *user);
 /*
+ * For plans that keep states (one series): seconds that the schedule takes at least, if its next
+ * operation is the first of a block that writes its state and is reversed; otherwise the time so
+ * far.
+ */
+double neap__prefetch_least(struct neap__prefetch *prefetch);
+/*
  * Runs the whole schedule and emits nothing. Blocks in the steady state are skipped
  * (prefetch_skip.c), so the running time does not grow with the chain; the totals are the same.
- * Performs at most `most` operations and adds their number to *performed. Returns 1 if `most` is
- * not enough, 0, or a negative code.
+ * Performs at most `most` operations and adds their number to *performed. Ends early if the
+ * schedule is known to take `below` seconds or more, which must be INFINITY except for plans that
+ * keep states. Returns 1 if it did not reach the end, 0, or a negative code.
  */
 int neap__prefetch_run(struct neap__prefetch *prefetch, const struct neap_problem *problem,
-	int tier, const struct neap_blocks *blocks, const struct neap_near *near, int64_t most,
-	int64_t *performed);
+	int tier, const struct neap_blocks *blocks, const struct neap_near *near, double below,
+	int64_t most, int64_t *performed);
 /* Allocates at least `room` rows of each table; returns the number of rows, or -ENOMEM. */
 int64_t neap__prefetch_tables(struct neap__prefetch *prefetch, int64_t room);
 void neap__prefetch_total(

@@ -8,6 +8,7 @@
  * steady state. Ours.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include "base/fail.h"
 #include "plan/blocks/prefetch_state.h"
@@ -233,7 +234,7 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 }
 
 int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, const struct neap_near *near, int64_t most,
+	const struct neap_blocks *blocks, const struct neap_near *near, double below, int64_t most,
 	int64_t *performed)
 {
 	struct neap__prefetch_watch *watch = calloc(1, sizeof *watch);
@@ -244,7 +245,7 @@ int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *prob
 	int rc = neap__prefetch_start(x, problem, tier, blocks, near);
 	int64_t n = 0;
 	rc = rc < 0 ? rc : 1;
-	for (; rc > 0 && n < most; n++)
+	for (; rc > 0 && n < most && (below == INFINITY || neap__prefetch_least(x) < below); n++)
 		rc = neap__prefetch_next(x, NULL, NULL);
 	*performed += n;
 	x->watch = NULL;

@@ -5,8 +5,13 @@
 #include <string.h>
 #include "base/fail.h"
 #include "base/grow.h"
+#include "plan/blocks/kept_blocks.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/sizing.h"
+
+/* GETs in flight or placed; chosen. */
+#define AHEAD 100
+#define AHEAD_KEPT 3
 
 int64_t neap__prefetch_tables(struct neap__prefetch *x, int64_t room)
 {
@@ -59,6 +64,10 @@ int neap__prefetch_start(struct neap__prefetch *x, const struct neap_problem *pr
 	x->sync |= second > 0 && (problem->tiers[second - 1].flags & NEAP_TIER_SYNC) != 0;
 	x->pool = pool;
 	x->state = (int64_t)problem->chain.state;
+	x->ahead = neap__keeps(blocks) ? AHEAD_KEPT : AHEAD;
+	x->program.state_out =
+		tier > 0 ? neap_tier_seconds(&problem->tiers[tier - 1], 1, problem->chain.state)
+			 : 0;
 	neap__clock_init(&x->clock, &x->problem);
 	x->ended = x->error = 0;
 	x->head = x->tail = 0;
@@ -111,6 +120,20 @@ int neap__prefetch_replan(struct neap__prefetch *x, const struct neap_problem *p
 	NEAP_TRY(neap__block_program_replan(&x->program, step, blocks));
 	neap__block_program_rewind(&x->program, x->head);
 	return 0;
+}
+
+double neap__prefetch_least(struct neap__prefetch *x)
+{
+	const struct neap__block_op *op = neap__prefetch_op(x, x->head);
+	const struct neap__block_series *r = x->program.whole.series;
+	const struct neap_chain *c = &x->problem.chain;
+	double now = (double)x->clock.now;
+	if (x->head == x->tail || op->begins != NEAP__BEGINS_DOWN || op->t0 == 0)
+		return now;
+	double blocks = (double)((op->t0 - r->first) / r->plan.advance + 1);
+	double extra = blocks * neap__recompute_extra(&r->inner, r->plan.advance, 0);
+	return now + (double)(op->t0 + r->plan.advance) * (c->record + c->backward) +
+	       c->advance * extra;
 }
 
 void neap__prefetch_total(const struct neap__prefetch *x, struct neap__prefetch_total *total)

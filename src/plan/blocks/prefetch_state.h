@@ -45,7 +45,8 @@ struct neap__prefetch {
 	struct neap_problem problem;
 	struct neap__clock clock;
 	int tiers[2], sync; /* the plan's tier and the near one; 0: none */
-	int64_t pool, state;
+	int64_t pool, state,
+		ahead; /* ahead: GETs in flight or placed, limits the work of place_get */
 	int ended;
 	int64_t head, tail; /* operations [head, tail) are in the window */
 	struct neap__block_op ops[NEAP__PREFETCH_WINDOW];

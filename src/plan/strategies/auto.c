@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_search.h"
+#include "plan/blocks/kept_search.h"
 #include "plan/blocks/near_search.h"
 #include "plan/bound/at_bound.h"
 #include "plan/offload/offload_search.h"
@@ -71,6 +72,24 @@ static double bound_alone(const struct neap_problem *problem, int tier)
 	return neap_bound(&alone);
 }
 
+/* The families of plans through one tier; each search is as neap__block_search. */
+static int (*const families[])(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	int64_t effort, double below) = {neap__block_search, neap__kept_search};
+
+static int search_tier(struct neap_plan *plan, const struct neap_problem *problem, int tier,
+	int64_t effort, double bound)
+{
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		struct neap_plan trial = trial_plan();
+		if (plan->feasible && neap__at_bound(plan->makespan, bound))
+			return 0;
+		NEAP_TRY(families[i](
+			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
+		take_faster(plan, &trial);
+	}
+	return 0;
+}
+
 /*
  * Searches plans of blocks through two tiers at once, then through each alone, with the whole
  * effort, unless none through that tier can be faster. So another tier never makes a plan slower.
@@ -86,15 +105,10 @@ static int search(struct neap_plan *plan, const struct neap_problem *problem,
 		return 0;
 	NEAP_TRY(search_pairs(plan, problem, effort, bound));
 	for (int tier = 1; tier <= problem->ntiers; tier++) {
-		struct neap_plan trial = trial_plan();
-		if (plan->feasible && neap__at_bound(plan->makespan, bound))
-			return 0;
 		if (plan->feasible && problem->ntiers > 1 &&
 			plan->makespan <= bound_alone(problem, tier))
 			continue;
-		NEAP_TRY(neap__block_search(
-			&trial, problem, tier, effort, plan->feasible ? plan->makespan : INFINITY));
-		take_faster(plan, &trial);
+		NEAP_TRY(search_tier(plan, problem, tier, effort, bound));
 	}
 	return 0;
 }

@@ -111,6 +111,7 @@ const struct neap__key neap__plan_keys[] = {
 	INNER(BLOCKS, LONG, blocks, tail_reserve),
 	INNER(BLOCKS, REAL, blocks, price),
 	INNER(BLOCKS, INT, blocks, inner),
+	INNER(BLOCKS, COUNT, blocks, kept_states),
 	INNER(NEAR, INT, near, tier),
 	INNER(NEAR, INT, near, share),
 	INNER(NEAR, COUNT, near, chunk),

@@ -366,8 +366,8 @@ static int check_blocks(const struct neap_blocks *blocks, const char *section)
 {
 	if (!(blocks->price >= 0 && blocks->price <= 1e15))
 		return neap__fail(NEAP_EFORMAT, "[%s]: price is not between 0 and 1e15", section);
-	if (blocks->inner > NEAP_BLOCKS_MULTIREAD)
-		return neap__fail(NEAP_EFORMAT, "[%s]: inner is not 0, 1 or 2", section);
+	if (blocks->inner > NEAP_BLOCKS_KEPT)
+		return neap__fail(NEAP_EFORMAT, "[%s]: inner is not 0, 1, 2 or 3", section);
 	return 0;
 }
 
