@@ -3,8 +3,8 @@
  * auto.c: the strategy `auto`: the fastest feasible strategy by predicted makespan. Of equal
  * makespans the earlier row of the table is taken; rows after one that meets the lower bound
  * are not asked. Where no row meets the bound and there is a slow tier, plans of blocks are
- * searched too (block_search.h), or plans of unequal stages (offload_search.h). So the answer
- * is never slower than any row. Ours.
+ * searched too (block_search.h, kept_search.h), or plans of unequal stages (offload_search.h). So
+ * the answer is never slower than any row. Ours.
  */
 #include <math.h>
 #include "base/fail.h"
