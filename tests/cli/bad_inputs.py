@@ -413,7 +413,7 @@ def chain_cases(folder):
         yield ["plan", "--chain", name, "--memory", "100"], name
     for steps in ("1,", ",1", "1,2,3", "0,1", "1,0", "1,-1", "1,x"):
         yield ["plan", "--steps", steps, "--slots", "5"], "--steps"
-    yield ["plan", "--steps", "4,4", "--state", "1K", "--tape", "1K", "--memory", "1M"], "--steps"
+    yield ["plan", "--steps", "4,4", "--state", "1K", "--tape", "1K", "--memory", "1M", "--slots", "3"], "--slots"
 
 
 def main():
