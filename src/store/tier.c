@@ -76,6 +76,7 @@ int neap__tier_format(
 			(long long)places, (unsigned long long)bytes);
 	tier->bytes = 0;
 	tier->tape_places = 0;
+	tier->in_units = 0;
 	tier->own = 0;
 	if (staging->at)
 		neap__tier_lend(tier, staging->bytes);
@@ -127,6 +128,7 @@ int neap__tier_format_tapes(
 		tier->self, bytes, places, staging > least ? staging : least);
 	tier->tape_bytes = bytes;
 	tier->tape_places = rc < 0 ? 0 : places;
+	tier->in_units = 0;
 	return rc;
 }
 
@@ -154,6 +156,7 @@ int neap__tier_format_units(struct neap_tier *tier, uint64_t bytes, int64_t unit
 		tier->ops.format_units(tier->self, bytes, units, staging > least ? staging : least);
 	tier->tape_bytes = bytes;
 	tier->tape_places = rc < 0 ? 0 : units;
+	tier->in_units = 1;
 	return rc;
 }
 
@@ -164,8 +167,8 @@ int neap__tier_fits(const struct neap_tier *tier, struct neap__records states,
 	return tier->bytes == states.bytes && tier->places >= states.places &&
 	       has->at == staging->at && has->bytes == staging->bytes &&
 	       has->mapping == staging->mapping &&
-	       (tapes.places == 0 ||
-		       (tier->tape_bytes == tapes.bytes && tier->tape_places >= tapes.places));
+	       (tapes.places == 0 || (!tier->in_units && tier->tape_bytes == tapes.bytes &&
+					     tier->tape_places >= tapes.places));
 }
 
 uint64_t neap__tier_footprint(const struct neap_tier *tier, uint64_t bytes)

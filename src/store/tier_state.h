@@ -42,6 +42,7 @@ struct neap_tier {
 	int running;	     /* a run has claimed the tier */
 	uint64_t tape_bytes; /* of records of tapes */
 	int64_t tape_places;
+	int in_units;	/* a place for tapes is a unit, and a record takes several of them */
 	int journalled; /* holds records of an interrupted sweep, not to be overwritten */
 	/*
 	 * Optional: damages what the medium holds, for tests. Flips the bits `mask`

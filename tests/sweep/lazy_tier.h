@@ -7,16 +7,19 @@
 #ifndef NEAP_TESTS_SWEEP_LAZY_TIER_H
 #define NEAP_TESTS_SWEEP_LAZY_TIER_H
 
-#include "chainmodel.h"
+#include <neap/tier.h>
+#include <errno.h>
+#include "../test.h"
 
 #define LAZY 320 /* requests in flight at most (neap/tier.h) */
 
 struct lazy {
 	struct shelf {
 		unsigned char *store;
-		uint64_t *tags; /* of the places */
-		uint64_t bytes;
-	} shelves[2]; /* states, tapes */
+		uint64_t *tags;	      /* of the places */
+		uint64_t bytes, room; /* of a place; of all of them */
+	} shelves[2];		      /* states, tapes */
+	uint64_t capacity;
 	struct lazy_job {
 		struct neap_span one;
 		const struct neap_span *spans;
@@ -27,30 +30,32 @@ struct lazy {
 	int64_t begun, done;
 };
 
-static inline void lazy_shelf(struct shelf *shelf, uint64_t bytes, int64_t places)
+static inline int lazy_shelf(struct lazy *lazy, int tapes, uint64_t bytes, int64_t places)
 {
+	struct shelf *shelf = &lazy->shelves[tapes];
+	uint64_t before = tapes ? lazy->shelves[0].room : 0;
+	if ((uint64_t)places > (lazy->capacity - before) / bytes)
+		return -ENOSPC;
 	free(shelf->store);
 	free(shelf->tags);
 	shelf->store = calloc((size_t)places + 1, bytes);
 	shelf->tags = calloc((size_t)places + 1, sizeof *shelf->tags);
 	memset(shelf->tags, 0xff, (size_t)places * sizeof *shelf->tags);
 	shelf->bytes = bytes;
+	shelf->room = bytes * (uint64_t)places;
+	return 0;
 }
 
 static inline int lazy_format(void *self, uint64_t bytes, int64_t places, void *staging)
 {
-	struct lazy *lazy = self;
 	(void)staging;
-	lazy_shelf(&lazy->shelves[0], bytes, places);
-	return 0;
+	return lazy_shelf(self, 0, bytes, places);
 }
 
 static inline int lazy_format_tapes(void *self, uint64_t bytes, int64_t places, uint64_t staging)
 {
-	struct lazy *lazy = self;
 	(void)staging;
-	lazy_shelf(&lazy->shelves[1], bytes, places);
-	return 0;
+	return lazy_shelf(self, 1, bytes, places);
 }
 
 static inline struct lazy_job *lazy_post(
@@ -131,7 +136,7 @@ static inline void lazy_close(void *self)
 	free(lazy);
 }
 
-static inline int lazy_open(struct neap_tier **tier)
+static inline int lazy_open(struct neap_tier **tier, uint64_t capacity)
 {
 	static const struct neap_tier_ops ops = {.size = sizeof ops,
 		.format = lazy_format,
@@ -142,8 +147,10 @@ static inline int lazy_open(struct neap_tier **tier)
 		.format_tapes = lazy_format_tapes,
 		.put_tapes = lazy_put_tapes,
 		.get_tapes = lazy_get_tapes};
-	static const struct neap_tier_spec spec = {.name = "lazy", .capacity = NEAP_INFINITE};
-	return neap_tier_wrap(tier, &ops, &spec, calloc(1, sizeof(struct lazy)));
+	const struct neap_tier_spec spec = {.name = "lazy", .capacity = capacity};
+	struct lazy *lazy = calloc(1, sizeof *lazy);
+	lazy->capacity = capacity;
+	return neap_tier_wrap(tier, &ops, &spec, lazy);
 }
 
 #endif

@@ -38,8 +38,9 @@ static void check_round(uint64_t seed, int faulty, int vary, struct totals *tota
 	struct gradient want = reference(&m);
 	struct neap_step_ops ops = model_ops(&m, vary ? 160 : 0);
 	int lazy = seed % 2 == 0; /* it knows no damage, only refusals */
-	assert_int_equal(
-		lazy ? lazy_open(&inner) : neap_tier_open_memory(&inner, NEAP_INFINITE), 0);
+	assert_int_equal(lazy ? lazy_open(&inner, NEAP_INFINITE)
+			      : neap_tier_open_memory(&inner, NEAP_INFINITE),
+		0);
 	if (faulty) {
 		int64_t *const rows[] = {&faults.fail_put, &faults.fail_get, &faults.gone_after,
 			&faults.lose_put, &faults.corrupt_put, &faults.truncate_put};
@@ -135,7 +136,7 @@ static void sent_slot_moves(void **state)
 	model_init(&m, 22, 3);
 	struct gradient want = reference(&m);
 	struct neap_step_ops ops = model_ops(&m, 0);
-	assert_int_equal(lazy_open(&tier), 0);
+	assert_int_equal(lazy_open(&tier, NEAP_INFINITE), 0);
 	struct neap_sweep_options o = {
 		.size = sizeof o, FIXED_COSTS, .steps = m.steps, .tiers = &tier, .ntiers = 1};
 	assert_int_equal(neap__sweep_create_over(&sweep, &ops, &m, &o, maker_open, &k), 0);
