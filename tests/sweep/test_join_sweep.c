@@ -6,192 +6,12 @@
  *
  *     test_join_sweep [SWEEPS]     of the storm; NEAP_SEED
  */
-#include "random_stages.h"
+#include "joinmodel.h"
 
 #include "store/fault_tier.h"
 #include "sweep/stages/join_sweep.h"
 
-#define BRANCHES 4
-
 static uint64_t storms = 80;
-
-struct joined {
-	int count;
-	struct stagemodel model[BRANCHES];
-	struct neap_branch branches[BRANCHES];
-	size_t adjoint_bytes;
-	char broken[160];
-};
-
-struct joined_gradient {
-	double loss;
-	struct stagegradient branch[BRANCHES];
-};
-
-static int advance(void *user, int k, int64_t i, const void *x, void *y, void *tmp, int first)
-{
-	struct joined *j = user;
-	return stagemodel_advance(&j->model[k], i, x, y, tmp, first);
-}
-
-static int record(
-	void *user, int k, int64_t i, const void *x, void *y, void *tape, void *tmp, int first)
-{
-	struct joined *j = user;
-	return stagemodel_record(&j->model[k], i, x, y, tape, tmp, first);
-}
-
-static int backward(void *user, int k, int64_t i, const void *x, const void *tape, void *dy,
-	void *dx, void *tmp)
-{
-	struct joined *j = user;
-	return stagemodel_backward(&j->model[k], i, x, tape, dy, dx, tmp);
-}
-
-/* The square of a sum over branches: each gradient depends on all ends. */
-static double join_loss(struct joined *j, const double *const *x, double *const *dx)
-{
-	double sum = 0.5;
-	for (int k = 0; k < j->count; k++)
-		sum += stage_loss(&j->model[k], x[k], dx[k]);
-	for (int k = 0; k < j->count; k++)
-		for (int64_t i = 0; i < j->model[k].width[j->model[k].n]; i++)
-			dx[k][i] *= sum;
-	return sum * sum / 2;
-}
-
-static int turn(void *user, const void *const *x, void *const *dx, void *tmp, double *loss)
-{
-	struct joined *j = user;
-	struct stagemodel *m = &j->model[0];
-	*loss = join_loss(j, (const double *const *)x, (double *const *)dx);
-	use_tmp(m, tmp, m->backward_tmp[m->n], dx[0], m->width[m->n]);
-	return 0;
-}
-
-static int gather(void *user, int (*write)(void *, const void *, size_t), void *to)
-{
-	struct joined *j = user;
-	int rc = 0;
-	for (int k = 0; k < j->count && rc == 0; k++) {
-		rc = write(to, j->model[k].dw, sizeof j->model[k].dw);
-		if (rc == 0)
-			rc = write(to, j->model[k].passed, sizeof j->model[k].passed);
-	}
-	return rc;
-}
-
-static int scatter(void *user, int (*read)(void *, void *, size_t), void *from)
-{
-	struct joined *j = user;
-	int rc = 0;
-	for (int k = 0; k < j->count && rc == 0; k++) {
-		rc = read(from, j->model[k].dw, sizeof j->model[k].dw);
-		if (rc == 0)
-			rc = read(from, j->model[k].passed, sizeof j->model[k].passed);
-	}
-	return rc;
-}
-
-static struct neap_join_ops ops_of(const struct joined *j)
-{
-	return (struct neap_join_ops){.size = sizeof(struct neap_join_ops),
-		.advance = advance,
-		.record = record,
-		.turn = turn,
-		.backward = backward,
-		.adjoint_bytes = j->adjoint_bytes,
-		.grad_save = gather,
-		.grad_load = scatter};
-}
-
-static void draw_branches(struct joined *j, struct random *r, int count, int64_t most)
-{
-	memset(j, 0, sizeof *j);
-	j->count = count;
-	int taken = chance(r, 30);
-	for (int k = 0; k < count; k++) {
-		struct stagemodel *m = &j->model[k];
-		random_model(m, r, chance(r, 8) ? 0 : 1 + below(r, most), 40);
-		m->stages.flags = k ? j->model[0].stages.flags : m->stages.flags;
-		m->adjoint_bytes = 0;
-		stagemodel_wire(m);
-		for (int64_t i = 0; taken && i <= m->n; i++)
-			j->adjoint_bytes =
-				m->state[i] > j->adjoint_bytes ? m->state[i] : j->adjoint_bytes;
-		j->branches[k] = (struct neap_branch){m->n, &m->stages};
-	}
-	for (int k = 0; k < count; k++)
-		j->model[k].adjoint_bytes = j->adjoint_bytes;
-}
-
-/* Everything stored, no sweep. */
-static void reference_of(struct joined *j, struct joined_gradient *g)
-{
-	static double x[BRANCHES][STAGES_MOST + 1][64], dx[BRANCHES][STAGES_MOST + 1][64];
-	const double *ends[BRANCHES];
-	double *gradients[BRANCHES];
-	memset(g, 0, sizeof *g);
-	for (int k = 0; k < j->count; k++) {
-		struct stagemodel *m = &j->model[k];
-		stagemodel_restart(m);
-		stagemodel_start(m, x[k][0]);
-		for (int64_t i = 0; i < m->n; i++)
-			stage_forward(m, i, x[k][i], x[k][i + 1]);
-		ends[k] = x[k][m->n];
-		gradients[k] = dx[k][m->n];
-	}
-	g->loss = join_loss(j, ends, gradients);
-	for (int k = 0; k < j->count; k++) {
-		struct stagemodel *m = &j->model[k];
-		for (int64_t i = m->n - 1; i >= 0; i--)
-			stage_backward(m, i, x[k][i], dx[k][i + 1], dx[k][i]);
-		memcpy(g->branch[k].dw, m->dw, sizeof m->dw);
-		memcpy(g->branch[k].dx, dx[k][0], m->state[0]);
-	}
-}
-
-static void restart(struct joined *j)
-{
-	for (int k = 0; k < j->count; k++)
-		stagemodel_restart(&j->model[k]);
-}
-
-static int run_joined(struct neap_join_sweep *sweep, struct joined *j, struct joined_gradient *g,
-	struct neap_sweep_stats *stats)
-{
-	double x[BRANCHES][64], dx[BRANCHES][512];
-	const void *x0[BRANCHES];
-	void *dx0[BRANCHES];
-	memset(g, 0, sizeof *g);
-	for (int k = 0; k < j->count; k++) {
-		stagemodel_start(&j->model[k], x[k]);
-		x0[k] = x[k];
-		dx0[k] = dx[k];
-	}
-	stats->size = sizeof *stats;
-	int rc = neap_join_sweep_run(sweep, x0, dx0, &g->loss, stats);
-	for (int k = 0; k < j->count; k++) {
-		const struct stagemodel *m = &j->model[k];
-		memcpy(g->branch[k].dw, m->dw, sizeof m->dw);
-		memcpy(g->branch[k].dx, dx[k], m->state[0]);
-		if (m->broken[0] && !j->broken[0])
-			snprintf(j->broken, sizeof j->broken, "branch %d: %.140s", k, m->broken);
-	}
-	return rc;
-}
-
-static uint64_t all_bytes(const struct joined *j)
-{
-	uint64_t bytes = 512;
-	for (int k = 0; k < j->count; k++) {
-		const struct stagemodel *m = &j->model[k];
-		bytes += 2 * m->adjoint_bytes + 3 * (m->state[m->n] + m->backward_tmp[m->n]);
-		for (int64_t i = 0; i < m->n; i++)
-			bytes += m->tape[i] + m->state[i] + 128;
-	}
-	return bytes;
-}
 
 static struct {
 	int64_t sweeps, sent, lost, in_turns, too_few;
@@ -210,7 +30,7 @@ static void check_joined(const struct joined *j, const struct joined_gradient *g
 static void named_budget_does(struct joined *j, const struct neap_sweep_options *o)
 {
 	struct neap_sweep_options more = *o;
-	struct neap_join_ops ops = ops_of(j);
+	struct neap_join_ops ops = joined_ops(j);
 	struct neap_join_sweep *sweep;
 	char line[300];
 	snprintf(line, sizeof line, "%s", neap_detail());
@@ -224,11 +44,11 @@ static void named_budget_does(struct joined *j, const struct neap_sweep_options 
 
 static void run_clean(struct joined *j, const struct neap_sweep_options *o)
 {
-	struct neap_join_ops ops = ops_of(j);
+	struct neap_join_ops ops = joined_ops(j);
 	struct joined_gradient want, got;
 	struct neap_join_sweep *sweep;
 	struct neap_sweep_stats stats;
-	reference_of(j, &want);
+	joined_reference(j, &want);
 	int rc = neap_join_sweep_create(&sweep, &ops, j, j->branches, j->count, o);
 	if (rc == NEAP_EINFEASIBLE) {
 		tally.too_few++;
@@ -240,8 +60,8 @@ static void run_clean(struct joined *j, const struct neap_sweep_options *o)
 	const struct neap_plan *plan = neap_join_sweep_plan(sweep);
 	neap__join_poison(sweep, 1);
 	for (int i = 0; i < 2; i++) {
-		restart(j);
-		rc = run_joined(sweep, j, &got, &stats);
+		joined_restart(j);
+		rc = joined_run(sweep, j, &got, &stats);
 		check_joined(j, &got, &want, rc, o);
 		assert_int_equal(stats.advance_steps, plan->advance_steps);
 		assert_int_equal(stats.record_steps, plan->record_steps);
@@ -263,10 +83,10 @@ static void budgets(void **state)
 	(void)state;
 	for (int i = 0; i < (TEST_SANITIZED ? 6 : 40); i++) {
 		struct neap_tier *tier;
-		draw_branches(&j, &r, 1 + (int)below(&r, BRANCHES), 12);
+		random_branches(&j, &r, 1 + (int)below(&r, BRANCHES), 12);
 		if (j.count == 1 && chance(&r, 70))
-			draw_branches(&j, &r, 2, 12);
-		uint64_t all = all_bytes(&j);
+			random_branches(&j, &r, 2, 12);
+		uint64_t all = joined_bytes(&j);
 		assert_int_equal(neap_tier_open_memory(&tier, NEAP_INFINITE), 0);
 		neap_tier_set_rates(tier, 100, 100, 0);
 		for (uint64_t memory = all / 8; memory <= all; memory += all / 7) {
@@ -321,16 +141,16 @@ static void optima(void **state)
 			.memory = (uint64_t)(slots + 4) * 64,
 			.strategy = "join",
 			.params = {.checkpoints = slots}};
-		struct neap_join_ops ops = ops_of(&j);
+		struct neap_join_ops ops = joined_ops(&j);
 		struct neap_join_sweep *sweep;
 		struct neap_sweep_stats stats;
 		struct joined_gradient got, want;
-		reference_of(&j, &want);
+		joined_reference(&j, &want);
 		int rc = neap_join_sweep_create(&sweep, &ops, &j, j.branches, 2, &o);
 		if (rc < 0)
 			fail_msg("%lld + %lld steps, %lld slots: %s", a, b, slots, neap_detail());
-		restart(&j);
-		check_joined(&j, &got, &want, run_joined(sweep, &j, &got, &stats), &o);
+		joined_restart(&j);
+		check_joined(&j, &got, &want, joined_run(sweep, &j, &got, &stats), &o);
 		assert_int_equal(stats.advance_steps, least);
 		assert_int_equal(stats.record_steps, a + b);
 		neap_join_sweep_free(sweep);
@@ -364,9 +184,9 @@ static void storm(void **state)
 		struct neap_join_sweep *sweep;
 		struct neap_sweep_stats stats;
 		struct joined_gradient want, got;
-		draw_branches(&j, &r, 2 + (int)below(&r, BRANCHES - 1), 10);
-		reference_of(&j, &want);
-		uint64_t all = all_bytes(&j);
+		random_branches(&j, &r, 2 + (int)below(&r, BRANCHES - 1), 10);
+		joined_reference(&j, &want);
+		uint64_t all = joined_bytes(&j);
 		int journal = chance(&r, 50);
 		assert_int_equal(neap_tier_open_memory(&inner, NEAP_INFINITE), 0);
 		assert_int_equal(neap__fault_open(&tier, inner, &faults), 0);
@@ -381,7 +201,7 @@ static void storm(void **state)
 			.journal = journal ? folder : NULL,
 			.journal_seconds = -1,
 			.interrupted = stop};
-		struct neap_join_ops ops = ops_of(&j);
+		struct neap_join_ops ops = joined_ops(&j);
 		int rc = neap_join_sweep_create(&sweep, &ops, &j, j.branches, j.count, &o);
 		for (int part = 0; rc == 0; part++) {
 			neap__join_poison(sweep, 1);
@@ -390,8 +210,8 @@ static void storm(void **state)
 			faults.gone_after = chance(&r, 15) ? 1 + below(&r, 12) : 0;
 			stop_after = journal && part < 3 ? 1 + (int)below(&r, 60) : 0;
 			if (!journal || part == 0)
-				restart(&j);
-			rc = run_joined(sweep, &j, &got, &stats);
+				joined_restart(&j);
+			rc = joined_run(sweep, &j, &got, &stats);
 			if (rc != NEAP_EINTERRUPTED)
 				break;
 			if (chance(&r, 50)) {
@@ -430,8 +250,8 @@ static void refused(void **state)
 	struct neap_join_sweep *sweep;
 	struct neap_sweep_options o = {.size = sizeof o, .memory = 64};
 	(void)state;
-	draw_branches(&j, &r, 2, 8);
-	struct neap_join_ops ops = ops_of(&j);
+	random_branches(&j, &r, 2, 8);
+	struct neap_join_ops ops = joined_ops(&j);
 	assert_int_equal(neap_join_sweep_create(&sweep, &ops, &j, j.branches, 0, &o), NEAP_EUSAGE);
 	assert_int_equal(neap_join_sweep_create(&sweep, &ops, &j, j.branches, 9, &o), NEAP_EUSAGE);
 	assert_int_equal(
