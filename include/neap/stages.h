@@ -68,9 +68,9 @@ struct neap_stage_sweep;
  * Creates a sweep over stages: makes the plan and places every buffer, and every record on its
  * tier. Copies everything except user and tiers, which are borrowed. In the options, seconds are
  * ignored (stages has them); a saved plan must be for the problem of neap_stage_sweep_problem; a
- * journal is as above. Memory of the tables, in addition to the arena: 72 bytes per stage, about
- * 300 per call of a stage in the plan, 200 per transfer. NEAP_EINFEASIBLE: the detail line shows a
- * budget that works; so does any larger one. Collective.
+ * journal is as for neap_sweep_create. Memory of the tables, in addition to the arena: 72 bytes per
+ * stage, about 300 per call of a stage in the plan, 200 per transfer. NEAP_EINFEASIBLE: the detail
+ * line shows a budget that works; so does any larger one. Collective.
  */
 NEAP_API int neap_stage_sweep_create(struct neap_stage_sweep **sweep,
 	const struct neap_stage_ops *ops, void *user, const struct neap_stages *stages,

@@ -120,7 +120,6 @@ static void reset(struct neap_sweep *s)
 	for (int i = 0; i < s->problem.ntiers; i++)
 		for (int64_t j = 0; j < s->places[i]; j++)
 			s->state_records[i][j] = NEAP__RECORD_NONE;
-	s->arena.memory.failed = 0;
 	s->nranges = 0;
 	s->live_puts = 0;
 	s->live_t = s->position = -1;
@@ -316,6 +315,7 @@ static int run_alone(struct neap_sweep *s, void *dx0, struct neap_sweep_stats *s
 {
 	struct neap_schedule *schedule = NULL;
 	struct neap__populate *populate = NULL;
+	neap__memory_begin_run(&s->arena.memory);
 	int rc = find_costs(s, &populate);
 	if (rc < 0)
 		return neap__agree_end(&s->agreement, rc);

@@ -117,7 +117,7 @@ struct neap__replan_history {
 	void *old_spans[NEAP_REPLANS_MAX]; /* tables that transfers may still use */
 };
 
-/* What the first pass of a sweep shows of its costs (costs/replan_sweep.h). */
+/* What the first pass of a sweep shows of its costs (costs/cost_watch.h). */
 struct neap__cost_watch {
 	double known_advance, known_write; /* seconds of a step and a state: planned, or found */
 	int64_t step;			   /* the block that was looked at last */

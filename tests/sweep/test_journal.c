@@ -3,6 +3,7 @@
  * Sweeps that are killed and go on: gradient, loss and adjoint of one that was not. With
  * a number as argument: so many kills, at random; with "torn", a journal torn everywhere.
  */
+#include "guard_memory.h"
 #include "journalled.h"
 
 #include <neap/neap.h>
@@ -370,6 +371,40 @@ static void interrupted(void **state)
 	remove_folder();
 }
 
+static void switch_memory(void)
+{
+	if (memory_is_guarded())
+		unsetenv("NEAP_TEST_MEMORY");
+	else
+		setenv("NEAP_TEST_MEMORY", "1", 1);
+}
+
+/* A commit of an arena in ordinary memory is read into one in other memory, and vice versa. */
+static void resumes_in_other_memory(void **state)
+{
+	(void)state;
+	make_folder(0);
+	for (size_t i = 0; i < 2 * STRATEGIES; i++) {
+		struct job job = {.strategy = strategies[i / 2],
+			.tiers = i / 2 > 2 ? FILE_TIER : NO_TIER,
+			.steps = 300,
+			.seed = 3 + i,
+			.memory = i / 2 ? 6000 : 500000,
+			.every = -1,
+			.same_plan = 1};
+		struct answer whole, answer;
+		struct gradient want = want_of(&job);
+		session(&whole, &job);
+		check_answer(&whole, &job, &want);
+		killed(&job, whole.calls / 2);
+		switch_memory();
+		session(&answer, &job);
+		check_answer(&answer, &job, &want);
+		assert_true(answer.stats.spared > 0);
+	}
+	remove_folder();
+}
+
 /* On a disk, past the page cache. */
 static void on_a_disk(void **state)
 {
@@ -418,6 +453,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(from_another_state),
 		cmocka_unit_test(not_ours),
 		cmocka_unit_test(interrupted),
+		cmocka_unit_test(resumes_in_other_memory),
 		cmocka_unit_test(on_a_disk),
 	};
 	const struct CMUnitTest every_byte[] = {cmocka_unit_test(torn_anywhere)};

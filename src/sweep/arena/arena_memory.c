@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena_memory.c: an arena's bytes in ordinary memory, or through the functions of neap_memory_ops.
- */
+/* arena_memory.c: an arena's bytes in ordinary memory, or through functions of neap_memory_ops. */
 #include "sweep/arena/arena_memory.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -16,7 +15,9 @@ int neap__memory_init(struct neap__memory *m, const struct neap_memory_ops *ops)
 	if (!ops)
 		return 0;
 	NEAP_TRY(neap__struct_take(&m->ops, sizeof m->ops, ops, "neap_memory_ops"));
-	if (!ops->map || !ops->unmap || !ops->move || !ops->fill || !ops->read || !ops->write)
+	/* The caller's struct may be shorter. */
+	const struct neap_memory_ops *own = &m->ops;
+	if (!own->map || !own->unmap || !own->move || !own->fill || !own->read || !own->write)
 		return neap__fail(NEAP_EUSAGE,
 			"neap_memory_ops: map, unmap, move, fill, read and write are required");
 	m->pieces = aligned_alloc(4096, NEAP__MEMORY_PIECE);
@@ -72,6 +73,11 @@ void neap__memory_touch(const struct neap__memory *m, void *at, uint64_t bytes)
 {
 	for (uint64_t i = 0; !neap__memory_is_foreign(m) && i < bytes; i += 4096)
 		((volatile unsigned char *)at)[i] = 0;
+}
+
+void neap__memory_begin_run(struct neap__memory *m)
+{
+	m->failed = 0;
 }
 
 static void note(struct neap__memory *m, int rc)

@@ -10,9 +10,8 @@
 #include <stdint.h>
 #include <neap/memory.h>
 
-#define NEAP__POISON                                                                               \
-	0xAA /* what free bytes are filled with: few sensible numbers consist of it                \
-	      */
+/* What free bytes are filled with: few sensible numbers consist of it. */
+#define NEAP__POISON 0xAA
 
 /* Zeros: ordinary memory. */
 struct neap__memory {
@@ -40,6 +39,8 @@ void neap__memory_unmap(const struct neap__memory *m, void *at, uint64_t bytes);
 /* Makes ordinary memory resident. */
 void neap__memory_touch(const struct neap__memory *m, void *at, uint64_t bytes);
 
+/* Forgets the failures of earlier runs. */
+void neap__memory_begin_run(struct neap__memory *m);
 /* Failures of these are kept for neap__memory_answer. move: the ranges may overlap. */
 void neap__memory_move(struct neap__memory *m, void *to, const void *from, uint64_t bytes);
 void neap__memory_fill(struct neap__memory *m, void *at, int byte, uint64_t bytes);

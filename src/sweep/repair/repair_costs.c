@@ -34,7 +34,6 @@ uint64_t neap__fallback_spare(const struct neap_sweep *s)
 	return (room < most ? room : most) & ~(uint64_t)63;
 }
 
-/* The same, as far as it is mapped. */
 uint64_t neap__fallback_room(const struct neap_sweep *s)
 {
 	uint64_t mapped = s->spare_bytes & ~(uint64_t)63, bytes = neap__fallback_spare(s);

@@ -6,7 +6,6 @@
 #include "sys/clock.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void *neap__stage_at(const struct stage_run *r, const struct neap__stage_call *call, int role)
 {

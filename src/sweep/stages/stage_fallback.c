@@ -11,7 +11,6 @@
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
-#include "sys/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

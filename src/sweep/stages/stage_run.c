@@ -47,6 +47,7 @@ static void begin(struct neap_stage_sweep *s)
 	memset(s->flights, 0, (size_t)s->program.nflights * sizeof *s->flights);
 	memset(s->lost, 0, (size_t)s->program.nrecords);
 	neap__state_hashes_reset(&s->hashes);
+	neap__memory_begin_run(&s->memory);
 	if (s->poison)
 		neap__memory_fill(&s->memory, s->base, NEAP__POISON, s->mapped - s->staging_bytes);
 }
@@ -109,7 +110,10 @@ static int run_alone(
 	double began = neap__seconds();
 	begin(s);
 	neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
-	rc = neap__agree_end(&s->agreement, run(&r));
+	rc = run(&r);
+	if (rc == 0)
+		rc = neap__memory_answer(&s->memory);
+	rc = neap__agree_end(&s->agreement, rc);
 	s->stats.seconds = neap__seconds() - began;
 	neap__stage_journal_end(s, rc);
 	neap__populate_end(populate);

@@ -4,7 +4,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
-#include "sys/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -67,10 +67,8 @@ int neap__check_adjoint(struct neap__memory *memory, const void *adjoint, size_t
 		return found;
 	return neap__fail(NEAP_EDIVERGED,
 		"the adjoint at step %lld, which %s wrote, is not finite: its number %zu is %g. "
-		"With "
-		"neap_sweep_options.check the sweep stops at the first such step; scale the loss, "
-		"or "
-		"limit the gradient",
+		"With neap_sweep_options.check the sweep stops at the first such step; scale the "
+		"loss, or limit the gradient",
 		(long long)t, function, x.bad, x.value);
 }
 
@@ -103,8 +101,7 @@ int neap__check_used(struct neap__memory *memory, const void *at, size_t used, s
 		return 0;
 	return neap__fail(NEAP_EMODEL,
 		"%s of steps %lld to %lld reports %zu bytes in *used, but wrote byte %llu. Set "
-		"*used to "
-		"the number of all bytes written",
+		"*used to the number of all bytes written",
 		function, (long long)t0, (long long)t1, used, (unsigned long long)(used + end - 1));
 }
 

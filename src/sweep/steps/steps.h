@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * steps.h: calls of the model, and the counts and times of a run. All negative answers end the
- * sweep.
- */
+/* steps.h: calls of the model's record, replay and turn. All negative answers end the sweep. */
 #ifndef NEAP_SWEEP_STEPS_STEPS_H
 #define NEAP_SWEEP_STEPS_STEPS_H
 
