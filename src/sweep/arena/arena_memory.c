@@ -126,10 +126,8 @@ void neap__memory_write(struct neap__memory *m, void *at, const void *host, uint
 		memcpy(at, host, bytes);
 }
 
-int neap__memory_answer(const struct neap__memory *m)
+int neap__memory_failure(const struct neap__memory *m)
 {
-	if (m->failed == 0)
-		return 0;
 	return neap__fail(m->failed, "the memory of the arena (neap_memory_ops) failed: %s",
 		neap_strerror(m->failed));
 }

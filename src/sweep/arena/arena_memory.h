@@ -46,8 +46,14 @@ void neap__memory_move(struct neap__memory *m, void *to, const void *from, uint6
 void neap__memory_fill(struct neap__memory *m, void *at, int byte, uint64_t bytes);
 void neap__memory_read(struct neap__memory *m, void *host, const void *at, uint64_t bytes);
 void neap__memory_write(struct neap__memory *m, void *at, const void *host, uint64_t bytes);
-/* 0, or the first failure since the run began, with its line. */
-int neap__memory_answer(const struct neap__memory *m);
+/* The first failure since the run began, with its line. */
+int neap__memory_failure(const struct neap__memory *m);
+
+/* 0, or the first failure. Inline: asked after every action. */
+static inline int neap__memory_answer(const struct neap__memory *m)
+{
+	return m->failed == 0 ? 0 : neap__memory_failure(m);
+}
 
 /*
  * Shows [at, at + bytes) to `look`, in pieces of `count` bytes from `from` on, which lie at a

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
-int neap__step_answer(const char *name, int rc)
+int neap__step_failure(const char *name, int rc)
 {
 	if (rc > 0)
 		return neap__fail(NEAP_EMODEL, "the model's %s answered %d", name, rc);

@@ -6,8 +6,15 @@
 
 #include "sweep/sweep_state.h"
 
-/* After a call of callback `name`: its answer, as the sweep's. */
-int neap__step_answer(const char *name, int rc);
+/* The answer of callback `name`, which is not 0, as the sweep's. */
+int neap__step_failure(const char *name, int rc);
+
+/* After a call of callback `name`: its answer, as the sweep's. Inline: asked after every call. */
+static inline int neap__step_answer(const char *name, int rc)
+{
+	return rc == 0 ? 0 : neap__step_failure(name, rc);
+}
+
 /* After a call: adds the time since `start` to *kind and to the trace. */
 void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1);
