@@ -27,7 +27,8 @@ static void *map(void *user, uint64_t bytes)
 	if (f->full)
 		return NULL;
 	f->mapped++;
-	return aligned_alloc(4096, bytes);
+	void *at = aligned_alloc(4096, bytes);
+	return at ? memset(at, 0x37, bytes) : NULL;
 }
 
 static void unmap(void *user, void *at, uint64_t bytes)
