@@ -73,7 +73,7 @@ static void kept_states(void **state)
 		for (int64_t steps = 1000; steps <= 2000; steps *= 2) {
 			struct kept_case x = {0};
 			struct neap_tier *inner;
-			assert_int_equal(lazy ? lazy_open(&inner)
+			assert_int_equal(lazy ? lazy_open(&inner, NEAP_INFINITE)
 					      : neap_tier_open_memory(&inner, NEAP_INFINITE),
 				0);
 			open_case(&x, inner, steps, 100);
