@@ -269,12 +269,13 @@ static int has_gain(const struct neap__trainer *trainer, int l)
 	return trainer->gain && trainer->gain[l].factor > 0;
 }
 
-static void say_silent(const struct neap__trainer *trainer, int l, double hertz)
+static void say_silent(struct neap__trainer *trainer, int l, double hertz)
 {
 	const struct neap__layer *layer = &trainer->net->layers[l];
 	const char *what = has_gain(trainer, l) ? "--gain" : "its scale";
 	double now = has_gain(trainer, l) ? trainer->options.gain : layer->scale;
 
+	trainer->silent = 1;
 	neap__trainer_say(trainer,
 		"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it does not "
 		"learn. Increase %s (now %.3g) or decrease its threshold (now %.3g)",
@@ -295,7 +296,7 @@ static void say_saturated(const struct neap__trainer *trainer, int l, double her
 		l, layer->cell->name, hertz, what, now, p->upper_weight);
 }
 
-void neap__activity_say(const struct neap__trainer *trainer, const double *rates)
+void neap__activity_say(struct neap__trainer *trainer, const double *rates)
 {
 	const struct neap_net *net = trainer->net;
 

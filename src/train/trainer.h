@@ -102,6 +102,7 @@ struct neap__trainer {
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;
+	int silent;			/* 1: a warning reported a silent layer */
 	char fitted[NEAP__FIT_LINE];	/* what the targets choose; "": nothing */
 	int mse_by_default;		/* the loss is mse because the targets are numbers */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
@@ -145,7 +146,7 @@ void neap__initial_gain_say(const struct neap__trainer *trainer);
  * initial_gain.c: names layers that are silent or saturated, and the mend. `rates` are spikes a
  * unit and step of each hidden layer; NULL: those of the last batch.
  */
-void neap__activity_say(const struct neap__trainer *trainer, const double *rates);
+void neap__activity_say(struct neap__trainer *trainer, const double *rates);
 
 /*
  * rank_state.c, all collective: state_send gives what rank 0 read from a snapshot to all ranks;
@@ -160,8 +161,11 @@ struct neap__optimizer *neap__rank_moments(struct neap__trainer *trainer);
 
 /* doubts.c: says what is likely a mistake of the data or the options, in a line each. */
 void neap__doubts_say(const struct neap__trainer *trainer);
-/* After the last epoch: warns if its training accuracy or loss is no better than a constant
- * answer's. */
+/*
+ * After the last epoch: warns if its training accuracy or loss is no better than that of a constant
+ * prediction, unless a warning has reported a silent layer or inputs without spikes: that is the
+ * cause, and more epochs do not help.
+ */
 void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
 

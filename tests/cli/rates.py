@@ -90,6 +90,8 @@ def names_layers(folder):
         found = [line for line in done.stderr.splitlines() if line.startswith("warning: layer")]
         if done.returncode or len(found) != len(wanted) or not all(map(str.startswith, found, wanted)):
             return f"{given}: {done.stderr}"
+        if any("is silent" in line for line in found) and "nothing was learned" in done.stderr:
+            return f"advice that cannot help a silent net: {done.stderr}"
         if any("Decrease --gain (now 200) or increase --rate-weight (now 0)" not in line for line in found
                if "200" in given):
             return str(found)

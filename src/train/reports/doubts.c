@@ -461,6 +461,8 @@ void neap__doubts_say_constant(
 	struct answers a;
 	char name[40];
 
+	if (trainer->silent || (trainer->gain && trainer->gain[0].nothing > 0))
+		return;
 	if (neap__has_number_targets(d->set))
 		say_mean(trainer, loss, validation);
 	if (isnan(accuracy))
