@@ -13,7 +13,7 @@ import pathlib
 import subprocess
 import sys
 
-BUILT = pathlib.Path(__file__).parents[2] / "build/neap"
+BUILT = pathlib.Path(__file__).resolve().parent / "../../build/neap"
 NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
 
 

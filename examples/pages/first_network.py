@@ -18,7 +18,7 @@ import subprocess
 import sys
 import wave
 
-BUILT = pathlib.Path(__file__).parents[2] / "build/neap"
+BUILT = pathlib.Path(__file__).resolve().parent / "../../build/neap"
 NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
 
 

@@ -16,7 +16,7 @@ import sys
 
 import numpy as np
 
-BUILT = pathlib.Path(__file__).parents[2] / "build/neap"
+BUILT = pathlib.Path(__file__).resolve().parent / "../../build/neap"
 NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
 out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "own-data")
 out.mkdir(exist_ok=True)
