@@ -122,7 +122,7 @@ PYTHON = {
     "torch/device": (["errors", "problems"], ["torch"]),
     "torch/sizing": (["layouts", "measure"], ["torch"]),
     "torch/runs": (["errors", "player", "checks", "device", "heap", "layouts", "leaves", "measure", "seeding", "sizing",
-                    "tapes", "trees"], ["torch"]),
+                    "tapes", "trees", "wrappers"], ["torch"]),
     "torch/timing": (["checks", "heap", "measure", "runs", "seeding"], ["torch"]),
     "reports": (["plans", "player", "show"], []),
     "torch/options": (["units", "errors", "stores", "timing"], ["torch"]),

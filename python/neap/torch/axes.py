@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs whose first dimension seems to be the batch instead of the time."""
+import contextlib
 import sys
 import warnings
-from typing import List, Optional, Sequence
+from typing import Iterator, List, Optional, Sequence
 
 import torch
 
 from ..reports import stack_level
 from .trees import Tree, tensors_in
 
-__all__ = ["explain", "look"]
+__all__ = ["explained", "look"]
 
 
 def _first(tensors: Optional[Sequence[torch.Tensor]]) -> Optional[torch.Tensor]:
@@ -17,9 +18,18 @@ def _first(tensors: Optional[Sequence[torch.Tensor]]) -> Optional[torch.Tensor]:
     return rows[0] if len(rows) == 1 and rows[0].dim() >= 3 else None
 
 
-def explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> None:
-    """Adds a note to the error of a step if the inputs seem to be (batch, T, ...): their first dimension is that of the
+@contextlib.contextmanager
+def explained(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> Iterator[None]:
+    """Adds a note to errors of steps if the inputs seem to be (batch, T, ...): their first dimension is that of the
     state, and their second is not."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        _explain(error, start, inputs)
+        raise
+
+
+def _explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> None:
     x = _first(inputs)
     batches = {h.shape[0] for h in start if h.dim() >= 2}
     if x is not None and batches == {x.shape[0]} and x.shape[1] not in batches and sys.version_info >= (3, 11):

@@ -19,6 +19,7 @@ from .seeding import GroupTape, muted, pairs, reverse
 from .sizing import Sizer, apart, state_bytes
 from .tapes import Keeper, hollow, inlet
 from .trees import LEAF, described, flatten, nbytes, unflatten
+from .wrappers import signature_hint
 
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
@@ -86,6 +87,7 @@ class Run(Backend):
         self.emitting, self.count, self.heap = True, True, Heap()
         self.grad = self.walk = False  # grad: advanced steps record graphs; walk: graphs are counted without hooks
         self.hint = ""  # possible cause of an error in the step
+        self.called = step  # the caller's own step, without wrappers
         self.chooses = True  # ``grad`` may be changed by the behaviour of steps
         self.outside: Optional[Set[int]] = None  # ids of leaves outside a step that creates leaves
         self.layouts: Dict[int, List[_Layout]] = {}  # by step, if not the default
@@ -161,8 +163,9 @@ class Run(Backend):
         dense(leaves, f"the state that step {t} returned")
         if shape != self.shape and not (shape is LEAF and self.shape is LEAF):
             raise UsageError(f"step {t} was given a state of structure {described(self.shape)} and returned "
-                             f"{described(shape)}. State and returned state must have the same structure. Change the "
-                             f"initial state, or what the step returns first")
+                             f"{described(shape)} as the next one. A step must return (state, output), and its state "
+                             f"must have the structure of the given one. If the output is missing, write, for example: "
+                             f"return (h, c), h. Otherwise change the initial state or the returned state")
         return leaves
 
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
@@ -328,8 +331,9 @@ class Run(Backend):
                                    f"h = h + dh, not h += dh") from error
             raise
         except (AttributeError, TypeError) as error:
-            if self.hint:
-                raise UsageError(f"step {t} raised {type(error).__name__}: {error}. {self.hint}") from error
+            hint = signature_hint(self.called) or self.hint
+            if hint:
+                raise UsageError(f"step {t} raised {type(error).__name__}: {error}. {hint}") from error
             raise
         if not isinstance(answer, tuple) or len(answer) != 2:
             parts = f" of {len(answer)}" if isinstance(answer, tuple) else ""

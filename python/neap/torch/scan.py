@@ -73,7 +73,7 @@ class _Job:
         if cell is not None:
             self.step, inputs = cell, cell.inputs(inputs)
             state = cell.start(inputs) if state is None else state
-        self.hint = listed(inputs)
+        self.called, self.hint = self.step, listed(inputs)
         self.options, self.known = options, known
         self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)],
                              buffered=options.buffers is not None)
@@ -92,12 +92,14 @@ class _Job:
                                  "itself instead of a function that calls it")
             self.buffered = self.step = Buffered(self.module, self.step)
             state = (state, self.buffered.start())
-        self.cast = Cast((flatten(state, "the state")[0] or self.inputs or [torch.empty(0)])[0].device)
+        self.start, self.shape = flatten(state, "the state")
+        self.cast = Cast((self.start or self.inputs or [torch.empty(0)])[0].device)
         self.random = self._generators(state)
         if options.reduce is not None:
-            state = (state, self._zero_total(state))
+            with axes.explained(self.start, self.inputs):
+                state = (state, self._zero_total(state))
             self.step = reducing(self.step, options.reduce)
-        self.start, self.shape = flatten(state, "the state")
+            self.start, self.shape = flatten(state)
         self.tree = state
         self.rng = known.rng[0] if options.rng is None else options.rng
         self.found: List[Any] = []  # weak references to the leaves that the last attempt found
@@ -123,14 +125,15 @@ class _Job:
         with generator_kept(self.random), self.around.attributes.restored():
             if not torch.is_grad_enabled():  # the step may modify its state
                 state = mapped(torch.clone, state)
-            _, output = run._called(state, run.input(0), 0)
+            after, output = run._called(state, run.input(0), 0)
+            run.flat(after, 0)
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
-        run = Run(self.step, self.steps, getattr(self, "shape", None),
+        run = Run(self.step, self.steps, self.shape,
                   None if self.inputs is None else [x.detach() for x in self.inputs],
                   self.input_shape, self.give, params, addresses(excluded), rng)
-        run.hint = self.hint
+        run.called, run.hint = self.called, self.hint
         run.count, run.device, run.random = self.options.count, self.cast.where, self.random
         needs, chosen = self.known.needs, self.options.enable_grad
         run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
@@ -463,16 +466,13 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
     found = None
-    try:
+    with axes.explained(job.start, job.inputs):
         try:
             found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
         except Again as again:  # raised by the plain loop
             job.learn(again)
         job.settle()
         last, out = found or job.call(told)
-    except (RuntimeError, ValueError) as error:
-        axes.explain(error, job.start, job.inputs)
-        raise
     axes.look(job.start, job.inputs, last)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last

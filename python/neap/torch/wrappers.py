@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps around a step: one that sums the reduced outputs, one whose buffers are part of the state, and one that calls
 a recurrent module of PyTorch."""
+import inspect
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -8,7 +9,7 @@ import torch
 from ..errors import UsageError
 from .trees import Tree, flatten, unflatten
 
-__all__ = ["Buffered", "Recurrent", "listed", "recurrent", "reducing"]
+__all__ = ["Buffered", "Recurrent", "listed", "recurrent", "reducing", "signature_hint"]
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,6 +122,20 @@ def recurrent(step: Any) -> Optional[Recurrent]:
     kinds = (*_CELLS, *_LAYERS)
     own = isinstance(step, kinds) and type(step).forward in [kind.forward for kind in kinds]
     return Recurrent(step) if own else None
+
+
+def signature_hint(step: Any) -> str:
+    """Returns a hint if a step cannot be called as step(state, input, t), after a failure; else ""."""
+    try:
+        signature = inspect.signature(step.forward if isinstance(step, torch.nn.Module) else step)
+    except Exception:  # objects may refuse to be inspected
+        return ""
+    try:
+        signature.bind(None, None, 0)
+    except TypeError:
+        return (f"It has the arguments {signature}, but a scan calls step(state, input, t). Wrap it in a function that "
+                f"returns (state, output), for example: def step(h, x, t): h = cell(x, h); return h, h")
+    return ""
 
 
 def listed(inputs: Any) -> str:
