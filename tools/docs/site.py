@@ -53,6 +53,9 @@ def write(name, text):
 
 def place(name):
     """Where the site has a file of the tree; a file that is no page is copied to tree/."""
+    for package, path in PACKAGES.items():
+        if name == f"python/{path}":
+            return f"reference/{package}.md"
     if name in [f"{one}.md" for one in TOP]:
         return name.replace("README", "overview")
     if name.startswith("docs/"):

@@ -6,7 +6,7 @@
     value, gradient = vg(params, state, inputs)      # inputs: [T, ...]
     print(vg.report())
 
-The reference is docs/python.md.
+"neap for Python" in the documentation is a guide to all arguments and limits.
 """
 try:
     import jax  # noqa: F401

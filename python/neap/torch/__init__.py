@@ -7,7 +7,8 @@
     print(nt.report())
 
 ``Scan`` is ``scan`` as a module, ``Sequential`` a stack of layers, ``lift`` makes hidden states explicit, ``load``
-reads a network trained by the ``neap`` tool. docs/pytorch.md is the tutorial, docs/python.md the reference.
+reads a network trained by the ``neap`` tool. The documentation has a tutorial, "Long time loops in PyTorch", and a guide
+to all arguments and special cases, "neap for Python".
 """
 try:
     import torch  # noqa: F401
