@@ -130,6 +130,7 @@ def test_hooks_of_a_step_are_its_own():
     assert set(seen) <= {torch.Tensor, torch.nn.Parameter}
 
 
+@pytest.mark.filterwarnings("ignore:the state of shape")  # fewer steps than samples, on purpose
 @pytest.mark.parametrize("first", [(1, 64), (64,), (256, 64)])
 def test_a_state_that_broadcasts_counts_as_later_ones(first):
     w = torch.nn.Parameter(torch.rand(64, 64) / 64)
