@@ -238,6 +238,12 @@ enum cli_encoded { CLI_RECORDINGS, CLI_EVENTS, CLI_TABLE };
 enum cli_encoded cli_encoded_kind(const char *dir);
 /* Refuses options under the heading of another kind. CLI_DONE, or the exit code after one line. */
 int cli_encoded_check(enum cli_encoded kind, const struct cli_option *options, const char *dir);
+/*
+ * usage/encode_classes.c: --classes N: "0", "1", ...; or the lines of a file, `dir` being what is
+ * encoded. Names are in `text`; both are to be freed. NULL: none. CLI_DONE or one line.
+ */
+int cli_encoded_classes(
+	char ***name, int *names, char **text, const char *classes, const char *dir);
 /* The line about --classes that is no file. */
 int cli_encoded_no_classes(const char *classes, const char *dir);
 

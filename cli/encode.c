@@ -215,50 +215,6 @@ static int parse_pixels(const char *text, int most, int number[4])
 	return 0;
 }
 
-/* --classes N: "0", "1", ...; or the lines of a file. */
-static int read_classes(struct encode_request *r, const char *dir)
-{
-	char *at, *line;
-	int n = 0, count = 0;
-	if (!r->classes)
-		return CLI_DONE;
-	if (r->classes[strspn(r->classes, "0123456789")] == '\0') {
-		long most = strlen(r->classes) < 6 ? strtol(r->classes, NULL, 10) : 0;
-		if (most < 1 || most > 65535)
-			return cli_usage("encode", "--classes: '%s' must be between 1 and 65535",
-				r->classes);
-		count = (int)most;
-		r->text = malloc((size_t)count * 6);
-		for (int i = 0, used = 0; r->text && i < count; i++)
-			used += snprintf(r->text + used, 6, "%d", i) + 1;
-	} else if (access(r->classes, F_OK) < 0) {
-		return cli_encoded_no_classes(r->classes, dir);
-	} else {
-		int rc = cli_read_text(&r->text, NULL, r->classes, "encode");
-		if (rc != CLI_DONE)
-			return rc;
-		for (at = r->text; (line = strsep(&at, "\n")) != NULL;)
-			count++;
-	}
-	r->name = calloc((size_t)count + 1, sizeof *r->name);
-	if (!r->text || !r->name)
-		return cli_fail("encode", -12);
-	for (at = r->text; count > 0; count--) {
-		char *next = at + strlen(at) + 1;
-		at[strcspn(at, "\r")] = '\0';
-		if (*at)
-			r->name[n++] = at;
-		at = next;
-	}
-	if (n == 0)
-		return cli_usage("encode",
-			"--classes: '%s' is empty. Write the name of one class "
-			"per line",
-			r->classes);
-	r->names = n;
-	return CLI_DONE;
-}
-
 static int settle_events(struct encode_request *r)
 {
 	int number[4] = {0};
@@ -423,11 +379,14 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	const struct neap_peers *peers = cli_peers();
 	int writes = !peers || peers->rank == 0, rc;
 	struct neap_encode_report report = {.size = sizeof report};
-	if (cli_ends_in(r->out, ".npz") || cli_ends_in(r->out, ".npy") ||
-		cli_ends_in(r->out, ".csv"))
-		return cli_usage("encode",
-			"--out: '%s' has another extension, but encode writes HDF5. Use .h5",
-			r->out);
+	static const char *const others[] = {".npz", ".npy", ".csv", ".tsv", ".txt", ".wav",
+		".flac", ".aiff", ".aif", ".ogg", ".mp3"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (cli_ends_in(r->out, others[i]))
+			return cli_usage("encode",
+				"--out: '%s' has the extension of another kind of file, but encode "
+				"writes HDF5. Use .h5",
+				r->out);
 	if (writes && (rc = cli_encoded_out(r->out)) != CLI_DONE)
 		return rc;
 	if (writes && (rc = cli_check_output("out", r->out, dir, "encode")) != CLI_DONE)
@@ -583,7 +542,7 @@ int cli_encode(int argc, char **argv)
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
 	int rc = settle_events(&r);
 	if (rc == CLI_DONE)
-		rc = read_classes(&r, dir[0]);
+		rc = cli_encoded_classes(&r.name, &r.names, &r.text, r.classes, dir[0]);
 	SHARE(o, &r);
 	SHARE(e, &r);
 	SHARE(t, &r);

@@ -307,7 +307,8 @@ static int check_once(const char *command, const struct cli_option *option, cons
 				    ? ", with a comma between the names of a list"
 				    : "";
 
-	if (option->kind == CLI_LIST || !(*lists || strcmp(option->name, "test") == 0))
+	if (option->kind == CLI_LIST ||
+		!(*lists || strcmp(option->name, "test") == 0 || strcmp(option->name, "text") == 0))
 		return CLI_DONE;
 	for (int i = 0; i < taken.count; i++)
 		if (taken.option[i] == option)

@@ -265,12 +265,17 @@ def refusals(tap, folder):
              ("no target at all", b"s,v,y\na,1,\n", sample, "all targets are empty"), ("no feature", b"s,y\na,1\n", sample, "features"),
              ("not of --classes", b"s,v,y\na,1,7\n", [*sample, "--classes", "3"], "line 2"),
              ("twice", b"a,b\n1,2\n", ["--target", "a", "--drop", "a"], "twice"),
+             ("a name of two columns", b"ax,ay,ax\n1,2,3\n", ["--drop", "ax"], "line 1: two columns are named 'ax'. Rename one of them; if the first line is data"),
+             ("a name of two columns, --header yes", b"ax,ay,ax\n1,2,3\n", ["--header", "yes"], "are named 'ax'. Rename one of them\n"),
+             ("a class that is listed twice", b"s,v,y\na,1,w\n", [*sample, "--classes", os.path.join(folder, "doubled.txt")],
+              "names the class 'w' twice. Remove one of the lines"),
              ("two kinds of targets", b"a,b\n1,2\n", ["--target", "a", "--label", "(.)"], "--label"),
              ("--sensor", b"a,b\n1,2\n", ["--sensor", "3x3"], "--sensor"),
              ("half of two targets", b"a,b,c\n1,2.5,\n", ["--target", "b,c"], "line 2"),
              ("a label too few", b"s,v\na,1\nc,2\n", ["--sample-column", "s", "--labels", os.path.join(folder, "two.csv")],
               "'c'")]
     open(os.path.join(folder, "two.csv"), "w").write("a,1\nb,2\n")
+    open(os.path.join(folder, "doubled.txt"), "w").write("w\nx\nw\n")
     open(os.path.join(folder, "latin.csv"), "wb").write(b"a,s\xfcd\n")
     for name, content, options, needle in cases:
         open(odd, "wb").write(content)
@@ -310,6 +315,11 @@ def doubts(tap, folder):
             ("three cells of a sample", walks("b0b2b5", "run"), by, None), ("classes that change", walks("b3b4", "run"), by, None),
             ("a last step of each sample", walks("".join(f"{s}{i}" for s in "abcde" for i in range(6)), ""), by, None),
             ("one sample, a cell", b"v,y\n" + b"1,3\n" * 6 + b"1,\n" + b"1,3\n" * 6, ["--target", "y"], "line 8: the target is empty, but '3'"),
+            ("samples without a class", b"s,v,y\na,1,w\na,2,w\nb,1,\nb,2,\nc,1,x\nd,1,\n", by, "2 of 4 samples have no class in any row (the first begins in '"
+             + path + "', line 4), so the data set has one class per step instead of one per sample. Fill in the class, or remove these samples"),
+            ("samples without a number", b"s,v,y\na,1,0.5\nb,1,\n", by, "1 of 2 samples has no target in any row (the first begins in '" + path
+             + "', line 3), so the data set has one target per step"),
+            ("masked steps and a sample without a class", b"s,v,y\na,1,w\na,2,w\na,2,x\na,2,x\nb,1,\nb,2,\n", by, "line 6): a network cannot learn from it. Fill in"),
             ("one sample, short", b"v,y\n1,3\n2,3\n3,\n4,3\n", ["--target", "y"], None),
             ("one sample, a step", b"v,y\n" + b"1,a\n" * 9 + b"1,b\n" * 9, ["--target", "y"], None),
             ("a column of classes", b"v,Label\n0.5,1\n0.2,2\n", [], "column 'Label' has whole numbers and is read as a feature. If it is the class, pass --target Label"),

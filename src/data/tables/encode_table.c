@@ -25,6 +25,17 @@
 
 enum { ROWS_A_REPORT = 4096 };
 
+/* Samples without a target in any row. */
+struct unanswered {
+	int64_t count;
+	const char *path; /* the first of them begins here; borrowed */
+	int64_t line;
+	const char *here; /* the same of the sample that is read */
+	int64_t here_line;
+	int filled, empty; /* 1: rows of the sample that is read have a target, or none */
+	int mixed;	   /* 1: a sample has both */
+};
+
 struct table_work {
 	const struct neap_table_options *options;
 	struct neap_table_report *report;
@@ -33,6 +44,7 @@ struct table_work {
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
 	struct neap__odd_cells odd;
+	struct unanswered unanswered;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
 	const char **output;  /* [targets] names */
@@ -42,6 +54,11 @@ struct table_work {
 	int64_t file;	      /* number of that file */
 	struct neap__array_out *out;
 };
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
 
 static void forget(struct table_work *w)
 {
@@ -95,6 +112,28 @@ static const char *const *fields_of(const struct table_work *w, const char **pat
 	return w->table.targets ? w->table.target : NULL;
 }
 
+/* Behind the last row of a sample. */
+static void end_sample(struct unanswered *u)
+{
+	if (u->empty && !u->filled && u->count++ == 0) {
+		u->path = u->here;
+		u->line = u->here_line;
+	}
+	u->mixed |= u->empty && u->filled;
+	u->empty = u->filled = 0;
+}
+
+static void see_answer(
+	struct unanswered *u, const char *field, int begins, const char *path, int64_t line)
+{
+	if (begins) {
+		end_sample(u);
+		u->here = path;
+		u->here_line = line;
+	}
+	*(neap__target_missing(field) ? &u->empty : &u->filled) = 1;
+}
+
 static int scan_row(struct table_work *w)
 {
 	const char *path;
@@ -109,6 +148,8 @@ static int scan_row(struct table_work *w)
 	const char *const *field = fields_of(w, &path, &line);
 	if (field)
 		NEAP_TRY(neap__targets_see(&w->targets, field, w->table.begins, path, line));
+	if (field && w->table.targets)
+		see_answer(&w->unanswered, field[0], w->table.begins, path, line);
 	if (w->table.targets == 1 &&
 		neap__odd_cells_see(&w->odd, neap__target_missing(field[0]) ? "" : field[0],
 			w->table.begins, path, line) < 0)
@@ -159,6 +200,28 @@ static void doubt_cells(struct table_work *w)
 	w->options->warn(w->options->user, line);
 }
 
+/* Samples that have no target: without them the data set may have one target per sample. */
+static void doubt_unanswered(struct table_work *w)
+{
+	struct unanswered *u = &w->unanswered;
+	const char *what = w->targets.classes ? "class" : "target";
+	end_sample(u);
+	char line[NEAP__DETAIL_BYTES], so[100] = "";
+	int one = u->count == 1;
+	if (!w->options->warn || u->count == 0)
+		return;
+	neap__print(so, sizeof so, ": a network cannot learn from %s", one ? "it" : "them");
+	if (!u->mixed && !w->targets.vary)
+		neap__print(so, sizeof so,
+			", so the data set has one %s per step instead of one per sample", what);
+	neap__print(line, sizeof line,
+		"%lld of %lld samples %s no %s in any row (the first begins in '%.200s', line "
+		"%lld)%s. Fill in the %s, or remove %s from the table and repeat the command",
+		(long long)u->count, (long long)w->report->samples, one ? "has" : "have", what,
+		u->path, (long long)u->line, so, what, one ? "the sample" : "these samples");
+	w->options->warn(w->options->user, line);
+}
+
 /* A table of labels that is not there: an option may have been confused with another one. */
 static int no_labels(const struct table_work *w)
 {
@@ -174,10 +237,35 @@ static int no_labels(const struct table_work *w)
 		labels, labels, w->table.dir, labels);
 }
 
+/* Names that two columns have: an option would mean one of them alone. */
+static int check_columns(const struct neap__table *t)
+{
+	void *seen = NULL;
+	int rc = 0;
+	for (int64_t i = 0; rc == 0 && t->names && i < t->columns; i++) {
+		if (!t->names[i][0])
+			continue;
+		char **name = tsearch(t->names[i], &seen, by_text);
+		if (!name)
+			rc = neap__fail_errno(ENOMEM, "'%s'", t->dir);
+		else if (*name != t->names[i])
+			rc = neap__fail(NEAP_EFORMAT,
+				"'%s', line 1: two columns are named '%.60s'. Rename one of them%s",
+				t->files.file[0].path, *name,
+				t->options->header
+					? ""
+					: "; if the first line is data, pass --header no");
+	}
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		tdelete(t->names[i], &seen, by_text);
+	return rc;
+}
+
 static int scan(struct table_work *w)
 {
 	const struct neap_table_options *o = w->options;
 	int rc;
+	NEAP_TRY(check_columns(&w->table));
 	if (o->labels && access(o->labels, F_OK) < 0 && errno == ENOENT)
 		return no_labels(w);
 	if (o->labels)
@@ -308,6 +396,8 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 		doubt_targets(&w);
 	if (rc == 0)
 		doubt_cells(&w);
+	if (rc == 0)
+		doubt_unanswered(&w);
 	neap__array_out_abort(w.out);
 	forget(&w);
 	neap__label_table_free(&w.labels);

@@ -98,6 +98,7 @@ static int see_change(
 		if (t->before[i] && strcmp(t->before[i], field[i]) == 0)
 			continue;
 		t->steps |= !begins;
+		t->vary |= !begins;
 		free(t->before[i]);
 		if (!(t->before[i] = strdup(field[i])))
 			return no_memory(path);
@@ -121,7 +122,7 @@ int neap__targets_see(struct neap__table_targets *t, const char *const *field, i
 	}
 	for (int i = 0; i < t->width; i++)
 		NEAP_TRY(see_field(t, field[i], path, line));
-	return t->steps ? 0 : see_change(t, field, begins, path);
+	return t->vary ? 0 : see_change(t, field, begins, path);
 }
 
 /* Whole numbers before texts, by value. */

@@ -16,6 +16,7 @@ struct neap__table_targets {
 	int width;   /* fields of a row; set before */
 	int numbers; /* 1: whole numbers are numbers, too; set before */
 	int steps;   /* 1: they are of steps, since they vary in a sample or are masked */
+	int vary;    /* 1: they vary in a sample */
 	int classes; /* after settle: 1: they are classes */
 	int wholes, reals, texts; /* 1: such a field occurred */
 	int fractions;		  /* 1: a number that is not whole occurred */
