@@ -238,6 +238,8 @@ void neap_dataset_close(struct neap_dataset *set)
 	neap__names_free(set->speaker_names, set->nspeaker_names);
 	neap__names_free(set->feature_names, set->nfeature_names);
 	neap__names_free(set->sample_names, (int)set->info.samples);
+	free(set->order);
+	free(set->unordered);
 	free(set->sample_column);
 	free(set->label);
 	free(set->speaker);

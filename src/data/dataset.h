@@ -77,6 +77,8 @@ struct neap_dataset {
 	int nclass_names, nspeaker_names;
 	char **feature_names; /* [nfeature_names] of numbers in a row; NULL: none are known */
 	int nfeature_names;
+	int *order; /* [nfeature_names] column of the file that is feature k; NULL: column k */
+	double *unordered;   /* [nfeature_names] a row as it is in the file; with `order` */
 	char *sample_column; /* of the table that the rows are from; NULL: none is known */
 	char **sample_names; /* [samples] in that column; NULL: none */
 	/* Of samples that are rows of steps. */
@@ -95,6 +97,10 @@ struct neap_dataset {
 	/* Of events of a sensor: the attributes that `encode` writes; has_events 0: unknown. */
 	double events[NEAP__EVENT_NUMBERS];
 	int has_events;
+	/* That events were encoded with, seconds; 0: that of the type of their times; has_ 0:
+	 * unknown. */
+	double time_unit;
+	int has_time_unit;
 	/* Where numbers become spikes (coded_rows.h), else NULL and 0: numbers in a row, which are
 	   not info.inputs there, and steps that a row lasts. */
 	struct neap__coded_rows *coded;
@@ -145,6 +151,9 @@ int neap__data_try(void (*fn)(void *arg), void *arg);
  * where that is 0 or less than the set has. 0 in any other set.
  */
 int neap__dataset_channels(struct neap_dataset *set, int given);
+
+/* Hashes labels, speakers and some of the data, so that data sets differ. 0 or a negative code. */
+int neap__data_fingerprint(uint64_t *hash, struct neap_dataset *set);
 
 /* 1: the answer to some sample is known. */
 int neap__dataset_is_labelled(const struct neap_dataset *set);

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int64_t neap__steps_of(const struct neap_dataset *set, int64_t index, int64_t most)
 {
@@ -37,6 +38,21 @@ static int piece_rows(struct neap_dataset *set, int64_t *rows)
 		set->piece = malloc(most * sizeof *set->piece);
 	*rows = (int64_t)(most / inputs);
 	return set->piece ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+}
+
+/* Rows [from, to) with the features in the order of the set. */
+static int read_ordered(
+	struct neap_dataset *set, int64_t index, int64_t from, int64_t to, double *numbers)
+{
+	size_t features = (size_t)neap__features(set);
+
+	NEAP_TRY(set->ops->values(set, index, from, to, numbers));
+	for (int64_t t = from; set->order && t < to; t++, numbers += features) {
+		memcpy(set->unordered, numbers, features * sizeof *numbers);
+		for (size_t k = 0; k < features; k++)
+			numbers[k] = set->unordered[set->order[k]];
+	}
+	return 0;
 }
 
 /* Row t of the piece, which begins at row `from` of the sample, as the set's numbers. */
@@ -70,7 +86,7 @@ int neap__rows_read(
 	NEAP_TRY(piece_rows(set, &most));
 	for (; from < to; from += n, values += n * neap__features(set)) {
 		n = to - from < most ? to - from : most;
-		NEAP_TRY(set->ops->values(set, index, from, from + n, set->piece));
+		NEAP_TRY(read_ordered(set, index, from, from + n, set->piece));
 		NEAP_TRY(convert(set, index, from, n, values));
 	}
 	return 0;
@@ -147,7 +163,7 @@ static int add_sample(
 	NEAP_TRY(piece_rows(set, &most));
 	for (int64_t from = 0; from < length; from += n) {
 		n = length - from < most ? length - from : most;
-		NEAP_TRY(set->ops->values(set, index, from, from + n, set->piece));
+		NEAP_TRY(read_ordered(set, index, from, from + n, set->piece));
 		for (int64_t i = 0; i < n * inputs; i++) {
 			double x = set->piece[i] - about[i % inputs];
 			if (!isfinite(set->piece[i]))
@@ -176,7 +192,7 @@ int neap__step_moments(
 	/* The first row is near enough to the mean for sums that cancel little. */
 	int64_t first = index && samples > 0 ? index[0] : 0;
 	if (rc == 0 && samples > 0 && set->ops->length(set, first) > 0)
-		rc = set->ops->values(set, first, 0, 1, about);
+		rc = read_ordered(set, first, 0, 1, about);
 	for (int64_t k = 0; rc == 0 && k < inputs; k++)
 		about[k] = isfinite(about[k]) ? about[k] : 0;
 	for (int64_t i = 0; rc == 0 && i < samples; i++) {

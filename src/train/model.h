@@ -73,6 +73,9 @@ void neap__model_class_names_free(char **names, int classes); /* NULL: nothing *
 void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set);
 int neap__model_rows_take(
 	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps);
+/* neap__rows_match with the features that the model was trained on; 0 where its file has none. */
+int neap__model_match_features(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set,
+	const struct neap__safetensors *file);
 /* Takes the means and deviations alone: 1, or 0 where the file has none; else as take. */
 int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetensors *file);
 /* The same of the targets, where they are numbers. */
@@ -122,6 +125,8 @@ struct neap__encoding {
 	struct neap_encoder_options sound; /* size 0: not of recordings */
 	int has_events;
 	double events[NEAP__EVENT_NUMBERS];
+	int has_time_unit; /* as in a data set */
+	double time_unit;
 	int channels;
 };
 /* Adds the encoding of the set's spikes, and its channels if the net has more. */

@@ -21,6 +21,7 @@
 
 #define SOUND NEAP__MODEL_SOUND
 #define EVENTS NEAP__MODEL_EVENTS
+#define TIME_UNIT "neap.time_unit"
 #define CHANNELS "neap.channels" /* of the data, if --channels gave the network more */
 
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
@@ -48,6 +49,10 @@ void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 			neap__json_number(&events, neap__event_numbers[i], set->events[i]);
 		neap__json_end(&events, '}');
 		neap__tensor_bundle_json(bundle, EVENTS, &events);
+	}
+	if (set->has_time_unit) {
+		neap__print(text, sizeof text, "%.17g", set->time_unit);
+		neap__tensor_bundle_meta(bundle, TIME_UNIT, text);
 	}
 	if (set->info.inputs != options->inputs) {
 		neap__print(text, sizeof text, "%d", set->info.inputs);
@@ -79,6 +84,7 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 {
 	const char *text = neap__safetensors_meta(file, EVENTS);
 	const char *channels = neap__safetensors_meta(file, CHANNELS);
+	const char *unit = neap__safetensors_meta(file, TIME_UNIT);
 	json_t *json = text ? json_loads(text, 0, NULL) : NULL;
 	int known = channels ? (int)strtol(channels, NULL, 10) : 0;
 
@@ -88,6 +94,7 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 		encoding->events[i] =
 			json_number_value(json_object_get(json, neap__event_numbers[i]));
 	json_decref(json);
+	encoding->has_time_unit = unit && neap__json_read_number(&encoding->time_unit, unit) == 0;
 	int rc = neap__model_encoder(&encoding->sound, file);
 	return rc < 0 ? rc : 0;
 }
@@ -173,12 +180,30 @@ static void add_sound_options(struct neap__text *to, struct neap_encoder_options
 	}
 }
 
+/* "with --time-unit 1ms". */
+static const char *show_unit(char room[32], double unit)
+{
+	int small = unit < 1e-3, less = unit < 1;
+
+	if (!(unit > 0))
+		return "without --time-unit";
+	neap__print(room, 32, "with --time-unit %g%s",
+		unit * (small	      ? 1e6
+			       : less ? 1e3
+				      : 1),
+		small  ? "us"
+		: less ? "ms"
+		       : "s");
+	return room;
+}
+
 int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set)
 {
 	struct neap__encoding was;
 	struct neap__text to = {0};
+	char unit[32];
 
 	line[0] = '\0';
 	if (neap__model_encoding(&was, file, options) < 0)
@@ -193,6 +218,8 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	else if (was.sound.size && set->encoder.size)
 		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
 			was.sound.low, was.sound.high);
+	if (was.has_time_unit && was.time_unit > 0 && (!set || set->time_unit != was.time_unit))
+		neap__text_add(&to, " %s", show_unit(unit, was.time_unit) + strlen("with "));
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
 	neap__text_free(&to);
 	return line[0] != '\0';
@@ -244,8 +271,11 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
 {
-	struct neap__encoding encoding = {
-		.sound = set->encoder, .has_events = set->has_events, .channels = set->info.inputs};
+	struct neap__encoding encoding = {.sound = set->encoder,
+		.has_events = set->has_events,
+		.channels = set->info.inputs,
+		.has_time_unit = set->has_time_unit,
+		.time_unit = set->time_unit};
 
 	memcpy(encoding.events, set->events, sizeof encoding.events);
 	return encoding;
@@ -279,6 +309,11 @@ int neap__encoding_differs(
 			"warning: %.100s has %d input channels, but %s %d; the other inputs get no "
 			"spikes, %s",
 			set->name, set->info.inputs, whose, was->channels, wrong);
+	else if (was->has_time_unit && set->has_time_unit && was->time_unit != set->time_unit)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %.100s was encoded %s, but %s events encoded %s, %s", set->name,
+			show_unit(now, set->time_unit), whose, show_unit(then, was->time_unit),
+			wrong);
 	else
 		return 0;
 	return 1;

@@ -213,6 +213,19 @@ int neap__model_rows_take(
 	return rc < 0 ? rc : 0;
 }
 
+int neap__model_match_features(
+	char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	char **names;
+	int count;
+
+	NEAP_TRY(neap__model_texts(&names, &count, file, NEAP__MODEL_FEATURES));
+	int rc = neap__rows_match(
+		line, set, (const char *const *)names, count, "the model was trained on");
+	neap__model_class_names_free(names, count);
+	return rc;
+}
+
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
 	const char *name, char line[NEAP__TAKEN_TEXT])
 {

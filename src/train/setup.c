@@ -11,7 +11,6 @@
 #include "data/coded_rows.h"
 #include "data/dataset.h"
 #include "data/row_reading.h"
-#include "data/step_rows.h"
 #include "data/target_units.h"
 #include "nn/batch.h"
 #include "nn/core/cell.h"
@@ -23,8 +22,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit)
 {
@@ -34,99 +33,6 @@ int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t l
 	if (limit > 0 && steps > (double)limit)
 		return limit;
 	return steps < 9e15 ? (int64_t)steps : INT64_MAX / 2;
-}
-
-enum { HASHED_WHOLE = 1 << 20, HASHED = 1 << 16 }; /* events */
-
-/* Hashes a sample too long to be held: its size, and some events from three places. */
-static int hash_parts(XXH3_state_t *hash, struct neap_dataset *set, int64_t index,
-	const struct neap__sample_extent *extent)
-{
-	struct neap__event_buffer buffer = {0};
-	double end = extent->duration > 0 ? extent->duration : extent->last;
-	double length = end * HASHED / (double)extent->count;
-	int rc = 0;
-
-	XXH3_64bits_update(hash, extent, sizeof *extent);
-	for (int i = 0; i < 3 && rc >= 0; i++) {
-		double from = (end - length) * i / 2;
-		rc = neap__dataset_part(
-			set, index, from, from + length, (size_t)4 * HASHED, &buffer);
-		if (rc != 0)
-			continue; /* more events than fit: none are hashed */
-		size_t n = (size_t)buffer.events.count;
-		XXH3_64bits_update(hash, buffer.events.time, n * sizeof *buffer.events.time);
-		XXH3_64bits_update(hash, buffer.events.unit, n * sizeof *buffer.events.unit);
-	}
-	neap__event_buffer_free(&buffer);
-	return rc < 0 ? rc : 0;
-}
-
-/* Hashes the length of a sample of values, and its first and last rows. */
-static int hash_values(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
-{
-	int64_t length = set->ops->length(set, index) - set->next;
-	int64_t inputs = neap__features(set), most = HASHED / inputs + 1;
-	int64_t rows = length < most ? length : most;
-	float *values = malloc((size_t)(rows * inputs) * sizeof *values);
-	int rc = values ? 0 : neap__fail_errno(ENOMEM, "%s", set->name);
-
-	XXH3_64bits_update(hash, &length, sizeof length);
-	for (int last = 0; last < 2 && rc == 0; last++) {
-		int64_t from = last ? length - rows : 0;
-		rc = neap__step_values(set, index, from, from + rows, values);
-		if (rc == 0)
-			XXH3_64bits_update(hash, values, (size_t)(rows * inputs) * sizeof *values);
-	}
-	free(values);
-	return rc;
-}
-
-static int hash_sample(XXH3_state_t *hash, struct neap_dataset *set, int64_t index)
-{
-	struct neap_events events;
-	struct neap__sample_extent extent;
-
-	if (set->ops->values)
-		return hash_values(hash, set, index);
-	if (set->ops->part) {
-		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
-		if (extent.count > HASHED_WHOLE)
-			return hash_parts(hash, set, index, &extent);
-	}
-	NEAP_TRY(neap_dataset_read(set, index, &events));
-	XXH3_64bits_update(hash, &events.count, sizeof events.count);
-	if (events.count > 0) {
-		size_t n = (size_t)events.count;
-		XXH3_64bits_update(hash, events.time, n * sizeof *events.time);
-		XXH3_64bits_update(hash, events.unit, n * sizeof *events.unit);
-	}
-	neap_events_free(&events);
-	return 0;
-}
-
-/* Hashes all labels and speakers and the events of some samples, to tell data sets apart. */
-int neap__data_fingerprint(uint64_t *fingerprint, struct neap_dataset *set)
-{
-	const struct neap_dataset_info *info = &set->info;
-	const int64_t samples = info->samples, probes = samples < 32 ? samples : 32;
-	int64_t numbers[5] = {samples, info->inputs, info->classes, info->speakers, info->events};
-	XXH3_state_t *hash = XXH3_createState();
-	int rc = 0;
-
-	if (!hash)
-		return neap__fail_errno(ENOMEM, "%s", info->name);
-	XXH3_64bits_reset(hash);
-	XXH3_64bits_update(hash, numbers, sizeof numbers);
-	for (int64_t i = 0; i < samples; i++) {
-		int pair[2] = {neap_dataset_label(set, i), neap_dataset_speaker(set, i)};
-		XXH3_64bits_update(hash, pair, sizeof pair);
-	}
-	for (int64_t i = 0; i < probes && rc == 0; i++)
-		rc = hash_sample(hash, set, i * (samples - 1) / (probes > 1 ? probes - 1 : 1));
-	*fingerprint = XXH3_64bits_digest(hash);
-	XXH3_freeState(hash);
-	return rc;
 }
 
 static int find_speaker(int *speaker, const struct neap__data *data, const char *name)
@@ -204,6 +110,20 @@ static int map_test(const struct neap__trainer *trainer)
 	return rc;
 }
 
+/* Has the test set's features in the order of the training set's. */
+static int match_test(const struct neap__trainer *trainer)
+{
+	const struct neap_dataset *set = trainer->data.set;
+	char line[NEAP__TAKEN_TEXT], whose[120];
+
+	neap__print(whose, sizeof whose, "the training data '%.60s' has", set->name);
+	int rc = neap__rows_match(line, trainer->data.test, (const char *const *)set->feature_names,
+		set->nfeature_names, whose);
+	if (rc > 0)
+		neap__trainer_say(trainer, "%s", line);
+	return rc < 0 ? rc : 0;
+}
+
 /* Checks that both sets have the same channels and classes. */
 static int check_test(const struct neap__trainer *trainer)
 {
@@ -259,6 +179,17 @@ static int read_from(struct neap__trainer *trainer)
 	const struct neap__nir_hints hints = {
 		.dt = o->net.dt, .values = trainer->data.info.values != 0};
 	return neap__model_file_read(&trainer->from, o->from, &hints);
+}
+
+/* Has the data's features in the order of a model, before the data's rows are used. */
+static int match_features(const struct neap__trainer *trainer, const struct neap__safetensors *file)
+{
+	char line[NEAP__TAKEN_TEXT];
+	int rc = neap__model_match_features(line, trainer->data.set, file);
+
+	if (rc > 0)
+		neap__trainer_say(trainer, "%s", line);
+	return rc < 0 ? rc : 0;
 }
 
 /*
@@ -355,6 +286,13 @@ static int check_resumed(struct neap__trainer *trainer)
 	if (!o->resume)
 		return 0;
 	neap__dataset_channels(d->set, o->net.inputs); /* too few: of other data */
+	if (trainer->has_snapshot && d->set->nfeature_names > 0) {
+		struct neap__safetensors last;
+		NEAP_TRY(neap__safetensors_read(&last, trainer->last));
+		int rc = match_features(trainer, &last);
+		neap__safetensors_free(&last);
+		NEAP_TRY(rc);
+	}
 	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
 	return neap__run_folder_same_data(o, d->fingerprint);
 }
@@ -375,6 +313,8 @@ static int open_data(struct neap__trainer *trainer)
 	NEAP_TRY(read_from(trainer));
 	if (trainer->from.tensors > 0)
 		NEAP_TRY(from_fits(trainer));
+	if (trainer->from.tensors > 0)
+		NEAP_TRY(match_features(trainer, &trainer->from));
 	NEAP_TRY(neap__dataset_channels(d->set, o->net.inputs));
 	NEAP_TRY(neap_dataset_info(d->set, &d->info));
 	if (o->net.inputs == 0)
@@ -413,6 +353,7 @@ static int open_data(struct neap__trainer *trainer)
 	if (!o->test)
 		return 0;
 	NEAP_TRY(neap_dataset_open(&d->test, o->test));
+	NEAP_TRY(match_test(trainer));
 	if (d->info.steps)
 		NEAP_TRY(neap__rows_copy(d->test, d->set));
 	info.size = sizeof info;
@@ -470,6 +411,16 @@ static const char *counted(char room[40], int64_t count, const char *one, const 
 	return room;
 }
 
+/* 1: the test set is the file, or has the name, of the training data. */
+static int is_training_data(const struct neap_train_options *o)
+{
+	struct stat one, other;
+
+	return strcmp(o->data, o->test) == 0 ||
+	       (stat(o->data, &one) == 0 && stat(o->test, &other) == 0 &&
+		       one.st_dev == other.st_dev && one.st_ino == other.st_ino);
+}
+
 /* A test set may be encoded in another way; without names of classes it is matched by number. */
 static void say_test(const struct neap__trainer *trainer)
 {
@@ -477,6 +428,12 @@ static void say_test(const struct neap__trainer *trainer)
 	const struct neap__encoding encoding = neap__encoding_of(d->set);
 	char line[NEAP__TAKEN_TEXT];
 
+	if (d->test && is_training_data(&trainer->options))
+		neap__trainer_say(trainer,
+			"warning: --test '%.200s' is the training data, so its results do not show "
+			"how the "
+			"network answers new data. Pass other data, or see the validation results",
+			trainer->options.test);
 	if (d->test && neap__encoding_differs(line, d->test, &encoding))
 		neap__trainer_say(trainer, "%s", line);
 	if (d->test && d->set->nclass_names >= d->info.classes &&

@@ -175,8 +175,6 @@ void neap__setup_say(const struct neap__trainer *trainer);
 /* 1: some hidden layer's outputs are spikes. */
 int neap__net_spikes(const struct neap_net *net);
 void neap__teardown(struct neap__trainer *trainer);
-/* Hashes labels and some samples, to tell data sets apart. 0 or a negative code. */
-int neap__data_fingerprint(uint64_t *hash, struct neap_dataset *set);
 /* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);
 

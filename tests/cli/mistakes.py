@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import sys
+import wave
 
 from harness import Folder, Tap, encode, neap, neap_json, need, write_recordings
 
@@ -57,6 +58,7 @@ def values():
     yield ["--net", "gru:64x2"], ("not '64x2'", "Example: gru:64,li")
     yield ["--patience", "3"], ("'3' has no unit", "30s", "set --epochs")
     yield ["-lr", "0.1"], ("did you mean '--lr'?",)
+    yield ["--text", "a.txt", "--text", "b.txt"], ("--text is given twice, 'a.txt' and 'b.txt'. Pass it once",)
     yield ["--test", "a.h5", "--test", "b.h5"], ("--test is given twice, 'a.h5' and 'b.h5'", "Pass it once")
     yield ["--freeze", "layer0", "--freeze", "layer1"], ("a comma between the names of a list: layer0,layer1",)
     yield ["--out", "there", "--memory-total", "1K"], ("1 KiB is too small",)
@@ -409,6 +411,28 @@ def quiet(folder):
     return None if first and first == second and said[0].splitlines() == first and len(said[1].splitlines()) > len(second) else str(said)
 
 
+def own_test(folder):
+    """A test set that is the training data is reported, by its name and by another name of the same file."""
+    shutil.copy(os.path.join(folder, "classes.npz"), os.path.join(folder, "copy.npz"))
+    os.link(os.path.join(folder, "classes.npz"), os.path.join(folder, "linked.npz"))
+    says = "warning: --test '{}' is the training data, so its results do not show how the network answers new data"
+    for test, same in ("classes.npz", True), ("linked.npz", True), ("copy.npz", False):
+        said = warned(folder, "train", "classes.npz", *NUMBERS, "--test", test, "--out", "by-" + test)
+        if (says.format(test) in said) != same or ("is the training data" in said) != same:
+            return f"{test}: {said}"
+    return None
+
+
+def silent(folder):
+    """An answer to a recording without a spike is reported."""
+    with wave.open(os.path.join(folder, "silent.wav"), "wb") as out:
+        out.setparams((1, 2, 8000, 0, "NONE", ""))
+        out.writeframes(bytes(8000))
+    sounding = sorted(os.listdir(os.path.join(folder, "sounds")))[0]
+    said = warned(folder, "predict", "spikes", "silent.wav"), warned(folder, "predict", "spikes", os.path.join("sounds", sounding))
+    return None if "warning: 'silent.wav' has no spikes" in said[0] and "has no spikes" not in said[1] else str(said)
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         tap.run("data and models", prepare, folder)
@@ -420,8 +444,11 @@ def main():
             tap.check(f"a model of {model}, {data}", refused(folder, ["predict", model, data], *needles))
         tap.check("encode --classes a,b", refused(folder, ["encode", "sounds", "--out", "x.h5", "--classes", "tone,chirp"],
                                                   "'tone,chirp' is not a file", "one name per line", "echo 'tone,chirp' | tr"))
+        for name in "x.wav", "x.flac", "x.tsv":
+            tap.check("encode --out " + name, refused(folder, ["encode", "sounds", "--out", name], f"--out: '{name}' has the extension of another kind of file",
+                                                      "encode writes HDF5. Use .h5"))
         for test in (least_budget, skipped, other_run, other_kind, no_labels, run_missing, strangers, regression, enough, commands,
-                     encodings, units, fresh_readout, nothing_validated, finished, damaged_metrics, other_test, quiet):
+                     encodings, units, fresh_readout, nothing_validated, finished, damaged_metrics, other_test, quiet, own_test, silent):
             tap.run(test.__doc__, test, folder)
 
 

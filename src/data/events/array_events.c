@@ -350,7 +350,9 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 static int take_times(struct array_events *s, const double *piece, int64_t n,
 	struct neap__raw_events *events, int64_t done)
 {
-	double unit = s->unit > 0 ? s->unit : s->column[T].real ? 1 : 1e-6;
+	double by_type = s->column[T].real ? 1 : 1e-6;
+	double unit = s->unit > 0 ? s->unit : by_type;
+	s->source.time_unit = unit == by_type ? 0 : unit;
 	for (int64_t i = 0; i < n; i++) {
 		double t = unit == 1e-6 ? piece[i] / 1e6 : piece[i] * unit;
 		if (!(t >= 0 && t <= 1e6))

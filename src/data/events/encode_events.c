@@ -141,9 +141,9 @@ static int convert(struct conversion *c, const char *path)
 static int finish(struct conversion *c)
 {
 	const struct neap__pixel_map *m = &c->map;
-	const struct neap_attribute attributes[] = {{"sensor_width", m->width},
-		{"sensor_height", m->height}, {"crop_x", m->x}, {"crop_y", m->y},
-		{"columns", m->columns}, {"rows", m->rows}, {"pool", m->pool},
+	const struct neap_attribute attributes[] = {{"time_unit", c->source->time_unit},
+		{"sensor_width", m->width}, {"sensor_height", m->height}, {"crop_x", m->x},
+		{"crop_y", m->y}, {"columns", m->columns}, {"rows", m->rows}, {"pool", m->pool},
 		{"polarity", m->choice}};
 	struct neap_shd_writer *writer = c->writer;
 	if (c->has_class) /* classes of damaged files alone are none */
@@ -151,7 +151,7 @@ static int finish(struct conversion *c)
 				 c->source->classes, c->has_class));
 	c->writer = NULL; /* freed in any case */
 	return neap_shd_finish(writer, (const char *const *)c->source->class_name, c->classes, NULL,
-		0, attributes, m->pool ? sizeof attributes / sizeof *attributes : 0);
+		0, attributes, m->pool ? sizeof attributes / sizeof *attributes : 1);
 }
 
 static int is_array_file(const char *path)

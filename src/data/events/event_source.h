@@ -34,6 +34,8 @@ struct neap__event_source {
 	int inputs;	   /* channels of a source without pixels; 0: unknown */
 	int pixels;	   /* 1: x and y; 0: x is the channel */
 	int polarities;	   /* 1: p is there */
+	double time_unit;  /* given, seconds; 0: that of the type of the times. Known behind the
+			      samples. */
 	int recording;	   /* 1: an array file with one sample, whose class it does not give */
 	int64_t samples;
 	char **class_name; /* owned */

@@ -76,6 +76,7 @@ static int next_array(
 	*where = file->path;
 	NEAP_TRY(open_recording(&one, f, file->path, source->pixels));
 	int rc = one->next(one, events, &within);
+	source->time_unit = one->time_unit;
 	one->close(one);
 	events->label = file->class_number;
 	return rc;

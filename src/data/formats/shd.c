@@ -238,6 +238,9 @@ static int read_event_numbers(struct neap__shd *shd)
 		NEAP_TRY(known);
 		shd->set.has_events &= known;
 	}
+	int known = neap__h5_attribute(&shd->file, "time_unit", &shd->set.time_unit);
+	NEAP_TRY(known);
+	shd->set.has_time_unit = known && shd->set.time_unit >= 0;
 	return 0;
 }
 

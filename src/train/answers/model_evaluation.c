@@ -11,6 +11,7 @@
 #include "train/trainer.h"
 #include "train/ranks/rank_answers.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 
 #include <math.h>
@@ -214,6 +215,11 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(open_data(e, options));
+	char line[NEAP__TAKEN_TEXT];
+	rc = neap__model_match_features(line, e->set, &e->file);
+	if (rc > 0 && options->say && neap__ranks_root(&e->ranks))
+		options->say(options->user, line);
+	NEAP_TRY(rc);
 	rc = neap__model_rows_take(e->set, &e->file, max_steps);
 	if (rc == NEAP_EFORMAT)
 		return neap__fail_in(rc, "%s: ", options->model);
@@ -240,10 +246,18 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (!options->answered && !neap__dataset_is_labelled(e->set))
 		return no_labels(e, options->data);
 	struct neap__encoding encoding;
-	char line[NEAP__TAKEN_TEXT];
 	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
 	if (options->say && neap__ranks_root(&e->ranks) && e->note[0])
 		options->say(options->user, e->note);
+	if (options->say && neap__ranks_root(&e->ranks) && !e->is_live && !e->set->ops->values &&
+		!e->set->ops->adopt && !e->set->coded && e->set->info.events == 0) {
+		neap__print(line, sizeof line,
+			"warning: '%.200s' has no spikes, so the answer does not depend on it. "
+			"Check "
+			"the data; a silent recording has none",
+			e->set->name);
+		options->say(options->user, line);
+	}
 	if (options->say && neap__ranks_root(&e->ranks) &&
 		neap__encoding_differs(line, e->set, &encoding))
 		options->say(options->user, line);
