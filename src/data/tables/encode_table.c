@@ -241,9 +241,12 @@ static int no_labels(const struct table_work *w)
 static int check_columns(const struct neap__table *t)
 {
 	void *seen = NULL;
+	double number;
 	int rc = 0;
 	for (int64_t i = 0; rc == 0 && t->names && i < t->columns; i++) {
-		if (!t->names[i][0])
+		/* A number is probably data, of which the rows that follow show more. */
+		if (!t->names[i][0] ||
+			(!t->options->header && neap__table_number(&number, t->names[i]) == 0))
 			continue;
 		char **name = tsearch(t->names[i], &seen, by_text);
 		if (!name)
