@@ -32,7 +32,7 @@ def write_tables(folder):
             out.writelines(",".join(str(row[k]) for k in (0, *order, 4)) + "\n" for row in rows)
         done = neap("encode", name + ".csv", "--out", name + ".h5", "--sample-column", "id", "--target", "state", cwd=folder)
         if done.returncode:
-            return done.stderr
+            return f"said: {done.stderr}"
     x = np.random.default_rng(2).normal(size=(20, 6, 3))
     np.savez(os.path.join(folder, "nameless.npz"), x=x, y=np.arange(20) % 2)
     done = neap("train", "a.h5", *TRAIN, "--out", "run", cwd=folder)
@@ -50,7 +50,7 @@ def evaluated(folder):
     answers = [neap("predict", "run", name, cwd=folder) for name in ("a.h5", "reversed.h5")]
     says = MATCHED.format("the model was trained on")
     if f"'reversed.h5' {says}" not in matched.stderr or says not in answers[1].stderr or about(answers[0]):
-        return matched.stderr + answers[1].stderr
+        return f"said: {matched.stderr}{answers[1].stderr}"
     if was["accuracy"] < 0.9 or neap_json("eval", "run", "reversed.h5", cwd=folder) != was:
         return f"{was['accuracy']}: {matched.stdout}"
     return None if answers[0].stdout == answers[1].stdout else answers[1].stdout
@@ -80,7 +80,7 @@ def others(folder):
             return f"{args}: {done.stderr}"
     done = neap("train", "a.h5", *TRAIN, "--test", "other.h5", "--out", "q", cwd=folder)
     if about(done) != ["warning: 'other.h5' " + OTHER.format("the training data 'a.h5' has")]:
-        return done.stderr
+        return f"said: {done.stderr}"
     done = neap("eval", "run", "nameless.npz", cwd=folder)
     return about(done)[0] if about(done) else done.stderr if done.returncode else None
 
