@@ -94,7 +94,7 @@ def manual(there):
             if f"{name}(" not in text or not re.search(r"^\.SH DESCRIPTION\n.*\w", text, re.MULTILINE):
                 return f"{name}.3: {text[:200] or 'not there'}"
     run_page = pages["neap_sweep_run.3"]
-    return None if "x0 is borrowed" in run_page and ".BR neap_sweep.h (3)" in run_page else run_page
+    return None if "is borrowed and must not change" in run_page and ".BR neap_sweep.h (3)" in run_page else run_page
 
 
 def example(there, folder):
