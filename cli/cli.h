@@ -246,6 +246,10 @@ int cli_encoded_classes(
 	char ***name, int *names, char **text, const char *classes, const char *dir);
 /* The line about --classes that is no file. */
 int cli_encoded_no_classes(const char *classes, const char *dir);
+/* The line about two arguments, of which the second may be the file to write. */
+int cli_encoded_several(const char *first, const char *second);
+/* Refuses a share as --split. CLI_DONE, or the exit code after one line. */
+int cli_encoded_split(const char *split);
 
 /* usage/encode_notes.c: lines of `neap encode` about skipped files, names and doubts. */
 /* Files that were skipped: consecutive ones with the same fault share a line. All zero at first. */

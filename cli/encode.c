@@ -532,15 +532,13 @@ int cli_encode(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (parsed > 1)
-		return cli_usage("encode",
-			"'%s' and '%s' are given, but one file or folder is encoded. Pass the "
-			"folder that "
-			"the files are in; --split selects some of them",
-			dir[0], dir[1]);
+		return cli_encoded_several(dir[0], dir[1]);
 	if (!r.out)
 		return cli_usage(
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
-	int rc = settle_events(&r);
+	int rc = r.split.count ? cli_encoded_split(r.split.text[0]) : CLI_DONE;
+	if (rc == CLI_DONE)
+		rc = settle_events(&r);
 	if (rc == CLI_DONE)
 		rc = cli_encoded_classes(&r.name, &r.names, &r.text, r.classes, dir[0]);
 	SHARE(o, &r);

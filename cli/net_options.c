@@ -134,6 +134,12 @@ int cli_refuse_run(const char *data, const char *command)
 {
 	if (!is_run(data))
 		return CLI_DONE;
+	if (strcmp(command, "compare") == 0)
+		return cli_usage(command,
+			"'%s' is a run, not a data set. compare trains the same net with several "
+			"strategies: neap compare DATA. To draw runs beside each other: neap plot "
+			"'%s' RUN",
+			data, data);
 	return cli_usage(command,
 		"'%s' is a run, not a data set. To continue it: neap train --out '%s' --resume. To "
 		"start from its weights: neap train DATA --from '%s'",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: parses arguments by a table of options. */
 #include "cli.h"
+#include "data/sound/sound_file.h"
 
 #include <limits.h>
 #include <math.h>
@@ -385,6 +386,29 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 	return CLI_DONE;
 }
 
+/* One argument more than there can be; `last` is the one before, or NULL. */
+static int unexpected(const struct cli_command *command, const char *last, const char *arg)
+{
+	int trains = strcmp(command->name, "train") == 0 && last;
+
+	if (trains && strcmp(last, "text") == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. To learn a text: neap train --text '%s'", arg,
+			arg);
+	if (trains && neap__sound_named(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
+			"encode FOLDER --out FILE.h5",
+			arg);
+	if (trains)
+		return cli_usage(command->name,
+			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
+			"set: neap train '%s' --test '%s'",
+			arg, arg, last, arg);
+	return cli_usage(command->name, "unexpected argument '%s'; usage: neap %s %s%s[options]",
+		arg, command->name, command->arguments, command->arguments[0] ? " " : "");
+}
+
 int cli_parse(const struct cli_command *command, int argc, char **argv, const char **positional)
 {
 	int found = 0, only_positionals = 0;
@@ -414,11 +438,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (found == command->most) {
-			return -1 -
-			       cli_usage(command->name,
-				       "unexpected argument '%s'; usage: neap %s %s%s[options]",
-				       arg, command->name, command->arguments,
-				       command->arguments[0] ? " " : "");
+			return -1 - unexpected(command, found ? positional[found - 1] : NULL, arg);
 		} else if (arg[0] == '\0') {
 			return -1 -
 			       cli_usage(command->name,

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char examples[] =
@@ -254,6 +255,12 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 /* The options of --config into *config. CLI_DONE or one line. */
 static int open_config(struct neap_run **config, const char *file)
 {
+	struct stat st;
+	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+		return cli_usage("train",
+			"--config: '%s' is a folder. Pass the file with the settings in it: "
+			"--config '%s/run.json'",
+			file, file);
 	int rc = neap_config_open(config, file);
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
@@ -431,7 +438,8 @@ int cli_train(int argc, char **argv)
 			.given = &seed_given},
 		CLI_GROUP("Data, and how training samples vary"),
 		{.name = "validation", .kind = CLI_NUMBER, .fraction = 1, .into = &o.validation, .argument = "X",
-			.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99},
+			.help = "fraction of DATA held out for validation (default 0.1)", .high = 0.99,
+			.wrong = "For a data set, pass --test DATA"},
 		{.name = "validation-least", .kind = CLI_COUNT, .into = &o.validation_least, .argument = "N",
 			.help = "validation samples needed to choose the best epoch by them; "
 				"with fewer, model.safetensors has the weights of the last epoch "

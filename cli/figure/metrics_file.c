@@ -131,6 +131,12 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 	int folder = stat(run, &st) < 0 || S_ISDIR(st.st_mode);
 
 	*metrics = (struct cli_metrics){0};
+	const char *dot = strrchr(run, '.');
+	if (!folder && dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0))
+		return cli_usage(command,
+			"'%s' is a data set, and a run is plotted. Pass the folder that 'neap "
+			"train' wrote: neap plot RUN",
+			run);
 	if (asprintf(&path, "%s%s", run, folder ? "/metrics.csv" : "") < 0)
 		return cli_usage(command, "out of memory");
 	int rc = cli_read_text(&text, NULL, path, command);

@@ -6,6 +6,7 @@
 #include <neap/data.h>
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,4 +103,32 @@ int cli_encoded_no_classes(const char *classes, const char *dir)
 		"found, or write one name per line to a file: echo '%s' | tr , '\\n' > "
 		"classes.txt",
 		classes, column, classes);
+}
+
+int cli_encoded_several(const char *first, const char *second)
+{
+	const char *dot = strrchr(second, '.');
+
+	if (dot && strcmp(dot, ".h5") == 0 && access(second, F_OK) < 0)
+		return cli_usage("encode",
+			"'%s' does not exist. If it is the file to write, pass --out: neap encode "
+			"'%s' --out '%s'",
+			second, first, second);
+	return cli_usage("encode",
+		"'%s' and '%s' are given, but one file or folder is encoded. Pass the folder that "
+		"the files are in; --split selects some of them",
+		first, second);
+}
+
+int cli_encoded_split(const char *split)
+{
+	char *end;
+	double share = strtod(split, &end);
+
+	if (end == split || *end || access(split, F_OK) == 0)
+		return CLI_DONE;
+	return cli_usage("encode",
+		"--split: '%s' is a number, and a file that lists recordings is expected. To hold "
+		"out a share, encode all recordings, and pass --validation %g to 'neap train'",
+		split, share < 1 && share > 0.5 ? 1 - share : 0.2);
 }

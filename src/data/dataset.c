@@ -217,6 +217,11 @@ int neap__dataset_channels(struct neap_dataset *set, int given)
 	struct neap_dataset_info *info = &set->info;
 	if (!info->inputs_least)
 		return 0;
+	if (given > 0 && given < info->inputs)
+		return neap__fail(NEAP_EUSAGE,
+			"--channels %d is too small: the largest channel that '%s' uses is %d. "
+			"Pass --channels %d, or more",
+			given, set->name, info->inputs - 1, info->inputs);
 	if (given < info->inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' does not specify its number of channels, and the largest one used is "

@@ -87,6 +87,15 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 		is_table ? ", or --target NAME, or --labels FILE.csv" : "", advice);
 }
 
+int neap__recordings_read(const char *path)
+{
+	static const char *const others[] = {".h5", ".hdf5", NULL};
+	return neap__recordings_ends(path, neap__sound_endings) ||
+	       neap__recordings_ends(path, neap__event_endings) ||
+	       neap__recordings_ends(path, neap__table_endings) ||
+	       neap__recordings_ends(path, others);
+}
+
 int neap__recordings_wrong_file(const char *path)
 {
 	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};

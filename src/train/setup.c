@@ -81,9 +81,10 @@ static int split(struct neap__trainer *trainer)
 	if (d->nfirst == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"--validation %g holds out all samples of %s, none is left for training. "
-			"Lower "
-			"--validation, or add samples",
-			o->validation, d->info.name);
+			"%s",
+			o->validation, d->info.name,
+			d->info.samples == 1 ? "Pass --validation 0, or add samples"
+					     : "Lower --validation, or add samples");
 	return 0;
 }
 

@@ -183,12 +183,14 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 			wrong.length ? "; " : "", isa, machine.isa);
 	if (rc == 0 && wrong.error)
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
+	int is_fit = wrong.length && !strstr(wrong.data, "--net "); /* the weights fit the net */
 	if (rc == 0 && wrong.length)
 		rc = neap__fail(NEAP_EUSAGE,
 			"cannot resume '%s': the run was started with %s. --resume may change "
 			"--epochs and the options of memory, plan and threads. Pass the same data "
-			"and other options, or start a new run with --from '%s' and another --out",
-			trainer->options.out, wrong.data, trainer->options.out);
+			"and other options, or start a new run with %s%s%sanother --out",
+			trainer->options.out, wrong.data, is_fit ? "--from '" : "",
+			is_fit ? trainer->options.out : "", is_fit ? "' and " : "");
 	neap__text_free(&wrong);
 	return rc;
 }

@@ -76,6 +76,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 				       "'%s' is not an HDF5 file. If it is a text to learn, pass "
 				       "the name 'text:%s'",
 				       path, path)
+		     : !neap__recordings_read(path)
+			     ? neap__recordings_wrong_file(path)
 			     : neap__fail(NEAP_EFORMAT,
 				       "'%s' is not an HDF5 file. Encode recordings, events and "
 				       "tables first: neap encode '%s' --out FILE.h5",

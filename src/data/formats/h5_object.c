@@ -155,7 +155,12 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 	if (there < 0)
 		return there;
 	if (there == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s' has no data set '%s'", file->path, name);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has no data set '%s'. %s; docs/data.md lists the data sets of a file",
+			file->path, name,
+			strcmp(name, "/labels") == 0
+				? "Add it, with the number of the class of each sample, from 0"
+				: "Write it again with all of them");
 	set->id = H5Dopen2(file->id, name, H5P_DEFAULT);
 	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
 	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;

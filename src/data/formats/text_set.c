@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_BYTES ((size_t)1 << 30)
 enum {
@@ -190,6 +191,11 @@ static const struct neap__dataset_ops ops = {.read = text_read,
 static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
 {
 	char advice[NEAP__ICONV_TEXT];
+	if (neap__recording_named(path))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is a recording, not a text. Put the recordings into one folder per "
+			"class, and encode them: neap encode FOLDER --out FILE.h5",
+			path);
 	int marked = bytes > 1 && (data[0] ^ data[1]) == 1 && data[0] >= 0xFE;
 	int wide = marked || data[at] == 0;
 	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";
@@ -277,6 +283,13 @@ static int text_open(struct neap_dataset **set, const char *name)
 				name);
 		path = colon + 1;
 	}
+	size_t key = strspn(path, "abcdefghijklmnopqrstuvwxyz_-");
+	size_t digits = path[key] == '=' ? strspn(path + key + 1, "0123456789") : 0;
+	if (digits > 0 && path[key + 1 + digits] == ':' && access(path, F_OK) < 0)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': a text has no key '%.*s'. The length of a sample is steps: "
+			"text:steps=%s",
+			name, (int)(key < 40 ? key : 40), path, path + key + 1);
 	struct text_set *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "%s", name);

@@ -53,6 +53,11 @@ static int wrong_kind(const char *path, const char *ending, const unsigned char 
 				"'%s' is a %s file by its first bytes, but its name ends in .%s. "
 				"Rename it to end in .%s",
 				path, kinds[i].ending, ending, kinds[i].ending);
+	if (memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is an HDF5 file by its first bytes, such as encode writes, but its "
+			"name ends in .%s. Rename it to end in .h5",
+			path, ending);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' does not begin as a %s file does: it is damaged or of another format. "
 		"Restore it from its source, convert it to wav, or remove it from the folder",

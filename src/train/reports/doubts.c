@@ -353,8 +353,11 @@ static void say_small_validation(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer,
 			"warning: --validation %g holds out none of %lld samples, so nothing is "
 			"validated, and model.safetensors will have the weights of the last epoch. "
-			"Increase --validation, or pass --validation 0",
-			o->validation, (long long)trainer->data.nfirst);
+			"%s",
+			o->validation, (long long)trainer->data.nfirst,
+			trainer->data.nfirst == 1
+				? "Add samples, or pass --validation 0"
+				: "Increase --validation, or pass --validation 0");
 		return;
 	}
 	if (o->holdout)
@@ -433,12 +436,24 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 #define NOISE 0.03
 
 /* The same of targets that are numbers, by the better one of two losses; NaN: none. */
+/* What to change where nothing was learned, and the loss is `chance` without any inputs. */
+static const char *unlearned(
+	char room[96], const struct neap_train_options *o, double loss, double chance)
+{
+	int rose = loss > 2 * chance; /* worse than no net: the steps were too large */
+	neap__print(room, 96,
+		rose ? "Decrease --lr (now %g)" : "Increase --lr (now %g) or --epochs (now %d)",
+		o->learning_rate, o->epochs);
+	return room;
+}
+
 static void say_mean(const struct neap__trainer *trainer, double loss, double validation)
 {
 	const struct neap_train_options *o = &trainer->options;
 	double deviation =
 		neap__mean_deviation(trainer->objective.deviation, trainer->data.info.classes);
 	double best = fmin(loss, validation); /* of numbers alone, where one is NaN */
+	char remedy[96];
 
 	/* Four significant digits without an exponent. */
 	int digits = best > 0 ? (int)fmax(0, fmin(3 - floor(log10(best)), 15)) : 0;
@@ -448,9 +463,10 @@ static void say_mean(const struct neap__trainer *trainer, double loss, double va
 		return;
 	neap__trainer_say(trainer,
 		"warning: the loss after the last epoch is %.*f, and always answering the mean of "
-		"the targets gives %.*f: nothing was learned from the inputs. Increase --epochs "
-		"(now %d) or --lr (now %g), or check that each target belongs to its sample",
-		digits, best, digits, deviation * deviation, o->epochs, o->learning_rate);
+		"the targets gives %.*f: nothing was learned from the inputs. %s, "
+		"or check that each target belongs to its sample",
+		digits, best, digits, deviation * deviation,
+		unlearned(remedy, o, best, deviation * deviation));
 }
 
 void neap__doubts_say_constant(
@@ -459,7 +475,7 @@ void neap__doubts_say_constant(
 	const struct neap__data *d = &trainer->data;
 	const struct neap_train_options *o = &trainer->options;
 	struct answers a;
-	char name[40];
+	char name[40], remedy[96];
 
 	if (trainer->silent || (trainer->gain && trainer->gain[0].nothing > 0))
 		return;
@@ -476,11 +492,9 @@ void neap__doubts_say_constant(
 				"warning: training accuracy after the last epoch is %.1f%%, and "
 				"always "
 				"answering class %d%s gives %.1f%%: nothing was learned from the "
-				"inputs. Increase --epochs (now %d) or --lr (now %g), or check "
-				"that "
-				"each label belongs to its sample",
-				100 * accuracy, a.most, quoted(name, d, a.most), 100 * p, o->epochs,
-				o->learning_rate);
+				"inputs. %s, or check that each label belongs to its sample",
+				100 * accuracy, a.most, quoted(name, d, a.most), 100 * p,
+				unlearned(remedy, o, loss, log(a.present)));
 	}
 	free(a.count);
 }
