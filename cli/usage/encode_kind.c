@@ -53,7 +53,8 @@ static int is_class(const char *option)
 static int wrong_kind(
 	enum cli_encoded kind, enum cli_encoded owner, const struct cli_option *o, const char *dir)
 {
-	char pattern[200];
+	char pattern[600];
+	const char *labels = is_class(o->name) ? *(const char *const *)o->into : NULL;
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
 	if (owner == CLI_EVENTS)
 		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
@@ -64,11 +65,20 @@ static int wrong_kind(
 			"If it is a pattern of file names, pass --label '%.120s'",
 			*(const char *const *)o->into);
 		remedy = pattern;
-	} else if (is_class(o->name))
-		remedy =
-			"Put the recordings into one folder per class, or pass --label if the file "
-			"names contain the class; without --labels, the error has a command that "
-			"sorts them";
+	} else if (labels && strcmp(o->name, "labels") == 0 && access(labels, R_OK) == 0 &&
+		   kind == CLI_RECORDINGS) {
+		snprintf(pattern, sizeof pattern,
+			"Remove --labels, and encode the folder 'sorted', into which this command "
+			"copies the recordings by class: tr -d '\\r' < '%.100s' | while IFS=, read "
+			"-r f c _; "
+			"do for g in '%.100s'/\"$f\" '%.100s'/\"$f\".wav; do [ -f \"$g\" ] && "
+			"mkdir -p "
+			"sorted/\"$c\" && cp \"$g\" sorted/\"$c\"; done; done",
+			labels, dir, dir);
+		remedy = pattern;
+	} else if (labels)
+		remedy = "Remove the option: the class of a recording is the folder that it is in, "
+			 "or the part of its name that --label finds";
 	return cli_usage("encode", "--%s applies to %s, but '%s' contains %s. %s", o->name,
 		kinds[owner].are, dir, kinds[kind].contains, remedy);
 }

@@ -110,7 +110,8 @@ int neap__recordings_wrong_file(const char *path)
 			path);
 	else if (neap__recordings_ends(path, sounds))
 		neap__print(advice, sizeof advice,
-			"Pass --any-sound to read every kind of sound file that libsndfile knows");
+			"neap encode --any-sound reads every kind of sound file that libsndfile "
+			"knows");
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
 		".flac, "

@@ -89,8 +89,9 @@ int neap_dataset_split(const struct neap_dataset *set, double fraction, uint64_t
 	if (rc == 0 && marked == n)
 		rc = neap__fail(NEAP_EUSAGE,
 			"all samples of '%s' are in the validation split, none is left for "
-			"training. Lower --validation",
-			set->name);
+			"training. %s",
+			set->name,
+			n == 1 ? "Pass --validation 0, or add samples" : "Lower --validation");
 	if (rc < 0)
 		goto out;
 	a = malloc((size_t)(n - marked) * sizeof *a);

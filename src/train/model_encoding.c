@@ -245,7 +245,13 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 
-	if (!is_folder && (rc != NEAP_EFORMAT || !known))
+	enum neap__model_kind kind = neap__model_kind(file);
+
+	if (!is_folder && rc != NEAP_EFORMAT)
+		return rc;
+	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) && has_events(data))
+		return neap__model_wants(file, "'%s' contains events", data);
+	if (!is_folder && !known)
 		return rc;
 	neap__print(line, sizeof line, "%s", neap_detail());
 	if (!is_folder && !has_events(data))

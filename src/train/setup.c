@@ -81,10 +81,9 @@ static int split(struct neap__trainer *trainer)
 	if (d->nfirst == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"--validation %g holds out all samples of %s, none is left for training. "
-			"%s",
-			o->validation, d->info.name,
-			d->info.samples == 1 ? "Pass --validation 0, or add samples"
-					     : "Lower --validation, or add samples");
+			"Lower "
+			"--validation, or add samples",
+			o->validation, d->info.name);
 	return 0;
 }
 
@@ -333,8 +332,9 @@ static int open_data(struct neap__trainer *trainer)
 			o->net.classes != d->info.classes))
 		return neap__fail(NEAP_EUSAGE,
 			"%s has numbers with %d inputs and %d outputs, so --channels and --classes "
-			"have no use. Remove them",
-			d->info.name, d->info.inputs, d->info.classes);
+			"have no use. Remove them, or pass --channels %d --classes %d",
+			d->info.name, d->info.inputs, d->info.classes, d->info.inputs,
+			d->info.classes);
 	const char *given = o->loss;
 	NEAP_TRY(neap__target_fit(&o->net, &o->loss, &d->info, trainer->fitted));
 	trainer->mse_by_default = !given && neap__has_number_targets(d->set);

@@ -267,9 +267,11 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 		else if (!taken[k])
 			return neap__fail(NEAP_EUSAGE,
 				"'%s' has no column '%.60s', which is one of the %d features that "
-				"the model was trained on. Add the column, or correct its name in "
-				"the first line",
-				t->dir, names[k], count);
+				"the model was trained on. %s",
+				t->dir, names[k], count,
+				t->columns == 1 && strchr(t->names[0], ' ')
+					? "Separate the fields by commas, semicolons or tabs"
+					: "Add the column, or correct its name in the first line");
 	return 0;
 }
 

@@ -29,6 +29,31 @@ static int has_comma(const char *text)
 	return neap__table_number(&number, room) == 0;
 }
 
+/* 1: a number with a percent sign. */
+static int is_percent(const char *text)
+{
+	char room[40];
+	double number;
+	size_t n = strlen(text);
+	if (n < 2 || n >= sizeof room || text[n - 1] != '%')
+		return 0;
+	neap__print(room, sizeof room, "%.*s", (int)(n - 1), text);
+	return neap__table_number(&number, room) == 0;
+}
+
+/* 1: a number whose thousands have commas between them. */
+static int has_thousands(const char *text)
+{
+	char room[40];
+	double number;
+	size_t n = 0;
+	for (const char *at = text; *at && n < sizeof room - 1; at++)
+		if (*at != ',')
+			room[n++] = *at;
+	room[n] = '\0';
+	return strchr(text, ',') && neap__table_number(&number, room) == 0;
+}
+
 static int is_gap(const char *text)
 {
 	static const char *const gaps[] = {
@@ -94,7 +119,8 @@ static int has_names(struct neap__table *t)
 	unsigned char *is_text = calloc((size_t)fields + 1, 1);
 	int found = 0;
 	for (int64_t i = 0; is_text && i < fields; i++)
-		is_text[i] = neap__table_number(&number, t->csv.field[i]) < 0;
+		is_text[i] = neap__table_number(&number, t->csv.field[i]) < 0 &&
+			     !is_gap(t->csv.field[i]);
 	if (is_text && neap__csv_next(&t->csv) > 0)
 		for (int64_t i = 0; i < fields && i < t->csv.fields; i++)
 			found |= is_text[i] && neap__table_number(&number, t->csv.field[i]) == 0;
@@ -131,6 +157,13 @@ int neap__table_no_column(
 			option, t->csv.path, bytes, text,
 			neap__table_list(
 				names, sizeof names, (const char *const *)t->names, t->columns));
+	neap__print(names, sizeof names, "%.*s", bytes, text);
+	for (int64_t i = 0; !t->names && i < t->csv.fields; i++)
+		if (strcmp(t->csv.field[i], names) == 0)
+			return neap__fail(NEAP_EUSAGE,
+				"%s: '%s' has the column '%s', but with --header no its columns "
+				"have only numbers. Remove --header no",
+				option, t->csv.path, names);
 	if (!t->names)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s'. Its columns have no names: pass their "
@@ -140,7 +173,6 @@ int neap__table_no_column(
 	for (int64_t i = 0; i < t->columns; i++)
 		if (neap__table_number(&number, t->names[i]) < 0 && texts++ == 0)
 			last = i + 1;
-	neap__print(names, sizeof names, "%.*s", bytes, text);
 	if (neap__table_number(&number, names) == 0 && number == floor(number) && number >= 1 &&
 		number <= (double)t->columns)
 		column = (int64_t)number;
@@ -264,7 +296,16 @@ void neap__table_advise(
 		neap__print(room, size, "The first row has names: remove --header no");
 	else if (t->columns == 1 && strchr(text, ' '))
 		neap__print(room, size, "Separate the fields by commas, semicolons or tabs");
-	else if (t->predicts)
+	else if (is_percent(text)) {
+		n = (size_t)neap__print(room, size, "Remove the percent signs: ");
+		on_all(room + n, size - n, t, "sed -i.old 's/%//g'");
+	} else if (has_thousands(text))
+		neap__print(room, size, "Write numbers without separators of thousands");
+	else if (t->csv.line == 2 && t->header && has_names(t)) {
+		n = (size_t)neap__print(
+			room, size, "If line 2 has the units of the columns, delete it: ");
+		on_all(room + n, size - n, t, "sed -i.old 2d");
+	} else if (t->predicts)
 		neap__print(room, size, "Correct the table");
 	else if (missing)
 		advise_gaps(room, size, t, name);
