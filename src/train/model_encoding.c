@@ -9,6 +9,7 @@
 #include "data/events/event_source.h"
 #include "data/recordings.h"
 #include "data/sound/encoder.h"
+#include "data/tables/csv.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -237,11 +238,57 @@ static int has_events(const char *data)
 	return 1;
 }
 
+/* " --drop time": columns of the table that are none of the features. */
+static void add_drops(struct neap__text *to, const char *path, char *const *feature, int count)
+{
+	struct neap__csv csv;
+	const char *between = " --drop '";
+
+	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0)
+		for (int64_t i = 0; i < csv.fields; i++) {
+			int k = 0;
+			while (k < count && strcmp(feature[k], csv.field[i]) != 0)
+				k++;
+			if (k < count)
+				continue;
+			neap__text_add(to, "%s%s", between, csv.field[i]);
+			between = ",";
+		}
+	if (*between == ',')
+		neap__text_add(to, "'");
+	neap__csv_close(&csv);
+}
+
+/* The options for a folder of tables with one class each, by the first table: --drop, or "". */
+static void drop_options(char room[200], const struct neap__safetensors *file, const char *folder)
+{
+	struct neap__recordings all = {0};
+	struct neap__text to = {0};
+	char **feature = NULL;
+	int count = 0;
+
+	room[0] = '\0';
+	if (neap__model_target(file) == NEAP_TARGET_LABEL &&
+		neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count &&
+		neap__recordings_all(&all, folder) == 0)
+		for (int64_t i = 0; i < all.count; i++)
+			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
+				add_drops(&to, all.file[i].path, feature, count);
+				break;
+			}
+	if (to.data && to.length < 200)
+		neap__print(room, 200, "%s", to.data);
+	neap__text_free(&to);
+	neap__recordings_free(&all);
+	neap__model_class_names_free(feature, count);
+}
+
 int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, int predicts, int rc)
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
 	char option[NEAP__OPTION_TEXT], label[NEAP__OPTION_TEXT] = "";
+	char drops[200] = "";
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 
@@ -263,7 +310,9 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 			  : 0;
 	if (is_folder)
 		neap__recordings_label(label, data);
-	return neap__fail(rc, "'%s' %s. Encode it first%s: neap encode '%s' --out FILE.h5%s%s",
+	if (is_folder)
+		drop_options(drops, file, data);
+	return neap__fail(rc, "'%s' %s. Encode it first%s: neap encode '%s' --out FILE.h5%s%s%s",
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
@@ -272,7 +321,8 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		known ? settings : neap__recordings_option(option, data),
 		!known || !is_folder ? ""
 		: predicts && *label ? " --label '(.*)'"
-				     : label);
+				     : label,
+		drops);
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
