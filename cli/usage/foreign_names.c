@@ -129,7 +129,8 @@ static const struct foreign_name {
 	{{"fmin", "f-min"}, "low", NULL, "encode"},
 	{{"fmax", "f-max"}, "high", NULL, "encode"},
 	{{"group", "id", "id-column", "groupby"}, "sample-column", NULL, "encode"},
-	{{"level", "threshold", "sensitivity"}, NULL,
+	{{"level"}, NULL, "it is an option of 'neap predict'", "encode"},
+	{{"threshold", "sensitivity"}, NULL,
 		"the spikes of a sound have no threshold to set; the ear has --channels, --low and "
 		"--high",
 		"encode"},

@@ -226,16 +226,36 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	return line[0] != '\0';
 }
 
-/* 1: an array file of events, which is no data set yet. */
-static int has_events(const char *data)
+/* 1: an array file of events, which is no data set yet; with these names of classes, if not NULL.
+ */
+static int has_events(const char *data, char **names, int count)
 {
-	const struct neap_event_options options = {.size = sizeof options};
+	const struct neap_event_options options = {.size = sizeof options,
+		.classes = (const char *const *)names,
+		.nclasses = names ? count : 0};
 	struct neap__event_source *source;
 
 	if (neap__array_events_open(&source, data, NULL, &options) < 0)
 		return 0;
 	source->close(source);
 	return 1;
+}
+
+/* The names of the model's classes as a command that writes them to classes.txt; "": none is needed
+ * to read the events, or they cannot be read. */
+static void write_classes(
+	struct neap__text *to, const struct neap__safetensors *file, int count, const char *data)
+{
+	char **names = NULL;
+
+	if (!has_events(data, NULL, 0) && neap__model_class_names(&names, file, count) == 0 &&
+		names && has_events(data, names, count)) {
+		neap__text_add(to, "printf '%%s\\n'");
+		for (int i = 0; i < count; i++)
+			neap__text_add(to, " '%s'", names[i]);
+		neap__text_add(to, " > classes.txt; ");
+	}
+	neap__model_class_names_free(names, count);
 }
 
 /* " --drop time": columns of the table that are none of the features. */
@@ -296,13 +316,19 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 
 	if (!is_folder && rc != NEAP_EFORMAT)
 		return rc;
-	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) && has_events(data))
+	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
+		has_events(data, NULL, 0))
 		return neap__model_wants(file, "'%s' contains events", data);
 	if (!is_folder && !known)
 		return rc;
 	neap__print(line, sizeof line, "%s", neap_detail());
-	if (!is_folder && !has_events(data))
+	struct neap__text classes = {0};
+	if (!is_folder)
+		write_classes(&classes, file, options->classes, data);
+	if (!is_folder && !classes.length && !has_events(data, NULL, 0)) {
+		neap__text_free(&classes);
 		return neap__fail(rc, "%s", line);
+	}
 	int answered =
 		is_folder ? neap__recordings_having(data, neap__sound_endings) +
 					    neap__recordings_having(data, neap__table_endings) >
@@ -312,17 +338,20 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		neap__recordings_label(label, data);
 	if (is_folder)
 		drop_options(drops, file, data);
-	return neap__fail(rc, "'%s' %s. Encode it first%s: neap encode '%s' --out FILE.h5%s%s%s",
+	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode '%s' --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
 			   : "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
-		known ? ", with the settings of the training data" : "", data,
+		known ? ", with the settings of the training data" : "",
+		classes.length ? classes.data : "", data,
 		known ? settings : neap__recordings_option(option, data),
 		!known || !is_folder ? ""
 		: predicts && *label ? " --label '(.*)'"
 				     : label,
-		drops);
+		drops, classes.length ? " --classes classes.txt" : "");
+	neap__text_free(&classes);
+	return rc;
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
