@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: parses arguments by a table of options. */
 #include "cli.h"
-#include "data/sound/sound_file.h"
 
 #include <limits.h>
 #include <math.h>
@@ -390,12 +389,13 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 static int unexpected(const struct cli_command *command, const char *last, const char *arg)
 {
 	int trains = strcmp(command->name, "train") == 0 && last;
+	const char *dot = strrchr(arg, '.');
 
 	if (trains && strcmp(last, "text") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'. To learn a text: neap train --text '%s'", arg,
 			arg);
-	if (trains && neap__sound_named(arg))
+	if (trains && dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
 		return cli_usage(command->name,
 			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
 			"encode FOLDER --out FILE.h5",

@@ -71,9 +71,9 @@ static int wrong_kind(
 			"Remove --labels, and encode the folder 'sorted', into which this command "
 			"copies the recordings by class: tr -d '\\r' < '%.100s' | while IFS=, read "
 			"-r f c _; "
-			"do for g in '%.100s'/\"$f\" '%.100s'/\"$f\".wav; do [ -f \"$g\" ] && "
-			"mkdir -p "
-			"sorted/\"$c\" && cp \"$g\" sorted/\"$c\"; done; done",
+			"do for g in '%.100s'/\"$f\" '%.100s'/\"$f\".wav; do if [ -f \"$g\" ]; "
+			"then mkdir -p "
+			"sorted/\"$c\"; cp \"$g\" sorted/\"$c\"; fi; done; done",
 			labels, dir, dir);
 		remedy = pattern;
 	} else if (labels)

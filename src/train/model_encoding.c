@@ -316,12 +316,12 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 
 	if (!is_folder && rc != NEAP_EFORMAT)
 		return rc;
+	neap__print(line, sizeof line, "%s", neap_detail());
 	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
 		has_events(data, NULL, 0))
 		return neap__model_wants(file, "'%s' contains events", data);
 	if (!is_folder && !known)
-		return rc;
-	neap__print(line, sizeof line, "%s", neap_detail());
+		return neap__fail(rc, "%s", line);
 	struct neap__text classes = {0};
 	if (!is_folder)
 		write_classes(&classes, file, options->classes, data);

@@ -109,6 +109,17 @@ def tables(folder):
     write(os.path.join(folder, "many.csv"), "time,u,y\n" + "".join(f"{i / 10},{i % 3},{i}\n" for i in range(40)))
     done = run(folder, "encode", "many.csv", "--out", "many.h5", "--target", "y")
     assert "--drop time" in done.stderr and "40 different whole numbers" in done.stderr and "--numbers" in done.stderr, done.stderr
+    for name, text, needle in (("units", "id,u,v\n,m,\n" + "a,1,2\nb,3,4\n", "has the units"), ("percent", "id,u\na,5%\nb,6.5%\n", "percent signs")):
+        write(os.path.join(folder, name + ".csv"), text)
+        args = ["encode", name + ".csv", "--out", name + ".h5", "--sample-column", "id"]
+        follow(folder, args, needle)
+        done = run(folder, *args)
+        assert "2 samples" in done.stdout, done.stderr
+    done = run(folder, "encode", "units.csv", "--out", "units.h5", "--force", "--header", "no", "--sample-column", "id")
+    assert done.returncode == 2 and done.stderr.endswith("Remove --header no\n"), done.stderr
+    write(os.path.join(folder, "thousands.csv"), 'u,v\n1,"1,000.5"\n')
+    done = run(folder, "encode", "thousands.csv", "--out", "thousands.h5")
+    assert done.returncode == 2 and "without separators of thousands" in done.stderr, done.stderr
     write(os.path.join(folder, "bad.csv"), "u,v\n1,2\n3,4x\n")
     write(os.path.join(folder, "swap.csv"), "run,a\nrun,b\n")
     for args, needle in ((["bad.csv"], "Correct line 3"), (["bad.csv", "--header", "no"], "remove --header no"),
@@ -199,6 +210,18 @@ def patterns(folder):
     return None if "classes: cats, dogs\n" in done.stdout else done.stderr
 
 
+def listed(folder):
+    """--labels and --target for recordings: the command sorts them by the table; without a table, the option is removed"""
+    for i in range(4):
+        sound(os.path.join(folder, "unsorted", f"r{i}.wav"))
+    write(os.path.join(folder, "list.csv"), "name,class\r\n" + "".join(f"r{i}{'.wav' * (i > 1)},{'ab'[i % 2]}\r\n" for i in range(4)))
+    done = run(folder, "encode", "unsorted", "--out", "listed.h5", "--target", "class")
+    assert done.returncode == 2 and "Remove the option" in done.stderr, done.stderr
+    follow(folder, ["encode", "unsorted", "--out", "listed.h5", "--labels", "list.csv"], "encode the folder 'sorted'", pattern="tr .*")
+    done = run(folder, "encode", "sorted", "--out", "listed.h5")
+    return None if "4 recordings" in done.stdout and "classes: a, b\n" in done.stdout else done.stderr + done.stdout
+
+
 PATTERNS = (  # names of recordings, and the classes that the pattern of the line finds
     (("bird1", "bird2", "cat1", "cat2"), "bird, cat"), (("0_a_0", "0_b_1", "7_a_0", "7_b_1"), "0, 7"),
     (("001-dog", "002-dog", "003-cat", "004-cat"), "cat, dog"), (("s1_yes", "s1_no", "s2_yes", "s2_no"), "no, yes"),
@@ -256,7 +279,7 @@ ARGUMENTS = ((["parts", "--out", "parts"], "--out 'parts/train.h5'"), (["parts",
 
 def main():
     with Tap() as tap, Folder() as folder:
-        for test in events, texts, tables, headers, unlabelled, patterns, sounds, proposals, confused, heads:
+        for test in events, texts, tables, headers, unlabelled, patterns, sounds, proposals, confused, heads, listed:
             tap.run(test.__doc__, test, folder)
         for args, needle in ARGUMENTS:
             done = run(folder, "encode", *args)

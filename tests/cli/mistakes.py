@@ -9,12 +9,14 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import wave
 
 from harness import Folder, Tap, encode, neap, neap_json, need, write_recordings
 
-need("numpy")
+need("numpy", "h5py")
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 
 TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q"]
@@ -37,7 +39,9 @@ OPTIONS = (  # command, option, what the line says
     ("predict", "--csv", "pass --out FILE.csv"), ("encode", "--y", "use '--target'."), ("encode", "--class", "'--label' for a part of the file names"),
     ("encode", "--features", "ignore columns with '--drop'"), ("encode", "--index", "use '--sample-column'"),
     ("train", "--target", "--out FILE.h5 --target COLUMN"), ("eval", "--label", "--out FILE.h5 --target COLUMN"),
-    ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"))
+    ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"),
+    ("train", "--val", "or '--test' with a data set"), ("eval", "--test", "neap eval RUN DATA"), ("predict", "--data", "neap predict RUN DATA"),
+    ("encode", "--level", "an option of 'neap predict'"), ("encode", "--threshold", "--channels, --low and --high"), ("export", "--out", "use '--nir'"))
 
 
 def refused(folder, args, *needles, lacks="did you mean '--d"):
@@ -75,6 +79,9 @@ def values():
     yield ["--config", "epoch.json"], ("unknown option 'epoch'", "did you mean 'epochs'?")
     yield ["--config", "batch_size.json"], ("unknown option 'batch_size'", "did you mean 'batch'?")
     yield ["--classes", "bird,cat"], ("'bird,cat' is not a whole number", "The names of the classes are in DATA", "remove --classes")
+    yield ["--validation", "a.h5"], ("'a.h5' is not a number. For a data set, pass --test DATA",)
+    yield ["--config", "there"], ("'there' is a folder", "--config 'there/run.json'")
+    yield ["--channels", "9", "--classes", "9"], ("Remove them, or pass --channels 2 --classes 2",)
     yield ["--optimizer", "Adam"], ("did you mean 'adam'?",)
 
 
@@ -393,6 +400,76 @@ def enough(folder):
     return said if "too few" in said else None
 
 
+ARGUMENTS = (  # a call, and what the line has
+    (["encode", "sounds", "new.h5"], "neap encode 'sounds' --out 'new.h5'"), (["encode", "sounds", "--out", "new.h5", "--split", "0.8"], "--validation 0.2 to 'neap train'"),
+    (["train", "sounds/0_a_0.wav", "sounds/0_a_1.wav"], "neap encode FOLDER --out FILE.h5"), (["train", "text", "t.txt"], "neap train --text 't.txt'"),
+    (["train", "classes.npz", "numbers.npz"], "neap train 'classes.npz' --test 'numbers.npz'"), (["train", "text:seq=64:t.txt"], "text:steps=64:t.txt\n"),
+    (["train", "--text", "sounds/0_a_0.wav"], "is a recording, not a text"), (["compare", "classes"], "neap compare DATA"), (["plot", "spikes.h5"], "neap plot RUN"),
+    (["train", "batch_size.json"], "has an extension that encode does not read"), (["predict", "classes", "epoch.json"], "has an extension that encode does not read"),
+    (["predict", "spikes", "spikes.wav"], "is an HDF5 file by its first bytes, such as encode writes, but its name ends in .wav. Rename it to end in .h5"),
+    (["predict", "spikes", "cams/a/0.npz"], "contains events, but the model was trained on sound"),
+    (["predict", "classes", "cams/a/0.npz"], "contains events, but the model was trained on real numbers"),
+    (["train", "bare.h5"], "has no data set '/labels'. Add it"), (["train", "far.h5", "--channels", "9"], "--channels 9 is too small: the largest channel that 'far.h5' uses is 39. Pass --channels 40"),
+    (["train", "--resume", "--out", "classes", "--net", "lstm:8,li"], "or start a new run with another --out\n"),
+    (["train", "one.npz", "--validation", "0.9", "--out", "x"], "Pass --validation 0, or add samples"))
+
+
+def meant(folder):
+    """An argument in the wrong place, data of another kind or under another name: the line names the option, the command or the value."""
+    shutil.copy(os.path.join(folder, "spikes.h5"), os.path.join(folder, "spikes.wav"))
+    np.savez(os.path.join(folder, "one.npz"), x=np.zeros((1, 9, 2)), y=np.zeros(1, int))
+    for name in "bare", "far":
+        with h5py.File(os.path.join(folder, name + ".h5"), "w") as file:
+            for part, kind, values in ("times", np.float64, [0.1, 0.2]), ("units", np.int64, [3, 39]):
+                rows = file.create_dataset("spikes/" + part, (4,), dtype=h5py.vlen_dtype(kind))
+                for i in range(4):
+                    rows[i] = np.array(values, kind)
+            if name == "far":
+                file["labels"] = np.arange(4) % 2
+    for args, needle in ARGUMENTS:
+        wrong = refused(folder, args, needle)
+        if wrong:
+            return f"{args}: {wrong}"
+    warned(folder, "train", "text:steps=64:t.txt", *NUMBERS[:-3], "--net", "gru:8,li", "--out", "steps")
+    warned(folder, "train", "far.h5", "--channels", "40", "--validation", "0", *TRAIN[:-1], "--net", "lif:8,li", "--out", "far")
+    return warned(folder, "predict", "spikes", "spikes.h5") or None
+
+
+def too_fast(folder):
+    """A loss that rose is not answered by a higher learning rate, and one sample not by a larger share."""
+    args = ["train", "classes.npz", *TRAIN[:-1], "--net", "gru:8,li"]
+    rose = warned(folder, *args, "--lr", "100", "--out", "fast")
+    flat = warned(folder, "train", "numbers.npz", *args[2:], "--lr", "0", "--out", "slow")
+    one = warned(folder, "train", "one.npz", *TRAIN[:-1], "--net", "gru:8,li", "--out", "one")
+    found = "Decrease --lr (now 100), or" in rose, "Increase --lr (now 0) or --epochs (now 1), or" in flat, "Add samples, or pass --validation 0\n" in one
+    return None if all(found) else f"{found}: {rose}{flat}{one}"
+
+
+def model_settings(folder):
+    """eval of a folder of tables and of events with labels: the command has the columns to drop, and the classes of the model."""
+    rng = np.random.default_rng(1)
+    for i in range(12):
+        path = os.path.join(folder, "walks", "ab"[i % 2], f"{i}.csv")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("time,u,v\n" + "".join(f"{k},{a},{b}\n" for k, (a, b) in enumerate(rng.normal(size=(9, 2)))))
+    warned(folder, "train", neap_out(folder, "walks", "walks.h5", "--drop", "time"), *TRAIN[:-1], "--net", "gru:8,li", "--out", "walker")
+    n = 40
+    np.savez(os.path.join(folder, "four.npz"), t=np.tile(np.arange(n) * 1000, 4), x=rng.integers(0, 8, 4 * n), y=rng.integers(0, 8, 4 * n),
+             p=rng.integers(0, 2, 4 * n), offsets=np.arange(5) * n, labels=np.array(["b", "a", "b", "a"]))
+    for run, data, needle in ("walker", "walks", "--drop 'time'"), ("events", "four.npz", "--sensor 8x8 --classes classes.txt"):
+        done = neap("eval", run, data, cwd=folder)
+        for part in re.findall("printf .*?; ", done.stderr):
+            subprocess.run(part, shell=True, cwd=folder, check=True)
+        again = neap(*proposed(done.stderr, **{"FILE.h5": f"for-{run}.h5"}), cwd=folder)
+        said = neap("eval", run, f"for-{run}.h5", "-q", cwd=folder)
+        if done.returncode != 2 or needle not in done.stderr or again.returncode or said.returncode or said.stderr or "accuracy" not in said.stdout:
+            return f"{done.stderr}{again.stderr}{said.stderr}{said.stdout}"
+    with open(os.path.join(folder, "spaces.csv"), "w", encoding="utf-8") as file:
+        file.write("u v\n1 2\n3 4\n")
+    return refused(folder, ["predict", "walker", "spaces.csv"], "Separate the fields by commas")
+
+
 def commands(folder):
     """Commands as other programs name them."""
     for name, ours in {"test": "neap eval", "fit": "neap train", "evaluate": "neap eval", "inference": "neap predict", "sample": "not supported"}.items():
@@ -447,8 +524,8 @@ def main():
         for name in "x.wav", "x.flac", "x.tsv":
             tap.check("encode --out " + name, refused(folder, ["encode", "sounds", "--out", name], f"--out: '{name}' has the extension of another kind of file",
                                                       "encode writes HDF5. Use .h5"))
-        for test in (least_budget, skipped, other_run, other_kind, no_labels, run_missing, strangers, regression, enough, commands,
-                     encodings, units, fresh_readout, nothing_validated, finished, damaged_metrics, other_test, quiet, own_test, silent):
+        for test in (least_budget, skipped, other_run, other_kind, no_labels, run_missing, strangers, regression, enough, commands, meant,
+                     too_fast, model_settings, encodings, units, fresh_readout, nothing_validated, finished, damaged_metrics, other_test, quiet, own_test, silent):
             tap.run(test.__doc__, test, folder)
 
 
