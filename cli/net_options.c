@@ -137,7 +137,7 @@ int cli_refuse_run(const char *data, const char *command)
 	if (strcmp(command, "compare") == 0)
 		return cli_usage(command,
 			"'%s' is a run, not a data set. compare trains the same net with several "
-			"strategies: neap compare DATA. To draw runs beside each other: neap plot "
+			"strategies: neap compare DATA. To plot several runs: neap plot "
 			"'%s' RUN",
 			data, data);
 	return cli_usage(command,

@@ -441,7 +441,7 @@ def too_fast(folder):
     rose = warned(folder, *args, "--lr", "100", "--out", "fast")
     flat = warned(folder, "train", "numbers.npz", *args[2:], "--lr", "0", "--out", "slow")
     one = warned(folder, "train", "one.npz", *TRAIN[:-1], "--net", "gru:8,li", "--out", "one")
-    found = "Decrease --lr (now 100), or" in rose, "Increase --lr (now 0) or --epochs (now 1), or" in flat, "Add samples, or pass --validation 0\n" in one
+    found = "Decrease --lr (now 100), or" in rose, "Increase --epochs (now 1) or --lr (now 0), or" in flat, "Add samples, or pass --validation 0\n" in one
     return None if all(found) else f"{found}: {rose}{flat}{one}"
 
 

@@ -160,7 +160,7 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 			file->path, name,
 			strcmp(name, "/labels") == 0
 				? "Add it, with the number of the class of each sample, from 0"
-				: "Write it again with all of them");
+				: "Rewrite it with all of them");
 	set->id = H5Dopen2(file->id, name, H5P_DEFAULT);
 	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
 	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;

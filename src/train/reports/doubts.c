@@ -440,10 +440,11 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 static const char *unlearned(
 	char room[96], const struct neap_train_options *o, double loss, double chance)
 {
-	int rose = loss > 2 * chance; /* worse than no net: the steps were too large */
-	neap__print(room, 96,
-		rose ? "Decrease --lr (now %g)" : "Increase --lr (now %g) or --epochs (now %d)",
-		o->learning_rate, o->epochs);
+	if (loss > 2 * chance) /* worse than no net: the steps were too large */
+		neap__print(room, 96, "Decrease --lr (now %g)", o->learning_rate);
+	else
+		neap__print(room, 96, "Increase --epochs (now %d) or --lr (now %g)", o->epochs,
+			o->learning_rate);
 	return room;
 }
 
