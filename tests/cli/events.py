@@ -542,7 +542,7 @@ def said(tap, folder, rng):
               and done.stderr.count("\n") == 1 else done.stderr)
     for command in (train + [run], ["compare", path, "--net", "lif:8,li", "--memory", "8M"]):
         refuse(f"{command[0]}: neither said nor SHD", "largest one used is 13", *command)
-    refuse("--channels 13 of 14", "largest one used is 13", *train, run, "--channels", 13)
+    refuse("--channels 13 of 14", "Pass --channels 14, or more", *train, run, "--channels", 13)
     done = neap(*train, run + "14", "--channels", 14)
     tap.check("--channels 14", done.stderr if done.returncode else None)
     done = neap("eval", model, path)
