@@ -43,7 +43,7 @@ static int map_arena(struct neap_sweep *s, struct neap__populate **populate)
 	if (!neap__memory_is_foreign(&arena->memory))
 		whole = neap__round_up(arena->bytes + neap__fallback_spare(s), 4096);
 	int rc = neap__memory_map(&arena->memory, &pages, whole, arena->bytes);
-	if (rc < 0 && whole > least)
+	if (rc < 0 && !neap__memory_is_foreign(&arena->memory))
 		rc = neap__memory_map(&arena->memory, &pages, whole = least, least);
 	NEAP_TRY(rc);
 	arena->base = pages;
