@@ -589,7 +589,7 @@ def test_nothing_leaks():
     ("strategy", lambda c, h, x: nt.scan(c, h, x, strategy="nonsense", memory="1M")),
     ("not a size", lambda c, h, x: nt.scan(c, h, x, memory="much")),
     ("a pair \\(state, output\\)", lambda c, h, x: nt.scan(lambda s, i, t: s, h, x)),
-    ("must have the same structure", lambda c, h, x: nt.scan(lambda s, i, t: ((s, s), None), h, x)),
+    ("must have the structure of the given one", lambda c, h, x: nt.scan(lambda s, i, t: ((s, s), None), h, x)),
     ("output of shape", lambda c, h, x: nt.scan(lambda s, i, t: (s, s[:, :1 + t]), h, x)),
 ])
 def test_refusals(says, call):

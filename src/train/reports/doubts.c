@@ -434,13 +434,15 @@ void neap__doubts_say(const struct neap__trainer *trainer)
  * small that two standard errors are much.
  */
 #define NOISE 0.03
+#define LARGE_RATE 0.05 /* chosen: smaller rates seldom make Adam diverge */
 
 /* The same of targets that are numbers, by the better one of two losses; NaN: none. */
 /* What to change where nothing was learned, and the loss is `chance` without any inputs. */
 static const char *unlearned(
 	char room[96], const struct neap_train_options *o, double loss, double chance)
 {
-	if (loss > 2 * chance) /* worse than no net: the steps were too large */
+	/* Worse than no net: the steps were too large, unless there were only few of them. */
+	if (loss > 2 * chance && o->learning_rate > LARGE_RATE)
 		neap__print(room, 96, "Decrease --lr (now %g)", o->learning_rate);
 	else
 		neap__print(room, 96, "Increase --epochs (now %d) or --lr (now %g)", o->epochs,
