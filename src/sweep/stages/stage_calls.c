@@ -58,8 +58,10 @@ int neap__stage_enter(struct stage_run *r, const struct neap__stage_call *call)
 		r->bytes += p->buffers[r->entered].bytes;
 		r->now[r->entered] = p->buffers[r->entered].offset;
 	}
-	if (r->bytes + s->staging_bytes > s->stats.peak_measured)
-		s->stats.peak_measured = r->bytes + s->staging_bytes;
+	/* What finishes without tiers has an arena without staging. */
+	uint64_t bytes = r->bytes + (r->fallen ? 0 : s->staging_bytes);
+	if (bytes > s->stats.peak_measured)
+		s->stats.peak_measured = bytes;
 	for (int role = 0; s->poison && role < NEAP__ROLES; role++)
 		if (call->at[role] != NEAP__NOTHING)
 			NEAP_TRY(neap__stage_untouched(
