@@ -184,17 +184,17 @@ static void add_sound_options(struct neap__text *to, struct neap_encoder_options
 /* "with --time-unit 1ms". */
 static const char *show_unit(char room[32], double unit)
 {
-	int small = unit < 1e-3, less = unit < 1;
+	static const struct {
+		double times;
+		const char *name;
+	} units[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}, {1e9, "ns"}};
+	int i = 0;
 
 	if (!(unit > 0))
 		return "without --time-unit";
-	neap__print(room, 32, "with --time-unit %g%s",
-		unit * (small	      ? 1e6
-			       : less ? 1e3
-				      : 1),
-		small  ? "us"
-		: less ? "ms"
-		       : "s");
+	while (i < 3 && unit * units[i].times < 1)
+		i++;
+	neap__print(room, 32, "with --time-unit %g%s", unit * units[i].times, units[i].name);
 	return room;
 }
 
@@ -396,9 +396,12 @@ int neap__encoding_differs(
 			set->name, set->info.inputs, whose, was->channels, wrong);
 	else if (was->has_time_unit && set->has_time_unit && was->time_unit != set->time_unit)
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"warning: %.100s was encoded %s, but %s events encoded %s, %s", set->name,
-			show_unit(now, set->time_unit), whose, show_unit(then, was->time_unit),
-			wrong);
+			"warning: %.100s was encoded %s, but %s events encoded %s. If the times in "
+			"the two sources have the same unit, the answers are unreliable; encode "
+			"%.100s "
+			"as the training data was",
+			set->name, show_unit(now, set->time_unit), whose,
+			show_unit(then, was->time_unit), set->name);
 	else
 		return 0;
 	return 1;

@@ -111,8 +111,8 @@ def units(folder):
             return wrong
     net = ["--net", "lif:8,li", "--epochs", "1", "--memory", "8M", "--threads", "1", "--validation", "0", "--max-steps", "200"]
     trained = [neap("train", data, *net, "--test", test, "--out", "of-" + data, cwd=folder) for data, test in (("us.h5", "ms.h5"), ("ms.h5", "us.h5"))]
-    want = ["warning: ms.h5 was encoded with --time-unit 1ms, but the model was trained on events encoded without --time-unit, so",
-            "warning: us.h5 was encoded without --time-unit, but the model was trained on events encoded with --time-unit 1ms, so"]
+    want = ["warning: ms.h5 was encoded with --time-unit 1ms, but the model was trained on events encoded without --time-unit. If",
+            "warning: us.h5 was encoded without --time-unit, but the model was trained on events encoded with --time-unit 1ms. If"]
     said = [line in done.stderr for line, done in zip(want, trained)]
     said += [want[0] in neap(command, "of-us.h5", "ms.h5", cwd=folder).stderr for command in ("eval", "predict")]
     said += [want[1] in neap("eval", "of-ms.h5", "us.h5", cwd=folder).stderr]
