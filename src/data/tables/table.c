@@ -308,8 +308,10 @@ int neap__table_see_sample(const struct neap__table *t, void **seen)
 {
 	if (tfind(t->sample, seen, by_text))
 		return neap__table_wrong(t,
-			"sample '%.100s' is in rows above already, with other samples between. The "
-			"rows of a sample must be consecutive; sort the table",
+			"sample '%.100s' is in rows above already, with other samples between. If "
+			"these are different samples, give each a name of its own, for example "
+			"with the class in it; if they are one, move its rows together, in the "
+			"order of time",
 			t->sample);
 	char *copy = strdup(t->sample);
 	if (copy && tsearch(copy, seen, by_text))
