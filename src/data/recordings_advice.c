@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A table that may list the classes: the first one in the folder, or labels.csv beside it; else "".
+/* A table that may list the classes: the first one in the folder, or labels.csv next to it; else
+ * "".
  */
 static void find_table(char *room, size_t size, const char *dir)
 {

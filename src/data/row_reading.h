@@ -19,8 +19,8 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from);
 /*
  * Compares the names of the features with those of other data, `whose` ("the model was trained on",
  * "'a.h5' has"). Features with the same names in another order are read in that order from then on;
- * `line` says so, or warns of other names. 1; 0 where there is nothing to say, as where one of them
- * has no names; or -ENOMEM.
+ * `line` reports it, or warns of other names. 1; 0 where there is nothing to say, as where one of
+ * them has no names; or -ENOMEM.
  */
 int neap__rows_match(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set,
 	const char *const *names, int count, const char *whose);

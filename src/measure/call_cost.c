@@ -16,7 +16,7 @@
 
 enum { PAIRS = 9, STEPS_MOST = 512, STEPS_LEAST = 16 };
 #define SECONDS 0.05 /* of a sweep, about */
-#define LONG 2e-3    /* seconds a step, beside which a call does not count */
+#define LONG 2e-3    /* seconds a step, compared with which a call does not count */
 
 struct sweep_pair {
 	struct neap_net *net;

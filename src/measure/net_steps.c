@@ -60,7 +60,7 @@ struct step_buffers {
 /*
  * Maps room for states, adjoint, tapes of 64 steps and logs of as many, or of fewer, so that all of
  * it takes at most `memory` bytes, and at most MORE beyond what one step takes. Where a step's log
- * has no room beside its tape there is none.
+ * has no room in addition to its tape there is none.
  */
 static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
 	const struct neap_net *net, uint64_t memory)

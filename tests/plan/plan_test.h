@@ -181,7 +181,7 @@ static inline int near(double a, double b)
 	return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b)) + 1e-18;
 }
 
-/* What a plan says of bytes, steps and seconds is what its schedule takes. */
+/* Bytes, steps and seconds of a plan are those of its schedule. */
 static inline void as_said(const struct neap_problem *p, const struct neap_plan *plan)
 {
 	struct neap_verdict v = verified(p, plan);

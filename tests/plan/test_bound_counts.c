@@ -111,7 +111,8 @@ static void report(const char *what)
 	totals = (struct totals){0};
 }
 
-/* All that can be held beside some sets of states on the tier, with every number of transfers. */
+/* All that can be held in addition to some sets of states on the tier, with every number of
+ * transfers. */
 static void every_configuration_of(int steps, struct count_sizes size)
 {
 	static const uint8_t far_sets[] = {0, 1, 2, 4, 5};

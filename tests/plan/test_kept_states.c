@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans that keep states in fast memory beyond the turn and never write them: makespans that `auto`
- * must reach; and random numbers of such plans, whose schedules are legal and take what was said,
- * also as text.
+ * must reach; and random numbers of such plans, whose schedules are legal and take the planned
+ * bytes and seconds, also as text.
  *
  *     test_kept_states        what `make check` runs
  *     test_kept_states all    ten times as many random plans
@@ -130,7 +130,7 @@ static struct neap_problem random_chain(struct random *r)
 	return p;
 }
 
-/* Any numbers whatever: those that fit are legal and take what was said. */
+/* Any numbers whatever: those that fit are legal and take the planned bytes and seconds. */
 static void any_numbers(void **state)
 {
 	(void)state;

@@ -2,8 +2,8 @@
 /*
  * Plans through two tiers at once: the rows of oracles/planner2/two_tiers.csv, whose column of
  * bounds is an estimate; random plans of blocks with a near tier, whose schedules are legal and
- * take what was said, also as text; random problems, where another tier never makes a plan slower;
- * and a makespan that was reached.
+ * take the planned bytes and seconds, also as text; random problems, where another tier never makes
+ * a plan slower; and a makespan that was reached.
  *
  *     test_two_tiers          what `make check` runs: every fourth row of short chains
  *     test_two_tiers all      every row, and ten times as many random ones

@@ -188,7 +188,7 @@ static void stages_fail(void **state)
 	}
 }
 
-/* Sweeps that cannot be made, or are made anew with other memory, free what they took. */
+/* Sweeps that cannot be made, or get other memory by a new plan, free what they took. */
 static void replans_and_refusals(void **state)
 {
 	struct failing one = {0}, other = {0};

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chosen: one sample of ten may have odd cells, two each beside a first row of the usual class; a
- * table of one sample may have one. */
+/* Chosen: one sample of ten may have odd cells, two each in addition to a first row of the usual
+ * class; a table of one sample may have one. */
 enum { OF_SAMPLES = 10, EACH = 3, ROWS_OF_ONE = 10 };
 
 /* Replaces `to`, whose text is freed. */

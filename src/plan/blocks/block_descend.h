@@ -28,7 +28,7 @@ void neap__block_record(struct neap__block_sink *k, int kind, const struct neap_
 int neap__block_frame_push(struct neap__block_program *x, struct neap__block_frame frame);
 /*
  * In the forward pass, keeps the live state, at step t, in a slot and advances l steps, which are
- * reversed later with these costs beside `slots` other slots. 0 or -ENOMEM.
+ * reversed later with these costs, in addition to `slots` other slots. 0 or -ENOMEM.
  */
 int neap__block_keep(struct neap__block_sink *k, int64_t t, int64_t l, int64_t slots,
 	const struct neap__recompute *costs);

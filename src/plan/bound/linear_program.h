@@ -22,7 +22,7 @@ struct neap__linear_program_row {
 };
 
 /*
- * The dictionary: row i says basic_i = b_i + sum_k a_ik x_at_k over the variables at_k that are 0
+ * The dictionary: row i is basic_i = b_i + sum_k a_ik x_at_k over the variables at_k that are 0
  * now, with reduced costs c_k >= 0. Variables 0..vars-1 are those of the program; vars + i is the
  * slack of row i.
  */

@@ -8,7 +8,7 @@
  * Phi_2(P) >= leaf(0) + T, in the cut row as well. The levels that a bound uses are unharmed:
  *
  *     Phi_0 and Phi_1 have no sums and are exact, for every slot of the row.
- *     t = 2: with Phi_2 in it, a row says 2 T - ... <= leaf(0) + T at best, which follows from
+ *     t = 2: with Phi_2 in it, a row is 2 T - ... <= leaf(0) + T at best, which follows from
  *            level 1, T - ... <= leaf(0). Every other row of level 2 has Phi_1 only.
  *     t >= 3: not used, since all users stop at Phi_t(P) - Phi_{t-1}(P) >= T, which is true at 2.
  */
@@ -21,7 +21,7 @@
 
 typedef __int128 neap__wide;
 
-/* Level t of Phi: Phi_t beside j slots is value[j], j <= slots. cut: see above. */
+/* Level t of Phi: Phi_t in addition to j slots is value[j], j <= slots. cut: see above. */
 struct neap__phi_levels {
 	int cut;
 	int64_t pool, state, tape, slots; /* tape 0: a leaf is one tape, which is free */

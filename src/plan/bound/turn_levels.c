@@ -16,7 +16,7 @@
 #define LEVELS_SINGLE 40
 #define LEVELS_FACTOR 1.02
 
-/* Steps that are recorded at once beside j states. */
+/* Steps that are recorded at once in addition to j states. */
 static double leaf(const struct neap__turn_levels *x, double j)
 {
 	return x->tape > 0 ? fmax(floor((x->pool - j * x->state) / x->tape), 0) : 1;

@@ -7,7 +7,7 @@
  *     nm, nk       tapes and states in fast memory at the turn
  *     l            late states, l <= nk and l <= the states written after the turn
  *     Phi_t(p)     recompute_cost.h; 0 if 0 <= p < A
- *     q_k          Phi_{t-1}(P - k S), what one more kept state saves beside k states
+ *     q_k          Phi_{t-1}(P - k S), what one more kept state saves in addition to k states
  *     B_k          q_0 + ... + q_{k-1}
  *     lambda       what a late state saves: q_0 - Phi_{t-2}(P) if reads are counted (form 0), q_0
  *                  if writes are (form 1)

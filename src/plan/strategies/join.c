@@ -59,7 +59,7 @@ static void count(struct neap_plan *plan, const struct neap_problem *problem,
 	const struct neap_chain *c = &problem->chain;
 	const struct neap__join_units u = neap__join_units(problem);
 	int64_t tail = x->tail[0] + x->tail[1], left = x->left[0] + x->left[1];
-	int64_t saves = n, used = n, taped = 0; /* slots at most, and beside a tape */
+	int64_t saves = n, used = n, taped = 0; /* slots at most, and in addition to a tape */
 	for (int64_t i = 0; i < n; i++) {
 		int64_t l = part[i].l, own = 0; /* the slot of a single step is free by then */
 		if (l > 1) {
@@ -87,7 +87,7 @@ static void count(struct neap_plan *plan, const struct neap_problem *problem,
 			 (double)calls * c->call;
 }
 
-/* The parts beside tails whose sizes are known; none where the tails are everything. */
+/* The parts besides tails whose sizes are known; none where the tails are everything. */
 static int make_parts(const struct neap__join_sizes *x, struct neap__join_part **part,
 	int64_t *count, int64_t *advances)
 {

@@ -28,7 +28,7 @@
 #define STEPS_MOST (1 << 20)
 #define LONG_CALL 64	/* steps */
 #define CALL_STEPS 8192 /* of sweeps that tell the cost of a call */
-#define STEP_LONG 1e-4	/* seconds: beside such a step no call counts */
+#define STEP_LONG 1e-4	/* seconds: compared with such a step no call counts */
 
 struct sweep_calibration {
 	struct neap_step_ops ops;

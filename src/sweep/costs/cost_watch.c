@@ -87,7 +87,7 @@ int neap__watch_is_off(double found, double planned)
 	return fabs(found - planned) > OFF * planned;
 }
 
-/* Seconds of forward steps so far, and what is known says of them. */
+/* Seconds of forward steps so far, and by the costs of the plan. */
 double neap__watch_found_forward(const struct neap_sweep *s)
 {
 	return s->stats.advance + s->stats.record;
@@ -165,7 +165,7 @@ void neap__replan_foresee(struct neap_sweep *s)
 		return;
 	}
 	w->mark_at = INT64_MAX;
-	/* The latest steps tell more: the first ones often find their inputs at hand. */
+	/* The latest steps tell more: the inputs of the first ones are often in the cache. */
 	if (found - w->mark_found > LATEST_LEAST && planned > w->mark_planned)
 		found -= w->mark_found, planned -= w->mark_planned;
 	if (!(planned > 0) || !(found > 0))

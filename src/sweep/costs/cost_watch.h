@@ -11,7 +11,7 @@
 
 /* Frees what a run found out. */
 void neap__replan_forget(struct neap_sweep *s);
-/* Starts anew, at the beginning of a run. */
+/* Resets everything, at the beginning of a run. */
 void neap__replan_reset(struct neap_sweep *s);
 /* 1 where the plan may be replaced while it runs. */
 int neap__replan_possible(const struct neap_sweep *s);

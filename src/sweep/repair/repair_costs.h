@@ -8,7 +8,7 @@
 struct recovery_leaf {
 	uint64_t bytes;
 	int64_t steps;
-	int64_t states; /* that fit beside it */
+	int64_t states; /* that fit in addition to it */
 };
 
 /* Bytes of the budget beyond the plan's arena that neap__fallback may take. */

@@ -15,7 +15,7 @@ int neap__step_interrupted(struct neap_sweep *s);
 int neap__step_advance(struct neap_sweep *s, int64_t t1);
 /*
  * Records from the live state towards t1, until there is no room for one more tape of the largest
- * size; the live state says how far that was.
+ * size; the step of the live state is then how far it got.
  */
 int neap__step_record(struct neap_sweep *s, int64_t t1);
 /* Moves the adjoint over the steps of the extent, which is freed. */
