@@ -87,7 +87,7 @@ int neap__watch_is_off(double found, double planned)
 	return fabs(found - planned) > OFF * planned;
 }
 
-/* Seconds of forward steps so far, and by the costs of the plan. */
+/* Seconds of forward steps so far, as measured. */
 double neap__watch_found_forward(const struct neap_sweep *s)
 {
 	return s->stats.advance + s->stats.record;
