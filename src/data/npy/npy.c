@@ -323,7 +323,7 @@ static int64_t fill(struct neap__npy *array, int64_t first, int64_t count)
 	return rc < 0 ? rc : n;
 }
 
-enum wanted { DOUBLES, FLOATS, INTEGERS };
+enum wanted { DOUBLES, INTEGERS };
 
 static int convert(struct neap__npy *array, int field, int64_t first, int64_t count,
 	enum wanted wanted, void *out)
@@ -344,8 +344,6 @@ static int convert(struct neap__npy *array, int field, int64_t first, int64_t co
 				array->window + (size_t)i * h->item_bytes + f->offset;
 			if (wanted == DOUBLES)
 				((double *)out)[done + i] = number(f, p);
-			else if (wanted == FLOATS)
-				((float *)out)[done + i] = (float)number(f, p);
 			else if (!whole(f, p, &((int64_t *)out)[done + i]))
 				return neap__fail(NEAP_EFORMAT,
 					"%s: element %lld is %.17g; it must be a 64-bit integer",
@@ -359,11 +357,6 @@ static int convert(struct neap__npy *array, int field, int64_t first, int64_t co
 int neap__npy_doubles(struct neap__npy *array, int field, int64_t first, int64_t count, double *out)
 {
 	return convert(array, field, first, count, DOUBLES, out);
-}
-
-int neap__npy_floats(struct neap__npy *array, int field, int64_t first, int64_t count, float *out)
-{
-	return convert(array, field, first, count, FLOATS, out);
 }
 
 int neap__npy_integers(

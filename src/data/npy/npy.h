@@ -39,7 +39,6 @@ int neap__npy_field(const struct neap__npy *array, const char *name);
  */
 int neap__npy_doubles(
 	struct neap__npy *array, int field, int64_t first, int64_t count, double *out);
-int neap__npy_floats(struct neap__npy *array, int field, int64_t first, int64_t count, float *out);
 int neap__npy_integers(
 	struct neap__npy *array, int field, int64_t first, int64_t count, int64_t *out);
 /* All elements of a one-dimensional array of text, as UTF-8, at most `most`: *out from malloc. */
