@@ -309,7 +309,7 @@ int neap__table_see_sample(const struct neap__table *t, void **seen)
 	if (tfind(t->sample, seen, by_text))
 		return neap__table_wrong(t,
 			"sample '%.100s' is in rows above already, with other samples between. If "
-			"these are different samples, give each a name of its own, for example "
+			"these are different samples, give each its own name, for example "
 			"with the class in it; if they are one, move its rows together, in the "
 			"order of time",
 			t->sample);
