@@ -330,6 +330,11 @@ static void one_join(uint64_t seed)
 	draw_join(&c, seed);
 	struct neap_join_ops ops = joined_ops(&c.j);
 	int rc = neap_join_sweep_create(&sweep, &ops, &c.j, c.j.branches, c.j.count, &x->options);
+	if (rc == 0 && x->options.steps == 0) { /* states of 0 bytes fit in any budget */
+		neap_join_sweep_free(sweep);
+		close_tiers(x);
+		return;
+	}
 	draw_budget(x, least_named(x, rc));
 	if (chance(&x->r, 60))
 		x->options.strategy = chance(&x->r, 80) ? "pofo" : "chain";
