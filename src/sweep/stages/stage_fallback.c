@@ -101,32 +101,53 @@ static int make_plan(void *user, struct neap_plan *plan)
 	return 0;
 }
 
-/* The calls of the plan, and places for their buffers. */
-static int walk(struct stage_rest *rest, const struct neap_problem *p, const struct neap_plan *plan)
-{
-	struct neap_schedule *schedule;
-	NEAP_TRY(neap_schedule_open(&schedule, p, plan));
-	int rc = neap__stage_walk(&rest->program, &rest->problem, &rest->layout, schedule);
-	neap_schedule_close(schedule);
-	NEAP_TRY(rc);
-	rc = neap__stage_place(&rest->program, rest->problem.memory);
-	return rc ? rc : neap__stage_move(&rest->program, rest->problem.memory);
-}
-
-static int make_program(struct stage_rest *rest, struct neap__agree_state *a)
+/* The calls of a plan for fast memory alone. */
+static int make_calls(struct stage_rest *rest, struct neap__agree_state *a)
 {
 	struct neap_problem *p = &rest->problem;
 	struct neap_plan plan = {.size = sizeof plan};
 	struct neap_saved *saved = NULL;
-	int rc = 0;
-	if (neap__agrees(a))
-		rc = neap__agree_plan(a, p, make_plan, p, &saved);
-	else
-		rc = make_plan(p, &plan);
+	struct neap_schedule *schedule;
+	int rc = neap__agrees(a) ? neap__agree_plan(a, p, make_plan, p, &saved)
+				 : make_plan(p, &plan);
+
 	if (rc == 0)
-		rc = walk(rest, saved ? saved->problem : p, saved ? saved->plan : &plan);
+		rc = neap_schedule_open(
+			&schedule, saved ? saved->problem : p, saved ? saved->plan : &plan);
+	if (rc == 0) {
+		rc = neap__stage_walk(&rest->program, p, &rest->layout, schedule);
+		neap_schedule_close(schedule);
+	}
 	neap_saved_free(saved);
-	NEAP_TRY(rc);
+	return rc;
+}
+
+/*
+ * The calls, and places for their buffers. As in join_sweep.c, the plan does not count what is laid
+ * aside while an earlier branch is passed again: where the budget is exceeded so, the plan gets
+ * that much less of it.
+ */
+static int make_program(struct stage_rest *rest, struct neap__agree_state *a)
+{
+	struct neap_problem *p = &rest->problem;
+	const struct neap__stage_layout *layout = &rest->layout;
+	uint64_t budget = neap__sat_add(p->memory, layout->spare) & ~(uint64_t)63;
+
+	NEAP_TRY(make_calls(rest, a));
+	if (rest->program.peak > budget && layout->branches > 1 && layout->spare == 0) {
+		uint64_t held = layout->held[layout->branches - 1];
+		p->memory = p->memory > held + 64 ? p->memory - held : 64;
+		neap__stage_program_free(&rest->program);
+		rest->program = (struct neap__stage_program){0};
+		NEAP_TRY(make_calls(rest, a));
+	}
+	if (rest->program.peak > budget)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"slow memory lost data that the sweep needs, and a budget of %llu bytes is "
+			"too small to continue without it. Use at least %llu bytes",
+			(unsigned long long)budget, (unsigned long long)rest->program.peak);
+	int rc = neap__stage_place(&rest->program, budget);
+	NEAP_TRY(rc ? rc : neap__stage_move(&rest->program, budget));
 	rest->now = calloc((size_t)rest->program.nbuffers, sizeof *rest->now);
 	rest->taken = calloc((size_t)rest->program.nbuffers + 8, sizeof *rest->taken);
 	if (!rest->now || !rest->taken)
