@@ -7,7 +7,7 @@
 #include "measure/process_memory.h"
 #include "data/loader_memory.h"
 #include "nn/core/net_state.h"
-#include "nn/batch.h"
+#include "nn/batch/batch_groups.h"
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"

@@ -37,14 +37,15 @@ static int check_make(struct check *check)
 	check->state = aligned_alloc(64, neap__round_up(sizes.state, 64));
 	check->adjoint = aligned_alloc(64, neap__round_up(sizes.adjoint, 64));
 	check->tape = aligned_alloc(64, tape);
-	net->frozen_spikes = calloc((size_t)net->nlayers, sizeof *net->frozen_spikes);
+	net->frozen_spikes =
+		neap__net_get_zeroed(net, (uint64_t)net->nlayers, sizeof *net->frozen_spikes);
 	if (!check->state || !check->adjoint || !check->tape || !net->frozen_spikes)
 		return neap__fail_errno(
 			ENOMEM, "gradient check of %llu steps", (unsigned long long)steps);
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		uint64_t n = neap__sat_mul(steps * (uint64_t)check->batch->size, net->layers[l].n);
-		if (n > PTRDIFF_MAX / sizeof(double) ||
-			!(net->frozen_spikes[l] = calloc(n + 1, sizeof(double))))
+		net->frozen_spikes[l] = neap__net_get_zeroed(net, n, sizeof(double));
+		if (!net->frozen_spikes[l])
 			return neap__fail_errno(
 				ENOMEM, "gradient check of %llu steps", (unsigned long long)steps);
 	}
@@ -53,16 +54,10 @@ static int check_make(struct check *check)
 
 static void check_free(struct check *check)
 {
-	struct neap_net *net = check->net;
-
-	for (int l = 0; net && net->frozen_spikes && l < net->nlayers; l++)
-		free(net->frozen_spikes[l]);
-	if (net)
-		free(net->frozen_spikes);
 	free(check->state);
 	free(check->adjoint);
 	free(check->tape);
-	neap_net_free(net);
+	neap_net_free(check->net);
 }
 
 /* Gives the loss; `frozen` says what detached resets see. */

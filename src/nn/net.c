@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net.c: making and freeing a net, its parameters, and what a batch found. */
-#include "nn/batch.h"
+#include "nn/net.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/outer_tiles.h"
 #include "nn/freeze.h"
 #include "nn/layout.h"
-#include "nn/peer_sum.h"
+#include "nn/batch/peer_sum.h"
 #include "nn/precision_ops.h"
 #include "nn/replay/packed_weights.h"
 #include "nn/spec.h"
@@ -51,13 +51,16 @@ static int check_options(const struct neap_net_options *o)
 
 static int make_arrays(struct neap_net *net)
 {
-	net->penalty = calloc((size_t)net->nlayers, sizeof *net->penalty);
-	net->rate = calloc((size_t)net->nlayers, sizeof *net->rate);
+	net->penalty = neap__net_get_zeroed(net, (uint64_t)net->nlayers, sizeof *net->penalty);
+	net->rate = neap__net_get_zeroed(net, (uint64_t)net->nlayers, sizeof *net->rate);
 	if (!net->penalty || !net->rate)
 		return neap__fail_errno(ENOMEM, "net");
-	for (int l = 0; l < net->nlayers; l++)
-		if (!(net->penalty[l] = calloc((size_t)net->layers[l].n, net->ops->real)))
+	for (int l = 0; l < net->nlayers; l++) {
+		net->penalty[l] =
+			neap__net_get_zeroed(net, (uint64_t)net->layers[l].n, net->ops->real);
+		if (!net->penalty[l])
 			return neap__fail_errno(ENOMEM, "net");
+	}
 	return 0;
 }
 
@@ -82,7 +85,8 @@ static int build(struct neap_net *net)
 	return neap__thread_pool_create(&net->pool, threads);
 }
 
-int neap_net_create(struct neap_net **out, const struct neap_net_options *options)
+int neap__net_create_in(struct neap_net **out, const struct neap_net_options *options,
+	const struct neap__net_memory *memory)
 {
 	NEAP_NEED(out, options);
 	*out = NULL;
@@ -92,6 +96,7 @@ int neap_net_create(struct neap_net **out, const struct neap_net_options *option
 	if (!net)
 		return neap__fail_errno(ENOMEM, "net");
 	memcpy(&net->options, options, options->size);
+	net->blocks.memory = memory;
 	int rc = build(net);
 	net->options.spec = net->spec;
 	net->options.freeze = NULL; /* borrowed for this call */
@@ -103,36 +108,17 @@ int neap_net_create(struct neap_net **out, const struct neap_net_options *option
 	return 0;
 }
 
+int neap_net_create(struct neap_net **out, const struct neap_net_options *options)
+{
+	return neap__net_create_in(out, options, &neap__heap_memory);
+}
+
 void neap_net_free(struct neap_net *net)
 {
 	if (!net)
 		return;
-	neap__groups_free(net);
-	neap__peer_room_free(net);
-	for (int l = 0; l < net->nlayers && net->penalty; l++)
-		free(net->penalty[l]);
-	for (int l = 0; l < net->nlayers && net->layers; l++)
-		for (int i = 0; i < NEAP__LEAKS_MOST; i++)
-			free(net->layers[l].leaks[i].decay);
-	if (net->tensors)
-		free(net->tensors[0].grad);
-	for (int i = 0; i < net->ntensors; i++) {
-		free(net->tensors[i].data);
-		free(net->tensors[i].row_start);
-		free(net->tensors[i].column);
-	}
 	neap__thread_pool_free(net->pool);
-	free(net->tensors);
-	free(net->layers);
-	free(net->identity);
-	neap__packed_free(net);
-	free(net->tiles);
-	free(net->penalty);
-	free(net->rate);
-	free(net->step_loss);
-	free(net->step_right);
-	free(net->prediction);
-	free(net->answer);
+	neap__net_put_all(net);
 	free(net->spec);
 	free(net);
 }

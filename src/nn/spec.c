@@ -571,7 +571,7 @@ int neap__net_parse(struct neap_net *net)
 	if (layers > LAYERS_MOST)
 		return neap__fail(NEAP_EUSAGE, "--net: %d layers are more than the limit of %d",
 			layers, LAYERS_MOST);
-	net->layers = calloc((size_t)layers, sizeof *net->layers);
+	net->layers = neap__net_get_zeroed(net, (uint64_t)layers, sizeof *net->layers);
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
 	net->nlayers = layers;

@@ -6,7 +6,7 @@
  * tapes would fit, then what was written is moved together. So `room` is never overstepped, and no
  * group waits for another one within a round. A log has the same form.
  */
-#include "nn/batch.h"
+#include "nn/batch/batch.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/outer_tiles.h"

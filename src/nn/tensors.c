@@ -10,16 +10,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-
-static void *aligned(size_t count, size_t size)
-{
-	return aligned_alloc(64, neap__round_up((uint64_t)count * size + 1, 64));
-}
 
 /* Makes compressed rows: a connection exists with probability `density`, by (seed, tensor,
  * element). */
-static int connect(const struct neap_net *net, struct neap__param *t, int index, double density)
+static int connect(struct neap_net *net, struct neap__param *t, int index, double density)
 {
 	uint64_t seed = net->options.seed;
 	int64_t count = 0;
@@ -30,8 +24,8 @@ static int connect(const struct neap_net *net, struct neap__param *t, int index,
 	if (count > UINT32_MAX)
 		return neap__fail(NEAP_EOVERFLOW, "%s: %lld connections are too many", t->name,
 			(long long)count);
-	t->row_start = aligned((size_t)t->rows + 1, sizeof *t->row_start);
-	t->column = aligned((size_t)count, sizeof *t->column);
+	t->row_start = neap__net_get(net, (uint64_t)t->rows + 1, sizeof *t->row_start);
+	t->column = neap__net_get(net, (uint64_t)count, sizeof *t->column);
 	if (!t->row_start || !t->column)
 		return neap__fail_errno(ENOMEM, "%s: %lld connections", t->name, (long long)count);
 	t->count = 0;
@@ -109,7 +103,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	t->count = rows * columns;
 	if (density < 1)
 		NEAP_TRY(connect(net, t, index, density));
-	t->data = aligned((size_t)t->count, net->ops->real);
+	t->data = neap__net_get(net, (uint64_t)t->count, net->ops->real);
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
@@ -132,12 +126,12 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 
 enum { TENSORS = 4 + NEAP__LEAKS_MOST }; /* a layer, at most */
 
-static int make_decays(const struct neap_net *net, struct neap__layer *layer)
+static int make_decays(struct neap_net *net, struct neap__layer *layer)
 {
 	for (int l = 0; l < layer->nleaks; l++) {
 		struct neap__leak *leak = &layer->leaks[l];
 		size_t row = (size_t)layer->n * net->ops->real;
-		char *rows = calloc(3, row);
+		char *rows = neap__net_get_zeroed(net, 3, row);
 		if (!rows)
 			return neap__fail_errno(ENOMEM, "decays of %d units", layer->n);
 		leak->decay = rows;
@@ -208,7 +202,8 @@ static struct draw draw_biases(const struct neap__layer *layer)
 
 int neap__net_tensors(struct neap_net *net)
 {
-	net->tensors = calloc((size_t)net->nlayers * TENSORS, sizeof *net->tensors);
+	net->tensors =
+		neap__net_get_zeroed(net, (uint64_t)net->nlayers * TENSORS, sizeof *net->tensors);
 	if (!net->tensors)
 		return neap__fail_errno(ENOMEM, "net of %d layers", net->nlayers);
 	for (int l = 0; l < net->nlayers; l++) {
@@ -247,11 +242,9 @@ int neap__net_tensors(struct neap_net *net)
 	 * `learn`. */
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(make_leaks(net, &net->layers[l]));
-	double *grad = aligned(net->elements, sizeof *grad);
+	double *grad = neap__net_get_zeroed(net, net->elements, sizeof *grad);
 	if (!grad)
 		return neap__fail_errno(ENOMEM, "gradients of %zu weights", net->elements);
-	for (size_t i = 0; i < net->elements; i++)
-		grad[i] = 0;
 	for (int i = 0; i < net->ntensors; i++)
 		net->tensors[i].grad = grad + net->tensors[i].offset;
 	return 0;

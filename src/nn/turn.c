@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn.c: the turn: answers, losses, the penalty on rates, and the first adjoint. */
 #include "nn/core/cell.h"
-#include "nn/group_sums.h"
-#include "nn/peer_sum.h"
+#include "nn/batch/group_sums.h"
+#include "nn/batch/peer_sum.h"
 #include "base/fail.h"
 
 /* The penalty at rate r; *slope is its derivative. */

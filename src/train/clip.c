@@ -6,7 +6,7 @@
  */
 #include "train/optimizer.h"
 #include "nn/core/net_state.h"
-#include "nn/peer_sum.h"
+#include "nn/batch/peer_sum.h"
 #include "ranks/rank_share.h"
 
 #include <math.h>

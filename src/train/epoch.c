@@ -4,7 +4,7 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "train/model.h"
-#include "nn/batch.h"
+#include "nn/batch/batch.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"

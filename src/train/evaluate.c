@@ -6,7 +6,7 @@
 #include "data/target_units.h"
 #include "train/model.h"
 #include "train/ranks/rank_answers.h"
-#include "nn/batch.h"
+#include "nn/batch/batch.h"
 #include "nn/core/cell.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"

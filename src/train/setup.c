@@ -12,7 +12,7 @@
 #include "data/dataset.h"
 #include "data/row_reading.h"
 #include "data/target_units.h"
-#include "nn/batch.h"
+#include "nn/batch/batch.h"
 #include "nn/core/cell.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"

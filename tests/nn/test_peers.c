@@ -8,7 +8,7 @@
 #include "thread_peers.h"
 #include "ranks/rank_share.h"
 #include "nn/core/net_state.h"
-#include "nn/peer_sum.h"
+#include "nn/batch/peer_sum.h"
 
 enum { SAMPLES = 23 };
 

@@ -4,7 +4,7 @@
  * bits of the definition of the tree, whatever is zero.
  */
 #include "test.h"
-#include "nn/sum_tree.h"
+#include "nn/batch/sum_tree.h"
 #include "base/philox.h"
 
 #include <string.h>

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
+#include "nn/core/net_memory.h"
 #include "sys/isa.h"
 
 struct neap__thread_pool;
@@ -255,6 +256,7 @@ enum neap__frozen {
 
 struct neap_net {
 	struct neap_net_options options;
+	struct neap__net_blocks blocks; /* all arrays that the pointers below lead to */
 	char *spec;
 	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
@@ -288,7 +290,6 @@ struct neap_net {
 	int sample_room;
 	size_t sample_state, sample_adjoint, sample_tape; /* bytes a sample */
 	size_t state_bytes, adjoint_bytes, tape_max;	  /* bytes of the batch */
-	size_t group_memory;				  /* bytes of a group's memory */
 	double sample_steps;				  /* sum of lengths of the samples */
 	int64_t whole_steps; /* the same of all ranks' samples; set by the turn */
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
@@ -300,8 +301,7 @@ struct neap_net {
 	size_t log_max;
 	size_t strip_units; /* units of a strip of `packed` */
 	void **packed;	    /* [layers] weights as replay reads them, where has_log */
-	size_t packed_bytes;
-	int is_packed; /* `packed` holds the weights of the batch begun */
+	int is_packed;	    /* `packed` holds the weights of the batch begun */
 	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */
 	void **strips, **turned;
 	int has_strips; /* they hold the weights of the batch begun */

@@ -7,8 +7,6 @@
 #include "base/fail.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	/* Rows of a layer, about: 1024 strips of 512 bytes stay in a second-level cache. */
@@ -29,7 +27,7 @@ size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 	return neap__round_up((size_t)l->n * net->ops->real, 64) * (l->dropout > 0 ? 2 : 1);
 }
 
-static int steps_of(int samples)
+int neap__deferred_steps(int samples)
 {
 	int steps = SAMPLE_STEPS / samples;
 	return steps < 1 ? 1 : steps > NEAP__GRADIENT_BLOCK ? NEAP__GRADIENT_BLOCK : steps;
@@ -73,11 +71,11 @@ static void take_inputs(const struct neap_net *net, struct neap__deferred *defer
 static void take_all(const struct neap_net *net, struct neap__deferred *deferred, int samples,
 	struct neap__bump *from)
 {
-	uint64_t rows = ((uint64_t)steps_of(samples) + 1) * samples;
+	uint64_t rows = ((uint64_t)neap__deferred_steps(samples) + 1) * samples;
 	uint64_t most_rows = 0, most = 0;
 
 	deferred->samples = samples;
-	deferred->steps = steps_of(samples);
+	deferred->steps = neap__deferred_steps(samples);
 	deferred->rows = neap__bump_take(from, net->nlayers, sizeof *deferred->rows);
 	deferred->outputs = neap__bump_take(from, net->nlayers, sizeof *deferred->outputs);
 	deferred->events = neap__bump_take(from, net->ntensors, sizeof *deferred->events);
@@ -112,7 +110,7 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	deferred->strip = neap__bump_take(from, rows, NEAP__STRIP_BYTES);
 }
 
-size_t neap__deferred_bytes(const struct neap_net *net, int samples)
+uint64_t neap__deferred_bytes(const struct neap_net *net, int samples)
 {
 	struct neap__deferred deferred;
 	struct neap__bump bump = {0};
@@ -122,20 +120,19 @@ size_t neap__deferred_bytes(const struct neap_net *net, int samples)
 
 int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples)
 {
-	size_t bytes = neap__deferred_bytes(net, samples);
-	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
+	uint64_t bytes = neap__deferred_bytes(net, samples);
+	void *memory = neap__net_get_zeroed(net, bytes, 1);
 
 	if (!memory)
-		return neap__fail_errno(
-			ENOMEM, "%zu bytes for gradients of %d samples", bytes, samples);
-	memset(memory, 0, bytes);
+		return neap__fail_errno(ENOMEM, "%llu bytes for gradients of %d samples",
+			(unsigned long long)bytes, samples);
 	*deferred = (struct neap__deferred){.memory = memory};
 	take_all(net, deferred, samples, &(struct neap__bump){memory, 0});
 	return 0;
 }
 
-void neap__deferred_free(struct neap__deferred *deferred)
+void neap__deferred_free(struct neap_net *net, struct neap__deferred *deferred)
 {
-	free(deferred->memory);
+	neap__net_put(net, deferred->memory);
 	*deferred = (struct neap__deferred){0};
 }

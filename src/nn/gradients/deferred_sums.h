@@ -51,6 +51,8 @@ int neap__stores_inputs(const struct neap_net *net);
 
 /* 1: spikes into dense rows; numbers and compressed rows are added at once. */
 int neap__is_deferred(const struct neap_net *net, int tensor);
+/* Steps whose rows are stored before they are added, for so many samples. */
+int neap__deferred_steps(int samples);
 /* Bytes from a stored row of a layer to the next. */
 size_t neap__deferred_stride(const struct neap_net *net, int layer);
 /* The same of outputs; where a layer has dropout, a row holds all and behind them those that pass.
@@ -58,8 +60,8 @@ size_t neap__deferred_stride(const struct neap_net *net, int layer);
 size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer);
 /* Memory for sums over at most `samples` samples. 0, or -ENOMEM. */
 int neap__deferred_make(struct neap_net *net, struct neap__deferred *deferred, int samples);
-void neap__deferred_free(struct neap__deferred *deferred);
-/* Bytes that neap__deferred_make takes. */
-size_t neap__deferred_bytes(const struct neap_net *net, int samples);
+void neap__deferred_free(struct neap_net *net, struct neap__deferred *deferred);
+/* Bytes that neap__deferred_make takes; saturates. */
+uint64_t neap__deferred_bytes(const struct neap_net *net, int samples);
 
 #endif

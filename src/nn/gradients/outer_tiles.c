@@ -7,7 +7,6 @@
 #include "kern/kern.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum {
 	ROWS = 256,	/* of a tile, at most: they and 256 terms fit a second-level cache */
@@ -67,7 +66,7 @@ int neap__outer_tiles_make(struct neap_net *net)
 	if (!net->dense)
 		return 0;
 	cut_all(net);
-	net->tiles = calloc((size_t)net->ntiles + 1, sizeof *net->tiles);
+	net->tiles = neap__net_get(net, (uint64_t)net->ntiles, sizeof *net->tiles);
 	if (!net->tiles)
 		return neap__fail_errno(ENOMEM, "net");
 	cut_all(net);
@@ -82,7 +81,7 @@ static void take(const struct neap_net *net, struct neap__outer_team *team, int6
 	team->room = neap__bump_take(from, neap__outer_room(ROWS), net->ops->real);
 }
 
-size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
+uint64_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 {
 	struct neap__outer_team team;
 	struct neap__bump bump = {0};
@@ -92,18 +91,19 @@ size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms)
 
 int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, int64_t terms)
 {
-	size_t bytes = neap__outer_team_bytes(net, terms);
-	void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
+	uint64_t bytes = neap__outer_team_bytes(net, terms);
+	void *memory = neap__net_get(net, bytes, 1);
 
 	if (!memory)
-		return neap__fail_errno(ENOMEM, "%zu bytes for gradients", bytes);
+		return neap__fail_errno(
+			ENOMEM, "%llu bytes for gradients", (unsigned long long)bytes);
 	*team = (struct neap__outer_team){.memory = memory};
 	take(net, team, terms, &(struct neap__bump){memory, 0});
 	return 0;
 }
 
-void neap__outer_team_free(struct neap__outer_team *team)
+void neap__outer_team_free(struct neap_net *net, struct neap__outer_team *team)
 {
-	free(team->memory);
+	neap__net_put(net, team->memory);
 	*team = (struct neap__outer_team){0};
 }

@@ -34,8 +34,8 @@ struct neap__outer_team {
 int neap__outer_tiles_make(struct neap_net *net);
 /* Memory for so many terms. 0, or -ENOMEM. */
 int neap__outer_team_make(struct neap_net *net, struct neap__outer_team *team, int64_t terms);
-/* Bytes that neap__outer_team_make takes. */
-size_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms);
-void neap__outer_team_free(struct neap__outer_team *team);
+/* Bytes that neap__outer_team_make takes; saturates. */
+uint64_t neap__outer_team_bytes(const struct neap_net *net, int64_t terms);
+void neap__outer_team_free(struct neap_net *net, struct neap__outer_team *team);
 
 #endif

@@ -3,25 +3,19 @@
 #include "nn/replay/packed_weights.h"
 #include "nn/core/cell.h"
 #include "nn/replay/replay_memory.h"
-#include "base/checked.h"
 #include "base/fail.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* Makes room for `rows` rows of `columns` numbers, in strips of `strip` columns. */
 static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, int64_t strip)
 {
 	uint64_t strips = ((uint64_t)columns + (uint64_t)strip - 1) / (uint64_t)strip;
 	uint64_t row = strips * (uint64_t)strip * net->ops->real;
-	uint64_t bytes = neap__round_up(neap__sat_mul((uint64_t)rows, row), 64);
 
-	*to = bytes <= PTRDIFF_MAX ? aligned_alloc(64, bytes) : NULL;
-	if (!*to)
-		return neap__fail_errno(ENOMEM, "net");
-	net->packed_bytes += bytes;
-	return 0;
+	*to = neap__net_get(net, (uint64_t)rows, row);
+	return *to ? 0 : neap__fail_errno(ENOMEM, "net");
 }
 
 /* Room for the tensor that the outputs of layer `from` go through, where they are all units', or
@@ -42,11 +36,11 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 
 int neap__net_packed(struct neap_net *net)
 {
-	size_t count = (size_t)net->ntensors;
+	uint64_t count = (uint64_t)net->ntensors;
 
-	net->packed = calloc((size_t)net->nlayers, sizeof *net->packed);
-	net->strips = calloc(count, sizeof *net->strips);
-	net->turned = calloc(count, sizeof *net->turned);
+	net->packed = neap__net_get_zeroed(net, (uint64_t)net->nlayers, sizeof *net->packed);
+	net->strips = neap__net_get_zeroed(net, count, sizeof *net->strips);
+	net->turned = neap__net_get_zeroed(net, count, sizeof *net->turned);
 	if (!net->packed || !net->strips || !net->turned)
 		return neap__fail_errno(ENOMEM, "net");
 	const struct neap__param *first = &net->tensors[net->layers[0].weight];
@@ -64,17 +58,4 @@ int neap__net_packed(struct neap_net *net)
 		NEAP_TRY(make_strips(net, layer, layer->candidate));
 	}
 	return 0;
-}
-
-void neap__packed_free(struct neap_net *net)
-{
-	for (int l = 0; l < net->nlayers; l++)
-		free(net->packed ? net->packed[l] : NULL);
-	for (int i = 0; i < net->ntensors; i++) {
-		free(net->strips ? net->strips[i] : NULL);
-		free(net->turned ? net->turned[i] : NULL);
-	}
-	free(net->packed);
-	free(net->strips);
-	free(net->turned);
 }

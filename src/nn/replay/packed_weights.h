@@ -10,6 +10,5 @@ struct neap_net;
 
 /* Makes net->packed, net->strips and net->turned. 0, or -ENOMEM. */
 int neap__net_packed(struct neap_net *net);
-void neap__packed_free(struct neap_net *net);
 
 #endif

@@ -4,8 +4,8 @@
 #include "train/answers/decisions.h"
 #include "data/bins.h"
 #include "data/sound/live_sound.h"
-#include "nn/batch.h"
-#include "nn/live_batch.h"
+#include "nn/batch/batch.h"
+#include "nn/batch/live_batch.h"
 #include "base/fail.h"
 #include "sys/memory.h"
 

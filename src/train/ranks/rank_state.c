@@ -6,7 +6,7 @@
 #include "train/trainer.h"
 #include "data/dataset.h"
 #include "data/row_reading.h"
-#include "nn/peer_sum.h"
+#include "nn/batch/peer_sum.h"
 #include "ranks/rank_share.h"
 #include "base/fail.h"
 

@@ -5,17 +5,22 @@
  * its groups as a whole, and sends slices of them to the ranks that own these; an owner finishes
  * the tree for its slices, and all get all sums. Gradients go in rounds, which bound the buffers.
  */
-#ifndef NEAP_NN_PEER_SUM_H
-#define NEAP_NN_PEER_SUM_H
+#ifndef NEAP_NN_BATCH_PEER_SUM_H
+#define NEAP_NN_BATCH_PEER_SUM_H
 
 #include "nn/core/net_state.h"
+
+/* What ranks add up at the turn. */
+struct neap__peer_counts {
+	int64_t steps, correct, judged, right;
+};
 
 /* A node of the tree, with its leaves, of which a rank has all. */
 struct neap__peer_node {
 	int first, leaves;
 };
 
-/* Memory of a net for its exchanges, and who has what of the batch begun. */
+/* Who has what of the batch begun, and the buffers of exchanges, behind it in one block. */
 struct neap__peer_room {
 	int ranks, rank;
 	int samples, groups; /* of a whole batch, that there is room for */
@@ -31,13 +36,14 @@ struct neap__peer_room {
 	double support, recorded;     /* sums over the groups of all ranks */
 
 	size_t *to, *from; /* [ranks] bytes */
-	double *loss;	   /* [samples] */
-	double *units;	   /* [nodes][hidden units] */
-	double *out, *in;  /* [numbers] what is sent and received in a round */
+	/* [ranks] what each rank has counted at the turn; its units inside the support, and all. */
+	struct neap__peer_counts *counts;
+	double (*shares)[2];
+	double *loss;	  /* [samples] */
+	double *units;	  /* [nodes][hidden units] */
+	double *out, *in; /* [numbers] what is sent and received in a round */
 	size_t numbers;
 	double *square; /* [blocks] sums of squares of gradients (clip.c) */
-	uint64_t bytes;
-	void *memory;
 };
 
 /*
@@ -46,8 +52,6 @@ struct neap__peer_room {
  */
 int neap__peer_room_make(
 	struct neap_net *net, const struct neap_peers *peers, int samples, int groups);
-void neap__peer_room_free(struct neap_net *net);
-uint64_t neap__peer_room_bytes(const struct neap_net *net);
 
 /*
  * Begins a batch of which this rank has a share: makes room for exchanges, and says who has what.
@@ -56,10 +60,6 @@ uint64_t neap__peer_room_bytes(const struct neap_net *net);
 int neap__peer_begin(struct neap_net *net, const struct neap_batch *batch,
 	const struct neap_peers *peers, int per_sum);
 
-/* What ranks add up at the turn. */
-struct neap__peer_counts {
-	int64_t steps, correct, judged, right;
-};
 /*
  * Adds up the losses of all samples in their order, and the counts. Collective. 0 or a negative
  * code.

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h: the batch that a net has begun: its groups, and the window that its events come from. */
-#ifndef NEAP_NN_BATCH_H
-#define NEAP_NN_BATCH_H
+#ifndef NEAP_NN_BATCH_BATCH_H
+#define NEAP_NN_BATCH_BATCH_H
 
 #include <stdint.h>
 
 struct neap_net;
 
-/* Frees the memory of all groups, gradient sums and deferred sums. */
-void neap__groups_free(struct neap_net *net);
-/*
- * Bytes by which the memory of groups and sums may grow, for batches of the sizes given and the one
- * that has been begun: another size is cut otherwise, and where other inputs spike sums have other
- * rows. all_rows: as if every input spiked; else as many as do now.
- */
-uint64_t neap__net_growth(const struct neap_net *net, const int *sizes, int count, int all_rows);
 /* Makes sure that the events of step t are there: of a long batch, takes the window of t. */
 int neap__net_window(struct neap_net *net, int64_t t);
 

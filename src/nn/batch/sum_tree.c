@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sum_tree.c: a stack of parts, each of fewer leaves than the one before (sum_tree.h). */
-#include "nn/sum_tree.h"
+#include "nn/batch/sum_tree.h"
 
 /* Adds the last part to the one before it. */
 static void merge(struct neap__sum_tree *tree, size_t count)

@@ -3,8 +3,8 @@
  * live_batch.h: a batch of one sample of spikes, forward only, whose steps come while it runs and
  * whose end nobody knows. What a step computes is what it computes in a batch that is there whole.
  */
-#ifndef NEAP_NN_LIVE_BATCH_H
-#define NEAP_NN_LIVE_BATCH_H
+#ifndef NEAP_NN_BATCH_LIVE_BATCH_H
+#define NEAP_NN_BATCH_LIVE_BATCH_H
 
 #include <neap/net.h>
 

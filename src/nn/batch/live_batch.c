@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_batch.c: a sample of no steps that becomes one without end (live_batch.h). */
-#include "nn/live_batch.h"
+#include "nn/batch/live_batch.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_sums.h: adds up what the groups of a batch have found, in the order of sum_tree.h. */
-#ifndef NEAP_NN_GROUP_SUMS_H
-#define NEAP_NN_GROUP_SUMS_H
+#ifndef NEAP_NN_BATCH_GROUP_SUMS_H
+#define NEAP_NN_BATCH_GROUP_SUMS_H
 
 #include "nn/core/net_state.h"
 

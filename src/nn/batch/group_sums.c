@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_sums.c: sums over groups, made by a tree for each chunk of gradients (group_sums.h). */
-#include "nn/group_sums.h"
-#include "nn/sum_tree.h"
+#include "nn/batch/group_sums.h"
+#include "nn/batch/sum_tree.h"
 #include "sys/pool.h"
 
 enum { CHUNK = 8192 }; /* gradients that a thread adds up at a time: 64 KiB */

@@ -6,8 +6,8 @@
  * on the number of leaves alone, so whoever adds up whole nodes gets the same bits. Parts come in
  * ascending order, leaves or nodes, and siblings are added as soon as both are there.
  */
-#ifndef NEAP_NN_SUM_TREE_H
-#define NEAP_NN_SUM_TREE_H
+#ifndef NEAP_NN_BATCH_SUM_TREE_H
+#define NEAP_NN_BATCH_SUM_TREE_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_sum.c: sums over the groups of all ranks (peer_sum.h). */
-#include "nn/peer_sum.h"
-#include "nn/group_sums.h"
-#include "nn/sum_tree.h"
+#include "nn/batch/peer_sum.h"
+#include "nn/batch/group_sums.h"
+#include "nn/batch/sum_tree.h"
 #include "base/bump_alloc.h"
 #include "base/fail.h"
 #include "ranks/rank_share.h"
@@ -11,7 +11,6 @@
 
 #include <neap/peers.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -44,7 +43,7 @@ static int find_nodes(struct neap__peer_node *node, int first, int end, int grou
 	return count;
 }
 
-/* Takes all arrays from a block. There are no more nodes than groups. */
+/* Takes the struct and all its arrays from a block. There are no more nodes than groups. */
 static void take_all(
 	const struct neap_net *net, struct neap__peer_room *room, struct neap__bump *from)
 {
@@ -56,10 +55,13 @@ static void take_all(
 	most = neap__sat_mul(groups, ranks);
 	if (room->numbers < most)
 		room->numbers = most;
+	neap__bump_take(from, 1, sizeof *room);
 	room->node = neap__bump_take(from, groups, sizeof *room->node);
 	room->node_at = neap__bump_take(from, ranks + 1, sizeof *room->node_at);
 	room->to = neap__bump_take(from, ranks, sizeof *room->to);
 	room->from = neap__bump_take(from, ranks, sizeof *room->from);
+	room->counts = neap__bump_take(from, ranks, sizeof *room->counts);
+	room->shares = neap__bump_take(from, ranks, sizeof *room->shares);
 	room->loss = neap__bump_take(from, (uint64_t)room->samples, sizeof *room->loss);
 	room->units = neap__bump_take(from, groups * (uint64_t)net->hidden, sizeof *room->units);
 	room->out = neap__bump_take(from, room->numbers, sizeof *room->out);
@@ -72,43 +74,24 @@ int neap__peer_room_make(
 	struct neap_net *net, const struct neap_peers *peers, int samples, int groups)
 {
 	struct neap__peer_room *room = net->peer_room, measured;
-	struct neap__bump bump = {0};
+	struct neap__bump measure = {0};
 
 	if (room && room->ranks == peers->count && room->rank == peers->rank &&
 		samples <= room->samples && groups <= room->groups)
 		return 0;
-	neap__peer_room_free(net);
+	neap__net_put(net, room);
+	net->peer_room = NULL;
 	measured = (struct neap__peer_room){
 		.ranks = peers->count, .rank = peers->rank, .samples = samples, .groups = groups};
-	take_all(net, &measured, &bump);
-	room = malloc(sizeof *room);
-	if (room)
-		*room = measured;
-	if (room && bump.used <= PTRDIFF_MAX)
-		room->memory = aligned_alloc(64, bump.used);
-	if (!room || !room->memory) {
-		free(room);
+	take_all(net, &measured, &measure);
+	room = neap__net_get_zeroed(net, measure.used, 1);
+	if (!room)
 		return neap__fail_errno(ENOMEM, "%llu bytes for exchanges of %d ranks",
-			(unsigned long long)bump.used, peers->count);
-	}
-	memset(room->memory, 0, bump.used);
-	room->bytes = bump.used;
-	take_all(net, room, &(struct neap__bump){room->memory, 0});
+			(unsigned long long)measure.used, peers->count);
+	*room = measured;
+	take_all(net, room, &(struct neap__bump){(unsigned char *)room, 0});
 	net->peer_room = room;
 	return 0;
-}
-
-void neap__peer_room_free(struct neap_net *net)
-{
-	if (net->peer_room)
-		free(net->peer_room->memory);
-	free(net->peer_room);
-	net->peer_room = NULL;
-}
-
-uint64_t neap__peer_room_bytes(const struct neap_net *net)
-{
-	return net->peer_room ? net->peer_room->bytes : 0;
 }
 
 /* Says who has what of a batch of so many samples of all ranks, in so many groups. */
@@ -175,12 +158,9 @@ int neap__peer_turn(struct neap_net *net, double *loss, struct neap__peer_counts
 {
 	struct neap__peer_room *room = net->peer_room;
 	const struct neap_peers *peers = net->objective.peers;
-	struct neap__peer_counts *all = calloc((size_t)room->ranks, sizeof *all);
-	int rc;
+	struct neap__peer_counts *all = room->counts;
+	int rc = peers->all(peers->user, counts, sizeof *counts, all);
 
-	if (!all)
-		return neap__fail_errno(ENOMEM, "counts of %d ranks", room->ranks);
-	rc = peers->all(peers->user, counts, sizeof *counts, all);
 	*counts = (struct neap__peer_counts){0};
 	for (int r = 0; r < room->ranks; r++) {
 		counts->steps += all[r].steps;
@@ -188,7 +168,6 @@ int neap__peer_turn(struct neap_net *net, double *loss, struct neap__peer_counts
 		counts->judged += all[r].judged;
 		counts->right += all[r].right;
 	}
-	free(all);
 	for (int r = 0; r < room->ranks; r++) {
 		int first = neap__rank_sample(r, room->ranks, room->whole, room->per_sum);
 		int end = neap__rank_sample(r + 1, room->ranks, room->whole, room->per_sum);
@@ -366,10 +345,8 @@ static int add_support(struct neap_net *net)
 {
 	struct neap__peer_room *room = net->peer_room;
 	const struct neap_peers *peers = net->objective.peers;
-	double own[2] = {0}, (*all)[2] = calloc((size_t)room->ranks, sizeof *all);
+	double own[2] = {0}, (*all)[2] = room->shares;
 
-	if (!all)
-		return neap__fail_errno(ENOMEM, "counts of %d ranks", room->ranks);
 	for (int g = 0; g < net->ngroups; g++) {
 		own[0] += net->groups[g].support;
 		own[1] += net->groups[g].recorded;
@@ -380,7 +357,6 @@ static int add_support(struct neap_net *net)
 		room->support += all[r][0];
 		room->recorded += all[r][1];
 	}
-	free(all);
 	room->ended = rc == 0;
 	return rc;
 }
