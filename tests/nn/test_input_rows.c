@@ -26,8 +26,8 @@ static void all_rows(struct neap_net *net)
 		struct neap__grads *grads = &net->grads[g];
 		if (!grads->slot)
 			continue;
-		free(grads->input_memory);
-		grads->input_memory = calloc(count + 16, 2 * sizeof(double));
+		neap__net_put(net, grads->input_memory);
+		grads->input_memory = neap__net_get_zeroed(net, count + 16, 2 * sizeof(double));
 		assert_non_null(grads->input_memory);
 		grads->total[input] = grads->input_memory;
 		grads->part[input] = grads->total[input] + ((count + 15) & ~(size_t)15);

@@ -183,6 +183,9 @@ static void test_refused(void **state)
 	batch_make(&room, 7, 8, o.inputs, 10, o.classes, 0.03, NULL);
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);
 	assert_non_null(strstr(neap_detail(), "must specify its whole size"));
+	room.batch.size = 0; /* a rank without samples of a batch of none */
+	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);
+	assert_non_null(strstr(neap_detail(), "must specify its whole size"));
 	room.batch.of = 16;
 	room.batch.size = 7;
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), NEAP_EUSAGE);
