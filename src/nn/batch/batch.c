@@ -75,7 +75,7 @@ static int assign_samples(struct neap_net *net, const struct neap_batch *batch,
 	return 0;
 }
 
-/* Replaces rates by those of the batch begun, where steps of it were recorded or logged. */
+/* Sets each rate to that of the current batch, if steps of it were recorded or logged. */
 static void measure_rates(const struct neap_net *net, double *tape_rate, double *log_rate)
 {
 	double tape_bytes = 0, tape_steps = 0, log_bytes = 0, log_steps = 0;
@@ -94,9 +94,9 @@ static void measure_rates(const struct neap_net *net, double *tape_rate, double 
 }
 
 /*
- * Estimates of what a step takes before a batch was recorded or logged: shares of the largest log
- * and of the largest sparse tape, measured on a net of the SPEECH recipe, and bytes of counts
- * beside: a log has two of 16 bits, a tape one more pair.
+ * Estimated size of a step before a batch was recorded or logged: a share of the largest log or the
+ * largest sparse tape, plus the counts of spikes. The shares were measured on a net of the SPEECH
+ * recipe; they only matter until the first batch has been recorded.
  */
 static const double log_share = 0.03, tape_share = 0.17;
 enum { LOG_COUNTS = 4, TAPE_COUNTS = 8 };
@@ -114,7 +114,7 @@ static double estimate_tape(const struct neap_net *net)
 	return bytes;
 }
 
-/* Bytes of tape and log a sample and step: of the batch that ends, or one before, or estimated. */
+/* Keeps the bytes of tape and log per sample and step, measured so far or else estimated. */
 static void keep_rates(struct neap_net *net)
 {
 	measure_rates(net, &net->tape_rate, &net->log_rate);
@@ -141,7 +141,7 @@ static void begin_dropout(struct neap_net *net)
 		net->ops->draw(net, &net->groups[g]);
 }
 
-/* Zeroes what the batch begun will find. */
+/* Zeroes what the batch will add up. */
 static void clear_findings(struct neap_net *net)
 {
 	memset(net->step_loss, 0, (size_t)net->sample_room * sizeof *net->step_loss);
@@ -155,7 +155,7 @@ static void clear_findings(struct neap_net *net)
 		.rate = net->rate};
 }
 
-/* Makes room for the batch, and cuts it into groups. */
+/* Allocates everything that the batch needs, and assigns its samples. */
 static int make_room(struct neap_net *net, const struct neap_batch *batch)
 {
 	const struct neap_peers *peers = net->objective.peers;
@@ -178,7 +178,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 {
 	NEAP_NEED(net);
 	keep_rates(net);
-	/* Where this call fails, no batch is begun, and none has a result. */
+	/* If this call fails, no batch is begun, and no result refers to freed arrays. */
 	net->batch = NULL;
 	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result)};
 	net->objective = (struct neap_objective){.size = sizeof(struct neap_objective)};
@@ -259,7 +259,7 @@ int neap_net_get_sizes(const struct neap_net *net, struct neap_net_sizes *sizes)
 	for (int g = 0; g < net->grads_room; g++)
 		if (net->grads[g].input_memory)
 			sizes->grads += neap__input_rows_bytes(net, net->grads[g].input_room);
-	/* The rest of all that the net holds, so that the three add up to it. */
+	/* The remainder: the three numbers add up to all allocated bytes. */
 	sizes->workspace = net->blocks.bytes - sizes->weights - sizes->grads;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_checks.c: what a batch must be before it begins (batch_checks.h). The steps of a sample use
- * its events as indices of weights, and its label as the index of an output, without another check.
+ * batch_checks.c: the checks of a batch (batch_checks.h). The step functions index weights with the
+ * events of a sample and outputs with its label, and do not check them again.
  */
 #include "nn/batch/batch_checks.h"
 #include "nn/core/net_state.h"

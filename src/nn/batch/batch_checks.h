@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_checks.h: checks a batch against the net and the objective that it begins with. */
+/* batch_checks.h: checks a batch against the net and its objective. */
 #ifndef NEAP_NN_BATCH_BATCH_CHECKS_H
 #define NEAP_NN_BATCH_BATCH_CHECKS_H
 
@@ -7,8 +7,8 @@ struct neap_net;
 struct neap_batch;
 
 /*
- * Checks sizes and kinds, and every event, number and label of samples, but those of windows, which
- * check theirs when they read them. Uses net->objective. 0 or NEAP_EUSAGE.
+ * Checks sizes, kinds of inputs and targets, and every event, number and label; windows check
+ * theirs when they read them. net->objective must be set. 0 or NEAP_EUSAGE.
  */
 int neap__batch_check(const struct neap_net *net, const struct neap_batch *batch);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_groups.c: how a batch is cut into groups, and the memory of these (batch_groups.h). */
+/* batch_groups.c: divides a batch into groups and allocates them (batch_groups.h). */
 #include "nn/batch/batch_groups.h"
 #include "nn/batch/group_memory.h"
 #include "nn/batch/peer_sum.h"
@@ -13,16 +13,15 @@
 #include <errno.h>
 
 /*
- * Samples that are summed together where the options do not say: more share reads of weights, fewer
- * give more threads work. In batches of LARGE_BATCH and more there is work enough for twice as
- * many. The numbers depend on the batch alone, so that the bits of gradients do not depend on
- * threads, and another number changes these bits: they are chosen, and stay.
+ * Samples per sum if --group is 0. More samples share each read of the weights; fewer give more
+ * threads work. Batches of LARGE_BATCH and more have enough work for sums of twice the size. All
+ * numbers are chosen, not tuned, and fixed: they must not depend on the number of threads, because
+ * the bits of the gradients depend on them, and any other value changes these bits.
  */
 enum { LARGE_BATCH = 64, SUM_SMALL = 8, SUM_LARGE = 16, SUM_DENSE = 32 };
 /*
- * Samples of a group of a dense net: a fourth of those summed together, within these, so that four
- * threads have work in one sum. Below DENSE_LEAST, products of weights and samples would read the
- * weights for too few of them; chosen.
+ * Samples per group of a dense net: a fourth of a sum, so that four threads can work on one sum,
+ * but at least DENSE_LEAST, because a matrix product reads all weights once per group. Chosen.
  */
 enum { DENSE_PARTS = 4, DENSE_LEAST = 4, DENSE_MOST = 8 };
 
@@ -31,7 +30,7 @@ static struct neap__sample_split cut_of(const struct neap_net *net, int batch)
 	int most = net->dense ? SUM_DENSE : batch < LARGE_BATCH ? SUM_SMALL : SUM_LARGE;
 	struct neap__sample_split d = {.per_sum = net->options.group ? net->options.group : most};
 
-	batch = batch > 1 ? batch : 1; /* of a batch without samples, too, sums have a size */
+	batch = batch > 1 ? batch : 1; /* per_sum is a divisor, also in an empty batch */
 	d.per_sum = d.per_sum < batch ? d.per_sum : batch;
 	d.per_group = d.per_sum;
 	if (net->dense) {
@@ -62,7 +61,7 @@ struct neap__sample_split neap__split_samples(const struct neap_net *net, int wh
 	return d;
 }
 
-/* Samples that this process has of a batch of so many of all ranks. */
+/* The share of this rank in a batch of `whole` samples. */
 static int share_of(const struct neap_net *net, int whole)
 {
 	const struct neap__peer_room *room = net->peer_room;
@@ -95,7 +94,7 @@ static void free_groups(struct neap_net *net)
 	net->group_size = net->grads_size = 0;
 }
 
-/* Deferred sums: one a thread, or in a dense net one a struct neap__grads. */
+/* Number of deferred sums: one per thread, or in a dense net one per struct neap__grads. */
 static int deferred_of(const struct neap_net *net, int sums)
 {
 	return net->dense ? sums : neap__thread_pool_threads(net->pool);
@@ -123,8 +122,7 @@ static int make_deferred(struct neap_net *net, int samples)
 	return 0;
 }
 
-/* Groups, sums or samples that room is made for: one where a rank has none, so that none is NULL.
- */
+/* Length of an array of groups, sums or samples; 1 for a rank without any: it is not NULL. */
 static int room_of(int count)
 {
 	return count > 0 ? count : 1;
@@ -155,7 +153,7 @@ int neap__groups_make(struct neap_net *net, const struct neap__sample_split *spl
 	if (net->grads && split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
 		split->per_group <= net->group_size && split->ngroups <= net->group_room)
 		return 0;
-	/* A batch that is cut otherwise has memory of its own: room for both would be more. */
+	/* Freed first: the old and the new groups together could exceed the budget. */
 	free_groups(net);
 	int rc = make_all(net, split);
 	if (rc < 0)
@@ -163,7 +161,7 @@ int neap__groups_make(struct neap_net *net, const struct neap__sample_split *spl
 	return rc;
 }
 
-/* Bytes of the groups of a batch that is cut so, but for the rows of inputs. */
+/* Bytes that make_all allocates: all but the rows of inputs. */
 static uint64_t split_bytes(const struct neap_net *net, const struct neap__sample_split *split)
 {
 	uint64_t room = (uint64_t)room_of(split->ngroups), sums = (uint64_t)room_of(split->ngrads);
@@ -188,7 +186,7 @@ static uint64_t split_bytes(const struct neap_net *net, const struct neap__sampl
 	return bytes;
 }
 
-/* Bytes of what neap__samples_make takes; 0 samples: before it was called. */
+/* Bytes that neap__samples_make allocates; 0 samples: it was not called yet. */
 static uint64_t sample_bytes(const struct neap_net *net, int samples)
 {
 	uint64_t rows = (uint64_t)samples, classes = (uint64_t)net->options.classes;

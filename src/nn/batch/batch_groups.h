@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_groups.h: how the samples of a batch are cut into groups, and the memory of all groups and
- * sums. Samples whose gradients are summed together make a struct neap__grads; one thread carries
- * a struct neap__group, which has these samples, or in a dense net a part of them.
+ * batch_groups.h: divides the samples of a batch into groups, and allocates groups and gradient
+ * sums. The samples whose gradients are summed together form a struct neap__grads; a struct
+ * neap__group, which one thread processes, has the same samples or, in a dense net, a part of them.
  */
 #ifndef NEAP_NN_BATCH_BATCH_GROUPS_H
 #define NEAP_NN_BATCH_BATCH_GROUPS_H
@@ -12,25 +12,26 @@
 struct neap_net;
 
 struct neap__sample_split {
-	int per_sum, per_group; /* samples: summed together, of a group; the last may have fewer */
-	int ngrads, ngroups;	/* of this process */
+	int per_sum, per_group; /* samples; the last sum and group may have fewer */
+	int ngrads, ngroups;	/* of this rank */
 };
 
-/* How `own` samples are cut, this process's share of a batch of `whole`. */
+/* Divides `own` samples, the share of this rank in a batch of `whole` samples. */
 struct neap__sample_split neap__split_samples(const struct neap_net *net, int whole, int own);
 /*
- * Makes groups, gradient sums and deferred sums for such a batch, where what there is is too small.
- * 0 or -ENOMEM, after which there are none.
+ * Allocates groups, gradient sums and deferred sums for such a batch, unless the existing ones are
+ * large enough. 0 or -ENOMEM; after an error there are none.
  */
 int neap__groups_make(struct neap_net *net, const struct neap__sample_split *split);
 /*
- * Bytes by which the memory of a net may grow, for batches of the sizes given and the one that has
- * been begun: another size is cut otherwise, and where other inputs spike sums have other rows.
- * all_rows: as if every input spiked; else as many as do now.
+ * Upper bound of the bytes by which the memory of a net grows in batches of the given sizes and of
+ * the current size: a batch of another size is divided differently, and other inputs may spike,
+ * which adds rows to the sums. all_rows: every input spikes; otherwise as many as in the current
+ * batch.
  */
 uint64_t neap__net_growth(const struct neap_net *net, const int *sizes, int count, int all_rows);
 
-/* Arrays of the net with a row a sample: losses and answers. Makes room for so many. 0, -ENOMEM. */
+/* Allocates the arrays with one row per sample: losses and answers. 0 or -ENOMEM. */
 int neap__samples_make(struct neap_net *net, int samples);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_memory.c: blocks of memory of a net, from the heap or another memory (net_memory.h). */
+/* net_memory.c: allocates, counts and frees the blocks of a net (net_memory.h). */
 #include "nn/core/net_memory.h"
 #include "nn/core/net_state.h"
 #include "base/checked.h"
@@ -27,7 +27,7 @@ uint64_t neap__block_bytes(uint64_t count, uint64_t size)
 {
 	uint64_t bytes = neap__sat_mul(count, size);
 
-	/* An array of no elements is a block too: NULL always means that memory is short. */
+	/* An empty array is a block as well, so that NULL always means an error. */
 	return bytes ? neap__round_up(bytes, NEAP__BLOCK_ALIGN) : NEAP__BLOCK_ALIGN;
 }
 
@@ -36,7 +36,7 @@ void *neap__net_get(struct neap_net *net, uint64_t count, uint64_t size)
 	struct neap__net_blocks *blocks = &net->blocks;
 	uint64_t bytes = neap__block_bytes(count, size);
 
-	/* PTRDIFF_MAX: the difference of two pointers into a larger block would overflow. */
+	/* Beyond PTRDIFF_MAX, the difference of two pointers into the block would overflow. */
 	if (bytes > PTRDIFF_MAX || neap__grow(&blocks->block, &blocks->room, blocks->count + 1,
 					   sizeof *blocks->block) < 0)
 		return NULL;
@@ -68,7 +68,7 @@ void neap__net_put(struct neap_net *net, void *at)
 {
 	struct neap__net_blocks *blocks = &net->blocks;
 
-	/* From the end: blocks of groups, which a net returns while it lives, were taken last. */
+	/* From the end: blocks that are freed before the net, those of groups, are the newest. */
 	for (int64_t i = blocks->count - 1; at && i >= 0; i--)
 		if (blocks->block[i].at == at) {
 			put(blocks, i);

@@ -256,7 +256,7 @@ enum neap__frozen {
 
 struct neap_net {
 	struct neap_net_options options;
-	struct neap__net_blocks blocks; /* all arrays that the pointers below lead to */
+	struct neap__net_blocks blocks; /* all arrays that the pointers below refer to */
 	char *spec;
 	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
