@@ -124,8 +124,8 @@ BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
 def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetError:
     """Returns the error for a budget of ``memory`` bytes that needs ``least``; ``why`` begins in lower case."""
     which = f" for strategy {strategy!r}" if strategy else ""
-    return BudgetError(f"memory={show_most(memory)} is too small{which}: {why}. At least {show_least(least)} are "
-                       f"needed (error.least); a few times that runs faster", least=least)
+    return BudgetError(f"memory={show_most(memory)} is too small{which}: {why}. {show_least(least)} are enough "
+                       f"(error.least); a few times that runs faster", least=least)
 
 
 def budget_error(line: str) -> BudgetError:

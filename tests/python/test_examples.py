@@ -45,7 +45,7 @@ def test_page():
         pytest.skip("no torch")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "200 steps: the gradients are bit-identical" in done.stdout and re.search("memory=1 KiB is too small .* are needed .error.least", done.stdout)
+    assert "200 steps: the gradients are bit-identical" in done.stdout and re.search("memory=1 KiB is too small .* are enough .error.least", done.stdout)
     assert re.search("2000 steps with plain autograd in 128 MB: out of memory", done.stdout), done.stdout
     assert re.search("^peak .*MiB, planned", done.stdout, re.MULTILINE)
 

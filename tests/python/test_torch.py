@@ -140,7 +140,7 @@ def test_budget_that_cannot_do():
     made, state, x, _ = case("gru", 20, 1)
     with pytest.raises(neap.BudgetError, match="is too small for strategy 'auto'") as caught:
         nt.scan(made, state, x, memory=1000)
-    assert f"At least {show_least(caught.value.least)} are needed" in str(caught.value)
+    assert f"{show_least(caught.value.least)} are enough" in str(caught.value)
     nt.scan(made, state, x, memory=caught.value.least)
 
 

@@ -38,7 +38,7 @@ def tries(run, memory, most):
         except neap.BudgetError as error:
             if not error.least:  # no budget is known: the tier has no room
                 raise
-            assert error.least > memory and f"At least {show_least(error.least)} are needed" in str(error)
+            assert error.least > memory and f"{show_least(error.least)} are enough" in str(error)
             memory = error.least
     return run(memory), memory
 
@@ -342,3 +342,15 @@ def test_a_budget_error_shows_the_steps_and_the_shape_of_an_input():
     cell, x = torch.nn.GRUCell(I, N), torch.randn(7, 40, I)
     with pytest.raises(neap.BudgetError, match=rf"\(steps: 7, shape of one step's input: \(40, {I}\)\)"):
         nt.scan(lambda h, x, t: (cell(x, h),) * 2, torch.zeros(40, N), x, memory="1K", costs=COSTS)
+
+
+def test_a_budget_error_shows_the_shapes_of_several_inputs():
+    cell, x = torch.nn.GRUCell(I, N), torch.randn(7, 40, I)
+
+    def step(h, inputs, t):
+        h = cell(inputs["x"], h)
+        return h, h
+    for more, shapes in [(1, rf"\(40, {I}\), \(40,\)"), (9, rf"\(40, {I}\), \(40,\), \(40,\), \(40,\), \.\.\.")]:
+        given = {"x": x, "rows": [torch.ones(7, 40)] * more}
+        with pytest.raises(neap.BudgetError, match=rf"\(steps: 7, shapes of one step's inputs: {shapes}\)"):
+            nt.scan(step, torch.zeros(40, N), given, memory="1K", costs=COSTS)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which groups of steps have their saved tensors counted, and what is seen of those that have not."""
+"""Which groups of steps have their saved tensors counted, and what is seen of those that have not; how many calls of a
+step are needed to measure it."""
+import collections
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -89,3 +92,70 @@ def test_groups_that_save_more_with_equal_nodes_are_found():
     same(gradient(nt.scan, group=1, memory="1M", costs=COSTS), wanted)
     told = nt.report()
     assert told.outgrown > 0 and told.counted_peak + told.charged <= 1 << 20
+
+
+def add(output, t):
+    return output.sum()
+
+
+class Counted:
+    """A step that counts its calls, by t."""
+
+    def __init__(self):
+        self.cell, self.calls = torch.nn.GRUCell(I, N), collections.Counter()
+
+    def __call__(self, h, x, t):
+        self.calls[t] += 1
+        h = self.cell(x, h)
+        return h, h
+
+    def measuring(self, steps, **options):
+        """The calls of one forward and backward pass that are neither a step of the loop nor a recomputed step."""
+        self.calls.clear()
+        last, _ = nt.scan(self, torch.zeros(B, N), torch.randn(steps, B, I), **options)
+        last.sum().backward()
+        return sum(self.calls.values()) - steps - nt.report().extra_steps
+
+
+@pytest.mark.parametrize("reduce, options", [
+    (None, {}), (add, {}), (add, dict(buffers="state")), (None, dict(buffers="state"))])
+def test_a_step_is_measured_in_the_first_call(reduce, options):
+    """Later calls with the same reduce run one more step if there is one: its result has the shape of the sum."""
+    counted = step = Counted()
+    if options:
+        class Cell(torch.nn.Module):
+            def forward(self, h, x, t):
+                return counted(h, x, t)
+        step = Cell()
+    x, options = torch.randn(60, B, I), dict(options, memory="64K", params=counted.cell, reduce=reduce)
+    found = []
+    for _ in range(3):
+        counted.calls.clear()
+        nt.scan(step, torch.zeros(B, N), x, **options)[0].sum().backward()
+        found.append(sum(counted.calls.values()) - 60 - nt.report().extra_steps)
+    assert found[0] > 10 and found[1:] == [int(reduce is not None)] * 2
+
+
+def test_another_reduce_is_measured():
+    step = Counted()
+    found = [step.measuring(60, memory="64K", reduce=reduce, costs=COSTS) for reduce in (add, lambda y, t: y, add)]
+    assert found[0] > 5 and found[1] > 5 and found[2] == 1
+
+
+def test_other_costs_make_another_plan():
+    """Costs of a later call are used, although the step was measured with different ones."""
+    step = Counted()
+    overheads = []
+    for backward in (1.0, 100.0):
+        step.measuring(60, memory="64K", group=1, strategy="revolve", costs=(1, 1, backward))
+        overheads.append(nt.report().plan.overhead)
+    assert overheads[1] < overheads[0] / 10
+
+
+@pytest.mark.parametrize("options, most", [(dict(memory="64M"), 17), (dict(memory="16K", costs=COSTS), 7),
+                                           (dict(), 1), (dict(memory="64M", slow="mem:16M"), 33)])
+def test_calls_of_the_first_step_for_measuring(options, most):
+    """One to find parameters, three for the bytes of one step, and 13 to measure a group (16 more for offloading)."""
+    step = Counted()
+    step.measuring(100, **options)
+    assert step.calls[0] <= most + 2 and max(step.calls[t] for t in range(1, 100)) <= most + 1

@@ -30,14 +30,17 @@ def nothing_known() -> Known:
 
 
 _METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
-_steps: "weakref.WeakKeyDictionary[Any, Known]" = weakref.WeakKeyDictionary()
+_steps: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # step -> reduce -> buffers -> Known
 
 
-def known_of(step: Any, *more: Any) -> Known:
-    """Returns the results of previous calls of a step. Methods are new objects each time, so nothing is stored."""
-    if type(step) in _METHODS or any(one is not None for one in more):
+def known_of(step: Any, reduce: Any, buffers: Any) -> Known:
+    """Returns the results of previous calls of a step with this ``reduce`` and ``buffers``, which belong to the state.
+    Methods are new objects each time, so nothing is stored."""
+    if type(step) in _METHODS or type(reduce) in _METHODS:
         return nothing_known()
     try:
-        return _steps.setdefault(step, nothing_known())
-    except TypeError:
+        rows = _steps.setdefault(step, weakref.WeakKeyDictionary())
+        key = known_of if reduce is None else reduce  # None has no weak references
+        return rows.setdefault(key, {}).setdefault(buffers, nothing_known())
+    except TypeError:  # not hashable, or without weak references
         return nothing_known()

@@ -24,6 +24,7 @@ from .wrappers import signature_hint
 __all__ = ["Again", "Cast", "Run", "State", "differentiable", "laid"]
 
 HEAVY = 1 << 16  # bytes of gradients of parameters; copying more takes longer than the node that avoids it
+SHOWN = 4  # most shapes of inputs in an error
 
 _NONE = "no output yet"
 
@@ -112,12 +113,13 @@ class Run(Backend):
         self.wants_input = [False] * len(inputs or ())
 
     def of_inputs(self) -> str:
-        """Returns an addition to budget errors if inputs are one tensor: sizes that show whether time is the first
-        dimension."""
-        inputs = self.inputs or []
-        if len(inputs) != 1:
+        """Returns an addition to budget errors: sizes that show whether time is the first dimension of the inputs."""
+        if not self.inputs:
             return ""
-        return f" (steps: {self.steps}, shape of one step's input: {tuple(inputs[0].shape[1:])})"
+        shapes = ", ".join(str(tuple(x.shape[1:])) for x in self.inputs[:SHOWN])
+        more = ", ..." if len(self.inputs) > SHOWN else ""
+        which = "shape of one step's input" if len(self.inputs) == 1 else "shapes of one step's inputs"
+        return f" (steps: {self.steps}, {which}: {shapes}{more})"
 
     # States
 

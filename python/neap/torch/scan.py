@@ -37,7 +37,7 @@ from .options import Options, options
 from .places import places_of
 from .planning import Chain, fastest
 from .runs import Again, Cast, Run, differentiable
-from .timing import Measured, measure
+from .timing import UNTIMED, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
 from .wrappers import Buffered, listed, recurrent, reducing
@@ -283,8 +283,10 @@ class _Job:
 
     # Sizes and the plan
 
-    def _measured(self, run: Run, group: int, travels: bool = False) -> Measured:
-        key = (group, travels, self.rng, run.grad, run.walk, self.cast.key, torch.get_num_threads(),
+    def _measured(self, run: Run, group: int, travels: bool = False, timed: bool = True) -> Measured:
+        """Returns the measurements of a group, without its costs if ``timed`` is False."""
+        costs = self.options.costs if timed else UNTIMED
+        key = (group, travels, costs, self.rng, run.grad, run.walk, self.cast.key, torch.get_num_threads(),
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
@@ -293,7 +295,7 @@ class _Job:
             run.travels, where = travels, self.random
             with generator_kept(where), self.around.attributes.restored(), self.cast():
                 before = get_rng(where)
-                found = measure(run, self.start, group, self.options.costs)
+                found = measure(run, self.start, group, costs)
                 if not run.rng and not torch.equal(before, get_rng(where)):
                     raise Again(rng=True)
                 self.known.measured[key] = found
@@ -307,7 +309,7 @@ class _Job:
         run, memory = self.run(), self.options.memory
         charged = 2 * nbytes(run.params)
         if run.grad and memory is not None:
-            charged += self._measured(run, 1).tape  # the graph of an advanced step
+            charged += self._measured(run, 1, timed=False).tape  # the graph of an advanced step
         left = None if memory is None else memory - charged
         try:
             group, sizes, made, found, self.travels = self._choice(run, left)
@@ -369,7 +371,7 @@ class _Job:
         if group is None:
             group = GROUP
             if left is not None:
-                one = self._measured(run, 1).tape
+                one = self._measured(run, 1, timed=False).tape
                 group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
         group = min(group, self.steps)
         while True:

@@ -26,6 +26,9 @@ class Costs(NamedTuple):
     backward: float
 
 
+UNTIMED = Costs(0, 0, 0)  # of groups of which only the bytes are needed
+
+
 class Measured(NamedTuple):
     """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
     which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
@@ -65,7 +68,7 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     run.hashes = Hashes({0, group - 1}, True)
     last, tape, nbytes = run.record(state, 0, group, False, None)
     sizes.append(run.state_bytes(last))
-    found = Measured(nbytes, costs or Costs(0, 0, 0), run.spare,
+    found = Measured(nbytes, costs or UNTIMED, run.spare,
                      tape.graph if tape.keeper is None else 0 if tape.keeper.stays else tape.keeper.staying,
                      0.0, *map(max, zip(*sizes)))
     _compare(run, state, group)
