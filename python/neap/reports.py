@@ -36,7 +36,7 @@ class Report:
     - ``extra_steps``: recomputed forward steps
     - ``outgrown``: tapes that were larger than planned and were freed; ``recorded_again``: steps recomputed
       for them
-    - ``replays``: backward calls after the first one (``retain_graph=True``)
+    - ``replays``: backward passes through the scan after the first one, each of which repeats the forward pass
     - ``waits``: seconds spent waiting for slow tiers
     - ``recoveries``: states and tapes that were lost on a slow tier and recomputed
     - ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of states and adjoints
