@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """CPU seconds of the first example of docs/pytorch.md, forward and backward: the plain loop, and neap.torch.scan without a
-budget and with two, with what a scan measures and plans before its first step. Prints the least of REPEATS runs each.
+budget and with two. Prints the least of REPEATS runs each; only the first one measures the step.
     first_example.py [REPEATS]    (default: 4)
 """
 import sys
