@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_net.c: offsets and constants of a net for kernels, and what they cannot do (device_net.h).
+ */
+#include "device/device_net.h"
+#include "nn/core/cell.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernels know the choices by their number. */
+_Static_assert((int)DEVICE_SUBTRACT == (int)NEAP_RESET_SUBTRACT, "reset");
+_Static_assert((int)DEVICE_ZERO == (int)NEAP_RESET_ZERO, "reset");
+_Static_assert((int)DEVICE_HARD == (int)NEAP_RESET_HARD, "reset");
+_Static_assert((int)DEVICE_SOFT == (int)NEAP_RESET_SOFT, "reset");
+_Static_assert((int)DEVICE_TRIANGLE == (int)NEAP_TRIANGLE, "surrogate");
+_Static_assert((int)DEVICE_BOXCAR == (int)NEAP_BOXCAR, "surrogate");
+_Static_assert((int)DEVICE_SUPERSPIKE == (int)NEAP_SUPERSPIKE, "surrogate");
+_Static_assert((int)DEVICE_ATAN == (int)NEAP_ATAN, "surrogate");
+_Static_assert((int)DEVICE_MEAN == (int)NEAP_READ_MEAN, "readout");
+_Static_assert((int)DEVICE_SUM == (int)NEAP_READ_SUM, "readout");
+_Static_assert((int)DEVICE_LAST == (int)NEAP_READ_LAST, "readout");
+_Static_assert((int)DEVICE_MAX == (int)NEAP_READ_MAX, "readout");
+_Static_assert((int)DEVICE_STEP == (int)NEAP_READ_STEP, "readout");
+_Static_assert((int)DEVICE_SOFTMAX == (int)NEAP_READ_SOFTMAX, "readout");
+_Static_assert((int)DEVICE_BLOCK_STEPS == (int)NEAP__GRADIENT_BLOCK, "gradient block");
+
+#define NEAP_X(choice, name, meaning) [choice] = #name,
+static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_X)};
+#undef NEAP_X
+
+/* Options of a layer that no kernel implements, by their keys. */
+static int refuse_layer(const struct neap_net *net, int l)
+{
+	const struct neap__layer *layer = &net->layers[l];
+	const char *key = NULL;
+
+	if (layer->density < 1)
+		key = "density";
+	else if (layer->learn != NEAP_LEARN_NONE)
+		key = "learn";
+	else if (layer->delay)
+		key = "delay";
+	else if (!layer->cell->readout && layer->dropout > 0)
+		key = "dropout";
+	if (key)
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%s' has the key '%s', which is not implemented on devices; "
+			"remove the key or train on the CPU",
+			l, net->spec, key);
+	if (layer->cell->readout)
+		return 0;
+	if (strcmp(layer->cell->name, "lif") != 0)
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%s' is a layer of %s, which is not implemented on devices; "
+			"use lif or train on the CPU",
+			l, net->spec, layer->cell->name);
+	/* exp() rounds differently, and products of all units have another order (product.c). */
+	if (layer->surrogate == NEAP_SIGMOID || layer->surrogate == NEAP_GAUSSIAN ||
+		isinf(layer->cut))
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%s' has the surrogate '%s'%s, which is not implemented on "
+			"devices; use triangle or boxcar, or train on the CPU",
+			l, net->spec, surrogates[layer->surrogate],
+			isinf(layer->cut) ? " without the key 'support'" : "");
+	if (layer->n > NEAP__DEVICE_UNITS_MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%s' has %d units, but devices take at most %d; use a smaller "
+			"layer or train on the CPU",
+			l, net->spec, layer->n, NEAP__DEVICE_UNITS_MOST);
+	return 0;
+}
+
+static int refuse_net(const struct neap_net *net)
+{
+	const char *key = NULL;
+
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	if (net->options.precision != NEAP_FLOAT)
+		key = "precision=double";
+	else if (net->options.smooth)
+		key = "smooth";
+	else if (net->options.values)
+		key = "values";
+	else if (net->learns_from > 0)
+		key = "freeze";
+	if (key)
+		return neap__fail(NEAP_EUSAGE,
+			"the option '%s' is not implemented on devices; remove it or train on the "
+			"CPU",
+			key);
+	if (net->nlayers < 2)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has no hidden layer, but devices need one; train on the CPU",
+			net->spec);
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(refuse_layer(net, l));
+	return 0;
+}
+
+static struct neap__device_lif describe_layer(
+	const struct neap__layer *layer, const float *const *weights)
+{
+	return (struct neap__device_lif){.units = layer->n,
+		.below = layer->below,
+		.is_first = layer->index == 0,
+		.is_recurrent = layer->is_recurrent,
+		.is_dense = layer->dense,
+		.detach = layer->detach,
+		.keeps_spikes = layer->keeps_spikes,
+		.keeps_support = layer->keeps_support,
+		.reset = (int)layer->reset,
+		.surrogate = (int)layer->surrogate,
+		.beta = (float)layer->leaks[NEAP__MEMBRANE_LEAK].start,
+		.theta = (float)layer->threshold,
+		.to = (float)layer->reset_value,
+		.cut = (float)layer->cut,
+		.width = (float)layer->width,
+		.height = (float)layer->height,
+		.slope = (float)layer->slope,
+		.state_at = (int)layer->state_at,
+		.spikes_at = (int)layer->spikes_at,
+		.support_at = (int)layer->support_at,
+		.adjoint_at = (int)layer->adjoint_at,
+		.weight = weights[layer->weight],
+		.recurrent = layer->is_recurrent ? weights[layer->recurrent] : NULL,
+		.bias = weights[layer->bias]};
+}
+
+/* Offsets as in nn/cells/li.c. */
+static struct neap__device_readout describe_readout(
+	const struct neap_net *net, const float *const *weights)
+{
+	const struct neap__layer *layer = &net->layers[net->nlayers - 1];
+	const struct neap__leak *leak = &layer->leaks[NEAP__MEMBRANE_LEAK];
+	size_t outputs = ((size_t)layer->n * sizeof(float) + 7) & ~(size_t)7;
+	size_t currents = (3 * (size_t)layer->n * sizeof(float) + 7) & ~(size_t)7;
+
+	return (struct neap__device_readout){.classes = layer->n,
+		.kind = (int)net->options.readout,
+		.state_at = (int)layer->state_at,
+		.own_at = (int)(layer->state_at + outputs),
+		.adjoint_at = (int)layer->adjoint_at,
+		.steps_at = (int)(layer->adjoint_at + currents),
+		.decay = (float)leak->start,
+		.rest = (float)(1 - leak->start),
+		.weight = weights[layer->weight],
+		.bias = weights[layer->bias]};
+}
+
+int neap__device_net_describe(
+	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
+{
+	NEAP_TRY(refuse_net(net));
+	*device = (struct neap__device_net){.net = net,
+		.layers = net->nlayers - 1,
+		.groups = net->ngrads,
+		.batch = {.samples = net->batch->size,
+			.group = net->ngrads ? net->grads[0].size : 1,
+			.sample_state = (int)net->sample_state,
+			.sample_adjoint = (int)net->sample_adjoint,
+			.inputs = net->options.inputs},
+		.readout = describe_readout(net, weights),
+		.has_errors = net->options.readout == NEAP_READ_STEP ||
+			      net->options.readout == NEAP_READ_SOFTMAX};
+	device->lif = calloc((size_t)device->layers, sizeof *device->lif);
+	if (!device->lif)
+		return neap__fail_errno(ENOMEM, "description of a net");
+	for (int l = 0; l < device->layers; l++)
+		device->lif[l] = describe_layer(&net->layers[l], weights);
+	return 0;
+}
+
+void neap__device_net_free(struct neap__device_net *device)
+{
+	free(device->lif);
+	*device = (struct neap__device_net){0};
+}
+
+size_t neap__device_words(const struct neap__device_lif *layer)
+{
+	return ((size_t)layer->units + 31) / 32;
+}
+
+size_t neap__device_tape_most(const struct neap__device_lif *layer)
+{
+	size_t bytes = 4 * (size_t)layer->units;
+	return layer->reset == DEVICE_ZERO ? bytes + 8 + 4 * neap__device_words(layer) : bytes + 4;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_steps.c: the launches of a range of steps (device_steps.h). */
+#include "device/device_steps.h"
+#include "base/fail.h"
+
+static const struct neap__device_readout no_readout;
+
+/* The readout belongs to the launch of the last hidden layer. */
+static const struct neap__device_readout *readout_of(const struct neap__device_net *net, int l)
+{
+	return l == net->layers - 1 ? &net->readout : &no_readout;
+}
+
+int neap__device_forward(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, u8 *state, int t0, int t1,
+	const struct neap__device_tapes *tapes)
+{
+	for (int l = 0; l < net->layers; l++) {
+		struct lif_forward_arguments a = {.batch = net->batch,
+			.layer = net->lif[l],
+			.readout = *readout_of(net, l),
+			.t0 = t0,
+			.t1 = t1,
+			.unit_threads = neap__device_unit_threads(net->lif[l].units),
+			.state = state,
+			.below_spikes = l ? room->spikes[l - 1] : NULL,
+			.spikes = room->spikes[l],
+			.outputs = room->outputs};
+		if (tapes) {
+			const struct neap__device_layer_tapes *to = &tapes->layer[l];
+			a.below_done = l ? tapes->layer[l - 1].done : NULL;
+			a.tape = to->tape;
+			a.share = to->share;
+			a.most = tapes->most;
+			a.offset = to->offset;
+			a.done = to->done;
+			a.near_units = to->near;
+		}
+		NEAP_TRY(neap__launch_lif_forward(on, &a));
+	}
+	return 0;
+}
+
+int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, int t0, int t1)
+{
+	for (int l = 0; l < net->layers; l++) {
+		struct spike_counts_arguments a = {.batch = net->batch,
+			.units = net->lif[l].units,
+			.t0 = t0,
+			.t1 = t1,
+			.spikes = room->spikes[l],
+			.count = room->count[l]};
+		NEAP_TRY(neap__launch_spike_counts(on, &a));
+	}
+	return 0;
+}
+
+/* A range of steps backward. */
+struct range {
+	const struct neap__device_net *net;
+	const struct neap__device_launcher *on;
+	const struct neap__device_room *room;
+	int t1, t0, block_end;
+};
+
+/* Words of the bitmaps of `rows`. */
+static size_t row_words(const struct neap__device_net *net, int rows)
+{
+	return (size_t)net->groups * rows * 2 * net->batch.group;
+}
+
+/* Marks which rows of the gradients of the first layer's input weights have terms. */
+static int mark_inputs(const struct range *range)
+{
+	struct input_rows_arguments a = {.batch = range->net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.block_end = range->block_end,
+		.rows = range->room->input_rows};
+
+	NEAP_TRY(range->on->clear(range->on->user, a.rows,
+		row_words(range->net, range->net->batch.inputs) * sizeof *a.rows));
+	return neap__launch_input_rows(range->on, &a);
+}
+
+static int layer_back(
+	const struct range *range, int l, u8 *adjoint, const struct neap__device_tapes *tapes)
+{
+	const struct neap__device_net *net = range->net;
+	const struct neap__device_room *room = range->room;
+	const struct neap__device_layer_tapes *from = &tapes->layer[l];
+	int is_last = l == net->layers - 1;
+	struct lif_backward_arguments a = {.batch = net->batch,
+		.layer = net->lif[l],
+		.readout = *readout_of(net, l),
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.block_end = range->block_end,
+		.unit_threads = neap__device_unit_threads(net->lif[l].units),
+		.above_units = is_last ? net->readout.classes : net->lif[l + 1].units,
+		.adjoint = adjoint,
+		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
+		.above = is_last ? NULL : room->currents[l + 1],
+		.errors = is_last && net->has_errors ? room->errors : NULL,
+		.penalty = room->penalty ? room->penalty[l] : NULL,
+		.tape = from->tape,
+		.share = from->share,
+		.most = tapes->most,
+		.tape_t0 = tapes->t0,
+		.offset = from->offset,
+		.currents = room->currents[l],
+		.readout_currents = room->readout_currents,
+		.rows = room->rows[l]};
+
+	NEAP_TRY(range->on->clear(
+		range->on->user, a.rows, row_words(net, a.layer.units) * sizeof *a.rows));
+	return neap__launch_lif_backward(range->on, &a);
+}
+
+/* Adds to the gradient of a tensor: `currents` in the rows that `bits` selects. */
+static int add_rows(
+	const struct range *range, int tensor, const float *currents, const u32 *bits, int late)
+{
+	const struct neap__param *t = &range->net->net->tensors[tensor];
+	struct gradient_rows_arguments a = {.batch = range->net->batch,
+		.rows = (int)t->rows,
+		.columns = (int)t->columns,
+		.groups = range->net->groups,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.block_end = range->block_end,
+		.late = late,
+		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
+		.factor = (float)t->factor,
+		.currents = currents,
+		.bits = bits,
+		.part = range->room->part[tensor],
+		.total = range->room->total[tensor]};
+
+	return t->is_frozen ? 0 : neap__launch_gradient_rows(range->on, &a);
+}
+
+/* Layer `l` of the net; after the last hidden one, the readout. */
+static int add_gradients(const struct range *range, int l)
+{
+	const struct neap__device_room *room = range->room;
+	const struct neap__layer *layer = &range->net->net->layers[l];
+	const u32 *below = l ? room->rows[l - 1] : room->input_rows;
+	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
+
+	NEAP_TRY(add_rows(range, layer->bias, currents, NULL, 0));
+	NEAP_TRY(add_rows(range, layer->weight, currents, below, 0));
+	return layer->is_recurrent ? add_rows(range, layer->recurrent, currents, room->rows[l], 1)
+				   : 0;
+}
+
+int neap__device_backward(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, const struct neap__device_room *room, u8 *adjoint,
+	int t1, int t0, const struct neap__device_tapes *tapes)
+{
+	struct range range = {net, on, room, t1, t0,
+		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS};
+
+	for (int l = net->layers - 1; l >= 0; l--)
+		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
+	NEAP_TRY(mark_inputs(&range));
+	for (int l = 0; l <= net->layers; l++)
+		NEAP_TRY(add_gradients(&range, l));
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_steps.h: steps of a whole net on a device, as launches of kernels: forward with or without
+ * tapes, and backward with the gradients. The caller owns all device memory, and launches in order
+ * on one stream. No function waits for the device.
+ */
+#ifndef NEAP_DEVICE_DEVICE_STEPS_H
+#define NEAP_DEVICE_DEVICE_STEPS_H
+
+#include "device/device_net.h"
+#include "device/launches.h"
+
+/*
+ * Device memory that steps work with, addresses of the device. Arrays [layers] count hidden layers,
+ * arrays [tensors] the tensors of the net. `steps` is the room of all arrays of steps: no call has
+ * more.
+ */
+struct neap__device_room {
+	int steps;
+	u32 **spikes;		 /* [layers][steps][samples][words] */
+	float **currents;	 /* [layers][steps + 1][samples][units] */
+	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
+	float *readout_currents; /* [steps + 1][samples][classes] */
+	float *errors;	       /* [steps][samples][classes] of the readouts `step` and `softmax` */
+	u32 **rows;	       /* [layers][groups][units][2 group] */
+	u32 *input_rows;       /* [groups][inputs][2 group] */
+	const float **penalty; /* [layers][units]; NULL: no penalty on rates */
+	double **count;	       /* [layers][units] spikes; NULL: not counted */
+	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
+	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
+};
+
+/* The tapes of steps [t0, t1), written by one call. */
+struct neap__device_tapes {
+	int t0, t1, most; /* most: steps that `offset` has room for */
+	struct neap__device_layer_tapes {
+		u8 *tape;
+		u32 share;   /* bytes per sample, a multiple of 8 */
+		u32 *offset; /* [samples][most + 1] */
+		int *done;   /* [samples] the step before which a sample stopped */
+		u32 *near;   /* [samples] units inside the support */
+	} * layer;	     /* [layers] */
+};
+
+/*
+ * Moves `state` from step t0 to t1. tapes NULL: none are written. Otherwise their steps are
+ * [t0, t1), and the state is valid only if `done` of all samples and layers is t1: else the caller
+ * repeats the call from a copy of the old state with t1 the least of them. counts: spikes are added
+ * to room->count. Returns 0, or the code of a launch.
+ */
+int neap__device_forward(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, u8 *state, int t0, int t1,
+	const struct neap__device_tapes *tapes);
+
+/* Adds the spikes of steps [t0, t1), of which `forward` was the last call, to room->count. */
+int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	const struct neap__device_room *room, int t0, int t1);
+
+/*
+ * Moves `adjoint` from step t1 to t0 and adds to the gradients. `tapes` have these steps; all are
+ * of one gradient block: steps from a multiple of DEVICE_BLOCK_STEPS to the next. Returns 0, or the
+ * code of a launch.
+ */
+int neap__device_backward(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, const struct neap__device_room *room, u8 *adjoint,
+	int t1, int t0, const struct neap__device_tapes *tapes);
+
+#endif

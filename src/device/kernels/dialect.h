@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialect.h: the macros in which the kernels are written, so that one text compiles as CUDA (nvcc),
+ * HIP (hipcc), OpenCL C 2.0, and C for the emulator of tests/device/emulator, which runs every GPU
+ * thread as a fiber on the CPU.
+ *
+ * Rules of a kernel text:
+ * - It is C99 without function pointers, allocation and recursion.
+ * - A product is fused with a sum only by FUSED(). Compilers get -fmad=false (-ffp-contract=off),
+ *   and subnormal floats are flushed to 0 (-ftz=true), as the CPU code of neap does.
+ * - SYNC() is reached by all threads of a block. The threads of a block form one dimension; their
+ *   number is a multiple of 32.
+ * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16().
+ * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
+ *
+ * A kernel is a function with one argument, a structure that kernels.h defines:
+ *     KERNEL(name)
+ *     {
+ *             SHARED_BEGIN();
+ *             SHARED(float, row, count);
+ *             ... arg.field ...
+ *     }
+ * The sizes of the arrays in shared memory may depend on the argument. The caller passes their sum.
+ */
+#ifndef NEAP_DEVICE_KERNELS_DIALECT_H
+#define NEAP_DEVICE_KERNELS_DIALECT_H
+
+/* Each array in shared memory begins at a multiple of 16 bytes, as kernels.h computes their sum. */
+#define SHARED_ROUND(bytes) (((bytes) + 15) & ~15u)
+
+#if defined(__OPENCL_VERSION__)
+
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+#define KERNEL(name)                                                                               \
+	kernel void name(const struct name##_arguments arg, local unsigned char *shared_memory)
+#define G global
+#define L local
+#define THREAD ((int)get_local_id(0))
+#define BLOCK ((int)get_group_id(0))
+#define THREADS ((int)get_local_size(0))
+#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+#define SHARED_BEGIN() unsigned shared_used = 0
+#define SHARED(type, name, count)                                                                  \
+	L type *const name = (L type *)(shared_memory + shared_used);                              \
+	shared_used += SHARED_ROUND((unsigned)(count) * (unsigned)sizeof(type))
+#define FUSED(a, b, c) fma(a, b, c)
+#define POPULATION(x) ((int)popcount((u32)(x)))
+#define LOWEST(x) (31 - (int)clz((u32)(x) & -(u32)(x)))
+#define OR_SHARED(at, bits) atomic_or((volatile local u32 *)(at), bits)
+#define OR_GLOBAL(at, bits) atomic_or((volatile global u32 *)(at), bits)
+#define INLINE static inline
+
+#elif defined(__CUDACC__) || defined(__HIPCC__)
+
+#if defined(__HIPCC__)
+#include <hip/hip_runtime.h>
+#endif
+extern __shared__ unsigned char shared_memory[];
+/* With 1,024 threads a block the compiler may use 64 registers, more than the kernels need. */
+#define KERNEL(name)                                                                               \
+	extern "C" __global__ void __launch_bounds__(1024) name(const struct name##_arguments arg)
+#define G
+#define L
+#define THREAD ((int)threadIdx.x)
+#define BLOCK ((int)blockIdx.x)
+#define THREADS ((int)blockDim.x)
+#define SYNC() __syncthreads()
+#define SHARED_BEGIN() unsigned shared_used = 0
+#define SHARED(type, name, count)                                                                  \
+	type *const name = (type *)(shared_memory + shared_used);                                  \
+	shared_used += SHARED_ROUND((unsigned)(count) * (unsigned)sizeof(type))
+#define FUSED(a, b, c) __fmaf_rn(a, b, c)
+#define POPULATION(x) __popc(x)
+#define LOWEST(x) (__ffs((int)(x)) - 1)
+#define OR_SHARED(at, bits) atomicOr(at, bits)
+#define OR_GLOBAL(at, bits) atomicOr(at, bits)
+#define INLINE static __device__ __forceinline__
+
+#else
+
+#include "emulator.h"
+#define KERNEL(name) static void name(const struct name##_arguments arg)
+#define G
+#define L
+#define THREAD emulator_thread.thread
+#define BLOCK emulator_thread.block
+#define THREADS emulator_thread.threads
+#define SYNC() emulator_sync(__FILE__, __LINE__)
+#define SHARED_BEGIN() struct emulated_shared shared_used = {0, 0}
+#define SHARED(type, name, count)                                                                  \
+	type *const name = (type *)emulator_shared(&shared_used,                                   \
+		SHARED_ROUND((unsigned)(count) * (unsigned)sizeof(type)),                          \
+		(unsigned)(count) * (unsigned)sizeof(type))
+#define FUSED(a, b, c) __builtin_fmaf(a, b, c)
+#define POPULATION(x) __builtin_popcount(x)
+#define LOWEST(x) __builtin_ctz(x)
+#define OR_SHARED(at, bits) (*(at) |= (bits))
+#define OR_GLOBAL(at, bits) (*(at) |= (bits))
+#define INLINE static inline
+
+#endif
+
+/*
+ * VOTE(words, i, p): sets bit i of the bitmap `words` in shared memory if p. i is the number of the
+ * thread plus a multiple of 32 that is equal in its warp, and all threads of the warp vote. The
+ * words are 0 before; the bits are there after the next SYNC(). A warp of NVIDIA has 32 threads;
+ * waves of AMD may have 64, so that other compilers set bits by atomic operations.
+ */
+#if defined(__CUDACC__) && !defined(__HIPCC__)
+#define VOTE(words, i, p)                                                                          \
+	do {                                                                                       \
+		u32 ballot_ = __ballot_sync(0xffffffffu, (p));                                     \
+		if (((i)&31) == 0)                                                                 \
+			(words)[(i) >> 5] = ballot_;                                               \
+	} while (0)
+#else
+#define VOTE(words, i, p)                                                                          \
+	do {                                                                                       \
+		if (p)                                                                             \
+			OR_SHARED(&(words)[(i) >> 5], 1u << ((i)&31));                             \
+	} while (0)
+#endif
+
+/*
+ * SUM16(x, room): x becomes the sum of the x of 16 neighbouring threads, whose first number is a
+ * multiple of 16, in the order in which the AVX-512 kernels of neap add up the lanes of a vector:
+ * halves are added until one is left. All threads of the block take part. `room` has SUM16_ROOM
+ * floats in shared memory.
+ */
+#if defined(__HIPCC__)
+#define SUM16_ROOM(threads) 0
+#define SUM16(x, room)                                                                             \
+	do {                                                                                       \
+		for (int by_ = 8; by_; by_ >>= 1)                                                  \
+			x += __shfl_xor(x, by_, 16);                                               \
+	} while (0)
+#elif defined(__CUDACC__)
+#define SUM16_ROOM(threads) 0
+#define SUM16(x, room)                                                                             \
+	do {                                                                                       \
+		for (int by_ = 8; by_; by_ >>= 1)                                                  \
+			x += __shfl_xor_sync(0xffffffffu, x, by_, 16);                             \
+	} while (0)
+#elif defined(__OPENCL_VERSION__)
+#define SUM16_ROOM(threads) (threads)
+#define SUM16(x, room)                                                                             \
+	do {                                                                                       \
+		for (int by_ = 8; by_; by_ >>= 1) {                                                \
+			(room)[THREAD] = x;                                                        \
+			SYNC();                                                                    \
+			x += (room)[THREAD ^ by_];                                                 \
+			SYNC();                                                                    \
+		}                                                                                  \
+	} while (0)
+#else
+#define SUM16_ROOM(threads) 0
+#define SUM16(x, room) (x = emulator_sum16(x))
+#endif
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h: the kernels of a device, their arguments, and how they are launched. It is included by
+ * the kernels and by the code that launches them; NEAP__DEVICE_KERNELS at the end lists all
+ * kernels.
+ *
+ * A kernel has one argument, struct NAME_arguments, which is passed by value: the parameters of
+ * cuLaunchKernel are void *args[] = {&arguments}. Pointers in it are addresses of device memory.
+ *
+ * The steps [t0, t1) of a net are one launch of lif_forward per hidden layer, from the input up, or
+ * one of lif_backward per hidden layer, from the readout down. The readout is computed in the
+ * launch of the last hidden layer. A block of threads computes one sample, and no block waits for
+ * another. What layers hand to each other is in device memory, for at most as many steps as its
+ * buffers hold:
+ * - `spikes`, forward: a bitmap per step and sample, [t - t0][sample][words of the layer];
+ * - `currents`, backward: d(in) of each step, [t1 - t][sample][units]. Row 0 is that of t1, since a
+ *   spike at t1 - 1 meets the recurrent weights at t1.
+ * Then gradient_rows adds the rows of the gradients, in an order that does not depend on threads.
+ *
+ * States and adjoints have the bytes of the CPU's net (nn/core/net_state.h). The tape of a step and
+ * layer has the bytes of the CPU's (nn/cells/lif_tape.h); the tapes of a sample and layer follow
+ * each other at tape + sample * share, and offset[sample * (most + 1) + t - t0] is where step t
+ * begins.
+ */
+#ifndef NEAP_DEVICE_KERNELS_KERNELS_H
+#define NEAP_DEVICE_KERNELS_KERNELS_H
+
+#if defined(__OPENCL_VERSION__)
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef long i64;
+/* OpenCL allows no pointers in structures that are arguments; kernels cast the addresses. */
+#define DEVICE_POINTER(type) ulong
+#else
+#include <stddef.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef int64_t i64;
+#if defined(__CUDACC__) || defined(__HIPCC__)
+typedef unsigned long long u64;
+#else
+typedef uint64_t u64;
+#endif
+#define DEVICE_POINTER(type) type *
+#endif
+
+enum {
+	DEVICE_READERS = 32,   /* threads of a block that compute the readout: a warp */
+	DEVICE_DENSE = 0xffff, /* the count of units near the threshold that marks a dense tape */
+	DEVICE_UNIT_THREADS = 992, /* the most threads that compute units: 1,024 less the readers */
+	DEVICE_BLOCK_STEPS =
+		64 /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
+};
+
+/* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
+enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
+enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
+enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
+
+/* The batch. */
+struct neap__device_batch {
+	int samples, group;		  /* group: samples whose gradients are added together */
+	int sample_state, sample_adjoint; /* bytes */
+	int inputs;
+	int first_step; /* step whose events start[events_at[sample]] begins with */
+	DEVICE_POINTER(const int) length;    /* [samples] steps */
+	DEVICE_POINTER(const u32) events_at; /* [samples] where in `start` a sample begins */
+	/*
+	 * Events of step t of a sample: unit[start[k]] to unit[start[k + 1] - 1], where k is
+	 * events_at[sample] + t - first_step.
+	 */
+	DEVICE_POINTER(const u32) start;
+	DEVICE_POINTER(const u16) unit;
+};
+
+/* A hidden layer; the symbols are those of nn/cells/lif.c. */
+struct neap__device_lif {
+	int units, below; /* below: units of the layer below, or inputs of the net */
+	int is_first;	  /* its inputs are those of the net */
+	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
+	int reset, surrogate;
+	float beta, theta, to, cut, width, height;
+	float slope;			       /* multiplies the surrogate's derivative */
+	int state_at, spikes_at, support_at;   /* bytes in a sample's state */
+	int adjoint_at;			       /* bytes in a sample's adjoint */
+	DEVICE_POINTER(const float) weight;    /* [below][units] */
+	DEVICE_POINTER(const float) recurrent; /* [units][units] */
+	DEVICE_POINTER(const float) bias;      /* [units] */
+};
+
+/* The readout, which is computed with the last hidden layer; of other layers `classes` is 0. */
+struct neap__device_readout {
+	int classes, kind;
+	int state_at, own_at;	  /* bytes in a sample's state: outputs, then what `kind` needs */
+	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
+	float decay, rest;
+	DEVICE_POINTER(const float) weight; /* [units of the last hidden layer][classes] */
+	DEVICE_POINTER(const float) bias;
+};
+
+/*
+ * Steps [t0, t1) of a hidden layer forward, and of the readout above it. With a tape, a sample
+ * stops before a step that may not fit in its share, and done[sample] is that step; the caller then
+ * runs the range once more from the old state, up to the least of them.
+ */
+struct lif_forward_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_lif layer;
+	struct neap__device_readout readout;
+	int t0, t1;
+	int unit_threads; /* threads of a block that compute units: neap__device_unit_threads */
+	DEVICE_POINTER(u8) state;
+	DEVICE_POINTER(const u32) below_spikes; /* `spikes` of the layer below; not of the first */
+	DEVICE_POINTER(const int) below_done;	/* `done` of the layer below; NULL: all steps */
+	DEVICE_POINTER(u32) spikes;		/* written; NULL: nobody needs them */
+	DEVICE_POINTER(float)
+	outputs;		    /* [t - t0][sample][classes] of the readout; NULL: not needed */
+	DEVICE_POINTER(u8) tape;    /* NULL: no tapes are written */
+	u32 share;		    /* bytes of a sample's tapes, a multiple of 8 */
+	int most;		    /* steps that `offset` has room for */
+	DEVICE_POINTER(u32) offset; /* [samples][most + 1]; the last is the end */
+	DEVICE_POINTER(int) done;   /* [samples] */
+	DEVICE_POINTER(u32) near_units; /* [samples] units inside the support, in all steps */
+};
+
+/*
+ * Steps [t0, t1) of a hidden layer backward, from t1 - 1 down, all of one gradient block. Bit
+ * (block_end - 1 - t) * group + place of the sample in its group of rows[group][unit] is set if the
+ * unit spiked at step t.
+ */
+struct lif_backward_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_lif layer;
+	struct neap__device_readout readout;
+	int t1, t0, block_end;
+	int unit_threads;
+	int above_units; /* units of the layer above, or classes */
+	DEVICE_POINTER(u8) adjoint;
+	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
+	DEVICE_POINTER(const float)
+	above; /* `currents` of the layer above; not below the readout */
+	/*
+	 * [t - t0][sample][classes] d loss / d output of the readouts `step` and `softmax`, which
+	 * the host computes; -0 for a step without a loss, as adding it changes no bit.
+	 */
+	DEVICE_POINTER(const float) errors;
+	DEVICE_POINTER(const float) penalty; /* [units] gradient per spike; NULL: no penalty */
+	DEVICE_POINTER(const u8) tape;
+	u32 share;
+	int most, tape_t0; /* of the call that wrote the tape */
+	DEVICE_POINTER(const u32) offset;
+	DEVICE_POINTER(float) currents;		/* written: [t1 - t0 + 1][samples][units] */
+	DEVICE_POINTER(float) readout_currents; /* the same of the readout; [..][classes] */
+	DEVICE_POINTER(u32) rows;		/* [groups][units][2 group]; zeroed before */
+};
+
+/* Sets the bits of rows[group][input] for the input events of steps [t0, t1). */
+struct input_rows_arguments {
+	struct neap__device_batch batch;
+	int t1, t0, block_end;
+	DEVICE_POINTER(u32) rows; /* [groups][inputs][2 group]; zeroed before */
+};
+
+/*
+ * Adds the rows of d(in) of steps [t0, t1) that `bits` selects to the gradient of a tensor,
+ * downwards in steps and upwards in samples, in float; at the end of a gradient block adds these
+ * sums to those in double. One block of threads adds one row of one group.
+ */
+struct gradient_rows_arguments {
+	struct neap__device_batch batch;
+	int rows, columns, groups;
+	int t1, t0, block_end;
+	int late; /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
+	int fold; /* 1: t0 begins the gradient block */
+	float factor;
+	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][columns] */
+	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
+	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
+	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
+};
+
+/* Adds the spikes of each unit in steps [t0, t1), in samples that have these steps, to
+ * count[units]. */
+struct spike_counts_arguments {
+	struct neap__device_batch batch;
+	int units, t0, t1;
+	DEVICE_POINTER(const u32) spikes; /* as lif_forward writes it */
+	DEVICE_POINTER(double) count;
+};
+
+#if !defined(__OPENCL_VERSION__)
+
+/* Bytes of an array in shared memory (dialect.h). */
+static inline unsigned neap__shared_array(int count, unsigned bytes)
+{
+	return ((unsigned)count * bytes + 15) & ~15u;
+}
+
+/* Threads that compute the units of a layer: a multiple of 32, each with the same number of units.
+ */
+static inline int neap__device_unit_threads(int units)
+{
+	int each = (units + DEVICE_UNIT_THREADS - 1) / DEVICE_UNIT_THREADS;
+	int threads = (units + each - 1) / each;
+	return (threads + 31) & ~31;
+}
+
+/* Threads of a block of lif_forward and lif_backward. */
+static inline int neap__device_lif_threads(
+	int unit_threads, const struct neap__device_readout *readout)
+{
+	return unit_threads + (readout->classes ? DEVICE_READERS : 0);
+}
+
+/* Bytes of shared memory of the kernels: the sums of the arrays that they declare. */
+static inline unsigned neap__shared_lif_forward(const struct lif_forward_arguments *a)
+{
+	int n = a->layer.units, words = (n + 31) / 32, classes = a->readout.classes;
+	int below = a->layer.is_first ? 0 : a->layer.below, below_words = (below + 31) / 32;
+
+	return 2 * neap__shared_array(3 * words, 4) + 2 * neap__shared_array(n, 4) +
+	       neap__shared_array(n, 2) + neap__shared_array(below_words, 4) +
+	       neap__shared_array(below, 2) + neap__shared_array(2, 4) +
+	       neap__shared_array(classes, 4) + 2 * neap__shared_array(classes, 8);
+}
+
+static inline unsigned neap__shared_lif_backward(const struct lif_backward_arguments *a)
+{
+	int n = a->layer.units, classes = a->readout.classes;
+	int masks = a->layer.reset == DEVICE_ZERO || a->layer.reset == DEVICE_HARD ? n : 0;
+	int extra = a->layer.reset == DEVICE_ZERO && !a->layer.detach ? n : 0;
+
+	return 3 * neap__shared_array(n, 4) + 2 * neap__shared_array(n, 2) +
+	       neap__shared_array(masks, 1) + neap__shared_array(extra, 4) +
+	       neap__shared_array(extra, 2) + neap__shared_array(a->above_units, 4) +
+	       neap__shared_array(classes, 4);
+}
+
+/* Threads for so many items, one each, at most 256. */
+static inline int neap__device_threads(int items)
+{
+	return items < 256 ? (items + 31) & ~31 : 256;
+}
+
+/*
+ * X(name, blocks, threads, bytes of shared memory): all kernels; `a` is a pointer to the arguments.
+ */
+/* clang-format off */
+#define NEAP__DEVICE_KERNELS(X) \
+	X(lif_forward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
+		neap__shared_lif_forward(a)) \
+	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
+		neap__shared_lif_backward(a)) \
+	X(input_rows, a->batch.samples, 64, 0) \
+	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
+	X(spike_counts, (a->units + 31) / 32, 32, 0)
+#define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
+/* clang-format on */
+enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };
+#undef NEAP_X
+
+#endif
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launches.c: the shape of a launch of each kernel (launches.h). */
+#include "device/launches.h"
+
+/* clang-format off */
+#define NEAP_X(name, blocks, threads, shared) {#name, sizeof(struct name##_arguments)},
+/* clang-format on */
+static const struct {
+	const char *name;
+	size_t bytes;
+} rows[] = {NEAP__DEVICE_KERNELS(NEAP_X)};
+#undef NEAP_X
+
+const char *neap__device_kernel_name(enum neap__device_kernel kernel)
+{
+	return rows[kernel].name;
+}
+
+size_t neap__device_kernel_bytes(enum neap__device_kernel kernel)
+{
+	return rows[kernel].bytes;
+}
+
+#define NEAP_X(name, block_count, thread_count, shared)                                            \
+	int neap__launch_##name(                                                                   \
+		const struct neap__device_launcher *on, const struct name##_arguments *a)          \
+	{                                                                                          \
+		struct neap__device_launch launch = {.kernel = NEAP__KERNEL_##name,                \
+			.blocks = block_count,                                                     \
+			.threads = thread_count,                                                   \
+			.shared_bytes = shared,                                                    \
+			.arguments = a,                                                            \
+			.argument_bytes = sizeof *a};                                              \
+		return on->launch(on->user, &launch);                                              \
+	}
+NEAP__DEVICE_KERNELS(NEAP_X)
+#undef NEAP_X

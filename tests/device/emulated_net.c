@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulated_net.c: the two passes, and the comparison (emulated_net.h). */
+#include "emulated_net.h"
+#include "device/readout_steps.h"
+#include "emulator/emulator.h"
+#include "nn/core/cell.h"
+#include "nn/group_sums.h"
+#include "nn/sum_tree.h"
+
+enum { BLOCK = DEVICE_BLOCK_STEPS, INPUTS = 37, CLASSES = 5 };
+
+struct emulated_case emulated_case_make(const char *spec, int samples, int steps, double rate)
+{
+	struct emulated_case c = {.options = net_options(spec)};
+	int64_t *lengths = calloc((size_t)samples, sizeof *lengths);
+
+	c.options.precision = NEAP_FLOAT;
+	c.options.inputs = INPUTS;
+	c.options.classes = CLASSES;
+	c.options.group = 4;
+	c.objective = (struct neap_objective){
+		.size = sizeof c.objective, .loss = neap_loss_find("cross-entropy")};
+	for (int s = 0; s < samples; s++)
+		lengths[s] = s == 1 ? 1 : s % 3 == 2 ? steps - 5 - 7 * s : steps;
+	batch_make(&c.batch, 7, samples, INPUTS, steps, CLASSES, rate, lengths);
+	free(lengths);
+	return c;
+}
+
+static int block_end(const struct emulated_case *c, int b)
+{
+	int end = (b + 1) * BLOCK, steps = (int)c->batch.batch.steps;
+	return end < steps ? end : steps;
+}
+
+static void *copy_of(const void *from, size_t bytes)
+{
+	return memcpy(room_for(bytes), from, bytes);
+}
+
+static void run_forward(struct emulated_case *c)
+{
+	unsigned char *state = room_for(c->sizes.state);
+	size_t room = c->sizes.tape_max * (BLOCK + 1), used;
+	int64_t done;
+
+	memset(state, 0, c->sizes.state);
+	for (int b = 0; b < c->blocks; b++) {
+		c->tape[b] = room_for(room);
+		assert_int_equal(neap_net_record(c->net, state, b * BLOCK, block_end(c, b), 1,
+					 c->tape[b], room, &used, &done),
+			0);
+		assert_int_equal(done, block_end(c, b));
+		c->state[b] = copy_of(state, c->sizes.state);
+	}
+	c->turned = room_for(c->sizes.adjoint);
+	assert_int_equal(neap_net_turn(c->net, state, c->turned, &c->loss), 0);
+	free(state);
+}
+
+static void run_backward(struct emulated_case *c)
+{
+	unsigned char *adjoint = copy_of(c->turned, c->sizes.adjoint);
+
+	for (int b = c->blocks - 1; b >= 0; b--) {
+		assert_int_equal(
+			neap_net_backward(c->net, adjoint, block_end(c, b), b * BLOCK, c->tape[b]),
+			0);
+		c->adjoint[b] = copy_of(adjoint, c->sizes.adjoint);
+	}
+	free(adjoint);
+}
+
+static void count_units(struct emulated_case *c)
+{
+	c->count = calloc((size_t)c->net->hidden, sizeof *c->count);
+	for (int g = 0; g < c->net->ngroups; g++)
+		for (int i = 0; i < c->net->hidden; i++)
+			c->count[i] += c->net->groups[g].spikes[i];
+}
+
+void emulated_case_run(struct emulated_case *c)
+{
+	struct neap_net_result result = {.size = sizeof result};
+	const char *kept = getenv("NEAP_ISA");
+	char *old = kept ? strdup(kept) : NULL;
+	enum neap__isa isa = NEAP__ISA_AVX512;
+
+	setenv("NEAP_ISA", neap__isa_works(isa) ? "avx512" : "lowered", 1);
+	c->net = net_make(&c->options);
+	if (old)
+		setenv("NEAP_ISA", old, 1);
+	else
+		unsetenv("NEAP_ISA");
+	free(old);
+	assert_int_equal(neap_net_begin(c->net, &c->batch.batch, &c->objective), 0);
+	c->sizes.size = sizeof c->sizes;
+	neap_net_get_sizes(c->net, &c->sizes);
+	c->blocks = (int)(c->batch.batch.steps + BLOCK - 1) / BLOCK;
+	c->state = calloc((size_t)c->blocks, sizeof *c->state);
+	c->tape = calloc((size_t)c->blocks, sizeof *c->tape);
+	c->adjoint = calloc((size_t)c->blocks, sizeof *c->adjoint);
+	run_forward(c);
+	count_units(c);
+	neap_net_get_result(c->net, &result);
+	c->spikes = result.spikes;
+	c->support = result.support;
+	run_backward(c);
+	neap__gradient_sums(c->net); /* neap_net_end does this and forgets the batch */
+}
+
+void emulated_case_free(struct emulated_case *c)
+{
+	for (int b = 0; b < c->blocks; b++) {
+		free(c->state[b]);
+		free(c->tape[b]);
+		free(c->adjoint[b]);
+	}
+	free(c->state);
+	free(c->tape);
+	free(c->adjoint);
+	free(c->turned);
+	free(c->count);
+	neap_net_free(c->net);
+	batch_free(&c->batch);
+}
+
+/* The device. */
+
+/* A call forward: its tapes. */
+struct piece {
+	struct neap__device_tapes tapes;
+	float *outputs;
+};
+
+struct emulated_net {
+	struct emulated_case *c;
+	struct neap__device_net device;
+	struct neap__device_launcher launcher;
+	struct neap__device_room room;
+	u32 *events_at, *start;
+	u16 *unit;
+	int *length;
+	unsigned char *state, *adjoint;
+	float *work;
+	struct piece *piece;
+	int pieces;
+	uint32_t seed;
+	char wrong[256];
+};
+
+static int launch_emulated(void *user, const struct neap__device_launch *launch)
+{
+	struct emulated_net *e = user;
+	void *args[] = {(void *)(uintptr_t)launch->arguments};
+
+	if (emulator_launch(emulated_kernel(neap__device_kernel_name(launch->kernel)),
+		    launch->blocks, launch->threads, launch->shared_bytes, args,
+		    e->seed ? e->seed++ : 0) == 0)
+		return 0;
+	snprintf(e->wrong, sizeof e->wrong, "%s", emulator_report());
+	return -1;
+}
+
+static int clear_emulated(void *user, void *at, size_t bytes)
+{
+	(void)user;
+	memset(at, 0, bytes);
+	return 0;
+}
+
+static int differ(struct emulated_net *e, const char *what, int at, const void *a, const void *b,
+	size_t bytes)
+{
+	size_t first = 0;
+
+	while (first < bytes && ((const char *)a)[first] == ((const char *)b)[first])
+		first++;
+	if (first == bytes)
+		return 0;
+	snprintf(e->wrong, sizeof e->wrong, "%s %d differs at byte %zu of %zu", what, at, first,
+		bytes);
+	return -1;
+}
+
+/* Memory of exactly so many bytes, so that AddressSanitizer finds accesses beyond them. */
+static void *exactly(size_t bytes)
+{
+	void *p = malloc(bytes ? bytes : 1);
+	assert_non_null(p);
+	memset(p, 0xA5, bytes);
+	return p;
+}
+
+static void *zeros(size_t bytes)
+{
+	return memset(exactly(bytes), 0, bytes);
+}
+
+/* Puts the events of steps [t0, t1) on the device. */
+static void load_events(struct emulated_net *e, int t0, int t1)
+{
+	const struct neap_batch *batch = &e->c->batch.batch;
+	size_t starts = 0, events = 0, most = 0;
+
+	for (int s = 0; s < batch->size; s++)
+		if (batch->sequences[s].length > t0)
+			most += batch->sequences[s].start[batch->sequences[s].length];
+	free(e->start);
+	free(e->unit);
+	e->start = exactly((size_t)batch->size * (size_t)(t1 - t0 + 1) * sizeof *e->start);
+	e->unit = exactly(most * sizeof *e->unit);
+	for (int s = 0; s < batch->size; s++) {
+		const struct neap_sequence *q = &batch->sequences[s];
+		int end = q->length < t1 ? (int)q->length : t1;
+		e->events_at[s] = (u32)starts;
+		for (int t = t0; t < end; t++) {
+			e->start[starts++] = (u32)events;
+			for (u32 k = q->start[t]; k < q->start[t + 1]; k++)
+				e->unit[events++] = q->unit[k];
+		}
+		e->start[starts++] = (u32)events;
+	}
+	e->device.batch.first_step = t0;
+	e->device.batch.length = e->length;
+	e->device.batch.events_at = e->events_at;
+	e->device.batch.start = e->start;
+	e->device.batch.unit = e->unit;
+}
+
+static void make_room(struct emulated_net *e)
+{
+	const struct neap_net *net = e->c->net;
+	const struct neap__device_net *d = &e->device;
+	struct neap__device_room *r = &e->room;
+	size_t layers = (size_t)d->layers, samples = (size_t)d->batch.samples, steps = BLOCK;
+	size_t bits = 2 * (size_t)d->batch.group * (size_t)d->groups * sizeof(u32);
+	size_t tensors = (size_t)net->ntensors, classes = (size_t)d->readout.classes;
+
+	r->steps = BLOCK;
+	r->spikes = zeros(layers * sizeof *r->spikes);
+	r->currents = zeros(layers * sizeof *r->currents);
+	r->rows = zeros(layers * sizeof *r->rows);
+	r->count = zeros(layers * sizeof *r->count);
+	r->part = zeros(tensors * sizeof *r->part);
+	r->total = zeros(tensors * sizeof *r->total);
+	for (size_t l = 0; l < layers; l++) {
+		size_t units = (size_t)d->lif[l].units;
+		r->spikes[l] = exactly(
+			steps * samples * neap__device_words(&d->lif[l]) * sizeof **r->spikes);
+		r->currents[l] = exactly((steps + 1) * samples * units * sizeof **r->currents);
+		r->rows[l] = exactly(bits * units);
+		r->count[l] = zeros(units * sizeof **r->count);
+	}
+	for (size_t i = 0; i < tensors; i++) {
+		size_t count = (size_t)d->groups * (size_t)net->tensors[i].count;
+		r->part[i] = zeros(count * sizeof **r->part);
+		r->total[i] = zeros(count * sizeof **r->total);
+	}
+	r->readout_currents = exactly((steps + 1) * samples * classes * sizeof(float));
+	r->errors = exactly(steps * samples * classes * sizeof(float));
+	r->input_rows = exactly(bits * (size_t)d->batch.inputs);
+	r->penalty = net->has_penalty ? (const float **)(void *)net->penalty : NULL;
+	e->work = exactly(3 * classes * sizeof *e->work);
+}
+
+static void begin(struct emulated_net *e)
+{
+	const struct neap_net *net = e->c->net;
+	const float **weights = calloc((size_t)net->ntensors, sizeof *weights);
+
+	for (int i = 0; i < net->ntensors; i++)
+		weights[i] = net->tensors[i].data;
+	assert_int_equal(neap__device_net_describe(&e->device, net, weights), 0);
+	free(weights);
+	e->launcher = (struct neap__device_launcher){launch_emulated, clear_emulated, e};
+	e->events_at = exactly((size_t)net->batch->size * sizeof *e->events_at);
+	e->length = exactly((size_t)net->batch->size * sizeof *e->length);
+	for (int s = 0; s < net->batch->size; s++)
+		e->length[s] = (int)net->batch->sequences[s].length;
+	load_events(e, 0, (int)net->batch->steps);
+	make_room(e);
+	e->state = zeros(e->c->sizes.state);
+	e->adjoint = copy_of(e->c->turned, e->c->sizes.adjoint);
+	e->piece = zeros((size_t)net->batch->steps * sizeof *e->piece);
+}
+
+static void end_piece(const struct emulated_net *e, struct piece *piece)
+{
+	for (int l = 0; l < e->device.layers; l++) {
+		free(piece->tapes.layer[l].tape);
+		free(piece->tapes.layer[l].offset);
+		free(piece->tapes.layer[l].done);
+		free(piece->tapes.layer[l].near);
+	}
+	free(piece->tapes.layer);
+	free(piece->outputs);
+}
+
+static void end(struct emulated_net *e)
+{
+	for (int i = 0; i < e->pieces; i++)
+		end_piece(e, &e->piece[i]);
+	for (int l = 0; l < e->device.layers; l++) {
+		free(e->room.spikes[l]);
+		free(e->room.currents[l]);
+		free(e->room.rows[l]);
+		free(e->room.count[l]);
+	}
+	for (int i = 0; i < e->c->net->ntensors; i++) {
+		free(e->room.part[i]);
+		free(e->room.total[i]);
+	}
+	free(e->room.spikes);
+	free(e->room.currents);
+	free(e->room.rows);
+	free(e->room.count);
+	free(e->room.part);
+	free(e->room.total);
+	free(e->room.readout_currents);
+	free(e->room.errors);
+	free(e->room.input_rows);
+	free(e->work);
+	free(e->events_at);
+	free(e->start);
+	free(e->unit);
+	free(e->length);
+	free(e->state);
+	free(e->adjoint);
+	free(e->piece);
+	neap__device_net_free(&e->device);
+}
+
+/* Memory for the tapes of steps [t0, t1). */
+static struct piece piece_make(const struct emulated_net *e, int t0, int t1)
+{
+	size_t samples = (size_t)e->device.batch.samples, layers = (size_t)e->device.layers;
+	size_t steps = (size_t)(t1 - t0);
+	struct piece p = {.tapes = {.t0 = t0, .t1 = t1, .most = t1 - t0}};
+
+	p.tapes.layer = zeros(layers * sizeof *p.tapes.layer);
+	p.outputs =
+		exactly(steps * samples * (size_t)e->device.readout.classes * sizeof *p.outputs);
+	for (size_t l = 0; l < layers; l++) {
+		struct neap__device_layer_tapes *to = &p.tapes.layer[l];
+		size_t most = neap__device_tape_most(&e->device.lif[l]);
+		size_t held = e->c->share_steps ? (size_t)e->c->share_steps : steps;
+		to->share = (u32)((held * most + 7) & ~(size_t)7);
+		to->tape = exactly(samples * to->share);
+		to->offset = exactly(samples * (steps + 1) * sizeof *to->offset);
+		to->done = exactly(samples * sizeof *to->done);
+		to->near = exactly(samples * sizeof *to->near);
+	}
+	return p;
+}
+
+/* The step before which the first sample stopped. */
+static int least_done(const struct emulated_net *e, const struct piece *p)
+{
+	int done = p->tapes.t1;
+
+	for (int l = 0; l < e->device.layers; l++)
+		for (int s = 0; s < e->device.batch.samples; s++)
+			if (p->tapes.layer[l].done[s] < done)
+				done = p->tapes.layer[l].done[s];
+	return done;
+}
+
+/* Records from t0 up to t1, or as far as the tapes have room; returns the step, or -1. */
+static int record_piece(struct emulated_net *e, int t0, int t1)
+{
+	size_t bytes = e->c->sizes.state;
+	unsigned char *old = copy_of(e->state, bytes);
+	struct piece *p = &e->piece[e->pieces++];
+
+	if (e->c->window)
+		load_events(e, t0, t1);
+	*p = piece_make(e, t0, t1);
+	e->room.outputs = p->outputs;
+	int rc = neap__device_forward(
+		&e->device, &e->launcher, &e->room, e->state, t0, t1, &p->tapes);
+	int done = rc ? -1 : least_done(e, p);
+	if (rc == 0 && done < t1) {
+		memcpy(e->state, old, bytes);
+		p->tapes.t1 = done;
+		rc = neap__device_forward(
+			&e->device, &e->launcher, &e->room, e->state, t0, done, &p->tapes);
+		done = rc == 0 && least_done(e, p) == done && done > t0 ? done : -1;
+	}
+	free(old);
+	if (rc == 0 && done > 0)
+		rc = neap__device_count(&e->device, &e->launcher, &e->room, t0, done);
+	if (e->device.has_errors && done > 0)
+		neap__device_keep_outputs(&e->device, p->outputs, t0, done, 0, e->state);
+	return rc ? -1 : done;
+}
+
+/* Also advances without tapes, from the same state, which must end in the same state. */
+static int advance_alike(struct emulated_net *e, const unsigned char *from, int t0, int t1)
+{
+	unsigned char *state = copy_of(from, e->c->sizes.state);
+	struct neap__device_room room = e->room;
+	float *outputs = exactly(BLOCK * (size_t)e->device.batch.samples *
+				 (size_t)e->device.readout.classes * sizeof *outputs);
+
+	room.outputs = outputs;
+	if (e->c->window)
+		load_events(e, t0, t1);
+	int rc = neap__device_forward(&e->device, &e->launcher, &room, state, t0, t1, NULL);
+	if (rc == 0 && e->device.has_errors)
+		neap__device_keep_outputs(&e->device, outputs, t0, t1, 0, state);
+	if (rc == 0)
+		rc = differ(
+			e, "state without tapes of step", t1, state, e->state, e->c->sizes.state);
+	free(state);
+	free(outputs);
+	return rc;
+}
+
+static const struct piece *piece_of(const struct emulated_net *e, int t)
+{
+	const struct piece *p = e->piece;
+	while (t >= p->tapes.t1)
+		p++;
+	return p;
+}
+
+/* The head of a round of the CPU's tapes (nn/step_functions.c). */
+struct round {
+	uint64_t previous;
+	int64_t t0, t1;
+	uint64_t group[];
+};
+
+/* The tape of a step and sample, of a hidden layer or of the readout; moves *tape behind it. */
+static int compare_tape(struct emulated_net *e, const unsigned char **tape, int l, int t, int s)
+{
+	const struct piece *p = piece_of(e, t);
+	size_t row = (size_t)(t - p->tapes.t0), bytes;
+	const void *found;
+
+	if (l < e->device.layers) {
+		const struct neap__device_layer_tapes *from = &p->tapes.layer[l];
+		const u32 *offset = from->offset + (size_t)s * (size_t)(p->tapes.most + 1) + row;
+		found = from->tape + (size_t)s * from->share + offset[0];
+		bytes = offset[1] - offset[0];
+	} else {
+		size_t classes = e->device.has_errors ? (size_t)e->device.readout.classes : 0;
+		found = p->outputs + (row * (size_t)e->device.batch.samples + (size_t)s) * classes;
+		bytes = classes * sizeof *p->outputs;
+	}
+	if (differ(e, "tape of step", t, *tape, found, bytes))
+		return -1;
+	*tape += bytes;
+	return 0;
+}
+
+/* All tapes of a group at step t. */
+static int compare_step(
+	struct emulated_net *e, const struct neap__group *group, const unsigned char *tape, int t)
+{
+	for (int l = 0; l <= e->device.layers; l++)
+		for (int s = group->first; s < group->first + group->size; s++)
+			if (e->length[s] > t && compare_tape(e, &tape, l, t, s))
+				return -1;
+	return 0;
+}
+
+static int compare_tapes(struct emulated_net *e, int b)
+{
+	const unsigned char *tape = e->c->tape[b];
+	const struct round *round = (const void *)(tape + *(const uint64_t *)(const void *)tape);
+	const struct neap_net *net = e->c->net;
+
+	for (int g = 0; g < net->ngroups; g++) {
+		const unsigned char *first = (const unsigned char *)round + round->group[g];
+		const u32 *offset = (const void *)first;
+		for (int t = (int)round->t0; t < (int)round->t1; t++)
+			if (compare_step(e, &net->groups[g], first + offset[t - round->t0], t))
+				return -1;
+	}
+	return 0;
+}
+
+static int forward(struct emulated_net *e)
+{
+	for (int b = 0; b < e->c->blocks; b++) {
+		int end = block_end(e->c, b), t = b * BLOCK;
+		unsigned char *from = copy_of(e->state, e->c->sizes.state);
+		while (t >= 0 && t < end) {
+			int most = e->c->cut && t + e->c->cut < end ? t + e->c->cut : end;
+			t = record_piece(e, t, most);
+		}
+		int rc = t < 0 ? -1
+			       : differ(e, "state of step", end, e->c->state[b], e->state,
+					 e->c->sizes.state);
+		if (rc == 0)
+			rc = advance_alike(e, from, b * BLOCK, end);
+		free(from);
+		if (rc || compare_tapes(e, b))
+			return -1;
+	}
+	return 0;
+}
+
+static int backward(struct emulated_net *e)
+{
+	size_t bytes = e->c->sizes.adjoint;
+
+	for (int i = e->pieces - 1; i >= 0; i--) {
+		const struct piece *p = &e->piece[i];
+		if (e->c->window)
+			load_events(e, p->tapes.t0, p->tapes.t1);
+		if (e->device.has_errors)
+			neap__device_errors(&e->device, p->outputs, p->tapes.t0, p->tapes.t1,
+				e->c->turned, e->room.errors, e->work);
+		if (neap__device_backward(&e->device, &e->launcher, &e->room, e->adjoint,
+			    p->tapes.t1, p->tapes.t0, &p->tapes))
+			return -1;
+		if (p->tapes.t0 % BLOCK == 0 &&
+			differ(e, "adjoint of step", p->tapes.t0,
+				e->c->adjoint[p->tapes.t0 / BLOCK], e->adjoint, bytes))
+			return -1;
+	}
+	return 0;
+}
+
+/* The sums of all groups of samples, in the order of nn/sum_tree.h. */
+static int compare_gradient(struct emulated_net *e, int tensor)
+{
+	const struct neap__param *t = &e->c->net->tensors[tensor];
+	size_t count = (size_t)t->count;
+	struct neap__sum_tree tree = {0};
+
+	for (int g = 0; g < e->device.groups; g++)
+		neap__sum_tree_add(&tree, e->room.total[tensor] + (size_t)g * count, g, 1, count);
+	const double *sum = neap__sum_tree_end(&tree, count);
+	for (size_t i = 0; i < count; i++) {
+		double gradient = 0 + sum[i]; /* as group_sums.c adds to zero */
+		if (memcmp(&gradient, &t->grad[i], sizeof gradient) == 0)
+			continue;
+		snprintf(e->wrong, sizeof e->wrong, "gradient %zu of %s is %.17g, not %.17g", i,
+			t->name, gradient, t->grad[i]);
+		return -1;
+	}
+	return 0;
+}
+
+static int compare_counts(struct emulated_net *e)
+{
+	const double *count = e->c->count;
+
+	for (int l = 0; l < e->device.layers; l++) {
+		size_t units = (size_t)e->device.lif[l].units;
+		if (differ(e, "spikes of layer", l, count, e->room.count[l], units * sizeof *count))
+			return -1;
+		count += units;
+	}
+	return 0;
+}
+
+const char *emulated_case_compare(struct emulated_case *c, uint32_t seed)
+{
+	static char wrong[256];
+	struct emulated_net e = {.c = c, .seed = seed};
+
+	begin(&e);
+	int rc = forward(&e);
+	if (rc == 0)
+		rc = compare_counts(&e);
+	if (rc == 0)
+		rc = backward(&e);
+	for (int i = 0; i < c->net->ntensors && rc == 0; i++)
+		rc = compare_gradient(&e, i);
+	end(&e);
+	snprintf(wrong, sizeof wrong, "%s", e.wrong[0] ? e.wrong : "a call stopped early");
+	return rc ? wrong : NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emulated_net.h: a net of the CPU and the same net on the emulator, side by side: a forward and a
+ * backward pass on both, and a comparison of all states, tapes, adjoints and gradients by memcmp.
+ */
+#ifndef NEAP_EMULATED_NET_H
+#define NEAP_EMULATED_NET_H
+
+#include "device/device_steps.h"
+#include "nn/nets.h"
+
+/* A net, its batch, and what the CPU computes with them. */
+struct emulated_case {
+	struct neap_net_options options;
+	struct neap_objective objective;
+	struct batch_room batch;
+	/* Steps of a call on the device, from the start of each gradient block; 0: the block. */
+	int cut;
+	/* Bytes of a sample's tapes in a call, in largest tapes of a step; 0: as many as steps. */
+	int share_steps;
+	int window; /* 1: the events of each call alone are on the device */
+
+	struct neap_net *net;
+	struct neap_net_sizes sizes;
+	int blocks;
+	/* After each gradient block forward, and before each backward: [blocks]. */
+	unsigned char **state, **tape, **adjoint;
+	unsigned char *turned;	/* the adjoint that the turn wrote */
+	double spikes, support; /* of neap_net_result */
+	double *count;		/* [hidden units] spikes */
+	double loss;
+};
+
+/* A case with `samples` samples of up to `steps` steps, of different lengths. */
+struct emulated_case emulated_case_make(const char *spec, int samples, int steps, double rate);
+/* Runs the net on the CPU with the arithmetic of AVX-512. */
+void emulated_case_run(struct emulated_case *c);
+void emulated_case_free(struct emulated_case *c);
+
+/*
+ * Runs the net on the emulator, threads in the order of `seed`. Returns NULL if all bits are those
+ * of the CPU, or what differs first, one line.
+ */
+const char *emulated_case_compare(struct emulated_case *c, uint32_t seed);
+
+#endif
