@@ -316,7 +316,7 @@ static int run(struct neap__bench *bench)
 	enum neap__isa widest;
 	int rc = b ? neap__isa_choose(&widest) : neap__fail_errno(ENOMEM, "benchmark kernels");
 
-	for (int isa = 0; isa < NEAP__ISAS && rc == 0; isa++)
+	for (int isa = NEAP__ISA_PLAIN; isa < NEAP__ISAS && rc == 0; isa++)
 		for (int i = 0; i < SIZES && rc == 0 && neap__isa_works((enum neap__isa)isa); i++) {
 			rc = prepare(b, sizes[i]);
 			b->kernels = neap__kernels_get((enum neap__isa)isa);
@@ -325,7 +325,7 @@ static int run(struct neap__bench *bench)
 			release(b);
 		}
 	free(b);
-	for (int isa = 0; isa < NEAP__ISAS && rc == 0; isa++)
+	for (int isa = NEAP__ISA_PLAIN; isa < NEAP__ISAS && rc == 0; isa++)
 		if (neap__isa_works((enum neap__isa)isa))
 			rc = neap__bench_products(bench, (enum neap__isa)isa);
 	return rc;

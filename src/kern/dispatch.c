@@ -11,6 +11,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void fill(void)
 {
 	static void (*const put[NEAP__ISAS])(struct neap__kernels *) = {
+		[NEAP__ISA_LOWERED] = NEAP_R(neap__vector_lowered),
 		[NEAP__ISA_PLAIN] = NEAP_R(neap__vector_plain),
 #ifdef __x86_64__
 		[NEAP__ISA_AVX2] = NEAP_R(neap__vector_avx2),

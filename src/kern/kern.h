@@ -227,7 +227,7 @@ extern const struct neap__kernels neap__kernels_reference;
 NEAP__DECLARE_VECTOR(plain)
 NEAP__DECLARE_VECTOR(avx2)
 NEAP__DECLARE_VECTOR(avx512)
-NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions: for tests */
+NEAP__DECLARE_VECTOR(lowered) /* avx512's without its instructions (sys/isa.h) */
 
 /* surrogate.c: rows of the reference table. */
 #define NEAP_X(choice, name, meaning)                                                              \

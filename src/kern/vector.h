@@ -31,7 +31,7 @@ typedef int32_t lane;
 #else
 #define NEAP__VECTOR 16
 #endif
-/* The width of intrinsics; without AVX-512's, tests/kern lowers its kernels lane by lane. */
+/* The width of intrinsics; without AVX-512's, the compiler lowers its kernels lane by lane. */
 #if NEAP__VECTOR == 64 && !defined __AVX512F__
 #define NEAP__INTRINSICS 0
 #else

@@ -76,7 +76,7 @@ static int compare_build(
 			"this is neap %s, but rank 0 (%s) runs another build, %s. Install the same "
 			"on all hosts",
 			own->version, host, root->version);
-	if (strcmp(own->isa, root->isa) != 0)
+	if (!neap__isa_same_bits(own->isa, root->isa))
 		return neap__fail(NEAP_EUSAGE,
 			"this rank computes with %s, but rank 0 (%s) with %s, which rounds "
 			"differently. Set NEAP_ISA=%s on all ranks",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char *const names[NEAP__ISAS] = {
+	[NEAP__ISA_LOWERED] = "lowered",
 	[NEAP__ISA_PLAIN] = "plain",
 	[NEAP__ISA_AVX2] = "avx2",
 	[NEAP__ISA_AVX512] = "avx512",
@@ -15,6 +16,17 @@ static const char *const names[NEAP__ISAS] = {
 const char *neap__isa_name(enum neap__isa isa)
 {
 	return names[isa];
+}
+
+/* The set whose bits a set has. */
+static const char *bits_of(const char *name)
+{
+	return strcmp(name, names[NEAP__ISA_LOWERED]) == 0 ? names[NEAP__ISA_AVX512] : name;
+}
+
+int neap__isa_same_bits(const char *a, const char *b)
+{
+	return strcmp(bits_of(a), bits_of(b)) == 0;
 }
 
 #ifdef __x86_64__
@@ -29,7 +41,7 @@ int neap__isa_works(enum neap__isa isa)
 #else
 int neap__isa_works(enum neap__isa isa)
 {
-	return isa == NEAP__ISA_PLAIN;
+	return isa <= NEAP__ISA_PLAIN;
 }
 #endif
 
@@ -56,5 +68,6 @@ int neap__isa_choose(enum neap__isa *out)
 		return 0;
 	}
 	return neap__fail(
-		NEAP_EUSAGE, "NEAP_ISA='%s' is not valid; choose plain, avx2 or avx512", name);
+		NEAP_EUSAGE, "NEAP_ISA='%s' is not valid; choose plain, avx2, avx512 or lowered",
+		name);
 }

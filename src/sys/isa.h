@@ -5,11 +5,25 @@
 
 #include <neap/status.h>
 
-/* From the narrowest vectors up. PLAIN: what the compiler may use in all of the library. */
-enum neap__isa { NEAP__ISA_PLAIN, NEAP__ISA_AVX2, NEAP__ISA_AVX512, NEAP__ISAS };
+/*
+ * From PLAIN, which is what the compiler may use in all of the library, the widest vectors last.
+ * LOWERED has the arithmetic of AVX512, without its instructions: vectors of the same width, the
+ * same order of sums and the same fused products, hence the same bits on every processor. It is
+ * slow, and never chosen unless NEAP_ISA names it.
+ */
+enum neap__isa {
+	NEAP__ISA_LOWERED,
+	NEAP__ISA_PLAIN,
+	NEAP__ISA_AVX2,
+	NEAP__ISA_AVX512,
+	NEAP__ISAS
+};
 
-/* "plain", "avx2", "avx512" */
+/* "lowered", "plain", "avx2", "avx512" */
 const char *neap__isa_name(enum neap__isa isa);
+
+/* 1 if two sets of these names give the same bits: the same one, or lowered and avx512. */
+int neap__isa_same_bits(const char *a, const char *b);
 
 /* 1 if this machine has it. */
 int neap__isa_works(enum neap__isa isa);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/print.h"
 #include "sys/clock.h"
+#include "sys/isa.h"
 
 #include <neap/machine.h>
 #include <errno.h>
@@ -176,7 +177,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 		neap__text_add(&wrong, "%sother data than %.200s (the contents differ)",
 			wrong.length ? "; " : "", trainer->options.data);
 	neap_machine_describe(&machine);
-	if (strcmp(machine.isa, isa) != 0)
+	if (!neap__isa_same_bits(machine.isa, isa))
 		neap__text_add(&wrong,
 			"%sthe instruction set '%.20s', here it is '%s', which would give other "
 			"weights",

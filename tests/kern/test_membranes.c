@@ -221,7 +221,7 @@ static void walks(void **arg)
 {
 	static struct layer layer;
 	(void)arg;
-	for (int t = 0; t < TABLES; t++)
+	for (int t = 0; t < NEAP__ISAS; t++)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes && table(t); i++)
 			for (int reset = NEAP__WALK_SUBTRACT; reset <= NEAP__WALK_SOFT; reset++)
 				for (int recurrent = 0; recurrent < 2; recurrent++) {

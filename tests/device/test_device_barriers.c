@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_device_barriers.c: every barrier in the text of the kernels is needed, and the emulator shows
+ * it. Without the barrier, the net is run with threads in other orders until a bit differs, the
+ * emulator reports an error, or the kernel reads memory that it does not own.
+ */
+#include "emulated_net.h"
+#include "emulator/emulator.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+enum { ORDERS = 8 };
+
+/* Two layers with a reset to zero: each barrier protects something. */
+static struct emulated_case small_case(void)
+{
+	struct emulated_case c =
+		emulated_case_make("lif:40r:reset=zero,lif:34r:reset=zero,li", 2, 24, 0.3);
+
+	c.options.readout = NEAP_READ_MEAN;
+	c.cut = 10;
+	emulated_case_run(&c);
+	return c;
+}
+
+static void any_order(void **arg)
+{
+	struct emulated_case c = small_case();
+
+	(void)arg;
+	for (uint32_t seed = 0; seed < ORDERS; seed++)
+		assert_null(emulated_case_compare(&c, seed * 7919));
+	emulated_case_free(&c);
+}
+
+/* Whether a run ends with the bits of the CPU; in a child, which may crash. */
+static int succeeds(struct emulated_case *c, uint32_t seed)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		int null = open("/dev/null", O_WRONLY);
+		dup2(null, STDERR_FILENO);
+		dup2(null, STDOUT_FILENO);
+		_exit(emulated_case_compare(c, seed) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void removed(void **arg)
+{
+	struct emulated_case c = small_case();
+
+	(void)arg;
+	assert_null(emulated_case_compare(&c, 1));
+	int count = emulator_barriers();
+	assert_true(count >= 8);
+	for (int i = 0; i < count; i++) {
+		struct emulated_barrier barrier = emulator_barrier(i);
+		uint32_t order = 1;
+		emulator_skip(i);
+		while (order <= ORDERS && succeeds(&c, order * 7919))
+			order++;
+		emulator_skip(-1);
+		fprintf(stderr, "# %s:%d: %u orders give the same bits without this barrier\n",
+			barrier.file, barrier.line, (unsigned)order - 1);
+		assert_true(order <= ORDERS);
+	}
+	emulated_case_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_order),
+		cmocka_unit_test(removed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, on a machine that has both. */
+#include "nets.h"
+#include "sys/isa.h"
+
+/* The gradients of a plain sweep with an instruction set. */
+static struct neap_net *train_with(
+	const char *isa, const struct neap_net_options *options, const struct neap_batch *batch)
+{
+	struct neap_objective objective = {
+		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
+
+	setenv("NEAP_ISA", isa, 1);
+	struct neap_net *net = net_make(options);
+	sweep_plain(net, batch, &objective);
+	return net;
+}
+
+static void lowered(void **arg)
+{
+	static const char *const specs[] = {"lif:50r,li", "lif:33:surrogate=sigmoid,li",
+		"cubalif:40r,li", "adlif:24r,lif:17,li", "rnn:21,li", "lstm:19,li", "gru:35,li",
+		"egru:20,li"};
+	const char *was = getenv("NEAP_ISA");
+	char *kept = was ? strdup(was) : NULL;
+
+	(void)arg;
+	if (!neap__isa_works(NEAP__ISA_AVX512)) {
+		printf("# SKIP this processor does not have AVX-512\n");
+		skip();
+	}
+	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
+		struct neap_net_options options = net_options(specs[i / 2]);
+		struct batch_room room;
+		options.precision = i % 2 ? NEAP_DOUBLE : NEAP_FLOAT;
+		batch_make(&room, 5, 6, options.inputs, 70, options.classes, 0.2, NULL);
+		struct neap_net *a = train_with("avx512", &options, &room.batch);
+		struct neap_net *b = train_with("lowered", &options, &room.batch);
+		assert_true(neap_net_grad_hash(a) == neap_net_grad_hash(b));
+		neap_net_free(a);
+		neap_net_free(b);
+		batch_free(&room);
+	}
+	if (kept)
+		setenv("NEAP_ISA", kept, 1);
+	else
+		unsetenv("NEAP_ISA");
+	free(kept);
+}
+
+/* Which sets may be mixed, in a run that is resumed and among ranks. */
+static void same_bits(void **arg)
+{
+	(void)arg;
+	assert_true(neap__isa_same_bits("lowered", "avx512"));
+	assert_true(neap__isa_same_bits("avx2", "avx2"));
+	assert_false(neap__isa_same_bits("lowered", "plain"));
+	assert_false(neap__isa_same_bits("avx2", "avx512"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lowered),
+		cmocka_unit_test(same_bits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
