@@ -33,7 +33,7 @@ struct emulated_case {
 
 /* A case with `samples` samples of up to `steps` steps, of different lengths. */
 struct emulated_case emulated_case_make(const char *spec, int samples, int steps, double rate);
-/* Runs the net on the CPU with the arithmetic of AVX-512. */
+/* Runs the net on the CPU with the arithmetic of AVX-512. From now on `c` stays where it is. */
 void emulated_case_run(struct emulated_case *c);
 void emulated_case_free(struct emulated_case *c);
 

@@ -1,56 +1,227 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_device_kernels.c: the kernels on the emulator have the bits of the CPU's net. */
+/*
+ * test_device_kernels.c: the kernels on the emulator have the bits of the CPU's net, for all nets
+ * that devices run. NEAP_VERBOSE=1 prints the activity of each net.
+ */
 #include "emulated_net.h"
 
+/* Runs a case, on the device in the order of threads 1, and frees it. */
 static void assert_same(struct emulated_case *c)
 {
 	emulated_case_run(c);
 	const char *wrong = emulated_case_compare(c, 1);
-	if (wrong || getenv("EMULATED_VERBOSE"))
+	if (wrong || getenv("NEAP_VERBOSE"))
 		fprintf(stderr, "# %s: spikes %.3f, support %.3f, loss %g: %s\n", c->options.spec,
-			c->spikes, c->support, c->loss, wrong ? wrong : "same bits");
+			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
 	assert_null(wrong);
 	emulated_case_free(c);
 }
 
-static void resets(void **arg)
+static const char *const reset_names[] = {"subtract", "zero", "hard", "soft"};
+
+/* Each reset in each of these layers. */
+static void assert_same_resets(const char *const *layers, int count, int dense)
 {
-	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
-	static const char *const more[] = {"r", "r:detach=1", "", "r:width=4", "r:surrogate=boxcar",
-		"r:surrogate=boxcar:support=0.3", "r:surrogate=superspike:support=0.6",
-		"r:surrogate=superspike:support=2", "r:surrogate=atan:width=2:support=1",
-		"r:height=0.3:threshold=0.4:reset_value=-0.2"};
 	char spec[99];
 
-	(void)arg;
 	for (int i = 0; i < 4; i++)
-		for (int k = 0; k < 10; k++) {
-			snprintf(spec, sizeof spec, "lif:40%s:reset=%s,li", more[k], resets[i]);
-			struct emulated_case c = emulated_case_make(spec, 6, 100, 0.1);
+		for (int k = 0; k < count; k++) {
+			snprintf(spec, sizeof spec, "%s:reset=%s,li", layers[k], reset_names[i]);
+			struct emulated_case c = emulated_case_make(spec, 6, 80, 0.1);
+			c.options.dense = dense;
 			assert_same(&c);
 		}
 }
 
-static void layers(void **arg)
+static void resets(void **arg)
+{
+	static const char *const layers[] = {"lif:40r", "lif:40", "lif:40r:detach=1",
+		"lif:40:detach=1", "lif:40r:threshold=0.4:reset_value=-0.2"};
+	(void)arg;
+	assert_same_resets(layers, 5, 0);
+}
+
+/* Wide surrogates make tapes dense. */
+static void surrogates(void **arg)
+{
+	static const char *const layers[] = {"lif:40r:width=4:height=0.3",
+		"lif:40r:surrogate=boxcar", "lif:40r:surrogate=boxcar:support=0.3",
+		"lif:40r:surrogate=superspike:support=2",
+		"lif:40r:surrogate=atan:width=2:support=1"};
+	(void)arg;
+	assert_same_resets(layers, 5, 0);
+}
+
+static void dense_layers(void **arg)
+{
+	static const char *const layers[] = {"lif:24r", "lif:40:detach=1"};
+	(void)arg;
+	assert_same_resets(layers, 2, 1);
+}
+
+static void several_layers(void **arg)
 {
 	static const char *const specs[] = {"lif:40r,lif:33,li",
-		"lif:40,lif:70r:reset=zero,lif:5r:reset=hard,li", "lif:1,li", "lif:1r,li",
-		"lif:31r,li", "lif:32r,li", "lif:64r,li"};
+		"lif:40,lif:70r:reset=zero,lif:5r:reset=hard,li", "lif:9,lif:8:reset=soft,li"};
 
 	(void)arg;
-	for (int i = 0; i < 7; i++) {
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
 		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		assert_same(&c);
+	}
+}
+
+/* One unit, whole and partial warps, more units than threads. */
+static void sizes(void **arg)
+{
+	static const struct {
+		const char *spec;
+		int steps;
+	} nets[] = {{"lif:1r,li", 70}, {"lif:2,li", 70}, {"lif:31r,li", 70}, {"lif:32r,li", 70},
+		{"lif:65r,li", 70}, {"lif:992r,li", 8}, {"lif:993r:reset=zero,li", 8},
+		{"lif:2001,lif:40,li", 6}, {"lif:4096r:reset=hard,li", 4}};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+		int few = nets[i].steps < 70;
+		struct emulated_case c =
+			emulated_case_make(nets[i].spec, few ? 2 : 5, nets[i].steps, 0.3);
+		if (few)
+			c.options.scale = 12; /* so that units spike in so few steps */
+		assert_same(&c);
+	}
+}
+
+static void batches(void **arg)
+{
+	static const int samples[] = {1, 3, 33, 1024};
+
+	(void)arg;
+	for (int i = 0; i < 4; i++) {
+		struct emulated_case c =
+			emulated_case_make("lif:6r,li", samples[i], i == 3 ? 4 : 66, 0.3);
+		c.options.group = i == 3 ? 0 : c.options.group;
 		assert_same(&c);
 	}
 }
 
 static void readouts(void **arg)
 {
+	static const int classes[] = {1, 5, 32, 33, 70};
+
 	(void)arg;
-	for (int r = NEAP_READ_MEAN; r <= NEAP_READ_SOFTMAX; r++) {
+	for (int kind = NEAP_READ_MEAN; kind <= NEAP_READ_SOFTMAX; kind++) {
 		struct emulated_case c = emulated_case_make("lif:40r,li", 5, 70, 0.2);
-		c.options.readout = r;
+		c.options.readout = (enum neap_readout)kind;
 		assert_same(&c);
+		c = emulated_case_make("lif:40r,li:tau=none", 5, 70, 0.2);
+		c.options.readout = (enum neap_readout)kind;
+		assert_same(&c);
+	}
+	for (int i = 0; i < 5; i++) {
+		struct emulated_case c = emulated_case_make("lif:20,li", 3, 66, 0.2);
+		c.options.classes = classes[i];
+		for (int s = 0; s < 3; s++)
+			c.batch.sequences[s].label %= classes[i];
+		assert_same(&c);
+	}
+}
+
+/* Every loss, with the targets that it takes; masked steps have no loss. */
+static void losses(void **arg)
+{
+	static const enum neap_target targets[] = {
+		NEAP_TARGET_LABEL, NEAP_TARGET_NUMBERS, NEAP_TARGET_LABELS, NEAP_TARGET_SERIES};
+
+	(void)arg;
+	for (int i = 0; neap_loss_at(i); i++)
+		for (int k = 0; k < 4; k++) {
+			struct emulated_case c = emulated_case_make("lif:20r,li", 5, 70, 0.2);
+			int numbers = targets[k] == NEAP_TARGET_NUMBERS ||
+				      targets[k] == NEAP_TARGET_SERIES;
+			c.objective.loss = neap_loss_at(i);
+			batch_numbers(&c.batch, 3, 0, targets[k], c.options.classes);
+			if (targets[k] == NEAP_TARGET_LABELS || targets[k] == NEAP_TARGET_SERIES)
+				c.options.readout = NEAP_READ_STEP;
+			if (numbers && !c.objective.loss->takes_numbers) {
+				batch_free(&c.batch);
+				continue;
+			}
+			assert_same(&c);
+		}
+}
+
+static void penalties(void **arg)
+{
+	(void)arg;
+	for (int i = 0; i < 4; i++) {
+		char spec[60];
+		snprintf(spec, sizeof spec, "lif:30r:reset=%s,lif:20,li", reset_names[i]);
+		struct emulated_case c = emulated_case_make(spec, 5, 70, 0.2);
+		c.objective.rates = (struct neap_rate_penalty){.upper = 0.1,
+			.upper_weight = 3,
+			.lower = 0.05,
+			.lower_weight = 2,
+			.l1 = 0.01,
+			.l2 = 0.2};
+		assert_same(&c);
+	}
+}
+
+/* Calls of few steps, from tapes that are full before the end, with events of these steps alone. */
+static void calls(void **arg)
+{
+	static const int cuts[] = {0, 1, 7, 40}, shares[] = {0, 1, 3, 20};
+
+	(void)arg;
+	for (int i = 0; i < 16; i++) {
+		struct emulated_case c =
+			emulated_case_make("lif:12r:reset=zero,lif:9r,li", 5, 130, 0.2);
+		c.cut = cuts[i / 4];
+		c.share_steps = shares[i % 4];
+		c.window = i & 1;
+		assert_same(&c);
+	}
+}
+
+/* Time steps for which surrogates are scaled, and tensors that do not learn. */
+static void scales(void **arg)
+{
+	struct emulated_case c = emulated_case_make("lif:30r,li", 5, 70, 0.2);
+
+	(void)arg;
+	c.options.dt = 3e-3;
+	c.options.time_unit = 1e-3;
+	assert_same(&c);
+	c = emulated_case_make("lif:30r,lif:20r,li", 5, 70, 0.2);
+	c.options.freeze = "layer1,layer0.recurrent";
+	c.options.euler = 1;
+	assert_same(&c);
+}
+
+/* What no kernel implements: one line that names it. */
+static void refused(void **arg)
+{
+	static const struct {
+		const char *spec, *line;
+	} nets[] = {{"lif:8:density=0.5,li", "'density'"}, {"lif:8:learn=tau,li", "'learn'"},
+		{"lif:8,lif:8:delay=1,li", "'delay'"}, {"lif:8:dropout=0.5,li", "'dropout'"},
+		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
+		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},
+		{"gru:8,li", "a layer of gru"}, {"lif:4097,li", "4097 units"}};
+	const float *weights[16] = {0};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+		struct emulated_case c = emulated_case_make(nets[i].spec, 2, 10, 0.2);
+		struct neap__device_net device;
+		emulated_case_run(&c);
+		assert_int_equal(neap__device_net_describe(&device, c.net, weights), NEAP_EUSAGE);
+		if (!strstr(neap_detail(), nets[i].line))
+			fprintf(stderr, "# %s\n", neap_detail());
+		assert_non_null(strstr(neap_detail(), nets[i].line));
+		assert_non_null(strstr(neap_detail(), "on the CPU"));
+		emulated_case_free(&c);
 	}
 }
 
@@ -58,8 +229,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resets),
-		cmocka_unit_test(layers),
+		cmocka_unit_test(surrogates),
+		cmocka_unit_test(dense_layers),
+		cmocka_unit_test(several_layers),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(batches),
 		cmocka_unit_test(readouts),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(penalties),
+		cmocka_unit_test(calls),
+		cmocka_unit_test(scales),
+		cmocka_unit_test(refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
