@@ -34,7 +34,7 @@ journal/journal_shared steps/counts sweep_plan costs/cost_watch repair/repair_co
 journal/journal_ranks steps/model_checks table_sizes trace/trace_json sweep_state
 agree arena/arena arena/recorded_ranges infeasible saved_plan sweep_options arena/arena_memory steps/piece_ends trace/trace_ring
 """.split()
-LIBRARY = ["base", "sys", "ranks", "kern", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
+LIBRARY = ["base", "sys", "ranks", "kern", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]
 # Folder below src/ or apps/: what it may include besides itself and public headers.
 LAW = {
     "base": [],
@@ -63,6 +63,8 @@ LAW = {
     "nn/replay": ["base", "kern", "nn/core"],
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],
     "nn": ["base", "sys", "ranks", "kern", *NN],
+    "device/kernels": [],
+    "device": ["base", "kern", "nn/core", "nn", "device/kernels"],
     "data": ["base", "sys", "ranks", "data/augment", "data/coding", "data/names"],
     "data/encode": ["base", "sys", "ranks", "data", "data/names", "data/sound"],
     "data/events": ["base", "data", "data/formats", "data/names", "data/npy"],
@@ -166,7 +168,7 @@ NEVER = [
      "the planner is pure: no files, clocks, threads"),
     (("src/plan",), r"\b(fopen|getenv|printf)\(",
      "the planner is pure: no files, no environment, no printing"),
-    (("src/nn", "src/kern", "src/data"), r"(?i)checkpoint", "nets know nothing of checkpoints"),
+    (("src/nn", "src/kern", "src/data", "src/device"), r"(?i)checkpoint", "nets know nothing of checkpoints"),
     (("src",), r"\b(exit|abort)\(", "a library does not exit"),
     (("src",), r"\b(v?snprintf|sprintf|strtod|sscanf|strerror|localeconv)\(",
      "text depends on no locale: base/print.h"),
@@ -177,7 +179,7 @@ def sources(*folders):
     for folder in folders:
         for where, _, names in sorted(os.walk(folder)):
             for name in sorted(names):
-                if name.endswith((".c", ".h")):
+                if name.endswith((".c", ".h", ".k")):
                     path = os.path.join(where, name)
                     with open(path) as file:
                         yield path, file.read()

@@ -28,7 +28,7 @@ for top in ("src", "apps", "cli", "include", "tests", "examples", "bench", "pyth
         for name in sorted(names):
             stem, end = os.path.splitext(name)
             python = end == ".py" and folder.split("/")[0:2] in (["python"], ["python", "neap"], ["tests", "python"])
-            if end not in (".c", ".h") and not python:
+            if end not in (".c", ".h", ".k") and not python:
                 continue
             path = os.path.join(folder, name)
             with open(path) as file:

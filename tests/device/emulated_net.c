@@ -150,11 +150,13 @@ struct emulated_net {
 	char wrong[256];
 };
 
-static int launch_emulated(void *user, const struct neap__device_launch *launch)
+static int run_kernel(void *user, const struct neap__device_launch *launch)
 {
 	struct emulated_net *e = user;
 	void *args[] = {(void *)(uintptr_t)launch->arguments};
 
+	if (e->c->launch)
+		return e->c->launch(e->c->user, launch);
 	if (emulator_launch(emulated_kernel(neap__device_kernel_name(launch->kernel)),
 		    launch->blocks, launch->threads, launch->shared_bytes, args,
 		    e->seed ? e->seed++ : 0) == 0)
@@ -163,7 +165,7 @@ static int launch_emulated(void *user, const struct neap__device_launch *launch)
 	return -1;
 }
 
-static int clear_emulated(void *user, void *at, size_t bytes)
+static int clear(void *user, void *at, size_t bytes)
 {
 	(void)user;
 	memset(at, 0, bytes);
@@ -274,7 +276,7 @@ static void begin(struct emulated_net *e)
 		weights[i] = net->tensors[i].data;
 	assert_int_equal(neap__device_net_describe(&e->device, net, weights), 0);
 	free(weights);
-	e->launcher = (struct neap__device_launcher){launch_emulated, clear_emulated, e};
+	e->launcher = (struct neap__device_launcher){run_kernel, clear, e};
 	e->events_at = exactly((size_t)net->batch->size * sizeof *e->events_at);
 	e->length = exactly((size_t)net->batch->size * sizeof *e->length);
 	for (int s = 0; s < net->batch->size; s++)

@@ -19,6 +19,9 @@ struct emulated_case {
 	/* Bytes of a sample's tapes in a call, in largest tapes of a step; 0: as many as steps. */
 	int share_steps;
 	int window; /* 1: the events of each call alone are on the device */
+	/* Runs a kernel; NULL: the emulator does. */
+	int (*launch)(void *user, const struct neap__device_launch *launch);
+	void *user;
 
 	struct neap_net *net;
 	struct neap_net_sizes sizes;
