@@ -19,7 +19,7 @@ FLOORS = [  # number, boxes: name, what it holds, colour of the library that has
     (6, [("cli", "the tool", "ORANGE"), ("examples", "example models", "ORANGE"),
          ("apps/study", "experiments", "ORANGE"), ("apps/bench", "benchmarks", "ORANGE")]),
     (5, [("src/train", "optimizers, epochs", "BLUE"), ("src/measure", "costs on this machine", "BLUE")]),
-    (4, [("src/sweep", "runs a schedule on a model", "GREEN")]),
+    (4, [("src/sweep", "runs a schedule on a model", "GREEN"), ("src/device", "nets on GPUs", "BLUE")]),
     (3, [("src/store", "slow tiers", "GREEN"), ("src/nn", "cells, nets, gradients", "BLUE")]),
     (2, [("src/plan", "strategies, bounds", "GREEN"), ("src/kern", "kernels", "BLUE"), ("src/data", "readers", "BLUE")]),
     (1, [("src/sys", "calls of the operating system", "GREEN")]),
