@@ -31,6 +31,20 @@ _Static_assert((int)DEVICE_BLOCK_STEPS == (int)NEAP__GRADIENT_BLOCK, "gradient b
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_X)};
 #undef NEAP_X
 
+/* The cell of kernels; -1: they have none of that name. */
+static int cell_of(const struct neap__layer *layer)
+{
+	static const char *const names[] = {[DEVICE_LIF] = "lif",
+		[DEVICE_CUBALIF] = "cubalif",
+		[DEVICE_ALIF] = "alif",
+		[DEVICE_ADLIF] = "adlif"};
+	int cell = (int)(sizeof names / sizeof names[0]) - 1;
+
+	while (cell >= 0 && strcmp(layer->cell->name, names[cell]) != 0)
+		cell--;
+	return cell;
+}
+
 /* Options of a layer that no kernel implements, by their keys. */
 static int refuse_layer(const struct neap_net *net, int l)
 {
@@ -52,10 +66,10 @@ static int refuse_layer(const struct neap_net *net, int l)
 			l, net->spec, key);
 	if (layer->cell->readout)
 		return 0;
-	if (strcmp(layer->cell->name, "lif") != 0)
+	if (cell_of(layer) < 0)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' is a layer of %s, which is not implemented on devices; "
-			"use lif or train on the CPU",
+			"use lif, cubalif, alif or adlif, or train on the CPU",
 			l, net->spec, layer->cell->name);
 	/* exp() rounds differently, and products of all units have another order (product.c). */
 	if (layer->surrogate == NEAP_SIGMOID || layer->surrogate == NEAP_GAUSSIAN ||
@@ -104,7 +118,10 @@ static int refuse_net(const struct neap_net *net)
 static struct neap__device_lif describe_layer(
 	const struct neap__layer *layer, const float *const *weights)
 {
-	return (struct neap__device_lif){.units = layer->n,
+	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE_LEAK];
+
+	return (struct neap__device_lif){.cell = cell_of(layer),
+		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
 		.is_recurrent = layer->is_recurrent,
@@ -114,7 +131,12 @@ static struct neap__device_lif describe_layer(
 		.keeps_support = layer->keeps_support,
 		.reset = (int)layer->reset,
 		.surrogate = (int)layer->surrogate,
-		.beta = (float)layer->leaks[NEAP__MEMBRANE_LEAK].start,
+		.beta = (float)membrane->start,
+		.rest = (float)(1 - membrane->start),
+		.second = (float)layer->leaks[NEAP__SECOND_LEAK].start,
+		.adapt = (float)layer->adapt,
+		.a = (float)layer->a,
+		.b = (float)layer->b,
 		.theta = (float)layer->threshold,
 		.to = (float)layer->reset_value,
 		.cut = (float)layer->cut,

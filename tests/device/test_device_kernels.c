@@ -71,6 +71,25 @@ static void several_layers(void **arg)
 	}
 }
 
+/* Cells with a second row in their state. */
+static void other_cells(void **arg)
+{
+	static const char *const specs[] = {"cubalif:40r,li", "cubalif:33:reset=hard,li",
+		"cubalif:33r:reset=soft:detach=1,li", "cubalif:40r:reset=hard:detach=1:width=3,li",
+		"cubalif:20:detach=1,lif:9r,li", "alif:40r:adapt=0.3,li", "alif:33:detach=1,li",
+		"alif:20r:width=3,adlif:21r,li", "adlif:40r:detach=1,li", "adlif:33,cubalif:8r,li"};
+
+	(void)arg;
+	for (int dense = 0; dense < 2; dense++)
+		for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+			struct emulated_case c = emulated_case_make(specs[i], 5, 80, 0.3);
+			c.options.scale = 4;
+			c.options.dense = dense;
+			c.cut = 30;
+			assert_same(&c);
+		}
+}
+
 /* One unit, whole and partial warps, more units than threads. */
 static void sizes(void **arg)
 {
@@ -232,6 +251,7 @@ int main(void)
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(dense_layers),
 		cmocka_unit_test(several_layers),
+		cmocka_unit_test(other_cells),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(batches),
 		cmocka_unit_test(readouts),

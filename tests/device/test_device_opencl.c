@@ -47,7 +47,8 @@ static void build(void)
 {
 	const char *folder = getenv("NEAP_SOURCE"), *text = "#include \"kernels.k\"\n";
 	char options[4200];
-	/* With optimisation, PoCL 3.1 drops the bound of the loop over units after the last barrier. */
+	/* With optimisation, PoCL 3.1 drops the bound of the loop over units after the last
+	 * barrier. */
 	cl_int rc;
 
 	snprintf(options, sizeof options,
@@ -90,7 +91,8 @@ static int launch(void *user, const struct neap__device_launch *l)
 static void same_bits(void **arg)
 {
 	static const char *const specs[] = {"lif:40r:reset=subtract,li",
-		"lif:40r:reset=zero,lif:33r:reset=soft,li", "lif:40r:reset=hard:width=4,li"};
+		"lif:40r:reset=zero,lif:33r:reset=soft,li", "lif:40r:reset=hard:width=4,li",
+		"cubalif:33r:reset=soft,alif:20,adlif:9r,li"};
 
 	(void)arg;
 	if (!find_device()) {
@@ -98,7 +100,7 @@ static void same_bits(void **arg)
 		skip();
 	}
 	build();
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
 		c.launch = launch;
 		emulated_case_run(&c);

@@ -58,6 +58,7 @@ enum {
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
 enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
+enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
 enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
 enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
 
@@ -77,16 +78,21 @@ struct neap__device_batch {
 	DEVICE_POINTER(const u16) unit;
 };
 
-/* A hidden layer; the symbols are those of nn/cells/lif.c. */
+/* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
 struct neap__device_lif {
+	int cell;
 	int units, below; /* below: units of the layer below, or inputs of the net */
 	int is_first;	  /* its inputs are those of the net */
 	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
 	int reset, surrogate;
 	float beta, theta, to, cut, width, height;
-	float slope;			       /* multiplies the surrogate's derivative */
-	int state_at, spikes_at, support_at;   /* bytes in a sample's state */
-	int adjoint_at;			       /* bytes in a sample's adjoint */
+	float rest;		 /* 1 - beta */
+	float second;		 /* decay of the current (alpha) or of the adaptation (rho) */
+	float adapt, a, b;	 /* kappa of alif; a and b of adlif */
+	float slope;		 /* multiplies the surrogate's derivative */
+	int state_at, spikes_at; /* bytes in a sample's state; at state_at: the rows of the cell */
+	int support_at;
+	int adjoint_at; /* bytes in a sample's adjoint: d(in), then the other rows */
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
@@ -221,11 +227,13 @@ static inline unsigned neap__shared_lif_forward(const struct lif_forward_argumen
 {
 	int n = a->layer.units, words = (n + 31) / 32, classes = a->readout.classes;
 	int below = a->layer.is_first ? 0 : a->layer.below, below_words = (below + 31) / 32;
+	int second = a->layer.cell == DEVICE_LIF ? 0 : n;
 
 	return 2 * neap__shared_array(3 * words, 4) + 2 * neap__shared_array(n, 4) +
 	       neap__shared_array(n, 2) + neap__shared_array(below_words, 4) +
 	       neap__shared_array(below, 2) + neap__shared_array(2, 4) +
-	       neap__shared_array(classes, 4) + 2 * neap__shared_array(classes, 8);
+	       neap__shared_array(second, 4) + neap__shared_array(classes, 4) +
+	       2 * neap__shared_array(classes, 8);
 }
 
 static inline unsigned neap__shared_lif_backward(const struct lif_backward_arguments *a)
@@ -233,10 +241,13 @@ static inline unsigned neap__shared_lif_backward(const struct lif_backward_argum
 	int n = a->layer.units, classes = a->readout.classes;
 	int masks = a->layer.reset == DEVICE_ZERO || a->layer.reset == DEVICE_HARD ? n : 0;
 	int extra = a->layer.reset == DEVICE_ZERO && !a->layer.detach ? n : 0;
+	int second = a->layer.cell == DEVICE_LIF ? 0 : n;
+	int third = a->layer.cell == DEVICE_ADLIF ? n : 0;
 
 	return 3 * neap__shared_array(n, 4) + 2 * neap__shared_array(n, 2) +
 	       neap__shared_array(masks, 1) + neap__shared_array(extra, 4) +
-	       neap__shared_array(extra, 2) + neap__shared_array(a->above_units, 4) +
+	       neap__shared_array(extra, 2) + neap__shared_array(second, 4) +
+	       neap__shared_array(third, 4) + neap__shared_array(a->above_units, 4) +
 	       neap__shared_array(classes, 4);
 }
 
