@@ -41,6 +41,24 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 	return 0;
 }
 
+int neap__device_pack(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	struct neap__device_tapes *tapes, u32 *const *bytes)
+{
+	for (int l = 0; l < net->layers; l++) {
+		struct neap__device_layer_tapes *layer = &tapes->layer[l];
+		struct pack_tapes_arguments a = {.samples = net->batch.samples,
+			.steps = tapes->t1 - tapes->t0,
+			.most = tapes->most,
+			.share = layer->share,
+			.tape = layer->tape,
+			.offset = layer->offset,
+			.bytes = bytes[l]};
+		NEAP_TRY(neap__launch_pack_tapes(on, &a));
+		layer->share = 0;
+	}
+	return 0;
+}
+
 int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
 	const struct neap__device_room *room, int t0, int t1)
 {

@@ -52,6 +52,13 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 	const struct neap__device_room *room, u8 *state, int t0, int t1,
 	const struct neap__device_tapes *tapes);
 
+/*
+ * Moves the tapes of each layer together; `bytes`[layers] are addresses of the device, where a
+ * number of bytes is written. `share` of all layers becomes 0.
+ */
+int neap__device_pack(const struct neap__device_net *net, const struct neap__device_launcher *on,
+	struct neap__device_tapes *tapes, u32 *const *bytes);
+
 /* Adds the spikes of steps [t0, t1), of which `forward` was the last call, to room->count. */
 int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
 	const struct neap__device_room *room, int t0, int t1);

@@ -4,129 +4,7 @@
 #include "device/readout_steps.h"
 #include "emulator/emulator.h"
 #include "nn/core/cell.h"
-#include "nn/group_sums.h"
 #include "nn/sum_tree.h"
-
-enum { BLOCK = DEVICE_BLOCK_STEPS, INPUTS = 37, CLASSES = 5 };
-
-struct emulated_case emulated_case_make(const char *spec, int samples, int steps, double rate)
-{
-	struct emulated_case c = {.options = net_options(spec)};
-	int64_t *lengths = calloc((size_t)samples, sizeof *lengths);
-
-	c.options.precision = NEAP_FLOAT;
-	c.options.inputs = INPUTS;
-	c.options.classes = CLASSES;
-	c.options.group = 4;
-	c.objective = (struct neap_objective){
-		.size = sizeof c.objective, .loss = neap_loss_find("cross-entropy")};
-	for (int s = 0; s < samples; s++)
-		lengths[s] = s == 1			       ? 1
-			     : s % 3 == 2 && steps > 5 + 7 * s ? steps - 5 - 7 * s
-							       : steps;
-	batch_make(&c.batch, 7, samples, INPUTS, steps, CLASSES, rate, lengths);
-	free(lengths);
-	return c;
-}
-
-static int block_end(const struct emulated_case *c, int b)
-{
-	int end = (b + 1) * BLOCK, steps = (int)c->batch.batch.steps;
-	return end < steps ? end : steps;
-}
-
-static void *copy_of(const void *from, size_t bytes)
-{
-	return memcpy(room_for(bytes), from, bytes);
-}
-
-static void run_forward(struct emulated_case *c)
-{
-	unsigned char *state = room_for(c->sizes.state);
-	size_t room = c->sizes.tape_max * (BLOCK + 1), used;
-	int64_t done;
-
-	memset(state, 0, c->sizes.state);
-	for (int b = 0; b < c->blocks; b++) {
-		c->tape[b] = room_for(room);
-		assert_int_equal(neap_net_record(c->net, state, b * BLOCK, block_end(c, b), 1,
-					 c->tape[b], room, &used, &done),
-			0);
-		assert_int_equal(done, block_end(c, b));
-		c->state[b] = copy_of(state, c->sizes.state);
-	}
-	c->turned = room_for(c->sizes.adjoint);
-	assert_int_equal(neap_net_turn(c->net, state, c->turned, &c->loss), 0);
-	free(state);
-}
-
-static void run_backward(struct emulated_case *c)
-{
-	unsigned char *adjoint = copy_of(c->turned, c->sizes.adjoint);
-
-	for (int b = c->blocks - 1; b >= 0; b--) {
-		assert_int_equal(
-			neap_net_backward(c->net, adjoint, block_end(c, b), b * BLOCK, c->tape[b]),
-			0);
-		c->adjoint[b] = copy_of(adjoint, c->sizes.adjoint);
-	}
-	free(adjoint);
-}
-
-static void count_units(struct emulated_case *c)
-{
-	c->count = calloc((size_t)c->net->hidden, sizeof *c->count);
-	for (int g = 0; g < c->net->ngroups; g++)
-		for (int i = 0; i < c->net->hidden; i++)
-			c->count[i] += c->net->groups[g].spikes[i];
-}
-
-void emulated_case_run(struct emulated_case *c)
-{
-	struct neap_net_result result = {.size = sizeof result};
-	const char *kept = getenv("NEAP_ISA");
-	char *old = kept ? strdup(kept) : NULL;
-
-	setenv("NEAP_ISA", neap__isa_works(NEAP__ISA_AVX512) ? "avx512" : "lowered", 1);
-	c->net = net_make(&c->options);
-	if (old)
-		setenv("NEAP_ISA", old, 1);
-	else
-		unsetenv("NEAP_ISA");
-	free(old);
-	assert_int_equal(neap_net_begin(c->net, &c->batch.batch, &c->objective), 0);
-	c->sizes.size = sizeof c->sizes;
-	neap_net_get_sizes(c->net, &c->sizes);
-	c->blocks = (int)(c->batch.batch.steps + BLOCK - 1) / BLOCK;
-	c->state = calloc((size_t)c->blocks, sizeof *c->state);
-	c->tape = calloc((size_t)c->blocks, sizeof *c->tape);
-	c->adjoint = calloc((size_t)c->blocks, sizeof *c->adjoint);
-	run_forward(c);
-	count_units(c);
-	neap_net_get_result(c->net, &result);
-	c->spikes = result.spikes;
-	c->support = result.support;
-	run_backward(c);
-	neap__gradient_sums(c->net); /* neap_net_end does this and forgets the batch */
-}
-
-void emulated_case_free(struct emulated_case *c)
-{
-	for (int b = 0; b < c->blocks; b++) {
-		free(c->state[b]);
-		free(c->tape[b]);
-		free(c->adjoint[b]);
-	}
-	free(c->state);
-	free(c->tape);
-	free(c->adjoint);
-	free(c->turned);
-	free(c->count);
-	neap_net_free(c->net);
-	batch_free(&c->batch);
-}
-
-/* The device. */
 
 /* A call forward: its tapes. */
 struct piece {
@@ -369,6 +247,16 @@ static int least_done(const struct emulated_net *e, const struct piece *p)
 	return done;
 }
 
+/* Moves the tapes of a call together. */
+static int pack_piece(struct emulated_net *e, struct piece *p)
+{
+	u32 bytes[8], *at[8];
+
+	for (int l = 0; l < 8; l++)
+		at[l] = &bytes[l];
+	return neap__device_pack(&e->device, &e->launcher, &p->tapes, at);
+}
+
 /* Records from t0 up to t1, or as far as the tapes have room; returns the step, or -1. */
 static int record_piece(struct emulated_net *e, int t0, int t1)
 {
@@ -391,6 +279,8 @@ static int record_piece(struct emulated_net *e, int t0, int t1)
 		done = rc == 0 && least_done(e, p) == done && done > t0 ? done : -1;
 	}
 	free(old);
+	if (rc == 0 && done > 0 && e->c->pack)
+		rc = pack_piece(e, p);
 	if (rc == 0 && done > 0)
 		rc = neap__device_count(&e->device, &e->launcher, &e->room, t0, done);
 	if (e->device.has_errors && done > 0)

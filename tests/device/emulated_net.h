@@ -9,6 +9,8 @@
 #include "device/device_steps.h"
 #include "nn/nets.h"
 
+enum { BLOCK = DEVICE_BLOCK_STEPS };
+
 /* A net, its batch, and what the CPU computes with them. */
 struct emulated_case {
 	struct neap_net_options options;
@@ -19,6 +21,7 @@ struct emulated_case {
 	/* Bytes of a sample's tapes in a call, in largest tapes of a step; 0: as many as steps. */
 	int share_steps;
 	int window; /* 1: the events of each call alone are on the device */
+	int pack;   /* 1: the tapes of each call are moved together */
 	/* Runs a kernel; NULL: the emulator does. */
 	int (*launch)(void *user, const struct neap__device_launch *launch);
 	void *user;
@@ -39,6 +42,18 @@ struct emulated_case emulated_case_make(const char *spec, int samples, int steps
 /* Runs the net on the CPU with the arithmetic of AVX-512. From now on `c` stays where it is. */
 void emulated_case_run(struct emulated_case *c);
 void emulated_case_free(struct emulated_case *c);
+
+/* The step after those of gradient block b. */
+static inline int block_end(const struct emulated_case *c, int b)
+{
+	int end = (b + 1) * BLOCK, steps = (int)c->batch.batch.steps;
+	return end < steps ? end : steps;
+}
+
+static inline void *copy_of(const void *from, size_t bytes)
+{
+	return memcpy(room_for(bytes), from, bytes);
+}
 
 /*
  * Runs the net on the emulator, threads in the order of `seed`. Returns NULL if all bits are those

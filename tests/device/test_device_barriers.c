@@ -12,12 +12,13 @@
 
 enum { ORDERS = 8 };
 
-/* Two layers with a reset to zero: each barrier protects something. */
+/* Two layers, and tapes so large that they are moved by less than their size. */
 static void run_small_case(struct emulated_case *c)
 {
-	*c = emulated_case_make("lif:40r:reset=zero,lif:34r:reset=zero,li", 2, 24, 0.3);
+	*c = emulated_case_make("lif:40r:reset=zero,lif:34r:width=3,li", 2, 24, 0.3);
 	c->options.readout = NEAP_READ_MEAN;
 	c->cut = 10;
+	c->pack = 1;
 	emulated_case_run(c);
 }
 

@@ -98,7 +98,7 @@ static void sizes(void **arg)
 		int steps;
 	} nets[] = {{"lif:1r,li", 70}, {"lif:2,li", 70}, {"lif:31r,li", 70}, {"lif:32r,li", 70},
 		{"lif:65r,li", 70}, {"lif:992r,li", 8}, {"lif:993r:reset=zero,li", 8},
-		{"lif:2001,lif:40,li", 6}, {"lif:4096r:reset=hard,li", 4}};
+		{"lif:2001,lif:40,li", 6}, {"lif:4096r:reset=hard,li", 2}};
 
 	(void)arg;
 	for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
@@ -195,10 +195,11 @@ static void calls(void **arg)
 	(void)arg;
 	for (int i = 0; i < 16; i++) {
 		struct emulated_case c =
-			emulated_case_make("lif:12r:reset=zero,lif:9r,li", 5, 130, 0.2);
+			emulated_case_make("lif:12r:reset=zero,lif:9r,li", 5, 100, 0.2);
 		c.cut = cuts[i / 4];
 		c.share_steps = shares[i % 4];
 		c.window = i & 1;
+		c.pack = i >> 1 & 1;
 		assert_same(&c);
 	}
 }

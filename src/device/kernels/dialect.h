@@ -10,7 +10,8 @@
  *   and subnormal floats are flushed to 0 (-ftz=true), as the CPU code of neap does.
  * - SYNC() is reached by all threads of a block. The threads of a block form one dimension; their
  *   number is a multiple of 32.
- * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16().
+ * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16(), or by device
+ *   memory and SYNC_MEMORY().
  * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
  *
  * A kernel is a function with one argument, a structure that kernels.h defines:
@@ -40,6 +41,7 @@
 #define BLOCK ((int)get_group_id(0))
 #define THREADS ((int)get_local_size(0))
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
+#define SYNC_MEMORY() barrier(CLK_GLOBAL_MEM_FENCE)
 #define SHARED_BEGIN() unsigned shared_used = 0
 #define SHARED(type, name, count)                                                                  \
 	L type *const name = (L type *)(shared_memory + shared_used);                              \
@@ -70,6 +72,7 @@ extern __shared__ unsigned char shared_memory[];
 #define BLOCK ((int)blockIdx.x)
 #define THREADS ((int)blockDim.x)
 #define SYNC() __syncthreads()
+#define SYNC_MEMORY() __syncthreads()
 #define SHARED_BEGIN() unsigned shared_used = 0
 #define SHARED(type, name, count)                                                                  \
 	type *const name = (type *)(shared_memory + shared_used);                                  \
@@ -91,6 +94,7 @@ extern __shared__ unsigned char shared_memory[];
 #define BLOCK emulator_thread.block
 #define THREADS emulator_thread.threads
 #define SYNC() emulator_sync(__FILE__, __LINE__)
+#define SYNC_MEMORY() SYNC()
 #define SHARED_BEGIN() struct emulated_shared shared_used = {0, 0}
 #define SHARED(type, name, count)                                                                  \
 	type *const name = (type *)emulator_shared(&shared_used,                                   \

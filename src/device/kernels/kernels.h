@@ -198,6 +198,19 @@ struct spike_counts_arguments {
 	DEVICE_POINTER(double) count;
 };
 
+/*
+ * Closes the gaps that lif_forward leaves between the tapes of the samples of a layer: moves the
+ * tapes down and changes the offsets, so that they count from `tape` and `share` becomes 0.
+ */
+struct pack_tapes_arguments {
+	int samples, steps; /* steps: t1 - t0 of the call that wrote the tapes */
+	int most;
+	u32 share;
+	DEVICE_POINTER(u8) tape;
+	DEVICE_POINTER(u32) offset;
+	DEVICE_POINTER(u32) bytes; /* written: [1] bytes of all tapes */
+};
+
 #if !defined(__OPENCL_VERSION__)
 
 /* Bytes of an array in shared memory (dialect.h). */
@@ -268,7 +281,8 @@ static inline int neap__device_threads(int items)
 		neap__shared_lif_backward(a)) \
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
-	X(spike_counts, (a->units + 31) / 32, 32, 0)
+	X(spike_counts, (a->units + 31) / 32, 32, 0) \
+	X(pack_tapes, 1, 1024, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
 enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };
