@@ -55,6 +55,8 @@ LAW = {
     "store": ["base", "sys"],
     # One floor in nine rooms, whose files have an order of their own: SWEEP_ORDER.
     **{room: ["base", "sys", *PLAN, "store", *SWEEP] for room in SWEEP},
+    # A library of its own: of libneap, the trailers of records, which it compiles once more.
+    "cuda": ["base", "sys", "store/record.h"],
     "ranks": ["base", "sys"],
     "kern": ["base", "sys"],
     "nn/core": ["base", "sys", "kern"],

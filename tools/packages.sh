@@ -69,6 +69,6 @@ inside "man 3 neap_sweep_run" "man 3 neap_sweep_run | cat"
 has "man 3 neap_sweep_run" "neap/sweep.h"
 inside "neap-mpi" "neap-mpi --version"
 has "neap-mpi" "$version"
-inside "removing all" "apt-get purge -y neap neap-mpi python3-neap libneap-dev libneap-nn0 libneap0; ! find /usr -path '*neap*' | grep ."
+inside "removing all" "apt-get purge -y neap neap-mpi python3-neap libneap-dev libneap-cuda0 libneap-nn0 libneap0; ! find /usr -path '*neap*' | grep ."
 echo "packages: nothing is left after a purge"
 [ $# = 0 ] || { mkdir -p "$1" && cp "$work"/*.deb "$1/"; }

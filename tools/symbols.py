@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The symbol maps against the public headers: src/libneap.map and src/libneap-nn.map list
+The symbol maps against the public headers: src/libneap.map, src/libneap-nn.map and src/libneap-cuda.map list
 the functions that the headers mark NEAP_API, each once, in order. Prints what differs and
 exits 1; --write makes the maps anew.
     symbols.py [--write]
@@ -11,6 +11,7 @@ import re
 import sys
 
 NN = ("net.h", "data.h", "peers.h", "train.h")
+CUDA = ("cuda.h",)
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 
 
@@ -33,8 +34,9 @@ def text_of(node, names):
 headers = sorted(os.listdir("include/neap"))
 status = 0
 for library, node, own in (
-        ("libneap", "NEAP_0", [h for h in headers if h.endswith(".h") and h not in NN]),
-        ("libneap-nn", "NEAP_NN_0", NN)):
+        ("libneap", "NEAP_0", [h for h in headers if h.endswith(".h") and h not in NN + CUDA]),
+        ("libneap-nn", "NEAP_NN_0", NN),
+        ("libneap-cuda", "NEAP_CUDA_0", CUDA)):
     path = f"src/{library}.map"
     wanted = text_of(node, declared(own))
     there = open(path).read() if os.path.exists(path) else ""

@@ -32,7 +32,10 @@ struct neap_memory_ops {
 	uint32_t size; /* sizeof(struct neap_memory_ops) */
 	uint32_t reserved;
 	void *user;
-	/* Maps `bytes`, a multiple of 4096, at a multiple of 4096. NULL: there is not as much. */
+	/*
+	 * Maps `bytes`, a multiple of 4096, at a multiple of 4096. NULL: there is not as much; set
+	 * the reason with neap_detail_set.
+	 */
 	void *(*map)(void *user, uint64_t bytes);
 	void (*unmap)(void *user, void *at, uint64_t bytes);
 	/* Copies from one range of the memory to another; the ranges may overlap. */

@@ -26,6 +26,7 @@
 #define NEAP_TIER_H
 
 #include <neap/chain.h>
+#include <neap/memory.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,6 +149,12 @@ struct neap_tier_ops {
 	 * medium.
 	 */
 	void (*abandon)(void *self);
+	/*
+	 * Optional [ordinary memory]: the memory that records are in, as of neap_step_ops; the
+	 * addresses passed to put and get are in it. Borrowed until close. A sweep over other
+	 * memory rejects the tier.
+	 */
+	const struct neap_memory_ops *memory;
 };
 
 /*

@@ -6,11 +6,13 @@
  * is compared with a run without transfers just before.
  */
 #include "store/tier_cost.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -209,6 +211,35 @@ static int repeat(struct neap_tier *tier, struct test_records *records,
 	return 0;
 }
 
+void neap__tier_unmap(const struct neap_tier *tier, void *buffer, uint64_t bytes)
+{
+	const struct neap_memory_ops *memory = tier->ops.memory;
+	if (memory)
+		memory->unmap(memory->user, buffer, neap__round_up(bytes, 4096));
+	else
+		neap__unmap_pages(buffer, bytes);
+}
+
+int neap__tier_map(const struct neap_tier *tier, unsigned char **buffer, uint64_t bytes)
+{
+	const struct neap_memory_ops *memory = tier->ops.memory;
+	if (!memory) {
+		NEAP_TRY(neap__map_pages((void **)buffer, bytes));
+		for (uint64_t i = 0; i < bytes; i++)
+			(*buffer)[i] = (unsigned char)(i * 2654435761u >> 13);
+		return 0;
+	}
+	uint64_t whole = neap__round_up(bytes, 4096);
+	*buffer = memory->map(memory->user, whole);
+	if (!*buffer)
+		return neap__fail(
+			-ENOMEM, "%s: no memory for records to measure with", tier->about);
+	int rc = memory->fill(memory->user, *buffer, 0x5a, whole);
+	if (rc < 0)
+		neap__tier_unmap(tier, *buffer, bytes);
+	return rc;
+}
+
 static int measure_overhead(const struct neap__tier_calls *calls, struct neap_tier *tier,
 	uint64_t bytes, const struct neap__work *work, int repeats,
 	struct record_overhead *overhead)
@@ -221,13 +252,11 @@ static int measure_overhead(const struct neap__tier_calls *calls, struct neap_ti
 	double wanted = each > 0 ? OUTLAST * work->seconds / each : BESIDE_MOST;
 	records.count = (int)fmax(fmin(wanted, BESIDE_MOST), BESIDE) & ~1;
 	NEAP_TRY(calls->format(tier, bytes, BESIDE, NULL));
-	NEAP_TRY(neap__map_pages((void **)&records.data, BESIDE * bytes));
-	for (uint64_t i = 0; i < BESIDE * bytes; i++)
-		records.data[i] = (unsigned char)(i * 2654435761u >> 13);
+	NEAP_TRY(neap__tier_map(tier, &records.data, BESIDE * bytes));
 	int rc = put_all(tier, &records);
 	if (rc == 0)
 		rc = repeat(tier, &records, work, &spec, repeats, overhead);
-	neap__unmap_pages(records.data, BESIDE * bytes);
+	neap__tier_unmap(tier, records.data, BESIDE * bytes);
 	return rc;
 }
 

@@ -29,6 +29,14 @@ struct neap__tier_calls {
 };
 extern const struct neap__tier_calls neap__tier_public_calls;
 
+/*
+ * Maps bytes to measure with, in the memory of the tier's records, and writes to them. Ordinary
+ * memory is mapped in pages, as an arena is, since copies from other memory would be slower. 0 or a
+ * negative code.
+ */
+int neap__tier_map(const struct neap_tier *tier, unsigned char **buffer, uint64_t bytes);
+void neap__tier_unmap(const struct neap_tier *tier, void *buffer, uint64_t bytes);
+
 /* A computation that transfers are measured beside. */
 struct neap__work {
 	int (*run)(void *user);

@@ -23,12 +23,22 @@ static int open_memory(struct neap_tier **tier, const char *item, const char *re
 	return neap_tier_open_memory(tier, size);
 }
 
+static int refuse_pinned(struct neap_tier **tier, const char *item, const char *rest)
+{
+	(void)tier;
+	return neap__fail(NEAP_EUSAGE,
+		"slow memory '%s' needs a CUDA device, which copies to pinned memory. Without a "
+		"device, write mem:%s",
+		item, rest);
+}
+
 /* Kinds that an item names by its prefix; any other item is a directory or a file. */
 static const struct kind {
 	const char *prefix, *form;
 	int (*open)(struct neap_tier **tier, const char *item, const char *rest);
 } kinds[] = {
 	{"mem:", "mem:SIZE", open_memory},
+	{"pinned:", NULL, refuse_pinned}, /* libneap-cuda opens it, for a device */
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -48,8 +58,9 @@ static int refuse_empty(const char *list)
 {
 	char forms[128] = "";
 	for (int i = 0, n = 0; i < KINDS && n < (int)sizeof forms; i++)
-		n += neap__print(forms + n, sizeof forms - (size_t)n, "%s%s",
-			i + 1 < KINDS ? ", " : " or ", kinds[i].form);
+		if (kinds[i].form)
+			n += neap__print(
+				forms + n, sizeof forms - (size_t)n, " or %s", kinds[i].form);
 	return neap__fail(NEAP_EUSAGE,
 		"slow memory '%s' is not valid; expected a directory, a file%s", list, forms);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tier_speed.c: measures how fast a tier takes and gives records of one size, two in flight. */
+#include "store/tier_cost.h"
 #include "store/tier_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "sys/memory.h"
 
 #define IN_FLIGHT 2		     /* requests, so that the tier never waits for the next one */
 #define MEDIUM (UINT64_C(256) << 20) /* bytes of the tier that are used, at most */
@@ -64,17 +64,14 @@ int neap__tier_measure(struct neap_tier *tier, uint64_t bytes, double seconds)
 			(unsigned long long)neap__sat_mul(footprint, IN_FLIGHT));
 	int64_t places = fit < IN_FLIGHT ? IN_FLIGHT : fit > 256 ? 256 : (int64_t)fit;
 	NEAP_TRY(neap__tier_format(tier, bytes, places, &(struct neap__staging){0}));
-	/* Mapped pages, as an arena has: copies from other memory would be slower. */
 	unsigned char *buffer;
-	NEAP_TRY(neap__map_pages((void **)&buffer, both));
-	for (uint64_t i = 0; i < both; i++)
-		buffer[i] = (unsigned char)(i * 2654435761u >> 13);
+	NEAP_TRY(neap__tier_map(tier, &buffer, both));
 	double write_rate = 0, read_rate = 0;
 	int64_t passed = 0;
 	int rc = one_way(tier, 1, bytes, places, buffer, seconds / 2, &write_rate, &passed);
 	if (rc == 0)
 		rc = one_way(tier, 0, bytes, passed, buffer, seconds / 2, &read_rate, &passed);
-	neap__unmap_pages(buffer, both);
+	neap__tier_unmap(tier, buffer, both);
 	tier->bytes = 0; /* the next user formats the tier again */
 	if (rc == 0)
 		neap_tier_set_rates(tier, write_rate, read_rate, 0);

@@ -70,11 +70,12 @@ void neap__tier_leave(struct neap_tier *tier);
 /*
  * For sweeps. take: checks and keeps the tiers of the options, which stay valid until drop, where
  * the last one frees a tier that its owner has closed meanwhile. `claimed`: the run that has them
- * plans again, so that one which is closed still serves it. claim: a run has them alone, all or
- * none, until leave; `function` is the public call, for messages.
+ * plans again, so that one which is closed still serves it. `memory`: of the records, NULL:
+ * ordinary memory. claim: a run has them alone, all or none, until leave; `function` is the public
+ * call, for messages.
  */
-int neap__tiers_take(
-	struct neap_tier **tiers, struct neap_tier *const *from, int count, int claimed);
+int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, int count,
+	int claimed, const struct neap_memory_ops *memory);
 void neap__tiers_drop(struct neap_tier **tiers, int count);
 int neap__tiers_claim(struct neap_tier *const *tiers, int count, const char *function);
 void neap__tiers_leave(struct neap_tier *const *tiers, int count);

@@ -69,8 +69,15 @@ void neap__tier_leave(struct neap_tier *tier)
 	drop(tier);
 }
 
-int neap__tiers_take(
-	struct neap_tier **tiers, struct neap_tier *const *from, int count, int claimed)
+/* 1 if records are in the memory that the tier can read and write. */
+static int reaches(const struct neap_tier *tier, const struct neap_memory_ops *memory)
+{
+	const struct neap_memory_ops *own = tier->ops.memory;
+	return !own || (memory && own->map == memory->map && own->user == memory->user);
+}
+
+int neap__tiers_take(struct neap_tier **tiers, struct neap_tier *const *from, int count,
+	int claimed, const struct neap_memory_ops *memory)
 {
 	for (int i = 0; i < count; i++) {
 		if (!from[i])
@@ -86,6 +93,11 @@ int neap__tiers_take(
 		if (!claimed && atomic_load(&from[i]->closed))
 			return neap__fail(NEAP_EUSAGE,
 				"neap_sweep_options: tiers[%d] (%s) was closed. Pass an open tier",
+				i, from[i]->about);
+		if (!reaches(from[i], memory))
+			return neap__fail(NEAP_EUSAGE,
+				"neap_sweep_options: tiers[%d] (%s) stores records of the memory "
+				"that it was opened for. Set `memory` of the model to that memory",
 				i, from[i]->about);
 	}
 	for (int i = 0; i < count; i++)

@@ -208,7 +208,8 @@ static int describe_all(struct neap_sweep *s)
 	neap__sweep_options_own(&s->options);
 	if (s->inherits)
 		NEAP_TRY(neap__journal_needs(s->ops.grad_save && s->ops.grad_load));
-	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers, s->claimed));
+	NEAP_TRY(neap__tiers_take(
+		s->tiers, s->options.tiers, s->options.ntiers, s->claimed, s->ops.memory));
 	s->options.tiers = NULL; /* the list is the caller's; the tiers are kept */
 	struct neap_sweep_options o = s->options;
 	o.tiers = s->tiers;

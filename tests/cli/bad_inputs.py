@@ -190,6 +190,7 @@ def small_cases():
         "/nonexistent"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:"], "mem:"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:banana"], "banana"
+    yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "pinned:1M"], "needs a CUDA device"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "/dev/shm"], "/dev/shm"
     yield ["train", "train.h5", "--out", "r", "--memory", "8M", "--slow", "mem:1K"], "Use at least"
     yield ["train", "train.h5", "--out", "r", "--holdout", "nobody"], "nobody"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* print_abi_nn.c: as python/print_abi.c, for the headers of libneap-nn, without a hash. */
+/* print_abi_nn.c: as python/print_abi.c, for the headers of libneap-nn and libneap-cuda, without a
+ * hash. */
 #include "base/abi.h"
 
+#include <neap/cuda.h>
 #include <neap/train.h>
 #include <stdio.h>
 #include "abi_rows_nn.h"

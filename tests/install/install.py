@@ -87,7 +87,7 @@ def manual(there):
     """A page of section 3 for each function that the headers declare, with its declaration."""
     pages = {os.path.basename(path): open(path).read()
              for path in glob.glob(there.stage + "/**/man/man3/*.3", recursive=True)}
-    libraries = ["libneap"] + ["libneap-nn"] * os.path.exists(os.path.join(there.library, "libneap-nn.so"))
+    libraries = ["libneap", "libneap-cuda"] + ["libneap-nn"] * os.path.exists(os.path.join(there.library, "libneap-nn.so"))
     for library in libraries:
         for name in re.findall(r"\t\t(neap_\w+);", open(f"{SOURCE}/src/{library}.map").read()):
             text = pages.get(name + ".3", "")
@@ -179,6 +179,8 @@ with Tap() as tap, Folder() as folder:
     tap.run("headers alone, in C++", headers, there, folder, ["g++"], ".cpp")
     tap.run("libneap exports its public functions only", exports, there, "libneap")
     tap.run("libneap needs nothing else", needs, there, "libneap", MAY_NEED)
+    tap.run("libneap-cuda exports its public functions only", exports, there, "libneap-cuda")
+    tap.run("libneap-cuda needs nothing else", needs, there, "libneap-cuda", MAY_NEED + r"|libneap\.so\.0")
     if os.path.exists(os.path.join(there.library, "libneap-nn.so")):
         tap.run("libneap-nn exports its public functions only", exports, there, "libneap-nn")
         tap.run("libneap-nn needs nothing else", needs, there, "libneap-nn", MAY_NEED_NN)

@@ -14,7 +14,7 @@ OPTIONAL = {  # where NULL has a meaning
     "neap_plan_make": "params", "neap_plan_make_bounded": "params", "neap_plan_write": "user",
     "neap_trace_write": "traces", "neap_draw": "title user", "neap_schedule_wrap": "close user",
     "neap_shd_finish": "class_names speaker_names attributes", "neap_tier_format": "staging",
-    "neap_tiers_open": "list options", "neap_tier_open_file": "dir options",
+    "neap_tiers_open": "list options", "neap_device_tiers_open": "options", "neap_tier_open_file": "dir options",
     "neap_net_begin": "objective batch", "neap_gradcheck": "objective", "neap_encode": "samples options", "neap_encode_directory": "options",
     "neap_encode_is_events": "path", "neap_encode_events": "options",
     "neap_encode_is_table": "path", "neap_encode_table": "options",

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import headers  # noqa: E402
 
 # In reading order; the others follow.
-ORDER = ("neap.h", "sweep.h", "stages.h", "memory.h", "plan.h", "chain.h", "tier.h", "train.h", "net.h", "data.h", "peers.h")
+ORDER = ("neap.h", "sweep.h", "stages.h", "memory.h", "plan.h", "chain.h", "tier.h", "cuda.h", "train.h", "net.h", "data.h", "peers.h")
 NETS = ("train.h", "net.h", "data.h", "peers.h")  # libneap-nn has these
 WORDS = re.compile(r"(`[^`]*`|\b(?:neap|NEAP)_\w+(?:\(\))?|\b\w+\.h\b)")
 
@@ -102,7 +102,7 @@ class Reference:
     def page(self, header):
         top = headers.head(self.text[header])
         top[0] = top[0][:1].upper() + top[0][1:]
-        library = "neap-nn" if header in NETS else "neap"
+        library = "neap-nn" if header in NETS else "neap-cuda" if header == "cuda.h" else "neap"
         out = [f"# neap/{header}\n", self.prose(top, header),
                f"```c\n#include <neap/{header}>   // cc ... $(pkg-config --cflags --libs {library})\n```\n"]
         nameless = ""
@@ -118,7 +118,8 @@ class Reference:
     def index(self):
         """All headers, and the functions and structs of each with their summaries."""
         out = ["# C reference\n", "libneap plans and runs forward and backward passes over any chain of steps; "
-               "[`neap/neap.h`](neap.md) includes all of it. libneap-nn adds networks, data and training; start with "
+               "[`neap/neap.h`](neap.md) includes all of it. libneap-cuda ([`neap/cuda.h`](cuda.md)) lets a pass use "
+               "the memory of a CUDA device. libneap-nn adds networks, data and training; start with "
                "[`neap/train.h`](train.md). [Your own time-stepping code in C](../own-code.md) is the tutorial. "
                "Each function also has a manual page, for example `man 3 neap_sweep_run`.\n"]
         for header in self.headers:

@@ -20,7 +20,7 @@ FLOORS = [  # number, boxes: name, what it holds, colour of the library that has
          ("apps/study", "experiments", "ORANGE"), ("apps/bench", "benchmarks", "ORANGE")]),
     (5, [("src/train", "optimizers, epochs", "BLUE"), ("src/measure", "costs on this machine", "BLUE")]),
     (4, [("src/sweep", "runs a schedule on a model", "GREEN"), ("src/device", "nets on GPUs", "BLUE")]),
-    (3, [("src/store", "slow tiers", "GREEN"), ("src/nn", "cells, nets, gradients", "BLUE")]),
+    (3, [("src/store", "slow tiers", "GREEN"), ("src/cuda", "memory of GPUs", "SKY"), ("src/nn", "cells, gradients", "BLUE")]),
     (2, [("src/plan", "strategies, bounds", "GREEN"), ("src/kern", "kernels", "BLUE"), ("src/data", "readers", "BLUE")]),
     (1, [("src/sys", "calls of the operating system", "GREEN")]),
     (0, [("src/base", "status, sizes, text, random numbers", "GREEN")])]
@@ -63,9 +63,11 @@ def floors(path):
             if first == 0:
                 parts.append(text(24, y + 33, str(number), 20, weight="bold"))
             y += TALL + GAP
-    for i, (name, colour) in enumerate((("libneap", "GREEN"), ("libneap-nn", "BLUE"), ("in no library", "ORANGE"))):
-        parts += [f'<rect x="{48 + i * 140}" y="{y + 4}" width="16" height="14" rx="3" fill="{COLOURS["BAND"]}" '
-                  f'stroke="{COLOURS[colour]}" stroke-width="2"/>', text(72 + i * 140, y + 16, name, 15, "start")]
+    x = 48
+    for name, colour in (("libneap", "GREEN"), ("libneap-cuda", "SKY"), ("libneap-nn", "BLUE"), ("in no library", "ORANGE")):
+        parts += [f'<rect x="{x}" y="{y + 4}" width="16" height="14" rx="3" fill="{COLOURS["BAND"]}" '
+                  f'stroke="{COLOURS[colour]}" stroke-width="2"/>', text(x + 22, y + 16, name, 13, "start")]
+        x += 34 + 7 * len(name)
     write(path, "Floors: what may include what", y + 34, parts)
 
 

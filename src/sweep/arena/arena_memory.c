@@ -46,7 +46,10 @@ int neap__memory_map(const struct neap__memory *m, void **at, uint64_t bytes, ui
 	if (!neap__memory_is_foreign(m))
 		return used < bytes ? neap__map_partly(at, bytes, used)
 				    : neap__map_pages(at, bytes);
+	neap_detail_set(NULL);
 	*at = m->ops.map(m->ops.user, bytes);
+	if (!*at && neap_detail()[0])
+		return neap__fail_in(-ENOMEM, "neap_memory_ops: map: ");
 	if (!*at)
 		return neap__fail(-ENOMEM,
 			"neap_memory_ops: map found no %llu bytes. Use a smaller memory budget",

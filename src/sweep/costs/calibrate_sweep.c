@@ -280,7 +280,7 @@ static int time_tiers(struct sweep_calibration *c, struct neap_sweep_options *o)
 static int calibrate(struct sweep_calibration *c, struct neap_sweep_options *o)
 {
 	struct neap_tier *tiers[NEAP_TIERS_MAX] = {0};
-	NEAP_TRY(neap__tiers_take(tiers, o->tiers, o->ntiers, 0));
+	NEAP_TRY(neap__tiers_take(tiers, o->tiers, o->ntiers, 0, c->ops.memory));
 	int rc = time_steps(c, o);
 	if (rc == 0)
 		rc = time_replay(c, o);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h: an open device, as the files of src/cuda see it. Models launch their kernels on the
+ * stream `compute`, on which the functions of neap_memory_ops also run, so that all of it is done
+ * in the order of the calls. Tiers copy on `out` and `in`, after an event of `compute`.
+ */
+#ifndef NEAP_CUDA_DEVICE_H
+#define NEAP_CUDA_DEVICE_H
+
+#include <neap/cuda.h>
+#include "cuda/driver.h"
+
+#include <sys/types.h>
+
+#define NEAP__SCRATCH ((uint64_t)1 << 20) /* bytes, for moves between ranges that overlap */
+
+struct neap__mapping;
+
+struct neap_device {
+	CUdevice device;
+	CUcontext context; /* the primary one, as of other libraries in the process */
+	int retained;
+	CUstream compute, out, in;
+	CUdeviceptr scratch;
+	struct neap__mapping *mappings; /* of neap_memory_ops.map */
+	struct neap_memory_ops memory;
+	pid_t process; /* that opened it: CUDA does not work in a child */
+	char name[16], about[320];
+};
+
+/* Makes the device's context the one of the calling thread. 0 or a negative code. */
+int neap__device_enter(const struct neap_device *device);
+/* As neap__device_enter, before something is freed. 1, also if it fails; 0: it is the parent's. */
+int neap__device_enter_to_free(const struct neap_device *device);
+
+/* Fills device->memory. */
+void neap__device_memory_init(struct neap_device *device);
+/* Frees all mappings. */
+void neap__device_memory_fini(struct neap_device *device);
+
+/* Bytes of pinned memory of the host, or NULL; `what` is for the detail line. */
+int neap__pinned_alloc(const struct neap_device *device, void **at, uint64_t bytes);
+/* Frees pinned memory. NULL is fine. */
+void neap__pinned_free(const struct neap_device *device, void *at);
+
+/* Opens a tier in pinned memory of at most `capacity` bytes. */
+int neap__pinned_open(struct neap_tier **tier, struct neap_device *device, uint64_t capacity);
+/*
+ * Opens a tier that passes records of the device's memory to `inner`, a tier that reads and writes
+ * ordinary memory, through pinned pieces. Takes `inner`, also if it fails.
+ */
+int neap__bounce_open(struct neap_tier **tier, struct neap_device *device, struct neap_tier *inner);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_driver.c: the functions of the CUDA driver; see fake_driver.h. */
+#include "fake_streams.h"
+#include "cuda/driver.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
+	INVALID_HANDLE = 400, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+/* clang-format on */
+
+/* Contexts, modules and functions hold nothing: their handles are these. */
+static int context, module;
+static struct fake_driver driver;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static int held;
+static _Thread_local CUcontext current;
+
+struct fake_driver *fake_driver(void)
+{
+	return &driver;
+}
+
+void fake_driver_reset(uint64_t seed)
+{
+	int64_t alive = driver.alive;
+	driver = (struct fake_driver){.seed = seed,
+		.total_bytes = (uint64_t)64 << 20,
+		.devices = 1,
+		.bytes_a_second = 2.5e10,
+		.fail_code = 999,
+		.ignored_count = 1,
+		.alive = alive};
+	fake_streams_reset();
+}
+
+void fake_driver_hold(uint64_t on)
+{
+	pthread_mutex_lock(&lock);
+	held = on != 0;
+	pthread_cond_broadcast(&released);
+	pthread_mutex_unlock(&lock);
+}
+
+/* With the lock: the result of a call that would succeed. */
+static CUresult enter(void)
+{
+	pthread_mutex_lock(&lock);
+	fake_play();
+	return ++driver.calls == driver.fail_call ? driver.fail_code : SUCCESS;
+}
+
+static CUresult leave(CUresult result)
+{
+	fake_memory_close();
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* `work` is done if the call succeeds; `always`: also if it is to fail. */
+#define CALL(work)                                                                                 \
+	CUresult result = enter();                                                                 \
+	if (result == SUCCESS)                                                                     \
+		result = (work);                                                                   \
+	return leave(result)
+#define CALL_ALWAYS(work)                                                                          \
+	CUresult result = enter(), answer = (work);                                                \
+	return leave(result == SUCCESS ? answer : result)
+#define IN_CONTEXT(work) CALL(!current ? INVALID_CONTEXT : (work))
+
+static CUresult born(int answer, CUresult otherwise)
+{
+	driver.alive += answer == 0;
+	return answer == 0 ? SUCCESS : otherwise;
+}
+
+static CUresult dead(int answer)
+{
+	driver.alive -= answer == 0;
+	return answer == 0 ? SUCCESS : INVALID_VALUE;
+}
+
+/* Every prototype is checked against the table of driver.h. */
+#define NEAP__X(name, symbol, arguments) FAKE_EXPORT CUresult fake_##name arguments __asm__(symbol);
+NEAP__CUDA_CALLS(NEAP__X)
+#undef NEAP__X
+
+CUresult fake_cuInit(unsigned flags)
+{
+	(void)flags;
+	if (driver.total_bytes == 0)
+		fake_driver_reset(0);
+	CALL(driver.devices > 0 ? SUCCESS : NO_DEVICE);
+}
+
+CUresult fake_cuGetErrorString(CUresult error, const char **text)
+{
+	*text = error == OUT_OF_MEMORY ? "out of memory" : "an error of the fake driver";
+	return SUCCESS;
+}
+
+CUresult fake_cuDeviceGetCount(int *count)
+{
+	CALL((*count = driver.devices, SUCCESS));
+}
+
+CUresult fake_cuDeviceGet(CUdevice *device, int ordinal)
+{
+	CALL(ordinal < driver.devices ? (*device = ordinal, SUCCESS) : INVALID_DEVICE);
+}
+
+CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device)
+{
+	(void)device;
+	CALL((strncpy(name, "fake device", (size_t)size), SUCCESS));
+}
+
+CUresult fake_cuDeviceGetAttribute(int *value, int which, CUdevice device)
+{
+	(void)device;
+	CALL((*value = which == NEAP__CUDA_ATTRIBUTE_PROCESSORS ? 132
+		       : which == NEAP__CUDA_ATTRIBUTE_MAJOR	? 9
+								: 0,
+		SUCCESS));
+}
+
+CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
+{
+	(void)device;
+	CALL((*out = (CUcontext)&context, born(0, SUCCESS)));
+}
+
+CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device)
+{
+	(void)device;
+	CALL_ALWAYS(dead(0));
+}
+
+CUresult fake_cuCtxSetCurrent(CUcontext given)
+{
+	CALL(given == (CUcontext)&context ? (current = given, SUCCESS) : INVALID_CONTEXT);
+}
+
+CUresult fake_cuMemGetInfo(size_t *left, size_t *total)
+{
+	IN_CONTEXT((*total = driver.total_bytes, *left = driver.total_bytes - fake_memory_used(),
+		SUCCESS));
+}
+
+CUresult fake_cuMemAlloc(CUdeviceptr *at, size_t bytes)
+{
+	IN_CONTEXT(born(fake_memory_alloc(at, bytes), OUT_OF_MEMORY));
+}
+
+CUresult fake_cuMemFree(CUdeviceptr at)
+{
+	CALL_ALWAYS((fake_finish_all(), dead(fake_memory_free(at))));
+}
+
+CUresult fake_cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	IN_CONTEXT(born(fake_pinned_alloc(at, bytes), OUT_OF_MEMORY));
+}
+
+CUresult fake_cuMemFreeHost(void *at)
+{
+	CALL_ALWAYS((fake_finish_all(), dead(fake_pinned_free(at))));
+}
+
+static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, int rules)
+{
+	struct fake_job *job = rules && bytes > 0 ? fake_queue(stream, FAKE_COPY) : NULL;
+	if (!job)
+		return INVALID_VALUE;
+	job->to = to;
+	job->from = from;
+	job->bytes = bytes;
+	return SUCCESS;
+}
+
+static void *pointer(CUdeviceptr at)
+{
+	return (void *)(uintptr_t)at;
+}
+
+CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+	IN_CONTEXT(copy(pointer(to), from, bytes, stream,
+		fake_memory_holds(pointer(to), bytes) && fake_memory_is_host(from, bytes)));
+}
+
+CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	IN_CONTEXT(copy(to, pointer(from), bytes, stream,
+		fake_memory_holds(pointer(from), bytes) && fake_memory_is_host(to, bytes)));
+}
+
+CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	int apart = to + bytes <= from || from + bytes <= to;
+	IN_CONTEXT(copy(pointer(to), pointer(from), bytes, stream,
+		apart && fake_memory_holds(pointer(to), bytes) &&
+			fake_memory_holds(pointer(from), bytes)));
+}
+
+static CUresult fill(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
+{
+	struct fake_job *job =
+		fake_memory_holds(pointer(at), bytes) ? fake_queue(stream, FAKE_FILL) : NULL;
+	if (!job)
+		return INVALID_VALUE;
+	job->to = pointer(at);
+	job->byte = byte;
+	job->bytes = bytes;
+	return SUCCESS;
+}
+
+CUresult fake_cuMemsetD8Async(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
+{
+	IN_CONTEXT(fill(at, byte, bytes, stream));
+}
+
+CUresult fake_cuStreamCreate(CUstream *stream, unsigned flags)
+{
+	(void)flags;
+	IN_CONTEXT(born((*stream = fake_stream_new()) ? 0 : -1, OUT_OF_MEMORY));
+}
+
+CUresult fake_cuStreamDestroy(CUstream stream)
+{
+	CALL_ALWAYS((fake_stream_free(stream), dead(0)));
+}
+
+/* 1 if this wait is to be ignored. */
+static int ignored(enum fake_wait kind, int pending)
+{
+	int64_t number = ++driver.waits[kind], first = driver.ignored_number;
+	if (number < FAKE_NUMBERED)
+		driver.pending[kind][number] = pending != 0;
+	return first && driver.ignored_wait == (int)kind && number >= first &&
+	       number < first + driver.ignored_count;
+}
+
+static CUresult waited(void)
+{
+	return fake_failed() ? LAUNCH_FAILED : SUCCESS;
+}
+
+CUresult fake_cuStreamSynchronize(CUstream stream)
+{
+	IN_CONTEXT(ignored(FAKE_STREAM_SYNCHRONIZE, stream->first != NULL)
+			   ? SUCCESS
+			   : (fake_finish_stream(stream), waited()));
+}
+
+CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+	(void)flags;
+	IN_CONTEXT(ignored(FAKE_STREAM_WAIT_EVENT, fake_event_is_pending(event)) ? SUCCESS
+		   : fake_wait_for(stream, event) == 0				 ? SUCCESS
+										 : OUT_OF_MEMORY);
+}
+
+CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
+{
+	(void)flags;
+	IN_CONTEXT(born((*event = calloc(1, sizeof **event)) ? 0 : -1, OUT_OF_MEMORY));
+}
+
+CUresult fake_cuEventDestroy(CUevent event)
+{
+	CALL_ALWAYS((fake_event_free(event), dead(0)));
+}
+
+CUresult fake_cuEventRecord(CUevent event, CUstream stream)
+{
+	IN_CONTEXT(fake_record(event, stream) == 0 ? SUCCESS : OUT_OF_MEMORY);
+}
+
+CUresult fake_cuEventSynchronize(CUevent event)
+{
+	pthread_mutex_lock(&lock);
+	while (held)
+		pthread_cond_wait(&released, &lock);
+	pthread_mutex_unlock(&lock);
+	IN_CONTEXT(ignored(FAKE_EVENT_SYNCHRONIZE, fake_event_is_pending(event))
+			   ? SUCCESS
+			   : (fake_finish_event(event), waited()));
+}
+
+CUresult fake_cuModuleLoadData(CUmodule *out, const void *image)
+{
+	(void)image;
+	IN_CONTEXT((*out = (CUmodule)&module, born(0, SUCCESS)));
+}
+
+CUresult fake_cuModuleUnload(CUmodule given)
+{
+	(void)given;
+	CALL_ALWAYS((fake_finish_all(), dead(0)));
+}
+
+CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule given, const char *name)
+{
+	(void)given;
+	const struct fake_kernel *kernel = fake_kernel(name);
+	IN_CONTEXT(kernel ? (*function = (CUfunction)(uintptr_t)kernel, SUCCESS) : NOT_FOUND);
+}
+
+CUresult fake_cuFuncSetAttribute(CUfunction function, int which, int value)
+{
+	(void)function, (void)which, (void)value;
+	IN_CONTEXT(SUCCESS);
+}
+
+static CUresult launch(const struct fake_kernel *kernel, unsigned grid, unsigned block,
+	unsigned shared, CUstream stream, void **arguments)
+{
+	struct fake_job *job = fake_queue(stream, FAKE_LAUNCH);
+	if (!job)
+		return OUT_OF_MEMORY;
+	job->kernel = kernel;
+	job->grid = grid;
+	job->block = block;
+	job->shared = shared;
+	for (int i = 0, word = 0; kernel->argument_bytes[i]; i++) {
+		memcpy(&job->arguments[word], arguments[i], kernel->argument_bytes[i]);
+		word += (kernel->argument_bytes[i] + 7) / 8;
+	}
+	return SUCCESS;
+}
+
+CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+	unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream,
+	void **arguments, void **extra)
+{
+	(void)extra;
+	int flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
+	IN_CONTEXT(flat ? launch((const struct fake_kernel *)function, grid_x, block_x, shared,
+				  stream, arguments)
+			: INVALID_VALUE);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fake_driver.h: a CUDA driver for tests on machines without a GPU: the shared library
+ * libfakecuda.so, which neap loads if NEAP_CUDA_DRIVER names it. It keeps the rules of the real one
+ * and uses all the freedom that they leave: work on a stream is done as late as the waits allow, or
+ * at a random time before that, in any order between streams. Device memory is filled with a
+ * pattern and, outside of the driver, mapped without access. Time is counted, not waited for.
+ */
+#ifndef NEAP_TEST_FAKE_DRIVER_H
+#define NEAP_TEST_FAKE_DRIVER_H
+
+#include <stdint.h>
+
+#define FAKE_EXPORT __attribute__((visibility("default")))
+#define FAKE_NUMBERED 1024  /* waits of a kind whose pending is known */
+#define FAKE_RANDOM_SEEDS 8 /* the first seed of random times */
+
+/* Calls that make the host or a stream wait, numbered from 1 for each kind. */
+enum fake_wait {
+	FAKE_STREAM_SYNCHRONIZE,
+	FAKE_STREAM_WAIT_EVENT,
+	FAKE_EVENT_SYNCHRONIZE,
+	FAKE_WAITS
+};
+
+/* Set by tests between calls; fake_driver_reset sets the initial values. */
+struct fake_driver {
+	/*
+	 * Below FAKE_RANDOM_SEEDS: work is done as late as possible, but that of the first, second
+	 * and third stream at once if bit 0, 1 or 2 is set. Else at random times.
+	 */
+	uint64_t seed;
+	uint64_t total_bytes;  /* of device memory [64 MiB] */
+	uint64_t misalign;     /* added to the address of each allocation */
+	int devices;	       /* [1] */
+	double bytes_a_second; /* of copies to and from the host [2.5e10] */
+	int64_t fail_call; /* this call of the driver fails [0: none]; frees are done all the same
+			    */
+	int fail_code;	   /* with this result [999] */
+	int64_t fail_job;  /* this job fails: it is not done, and all waits fail from then on */
+	int ignored_wait;  /* of this kind ... */
+	int64_t ignored_number; /* ... this one does nothing [0: none] ... */
+	int64_t ignored_count;	/* and so many from it on [1] */
+	/* Counted since the reset. */
+	int64_t calls, jobs, waits[FAKE_WAITS];
+	/* 1 for waits, by their number, that found work which was not done. */
+	unsigned char pending[FAKE_WAITS][FAKE_NUMBERED];
+	double stream_seconds[8]; /* when the work of each stream ends, in the order of creation */
+	/* Contexts, allocations, streams, events and modules that exist. */
+	int64_t alive;
+};
+
+/* A kernel that the driver finds by its name: a function of the host. */
+struct fake_kernel {
+	const char *name;
+	const uint16_t *argument_bytes; /* of each argument; 0 is the end */
+	void (*run)(const struct fake_kernel *kernel, void **arguments, unsigned grid,
+		unsigned block, unsigned shared);
+	const void *data; /* for run */
+};
+
+/* fake_driver_kernels.c: the kernel of that name, or NULL. */
+const struct fake_kernel *fake_kernel(const char *name);
+
+/* Exported by the library, beside the functions of the driver. */
+FAKE_EXPORT struct fake_driver *fake_driver(void);
+FAKE_EXPORT void fake_driver_reset(uint64_t seed);
+/* 1: waits for events begin after the next call with 0. */
+FAKE_EXPORT void fake_driver_hold(uint64_t on);
+/* Inverts a byte of the largest allocation of pinned memory. */
+FAKE_EXPORT void fake_driver_damage_pinned(uint64_t offset);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_driver_kernels.c: the kernels that the fake driver knows. */
+#include "fake_driver.h"
+#include "toy_kernels.h"
+
+#include <stddef.h>
+
+#define ARGUMENT(type, i) (*(type *)arguments[i])
+
+static void run_forward(const struct fake_kernel *kernel, void **arguments, unsigned grid,
+	unsigned block, unsigned shared)
+{
+	(void)kernel, (void)grid, (void)block, (void)shared;
+	toy_forward(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(float *, 2),
+		ARGUMENT(int, 3), ARGUMENT(int64_t, 4), ARGUMENT(int64_t, 5));
+}
+
+static void run_backward(const struct fake_kernel *kernel, void **arguments, unsigned grid,
+	unsigned block, unsigned shared)
+{
+	(void)kernel, (void)grid, (void)block, (void)shared;
+	toy_backward(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(float *, 2),
+		ARGUMENT(double *, 3), ARGUMENT(int, 4), ARGUMENT(int64_t, 5),
+		ARGUMENT(int64_t, 6));
+}
+
+static void run_turn(const struct fake_kernel *kernel, void **arguments, unsigned grid,
+	unsigned block, unsigned shared)
+{
+	(void)kernel, (void)grid, (void)block, (void)shared;
+	toy_turn(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(double *, 2),
+		ARGUMENT(int, 3));
+}
+
+static const struct fake_kernel kernels[] = {
+	{"toy_forward", (const uint16_t[]){8, 8, 8, 4, 8, 8, 0}, run_forward, NULL},
+	{"toy_backward", (const uint16_t[]){8, 8, 8, 8, 4, 8, 8, 0}, run_backward, NULL},
+	{"toy_turn", (const uint16_t[]){8, 8, 8, 4, 0}, run_turn, NULL},
+};
+
+/* Kernels that an emulator runs are looked up here as well: `data` is the emulator's kernel. */
+const struct fake_kernel *fake_kernel(const char *name)
+{
+	for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+		if (strcmp(kernels[i].name, name) == 0)
+			return &kernels[i];
+	return NULL;
+}
