@@ -236,53 +236,8 @@ static int settle_events(struct encode_request *r)
 	e->crop_y = number[3];
 	e->polarity = (enum neap_polarity)r->polarity;
 	e->warn = warn;
+	e->doubt = doubt;
 	return CLI_DONE;
-}
-
-static void doubt_empty(struct encode_request *r, const struct neap_event_report *report)
-{
-	char line[200];
-	if (!report->empty)
-		return;
-	snprintf(line, sizeof line,
-		"%" PRId64 " of %" PRId64 " samples ha%s no events%s: a network cannot learn from "
-		"them. Remove them from the data",
-		report->empty, report->samples, report->empty == 1 ? "s" : "ve",
-		report->outside ? " after --crop and --polarity" : "");
-	doubt(r, line);
-}
-
-/* A longest sample from which the unit of the times is probably a different one. */
-static void doubt_unit(struct encode_request *r, const struct neap_event_report *report)
-{
-	const double longest = report->longest, unit = r->events.time_unit;
-	/* Chosen: recordings are shorter than an hour, and longer than 10 steps of 1 ms. */
-	int is_long = longest > 3600;
-	char line[400], lasts[24], given[24], now[40] = "";
-	if (!(longest > 0) || (longest >= 0.01 && !is_long))
-		return;
-	if (unit > 0)
-		snprintf(now, sizeof now, " (now %s)", neap__show_time(given, unit));
-	snprintf(line, sizeof line,
-		"the longest sample lasts %s, %s. Times that are integers are read as microseconds "
-		"and others as seconds, unless --time-unit%s specifies the unit%s",
-		neap__show_time(lasts, longest),
-		is_long ? "more than an hour" : "less than 10 time steps of 1 ms", now,
-		unit > 0  ? ". Check it, or remove it"
-		: is_long ? ". Pass it if it differs, such as --time-unit 1us"
-			  : ". Pass it if it differs, such as --time-unit 1ms");
-	doubt(r, line);
-}
-
-static void doubt_silent(struct encode_request *r, const struct neap_encode_report *report)
-{
-	char line[200];
-	snprintf(line, sizeof line,
-		"%" PRId64 " of %" PRId64
-		" recordings %s silent (no spikes): a network cannot learn "
-		"from them. Remove them from the data",
-		report->silent, report->files, report->silent == 1 ? "is" : "are");
-	doubt(r, line);
 }
 
 static int encode_events(struct encode_request *r, const char *path)
@@ -297,8 +252,6 @@ static int encode_events(struct encode_request *r, const char *path)
 	cli_skipped_end(&r->skipped, rc < 0);
 	if (rc < 0)
 		return cli_fail("encode", rc);
-	doubt_empty(r, &report);
-	doubt_unit(r, &report);
 	doubt_written(r, path);
 	return r->json ? events_json(&report, r->out, seconds)
 		       : events_text(&report, r->out, seconds);
@@ -406,6 +359,7 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	cli_progress_start(&r->progress, "encode", "files");
 	r->options.peers = peers;
 	r->options.warn = warn;
+	r->options.doubt = doubt;
 	double started = now();
 	rc = neap_encode_directory(&report, dir, r->out, &r->options);
 	double seconds = now() - started;
@@ -413,8 +367,6 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 	cli_skipped_end(&r->skipped, rc < 0);
 	if (rc < 0)
 		return cli_fail("encode", rc);
-	if (writes && report.silent)
-		doubt_silent(r, &report);
 	if (writes)
 		doubt_written(r, dir);
 	return r->json ? report_json(&report, r->out, seconds)

@@ -344,6 +344,8 @@ struct neap_encode_options {
 	 * NULL: one process. The file is the same, byte for byte; rank 0 writes it. Collective.
 	 */
 	const struct neap_peers *peers;
+	/* Called with a line about a probable mistake in the data. May be NULL. */
+	void (*doubt)(void *user, const char *line);
 };
 
 enum { NEAP_SKIPPED_NAME = 128 /* bytes of a skipped file's name, including its end */ };
@@ -399,6 +401,7 @@ struct neap_event_options {
 	void (*warn)(void *user, const char *line);
 	void *user;
 	const char *label; /* as in neap_encode_options, for folders except DVS Gesture */
+	void (*doubt)(void *user, const char *line); /* as in neap_encode_options */
 };
 
 /* What neap_encode_events read, wrote and skipped: counts and sizes. */

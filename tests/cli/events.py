@@ -300,7 +300,7 @@ def mixed(tap, folder, rng):
         save_recording(os.path.join(root, "ab"[k], "empty"), samples[0][:0], "columns")
     done = neap("encode", root, "--out", out, "--force", *sensor)
     tap.check("samples without events are counted", None if done.returncode == 0 and done.stderr.count("warning: ") == 1 and
-              "warning: 2 of 6 samples have no events: a network" in done.stderr else done.stderr)
+              "warning: 2 of 6 samples have no events: 'a/empty.npz', 'b/empty.npz'. A network" in done.stderr else done.stderr)
     report = neap_json("encode", root, "--out", out, "--force", *sensor, "--polarity", "on", "--crop", "1x1")
     tap.check("and after --crop and --polarity", None if 2 < report["samples_empty"] <= 6 else str(report))
     done = neap("encode", root, "--out", out, "--force", "--channels", 9)

@@ -5,6 +5,7 @@
  * does not depend on the number of threads, and memory holds a few recordings only.
  */
 #include "data/concat.h"
+#include "data/doubts.h"
 #include "data/encode/encode_ranks.h"
 #include "data/names/name_list.h"
 #include "data/recordings.h"
@@ -27,7 +28,9 @@ struct encode_work {
 	int any_sound;
 	int64_t first, written; /* of this rank's block; files of the rounds before */
 	struct neap__encoded_recording *item;
-	int last;	       /* code of the last file that was skipped */
+	const char *dir;
+	int last; /* code of the last file that was skipped */
+	struct neap__first_names silent;
 	int classes, speakers; /* that the file gets */
 	unsigned char *has_class,
 		*has_speaker; /* [nclasses], [nspeakers] 1: of a whole recording */
@@ -108,7 +111,9 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 			if (file->speaker_number >= 0)
 				work->has_speaker[file->speaker_number] = 1;
 			report->files++;
-			report->silent += item->events.count == 0;
+			if (item->events.count == 0)
+				neap__first_names_add(&work->silent,
+					neap__recordings_below(file->path, work->dir));
 			report->events += item->events.count;
 			report->seconds_of_audio += item->events.duration;
 			report->active += item->active;
@@ -257,6 +262,21 @@ static int leave_out(struct neap_shd_writer *writer, struct encode_work *work,
 		       neap__shd_leave_out(writer, 1, r->speakers, r->nspeakers, work->has_speaker);
 }
 
+static void doubt_silent(
+	const struct encode_work *work, int64_t files, const struct neap_encode_options *o)
+{
+	const struct neap__first_names *s = &work->silent;
+	if (s->count)
+		neap__doubt(o->doubt, o->user,
+			"%lld of %lld recordings %s silent (no spikes): %s. A network cannot learn "
+			"from %s. Remove %s from the data%s",
+			(long long)s->count, (long long)files, s->count == 1 ? "is" : "are",
+			s->text, s->count == 1 ? "it" : "them", s->count == 1 ? "it" : "them",
+			neap__recordings_folder(work->dir)
+				? ", or pass --without FILE with one such path per line"
+				: "");
+}
+
 /* What is wrong with what was written, and else the end of the file: on rank 0. */
 static int end_file(struct neap_encode_report *report, struct neap_shd_writer **writer,
 	const struct neap__concat *concat, struct encode_work *work, const char *dir,
@@ -264,6 +284,7 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 {
 	report->samples = concat->written;
 	report->seconds_left = concat->left;
+	report->silent = work->silent.count;
 	if (report->files == 0)
 		return work->last; /* its line stands */
 	if (concat->written == 0)
@@ -273,6 +294,8 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 	NEAP_TRY(leave_out(*writer, work, o));
 	int rc = finish(*writer, work, &work->encoder);
 	*writer = NULL;
+	if (rc == 0)
+		doubt_silent(work, report->files, o);
 	return rc;
 }
 
@@ -312,7 +335,7 @@ int neap_encode_directory(struct neap_encode_report *report, const char *dir, co
 	NEAP_NEED(report, dir, out);
 	struct neap_encode_options o = {0};
 	struct neap__recordings recordings = {0};
-	struct encode_work work = {.recordings = &recordings};
+	struct encode_work work = {.recordings = &recordings, .dir = dir};
 
 	NEAP_TRY(neap__struct_size(
 		report->size, sizeof *report, sizeof *report, "neap_encode_report"));

@@ -14,6 +14,7 @@
  */
 #include "data/event_names.h"
 #include "data/events/columns.h"
+#include "data/events/event_doubts.h"
 #include "data/events/event_source.h"
 #include "data/formats/contents.h"
 #include "base/fail.h"
@@ -38,10 +39,13 @@ struct array_events {
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
 	double *offset, *label;
-	int64_t at;	    /* sample to come */
-	char where[32];	    /* its name */
-	char time_name[64]; /* name of t in the file */
-	int strange;	    /* 1: the arrays are not those of events */
+	int64_t at;	 /* sample to come */
+	char where[32];	 /* its name */
+	int strange;	 /* 1: the arrays are not those of events */
+	int undivided;	 /* 1: there are no offsets */
+	double last;	 /* time read last, 0 in front of the first one */
+	int64_t returns; /* times that are less than half of the one in front of them */
+	char begins[80]; /* "60, 120, ": the indices of the first of these */
 };
 
 static void shut_columns(struct array_events *s)
@@ -63,7 +67,8 @@ static int find_columns(struct array_events *s, const char *prefix)
 			if (there < 0)
 				return there;
 			if (there && c == T)
-				neap__print(s->time_name, sizeof s->time_name, "%s", name);
+				neap__print(s->source.time_name, sizeof s->source.time_name, "%s",
+					name);
 			if (there && s->column[c].text)
 				return neap__fail(NEAP_EFORMAT,
 					"'%s': '%s' contains text; events need numbers. Save it as "
@@ -144,6 +149,24 @@ static int read_size(struct array_events *s)
 	return rc < 0 ? rc : 0;
 }
 
+enum { OFFSETS_TEXT = 400 };
+
+/* Python that adds offsets where the times start again, behind ": "; "" if there is none. */
+static const char *add_offsets(char room[OFFSETS_TEXT], const struct array_events *s)
+{
+	const char *t = s->source.time_name;
+	size_t n = strlen(s->path);
+	room[0] = '\0';
+	if (n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0 && !strchr(t, '/'))
+		neap__print(room, OFFSETS_TEXT,
+			": python3 -c \"import numpy; d = dict(numpy.load('%.120s')); t = d['%s']; "
+			"numpy.savez('neap.npz', **d, offsets=numpy.r_[0, numpy.flatnonzero(t[1:] "
+			"< "
+			"t[:-1] / 2) + 1, len(t)])\"",
+			s->path, t);
+	return room;
+}
+
 /* Without offsets all events are one sample. */
 static int take_one_sample(struct array_events *s)
 {
@@ -153,12 +176,16 @@ static int take_one_sample(struct array_events *s)
 		return there;
 	if (there)
 		s->columns->shut(s->columns, &labels);
+	char code[OFFSETS_TEXT];
 	if (there && labels.count != 1)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': has %lld 'labels', but no 'offsets'. Add offsets=numpy.cumsum([0] + "
+			"'%s' has %lld 'labels', but no 'offsets'. Add offsets=numpy.cumsum([0] + "
 			"[len(s) for s in samples]), the index in '%s' at which each sample "
-			"begins, and the number of events",
-			s->path, (long long)labels.count, neap__event_names[T][0]);
+			"begins, and the number of events; if the times of each sample start "
+			"again%s",
+			s->path, (long long)labels.count, s->source.time_name,
+			add_offsets(code, s));
+	s->undivided = 1;
 	s->offset = calloc(2, sizeof *s->offset);
 	if (!s->offset)
 		return neap__fail_errno(ENOMEM, "'%s'", s->path);
@@ -220,6 +247,33 @@ static int count_differs(const struct array_events *s, int64_t labels)
 		s->path, (long long)labels, (long long)s->source.samples);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Labels that are text name the classes if nothing else does. 0 or -ENOMEM. */
+static int take_names(struct neap__event_source *o, char *const *text, int count)
+{
+	char **sorted = malloc(((size_t)count + 1) * sizeof *sorted);
+	o->class_name = calloc((size_t)count + 1, sizeof *o->class_name);
+	int rc = sorted && o->class_name ? 0 : -ENOMEM;
+	if (rc == 0) {
+		memcpy(sorted, text, (size_t)count * sizeof *sorted);
+		qsort(sorted, (size_t)count, sizeof *sorted, by_text);
+	}
+	for (int i = 0; rc == 0 && i < count; i++) {
+		if (i > 0 && strcmp(sorted[i - 1], sorted[i]) == 0)
+			continue;
+		if ((o->class_name[o->classes] = strdup(sorted[i])) != NULL)
+			o->classes++;
+		else
+			rc = -ENOMEM;
+	}
+	free(sorted);
+	return rc;
+}
+
 /* Names given as text become numbers in the order of `class_name`, or of the text itself. */
 static int number_texts(struct array_events *s)
 {
@@ -229,6 +283,9 @@ static int number_texts(struct array_events *s)
 		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
 	if (rc == 0 && count != s->source.samples)
 		rc = count_differs(s, count);
+	if (rc == 0 && s->source.classes == 0 && take_names(&s->source, text, count) < 0)
+		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
+	class_name = s->source.class_name;
 	for (int i = 0; rc == 0 && i < count; i++) {
 		int k = 0;
 		while (k < s->source.classes && strcmp(class_name[k], text[i]) != 0)
@@ -236,14 +293,44 @@ static int number_texts(struct array_events *s)
 		if (k == s->source.classes)
 			rc = neap__fail(NEAP_EFORMAT,
 				"'%s': 'labels'[%d] is '%.100s', which is not among the %d "
-				"classes. Add it to 'classes', or to the file of --classes",
-				s->path, i, text[i], s->source.classes);
+				"classes, '%.60s', ... Add it to 'classes', or to the file of "
+				"--classes; without either, the labels name the classes",
+				s->path, i, text[i], s->source.classes, class_name[0]);
 		s->label[i] = k;
 	}
 	for (int i = 0; i < count; i++)
 		free(text[i]);
 	free(text);
 	return rc;
+}
+
+/* Samples without labels can be predicted under names of their own. */
+static int no_labels(const struct array_events *s)
+{
+	char code[300] = "";
+	size_t n = strlen(s->path);
+	if (n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0)
+		neap__print(code, sizeof code,
+			": python3 -c \"import numpy; d = numpy.load('%.120s'); n = ['sample%%d' "
+			"%% i "
+			"for i in range(%lld)]; numpy.savez('neap.npz', **d, labels=n, "
+			"classes=n)\"",
+			s->path, (long long)s->source.samples);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has no array 'labels' for its %lld samples. Add it: one number or name per "
+		"sample; to predict samples whose class is not known, name each of them%s",
+		s->path, (long long)s->source.samples, code);
+}
+
+static int no_classes(const struct array_events *s)
+{
+	double most = 0;
+	for (int64_t i = 0; i < s->source.samples; i++)
+		most = fmax(most, s->label[i]);
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' has no array 'classes', and its labels are numbers up to %g. Pass --classes "
+		"%.0f for classes 0 to %.0f, or --classes FILE with one name per line",
+		s->path, most, floor(most) + 1, floor(most));
 }
 
 static int read_labels(struct array_events *s, const struct neap_event_options *options)
@@ -271,21 +358,16 @@ static int read_labels(struct array_events *s, const struct neap_event_options *
 	if (there < 0)
 		return there;
 	if (there == 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s' has no array 'labels'. Add it: one number or name per sample",
-			s->path);
+		return no_labels(s);
 	int text = column.text;
 	s->columns->shut(s->columns, &column);
-	if (o->classes == 0)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' has no array 'classes'. Pass --classes N for classes 0 to N-1, or "
-			"--classes FILE with one name per line",
-			s->path);
 	if (text)
 		return number_texts(s);
 	NEAP_TRY(read_all(s, "labels", MOST_SAMPLES, &s->label, &n));
 	if (n != o->samples)
 		return count_differs(s, n);
+	if (o->classes == 0)
+		return no_classes(s);
 	for (int64_t i = 0; i < n; i++)
 		if (!(s->label[i] >= 0 && s->label[i] < o->classes) ||
 			s->label[i] != floor(s->label[i]))
@@ -301,8 +383,10 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 	struct neap__raw_events *events, int64_t done)
 {
 	for (int64_t i = 0; i < n; i++) {
-		/* p may be -1 and 1, as some cameras have it. */
-		double value = c == P && piece[i] == -1 ? 0 : piece[i];
+		/* p may be -1 and 1, or 0 and 255, as some programs have it. */
+		double value = piece[i];
+		if (c == P)
+			value = value == -1 ? 0 : value == 255 ? 1 : value;
 		if (!(value >= 0 && value <= most) || value != floor(value))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %g; it must be a whole "
@@ -323,18 +407,10 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
  */
 static int wrong_time(const struct array_events *s, int64_t event, double value, double unit)
 {
-	char code[520] = "", other[48] = "";
+	char code[NEAP__SHIFT_TEXT], other[48] = "";
 	double finer = unit == 1 ? 1e-6 : 1e-9;
-	size_t n = strlen(s->path);
-	int archive = n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0;
-	if (archive && s->source.samples == 1 && !strchr(s->time_name, '/'))
-		neap__print(code, sizeof code,
-			": python3 -c \"import glob, numpy; [numpy.savez(f, **{**d, '%s': d['%s'] "
-			"- "
-			"d['%s'].min()}) for f in glob.glob('%.160s%s', recursive=True) for d in "
-			"[dict(numpy.load(f))]]\"",
-			s->time_name, s->time_name, s->time_name, s->folder ? s->folder : s->path,
-			s->folder ? "/**/*.npz" : "");
+	neap__event_shift(
+		code, s->path, s->folder, s->flat ? s->source.time_name : "", !s->undivided);
 	if (finer < unit && value >= 0 && value * finer <= 1e6)
 		neap__print(other, sizeof other, ", or pass the unit, such as --time-unit %s",
 			unit == 1 ? "1us" : "1ns");
@@ -347,17 +423,47 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 		code);
 }
 
+/* Takes note of a time that is much earlier than the one in front of it. */
+static void see_time(struct array_events *s, int64_t event, double t)
+{
+	size_t n = strlen(s->begins);
+	if (t < s->last / 2 && s->returns++ < 8)
+		neap__print(s->begins + n, sizeof s->begins - n, "%lld, ", (long long)event);
+	s->last = t;
+}
+
+/* Recordings one behind the other: times start again, but seldom, as those of unsorted events do
+ * not. */
+static void doubt_order(struct array_events *s)
+{
+	enum { LEAST = 20 /* events of a recording; chosen */ };
+	int64_t count = s->column[T].count;
+	char code[OFFSETS_TEXT];
+	if (!s->undivided || s->returns == 0 || (s->returns + 1) * LEAST > count)
+		return;
+	neap__print(s->source.doubt, sizeof s->source.doubt,
+		"'%.200s': '%s' starts again %lld time%s, but without 'offsets' all %lld events "
+		"are "
+		"read as one recording. If these are %lld recordings one after the other, add "
+		"offsets=[0, %s%s%lld] and an array 'labels' with a class for each%s",
+		s->path, s->source.time_name, (long long)s->returns, s->returns == 1 ? "" : "s",
+		(long long)count, (long long)s->returns + 1, s->begins,
+		s->returns > 8 ? "..., " : "", (long long)count, add_offsets(code, s));
+}
+
 static int take_times(struct array_events *s, const double *piece, int64_t n,
 	struct neap__raw_events *events, int64_t done)
 {
 	double by_type = s->column[T].real ? 1 : 1e-6;
 	double unit = s->unit > 0 ? s->unit : by_type;
+	s->source.reals = s->column[T].real;
 	s->source.time_unit = unit == by_type ? 0 : unit;
 	for (int64_t i = 0; i < n; i++) {
 		double t = unit == 1e-6 ? piece[i] / 1e6 : piece[i] * unit;
 		if (!(t >= 0 && t <= 1e6))
 			return wrong_time(s, done + i, piece[i], unit);
 		events->time[done + i] = t;
+		see_time(s, done + i, t);
 	}
 	return 0;
 }
@@ -405,6 +511,7 @@ static int next(
 		count = (int64_t)s->offset[s->at + 1] - first;
 	}
 	NEAP_TRY(read_events(s, first, count, events));
+	doubt_order(s);
 	events->label = source->recording ? -1 : (int)s->label[s->at];
 	s->at++;
 	return 1;

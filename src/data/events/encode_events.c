@@ -4,6 +4,7 @@
  * in memory at a time.
  */
 #include "data/dataset.h"
+#include "data/events/event_doubts.h"
 #include "data/events/event_source.h"
 #include "data/events/pixel_map.h"
 #include "data/recordings.h"
@@ -85,6 +86,7 @@ struct conversion {
 	struct neap__pixel_map map;
 	struct neap__raw_events raw;
 	struct neap__event_buffer buffer;
+	struct neap__event_doubts doubts;
 	unsigned char *has_class; /* [classes] 1: of a whole sample */
 	int classes;		  /* that the file gets */
 };
@@ -113,6 +115,8 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 		c->has_class[label] = 1;
 	c->report->samples++;
 	c->report->empty += c->buffer.events.count == 0;
+	neap__event_doubts_see(&c->doubts, &c->buffer.events,
+		c->source->files ? neap__recordings_below(where, path) : where);
 	c->report->events += c->buffer.events.count;
 	c->report->longest = fmax(c->report->longest, c->buffer.events.duration);
 	return 0;
@@ -240,6 +244,8 @@ int neap_encode_events(struct neap_event_report *report, const char *path, const
 		rc = convert(&c, path);
 	if (rc == 0)
 		rc = finish(&c);
+	if (rc == 0)
+		neap__event_doubts_tell(&c.doubts, c.source, &o, report, path);
 	neap_shd_abort(c.writer);
 	free(c.has_class);
 	neap__raw_events_free(&c.raw);

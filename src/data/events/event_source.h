@@ -29,14 +29,18 @@ struct neap__event_source {
 		const char **where);
 	/* Frees all, the source as well. */
 	void (*close)(struct neap__event_source *source);
-	int width, height; /* of the sensor as far as the file or the kind says; 0: unknown */
-	int files;	   /* 1: samples are files by themselves, or parts of these */
-	int inputs;	   /* channels of a source without pixels; 0: unknown */
-	int pixels;	   /* 1: x and y; 0: x is the channel */
-	int polarities;	   /* 1: p is there */
-	double time_unit;  /* given, seconds; 0: that of the type of the times. Known behind the
-			      samples. */
-	int recording;	   /* 1: an array file with one sample, whose class it does not give */
+	int width, height;  /* of the sensor as far as the file or the kind says; 0: unknown */
+	int files;	    /* 1: samples are files by themselves, or parts of these */
+	int inputs;	    /* channels of a source without pixels; 0: unknown */
+	int pixels;	    /* 1: x and y; 0: x is the channel */
+	int polarities;	    /* 1: p is there */
+	double time_unit;   /* given, seconds; 0: that of the type of the times. Known behind the
+			       samples. */
+	int recording;	    /* 1: an array file with one sample, whose class it does not give */
+	char time_name[64]; /* of the array of times; "": the kind has a unit of its own */
+	int reals;	    /* 1: times are no integers */
+	char doubt[900]; /* a probable mistake in the order of the samples; "": none. Known behind
+			    the samples. */
 	int64_t samples;
 	char **class_name; /* owned */
 	int classes;

@@ -77,6 +77,10 @@ static int next_array(
 	NEAP_TRY(open_recording(&one, f, file->path, source->pixels));
 	int rc = one->next(one, events, &within);
 	source->time_unit = one->time_unit;
+	source->reals = one->reals;
+	memcpy(source->time_name, one->time_name, sizeof source->time_name);
+	if (!source->doubt[0])
+		memcpy(source->doubt, one->doubt, sizeof source->doubt);
 	one->close(one);
 	events->label = file->class_number;
 	return rc;

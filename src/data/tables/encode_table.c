@@ -9,6 +9,7 @@
 #include "data/formats/array_out.h"
 #include "data/tables/label_table.h"
 #include "data/tables/odd_cells.h"
+#include "data/tables/sample_ids.h"
 #include "data/tables/table.h"
 #include "data/tables/table_targets.h"
 #include "base/fail.h"
@@ -44,6 +45,7 @@ struct table_work {
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
 	struct neap__odd_cells odd;
+	struct neap__class_runs runs;
 	struct unanswered unanswered;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
@@ -74,7 +76,7 @@ static int see_sample(struct table_work *w)
 	if (w->file != w->table.file)
 		forget(w);
 	w->file = w->table.file;
-	return neap__table_see_sample(&w->table, &w->seen);
+	return neap__sample_ids_see(&w->table, &w->seen);
 }
 
 /* Counts the row, and tells how far the reading is. */
@@ -154,6 +156,10 @@ static int scan_row(struct table_work *w)
 		neap__odd_cells_see(&w->odd, neap__target_missing(field[0]) ? "" : field[0],
 			w->table.begins, path, line) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
+	if (w->table.targets == 1 && w->options->sample_column &&
+		neap__class_runs_see(
+			&w->runs, &w->table, neap__target_missing(field[0]) ? "" : field[0]) < 0)
+		return neap__fail_errno(ENOMEM, "'%s'", path);
 	if (w->options->labels && w->targets.steps)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: the target is empty. Fill it in, or remove the row", path,
@@ -188,8 +194,12 @@ static void doubt_cells(struct table_work *w)
 {
 	const struct neap__odd_cells *c = &w->odd;
 	char line[NEAP__DETAIL_BYTES], is[80] = "empty";
-	if (!w->options->warn || !w->targets.classes || !neap__odd_cells_doubt(&w->odd))
+	if (!w->options->warn || !w->targets.classes)
 		return;
+	if (!neap__odd_cells_doubt(&w->odd)) {
+		neap__class_runs_doubt(&w->runs, &w->table, w->report->samples);
+		return;
+	}
 	if (*c->first.text)
 		neap__print(is, sizeof is, "'%.60s'", c->first.text);
 	neap__print(line, sizeof line,
@@ -406,6 +416,7 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 	neap__label_table_free(&w.labels);
 	neap__targets_free(&w.targets);
 	neap__odd_cells_free(&w.odd);
+	neap__class_runs_free(&w.runs);
 	neap__table_close(&w.table);
 	free(w.number);
 	free(w.feature);

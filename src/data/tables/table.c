@@ -299,27 +299,6 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 	return 0;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-int neap__table_see_sample(const struct neap__table *t, void **seen)
-{
-	if (tfind(t->sample, seen, by_text))
-		return neap__table_wrong(t,
-			"sample '%.100s' is in rows above already, with other samples between. If "
-			"these are different samples, give each its own name, for example "
-			"with the class in it; if they are one, move its rows together, in the "
-			"order of time",
-			t->sample);
-	char *copy = strdup(t->sample);
-	if (copy && tsearch(copy, seen, by_text))
-		return 0;
-	free(copy);
-	return no_memory(t);
-}
-
 static void forget_order(struct neap__table *t)
 {
 	free(t->from);

@@ -72,11 +72,6 @@ int neap__table_match(struct neap__table *table, const char *const *names, int c
 int neap__table_next(struct neap__table *table);
 /* Warns of what is probably a mistake in the columns, through the options' function. */
 void neap__table_doubt(const struct neap__table *table);
-/*
- * Refuses a row that begins a sample whose name is in `seen` (search.h), and puts its name there.
- * 0, NEAP_EFORMAT or -ENOMEM.
- */
-int neap__table_see_sample(const struct neap__table *table, void **seen);
 /* What to do about the field `text` of the column `name` in the row read last. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *table, const char *name, const char *text);

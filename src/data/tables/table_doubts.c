@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
+#include "data/doubts.h"
 #include "data/event_names.h"
 #include "data/tables/table.h"
-#include "base/print.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
-static void warn(const struct neap__table *t, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void warn(const struct neap__table *t, const char *format, ...)
-{
-	char room[600];
-	va_list args;
-	va_start(args, format);
-	neap__vprint(room, sizeof room, format, args);
-	va_end(args);
-	t->options->warn(t->options->user, room);
-}
+#define WARN(t, ...) neap__doubt((t)->options->warn, (t)->options->user, __VA_ARGS__)
 
 /* What --header auto decided, if the first row may be the other kind. */
 static void doubt_header(const struct neap__table *t)
@@ -29,13 +17,13 @@ static void doubt_header(const struct neap__table *t)
 	if (t->options->header)
 		return;
 	if (t->counts)
-		warn(t,
+		WARN(t,
 			"the first line of '%.100s' has consecutive whole numbers and is read as "
 			"data. If these are the names of the columns, pass --header yes",
 			t->files.file[0].path);
 	for (int64_t i = 0; t->header && i < t->columns; i++)
 		if (neap__table_number(&number, t->names[i]) == 0) {
-			warn(t,
+			WARN(t,
 				"the first line of '%.100s' is read as the names of the columns, "
 				"but "
 				"its field '%.40s' is a number. If it is data, pass --header no",
@@ -56,13 +44,23 @@ static void doubt_time(const struct neap__table *t)
 				!(t->traits[t->place[i]] & NEAP__FALLS) &&
 				strncasecmp(t->names[i], names[k], strlen(names[k])) == 0 &&
 				!isalpha((unsigned char)t->names[i][strlen(names[k])])) {
-				warn(t,
+				WARN(t,
 					"column '%.60s' increases in every row and is read as a "
 					"feature. If "
 					"it is a time or an index, pass --drop %.60s to ignore it",
 					t->names[i], t->names[i]);
 				break;
 			}
+}
+
+/* The first column rises in each row of every sample, where columns have no names. */
+static void doubt_first(const struct neap__table *t)
+{
+	enum { LEAST = 6 /* rows of a sample: other numbers rarely ascend as long; chosen */ };
+	if (!t->names && t->traits && t->longest >= LEAST && t->columns > 1 &&
+		t->role[0] == NEAP__COLUMN_FEATURE && !(t->traits[t->place[0]] & NEAP__FALLS))
+		WARN(t, "column 1 increases in every row and is read as a feature. If it is a time "
+			"or an index, pass --drop 1 to ignore it");
 }
 
 /* 1: a name of classes, whatever its case, with what is not a letter behind it. */
@@ -91,7 +89,7 @@ static void doubt_classes(const struct neap__table *t)
 			!(is_named || is_of_samples))
 			continue;
 		const char *name = neap__table_column(t, i, number);
-		warn(t,
+		WARN(t,
 			"column '%.60s' has whole numbers%s and is read as a feature. If it is the "
 			"class%s %.60s",
 			name, is_of_samples ? " that are constant in each sample" : "",
@@ -111,7 +109,7 @@ static int doubt_features(const struct neap__table *t)
 	if (!t->names)
 		return 0;
 	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
-		warn(t,
+		WARN(t,
 			"the first column of '%.100s' has no name, like the index that pandas "
 			"writes, "
 			"and is read as a feature. Pass --drop 1 to ignore it",
@@ -126,7 +124,7 @@ static int doubt_features(const struct neap__table *t)
 		events += name[c] != NULL;
 	if (events != NEAP__EVENT_COLUMNS || t->features != events)
 		return 0;
-	warn(t,
+	WARN(t,
 		"the columns of '%.100s' look like events of a camera, but each row is "
 		"read "
 		"as a time step. To encode events, save each recording as arrays: e = "
@@ -150,5 +148,6 @@ void neap__table_doubt(const struct neap__table *t)
 		return;
 	if (t->names && t->longest > 2)
 		doubt_time(t);
+	doubt_first(t);
 	doubt_classes(t);
 }

@@ -5,6 +5,7 @@
  */
 #include "data/dataset.h"
 #include "data/bins.h"
+#include "data/tables/sample_ids.h"
 #include "data/tables/table.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -68,7 +69,7 @@ static int begin_sample(
 {
 	int64_t n = s->set.info.samples;
 
-	NEAP_TRY(neap__table_see_sample(table, &reading->seen));
+	NEAP_TRY(neap__sample_ids_see(table, &reading->seen));
 	if (neap__grow(&s->start, &reading->starts, n + 1, sizeof *s->start) < 0 ||
 		neap__grow(&s->set.sample_names, &reading->names, n + 1,
 			sizeof *s->set.sample_names) < 0 ||

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample_ids.c: samples of one name, and the commands that tell them apart (sample_ids.h). */
+#include "data/tables/sample_ids.h"
+#include "data/doubts.h"
+#include "base/fail.h"
+#include "base/print.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMAND = 300 /* bytes */ };
+#define SCATTERED                                                                                  \
+	"If its rows are scattered, sort them by sample, which keeps their order of time: %s"
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* The place of the column of a role in the file that is read, from 0 on; -1: there is none. */
+static int64_t place_of(const struct neap__table *t, enum neap__table_column role)
+{
+	for (int64_t i = 0; i < t->columns; i++)
+		if (t->role[i] == role)
+			return t->from ? t->from[i] : i;
+	return -1;
+}
+
+static const char *separator(const struct neap__table *t)
+{
+	return t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
+}
+
+/* Perl that changes the names of samples in each line but that of the columns. */
+static const char *change_names(
+	char room[COMMAND], const struct neap__table *t, const char *path, const char *change)
+{
+	const char *sep = separator(t);
+	neap__print(room, COMMAND,
+		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; %s%s; $_ = join(\"%s\", "
+		"@f) . \"\\n\"' '%.120s'",
+		sep, change, t->header ? " if $. > 1" : "", sep, path);
+	return room;
+}
+
+static const char *add_class(char room[COMMAND], const struct neap__table *t, const char *path)
+{
+	char change[60];
+	neap__print(change, sizeof change, "$f[%lld] .= \"-$f[%lld]\"",
+		(long long)place_of(t, NEAP__COLUMN_SAMPLE),
+		(long long)place_of(t, NEAP__COLUMN_TARGET));
+	return change_names(room, t, path, change);
+}
+
+static const char *number_blocks(char room[COMMAND], const struct neap__table *t)
+{
+	char change[100];
+	long long k = (long long)place_of(t, NEAP__COLUMN_SAMPLE);
+	neap__print(change, sizeof change,
+		"$n++ if $f[%lld] ne $p; $p = $f[%lld]; $f[%lld] .= \"-$n\"", k, k, k);
+	return change_names(room, t, t->csv.path, change);
+}
+
+/* A stable sort: rows of a sample keep their order. */
+static const char *sort_rows(char room[COMMAND], const struct neap__table *t)
+{
+	const char *slash = strrchr(t->csv.path, '/');
+	const char *base = slash ? slash + 1 : t->csv.path;
+	const char *out = strcmp(base, "sorted.csv") == 0 ? "by-sample.csv" : "sorted.csv";
+	long long k = (long long)place_of(t, NEAP__COLUMN_SAMPLE) + 1;
+	char sort[80];
+	neap__print(sort, sizeof sort, "LC_ALL=C sort -s -t%s -k%lld,%lld",
+		t->csv.separator == '\t'  ? "\"$(printf '\\t')\""
+		: t->csv.separator == ';' ? "';'"
+					  : ",",
+		k, k);
+	if (t->header)
+		neap__print(room, COMMAND, "(head -n 1 '%.60s'; tail -n +2 '%.60s' | %s) > %s",
+			t->csv.path, t->csv.path, sort, out);
+	else
+		neap__print(room, COMMAND, "%s '%.60s' > %s", sort, t->csv.path, out);
+	return room;
+}
+
+int neap__sample_ids_see(const struct neap__table *t, void **seen)
+{
+	const char *label = t->targets == 1 ? t->target[0] : "";
+	char command[COMMAND], other[COMMAND];
+	size_t bytes = strlen(t->sample) + 1;
+	char **found = tfind(t->sample, seen, by_text), *copy;
+	if (found && strcmp(*found + bytes, label) != 0)
+		return neap__table_wrong(t,
+			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "
+			"with "
+			"other samples between. If the names of the samples start again in each "
+			"class, add the class to them: %s. " SCATTERED,
+			t->sample, label, *found + bytes, add_class(other, t, t->csv.path),
+			sort_rows(command, t));
+	if (found)
+		return neap__table_wrong(t,
+			"sample '%.60s' is in rows above already, with other samples "
+			"between. " SCATTERED
+			". If each block of rows is a different sample, number the "
+			"blocks: %s",
+			t->sample, sort_rows(command, t), number_blocks(other, t));
+	copy = malloc(bytes + strlen(label) + 1);
+	if (copy) {
+		memcpy(copy, t->sample, bytes);
+		memcpy(copy + bytes, label, strlen(label) + 1);
+		if (tsearch(copy, seen, by_text))
+			return 0;
+		free(copy);
+	}
+	return neap__fail_errno(ENOMEM, "'%s'", t->csv.path);
+}
+
+static void forget_runs(struct neap__class_runs *c)
+{
+	while (c->runs > 0)
+		free(c->run[--c->runs]);
+}
+
+int neap__class_runs_see(struct neap__class_runs *c, const struct neap__table *t, const char *text)
+{
+	if (c->unlike)
+		return 0;
+	if (t->begins) {
+		forget_runs(c);
+		c->is_counted = 0;
+	}
+	if (c->runs > 0 && strcmp(c->run[c->runs - 1], text) == 0)
+		return 0;
+	for (int k = 0; k < c->runs; k++)
+		c->unlike |= strcmp(c->run[k], text) == 0;
+	c->unlike |= !*text || c->runs == NEAP__RUNS_MOST;
+	if (c->unlike)
+		return 0;
+	if (c->runs > 0 && c->changed == 0) {
+		c->path = t->csv.path;
+		c->line = t->csv.line;
+		neap__print(c->sample, sizeof c->sample, "%s", t->sample);
+		neap__print(c->from, sizeof c->from, "%s", c->run[c->runs - 1]);
+		neap__print(c->to, sizeof c->to, "%s", text);
+	}
+	c->changed += c->runs > 0 && !c->is_counted;
+	c->is_counted |= c->runs > 0;
+	c->run[c->runs] = strdup(text);
+	return c->run[c->runs++] ? 0 : -ENOMEM;
+}
+
+void neap__class_runs_doubt(
+	struct neap__class_runs *c, const struct neap__table *t, int64_t samples)
+{
+	char command[COMMAND];
+	if (c->unlike || c->changed == 0)
+		return;
+	neap__doubt(t->options->warn, t->options->user,
+		"in %lld of %lld samples the class changes (the first is '%s', from '%s' to '%s' "
+		"in "
+		"'%.120s', line %lld), so the data set has one class per step. If these rows are "
+		"different samples whose names start again in each class, add the class to the "
+		"names: %s",
+		(long long)c->changed, (long long)samples, c->sample, c->from, c->to, c->path,
+		(long long)c->line, add_class(command, t, c->path));
+}
+
+void neap__class_runs_free(struct neap__class_runs *c)
+{
+	forget_runs(c);
+}
