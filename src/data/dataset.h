@@ -171,7 +171,7 @@ int neap__dataset_open_as(
 int neap__dataset_open_live(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
-#define NEAP__TAKEN_TEXT 512
+#define NEAP__TAKEN_TEXT 900
 /*
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. Its columns of these
  * names are the features, in this order, and `ignored` names the others ("": none). count 0: all

@@ -242,7 +242,7 @@ int neap__model_open_table(struct neap_dataset **set, const struct neap__safeten
 	neap__model_class_names_free(samples, nsamples);
 	if (rc == 0 && ignored[0])
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"'%.100s': ignored columns, which are not features of the model: %s%s",
-			name, ignored, (*set)->sample_names ? "" : "; all rows are one sample");
+			"'%.100s': ignored columns, which are not features of the model: %s", name,
+			ignored);
 	return rc;
 }

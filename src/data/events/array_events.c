@@ -293,8 +293,8 @@ static int number_texts(struct array_events *s)
 		if (k == s->source.classes)
 			rc = neap__fail(NEAP_EFORMAT,
 				"'%s': 'labels'[%d] is '%.100s', which is not among the %d "
-				"classes, '%.60s', ... Add it to 'classes', or to the file of "
-				"--classes; without either, the labels name the classes",
+				"classes, '%.60s', ... Add it to 'classes' or to the file of "
+				"--classes, or leave out both: the labels then name the classes",
 				s->path, i, text[i], s->source.classes, class_name[0]);
 		s->label[i] = k;
 	}

@@ -433,6 +433,24 @@ static void advise_names(char *room, size_t size, const struct neap__contents *c
 			pairs, folder ? folder : path, folder ? "/**/*.npz" : "");
 }
 
+/* An array of objects, each with the events of a sample, as records or as rows of t, x, y, p. */
+static int advise_objects(char *room, size_t size, const struct neap__content *item,
+	const char *path, const char *labels)
+{
+	char a[EXPRESSION];
+	neap__print(room, size,
+		"This Python makes a file that 'neap encode' reads, if each object has the events "
+		"of a sample, as records or in the order t, x, y, p: d = numpy.load('%s', "
+		"allow_pickle=True); e = list(%s); c = numpy.concatenate(e); "
+		"numpy.savez('neap.npz', "
+		"**({k: c[k] for k in c.dtype.names} if c.dtype.names else dict(zip('txyp', "
+		"c.T))), "
+		"offsets=numpy.cumsum([0] + [len(s) for s in e]), labels=%s)%s",
+		path, reading(a, item, path), labels ? labels : "labels",
+		labels ? "" : ", where labels has a number or a name of a class for each sample");
+	return 1;
+}
+
 /*
  * 1 and advice about events, if the file seems to hold some. `meant`: only events are read from it,
  * so arrays of events under other names are likely; `folder`: of recordings that it is in, or NULL.
@@ -456,14 +474,9 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 			path, t->name, t->name, a);
 	for (int i = 0; i < c->count; i++) {
 		const struct neap__content *item = &c->item[i];
-		if (item->object && strcasestr(item->name, "event"))
-			return neap__print(room, size,
-				"This Python makes a file that 'neap encode' reads: d = "
-				"numpy.load('%s', allow_pickle=True); e = list(d['%s']); "
-				"numpy.savez('neap.npz', "
-				"events=numpy.concatenate(e), offsets=numpy.cumsum([0] + [len(s) "
-				"for s in e]), labels=%s)",
-				path, item->name, a);
+		if (item->object && item->dims == 1 &&
+			(strcasestr(item->name, "event") || (meant && c->count == 1)))
+			return advise_objects(room, size, item, path, y ? a : NULL);
 		if (is_unnamed(c, item, meant)) {
 			advise_columns(room, size, item, path, folder);
 			return 1;

@@ -248,6 +248,86 @@ int neap__table_unnamed(const struct neap__table *t, const char *const *names, i
 	return rc;
 }
 
+/* The unit behind a number, "V" of "0.5 V", if it can be part of a pattern; else NULL. */
+static const char *unit_of(const char *text)
+{
+	const char *end = text + strspn(text, "+-0123456789.eE");
+	char room[40];
+	double number;
+	if (end == text || end - text >= (int)sizeof room)
+		return NULL;
+	for (; end > text; end--) { /* "5e" has the unit e */
+		neap__print(room, sizeof room, "%.*s", (int)(end - text), text);
+		if (neap__table_number(&number, room) == 0)
+			break;
+	}
+	end += strspn(end, " ");
+	if (end == text || !*end || strlen(end) > 12 || strpbrk(end, "'\"\\{}$@`,;") ||
+		strchr("+-0123456789._:/", *end))
+		return NULL;
+	return end;
+}
+
+/*
+ * Cells of a column with the unit from the row read last on; 0 if one is neither a number nor has
+ * it. Reads the file to its end, but keeps the line.
+ */
+static int64_t count_units(struct neap__table *t, int64_t place, const char *unit)
+{
+	int64_t cells = 0, line = t->csv.line;
+	double number;
+	do {
+		const char *text = t->csv.field[place], *here = unit_of(text);
+		if (here && strcmp(here, unit) == 0)
+			cells++;
+		else if (neap__table_number(&number, text) < 0 && !is_gap(text))
+			cells = -1;
+	} while (cells >= 0 && neap__csv_next(&t->csv) > 0 && t->csv.fields == t->columns);
+	t->csv.line = line;
+	return cells < 0 ? 0 : cells;
+}
+
+/* A column whose numbers have a unit: the command that removes it, here and in other columns. */
+static int advise_unit(
+	char *room, size_t size, struct neap__table *t, const char *name, const char *text)
+{
+	enum { COLUMNS = 60, LEAST = 2 /* cells: one is a slip */ };
+	char places[COLUMNS] = "", unit[20], program[240];
+	const char *sep = t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
+	const char *found = unit_of(text), *here;
+	char number[24];
+	int64_t place = -1;
+	size_t n = 0;
+	if (!found)
+		return 0;
+	neap__print(unit, sizeof unit, "%s", found);
+	for (int64_t i = 0; i < t->columns; i++) {
+		int64_t k = t->from ? t->from[i] : i;
+		if (t->role[i] != NEAP__COLUMN_FEATURE)
+			continue;
+		if (place < 0 && strcmp(neap__table_column(t, i, number), name) == 0)
+			place = k;
+		if ((here = unit_of(t->csv.field[k])) && strcmp(here, unit) == 0 && n + 8 < COLUMNS)
+			n += (size_t)neap__print(
+				places + n, COLUMNS - n, "%s%lld", n ? ", " : "", (long long)k);
+	}
+	if (place < 0 || !places[0] || count_units(t, place, unit) < LEAST)
+		return 0;
+	neap__print(program, sizeof program,
+		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; s{(?<=[\\d.]) *\\Q%s\\E "
+		"*$}{} "
+		"for @f[%s]; $_ = join(\"%s\", @f) . \"\\n\"'",
+		sep, unit, places, sep);
+	n = (size_t)neap__print(room, size,
+		"Its numbers have the unit '%s', first in line %lld. Remove the unit: ", unit,
+		(long long)t->csv.line);
+	if (n < size)
+		n += on_all(room + n, size - n, t, program);
+	if (n < size && !t->predicts && !t->options->targets && !t->options->labels)
+		neap__print(room + n, size - n, "; if they are classes, pass --target %.60s", name);
+	return 1;
+}
+
 /* What to do about a column of texts. In a first line that is data, `name` is one of them. */
 static void advise_column(char *room, size_t size, const struct neap__table *t, const char *name)
 {
@@ -299,6 +379,8 @@ void neap__table_advise(
 	else if (is_percent(text)) {
 		n = (size_t)neap__print(room, size, "Remove the percent signs: ");
 		on_all(room + n, size - n, t, "sed -i.old 's/%//g'");
+	} else if (advise_unit(room, size, t, name, text)) {
+		return;
 	} else if (has_thousands(text))
 		neap__print(room, size, "Write numbers without separators of thousands");
 	else if (t->csv.line == 2 && t->header && has_names(t)) {

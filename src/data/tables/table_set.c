@@ -111,6 +111,41 @@ int neap__table_named(const char *name)
 	return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
 }
 
+/* 1: a column that names samples is probably called so. */
+static int names_samples(const char *name)
+{
+	static const char *const names[] = {"sample", "series", "sequence", "seq", "recording",
+		"trial", "file", "filename", "subject", "session", "run", "group", "case"};
+	size_t n = strlen(name);
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+		if (strcasecmp(name, names[k]) == 0)
+			return 1;
+	return n >= 2 && strcasecmp(name + n - 2, "id") == 0;
+}
+
+/* All rows are one sample, although a column that is not read may name several. */
+static void advise_samples(char ignored[NEAP__TAKEN_TEXT], const struct neap__table *t)
+{
+	size_t n = strlen(ignored), m = 0;
+	const char *column = NULL;
+	char drop[200] = "";
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (t->role[i] != NEAP__COLUMN_DROPPED)
+			continue;
+		else if (!column && names_samples(t->names[i]))
+			column = t->names[i];
+		else if (m < sizeof drop)
+			m += (size_t)neap__print(drop + m, sizeof drop - m, "%s%.60s",
+				m ? "," : " --drop ", t->names[i]);
+	if (n < NEAP__TAKEN_TEXT)
+		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,
+			"; all rows are one sample. If %s%.60s%s names several samples, encode the "
+			"table and predict FILE.h5: neap encode '%.200s' --sample-column %.60s%s "
+			"--out FILE.h5",
+			column ? "'" : "", column ? column : "one of them", column ? "'" : "",
+			t->dir, column ? column : "NAME", drop);
+}
+
 int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,
 	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT])
 {
@@ -134,6 +169,8 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
 	if (rc == 0)
 		rc = read_rows(s, &table, &reading);
+	if (rc == 0 && !split && ignored[0] && table.files.count == 1)
+		advise_samples(ignored, &table);
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */
