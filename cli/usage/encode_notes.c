@@ -207,6 +207,8 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 		return;
 	int count;
 	const char **name = class_names(set, &count);
+	struct neap_dataset_info info = {.size = sizeof info};
+	int64_t samples = neap_dataset_info(set, &info) < 0 ? 0 : info.samples;
 	look_inside(&in, dir);
 	if (in.parts == 2) {
 		doubt_parts(line, sizeof line, name, count, dir, &in);
@@ -218,6 +220,15 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 			"%d "
 			"folders. Remove --label if the folders are the classes",
 			label, name[0], dir, in.folders);
+		doubt(user, line);
+	}
+	if (label && count > 2 && count == samples && strcmp(label, "(.*)") != 0) {
+		snprintf(line, sizeof line,
+			"--label '%.100s' gives each of the %d files a class of its own: a network "
+			"cannot learn from one sample per class. Use a part of the names that "
+			"several "
+			"files share, or put the files into one folder per class",
+			label, count);
 		doubt(user, line);
 	}
 	if (count > 1 && twins(name, count, &one, &other)) {
@@ -249,5 +260,10 @@ int cli_encoded_out(const char *out)
 			"--out: there is no folder '%s'. Create it (mkdir -p '%s'), or pass "
 			"another --out",
 			folder, folder);
+	if (stat(folder, &st) == 0 ? !S_ISDIR(st.st_mode) : errno == ENOTDIR)
+		return cli_usage("encode",
+			"--out: '%s' cannot be written, since '%s' is not a folder. Pass another "
+			"--out, such as --out '%s'",
+			out, folder, slash + 1);
 	return CLI_DONE;
 }

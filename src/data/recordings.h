@@ -62,10 +62,10 @@ int neap__recordings_ends(const char *path, const char *const *endings);
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
  */
-#define NEAP__OPTION_TEXT 64
+#define NEAP__OPTION_TEXT 160
 const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir);
 /* The same of --label alone, which sounds and arrays in the folder itself need: no folder names
- * their class. */
+ * their class. If their names do not either, it is what to do instead, behind a comma. */
 const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir);
 /*
  * Lines about --label whose group is missing, a file in the folder itself, whose class nothing

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SORT                                                                                       \
+	"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && mkdir -p "       \
+	"sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done"
+
 /* A table that may list the classes: the first one in the folder, or labels.csv next to it; else
  * "".
  */
@@ -32,7 +36,7 @@ static void find_table(char *room, size_t size, const char *dir)
 		room[0] = '\0';
 }
 
-/* A pattern for --label that fits the files, or those with the endings. */
+/* A pattern for --label that fits the files, or those with the endings; NULL: none does. */
 static const char *propose(const struct neap__recordings *all, const char *const *endings)
 {
 	const char **path = malloc((size_t)(all->count + 1) * sizeof *path);
@@ -49,6 +53,7 @@ static const char *propose(const struct neap__recordings *all, const char *const
 int neap__recordings_no_group(
 	const struct neap__recordings *all, const char *label, const char *const *endings)
 {
+	const char *pattern = propose(all, NULL);
 	char target[200] = "";
 	if (endings == neap__table_endings)
 		neap__print(target, sizeof target, "If '%.60s' is a column, pass --target %.60s. ",
@@ -56,20 +61,20 @@ int neap__recordings_no_group(
 	return neap__fail(NEAP_EUSAGE,
 		"--label '%s' has no group. %sA pattern of file names has a group in parentheses "
 		"that is the class, such as '%s'",
-		label, target, propose(all, NULL));
+		label, target, pattern ? pattern : "^([A-Za-z]+)");
 }
 
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings)
 {
 	char table[300], advice[900] = "";
+	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;
 	find_table(table, sizeof table, dir);
 	if (table[0] && !is_table)
 		neap__print(advice, sizeof advice,
-			". If '%s' lists file,class per line, this shell command sorts copies: "
-			"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && "
-			"mkdir -p sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done",
+			". If '%s' lists file,class per line, this shell command sorts "
+			"copies: " SORT,
 			table, table, dir, dir);
 	if (is_table &&
 		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
@@ -80,12 +85,24 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 			"FILE, "
 			"where FILE has the line '%s'",
 			path, dir, dir, path, path + strlen(dir) + 1);
+	if (!pattern && !is_table)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class, and no part of "
+			"the "
+			"file names does: each would be a class of its own. Put the files into one "
+			"folder per class. With a table '%s' that has file,class per line, this "
+			"shell command sorts copies: " SORT,
+			path, dir, table[0] ? table : "labels.csv", table[0] ? table : "labels.csv",
+			dir, dir);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
-		"folder per class, or pass --label with a pattern of the file names whose group 1 "
-		"is the class, such as '%s'%s%s",
-		path, dir, propose(all, NULL),
-		is_table ? ", or --target NAME, or --labels FILE.csv" : "", advice);
+		"folder per class%s%s%s%s%s",
+		path, dir,
+		pattern ? ", or pass --label with a pattern of the file names whose group 1 is the "
+			  "class, such as '"
+			: "",
+		pattern ? pattern : "", pattern ? "'" : "",
+		is_table ? ", or pass --target NAME or --labels FILE.csv" : "", advice);
 }
 
 int neap__recordings_read(const char *path)
@@ -126,10 +143,17 @@ const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir
 	int64_t sounds = neap__recordings_count(dir, neap__sound_endings, &flat);
 	int64_t arrays = neap__recordings_count(dir, neap__event_endings, &flat);
 	struct neap__recordings all = {0};
+	const char *pattern = NULL;
 	room[0] = '\0';
 	if (flat && neap__recordings_all(&all, dir) == 0)
-		neap__print(room, NEAP__OPTION_TEXT, " --label '%s'",
-			propose(&all, arrays > sounds ? neap__event_endings : neap__sound_endings));
+		pattern =
+			propose(&all, arrays > sounds ? neap__event_endings : neap__sound_endings);
+	if (pattern)
+		neap__print(room, NEAP__OPTION_TEXT, " --label '%s'", pattern);
+	else if (flat)
+		neap__print(room, NEAP__OPTION_TEXT,
+			", after sorting the files into one folder per class, which their names do "
+			"not contain");
 	neap__recordings_free(&all);
 	return room;
 }

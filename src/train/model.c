@@ -387,10 +387,7 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 	NEAP_TRY(map_classes(file, options, set));
 	neap_dataset_info(set, &info);
 	if (info.values && info.inputs != options->inputs)
-		return neap__fail(NEAP_EUSAGE,
-			"%s has %d feature%s, but the model was trained on %d. Pass data with the "
-			"same features in the same order",
-			info.name, info.inputs, info.inputs == 1 ? "" : "s", options->inputs);
+		return neap__model_wrong_features(set, file, options->inputs);
 	char settings[NEAP__ENCODE_OPTIONS];
 	if (info.inputs > options->inputs &&
 		neap__model_encode_options(settings, file, options, set))

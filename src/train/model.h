@@ -73,6 +73,9 @@ void neap__model_class_names_free(char **names, int classes); /* NULL: nothing *
 void neap__model_rows_write(struct neap__tensor_bundle *bundle, const struct neap_dataset *set);
 int neap__model_rows_take(
 	struct neap_dataset *set, const struct neap__safetensors *file, int64_t max_steps);
+/* NEAP_EUSAGE: the set has another number of features than the `expected` ones of the model. */
+int neap__model_wrong_features(
+	const struct neap_dataset *set, const struct neap__safetensors *file, int expected);
 /* neap__rows_match with the features that the model was trained on; 0 where its file has none. */
 int neap__model_match_features(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set,
 	const struct neap__safetensors *file);

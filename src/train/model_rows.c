@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define INPUTS NEAP__MODEL_INPUTS
 
@@ -72,8 +73,66 @@ static double *numbers_of(const json_t *list, size_t count)
 	return x;
 }
 
+static int has_name(char *const *names, int count, const char *name)
+{
+	for (int k = 0; k < count; k++)
+		if (strcmp(names[k], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Those of `names` that are not among `others`, "a,b"; their number. */
+static int list_others(
+	char *room, size_t size, char *const *names, int count, char *const *others, int nothers)
+{
+	size_t n = 0;
+	int found = 0;
+
+	room[0] = '\0';
+	for (int k = 0; k < count; k++)
+		if (!has_name(others, nothers, names[k])) {
+			if (n < size)
+				n += (size_t)neap__print(
+					room + n, size - n, "%s%.60s", found ? "," : "", names[k]);
+			found++;
+		}
+	return found;
+}
+
+int neap__model_wrong_features(
+	const struct neap_dataset *set, const struct neap__safetensors *file, int expected)
+{
+	char **names = NULL, more[200] = "", less[200] = "", advice[520];
+	int count = 0, has = neap__features(set), extra = 0, missing = 0;
+
+	if (neap__model_texts(&names, &count, file, NEAP__MODEL_FEATURES) == 0 &&
+		count == expected && set->nfeature_names == has) {
+		extra = list_others(
+			more, sizeof more, set->feature_names, set->nfeature_names, names, count);
+		missing = list_others(
+			less, sizeof less, names, count, set->feature_names, set->nfeature_names);
+	}
+	neap__model_class_names_free(names, count);
+	if (missing)
+		neap__print(advice, sizeof advice,
+			"It lacks %s. Add the missing columns, and "
+			"encode the data again",
+			less);
+	else if (extra)
+		neap__print(advice, sizeof advice,
+			"Remove what the model has no feature for, and encode the data again: "
+			"neap encode ... --drop '%s'",
+			more);
+	else
+		neap__print(advice, sizeof advice,
+			"Pass data with the same features in the same order");
+	return neap__fail(NEAP_EUSAGE, "'%s' has %d feature%s, but the model was trained on %d. %s",
+		set->name, has, has == 1 ? "" : "s", expected, advice);
+}
+
 /* 1, 0 where the object has none, or a negative code. */
-static int take_scale(struct neap_dataset *set, const json_t *json)
+static int take_scale(
+	struct neap_dataset *set, const struct neap__safetensors *file, const json_t *json)
 {
 	const json_t *shift = json_object_get(json, "shift");
 	size_t inputs = (size_t)neap__features(set);
@@ -81,10 +140,7 @@ static int take_scale(struct neap_dataset *set, const json_t *json)
 	if (!shift)
 		return 0;
 	if (json_array_size(shift) != inputs)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %zu feature%s, but the model was trained on %zu. Pass data with "
-			"the same features in the same order",
-			set->name, inputs, inputs == 1 ? "" : "s", json_array_size(shift));
+		return neap__model_wrong_features(set, file, (int)json_array_size(shift));
 	int rc = neap__rows_scale(
 		set, numbers_of(shift, inputs), numbers_of(json_object_get(json, "scale"), inputs));
 	return rc < 0 ? rc : 1;
@@ -94,7 +150,7 @@ int neap__model_rows_scale(struct neap_dataset *set, const struct neap__safetens
 {
 	const char *text = neap__safetensors_meta(file, INPUTS);
 	json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	int rc = json && set->ops->values ? take_scale(set, json) : 0;
+	int rc = json && set->ops->values ? take_scale(set, file, json) : 0;
 
 	json_decref(json);
 	return rc;
@@ -185,13 +241,9 @@ static int take_reading(struct neap_dataset *set, const struct neap__safetensors
 		return coding.kind ? neap__model_refuse(file, set) : 0;
 	if (json_integer_value(json_object_get(json, "next")) == 1)
 		NEAP_TRY(neap__rows_next(set));
-	NEAP_TRY(take_scale(set, json));
+	NEAP_TRY(take_scale(set, file, json));
 	if (coding.kind && features != set->info.inputs)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %d feature%s, but the model was trained on %lld. Pass data with "
-			"the same features in the same order",
-			set->name, set->info.inputs, set->info.inputs == 1 ? "" : "s",
-			(long long)features);
+		return neap__model_wrong_features(set, file, (int)features);
 	return neap__rows_encode(set, &coding, max_steps);
 }
 

@@ -290,6 +290,12 @@ static int text_open(struct neap_dataset **set, const char *name)
 			"'%s': a text has no key '%.*s'. The length of a sample is steps: "
 			"text:steps=%s",
 			name, (int)(key < 40 ? key : 40), path, path + key + 1);
+	digits = strspn(path, "0123456789");
+	if (digits > 0 && path[digits] == ':' && access(path, F_OK) < 0)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': there is no file '%s'. If %.*s is the length of a sample, pass "
+			"text:steps=%s",
+			name, path, (int)(digits < 20 ? digits : 20), path, path);
 	struct text_set *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "%s", name);

@@ -53,11 +53,11 @@ const char *neap__pattern_proposal(const char *const *paths, int64_t count)
 		int names = names_found(pattern, paths, count);
 		if (names > 1 && 2 * names <= count)
 			best = patterns[i];
-		if (!several && names > 1 && i < PATTERNS - 1)
+		if (!several && names > 1 && names < count)
 			several = patterns[i];
-		if (!matches && names_found(pattern, paths, 1) > 0)
+		if (!matches && names == 1)
 			matches = patterns[i];
 		neap__name_pattern_free(pattern);
 	}
-	return best ? best : several ? several : matches ? matches : patterns[0];
+	return best ? best : several ? several : matches;
 }

@@ -7,8 +7,9 @@
 
 /*
  * Of some regular expressions whose group 1 is a part of a file name, the first that finds several
- * names in all paths, on average in two or more each; else the first that finds several, or that
- * matches the first path. It has no quotes.
+ * names in all paths, on average in two or more each; else the first that finds several, but fewer
+ * than paths, or the same name in all. NULL: there is none. It has no
+ * quotes.
  */
 const char *neap__pattern_proposal(const char *const *paths, int64_t count);
 

@@ -138,8 +138,11 @@ static int check_length(int fd, const char *path)
 			return 0;
 		if (bytes > size - at - 8)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s' is truncated: it has %llu of %llu bytes of sound", path,
-				(unsigned long long)(size - at - 8), (unsigned long long)bytes);
+				"'%s' is truncated: it has %llu of %llu bytes of sound. Copy it "
+				"again "
+				"from its source, or remove it",
+				path, (unsigned long long)(size - at - 8),
+				(unsigned long long)bytes);
 		return 0;
 	}
 	return 0;
@@ -241,13 +244,17 @@ int neap__sound_open(struct neap__sound **sound, const char *path, int any)
 static int check_end(const struct neap__sound *s)
 {
 	if (sf_error(s->file) != SF_ERR_NO_ERROR)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s' is damaged: %s", s->name, sf_strerror(s->file));
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is damaged: %s. Copy it again from its source, or "
+			"remove it",
+			s->name, sf_strerror(s->file));
 	if (s->count == 0)
 		return neap__fail(
 			NEAP_EFORMAT, "'%s' has no samples. Remove it from the folder", s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
-		return neap__fail(NEAP_EFORMAT, "'%s' is truncated: it has %lld of %lld samples",
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is truncated: it has %lld of %lld samples. Copy it again from its "
+			"source, or remove it",
 			s->name, (long long)s->count, (long long)s->info.frames);
 	return 0;
 }
