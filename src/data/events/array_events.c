@@ -13,6 +13,7 @@
  * Times are microseconds where they are integers, seconds where they are not.
  */
 #include "data/event_names.h"
+#include "data/events/array_labels.h"
 #include "data/events/columns.h"
 #include "data/events/event_doubts.h"
 #include "data/events/event_source.h"
@@ -28,7 +29,7 @@
 #include <strings.h>
 
 enum { T = NEAP__EVENT_T, X, Y, P, COLUMNS = NEAP__EVENT_COLUMNS };
-enum { PIECE = 4096, MOST_CLASSES = 65535, MOST_SAMPLES = 1 << 26 };
+enum { PIECE = 4096, MOST_SAMPLES = NEAP__MOST_LABELS };
 
 struct array_events {
 	struct neap__event_source source;
@@ -95,35 +96,11 @@ static int find_columns(struct array_events *s, const char *prefix)
 	return 1;
 }
 
-/* All numbers of a short array: 1, 0 where there is none, or a negative code. */
-static int read_all(
-	struct array_events *s, const char *name, int64_t most, double **out, int64_t *count)
-{
-	struct neap__column column;
-	int there = s->columns->find(s->columns, name, &column), rc = there;
-	if (there <= 0)
-		return there;
-	*count = column.count;
-	if (column.count > most || column.text)
-		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' contains %lld %s; it must be an array of at most %lld numbers",
-			s->path, name, (long long)column.count, column.text ? "texts" : "numbers",
-			(long long)most);
-	if (rc > 0 && !(*out = malloc((size_t)(column.count + 1) * sizeof **out)))
-		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
-	if (rc > 0) {
-		int got = s->columns->read(s->columns, &column, 0, column.count, *out);
-		rc = got < 0 ? got : 1;
-	}
-	s->columns->shut(s->columns, &column);
-	return rc;
-}
-
 static int read_size(struct array_events *s)
 {
 	double *size = NULL;
 	int64_t n = 0;
-	int rc = read_all(s, "sensor_size", 3, &size, &n);
+	int rc = neap__column_all(s->columns, "sensor_size", 3, &size, &n);
 	if (rc > 0 && (n < 2 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0]) ||
 			      !(size[1] >= 1 && size[1] <= 65536) || size[1] != floor(size[1])))
 		rc = neap__fail(NEAP_EFORMAT,
@@ -137,7 +114,7 @@ static int read_size(struct array_events *s)
 	free(size);
 	size = NULL;
 	if (rc >= 0)
-		rc = read_all(s, "inputs", 1, &size, &n);
+		rc = neap__column_all(s->columns, "inputs", 1, &size, &n);
 	if (rc > 0 && (n != 1 || !(size[0] >= 1 && size[0] <= 65536) || size[0] != floor(size[0])))
 		rc = neap__fail(NEAP_EFORMAT,
 			"'%s': 'inputs' must be the number of channels, 1 to 65536. Correct the "
@@ -151,19 +128,20 @@ static int read_size(struct array_events *s)
 
 enum { OFFSETS_TEXT = 400 };
 
-/* Python that adds offsets where the times start again, behind ": "; "" if there is none. */
-static const char *add_offsets(char room[OFFSETS_TEXT], const struct array_events *s)
+/* Python that adds offsets where the times start again, behind `before`; "" if there is none. */
+static const char *add_offsets(
+	char room[OFFSETS_TEXT], const struct array_events *s, const char *before)
 {
-	const char *t = s->source.time_name;
-	size_t n = strlen(s->path);
+	const char *t = s->source.time_name, *dot = strrchr(s->path, '.');
+	int is_npz = dot && strcasecmp(dot, ".npz") == 0;
 	room[0] = '\0';
-	if (n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0 && !strchr(t, '/'))
+	if (!strchr(t, '/') && (!dot || strcasecmp(dot, ".npy") != 0))
 		neap__print(room, OFFSETS_TEXT,
-			": python3 -c \"import numpy; d = dict(numpy.load('%.120s')); t = d['%s']; "
-			"numpy.savez('neap.npz', **d, offsets=numpy.r_[0, numpy.flatnonzero(t[1:] "
-			"< "
-			"t[:-1] / 2) + 1, len(t)])\"",
-			s->path, t);
+			"%s: python3 -c \"import %s('%.120s'%s); t = d['%s'][()]; o = numpy.r_[0, "
+			"numpy.flatnonzero(t[1:] < t[:-1] / 2) + 1, len(t)]; %s\"",
+			before, is_npz ? "numpy; d = numpy.load" : "h5py, numpy; d = h5py.File",
+			s->path, is_npz ? "" : ", 'a'", t,
+			is_npz ? "numpy.savez('neap.npz', **d, offsets=o)" : "d['offsets'] = o");
 	return room;
 }
 
@@ -181,10 +159,9 @@ static int take_one_sample(struct array_events *s)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' has %lld 'labels', but no 'offsets'. Add offsets=numpy.cumsum([0] + "
 			"[len(s) for s in samples]), the index in '%s' at which each sample "
-			"begins, and the number of events; if the times of each sample start "
-			"again%s",
+			"begins, and the number of events%s",
 			s->path, (long long)labels.count, s->source.time_name,
-			add_offsets(code, s));
+			add_offsets(code, s, "; if the times start again in each sample"));
 	s->undivided = 1;
 	s->offset = calloc(2, sizeof *s->offset);
 	if (!s->offset)
@@ -198,7 +175,7 @@ static int take_one_sample(struct array_events *s)
 static int read_offsets(struct array_events *s)
 {
 	int64_t n = 0, count = s->column[T].count;
-	int rc = read_all(s, "offsets", MOST_SAMPLES, &s->offset, &n);
+	int rc = neap__column_all(s->columns, "offsets", MOST_SAMPLES, &s->offset, &n);
 	if (rc <= 0)
 		return rc < 0 ? rc : take_one_sample(s);
 	for (int64_t i = 0; i < n; i++)
@@ -236,145 +213,6 @@ static int count_samples(struct array_events *s)
 		s->columns->shut(s->columns, &column);
 		s->source.samples = n + 1;
 	}
-	return 0;
-}
-
-static int count_differs(const struct array_events *s, int64_t labels)
-{
-	return neap__fail(NEAP_EFORMAT,
-		"'%s': 'labels' has %lld entries, but there are %lld samples ('offsets'). Save one "
-		"label per sample",
-		s->path, (long long)labels, (long long)s->source.samples);
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Labels that are text name the classes if nothing else does. 0 or -ENOMEM. */
-static int take_names(struct neap__event_source *o, char *const *text, int count)
-{
-	char **sorted = malloc(((size_t)count + 1) * sizeof *sorted);
-	o->class_name = calloc((size_t)count + 1, sizeof *o->class_name);
-	int rc = sorted && o->class_name ? 0 : -ENOMEM;
-	if (rc == 0) {
-		memcpy(sorted, text, (size_t)count * sizeof *sorted);
-		qsort(sorted, (size_t)count, sizeof *sorted, by_text);
-	}
-	for (int i = 0; rc == 0 && i < count; i++) {
-		if (i > 0 && strcmp(sorted[i - 1], sorted[i]) == 0)
-			continue;
-		if ((o->class_name[o->classes] = strdup(sorted[i])) != NULL)
-			o->classes++;
-		else
-			rc = -ENOMEM;
-	}
-	free(sorted);
-	return rc;
-}
-
-/* Names given as text become numbers in the order of `class_name`, or of the text itself. */
-static int number_texts(struct array_events *s)
-{
-	char **text = NULL, **class_name = s->source.class_name;
-	int count = 0, rc = s->columns->texts(s->columns, "labels", MOST_SAMPLES, &text, &count);
-	if (rc == 0 && !(s->label = malloc(((size_t)count + 1) * sizeof *s->label)))
-		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
-	if (rc == 0 && count != s->source.samples)
-		rc = count_differs(s, count);
-	if (rc == 0 && s->source.classes == 0 && take_names(&s->source, text, count) < 0)
-		rc = neap__fail_errno(ENOMEM, "'%s'", s->path);
-	class_name = s->source.class_name;
-	for (int i = 0; rc == 0 && i < count; i++) {
-		int k = 0;
-		while (k < s->source.classes && strcmp(class_name[k], text[i]) != 0)
-			k++;
-		if (k == s->source.classes)
-			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': 'labels'[%d] is '%.100s', which is not among the %d "
-				"classes, '%.60s', ... Add it to 'classes' or to the file of "
-				"--classes, or leave out both: the labels then name the classes",
-				s->path, i, text[i], s->source.classes, class_name[0]);
-		s->label[i] = k;
-	}
-	for (int i = 0; i < count; i++)
-		free(text[i]);
-	free(text);
-	return rc;
-}
-
-/* Samples without labels can be predicted under names of their own. */
-static int no_labels(const struct array_events *s)
-{
-	char code[300] = "";
-	size_t n = strlen(s->path);
-	if (n > 4 && strcasecmp(s->path + n - 4, ".npz") == 0)
-		neap__print(code, sizeof code,
-			": python3 -c \"import numpy; d = numpy.load('%.120s'); n = ['sample%%d' "
-			"%% i "
-			"for i in range(%lld)]; numpy.savez('neap.npz', **d, labels=n, "
-			"classes=n)\"",
-			s->path, (long long)s->source.samples);
-	return neap__fail(NEAP_EFORMAT,
-		"'%s' has no array 'labels' for its %lld samples. Add it: one number or name per "
-		"sample; to predict samples whose class is not known, name each of them%s",
-		s->path, (long long)s->source.samples, code);
-}
-
-static int no_classes(const struct array_events *s)
-{
-	double most = 0;
-	for (int64_t i = 0; i < s->source.samples; i++)
-		most = fmax(most, s->label[i]);
-	return neap__fail(NEAP_EUSAGE,
-		"'%s' has no array 'classes', and its labels are numbers up to %g. Pass --classes "
-		"%.0f for classes 0 to %.0f, or --classes FILE with one name per line",
-		s->path, most, floor(most) + 1, floor(most));
-}
-
-static int read_labels(struct array_events *s, const struct neap_event_options *options)
-{
-	struct neap__event_source *o = &s->source;
-	struct neap__column column;
-	int64_t n = 0;
-	int there = s->columns->find(s->columns, "classes", &column);
-	if (there < 0)
-		return there;
-	if (there) {
-		s->columns->shut(s->columns, &column);
-		NEAP_TRY(s->columns->texts(
-			s->columns, "classes", MOST_CLASSES, &o->class_name, &o->classes));
-	}
-	if (options->classes && !o->class_name) {
-		o->class_name = calloc((size_t)options->nclasses + 1, sizeof *o->class_name);
-		for (; o->class_name && o->classes < options->nclasses; o->classes++)
-			if (!(o->class_name[o->classes] = strdup(options->classes[o->classes])))
-				break;
-		if (!o->class_name || o->classes < options->nclasses)
-			return neap__fail_errno(ENOMEM, "'%s'", s->path);
-	}
-	there = s->columns->find(s->columns, "labels", &column);
-	if (there < 0)
-		return there;
-	if (there == 0)
-		return no_labels(s);
-	int text = column.text;
-	s->columns->shut(s->columns, &column);
-	if (text)
-		return number_texts(s);
-	NEAP_TRY(read_all(s, "labels", MOST_SAMPLES, &s->label, &n));
-	if (n != o->samples)
-		return count_differs(s, n);
-	if (o->classes == 0)
-		return no_classes(s);
-	for (int64_t i = 0; i < n; i++)
-		if (!(s->label[i] >= 0 && s->label[i] < o->classes) ||
-			s->label[i] != floor(s->label[i]))
-			return neap__fail(NEAP_EFORMAT,
-				"'%s': 'labels'[%lld] is %.17g; with %d classes, labels are 0 to "
-				"%d. Correct it, or increase --classes",
-				s->path, (long long)i, s->label[i], o->classes, o->classes - 1);
 	return 0;
 }
 
@@ -448,7 +286,7 @@ static void doubt_order(struct array_events *s)
 		"offsets=[0, %s%s%lld] and an array 'labels' with a class for each%s",
 		s->path, s->source.time_name, (long long)s->returns, s->returns == 1 ? "" : "s",
 		(long long)count, (long long)s->returns + 1, s->begins,
-		s->returns > 8 ? "..., " : "", (long long)count, add_offsets(code, s));
+		s->returns > 8 ? "..., " : "", (long long)count, add_offsets(code, s, ""));
 }
 
 static int take_times(struct array_events *s, const double *piece, int64_t n,
@@ -555,7 +393,9 @@ static int describe(struct array_events *s, const struct neap_event_options *opt
 			s->path, (long long)s->source.samples, s->folder, s->path);
 	s->source.polarities = s->column[P].array != NULL;
 	NEAP_TRY(read_size(s));
-	return s->source.recording ? 0 : read_labels(s, options);
+	return s->source.recording
+		       ? 0
+		       : neap__array_labels_read(&s->label, &s->source, s->columns, options);
 }
 
 /* The name of the file says which kind it is. */

@@ -34,5 +34,11 @@ struct neap__columns {
 /* A .npz file, or .npy by its name. */
 int neap__npz_columns_open(struct neap__columns **columns, const char *path);
 int neap__h5_columns_open(struct neap__columns **columns, const char *path);
+/*
+ * All numbers of an array of at most `most`, allocated: 1, 0 where there is none, or a negative
+ * code.
+ */
+int neap__column_all(struct neap__columns *columns, const char *name, int64_t most, double **out,
+	int64_t *count);
 
 #endif

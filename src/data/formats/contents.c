@@ -416,11 +416,15 @@ static void advise_names(char *room, size_t size, const struct neap__contents *c
 		if ((name[i] = guessed(c, i)) != NULL && n < sizeof pairs)
 			n += (size_t)neap__print(
 				pairs + n, sizeof pairs - n, ", '%c': d['%s']", key[i], name[i]);
+	int lacks = !name[NEAP__EVENT_T] != !name[NEAP__EVENT_X];
 	n = (size_t)neap__print(room, size,
-		"Save the columns of the events as t, x, y and p, or as times and units for "
+		"%sSave the columns of the events as t, x, y and p, or as times and units for "
 		"channels "
 		"without pixels; times are microseconds as integers or seconds as floats "
-		"(docs/events.md)");
+		"(docs/events.md)",
+		!lacks		      ? ""
+		: name[NEAP__EVENT_T] ? "There is no array 'x'. "
+				      : "There is no array 't'. ");
 	if (n >= size)
 		return;
 	if (!name[NEAP__EVENT_T] || !name[NEAP__EVENT_X] || !ends_in(path, ".npz"))

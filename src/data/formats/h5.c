@@ -154,11 +154,16 @@ static int read_vector(const struct neap__h5_file *file, const char *name, int64
 	void *data = NULL;
 	if (found != H5T_INTEGER && (found != H5T_FLOAT || kind != H5T_FLOAT))
 		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain %s", file->path, name,
-			kind == H5T_FLOAT ? "numbers" : "integers");
+			kind == H5T_FLOAT ? "numbers. Write it again as numbers"
+			: found == H5T_STRING
+				? "integers. Number the classes from 0, and write their names to "
+				  "'/extra/keys'"
+				: "integers. Write it again with astype(int)");
 	else if (length != (hsize_t)count)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' has %llu entries, but there are %lld samples", file->path, name,
-			(unsigned long long)length, (long long)count);
+			"'%s': '%s' has %llu entries, but there are %lld samples. Write it again "
+			"with one entry per sample",
+			file->path, name, (unsigned long long)length, (long long)count);
 	else if (!(data = malloc((size_t)(count ? count : 1) * 8)))
 		rc = neap__fail_errno(ENOMEM, "'%s': '%s'", file->path, name);
 	else if (count > 0 && H5Dread(set.id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
@@ -183,7 +188,9 @@ int neap__h5_integers(const struct neap__h5_file *file, const char *name, int64_
 	for (int64_t i = 0; rc == 0 && i < count; i++) {
 		if (wide[i] < least || wide[i] > most)
 			rc = neap__fail(NEAP_EFORMAT,
-				"'%s': '%s'[%lld] is %lld; it must be between %lld and %lld",
+				"'%s': '%s'[%lld] is %lld; it must be between %lld and %lld. "
+				"Correct "
+				"the entry",
 				file->path, name, (long long)i, (long long)wide[i],
 				(long long)least, (long long)most);
 		narrow[i] = (int32_t)wide[i];

@@ -147,6 +147,25 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 	return 0;
 }
 
+/* What a data set that is missing contains. */
+static const char *what_to_add(const char *name)
+{
+	static const struct {
+		const char *name, *what;
+	} sets[] = {{"/labels", "Add it, with the number of the class of each sample, from 0: "
+				"h5py.File(FILE, 'a')['labels'] = labels"},
+		{"/spikes/times",
+			"Write the file again with the times of the spikes in seconds, a list for "
+			"each sample, and their channels in '/spikes/units'"},
+		{"/spikes/units",
+			"Write the file again with the channels of the spikes, a list for "
+			"each sample like '/spikes/times'"}};
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		if (strcmp(sets[i].name, name) == 0)
+			return sets[i].what;
+	return "Write the file again with all of them";
+}
+
 static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name,
 	int least, int most)
 {
@@ -157,10 +176,7 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 	if (there == 0)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' has no data set '%s'. %s; docs/data.md lists the data sets of a file",
-			file->path, name,
-			strcmp(name, "/labels") == 0
-				? "Add it, with the number of the class of each sample, from 0"
-				: "Rewrite it with all of them");
+			file->path, name, what_to_add(name));
 	set->id = H5Dopen2(file->id, name, H5P_DEFAULT);
 	set->type = set->id >= 0 ? H5Dget_type(set->id) : -1;
 	set->creation = set->id >= 0 ? H5Dget_create_plist(set->id) : -1;

@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Slips with data, listed in slips_data.txt: each row is a call as a new user may type it. An error is one line with exit code
+2 that leaves no file; a warning is one line of a command that succeeds. Each line shows what was given and what to do: options
+that exist, and commands that work as they stand.
+
+Rows: `CODE | ARGUMENTS | WORDS | WORDS ...`, where the line has all WORDS. Below a row, `+ shell` runs the shell command of the
+line, `+ proposed NAME=VALUE ...` its `neap` command, with words in capitals replaced, and `+ ARGUMENTS` a call of neap. All of them
+must succeed without a warning.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import wave
+
+from harness import Folder, Tap, neap, need
+
+need("numpy", "h5py")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q", "--net", "gru:4,li", "--validation", "0"]
+STEPS = ("Add", "Check", "Convert", "Copy", "Correct", "Create", "Decrease", "Delete", "Encode", "Fill", "Increase", "Insert", "Leave", "Lower",
+         "Move", "Name", "Number", "Pass", "Put", "Remove", "Rename", "Resample", "Restore", "Save", "Separate", "Shorten", "Split", "Subtract",
+         "Use", "Write", "Did you mean", "did you mean", "use '", "neap ", "pass ", "must be", "has examples", "another")
+rng = np.random.default_rng(1)
+
+
+def write(path, content):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "wb") as out:
+        out.write(content if isinstance(content, bytes) else content.encode())
+
+
+def sound(path, hertz=600, rate=8000, silent=False, count=1200):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with wave.open(path, "wb") as out:
+        out.setparams((1, 2, rate, 0, "NONE", ""))
+        tone = 9000 * np.sin(np.arange(count) * 2 * np.pi * hertz / rate) * (not silent)
+        out.writeframes(tone.astype("<i2").tobytes())
+
+
+def sounds():
+    """Folders of recordings, and what is put among them by mistake."""
+    for k, kind in enumerate(("cat", "dog")):
+        for i in range(3):
+            for folder in "pets", "torn", "slow", "mute", "parts/train", "parts/test":
+                sound(f"{folder}/{kind}/{i}.wav", 500 + 700 * k + 20 * i)
+            sound(f"flat/{kind}_{i}.wav", 500 + 700 * k + 20 * i)
+            sound(f"num/{k * 3 + i:03}.wav", 500 + 700 * k + 20 * i)
+    for i in range(6):
+        sound(f"sorted-by/{i}.wav", 500 + 200 * i)
+    write("labels.csv", "".join(f"{i}.wav,{'ab'[i % 2]}\n" for i in range(6)))
+    with open("pets/cat/0.wav", "rb") as file:
+        good = file.read()
+    write("torn/cat/1.wav", good[:900])
+    write("torn.wav", good[:900])
+    write("head.wav", good[:30])
+    write("text.wav", "not a sound\n")
+    write("zero.wav", b"")
+    write("wav.flac", good)
+    write("song.mp3", b"ID3" + bytes(99))
+    write("notes.txt", "cat, dog\n" * 9)
+    sound("slow/dog/3.wav", rate=4000)
+    sound("slow.wav", rate=4000)
+    sound("mute/dog/1.wav", silent=True)
+    sound("none.wav", count=0)
+    os.makedirs("hollow", exist_ok=True)
+    write("papers/a/one.pdf", b"%PDF")
+    write("stray/cat/readme.md", "# cats\n")
+    sound("stray/cat/0.wav")
+    sound("stray/dog/0.wav", 1200)
+    sound("case/Dog/0.wav")
+    sound("case/dog/0.wav", 1200)
+    for name, text in {"bird.txt": "bird\n", "empty.txt": "", "twice.txt": "cat\ndog\ncat\n", "pets.txt": "cat\ndog\n",
+                       "listed.txt": "cat/0.wav\ncat/9.wav\n", "all.txt": "".join(f"{k}/{i}.wav\n" for k in ("cat", "dog") for i in range(3))}.items():
+        write(name, text)
+
+
+def table(path, names, samples=24, steps=5, sep=",", change=lambda i, t, row: row):
+    """Two classes by an id; `change` makes the slip in a row."""
+    rows = [sep.join(["id", *names, "state"])]
+    for i in range(samples):
+        for t in range(steps):
+            row = [f"s{i}", *(f"{x:.3f}" for x in rng.normal(size=len(names)) + 3 * (i % 2)), "ab"[i % 2]]
+            rows.append(sep.join(change(i, t, row)))
+    write(path, "\n".join(rows) + "\n")
+
+
+def tables():
+    axes = ["ax", "ay", "az"]
+    table("walk.csv", axes)
+    table("more.csv", [*axes, "temp"])
+    table("less.csv", axes[:2])
+    table("again.csv", axes, change=lambda i, t, row: [f"{i // 2}", *row[1:]] if 0 else row)
+    blocks = [(c, i, t) for c in "ab" for i in range(4) for t in range(5)]
+    for name, order in ("again", blocks), ("merged", sorted(blocks, key=lambda b: (b[1], b[0], b[2]))), ("mixed", sorted(blocks, key=lambda b: (b[2], b[0], b[1]))):
+        write(name + ".csv", "id,u,v,state\n" + "".join(f"{'c' + c if name == 'mixed' else ''}{i},{rng.normal():.3f},{t},{c}\n" for c, i, t in order).replace(",v,", ",w,"))
+    write("blocks.csv", "id,u,w\n" + "".join(f"{i % 2},{i},{t * t % 5}\n" for i in range(4) for t in range(4)))
+    for name, cell in {"volts": "{:.1f}V", "speed": "{:.1f} m/s", "share": "{:.0f}%", "degrees": "{:.0f}°C"}.items():
+        table(name + ".csv", ["u"], change=lambda i, t, row, cell=cell: [row[0], cell.format(i + t), row[2]])
+    table("two-units.csv", ["u", "v"], change=lambda i, t, row: [row[0], f"{i}mm", f"{t}mm", row[3]])
+    table("one-unit.csv", ["u"], change=lambda i, t, row: [row[0], "7V" if (i, t) == (3, 3) else row[1], row[2]])
+    clock = [f"{t / 10},{rng.normal():.3f}\n" for t in range(12)]
+    write("clock.csv", "".join(clock))
+    write("named-clock.csv", "time,u\n" + "".join(clock))
+    write("stamps.csv", "timestamp;u\n" + "".join(f"2024-05-01 10:00:{t:02};{t % 3}\n" for t in range(12)))
+    for i in range(6):
+        write(f"walks/{'ab'[i % 2]}/{i}.csv", "ax,ay,az\n" + "".join("{:.3f},{:.3f},{:.3f}\n".format(*(rng.normal(size=3) + 3 * (i % 2))) for _ in range(5)))
+        write(f"loose/{i}.csv", "ax,ay,az\n" + "1,2,3\n4,5,6\n")
+        write(f"odd/{'ab'[i % 2]}/{i}.csv", ("ax,ay,az\n" if i else "ax,ay,aw\n") + "1,2,3\n4,5,6\n")
+    write("targets.csv", "".join(f"s{i},{'ab'[i % 2]}\n" for i in range(24)))
+    write("few.csv", "s0,a\ns1,b\n")
+    write("by-class.csv", "".join(f"{'ab'[i % 2]},s{i}\n" for i in range(24)))
+    write("wide.csv", "id,u\na,1,2\n")
+    write("gap.csv", "id,u,v\na,1,2\na,,3\nb,2,2\n")
+    write("comma.csv", "id;u\na;1,5\na;2,5\nb;3,5\n")
+    write("empty.csv", "")
+    write("head.csv", "id,u,v\n")
+    write("words.csv", "id,u,place\na,1,home\na,2,home\nb,3,work\nb,4,work\n")
+    write("constant.csv", "id,u,state\n" + "".join(f"s{i},{i},a\n" for i in range(6)))
+    write("book.xlsx", b"PK\3\4" + bytes(60))
+    write("packed.csv.gz", b"\x1f\x8b" + bytes(60))
+    write("frame.parquet", b"PAR1" + bytes(60))
+    write("hollow-tables/a/0.csv", "u\n")
+    write("bad-class.txt", "a\n")
+
+
+def arrays(path, events, save=np.savez, **more):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    save(path, **dict(zip("txyp", events)), **more)
+
+
+def draw(count=60, span=10**5, side=8):
+    return np.sort(rng.integers(0, span, count)), rng.integers(0, side, count), rng.integers(0, side, count), rng.integers(0, 2, count)
+
+
+def events():
+    changes = {"cams": lambda t, x, y, p: (t, x, y, p), "nano": lambda t, x, y, p: (t * 1000, x, y, p), "epoch": lambda t, x, y, p: (t + 17 * 10**14, x, y, p),
+               "late": lambda t, x, y, p: (t + 9 * 10**9, x, y, p), "on255": lambda t, x, y, p: (t, x, y, p * 255), "sign": lambda t, x, y, p: (t, x, y, 2 * p - 1),
+               "odd-p": lambda t, x, y, p: (t, x, y, p + 1), "wide-x": lambda t, x, y, p: (t, x + 200, y, p), "half-x": lambda t, x, y, p: (t, x + 0.5, y, p),
+               "below": lambda t, x, y, p: (t - 50000, x, y, p), "seconds": lambda t, x, y, p: (t.astype(float), x, y, p),
+               "swapped": lambda t, x, y, p: (x, t, y, p)}
+    for name, change in changes.items():
+        for i in range(4):
+            arrays(f"{name}/{'ab'[i % 2]}/{i}.npz", change(*draw()))
+    for i in range(4):
+        arrays(f"quiet/{'ab'[i % 2]}/{i}.npz", draw(60 * (i > 1)))
+        arrays(f"still/{i}.npz", draw())
+        arrays(f"views/{'ab'[i % 2]}_{i}.npz", draw())
+    parts = [draw() for _ in range(4)]
+    whole = [np.concatenate(part) for part in zip(*parts)]
+    offsets = np.arange(5) * 60
+    names = np.array(["left", "right"] * 2)
+    for name, more in {"one-behind": {}, "no-offsets": {"labels": np.arange(4) % 2}, "no-labels": {"offsets": offsets}, "named": {"offsets": offsets, "labels": names},
+                       "numbered": {"offsets": offsets, "labels": np.arange(4) % 3}, "three": {"offsets": offsets, "labels": np.arange(3) % 2},
+                       "short": {"offsets": offsets[:4], "labels": np.arange(3) % 2}, "down": {"offsets": offsets[::-1], "labels": np.arange(4) % 2},
+                       "below-0": {"offsets": offsets, "labels": np.arange(4) - 1}, "own": {"offsets": offsets, "labels": names, "classes": np.array(["up", "down"])},
+                       "sized": {"offsets": offsets, "labels": names, "sensor_size": np.array([4, 4])}}.items():
+        arrays(name + ".npz", whole, **more)
+        with h5py.File(name + ".h5", "w") as file:
+            for key, value in {**dict(zip("txyp", whole)), **more}.items():
+                file[key] = value if value.dtype.kind != "U" else [str(text) for text in value]
+    arrays("lone.npz", draw())
+    t, x, y, p = draw()
+    np.savez("no-t.npz", x=x, y=y, p=p)
+    np.savez("no-x.npz", t=t, y=y, p=p)
+    np.savez("uneven.npz", t=t, x=x[:50], y=y, p=p)
+    np.savez("no-y.npz", t=t, x=x, p=p)
+    np.savez("square.npz", t=t.reshape(6, 10), x=x.reshape(6, 10), y=y.reshape(6, 10), p=p.reshape(6, 10))
+    np.savez("words.npz", t=t, x=x.astype(str), y=y, p=p)
+    np.savez("frames.npz", frames=np.zeros((5, 2, 8, 8)))
+    np.savez("channels.npz", times=t, units=x)
+    np.save("rows.npy", np.stack([t, x, y, p], 1))
+    kind = np.dtype([("t", "i8"), ("x", "i2"), ("y", "i2"), ("p", "i1")])
+    for name, make in ("objects", lambda part: np.stack(part, 1)), ("records", lambda part: np.array(list(zip(*part)), kind)):
+        objects = np.empty(4, object)
+        for i, part in enumerate(parts):
+            objects[i] = make(part)
+        np.save(name + ".npy", objects, allow_pickle=True)
+    write("torn.npz", open("cams/a/0.npz", "rb").read()[:200])
+    write("text.npz", "t,x,y,p\n")
+    write("camera.aedat4", b"#!AER-DAT4.0" + bytes(50))
+    write("camera.raw", b"% evt 3.0\n" + bytes(50))
+    write("camera.dat", b"% Data\n" + bytes(50))
+    write("events.csv", "t,x,y,p\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in zip(t, x, y, p)))
+
+
+def spikes(path, **change):
+    """A file in the layout of the Heidelberg Digits without one of its data sets, or with another one."""
+    times, labels = change.get("times", 3), change.get("labels", np.arange(3) % 2)
+    units = change.get("units", 3)
+    with h5py.File(path, "w") as file:
+        for name, kind, count in ("times", np.float64, times), ("units", np.int64, units):
+            rows = file.create_dataset("spikes/" + name, (count,), dtype=h5py.vlen_dtype(kind)) if count else []
+            for i in range(count):
+                rows[i] = np.arange(4).astype(kind) / (1 if name == "units" else 50)
+        if labels is not None:
+            file["labels"] = labels
+
+
+def files():
+    """HDF5 files and arrays for `train` that lack something."""
+    for name, change in {"no-times": {"times": 0}, "no-units": {"units": 0}, "no-class": {"labels": None}, "two-labels": {"labels": np.arange(2)},
+                         "two-units": {"units": 2}, "text-labels": {"labels": [b"a", b"b", b"a"]}, "real-labels": {"labels": np.zeros(3)},
+                         "below-labels": {"labels": np.arange(3) - 1}}.items():
+        spikes(name + "-spikes.h5", **change)
+    x, y = rng.normal(size=(8, 5, 3)), np.arange(8) % 2
+    for name, parts in {"only-x": {"x": x}, "only-y": {"y": y}, "y-short": {"x": x, "y": y[:5]}, "lengths-short": {"x": x, "y": y, "lengths": np.full(5, 3)},
+                        "lengths-long": {"x": x, "y": y, "lengths": np.full(8, 9)}, "grouped": {"train/x": x, "train/y": y}, "other-names": {"X": x, "labels": y}}.items():
+        with h5py.File(name + "-array.h5", "w") as file:
+            for key, value in parts.items():
+                file[key] = value
+    write("text-array.h5", "x,y\n")
+
+
+def texts():
+    plain = "The cat sat on the mat, and the dog ran. " * 12
+    write("novel.txt", plain)
+    write("other.txt", plain.replace("cat", "Żaba"))
+    write("wide.txt", plain.encode("utf-16"))
+    write("latin.txt", (plain + "größer").encode("latin-1"))
+    write("nothing.txt", "")
+    write("letter.txt", "a")
+    write("zeros.txt", b"ab\0cd" * 40)
+    write("page.html", "<p>" + plain)
+    write("book.pdf", b"%PDF-1.4\n\xff\xfe" + bytes(50))
+    write("book.docx", b"PK\3\4\xff" + bytes(60))
+    os.makedirs("library", exist_ok=True)
+    write("library/one.txt", plain)
+
+
+def models():
+    """A model of each kind; the data sets that they are trained on."""
+    made = (["encode", "pets", "--out", "pets.h5", "--channels", "32"], ["encode", "walk.csv", "--out", "walk.h5", "--sample-column", "id", "--target", "state"],
+            ["encode", "walks", "--out", "walks.h5"], ["encode", "cams", "--out", "cams.h5", "--sensor", "8x8"])
+    runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"], ["text:steps=20:novel.txt", "--out", "reader"])
+    for args in (*made, *(["train", *run, *TRAIN] for run in runs)):
+        done = neap(*args)
+        assert done.returncode == 0, done.stderr
+    for name, args in {"more": ["more.csv"], "less": ["less.csv"]}.items():
+        done = neap("encode", *args, "--out", name + ".h5", "--sample-column", "id", "--target", "state")
+        assert done.returncode == 0, done.stderr
+
+
+def known_options():
+    """All options that a help has."""
+    return {option for command in ("encode", "train", "eval", "predict", "export", "compare") for option in re.findall(r"--[a-z][a-z-]+", neap(command, "--help").stdout)}
+
+
+def rows():
+    """(kind, code, arguments, words, steps) of slips_data.txt."""
+    found, kind = [], ""
+    with open(os.path.join(HERE, "slips_data.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("# ") or not line.strip():
+                kind = line[2:].strip() or kind
+            elif line.startswith("+ "):
+                found[-1][4].append(line[2:].strip())
+            else:
+                code, args, *words = line.rstrip("\n").split(" | ")
+                found.append((kind, int(code), shlex.split(args), words, []))
+    return found
+
+
+OWN = re.compile(r"neap (?:encode|train|predict|eval) [^ ].*")
+SHELL = re.compile(r"(?:(?:python3|perl|sed|find|iconv|tr|printf) .*|\(head .*)")
+
+
+def lines_of(done):
+    """Standard error without progress."""
+    return [line for line in done.stderr.splitlines() if not re.match(r"encode +\d", line)]
+
+
+def follow(step, line):
+    """Runs what the line proposes, or a call that is expected to work behind it: None, or what it printed."""
+    word, *rest = shlex.split(step)
+    found = {"shell": SHELL, "proposed": OWN}.get(word, OWN).search(line)
+    if not found and word in ("shell", "proposed"):
+        return f"no command: {line}"
+    if word == "shell":
+        command = found.group()
+        for end in (" If its rows", " If each block", "; if they are classes"):
+            command = command.split(end)[0].rstrip(".") if end in command else command
+        env = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
+        done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=False)
+    elif word == "proposed":
+        command = found.group()
+        for pair in rest:
+            command = command.replace(*pair.split("=", 1))
+        done = neap(*shlex.split(command)[1:])
+    else:
+        done = neap(word, *rest)
+    return None if done.returncode == 0 and not [line for line in lines_of(done) if "warning" in line] else f"{step}: {done.stderr}"
+
+
+def slip(code, args, words, steps, options):
+    """None, or what is wrong with the line of a call."""
+    before = sorted(os.listdir("."))
+    done = neap(*args)
+    lines = lines_of(done)
+    line = lines[0].split(": ", 1)[-1] if lines else ""
+    if os.environ.get("SLIPS_SHOW"):
+        print(f"## {shlex.join(args)} -> {done.returncode}\n   " + "\n   ".join(lines), flush=True)
+    if done.returncode != code or len(lines) != 1 or (code == 2 and done.stdout):
+        return f"exit {done.returncode}: {done.stderr}{done.stdout}"
+    if code == 2 and sorted(os.listdir(".")) != before:
+        return f"left {set(os.listdir('.')) - set(before)}"
+    missing = [word for word in words if word not in line]
+    strange = [option for option in re.findall(r"(?<![\w'-])--[a-z][a-z-]+", line) if option not in options and option not in args]
+    shown = [arg for arg in args[1:] if arg.lstrip("-") and arg in line]
+    if missing or strange or not (shown or len(args) < 3) or not any(step in line for step in STEPS):
+        return f"lacks {missing}, options {strange}, shows {shown}: {line}"
+    return next((wrong for wrong in (follow(step, line) for step in steps) if wrong), None)
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        os.chdir(folder)
+        for prepare in sounds, tables, events, files, texts, models:
+            tap.run("data: " + prepare.__name__, prepare)
+        options = known_options()
+        for kind, code, args, words, steps in rows():
+            tap.run(f"{kind}: neap {shlex.join(args)}", slip, code, args, words, steps, options)
+        os.chdir(HERE)
+
+
+main()
