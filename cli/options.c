@@ -2,6 +2,7 @@
 /* options.c: parses arguments by a table of options. */
 #include "cli.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,8 +53,21 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_NUMBER] = "a number",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
-	char one[24];
+	char one[24], *end;
 	double value;
+	double number = strtod(text, &end);
+	double times = *end == 'k' ? 1000 : 1;
+	if (option->kind == CLI_NUMBER && end != text && isfinite(number) &&
+		(*end == 'k' || isalpha((unsigned char)*end) || *end == ' '))
+		return cli_usage(command,
+			"--%s: '%s' is not a number: it is written without a unit (%s). Did you "
+			"mean %.15g?",
+			option->name, text, option->argument, number * times);
+	if (option->kind == CLI_COUNT && !option->wrong && !option->zero && option->high > 0 &&
+		option->high < CLI_STEPS_MOST)
+		return cli_usage(command,
+			"--%s: '%s' is not a whole number between %.15g and %.15g", option->name,
+			text, option->low, option->high);
 	snprintf(one, sizeof one, "1%.20s", text);
 	if (option->kind == CLI_TIME && strlen(text) <= 20 && neap__units_time(&value, one) == 0)
 		return cli_usage(command, "--%s: '%s' is a unit without a number. Did you mean %s?",
@@ -339,8 +353,9 @@ static int take_value(const struct cli_command *command, const struct cli_option
 	}
 	if (!value) {
 		if (*i + 1 >= argc)
-			return cli_usage(command->name, "--%s: the value (%s) is missing",
-				option->name, option->argument);
+			return cli_usage(command->name,
+				"--%s: the value (%s) is missing. Pass --%s %s", option->name,
+				option->argument, option->name, option->argument);
 		value = argv[++*i];
 	}
 	int code = check_once(command->name, option, value);

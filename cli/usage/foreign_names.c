@@ -149,6 +149,8 @@ static const struct foreign_name {
 	{{"glob", "recursive"}, NULL,
 		"a folder is read with all folders in it; --split FILE lists the files to encode",
 		"encode"},
+	{{"epochs", "net", "lr", "batch", "validation", "seed", "memory", "optimizer", "loss"},
+		NULL, "it is an option of 'neap train'", "encode"},
 	{{"out", "output", "file"}, "nir", "with the file to write", "export"},
 	{{"out", "output", "csv"}, NULL,
 		"the report goes to standard output, with --json as JSON. To write the answer to "

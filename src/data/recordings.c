@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recordings.c: walks folders, takes names from paths. */
 #include "data/recordings.h"
+#include "data/missing_file.h"
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/print.h"
@@ -413,7 +414,7 @@ int neap__recordings_find(
 	struct stat st;
 	memset(all, 0, sizeof *all);
 	if (stat(dir, &st) < 0)
-		return neap__fail_errno(errno, "cannot read '%s'", dir);
+		return neap__missing_file(errno, dir);
 	int alone = S_ISREG(st.st_mode);
 	int rc = alone ? add_file(all, dir, 0) : walk(all, dir, 0);
 	if (rc == 0 && all->count == 0)

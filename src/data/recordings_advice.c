@@ -119,6 +119,11 @@ int neap__recordings_wrong_file(const char *path)
 	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
 	static const char *const sounds[] = {
 		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
+	static const char *const sheets[] = {".xlsx", ".xls", ".ods", ".parquet", ".feather",
+		".pkl", ".mat", ".json", ".jsonl", NULL};
+	static const char *const packed[] = {
+		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
+	static const char *const cameras[] = {".aedat4", ".raw", ".dat", ".aedat2", ".bag", NULL};
 	char advice[200] = "docs/own-data.md lists the kinds of data";
 	if (neap__recordings_ends(path, texts))
 		neap__print(advice, sizeof advice,
@@ -130,6 +135,15 @@ int neap__recordings_wrong_file(const char *path)
 		neap__print(advice, sizeof advice,
 			"neap encode --any-sound reads every kind of sound file that libsndfile "
 			"knows");
+	else if (neap__recordings_ends(path, sheets))
+		neap__print(advice, sizeof advice,
+			"If it is a table, save it as .csv from the program that wrote it");
+	else if (neap__recordings_ends(path, packed))
+		neap__print(advice, sizeof advice, "Unpack it first");
+	else if (neap__recordings_ends(path, cameras))
+		neap__print(advice, sizeof advice,
+			"If it has events, save them as arrays t, x, y and p in a .npz file "
+			"(docs/events.md)");
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
 		".flac, "

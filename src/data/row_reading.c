@@ -84,6 +84,7 @@ static int copy_targets(struct neap_dataset *set, const struct neap_dataset *fro
 int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 {
 	size_t bytes = (size_t)neap__features(from) * sizeof(double);
+	char advice[NEAP__FEATURES_TEXT];
 	int64_t most;
 
 	if (from->next)
@@ -99,10 +100,10 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from)
 	if (!from->shift && !from->coded)
 		return 0;
 	if (neap__features(set) != neap__features(from))
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' has %d features, but '%s' has %d. Pass data with the same features "
-			"in the same order",
-			set->name, neap__features(set), from->name, neap__features(from));
+		return neap__fail(NEAP_EUSAGE, "'%s' has %d features, but '%s' has %d. %s",
+			set->name, neap__features(set), from->name, neap__features(from),
+			neap__features_advice(advice, set, (const char *const *)from->feature_names,
+				from->nfeature_names));
 	if (!from->shift)
 		return 0;
 	double *shift = malloc(bytes), *scale = malloc(bytes);

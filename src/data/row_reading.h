@@ -17,6 +17,13 @@ int neap__rows_scale(struct neap_dataset *set, double *shift, double *scale);
 /* Reads `set` as `from` is read, its coding included. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from);
 /*
+ * What to do about a set with another number of features than the `names` [count] that are
+ * expected: which to remove or to add, as far as both have names.
+ */
+#define NEAP__FEATURES_TEXT 520
+const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct neap_dataset *set,
+	const char *const *names, int count);
+/*
  * Compares the names of the features with those of other data, `whose` ("the model was trained on",
  * "'a.h5' has"). Features with the same names in another order are read in that order from then on;
  * `line` reports it, or warns of other names. 1; 0 where there is nothing to say, as where one of

@@ -342,7 +342,9 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
-			   : "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
+		: neap__recordings_having(data, neap__event_endings)
+			? "contains events"
+			: "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
 		known ? ", with the settings of the training data" : "",
 		classes.length ? classes.data : "", data,
 		known ? settings : neap__recordings_option(option, data),

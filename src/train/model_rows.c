@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define INPUTS NEAP__MODEL_INPUTS
 
@@ -73,59 +72,19 @@ static double *numbers_of(const json_t *list, size_t count)
 	return x;
 }
 
-static int has_name(char *const *names, int count, const char *name)
-{
-	for (int k = 0; k < count; k++)
-		if (strcmp(names[k], name) == 0)
-			return 1;
-	return 0;
-}
-
-/* Those of `names` that are not among `others`, "a,b"; their number. */
-static int list_others(
-	char *room, size_t size, char *const *names, int count, char *const *others, int nothers)
-{
-	size_t n = 0;
-	int found = 0;
-
-	room[0] = '\0';
-	for (int k = 0; k < count; k++)
-		if (!has_name(others, nothers, names[k])) {
-			if (n < size)
-				n += (size_t)neap__print(
-					room + n, size - n, "%s%.60s", found ? "," : "", names[k]);
-			found++;
-		}
-	return found;
-}
-
 int neap__model_wrong_features(
 	const struct neap_dataset *set, const struct neap__safetensors *file, int expected)
 {
-	char **names = NULL, more[200] = "", less[200] = "", advice[520];
-	int count = 0, has = neap__features(set), extra = 0, missing = 0;
+	char **names = NULL, advice[NEAP__FEATURES_TEXT];
+	int count = 0, has = neap__features(set);
 
-	if (neap__model_texts(&names, &count, file, NEAP__MODEL_FEATURES) == 0 &&
-		count == expected && set->nfeature_names == has) {
-		extra = list_others(
-			more, sizeof more, set->feature_names, set->nfeature_names, names, count);
-		missing = list_others(
-			less, sizeof less, names, count, set->feature_names, set->nfeature_names);
+	if (neap__model_texts(&names, &count, file, NEAP__MODEL_FEATURES) < 0) {
+		names = NULL;
+		count = 0;
 	}
+	neap__features_advice(
+		advice, set, (const char *const *)names, count == expected ? count : 0);
 	neap__model_class_names_free(names, count);
-	if (missing)
-		neap__print(advice, sizeof advice,
-			"It lacks %s. Add the missing columns, and "
-			"encode the data again",
-			less);
-	else if (extra)
-		neap__print(advice, sizeof advice,
-			"Remove what the model has no feature for, and encode the data again: "
-			"neap encode ... --drop '%s'",
-			more);
-	else
-		neap__print(advice, sizeof advice,
-			"Pass data with the same features in the same order");
 	return neap__fail(NEAP_EUSAGE, "'%s' has %d feature%s, but the model was trained on %d. %s",
 		set->name, has, has == 1 ? "" : "s", expected, advice);
 }

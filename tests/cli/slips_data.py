@@ -306,10 +306,13 @@ def slip(code, args, words, steps, options):
     line = lines[0].split(": ", 1)[-1] if lines else ""
     if os.environ.get("SLIPS_SHOW"):
         print(f"## {shlex.join(args)} -> {done.returncode}\n   " + "\n   ".join(lines), flush=True)
+    left = sorted(set(os.listdir(".")) - set(before)) if code == 2 else []
+    for name in left:
+        subprocess.run(["rm", "-r", name], check=True)
+    if left:
+        return f"exit {done.returncode}, left {left}"
     if done.returncode != code or len(lines) != 1 or (code == 2 and done.stdout):
         return f"exit {done.returncode}: {done.stderr}{done.stdout}"
-    if code == 2 and sorted(os.listdir(".")) != before:
-        return f"left {set(os.listdir('.')) - set(before)}"
     missing = [word for word in words if word not in line]
     strange = [option for option in re.findall(r"(?<![\w'-])--[a-z][a-z-]+", line) if option not in options and option not in args]
     shown = [arg for arg in args[1:] if arg.lstrip("-") and arg in line]

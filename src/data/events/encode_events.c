@@ -7,6 +7,7 @@
 #include "data/events/event_doubts.h"
 #include "data/events/event_source.h"
 #include "data/events/pixel_map.h"
+#include "data/missing_file.h"
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/grow.h"
@@ -228,7 +229,7 @@ int neap_encode_events(struct neap_event_report *report, const char *path, const
 		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_event_options"));
 	NEAP_TRY(check_options(&o));
 	if (stat(path, &st) < 0)
-		return neap__fail_errno(errno, "cannot read '%s'", path);
+		return neap__missing_file(errno, path);
 	int rc = open_source(&c.source, path, S_ISDIR(st.st_mode), &o, report);
 	if (rc == 0)
 		rc = neap__pixel_map_new(&c.map, c.source, &o, path);

@@ -49,6 +49,11 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 			"--crop: %dx%d+%d+%d exceeds the sensor of %dx%d pixels. Reduce it",
 			map->across, map->down, map->x, map->y, map->width, map->height);
 	map->pool = o->pool > 1 ? o->pool : 1;
+	if (map->pool > map->across && map->pool > map->down)
+		return neap__fail(NEAP_EUSAGE,
+			"--pool: squares of %d pixels are larger than the sensor of %dx%d pixels. "
+			"Reduce it",
+			map->pool, map->across, map->down);
 	map->columns = (map->across - 1) / map->pool + 1;
 	map->rows = (map->down - 1) / map->pool + 1;
 	map->choice = o->polarity;

@@ -313,6 +313,10 @@ static void advise_numbers(
 			y ? ""
 			  : ", where y has a class or numbers for each sample (--next-step needs "
 			    "none)");
+	if (n < size && x->object && !x->name[0])
+		neap__print(room + n, size - n,
+			". If the objects are events of a sensor: neap encode '%s' --out FILE.h5",
+			path);
 	if (n < size && x->dims > 3)
 		neap__print(room + n, size - n,
 			". If it is one recording of %lld steps, write .reshape(1, %lld, -1)",

@@ -6,6 +6,8 @@
  * step has a spike of its character, and the character after it as its label.
  */
 #include "data/dataset.h"
+#include "data/missing_file.h"
+#include "data/recordings.h"
 #include "data/step_rows.h"
 #include "base/fail.h"
 #include "base/text.h"
@@ -15,7 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define MOST_BYTES ((size_t)1 << 30)
 enum {
@@ -190,12 +192,27 @@ static const struct neap__dataset_ops ops = {.read = text_read,
 /* No UTF-8 at byte `at`: UTF-16 begins with a mark, or has zero bytes. */
 static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
 {
+	static const struct {
+		const char *head, *what, *fix;
+	} binary[] = {
+		{"%PDF", "a PDF document", "Save its text as UTF-8, for example with pdftotext"},
+		{"PK\3\4", "a document or a zip archive",
+			"Save the document as plain text in UTF-8, or unpack the archive"},
+		{"\x1f\x8b", "compressed", "Unpack it with gunzip"}};
 	char advice[NEAP__ICONV_TEXT];
 	if (neap__recording_named(path))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is a recording, not a text. Put the recordings into one folder per "
 			"class, and encode them: neap encode FOLDER --out FILE.h5",
 			path);
+	if (neap__recordings_read(path))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is a data set, not a text. Pass it without --text and text:", path);
+	for (size_t i = 0; i < sizeof binary / sizeof *binary; i++)
+		if (bytes > 4 && memcmp(data, binary[i].head, strlen(binary[i].head)) == 0)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' is %s by its first bytes, not plain text. %s", path,
+				binary[i].what, binary[i].fix);
 	int marked = bytes > 1 && (data[0] ^ data[1]) == 1 && data[0] >= 0xFE;
 	int wide = marked || data[at] == 0;
 	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";
@@ -226,7 +243,7 @@ static int number_all(struct text_set *s, const char *path, const unsigned char 
 	if (s->count < 2 || symbols > MOST_SYMBOLS)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' has %lld characters, %d of them different; at least 2 characters and "
-			"at most 65535 different ones are supported",
+			"at most 65535 different ones are supported. Pass another text",
 			path, (long long)s->count, symbols);
 	s->set.class_names = calloc((size_t)symbols + 1, sizeof *s->set.class_names);
 	s->symbol = malloc((size_t)s->count * sizeof *s->symbol);
@@ -266,10 +283,45 @@ static int read_text(struct text_set *s, const char *path)
 	return 0;
 }
 
+static int is_number(const char *text, size_t length)
+{
+	return length > 0 && strspn(text, "0123456789") >= length;
+}
+
+/* There is no such file: perhaps the length of a sample is written in another way. */
+static int no_text(const char *name, const char *path)
+{
+	size_t key = strspn(path, "abcdefghijklmnopqrstuvwxyz_-"), digits;
+	const char *number = path[key] == '=' || path[key] == ':' ? path + key + 1 : path;
+	const char *colon = strchr(number, ':'), *last = strrchr(path, ':');
+
+	if (!*path)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has no file. Pass the file of the text: text:FILE", name);
+	digits = colon ? (size_t)(colon - number) : 0;
+	if (is_number(number, digits) && path[key] == '=')
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': a text has no key '%.*s'. The length of a sample is steps: "
+			"text:steps=%s",
+			name, (int)(key < 40 ? key : 40), path, number);
+	if (is_number(number, digits))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': there is no file '%s'. If %.*s is the length of a sample, pass "
+			"text:steps=%s",
+			name, path, (int)digits, number, number);
+	if (last && is_number(last + 1, strlen(last + 1)))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s': there is no file '%s'. If %s is the length of a sample, pass "
+			"text:steps=%s:%.*s",
+			name, path, last + 1, last + 1, (int)(last - path), path);
+	return neap__missing_file(ENOENT, path);
+}
+
 static int text_open(struct neap_dataset **set, const char *name)
 {
 	const char *path = name + strlen("text:");
 	int64_t steps = STEPS;
+	struct stat st;
 
 	if (strncmp(path, "steps=", 6) == 0) {
 		const char *colon = strchr(path, ':');
@@ -283,19 +335,12 @@ static int text_open(struct neap_dataset **set, const char *name)
 				name);
 		path = colon + 1;
 	}
-	size_t key = strspn(path, "abcdefghijklmnopqrstuvwxyz_-");
-	size_t digits = path[key] == '=' ? strspn(path + key + 1, "0123456789") : 0;
-	if (digits > 0 && path[key + 1 + digits] == ':' && access(path, F_OK) < 0)
+	if (stat(path, &st) < 0)
+		return no_text(name, path);
+	if (S_ISDIR(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s': a text has no key '%.*s'. The length of a sample is steps: "
-			"text:steps=%s",
-			name, (int)(key < 40 ? key : 40), path, path + key + 1);
-	digits = strspn(path, "0123456789");
-	if (digits > 0 && path[digits] == ':' && access(path, F_OK) < 0)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s': there is no file '%s'. If %.*s is the length of a sample, pass "
-			"text:steps=%s",
-			name, path, (int)(digits < 20 ? digits : 20), path, path);
+			"'%s' is a folder, not a text. Join its files: cat '%s'/*.txt > all.txt",
+			path, path);
 	struct text_set *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "%s", name);

@@ -63,6 +63,11 @@ static int sort(struct neap__name_list *list, const char *path)
 static int read_file(struct neap__name_list *list, const char *path)
 {
 	struct stat st;
+	if (stat(path, &st) < 0 && errno == ENOENT)
+		return neap__fail(-ENOENT,
+			"there is no file '%s'. Write a list with one path per line, or check the "
+			"name of the file",
+			path);
 	if (stat(path, &st) < 0)
 		return neap__fail_errno(errno, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES)

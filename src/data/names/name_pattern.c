@@ -32,8 +32,8 @@ static int compile(struct neap__name_pattern *p)
 	p->code = pcre2_compile((PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
 	if (!p->code) {
 		pcre2_get_error_message(error, why, sizeof why);
-		return neap__fail(NEAP_EUSAGE, "%s '%s': at character %zu: %s", p->what, p->text,
-			(size_t)at, (const char *)why);
+		return neap__fail(NEAP_EUSAGE, "%s '%s': at character %zu: %s. Correct the pattern",
+			p->what, p->text, (size_t)at, (const char *)why);
 	}
 	pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 	if (groups == 0)

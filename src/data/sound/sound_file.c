@@ -5,6 +5,7 @@
  * or crash on damaged files; they are read only where the caller asks for any kind.
  */
 #include "data/sound/sound_file.h"
+#include "data/missing_file.h"
 #include "base/fail.h"
 #include "base/grow.h"
 
@@ -71,7 +72,7 @@ static int known_kind(const char *path)
 	const char *named = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return neap__fail_errno(errno, "cannot read '%s'", path);
+		return neap__missing_file(errno, path);
 	ssize_t n = read(fd, head, sizeof head);
 	int err = errno;
 	close(fd);

@@ -109,3 +109,46 @@ int neap__rows_match(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set,
 	free(order);
 	return rc < 0 ? rc : 1;
 }
+
+static int has_name(const char *const *names, int count, const char *name)
+{
+	for (int k = 0; k < count; k++)
+		if (strcmp(names[k], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Those of `names` that are not among `others`, "a,b"; 0: there are none. */
+static int list_others(
+	char room[200], const char *const *names, int count, const char *const *others, int nothers)
+{
+	size_t n = 0;
+
+	room[0] = '\0';
+	for (int k = 0; k < count; k++)
+		if (!has_name(others, nothers, names[k]) && n < 200)
+			n += (size_t)neap__print(
+				room + n, 200 - n, "%s%.60s", n ? "," : "", names[k]);
+	return n > 0;
+}
+
+const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct neap_dataset *set,
+	const char *const *names, int count)
+{
+	const char *const *ours = (const char *const *)set->feature_names;
+	int has = set->nfeature_names;
+	char other[200];
+
+	if (count > 0 && has > 0 && list_others(other, names, count, ours, has))
+		neap__print(room, NEAP__FEATURES_TEXT,
+			"It lacks %s. Add what is missing, and encode the data again", other);
+	else if (count > 0 && has > 0 && list_others(other, ours, has, names, count))
+		neap__print(room, NEAP__FEATURES_TEXT,
+			"Remove what is not expected, and encode the data again: neap encode ... "
+			"--drop '%s'",
+			other);
+	else
+		neap__print(room, NEAP__FEATURES_TEXT,
+			"Pass data with the same features in the same order");
+	return room;
+}

@@ -58,7 +58,9 @@ int neap__label_table_read(struct neap__label_table *table, const char *path)
 	neap__csv_close(&csv);
 	NEAP_TRY(rc);
 	if (table->count == 0)
-		return neap__fail(NEAP_EFORMAT, "'%s' has no rows", path);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has no rows. Write the name of a sample and its target per line",
+			path);
 	qsort(table->row, (size_t)table->count, sizeof *table->row, by_sample);
 	for (int64_t i = 1; i < table->count; i++)
 		if (strcmp(table->row[i].sample, table->row[i - 1].sample) == 0)

@@ -3,6 +3,7 @@
 #include "data/tables/table.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -152,9 +153,14 @@ int neap__table_no_column(
 	double number;
 	int64_t column = 0, texts = 0, last = 0;
 	char names[300];
+	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
+	char mean[80];
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		neap__suggest(&meant, t->names[i]);
 	if (t->names && !data)
-		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. Its columns are %s",
-			option, t->csv.path, bytes, text,
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s'%s. Its columns are %s", option, t->csv.path,
+			bytes, text, neap__did_you_mean(mean, &meant, ""),
 			neap__table_list(
 				names, sizeof names, (const char *const *)t->names, t->columns));
 	neap__print(names, sizeof names, "%.*s", bytes, text);
