@@ -7,28 +7,50 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The file of a text that is named by "text:FILE" or similarly; NULL: none. */
+static const char *text_of(const char *path)
+{
+	size_t n = strncmp(path, "text", 4) == 0 ? 4 : strncmp(path, "txt", 3) == 0 ? 3 : 0;
+	return n && (path[n] == ':' || path[n] == '=') && access(path + n + 1, F_OK) == 0
+		       ? path + n + 1
+		       : NULL;
+}
 
 int neap__missing_file(int err, const char *path)
 {
 	char dir[1024] = ".", near[256] = "";
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-	struct neap__suggestion meant = {.text = base, .length = strlen(base)};
 	struct dirent *entry;
+	int least = INT_MAX;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
+	if (err == ENOENT && text_of(path))
+		return neap__fail(NEAP_EUSAGE,
+			"there is no file '%s'. A text is not encoded: pass it to train, eval or "
+			"predict as text:%s",
+			path, text_of(path));
 	if (err != ENOENT || !*base || (slash && slash - path >= (int)sizeof dir - 1))
 		return rc;
 	if (slash)
 		neap__print(dir, sizeof dir, "%.*s", (int)(slash - path) + 1, path);
 	DIR *folder = opendir(dir);
 	while (folder && (entry = readdir(folder)) != NULL) {
-		if (entry->d_name[0] == '.' && base[0] != '.')
-			continue;
+		struct neap__suggestion meant = {.text = base, .length = strlen(base)};
+		int longer = abs((int)strlen(entry->d_name) - (int)strlen(base));
 		neap__suggest(&meant, entry->d_name);
-		if (meant.name == entry->d_name) {
-			neap__print(near, sizeof near, "%s", entry->d_name);
-			meant.name = near;
-		}
+		if ((entry->d_name[0] == '.' && base[0] != '.') || !meant.name)
+			continue;
+		/* Of several, the one of the nearest length, which the folder's order decides not.
+		 */
+		int cost = meant.changes * 1000 + longer;
+		if (cost > least || (cost == least && strcmp(entry->d_name, near) > 0))
+			continue;
+		least = cost;
+		neap__print(near, sizeof near, "%s", entry->d_name);
 	}
 	if (folder)
 		closedir(folder);

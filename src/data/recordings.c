@@ -456,7 +456,8 @@ int64_t neap__recordings_count(const char *dir, const char *const *endings, int6
 	if (walk(&all, dir, 0) == 0)
 		for (int64_t i = 0; i < all.count; i++) {
 			const char *path = all.file[i].path;
-			int counts = !all.file[i].stray && neap__recordings_ends(path, endings);
+			int counts = !all.file[i].stray &&
+				     (!endings || neap__recordings_ends(path, endings));
 			found += counts;
 			if (flat)
 				*flat += counts && !strchr(below(path, dir), '/');

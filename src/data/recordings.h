@@ -58,7 +58,8 @@ int neap__recordings_all(struct neap__recordings *recordings, const char *dir);
 int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat);
 /* 1: the path has one of the endings. */
 int neap__recordings_ends(const char *path, const char *const *endings);
-/* Files below the folder `dir` that have one of the endings; 0 as well where it cannot be read. */
+/* Files below the folder `dir` that have one of the endings (NULL: any); 0 as well where it cannot
+ * be read. */
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
  */

@@ -316,6 +316,10 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 
 	if (!is_folder && rc != NEAP_EFORMAT)
 		return rc;
+	if (is_folder && neap__recordings_having(data, NULL) == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"the folder '%s' is empty. Put the data into it, or pass another one",
+			data);
 	neap__print(line, sizeof line, "%s", neap_detail());
 	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
 		has_events(data, NULL, 0))

@@ -31,6 +31,11 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 	memset(map, 0, sizeof *map);
 	if (!source->pixels)
 		return without_pixels(map, source, o, path);
+	if (o->inputs)
+		return neap__fail(NEAP_EUSAGE,
+			"--inputs: the events of '%s' have pixels, so --sensor gives the number of "
+			"channels. Remove --inputs",
+			path);
 	map->width = o->width ? o->width : source->width;
 	map->height = o->width ? o->height : source->height;
 	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)

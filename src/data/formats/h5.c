@@ -42,17 +42,6 @@ void neap__h5_leave(const struct neap__h5_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
-static int no_file(int err, const char *path)
-{
-	size_t n = strncmp(path, "text=", 5) == 0 ? 5 : strncmp(path, "txt:", 4) == 0 ? 4 : 0;
-
-	if (n && access(path + n, F_OK) == 0)
-		return neap__fail(NEAP_EUSAGE,
-			"there is no file '%s'. A text is passed as text:FILE: text:%s", path,
-			path + n);
-	return neap__missing_file(err, path);
-}
-
 int neap__h5_open(struct neap__h5_file *file, const char *path)
 {
 	struct stat st;
@@ -66,7 +55,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	file->path = path;
 	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd < 0)
-		return no_file(errno, path);
+		return neap__missing_file(errno, path);
 	if (fstat(file->fd, &st) < 0) {
 		rc = neap__fail_errno(errno, "cannot read '%s'", path);
 		goto out;
