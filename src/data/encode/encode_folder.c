@@ -5,7 +5,7 @@
  * does not depend on the number of threads, and memory holds a few recordings only.
  */
 #include "data/concat.h"
-#include "data/doubts.h"
+#include "data/data_doubts.h"
 #include "data/encode/encode_ranks.h"
 #include "data/names/name_list.h"
 #include "data/recordings.h"

@@ -6,7 +6,7 @@
 #ifndef NEAP_DATA_EVENTS_EVENT_DOUBTS_H
 #define NEAP_DATA_EVENTS_EVENT_DOUBTS_H
 
-#include "data/doubts.h"
+#include "data/data_doubts.h"
 #include "data/events/event_source.h"
 
 /* All zero to begin with. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample_ids.c: samples of one name, and the commands that tell them apart (sample_ids.h). */
 #include "data/tables/sample_ids.h"
-#include "data/doubts.h"
+#include "data/data_doubts.h"
 #include "base/fail.h"
 #include "base/print.h"
 

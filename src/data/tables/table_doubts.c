@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
-#include "data/doubts.h"
+#include "data/data_doubts.h"
 #include "data/event_names.h"
 #include "data/tables/table.h"
 

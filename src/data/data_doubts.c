@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doubts.c: formats lines about probable mistakes (doubts.h). */
-#include "data/doubts.h"
+/* data_doubts.c: formats lines about probable mistakes (data_doubts.h). */
+#include "data/data_doubts.h"
 #include "base/fail.h"
 #include "base/print.h"
 
