@@ -589,7 +589,7 @@ def advised(tap, folder, rng):
             done = neap(*(command or ("train",)), path, "--out", "never", cwd=here)
             assert done.returncode == 2 and done.stderr.count("\n") == 1 and "It contains " + found in done.stderr, done.stderr
             line = done.stderr.strip()
-            code = re.search(r"(?: reads|as floats\)|another folder|each sample): (.*)", line).group(1)
+            code = re.search(r"(?: reads|as floats\)|another folder|each sample|order t, x, y, p): (.*)", line).group(1)
             before = os.getcwd()
             os.chdir(here)
             try:
@@ -639,7 +639,7 @@ def advised(tap, folder, rng):
     follow("HDF5, X and y", h5(X=x, y=y), "X float64 (20, 9, 3), y int64", numbers)
     follow("HDF5, groups", h5(train__x=x, train__labels=y), "train/labels int64 (20), train/x", numbers)
     follow("events of objects", npz(events=ragged(events), labels=y), "events object (20), labels",
-           {"events": np.concatenate(events), "labels": y}, "encode")
+           {"t": np.concatenate(events)["t"], "labels": y}, "encode")
     follow("columns of objects", npz(**{n: ragged([e[n] for e in events]) for n in "txyp"}, labels=y), "t object",
            {"t": np.concatenate(events)["t"], "labels": y}, "encode")
     follow("a matrix of events", npy(grid), "int64 (5, 4)", {"t": grid[:, 0], "x": grid[:, 1], "p": grid[:, 3]}, "encode")
