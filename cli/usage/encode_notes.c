@@ -224,7 +224,7 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	}
 	if (label && count > 2 && count == samples && strcmp(label, "(.*)") != 0) {
 		snprintf(line, sizeof line,
-			"--label '%.100s' gives each of the %d files a class of its own: a network "
+			"--label '%.100s' gives each of the %d files a separate class: a network "
 			"cannot learn from one sample per class. Use a part of the names that "
 			"several "
 			"files share, or put the files into one folder per class",

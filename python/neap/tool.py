@@ -229,7 +229,7 @@ def _failure(command: str, code: int, line: str) -> Exception:
     if text.startswith("interrupted "):
         return Interrupted(text)
     for number in errno.errorcode:
-        if text.endswith(": " + os.strerror(number)):
+        if f": {os.strerror(number)}." in text + ".":  # advice may follow
             return OSError(number, text)
     if code == 2:
         return UsageError(text)

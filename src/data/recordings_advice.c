@@ -89,7 +89,7 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class, and no part of "
 			"the "
-			"file names does: each would be a class of its own. Put the files into one "
+			"file names does: each would be a separate class. Put the files into one "
 			"folder per class. With a table '%s' that has file,class per line, this "
 			"shell command sorts copies: " SORT,
 			path, dir, table[0] ? table : "labels.csv", table[0] ? table : "labels.csv",

@@ -137,7 +137,7 @@ def main():
                               (["run-sounds"], ("DATA is missing",)), (["--from", "run-sounds"], ("DATA is missing",)),
                               (["--from", "run-sounds", "run-speed", "table.csv"], ("both RUN 'run-speed' and --from",)),
                               (["run-sounds", "sounds/0_a_0.wav", "absent.wav"], ("cannot read 'absent.wav'",)),
-                              (["run-speeds", "apart.csv"], ("'one' is in rows above already", "give each its own name", "move its rows together"))):
+                              (["run-speeds", "apart.csv"], ("'one' is in rows above already", "sort them by sample", "number the blocks"))):
             tap.check("predict " + " ".join(args), refused(folder, *needles, args=args))
 
 

@@ -218,7 +218,7 @@ def single(folder):
     done = neap("encode", "single", "--label", "([0-9])", "--out", "single.h5", cwd=folder)
     assert "1 recording (" in done.stdout and "1 class\n" in done.stdout, done.stdout
     for name, needle in (("README.md", "neap train --text 'README.md'"), ("a.txt", "rename it to .csv"), ("a.mp3", "--any-sound"),
-                         ("a.mat", "docs/own-data.md"), ("noending", "docs/own-data.md")):
+                         ("a.mat", "save it as .csv"), ("noending", "docs/own-data.md")):
         open(os.path.join(folder, name), "w").close()
         done = neap("encode", name, "--out", "never.h5", cwd=folder)
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and needle in done.stderr and "''" not in done.stderr, done.stderr

@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q", "--net", "gru:4,li", "--validation", "0"]
 STEPS = re.compile(  # what to do, or what is accepted
     r"\b(add|change|check|convert|copy|correct|create|decrease|delete|encode|encodes|fill|increase|insert|join|leave|list|lower|make|makes|move|name|needs|number"
-    r"|pass|passed|put|reduce|remove|rename|resample|restore|save|separate|shorten|sort|split|subtract|unpack|use|write)\b|did you mean|must be|such as"
+    r"|pass|passed|put|reduce|remove|rename|resample|restore|rewrite|save|separate|shorten|sort|split|subtract|unpack|use|write)\b|did you mean|must be|such as"
     r"|between|is not one of|its columns are|expected|has examples|lists|text:steps=", re.IGNORECASE)
 rng = np.random.default_rng(1)
 
@@ -284,7 +284,7 @@ def follow(step, line):
     if not found and word in ("shell", "proposed"):
         return f"no command: {line}"
     if word == "python":
-        code = re.search(r"[de] = (numpy|h5py)\..*", line).group().split(", where ")[0].split(". If the objects")[0]
+        code = re.search(r"[de] = (numpy|h5py)\..*", line).group().split(". Set labels")[0].split(", where ")[0].split(". If the objects")[0]
         exec(code, {"numpy": np, "h5py": h5py, "labels": ["a", "b"] * 2, "y": [0, 1]})  # pylint: disable=exec-used
         return None
     if word == "shell":

@@ -161,7 +161,7 @@ static int take_one_sample(struct array_events *s)
 			"[len(s) for s in samples]), the index in '%s' at which each sample "
 			"begins, and the number of events%s",
 			s->path, (long long)labels.count, s->source.time_name,
-			add_offsets(code, s, "; if the times start again in each sample"));
+			add_offsets(code, s, "; if the times restart in each sample"));
 	s->undivided = 1;
 	s->offset = calloc(2, sizeof *s->offset);
 	if (!s->offset)
@@ -280,7 +280,7 @@ static void doubt_order(struct array_events *s)
 	if (!s->undivided || s->returns == 0 || (s->returns + 1) * LEAST > count)
 		return;
 	neap__print(s->source.doubt, sizeof s->source.doubt,
-		"'%.200s': '%s' starts again %lld time%s, but without 'offsets' all %lld events "
+		"'%.200s': '%s' restarts %lld time%s, but without 'offsets' all %lld events "
 		"are "
 		"read as one recording. If these are %lld recordings one after the other, add "
 		"offsets=[0, %s%s%lld] and an array 'labels' with a class for each%s",

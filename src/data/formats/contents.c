@@ -455,7 +455,7 @@ static int advise_objects(char *room, size_t size, const struct neap__content *i
 		"c.T))), "
 		"offsets=numpy.cumsum([0] + [len(s) for s in e]), labels=%s)%s",
 		path, reading(a, item, path), labels ? labels : "labels",
-		labels ? "" : ", where labels has a number or a name of a class for each sample");
+		labels ? "" : ". Set labels to the number or the name of the class of each sample");
 	return 1;
 }
 

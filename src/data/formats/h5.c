@@ -155,14 +155,14 @@ static int read_vector(const struct neap__h5_file *file, const char *name, int64
 	void *data = NULL;
 	if (found != H5T_INTEGER && (found != H5T_FLOAT || kind != H5T_FLOAT))
 		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain %s", file->path, name,
-			kind == H5T_FLOAT ? "numbers. Write it again as numbers"
+			kind == H5T_FLOAT ? "numbers. Rewrite it as numbers"
 			: found == H5T_STRING
 				? "integers. Number the classes from 0, and write their names to "
 				  "'/extra/keys'"
-				: "integers. Write it again with astype(int)");
+				: "integers. Rewrite it with astype(int)");
 	else if (length != (hsize_t)count)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' has %llu entries, but there are %lld samples. Write it again "
+			"'%s': '%s' has %llu entries, but there are %lld samples. Rewrite it "
 			"with one entry per sample",
 			file->path, name, (unsigned long long)length, (long long)count);
 	else if (!(data = malloc((size_t)(count ? count : 1) * 8)))

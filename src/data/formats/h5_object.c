@@ -155,15 +155,14 @@ static const char *what_to_add(const char *name)
 	} sets[] = {{"/labels", "Add it, with the number of the class of each sample, from 0: "
 				"h5py.File(FILE, 'a')['labels'] = labels"},
 		{"/spikes/times",
-			"Write the file again with the times of the spikes in seconds, a list for "
+			"Rewrite the file with the times of the spikes in seconds, a list for "
 			"each sample, and their channels in '/spikes/units'"},
-		{"/spikes/units",
-			"Write the file again with the channels of the spikes, a list for "
-			"each sample like '/spikes/times'"}};
+		{"/spikes/units", "Rewrite the file with the channels of the spikes, a list for "
+				  "each sample like '/spikes/times'"}};
 	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
 		if (strcmp(sets[i].name, name) == 0)
 			return sets[i].what;
-	return "Write the file again with all of them";
+	return "Rewrite the file with all of them";
 }
 
 static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name,

@@ -286,8 +286,8 @@ static int open_tables(struct neap__shd *shd)
 	if (shd->times.rows != shd->units.rows)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': '/spikes/times' has %lld samples, but '/spikes/units' has %lld. "
-			"Write "
-			"the file again with both for each sample",
+			"Rewrite "
+			"the file with both for each sample",
 			shd->path, (long long)shd->times.rows, (long long)shd->units.rows);
 	if (shd->times.rows == 0)
 		return neap__fail(NEAP_EFORMAT, "'%s' has no samples", shd->path);

@@ -139,8 +139,7 @@ static int check_length(int fd, const char *path)
 			return 0;
 		if (bytes > size - at - 8)
 			return neap__fail(NEAP_EFORMAT,
-				"'%s' is truncated: it has %llu of %llu bytes of sound. Copy it "
-				"again "
+				"'%s' is truncated: it has %llu of %llu bytes of sound. Restore it "
 				"from its source, or remove it",
 				path, (unsigned long long)(size - at - 8),
 				(unsigned long long)bytes);
@@ -246,7 +245,7 @@ static int check_end(const struct neap__sound *s)
 {
 	if (sf_error(s->file) != SF_ERR_NO_ERROR)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is damaged: %s. Copy it again from its source, or "
+			"'%s' is damaged: %s. Restore it from its source, or "
 			"remove it",
 			s->name, sf_strerror(s->file));
 	if (s->count == 0)
@@ -254,7 +253,7 @@ static int check_end(const struct neap__sound *s)
 			NEAP_EFORMAT, "'%s' has no samples. Remove it from the folder", s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is truncated: it has %lld of %lld samples. Copy it again from its "
+			"'%s' is truncated: it has %lld of %lld samples. Restore it from its "
 			"source, or remove it",
 			s->name, (long long)s->count, (long long)s->info.frames);
 	return 0;

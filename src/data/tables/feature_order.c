@@ -141,10 +141,10 @@ const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct n
 
 	if (count > 0 && has > 0 && list_others(other, names, count, ours, has))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"It lacks %s. Add what is missing, and encode the data again", other);
+			"It lacks %s. Add what is missing, and re-encode the data", other);
 	else if (count > 0 && has > 0 && list_others(other, ours, has, names, count))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"Remove what is not expected, and encode the data again: neap encode ... "
+			"Remove what is not expected, and re-encode the data: neap encode ... "
 			"--drop '%s'",
 			other);
 	else

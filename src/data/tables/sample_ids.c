@@ -94,7 +94,7 @@ int neap__sample_ids_see(const struct neap__table *t, void **seen)
 		return neap__table_wrong(t,
 			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "
 			"with "
-			"other samples between. If the names of the samples start again in each "
+			"other samples between. If the names of the samples restart in each "
 			"class, add the class to them: %s. " SCATTERED,
 			t->sample, label, *found + bytes, add_class(other, t, t->csv.path),
 			sort_rows(command, t));
@@ -160,7 +160,7 @@ void neap__class_runs_doubt(
 		"in %lld of %lld samples the class changes (the first is '%s', from '%s' to '%s' "
 		"in "
 		"'%.120s', line %lld), so the data set has one class per step. If these rows are "
-		"different samples whose names start again in each class, add the class to the "
+		"different samples whose names restart in each class, add the class to the "
 		"names: %s",
 		(long long)c->changed, (long long)samples, c->sample, c->from, c->to, c->path,
 		(long long)c->line, add_class(command, t, c->path));
