@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data_doubts.h: lines about what is probably a mistake in data that can be encoded, and the names of
- * the first few recordings that they are about.
+ * data_doubts.h: lines about what is probably a mistake in data that can be encoded, and the names
+ * of the first few recordings that they are about.
  */
 #ifndef NEAP_DATA_DATA_DOUBTS_H
 #define NEAP_DATA_DATA_DOUBTS_H
