@@ -27,6 +27,14 @@ static int on_progress(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
+/* Within a batch, also where no terminal shows a bar: it may last for hours. */
+static int on_advanced(void *user, double done, int64_t total)
+{
+	struct evaluating *e = user;
+	cli_progress_show(&e->bar, done, (double)total, NULL);
+	return cli_interrupted();
+}
+
 static int on_answer(void *user, const struct neap_answer *answer)
 {
 	struct evaluating *e = user;
@@ -100,6 +108,7 @@ int cli_eval(int argc, char **argv)
 	struct evaluating evaluating = {0};
 	struct neap_eval_options o = {.size = sizeof o,
 		.progress = on_progress,
+		.advanced = on_advanced,
 		.user = &evaluating,
 		.say = cli_say_line};
 	struct neap_eval_result result = {.size = sizeof result};

@@ -69,6 +69,18 @@ static int on_progress(void *user, int64_t done, int64_t total)
 	return cli_interrupted();
 }
 
+/* The same within a batch, also in a log, which lines of --every do without. */
+static int on_advanced(void *user, double done, int64_t total)
+{
+	struct predicting *p = user;
+	if (p->options.every <= 0 && p->shown)
+		cli_progress_show(&p->bar, (double)p->files_done + done / (double)total,
+			(double)p->files.count, p->shown);
+	else if (p->options.every <= 0)
+		cli_progress_show(&p->bar, done, (double)total, NULL);
+	return cli_interrupted();
+}
+
 /* Notes about the first of several files hold for the others; warnings are printed for each. */
 static void on_line(void *user, const char *line)
 {
@@ -371,6 +383,7 @@ int cli_predict(int argc, char **argv)
 	struct predicting p = {.at_end = &at_end,
 		.options = {.size = sizeof p.options,
 			.progress = on_progress,
+			.advanced = on_advanced,
 			.answered = on_answer,
 			.of_steps = 1,
 			.say = on_line,

@@ -2,6 +2,7 @@
 /* progress.c: the share of long work that is done: a bar within the terminal's width, or lines. */
 #include "cli.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -87,7 +88,7 @@ void cli_progress_show(struct cli_progress *progress, double done, double total,
 		draw_bar(progress->label, share, after);
 		progress->drawn = 1;
 	} else {
-		fprintf(stderr, "%s %.0f/%.0f %s  %s\n", progress->label, done, total,
+		fprintf(stderr, "%s %.0f/%.0f %s  %s\n", progress->label, floor(done), total,
 			progress->unit, after);
 	}
 	fflush(stderr);

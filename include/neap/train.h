@@ -447,6 +447,13 @@ struct neap_eval_options {
 	/* 1: scores of classes are probabilities, the softmax of the readout's output. Not for
 	   models whose targets are numbers. */
 	int softmax;
+	/*
+	 * Called several times per second while a batch runs, with the samples done so far, which
+	 * include the part of the batch that is done; a non-zero result ends with
+	 * NEAP_EINTERRUPTED. Not called with `peers`. NULL: `progress` is called instead, with
+	 * whole samples.
+	 */
+	int (*advanced)(void *user, double done, int64_t total);
 };
 /* Evaluates a model on a data set. */
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);

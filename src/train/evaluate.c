@@ -10,6 +10,7 @@
 #include "nn/core/cell.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
+#include "sys/clock.h"
 #include "sys/memory.h"
 
 #include <errno.h>
@@ -61,6 +62,54 @@ struct evaluation_sums {
 	double steps;
 };
 
+int neap__evaluation_look(
+	const struct neap__evaluation *e, const struct neap_batch *batch, int64_t t)
+{
+	int64_t samples = e->so_far->samples;
+	int ends = 0;
+
+	if (e->ranks->peers)
+		return 0;
+	if (e->advanced)
+		ends = e->advanced(e->user,
+			(double)samples + batch->size * ((double)t / (double)batch->steps),
+			e->total);
+	else if (e->progress)
+		ends = e->progress(e->user, samples, e->total);
+	return ends ? neap__fail(NEAP_EINTERRUPTED,
+			      "interrupted after %lld sample%s and %lld of %lld steps",
+			      (long long)samples, samples == 1 ? "" : "s", (long long)t,
+			      (long long)batch->steps)
+		    : 0;
+}
+
+/*
+ * Advances through all steps in pieces of about LOOK seconds: a step may last from a microsecond to
+ * seconds, and a batch has up to 10^9 of them. How they are divided changes no result.
+ */
+static int advance(const struct neap__evaluation *e, const struct neap_batch *batch, void *state)
+{
+	static const double LOOK = 0.1; /* chosen: as often as a bar on a terminal is drawn */
+	double looked = neap__seconds();
+	int64_t piece = 1, stop;
+
+	for (int64_t t = 0; t < batch->steps; t = stop) {
+		stop = batch->steps - t < piece ? batch->steps : t + piece;
+		NEAP_TRY(neap_net_advance(e->net, state, t, stop, 1));
+		double spent = neap__seconds() - looked;
+		if (spent < LOOK) {
+			piece *= 2;
+			continue;
+		}
+		if (spent > 2 * LOOK && piece > 1)
+			piece /= 2;
+		looked += spent;
+		if (stop < batch->steps)
+			NEAP_TRY(neap__evaluation_look(e, batch, stop));
+	}
+	return 0;
+}
+
 static int forward(const struct neap__evaluation *e, const struct neap_batch *batch)
 {
 	struct neap_net *net = e->net;
@@ -75,7 +124,7 @@ static int forward(const struct neap__evaluation *e, const struct neap_batch *ba
 	NEAP_TRY(neap__map_pages(&pages, bytes));
 	int rc = e->every > 0		     ? neap__timed_answers(e, batch, pages)
 		 : e->of_steps || e->stepped ? neap__step_answers(e, batch, pages)
-					     : neap_net_advance(net, pages, 0, batch->steps, 1);
+					     : advance(e, batch, pages);
 	if (rc == 0)
 		rc = neap_net_turn(net, pages, NULL, &loss);
 	neap__unmap_pages(pages, bytes);
@@ -284,6 +333,7 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 
 	if (!e.ranks)
 		e.ranks = &alone;
+	e.so_far = result;
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result),
 		.classes = classes,
 		.target_deviation = neap__mean_deviation(e.deviation, classes)};

@@ -15,6 +15,7 @@ struct neap__evaluation {
 	struct neap_loader *loader;
 	int64_t total;						       /* samples, for progress */
 	int (*progress)(void *user, int64_t done, int64_t total);      /* may be NULL */
+	int (*advanced)(void *user, double done, int64_t total);       /* may be NULL */
 	int (*answered)(void *user, const struct neap_answer *answer); /* may be NULL */
 	void *user;
 	char **class_name;	   /* [classes], for answers; NULL: none is known */
@@ -31,6 +32,7 @@ struct neap__evaluation {
 	double window;	/* seconds that a decision is about; 0: the sample so far */
 	const struct neap__live_sound_options *live; /* NULL: samples come from the loader */
 	int softmax;				     /* 1: scores of answers are probabilities */
+	const struct neap_eval_result *so_far;	     /* set by neap__evaluate */
 };
 
 /*
@@ -38,6 +40,13 @@ struct neap__evaluation {
  * depend on threads or ranks. Collective; `answered` is called on rank 0. 0 or a negative code.
  */
 int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluation *evaluation);
+
+/*
+ * Reports that the steps before t of a batch are done. 0, or NEAP_EINTERRUPTED if the caller ends
+ * the evaluation. Ranks ask between batches instead, where they agree on the end.
+ */
+int neap__evaluation_look(
+	const struct neap__evaluation *evaluation, const struct neap_batch *batch, int64_t t);
 
 /* The root of the mean square of the outputs' deviations; 0 where `deviation` is NULL. */
 double neap__mean_deviation(const double *deviation, int outputs);

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import time
 
 from harness import NEAP, Folder, Tap, write_recordings
@@ -129,6 +130,30 @@ def measuring(folder):
         else f"exit {process.returncode}: {said}"
 
 
+def within_a_sample(folder, command, number):
+    """A bar is drawn while one sample of days is run, and a signal ends it there."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([NEAP, command, "short", DATA.replace("steps=500,samples=600", "steps=100000000,samples=2"), "--threads", "1"],
+                               cwd=folder, stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, "TERM": "xterm"})
+    os.close(its)
+    watch = threading.Timer(60, process.kill)
+    watch.start()
+    text, sent = b"", False
+    try:
+        while more := os.read(ours, 4096):
+            text += more
+            if not sent and b"[." in text:
+                process.send_signal(number)
+                sent = True
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    code = process.wait()
+    watch.cancel()
+    line = rf"neap {command}: interrupted after 0 samples and [1-9]\d* of 100000000 steps\r\n"
+    return None if code == 1 and re.search(line, text.decode()) else f"exit {code}: {text}"
+
+
 def on_terminal(folder, columns, name):
     """What training prints on a terminal of so many columns."""
     ours, its = pty.openpty()
@@ -173,6 +198,9 @@ def main():
         tap.run("nohup", hung_up, folder)
         tap.run("encode, hung up", encoding, folder)
         tap.run("bench, interrupted", measuring, folder)
+        subprocess.run([NEAP, *SHORT, "--out", "short"], cwd=folder, check=True, capture_output=True)
+        for command, number in ("eval", signal.SIGTERM), ("predict", signal.SIGINT):
+            tap.run(f"{command} of a sample of days, {number.name}", within_a_sample, folder, command, number)
         for columns in (120, 80, 40, 12):
             tap.run(f"progress in {columns} columns", narrow, folder, columns)
         tap.run("progress where no cursor moves", plain, folder)

@@ -310,6 +310,7 @@ static int evaluate_opened(struct neap_eval_result *result, struct open_evaluati
 		.loader = e->loader,
 		.total = options->sample ? 1 : e->info.samples,
 		.progress = options->progress,
+		.advanced = options->advanced,
 		.answered = options->answered,
 		.user = options->user,
 		.class_name = e->names,

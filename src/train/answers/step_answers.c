@@ -68,10 +68,8 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 		.sample_name = neap__sample_name(e, s->index)};
 
 	for (int64_t t = 0; t < s->length; t++) {
-		if (t > 0 && t % STEPS_BETWEEN_LOOKS == 0 && e->progress &&
-			e->progress(e->user, s->index, e->total))
-			return neap__fail(NEAP_EINTERRUPTED, "interrupted in sample %lld",
-				(long long)s->index);
+		if (t > 0 && t % STEPS_BETWEEN_LOOKS == 0)
+			NEAP_TRY(neap__evaluation_look(e, batch, t));
 		NEAP_TRY(neap_net_advance(e->net, state, t, t + 1, 1));
 		if (e->stepped)
 			NEAP_TRY(e->stepped(e->user, neap__step_viewer_look(viewer, state, t)));

@@ -27,9 +27,8 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 		if (stop == next) {
 			d->label = label_of(e->net, batch, stop - 1);
 			NEAP_TRY(neap__decisions_tell(d, state, stop));
-		} else if (e->progress && e->progress(e->user, d->index, e->total)) {
-			return neap__fail(NEAP_EINTERRUPTED, "interrupted in sample %lld",
-				(long long)d->index);
+		} else {
+			NEAP_TRY(neap__evaluation_look(e, batch, stop));
 		}
 	}
 	return 0;
