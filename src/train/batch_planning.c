@@ -134,6 +134,9 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		if (rows[i].value)
 			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
+	if (trainer->keeps_memory && trainer->options.sweep.memory)
+		neap__trainer_say(trainer, "memory budget: %s (as before; --memory changes it)",
+			neap__show_size(budget, problem->memory));
 	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
 		neap__trainer_say(trainer,
 			trainer->ranks.crowd > 1

@@ -165,7 +165,8 @@ int neap__memory_total_say(struct neap__trainer *trainer)
 	char line[NEAP__PROCESS_LINE];
 
 	NEAP_TRY(neap__process_memory_peak(&trainer->memory));
-	neap__process_memory_line(line, &trainer->memory, s->memory || s->memory_total);
+	neap__process_memory_line(
+		line, &trainer->memory, (s->memory && !trainer->keeps_memory) || s->memory_total);
 	neap__trainer_say(trainer, "%s", line);
 	return 0;
 }

@@ -358,11 +358,17 @@ static int map_classes(const struct neap__safetensors *file, const struct neap_n
 	return rc;
 }
 
-/* Refuses targets of another kind than the model's. */
-static int check_targets(const struct neap__safetensors *file, const struct neap_dataset *set)
+const char *neap__model_targets_name(enum neap_target target)
 {
 	static const char *const kinds[NEAP_TARGETS] = {"one class per sample",
 		"one class per step", "numbers per sample", "numbers per step"};
+
+	return kinds[target];
+}
+
+/* Refuses targets of another kind than the model's. */
+static int check_targets(const struct neap__safetensors *file, const struct neap_dataset *set)
+{
 	enum neap_target is = set->info.target, was = neap__model_target(file);
 
 	if (is == was || !neap__safetensors_meta(file, "neap.target") ||
@@ -371,7 +377,7 @@ static int check_targets(const struct neap__safetensors *file, const struct neap
 	return neap__fail(NEAP_EUSAGE,
 		"%s has %s as targets, but the model was trained on %s. Pass data with targets of "
 		"that kind, or train a new model on this data",
-		set->name, kinds[is], kinds[was]);
+		set->name, neap__model_targets_name(is), neap__model_targets_name(was));
 }
 
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,

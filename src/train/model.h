@@ -118,6 +118,10 @@ enum neap__model_kind neap__model_kind(const struct neap__safetensors *file);
 /* NEAP_EUSAGE and a line: what was given ("'a.csv' is a table"), and what to pass to this model. */
 int neap__model_wants(const struct neap__safetensors *file, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* What the inputs of a set are, as a predicate: "contains real numbers". */
+const char *neap__model_contents(const struct neap_dataset *set);
+/* What the targets of a kind are: "one class per sample". */
+const char *neap__model_targets_name(enum neap_target target);
 /* The same for a set whose inputs are of another kind. */
 int neap__model_refuse(const struct neap__safetensors *file, const struct neap_dataset *set);
 /* 0, or that line if one of them, or both, are of text, or one of sound and the other of events. */

@@ -457,8 +457,7 @@ int neap__model_wants(const struct neap__safetensors *file, const char *format, 
 		kinds[kind].name, kinds[kind].pass, options);
 }
 
-/* What the inputs of a set are. */
-static const char *contents_of(const struct neap_dataset *set)
+const char *neap__model_contents(const struct neap_dataset *set)
 {
 	return neap__recording_named(set->name) ? "is a recording"
 	       : set->ops->adopt		? "is a text"
@@ -470,7 +469,7 @@ static const char *contents_of(const struct neap_dataset *set)
 
 int neap__model_refuse(const struct neap__safetensors *file, const struct neap_dataset *set)
 {
-	return neap__model_wants(file, "'%.300s' %s", set->name, contents_of(set));
+	return neap__model_wants(file, "'%.300s' %s", set->name, neap__model_contents(set));
 }
 
 int neap__model_kind_fits(const struct neap__safetensors *file, const struct neap_dataset *set)

@@ -147,23 +147,27 @@ static int other_data(const struct neap_train_options *was, const struct neap_tr
 	if (strcmp(was->data, o->data) != 0)
 		return neap__fail(NEAP_EUSAGE,
 			"cannot resume '%s': the run was started with other data ('%s'), not '%s'. "
-			"Pass the same data, or start a new run with another --out",
-			o->out, was->data, o->data);
+			"Pass the same data: neap train '%s' --resume --out '%s'; or start a new "
+			"run: neap train '%s' --out NEW",
+			o->out, was->data, o->data, was->data, o->out, o->data);
 	return neap__fail(NEAP_EUSAGE,
 		"cannot resume '%s': the run was started with other data, since the contents of "
-		"'%s' have changed. Restore the file, or start a new run with another --out",
-		o->out, o->data);
+		"'%s' have changed. Restore the file, or start a new run: neap train '%s' --out "
+		"NEW",
+		o->out, o->data, o->data);
 }
 
-int neap__run_folder_same_data(const struct neap_train_options *o, uint64_t fingerprint)
+int neap__run_folder_same_data(struct neap__trainer *trainer)
 {
+	const struct neap_train_options *o = &trainer->options;
 	struct neap_run *run;
 	char hex[24];
 
 	if (!o->resume || neap_run_open(&run, o->out) < 0)
 		return 0;
 	const char *was = neap__run_fingerprint(run);
-	neap__print(hex, sizeof hex, "%016" PRIx64, fingerprint);
+	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
+	trainer->keeps_memory = neap_run_options(run)->sweep.memory == o->sweep.memory;
 	int rc = was && strcmp(was, hex) != 0 ? other_data(neap_run_options(run), o) : 0;
 	neap_run_close(run);
 	return rc;

@@ -203,6 +203,11 @@ const char *neap__run_fingerprint(const struct neap_run *run)
 		json_object_get(json_object_get(run->root, "data"), "fingerprint"));
 }
 
+int64_t neap__run_samples(const struct neap_run *run)
+{
+	return json_integer_value(json_object_get(json_object_get(run->root, "data"), "samples"));
+}
+
 void neap_run_close(struct neap_run *run)
 {
 	if (!run)

@@ -19,6 +19,8 @@ int neap__run_parse(struct neap_run **run, const char *text, size_t length);
 
 /* The fingerprint of the data of the run in hexadecimal; NULL: not known. */
 const char *neap__run_fingerprint(const struct neap_run *run);
+/* Samples of that data; 0: not known. */
+int64_t neap__run_samples(const struct neap_run *run);
 
 /* Reads the text of a configuration, as neap_config_open does that of a file. */
 int neap__config_parse(struct neap_run **run, const char *text, size_t length);

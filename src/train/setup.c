@@ -87,8 +87,19 @@ static int split(struct neap__trainer *trainer)
 	return 0;
 }
 
-#define TARGET_NAME(choice, name, meaning) #name,
-static const char *const target_names[] = {NEAP_TARGET_TABLE(TARGET_NAME)};
+/* Refuses a test set of another kind before features and classes are compared. */
+static int check_test_kind(const struct neap__data *d)
+{
+	const struct neap_dataset *a = d->set, *b = d->test;
+
+	if (!a->ops->values == !b->ops->values && !a->ops->adopt == !b->ops->adopt &&
+		!(a->encoder.size && b->has_events) && !(a->has_events && b->encoder.size))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"--test '%.200s' %s, but the training data '%.200s' %s. Pass a test set of the "
+		"same kind",
+		b->name, neap__model_contents(b), a->name, neap__model_contents(a));
+}
 
 /* Numbers the test set's classes as the training set does where their names differ. */
 static int map_test(const struct neap__trainer *trainer)
@@ -132,14 +143,17 @@ static int check_test(const struct neap__trainer *trainer)
 
 	NEAP_TRY(map_test(trainer));
 	neap_dataset_info(d->test, &info);
-	if (info.values != d->info.values || info.target != d->info.target ||
-		(info.values && info.inputs != d->info.inputs))
+	if (info.target != d->info.target)
 		return neap__fail(NEAP_EUSAGE,
-			"test set %s has %d inputs of kind %s and targets of kind %s, but the "
-			"training set %s has %d, %s and %s. Both need the same inputs and targets",
-			info.name, info.inputs, info.values ? "numbers" : "spikes",
-			target_names[info.target], d->info.name, d->info.inputs,
-			d->info.values ? "numbers" : "spikes", target_names[d->info.target]);
+			"--test '%.200s' has %s as targets, but the training data '%.200s' has %s. "
+			"Pass a test set with targets of that kind",
+			info.name, neap__model_targets_name(info.target), d->info.name,
+			neap__model_targets_name(d->info.target));
+	if (info.values && info.inputs != d->info.inputs)
+		return neap__fail(NEAP_EUSAGE,
+			"--test '%.200s' has %d features, but the training data '%.200s' has %d. "
+			"Pass a test set with the same features in the same order",
+			info.name, info.inputs, d->info.name, d->info.inputs);
 	if (info.inputs > trainer->options.net.inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"test set %s has %d input channels, but the network has %d (from %s). "
@@ -294,7 +308,22 @@ static int check_resumed(struct neap__trainer *trainer)
 		NEAP_TRY(rc);
 	}
 	NEAP_TRY(neap__data_fingerprint(&d->fingerprint, d->set));
-	return neap__run_folder_same_data(o, d->fingerprint);
+	return neap__run_folder_same_data(trainer);
+}
+
+/* Opens a data set; one of a resumed run that is missing may have a new name. */
+static int open_or_moved(struct neap_dataset **set, const struct neap__trainer *trainer,
+	const char *name, const char *argument)
+{
+	const struct neap_train_options *o = &trainer->options;
+	int rc = neap_dataset_open(set, name);
+
+	if (rc != -ENOENT || !o->resume)
+		return rc;
+	return neap__fail(rc,
+		"cannot resume '%.200s': there is no '%.200s'. If this data of the run was moved, "
+		"pass its new name: neap train %s --resume --out '%.200s'",
+		o->out, name, argument, o->out);
 }
 
 static int open_data(struct neap__trainer *trainer)
@@ -302,7 +331,7 @@ static int open_data(struct neap__trainer *trainer)
 	struct neap_train_options *o = &trainer->options;
 	struct neap__data *d = &trainer->data;
 
-	NEAP_TRY(neap_dataset_open(&d->set, o->data));
+	NEAP_TRY(open_or_moved(&d->set, trainer, o->data, "DATA"));
 	d->info.size = sizeof d->info;
 	if (o->next)
 		NEAP_TRY(neap__rows_next(d->set));
@@ -353,7 +382,8 @@ static int open_data(struct neap__trainer *trainer)
 	d->longest = neap__longest(&info, o->net.dt, o->max_steps);
 	if (!o->test)
 		return 0;
-	NEAP_TRY(neap_dataset_open(&d->test, o->test));
+	NEAP_TRY(open_or_moved(&d->test, trainer, o->test, "--test DATA"));
+	NEAP_TRY(check_test_kind(d));
 	NEAP_TRY(match_test(trainer));
 	if (d->info.steps)
 		NEAP_TRY(neap__rows_copy(d->test, d->set));

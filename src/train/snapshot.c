@@ -156,6 +156,19 @@ static int compare_settings(
 	return rc;
 }
 
+/* Fewer epochs would have another schedule of the learning rate; `wrong`: "--epochs 9, not 5". */
+static int fewer_epochs(const struct neap__trainer *trainer, const struct neap__safetensors *file,
+	const char *wrong)
+{
+	const char *done = neap__safetensors_meta(file, "count.epoch");
+
+	return neap__fail(NEAP_EUSAGE,
+		"cannot resume '%s': the run was started with %s; epochs done so far: %.20s. Pass "
+		"at least as many, or remove --epochs; for fewer, start a new run with another "
+		"--out",
+		trainer->options.out, wrong, done ? done : "0");
+}
+
 /* Refuses a snapshot of another run; one line has all that differs. */
 static int check_same(struct neap__trainer *trainer, const struct neap__safetensors *file)
 {
@@ -184,11 +197,15 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 			wrong.length ? "; " : "", isa, machine.isa);
 	if (rc == 0 && wrong.error)
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
+	if (rc == 0 && wrong.length && !strchr(wrong.data, ';') &&
+		strncmp(wrong.data, "--epochs ", strlen("--epochs ")) == 0)
+		rc = fewer_epochs(trainer, file, wrong.data);
 	int is_fit = wrong.length && !strstr(wrong.data, "--net "); /* the weights fit the net */
 	if (rc == 0 && wrong.length)
 		rc = neap__fail(NEAP_EUSAGE,
-			"cannot resume '%s': the run was started with %s. --resume may change "
-			"--epochs and the options of memory, plan and threads. Pass the same data "
+			"cannot resume '%s': the run was started with %s. --resume may increase "
+			"--epochs and change the options of memory, plan and threads. Pass the "
+			"same data "
 			"and other options, or start a new run with %s%s%sanother --out",
 			trainer->options.out, wrong.data, is_fit ? "--from '" : "",
 			is_fit ? trainer->options.out : "", is_fit ? "' and " : "");

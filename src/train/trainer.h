@@ -102,6 +102,7 @@ struct neap__trainer {
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;
+	int keeps_memory;		/* 1: the budget is that of the run that is resumed */
 	int silent;			/* 1: a warning reported a silent layer */
 	char fitted[NEAP__FIT_LINE];	/* what the targets choose; "": nothing */
 	int mse_by_default;		/* the loss is mse because the targets are numbers */
@@ -117,11 +118,11 @@ void neap__trainer_say(const struct neap__trainer *trainer, const char *format, 
 
 /*
  * run_folder.c: check returns 1 where the run's folder exists; is_free refuses one that is not to
- * be resumed, same_data data that differs from a resumed run's; take makes the folder, locks it
- * and removes half-written files of a killed run.
+ * be resumed, same_data data that differs from a resumed run's (it sets keeps_memory); take makes
+ * the folder, locks it and removes half-written files of a killed run.
  */
 int neap__run_folder_is_free(const struct neap__trainer *trainer);
-int neap__run_folder_same_data(const struct neap_train_options *options, uint64_t fingerprint);
+int neap__run_folder_same_data(struct neap__trainer *trainer);
 int neap__run_folder_check(const struct neap_train_options *options);
 int neap__run_folder_paths(struct neap__trainer *trainer);
 int neap__run_folder_take(struct neap__trainer *trainer, int there);

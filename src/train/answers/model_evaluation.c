@@ -4,6 +4,7 @@
 #include "train/answers/answer_outputs.h"
 #include "train/answers/decisions.h"
 #include "train/answers/live_answers.h"
+#include "train/answers/trained_on.h"
 #include "data/dataset.h"
 #include "train/model.h"
 #include "train/model_file.h"
@@ -200,6 +201,42 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	return 0;
 }
 
+/* Reports what the data leaves open, on rank 0. */
+static int say_doubts(const struct open_evaluation *e, const struct neap_eval_options *options)
+{
+	struct neap__encoding encoding;
+	char line[NEAP__TAKEN_TEXT];
+
+	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
+	if (!options->say || !neap__ranks_root(&e->ranks))
+		return 0;
+	if (e->note[0])
+		options->say(options->user, e->note);
+	if (!e->is_live && !e->set->ops->values && !e->set->ops->adopt && !e->set->coded &&
+		e->set->info.events == 0) {
+		neap__print(line, sizeof line,
+			"warning: '%.200s' has no spikes, so the answer does not depend on it. "
+			"Check the data; a silent recording has none",
+			e->set->name);
+		options->say(options->user, line);
+	}
+	if (neap__encoding_differs(line, e->set, &encoding))
+		options->say(options->user, line);
+	if (!predicts(options) &&
+		neap__trained_on(options->model, options->data, e->info.samples)) {
+		neap__print(line, sizeof line,
+			"'%.200s' is the training data of this model, so the results do not show "
+			"how it answers new data. Pass data that it was not trained on",
+			options->data);
+		options->say(options->user, line);
+	}
+	if (neap__dataset_is_labelled(e->set) &&
+		neap__dataset_names_taken(
+			line, e->set, (const char *const *)e->names, e->net_options.classes))
+		options->say(options->user, line);
+	return 0;
+}
+
 /* Opens model and data and checks that they fit. */
 static int open_all(struct open_evaluation *e, const struct neap_eval_options *options)
 {
@@ -245,27 +282,7 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	NEAP_TRY(open_loader(e, options, max_steps));
 	if (!options->answered && !neap__dataset_is_labelled(e->set))
 		return no_labels(e, options->data);
-	struct neap__encoding encoding;
-	NEAP_TRY(neap__model_encoding(&encoding, &e->file, &e->net_options));
-	if (options->say && neap__ranks_root(&e->ranks) && e->note[0])
-		options->say(options->user, e->note);
-	if (options->say && neap__ranks_root(&e->ranks) && !e->is_live && !e->set->ops->values &&
-		!e->set->ops->adopt && !e->set->coded && e->set->info.events == 0) {
-		neap__print(line, sizeof line,
-			"warning: '%.200s' has no spikes, so the answer does not depend on it. "
-			"Check "
-			"the data; a silent recording has none",
-			e->set->name);
-		options->say(options->user, line);
-	}
-	if (options->say && neap__ranks_root(&e->ranks) &&
-		neap__encoding_differs(line, e->set, &encoding))
-		options->say(options->user, line);
-	if (options->say && neap__ranks_root(&e->ranks) && neap__dataset_is_labelled(e->set) &&
-		neap__dataset_names_taken(
-			line, e->set, (const char *const *)e->names, e->net_options.classes))
-		options->say(options->user, line);
-	return 0;
+	return say_doubts(e, options);
 }
 
 /* Refuses ranks that would compute other bits. */
