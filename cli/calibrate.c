@@ -253,6 +253,8 @@ int cli_calibrate(int argc, char **argv)
 
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	if (cli_refuse_run(data[0], "calibrate") != CLI_DONE)
+		return CLI_USAGE;
 	o.data = data[0];
 	o.seed = o.net.seed = (uint64_t)seed;
 	int code = cli_net_choices_into(&o.net, &choices, "calibrate");

@@ -132,7 +132,7 @@ int cli_eval(int argc, char **argv)
 			 "a data set, or a text (text:FILE)",
 		.examples = examples,
 		.options = options,
-		.least = 1,
+		.least = 0,
 		.most = 2};
 	int parsed = cli_parse(&command, argc, argv, named);
 

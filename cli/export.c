@@ -2,6 +2,9 @@
 /* export.c: `neap export`: a trained net in a format that other tools read. */
 #include "cli.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include <neap/train.h>
 
 static const char examples[] = "  neap export run --nir net.nir\n"
@@ -47,6 +50,14 @@ int cli_export(int argc, char **argv)
 	if (!o.nir)
 		return cli_usage("export",
 			"--nir FILE is missing: the NIR graph to write, such as --nir net.nir");
+	const char *folder = strrchr(o.nir, '/');
+	char room[4096];
+	snprintf(room, sizeof room, "%.*s", folder ? (int)(folder - o.nir) : 0, o.nir);
+	if (*room && access(room, F_OK) < 0)
+		return cli_usage("export",
+			"--nir: cannot write '%s': its folder does not exist. Create the folder, "
+			"or choose another file",
+			o.nir);
 	o.model = named[0];
 	cli_catch_signals(); /* the graph is whole, or not there */
 	int rc = neap_export(&o);

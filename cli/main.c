@@ -27,6 +27,10 @@ static const struct {
 	{"infer", "use 'neap predict RUN DATA'"},
 	{"generate", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
 		     "scores of the next character at each step"},
+	{"version", "use 'neap --version'"},
+	{"resume", "use 'neap train --resume --out RUN'"},
+	{"info", "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"},
+	{"show", "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"},
 	{"sample", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
 		   "scores of the next character at each step"},
 };

@@ -130,10 +130,39 @@ static int no_run(const char *data, const char *command)
 		command, data);
 }
 
+/* Writes the folder of a run that is named by it or by a file in it. */
+static const char *folder_of(char *room, size_t size, const char *run)
+{
+	static const char ending[] = ".safetensors";
+	const char *slash = strrchr(run, '/');
+	size_t n = strlen(run), end = strlen(ending);
+
+	if (n <= end || strcmp(run + n - end, ending) != 0)
+		snprintf(room, size, "%s", run);
+	else
+		snprintf(room, size, "%.*s", slash ? (int)(slash - run) : 1, slash ? run : ".");
+	return room;
+}
+
 int cli_refuse_run(const char *data, const char *command)
 {
+	static const char settings[] = "run.json";
+	size_t n = strlen(data), end = strlen(settings);
+	char folder[4096];
+
+	if (strcmp(command, "train") == 0 && n >= end && strcmp(data + n - end, settings) == 0)
+		return cli_usage(command,
+			"'%s' has the options of a run, not data. To train with them: neap train "
+			"--config '%s' --out NEW",
+			data, data);
 	if (!is_run(data))
 		return CLI_DONE;
+	folder_of(folder, sizeof folder, data);
+	if (strcmp(command, "calibrate") == 0)
+		return cli_usage(command,
+			"'%s' is a run, not a data set. calibrate measures a network on data: neap "
+			"calibrate DATA --net SPEC",
+			data);
 	if (strcmp(command, "compare") == 0)
 		return cli_usage(command,
 			"'%s' is a run, not a data set. compare trains the same net with several "
@@ -143,7 +172,7 @@ int cli_refuse_run(const char *data, const char *command)
 	return cli_usage(command,
 		"'%s' is a run, not a data set. To continue it: neap train --out '%s' --resume. To "
 		"start from its weights: neap train DATA --from '%s'",
-		data, data, data);
+		data, folder, data);
 }
 
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
@@ -156,12 +185,14 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 			"both RUN '%s' and --from are given; pass only one of them", named[0]);
 	if (models && parsed == 1 && !is_run(named[0]))
 		return no_run(named[0], command);
+	if (!models && parsed == 0)
+		return cli_usage(command,
+			"DATA is missing: pass a data set: neap %s --from '%s' DATA", command,
+			given->from);
 	if (parsed < models + 1)
-		return cli_usage(command, "%s is missing: %s; 'neap %s --help' has examples",
-			parsed	 ? "DATA"
-			: models ? "RUN DATA"
-				 : "DATA",
-			models ? "pass a run and a data set" : "pass a data set", command);
+		return cli_usage(command,
+			"%s is missing: pass a run and a data set; 'neap %s --help' has examples",
+			parsed ? "DATA" : "RUN DATA", command);
 	if (models && is_run(named[1]) && is_run(named[0]))
 		return cli_usage(command,
 			"'%s' and '%s' are runs, and DATA is missing. Pass one of them and a data "

@@ -135,6 +135,11 @@ static int check_name(const char *command, const struct cli_option *option, cons
 	char before[64];
 	size_t length = option->keys ? strcspn(text, ":") : strlen(text);
 
+	if (option->names && option->kind == CLI_LIST && !option->keys && strchr(text, ','))
+		return cli_usage(command,
+			"--%s: '%s' is a list. Pass the option once per name: --%s %.*s --%s ...",
+			option->name, text, option->name, (int)strcspn(text, ","), text,
+			option->name);
 	for (int i = 0; option->names && option->names(i); i++)
 		if (strlen(option->names(i)) == length &&
 			strncmp(option->names(i), text, length) == 0)
@@ -298,6 +303,7 @@ static int unknown_option(const struct cli_command *command, const char *text, s
 	}
 	for (const struct cli_option *o = cli_common_options; o->name; o++)
 		neap__suggest(&meant, o->name);
+	neap__suggest(&meant, "help");
 	neap__did_you_mean(room, &meant, "--");
 	return cli_usage(command->name, "unknown option '--%.*s'%s%s 'neap %s --help' lists them",
 		(int)n, text, room, room[0] ? "" : ";", command->name);
@@ -387,6 +393,11 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 			(int)n, name, (int)n, name, command->name);
 	for (const char *at = argv[*i] + 1; *at; at++) {
 		const struct cli_option *option = find_letter(command, *at);
+		char instead[256];
+		if (!option && cli_foreign_name(instead, command, at, 1))
+			return cli_usage(command->name,
+				"unknown option '-%c'%s 'neap %s --help' lists all options", *at,
+				instead, command->name);
 		if (!option)
 			return cli_usage(command->name,
 				"unknown option '-%c'; 'neap %s --help' lists them", *at,
@@ -404,6 +415,7 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 static int unexpected(const struct cli_command *command, const char *last, const char *arg)
 {
 	int trains = strcmp(command->name, "train") == 0 && last;
+	int judges = strcmp(command->name, "eval") == 0 && last;
 	const char *dot = strrchr(arg, '.');
 
 	if (trains && strcmp(last, "text") == 0)
@@ -420,6 +432,17 @@ static int unexpected(const struct cli_command *command, const char *last, const
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
 			"set: neap train '%s' --test '%s'",
 			arg, arg, last, arg);
+	if (judges)
+		return cli_usage(command->name,
+			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
+			"one by another call: neap eval RUN '%s'",
+			arg, arg);
+	if (strcmp(command->name, "plan") == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "
+			"neap calibrate '%s' --out chain.json, and then neap plan --chain "
+			"chain.json --memory 64M",
+			arg, arg);
 	return cli_usage(command->name, "unexpected argument '%s'; usage: neap %s %s%s[options]",
 		arg, command->name, command->arguments, command->arguments[0] ? " " : "");
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define COLUMNS_MOST 256
 #define EPOCHS_MOST 1e9
@@ -132,6 +133,12 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 
 	*metrics = (struct cli_metrics){0};
 	const char *dot = strrchr(run, '.');
+	if (!folder && dot && strcmp(dot, ".safetensors") == 0)
+		return cli_usage(command,
+			"'%s' is a model, which has no epochs. Pass the folder of its run: neap "
+			"plot '%.*s'",
+			run, strrchr(run, '/') ? (int)(strrchr(run, '/') - run) : 1,
+			strrchr(run, '/') ? run : ".");
 	if (!folder && dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0))
 		return cli_usage(command,
 			"'%s' is a data set, and a run is plotted. Pass the folder that 'neap "
@@ -139,7 +146,15 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 			run);
 	if (asprintf(&path, "%s%s", run, folder ? "/metrics.csv" : "") < 0)
 		return cli_usage(command, "out of memory");
-	int rc = cli_read_text(&text, NULL, path, command);
+	int rc = CLI_DONE;
+	if (folder && access(path, F_OK) < 0)
+		rc = cli_usage(command,
+			"'%s' is not the folder of a run: there is no '%s'. Pass the --out of "
+			"'neap "
+			"train'",
+			run, path);
+	if (rc == CLI_DONE)
+		rc = cli_read_text(&text, NULL, path, command);
 	if (rc == CLI_DONE)
 		rc = cli_metrics_parse(metrics, text, path, command);
 	if (rc == CLI_DONE && metrics->rows == 0)

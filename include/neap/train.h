@@ -444,15 +444,10 @@ struct neap_eval_options {
 	double window;
 	/* Called on rank 0 with one line about what the data does not specify. May be NULL. */
 	void (*say)(void *user, const char *line);
-	/* 1: scores of classes are probabilities, the softmax of the readout's output. Not for
-	   models whose targets are numbers. */
+	/* 1: scores of classes are probabilities, by softmax; not for targets that are numbers. */
 	int softmax;
-	/*
-	 * Called several times per second while a batch runs, with the samples done so far, which
-	 * include the part of the batch that is done; a non-zero result ends with
-	 * NEAP_EINTERRUPTED. Not called with `peers`. NULL: `progress` is called instead, with
-	 * whole samples.
-	 */
+	/* As `progress`, several times per second while a batch runs; `done` includes the part of
+	   it that is done. Not with `peers`. NULL: `progress` is called instead. */
 	int (*advanced)(void *user, double done, int64_t total);
 };
 /* Evaluates a model on a data set. */

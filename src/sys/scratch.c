@@ -2,6 +2,7 @@
 /* scratch.c: unnamed scratch files; reading, writing and reserving both kinds. */
 #include "sys/scratch.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/checked.h"
 
 #include <errno.h>
@@ -23,8 +24,10 @@ int neap__scratch_directory(char **out, const char *path)
 	if (path[0] == '\0')
 		return neap__fail(NEAP_EUSAGE, "the directory for slow memory is empty");
 	if (stat(path, &st) < 0)
-		return neap__fail_errno(
-			errno, "cannot use '%s' as a directory for slow memory", path);
+		return neap__fail(-errno,
+			"cannot use '%s' as a directory for slow memory: %s. Create it (mkdir), or "
+			"choose another directory",
+			path, neap__error_text(errno));
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is neither a directory nor a regular file. Choose a directory for "

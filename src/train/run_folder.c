@@ -102,7 +102,9 @@ int neap__run_folder_check(const struct neap_train_options *o)
 		return errno == ENOENT ? check_parents(o->out)
 				       : neap__fail_errno(errno, "cannot use '%s'", o->out);
 	if (!S_ISDIR(st.st_mode))
-		return neap__fail_errno(ENOTDIR, "cannot use '%s'", o->out);
+		return neap__fail(-ENOTDIR,
+			"--out: '%s' is a file, but a run is a folder. Choose another name",
+			o->out);
 	return 1;
 }
 
@@ -112,6 +114,11 @@ int neap__run_folder_is_free(const struct neap__trainer *trainer)
 
 	if (!trainer->there || o->resume)
 		return 0;
+	if (trainer->drafted) /* no run.json was there */
+		return neap__fail(NEAP_EUSAGE,
+			"output folder '%s' already exists, and has other files than a run. Choose "
+			"another folder with --out",
+			o->out);
 	return neap__fail(NEAP_EUSAGE,
 		"output folder '%s' already exists. Use --resume to continue that run, or --out to "
 		"choose another folder",
@@ -181,7 +188,9 @@ static int make_folder(const char *out)
 	if (!copy || mkdir(out, 0777) < 0) {
 		int err = copy ? errno : ENOMEM;
 		free(copy);
-		return neap__fail_errno(err, "cannot create folder '%s'", out);
+		return neap__fail(-err,
+			"--out: cannot create folder '%s': %s. Choose another folder", out,
+			neap__error_text(err));
 	}
 	int err = neap__sync_name(copy);
 	free(copy);

@@ -201,9 +201,11 @@ static int parse_header(struct neap__safetensors *file, const char *data, size_t
 						"model.safetensors");
 	if (length > NEAP__HEADER_MAX)
 		return neap__fail(NEAP_EFORMAT,
-			"it is not a safetensors file: the header has %llu bytes, more than the "
-			"limit of %u. Pass the folder of a run, or its model.safetensors",
-			(unsigned long long)length, NEAP__HEADER_MAX);
+			"it is not a safetensors file%s. Pass the folder of a run, or its "
+			"model.safetensors",
+			memcmp(data, "PK", 2) == 0	  ? ", but an archive such as .npz"
+			: memcmp(data + 1, "HDF", 3) == 0 ? ", but an HDF5 file"
+							  : "");
 	if (length > bytes - sizeof length)
 		return neap__fail(NEAP_EFORMAT,
 			"the header has %llu bytes, but the file has %zu. It may be truncated; "

@@ -10,10 +10,12 @@
 #include "data/step_rows.h"
 #include "data/target_units.h"
 #include "base/print.h"
+#include "base/show.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Above so many classes, or where a class has less than two samples, numbers may be meant. */
 enum { MANY_CLASSES = 1000, SOME_CLASSES = 32, NAMED_CLASSES = 8, NAMES_ROOM = 300 };
@@ -400,6 +402,30 @@ static void say_absent(const struct neap__trainer *trainer, const struct answers
 			names, absent > named ? ", ..." : "");
 }
 
+/* Events whose times were read in a unit that is too long: few of them, in samples that never end.
+ * Real recordings have hundreds of events per second, and last seconds (both chosen). */
+static void say_time_unit(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	double all = d->info.duration * (double)d->info.samples;
+	double rate = all > 0 ? (double)d->info.events / all : INFINITY;
+	char length[24], number[24];
+
+	if (d->set->ops->values || d->set->ops->adopt || d->set->encoder.size ||
+		access(trainer->options.data, F_OK) < 0 ||
+		!((d->info.duration > 10 && rate < 10) || (d->info.duration > 600 && rate < 1000)))
+		return;
+	neap__trainer_say(trainer,
+		"warning: the longest sample of '%.200s' lasts %s, with about %s spikes per second "
+		"in all channels together. If its times have another unit, %s",
+		d->info.name, neap__show_time(length, d->info.duration),
+		neap__show_number(number, rate),
+		d->set->has_events
+			? "pass it to 'neap encode', such as --time-unit 1us, and encode the data "
+			  "again"
+			: "convert spikes/times to seconds");
+}
+
 void neap__doubts_say(const struct neap__trainer *trainer)
 {
 	struct answers answers;
@@ -411,6 +437,7 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	say_warmup(trainer);
 	say_small_validation(trainer);
 	say_axes(trainer);
+	say_time_unit(trainer);
 	say_constant(trainer);
 	say_numbers(trainer);
 	if (neap__has_number_targets(trainer->data.set)) {
