@@ -420,9 +420,9 @@ static int read_all(struct reading *r)
 	int rc = read_text(r, "/node/type", &type);
 	if (rc == NEAP_EFORMAT)
 		return neap__fail(rc,
-			"%s, so it is not a graph in NIR. Pass such a graph, or the folder of a "
-			"run",
-			neap_detail());
+			"'%s' is not a graph in NIR: it has no '/node/type'. Pass such a graph, or "
+			"the folder of a run",
+			r->file.path);
 	NEAP_TRY(rc);
 	int is_graph = strcmp(type, "NIRGraph") == 0;
 	free(type);

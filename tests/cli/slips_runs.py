@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Slips with everything that reads or writes runs. Each must end with exit code 2 and one line (or with 0 and a warning) that
+quotes what was given and leads on: each command and option that the line names is there, and a complete command works.
+"""
+import os
+import re
+import shlex
+import shutil
+import sys
+
+from harness import Folder, Tap, neap, need
+
+need("numpy")
+import numpy as np  # noqa: E402
+from mistakes import NUMBERS, refused, warned  # noqa: E402
+
+SIZES = "plan --steps 9 --state 1K --tape 1K"
+TRAINED = "it is an option of 'neap train'"
+SLIPS = (  # the command, and what its line has
+    # train: data
+    ("train --epochs 3", "DATA is missing"),
+    ("train cls", "'cls' is a run, not a data set", "neap train --out 'cls' --resume"),
+    ("train cls/model.safetensors", "neap train --out 'cls' --resume", "--from 'cls/model.safetensors'"),
+    ("train cls/run.json", "'cls/run.json' has the options of a run", "neap train --config 'cls/run.json' --out NEW"),
+    ("train data.npz --test ev.h5", "--test 'ev.h5' was encoded from events", "'data.npz' contains real numbers"),
+    ("train ev.h5 --test data.npz", "--test 'data.npz' contains real numbers", "'ev.h5' was encoded from events"),
+    ("train text:t.txt --test data.npz", "--test 'data.npz' contains real numbers", "'text:t.txt' is a text"),
+    ("train data.npz --test numbers.npz", "--test 'numbers.npz' has numbers per sample", "'data.npz' has one class per sample"),
+    ("train data.npz --test bare.npz", "--test 'bare.npz' has no targets", "remove --test"),
+    ("train data.npz --test wide.npz", "'wide.npz' has 3 features, but 'data.npz' has 2"),
+    ("train data.npz --shift 2", "rows of numbers per step. Remove them"),
+    ("train ev.h5 --encode delta", "already are spikes. Remove --encode"),
+    ("train ev.h5 --holdout bob", "--holdout bob", "encode --speaker", "--validation"),
+    ("train text:steps=x:t.txt", "'text:steps=x:t.txt' is not valid", "text:steps=N:FILE"),
+    ("train randman:unit=3", "unknown key 'unit'", "units"),
+    # train: the run and what it continues
+    ("train data.npz --out notes", "'notes' already exists, and has other files than a run", "--out"),
+    ("train data.npz --out cls", "'cls' already exists", "--resume"),
+    ("train data.npz --out data.npz", "--out: 'data.npz' is a file, but a run is a folder"),
+    ("train data.npz --out /proc/x", "--out: cannot create folder '/proc/x'", "Choose another folder"),
+    ("train --resume --out nowhere", "no run in 'nowhere'", "without --resume"),
+    ("train three.npz --resume --out cls", "other data ('data.npz'), not 'three.npz'", "neap train 'data.npz' --resume --out 'cls'"),
+    ("train gone.npz --resume --out cls", "there is no 'gone.npz'", "neap train DATA --resume --out 'cls'"),
+    ("train --resume --out tested", "there is no 'moved.npz'", "neap train --test DATA --resume --out 'tested'"),
+    ("train --resume --out cls --epochs 1", "started with --epochs 2, not 1; epochs done so far: 2", "remove --epochs"),
+    ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "--from 'cls'"),
+    ("train --resume --out cls --config cls/run.json", "--config cannot be combined with --resume"),
+    ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
+    ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
+    ("train data.npz --from wide.npz", "wide.npz: it is not a safetensors file, but an archive such as .npz", "the folder of a run"),
+    ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
+    ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
+    ("train data.npz --from cls --freeze layer7", "no 'layer7'", "layer0"),
+    # train: values
+    ("train data.npz --memory lots", "--memory: 'lots' is not a size, such as 16M"),
+    ("train data.npz --memory 1K", "1024 bytes is too small", "Use at least"),
+    ("train data.npz --stretch 0.9-1.1", "--stretch: '0.9-1.1' is not a range such as 0.9:1.1"),
+    ("train data.npz --jitter 2", "--jitter: '2' has no unit. Did you mean 2ms"),
+    ("train data.npz --gain -1", "--gain: '-1' is out of range", "between 0 and"),
+    ("train data.npz --slow /nowhere", "'/nowhere' as a directory for slow memory", "Create it (mkdir)"),
+    ("train data.npz --hlep", "unknown option '--hlep'; did you mean '--help'?"),
+    # eval and predict
+    ("eval --from cls", "DATA is missing", "neap eval --from 'cls' DATA"),
+    ("eval cls data.npz test.npz", "unexpected argument 'test.npz'", "neap eval RUN 'test.npz'"),
+    ("eval cls data.npz --epochs 3", "'--epochs'", TRAINED),
+    ("eval cls data.npz --memory 4M", "'--memory'", "Remove it; --batch"),
+    ("eval cls data.npz --sample 3", "'--sample'", "an option of 'neap predict'"),
+    ("eval cls data.npz -o a.csv", "unknown option '-o'", "neap predict RUN DATA --out FILE.csv"),
+    ("eval cls data.npz --dt 1ms", "'cls' specifies its own dt", "Remove --dt"),
+    ("eval cls bare.npz", "'bare.npz' has no labels", "Use 'neap predict'"),
+    ("eval cls/metrics.csv data.npz", "cls/metrics.csv: it is not a safetensors file", "the folder of a run"),
+    ("eval cls/run.json data.npz", "cls/run.json: it is a JSON file", "the folder of a run"),
+    ("predict cls data.npz --lr 3", "'--lr'", TRAINED),
+    ("predict cls data.npz --out a.txt", "--out: 'a.txt' must end in .csv or .npz"),
+    ("predict cls data.npz --out no/a.csv", "--out: cannot write 'no/a.csv'", "Create the folder"),
+    ("predict cls data.npz --out data.npz", "--out: 'data.npz' would replace the data"),
+    ("predict cls data.npz --sample 99", "has no sample 99; its 20 samples are counted from 0"),
+    ("predict cls data.npz --window 10ms", "--window requires --every"),
+    ("predict cls data.npz --layer layer0", "--layer", "--spikes or --membranes"),
+    ("predict num numbers.npz --softmax", "'num' answers with numbers", "remove --softmax"),
+    ("predict cls data.npz --plot a.jpg", "--plot: 'a.jpg' has an unknown ending; use .svg or .png"),
+    # plot and export
+    ("plot cls/model.safetensors", "'cls/model.safetensors' is a model", "neap plot 'cls'"),
+    ("plot notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
+    ("plot cls nowhere", "'nowhere' is not the folder of a run"),
+    ("plot cls --out cls", "--out: 'cls' has an unknown ending; use .svg or .png"),
+    ("export cls", "--nir FILE is missing"),
+    ("export cls -o a.nir", "unknown option '-o'; use '--nir', with the file to write"),
+    ("export cls --onnx a.onnx", "'--onnx'", "--nir FILE"),
+    ("export cls --nir a.nir", "layer0 is gru, which NIR cannot express"),
+    ("export ran --nir no/a.nir --metadata", "--nir: cannot write 'no/a.nir'", "Create the folder"),
+    ("export ev.h5 --nir a.nir", "'ev.h5' is not a graph in NIR", "the folder of a run"),
+    # compare, calibrate, plan, study, bench
+    ("compare data.npz --epochs 3", "'--epochs'", TRAINED),
+    ("compare data.npz --strategy bptt,revolve", "'bptt,revolve' is a list", "--strategy bptt --strategy"),
+    ("calibrate cls", "'cls' is a run, not a data set", "neap calibrate DATA --net SPEC"),
+    ("plan data.npz", "unexpected argument 'data.npz'", "neap calibrate 'data.npz' --out chain.json", "neap plan --chain chain.json --memory 64M"),
+    (SIZES, "--memory is missing"),
+    (SIZES + " --memory 9K --strategy best", "--strategy: 'best' is not one of", "revolve"),
+    (SIZES + " --memory 9K --save no/x.plan", "--save: cannot write 'no/x.plan'", "Create the folder"),
+    ("study nothing --out s", "'nothing' is not one of", "howfar"),
+    ("bench nothing", "'nothing' is not one of", "planner"),
+    ("version", "neap --version"),
+    ("info", "neap plot RUN"),
+)
+NOTES = (  # the command, and what standard error has although it succeeds
+    ("eval cls data.npz", "'data.npz' is the training data of this model"),
+    ("eval cls/last.safetensors copy.npz", "'copy.npz' is the training data of this model"),
+    ("eval coded data.npz", "'data.npz' is the training data of this model"),
+    ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
+    ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
+    ("train --resume --out free --epochs 2", "memory budget: ", "(as before; --memory changes it)", "in addition to the memory budget, the process uses at most"),
+)
+PLACEHOLDER = r"\b[A-Z]{2,}\b|\.\.\."
+WORD = r"(?: '[^']*'| --[a-z][a-z-]*| (?=[\w./]*[\d./])[\w./:-]*\w| [A-Z]{2,}[\w.]*)"
+COMMANDS = rf"neap ([a-z]+)({WORD}*)"
+
+
+def events(folder, name, *more):
+    done = neap("encode", "cams", "--out", name, "--sensor", "8x8", *more, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def prepare(folder):
+    """data and runs"""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(20, 5, 2))
+    for name, arrays in {"data": {"x": x, "y": np.arange(20) % 2}, "test": {"x": x[:9], "y": np.arange(9) % 2}, "three": {"x": x, "y": np.arange(20) % 3},
+                         "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x}}.items():
+        np.savez(os.path.join(folder, name + ".npz"), **arrays)
+    for kind in "ab":
+        os.makedirs(os.path.join(folder, "cams", kind))
+        for i in range(3):
+            t, at = np.sort(rng.integers(0, 200, 9)), rng.integers(0, 8, (2, 9))
+            np.savez(os.path.join(folder, "cams", kind, f"{i}.npz"), t=t, x=at[0], y=at[1], p=t % 2)
+    events(folder, "ev.h5")
+    events(folder, "far.h5", "--time-unit", "1s")
+    shutil.copy(os.path.join(folder, "data.npz"), os.path.join(folder, "copy.npz"))
+    shutil.copy(os.path.join(folder, "test.npz"), os.path.join(folder, "moved.npz"))
+    with open(os.path.join(folder, "t.txt"), "w", encoding="utf-8") as file:
+        file.write("abc, abc. " * 30)
+    os.mkdir(os.path.join(folder, "notes"))
+    shutil.copy(os.path.join(folder, "t.txt"), os.path.join(folder, "notes"))
+    gru, lif = [*NUMBERS[:-3], "--net", "gru:4,li", "--out"], [*NUMBERS[:-3], "--net", "lif:4,li", "--out"]
+    for data, *options in (("data.npz", *gru, "cls", "--epochs", "2"), ("numbers.npz", *gru, "num"), ("data.npz", *gru, "tested", "--test", "moved.npz"),
+                           ("ev.h5", *lif, "ran"), ("data.npz", *lif, "coded", "--encode", "delta"),
+                           ("data.npz", "--epochs", "1", "--threads", "1", "--net", "gru:4,li", "--out", "free")):
+        warned(folder, "train", data, *options)
+    os.remove(os.path.join(folder, "moved.npz"))
+
+
+def options_of(command, known):
+    """The options of a command, as completions list them."""
+    if command not in known:
+        listed = neap(command, "--list-options").stdout
+        known[command] = {"--" + line.split()[0].lstrip("-") for line in listed.splitlines() if line.split()} | {"--help"}
+    return known[command]
+
+
+def leads_on(folder, line, command, known):
+    """None; or what the line names that is not there, or a complete command that fails."""
+    commands = known.setdefault("all", re.findall(r"^  (\w+) ", neap("--help").stdout, re.M))
+    named = re.findall(COMMANDS, line.split(": ", 1)[1])
+    allowed = {"--version"}.union(*(options_of(name, known) for name in {command, *(name for name, _ in named)} if name in commands))
+    given = re.search(r"unknown option '(--[\w-]+)'", line)
+    missing = [word for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line) if word not in allowed and not (given and word == given.group(1))]
+    if missing or any(name not in commands for name, _ in named):
+        return f"not there: {missing} {named}: {line}"
+    for name, rest in named:
+        words = shlex.split(rest)
+        if "'" not in rest and "." not in rest or re.search(PLACEHOLDER, rest):  # with a file of its own it is complete
+            continue
+        done = neap(name, *words, cwd=folder)
+        if done.returncode:
+            return f"neap {name}{rest}: {done.stderr}"
+    return None
+
+
+def slip(folder, args, needles, known):
+    """refused, or what is wrong about the line"""
+    args = shlex.split(args)
+    wrong = refused(folder, args, *needles)
+    return wrong or leads_on(folder, neap(*args, cwd=folder).stderr, args[0], known)
+
+
+def note(folder, args, needles):
+    done = neap(*shlex.split(args), cwd=folder)
+    return None if done.returncode == 0 and all(needle in done.stderr for needle in needles) else done.stderr
+
+
+def silent_about_others(folder):
+    """No note about other data than the training data."""
+    return neap("eval", "cls", "test.npz", cwd=folder).stderr or neap("eval", "cls", "data.npz", "-q", cwd=folder).stderr or None
+
+
+def main():
+    known = {}
+    with Tap() as tap, Folder() as folder:
+        tap.run("data and runs", prepare, folder)
+        for args, *needles in SLIPS:
+            tap.run(args, slip, folder, args, needles, known)
+        for args, *needles in NOTES:
+            tap.run(args, note, folder, args, needles)
+        tap.run("eval of other data", silent_about_others, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
