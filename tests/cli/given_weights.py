@@ -121,9 +121,9 @@ def earlier_version(folder):
 def refuses(folder, run):
     out = os.path.join(folder, "refused")
     for more, said in (([SIX, "--from", run], "--fresh-readout"),
-                       ([DATA, "--from", run, "--net", "lif:40r,lif:32r,li"], "'layer0.weight' is 40 x 48 in the file, but"),
-                       ([DATA, "--from", run, "--net", "lif:48r,li"], "tensor 'layer1.weight', but the network has none"),
-                       ([DATA, "--from", run, "--net", "lif:48r,lif:32r,lif:9,li"], "'layer2.weight', but the file has none"),
+                       ([DATA, "--from", run, "--net", "lif:40r,lif:32r,li"], "Remove --net, or pass the network of the weights: --net lif:48r,lif:32r,li"),
+                       ([DATA, "--from", run, "--net", "lif:48r,li"], "--net 'lif:48r,li' does not fit"),
+                       ([DATA, "--from", run, "--net", "lif:48r,lif:32r,lif:9,li"], "--net 'lif:48r,lif:32r,lif:9,li' does not fit"),
                        ([DATA, "--from", run, "--density", "0.5"], "the network"),
                        ([DATA, "--from", run, "--freeze", "layer9"], "the network has no 'layer9'"),
                        ([DATA, "--from", run, "--freeze", "layer0,layer1,readout"], "nothing is left to train"),

@@ -362,7 +362,7 @@ def other_run(folder):
     resume = ["train", "--resume", "--out"]
     for run, was, other in (("spikes", "spikes.h5", "classes.npz"), ("classes", "classes.npz", "numbers.npz"), ("classes", "classes.npz", "wide.npz"),
                             ("text", "text:steps=20:t.txt", "classes.npz"), ("classes", "classes.npz", "spikes.h5")):
-        wrong = refused(folder, [*resume, run, other], f"other data ('{was}'), not '{other}'", "another --out")
+        wrong = refused(folder, [*resume, run, other], f"other data ('{was}'), not '{other}'", f"neap train '{other}' --out NEW")
         if wrong:
             return wrong
     run = os.path.join(folder, "changed")
@@ -373,7 +373,7 @@ def other_run(folder):
     os.replace(os.path.join(folder, "kept.npz"), os.path.join(folder, "classes.npz"))
     return wrong or \
         refused(folder, [*resume, "classes", "--next-step"], "--next-step differs from the run's", "Remove it") or \
-        refused(folder, [*resume, "text", "--text", "u.txt"], "other data ('text:steps=20:t.txt'), not 'text:u.txt'", "another --out") or \
+        refused(folder, [*resume, "text", "--text", "u.txt"], "other data ('text:steps=20:t.txt'), not 'text:u.txt'", "neap train 'text:u.txt' --out NEW") or \
         refused(folder, [*resume, "classes", "--lr", "0.01"], "--lr 0.004, not 0.01", "--from 'classes'") or \
         refused(folder, ["train", "--resume", "classes"], "neap train --out 'classes' --resume") or \
         refused(folder, ["compare", "classes"], "'classes' is a run") or \
