@@ -156,7 +156,7 @@ def refused(folder, run):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
     for arguments, told in (([os.path.join(folder, "absent")], "absent/metrics.csv'"),
-                            ([os.path.join(folder, "empty")], "cannot read '"),
+                            ([os.path.join(folder, "empty")], "is not the folder of a run: there is no '"),
                             ([os.path.join(folder, "none.csv")], "has no complete epoch yet"),
                             ([os.path.join(folder, "words.csv")], "words.csv: line 2"),
                             ([os.path.join(folder, "names.csv")], "names.csv: line 1"),
