@@ -158,7 +158,7 @@ def names_taken(folder):
     x, y, names = r.normal(size=(14, 9, 2)), np.arange(14) % 3, np.array(["run", "sit\n", "walk"])
     for name, more in ("named", {"y": names[y]}), ("bare", {"y": y}), ("one", {"y": y * 0}), ("steps", {
             "y": np.tile(y[:, None], 9)}), ("listed", {"y": y, "classes": names}), ("none", {}):
-        np.savez(os.path.join(folder, name + ".npz"), x=x, **more)
+        np.savez(os.path.join(folder, name + ".npz"), x=x + (name != "named"), **more)
     line = "'{}' has no names of classes: its classes 0 to 2 are read as run, sit\\n, walk\n".format
     done = neap("train", "named.npz", "--test", "bare.npz", *TRAIN[:-1], "--out", "by-name", cwd=folder)
     if line("bare.npz") not in done.stderr:

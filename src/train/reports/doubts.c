@@ -420,10 +420,8 @@ static void say_time_unit(const struct neap__trainer *trainer)
 		"in all channels together. If its times have another unit, %s",
 		d->info.name, neap__show_time(length, d->info.duration),
 		neap__show_number(number, rate),
-		d->set->has_events
-			? "pass it to 'neap encode', such as --time-unit 1us, and encode the data "
-			  "again"
-			: "convert spikes/times to seconds");
+		d->set->has_events ? "pass it to 'neap encode', such as --time-unit 1us"
+				   : "convert spikes/times to seconds");
 }
 
 void neap__doubts_say(const struct neap__trainer *trainer)
