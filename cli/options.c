@@ -38,8 +38,10 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 	if (option->high == 0 || option->high >= CLI_STEPS_MOST)
 		return cli_usage(command, "--%s: '%s' is out of range; it must be at least %.15g",
 			option->name, text, option->low);
-	return cli_usage(command, "--%s: '%s' is out of range; it must be between %.15g and %.15g",
-		option->name, text, option->low, option->high);
+	const char *unit = option->kind == CLI_TIME || option->kind == CLI_LIMIT ? "s" : "";
+	return cli_usage(command,
+		"--%s: '%s' is out of range; it must be between %.15g%s and %.15g%s", option->name,
+		text, option->low, unit, option->high, unit);
 }
 
 static int bad_kind(const char *command, const struct cli_option *option, const char *text)

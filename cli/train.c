@@ -430,9 +430,10 @@ int cli_train(int argc, char **argv)
 			.help = "schedule of the learning rate", .names = neap_learning_rate_name},
 		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
 			.help = "updates over which the learning rate rises from 0 (default 50, but at most "
-				"two epochs)", .high = CLI_STEPS_MOST},
+				"two epochs)", .high = CLI_STEPS_MOST, .wrong = "It counts updates, not time"},
 		{.name = "clip", .kind = CLI_NUMBER, .into = &o.clip, .argument = "X",
-			.help = "clip the gradient to this global norm (default 1; 0: off)", .high = 1e30},
+			.help = "clip the gradient to this global norm (default 1; 0: off)", .high = 1e30,
+			.wrong = "0 turns it off"},
 		{.name = "seed", .kind = CLI_INT, .into = &seed, .argument = "N",
 			.help = "seed of the initial weights, the validation split and the order of samples", .high = CLI_STEPS_MOST,
 			.given = &seed_given},

@@ -178,6 +178,7 @@ static const struct foreign_name {
 		"each sample to a file, use 'neap predict RUN DATA --out FILE.csv'",
 		"eval"},
 	{{"softmax"}, NULL, "it is an option of 'neap predict'", "eval"},
+	{{"tier", "offload", "disk", "swap"}, "slow", "with a folder on the slow memory", NULL},
 	{{"logy", "y-log", "log-scale"}, "log", NULL, "plot"},
 	{{"why"}, NULL,
 		"a strategy that does not fit is listed with the reason, and with --json as 'why'",
