@@ -167,7 +167,9 @@ struct neap_blocks {
 	int64_t tail;
 	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
 	double price;		       /* MULTIREAD: assumed seconds of a read or write */
-	int32_t inner, reserved;
+	int32_t inner;
+	/* MULTIREAD: every so many blocks, one has `reserve_steps` steps in place of `advance`. */
+	int32_t every;
 	/*
 	 * LEAF: number of steps at the start of a block, reversed last, during which `reserve`
 	 * bytes are kept free for the state of the previous block; the other steps use the whole

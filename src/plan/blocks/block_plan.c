@@ -124,10 +124,11 @@ static int64_t continue_line(int64_t a, int64_t b, int64_t more)
 static int extrapolate(const struct blocks_run *x, struct neap__prefetch_total *out, int64_t blocks,
 	int64_t n, int64_t most)
 {
-	int64_t unit = x->blocks->advance + x->blocks->record, steps = x->problem->chain.steps;
+	int64_t steps = x->problem->chain.steps;
 	int64_t more = (blocks - n) / n - 1, rest = blocks - n * (more + 1);
 	struct neap__prefetch_total a, b;
-	int64_t short_steps = steps - (blocks - rest) * unit, longer = short_steps + n * unit;
+	int64_t short_steps = steps - neap__block_steps(x->blocks, blocks - rest);
+	int64_t longer = short_steps + neap__block_steps(x->blocks, n);
 	NEAP_TRY(run(x, &a, short_steps, most));
 	NEAP_TRY(run(x, &b, longer, most));
 	*out = b;
@@ -248,6 +249,12 @@ int neap__block_plan_below(double *makespan, const struct neap_problem *problem,
 	return 0;
 }
 
+/* A number of blocks, rounded down to one after which the lengths of blocks repeat. */
+static int64_t whole_periods(const struct neap_blocks *b, int64_t blocks)
+{
+	return b->every > 0 ? blocks - blocks % b->every : blocks;
+}
+
 int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem *problem, int tier,
 	const struct neap_blocks *given, const struct neap_near *near,
 	struct neap__prefetch *prefetch, int64_t n, int64_t *actions)
@@ -263,10 +270,11 @@ int neap__block_plan_evaluate(struct neap_plan *plan, const struct neap_problem 
 	if (count == 0 && (!near || near->tier == 0))
 		x.tier = 0;
 	int64_t steady = n ? n : neap__block_plan_steady_blocks(problem, x.tier, &blocks);
+	steady = whole_periods(&blocks, steady + blocks.every);
 	int rc, estimated = 0;
 	if (n == 0) {
 		rc = run_whole(&x, &total, ACTIONS_MOST);
-		steady = steady < count / 8 ? steady : count / 8;
+		steady = whole_periods(&blocks, steady < count / 8 ? steady : count / 8);
 		if (rc > 0 && steady > 0 && !neap__keeps(&blocks)) {
 			rc = extrapolate(&x, &total, count, steady, 2 * ACTIONS_MOST);
 			estimated = 1;

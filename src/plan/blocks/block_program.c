@@ -37,6 +37,12 @@ static int keeps_state(const struct neap__block_series *r, int64_t i)
 	return i >= r->from + r->written;
 }
 
+/* Steps that block i of a series advances, i > 0. */
+static int64_t advance_of(const struct neap_blocks *b, int64_t i)
+{
+	return b->every > 0 && i % b->every == 0 ? b->reserve_steps : b->advance;
+}
+
 static struct block block_of(struct neap__block_walk *w, int64_t i)
 {
 	const struct neap__block_series *r = series_of(w, i);
@@ -47,14 +53,14 @@ static struct block block_of(struct neap__block_walk *w, int64_t i)
 		return (struct block){end - before, 0, before - neap__kept_steps(b, n - 1)};
 	}
 	if (i > r->from)
-		return (struct block){
-			r->t0 + r->first + (i - r->from - 1) * (b->advance + b->record), b->record,
-			b->advance};
+		return (struct block){r->t0 + r->first + neap__block_steps(b, i - r->from - 1),
+			b->record, advance_of(b, i - r->from)};
 	/*
 	 * If the first block is shorter than J + k, the chain gives up recorded steps and a part
 	 * gives up advanced steps.
 	 */
-	int64_t advance = b->advance < r->first ? b->advance : r->first;
+	int64_t longest = neap__block_longest(b);
+	int64_t advance = longest < r->first ? longest : r->first;
 	if (w->inside)
 		advance = b->record < r->first ? r->first - b->record : 0;
 	return (struct block){r->t0, r->first - advance, advance};
@@ -160,10 +166,9 @@ static int block_up(struct neap__block_sink *k, struct neap__block_walk *w)
 /* Sets the number of blocks of a series and the length of its first block, which may be short. */
 static void count_blocks(struct neap__block_series *r, int64_t steps)
 {
-	int64_t unit = r->plan.advance + r->plan.record;
 	steps -= neap__kept_steps(&r->plan, r->plan.kept_states);
-	r->written = (steps + unit - 1) / unit;
-	r->first = steps - (r->written - 1) * unit;
+	r->written = neap__block_count(&r->plan, steps);
+	r->first = steps - neap__block_steps(&r->plan, r->written - 1);
 	r->blocks = r->written + r->plan.kept_states;
 }
 
@@ -303,7 +308,7 @@ static int make_costs(struct neap__block_program *x, struct neap__recompute *cos
 static int make_inner(struct neap__block_program *x, struct neap__block_series *r)
 {
 	const struct neap_blocks *b = &r->plan;
-	int64_t steps = r->blocks > 0 ? b->advance : 0;
+	int64_t steps = r->blocks > 0 ? neap__block_longest(b) : 0;
 	if (beside_reserve(b)) {
 		NEAP_TRY(
 			make_costs(x, &r->beside, steps > 0 ? b->reserve_steps : 0, b->reserve, 0));
@@ -354,6 +359,15 @@ static int make_parts(struct neap__block_program *x, const struct neap_blocks *p
 	return make_costs(x, &r->inner, longer(inner, whole ? 0 : up), plan->reserve, 0);
 }
 
+/* Returns whether the blocks may have the lengths of a plan; also, sums of lengths do not overflow.
+ */
+static int lengths_possible(const struct neap__block_program *x, const struct neap_blocks *b)
+{
+	return b->every == 0 ||
+	       (b->every > 0 && b->every <= NEAP__BLOCK_EVERY_MOST && x->near.tier == 0 &&
+		       b->inner == NEAP_BLOCKS_MULTIREAD && b->advance > 0 && b->reserve_steps > 0);
+}
+
 /* Sets the last series to `plan`, from its first step to the end of the chain. */
 static int begin_series(struct neap__block_program *x, const struct neap_blocks *plan)
 {
@@ -361,7 +375,7 @@ static int begin_series(struct neap__block_program *x, const struct neap_blocks 
 	struct neap__block_series *r = last_of(w);
 	int64_t steps = w->end - r->t0;
 	if (plan->advance + plan->record < 1 || plan->tail < 0 ||
-		too_many_chunks(x, plan->record, plan->chunk))
+		too_many_chunks(x, plan->record, plan->chunk) || !lengths_possible(x, plan))
 		return NEAP_EINFEASIBLE;
 	r->plan = *plan;
 	memset(x->splits, 0, sizeof x->splits); /* the cached splits belong to the old tables */
@@ -412,13 +426,14 @@ int neap__block_program_replan(
 {
 	struct neap__block_walk *w = &x->whole;
 	struct neap__block_series *old = last_of(w), *r = old + 1;
-	int64_t unit = old->plan.advance + old->plan.record, steps = step - old->t0;
-	if (w->count == NEAP__BLOCK_SERIES || x->near.tier > 0 || neap__keeps(plan) ||
-		steps < old->first || steps > old->first + (old->written - 1) * unit ||
-		(steps - old->first) % unit != 0)
+	int64_t steps = step - old->t0 - old->first;
+	if (w->count == NEAP__BLOCK_SERIES || x->near.tier > 0 || neap__keeps(plan) || steps < 0)
+		return NEAP_EINFEASIBLE;
+	int64_t blocks = neap__block_count(&old->plan, steps + 1);
+	if (blocks > old->written || neap__block_steps(&old->plan, blocks - 1) != steps)
 		return NEAP_EINFEASIBLE;
 	old->plan.kept_states = 0; /* these blocks are replaced */
-	count_blocks(old, steps);
+	old->blocks = old->written = blocks;
 	r->t0 = step;
 	r->from = old->from + old->blocks;
 	r->tape_place = old->tape_place + old->blocks * chunks_of(&old->plan, old->plan.record);
@@ -450,7 +465,7 @@ int64_t neap__block_program_alike(const struct neap__block_program *x, int begin
 	return left > 0 ? left : 0;
 }
 
-int64_t neap__block_period(const struct neap_near *near)
+int64_t neap__block_near_period(const struct neap_near *near)
 {
 	int64_t a = NEAP_NEAR_SHARES, b = near->share;
 	while (b > 0) {
@@ -461,18 +476,24 @@ int64_t neap__block_period(const struct neap_near *near)
 	return NEAP_NEAR_SHARES / a;
 }
 
+int64_t neap__block_period(const struct neap__block_program *x)
+{
+	int64_t every = x->whole.series->plan.every;
+	return every > 0 ? every : neap__block_near_period(&x->near);
+}
+
 /* By how much the place of an item on a tier changes if `items` items are skipped. */
 static int64_t places_of(const struct neap__block_program *x, int near, int64_t items)
 {
 	int64_t share = near ? x->near.share : NEAP_NEAR_SHARES - x->near.share;
-	return items / neap__block_period(&x->near) *
-	       (share * neap__block_period(&x->near) / NEAP_NEAR_SHARES);
+	int64_t period = neap__block_near_period(&x->near);
+	return items / period * (share * period / NEAP_NEAR_SHARES);
 }
 
 void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t blocks)
 {
 	struct neap__block_walk *w = &x->whole;
-	int64_t unit = w->series->plan.advance + w->series->plan.record;
+	int64_t steps = neap__block_steps(&w->series->plan, blocks);
 	int64_t turned[NEAP__BLOCK_PUTS];
 	if (begins == NEAP__BEGINS_UP) {
 		for (int64_t i = 0; i < NEAP__BLOCK_PUTS; i++)
@@ -483,12 +504,12 @@ void neap__block_program_skip(struct neap__block_program *x, int begins, int64_t
 	}
 	for (int64_t i = 0; i < x->depth; i++) {
 		struct neap__block_frame *f = &x->stack[i];
-		f->t0 -= blocks * unit;
+		f->t0 -= steps;
 		if (f->place >= 0 && !f->inside && f->place < w->blocks)
 			f->place -= places_of(x, f->near, blocks);
 	}
-	x->part.series->t0 -= blocks * unit;
-	x->part.end -= blocks * unit;
+	x->part.series->t0 -= steps;
+	x->part.end -= steps;
 	w->at -= blocks;
 }
 
@@ -496,9 +517,9 @@ void neap__block_program_shift(
 	const struct neap__block_program *x, struct neap__block_op *op, int64_t blocks)
 {
 	const struct neap_blocks *plan = &x->whole.series->plan;
-	int64_t unit = plan->advance + plan->record;
-	op->t0 += blocks * unit;
-	op->t1 += blocks * unit;
+	int64_t steps = neap__block_steps(plan, blocks);
+	op->t0 += steps;
+	op->t1 += steps;
 	if (op->inside)
 		return;
 	if (op->kind == NEAP__OP_PUT_TAPES || op->kind == NEAP__OP_NEED_TAPES)

@@ -48,6 +48,10 @@
 #define PARTS 24       /* seeds: 2 tails x 4 block lengths x 3 shares, see try_parts */
 #define PART_STARTS 2  /* of PARTS, improved by descent; chosen */
 #define PART_STATES 40 /* no such plans if the pool holds more states than this; chosen */
+/* Blocks of two lengths, see pair_turn. */
+#define PAIR_STARTS 3	     /* of the seeds, improved by descent; chosen */
+#define PAIR_FACTOR 1.1	     /* slower ones than this times the best plan are not; chosen */
+#define PAIR_ACTIONS 1500000 /* share of ACTIONS_MOST; chosen: about 0.1 s */
 #define BEST (RANKED + LATE_STARTS + PARTS)
 /* Late plans and PARTS get a third of the effort each; + 32, so that small efforts try some. */
 #define LATE_EFFORT(e) ((e) / 3 + 32)
@@ -144,6 +148,8 @@ static void scale(int64_t *v, double x)
  *       43..44   J, k, q together: half, double
  *       45..47   k = 0; inner method leaf; inner method multiread
  *       48..53   reserve_steps: six factors
+ *       54..57   two lengths: one `every` less, one more; one step of J more or fewer, with the
+ * same steps of `every` blocks together
  *       48..51   multiread, in search_again: J and the price of a repeated read together, because
  * in longer blocks reads are easier to hide and pay at a lower price
  *
@@ -199,6 +205,14 @@ static int neighbour(const struct block_search *search, const struct neap_blocks
 	} else if (n < 30 && b->reserve_steps > 0) {
 		b->reserve_steps =
 			neap__block_whole((double)b->reserve_steps * factors[n - 24] + 0.5);
+	} else if (n < 34 && b->every > 0) {
+		int32_t more = n % 2 ? 1 : -1;
+		if (n < 32) {
+			b->every += more;
+		} else {
+			b->advance += more;
+			b->reserve_steps -= more * (b->every - 1);
+		}
 	} else if (n < 28 && search->again && b->inner == NEAP_BLOCKS_MULTIREAD) {
 		scale(&b->advance, n % 2 ? 1.08 : 0.93);
 		b->price *= n < 26 ? 0.5 : 2;
@@ -417,23 +431,44 @@ static int search_part(struct block_search *s, struct neap_plan *plan)
 	return 0;
 }
 
-/* Turns with effort 125, 250, ... and finally `effort` itself; ends at the lower bound. */
-static int run_turns(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
+/* A turn of the search of blocks of equal lengths. */
+static int equal_turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
-	for (int64_t turn = EFFORT_FIRST;; turn *= 2) {
-		int last = turn >= effort;
-		int64_t now = last ? effort : turn;
-		s->effort = now;
-		NEAP_TRY(search_usual(s, below));
-		s->effort = LATE_EFFORT(now);
-		NEAP_TRY(search_late(s));
-		NEAP_TRY(decide(s, plan));
-		if (s->nbest > 0 && plan->feasible &&
-			s->best[0].score < plan->makespan * (1 - UNCONFIRMED))
-			s->unconfirmed = 1;
-		s->effort = LATE_EFFORT(now);
-		if (!s->again)
-			NEAP_TRY(search_part(s, plan));
+	s->effort = effort;
+	NEAP_TRY(search_usual(s, below));
+	s->effort = LATE_EFFORT(effort);
+	NEAP_TRY(search_late(s));
+	NEAP_TRY(decide(s, plan));
+	if (s->nbest > 0 && plan->feasible && s->best[0].score < plan->makespan * (1 - UNCONFIRMED))
+		s->unconfirmed = 1;
+	s->effort = LATE_EFFORT(effort);
+	return s->again ? 0 : search_part(s, plan);
+}
+
+/* A turn of the search of blocks of two lengths. */
+static int pair_turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
+{
+	s->effort = LATE_EFFORT(effort);
+	NEAP_TRY(neap__block_seeds_pairs(&s->seeds, &s->costs));
+	s->nbest = 0;
+	NEAP_TRY(rank(s, (int64_t[]){0, RANKED}));
+	sort_best(s, 0);
+	for (int64_t i = 0; i < PAIR_STARTS && i < s->nbest; i++)
+		if (s->best[i].score <= PAIR_FACTOR * fmin(below, plan->makespan))
+			NEAP_TRY(descend(s, &s->best[i]));
+	sort_best(s, 0);
+	return decide(s, plan);
+}
+
+typedef int turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below);
+
+/* Turns with effort 125, 250, ... and finally `effort` itself; ends at the lower bound. */
+static int run_turns(
+	struct block_search *s, struct neap_plan *plan, int64_t effort, double below, turn *search)
+{
+	for (int64_t now = EFFORT_FIRST;; now *= 2) {
+		int last = now >= effort;
+		NEAP_TRY(search(s, plan, last ? effort : now, below));
 		if (last || (plan->feasible && neap__at_bound(plan->makespan, s->bound)))
 			return 0;
 	}
@@ -454,7 +489,16 @@ static int search_again(
 	NEAP_TRY(neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks)));
 	s->again = 1;
 	s->actions = ACTIONS_MOST - AGAIN_ACTIONS;
-	return run_turns(s, plan, effort, below);
+	return run_turns(s, plan, effort, below, equal_turn);
+}
+
+/* All searches. Pairs come last: they help in few problems and must not change the other ones. */
+static int search(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
+{
+	NEAP_TRY(run_turns(s, plan, effort, below, equal_turn));
+	NEAP_TRY(search_again(s, plan, effort, below));
+	s->actions = ACTIONS_MOST - PAIR_ACTIONS;
+	return plan->feasible ? run_turns(s, plan, effort, below, pair_turn) : 0;
 }
 
 int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
@@ -474,9 +518,7 @@ int neap__block_search(struct neap_plan *plan, const struct neap_problem *proble
 	if (rc == 0)
 		rc = neap__prefetch_new(&s->prefetch);
 	if (rc == 0)
-		rc = run_turns(s, plan, effort, below);
-	if (rc == 0)
-		rc = search_again(s, plan, effort, below);
+		rc = search(s, plan, effort, below);
 	neap__block_costs_free(&s->costs);
 	neap__tried_plans_free(&s->tried);
 	neap__prefetch_free(s->prefetch);

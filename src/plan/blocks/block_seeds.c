@@ -31,11 +31,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "plan/blocks/block_program.h"
+#include "plan/blocks/multiread.h"
 #include "plan/core/sizing.h"
 
 /* All values are chosen, unless a reason is given. */
 #define MULTIREAD_SLOTS_MOST 10	 /* limit of slots of multiread.c */
 #define MULTIREAD_STEPS_MOST 600 /* limit of J: the table of splits takes O(J^2) time */
+#define PAIR_EVERY_MOST 5	 /* pairs of lengths: limit of `every` in seeds */
+#define PAIR_PRICES 6		 /* pairs of lengths: prices of a transfer, see pair_seeds */
+#define PAIR_PRICE_LEAST 0.3	 /* the least of them, in advances of a step */
+#define PAIR_LONGEST 3		 /* pairs of lengths: the longest length over the mean one */
 #define STEPS_LONGEST 1000000	 /* limit of J: length of the table of E(J) */
 #define COUNT_MOST 1e12		 /* limit of steps, tapes and bytes, exact in a double */
 #define QUEUE_SHARE 0.9		 /* share of the pool for items that wait to be written */
@@ -52,16 +57,17 @@ int64_t neap__block_whole(double x)
 
 /*
  * If the tier is too small for the plan, makes blocks longer: they keep the number of recorded
- * steps and advance more. Returns 0 if the tier is smaller than one block.
+ * steps and advance more, all of them equally. Returns 0 if the tier is smaller than one block.
  */
 static int within_capacity(const struct neap__block_costs *s, struct neap_blocks *b)
 {
-	int64_t body = s->p->chain.steps - b->tail, unit = b->advance + b->record;
+	int64_t body = s->p->chain.steps - b->tail;
 	int64_t chunks = b->chunk ? (b->record + b->chunk - 1) / b->chunk : 0;
 	double tapes = (double)(chunks * b->chunk) * s->tape;
 	double fits = floor(s->capacity / (tapes + (b->advance ? s->state : 0)));
-	if (body <= 0 || ceil((double)body / (double)unit) <= fits)
+	if ((double)neap__block_count(b, body) <= fits)
 		return 1;
+	b->every = 0;
 	fits = floor(s->capacity / (tapes + s->state));
 	if (fits < 1)
 		return 0;
@@ -85,6 +91,10 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 		b->chunk = b->record;
 	if (b->chunk > fit)
 		b->chunk = fit;
+	if (b->inner != NEAP_BLOCKS_MULTIREAD || b->reserve_steps < 1 || b->advance < 1 ||
+		b->reserve_steps > MULTIREAD_STEPS_MOST || b->reserve_steps == b->advance ||
+		b->every < 2 || b->every > NEAP__BLOCK_EVERY_MOST)
+		b->every = 0;
 	if (b->advance + b->record < 1 || (b->record > 0 && b->chunk < 1) ||
 		(s->capacity < INFINITY && !within_capacity(s, b)))
 		return 0;
@@ -101,7 +111,8 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 		return 0;
 	if (b->reserve_steps < 0)
 		return 0;
-	if (b->inner != NEAP_BLOCKS_LEAF || b->reserve == 0 || b->reserve_steps >= b->advance)
+	if (b->every == 0 &&
+		(b->inner != NEAP_BLOCKS_LEAF || b->reserve == 0 || b->reserve_steps >= b->advance))
 		b->reserve_steps = 0;
 	return b->advance + b->record > 0 && (b->record == 0 || b->chunk > 0);
 }
@@ -263,18 +274,21 @@ static double seconds_up(const struct neap__block_costs *s, double j, double k)
 int neap__block_late(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
 	double j = (double)b->advance, k = (double)b->record, q = fmax(1, (double)b->chunk);
+	if (b->every > 0)
+		j += (double)(b->reserve_steps - b->advance) / b->every;
 	return b->tail > 0 && seconds_out(s, j, k, q) > seconds_up(s, j, k);
 }
 
 double neap__block_floor(const struct neap__block_costs *s, const struct neap_blocks *b)
 {
-	int64_t steps = s->p->chain.steps, body = steps - b->tail, unit = b->advance + b->record;
+	int64_t steps = s->p->chain.steps, body = steps - b->tail;
 	int64_t n = neap__block_plan_count(b, steps);
 	if (n == 0)
 		return 0;
 	/* The first block may be shorter: it then has fewer recorded steps. */
-	int64_t first = body - (n - 1) * unit;
-	int64_t advanced = (n - 1) * b->advance + (first < b->advance ? first : b->advance);
+	int64_t after = neap__block_steps(b, n - 1), first = body - after;
+	int64_t longest = neap__block_longest(b);
+	int64_t advanced = after - (n - 1) * b->record + (first < longest ? first : longest);
 	double out = (b->advance ? (double)n * s->state_out : 0) +
 		     (double)(body - advanced) * s->tape_out;
 	return out + (double)body * s->b + (double)advanced * s->r;
@@ -339,6 +353,59 @@ void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__
 				}
 			}
 	sort(seeds);
+}
+
+/*
+ * Adds the best pair of lengths for each neap_blocks.every, by the cost of the table: the mean
+ * length is that of the steps during which a state is written.
+ */
+static void pair_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s,
+	const struct neap__multiread *table, double price)
+{
+	double write = s->state_out / s->f;
+	for (int32_t every = 2; every <= PAIR_EVERY_MOST; every++) {
+		int64_t steps = neap__block_whole(ceil(every * write - 1e-9)), others = every - 1;
+		struct neap_blocks b = {.inner = NEAP_BLOCKS_MULTIREAD,
+			.price = price,
+			.tail = neap__block_whole(s->pool / s->tape),
+			.every = every};
+		double least = INFINITY;
+		for (int64_t j = 1; j <= table->steps; j++) {
+			int64_t other = steps - others * j;
+			if (other < 1 || other > table->steps || other == j)
+				continue;
+			double cost = (double)others * neap__multiread_cost(table, j) +
+				      neap__multiread_cost(table, other);
+			if (cost <= least * (1 + 1e-9)) {
+				least = cost;
+				b.advance = j;
+				b.reserve_steps = other;
+			}
+		}
+		if (least < INFINITY)
+			seed(seeds, s, b);
+	}
+}
+
+int neap__block_seeds_pairs(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
+{
+	struct neap__multiread table = {0};
+	double least = PAIR_PRICE_LEAST * s->f, most = s->state_in;
+	double longest = PAIR_LONGEST * s->state_out / s->f;
+	int rc = 0;
+	seeds->count = 0;
+	if (!(longest >= 2 && longest <= MULTIREAD_STEPS_MOST) ||
+		(s->pool - s->tape) / s->state > MULTIREAD_SLOTS_MOST)
+		return 0;
+	for (int i = 0; i < PAIR_PRICES && rc == 0; i++) {
+		double price = least * pow(most / least, (double)i / (PAIR_PRICES - 1));
+		rc = neap__multiread_make(
+			&table, &s->p->chain, neap__block_whole(longest), (int64_t)s->pool, price);
+		if (rc == 0)
+			pair_seeds(seeds, s, &table, price);
+	}
+	neap__multiread_free(&table);
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
 }
 
 void neap__block_costs_fill(

@@ -47,6 +47,11 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 /* Make seeds, sorted by score: the usual kinds, or late blocks. */
 void neap__block_seeds_make(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
 void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
+/*
+ * Makes seeds with two lengths of blocks, at most 20, if fast memory holds few states and blocks
+ * are short. Returns 0 or -ENOMEM.
+ */
+int neap__block_seeds_pairs(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
 /* Order of seeds for qsort: the lower score first; equal scores in some fixed order. */
 int neap__block_by_score(const void *a, const void *b);
 /* Returns whether blocks write more than their channel can transfer while they are computed. */

@@ -51,5 +51,10 @@ static inline const struct neap__multiread_row *neap__multiread_at(const struct 
 {
 	return &rows[c * (m->steps + 1) + l];
 }
+/* V1 with all slots: the cost of a block of l steps, in seconds. */
+static inline double neap__multiread_cost(const struct neap__multiread *m, int64_t l)
+{
+	return m->cost[m->room + m->slots * (m->steps + 1) + l];
+}
 
 #endif

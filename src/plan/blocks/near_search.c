@@ -58,7 +58,7 @@ static int64_t blocks_of(const struct near_search *s, const struct neap__near_pl
 		ACTIONS_A_LEAF * 2 * (double)c->p->chain.steps / fmax(1, floor(c->pool / c->tape));
 	if (!s->costs.spread || (all <= LATE_ACTIONS && neap__block_late(c, &x->b)))
 		return 0;
-	int64_t period = neap__block_period(&x->n);
+	int64_t period = neap__block_near_period(&x->n);
 	return neap__ceil_div(RUN_BLOCKS, period) * period;
 }
 

@@ -197,7 +197,7 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 {
 	struct neap__prefetch_watch *w = x->watch;
 	int64_t alike = neap__block_program_alike(&x->program, begins);
-	int64_t period = neap__block_period(&x->program.near);
+	int64_t period = neap__block_period(&x->program);
 	if (begins != w->begins) {
 		w->every = period;
 		forget(x);
