@@ -168,7 +168,10 @@ struct neap_blocks {
 	int64_t reserve, tail_reserve; /* bytes kept free for transfers */
 	double price;		       /* MULTIREAD: assumed seconds of a read or write */
 	int32_t inner;
-	/* MULTIREAD: every so many blocks, one has `reserve_steps` steps in place of `advance`. */
+	/*
+	 * MULTIREAD: after the first block, every `every`-th block has `reserve_steps` steps
+	 * instead of `advance`. 0: all blocks have the same length.
+	 */
 	int32_t every;
 	/*
 	 * LEAF: number of steps at the start of a block, reversed last, during which `reserve`

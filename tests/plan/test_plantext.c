@@ -381,6 +381,12 @@ static void test_hostile(void **state)
 		"advance 9\nreserve_steps 9\ninner 3\nkept_states 900000000000000", "fit");
 	refused(blocks, "record 1\nchunk 1", "advance 9\nreserve_steps 9\ninner 3\nkept_states 11",
 		"fit");
+	refused(blocks, "record 1\nchunk 1", "advance 9\nreserve_steps 8\ninner 2\nevery 1001",
+		"fit");
+	refused(blocks, "record 1\nchunk 1", "advance 9\nreserve_steps 8\nevery 2", "fit");
+	refused(blocks, "record 1\nchunk 1",
+		"advance 1000000000000000\nreserve_steps 1000000000000000\ninner 2\nevery 1000",
+		"fit");
 	/* A strategy of uniform chains, on stages. */
 	static const char stages[] =
 		"neap plan 1\n[chain]\nsteps 1\nmemory 90\n[stages]\n"

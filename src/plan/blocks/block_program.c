@@ -359,8 +359,7 @@ static int make_parts(struct neap__block_program *x, const struct neap_blocks *p
 	return make_costs(x, &r->inner, longer(inner, whole ? 0 : up), plan->reserve, 0);
 }
 
-/* Returns whether the blocks may have the lengths of a plan; also, sums of lengths do not overflow.
- */
+/* Returns whether the blocks of a plan can have two lengths, whose sums do not overflow. */
 static int lengths_possible(const struct neap__block_program *x, const struct neap_blocks *b)
 {
 	return b->every == 0 ||

@@ -148,8 +148,7 @@ static void scale(int64_t *v, double x)
  *       43..44   J, k, q together: half, double
  *       45..47   k = 0; inner method leaf; inner method multiread
  *       48..53   reserve_steps: six factors
- *       54..57   two lengths: one `every` less, one more; one step of J more or fewer, with the
- * same steps of `every` blocks together
+ *       54..57   two lengths: `every` by one; J by one step, while the mean length is kept
  *       48..51   multiread, in search_again: J and the price of a repeated read together, because
  * in longer blocks reads are easier to hide and pay at a lower price
  *
@@ -431,7 +430,7 @@ static int search_part(struct block_search *s, struct neap_plan *plan)
 	return 0;
 }
 
-/* A turn of the search of blocks of equal lengths. */
+/* A turn of the search for plans whose blocks have the same length. */
 static int equal_turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
 	s->effort = effort;
@@ -445,7 +444,7 @@ static int equal_turn(struct block_search *s, struct neap_plan *plan, int64_t ef
 	return s->again ? 0 : search_part(s, plan);
 }
 
-/* A turn of the search of blocks of two lengths. */
+/* A turn of the search for plans whose blocks have two lengths. */
 static int pair_turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
 	s->effort = LATE_EFFORT(effort);
@@ -492,7 +491,10 @@ static int search_again(
 	return run_turns(s, plan, effort, below, equal_turn);
 }
 
-/* All searches. Pairs come last: they help in few problems and must not change the other ones. */
+/*
+ * Two lengths are searched last, with their own turns: they help only if fast memory holds few
+ * states, and must not change what the other searches find.
+ */
 static int search(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
 	NEAP_TRY(run_turns(s, plan, effort, below, equal_turn));

@@ -356,8 +356,9 @@ void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__
 }
 
 /*
- * Adds the best pair of lengths for each neap_blocks.every, by the cost of the table: the mean
- * length is that of the steps during which a state is written.
+ * Adds the pair of lengths J, J_2 of the lowest cost V1 (multiread.h) for each value of `every`.
+ * The mean length is the number of steps that advance while a state is written. Of pairs of equal
+ * cost, the one with the largest J is taken (chosen).
  */
 static void pair_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s,
 	const struct neap__multiread *table, double price)

@@ -48,7 +48,7 @@ int neap__block_normalise(const struct neap__block_costs *s, struct neap_blocks 
 void neap__block_seeds_make(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
 void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
 /*
- * Makes seeds with two lengths of blocks, at most 20, if fast memory holds few states and blocks
+ * Makes seeds with two lengths of blocks (at most 24), if fast memory holds few states and blocks
  * are short. Returns 0 or -ENOMEM.
  */
 int neap__block_seeds_pairs(struct neap__block_seeds *seeds, const struct neap__block_costs *s);
