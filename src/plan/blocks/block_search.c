@@ -448,7 +448,6 @@ static int equal_turn(struct block_search *s, struct neap_plan *plan, int64_t ef
 static int pair_turn(struct block_search *s, struct neap_plan *plan, int64_t effort, double below)
 {
 	s->effort = LATE_EFFORT(effort);
-	NEAP_TRY(neap__block_seeds_pairs(&s->seeds, &s->costs));
 	s->nbest = 0;
 	NEAP_TRY(rank(s, (int64_t[]){0, RANKED}));
 	sort_best(s, 0);
@@ -473,6 +472,15 @@ static int run_turns(
 	}
 }
 
+/* From here on, late plans are simulated in full; with this number of actions. */
+static int in_full(struct block_search *s, int64_t actions)
+{
+	s->again = 1;
+	s->actions = ACTIONS_MOST - actions;
+	neap__tried_plans_free(&s->tried);
+	return neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks));
+}
+
 /*
  * Descents end at plans whose comparison runs are too optimistic: if a tail hides the write backlog
  * of the few blocks of such a run, but not that of all blocks. If that happened in a turn, all
@@ -484,10 +492,7 @@ static int search_again(
 {
 	if (!s->unconfirmed)
 		return 0;
-	neap__tried_plans_free(&s->tried);
-	NEAP_TRY(neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks)));
-	s->again = 1;
-	s->actions = ACTIONS_MOST - AGAIN_ACTIONS;
+	NEAP_TRY(in_full(s, AGAIN_ACTIONS));
 	return run_turns(s, plan, effort, below, equal_turn);
 }
 
@@ -499,8 +504,11 @@ static int search(struct block_search *s, struct neap_plan *plan, int64_t effort
 {
 	NEAP_TRY(run_turns(s, plan, effort, below, equal_turn));
 	NEAP_TRY(search_again(s, plan, effort, below));
-	s->actions = ACTIONS_MOST - PAIR_ACTIONS;
-	return plan->feasible ? run_turns(s, plan, effort, below, pair_turn) : 0;
+	NEAP_TRY(neap__block_seeds_pairs(&s->seeds, &s->costs));
+	if (!plan->feasible || s->seeds.count == 0)
+		return 0;
+	NEAP_TRY(in_full(s, PAIR_ACTIONS));
+	return run_turns(s, plan, effort, below, pair_turn);
 }
 
 int neap__block_search(struct neap_plan *plan, const struct neap_problem *problem, int tier,
