@@ -33,11 +33,11 @@
  * states of earlier blocks, and without states that are still to be written according to the
  * planned speeds.
  *
- * Blocks with repeated reads can have two lengths: of the blocks after the first one, numbers n, 2n,
- * 3n, ... (`every`) advance J_2 steps (`reserve_steps`), the others J. The time of a write limits
- * the mean length only, and lengths differ in what they recompute. With f = r = 1, memory for 10
- * states, tapes of 3 states and 10 s per write, the best equal blocks have J = 11 and recompute 0.82
- * steps per step; blocks of 15 and 5 steps in turn recompute 0.75.
+ * Blocks with repeated reads can have two lengths: of the blocks after the first one, numbers n,
+ * 2n, 3n, ... (`every`) advance J_2 steps (`reserve_steps`), the others J. The time of a write
+ * limits the mean length only, and lengths differ in what they recompute. With f = r = 1, memory
+ * for 10 states, tapes of 3 states and 10 s per write, the best equal blocks have J = 11 and
+ * recompute 0.82 steps per step; blocks of 15 and 5 steps in turn recompute 0.75.
  *
  * If a plan is replaced while it runs, several series of blocks follow each other, each with its
  * own parameters; only the last series has a tail.
