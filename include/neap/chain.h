@@ -147,9 +147,10 @@ struct neap_chain {
 	double replay; /* seconds per step to rebuild a tape from state and log */
 	/*
 	 * Fixed cost in seconds of one call of advance, record or backward, in addition to its
-	 * steps; each such action of a schedule is one call. Predicted times include it and plans
-	 * are compared with it, but strategies ignore it when they choose their splits. For uniform
-	 * chains only: with stages, each stage is one call, whose seconds include it.
+	 * steps; each such action of a schedule is one call (but see record_steps). Predicted times
+	 * include it, plans are compared with it, and strategies that record single steps record
+	 * groups of steps if that is faster. For uniform chains only: with stages, each stage is
+	 * one call, whose seconds include it.
 	 */
 	double call;
 	/*
@@ -165,7 +166,13 @@ struct neap_chain {
 	 * uniform steps only.
 	 */
 	double last;
-	uint64_t reserved_words[3]; /* 0 */
+	/*
+	 * Most steps of one call of record or backward, as in neap_step_ops: a longer action is
+	 * several calls, of which predicted times count one more per record_steps steps. 0: no
+	 * limit.
+	 */
+	int64_t record_steps;
+	uint64_t reserved_words[2]; /* 0 */
 };
 
 /* The input of the planner: a chain, a budget of fast memory, and the slow tiers. */

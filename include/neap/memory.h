@@ -19,9 +19,11 @@ extern "C" {
  * the struct and borrows `user` until it is freed.
  *
  * All functions are required. They are called by the thread that runs the sweep, not while one
- * of its callbacks runs, and return when the copy is complete. They return 0 or a
- * negative code, which ends the run. Pointers into the memory are plain addresses: the sweep adds
- * offsets to what `map` returned. `host` is ordinary memory.
+ * of its callbacks runs, and return when the copy is complete; if the model has a `fence`, move and
+ * fill may return before that, and are done in the order of the model's calls. They return 0 or a
+ * negative code, which ends the run. A fence precedes read, write and unmap. Pointers into the
+ * memory are plain addresses: the sweep adds offsets to what `map` returned. `host` is ordinary
+ * memory.
  *
  * Slow tiers are passed pointers into this memory and must be able to read and write it; neap's
  * own tiers can if the processor addresses it. They use their own buffers instead of a part of

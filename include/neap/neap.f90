@@ -36,6 +36,7 @@ module neap
     integer(c_size_t) :: log_bytes = 0, log_max_bytes = 0, tape_mean_bytes = 0, live_bytes = 0, adjoint_real = 0
     type(c_ptr) :: memory = c_null_ptr
     integer(c_int64_t) :: record_steps = 0
+    type(c_funptr) :: fence = c_null_funptr
   end type
 
   ! The chain, the budget and the planning options; strategy: c_loc of a string with c_null_char at its end, or

@@ -60,6 +60,8 @@ struct neap_stage_ops {
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
 	size_t adjoint_real;		      /* as in struct neap_step_ops */
 	const struct neap_memory_ops *memory; /* optional: as in struct neap_step_ops */
+	/* Optional: as in struct neap_step_ops, for advance, record and backward. */
+	int (*fence)(void *user);
 };
 
 struct neap_stage_sweep;
@@ -128,6 +130,8 @@ struct neap_join_ops {
 	int (*grad_load)(void *user, int (*read)(void *, void *, size_t), void *from);
 	size_t adjoint_real;		      /* as in struct neap_step_ops */
 	const struct neap_memory_ops *memory; /* optional: as in struct neap_step_ops */
+	/* Optional: as in struct neap_step_ops, for advance, record and backward. */
+	int (*fence)(void *user);
 };
 
 struct neap_join_sweep;

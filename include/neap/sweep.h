@@ -156,6 +156,26 @@ struct neap_step_ops {
 	const struct neap_memory_ops *memory;
 	/* Optional: most steps of one call of record, a multiple of 64 [64]. */
 	int64_t record_steps;
+	/*
+	 * Optional: for callbacks that start work and return before it is done, as on a device
+	 * [the work of a callback is done when it returns]. advance, record, backward, advance_log,
+	 * replay, save and load may return early if the work of all calls is done in the order of
+	 * the calls; *used and *t_done are set on return. fence waits until all of it is done. It
+	 * returns 0, or the negative code of a call that failed, which ends the run; set the reason
+	 * with neap_detail_set.
+	 *
+	 * Called by the thread that runs the sweep, not within a callback, and only after calls
+	 * that have not been waited for: before the sweep reads or writes bytes of the arena
+	 * (neap_memory_ops has the exceptions), passes them to a tier that is not in_order
+	 * (neap_tier_ops), calls turn, grad_save or grad_load, or uses the times of steps; and at
+	 * the end of a run, also of one that failed. x0 is not used after that. ended is called
+	 * without a fence.
+	 *
+	 * The seconds in a fence are counted as seconds of the calls that it waits for, divided
+	 * among several kinds of calls as planned. neap_sweep_calibrate also waits between calls of
+	 * different kinds.
+	 */
+	int (*fence)(void *user);
 };
 
 /* The results of neap_step_ops.ended. */

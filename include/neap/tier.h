@@ -155,6 +155,12 @@ struct neap_tier_ops {
 	 * memory rejects the tier.
 	 */
 	const struct neap_memory_ops *memory;
+	/*
+	 * Optional [0]: 1 if transfers are done in the order of the calls of the models that use
+	 * the tier, after the work of calls that returned before it was done (`fence` of
+	 * neap_step_ops). A sweep then does not wait for that work before put and get.
+	 */
+	int in_order;
 };
 
 /*

@@ -73,13 +73,14 @@ static int make_whole(struct neap_plan *plan, const struct neap_problem *problem
 		return 0;
 	}
 	(void)neap__bound_memory_short();
-	struct neap_problem whole = *problem;
+	const struct neap_problem counted = neap__calls_counted(problem);
+	struct neap_problem whole = counted;
 	whole.chain.last = 0;
 	int rc = neap__plan_row(plan, row, &whole, params ? params : &none);
 	plan->strategy = row->name;
 	if (rc < 0)
 		return rc;
-	NEAP_TRY(shorten(plan, problem));
+	NEAP_TRY(shorten(plan, &counted));
 	neap__plan_bound(plan, bound < 0 ? neap_bound(problem) : bound);
 	return neap__bound_memory_short() ? neap__fail(-ENOMEM, "plan: out of memory") : 0;
 }

@@ -48,6 +48,8 @@ int64_t neap_plan_tapes_held(const struct neap_plan *plan, int64_t steps)
 	int64_t chunk = plan->params.chunk;
 	if (row && row->tapes_held)
 		return row->tapes_held(plan, steps);
+	if (plan->params.group > 0)
+		return plan->params.group;
 	/* Chunks that leave and wait for each other hold about as much as the tail. */
 	if (plan->blocks.record > 0 && plan->blocks.tail > chunk)
 		return plan->blocks.tail;

@@ -248,6 +248,7 @@ static int run(struct neap_sweep *s, struct neap_schedule *schedule, void *dx0)
 		rc = s->online ? neap__online_perform(s) : perform_all(s, schedule);
 	if (rc == 0)
 		rc = check_end(s);
+	rc = neap__memory_end_run(&s->arena.memory, rc);
 	rc = neap__agree_end(&s->agreement, rc);
 	neap__transfer_drain(s);
 	if (rc == 0)
@@ -317,6 +318,7 @@ static int run_alone(struct neap_sweep *s, void *dx0, struct neap_sweep_stats *s
 	struct neap__populate *populate = NULL;
 	neap__memory_begin_run(&s->arena.memory);
 	int rc = find_costs(s, &populate);
+	rc = neap__memory_end_run(&s->arena.memory, rc);
 	if (rc < 0)
 		return neap__agree_end(&s->agreement, rc);
 	rc = agree_to_begin(s, get_ready(s, &schedule, &populate));

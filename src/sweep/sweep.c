@@ -203,7 +203,7 @@ static void own_memory(struct neap_sweep *s)
 static int describe_all(struct neap_sweep *s)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
-	NEAP_TRY(neap__memory_init(&s->arena.memory, s->ops.memory));
+	NEAP_TRY(neap__memory_init(&s->arena.memory, s->ops.memory, s->ops.fence, s->user));
 	own_memory(s);
 	neap__sweep_options_own(&s->options);
 	if (s->inherits)

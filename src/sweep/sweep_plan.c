@@ -69,6 +69,8 @@ void neap__sweep_describe(struct neap_problem *p, const struct neap_step_ops *op
 	p->chain.slot_write = o->slot_write;
 	p->chain.slot_read = o->slot_read;
 	p->chain.call = o->call;
+	if (o->call > 0)
+		p->chain.record_steps = ops->record_steps ? ops->record_steps : NEAP__RECORD_BLOCK;
 	p->memory = o->memory ? o->memory : NEAP_INFINITE;
 	p->ntiers = o->ntiers;
 	for (int i = 0; i < o->ntiers; i++)

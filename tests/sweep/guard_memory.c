@@ -4,11 +4,11 @@
  * nobody may touch: its addresses are mapped without access. Callbacks of the model, tiers and the
  * functions of neap_memory_ops get addresses of the same bytes elsewhere. An access of the library
  * through an address of the arena ends the test with SIGSEGV, in any thread. Linked with --wrap for
- * each function that makes a sweep.
+ * each function that makes a sweep. Calls of the model may be late (late_calls.c).
  */
 #include "guard_memory.h"
+#include "late_calls.h"
 #include <neap/neap.h>
-#include "store/tier_state.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 
 #define MAPPINGS 256
-#define TIERS 4096
 
 /* Bytes at `real` that the library knows as `shown`. */
 struct mapping {
@@ -81,6 +80,7 @@ static void unmap(void *user, void *at, uint64_t bytes)
 {
 	(void)user;
 	struct mapping m = {0};
+	late_expect_none("unmap");
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MAPPINGS; i++)
 		if (mappings[i].bytes == bytes && mappings[i].shown == at) {
@@ -97,6 +97,7 @@ static void unmap(void *user, void *at, uint64_t bytes)
 static int move(void *user, void *to, const void *from, uint64_t bytes)
 {
 	(void)user;
+	late_drain();
 	if (guarded_address(to) == to || guarded_address(from) == from)
 		stop("move is not within the memory");
 	memmove(guarded_address(to), guarded_address(from), bytes);
@@ -106,6 +107,7 @@ static int move(void *user, void *to, const void *from, uint64_t bytes)
 static int fill(void *user, void *at, int byte, uint64_t bytes)
 {
 	(void)user;
+	late_drain();
 	if (guarded_address(at) == at)
 		stop("fill is not within the memory");
 	memset(guarded_address(at), byte, bytes);
@@ -115,6 +117,7 @@ static int fill(void *user, void *at, int byte, uint64_t bytes)
 static int read_out(void *user, void *host, const void *at, uint64_t bytes)
 {
 	(void)user;
+	late_expect_none("read");
 	if (guarded_address(host) != host || guarded_address(at) == at)
 		stop("read is not from the memory to the host");
 	memcpy(host, guarded_address(at), bytes);
@@ -124,6 +127,7 @@ static int read_out(void *user, void *host, const void *at, uint64_t bytes)
 static int write_in(void *user, void *at, const void *host, uint64_t bytes)
 {
 	(void)user;
+	late_expect_none("write");
 	if (guarded_address(host) != host || guarded_address(at) == at)
 		stop("write is not from the host to the memory");
 	memcpy(guarded_address(at), host, bytes);
@@ -138,90 +142,12 @@ static const struct neap_memory_ops memory = {.size = sizeof memory,
 	.read = read_out,
 	.write = write_in};
 
-/* Tiers: the functions that are passed addresses, by the tier's self. */
-struct patched {
-	void *self;
-	struct neap_tier_ops ops;
-};
-static struct patched tiers[TIERS];
-
-static struct neap_tier_ops ops_of(const void *self)
-{
-	struct neap_tier_ops ops = {0};
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < TIERS && tiers[i].self; i++)
-		if (tiers[i].self == self)
-			ops = tiers[i].ops;
-	pthread_mutex_unlock(&lock);
-	return ops;
-}
-
-static int put(
-	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
-{
-	return ops_of(self).put(self, place, tag, guarded_address(from), bytes, ticket);
-}
-
-static int get(void *self, int64_t place, uint64_t tag, void *into, uint64_t bytes, int64_t *ticket)
-{
-	return ops_of(self).get(self, place, tag, guarded_address(into), bytes, ticket);
-}
-
-typedef int span_call(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,
-	int count, int64_t *ticket);
-
-/* Tiers keep the list of spans until a transfer ends: it is changed in place. */
-static int with_spans(span_call *call, void *self, int64_t place, uint64_t tag,
-	const struct neap_span *spans, int count, int64_t *ticket)
-{
-	struct neap_span *own = (struct neap_span *)(uintptr_t)spans;
-	for (int i = 0; i < count; i++)
-		own[i].at = guarded_address(own[i].at);
-	return call(self, place, tag, own, count, ticket);
-}
-
-#define SPANS(name)                                                                                \
-	static int name(void *self, int64_t place, uint64_t tag, const struct neap_span *spans,    \
-		int count, int64_t *ticket)                                                        \
-	{                                                                                          \
-		return with_spans(ops_of(self).name, self, place, tag, spans, count, ticket);      \
-	}
-SPANS(put_tapes)
-SPANS(get_tapes)
-SPANS(put_spans)
-SPANS(get_spans)
-
-static void patch(struct neap_tier *tier)
-{
-	if (!tier || tier->gone || tier->ops.put == put || !tier->ops.put)
-		return;
-	pthread_mutex_lock(&lock);
-	int i = 0;
-	while (i < TIERS && tiers[i].self && tiers[i].self != tier->self)
-		i++;
-	if (i == TIERS)
-		stop("too many tiers");
-	tiers[i] = (struct patched){tier->self, tier->ops};
-	pthread_mutex_unlock(&lock);
-	tier->ops.put = put;
-	tier->ops.get = get;
-	tier->ops.put_tapes = tier->ops.put_tapes ? put_tapes : NULL;
-	tier->ops.get_tapes = tier->ops.get_tapes ? get_tapes : NULL;
-	tier->ops.put_spans = tier->ops.put_spans ? put_spans : NULL;
-	tier->ops.get_spans = tier->ops.get_spans ? get_spans : NULL;
-}
-
-static void patch_all(const struct neap_sweep_options *o)
-{
-	for (int i = 0; o->tiers && i < o->ntiers && i < NEAP_TIERS_MAX; i++)
-		patch(o->tiers[i]);
-}
-
 /* A model of equal steps. It stays until the end of the test, as its sweep may. */
 struct steps {
 	struct neap_step_ops ops;
 	void *user;
 	struct neap_sweep *sweep;
+	int late; /* 1: `user` is of late_calls.c */
 	struct steps *next;
 };
 static struct steps *all_steps;
@@ -304,6 +230,12 @@ static int replay(void *user, void *state, int64_t t0, int64_t t1, const void *l
 		guarded_address(tape), room, used, t_done);
 }
 
+static int fence(void *user)
+{
+	const struct steps *x = user;
+	return x->ops.fence(x->user);
+}
+
 /* The model's callbacks behind ones that translate addresses. */
 static struct neap_step_ops guard_steps(const struct steps *x)
 {
@@ -321,9 +253,10 @@ static struct neap_step_ops guard_steps(const struct steps *x)
 	GUARD(ended);
 	GUARD(advance_log);
 	GUARD(replay);
+	GUARD(fence);
 #undef GUARD
 	o.size = sizeof o;
-	o.memory = &memory;
+	o.memory = memory_is_guarded() ? &memory : NULL;
 	return o;
 }
 
@@ -334,6 +267,9 @@ static struct steps *new_steps(const struct neap_step_ops *ops, void *user)
 		stop("no memory");
 	memcpy(&x->ops, ops, ops->size);
 	x->user = user;
+	x->late = calls_are_late();
+	if (x->late)
+		x->ops = late_steps(&x->ops, &x->user);
 	pthread_mutex_lock(&lock);
 	x->next = all_steps;
 	all_steps = x;
@@ -341,14 +277,19 @@ static struct steps *new_steps(const struct neap_step_ops *ops, void *user)
 	return x;
 }
 
+static int wraps(void)
+{
+	return memory_is_guarded() || calls_are_late();
+}
+
 static int is_plain(const struct neap_step_ops *ops, const struct neap_sweep_options *options)
 {
 	struct neap_step_ops o = {0};
-	if (!memory_is_guarded() || !ops || !options || ops->size < 8 || ops->size > sizeof o ||
+	if (!wraps() || !ops || !options || ops->size < 8 || ops->size > sizeof o ||
 		options->size < 8)
 		return 0;
 	memcpy(&o, ops, ops->size);
-	return !o.memory;
+	return !o.memory && !o.fence;
 }
 
 int __real_neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_ops *ops, void *user,
@@ -362,7 +303,7 @@ int __wrap_neap_sweep_create(struct neap_sweep **sweep, const struct neap_step_o
 		return __real_neap_sweep_create(sweep, ops, user, options);
 	struct steps *x = new_steps(ops, user);
 	const struct neap_step_ops o = guard_steps(x);
-	patch_all(options);
+	guard_tiers(options);
 	int rc = __real_neap_sweep_create(sweep, &o, x, options);
 	x->sweep = rc == 0 ? *sweep : NULL;
 	return rc;
@@ -380,7 +321,7 @@ int __wrap_neap__sweep_create_over(struct neap_sweep **sweep, const struct neap_
 		return __real_neap__sweep_create_over(sweep, ops, user, options, open, open_user);
 	struct steps *x = new_steps(ops, user);
 	const struct neap_step_ops o = guard_steps(x);
-	patch_all(options);
+	guard_tiers(options);
 	int rc = __real_neap__sweep_create_over(sweep, &o, x, options, open, open_user);
 	x->sweep = rc == 0 ? *sweep : NULL;
 	return rc;
@@ -405,11 +346,18 @@ int __wrap_neap_sweep_replan(struct neap_sweep *sweep, const struct neap_step_op
 	struct steps fresh = *x;
 	memset(&fresh.ops, 0, sizeof fresh.ops);
 	memcpy(&fresh.ops, ops, ops->size);
+	struct neap_step_ops before = {0};
+	if (x->late) {
+		before = late_ops(x->user);
+		fresh.ops = late_steps_again(&fresh.ops, x->user);
+	}
 	const struct neap_step_ops o = guard_steps(&fresh);
-	patch_all(options);
+	guard_tiers(options);
 	int rc = __real_neap_sweep_replan(sweep, &o, options);
 	if (rc == 0)
 		x->ops = fresh.ops;
+	else if (x->late)
+		late_steps_again(&before, x->user);
 	return rc;
 }
 
@@ -477,10 +425,16 @@ static int stage_load(void *user, int (*read)(void *, void *, size_t), void *fro
 	return (x->ops.grad_load ? x->ops.grad_load : x->join.grad_load)(x->user, read, from);
 }
 
+static int stage_fence(void *user)
+{
+	const struct stages *x = user;
+	return (x->ops.fence ? x->ops.fence : x->join.fence)(x->user);
+}
+
 static int stages_are_plain(const void *ops, size_t most, const struct neap_sweep_options *options)
 {
 	uint32_t size = 0;
-	if (memory_is_guarded() && ops)
+	if (wraps() && ops)
 		memcpy(&size, ops, sizeof size);
 	return size >= 8 && size <= most && options && options->size >= 8;
 }
@@ -488,6 +442,8 @@ static int stages_are_plain(const void *ops, size_t most, const struct neap_swee
 static struct neap_stage_ops guard_stages(struct stages *x, const struct neap_stage_ops *ops)
 {
 	memcpy(&x->ops, ops, ops->size);
+	if (calls_are_late())
+		x->ops = late_stages(&x->ops, &x->user);
 	struct neap_stage_ops o = x->ops;
 	o.size = sizeof o;
 	o.advance = o.advance ? stage_advance : NULL;
@@ -496,7 +452,8 @@ static struct neap_stage_ops guard_stages(struct stages *x, const struct neap_st
 	o.backward = o.backward ? stage_backward : NULL;
 	o.grad_save = o.grad_save ? stage_save : NULL;
 	o.grad_load = o.grad_load ? stage_load : NULL;
-	o.memory = &memory;
+	o.fence = o.fence ? stage_fence : NULL;
+	o.memory = memory_is_guarded() ? &memory : NULL;
 	return o;
 }
 
@@ -515,7 +472,7 @@ static struct neap_stage_ops guard_stages(struct stages *x, const struct neap_st
 			return __real_##name(sweep, ops, user, stages, options);                   \
 		struct stages *x = new_stages(user);                                               \
 		const struct neap_stage_ops o = guard_stages(x, ops);                              \
-		patch_all(options);                                                                \
+		guard_tiers(options);                                                              \
 		return __real_##name(sweep, &o, x, stages, options);                               \
 	}
 WRAP_STAGES(neap_stage_sweep_create)
@@ -571,6 +528,8 @@ int __wrap_neap_join_sweep_create(struct neap_join_sweep **sweep, const struct n
 		return __real_neap_join_sweep_create(sweep, ops, user, branches, count, options);
 	struct stages *x = new_stages(user);
 	memcpy(&x->join, ops, ops->size);
+	if (calls_are_late())
+		x->join = late_joins(&x->join, &x->user);
 	struct neap_join_ops o = x->join;
 	o.size = sizeof o;
 	o.advance = o.advance ? join_advance : NULL;
@@ -579,7 +538,8 @@ int __wrap_neap_join_sweep_create(struct neap_join_sweep **sweep, const struct n
 	o.backward = o.backward ? join_backward : NULL;
 	o.grad_save = o.grad_save ? stage_save : NULL;
 	o.grad_load = o.grad_load ? stage_load : NULL;
-	o.memory = &memory;
-	patch_all(options);
+	o.fence = o.fence ? stage_fence : NULL;
+	o.memory = memory_is_guarded() ? &memory : NULL;
+	guard_tiers(options);
 	return __real_neap_join_sweep_create(sweep, &o, x, branches, count, options);
 }

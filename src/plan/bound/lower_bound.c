@@ -160,6 +160,10 @@ static double bound_of(const struct neap_problem *problem, int late)
 {
 	const struct neap_chain *c = &problem->chain;
 	struct neap_problem spread = {.size = sizeof spread};
+	if (c->record_steps > 0) {
+		spread = neap__calls_counted(problem);
+		return bound_of(&spread, late);
+	}
 	if (c->last > 0)
 		return bound_last(problem, late);
 	if (neap__call_bound_spread(&spread, problem))

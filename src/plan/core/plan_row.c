@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
+#include "plan/core/leaf_groups.h"
 #include "plan/core/sizing.h"
 #include "plan/core/stage_sizes.h"
 
@@ -59,6 +60,7 @@ int neap__plan_row_below(struct neap_plan *plan, const struct neap__strategy *ro
 	NEAP_TRY(row->solve_below && below < INFINITY
 			 ? row->solve_below(plan, problem, fixed, below)
 			 : row->solve(plan, problem, fixed));
+	NEAP_TRY(neap__leaf_groups_improve(plan, row, problem, fixed));
 	if (plan->feasible)
 		neap__plan_complete(plan, problem);
 	return 0;

@@ -111,6 +111,10 @@ int neap_problem_check(const struct neap_problem *problem)
 			"last is %g; it must be a fraction of a step between 0 and 1, in a single "
 			"uniform chain",
 			c->last);
+	if (c->record_steps < 0)
+		return neap__fail(NEAP_EUSAGE,
+			"record_steps is %lld; it must not be negative (0: no limit)",
+			(long long)c->record_steps);
 	NEAP_TRY(check_seconds("replay", c->replay));
 	if (c->log && (c->stages || c->join || c->flags & NEAP_CHAIN_CLASSIC))
 		return neap__fail(NEAP_EUSAGE, "log requires a single uniform chain in bytes");

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "base/grow.h"
+#include "plan/core/leaf_groups.h"
+#include "plan/core/sizing.h"
 #include "plan/core/strategy.h"
 
 const char *neap_action_name(int kind)
@@ -214,13 +216,28 @@ static int refill_list(struct neap_schedule *s)
 	return 0;
 }
 
+static int open_row(struct neap_schedule *s)
+{
+	const struct neap_problem whole = s->problem;
+	const int64_t g = s->plan.params.group;
+	if (g == 0)
+		return s->row->open(s);
+	if (!s->row->leaf_steps || g < 0 || g > whole.chain.steps ||
+		!neap__leaf_groups_chain(&s->problem, &whole, g))
+		return neap__fail(
+			NEAP_EUSAGE, "schedule: %s: group is %lld", s->row->name, (long long)g);
+	s->group = g;
+	s->steps = whole.chain.steps;
+	return s->row->open(s);
+}
+
 int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_plan *plan)
 {
 	struct neap_schedule *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail(-ENOMEM, "schedule: out of memory");
-	s->problem = *problem;
+	s->problem = neap__calls_counted(problem);
 	s->plan = *plan;
 	s->row = row;
 	int rc = 0;
@@ -235,13 +252,19 @@ int neap__schedule_open_row(struct neap_schedule **schedule, const struct neap__
 		 plan->stage_slots > NEAP__OUTBOX_MOST)
 		rc = neap__fail(NEAP_EUSAGE, "schedule: the plan is not one of this problem");
 	else
-		rc = row->open(s);
+		rc = open_row(s);
 	if (rc < 0) {
 		neap_schedule_close(s);
 		return rc;
 	}
 	*schedule = s;
 	return 0;
+}
+
+/* Of group i, or of the end. */
+static int64_t first_step(const struct neap_schedule *s, int64_t i)
+{
+	return i > s->steps / s->group ? s->steps : i * s->group;
 }
 
 static int hand_out(struct neap_schedule *s, struct neap_action *action)
@@ -261,6 +284,10 @@ static int hand_out(struct neap_schedule *s, struct neap_action *action)
 			return 0;
 	}
 	*action = s->queue[s->head++];
+	if (s->group) {
+		action->t0 = first_step(s, action->t0);
+		action->t1 = first_step(s, action->t1);
+	}
 	return 1;
 }
 

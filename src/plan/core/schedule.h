@@ -40,6 +40,8 @@ struct neap_schedule {
 	struct neap_action *queue;	  /* [head, length) are still to be handed out */
 	size_t head, length, room;
 	int error; /* sticky */
+	/* If not 0: `problem` has groups of steps (leaf_groups.h), and these are of the chain. */
+	int64_t group, steps; /* steps of a group, and all of them */
 	/*
 	 * Coarse: the schedule is only going to be simulated, and stretches without
 	 * transfers may be emitted as one NEAP__COMPUTE.

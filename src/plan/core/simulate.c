@@ -176,7 +176,8 @@ int neap_simulate(struct neap_simulation *given, const struct neap_problem *prob
 
 	NEAP_TRY(neap__struct_size(
 		given->size, sizeof given->size, sizeof found, "neap_simulation"));
-	neap__clock_init(&k, problem);
+	const struct neap_problem counted = neap__calls_counted(problem);
+	neap__clock_init(&k, &counted);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0)
 		NEAP_TRY(neap__clock_step(&k, &a));
 	if (rc < 0)

@@ -44,6 +44,24 @@ static inline double neap__last_missing(const struct neap_chain *c)
 }
 
 /*
+ * The problem in which each action is one call, whatever its steps: the cost of the calls that
+ * chain.record_steps adds to a long RECORD or BACKWARD is in the seconds of its steps.
+ */
+static inline struct neap_problem neap__calls_counted(const struct neap_problem *p)
+{
+	struct neap_problem counted = *p;
+	struct neap_chain *c = &counted.chain;
+	if (c->record_steps > 0 && !c->stages) {
+		double each = c->call / (double)c->record_steps;
+		c->record += each;
+		c->replay += each;
+		c->backward += each;
+	}
+	c->record_steps = 0;
+	return counted;
+}
+
+/*
  * Bytes no strategy can do without, whatever its parameters: adjoint, live
  * state, the worst-case reserve and the staging of `tier` (0: none).
  */

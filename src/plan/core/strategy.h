@@ -35,6 +35,8 @@ struct neap__strategy {
 	/* neap_plan_tapes_held of a feasible plan of this row; NULL: tapes come in chunks. */
 	int64_t (*tapes_held)(const struct neap_plan *plan, int64_t steps);
 	uint32_t traits; /* enum neap_strategy_trait */
+	/* 1: its leaves are single steps, which may be groups of steps instead (leaf_groups.h). */
+	int leaf_steps;
 	/* The rest serves apps/ alone. */
 	double plan_seconds; /* NEAP__PLANS_...; 0: `neap bench planner` leaves it out */
 	const char *color;   /* of its series in figures, "#rrggbb"; NULL: none of its own */

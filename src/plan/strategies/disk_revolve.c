@@ -35,6 +35,7 @@ const struct neap__strategy neap__strategy_disk_revolve = {
 	.solve = solve,
 	.open = neap__level_search_open,
 	.traits = NEAP_STRATEGY_TIERS,
+	.leaf_steps = 1,
 	.plan_seconds = NEAP__PLANS_BY_SEARCH,
 	.color = "#999933",
 	.mark = 10,

@@ -38,6 +38,7 @@ const struct neap__strategy neap__strategy_h_revolve = {
 	.solve = solve,
 	.open = neap__level_search_open,
 	.traits = NEAP_STRATEGY_TIERS,
+	.leaf_steps = 1,
 	.plan_seconds = NEAP__PLANS_BY_SEARCH,
 	.color = "#777777",
 	.mark = 16,

@@ -4,7 +4,8 @@
  * for, more of them as slots fall free (leaf_revolve.h). In a classic problem whose slots hold
  * a state or a tape (NEAP_CHAIN_MIXED), a leaf beside j kept states has slots + 1 - j steps.
  * That is optimal for slots that hold either: keeping a tape while another part is recomputed
- * never helps.
+ * never helps. If a call of the model has a cost (chain.call), fewer slots than fit are tried:
+ * leaves are then longer, and fewer.
  *
  * Peak: the largest of j S + l A bytes over all leaves (l steps beside j kept states; S a state,
  * A a tape). The number is exact, and T A where all T tapes fit.
@@ -18,6 +19,10 @@
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
+/* Calls that take a smaller part of the time are left alone (chosen: no limit gains more). */
+#define CALLS_COUNT 0.01
+#define FASTER 1e-13	/* relative, so that rounding does not decide */
+#define SLOTS_FEW 32	/* limits that are tried one by one (chosen) */
 #define SLOTS_REFUSED 8 /* fewer slots are tried for the least budget that a refusal names */
 
 /* The sizes in the unit of leaf_revolve.h: bytes, or slots, of which one tape more is free. */
@@ -71,6 +76,54 @@ static void refuse(struct neap_plan *plan, const struct neap_problem *problem)
 	neap__refuse(plan, 0, "too many steps");
 }
 
+static double seconds_of_calls(const struct neap_chain *c, const struct neap__leaf_use *use)
+{
+	return (double)(3 * use->loads + 2) * c->call;
+}
+
+static double seconds_of(const struct neap_chain *c, const struct neap__leaf_use *use)
+{
+	return (double)c->steps * (c->record + c->backward) + (double)use->advances * c->advance +
+	       (double)(use->saves + (use->loads > 0)) * c->slot_write +
+	       (double)use->loads * c->slot_read + seconds_of_calls(c, use);
+}
+
+/* Takes the splits with `slots` slots at most if they are faster. */
+static int attempt(struct neap__leaf_revolve *best, const struct neap_problem *p, int64_t slots)
+{
+	struct neap__leaf_revolve x;
+	int rc = build(&x, p, slots);
+	if (rc == 0 &&
+		seconds_of(&p->chain, &x.use) < seconds_of(&p->chain, &best->use) * (1 - FASTER)) {
+		const struct neap__leaf_revolve slower = *best;
+		*best = x;
+		x = slower;
+	}
+	neap__leaf_revolve_free(&x);
+	return rc == NEAP_EINFEASIBLE ? 0 : rc;
+}
+
+/*
+ * With fewer slots leaves are longer, so fewer calls are made for more advances. Tries all limits
+ * of slots if they are few; else halves the limit, then the steps around the best one.
+ */
+static int spare_calls(struct neap__leaf_revolve *best, const struct neap_problem *p)
+{
+	const struct neap_chain *c = &p->chain;
+	if (c->flags & NEAP_CHAIN_CLASSIC ||
+		!(seconds_of_calls(c, &best->use) > CALLS_COUNT * seconds_of(c, &best->use)))
+		return 0;
+	for (int64_t n = best->use.slots - 1; n > 0; n = n > SLOTS_FEW ? n / 2 : n - 1)
+		NEAP_TRY(attempt(best, p, n));
+	for (int64_t step = best->slots / 4 + 1; step > 0; step /= 2) {
+		int64_t middle = best->slots;
+		NEAP_TRY(attempt(best, p, middle + step));
+		if (middle > step)
+			NEAP_TRY(attempt(best, p, middle - step));
+	}
+	return 0;
+}
+
 static int solve(
 	struct neap_plan *plan, const struct neap_problem *problem, const struct neap_params *fixed)
 {
@@ -89,17 +142,15 @@ static int solve(
 		refuse(plan, problem);
 		return 0;
 	}
+	if (rc == 0 && !fixed->checkpoints)
+		rc = spare_calls(&x, problem);
 	if (rc == 0) {
 		int64_t bytes = c->tape == 0 && !classic ? x.use.slots * x.state : x.use.peak;
 		neap__accept(plan, problem, 0, x.use.slots, bytes - classic);
 		plan->params.checkpoints = x.slots;
 		plan->advance_steps = x.use.advances;
 		plan->record_steps = c->steps;
-		plan->makespan = (double)c->steps * (c->record + c->backward) +
-				 (double)x.use.advances * c->advance +
-				 (double)(x.use.saves + (x.use.loads > 0)) * c->slot_write +
-				 (double)x.use.loads * c->slot_read +
-				 (double)(3 * x.use.loads + 2) * c->call;
+		plan->makespan = seconds_of(c, &x.use);
 	}
 	neap__leaf_revolve_free(&x);
 	return rc;

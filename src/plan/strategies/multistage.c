@@ -265,6 +265,7 @@ const struct neap__strategy neap__strategy_multistage = {
 	.solve = solve,
 	.open = open,
 	.traits = NEAP_STRATEGY_TIERS,
+	.leaf_steps = 1,
 	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
 	.color = "#777777",
 	.mark = 2,

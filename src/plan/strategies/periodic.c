@@ -258,6 +258,7 @@ const struct neap__strategy neap__strategy_periodic = {
 	.solve = solve,
 	.open = open,
 	.traits = NEAP_STRATEGY_TIERS,
+	.leaf_steps = 1,
 	.plan_seconds = NEAP__PLANS_BY_SEARCH,
 	.color = "#777777",
 	.mark = 3,

@@ -11,7 +11,7 @@
  * steps run twice. A state comes back into the live buffer while the chunk after it is
  * reversed. Staging takes the room of tapes that are not there yet: d = max(1, floor(c A / S)),
  * 16 at most; 0 on a synchronous tier or where the copy costs more than the wait.
- * Recomputation and traffic both fall when c grows, so the largest c that fits is the best.
+ * Recomputation, traffic and calls fall when c grows, so the largest c that fits is the best.
  *
  * Peak: max(c A, d S) bytes; the paper's S + c A counts the live state.
  */

@@ -2,9 +2,11 @@
 /*
  * revolve.c: the strategy `revolve`: the fewest advance steps with s slots and one tape (Griewank
  * and Walther 2000, Algorithm 799), for one step at a time. The arithmetic is in binomial.h,
- * the recursion in revolve_stack.h.
+ * the recursion in revolve_stack.h. If a call of the model has a cost (chain.call), steps may be
+ * groups of time steps (core/leaf_groups.h); the number of advances is then the least for groups.
  *
- * Peak: s S + A bytes (S a state, A a tape), s = min(slots that fit, T - 1) for T steps.
+ * Peak: s S + A bytes (S a state, A a tape), s = min(slots that fit, T - 1) for T steps; with
+ * groups of g steps s S + g A.
  */
 #include "plan/recompute/revolve_stack.h"
 
@@ -92,6 +94,7 @@ const struct neap__strategy neap__strategy_revolve = {
 	.about = "the fewest forward steps for a number of slots (Griewank and Walther 2000)",
 	.solve = solve,
 	.open = open,
+	.leaf_steps = 1,
 	.plan_seconds = NEAP__PLANS_IN_CLOSED_FORM,
 	.color = "#117733",
 	.mark = 4,

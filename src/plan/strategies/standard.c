@@ -8,7 +8,7 @@
  *
  * The last chunk is recorded as the forward pass reaches it, so T - c steps run twice and that
  * chunk needs no slot. A slot falls free when its chunk is recorded. Fewer steps run twice
- * when c grows, so the largest c that fits is the best.
+ * and fewer calls are made when c grows, so the largest c that fits is the best.
  *
  * Peak: (n - 1) S + c A bytes, S below the paper's (T/c) S + c A.
  */

@@ -182,7 +182,8 @@ static int collect(struct drawing *d, struct neap__clock *k, struct neap_schedul
 {
 	struct neap_action a;
 	int rc;
-	neap__clock_init(k, d->p);
+	const struct neap_problem counted = neap__calls_counted(d->p);
+	neap__clock_init(k, &counted);
 	while ((rc = neap_schedule_next(schedule, &a)) > 0) {
 		double before = (double)k->now;
 		NEAP_TRY(neap__clock_step(k, &a));

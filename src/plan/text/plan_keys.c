@@ -72,6 +72,7 @@ const struct neap__key neap__plan_keys[] = {
 	CHAIN(BYTES, 0, log),
 	CHAIN(REAL, 0, replay),
 	CHAIN(REAL, 0, call),
+	CHAIN(COUNT, 0, record_steps),
 	CHAIN(BYTES, 0, tape_mean),
 	CHAIN(REAL, 0, last),
 	FLAG(CHAIN, "classic", neap_problem, chain.flags, NEAP_CHAIN_CLASSIC),

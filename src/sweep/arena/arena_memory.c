@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int neap__memory_init(struct neap__memory *m, const struct neap_memory_ops *ops)
+int neap__memory_init(struct neap__memory *m, const struct neap_memory_ops *ops,
+	int (*fence)(void *user), void *user)
 {
-	*m = (struct neap__memory){0};
+	*m = (struct neap__memory){.fence = {.finish = fence, .user = user}};
 	if (!ops)
 		return 0;
 	NEAP_TRY(neap__struct_take(&m->ops, sizeof m->ops, ops, "neap_memory_ops"));
@@ -81,6 +82,13 @@ void neap__memory_touch(const struct neap__memory *m, void *at, uint64_t bytes)
 void neap__memory_begin_run(struct neap__memory *m)
 {
 	m->failed = 0;
+	neap__fence_begin_run(&m->fence);
+}
+
+int neap__memory_end_run(struct neap__memory *m, int rc)
+{
+	neap__fence_wait(&m->fence);
+	return rc ? rc : neap__memory_answer(m);
 }
 
 static void note(struct neap__memory *m, int rc)
@@ -89,30 +97,42 @@ static void note(struct neap__memory *m, int rc)
 		m->failed = rc;
 }
 
+/* A call of the memory's own functions that may not be done yet if the model has a fence. */
+static void queue(struct neap__memory *m, int rc)
+{
+	note(m, rc);
+	neap__fence_after(&m->fence, NULL, NULL, NULL, 0);
+}
+
 void neap__memory_move(struct neap__memory *m, void *to, const void *from, uint64_t bytes)
 {
 	if (to == from || bytes == 0)
 		return;
-	if (neap__memory_is_foreign(m))
-		note(m, m->ops.move(m->ops.user, to, from, bytes));
-	else
-		memmove(to, from, bytes);
+	if (neap__memory_is_foreign(m)) {
+		queue(m, m->ops.move(m->ops.user, to, from, bytes));
+		return;
+	}
+	neap__fence_wait(&m->fence);
+	memmove(to, from, bytes);
 }
 
 void neap__memory_fill(struct neap__memory *m, void *at, int byte, uint64_t bytes)
 {
 	if (bytes == 0)
 		return;
-	if (neap__memory_is_foreign(m))
-		note(m, m->ops.fill(m->ops.user, at, byte, bytes));
-	else
-		memset(at, byte, bytes);
+	if (neap__memory_is_foreign(m)) {
+		queue(m, m->ops.fill(m->ops.user, at, byte, bytes));
+		return;
+	}
+	neap__fence_wait(&m->fence);
+	memset(at, byte, bytes);
 }
 
 void neap__memory_read(struct neap__memory *m, void *host, const void *at, uint64_t bytes)
 {
 	if (bytes == 0)
 		return;
+	neap__fence_wait(&m->fence);
 	if (neap__memory_is_foreign(m))
 		note(m, m->ops.read(m->ops.user, host, at, bytes));
 	else
@@ -123,6 +143,7 @@ void neap__memory_write(struct neap__memory *m, void *at, const void *host, uint
 {
 	if (bytes == 0)
 		return;
+	neap__fence_wait(&m->fence);
 	if (neap__memory_is_foreign(m))
 		note(m, m->ops.write(m->ops.user, at, host, bytes));
 	else
@@ -131,6 +152,8 @@ void neap__memory_write(struct neap__memory *m, void *at, const void *host, uint
 
 int neap__memory_failure(const struct neap__memory *m)
 {
+	if (m->fence.failed)
+		return neap__fence_failure(&m->fence);
 	return neap__fail(m->failed, "the memory of the arena (neap_memory_ops) failed: %s",
 		neap_strerror(m->failed));
 }
@@ -138,8 +161,11 @@ int neap__memory_failure(const struct neap__memory *m)
 int neap__memory_show(
 	struct neap__memory *m, const void *at, uint64_t bytes, neap__memory_look *look, void *user)
 {
-	if (!neap__memory_is_foreign(m))
+	if (!neap__memory_is_foreign(m)) {
+		neap__fence_wait(&m->fence);
+		NEAP_TRY(neap__memory_answer(m));
 		return bytes ? look(user, at, 0, bytes) : 0;
+	}
 	for (uint64_t from = 0; from < bytes; from += NEAP__MEMORY_PIECE) {
 		uint64_t count = bytes - from;
 		count = count < NEAP__MEMORY_PIECE ? count : NEAP__MEMORY_PIECE;
@@ -155,8 +181,11 @@ int neap__memory_show(
 int neap__memory_take(
 	struct neap__memory *m, void *at, uint64_t bytes, neap__memory_get *get, void *user)
 {
-	if (!neap__memory_is_foreign(m))
+	if (!neap__memory_is_foreign(m)) {
+		neap__fence_wait(&m->fence);
+		NEAP_TRY(neap__memory_answer(m));
 		return bytes ? get(user, at, bytes) : 0;
+	}
 	for (uint64_t from = 0; from < bytes; from += NEAP__MEMORY_PIECE) {
 		uint64_t count = bytes - from;
 		count = count < NEAP__MEMORY_PIECE ? count : NEAP__MEMORY_PIECE;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/memory.h>
+#include "sweep/arena/fence.h"
 
 /* What free bytes are filled with: few sensible numbers consist of it. */
 #define NEAP__POISON 0xAA
@@ -16,14 +17,19 @@
 /* Zeros: ordinary memory. */
 struct neap__memory {
 	struct neap_memory_ops ops; /* size 0: ordinary memory */
+	struct neap__fence fence;   /* of the model's calls, which use this memory */
 	int failed;		    /* the first negative answer of ops in this run */
 	unsigned char *pieces; /* NEAP__MEMORY_PIECE bytes of the host's; NULL: ordinary memory */
 };
 
 #define NEAP__MEMORY_PIECE ((uint64_t)1 << 20) /* bytes that are shown at a time */
 
-/* Takes over what a model asks for; NULL: ordinary memory. 0, NEAP_EUSAGE or -ENOMEM. */
-int neap__memory_init(struct neap__memory *m, const struct neap_memory_ops *ops);
+/*
+ * Takes over what a model asks for; ops NULL: ordinary memory. fence, or NULL, waits for the calls
+ * of `user`. 0, NEAP_EUSAGE or -ENOMEM.
+ */
+int neap__memory_init(struct neap__memory *m, const struct neap_memory_ops *ops,
+	int (*fence)(void *user), void *user);
 void neap__memory_fini(struct neap__memory *m);
 /* 1 if the processor may not touch it. */
 int neap__memory_is_foreign(const struct neap__memory *m);
@@ -41,18 +47,26 @@ void neap__memory_touch(const struct neap__memory *m, void *at, uint64_t bytes);
 
 /* Forgets the failures of earlier runs. */
 void neap__memory_begin_run(struct neap__memory *m);
-/* Failures of these are kept for neap__memory_answer. move: the ranges may overlap. */
+/*
+ * At the end of a run, which answered rc so far: waits for the model's calls. rc, or if that is 0
+ * the first failure.
+ */
+int neap__memory_end_run(struct neap__memory *m, int rc);
+/*
+ * Failures of these are kept for neap__memory_answer. They wait for the model's calls where bytes
+ * would be touched at once. move: the ranges may overlap.
+ */
 void neap__memory_move(struct neap__memory *m, void *to, const void *from, uint64_t bytes);
 void neap__memory_fill(struct neap__memory *m, void *at, int byte, uint64_t bytes);
 void neap__memory_read(struct neap__memory *m, void *host, const void *at, uint64_t bytes);
 void neap__memory_write(struct neap__memory *m, void *at, const void *host, uint64_t bytes);
-/* The first failure since the run began, with its line. */
+/* The first failure since the run began, also of the model's fence, with its line. */
 int neap__memory_failure(const struct neap__memory *m);
 
 /* 0, or the first failure. Inline: asked after every action. */
 static inline int neap__memory_answer(const struct neap__memory *m)
 {
-	return m->failed == 0 ? 0 : neap__memory_failure(m);
+	return m->failed == 0 && m->fence.failed == 0 ? 0 : neap__memory_failure(m);
 }
 
 /*

@@ -92,6 +92,7 @@ static int time_sweep(struct sweep_calibration *c, const char *strategy, int64_t
 	o.params = (struct neap_params){.chunk = chunk};
 	NEAP_TRY(neap_sweep_create(&sweep, &ops, c->user, &o));
 	sweep->steps_most = c->steps;
+	sweep->arena.memory.fence.exact = 1;
 	stats->size = sizeof *stats;
 	*slots = neap_sweep_plan(sweep)->slots;
 	int rc = neap_sweep_touch(sweep);

@@ -6,6 +6,7 @@
 #include "sweep/costs/cost_watch.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/core/schedule.h"
+#include "plan/core/sizing.h"
 #include "store/tier_state.h"
 
 #include <math.h>
@@ -139,7 +140,8 @@ static double simulated(const struct neap_sweep *s, const struct neap_problem *n
 		double seconds = -1;
 		if (neap__prefetch_new(&prefetch) < 0)
 			return -1;
-		if (neap__block_plan_run(&plan, now, prefetch) == 0)
+		const struct neap_problem counted = neap__calls_counted(now);
+		if (neap__block_plan_run(&plan, &counted, prefetch) == 0)
 			seconds = plan.makespan;
 		neap__prefetch_free(prefetch);
 		return seconds;
@@ -156,6 +158,7 @@ void neap__replan_foresee(struct neap_sweep *s)
 {
 	struct neap__cost_watch *w = &s->watch;
 	struct neap_problem now;
+	neap__fence_wait(&s->arena.memory.fence);
 	double seconds = -1, found = neap__watch_found_forward(s),
 	       planned = neap__watch_planned_forward(s);
 	if (s->passed < w->foresee_at) {

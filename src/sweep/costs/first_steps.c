@@ -69,6 +69,15 @@ static int block_end(struct neap_sweep *s, const struct timed_calls *x, int64_t 
 	return 0;
 }
 
+/* After a call that is timed: its work is done. */
+static int finish_call(struct neap_sweep *s)
+{
+	struct neap__memory *m = &s->arena.memory;
+	neap__fence_after(&m->fence, NULL, NULL, NULL, 0);
+	neap__fence_wait(&m->fence);
+	return neap__memory_answer(m);
+}
+
 static int time_advance(struct neap_sweep *s, double *seconds)
 {
 	struct timed_calls x = {.block = 1};
@@ -81,6 +90,7 @@ static int time_advance(struct neap_sweep *s, double *seconds)
 		neap_detail_set(NULL);
 		int rc = s->ops.advance(s->user, neap__live(s), x.steps, end, 1);
 		NEAP_TRY(neap__step_answer("advance", rc));
+		NEAP_TRY(finish_call(s));
 		double took = neap__seconds() - start;
 		NEAP_TRY(neap__agree_seconds(&s->agreement, &took));
 		add_call(&x, took, end - x.steps);
@@ -110,6 +120,7 @@ static int time_record(struct neap_sweep *s, double *seconds)
 		int rc = s->ops.record(s->user, neap__live(s), t, end, 0,
 			arena->base + arena->tapes, room, &used, &done);
 		NEAP_TRY(neap__step_answer("record", rc));
+		NEAP_TRY(finish_call(s));
 		if (used > room || done <= t || done > end)
 			break; /* the run will say what is wrong */
 		double took = neap__seconds() - start;

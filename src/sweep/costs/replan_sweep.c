@@ -31,11 +31,14 @@ struct again {
 };
 
 /* 1 where enough was measured, and it is not what is known. */
-static int has_news(const struct neap_sweep *s, struct neap_problem *now)
+static int has_news(struct neap_sweep *s, struct neap_problem *now)
 {
 	const int i = s->plan.tier - 1;
+	if (s->watch.records[i] < RECORDS_LEAST)
+		return 0;
+	neap__fence_wait(&s->arena.memory.fence);
 	double found = neap__watch_found_forward(s), planned = neap__watch_planned_forward(s);
-	if (s->watch.records[i] < RECORDS_LEAST || found < SECONDS_LEAST || !(planned > 0))
+	if (found < SECONDS_LEAST || !(planned > 0))
 		return 0;
 	neap__watch_scale(s, found / planned, found / planned, now);
 	return neap__watch_is_off(now->chain.advance, s->watch.known_advance) ||

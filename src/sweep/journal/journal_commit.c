@@ -110,6 +110,7 @@ static int write_commit(void *sweep)
 	uint64_t from[2], to[2];
 	if (s->live_t >= 0)
 		NEAP_TRY(neap__copy_save(s, neap__transit(s)));
+	neap__fence_wait(&s->arena.memory.fence);
 	NEAP_TRY(neap__journal_commit_begin(file));
 	NEAP_TRY(move_numbers(s, neap__journal_write_out));
 	NEAP_TRY(move_tables(s, neap__journal_write_out));
@@ -123,6 +124,7 @@ static int write_commit(void *sweep)
 
 static void commit(struct neap_sweep *s)
 {
+	neap__fence_wait(&s->arena.memory.fence);
 	for (int i = 0; i < NEAP_TICKETS; i++)
 		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, &s->tickets[i], NEAP_STALL_PUT);

@@ -57,6 +57,7 @@ int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
 	const struct neap__journal_owner own = neap__journal_own(s);
 	if (!s->journal.base.directory)
 		return 0;
+	neap__fence_wait(&s->arena.memory.fence);
 	int there = neap__journal_begin_run(&own);
 	NEAP_TRY(there);
 	int rc = there ? resume(s, &own, schedule) : start_anew(s, &own);

@@ -70,6 +70,12 @@ static int backward(
 	return j->ops.backward(j->user, branch, i, x, tape, dy, dx, tmp);
 }
 
+static int fence(void *join)
+{
+	const struct neap_join_sweep *j = join;
+	return j->ops.fence(j->user);
+}
+
 static int save(void *user, int (*write)(void *, const void *, size_t), void *to)
 {
 	const struct neap_join_sweep *j = user;
@@ -372,6 +378,7 @@ static int create(struct neap_join_sweep *j, const struct neap_join_ops *ops,
 		.adjoint_bytes = j->ops.adjoint_bytes,
 		.adjoint_real = j->ops.adjoint_real,
 		.memory = j->ops.memory,
+		.fence = j->ops.fence ? fence : NULL,
 		.grad_save = j->ops.grad_save ? save : NULL,
 		.grad_load = j->ops.grad_load ? load : NULL};
 	struct neap_sweep_options o = m.options;

@@ -119,6 +119,15 @@ static double *count(struct neap_sweep_stats *stats, int kind)
 	}
 }
 
+/* Seconds that the plan counts with for stage i. */
+static double planned_seconds(const struct neap_stage_sweep *s, int kind, int64_t i)
+{
+	const struct neap_stages *stages = &s->stages;
+	if (kind == NEAP_BACKWARD)
+		return stages->backward[i];
+	return kind == NEAP_RECORD && stages->record ? stages->record[i] : stages->advance[i];
+}
+
 static int call_ops(
 	struct stage_run *r, int kind, int64_t i, void *const at[NEAP__ROLES], int first)
 {
@@ -150,11 +159,21 @@ int neap__stage_call_model(
 		[NEAP_RECORD] = NEAP__EVENT_RECORD,
 		[NEAP_TURN] = NEAP__EVENT_TURN,
 		[NEAP_BACKWARD] = NEAP__EVENT_BACKWARD};
+	struct neap__fence *fence = &s->memory.fence;
+	double *seconds = count(&s->stats, kind);
+	int early = kind != NEAP_TURN && !neap__layout_link(r->layout, i);
+	if (!early)
+		neap__fence_wait(fence);
+	NEAP_TRY(neap__memory_answer(&s->memory));
+	neap__fence_before(fence, seconds);
 	neap_detail_set(NULL);
 	double start = neap__seconds();
 	int rc = call_ops(r, kind, i, at, first);
 	double end = neap__seconds();
-	*count(&s->stats, kind) += end - start;
+	if (early)
+		neap__fence_after(
+			fence, &s->stats, s->options.trace, seconds, planned_seconds(s, kind, i));
+	*seconds += end - start;
 	s->stats.compute += end - start;
 	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
 						  .end = end,

@@ -90,6 +90,7 @@ void neap__stage_commit_now(struct stage_run *r)
 {
 	if (!r->s->journal.base.file || (r->next == 0 && !r->fallen))
 		return;
+	neap__fence_wait(&r->s->memory.fence);
 	if (!r->fallen)
 		neap__stage_drain(r);
 	neap__stage_journal_commit(r, write_commit);
@@ -128,6 +129,7 @@ int neap__stage_commit_load(struct stage_run *r)
 	struct neap_stage_sweep *s = r->s;
 	struct neap__journal *file = s->journal.base.file;
 	NEAP_TRY(check(r));
+	neap__fence_wait(&s->memory.fence);
 	NEAP_TRY(move_tables(r, neap__journal_read_in));
 	NEAP_TRY(neap__journal_load(file, s->ops.grad_load, s->user));
 	if (r->loss && (r->given || r->adjoint <= s->problem.chain.steps))

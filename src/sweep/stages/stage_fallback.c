@@ -212,6 +212,7 @@ int neap__stage_finish_without_tiers(struct stage_run *r)
 {
 	struct stage_rest rest = {0};
 	int rc = finish(&rest, r);
+	neap__fence_wait(&r->s->memory.fence); /* before the unmap, also of a failed rest */
 	neap__stage_program_free(&rest.program);
 	neap__memory_unmap(&r->s->memory, rest.pages, rest.mapped);
 	free(rest.ends);

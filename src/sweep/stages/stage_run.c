@@ -71,6 +71,7 @@ static int run(struct stage_run *r)
 		NEAP_TRY(neap__agree_code(
 			&s->agreement, NEAP__AGREE_JOURNAL, neap__stage_commit_load(r)));
 	int rc = neap__stage_perform(r);
+	rc = neap__memory_end_run(&s->memory, rc);
 	if (rc < 0)
 		rc = neap__agree_end(&s->agreement, rc);
 	neap__stage_drain(r);
@@ -111,8 +112,7 @@ static int run_alone(
 	begin(s);
 	neap__trace_begin(s->options.trace, &s->problem, &s->plan, began);
 	rc = run(&r);
-	if (rc == 0)
-		rc = neap__memory_answer(&s->memory);
+	rc = neap__memory_end_run(&s->memory, rc);
 	rc = neap__agree_end(&s->agreement, rc);
 	s->stats.seconds = neap__seconds() - began;
 	neap__stage_journal_end(s, rc);

@@ -209,7 +209,7 @@ static int make_tables(struct neap_stage_sweep *s)
 static int describe_all(struct neap_stage_sweep *s, const struct neap_stages *stages)
 {
 	NEAP_TRY(check(&s->ops, &s->options));
-	NEAP_TRY(neap__memory_init(&s->memory, s->ops.memory));
+	NEAP_TRY(neap__memory_init(&s->memory, s->ops.memory, s->ops.fence, s->user));
 	if (s->ops.memory) /* the caller's struct may be gone later */
 		s->ops.memory = &s->memory.ops;
 	neap__sweep_options_own(&s->options);

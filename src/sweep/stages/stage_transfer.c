@@ -188,6 +188,13 @@ static int request(struct stage_run *r, const struct neap__stage_record *record,
 			     tier, record->place, tag_of(r, record), spans, count, ticket);
 }
 
+/* The model's calls are done, unless the tier keeps their order. */
+static void before_request(struct stage_run *r, const struct neap__stage_record *record)
+{
+	if (!r->s->tiers[record->tier - 1]->ops.in_order)
+		neap__fence_wait(&r->s->memory.fence);
+}
+
 int neap__stage_issue(struct stage_run *r, int64_t number)
 {
 	const struct neap__stage_program *p = r->program;
@@ -203,6 +210,7 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 		if (part->bytes)
 			spans[count++] = (struct neap_span){r->base + part->offset, part->bytes};
 	}
+	before_request(r, record);
 	double start = flight->issued = neap__seconds();
 	flight->state = NEAP__TRANSFER_ANSWERED;
 	flight->answer = flight->refused = 0;
@@ -273,6 +281,7 @@ int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 {
 	const struct neap__stage_record *record = &r->program->records[number];
 	const struct neap_span span = {to, record->bytes};
+	before_request(r, record);
 	double start = neap__seconds();
 	int64_t ticket;
 	int rc = request(r, record, 0, &span, 1, &ticket);

@@ -16,10 +16,30 @@ int neap__step_failure(const char *name, int rc)
 	return rc;
 }
 
+double neap__step_start(struct neap_sweep *s, const double *kind)
+{
+	neap__fence_before(&s->arena.memory.fence, kind);
+	neap_detail_set(NULL);
+	return neap__seconds();
+}
+
+/* Seconds that the plan counts with for a call of n steps. */
+static double planned_seconds(const struct neap_chain *c, uint32_t event, int64_t n)
+{
+	double step = event == NEAP__EVENT_ADVANCE  ? c->advance
+		      : event == NEAP__EVENT_RECORD ? c->record
+		      : event == NEAP__EVENT_REPLAY ? c->replay
+						    : c->backward;
+	return (double)n * step + c->call;
+}
+
 void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1)
 {
 	double end = neap__seconds();
+	if (event != NEAP__EVENT_TURN) /* its loss is known when it returns */
+		neap__fence_after(&s->arena.memory.fence, &s->stats, s->options.trace, kind,
+			planned_seconds(&s->problem.chain, event, t1 - t0));
 	*kind += end - start;
 	s->stats.compute += end - start;
 	s->stats.advance_calls += event == NEAP__EVENT_ADVANCE;

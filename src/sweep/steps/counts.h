@@ -15,7 +15,12 @@ static inline int neap__step_answer(const char *name, int rc)
 	return rc == 0 ? 0 : neap__step_failure(name, rc);
 }
 
-/* After a call: adds the time since `start` to *kind and to the trace. */
+/* Before a call whose seconds are counted in *kind. Answers now, in seconds. */
+double neap__step_start(struct neap_sweep *s, const double *kind);
+/*
+ * After a call: adds the time since `start` to *kind and to the trace. If the model has a fence,
+ * waits for the call add their seconds later.
+ */
 void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1);
 /* The live state is at t now; the steps to it are added to *steps. */

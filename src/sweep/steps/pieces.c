@@ -10,7 +10,6 @@
 #include "sweep/steps/step_logs.h"
 #include "sweep/steps/steps.h"
 #include "base/fail.h"
-#include "sys/clock.h"
 
 int neap__log_steps(struct neap_sweep *s, int64_t t1)
 {
@@ -92,8 +91,7 @@ int neap__step_advance(struct neap_sweep *s, int64_t t1)
 		if (s->hashes.rows)
 			end = t + 1; /* every state is compared */
 		NEAP_TRY(neap__step_begin_call(s));
-		double start = neap__seconds();
-		neap_detail_set(NULL);
+		double start = neap__step_start(s, &s->stats.advance);
 		int rc = s->ops.advance(s->user, neap__live(s), t, end, t >= s->passed);
 		neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, end);
 		NEAP_TRY(neap__step_answer("advance", rc));
@@ -121,8 +119,7 @@ int neap__step_record(struct neap_sweep *s, int64_t t1)
 int neap__step_backward(struct neap_sweep *s, struct neap__arena_extent *extent)
 {
 	NEAP_TRY(neap__step_interrupted(s));
-	double start = neap__seconds();
-	neap_detail_set(NULL);
+	double start = neap__step_start(s, &s->stats.backward);
 	int rc = s->ops.backward(
 		s->user, neap__adjoint(s), extent->t1, extent->t0, s->arena.base + extent->offset);
 	neap__step_charge(

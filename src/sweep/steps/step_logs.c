@@ -6,7 +6,6 @@
 #include "sweep/steps/steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/clock.h"
 
 static int check(const struct neap_sweep *s, int64_t end, size_t room, size_t used, int64_t done)
 {
@@ -41,8 +40,7 @@ int neap__log_piece(struct neap_sweep *s, int64_t end, int *stuck)
 	most = most < room ? most : room;
 	if (s->options.check)
 		neap__check_fill(&s->arena.memory, at, most);
-	double start = neap__seconds();
-	neap_detail_set(NULL);
+	double start = neap__step_start(s, &s->stats.advance);
 	int rc = s->ops.advance_log(
 		s->user, neap__live(s), t, end, t >= s->passed, at, room, &used, &done);
 	neap__step_charge(s, &s->stats.advance, start, NEAP__EVENT_ADVANCE, t, done);

@@ -6,7 +6,6 @@
 #include "sweep/steps/counts.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/clock.h"
 
 int neap__step_check(struct neap_sweep *s, const char *name)
 {
@@ -36,16 +35,16 @@ static int make_tapes(struct neap_sweep *s, int64_t end, void *tape, uint64_t ro
 	most = most < room ? most : room;
 	if (s->options.check)
 		neap__check_fill(&s->arena.memory, tape, most);
-	double start = neap__seconds();
-	neap_detail_set(NULL);
+	double *seconds = log ? &s->stats.replay : &s->stats.record;
+	double start = neap__step_start(s, seconds);
 	if (log)
 		rc = s->ops.replay(s->user, neap__live(s), t, end, s->arena.base + log->offset,
 			log->t0, tape, room, used, done);
 	else
 		rc = s->ops.record(
 			s->user, neap__live(s), t, end, t >= s->passed, tape, room, used, done);
-	neap__step_charge(s, log ? &s->stats.replay : &s->stats.record, start,
-		log ? NEAP__EVENT_REPLAY : NEAP__EVENT_RECORD, t, *done);
+	neap__step_charge(
+		s, seconds, start, log ? NEAP__EVENT_REPLAY : NEAP__EVENT_RECORD, t, *done);
 	if (rc == 0 && log)
 		s->stats.replay_steps += *done - t;
 	NEAP_TRY(neap__step_answer(name, rc));
@@ -104,8 +103,10 @@ int neap__step_record_piece(struct neap_sweep *s, int64_t begin, int64_t end, in
 
 int neap__step_turn(struct neap_sweep *s)
 {
-	double start = neap__seconds(), loss = 0;
-	neap_detail_set(NULL);
+	double loss = 0;
+	neap__fence_wait(&s->arena.memory.fence);
+	NEAP_TRY(neap__memory_answer(&s->arena.memory));
+	double start = neap__step_start(s, &s->stats.backward);
 	int rc = s->ops.turn(s->user, neap__live(s), neap__adjoint(s), &loss);
 	neap__step_charge(s, &s->stats.backward, start, NEAP__EVENT_TURN, s->live_t, s->live_t);
 	NEAP_TRY(neap__step_answer("turn", rc));

@@ -101,6 +101,7 @@ static const char *kind_name(uint32_t kind)
 		[NEAP__EVENT_TURN] = "turn",
 		[NEAP__EVENT_BACKWARD] = "backward",
 		[NEAP__EVENT_COPY] = "copy",
+		[NEAP__EVENT_FENCE] = "fence",
 		[NEAP__EVENT_RECOVER] = "recover",
 		[NEAP__EVENT_REFILL] = "refill",
 		[NEAP__EVENT_OVERFLOW] = "overflow",

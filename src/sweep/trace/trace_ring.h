@@ -15,6 +15,7 @@ enum neap__event_kind {
 	NEAP__EVENT_TURN,
 	NEAP__EVENT_BACKWARD,
 	NEAP__EVENT_COPY,    /* of a state, in tier 0 */
+	NEAP__EVENT_FENCE,   /* waited for calls that had returned before */
 	NEAP__EVENT_RECOVER, /* a state that a tier lost was made again */
 	NEAP__EVENT_REFILL,  /* tapes of a hole were made again */
 	NEAP__EVENT_WAIT,    /* + enum neap_stall; the last of what computing does */

@@ -96,6 +96,7 @@ static void issue(
 	/* Puts of one range before and after a commit may cut it differently: the period tells. */
 	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (record->period & 0x3fff)
 									       << 48;
+	neap__transfer_before(s, ticket->tier);
 	double start = neap__seconds();
 	if (ticket->put)
 		rc = neap__tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);

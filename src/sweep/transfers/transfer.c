@@ -97,6 +97,12 @@ static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *tick
 					  .tier = ticket->tier});
 }
 
+void neap__transfer_before(struct neap_sweep *s, int tier)
+{
+	if (!s->tiers[tier - 1]->ops.in_order)
+		neap__fence_wait(&s->arena.memory.fence);
+}
+
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
@@ -117,6 +123,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 		slot->in_flight++;
 	}
 	*neap__transfer_record_at(s, a->tier, a->place) = a->t0;
+	neap__transfer_before(s, a->tier);
 	double start = neap__seconds();
 	int rc = neap__tier_put(s->tiers[a->tier - 1], a->place,
 		neap__record_tag(s, NEAP_STATE, a->t0), from, s->problem.chain.state,
@@ -130,6 +137,7 @@ void neap__transfer_issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__transit(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
+	neap__transfer_before(s, ticket->tier);
 	double start = neap__seconds();
 	int rc = neap__tier_get(s->tiers[ticket->tier - 1], ticket->place,
 		neap__record_tag(s, NEAP_STATE, ticket->t), into, s->problem.chain.state,
@@ -273,6 +281,7 @@ int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *ans
 		.tier = (uint16_t)tier,
 		.put = 1};
 	NEAP_TRY(neap__copy_save(s, neap__transit(s)));
+	neap__transfer_before(s, tier);
 	double start = neap__seconds();
 	int rc = neap__tier_put(s->tiers[tier - 1], place,
 		neap__record_tag(s, NEAP_STATE, s->live_t), neap__transit(s),

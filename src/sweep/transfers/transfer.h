@@ -9,6 +9,8 @@
 #include "sweep/sweep_state.h"
 
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *action);
+/* Before a request to the tier: the model's calls are done, unless the tier keeps their order. */
+void neap__transfer_before(struct neap_sweep *s, int tier);
 
 /* Takes a free ticket for the action. NEAP_EILLEGAL where ticket, slot or place is not free. */
 int neap__ticket_begin(
