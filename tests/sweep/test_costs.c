@@ -5,6 +5,7 @@
  */
 #include "chainmodel.h"
 #include "store/fault_tier.h"
+#include <math.h>
 #include <unistd.h>
 
 static int save_gathered(void *user, int (*write)(void *, const void *, size_t), void *to)
@@ -219,9 +220,45 @@ static void measures_itself(void **state)
 	}
 }
 
+/* A plan whose calls have a cost makes few of them, and counts them as the run makes them. */
+static void calls_are_counted(void **state)
+{
+	static const char *const names[] = {"revolve", "multistage", "mixed", "standard", "auto"};
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct neap_sweep_stats stats;
+		struct neap_sweep *sweep;
+		struct gradient got;
+		struct model m;
+		model_init(&m, 400, 5);
+		struct gradient want = reference(&m);
+		struct neap_step_ops ops = model_ops(&m, 0);
+		struct neap_sweep_options o = {.size = sizeof o,
+			FIXED_COSTS,
+			.steps = m.steps,
+			.strategy = names[i],
+			.memory = 16 << 10,
+			.call = 0.5};
+		assert_int_equal(neap_sweep_create(&sweep, &ops, &m, &o), 0);
+		const struct neap_plan *plan = neap_sweep_plan(sweep);
+		assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
+		assert_string_equal(m.broken, "");
+		assert_memory_equal(&got, &want, sizeof got);
+		int64_t calls = stats.advance_calls + stats.record_calls + stats.backward_calls;
+		double steps = (double)plan->advance_steps + 3 * 400.0;
+		double counted = (plan->makespan - steps) / o.call;
+		/* 4 groups; their pieces end where t is a multiple of 64. */
+		assert_true(calls <= 3 * 4 + 2 * (400 / 64));
+		assert_true(fabs(counted - (double)calls) <= 3);
+		neap_sweep_free(sweep);
+		model_fini(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_counted),
 		cmocka_unit_test(calibrated),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(bad_tiers),
