@@ -2,6 +2,7 @@
 /* leaf_groups.c: tries lengths of groups, and multiplies the steps of a schedule. */
 #include "plan/core/leaf_groups.h"
 
+#include <math.h>
 #include "base/checked.h"
 #include "base/fail.h"
 #include "plan/core/predict_plan.h"
@@ -45,8 +46,10 @@ static int attempt(struct neap_plan *plan, const struct neap__strategy *row,
 	trial.record_steps = p->chain.steps;
 	trial.params.group = g;
 	/* What the last group is short of, but for reads that it would have hidden. */
-	trial.makespan -= (double)(grouped.chain.steps * g - p->chain.steps) *
-			  (p->chain.record + p->chain.backward);
+	double missing = (double)(grouped.chain.steps * g - p->chain.steps) *
+			 (p->chain.record + p->chain.backward);
+	trial.makespan -= missing;
+	trial.model_bound = fmax(trial.model_bound - missing, 0);
 	if (trial.makespan < plan->makespan * (1 - FASTER))
 		*plan = trial;
 	return 0;
