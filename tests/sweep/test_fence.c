@@ -113,6 +113,50 @@ static void calibration_waits(void **state)
 	model_fini(&m);
 }
 
+/* A sweep without costs times its first steps, and what it foresees is of whole steps. */
+static void first_steps_are_whole(void **state)
+{
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct gradient got;
+	struct neap_sweep *sweep;
+	struct neap_tier *tier;
+	struct model m;
+	(void)state;
+	model_init(&m, 300, 5);
+	void *user = &m;
+	struct neap_step_ops ops = slow_ops(&m);
+	ops = late_steps(&ops, &user);
+	assert_int_equal(lazy_open(&tier, NEAP_INFINITE), 0);
+	struct neap_sweep_options o = {
+		.size = sizeof o, .steps = 300, .memory = 8000, .tiers = &tier, .ntiers = 1};
+	assert_int_equal(neap_sweep_create(&sweep, &ops, user, &o), 0);
+	assert_int_equal(run_model(sweep, &m, &got, &stats), 0);
+	assert_true(neap_sweep_problem(sweep)->chain.advance >= SPIN * 0.999);
+	assert_true(neap_sweep_problem(sweep)->chain.record >= SPIN * 0.999);
+	neap_sweep_free(sweep);
+	neap_tier_close(tier);
+	model_fini(&m);
+}
+
+static void foreseen_steps_are_whole(void **state)
+{
+	struct neap_sweep_options o = {.size = sizeof o,
+		.steps = 1000,
+		.strategy = "standard",
+		.memory = 16000,
+		.advance = SPIN,
+		.record = SPIN,
+		.backward = SPIN};
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct gradient got;
+	struct model m;
+	(void)state;
+	model_init(&m, 1000, 5);
+	assert_int_equal(run_late(&m, slow_ops(&m), &o, &got, &stats), 0);
+	assert_true(stats.foreseen >= stats.predicted * 0.999);
+	model_fini(&m);
+}
+
 /* A tier that counts requests which come while calls are queued. */
 static int seeing_put(
 	void *self, int64_t place, uint64_t tag, const void *from, uint64_t bytes, int64_t *ticket)
@@ -219,7 +263,8 @@ static void fences_that_answer_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(times_contain_work),
-		cmocka_unit_test(calibration_waits), cmocka_unit_test(tiers_in_order),
+		cmocka_unit_test(calibration_waits), cmocka_unit_test(first_steps_are_whole),
+		cmocka_unit_test(foreseen_steps_are_whole), cmocka_unit_test(tiers_in_order),
 		cmocka_unit_test(failures_end_the_run),
 		cmocka_unit_test(fences_that_answer_nonsense)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
