@@ -59,7 +59,7 @@ def main_page(neap, version):
     out += [".SH UNITS", "Sizes accept the suffixes K, M, G, T and P (powers of 1024); times accept s, ms and us; a rate "
             "is a size per second.", ".SH ENVIRONMENT", ".TP", ".B NEAP_ISA",
             "Instruction set of the kernels: plain, avx2 or avx512 (default: the widest that the processor has), or lowered, "
-            "which has the results of avx512 on every processor and is several times slower. "
+            "which has the results of avx512 on every processor and is 10 to 60 times slower. "
             "Gradients computed with the same instruction set are bit-identical.", ".TP", ".B NEAP_IO",
             "I/O engine for slow memory in files: uring, threads or sync, which overlaps nothing with "
             "computation (default: the first that works).", ".SH EXIT STATUS",
