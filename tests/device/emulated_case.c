@@ -2,7 +2,7 @@
 /* emulated_case.c: a case, and what the CPU computes with it (emulated_net.h). */
 #include "emulated_net.h"
 #include "nn/core/cell.h"
-#include "nn/group_sums.h"
+#include "nn/batch/group_sums.h"
 
 enum { INPUTS = 37, CLASSES = 5 };
 

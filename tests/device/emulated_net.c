@@ -4,7 +4,7 @@
 #include "device/readout_steps.h"
 #include "emulator/emulator.h"
 #include "nn/core/cell.h"
-#include "nn/sum_tree.h"
+#include "nn/batch/sum_tree.h"
 
 /* A call forward: its tapes. */
 struct piece {
@@ -418,7 +418,7 @@ static int backward(struct emulated_net *e)
 	return 0;
 }
 
-/* The sums of all groups of samples, in the order of nn/sum_tree.h. */
+/* The sums of all groups of samples, in the order of nn/batch/sum_tree.h. */
 static int compare_gradient(struct emulated_net *e, int tensor)
 {
 	const struct neap__param *t = &e->c->net->tensors[tensor];
