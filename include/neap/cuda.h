@@ -8,6 +8,7 @@
  *     neap_device_open(&device, "cuda:0");
  *     neap_device_tiers_open(device, tiers, &ntiers, "pinned:64G,/scratch", NULL);
  *     ops.memory = neap_device_memory(device);          callbacks get addresses of the device
+ *     ops.fence = a function that calls neap_device_wait(device);
  *     options.memory = bytes of the device;
  *     neap_sweep_create(&sweep, &ops, model, &options);
  *
@@ -53,7 +54,10 @@ NEAP_API const struct neap_memory_ops *neap_device_memory(const struct neap_devi
  * the work that is on it when a transfer starts.
  */
 NEAP_API void *neap_device_stream(const struct neap_device *device);
-/* Waits until all work on the stream is done. Returns the first error of this work. */
+/*
+ * Waits until all work on the stream is done, as the `fence` of neap_step_ops must. Returns the
+ * first error of this work. A model needs a fence, since move and fill return early.
+ */
 NEAP_API int neap_device_wait(const struct neap_device *device);
 
 /*

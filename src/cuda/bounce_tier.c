@@ -265,6 +265,7 @@ int neap__bounce_open(struct neap_tier **tier, struct neap_device *device, struc
 		.close = close_bounce,
 		.abandon = abandon,
 		.memory = &device->memory,
+		.in_order = 1,
 	};
 	struct neap_tier_spec spec;
 	neap_tier_describe(inner, 0, &spec);

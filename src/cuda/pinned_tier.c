@@ -193,6 +193,7 @@ int neap__pinned_open(struct neap_tier **tier, struct neap_device *device, uint6
 		.close = close_pinned,
 		.abandon = abandon,
 		.memory = &device->memory,
+		.in_order = 1,
 	};
 	struct neap_tier_spec spec = {
 		.capacity = capacity,

@@ -136,6 +136,15 @@ static inline int toy_backward_call(
 	return toy_launch(toy, toy->backward, arguments);
 }
 
+static inline int toy_fence(void *user)
+{
+	const struct toy *toy = user;
+	int rc = neap_device_wait(toy->device);
+	/* The next function of the memory may wait as well: this one may not be needed. */
+	fake()->pending[FAKE_STREAM_SYNCHRONIZE][fake()->waits[FAKE_STREAM_SYNCHRONIZE]] = 0;
+	return rc;
+}
+
 static inline struct neap_step_ops toy_ops(const struct toy *toy)
 {
 	return (struct neap_step_ops){.size = sizeof(struct neap_step_ops),
@@ -146,7 +155,8 @@ static inline struct neap_step_ops toy_ops(const struct toy *toy)
 		.state_bytes = TOY_BYTES,
 		.adjoint_bytes = TOY_BYTES,
 		.tape_bytes = TOY_BYTES,
-		.memory = neap_device_memory(toy->device)};
+		.memory = neap_device_memory(toy->device),
+		.fence = toy_fence};
 }
 
 static inline int toy_load(struct toy *toy)
