@@ -132,7 +132,7 @@ NEAP_API const char *neap_action_show(
 #define NEAP_PARAM_FOUND_TABLE(X)                                                                  \
 	X(interval, "", "steps of a block, from one kept state to the next")                       \
 	X(period, "", "steps between the states that go to a slow tier")                           \
-	X(group, "", "steps that are recorded together where a strategy records single steps")     \
+	X(group, "", "steps recorded together by a strategy that records single steps")            \
 	X(tail, "", "steps at the end that are in no block")                                       \
 	X(kept_tapes, "", "steps of a block whose tapes leave for a slow tier")
 #define NEAP_PARAM_TABLE(X) NEAP_PARAM_OPTION_TABLE(X) NEAP_PARAM_FOUND_TABLE(X)

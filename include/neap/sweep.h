@@ -164,7 +164,7 @@ struct neap_step_ops {
 	 * returns 0, or the negative code of a call that failed, which ends the run; set the reason
 	 * with neap_detail_set.
 	 *
-	 * Called by the thread that runs the sweep, not within a callback, and only after calls
+	 * Called by the thread that runs the sweep, not during a callback, and only after calls
 	 * that have not been waited for: before the sweep reads or writes bytes of the arena
 	 * (neap_memory_ops has the exceptions), passes them to a tier that is not in_order
 	 * (neap_tier_ops), calls turn, grad_save or grad_load, or uses the times of steps; and at
