@@ -165,13 +165,13 @@ def names_taken(folder):
         return f"train: {done.stderr}"
     for command, data, wanted in (("eval", "bare", line("bare.npz")), ("predict", "bare", line("bare.npz")),
                                   ("eval", "one", "'one.npz' has no names of classes: its class 0 is read as run\n"),
-                                  ("eval", "named", ""), ("eval", "listed", ""), ("predict", "none", "")):
+                                  ("predict", "named", ""), ("eval", "listed", ""), ("predict", "none", "")):
         done = neap(command, "by-name", data + ".npz", cwd=folder)
         if done.returncode != 0 or done.stderr != wanted:
             return f"{command} {data}: {done.stderr!r}"
     done = neap("eval", "by-name", "bare.npz", "-q", cwd=folder)
     neap("train", "steps.npz", *TRAIN, "--out", "no-names", cwd=folder)
-    quiet = neap("eval", "no-names", "steps.npz", cwd=folder)
+    quiet = neap("predict", "no-names", "steps.npz", cwd=folder)
     return f"{done.stderr}{quiet.stderr}" or None
 
 
