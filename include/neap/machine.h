@@ -20,11 +20,12 @@ extern "C" {
 
 /* The processor, the operating system and the memory of this machine. */
 struct neap_machine {
-	uint32_t size;	/* sizeof(struct neap_machine) */
-	char cpu[96];	/* model name */
-	char isa[24];	/* of the kernels: "plain", "avx2", "avx512", "lowered"; NEAP_ISA selects; or "none" */
-	char os[96];	/* system and release */
-	int processors; /* number that this process may run on */
+	uint32_t size; /* sizeof(struct neap_machine) */
+	char cpu[96];  /* model name */
+	char isa[24];  /* of the kernels: "plain", "avx2", "avx512", "lowered"; NEAP_ISA selects; or
+			  "none" */
+	char os[96];   /* system and release */
+	int processors;			    /* number that this process may run on */
 	uint64_t memory_total, memory_free; /* bytes, of the machine or of its control group */
 };
 /* Fills in `machine`. Returns 0, or NEAP_EUSAGE if its size is wrong. */

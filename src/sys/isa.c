@@ -67,7 +67,6 @@ int neap__isa_choose(enum neap__isa *out)
 		*out = (enum neap__isa)i;
 		return 0;
 	}
-	return neap__fail(
-		NEAP_EUSAGE, "NEAP_ISA='%s' is not valid; choose plain, avx2, avx512 or lowered",
-		name);
+	return neap__fail(NEAP_EUSAGE,
+		"NEAP_ISA='%s' is not valid; choose plain, avx2, avx512 or lowered", name);
 }

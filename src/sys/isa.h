@@ -11,13 +11,7 @@
  * same order of sums and the same fused products, hence the same bits on every processor. It is
  * slow, and never chosen unless NEAP_ISA names it.
  */
-enum neap__isa {
-	NEAP__ISA_LOWERED,
-	NEAP__ISA_PLAIN,
-	NEAP__ISA_AVX2,
-	NEAP__ISA_AVX512,
-	NEAP__ISAS
-};
+enum neap__isa { NEAP__ISA_LOWERED, NEAP__ISA_PLAIN, NEAP__ISA_AVX2, NEAP__ISA_AVX512, NEAP__ISAS };
 
 /* "lowered", "plain", "avx2", "avx512" */
 const char *neap__isa_name(enum neap__isa isa);

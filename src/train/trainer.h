@@ -129,10 +129,10 @@ int neap__run_folder_take(struct neap__trainer *trainer, int there);
 void neap__run_folder_leave(struct neap__trainer *trainer);
 
 /*
- * answers/test_set.c: data_open opens a data set; where one of a resumed run is missing, the line shows
- * `argument`, by which its new name is passed. test_set_open opens and checks options.test, if it
- * is given; test_set_say reports what is doubtful about it: another encoding, classes that are
- * matched by number, or that it is the training data.
+ * answers/test_set.c: data_open opens a data set; where one of a resumed run is missing, the line
+ * shows `argument`, by which its new name is passed. test_set_open opens and checks options.test,
+ * if it is given; test_set_say reports what is doubtful about it: another encoding, classes that
+ * are matched by number, or that it is the training data.
  */
 int neap__data_open(struct neap_dataset **set, const struct neap__trainer *trainer,
 	const char *name, const char *argument);
