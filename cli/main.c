@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: finds the subcommand that is asked for (CLI_COMMAND_TABLE) and runs it. */
 #include "cli.h"
+#include "device/cuda_devices.h"
 #include "rank_process.h"
 
 #include <string.h>
@@ -49,6 +50,7 @@ static void help(FILE *to)
 
 static int run(int argc, char **argv)
 {
+	neap__cuda_devices_use();
 	if (argc < 2) {
 		fprintf(stderr, "neap: a command is missing; 'neap --help' lists them\n");
 		return CLI_USAGE;

@@ -32,6 +32,10 @@ int cli_net_choices_into(
 	struct neap_net_options *net, const struct cli_net_choices *choices, const char *command);
 
 /* clang-format off */
+#define CLI_DEVICE_OPTION(device) \
+	{.name = "device", .kind = CLI_TEXT, .into = &(device), .argument = "NAME", \
+		.help = "device that computes, such as cuda or cuda:1; --memory then counts its bytes, and --slow takes " \
+			"pinned:SIZE (default: the processor)"}
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
@@ -108,7 +112,8 @@ int cli_net_choices_into(
 			"16 for batches of 64 or more, 32 for rnn, lstm, gru)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
-		.help = "compute threads (default 0: one per processor)", .high = 1024}
+		.help = "compute threads (default 0: one per processor)", .high = 1024}, \
+	CLI_DEVICE_OPTION((net).device)
 
 #define CLI_LOSS_OPTIONS(loss, rates) \
 	CLI_GROUP("Loss and penalties on rates"), \
@@ -223,7 +228,8 @@ int cli_net_choices_into(
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
 		.help = "samples per batch (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
-		.help = "compute threads (default 0: one per processor)", .high = 1024}
+		.help = "compute threads (default 0: one per processor)", .high = 1024}, \
+	CLI_DEVICE_OPTION((o).device)
 /* clang-format on */
 
 /* What these name: the model by --from, and its reset. */

@@ -141,7 +141,8 @@ static int run(struct neap__study *study, const struct async_setting *s, struct 
 	double forward = 0;
 
 	NEAP_TRY(measure_tier(tier, s));
-	NEAP_TRY(neap__copy_cost_measure(&slot_write, &slot_read, s->state, UINT64_MAX, COPIES));
+	NEAP_TRY(neap__copy_cost_measure(
+		&slot_write, &slot_read, NULL, s->state, UINT64_MAX, COPIES));
 	const struct neap__synthetic model = {.steps = s->steps,
 		.state = s->state,
 		.tape = s->state,

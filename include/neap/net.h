@@ -175,6 +175,11 @@ struct neap_net_options {
 	 * not the defaults.
 	 */
 	enum neap_init init;
+	/*
+	 * Device that runs the steps, such as "cuda:0", in programs that were built with one; NULL:
+	 * the processor. States, tapes and adjoints then lie in memory of the device.
+	 */
+	const char *device;
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)

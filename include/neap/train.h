@@ -449,6 +449,7 @@ struct neap_eval_options {
 	/* As `progress`, several times per second while a batch runs; `done` includes the part of
 	   it that is done. Not with `peers`. NULL: `progress` is called instead. */
 	int (*advanced)(void *user, double done, int64_t total);
+	const char *device; /* as in neap_net_options */
 };
 /* Evaluates a model on a data set. */
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_sampling.c: cuts a batch; records ranges spread over all of it and over its first steps. */
 #include "measure/batch_sampling.h"
+#include "nn/on_device.h"
+#include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_cost.h"
 #include "sys/clock.h"
-#include "sys/memory.h"
-
-#include <string.h>
 
 enum {
 	RANGES = 64,
@@ -52,7 +51,7 @@ static int record_range(struct neap__tape_sizes *tapes, struct neap_net *net,
 	int64_t end = t + LENGTH, done = t;
 	size_t used;
 
-	memset(rooms->state, 0, rooms->state_bytes);
+	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), rooms->state, rooms->state_bytes));
 	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
 	double start = neap__seconds() - waited(batch);
 	for (; t < end; at += done - t, t = done) {
@@ -96,7 +95,7 @@ int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ra
 			NEAP_EINFEASIBLE, "%llu bytes hold no step", (unsigned long long)memory);
 	rooms.tape_bytes = (size_t)tape;
 	size_t bytes = (size_t)neap__sat_add(rooms.state_bytes, tape);
-	NEAP_TRY(neap__map_pages(&pages, bytes));
+	NEAP_TRY(neap__step_memory_map(neap__net_memory(net), &pages, bytes));
 	rooms.state = pages;
 	rooms.tape = rooms.state + rooms.state_bytes;
 	double all = 0, begin = 0;
@@ -108,6 +107,6 @@ int neap__batch_sampling_measure(struct neap__tape_sizes *tapes, double *cost_ra
 			rc = record_range(NULL, net, batch, &rooms, place(i, first), 0, &begin);
 	}
 	*cost_ratio = begin > 0 ? all / begin : 1;
-	neap__unmap_pages(pages, bytes);
+	neap__step_memory_unmap(neap__net_memory(net), pages, bytes);
 	return rc;
 }

@@ -3,6 +3,7 @@
  * calibration.c: `neap calibrate`: measures the first steps of a batch, copies of its state and
  * the slow tiers, each several times, and makes a chain of the medians.
  */
+#include "nn/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -90,8 +91,9 @@ static int copies(struct calibration *r)
 	struct neap_calibration *c = r->result;
 
 	NEAP_TRY(tell(r, "copies"));
-	NEAP_TRY(neap__copy_cost_measure(&c->slot_write, &c->slot_read,
-		neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
+	NEAP_TRY(
+		neap__copy_cost_measure(&c->slot_write, &c->slot_read, neap__net_memory(r->one.net),
+			neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
 	c->problem.chain.slot_write = c->slot_write.median;
 	c->problem.chain.slot_read = c->slot_read.median;
 	return 0;
@@ -151,8 +153,8 @@ static int calibrate(struct calibration *r)
 
 	if (o->repeats < 0 || o->repeats > REPEATS_MOST)
 		return neap__fail(NEAP_EUSAGE, "--repeats must be at most %d", REPEATS_MOST);
-	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep));
 	NEAP_TRY(neap__one_batch_open(&r->one, &source));
+	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep, r->one.net));
 	r->sizes.size = sizeof r->sizes;
 	NEAP_TRY(neap_net_get_sizes(r->one.net, &r->sizes));
 	NEAP_TRY(neap_net_end(r->one.net));

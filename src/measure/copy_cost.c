@@ -4,30 +4,37 @@
  * where a pass over all slots has left it.
  */
 #include "measure/copy_cost.h"
+#include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "sys/memory.h"
 #include "store/tier_cost.h"
-
-#include <string.h>
 
 enum { REPEATS_MOST = 99 };
 
-/* Copies to each slot once, or from each; seconds a copy. */
-static double pass(char *live, char *slots, uint64_t bytes, uint64_t count, int write)
+struct slots {
+	const struct neap_memory_ops *ops;
+	char *live, *first;
+	uint64_t bytes, count;
+};
+
+/* Copies to each slot once, or from each; *seconds a copy. */
+static int pass(const struct slots *slots, int write, double *seconds)
 {
 	double start = neap__seconds();
-	for (uint64_t i = 0; i < count; i++) {
-		char *slot = slots + i * bytes;
-		memcpy(write ? slot : live, write ? live : slot, bytes);
-		__asm__ volatile("" : : "r"(slot), "r"(live) : "memory");
+
+	for (uint64_t i = 0; i < slots->count; i++) {
+		char *slot = slots->first + i * slots->bytes;
+		NEAP_TRY(neap__step_memory_move(slots->ops, write ? slot : slots->live,
+			write ? slots->live : slot, slots->bytes));
+		__asm__ volatile("" : : "r"(slot), "r"(slots->live) : "memory");
 	}
-	return (neap__seconds() - start) / (double)count;
+	*seconds = (neap__seconds() - start) / (double)slots->count;
+	return 0;
 }
 
-int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read, uint64_t bytes,
-	uint64_t memory, int repeats)
+int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
+	const struct neap_memory_ops *ops, uint64_t bytes, uint64_t memory, int repeats)
 {
 	double out[REPEATS_MOST], in[REPEATS_MOST];
 	uint64_t region = memory < NEAP__MEASURE_MOST ? memory : NEAP__MEASURE_MOST;
@@ -37,16 +44,26 @@ int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
 	uint64_t all = neap__sat_mul(count + 1, part);
 	double parts = part > 0 ? (double)bytes / (double)part : 0;
 	void *pages;
+	int rc = 0;
 
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
-	NEAP_TRY(neap__map_pages(&pages, all));
-	memset(pages, 1, all);
-	char *live = pages, *slots = live + part;
-	for (int i = 0; i < repeats; i++) {
-		out[i] = parts * pass(live, slots, part, count, 1);
-		in[i] = parts * pass(live, slots, part, count, 0);
+	NEAP_TRY(neap__step_memory_map(ops, &pages, all));
+	struct slots slots = {.ops = ops,
+		.live = pages,
+		.first = (char *)pages + part,
+		.bytes = part,
+		.count = count};
+	rc = neap__step_memory_zero(
+		ops, pages, all); /* pages that no one has touched are no memory yet */
+	for (int i = 0; i < repeats && rc == 0; i++) {
+		rc = pass(&slots, 1, &out[i]);
+		out[i] *= parts;
+		if (rc == 0)
+			rc = pass(&slots, 0, &in[i]);
+		in[i] *= parts;
 	}
-	neap__unmap_pages(pages, all);
+	neap__step_memory_unmap(ops, pages, all);
+	NEAP_TRY(rc);
 	*write = neap__timing_of(out, repeats);
 	*read = neap__timing_of(in, repeats);
 	return 0;

@@ -2,6 +2,10 @@
 /* net_steps.c: the step functions of a net, and the timing of its first steps. */
 #include "measure/net_steps.h"
 #include "measure/batch_sampling.h"
+#include "nn/core/step_backend.h"
+#include "nn/core/net_state.h"
+#include "nn/on_device.h"
+#include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_cost.h"
@@ -32,6 +36,10 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 		.adjoint_bytes = sizes.adjoint,
 		.tape_bytes = sizes.tape_mean,
 		.tape_max_bytes = sizes.tape_max};
+	if (net->backend) {
+		ops->memory = net->backend->memory;
+		ops->record_steps = net->backend->record_steps;
+	}
 	if (sizes.log_max == 0)
 		return;
 	ops->advance_log = neap_net_advance_log;
@@ -97,7 +105,7 @@ static int make_rooms(struct step_buffers *rooms, struct neap__costs *costs,
 		.tape = (size_t)tape,
 		.log = (size_t)log,
 		.bytes = (size_t)(fixed + tape + (log ? state + log : 0))};
-	return neap__map_pages((void **)&rooms->pages, rooms->bytes);
+	return neap__step_memory_map(neap__net_memory(net), (void **)&rooms->pages, rooms->bytes);
 }
 
 /*
@@ -152,7 +160,7 @@ static int measure(struct neap__costs *costs, struct neap_net *net, int64_t step
 
 	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
 	costs->advance = (neap__seconds() - start) / (double)steps;
-	memset(state, 0, rooms->state);
+	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), state, rooms->state));
 	start = neap__seconds();
 	for (; t < steps; t = done) {
 		int64_t t1 = steps - t > 64 ? t + 64 : steps;
@@ -197,7 +205,7 @@ int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
 	if (rc == 0)
 		rc = measure(costs, net, cut.steps, &rooms);
 out:
-	neap__unmap_pages(rooms.pages, rooms.bytes);
+	neap__step_memory_unmap(neap__net_memory(net), rooms.pages, rooms.bytes);
 	if (begun || rc == 0) {
 		int ended = neap_net_end(net);
 		rc = rc < 0 ? rc : ended;

@@ -381,7 +381,7 @@ static int compare(struct neap__comparison *c)
 		.no_normalise = o->no_normalise};
 	NEAP_TRY(neap__one_batch_open(&c->one, &source));
 	neap_net_get_sizes(c->one.net, &sizes);
-	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep));
+	NEAP_TRY(neap__tiers_open(&c->tiers, &o->sweep, c->one.net));
 	NEAP_TRY(neap__comparison_memory_begin(c));
 	NEAP_TRY(find_journal(c));
 	if (!c->resumes)

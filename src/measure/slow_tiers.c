@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slow_tiers.c: opens the tiers, measures their rates and their transfer overhead. */
 #include "measure/slow_tiers.h"
+#include "nn/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "store/tier_state.h"
@@ -17,7 +18,8 @@ enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
 #define PASSES 4	     /* forward passes; recomputing a lost record costs one at most */
 #define BESIDE_SECONDS 0.025 /* of steps beside which transfers run, at most */
 
-int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings)
+int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	const struct neap_net *net)
 {
 	struct neap_file_options options = {.size = sizeof options,
 		.page_cache = settings->page_cache != 0,
@@ -27,7 +29,7 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	*tiers = (struct neap__tiers){0};
 	if (!settings->slow)
 		return 0;
-	NEAP_TRY(neap_tiers_open(tiers->tier, &tiers->count, settings->slow, &options));
+	NEAP_TRY(neap__on_device_tiers(net, tiers->tier, &tiers->count, settings->slow, &options));
 	neap__tiers_lend(tiers, neap__memory_budget(settings));
 	for (int i = 0; i < tiers->count; i++)
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));

@@ -16,8 +16,12 @@ struct neap__tiers {
 	uint64_t memory; /* bytes within which they are measured */
 };
 
-/* Opens the tiers of settings->slow; none where that is NULL. 0 or a negative code. */
-int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings);
+/*
+ * Opens the tiers of settings->slow, for states and tapes of `net` (NULL: in ordinary memory); none
+ * where settings->slow is NULL. 0 or a negative code.
+ */
+int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings *settings,
+	const struct neap_net *net);
 /* Sets the bytes within which tiers are measured, and the staging that they have then. */
 void neap__tiers_lend(struct neap__tiers *tiers, uint64_t memory);
 /*

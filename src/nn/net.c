@@ -10,6 +10,7 @@
 #include "nn/replay/packed_weights.h"
 #include "nn/spec.h"
 #include "nn/tensors.h"
+#include "nn/on_device.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"
@@ -98,6 +99,9 @@ int neap__net_create_in(struct neap_net **out, const struct neap_net_options *op
 	memcpy(&net->options, options, options->size);
 	net->blocks.memory = memory;
 	int rc = build(net);
+	if (rc == 0)
+		rc = neap__on_device_open(net);
+	net->options.device = NULL; /* borrowed for this call */
 	net->options.spec = net->spec;
 	net->options.freeze = NULL; /* borrowed for this call */
 	if (rc < 0) {
@@ -117,6 +121,7 @@ void neap_net_free(struct neap_net *net)
 {
 	if (!net)
 		return;
+	neap__on_device_free(net);
 	neap__thread_pool_free(net->pool);
 	neap__net_put_all(net);
 	free(net->spec);

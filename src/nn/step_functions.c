@@ -7,6 +7,7 @@
  * group waits for another one within a round. A log has the same form.
  */
 #include "nn/batch/batch.h"
+#include "nn/core/step_backend.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/outer_tiles.h"
@@ -49,7 +50,7 @@ static int check_batch(struct neap_net *net)
 {
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	if (!net->has_strips)
+	if (!net->has_strips && !net->backend)
 		net->ops->fill_strips(net);
 	net->has_strips = 1;
 	return 0;
@@ -70,6 +71,8 @@ int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	struct range_job job = {.net = net, .moving = state, .first = first};
 
 	NEAP_TRY(check_batch(net));
+	if (net->backend)
+		return net->backend->advance(net->on_backend, state, t0, t1, first);
 	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
 		NEAP_TRY(neap__net_window(net, job.t0));
 		job.t1 = t1 < net->events_to ? t1 : net->events_to;
@@ -234,13 +237,16 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
 
 	NEAP_TRY(check_batch(net));
+	if (net->backend)
+		return net->backend->record(
+			net->on_backend, state, t0, t1, first, tape, room, used, t_done);
 	return write_tapes(&job, t0, t1, tape, room, used, t_done);
 }
 
 static int check_log(struct neap_net *net)
 {
 	NEAP_TRY(check_batch(net));
-	return net->has_log ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
+	return net->log_max ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
 }
 
 int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int first, void *log,
@@ -328,6 +334,8 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 	const struct tape_head *head = tape;
 
 	NEAP_TRY(check_batch(net));
+	if (net->backend)
+		return net->backend->backward(net->on_backend, adjoint, t1, t0, tape);
 	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {
 		const struct round_head *round = (const void *)((const char *)tape + at);
 		struct range_job job = {.net = net, .moving = adjoint, .round = round};

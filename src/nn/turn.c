@@ -3,6 +3,7 @@
 #include "nn/core/cell.h"
 #include "nn/batch/group_sums.h"
 #include "nn/batch/peer_sum.h"
+#include "nn/on_device.h"
 #include "base/fail.h"
 
 /* The penalty at rate r; *slope is its derivative. */
@@ -75,17 +76,13 @@ static void judge(const struct neap_net *net, struct neap__peer_counts *counts)
 	}
 }
 
-int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
+static int turn(struct neap_net *net, const void *state, void *adjoint, double *loss)
 {
-	NEAP_NEED(user);
-	struct neap_net *net = user;
 	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
 	int classes = net->options.classes, peers = net->objective.peers != NULL;
 	struct neap__peer_counts counts = {0};
 	double sum = 0;
 
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	for (int g = 0; g < net->ngroups; g++) {
 		struct neap__group *group = &net->groups[g];
 		for (int s = 0; s < group->size; s++) {
@@ -123,4 +120,15 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 	net->result.right = counts.right;
 	*loss = net->result.loss;
 	return 0;
+}
+
+int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
+{
+	NEAP_NEED(user);
+	struct neap_net *net = user;
+
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	return net->backend ? neap__on_device_turn(net, state, adjoint, loss, turn)
+			    : turn(net, state, adjoint, loss);
 }

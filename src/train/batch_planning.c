@@ -224,7 +224,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 		NEAP_TRY(neap_trace_create(&trainer->trace, "train", TRACE_EVENTS));
 	}
 	p->margin = MARGIN;
-	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep));
+	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep, trainer->net));
 	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
 	wide = *batch;

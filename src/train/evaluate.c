@@ -9,6 +9,8 @@
 #include "nn/batch/batch.h"
 #include "nn/core/cell.h"
 #include "nn/core/net_state.h"
+#include "nn/on_device.h"
+#include "nn/step_memory.h"
 #include "base/fail.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -119,15 +121,17 @@ static int forward(const struct neap__evaluation *e, const struct neap_batch *ba
 
 	if (batch->size == 0) /* a rank without samples takes part in what the others add up */
 		return neap_net_turn(net, NULL, NULL, &loss);
+	if (e->every > 0 || e->of_steps || e->stepped)
+		NEAP_TRY(neap__on_device_refuse(net, "the output of answers per step"));
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
-	NEAP_TRY(neap__map_pages(&pages, bytes));
+	NEAP_TRY(neap__step_memory_map(neap__net_memory(net), &pages, bytes));
 	int rc = e->every > 0		     ? neap__timed_answers(e, batch, pages)
 		 : e->of_steps || e->stepped ? neap__step_answers(e, batch, pages)
 					     : advance(e, batch, pages);
 	if (rc == 0)
 		rc = neap_net_turn(net, pages, NULL, &loss);
-	neap__unmap_pages(pages, bytes);
+	neap__step_memory_unmap(neap__net_memory(net), pages, bytes);
 	return rc;
 }
 

@@ -263,7 +263,7 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 }
 
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads)
+	const struct neap__safetensors *file, int threads, const char *device)
 {
 	const char *text = neap__safetensors_meta(file, "neap.net");
 	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
@@ -278,7 +278,9 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 		rc = check_size(options, file);
 	if (rc == 0) {
 		options->threads = threads;
+		options->device = device;
 		rc = neap_net_create(net, options);
+		options->device = NULL;
 		/* Nonsense in a file is the file's fault. */
 		rc = rc == NEAP_EUSAGE ? NEAP_EFORMAT : rc;
 	}

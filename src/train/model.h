@@ -55,7 +55,7 @@ int neap__model_start(
 	struct neap_net *net, const struct neap__safetensors *file, int fresh_readout);
 /* Makes the net that a file describes and copies its parameters. threads: 0 for one a processor. */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads);
+	const struct neap__safetensors *file, int threads, const char *device);
 /* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	struct neap_dataset *set);

@@ -2,8 +2,11 @@
 /* fake_driver_kernels.c: the kernels that the fake driver knows. */
 #include "fake_driver.h"
 #include "toy_kernels.h"
+#include "emulator.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #define ARGUMENT(type, i) (*(type *)arguments[i])
 
@@ -38,11 +41,42 @@ static const struct fake_kernel kernels[] = {
 	{"toy_turn", (const uint16_t[]){8, 8, 8, 4, 0}, run_turn, NULL},
 };
 
-/* Kernels that an emulator runs are looked up here as well: `data` is the emulator's kernel. */
+enum { EMULATED_MOST = 32 };
+
+static void run_emulated(const struct fake_kernel *kernel, void **arguments, unsigned grid,
+	unsigned block, unsigned shared)
+{
+	static uint32_t launches; /* the order of threads differs from launch to launch */
+
+	if (emulator_launch(kernel->data, (int)grid, (int)block, shared, arguments,
+		    fake_driver()->seed ? ++launches : 0) == 0)
+		return;
+	fprintf(stderr, "fake driver: %s\n", emulator_report());
+	abort();
+}
+
+/* The kernels of src/device/kernels, which the emulator runs. */
+static const struct fake_kernel *emulated(const char *name)
+{
+	static struct fake_kernel found[EMULATED_MOST];
+	static uint16_t bytes[EMULATED_MOST][2];
+	static int count;
+	const struct emulated_kernel *kernel = emulated_kernel(name);
+
+	for (int i = 0; i < count; i++)
+		if (found[i].data == kernel)
+			return &found[i];
+	if (!kernel || count == EMULATED_MOST)
+		return NULL;
+	bytes[count][0] = (uint16_t)kernel->argument_bytes;
+	found[count] = (struct fake_kernel){kernel->name, bytes[count], run_emulated, kernel};
+	return &found[count++];
+}
+
 const struct fake_kernel *fake_kernel(const char *name)
 {
 	for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
 		if (strcmp(kernels[i].name, name) == 0)
 			return &kernels[i];
-	return NULL;
+	return emulated(name);
 }

@@ -105,7 +105,7 @@ static void measuring_fits(void **state)
 
 			start();
 			assert_int_equal(
-				neap__copy_cost_measure(&write, &read, memory, memory, 3), 0);
+				neap__copy_cost_measure(&write, &read, NULL, memory, memory, 3), 0);
 			assert_in_range(atomic_load(&most), 1, memory);
 			assert_true(write.median > 0 && read.median > 0);
 
@@ -160,7 +160,7 @@ static void measuring_is_bounded(void **state)
 	assert_int_equal(neap__call_cost_measure(&costs, net, &room.batch, &goal, memory), 0);
 	assert_in_range(atomic_load(&most), 1, bound);
 	start();
-	assert_int_equal(neap__copy_cost_measure(&write, &read, 1 << 16, memory, 3), 0);
+	assert_int_equal(neap__copy_cost_measure(&write, &read, NULL, 1 << 16, memory, 3), 0);
 	assert_in_range(atomic_load(&most), 1, bound);
 
 	assert_int_equal(neap_net_begin(net, &room.batch, &goal), 0);
@@ -200,7 +200,7 @@ static void tiers_fit(void **state)
 		long long bound = bound_of(net);
 		assert_int_equal(neap_net_end(net), 0);
 		start();
-		assert_int_equal(neap__tiers_open(&tiers, &settings), 0);
+		assert_int_equal(neap__tiers_open(&tiers, &settings, NULL), 0);
 		long long ring = atomic_load(&mapped); /* what the engine shares with the system */
 		assert_int_equal(neap__tiers_measure(&tiers, &settings, 64u << 20, 0.02), 0);
 		assert_in_range(atomic_load(&most), 1, bound + ring);

@@ -10,6 +10,7 @@
 #include "nn/batch/group_sums.h"
 #include "nn/batch/peer_sum.h"
 #include "nn/core/cell.h"
+#include "nn/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
@@ -200,7 +201,10 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||
 							  p->l1 != 0 || p->l2 != 0);
 	clear_findings(net);
-	return 0;
+	int rc = neap__on_device_begin(net);
+	if (rc < 0)
+		net->batch = NULL;
+	return rc;
 }
 
 int neap__net_window(struct neap_net *net, int64_t t)
@@ -269,7 +273,11 @@ int neap_net_end(struct neap_net *net)
 	NEAP_NEED(net);
 	if (!net->batch)
 		return 0;
-	int rc = 0;
+	int rc = neap__on_device_end(net);
+	if (rc < 0) {
+		net->batch = NULL;
+		return rc;
+	}
 	if (!net->objective.peers)
 		neap__gradient_sums(net);
 	else if (net->peer_room->has_gradients)

@@ -2,10 +2,12 @@
 /* live_batch.c: a sample of no steps that becomes one without end (live_batch.h). */
 #include "nn/batch/live_batch.h"
 #include "nn/core/net_state.h"
+#include "nn/on_device.h"
 #include "base/fail.h"
 
 int neap__live_batch_begin(struct neap__live_batch *live, struct neap_net *net)
 {
+	NEAP_TRY(neap__on_device_refuse(net, "input that is still being made"));
 	*live = (struct neap__live_batch){.sample = {.start = live->nothing, .label = -1}};
 	live->batch = (struct neap_batch){
 		.size = 1, .inputs = net->options.inputs, .sequences = &live->sample};

@@ -254,6 +254,8 @@ enum neap__frozen {
 	NEAP__FROZEN  /* detached resets see the stored spikes */
 };
 
+struct neap__step_backend;
+
 struct neap_net {
 	struct neap_net_options options;
 	struct neap__net_blocks blocks; /* all arrays that the pointers below refer to */
@@ -271,6 +273,12 @@ struct neap_net {
 	uint16_t *identity; /* [widest, or inputs if values] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
+
+	const struct neap__step_backend *backend; /* what runs the steps; NULL: this processor */
+	void *on_backend;			  /* first argument of its functions */
+	void *device, *attached; /* of options.device (nn/on_device.h); NULL: none */
+	void *turn_room; /* on a device: a copy of the state, then of the adjoint, for the turn */
+	size_t turn_room_bytes;
 
 	const struct neap_batch *batch;
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */

@@ -6,6 +6,7 @@
  * reading are one walk.
  */
 #include "nn/core/net_state.h"
+#include "nn/core/step_backend.h"
 #include "base/fail.h"
 
 struct gradient_mover {
@@ -68,16 +69,28 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 	return m->rc;
 }
 
-int neap_net_grad_save(void *net, int (*write)(void *to, const void *from, size_t bytes), void *to)
+int neap_net_grad_save(void *user, int (*write)(void *to, const void *from, size_t bytes), void *to)
 {
-	NEAP_NEED(net, write);
+	NEAP_NEED(user, write);
+	struct neap_net *net = user;
 	struct gradient_mover m = {.write = write, .other = to};
+
+	if (net->batch && net->backend) {
+		NEAP_TRY(net->backend->fetch_counts(net->on_backend, net));
+		NEAP_TRY(net->backend->fetch_sums(net->on_backend, net));
+	}
 	return move_all(&m, net);
 }
 
-int neap_net_grad_load(void *net, int (*read)(void *from, void *to, size_t bytes), void *from)
+int neap_net_grad_load(void *user, int (*read)(void *from, void *to, size_t bytes), void *from)
 {
-	NEAP_NEED(net, read);
+	NEAP_NEED(user, read);
+	struct neap_net *net = user;
 	struct gradient_mover m = {.read = read, .other = from};
-	return move_all(&m, net);
+
+	NEAP_TRY(move_all(&m, net));
+	if (!net->backend)
+		return 0;
+	NEAP_TRY(net->backend->send_penalties(net->on_backend, net));
+	return net->backend->send_sums(net->on_backend, net);
 }

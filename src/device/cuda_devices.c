@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_devices.c: opens each device once for all nets and tiers that use it (cuda_devices.h). */
+#include "device/cuda_devices.h"
+#include "device/device_backend.h"
+#include "nn/on_device.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct use {
+	struct neap_device *device;
+	struct use *next;
+	int users;
+	char name[]; /* as it was asked for */
+};
+
+static struct use *uses;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct use *use_of(const char *name)
+{
+	struct use *u = uses;
+	while (u && strcmp(u->name, name) != 0)
+		u = u->next;
+	return u;
+}
+
+static int make(struct use **out, const char *name)
+{
+	struct use *u = calloc(1, sizeof *u + strlen(name) + 1);
+
+	if (!u)
+		return neap__fail_errno(ENOMEM, "device '%s'", name);
+	strcpy(u->name, name);
+	int rc = neap_device_open(&u->device, name);
+	if (rc < 0) {
+		free(u);
+		return rc;
+	}
+	u->next = uses;
+	uses = u;
+	*out = u;
+	return 0;
+}
+
+static int open_device(void **device, const char *name)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&lock);
+	struct use *u = use_of(name);
+	if (!u)
+		rc = make(&u, name);
+	if (rc == 0) {
+		u->users++;
+		*device = u;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static void close_device(void *device)
+{
+	struct use *u = device, **link = &uses;
+
+	pthread_mutex_lock(&lock);
+	if (--u->users == 0) {
+		while (*link != u)
+			link = &(*link)->next;
+		*link = u->next;
+		neap_device_close(u->device);
+		free(u);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static int attach(void **attached, void *device, struct neap_net *net)
+{
+	struct neap__device_backend *backend = NULL;
+
+	NEAP_TRY(neap__device_backend_open(&backend, ((struct use *)device)->device, net));
+	*attached = backend;
+	return 0;
+}
+
+static void detach(void *attached)
+{
+	neap__device_backend_close(attached);
+}
+
+static int tiers(void *device, struct neap_tier **out, int *count, const char *list,
+	const struct neap_file_options *options)
+{
+	return neap_device_tiers_open(((struct use *)device)->device, out, count, list, options);
+}
+
+static const struct neap__device_driver driver = {.open = open_device,
+	.close = close_device,
+	.attach = attach,
+	.detach = detach,
+	.tiers = tiers};
+
+void neap__cuda_devices_use(void)
+{
+	neap__device_driver = &driver;
+}

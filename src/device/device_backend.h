@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_backend.h: a net whose steps run on a CUDA device: struct neap__step_backend over the
+ * kernels of device_steps.h and the memory of an open device.
+ */
+#ifndef NEAP_DEVICE_DEVICE_BACKEND_H
+#define NEAP_DEVICE_DEVICE_BACKEND_H
+
+#include "cuda/device.h"
+#include "device/device_batch.h"
+#include "nn/core/step_backend.h"
+
+struct neap__device_backend {
+	struct neap__step_backend steps;
+	struct neap_device *device;
+	struct neap_net *net;
+	CUmodule module;
+	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
+	struct neap__device_launcher launcher;
+	struct neap__device_batch_memory batch;
+	int unfolded; /* the gradient block in progress is not added to the totals yet */
+};
+
+/*
+ * Makes the steps of `net` run on `device`, from its next batch on. The device and the net must
+ * outlive the backend. -ENOEXEC: this build has no kernels for the device.
+ */
+int neap__device_backend_open(
+	struct neap__device_backend **backend, struct neap_device *device, struct neap_net *net);
+/* Makes the net run on this processor again. NULL is allowed. */
+void neap__device_backend_close(struct neap__device_backend *backend);
+
+/* device_record.c: rows of struct neap__step_backend; `self` is the backend. */
+int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first);
+int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *t_done);
+int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+/* Bytes of one step's tape at most. */
+size_t neap__device_tape_max(const struct neap__device_backend *backend);
+
+/* device_sums.c: the same. */
+int neap__device_fetch_counts(void *self, struct neap_net *net);
+int neap__device_send_penalties(void *self, struct neap_net *net);
+int neap__device_fetch_sums(void *self, struct neap_net *net);
+int neap__device_send_sums(void *self, struct neap_net *net);
+
+#endif

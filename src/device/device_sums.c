@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_sums.c: what the device adds up for the net: counts of spikes, and sums of gradients by
+ * groups of samples. Counts of all samples go to the net's first group; they are whole numbers, of
+ * which any order gives the same sum.
+ */
+#include "device/device_backend.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int neap__device_fetch_counts(void *self, struct neap_net *net)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+	double *to = net->groups[0].spikes;
+
+	for (int l = 0; l < b->batch.net.layers; l++) {
+		size_t units = (size_t)b->batch.net.lif[l].units;
+		NEAP_TRY(m->read(m->user, to, b->batch.room.count[l], units * sizeof *to));
+		to += units;
+	}
+	return 0;
+}
+
+static int send_counts(const struct neap__device_backend *b)
+{
+	const struct neap_memory_ops *m = b->batch.memory;
+	const double *from = b->net->groups[0].spikes;
+
+	for (int l = 0; l < b->batch.net.layers; l++) {
+		size_t units = (size_t)b->batch.net.lif[l].units;
+		NEAP_TRY(m->write(m->user, b->batch.room.count[l], from, units * sizeof *from));
+		from += units;
+	}
+	return 0;
+}
+
+int neap__device_send_penalties(void *self, struct neap_net *net)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	for (int l = 0; net->has_penalty && l < b->batch.net.layers; l++)
+		NEAP_TRY(m->write(m->user, (void *)(uintptr_t)b->batch.penalty[l], net->penalty[l],
+			(uint64_t)b->batch.net.lif[l].units * sizeof(float)));
+	return 0;
+}
+
+/* Copies between `count` numbers of a device's array and the host. */
+static int copy(const struct neap__device_backend *b, void *host, void *at, uint64_t bytes, int in)
+{
+	const struct neap_memory_ops *m = b->batch.memory;
+	return in ? m->write(m->user, at, host, bytes) : m->read(m->user, host, at, bytes);
+}
+
+/*
+ * Copies the sums of a tensor and group, `size` bytes a number, from the device to `sums` or back.
+ * Where sums are kept for those inputs alone that spike, by way of all rows in `rows`.
+ */
+static int copy_sums(const struct neap__device_backend *b, const struct neap__grads *grads,
+	int tensor, void *at, void *sums, size_t size, unsigned char *rows, int in)
+{
+	const struct neap__param *t = &b->net->tensors[tensor];
+	size_t row = (size_t)t->columns * size;
+
+	if (!grads->slot || tensor != b->net->layers[0].weight)
+		return copy(b, sums, at, (uint64_t)t->count * size, in);
+	if (in)
+		memset(rows, 0, (size_t)t->count * size);
+	else
+		NEAP_TRY(copy(b, rows, at, (uint64_t)t->count * size, 0));
+	for (int i = 0; i < grads->input_rows; i++) {
+		unsigned char *whole = rows + (size_t)grads->input[i] * row;
+		unsigned char *part = (unsigned char *)sums + (size_t)i * row;
+		memcpy(in ? whole : part, in ? part : whole, row);
+	}
+	return in ? copy(b, rows, at, (uint64_t)t->count * size, 1) : 0;
+}
+
+static int copy_all(struct neap__device_backend *b, int in)
+{
+	struct neap_net *net = b->net;
+	const struct neap__param *inputs = &net->tensors[net->layers[0].weight];
+	unsigned char *rows = malloc((size_t)inputs->count * sizeof(double));
+	int rc = rows ? 0 : neap__fail_errno(ENOMEM, "a copy of gradients");
+
+	for (int g = 0; g < net->ngrads && rc == 0; g++) {
+		struct neap__grads *grads = &net->grads[g];
+		for (int i = 0; i < net->ntensors && rc == 0; i++) {
+			size_t first = (size_t)g * (size_t)net->tensors[i].count;
+			rc = copy_sums(b, grads, i, b->batch.room.total[i] + first, grads->total[i],
+				sizeof(double), rows, in);
+			if (rc == 0 && b->unfolded)
+				rc = copy_sums(b, grads, i, b->batch.room.part[i] + first,
+					grads->part[i], sizeof(float), rows, in);
+		}
+		if (b->unfolded)
+			memset(grads->dirty, 1, net->rows);
+	}
+	free(rows);
+	return rc;
+}
+
+int neap__device_fetch_sums(void *self, struct neap_net *net)
+{
+	return net->objective.loss ? copy_all(self, 0) : 0;
+}
+
+int neap__device_send_sums(void *self, struct neap_net *net)
+{
+	struct neap__device_backend *b = self;
+
+	NEAP_TRY(send_counts(b));
+	if (!net->objective.loss)
+		return 0;
+	b->unfolded = 1;
+	return copy_all(b, 1);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* on_device.c: what a net fetches from a device and sends to it (on_device.h). */
+#include "nn/on_device.h"
+#include "nn/core/net_memory.h"
+#include "nn/core/net_state.h"
+#include "base/fail.h"
+
+#include <errno.h>
+
+int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps, void *self)
+{
+	if (net->batch)
+		return neap__fail(NEAP_EUSAGE,
+			"a batch is begun: the device of a net is chosen before or after it");
+	net->backend = steps;
+	net->on_backend = self;
+	return 0;
+}
+
+const struct neap__device_driver *neap__device_driver;
+
+int neap__on_device_open(struct neap_net *net)
+{
+	if (!net->options.device)
+		return 0;
+	if (!neap__device_driver)
+		return neap__fail(NEAP_EUSAGE, "device '%.40s': this program has no devices",
+			net->options.device);
+	NEAP_TRY(neap__device_driver->open(&net->device, net->options.device));
+	return neap__device_driver->attach(&net->attached, net->device, net);
+}
+
+int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, int *count,
+	const char *list, const struct neap_file_options *options)
+{
+	return net && net->device
+		       ? neap__device_driver->tiers(net->device, tiers, count, list, options)
+		       : neap_tiers_open(tiers, count, list, options);
+}
+
+int neap__on_device_refuse(const struct neap_net *net, const char *what)
+{
+	return net->backend ? neap__fail(NEAP_EUSAGE,
+				      "%s is not implemented on devices; leave --device out", what)
+			    : 0;
+}
+
+static int make_turn_room(struct neap_net *net)
+{
+	size_t bytes = net->state_bytes + net->adjoint_bytes;
+
+	if (bytes <= net->turn_room_bytes)
+		return 0;
+	neap__net_put(net, net->turn_room);
+	net->turn_room_bytes = 0;
+	net->turn_room = neap__net_get(net, bytes, 1);
+	if (!net->turn_room)
+		return neap__fail_errno(ENOMEM, "a copy of the state of %zu bytes", bytes);
+	net->turn_room_bytes = bytes;
+	return 0;
+}
+
+int neap__on_device_begin(struct neap_net *net)
+{
+	if (!net->backend)
+		return 0;
+	net->log_max = 0; /* replays run on this processor only */
+	net->fixed_tape = 0;
+	NEAP_TRY(make_turn_room(net));
+	return net->backend->begin(net->on_backend, net, &net->tape_max);
+}
+
+int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
+	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss))
+{
+	const struct neap__step_backend *backend = net->backend;
+	const struct neap_memory_ops *memory = backend->memory;
+	char *copy = net->turn_room, *back = copy + net->state_bytes;
+
+	if (state)
+		NEAP_TRY(memory->read(memory->user, copy, state, net->state_bytes));
+	NEAP_TRY(backend->fetch_counts(net->on_backend, net));
+	NEAP_TRY(turn(net, state ? copy : NULL, adjoint ? back : NULL, loss));
+	if (!adjoint)
+		return 0;
+	NEAP_TRY(memory->write(memory->user, adjoint, back, net->adjoint_bytes));
+	return backend->send_penalties(net->on_backend, net);
+}
+
+int neap__on_device_end(struct neap_net *net)
+{
+	return net->backend ? net->backend->fetch_sums(net->on_backend, net) : 0;
+}
+
+void neap__on_device_free(struct neap_net *net)
+{
+	if (net->attached)
+		neap__device_driver->detach(net->attached);
+	if (net->device)
+		neap__device_driver->close(net->device);
+	net->attached = net->device = NULL;
+}
+
+const struct neap_memory_ops *neap__net_memory(const struct neap_net *net)
+{
+	return net->backend ? net->backend->memory : NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * on_device.h: a net whose steps run on a device. Its front stays here: checks, losses, sums over
+ * groups; what these need is fetched from the device, and what they find is sent back.
+ */
+#ifndef NEAP_NN_ON_DEVICE_H
+#define NEAP_NN_ON_DEVICE_H
+
+#include "nn/core/step_backend.h"
+
+#include <neap/tier.h>
+
+/*
+ * From now on the steps of the net run on a device. `steps` is borrowed and `self` passed to its
+ * functions until the net is freed, or until this is called with NULL. NEAP_EUSAGE while a batch is
+ * begun.
+ */
+int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps, void *self);
+
+/* What opens devices; functions return 0 or a negative code. Devices of one name are one. */
+struct neap__device_driver {
+	int (*open)(void **device, const char *name);
+	void (*close)(void *device);
+	/* Makes a net run on the device, and on this processor again. */
+	int (*attach)(void **attached, void *device, struct neap_net *net);
+	void (*detach)(void *attached);
+	/* As neap_tiers_open, for records in the device's memory. */
+	int (*tiers)(void *device, struct neap_tier **tiers, int *count, const char *list,
+		const struct neap_file_options *options);
+};
+
+/* Set once by a program that has devices, before its first net. */
+extern const struct neap__device_driver *neap__device_driver;
+
+/* Opens the device of the options and attaches the net. 0 or a negative code. */
+int neap__on_device_open(struct neap_net *net);
+/* Opens tiers for the memory that the steps of the net take states from; net may be NULL. */
+int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, int *count,
+	const char *list, const struct neap_file_options *options);
+/* Refuses what has to see states of a net that runs on a device: NEAP_EUSAGE. */
+int neap__on_device_refuse(const struct neap_net *net, const char *what);
+
+/* At the end of neap_net_begin: makes room for a state and an adjoint, and begins on the device. */
+int neap__on_device_begin(struct neap_net *net);
+/* The turn: `turn` computes it on copies of the state and the adjoint. */
+int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
+	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));
+/* Fetches the sums of gradients before the net adds them up. */
+int neap__on_device_end(struct neap_net *net);
+void neap__on_device_free(struct neap_net *net);
+
+/* The memory that the steps of a net take states from; NULL: memory of this process. */
+const struct neap_memory_ops *neap__net_memory(const struct neap_net *net);
+
+#endif

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Nets on a device, from the command line, with the fake CUDA driver (tests/device): weights, gradients and answers are those of the
+processor; a run continues on the other side; what devices do not do is refused in one line.
+"""
+import hashlib
+import os
+import re
+import sys
+
+from harness import Folder, Tap, neap, neap_json
+
+DATA = "randman:steps=120,samples=24,units=30,classes=3"
+NET = ["--net", "lif:24r:scale=3,li", "--threads", "1"]
+TRAIN = [*NET, "--batch", "8", "--memory", "1M", "--epochs", "2"]
+DEVICE = ["--device", "cuda"]
+# The bits of a device are those of AVX-512, on any processor.
+ISA = {"NEAP_ISA": "lowered"}
+FAKE = dict(ISA, NEAP_CUDA_DRIVER=os.environ["NEAP_FAKE_DRIVER"])
+
+
+def said(done):
+    return f"exit {done.returncode}: {done.stderr.strip()[:300]}"
+
+
+def weights(run):
+    with open(os.path.join(run, "model.safetensors"), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def train(out, *more, env=FAKE, cwd=None):
+    return neap("train", DATA, *TRAIN, "--out", out, *more, env=env, cwd=cwd)
+
+
+def same_weights(folder):
+    for out, more, env in ("cpu", [], ISA), ("device", DEVICE, FAKE), ("sent", [*DEVICE, "--memory", "60K", "--slow", "pinned:1M,/var/tmp"],
+                                                                    FAKE):
+        done = train(out, *more, env=env, cwd=folder)
+        if done.returncode:
+            return f"{out}: {said(done)}"
+    found = {out: weights(os.path.join(folder, out)) for out in ("cpu", "device", "sent")}
+    return None if len(set(found.values())) == 1 else f"weights differ: {found}"
+
+
+def goes_on(folder):
+    """An epoch on one side, the next on the other."""
+    for name, first, second in ("there", [], DEVICE), ("back", DEVICE, []):
+        done = train(name, "--epochs", "1", *first, env=FAKE if first else ISA, cwd=folder)
+        if done.returncode == 0:
+            done = train(name, "--resume", *second, env=FAKE if second else ISA, cwd=folder)
+        if done.returncode:
+            return f"{name}: {said(done)}"
+    if weights(os.path.join(folder, "there")) != weights(os.path.join(folder, "back")):
+        return "weights differ"
+    return None
+
+
+def one_hash(folder):
+    what = ["compare", DATA, *NET, "--batch", "8", "--memory", "200K", "--repeats", "1"]
+    rows = {}
+    for name, more, env in ("cpu", ["--strategy", "bptt"], ISA), ("device", [*DEVICE, "--slow", "pinned:1M"], FAKE):
+        done = neap(*what, *more, env=env, cwd=folder)
+        if done.returncode:
+            return said(done)
+        rows[name] = re.findall(r" ([0-9a-f]{16}) ", done.stdout)
+    if len(set(rows["cpu"] + rows["device"])) != 1 or len(rows["device"]) < 12:
+        return f"{len(rows['device'])} strategies with the hashes {set(rows['cpu'] + rows['device'])}"
+    return None
+
+
+def same_answers(folder):
+    for command, more in ("eval", []), ("predict", []):
+        found = [neap(command, "cpu", DATA, *more, *side, env=env, cwd=folder) for side, env in (([], ISA), (DEVICE, FAKE))]
+        bad = [done for done in found if done.returncode]
+        if bad:
+            return f"{command}: {said(bad[0])}"
+        if found[0].stdout != found[1].stdout:
+            return f"{command}: {found[1].stdout[:200]} for {found[0].stdout[:200]}"
+    return None
+
+
+def calibrated(folder):
+    found = neap_json("calibrate", DATA, *NET, "--batch", "8", "--memory", "200K", "--slow", "pinned:1M", *DEVICE, env=FAKE, cwd=folder)
+    return None if found else "nothing"
+
+
+REFUSED = [
+    (["--device", "gpu"], {}, r"device 'gpu'.*cuda"),
+    (["--device", "cuda:7"], {}, r"cuda:7"),
+    (["--device", "cuda"], {"NEAP_CUDA_DRIVER": "libnone.so"}, r"no CUDA driver"),
+    (["--device", "cuda", "--net", "gru:8,li"], {}, r"gru, which is not implemented on devices"),
+    (["--device", "cuda", "--net", "lif:8:density=0.5,li"], {}, r"'density'"),
+    (["--device", "cuda", "--net", "lif:8:learn=tau,li"], {}, r"'learn'"),
+    (["--device", "cuda", "--net", "lif:8:surrogate=sigmoid,li"], {}, r"'sigmoid'"),
+    (["--device", "cuda", "--precision", "double"], {}, r"precision"),
+    (["--slow", "pinned:1M"], {}, r"pinned"),
+    (["--device", "cuda", "--memory", "1K"], {}, r"--memory|at least|bytes"),
+]
+
+
+def refused(folder, more, env, words):
+    done = train("refused", *more, env={**FAKE, **env}, cwd=folder)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning")]
+    if done.returncode != 2 or not lines or not re.search(words, lines[-1]):
+        return said(done)
+    return f"{len(lines)} lines: {done.stderr}" if len(lines) != 1 else None
+
+
+def main():
+    with Tap() as tap, Folder() as folder:
+        tap.run("trained on a device, with and without tiers: the weights of the processor", same_weights, folder)
+        tap.run("a run continues on the other side", goes_on, folder)
+        tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
+        tap.run("eval and predict: the answers of the processor", same_answers, folder)
+        tap.run("calibrate measures the device", calibrated, folder)
+        for more, env, words in REFUSED:
+            tap.run(f"refused: {' '.join(more)} {' '.join(env)}", refused, folder, more, env, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
