@@ -66,7 +66,7 @@ LAW = {
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],
     "nn": ["base", "sys", "ranks", "kern", *NN],
     "device/kernels": [],
-    "device": ["base", "kern", "nn/core", "nn", "device/kernels"],
+    "device": ["base", "kern", "cuda", "nn/core", "nn/batch", "nn", "device/kernels"],
     "data": ["base", "sys", "ranks", "data/augment", "data/coding", "data/names"],
     "data/encode": ["base", "sys", "ranks", "data", "data/names", "data/sound"],
     "data/events": ["base", "data", "data/formats", "data/names", "data/npy"],
@@ -208,9 +208,9 @@ for path, text in sources("src", "apps"):
 for path, text in sources("cli", "examples", "bench"):
     for match in INCLUDE.finditer(text):
         include = match.group(1)
-        # The tool starts the apps, and writes results as run.json does; whatever else it needs is public.
+        # The tool starts the apps, has devices, and writes results as run.json does; whatever else it needs is public.
         if "/" in include and not (path.startswith("cli/") and include in
-                                   ("study/run_study.h", "bench/run_bench.h", "train/reports/result_json.h", "base/json.h",
+                                   ("study/run_study.h", "bench/run_bench.h", "device/cuda_devices.h", "train/reports/result_json.h", "base/json.h",
                                     "base/fail.h", "base/units.h", "base/show.h", "base/suggest.h", "base/svg.h",
                                     "base/text.h",
                                     "sys/atomic_file.h", "sys/command.h", "sys/child_trial.h")):

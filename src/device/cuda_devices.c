@@ -2,7 +2,7 @@
 /* cuda_devices.c: opens each device once for all nets and tiers that use it (cuda_devices.h). */
 #include "device/cuda_devices.h"
 #include "device/device_backend.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* device_backend.c: loads the kernels, and runs the steps of a net with them (device_backend.h). */
 #include "device/device_backend.h"
 #include "device/device_image.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 #include <errno.h>

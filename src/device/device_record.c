@@ -19,12 +19,12 @@
 
 enum { ALIGNED = 64 };
 
-struct tape_head {
+struct device_tape_head {
 	uint64_t last; /* offset of the last round */
 	uint64_t bytes;
 };
 
-struct round_head {
+struct device_round_head {
 	uint64_t previous; /* offset of the round before; 0: none */
 	int64_t t0, t1;
 	uint64_t outputs_at;
@@ -34,7 +34,7 @@ struct round_head {
 static size_t head_bytes(const struct neap__device_backend *b)
 {
 	size_t layers = (size_t)b->batch.net.layers;
-	return sizeof(struct round_head) + layers * sizeof(uint64_t);
+	return sizeof(struct device_round_head) + layers * sizeof(uint64_t);
 }
 
 /* Bytes of a round of n steps without the tapes of the layers. */
@@ -198,7 +198,7 @@ static int pack_round(struct neap__device_backend *b, unsigned char *to, uint64_
 	size_t outputs = n * samples * (size_t)net->readout.classes * sizeof(float);
 	struct neap__device_layer_tapes layer[net->layers];
 	struct neap__device_tapes tapes = rooms_of(b, t0, t1, layer);
-	struct round_head *head = calloc(1, head_bytes(b) + words * sizeof(u32));
+	struct device_round_head *head = calloc(1, head_bytes(b) + words * sizeof(u32));
 	int rc = 0;
 
 	if (!head)
@@ -263,7 +263,7 @@ int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int fir
 {
 	struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = memory_of(b);
-	struct tape_head head = {.bytes = ALIGNED};
+	struct device_tape_head head = {.bytes = ALIGNED};
 	size_t most = b->net->tape_max;
 	int64_t t = t0;
 
@@ -309,7 +309,7 @@ static int send_errors(struct neap__device_backend *b, const unsigned char *outp
 
 /* Reverses a round, by gradient blocks. */
 static int reverse_round(struct neap__device_backend *b, void *adjoint, const unsigned char *at,
-	const struct round_head *head)
+	const struct device_round_head *head)
 {
 	const struct neap__device_net *net = &b->batch.net;
 	size_t samples = (size_t)net->batch.samples, n = (size_t)(head->t1 - head->t0);
@@ -340,8 +340,8 @@ int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, cons
 {
 	struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = memory_of(b);
-	struct round_head *round = malloc(head_bytes(b));
-	struct tape_head head = {0};
+	struct device_round_head *round = malloc(head_bytes(b));
+	struct device_tape_head head = {0};
 	int rc = round ? 0 : neap__fail_errno(ENOMEM, "the head of a tape");
 
 	if (rc == 0 && t0 < t1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_sampling.c: cuts a batch; records ranges spread over all of it and over its first steps. */
 #include "measure/batch_sampling.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"

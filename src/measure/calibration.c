@@ -3,7 +3,7 @@
  * calibration.c: `neap calibrate`: measures the first steps of a batch, copies of its state and
  * the slow tiers, each several times, and makes a chain of the medians.
  */
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

@@ -11,7 +11,7 @@
 #include "measure/batch_sampling.h"
 #include "measure/transfer_overhead.h"
 #include "measure/tape_probe.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_cost.h"

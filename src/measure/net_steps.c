@@ -4,7 +4,7 @@
 #include "measure/batch_sampling.h"
 #include "nn/core/step_backend.h"
 #include "nn/core/net_state.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slow_tiers.c: opens the tiers, measures their rates and their transfer overhead. */
 #include "measure/slow_tiers.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "store/tier_state.h"

@@ -10,7 +10,7 @@
 #include "nn/replay/packed_weights.h"
 #include "nn/spec.h"
 #include "nn/tensors.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
 #include "sys/pool.h"

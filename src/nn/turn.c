@@ -3,7 +3,7 @@
 #include "nn/core/cell.h"
 #include "nn/batch/group_sums.h"
 #include "nn/batch/peer_sum.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 /* The penalty at rate r; *slope is its derivative. */

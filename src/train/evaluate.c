@@ -9,7 +9,7 @@
 #include "nn/batch/batch.h"
 #include "nn/core/cell.h"
 #include "nn/core/net_state.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "nn/step_memory.h"
 #include "base/fail.h"
 #include "sys/clock.h"

@@ -10,7 +10,7 @@
 #include "nn/batch/group_sums.h"
 #include "nn/batch/peer_sum.h"
 #include "nn/core/cell.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/struct_size.h"

@@ -2,7 +2,7 @@
 /* live_batch.c: a sample of no steps that becomes one without end (live_batch.h). */
 #include "nn/batch/live_batch.h"
 #include "nn/core/net_state.h"
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 int neap__live_batch_begin(struct neap__live_batch *live, struct neap_net *net)

@@ -276,7 +276,7 @@ struct neap_net {
 
 	const struct neap__step_backend *backend; /* what runs the steps; NULL: this processor */
 	void *on_backend;			  /* first argument of its functions */
-	void *device, *attached; /* of options.device (nn/on_device.h); NULL: none */
+	void *device, *attached; /* of options.device (nn/core/on_device.h); NULL: none */
 	void *turn_room; /* on a device: a copy of the state, then of the adjoint, for the turn */
 	size_t turn_room_bytes;
 

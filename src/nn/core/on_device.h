@@ -3,8 +3,8 @@
  * on_device.h: a net whose steps run on a device. Its front stays here: checks, losses, sums over
  * groups; what these need is fetched from the device, and what they find is sent back.
  */
-#ifndef NEAP_NN_ON_DEVICE_H
-#define NEAP_NN_ON_DEVICE_H
+#ifndef NEAP_NN_CORE_ON_DEVICE_H
+#define NEAP_NN_CORE_ON_DEVICE_H
 
 #include "nn/core/step_backend.h"
 

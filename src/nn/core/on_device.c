@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* on_device.c: what a net fetches from a device and sends to it (on_device.h). */
-#include "nn/on_device.h"
+#include "nn/core/on_device.h"
 #include "nn/core/net_memory.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
