@@ -25,7 +25,7 @@ SITE = os.path.join(BUILD, "site")
 ORDER = {
     "Start": ("index", "README", "concepts", "pytorch", "first-network", "own-code", "wrong-tool"),
     "Guides": ("python", "own-data", "data", "events", "speech", "cells", "answers", "runs", "long-sequences", "journal",
-               "weights", "many-machines"),
+               "weights", "gpu", "many-machines"),
     "Reference": ("plan-format", "glossary"),
     "Background": ("plans", "performance", "compare-checkpoint", "compare-jax", "compare-petsc", "measurements", "learning",
                    "planning-benchmark", "lower-bound", "study", "expectations"),
