@@ -446,7 +446,7 @@ struct neap_eval_options {
 	void (*say)(void *user, const char *line);
 	/* 1: scores of classes are probabilities, by softmax; not for targets that are numbers. */
 	int softmax;
-	/* As `progress`, several times per second within a batch; not with `peers`. May be NULL. */
+	/* As `progress`, several times per second in a batch; not with `peers`. May be NULL. */
 	int (*advanced)(void *user, double done, int64_t total);
 	const char *device; /* as in neap_net_options */
 };

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
+# Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
+#   bench/device/check.sh [bits|strategies|epoch|lif|offload|torch]...
+# Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+work=$(mktemp -d /tmp/neap-check-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+if [ -z "${NEAP:-}" ] && ls .gpu/wheel/*.whl >/dev/null 2>&1; then
+	python3 -m pip install -q --no-index --no-deps --no-compile --target "$work/site" .gpu/wheel/*.whl || exit 2
+	export PYTHONPATH=$work/site
+	NEAP="python3 -m neap"
+fi
+NEAP=${NEAP:-build/neap}
+export NEAP_ISA=${NEAP_ISA:-lowered} # the arithmetic of a device, on any CPU
+commit=$(git rev-parse --short HEAD 2>/dev/null || cat .gpu/commit 2>/dev/null || echo unknown)
+echo "card: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo none), commit $commit, $(date -u +%F)"
+
+row() { printf '%-10s  %-58s  %s\n' "$1" "$2" "$3"; }
+# Seconds of forward and backward passes that a training prints.
+passes() { sed -n 's/^time  *\([0-9.]* [a-z]*\) for forward.*/\1/p' "$1"; }
+run() { # part, what, log, command...
+	local part=$1 what=$2 log=$3
+	shift 3
+	if ! timeout 170 "$@" >"$log" 2>&1; then
+		row "$part" "$what" "FAIL: $(grep -v '^warning' "$log" | tail -n 1 | cut -c 1-150)"
+		return 1
+	fi
+}
+
+SMALL="randman:steps=300,samples=128,units=60,classes=5"
+part_bits() {
+	local n=0 net
+	for net in lif:48r,li lif:100:reset=hard,lif:33r,li:tau=none lif:200r:reset=zero:surrogate=boxcar,li cubalif:40r,li alif:40r,li \
+		adlif:40r,li; do
+		n=$((n + 1))
+		local options="$SMALL --net $net --epochs 2 --batch 32 --memory 2M --scale 2"
+		run bits "$net, CPU" "$work/log" $NEAP train $options --out "$work/cpu$n" || continue
+		run bits "$net, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu$n" || continue
+		cmp -s "$work/cpu$n/model.safetensors" "$work/gpu$n/model.safetensors" &&
+			row bits "$net: weights after two epochs" "equal" || row bits "$net: weights after two epochs" "FAIL: differ"
+	done
+}
+
+part_strategies() {
+	local options="$SMALL --net lif:96r,li --batch 64 --scale 2 --memory 3M --repeats 1"
+	run strategies "compare, CPU" "$work/cpu" $NEAP compare $options --strategy bptt || return
+	run strategies "compare, device" "$work/gpu" $NEAP compare $options --device cuda --slow pinned:64M || return
+	grep -E '^[a-z].* [0-9a-f]{16} ' "$work/gpu"
+	row strategies "hashes of gradients, CPU and device" \
+		"$(grep -ohE ' [0-9a-f]{16} ' "$work/cpu" "$work/gpu" | sort -u | wc -l) different (1 is right)"
+}
+
+part_epoch() {
+	local data="randman:steps=100,samples=8156,units=700,classes=20" device
+	for device in cpu cuda; do
+		run epoch "$device" "$work/log" $NEAP train $data --net lif:128r,li --batch 256 --epochs 1 --memory 1G \
+			$([ $device = cpu ] || echo --device $device) --out "$work/epoch-$device" || continue
+		row epoch "8,156 samples, 100 steps, 128 units, B 256, $device" "passes $(passes "$work/log")"
+	done
+}
+
+part_lif() {
+	local size
+	for size in 64 256; do
+		run lif "B $size" "$work/log" $NEAP compare "randman:steps=1000,samples=$size,units=700,classes=20" \
+			--net lif:512r,li --batch $size --memory 4G --repeats 5 --strategy bptt --device cuda || continue
+		row lif "700-512r-20, T 1,000, B $size" "$(grep -E '^per step' "$work/log")"
+		grep -E '^(reference|bptt) ' "$work/log"
+	done
+}
+
+part_offload() {
+	local base="randman:steps=10000,samples=64,units=700,classes=20 --net lif:512r,li --batch 64 --repeats 3 --device cuda" memory
+	for memory in 4G 400M 100M; do
+		run offload "$memory" "$work/log" $NEAP compare $base --memory $memory --slow pinned:16G --strategy auto \
+			--strategy stream --strategy double || continue
+		row offload "T 10,000, B 64, $memory of the device, pinned:16G" ""
+		grep -E '^(reference|auto|stream|double) ' "$work/log"
+	done
+}
+
+part_torch() {
+	run torch "pytest -m cuda" "$work/log" python3 -m pytest -q -m cuda tests/python/test_torch_device.py -p no:cacheprovider
+	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
+}
+
+for part in "${@:-bits strategies lif offload epoch torch}"; do
+	for one in $part; do
+		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
+		"part_$one"
+	done
+done
