@@ -39,6 +39,12 @@ static int on_progress(void *user, int64_t done, int64_t total)
 	return o->progress ? o->progress(o->user, done, total) : 0;
 }
 
+static int on_advanced(void *user, double done, int64_t total)
+{
+	const struct neap_eval_options *o = ((struct neap__answer_outputs *)user)->options;
+	return o->advanced(o->user, done, total);
+}
+
 static int on_answer(void *user, const struct neap_answer *answer)
 {
 	struct neap__answer_outputs *a = user;
@@ -81,6 +87,8 @@ int neap__answer_outputs_open(struct neap__answer_outputs *a, struct neap__evalu
 		return neap__answer_outputs_end(a, rc);
 	if (options->progress)
 		e->progress = on_progress;
+	if (e->advanced)
+		e->advanced = on_advanced;
 	if (options->answered)
 		e->answered = on_answer;
 	if (neap__answer_outputs_step(options))
