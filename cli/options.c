@@ -347,6 +347,15 @@ static int check_once(const char *command, const struct cli_option *option, cons
 	return CLI_DONE;
 }
 
+/* 1: the argument is an option of the command, and so hardly the value of the one before. */
+static int is_option(const struct cli_command *command, const char *arg)
+{
+	if (arg[0] != '-' || arg[1] == '\0')
+		return 0;
+	return arg[1] == '-' ? find(command, arg + 2, strcspn(arg + 2, "=")) != NULL
+			     : arg[2] == '\0' && find_letter(command, arg[1]) != NULL;
+}
+
 /* Sets `option` to `value`, or without one to the next argument, to which *i moves. */
 static int take_value(const struct cli_command *command, const struct cli_option *option,
 	const char *value, int argc, char **argv, int *i)
@@ -365,6 +374,12 @@ static int take_value(const struct cli_command *command, const struct cli_option
 				"--%s: the value (%s) is missing. Pass --%s %s", option->name,
 				option->argument, option->name, option->argument);
 		value = argv[++*i];
+		if (is_option(command, value))
+			return cli_usage(command->name,
+				"--%s: the value (%s) is missing before '%s'. Pass --%s %s, or "
+				"--%s='%s' if '%s' is the value",
+				option->name, option->argument, value, option->name,
+				option->argument, option->name, value, value);
 	}
 	int code = check_once(command->name, option, value);
 	return code != CLI_DONE ? code : set_value(command->name, option, value);

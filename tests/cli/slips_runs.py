@@ -21,6 +21,9 @@ TRAINED = "it is an option of 'neap train'"
 SLIPS = (  # the command, and what its line has
     # train: data
     ("train --epochs 3", "DATA is missing"),
+    ("train cls.h5 --out --quiet", "--out: the value (FOLDER) is missing before '--quiet'", "Pass --out FOLDER"),
+    ("train cls.h5 --net -q", "--net: the value (SPEC) is missing before '-q'", "Pass --net SPEC"),
+    ("predict cls data.npz --out --softmax", "--out: the value", "is missing before '--softmax'"),
     ("train cls", "'cls' is a run, not a data set", "neap train --out 'cls' --resume"),
     ("train cls/model.safetensors", "neap train --out 'cls' --resume", "--from 'cls/model.safetensors'"),
     ("train cls/run.json", "'cls/run.json' has the options of a run", "neap train --config 'cls/run.json' --out NEW"),
