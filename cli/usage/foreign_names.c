@@ -98,10 +98,8 @@ static const struct foreign_name {
 	{{"activation", "nonlinearity"}, "net",
 		"with the key activation= of a layer: --net rnn:64:activation=relu,li", NULL},
 	{{"bidirectional"}, NULL, "bidirectional layers are not supported", NULL},
-	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, NULL,
-		"this tool computes on the CPU. neap.torch runs on any device of PyTorch "
-		"(docs/pytorch.md)",
-		NULL},
+	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, "device",
+		"cuda or cuda:N for an NVIDIA GPU (docs/gpu.md)", NULL},
 	{{"early-stopping", "early-stop"}, NULL,
 		"training does not stop early; model.safetensors has the weights of the best "
 		"epoch. "

@@ -26,7 +26,7 @@ OPTIONS = (  # command, option, what the line says
     ("train", "--batch-size", "use '--batch'."), ("train", "--batch_size", "use '--batch'."),
     ("train", "--num-epochs", "use '--epochs'."), ("train", "--hidden", "use '--net', whose layers have a name and a size"),
     ("train", "--val-split", "use '--validation'."), ("train", "--output-dir", "use '--out'."),
-    ("train", "--gpu", "computes on the CPU"), ("train", "--cuda", "computes on the CPU"), ("train", "--device", "computes on the CPU"),
+    ("train", "--gpu", "use '--device', cuda or cuda:N"), ("train", "--cuda", "use '--device', cuda or cuda:N"),
     ("train", "--early-stopping", "does not stop early"), ("train", "--data", "an argument, not an option"),
     ("encode", "--target-column", "use '--target'."), ("encode", "--size", "use '--sensor'."),
     ("compare", "--hidden", "--net gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
