@@ -73,6 +73,8 @@ static const struct foreign_name {
 	{{"class-names", "classnames", "names"}, NULL,
 		"the names of the classes are in DATA: neap encode --classes FILE", "train"},
 	{{"size", "sensor-size"}, "sensor", NULL, "encode"},
+	{{"dt", "bin", "bins", "bin-size"}, NULL,
+		"it is --dt of 'neap train'; encoded events keep their exact times", "encode"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap predict RUN DATA", "predict"},
 	{{"model", "run"}, NULL, "the run is the first argument: neap eval RUN DATA", "eval"},
 	{{"restart", "continue", "resume-from", "resume-from-checkpoint", "ckpt-path"}, "resume",

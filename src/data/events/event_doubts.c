@@ -40,6 +40,8 @@ const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, con
 	char first[160];
 	size_t n = strlen(path);
 	room[0] = '\0';
+	if (folder && !neap__recordings_folder(folder))
+		folder = NULL; /* a file alone */
 	if (n < 5 || strcasecmp(path + n - 4, ".npz") != 0 || strchr(time, '/') || !time[0])
 		return room;
 	neap__print(first, sizeof first,
@@ -74,8 +76,7 @@ static void tell_unit(const struct neap__event_doubts *d, const struct neap__eve
 {
 	char lasts[24], given[24], why[80], fix[200];
 	double unit = o->time_unit, rate = d->within > 0 ? (double)d->events / d->within : INFINITY;
-	int is_slow =
-		source->time_name[0] && unit == 0 && longest > SLOW_LENGTH && rate < SLOW_RATE;
+	int is_slow = source->time_name[0] && longest > SLOW_LENGTH && rate < SLOW_RATE;
 	if (!(longest > 0) || (longest >= SHORT && longest <= LONG && !is_slow))
 		return;
 	if (longest < SHORT)
