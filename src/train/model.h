@@ -65,6 +65,8 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes);
 void neap__model_class_names_free(char **names, int classes); /* NULL: nothing */
 
+/* Numbers the characters of a text as the model does, if both are texts; 0 or a negative code. */
+int neap__model_adopt_text(struct neap_dataset *set, const struct neap__safetensors *file);
 /*
  * Writes to a model, and reads from one, how the rows of its data set are read (row_reading.h), so
  * that other data is read alike; a set of spikes writes nothing. take: samples will be cut at

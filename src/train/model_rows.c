@@ -188,6 +188,12 @@ static int adopt_classes(struct neap_dataset *set, const struct neap__safetensor
 	return rc;
 }
 
+int neap__model_adopt_text(struct neap_dataset *set, const struct neap__safetensors *file)
+{
+	int is_text = neap__model_kind(file) == NEAP__OF_TEXT;
+	return set->ops->adopt && is_text ? adopt_classes(set, file) : 0;
+}
+
 /* Reads the set as the object says: its targets, its normalisation, its coding. */
 static int take_reading(struct neap_dataset *set, const struct neap__safetensors *file,
 	const json_t *json, const char *text, int64_t max_steps)

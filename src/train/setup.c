@@ -129,6 +129,10 @@ static int from_fits(struct neap__trainer *trainer)
 	json_decref(json);
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", o->from);
+	rc = neap__model_adopt_text(d->set, &trainer->from);
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", o->from);
+	NEAP_TRY(neap_dataset_info(d->set, &trainer->data.info));
 	if (o->net.inputs == 0)
 		o->net.inputs = net.inputs;
 	if (o->fresh_readout)
@@ -224,10 +228,11 @@ static int check_resumed(struct neap__trainer *trainer)
 	if (!o->resume)
 		return 0;
 	neap__dataset_channels(d->set, o->net.inputs); /* too few: of other data */
-	if (trainer->has_snapshot && d->set->nfeature_names > 0) {
+	if (trainer->has_snapshot && (d->set->nfeature_names > 0 || d->set->ops->adopt)) {
 		struct neap__safetensors last;
 		NEAP_TRY(neap__safetensors_read(&last, trainer->last));
 		int rc = match_features(trainer, &last);
+		neap__model_adopt_text(d->set, &last); /* if not: it is another text */
 		neap__safetensors_free(&last);
 		NEAP_TRY(rc);
 	}
