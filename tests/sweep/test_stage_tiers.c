@@ -256,6 +256,38 @@ static void capacities(void **state)
 	assert_true(tally.sent > sent + 50);
 }
 
+/*
+ * Some of these tiers have room for the bytes of a state, but not for its record, as the planner
+ * finds only when it places the records: the budget that an error names is enough nevertheless.
+ */
+static void named_budgets(void **state)
+{
+	(void)state;
+	for (uint64_t capacity = 8; capacity <= 256; capacity += 8) {
+		struct scene x = {.model = {.n = 2,
+					  .width = {8, 16, 32},
+					  .junk = {32, 0},
+					  .advance = {1, 1},
+					  .record = {1, 1},
+					  .backward = {1, 1, 1},
+					  .stages.flags = 3}};
+		stagemodel_wire(&x.model);
+		open_tier(&x, 0, capacity);
+		x.ops = stagemodel_ops(&x.model);
+		x.options = (struct neap_sweep_options){
+			.size = sizeof x.options, .steps = 2, .tiers = &x.tier, .ntiers = 1};
+		assert_null(sweep_of(&x, 1, 0));
+		const char *least = strstr(neap_detail(), "Use at least ");
+		assert_non_null(least);
+		uint64_t named = strtoull(least + strlen("Use at least "), NULL, 10);
+		struct neap_stage_sweep *sweep = sweep_of(&x, named, 0);
+		if (!sweep)
+			fail_msg("capacity %llu: %s", (unsigned long long)capacity, neap_detail());
+		neap_stage_sweep_free(sweep);
+		end_scene(&x);
+	}
+}
+
 static int text_of(void *user, const char *text, size_t length)
 {
 	char *at = (char *)user + strlen(user);
@@ -349,6 +381,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(short_chains),
 		cmocka_unit_test(every_fault),
 		cmocka_unit_test(capacities),
+		cmocka_unit_test(named_budgets),
 		cmocka_unit_test(saved_plans),
 		cmocka_unit_test(storm),
 	};

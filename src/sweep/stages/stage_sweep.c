@@ -92,6 +92,7 @@ static int describe(struct neap_stage_sweep *s, const struct neap_stages *stages
 	NEAP_TRY(copy_stages(s, stages));
 	uint64_t spare = s->layout.spare;
 	s->problem.memory = s->problem.memory > spare + 64 ? s->problem.memory - spare : 64;
+	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers, 0, s->ops.memory));
 	return neap__stage_tiers_describe(s);
 }
 
@@ -162,6 +163,28 @@ static int plan_in_capacity(struct neap_stage_sweep *s)
 		s->program = (struct neap__stage_program){0};
 		NEAP_TRY(plan(s));
 	}
+}
+
+/*
+ * Plans. A plan that does not fit names a budget that fits while a tier holds as many bytes as its
+ * capacity says; with gaps between records it may not. Such budgets are tried, and the error names
+ * the first one that has a plan.
+ */
+static int plan_or_name_budget(struct neap_stage_sweep *s)
+{
+	int rc = plan_in_capacity(s);
+	struct neap_plan refused = s->plan;
+	if (rc != NEAP_EINFEASIBLE || s->problem.ntiers == 0 || refused.least_bytes == 0 ||
+		neap__agrees(&s->agreement))
+		return rc;
+	do {
+		refused.least_bytes = s->plan.least_bytes;
+		s->problem.memory = refused.least_bytes - s->layout.spare;
+		NEAP_TRY(neap__stage_tiers_describe(s));
+		rc = plan_in_capacity(s);
+	} while (rc == NEAP_EINFEASIBLE && s->plan.least_bytes > refused.least_bytes);
+	return rc < 0 && rc != NEAP_EINFEASIBLE ? rc
+						: neap__refuse_plan(&refused, s->options.memory);
 }
 
 static int place(struct neap_stage_sweep *s)
@@ -269,7 +292,7 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	int rc = describe_all(s, stages);
 	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__stage_journal_attach(s));
-	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan_in_capacity(s)));
+	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan_or_name_budget(s)));
 	neap__stage_journal_budget(s);
 	rc = finish_tables(s);
 	return neap__agrees(&s->agreement) ? agree_on_program(s, rc) : rc;

@@ -52,7 +52,6 @@ int neap__stage_tiers_describe(struct neap_stage_sweep *s)
 {
 	struct neap_problem *p = &s->problem;
 	uint64_t largest = largest_item(s);
-	NEAP_TRY(neap__tiers_take(s->tiers, s->options.tiers, s->options.ntiers, 0, s->ops.memory));
 	p->ntiers = s->options.ntiers;
 	for (int i = 0; i < p->ntiers; i++) {
 		struct neap_tier *tier = s->tiers[i];
