@@ -260,31 +260,45 @@ static void capacities(void **state)
  * Some of these tiers have room for the bytes of a state, but not for its record, as the planner
  * finds only when it places the records: the budget that an error names is enough nevertheless.
  */
+static void named_budget(const struct stagemodel *model, uint64_t capacity)
+{
+	struct scene x = {.model = *model};
+	stagemodel_wire(&x.model);
+	open_tier(&x, 0, capacity);
+	x.ops = stagemodel_ops(&x.model);
+	x.options = (struct neap_sweep_options){
+		.size = sizeof x.options, .steps = x.model.n, .tiers = &x.tier, .ntiers = 1};
+	assert_null(sweep_of(&x, 1, 0));
+	const char *least = strstr(neap_detail(), "Use at least ");
+	assert_non_null(least);
+	uint64_t named = strtoull(least + strlen("Use at least "), NULL, 10);
+	struct neap_stage_sweep *sweep = sweep_of(&x, named, 0);
+	if (!sweep)
+		fail_msg("capacity %llu: %s", (unsigned long long)capacity, neap_detail());
+	neap_stage_sweep_free(sweep);
+	end_scene(&x);
+}
+
 static void named_budgets(void **state)
 {
+	static const struct stagemodel two = {.n = 2,
+		.width = {8, 16, 32},
+		.junk = {32, 0},
+		.advance = {1, 1},
+		.record = {1, 1},
+		.backward = {1, 1, 1},
+		.stages.flags = NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT};
+	static const struct stagemodel large_turn = {.n = 1,
+		.width = {16, 1},
+		.advance = {1},
+		.record = {1},
+		.backward = {1, 1},
+		.backward_tmp = {0, 272},
+		.stages.flags = NEAP_STAGES_BACKWARD_NEEDS_INPUT};
 	(void)state;
 	for (uint64_t capacity = 8; capacity <= 256; capacity += 8) {
-		struct scene x = {.model = {.n = 2,
-					  .width = {8, 16, 32},
-					  .junk = {32, 0},
-					  .advance = {1, 1},
-					  .record = {1, 1},
-					  .backward = {1, 1, 1},
-					  .stages.flags = 3}};
-		stagemodel_wire(&x.model);
-		open_tier(&x, 0, capacity);
-		x.ops = stagemodel_ops(&x.model);
-		x.options = (struct neap_sweep_options){
-			.size = sizeof x.options, .steps = 2, .tiers = &x.tier, .ntiers = 1};
-		assert_null(sweep_of(&x, 1, 0));
-		const char *least = strstr(neap_detail(), "Use at least ");
-		assert_non_null(least);
-		uint64_t named = strtoull(least + strlen("Use at least "), NULL, 10);
-		struct neap_stage_sweep *sweep = sweep_of(&x, named, 0);
-		if (!sweep)
-			fail_msg("capacity %llu: %s", (unsigned long long)capacity, neap_detail());
-		neap_stage_sweep_free(sweep);
-		end_scene(&x);
+		named_budget(&two, capacity);
+		named_budget(&large_turn, capacity);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "plan/offload/offload_least.h"
 
 #include <math.h>
+#include "base/checked.h"
 #include "base/fail.h"
 #include "plan/offload/offload_away.h"
 #include "plan/offload/offload_groups.h"
@@ -47,15 +48,13 @@ int neap__offload_least(
 	uint64_t *least, const struct neap_problem *p, neap__offload_make *make, int64_t effort)
 {
 	uint64_t low = 0, high = neap__chain_table_least(&p->chain);
-	uint64_t all = neap__offload_all_bytes(&p->chain);
 	*least = high;
 	if (p->ntiers == 0)
 		return 0;
 	if (p->chain.steps > BARE_MOST)
 		return least_of_long(least, p);
-	high = high < all ? high : all;
 	for (int tier = 0; tier < p->ntiers; tier++)
-		high += p->tiers[tier].staging;
+		high = neap__sat_add(high, p->tiers[tier].staging);
 	*least = high;
 	while (low < high) {
 		struct neap__action_list list = {0};

@@ -85,7 +85,8 @@ int neap__offload_search_relieve(
 	return rc < 0 ? rc : 0;
 }
 
-uint64_t neap__offload_all_bytes(const struct neap_chain *c)
+/* Bytes of everything at once, about. */
+static uint64_t all_bytes(const struct neap_chain *c)
 {
 	const struct neap_stages *s = c->stages;
 	uint64_t all = c->adjoint * 2, temporary = 0;
@@ -121,7 +122,7 @@ int neap__offload_search_greedy(struct neap__offload_search *x)
 {
 	const struct neap_problem *p = x->problem;
 	struct neap__chain_table tables = {0};
-	uint64_t all = neap__offload_all_bytes(&p->chain);
+	uint64_t all = all_bytes(&p->chain);
 	double makespan;
 	NEAP_TRY(neap__offload_search_extremes(x));
 	if (!x->groups)

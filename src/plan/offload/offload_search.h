@@ -40,8 +40,6 @@ int neap__offload_search_relieve(
 
 /* Everything recorded, or every state kept, relieved: what needs the least memory. */
 int neap__offload_search_extremes(struct neap__offload_search *x);
-/* Bytes of everything at once. */
-uint64_t neap__offload_all_bytes(const struct neap_chain *chain);
 
 /*
  * `chain` with offload added greedily: its plans for budgets from this one up to
