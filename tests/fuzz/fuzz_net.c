@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_net.c: specifications of nets. What a net says of itself makes the same net again. */
 #include "fuzz_files.h"
+#include "nn/core/net_memory.h"
 #include "nn/core/net_state.h"
 #include "nn/spec.h"
 
@@ -16,6 +17,7 @@ static int parse(struct neap_net **out, const char *spec)
 	o.inputs = 7;
 	o.classes = 3;
 	net->options = o;
+	net->blocks.memory = &neap__heap_memory;
 	int rc = neap__net_parse(net);
 	fuzz_line(rc);
 	if (rc < 0) {
