@@ -58,8 +58,10 @@ static void take_progress(struct neap__device_progress *progress, struct parts *
 
 	progress->bytes = words * sizeof(u32);
 	progress->done = take(p, words, sizeof(u32));
-	progress->near = (u32 *)progress->done + (progress->done ? rows : 0);
-	progress->offset = progress->near + (progress->done ? rows : 0);
+	if (!progress->done)
+		return;
+	progress->near = (u32 *)progress->done + rows;
+	progress->offset = progress->near + rows;
 }
 
 static void take_all(

@@ -101,7 +101,7 @@ static void check_staging_held(struct neap_sweep *s)
 {
 	struct neap__arena *arena = &s->arena;
 	arena->staging_held = 0;
-	for (int i = 0; i < s->problem.ntiers; i++) {
+	for (int i = 0; arena->base && i < s->problem.ntiers; i++) {
 		const unsigned char *staging = s->tiers[i]->staging.at;
 		arena->staging_held |= staging >= arena->base &&
 				       staging < arena->base + arena->mapped &&
