@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_batch.h: what a batch needs on the device: weights, events, rooms of the steps and sums of
- * gradients, in one block of device memory, which is made anew only if a batch needs a larger one.
+ * gradients, in one block of device memory, which is mapped again only if a batch needs a larger
+ * one.
  */
 #ifndef NEAP_DEVICE_DEVICE_BATCH_H
 #define NEAP_DEVICE_DEVICE_BATCH_H

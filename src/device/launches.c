@@ -3,22 +3,14 @@
 #include "device/launches.h"
 
 /* clang-format off */
-#define NEAP_X(name, blocks, threads, shared) {#name, sizeof(struct name##_arguments)},
+#define NEAP_X(name, blocks, threads, shared) #name,
 /* clang-format on */
-static const struct {
-	const char *name;
-	size_t bytes;
-} rows[] = {NEAP__DEVICE_KERNELS(NEAP_X)};
+static const char *const names[] = {NEAP__DEVICE_KERNELS(NEAP_X)};
 #undef NEAP_X
 
 const char *neap__device_kernel_name(enum neap__device_kernel kernel)
 {
-	return rows[kernel].name;
-}
-
-size_t neap__device_kernel_bytes(enum neap__device_kernel kernel)
-{
-	return rows[kernel].bytes;
+	return names[kernel];
 }
 
 #define NEAP_X(name, block_count, thread_count, shared)                                            \

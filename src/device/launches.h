@@ -27,9 +27,8 @@ struct neap__device_launcher {
 	void *user;
 };
 
-/* Returns the name of a kernel in the compiled text, and the bytes of its arguments. */
+/* Returns the name of a kernel in the compiled text. */
 const char *neap__device_kernel_name(enum neap__device_kernel kernel);
-size_t neap__device_kernel_bytes(enum neap__device_kernel kernel);
 
 /* neap__launch_NAME(launcher, arguments): launches a kernel. Returns 0 or a negative code. */
 #define NEAP_X(name, blocks, threads, shared)                                                      \
