@@ -6,6 +6,7 @@ processor; a run continues on the other side; what devices do not do is refused 
 """
 import hashlib
 import os
+import random
 import re
 import sys
 
@@ -85,6 +86,35 @@ def calibrated(folder):
     return None if found else "nothing"
 
 
+def random_case(seed):
+    """Options of a random training that a device takes, and slow memory."""
+    r = random.Random(seed)
+    layers = []
+    for _ in range(r.choice((1, 1, 2))):
+        cell = r.choice(("lif", "lif", "cubalif", "alif", "adlif"))
+        reset = ":reset=" + r.choice(("subtract", "zero", "hard", "soft")) if cell == "lif" else ""
+        surrogate = r.choice(("", ":surrogate=boxcar", ":surrogate=atan:support=0.7"))
+        layers.append(f"{cell}:{r.choice((1, 7, 32, 33, 40))}{r.choice(('', 'r'))}:scale={r.choice((1, 3, 5))}{reset}{surrogate}")
+    data = f"randman:steps={r.choice((5, 64, 65, 130))},samples={r.choice((2, 9, 20))},units={r.choice((1, 20))},classes=3"
+    options = ["train", data, "--net", ",".join(layers) + ",li" + r.choice(("", ":tau=none")), "--batch", r.choice((1, 4, 16)),
+               "--group", r.choice((0, 3)), "--epochs", "2", "--validation", "0", "--memory", "1M", "--threads", "1", "--seed", seed, "--quiet",
+               "--readout", r.choice(("mean", "sum", "last", "max", "step", "softmax")),
+               "--strategy", r.choice(("auto", "revolve", "double", "stream", "mixed"))]
+    return options + (["--rate-upper", "20Hz"] if r.random() < 0.3 else []), r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
+
+
+def random_nets(folder, first, count):
+    for seed in range(first, first + count):
+        options, slow = random_case(seed)
+        for out, more, env in ("host", ["--slow", "mem:1M"], ISA), ("cuda", [*DEVICE, "--slow", slow], FAKE):
+            done = neap(*options, *more, "--out", f"{out}{seed}", env=env, cwd=folder)
+            if done.returncode:
+                return f"seed {seed}, {out}: {' '.join(map(str, options))}: {said(done)}"
+        if weights(os.path.join(folder, f"host{seed}")) != weights(os.path.join(folder, f"cuda{seed}")):
+            return f"seed {seed}: weights differ: {' '.join(map(str, options))}, {slow}"
+    return None
+
+
 REFUSED = [
     (["--device", "gpu"], {}, r"device 'gpu'.*cuda"),
     (["--device", "cuda:7"], {}, r"cuda:7"),
@@ -114,6 +144,8 @@ def main():
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
         tap.run("calibrate measures the device", calibrated, folder)
+        tap.run("random nets: the weights of the processor", random_nets, folder, int(os.environ.get("NEAP_SEED", 0)),
+                int(os.environ.get("NEAP_MANY", 10)))
         for more, env, words in REFUSED:
             tap.run(f"refused: {' '.join(more)} {' '.join(env)}", refused, folder, more, env, words)
 
