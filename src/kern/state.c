@@ -88,3 +88,22 @@ void NEAP_V(neap__sum)(real *y, const real *x, int n)
 	for (; i < n; i++)
 		y[i] += x[i];
 }
+
+/* Exact conversions and one addition per number: the bits of any vector width. */
+void NEAP_V(neap__fold)(double *restrict total, real *restrict part, int64_t n)
+{
+	typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
+	typedef double wide_at __attribute__((
+		vector_size(WIDE * sizeof(double)), aligned(sizeof(double)), may_alias));
+	int64_t i = 0;
+
+	for (; i + WIDE <= n; i += WIDE) {
+		wide_at *to = (wide_at *)(void *)(total + i);
+		*to = *to + __builtin_convertvector(load(part + i), wide);
+		store(part + i, (vec){0});
+	}
+	for (; i < n; i++) {
+		total[i] += (double)part[i];
+		part[i] = 0;
+	}
+}

@@ -20,6 +20,7 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->decay = NEAP_V(neap__decay);
 	kernels->scale = NEAP_V(neap__scale);
 	kernels->sum = NEAP_V(neap__sum);
+	kernels->fold = NEAP_V(neap__fold);
 	kernels->spikes = NEAP_V(neap__spikes);
 	kernels->support = NEAP_V(neap__support);
 	kernels->ceiling_read = NEAP_V(neap__ceiling_read);

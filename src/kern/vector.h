@@ -248,6 +248,7 @@ int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear,
 void NEAP_V(neap__decay)(real *u, real beta, const real *b, int n);
 void NEAP_V(neap__scale)(real *x, real a, int n);
 void NEAP_V(neap__sum)(real *y, const real *x, int n);
+void NEAP_V(neap__fold)(double *restrict total, real *restrict part, int64_t n);
 real NEAP_V(neap__ceiling_read)(const real *x, int64_t count);
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds);
 void NEAP_V(neap__currents)(const real *strip, const struct neap__arrivals *arrivals);

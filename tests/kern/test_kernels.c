@@ -433,6 +433,28 @@ static void states(void **arg)
 		}
 }
 
+/* Adding parts to sums in double, to the bit; the parts become zeros. */
+static void folds(void **arg)
+{
+	(void)arg;
+	for (int t = 0; t < NEAP__ISAS; t++)
+		for (int i = 0; i < SIZES && table(t); i++) {
+			double total[2][WIDEST];
+			int n = sizes[i];
+			struct numbers part = numbers((size_t)n, i % 3), same = copy_of(&part);
+			for (int j = 0; j < n; j++)
+				total[0][j] = total[1][j] = draw() * 1e6;
+			neap__kernels_reference.fold(total[0], part.at, n);
+			table(t)->fold(total[1], same.at, n);
+			assert_memory_equal(total[0], total[1], (size_t)n * sizeof(double));
+			assert_true(equal(&part, &same));
+			for (int j = 0; j < n; j++)
+				assert_true(part.at[j] == 0);
+			numbers_free(&part);
+			numbers_free(&same);
+		}
+}
+
 /* Sigmoid and tanh keep the reference's bits, also far out. */
 static void squashes(void **arg)
 {
@@ -497,6 +519,7 @@ int main(void)
 		cmocka_unit_test(product),
 		cmocka_unit_test(outer),
 		cmocka_unit_test(states),
+		cmocka_unit_test(folds),
 		cmocka_unit_test(squashes),
 		cmocka_unit_test(chosen),
 	};
