@@ -19,7 +19,8 @@ real NEAP_V(neap__ceiling_read)(const real *x, int64_t count)
 
 int NEAP_V(neap__ceiling_products)(real *out, int64_t rounds)
 {
-	/* Sums tend to 2 c: with c = 0 they would become subnormal numbers, which take far longer. */
+	/* Sums tend to 2 c: with c = 0 they would become subnormal numbers, which take far longer.
+	 */
 	vec a[CHAINS], b = (vec){0} + (real)0.5, c = (vec){0} + (real)1;
 
 	EACH_REGISTER(int k = 0; k < CHAINS; k++)

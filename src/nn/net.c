@@ -13,6 +13,7 @@
 #include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
+#include "base/debug_log.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -75,6 +76,8 @@ static int build(struct neap_net *net)
 							 : &neap__precision_ops_float;
 	NEAP_TRY(neap__isa_choose(&isa));
 	net->kernels = net->ops->kernels(isa);
+	neap__debug("net '%s': kernels %s, %d threads", net->options.spec, neap__isa_name(isa),
+		threads);
 	NEAP_TRY(neap__net_parse(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));

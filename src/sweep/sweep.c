@@ -6,6 +6,7 @@
 #include "sweep/sweep.h"
 #include "sweep/arena/arena.h"
 #include "sweep/costs/cost_watch.h"
+#include "sweep/log_plan.h"
 #include "sweep/infeasible.h"
 #include "sweep/journal/journal_identity.h"
 #include "sweep/steps/model_checks.h"
@@ -282,6 +283,7 @@ static int prepare(struct neap_sweep *s, const struct neap_step_ops *ops,
 	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__journal_attach(s));
 	NEAP_TRY(neap__sweep_make_plan(s));
+	neap__log_plan(&s->problem, &s->plan, s->tiers, s->planning);
 	rc = finish_tables(s);
 	return neap__agrees(&s->agreement) ? agree_on_tables(s, rc) : rc;
 }

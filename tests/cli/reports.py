@@ -159,10 +159,27 @@ def data_options_of_measurements(folder):
         assert neap(command, rows, *net, "--channels", 4).returncode == 2
 
 
+def decisions(folder):
+    """NEAP_LOG=debug prints costs, tiers and plans; any other value, nothing."""
+    options = ["train", "randman:units=20,classes=3,samples=32,steps=400", "--net", "lif:8r,li", "--epochs", 1, "--threads", 1,
+               "--memory", "200K", "--slow", folder]
+    said = {}
+    for level in "debug", "none":
+        done = neap(*options, "--out", os.path.join(folder, "log-" + level), env={**os.environ, "NEAP_LOG": level})
+        assert done.returncode == 0, done.stderr
+        said[level] = [line for line in done.stderr.splitlines() if line.startswith("neap debug: ")]
+    assert not said["none"], said
+    for pattern in (r"net 'lif:8r,li': kernels \w+, 1 threads", r"plan for 400 steps in 200 KiB: state [\d.]+ \w+, tape ",
+                    r"costs of a step: advance [\d.]+ \w+, record ", r"tier .* file in .*: room for .*, writes [\d.]+ \w+/s",
+                    r"strategy auto chose \w+: predicted .* against storing everything; memory [\d.]+ KiB",
+                    r"batch: \d+ groups of at most \d+ samples"):
+        assert any(re.match("neap debug: " + pattern, line) for line in said["debug"]), (pattern, said["debug"])
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         for case in (counts_of_steps, no_table_of_numbers, no_rates_without_spikes, many_classes,
-                     memory_without_a_budget, figures, no_overhead_below_none, mend_of_a_reset,
+                     memory_without_a_budget, figures, no_overhead_below_none, mend_of_a_reset, decisions,
                      data_options_of_measurements):
             tap.run(case.__doc__.splitlines()[0], case, folder)
     return tap.failed > 0

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "ranks/rank_share.h"
+#include "base/debug_log.h"
 #include "sys/pool.h"
 
 #include <errno.h>
@@ -153,6 +154,8 @@ int neap__groups_make(struct neap_net *net, const struct neap__sample_split *spl
 	if (net->grads && split->per_sum <= net->grads_size && split->ngrads <= net->grads_room &&
 		split->per_group <= net->group_size && split->ngroups <= net->group_room)
 		return 0;
+	neap__debug("batch: %d groups of at most %d samples, %d gradient sums of at most %d",
+		split->ngroups, split->per_group, split->ngrads, split->per_sum);
 	/* Freed first: the old and the new groups together could exceed the budget. */
 	free_groups(net);
 	int rc = make_all(net, split);

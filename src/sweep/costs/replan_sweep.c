@@ -7,6 +7,7 @@
  */
 #include "sweep/costs/replan_sweep.h"
 #include "sweep/costs/cost_watch.h"
+#include "sweep/log_plan.h"
 #include "sweep/sweep.h"
 #include "sweep/table_sizes.h"
 #include "base/fail.h"
@@ -150,6 +151,7 @@ static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t 
 	now->tiers[tier].capacity = NEAP_INFINITE; /* fits_tiers looks at the places */
 	int rc = neap__block_replan(plan, now, step, s->sizes.longest[tier], EFFORT, GAIN);
 	now->tiers[tier].capacity = s->problem.tiers[tier].capacity;
+	neap__log_replan(&s->problem, found, step, rc > 0 ? plan : NULL);
 	if (rc <= 0)
 		return 0; /* the old plan goes on */
 	h->count++;

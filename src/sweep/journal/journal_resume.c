@@ -7,6 +7,7 @@
 #include "sweep/online_sweep.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "base/debug_log.h"
 
 static int start_anew(struct neap_sweep *s, const struct neap__journal_owner *own)
 {
@@ -49,6 +50,8 @@ static int resume(
 	neap__journal_adopt(own, journal->identity.epoch);
 	journal->period += 1 + (neap__unique() & 0xfff);
 	neap__journal_resumed(own);
+	neap__debug("the journal in %s continues a run after %lld actions", journal->base.directory,
+		(long long)journal->done);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "sweep/repair/repair_costs.h"
 #include "sweep/transfers/transfer.h"
 #include "base/fail.h"
+#include "base/debug_log.h"
 
 /* Ends every transfer; states that arrived serve as sources. */
 static void end_transfers(struct neap_sweep *s)
@@ -42,6 +43,8 @@ static void end_transfers(struct neap_sweep *s)
 
 static void begin(struct neap_sweep *s)
 {
+	neap__debug("slow memory lost too much: steps 0 to %lld are reversed without it",
+		(long long)s->position);
 	end_transfers(s);
 	neap__arena_space_pack(s);
 	s->extra_bytes = neap__fallback_room(s);

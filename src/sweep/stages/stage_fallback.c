@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "plan/core/stage_sizes.h"
 #include "sys/clock.h"
+#include "base/debug_log.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -191,6 +192,7 @@ static int finish(struct stage_rest *rest, struct stage_run *r)
 	*memory -= rest->given_bytes < *memory ? rest->given_bytes : *memory;
 	*memory &= ~(uint64_t)63;
 	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, make_program(rest, a)));
+	neap__debug("slow memory lost too much: the remaining stages are planned without it");
 	neap__trace_add(s->options.trace,
 		&(struct neap__event){.start = now, .end = now, .kind = NEAP__EVENT_REPLAN});
 	NEAP_TRY(neap__agree_code(a, NEAP__AGREE_FALLBACK, map(rest, s)));

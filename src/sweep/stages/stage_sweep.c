@@ -5,6 +5,7 @@
  * of the plan is that of the run.
  */
 #include "sweep/stages/stage_sweep.h"
+#include "sweep/log_plan.h"
 #include "sweep/infeasible.h"
 #include "sweep/stages/join_sweep.h"
 #include "sweep/stages/stage_journal.h"
@@ -14,6 +15,7 @@
 #include "base/fail.h"
 #include "base/struct_size.h"
 #include "store/tier_state.h"
+#include "sys/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -292,7 +294,9 @@ static int prepare(struct neap_stage_sweep *s, const struct neap_stage_ops *ops,
 	int rc = describe_all(s, stages);
 	NEAP_TRY(neap__agrees(&s->agreement) ? agree_on_sweep(s, rc) : rc);
 	NEAP_TRY(neap__stage_journal_attach(s));
+	double start = neap__seconds();
 	NEAP_TRY(neap__agree_code(&s->agreement, NEAP__AGREE_PLAN, plan_or_name_budget(s)));
+	neap__log_plan(&s->problem, &s->plan, s->tiers, neap__seconds() - start);
 	neap__stage_journal_budget(s);
 	rc = finish_tables(s);
 	return neap__agrees(&s->agreement) ? agree_on_program(s, rc) : rc;

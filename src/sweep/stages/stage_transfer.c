@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
+#include "base/debug_log.h"
 
 #include <errno.h>
 #include <string.h>
@@ -164,6 +165,8 @@ void neap__stage_mark_lost(struct stage_run *r, int64_t number)
 		return;
 	r->s->lost[number] = 1;
 	r->s->stats.recoveries++;
+	neap__debug("tier %d lost a record of stages %lld to %lld, which will be recomputed",
+		record->tier, (long long)record->t0, (long long)record->t1);
 	neap__trace_add(r->s->options.trace, &(struct neap__event){.start = now,
 						     .end = now,
 						     .t0 = record->t0,

@@ -5,6 +5,7 @@
 #include "sweep/costs/cost_watch.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "base/debug_log.h"
 
 int neap__step_failure(const char *name, int rc)
 {
@@ -85,6 +86,8 @@ void neap__count_overflow(struct neap_sweep *s, int64_t t0, int64_t t1)
 void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
 {
 	s->stats.recoveries++;
+	neap__debug("tier %d lost %s of steps %lld to %lld, which will be recomputed", tier,
+		t1 > t0 ? "the tapes" : "the state", (long long)t0, (long long)t1);
 	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
 }
 
