@@ -44,6 +44,12 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max)
 	return 0;
 }
 
+static int fence(void *self)
+{
+	const struct neap__device_backend *b = self;
+	return neap_device_wait(b->device);
+}
+
 static int load(struct neap__device_backend *b)
 {
 	const void *image = neap__device_image();
@@ -70,6 +76,7 @@ int neap__device_backend_open(
 		return neap__fail_errno(ENOMEM, "a net on a device");
 	*b = (struct neap__device_backend){.steps = {.memory = &device->memory,
 						   .begin = begin,
+						   .fence = fence,
 						   .advance = neap__device_advance,
 						   .record = neap__device_record,
 						   .backward = neap__device_reverse,

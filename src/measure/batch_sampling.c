@@ -53,6 +53,7 @@ static int record_range(struct neap__tape_sizes *tapes, struct neap_net *net,
 
 	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), rooms->state, rooms->state_bytes));
 	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
+	NEAP_TRY(neap__net_wait(net));
 	double start = neap__seconds() - waited(batch);
 	for (; t < end; at += done - t, t = done) {
 		int64_t t1 = (t / BLOCK + 1) * BLOCK;
@@ -64,6 +65,7 @@ static int record_range(struct neap__tape_sizes *tapes, struct neap_net *net,
 		if (tapes)
 			neap__tape_sizes_add(tapes, at, at + done - t, used);
 	}
+	NEAP_TRY(neap__net_wait(net));
 	*seconds += neap__seconds() - waited(batch) - start;
 	return 0;
 }

@@ -91,9 +91,8 @@ static int copies(struct calibration *r)
 	struct neap_calibration *c = r->result;
 
 	NEAP_TRY(tell(r, "copies"));
-	NEAP_TRY(
-		neap__copy_cost_measure(&c->slot_write, &c->slot_read, neap__net_memory(r->one.net),
-			neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
+	NEAP_TRY(neap__copy_cost_measure(&c->slot_write, &c->slot_read, r->one.net,
+		neap__round_up(r->sizes.state, 64), c->problem.memory, r->repeats));
 	c->problem.chain.slot_write = c->slot_write.median;
 	c->problem.chain.slot_read = c->slot_read.median;
 	return 0;

@@ -217,8 +217,8 @@ static int measure_costs(struct neap__comparison *c)
 	if (rc < 0 && rc != NEAP_EINFEASIBLE) /* then no strategy fits, and says what would do */
 		return rc;
 	neap_net_get_sizes(c->one.net, &sizes);
-	NEAP_TRY(neap__copy_cost_measure(&write, &read, neap__net_memory(c->one.net),
-		neap__round_up(sizes.state, 64), c->result->memory, COPY_REPEATS));
+	NEAP_TRY(neap__copy_cost_measure(&write, &read, c->one.net, neap__round_up(sizes.state, 64),
+		c->result->memory, COPY_REPEATS));
 	c->costs.slot_write = write.median;
 	c->costs.slot_read = read.median;
 	NEAP_TRY(neap__call_cost_measure(

@@ -4,6 +4,7 @@
  * where a pass over all slots has left it.
  */
 #include "measure/copy_cost.h"
+#include "nn/core/on_device.h"
 #include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -13,6 +14,7 @@
 enum { REPEATS_MOST = 99 };
 
 struct slots {
+	const struct neap_net *net;
 	const struct neap_memory_ops *ops;
 	char *live, *first;
 	uint64_t bytes, count;
@@ -21,6 +23,7 @@ struct slots {
 /* Copies to each slot once, or from each; *seconds a copy. */
 static int pass(const struct slots *slots, int write, double *seconds)
 {
+	NEAP_TRY(neap__net_wait(slots->net)); /* devices copy while the host goes on */
 	double start = neap__seconds();
 
 	for (uint64_t i = 0; i < slots->count; i++) {
@@ -29,13 +32,15 @@ static int pass(const struct slots *slots, int write, double *seconds)
 			write ? slots->live : slot, slots->bytes));
 		__asm__ volatile("" : : "r"(slot), "r"(slots->live) : "memory");
 	}
+	NEAP_TRY(neap__net_wait(slots->net));
 	*seconds = (neap__seconds() - start) / (double)slots->count;
 	return 0;
 }
 
 int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
-	const struct neap_memory_ops *ops, uint64_t bytes, uint64_t memory, int repeats)
+	const struct neap_net *net, uint64_t bytes, uint64_t memory, int repeats)
 {
+	const struct neap_memory_ops *ops = neap__net_memory(net);
 	double out[REPEATS_MOST], in[REPEATS_MOST];
 	uint64_t region = memory < NEAP__MEASURE_MOST ? memory : NEAP__MEASURE_MOST;
 	/* Of a state that two do not fit of, a part is copied, and counts in proportion. */
@@ -48,7 +53,8 @@ int neap__copy_cost_measure(struct neap_timing *write, struct neap_timing *read,
 
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
 	NEAP_TRY(neap__step_memory_map(ops, &pages, all));
-	struct slots slots = {.ops = ops,
+	struct slots slots = {.net = net,
+		.ops = ops,
 		.live = pages,
 		.first = (char *)pages + part,
 		.bytes = part,

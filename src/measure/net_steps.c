@@ -20,6 +20,11 @@
 	16 /* a 16th more than the mean log is planned, so that noise does not overflow            \
 	    */
 
+static int fence(void *user)
+{
+	return neap__net_wait(user);
+}
+
 void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 {
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
@@ -39,6 +44,7 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
 	if (net->backend) {
 		ops->memory = net->backend->memory;
 		ops->record_steps = net->backend->record_steps;
+		ops->fence = fence;
 	}
 	if (sizes.log_max == 0)
 		return;
@@ -159,8 +165,10 @@ static int measure(struct neap__costs *costs, struct neap_net *net, int64_t step
 	double loss, most = 0, all = 0, start = neap__seconds();
 
 	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
+	NEAP_TRY(neap__net_wait(net));
 	costs->advance = (neap__seconds() - start) / (double)steps;
 	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), state, rooms->state));
+	NEAP_TRY(neap__net_wait(net));
 	start = neap__seconds();
 	for (; t < steps; t = done) {
 		int64_t t1 = steps - t > 64 ? t + 64 : steps;
@@ -173,12 +181,14 @@ static int measure(struct neap__costs *costs, struct neap_net *net, int64_t step
 		all += (double)used;
 		last = t;
 	}
+	NEAP_TRY(neap__net_wait(net));
 	costs->record = (neap__seconds() - start) / (double)steps;
 	costs->tape = most;
 	costs->tape_mean = all / (double)steps;
 	NEAP_TRY(neap_net_turn(net, state, adjoint, &loss));
 	start = neap__seconds();
 	NEAP_TRY(neap_net_backward(net, adjoint, steps, last, tape));
+	NEAP_TRY(neap__net_wait(net));
 	costs->backward = (neap__seconds() - start) / (double)(steps - last);
 	costs->replay = costs->record;
 	return rooms->log ? measure_log(costs, net, steps, rooms) : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tape_probe.c: the step functions that fill tape sizes while they record. */
 #include "measure/tape_probe.h"
+#include "nn/core/on_device.h"
 
 static int probe_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 {
@@ -30,6 +31,12 @@ static int probe_backward(void *user, void *adjoint, int64_t t1, int64_t t0, con
 	return neap_net_backward(probe->net, adjoint, t1, t0, tape);
 }
 
+static int probe_fence(void *user)
+{
+	const struct neap__tape_probe *probe = user;
+	return neap__net_wait(probe->net);
+}
+
 static void probe_will_touch(void *user, int64_t t0, int64_t t1)
 {
 	const struct neap__tape_probe *probe = user;
@@ -43,6 +50,8 @@ void neap__tape_probe_fill(struct neap_step_ops *ops)
 	ops->turn = probe_turn;
 	ops->backward = probe_backward;
 	ops->will_touch = probe_will_touch;
+	if (ops->fence)
+		ops->fence = probe_fence;
 	ops->grad_save = NULL;
 	ops->grad_load = NULL;
 	ops->advance_log = NULL; /* a replayed tape would count twice */

@@ -98,6 +98,7 @@ static int advance(const struct neap__evaluation *e, const struct neap_batch *ba
 	for (int64_t t = 0; t < batch->steps; t = stop) {
 		stop = batch->steps - t < piece ? batch->steps : t + piece;
 		NEAP_TRY(neap_net_advance(e->net, state, t, stop, 1));
+		NEAP_TRY(neap__net_wait(e->net));
 		double spent = neap__seconds() - looked;
 		if (spent < LOOK) {
 			piece *= 2;

@@ -87,6 +87,11 @@ int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint,
 	return backend->send_penalties(net->on_backend, net);
 }
 
+int neap__net_wait(const struct neap_net *net)
+{
+	return net && net->backend ? net->backend->fence(net->on_backend) : 0;
+}
+
 int neap__on_device_end(struct neap_net *net)
 {
 	return net->backend ? net->backend->fetch_sums(net->on_backend, net) : 0;
@@ -103,5 +108,5 @@ void neap__on_device_free(struct neap_net *net)
 
 const struct neap_memory_ops *neap__net_memory(const struct neap_net *net)
 {
-	return net->backend ? net->backend->memory : NULL;
+	return net && net->backend ? net->backend->memory : NULL;
 }

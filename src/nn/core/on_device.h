@@ -45,11 +45,14 @@ int neap__on_device_begin(struct neap_net *net);
 /* The turn: `turn` computes it on copies of the state and the adjoint. */
 int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
 	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));
+/* Waits for steps that are queued on a device. net may be NULL. */
+int neap__net_wait(const struct neap_net *net);
 /* Fetches the sums of gradients before the net adds them up. */
 int neap__on_device_end(struct neap_net *net);
 void neap__on_device_free(struct neap_net *net);
 
-/* The memory that the steps of a net take states from; NULL: memory of this process. */
+/* The memory that the steps of a net take states from; NULL, also without a net: of this process.
+ */
 const struct neap_memory_ops *neap__net_memory(const struct neap_net *net);
 
 #endif

@@ -14,7 +14,11 @@
 
 struct neap_net;
 
-/* Functions return 0 or a negative code. `self` is passed first. */
+/*
+ * Functions return 0 or a negative code. `self` is passed first. advance, record and backward
+ * return once their work is queued, as callbacks of a model with a `fence` do (neap/sweep.h); the
+ * others wait for what they copy.
+ */
 struct neap__step_backend {
 	const struct neap_memory_ops *memory;
 	int64_t record_steps; /* as in neap_step_ops */
@@ -23,6 +27,7 @@ struct neap__step_backend {
 	 * its sums. Sets *tape_max to the bytes that one step's tape takes at most.
 	 */
 	int (*begin)(void *self, struct neap_net *net, size_t *tape_max);
+	int (*fence)(void *self);
 	int (*advance)(void *self, void *state, int64_t t0, int64_t t1, int first);
 	int (*record)(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 		size_t room, size_t *used, int64_t *t_done);
