@@ -38,6 +38,15 @@ void neap__device_memory_init(struct neap_device *device);
 /* Frees all mappings. */
 void neap__device_memory_fini(struct neap_device *device);
 
+/*
+ * Copies between pinned memory and the device in the order of the work on `compute`; `pinned` is
+ * the caller's again when that work is done.
+ */
+int neap__device_send(
+	const struct neap_device *device, void *at, const void *pinned, uint64_t bytes);
+int neap__device_fetch(
+	const struct neap_device *device, void *pinned, const void *at, uint64_t bytes);
+
 /* Bytes of pinned memory of the host, or NULL; `what` is for the detail line. */
 int neap__pinned_alloc(const struct neap_device *device, void **at, uint64_t bytes);
 /* Frees pinned memory. NULL is fine. */

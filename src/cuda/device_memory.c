@@ -125,19 +125,31 @@ static int fill(void *user, void *at, int byte, uint64_t bytes)
 		cuMemsetD8Async, (address(at), (unsigned char)byte, bytes, device->compute));
 }
 
+int neap__device_send(
+	const struct neap_device *device, void *at, const void *pinned, uint64_t bytes)
+{
+	NEAP_TRY(neap__device_enter(device));
+	return NEAP__CUDA(cuMemcpyHtoDAsync, (address(at), pinned, bytes, device->compute));
+}
+
+int neap__device_fetch(
+	const struct neap_device *device, void *pinned, const void *at, uint64_t bytes)
+{
+	NEAP_TRY(neap__device_enter(device));
+	return NEAP__CUDA(cuMemcpyDtoHAsync, (pinned, address(at), bytes, device->compute));
+}
+
 static int read_out(void *user, void *host, const void *at, uint64_t bytes)
 {
 	const struct neap_device *device = user;
-	NEAP_TRY(neap__device_enter(device));
-	NEAP_TRY(NEAP__CUDA(cuMemcpyDtoHAsync, (host, address(at), bytes, device->compute)));
+	NEAP_TRY(neap__device_fetch(device, host, at, bytes));
 	return NEAP__CUDA(cuStreamSynchronize, (device->compute));
 }
 
 static int write_in(void *user, void *at, const void *host, uint64_t bytes)
 {
 	const struct neap_device *device = user;
-	NEAP_TRY(neap__device_enter(device));
-	NEAP_TRY(NEAP__CUDA(cuMemcpyHtoDAsync, (address(at), host, bytes, device->compute)));
+	NEAP_TRY(neap__device_send(device, at, host, bytes));
 	return NEAP__CUDA(cuStreamSynchronize, (device->compute));
 }
 

@@ -39,7 +39,11 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max)
 
 	NEAP_TRY(neap__device_enter(b->device));
 	b->unfolded = 0;
+	int steps = b->batch.room.steps;
 	NEAP_TRY(neap__device_batch_begin(&b->batch, net));
+	if (b->batch.room.steps != steps) /* else what is known of the tapes' sizes stays */
+		b->launch_steps = b->batch.room.steps;
+	neap__round_list_clear(&b->rounds, b->batch.net.layers);
 	*tape_max = neap__device_tape_max(b);
 	return 0;
 }
@@ -64,7 +68,7 @@ static int load(struct neap__device_backend *b)
 		NEAP_TRY(NEAP__CUDA(cuModuleGetFunction,
 			(&b->function[k], b->module,
 				neap__device_kernel_name((enum neap__device_kernel)k))));
-	return 0;
+	return NEAP__CUDA(cuEventCreate, (&b->told, NEAP__CUDA_EVENT_DISABLE_TIMING));
 }
 
 int neap__device_backend_open(
@@ -75,6 +79,7 @@ int neap__device_backend_open(
 	if (!b)
 		return neap__fail_errno(ENOMEM, "a net on a device");
 	*b = (struct neap__device_backend){.steps = {.memory = &device->memory,
+						   .record_steps = NEAP__DEVICE_STEPS_MOST,
 						   .begin = begin,
 						   .fence = fence,
 						   .advance = neap__device_advance,
@@ -86,7 +91,7 @@ int neap__device_backend_open(
 						   .send_sums = neap__device_send_sums},
 		.device = device,
 		.net = net,
-		.batch = {.memory = &device->memory}};
+		.batch = {.device = device, .memory = &device->memory}};
 	b->launcher = (struct neap__device_launcher){launch, clear, b};
 	int rc = load(b);
 	if (rc == 0)
@@ -106,7 +111,12 @@ void neap__device_backend_close(struct neap__device_backend *b)
 	if (b->net->on_backend == b)
 		neap__on_device(b->net, NULL, NULL);
 	neap__device_batch_free(&b->batch);
-	if (b->module && neap__device_enter(b->device) == 0)
-		NEAP__CUDA(cuModuleUnload, (b->module));
+	neap__round_list_free(&b->rounds);
+	if (neap__device_enter_to_free(b->device)) {
+		if (b->told)
+			NEAP__CUDA(cuEventDestroy, (b->told));
+		if (b->module)
+			NEAP__CUDA(cuModuleUnload, (b->module));
+	}
 	free(b);
 }

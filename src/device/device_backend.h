@@ -18,7 +18,10 @@ struct neap__device_backend {
 	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
 	struct neap__device_launcher launcher;
 	struct neap__device_batch_memory batch;
-	int unfolded; /* the gradient block in progress is not added to the totals yet */
+	struct neap__round_list rounds; /* of the tapes of this batch */
+	CUevent told;	  /* recorded after the copy of what the device tells of tapes */
+	int launch_steps; /* forward, at most */
+	int unfolded;	  /* the gradient block in progress is not added to the totals yet */
 };
 
 /*
@@ -34,9 +37,11 @@ void neap__device_backend_close(struct neap__device_backend *backend);
 int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first);
 int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
-int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 /* Bytes of one step's tape at most. */
 size_t neap__device_tape_max(const struct neap__device_backend *backend);
+
+/* device_reverse.c: the same. */
+int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape);
 
 /* device_sums.c: the same. */
 int neap__device_fetch_counts(void *self, struct neap_net *net);

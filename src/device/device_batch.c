@@ -14,6 +14,9 @@
 enum { EVENT_STEPS = 4096 };
 /* Bytes of tapes, of all samples of a layer, before they are moved together. */
 #define TAPES_MOST ((uint64_t)32 << 20)
+/* Bytes of spikes, outputs and offsets of the steps of a launch, where that is more than a block.
+ */
+#define STEPS_BYTES ((uint64_t)32 << 20)
 
 /* Parts of a block of memory; `at` NULL: their sizes are added up. */
 struct parts {
@@ -34,34 +37,41 @@ static void take_layer(
 {
 	const struct neap__device_lif *lif = &b->net.lif[l];
 	uint64_t samples = (uint64_t)b->net.batch.samples, units = (uint64_t)lif->units;
-	uint64_t most = neap__device_tape_most(lif), steps = NEAP__DEVICE_STEPS;
+	uint64_t most = neap__device_tape_most(lif), steps = (uint64_t)b->room.steps;
 	uint64_t all = neap__sat_mul(samples * steps, most);
 	uint64_t share = neap__round_up((all < TAPES_MOST ? all : TAPES_MOST) / samples, 8);
 
 	share = share < most ? neap__round_up(most, 8) : share;
 	b->share[l] = (u32)share;
 	b->tape[l] = take(p, samples, share);
-	b->packed[l] = take(p, 1, sizeof **b->packed);
 	b->room.spikes[l] = take(p, steps * samples, neap__device_words(lif) * sizeof(u32));
 	b->room.count[l] = take(p, units, sizeof(double));
 	if (!net->objective.loss)
 		return;
-	b->room.currents[l] = take(p, (steps + 1) * samples, units * sizeof(float));
-	b->room.rows[l] = take(
-		p, 2 * (uint64_t)b->net.groups * units, (uint64_t)b->net.batch.group * sizeof(u32));
+	b->room.currents[l] = take(p, (DEVICE_BLOCK_STEPS + 1) * samples, units * sizeof(float));
 	b->penalty[l] = take(p, units, sizeof(float));
 }
 
 static void take_progress(struct neap__device_progress *progress, struct parts *p, uint64_t rows)
 {
-	const uint64_t words = rows * (2 + NEAP__DEVICE_STEPS + 1);
-
-	progress->bytes = words * sizeof(u32);
-	progress->done = take(p, words, sizeof(u32));
+	progress->done = take(p, 3 * rows, sizeof(u32));
 	if (!progress->done)
 		return;
 	progress->near = (u32 *)progress->done + rows;
-	progress->offset = progress->near + rows;
+	progress->bytes = progress->near + rows;
+}
+
+/* The bitmaps of rows of gradients, in one block. */
+static void take_rows(struct neap__device_batch_memory *b, struct parts *p)
+{
+	uint64_t bits = 2 * (uint64_t)b->net.groups * (uint64_t)b->net.batch.group * sizeof(u32);
+	uint64_t first = p->used;
+
+	for (int l = 0; l < b->net.layers; l++)
+		b->room.rows[l] = take(p, (uint64_t)b->net.lif[l].units, bits);
+	b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
+	b->room.row_bits = p->at ? p->at + first : NULL;
+	b->room.row_bytes = p->used - first;
 }
 
 static void take_all(
@@ -69,12 +79,17 @@ static void take_all(
 {
 	uint64_t samples = (uint64_t)b->net.batch.samples,
 		 classes = (uint64_t)b->net.readout.classes;
-	uint64_t steps = NEAP__DEVICE_STEPS;
+	uint64_t steps = (uint64_t)b->room.steps, rows = samples * (uint64_t)b->net.layers;
 
 	b->length = take(p, samples, sizeof *b->length);
 	b->second = take(p, 1, net->state_bytes);
-	b->room.outputs = take(p, steps * samples, classes * sizeof(float));
-	take_progress(&b->progress, p, samples * (uint64_t)b->net.layers);
+	b->room.outputs = b->room.errors = NULL;
+	if (b->net.has_errors) {
+		b->room.outputs = take(p, steps * samples, classes * sizeof(float));
+		b->room.errors = take(p, steps * samples, classes * sizeof(float));
+	}
+	take_progress(&b->progress, p, rows);
+	b->offset = take(p, rows, (steps + 1) * sizeof(u32));
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t count = (uint64_t)net->tensors[i].count;
 		b->weight[i] = take(p, count, sizeof(float));
@@ -87,34 +102,69 @@ static void take_all(
 		take_layer(b, p, net, l);
 	if (!net->objective.loss)
 		return;
-	b->room.readout_currents = take(p, (steps + 1) * samples, classes * sizeof(float));
-	b->room.errors = take(p, steps * samples, classes * sizeof(float));
-	b->room.input_rows = take(p, 2 * (uint64_t)b->net.groups * (uint64_t)b->net.batch.inputs,
-		(uint64_t)b->net.batch.group * sizeof(u32));
+	b->room.readout_currents =
+		take(p, (DEVICE_BLOCK_STEPS + 1) * samples, classes * sizeof(float));
+	take_rows(b, p);
+}
+
+/* Steps of a launch forward: few enough that what all samples write in them is not much. */
+static int steps_of(const struct neap__device_batch_memory *b, const struct neap_net *net)
+{
+	uint64_t words = (uint64_t)b->net.readout.classes, steps = NEAP__DEVICE_STEPS_MOST;
+
+	for (int l = 0; l < b->net.layers; l++)
+		words += 1 + neap__device_words(&b->net.lif[l]);
+	while (steps > DEVICE_BLOCK_STEPS &&
+		(steps * words * sizeof(u32) * (uint64_t)b->net.batch.samples > STEPS_BYTES ||
+			steps / 2 >= (uint64_t)net->batch->steps))
+		steps /= 2;
+	return (int)steps;
+}
+
+/* What copies between host and device that no one waits for read and write. */
+static int make_pinned(struct neap__device_batch_memory *b)
+{
+	uint64_t rows = (uint64_t)b->net.layers * (uint64_t)b->net.batch.samples;
+	uint64_t progress = neap__round_up(3 * rows * sizeof(u32), 64);
+	uint64_t head =
+		neap__round_up(neap__device_round_head(b->net.layers) + rows * sizeof(u32), 64);
+	uint64_t bytes = progress + head + sizeof *b->head;
+
+	if (bytes > b->pinned_bytes) {
+		NEAP_TRY(
+			neap_device_wait(b->device)); /* a run that failed may have copies queued */
+		neap__pinned_free(b->device, b->pinned);
+		b->pinned = NULL;
+		b->pinned_bytes = 0;
+		NEAP_TRY(neap__pinned_alloc(b->device, &b->pinned, bytes));
+		b->pinned_bytes = bytes;
+	}
+	unsigned char *at = b->pinned;
+	b->host.done = (int *)(void *)at;
+	b->host.near = (u32 *)b->host.done + rows;
+	b->host.bytes = b->host.near + rows;
+	b->round = (struct neap__device_round *)(void *)(at + progress);
+	b->head = (struct neap__device_tape_head *)(void *)(at + progress + head);
+	return 0;
 }
 
 /* The arrays of pointers, and the host's copies. */
 static int make_host(struct neap__device_batch_memory *b, const struct neap_net *net)
 {
 	size_t layers = (size_t)net->nlayers, tensors = (size_t)net->ntensors;
-	size_t rows = (size_t)b->net.layers * (size_t)b->net.batch.samples;
-	size_t outputs = (size_t)NEAP__DEVICE_STEPS * (size_t)b->net.batch.samples *
-			 (size_t)b->net.readout.classes;
+	size_t outputs = b->net.has_errors ? (size_t)b->room.steps * (size_t)b->net.batch.samples *
+						     (size_t)b->net.readout.classes
+					   : 0;
 
 	free(b->pointers);
 	free(b->share);
-	free(b->host.done);
 	free(b->host_outputs);
-	b->pointers = calloc(7 * layers + 3 * tensors, sizeof *b->pointers);
+	b->pointers = calloc(6 * layers + 3 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
-	b->host.bytes = rows * (2 + NEAP__DEVICE_STEPS + 1) * sizeof(u32);
-	b->host.done = malloc(b->host.bytes);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
-	if (!b->pointers || !b->share || !b->host.done || !b->host_outputs)
+	if (!b->pointers || !b->share || !b->host_outputs)
 		return neap__fail_errno(ENOMEM, "a batch on the device");
-	b->host.near = (u32 *)b->host.done + rows;
-	b->host.offset = b->host.near + rows;
 	b->host_errors = b->host_outputs + outputs;
 	b->work = b->host_errors + outputs;
 	b->room.spikes = (u32 **)b->pointers;
@@ -123,11 +173,10 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.count = (double **)(b->pointers + 3 * layers);
 	b->penalty = (const float **)(b->pointers + 4 * layers);
 	b->tape = (unsigned char **)(b->pointers + 5 * layers);
-	b->packed = (u32 **)(b->pointers + 6 * layers);
-	b->room.part = (float **)(b->pointers + 7 * layers);
-	b->room.total = (double **)(b->pointers + 7 * layers + tensors);
-	b->weight = (float **)(b->pointers + 7 * layers + 2 * tensors);
-	return 0;
+	b->room.part = (float **)(b->pointers + 6 * layers);
+	b->room.total = (double **)(b->pointers + 6 * layers + tensors);
+	b->weight = (float **)(b->pointers + 6 * layers + 2 * tensors);
+	return make_pinned(b);
 }
 
 /* Makes sure that *block has `bytes` bytes. */
@@ -183,10 +232,10 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 {
 	struct parts parts = {0};
 
-	if (net->batch->steps > INT32_MAX - NEAP__DEVICE_STEPS)
+	if (net->batch->steps > INT32_MAX - NEAP__DEVICE_STEPS_MOST)
 		return neap__fail(NEAP_EUSAGE,
 			"devices take at most %d steps, but a sample has %lld; train on the CPU",
-			INT32_MAX - NEAP__DEVICE_STEPS, (long long)net->batch->steps);
+			INT32_MAX - NEAP__DEVICE_STEPS_MOST, (long long)net->batch->steps);
 	const float **none = calloc((size_t)net->ntensors, sizeof *none);
 	if (!none)
 		return neap__fail_errno(ENOMEM, "weights");
@@ -194,6 +243,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	int rc = neap__device_net_describe(&b->net, net, none);
 	free((void *)none);
 	NEAP_TRY(rc);
+	b->room.steps = steps_of(b, net);
 	NEAP_TRY(make_host(b, net));
 	take_all(b, &parts, net);
 	NEAP_TRY(grow(b->memory, &b->block, &b->block_bytes, parts.used));
@@ -202,7 +252,6 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	neap__device_net_free(&b->net);
 	NEAP_TRY(neap__device_net_describe(&b->net, net, (const float *const *)b->weight));
 	b->net.batch.length = b->length;
-	b->room.steps = NEAP__DEVICE_STEPS;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
 	b->events_from = b->events_to = 0;
 	NEAP_TRY(send(b, net));
@@ -315,8 +364,8 @@ void neap__device_batch_free(struct neap__device_batch_memory *b)
 	neap__device_net_free(&b->net);
 	free(b->pointers);
 	free(b->share);
-	free(b->host.done);
 	free(b->host_outputs);
 	free(b->staging);
-	*b = (struct neap__device_batch_memory){.memory = m};
+	neap__pinned_free(b->device, b->pinned);
+	*b = (struct neap__device_batch_memory){.device = b->device, .memory = m};
 }

@@ -7,24 +7,24 @@
 #ifndef NEAP_DEVICE_DEVICE_BATCH_H
 #define NEAP_DEVICE_DEVICE_BATCH_H
 
+#include "cuda/device.h"
 #include "device/device_steps.h"
+#include "device/tape_rounds.h"
 
-#include <neap/memory.h>
-
-/* Steps of a launch: those of a gradient block. */
-enum { NEAP__DEVICE_STEPS = DEVICE_BLOCK_STEPS };
+/* Steps of a launch forward at most: a launch takes as long as some three steps. */
+enum { NEAP__DEVICE_STEPS_MOST = 512 };
 
 /* What forward passes with tapes report of each layer, next to each other for one copy to the host.
  */
 struct neap__device_progress {
-	int *done;    /* [layers][samples] */
-	u32 *near;    /* [layers][samples] */
-	u32 *offset;  /* [layers][samples][NEAP__DEVICE_STEPS + 1] */
-	size_t bytes; /* of all */
+	int *done;  /* [layers][samples] */
+	u32 *near;  /* [layers][samples] */
+	u32 *bytes; /* [layers][samples] */
 };
 
 struct neap__device_batch_memory {
-	const struct neap_memory_ops *memory;
+	struct neap_device *device;
+	const struct neap_memory_ops *memory; /* of the device */
 	struct neap__device_net net;
 	struct neap__device_room room;
 	float **weight;	 /* [tensors] */
@@ -33,12 +33,18 @@ struct neap__device_batch_memory {
 	const float **penalty; /* [layers] -> [units] on the device */
 	unsigned char *second; /* a copy of the state */
 	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */
-	u32 **packed;	       /* [layers] their bytes, once they are packed */
 	u32 *share;	       /* [layers] bytes of a sample's */
+	u32 *offset;	       /* [layers][samples][room.steps + 1] of the tapes */
 	struct neap__device_progress progress;
-	struct neap__device_progress host; /* the host's copy of it */
-	float *host_outputs;		   /* [NEAP__DEVICE_STEPS][samples][classes] */
+	float *host_outputs; /* [room.steps][samples][classes] */
 	float *host_errors, *work;
+
+	/* Pinned memory of the host, which copies in the order of the work read and write. */
+	struct neap__device_progress host; /* the host's copy of `progress` */
+	struct neap__device_round *round;  /* a head, and [layers][samples] starts */
+	struct neap__device_tape_head *head;
+	void *pinned;
+	uint64_t pinned_bytes;
 
 	void *block;
 	uint64_t block_bytes;

@@ -34,6 +34,7 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 			a.most = tapes->most;
 			a.offset = to->offset;
 			a.done = to->done;
+			a.bytes = to->bytes;
 			a.near_units = to->near;
 		}
 		NEAP_TRY(neap__launch_lif_forward(on, &a));
@@ -42,19 +43,23 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 }
 
 int neap__device_pack(const struct neap__device_net *net, const struct neap__device_launcher *on,
-	struct neap__device_tapes *tapes, u32 *const *bytes)
+	const struct neap__device_tapes *tapes, const u32 *start,
+	const struct neap__device_layer_tapes *to)
 {
+	int samples = net->batch.samples;
+
 	for (int l = 0; l < net->layers; l++) {
-		struct neap__device_layer_tapes *layer = &tapes->layer[l];
-		struct pack_tapes_arguments a = {.samples = net->batch.samples,
+		const struct neap__device_layer_tapes *layer = &tapes->layer[l];
+		struct pack_tapes_arguments a = {.samples = samples,
 			.steps = tapes->t1 - tapes->t0,
 			.most = tapes->most,
 			.share = layer->share,
 			.tape = layer->tape,
 			.offset = layer->offset,
-			.bytes = bytes[l]};
+			.start = start + (size_t)l * (size_t)samples,
+			.to = to[l].tape,
+			.to_offset = to[l].offset};
 		NEAP_TRY(neap__launch_pack_tapes(on, &a));
-		layer->share = 0;
 	}
 	return 0;
 }
@@ -82,12 +87,6 @@ struct range {
 	int t1, t0, block_end;
 };
 
-/* Words of the bitmaps of `rows`. */
-static size_t row_words(const struct neap__device_net *net, int rows)
-{
-	return (size_t)net->groups * rows * 2 * net->batch.group;
-}
-
 /* Marks which rows of the gradients of the first layer's input weights have terms. */
 static int mark_inputs(const struct range *range)
 {
@@ -97,8 +96,6 @@ static int mark_inputs(const struct range *range)
 		.block_end = range->block_end,
 		.rows = range->room->input_rows};
 
-	NEAP_TRY(range->on->clear(range->on->user, a.rows,
-		row_words(range->net, range->net->batch.inputs) * sizeof *a.rows));
 	return neap__launch_input_rows(range->on, &a);
 }
 
@@ -131,46 +128,69 @@ static int layer_back(
 		.readout_currents = room->readout_currents,
 		.rows = room->rows[l]};
 
-	NEAP_TRY(range->on->clear(
-		range->on->user, a.rows, row_words(net, a.layer.units) * sizeof *a.rows));
 	return neap__launch_lif_backward(range->on, &a);
 }
 
+/* Launches what is in `a`, and empties it. */
+static int flush(const struct range *range, struct gradient_rows_arguments *a)
+{
+	int rc = a->blocks ? neap__launch_gradient_rows(range->on, a) : 0;
+
+	a->tensors = a->blocks = a->threads = 0;
+	return rc;
+}
+
 /* Adds to the gradient of a tensor: `currents` in the rows that `bits` selects. */
-static int add_rows(
-	const struct range *range, int tensor, const float *currents, const u32 *bits, int late)
+static int add_rows(const struct range *range, struct gradient_rows_arguments *a, int tensor,
+	const float *currents, const u32 *bits, int late)
 {
 	const struct neap__param *t = &range->net->net->tensors[tensor];
-	struct gradient_rows_arguments a = {.batch = range->net->batch,
+	int threads = neap__device_threads((int)t->columns);
+
+	if (t->is_frozen)
+		return 0;
+	if (a->tensors == DEVICE_TENSORS)
+		NEAP_TRY(flush(range, a));
+	a->tensor[a->tensors++] = (struct neap__device_gradient){.first_block = a->blocks,
 		.rows = (int)t->rows,
 		.columns = (int)t->columns,
-		.groups = range->net->groups,
-		.t1 = range->t1,
-		.t0 = range->t0,
-		.block_end = range->block_end,
 		.late = late,
-		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
 		.factor = (float)t->factor,
 		.currents = currents,
 		.bits = bits,
 		.part = range->room->part[tensor],
 		.total = range->room->total[tensor]};
-
-	return t->is_frozen ? 0 : neap__launch_gradient_rows(range->on, &a);
+	a->blocks += (int)t->rows * range->net->groups;
+	a->threads = threads > a->threads ? threads : a->threads;
+	return 0;
 }
 
 /* Layer `l` of the net; after the last hidden one, the readout. */
-static int add_gradients(const struct range *range, int l)
+static int add_layer(const struct range *range, struct gradient_rows_arguments *a, int l)
 {
 	const struct neap__device_room *room = range->room;
 	const struct neap__layer *layer = &range->net->net->layers[l];
 	const u32 *below = l ? room->rows[l - 1] : room->input_rows;
 	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
 
-	NEAP_TRY(add_rows(range, layer->bias, currents, NULL, 0));
-	NEAP_TRY(add_rows(range, layer->weight, currents, below, 0));
-	return layer->is_recurrent ? add_rows(range, layer->recurrent, currents, room->rows[l], 1)
-				   : 0;
+	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, 0));
+	NEAP_TRY(add_rows(range, a, layer->weight, currents, below, 0));
+	return layer->is_recurrent
+		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], 1)
+		       : 0;
+}
+
+static int add_gradients(const struct range *range)
+{
+	struct gradient_rows_arguments a = {.batch = range->net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.block_end = range->block_end,
+		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0};
+
+	for (int l = 0; l <= range->net->layers; l++)
+		NEAP_TRY(add_layer(range, &a, l));
+	return flush(range, &a);
 }
 
 int neap__device_backward(const struct neap__device_net *net,
@@ -180,10 +200,9 @@ int neap__device_backward(const struct neap__device_net *net,
 	struct range range = {net, on, room, t1, t0,
 		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS};
 
+	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
 	NEAP_TRY(mark_inputs(&range));
-	for (int l = 0; l <= net->layers; l++)
-		NEAP_TRY(add_gradients(&range, l));
-	return 0;
+	return add_gradients(&range);
 }

@@ -12,18 +12,20 @@
 
 /*
  * Device memory that steps work with, addresses of the device. Arrays [layers] count hidden layers,
- * arrays [tensors] the tensors of the net. `steps` is the room of all arrays of steps: no call has
- * more.
+ * arrays [tensors] the tensors of the net. No call forward has more than `steps` steps, and no call
+ * backward more than DEVICE_BLOCK_STEPS.
  */
 struct neap__device_room {
 	int steps;
 	u32 **spikes;		 /* [layers][steps][samples][words] */
-	float **currents;	 /* [layers][steps + 1][samples][units] */
+	float **currents;	 /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
-	float *readout_currents; /* [steps + 1][samples][classes] */
-	float *errors;	       /* [steps][samples][classes] of the readouts `step` and `softmax` */
+	float *readout_currents; /* [DEVICE_BLOCK_STEPS + 1][samples][classes] */
+	float *errors;	       /* [t - t0][samples][classes] of the readouts `step` and `softmax` */
 	u32 **rows;	       /* [layers][groups][units][2 group] */
 	u32 *input_rows;       /* [groups][inputs][2 group] */
+	void *row_bits;	       /* `rows` of all layers and `input_rows`, in one block ... */
+	size_t row_bytes;      /* ... of so many bytes */
 	const float **penalty; /* [layers][units]; NULL: no penalty on rates */
 	double **count;	       /* [layers][units] spikes; NULL: not counted */
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
@@ -38,6 +40,7 @@ struct neap__device_tapes {
 		u32 share;   /* bytes per sample, a multiple of 8 */
 		u32 *offset; /* [samples][most + 1] */
 		int *done;   /* [samples] the step before which a sample stopped */
+		u32 *bytes;  /* [samples] */
 		u32 *near;   /* [samples] units inside the support */
 	} * layer;	     /* [layers] */
 };
@@ -53,11 +56,13 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 	const struct neap__device_tapes *tapes);
 
 /*
- * Moves the tapes of each layer together; `bytes`[layers] are addresses of the device, where a
- * number of bytes is written. `share` of all layers becomes 0.
+ * Copies the tapes of each layer to `to`[layers].tape without gaps, and their offsets, [samples]
+ * [steps + 1], to `to`[layers].offset. start[layers][samples], on the device: how many bytes the
+ * samples before have.
  */
 int neap__device_pack(const struct neap__device_net *net, const struct neap__device_launcher *on,
-	struct neap__device_tapes *tapes, u32 *const *bytes);
+	const struct neap__device_tapes *tapes, const u32 *start,
+	const struct neap__device_layer_tapes *to);
 
 /* Adds the spikes of steps [t0, t1), of which `forward` was the last call, to room->count. */
 int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,

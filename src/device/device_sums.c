@@ -113,6 +113,7 @@ int neap__device_send_sums(void *self, struct neap_net *net)
 {
 	struct neap__device_backend *b = self;
 
+	neap__round_list_clear(&b->rounds, b->batch.net.layers); /* tapes come from a journal */
 	NEAP_TRY(send_counts(b));
 	if (!net->objective.loss)
 		return 0;

@@ -62,6 +62,9 @@ struct fake_job *fake_queue(struct CUstream_st *stream, enum fake_job_kind kind)
 	if (!job)
 		return NULL;
 	job->kind = kind;
+	fake_driver()->launches += kind == FAKE_LAUNCH;
+	fake_driver()->copies += kind == FAKE_COPY;
+	fake_driver()->fills += kind == FAKE_FILL;
 	job->queued = host_seconds;
 	*stream->last = job;
 	stream->last = &job->next;

@@ -116,7 +116,7 @@ static void make_room(struct emulated_net *e)
 	struct neap__device_room *r = &e->room;
 	size_t layers = (size_t)d->layers, samples = (size_t)d->batch.samples, steps = BLOCK;
 	size_t bits = 2 * (size_t)d->batch.group * (size_t)d->groups * sizeof(u32);
-	size_t tensors = (size_t)net->ntensors, classes = (size_t)d->readout.classes;
+	size_t tensors = (size_t)net->ntensors, classes = (size_t)d->readout.classes, first = 0;
 
 	r->steps = BLOCK;
 	r->spikes = zeros(layers * sizeof *r->spikes);
@@ -125,12 +125,16 @@ static void make_room(struct emulated_net *e)
 	r->count = zeros(layers * sizeof *r->count);
 	r->part = zeros(tensors * sizeof *r->part);
 	r->total = zeros(tensors * sizeof *r->total);
+	r->row_bytes = bits * ((size_t)net->hidden + (size_t)d->batch.inputs);
+	r->row_bits = exactly(r->row_bytes);
+	r->input_rows = (u32 *)(void *)((char *)r->row_bits + bits * (size_t)net->hidden);
 	for (size_t l = 0; l < layers; l++) {
 		size_t units = (size_t)d->lif[l].units;
 		r->spikes[l] = exactly(
 			steps * samples * neap__device_words(&d->lif[l]) * sizeof **r->spikes);
 		r->currents[l] = exactly((steps + 1) * samples * units * sizeof **r->currents);
-		r->rows[l] = exactly(bits * units);
+		r->rows[l] = (u32 *)(void *)((char *)r->row_bits + bits * first);
+		first += units;
 		r->count[l] = zeros(units * sizeof **r->count);
 	}
 	for (size_t i = 0; i < tensors; i++) {
@@ -140,7 +144,6 @@ static void make_room(struct emulated_net *e)
 	}
 	r->readout_currents = exactly((steps + 1) * samples * classes * sizeof(float));
 	r->errors = exactly(steps * samples * classes * sizeof(float));
-	r->input_rows = exactly(bits * (size_t)d->batch.inputs);
 	r->penalty = net->has_penalty ? (const float **)(void *)net->penalty : NULL;
 	e->work = exactly(3 * classes * sizeof *e->work);
 }
@@ -172,6 +175,7 @@ static void end_piece(const struct emulated_net *e, struct piece *piece)
 		free(piece->tapes.layer[l].tape);
 		free(piece->tapes.layer[l].offset);
 		free(piece->tapes.layer[l].done);
+		free(piece->tapes.layer[l].bytes);
 		free(piece->tapes.layer[l].near);
 	}
 	free(piece->tapes.layer);
@@ -185,7 +189,6 @@ static void end(struct emulated_net *e)
 	for (int l = 0; l < e->device.layers; l++) {
 		free(e->room.spikes[l]);
 		free(e->room.currents[l]);
-		free(e->room.rows[l]);
 		free(e->room.count[l]);
 	}
 	for (int i = 0; i < e->c->net->ntensors; i++) {
@@ -200,7 +203,7 @@ static void end(struct emulated_net *e)
 	free(e->room.total);
 	free(e->room.readout_currents);
 	free(e->room.errors);
-	free(e->room.input_rows);
+	free(e->room.row_bits);
 	free(e->work);
 	free(e->events_at);
 	free(e->start);
@@ -230,6 +233,7 @@ static struct piece piece_make(const struct emulated_net *e, int t0, int t1)
 		to->tape = exactly(samples * to->share);
 		to->offset = exactly(samples * (steps + 1) * sizeof *to->offset);
 		to->done = exactly(samples * sizeof *to->done);
+		to->bytes = exactly(samples * sizeof *to->bytes);
 		to->near = exactly(samples * sizeof *to->near);
 	}
 	return p;
@@ -250,11 +254,32 @@ static int least_done(const struct emulated_net *e, const struct piece *p)
 /* Moves the tapes of a call together. */
 static int pack_piece(struct emulated_net *e, struct piece *p)
 {
-	u32 bytes[8], *at[8];
+	size_t samples = (size_t)e->device.batch.samples, layers = (size_t)e->device.layers;
+	size_t steps = (size_t)(p->tapes.t1 - p->tapes.t0);
+	struct neap__device_layer_tapes to[layers];
+	u32 *start = exactly(layers * samples * sizeof *start);
 
-	for (int l = 0; l < 8; l++)
-		at[l] = &bytes[l];
-	return neap__device_pack(&e->device, &e->launcher, &p->tapes, at);
+	for (size_t l = 0; l < layers; l++) {
+		u32 used = 0;
+		for (size_t s = 0; s < samples; s++) {
+			start[l * samples + s] = used;
+			used += p->tapes.layer[l].bytes[s];
+		}
+		to[l] = (struct neap__device_layer_tapes){.tape = exactly(used),
+			.offset = exactly(samples * (steps + 1) * sizeof(u32))};
+	}
+	int rc = neap__device_pack(&e->device, &e->launcher, &p->tapes, start, to);
+	for (size_t l = 0; l < layers; l++) {
+		struct neap__device_layer_tapes *layer = &p->tapes.layer[l];
+		free(layer->tape);
+		free(layer->offset);
+		layer->tape = to[l].tape;
+		layer->offset = to[l].offset;
+		layer->share = 0;
+	}
+	p->tapes.most = (int)steps;
+	free(start);
+	return rc;
 }
 
 /* Records from t0 up to t1, or as far as the tapes have room; returns the step, or -1. */

@@ -57,6 +57,13 @@ static void reset_driver(uint64_t seed)
 	reset(seed);
 }
 
+static struct fake_driver *fake(void)
+{
+	struct fake_driver *(*driver)(void);
+	*(void **)&driver = fake_function("fake_driver");
+	return driver();
+}
+
 static struct neap_net *make_net(const struct net_case *c)
 {
 	struct neap_net_options o = net_options(c->spec);
@@ -172,10 +179,49 @@ static void bits_are_those_of_the_cpu(void **state)
 		same_bits(&cases[i]);
 }
 
+/*
+ * A batch of 1,000 steps that stores everything: the work that is queued for it, and how often the
+ * host waits.
+ */
+static void few_launches(void **state)
+{
+	const struct net_case c = {"lif:24r,li", NEAP_READ_MEAN, 4, 1000, 0.05, 0};
+	struct neap_objective objective = {
+		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
+	struct neap_device *device;
+	struct neap__device_backend *backend;
+	struct batch_room room;
+	struct outcome found = {0};
+	struct neap_net *net = make_net(&c);
+
+	(void)state;
+	batch_make(&room, 3, c.samples, 19, c.steps, 5, c.rate, NULL);
+	reset_driver(0);
+	assert_int_equal(neap_device_open(&device, "cuda"), 0);
+	assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
+	for (int i = 0; i < 2; i++) { /* the first one maps memory */
+		struct fake_driver before = *fake();
+		assert_int_equal(
+			sweep(&found, net, &room.batch, &objective, &plans[0], 0, device), 0);
+		printf("# batch %d: %d launches, %d copies, %d fills, %d waits\n", i,
+			(int)(fake()->launches - before.launches),
+			(int)(fake()->copies - before.copies), (int)(fake()->fills - before.fills),
+			(int)(fake()->waits[FAKE_STREAM_SYNCHRONIZE] +
+				fake()->waits[FAKE_EVENT_SYNCHRONIZE] -
+				before.waits[FAKE_STREAM_SYNCHRONIZE] -
+				before.waits[FAKE_EVENT_SYNCHRONIZE]));
+	}
+	neap__device_backend_close(backend);
+	neap_device_close(device);
+	batch_free(&room);
+	neap_net_free(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bits_are_those_of_the_cpu),
+		cmocka_unit_test(few_launches),
 	};
 	return cmocka_run_group_tests_name("device_net", tests, NULL, NULL);
 }

@@ -52,6 +52,8 @@ enum {
 	DEVICE_READERS = 32,   /* threads of a block that compute the readout: a warp */
 	DEVICE_DENSE = 0xffff, /* the count of units near the threshold that marks a dense tape */
 	DEVICE_UNIT_THREADS = 992, /* the most threads that compute units: 1,024 less the readers */
+	DEVICE_PACK_PARTS = 4,	   /* blocks that move the tapes of a sample */
+	DEVICE_TENSORS = 24,	   /* tensors of a launch of gradient_rows at most */
 	DEVICE_BLOCK_STEPS =
 		64 /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
 };
@@ -130,6 +132,7 @@ struct lif_forward_arguments {
 	int most;		    /* steps that `offset` has room for */
 	DEVICE_POINTER(u32) offset; /* [samples][most + 1]; the last is the end */
 	DEVICE_POINTER(int) done;   /* [samples] */
+	DEVICE_POINTER(u32) bytes;  /* [samples] of all tapes */
 	DEVICE_POINTER(u32) near_units; /* [samples] units inside the support, in all steps */
 };
 
@@ -171,22 +174,29 @@ struct input_rows_arguments {
 	DEVICE_POINTER(u32) rows; /* [groups][inputs][2 group]; zeroed before */
 };
 
-/*
- * Adds the rows of d(in) of steps [t0, t1) that `bits` selects to the gradient of a tensor,
- * downwards in steps and upwards in samples, in float; at the end of a gradient block adds these
- * sums to those in double. One block of threads adds one row of one group.
- */
-struct gradient_rows_arguments {
-	struct neap__device_batch batch;
-	int rows, columns, groups;
-	int t1, t0, block_end;
+/* A tensor whose gradient is added to. */
+struct neap__device_gradient {
+	int first_block; /* of its rows * groups blocks of threads */
+	int rows, columns;
 	int late; /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
-	int fold; /* 1: t0 begins the gradient block */
 	float factor;
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][columns] */
 	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
 	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
 	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
+};
+
+/*
+ * Adds the rows of d(in) of steps [t0, t1) that `bits` selects to the gradients of tensors,
+ * downwards in steps and upwards in samples, in float; at the end of a gradient block adds these
+ * sums to those in double. One block of threads adds one row of one group.
+ */
+struct gradient_rows_arguments {
+	struct neap__device_batch batch;
+	int t1, t0, block_end;
+	int fold; /* 1: t0 begins the gradient block */
+	int tensors, blocks, threads;
+	struct neap__device_gradient tensor[DEVICE_TENSORS];
 };
 
 /* Adds the spikes of each unit in steps [t0, t1), in samples that have these steps, to
@@ -199,16 +209,18 @@ struct spike_counts_arguments {
 };
 
 /*
- * Closes the gaps that lif_forward leaves between the tapes of the samples of a layer: moves the
- * tapes down and changes the offsets, so that they count from `tape` and `share` becomes 0.
+ * Copies the tapes of the samples of a layer, which lif_forward wrote with gaps between samples, to
+ * a place without gaps, and their offsets, which count from that place.
  */
 struct pack_tapes_arguments {
 	int samples, steps; /* steps: t1 - t0 of the call that wrote the tapes */
 	int most;
 	u32 share;
-	DEVICE_POINTER(u8) tape;
-	DEVICE_POINTER(u32) offset;
-	DEVICE_POINTER(u32) bytes; /* written: [1] bytes of all tapes */
+	DEVICE_POINTER(const u8) tape;
+	DEVICE_POINTER(const u32) offset;
+	DEVICE_POINTER(const u32) start; /* [samples] bytes before those of a sample */
+	DEVICE_POINTER(u8) to;
+	DEVICE_POINTER(u32) to_offset; /* [samples][steps + 1] */
 };
 
 #if !defined(__OPENCL_VERSION__)
@@ -280,9 +292,9 @@ static inline int neap__device_threads(int items)
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
 	X(input_rows, a->batch.samples, 64, 0) \
-	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
-	X(spike_counts, (a->units + 31) / 32, 32, 0) \
-	X(pack_tapes, 1, 1024, 0)
+	X(gradient_rows, a->blocks, a->threads, 0) \
+	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \
+	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
 enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };
