@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c: opens a CUDA device: its primary context and three streams. */
+/* device.c: opens a CUDA device: its primary context and four streams. */
 #include "cuda/device.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -77,8 +77,8 @@ static int start(struct neap_device *device)
 	NEAP_TRY(NEAP__CUDA(cuDevicePrimaryCtxRetain, (&device->context, device->device)));
 	device->retained = 1;
 	NEAP_TRY(neap__device_enter(device));
-	CUstream *streams[] = {&device->compute, &device->out, &device->in};
-	for (int i = 0; i < 3; i++)
+	CUstream *streams[] = {&device->compute, &device->out, &device->in, &device->ahead};
+	for (int i = 0; i < 4; i++)
 		NEAP_TRY(NEAP__CUDA(cuStreamCreate, (streams[i], NEAP__CUDA_STREAM_NON_BLOCKING)));
 	return NEAP__CUDA(cuMemAlloc, (&device->scratch, NEAP__SCRATCH));
 }
@@ -143,8 +143,8 @@ void neap_device_close(struct neap_device *device)
 	if (!device)
 		return;
 	if (device->retained && neap__device_enter_to_free(device)) {
-		CUstream streams[] = {device->compute, device->out, device->in};
-		for (int i = 0; i < 3; i++)
+		CUstream streams[] = {device->compute, device->out, device->in, device->ahead};
+		for (int i = 0; i < 4; i++)
 			if (streams[i])
 				NEAP__CUDA(cuStreamDestroy, (streams[i]));
 		neap__device_memory_fini(device);

@@ -2,7 +2,8 @@
 /*
  * device.h: an open device, as the files of src/cuda see it. Models launch their kernels on the
  * stream `compute`, on which the functions of neap_memory_ops also run, so that all of it is done
- * in the order of the calls. Tiers copy on `out` and `in`, after an event of `compute`.
+ * in the order of the calls. Tiers copy on `out` and `in`, after an event of `compute`, and models
+ * their inputs on `ahead`.
  */
 #ifndef NEAP_CUDA_DEVICE_H
 #define NEAP_CUDA_DEVICE_H
@@ -20,7 +21,7 @@ struct neap_device {
 	CUdevice device;
 	CUcontext context; /* the primary one, as of other libraries in the process */
 	int retained;
-	CUstream compute, out, in;
+	CUstream compute, out, in, ahead;
 	CUdeviceptr scratch;
 	struct neap__mapping *mappings; /* of neap_memory_ops.map */
 	struct neap_memory_ops memory;

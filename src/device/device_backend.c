@@ -91,7 +91,8 @@ int neap__device_backend_open(
 						   .send_sums = neap__device_send_sums},
 		.device = device,
 		.net = net,
-		.batch = {.device = device, .memory = &device->memory}};
+		.batch = {
+			.device = device, .memory = &device->memory, .events = {.device = device}}};
 	b->launcher = (struct neap__device_launcher){launch, clear, b};
 	int rc = load(b);
 	if (rc == 0)

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps whose events are on the device at a time: at 1,000 samples their offsets take 16 MiB. */
-enum { EVENT_STEPS = 4096 };
 /* Bytes of tapes, of all samples of a layer, before they are moved together. */
 #define TAPES_MOST ((uint64_t)32 << 20)
 /* Bytes of spikes, outputs and offsets of the steps of a launch, where that is more than a block.
@@ -253,119 +251,25 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	NEAP_TRY(neap__device_net_describe(&b->net, net, (const float *const *)b->weight));
 	b->net.batch.length = b->length;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
-	b->events_from = b->events_to = 0;
+	NEAP_TRY(neap__device_events_begin(&b->events));
 	NEAP_TRY(send(b, net));
 	return clear(b, net);
-}
-
-/* The events of steps [from, to) of a sample, of which it may have fewer. */
-struct sample_events {
-	int64_t steps;
-	const u32 *start; /* [steps + 1] */
-	size_t count;
-};
-
-static struct sample_events events_of(
-	const struct neap_net *net, size_t sample, int64_t from, int64_t to)
-{
-	int64_t length = net->batch->sequences[sample].length, end = length < to ? length : to;
-	struct sample_events e = {.steps = end > from ? end - from : 0};
-
-	if (e.steps > 0) {
-		e.start = net->events[sample].start + (from - net->events_from);
-		e.count = e.start[e.steps] - e.start[0];
-	}
-	return e;
-}
-
-/*
- * Copies them to b->staging, of all samples: where the samples begin, the starts, and the units,
- * which begin at word *units; returns the bytes.
- */
-static size_t gather_events(struct neap__device_batch_memory *b, const struct neap_net *net,
-	int64_t from, int64_t to, size_t *units)
-{
-	size_t samples = (size_t)b->net.batch.samples, starts = 0, events = 0;
-	u32 *at = b->staging, *start = at + samples;
-
-	for (size_t s = 0; s < samples; s++) {
-		struct sample_events e = events_of(net, s, from, to);
-		at[s] = (u32)starts;
-		for (int64_t t = 0; t < e.steps; t++)
-			start[starts++] = (u32)events + e.start[t] - e.start[0];
-		events += e.count;
-		start[starts++] = (u32)events;
-	}
-	*units = samples + starts;
-	u16 *unit = (u16 *)(void *)(at + *units);
-	for (size_t s = 0; s < samples; s++) {
-		struct sample_events e = events_of(net, s, from, to);
-		if (e.count > 0)
-			memcpy(unit, net->events[s].unit + e.start[0], e.count * sizeof *unit);
-		unit += e.count;
-	}
-	return *units * sizeof(u32) + events * sizeof(u16);
-}
-
-static size_t events_most(const struct neap__device_batch_memory *b, const struct neap_net *net,
-	int64_t from, int64_t to)
-{
-	size_t samples = (size_t)b->net.batch.samples, bytes;
-
-	bytes = samples * (size_t)(to - from + 2) * sizeof(u32);
-	for (size_t s = 0; s < samples; s++)
-		bytes += events_of(net, s, from, to).count * sizeof(u16);
-	return bytes;
-}
-
-int neap__device_batch_events(
-	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to)
-{
-	const struct neap_memory_ops *m = b->memory;
-
-	*to = b->events_to;
-	if (b->events_from <= t && t < b->events_to)
-		return 0;
-	NEAP_TRY(neap__net_window(net, t));
-	int64_t from = t / EVENT_STEPS * EVENT_STEPS, end = from + EVENT_STEPS;
-	from = from > net->events_from ? from : net->events_from;
-	end = end < net->events_to ? end : net->events_to;
-	end = end < net->batch->steps ? end : net->batch->steps;
-	size_t most = events_most(b, net, from, end), samples = (size_t)b->net.batch.samples;
-	if (most > b->staging_bytes) {
-		free(b->staging);
-		b->staging_bytes = 0;
-		b->staging = malloc(most);
-		if (!b->staging)
-			return neap__fail_errno(ENOMEM, "events of %zu bytes", most);
-		b->staging_bytes = most;
-	}
-	b->events_to = 0;
-	NEAP_TRY(grow(m, &b->events, &b->events_bytes, most));
-	size_t units, bytes = gather_events(b, net, from, end, &units);
-	NEAP_TRY(m->write(m->user, b->events, b->staging, bytes));
-	b->net.batch.events_at = b->events;
-	b->net.batch.start = (u32 *)b->events + samples;
-	b->net.batch.unit = (u16 *)((u32 *)b->events + units);
-	b->net.batch.first_step = (int)from;
-	b->events_from = from;
-	b->events_to = *to = end;
-	return 0;
 }
 
 void neap__device_batch_free(struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
 
+	if (b->pinned)
+		neap_device_wait(b->device); /* for copies from it */
 	if (b->block)
 		m->unmap(m->user, b->block, b->block_bytes);
-	if (b->events)
-		m->unmap(m->user, b->events, b->events_bytes);
+	neap__device_events_free(&b->events);
 	neap__device_net_free(&b->net);
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	free(b->staging);
 	neap__pinned_free(b->device, b->pinned);
-	*b = (struct neap__device_batch_memory){.device = b->device, .memory = m};
+	*b = (struct neap__device_batch_memory){
+		.device = b->device, .memory = m, .events = {.device = b->device}};
 }

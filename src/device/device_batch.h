@@ -8,6 +8,7 @@
 #define NEAP_DEVICE_DEVICE_BATCH_H
 
 #include "cuda/device.h"
+#include "device/device_events.h"
 #include "device/device_steps.h"
 #include "device/tape_rounds.h"
 
@@ -48,12 +49,7 @@ struct neap__device_batch_memory {
 
 	void *block;
 	uint64_t block_bytes;
-	/* Events of steps [events_from, events_to) of the batch. */
-	void *events;
-	uint64_t events_bytes;
-	int64_t events_from, events_to;
-	void *staging; /* of events, on the host */
-	size_t staging_bytes;
+	struct neap__device_events events;
 };
 
 /*
@@ -61,9 +57,6 @@ struct neap__device_batch_memory {
  * sums. 0 or a negative code.
  */
 int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_net *net);
-/* Makes sure that the events of step t are on the device. The steps with events end before *to. */
-int neap__device_batch_events(
-	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to);
 void neap__device_batch_free(struct neap__device_batch_memory *b);
 
 #endif

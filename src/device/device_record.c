@@ -78,7 +78,7 @@ static struct neap__device_tapes rooms_of(const struct neap__device_backend *b, 
 /* What runs a range: its steps have events, and there are no more than a launch takes. */
 static int range_end(struct neap__device_backend *b, int64_t t, int64_t t1, int64_t *end)
 {
-	NEAP_TRY(neap__device_batch_events(&b->batch, b->net, t, end));
+	NEAP_TRY(neap__device_events_need(&b->batch.events, b->net, &b->batch.net.batch, t, end));
 	*end = *end < t1 ? *end : t1;
 	*end = *end < t + b->launch_steps ? *end : t + b->launch_steps;
 	return 0;
@@ -155,10 +155,10 @@ static size_t round_bytes(const struct neap__device_backend *b, int64_t n, const
  * Writes the tapes of [t0, t1) to the rooms and waits for what the device tells of them; *done: the
  * step that all samples reached.
  */
-static int write_rooms(
-	struct neap__device_backend *b, void *state, int64_t t0, int64_t t1, int64_t *done)
+static int write_rooms(struct neap__device_backend *b, void *state, int64_t t0, int64_t t1,
+	int first, int64_t *done)
 {
-	const struct neap__device_batch_memory *m = &b->batch;
+	struct neap__device_batch_memory *m = &b->batch;
 	struct neap__device_layer_tapes layer[m->net.layers];
 	struct neap__device_tapes tapes = rooms_of(b, t0, t1, layer);
 
@@ -167,6 +167,8 @@ static int write_rooms(
 	NEAP_TRY(neap__device_fetch(
 		b->device, m->host.done, m->progress.done, 3 * rows_of(b) * sizeof(u32)));
 	NEAP_TRY(NEAP__CUDA(cuEventRecord, (b->told, b->device->compute)));
+	if (first) /* a first pass goes on with the steps that follow */
+		NEAP_TRY(neap__device_events_expect(&m->events, b->net, t1));
 	NEAP_TRY(NEAP__CUDA(cuEventSynchronize, (b->told)));
 	*done = t1;
 	for (size_t i = 0; i < rows_of(b); i++)
@@ -250,7 +252,7 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 
 	NEAP_TRY(range_end(b, t, t1, &end));
 	NEAP_TRY(m->move(m->user, b->batch.second, state, b->net->state_bytes));
-	NEAP_TRY(write_rooms(b, state, t, end, &r->done));
+	NEAP_TRY(write_rooms(b, state, t, end, first, &r->done));
 	n = r->done - t;
 	if (r->done < end) /* shorter launches from now on, since steps are run twice */
 		b->launch_steps =
@@ -259,11 +261,11 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 				: (int)(n * 7 / 8 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS);
 	if (r->done < end || round_bytes(b, n, b->batch.host.bytes) > r->room) {
 		NEAP_TRY(steps_that_fit(b, &n, r->room));
-		if (n == 0)
+		if (n <= 0)
 			return neap__fail(NEAP_EMODEL,
 				"the tape of step %lld is larger than tape_max", (long long)t);
 		NEAP_TRY(m->move(m->user, state, b->batch.second, b->net->state_bytes));
-		NEAP_TRY(write_rooms(b, state, t, t + n, &r->done));
+		NEAP_TRY(write_rooms(b, state, t, t + n, 0, &r->done));
 	}
 	r->bytes = round_bytes(b, n, b->batch.host.bytes);
 	add_counts(b, t, r->done, r->bytes - fixed_bytes(b, n));

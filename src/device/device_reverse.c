@@ -51,9 +51,10 @@ static int reverse_round(struct neap__device_backend *b, void *adjoint, const un
 	for (int64_t t1 = round->t1, t0, to; t1 > round->t0; t1 = t0) {
 		t0 = (t1 - 1) / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS;
 		t0 = t0 > round->t0 ? t0 : round->t0;
-		NEAP_TRY(neap__device_batch_events(&b->batch, b->net, t1 - 1, &to));
-		if (t0 < b->batch.events_from)
-			t0 = b->batch.events_from;
+		NEAP_TRY(neap__device_events_need(
+			&b->batch.events, b->net, &b->batch.net.batch, t1 - 1, &to));
+		if (t0 < net->batch.first_step)
+			t0 = net->batch.first_step;
 		if (room.errors)
 			room.errors = b->batch.room.errors + (size_t)(t0 - round->t0) * row;
 		NEAP_TRY(neap__device_backward(

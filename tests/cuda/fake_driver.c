@@ -237,11 +237,12 @@ CUresult fake_cuStreamDestroy(CUstream stream)
 }
 
 /* 1 if this wait is to be ignored. */
-static int ignored(enum fake_wait kind, int pending)
+static int ignored(enum fake_wait kind, int pending, const struct CUstream_st *stream)
 {
 	int64_t number = ++driver.waits[kind], first = driver.ignored_number;
 	if (number < FAKE_NUMBERED)
-		driver.pending[kind][number] = pending != 0;
+		driver.pending[kind][number] =
+			(unsigned char)(pending ? 1 + (stream ? stream->number : 0) : 0);
 	return first && driver.ignored_wait == (int)kind && number >= first &&
 	       number < first + driver.ignored_count;
 }
@@ -253,7 +254,7 @@ static CUresult waited(void)
 
 CUresult fake_cuStreamSynchronize(CUstream stream)
 {
-	IN_CONTEXT(ignored(FAKE_STREAM_SYNCHRONIZE, stream->first != NULL)
+	IN_CONTEXT(ignored(FAKE_STREAM_SYNCHRONIZE, stream->first != NULL, stream)
 			   ? SUCCESS
 			   : (fake_finish_stream(stream), waited()));
 }
@@ -261,9 +262,9 @@ CUresult fake_cuStreamSynchronize(CUstream stream)
 CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
 	(void)flags;
-	IN_CONTEXT(ignored(FAKE_STREAM_WAIT_EVENT, fake_event_is_pending(event)) ? SUCCESS
-		   : fake_wait_for(stream, event) == 0				 ? SUCCESS
-										 : OUT_OF_MEMORY);
+	IN_CONTEXT(ignored(FAKE_STREAM_WAIT_EVENT, fake_event_is_pending(event), stream) ? SUCCESS
+		   : fake_wait_for(stream, event) == 0					 ? SUCCESS
+						       : OUT_OF_MEMORY);
 }
 
 CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
@@ -288,7 +289,7 @@ CUresult fake_cuEventSynchronize(CUevent event)
 	while (held)
 		pthread_cond_wait(&released, &lock);
 	pthread_mutex_unlock(&lock);
-	IN_CONTEXT(ignored(FAKE_EVENT_SYNCHRONIZE, fake_event_is_pending(event))
+	IN_CONTEXT(ignored(FAKE_EVENT_SYNCHRONIZE, fake_event_is_pending(event), NULL)
 			   ? SUCCESS
 			   : (fake_finish_event(event), waited()));
 }

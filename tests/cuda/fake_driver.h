@@ -26,8 +26,9 @@ enum fake_wait {
 /* Set by tests between calls; fake_driver_reset sets the initial values. */
 struct fake_driver {
 	/*
-	 * Below FAKE_RANDOM_SEEDS: work is done as late as possible, but that of the first, second
-	 * and third stream at once if bit 0, 1 or 2 is set. Else at random times.
+	 * Below FAKE_RANDOM_SEEDS: work is done as late as possible, but that of the first and of
+	 * the second stream at once if bit 0 or 1 is set, and that of the others if bit 2 is. Else
+	 * at random times.
 	 */
 	uint64_t seed;
 	uint64_t total_bytes;  /* of device memory [64 MiB] */
@@ -44,7 +45,9 @@ struct fake_driver {
 	/* Counted since the reset. */
 	int64_t calls, jobs, waits[FAKE_WAITS];
 	int64_t launches, copies, fills; /* jobs that were queued, by kind */
-	/* 1 for waits, by their number, that found work which was not done. */
+	/*
+	 * Of waits, by their number: 0 if no work was pending, else 1; of a stream, 1 + its number.
+	 */
 	unsigned char pending[FAKE_WAITS][FAKE_NUMBERED];
 	double stream_seconds[8]; /* when the work of each stream ends, in the order of creation */
 	/* Contexts, allocations, streams, events and modules that exist. */

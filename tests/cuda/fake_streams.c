@@ -237,8 +237,8 @@ void fake_play(void)
 	uint64_t seed = fake_driver()->seed;
 	if (seed == 0 || created == 0)
 		return;
-	for (uint64_t number = 0; seed < FAKE_RANDOM_SEEDS && number < 3; number++)
-		if (seed >> number & 1)
+	for (uint64_t number = 0; seed < FAKE_RANDOM_SEEDS && number < (uint64_t)created; number++)
+		if (seed >> (number < 3 ? number : 2) & 1)
 			play_stream(number, UINT64_MAX);
 	if (seed >= FAKE_RANDOM_SEEDS && dice() % 8 < 1 + seed % 7)
 		play_stream(dice() % (uint64_t)created, 1 + dice() % 4);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_events.c: fills the buffers of events, and says which one launches read
+ * (device_events.h). A buffer in pinned memory is written again after its copy to the device, and a
+ * buffer on the device is copied to after the launches that read it.
+ */
+#include "device/device_events.h"
+#include "nn/batch/batch.h"
+#include "nn/core/net_state.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Steps whose events are on the device at a time: at 1,000 samples their offsets take 16 MiB. */
+enum { EVENT_STEPS = 4096 };
+
+/* The events of steps [from, to) of a sample, of which it may have fewer. */
+struct sample_events {
+	int64_t steps;
+	const u32 *start; /* [steps + 1] */
+	size_t count;
+};
+
+static struct sample_events events_of(
+	const struct neap_net *net, size_t sample, int64_t from, int64_t to)
+{
+	int64_t length = net->batch->sequences[sample].length, end = length < to ? length : to;
+	struct sample_events e = {.steps = end > from ? end - from : 0};
+
+	if (e.steps > 0) {
+		e.start = net->events[sample].start + (from - net->events_from);
+		e.count = e.start[e.steps] - e.start[0];
+	}
+	return e;
+}
+
+/*
+ * Copies them to pinned memory, of all samples: where the samples begin, the starts, and the units;
+ * returns the bytes.
+ */
+static size_t gather(struct neap__event_buffer *buffer, const struct neap_net *net)
+{
+	size_t samples = (size_t)net->batch->size, starts = 0, events = 0;
+	u32 *at = buffer->pinned, *start = at + samples;
+
+	for (size_t s = 0; s < samples; s++) {
+		struct sample_events e = events_of(net, s, buffer->from, buffer->to);
+		at[s] = (u32)starts;
+		for (int64_t t = 0; t < e.steps; t++)
+			start[starts++] = (u32)events + e.start[t] - e.start[0];
+		events += e.count;
+		start[starts++] = (u32)events;
+	}
+	buffer->units = samples + starts;
+	u16 *unit = (u16 *)(void *)(at + buffer->units);
+	for (size_t s = 0; s < samples; s++) {
+		struct sample_events e = events_of(net, s, buffer->from, buffer->to);
+		if (e.count > 0)
+			memcpy(unit, net->events[s].unit + e.start[0], e.count * sizeof *unit);
+		unit += e.count;
+	}
+	return buffer->units * sizeof(u32) + events * sizeof(u16);
+}
+
+static uint64_t bytes_of(const struct neap__event_buffer *buffer, const struct neap_net *net)
+{
+	size_t samples = (size_t)net->batch->size;
+	uint64_t bytes = samples * (size_t)(buffer->to - buffer->from + 2) * sizeof(u32);
+
+	for (size_t s = 0; s < samples; s++)
+		bytes += events_of(net, s, buffer->from, buffer->to).count * sizeof(u16);
+	return bytes;
+}
+
+/* Makes the buffer as large as `bytes`, on both sides; a quarter more, since ranges differ. */
+static int grow(struct neap__device_events *e, struct neap__event_buffer *buffer, uint64_t bytes)
+{
+	const struct neap_memory_ops *m = neap_device_memory(e->device);
+	uint64_t room = neap__round_up(bytes + bytes / 4, 4096);
+
+	if (bytes > buffer->pinned_bytes) {
+		neap__pinned_free(e->device, buffer->pinned);
+		buffer->pinned = NULL;
+		buffer->pinned_bytes = 0;
+		NEAP_TRY(neap__pinned_alloc(e->device, &buffer->pinned, room));
+		buffer->pinned_bytes = room;
+	}
+	if (bytes <= buffer->bytes)
+		return 0;
+	if (buffer->at)
+		m->unmap(m->user, buffer->at, buffer->bytes);
+	buffer->bytes = 0;
+	buffer->at = m->map(m->user, room);
+	if (!buffer->at)
+		return neap__fail_in(-ENOMEM, "the inputs of a batch: ");
+	buffer->bytes = room;
+	return 0;
+}
+
+/* Queues the copy of a range with step t to the buffer. */
+static int fill(struct neap__device_events *e, struct neap__event_buffer *buffer,
+	struct neap_net *net, int64_t t)
+{
+	const struct neap_device *device = e->device;
+	int64_t steps = e->steps ? e->steps : EVENT_STEPS, from = t / steps * steps;
+	int64_t to = from + steps;
+
+	buffer->from = buffer->to = 0;
+	NEAP_TRY(neap__net_window(net, t));
+	to = to < net->events_to ? to : net->events_to;
+	buffer->from = from > net->events_from ? from : net->events_from;
+	buffer->to = to < net->batch->steps ? to : net->batch->steps;
+	NEAP_TRY(NEAP__CUDA(cuEventSynchronize, (buffer->copied)));
+	int rc = grow(e, buffer, bytes_of(buffer, net));
+	size_t bytes = rc < 0 ? 0 : gather(buffer, net);
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)buffer->at;
+	if (rc == 0)
+		rc = NEAP__CUDA(cuStreamWaitEvent, (device->ahead, buffer->read, 0));
+	if (rc == 0)
+		rc = NEAP__CUDA(cuMemcpyHtoDAsync, (at, buffer->pinned, bytes, device->ahead));
+	if (rc == 0)
+		rc = NEAP__CUDA(cuEventRecord, (buffer->copied, device->ahead));
+	if (rc < 0)
+		buffer->from = buffer->to = 0;
+	return rc;
+}
+
+static int has(const struct neap__event_buffer *buffer, int64_t t)
+{
+	return buffer->from <= t && t < buffer->to;
+}
+
+/* Launches read no buffer any more. */
+static int leave(struct neap__device_events *e)
+{
+	int was = e->current;
+
+	e->current = -1;
+	return was < 0 ? 0 : NEAP__CUDA(cuEventRecord, (e->buffer[was].read, e->device->compute));
+}
+
+int neap__device_events_begin(struct neap__device_events *e)
+{
+	for (int i = 0; i < 2; i++) {
+		struct neap__event_buffer *buffer = &e->buffer[i];
+		CUevent *events[] = {&buffer->copied, &buffer->read};
+		buffer->from = buffer->to = 0;
+		for (int k = 0; k < 2; k++)
+			if (!*events[k]) {
+				NEAP_TRY(NEAP__CUDA(cuEventCreate,
+					(events[k], NEAP__CUDA_EVENT_DISABLE_TIMING)));
+				e->current = -1;
+			}
+	}
+	return leave(e);
+}
+
+int neap__device_events_need(struct neap__device_events *e, struct neap_net *net,
+	struct neap__device_batch *batch, int64_t t, int64_t *to)
+{
+	int next = e->current == 0;
+
+	if (e->current >= 0 && has(&e->buffer[e->current], t)) {
+		*to = e->buffer[e->current].to;
+		return 0;
+	}
+	struct neap__event_buffer *buffer = &e->buffer[next];
+	if (!has(buffer, t))
+		NEAP_TRY(fill(e, buffer, net, t));
+	NEAP_TRY(leave(e));
+	NEAP_TRY(NEAP__CUDA(cuStreamWaitEvent, (e->device->compute, buffer->copied, 0)));
+	e->current = next;
+	batch->events_at = buffer->at;
+	batch->start = (u32 *)buffer->at + net->batch->size;
+	batch->unit = (u16 *)(void *)((u32 *)buffer->at + buffer->units);
+	batch->first_step = (int)buffer->from;
+	*to = buffer->to;
+	return 0;
+}
+
+int neap__device_events_expect(struct neap__device_events *e, struct neap_net *net, int64_t t)
+{
+	struct neap__event_buffer *other = &e->buffer[e->current == 0];
+
+	if (e->current < 0 || t >= net->batch->steps || has(&e->buffer[e->current], t) ||
+		has(other, t))
+		return 0;
+	return fill(e, other, net, t);
+}
+
+void neap__device_events_free(struct neap__device_events *e)
+{
+	const struct neap_memory_ops *m = neap_device_memory(e->device);
+
+	for (int i = 0; i < 2; i++) {
+		struct neap__event_buffer *buffer = &e->buffer[i];
+		CUevent events[] = {buffer->copied, buffer->read};
+		if (buffer->copied && neap__device_enter_to_free(e->device))
+			NEAP__CUDA(cuEventSynchronize, (buffer->copied));
+		if (buffer->at)
+			m->unmap(m->user, buffer->at, buffer->bytes);
+		neap__pinned_free(e->device, buffer->pinned);
+		for (int k = 0; k < 2; k++)
+			if (events[k] && neap__device_enter_to_free(e->device))
+				NEAP__CUDA(cuEventDestroy, (events[k]));
+		*buffer = (struct neap__event_buffer){0};
+	}
+	e->current = -1;
+}
