@@ -4,6 +4,7 @@
 #include "device/device_image.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@ static int launch(void *user, const struct neap__device_launch *l)
 {
 	struct neap__device_backend *b = user;
 	void *arguments[] = {(void *)(uintptr_t)l->arguments};
-	CUfunction function = b->function[l->kernel];
+	CUfunction two = l->threads <= DEVICE_TWO_THREADS ? b->two[l->kernel] : NULL;
+	CUfunction function = two ? two : b->function[l->kernel];
 
 	if (l->blocks == 0)
 		return 0;
@@ -54,6 +56,18 @@ static int fence(void *self)
 	return neap_device_wait(b->device);
 }
 
+static int find(struct neap__device_backend *b, enum neap__device_kernel kernel)
+{
+	const char *name = neap__device_kernel_name(kernel);
+	char two[64];
+
+	NEAP_TRY(NEAP__CUDA(cuModuleGetFunction, (&b->function[kernel], b->module, name)));
+	neap__print(two, sizeof two, "%s_two", name);
+	if (neap__cuda.cuModuleGetFunction(&b->two[kernel], b->module, two) != 0)
+		b->two[kernel] = NULL; /* most kernels have none */
+	return 0;
+}
+
 static int load(struct neap__device_backend *b)
 {
 	const void *image = neap__device_image();
@@ -65,9 +79,7 @@ static int load(struct neap__device_backend *b)
 					    "it was built. Build it where nvcc is on the path");
 	NEAP_TRY(NEAP__CUDA(cuModuleLoadData, (&b->module, image)));
 	for (int k = 0; k < NEAP__DEVICE_KERNEL_COUNT; k++)
-		NEAP_TRY(NEAP__CUDA(cuModuleGetFunction,
-			(&b->function[k], b->module,
-				neap__device_kernel_name((enum neap__device_kernel)k))));
+		NEAP_TRY(find(b, (enum neap__device_kernel)k));
 	return NEAP__CUDA(cuEventCreate, (&b->told, NEAP__CUDA_EVENT_DISABLE_TIMING));
 }
 

@@ -16,6 +16,7 @@ struct neap__device_backend {
 	struct neap_net *net;
 	CUmodule module;
 	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
+	CUfunction two[NEAP__DEVICE_KERNEL_COUNT]; /* for small blocks (KERNEL_TWO); or NULL */
 	struct neap__device_launcher launcher;
 	struct neap__device_batch_memory batch;
 	struct neap__round_list rounds; /* of the tapes of this batch */

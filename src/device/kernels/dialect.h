@@ -35,6 +35,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 #define KERNEL(name)                                                                               \
 	kernel void name(const struct name##_arguments arg, local unsigned char *shared_memory)
+#define KERNEL_TWO(name) KERNEL(name)
 #define G global
 #define L local
 #define THREAD ((int)get_local_id(0))
@@ -66,6 +67,26 @@ extern __shared__ unsigned char shared_memory[];
 #define KERNEL(name)                                                                               \
 	extern "C" __global__ void __launch_bounds__(1024, 1)                                      \
 		name(const struct name##_arguments arg)
+/*
+ * A kernel with a second function, NAME_two, for blocks of at most DEVICE_TWO_THREADS threads: it
+ * uses so few registers that a multiprocessor runs two such blocks at a time.
+ */
+#if defined(__HIPCC__)
+#define KERNEL_TWO(name) KERNEL(name)
+#else
+#define KERNEL_TWO(name)                                                                           \
+	INLINE void name##_body(const struct name##_arguments &arg);                               \
+	KERNEL(name)                                                                               \
+	{                                                                                          \
+		name##_body(arg);                                                                  \
+	}                                                                                          \
+	extern "C" __global__ void __launch_bounds__(DEVICE_TWO_THREADS, 2)                        \
+		name##_two(const struct name##_arguments arg)                                      \
+	{                                                                                          \
+		name##_body(arg);                                                                  \
+	}                                                                                          \
+	INLINE void name##_body(const struct name##_arguments &arg)
+#endif
 #define G
 #define L
 #define THREAD ((int)threadIdx.x)
@@ -88,6 +109,7 @@ extern __shared__ unsigned char shared_memory[];
 
 #include "emulator.h"
 #define KERNEL(name) static void name(const struct name##_arguments arg)
+#define KERNEL_TWO(name) KERNEL(name)
 #define G
 #define L
 #define THREAD emulator_thread.thread

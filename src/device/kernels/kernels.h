@@ -52,6 +52,7 @@ enum {
 	DEVICE_READERS = 32,   /* threads of a block that compute the readout: a warp */
 	DEVICE_DENSE = 0xffff, /* the count of units near the threshold that marks a dense tape */
 	DEVICE_UNIT_THREADS = 992, /* the most threads that compute units: 1,024 less the readers */
+	DEVICE_TWO_THREADS = 576,  /* of a block of which a multiprocessor runs two (dialect.h) */
 	DEVICE_PACK_PARTS = 4,	   /* blocks that move the tapes of a sample */
 	DEVICE_TENSORS = 24,	   /* tensors of a launch of gradient_rows at most */
 	DEVICE_BLOCK_STEPS =
