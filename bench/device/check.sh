@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [bits|strategies|epoch|lif|offload|torch]...
-# Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes.
+#   bench/device/check.sh [launches|bits|strategies|epoch|lif|offload|torch]...
+# Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
+# part `launches` needs .gpu/count_calls.so from there.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 work=$(mktemp -d /tmp/neap-check-XXXXXX)
@@ -82,12 +83,38 @@ part_offload() {
 	done
 }
 
+# What the host does for a batch: the calls of the driver in 20 epochs of 8 batches, from two runs, and the microseconds of each.
+count() { # what, options...
+	local what=$1 epochs
+	shift
+	for epochs in 1 21; do
+		NEAP_CUDA_DRIVER=$PWD/.gpu/count_calls.so NEAP_COUNT_CALLS=$work/calls$epochs run launches "$what" "$work/log" $NEAP train \
+			randman:steps=1000,samples=512,units=700,classes=20 --net lif:512r,li --batch 64 --validation 0 --scale 1 \
+			--device cuda --epochs $epochs --out "$work/launches-$epochs" "$@" || return
+		rm -r "$work/launches-$epochs"
+	done
+	row launches "700-512r-20, T 1,000, B 64, $what: 168 batches" "passes $(passes "$work/log")"
+	paste -d ' ' "$work/calls1" "$work/calls21" | while read -r call before _ _ after us; do
+		row launches "  $call" "$(awk "BEGIN { printf \"%.1f a batch, %.2f us of the host\", ($after - $before) / 160, $us }")"
+	done
+}
+
+part_launches() {
+	if [ ! -e .gpu/count_calls.so ]; then
+		row launches "count_calls.so" "FAIL: run bench/device/prepare.sh first"
+		return
+	fi
+	count "all tapes stored" --memory 4G --strategy bptt
+	# All tapes take some 22 MB. Copies that overlap with launches do not make the passes longer.
+	count "most tapes to pinned memory" --memory 8M --strategy stream --slow pinned:16G
+}
+
 part_torch() {
 	run torch "pytest -m cuda" "$work/log" python3 -m pytest -q -m cuda tests/python/test_torch_device.py -p no:cacheprovider
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
-for part in "${@:-bits strategies lif offload epoch torch}"; do
+for part in "${@:-launches bits strategies lif offload epoch torch}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"
