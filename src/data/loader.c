@@ -6,6 +6,7 @@
  */
 #include "data/dataset.h"
 #include "data/frame.h"
+#include "data/loader_ahead.h"
 #include "data/loader_memory.h"
 #include "data/step_rows.h"
 #include "data/windows.h"
@@ -394,6 +395,16 @@ int neap_loader_next(struct neap_loader *loader, const struct neap_batch **batch
 	if (rc < 0)
 		*batch = NULL;
 	return rc;
+}
+
+const struct neap_batch *neap__loader_ahead(struct neap_loader *loader)
+{
+	pthread_mutex_lock(&loader->lock);
+	const struct neap__batch_frame *frame = &loader->frame[loader->next_given % 2];
+	int known = loader->started && loader->next_given < loader->batches && frame->ready &&
+		    frame->rc >= 0 && !frame->is_long;
+	pthread_mutex_unlock(&loader->lock);
+	return known ? &frame->batch : NULL;
 }
 
 void neap_loader_close(struct neap_loader *loader)

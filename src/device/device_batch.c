@@ -251,7 +251,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	NEAP_TRY(neap__device_net_describe(&b->net, net, (const float *const *)b->weight));
 	b->net.batch.length = b->length;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
-	NEAP_TRY(neap__device_events_begin(&b->events));
+	NEAP_TRY(neap__device_events_begin(&b->events, net->ahead.is_begun));
 	NEAP_TRY(send(b, net));
 	return clear(b, net);
 }

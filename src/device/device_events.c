@@ -16,6 +16,13 @@
 /* Steps whose events are on the device at a time: at 1,000 samples their offsets take 16 MiB. */
 enum { EVENT_STEPS = 4096 };
 
+/* Where a batch's events are in memory: of steps [from, to). */
+struct source {
+	const struct neap_batch *batch;
+	const struct neap_sequence *events; /* [samples] */
+	int64_t from, to;
+};
+
 /* The events of steps [from, to) of a sample, of which it may have fewer. */
 struct sample_events {
 	int64_t steps;
@@ -24,13 +31,13 @@ struct sample_events {
 };
 
 static struct sample_events events_of(
-	const struct neap_net *net, size_t sample, int64_t from, int64_t to)
+	const struct source *source, size_t sample, int64_t from, int64_t to)
 {
-	int64_t length = net->batch->sequences[sample].length, end = length < to ? length : to;
+	int64_t length = source->batch->sequences[sample].length, end = length < to ? length : to;
 	struct sample_events e = {.steps = end > from ? end - from : 0};
 
 	if (e.steps > 0) {
-		e.start = net->events[sample].start + (from - net->events_from);
+		e.start = source->events[sample].start + (from - source->from);
 		e.count = e.start[e.steps] - e.start[0];
 	}
 	return e;
@@ -40,13 +47,13 @@ static struct sample_events events_of(
  * Copies them to pinned memory, of all samples: where the samples begin, the starts, and the units;
  * returns the bytes.
  */
-static size_t gather(struct neap__event_buffer *buffer, const struct neap_net *net)
+static size_t gather(struct neap__event_buffer *buffer, const struct source *source)
 {
-	size_t samples = (size_t)net->batch->size, starts = 0, events = 0;
+	size_t samples = (size_t)source->batch->size, starts = 0, events = 0;
 	u32 *at = buffer->pinned, *start = at + samples;
 
 	for (size_t s = 0; s < samples; s++) {
-		struct sample_events e = events_of(net, s, buffer->from, buffer->to);
+		struct sample_events e = events_of(source, s, buffer->from, buffer->to);
 		at[s] = (u32)starts;
 		for (int64_t t = 0; t < e.steps; t++)
 			start[starts++] = (u32)events + e.start[t] - e.start[0];
@@ -56,21 +63,21 @@ static size_t gather(struct neap__event_buffer *buffer, const struct neap_net *n
 	buffer->units = samples + starts;
 	u16 *unit = (u16 *)(void *)(at + buffer->units);
 	for (size_t s = 0; s < samples; s++) {
-		struct sample_events e = events_of(net, s, buffer->from, buffer->to);
+		struct sample_events e = events_of(source, s, buffer->from, buffer->to);
 		if (e.count > 0)
-			memcpy(unit, net->events[s].unit + e.start[0], e.count * sizeof *unit);
+			memcpy(unit, source->events[s].unit + e.start[0], e.count * sizeof *unit);
 		unit += e.count;
 	}
 	return buffer->units * sizeof(u32) + events * sizeof(u16);
 }
 
-static uint64_t bytes_of(const struct neap__event_buffer *buffer, const struct neap_net *net)
+static uint64_t bytes_of(const struct neap__event_buffer *buffer, const struct source *source)
 {
-	size_t samples = (size_t)net->batch->size;
+	size_t samples = (size_t)source->batch->size;
 	uint64_t bytes = samples * (size_t)(buffer->to - buffer->from + 2) * sizeof(u32);
 
 	for (size_t s = 0; s < samples; s++)
-		bytes += events_of(net, s, buffer->from, buffer->to).count * sizeof(u16);
+		bytes += events_of(source, s, buffer->from, buffer->to).count * sizeof(u16);
 	return bytes;
 }
 
@@ -101,20 +108,19 @@ static int grow(struct neap__device_events *e, struct neap__event_buffer *buffer
 
 /* Queues the copy of a range with step t to the buffer. */
 static int fill(struct neap__device_events *e, struct neap__event_buffer *buffer,
-	struct neap_net *net, int64_t t)
+	const struct source *source, int64_t t)
 {
 	const struct neap_device *device = e->device;
 	int64_t steps = e->steps ? e->steps : EVENT_STEPS, from = t / steps * steps;
-	int64_t to = from + steps;
+	int64_t to = from + steps < source->to ? from + steps : source->to;
 
-	buffer->from = buffer->to = 0;
-	NEAP_TRY(neap__net_window(net, t));
-	to = to < net->events_to ? to : net->events_to;
-	buffer->from = from > net->events_from ? from : net->events_from;
-	buffer->to = to < net->batch->steps ? to : net->batch->steps;
-	NEAP_TRY(NEAP__CUDA(cuEventSynchronize, (buffer->copied)));
-	int rc = grow(e, buffer, bytes_of(buffer, net));
-	size_t bytes = rc < 0 ? 0 : gather(buffer, net);
+	buffer->is_ahead = 0;
+	buffer->from = from > source->from ? from : source->from;
+	buffer->to = to < source->batch->steps ? to : source->batch->steps;
+	int rc = NEAP__CUDA(cuEventSynchronize, (buffer->copied));
+	if (rc == 0)
+		rc = grow(e, buffer, bytes_of(buffer, source));
+	size_t bytes = rc < 0 ? 0 : gather(buffer, source);
 	CUdeviceptr at = (CUdeviceptr)(uintptr_t)buffer->at;
 	if (rc == 0)
 		rc = NEAP__CUDA(cuStreamWaitEvent, (device->ahead, buffer->read, 0));
@@ -127,9 +133,19 @@ static int fill(struct neap__device_events *e, struct neap__event_buffer *buffer
 	return rc;
 }
 
+/* The same of the batch that was begun. */
+static int fill_of_net(struct neap__device_events *e, struct neap__event_buffer *buffer,
+	struct neap_net *net, int64_t t)
+{
+	buffer->from = buffer->to = 0;
+	NEAP_TRY(neap__net_window(net, t));
+	const struct source source = {net->batch, net->events, net->events_from, net->events_to};
+	return fill(e, buffer, &source, t);
+}
+
 static int has(const struct neap__event_buffer *buffer, int64_t t)
 {
-	return buffer->from <= t && t < buffer->to;
+	return !buffer->is_ahead && buffer->from <= t && t < buffer->to;
 }
 
 /* Launches read no buffer any more. */
@@ -141,12 +157,14 @@ static int leave(struct neap__device_events *e)
 	return was < 0 ? 0 : NEAP__CUDA(cuEventRecord, (e->buffer[was].read, e->device->compute));
 }
 
-int neap__device_events_begin(struct neap__device_events *e)
+int neap__device_events_begin(struct neap__device_events *e, int keep)
 {
 	for (int i = 0; i < 2; i++) {
 		struct neap__event_buffer *buffer = &e->buffer[i];
 		CUevent *events[] = {&buffer->copied, &buffer->read};
-		buffer->from = buffer->to = 0;
+		if (!keep || !buffer->is_ahead)
+			buffer->from = buffer->to = 0;
+		buffer->is_ahead = 0;
 		for (int k = 0; k < 2; k++)
 			if (!*events[k]) {
 				NEAP_TRY(NEAP__CUDA(cuEventCreate,
@@ -160,15 +178,15 @@ int neap__device_events_begin(struct neap__device_events *e)
 int neap__device_events_need(struct neap__device_events *e, struct neap_net *net,
 	struct neap__device_batch *batch, int64_t t, int64_t *to)
 {
-	int next = e->current == 0;
+	int next = e->current == 0 || (e->current < 0 && has(&e->buffer[1], t));
+	struct neap__event_buffer *buffer = &e->buffer[next];
 
 	if (e->current >= 0 && has(&e->buffer[e->current], t)) {
 		*to = e->buffer[e->current].to;
 		return 0;
 	}
-	struct neap__event_buffer *buffer = &e->buffer[next];
 	if (!has(buffer, t))
-		NEAP_TRY(fill(e, buffer, net, t));
+		NEAP_TRY(fill_of_net(e, buffer, net, t));
 	NEAP_TRY(leave(e));
 	NEAP_TRY(NEAP__CUDA(cuStreamWaitEvent, (e->device->compute, buffer->copied, 0)));
 	e->current = next;
@@ -187,7 +205,17 @@ int neap__device_events_expect(struct neap__device_events *e, struct neap_net *n
 	if (e->current < 0 || t >= net->batch->steps || has(&e->buffer[e->current], t) ||
 		has(other, t))
 		return 0;
-	return fill(e, other, net, t);
+	return fill_of_net(e, other, net, t);
+}
+
+int neap__device_events_follow(struct neap__device_events *e, const struct neap_batch *batch)
+{
+	const struct source source = {batch, batch->sequences, 0, INT64_MAX};
+	struct neap__event_buffer *other = &e->buffer[e->current == 0];
+
+	NEAP_TRY(fill(e, other, &source, 0));
+	other->is_ahead = 1;
+	return 0;
 }
 
 void neap__device_events_free(struct neap__device_events *e)

@@ -17,6 +17,7 @@ struct neap__event_buffer {
 	uint64_t bytes, pinned_bytes;
 	size_t units;	/* words before the units */
 	CUevent copied; /* recorded on `ahead` after the copy to the device */
+	int is_ahead;	/* of the batch that follows, which is not begun */
 	CUevent read;	/* recorded on `compute` after the launches that read the buffer */
 };
 
@@ -27,8 +28,11 @@ struct neap__device_events {
 	int64_t steps; /* of a range at most; 0: 4,096 */
 };
 
-/* Forgets the events of the batch before. Also the first call, with `device` set. */
-int neap__device_events_begin(struct neap__device_events *e);
+/*
+ * Forgets the events of the batch before; also the first call, with `device` set. keep: the batch
+ * that begins is the one that neap__device_events_follow copied.
+ */
+int neap__device_events_begin(struct neap__device_events *e, int keep);
 /*
  * Makes later launches find the events of step t in `batch`; *to is the step after those that they
  * find.
@@ -37,6 +41,8 @@ int neap__device_events_need(struct neap__device_events *e, struct neap_net *net
 	struct neap__device_batch *batch, int64_t t, int64_t *to);
 /* Copies the events of step t ahead, if the batch has this step. */
 int neap__device_events_expect(struct neap__device_events *e, struct neap_net *net, int64_t t);
+/* Copies the first events of the batch that will follow, which has no windows. */
+int neap__device_events_follow(struct neap__device_events *e, const struct neap_batch *batch);
 /* Frees all. */
 void neap__device_events_free(struct neap__device_events *e);
 

@@ -85,6 +85,20 @@ static int read_rounds(struct neap__device_backend *b, const unsigned char *tape
 	return rc;
 }
 
+/* While the device computes the last steps of a batch: the inputs of the next one. */
+static int copy_ahead(struct neap__device_backend *b)
+{
+	struct neap_net *net = b->net;
+	const struct neap_batch *next = net->ahead.ask ? net->ahead.ask(net->ahead.user) : NULL;
+
+	if (!next || next == net->ahead.copied || next->size == 0 || next->steps == 0)
+		return 0;
+	net->ahead.copied = NULL;
+	NEAP_TRY(neap__device_events_follow(&b->batch.events, next));
+	net->ahead.copied = next;
+	return 0;
+}
+
 int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape)
 {
 	struct neap__device_backend *b = self;
@@ -105,5 +119,5 @@ int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, cons
 		NEAP_TRY(reverse_round(b, adjoint, (const unsigned char *)tape + at, round));
 		t = round->t0;
 	}
-	return 0;
+	return t0 == 0 ? copy_ahead(b) : 0;
 }

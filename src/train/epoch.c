@@ -2,9 +2,11 @@
 /* epoch.c: runs one epoch: sweeps and updates of its batches, validation, the best model, metrics.
  */
 #include "train/trainer.h"
+#include "data/loader_ahead.h"
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "nn/batch/batch.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "sys/clock.h"
@@ -106,6 +108,7 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	if (!trainer->idle)
 		neap__memory_total_before(trainer);
 	neap__rank_meter_open(&trainer->meter);
+	neap__net_ahead_begins(trainer->net, given);
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &objective));
 	double waited = batch->windows ? neap_windows_waited(batch->windows) : 0;
 	int rc = batch->size > 0 ? sweep_batch(trainer, batch) : join_batch(trainer);
@@ -350,6 +353,11 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 
+static const struct neap_batch *next_batch(void *loader)
+{
+	return neap__loader_ahead(loader);
+}
+
 int neap__epoch(struct neap__trainer *trainer, double *samples)
 {
 	struct neap__data *d = &trainer->data;
@@ -360,6 +368,7 @@ int neap__epoch(struct neap__trainer *trainer, double *samples)
 	if (c->batch < neap_loader_batches(d->loader)) {
 		NEAP_TRY(neap_loader_start(d->loader, c->epoch, c->batch));
 		neap__rank_meter_reset(&trainer->meter);
+		neap__net_ahead(trainer->net, next_batch, d->loader);
 		while ((rc = neap_loader_next(d->loader, &batch)) > 0) {
 			*samples += batch->of > 0 ? batch->of : batch->size;
 			NEAP_TRY(train_batch(trainer, batch));

@@ -7,6 +7,7 @@
 #include "../cuda/fake_driver.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
+#include "nn/core/on_device.h"
 #include "../nn/nets.h"
 
 #include <dlfcn.h>
@@ -235,6 +236,60 @@ static void few_launches(void **state)
 	neap_net_free(net);
 }
 
+static const struct neap_batch *following(void *user)
+{
+	return *(const struct neap_batch **)user;
+}
+
+/* Copies of the inputs of a batch while the device computes the one before, if it was asked for. */
+static void batches_come_ahead(void **state)
+{
+	const struct net_case c = {"lif:12r,li", NEAP_READ_SUM, 3, 150, 0.1, 0};
+	struct neap_objective objective = {
+		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
+	struct batch_room room[3];
+	struct outcome want[3];
+	struct neap_net *net = make_net(&c);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		batch_make(&room[i], 3 + (unsigned)i, c.samples, 19, c.steps - 10 * i, 5, c.rate,
+			NULL);
+		assert_int_equal(
+			sweep(&want[i], net, &room[i].batch, &objective, &plans[0], 0, NULL), 0);
+	}
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		const struct neap_batch *next = NULL;
+		struct neap_device *device;
+		struct neap__device_backend *backend;
+		reset_driver(seed);
+		assert_int_equal(neap_device_open(&device, "cuda"), 0);
+		assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
+		neap__net_ahead(net, following, &next);
+		for (int i = 0; i < 12; i++) {
+			const struct neap_batch *batch = &room[i % 3].batch;
+			const struct neap__event_buffer *buffer = backend->batch.events.buffer;
+			struct outcome found;
+			/* Every fifth batch is another one than the device was told. */
+			next = &room[(i + 1 + (i % 5 == 4)) % 3].batch;
+			neap__net_ahead_begins(net, batch);
+			assert_int_equal(net->ahead.is_begun, i > 0 && i % 5 != 0);
+			assert_int_equal(
+				sweep(&found, net, batch, &objective, &plans[0], 0, device), 0);
+			assert_true(found.loss == want[i % 3].loss &&
+				    found.gradient == want[i % 3].gradient);
+			assert_int_equal(buffer[0].is_ahead + buffer[1].is_ahead, 1);
+			assert_ptr_equal(net->ahead.copied, next);
+		}
+		neap__net_ahead(net, NULL, NULL);
+		neap__device_backend_close(backend);
+		neap_device_close(device);
+	}
+	for (int i = 0; i < 3; i++)
+		batch_free(&room[i]);
+	neap_net_free(net);
+}
+
 /* Steps that are noted again replace earlier notes; a tape is known if all its rounds are. */
 static void rounds_are_noted(void **state)
 {
@@ -366,6 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bits_are_those_of_the_cpu),
 		cmocka_unit_test(few_launches),
+		cmocka_unit_test(batches_come_ahead),
 		cmocka_unit_test(rounds_are_noted),
 		cmocka_unit_test(every_wait_is_needed),
 	};

@@ -277,6 +277,13 @@ struct neap_net {
 	const struct neap__step_backend *backend; /* what runs the steps; NULL: this processor */
 	void *on_backend;			  /* first argument of its functions */
 	void *device, *attached; /* of options.device (nn/core/on_device.h); NULL: none */
+	/* The batch that follows, whose inputs a device copies ahead (neap__net_ahead). */
+	struct {
+		const struct neap_batch *(*ask)(void *user);
+		void *user;
+		const struct neap_batch *copied; /* NULL: none */
+		int is_begun;			 /* neap_net_begin begins what was copied */
+	} ahead;
 	void *turn_room; /* on a device: a copy of the state, then of the adjoint, for the turn */
 	size_t turn_room_bytes;
 

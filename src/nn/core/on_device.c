@@ -67,7 +67,10 @@ int neap__on_device_begin(struct neap_net *net)
 	net->log_max = 0; /* replays run on this processor only */
 	net->fixed_tape = 0;
 	NEAP_TRY(make_turn_room(net));
-	return net->backend->begin(net->on_backend, net, &net->tape_max);
+	int rc = net->backend->begin(net->on_backend, net, &net->tape_max);
+	net->ahead.copied = NULL;
+	net->ahead.is_begun = 0;
+	return rc;
 }
 
 int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
@@ -85,6 +88,19 @@ int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint,
 		return 0;
 	NEAP_TRY(memory->write(memory->user, adjoint, back, net->adjoint_bytes));
 	return backend->send_penalties(net->on_backend, net);
+}
+
+void neap__net_ahead(struct neap_net *net, const struct neap_batch *(*ask)(void *user), void *user)
+{
+	net->ahead.ask = ask;
+	net->ahead.user = user;
+	net->ahead.copied = NULL;
+	net->ahead.is_begun = 0;
+}
+
+void neap__net_ahead_begins(struct neap_net *net, const struct neap_batch *batch)
+{
+	net->ahead.is_begun = batch == net->ahead.copied;
 }
 
 int neap__net_wait(const struct neap_net *net)

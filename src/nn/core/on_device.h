@@ -8,6 +8,7 @@
 
 #include "nn/core/step_backend.h"
 
+#include <neap/net.h>
 #include <neap/tier.h>
 
 /*
@@ -45,6 +46,14 @@ int neap__on_device_begin(struct neap_net *net);
 /* The turn: `turn` computes it on copies of the state and the adjoint. */
 int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
 	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));
+/*
+ * From now on a device asks for the batch that will follow when it has queued the last steps of a
+ * batch, and copies its inputs while it computes. `ask` returns a batch that stays as it is until
+ * it was begun, or NULL. ask NULL: never. Batches copied before are forgotten.
+ */
+void neap__net_ahead(struct neap_net *net, const struct neap_batch *(*ask)(void *user), void *user);
+/* Before neap_net_begin of a batch that `ask` may have returned, or of a copy of its struct. */
+void neap__net_ahead_begins(struct neap_net *net, const struct neap_batch *batch);
 /* Waits for steps that are queued on a device. net may be NULL. */
 int neap__net_wait(const struct neap_net *net);
 /* Fetches the sums of gradients before the net adds them up. */
