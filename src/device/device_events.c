@@ -17,7 +17,7 @@
 enum { EVENT_STEPS = 4096 };
 
 /* Where a batch's events are in memory: of steps [from, to). */
-struct source {
+struct event_source {
 	const struct neap_batch *batch;
 	const struct neap_sequence *events; /* [samples] */
 	int64_t from, to;
@@ -31,7 +31,7 @@ struct sample_events {
 };
 
 static struct sample_events events_of(
-	const struct source *source, size_t sample, int64_t from, int64_t to)
+	const struct event_source *source, size_t sample, int64_t from, int64_t to)
 {
 	int64_t length = source->batch->sequences[sample].length, end = length < to ? length : to;
 	struct sample_events e = {.steps = end > from ? end - from : 0};
@@ -47,7 +47,7 @@ static struct sample_events events_of(
  * Copies them to pinned memory, of all samples: where the samples begin, the starts, and the units;
  * returns the bytes.
  */
-static size_t gather(struct neap__event_buffer *buffer, const struct source *source)
+static size_t gather(struct neap__input_range *buffer, const struct event_source *source)
 {
 	size_t samples = (size_t)source->batch->size, starts = 0, events = 0;
 	u32 *at = buffer->pinned, *start = at + samples;
@@ -71,7 +71,7 @@ static size_t gather(struct neap__event_buffer *buffer, const struct source *sou
 	return buffer->units * sizeof(u32) + events * sizeof(u16);
 }
 
-static uint64_t bytes_of(const struct neap__event_buffer *buffer, const struct source *source)
+static uint64_t bytes_of(const struct neap__input_range *buffer, const struct event_source *source)
 {
 	size_t samples = (size_t)source->batch->size;
 	uint64_t bytes = samples * (size_t)(buffer->to - buffer->from + 2) * sizeof(u32);
@@ -82,7 +82,7 @@ static uint64_t bytes_of(const struct neap__event_buffer *buffer, const struct s
 }
 
 /* Makes the buffer as large as `bytes`, on both sides; a quarter more, since ranges differ. */
-static int grow(struct neap__device_events *e, struct neap__event_buffer *buffer, uint64_t bytes)
+static int grow(struct neap__device_events *e, struct neap__input_range *buffer, uint64_t bytes)
 {
 	const struct neap_memory_ops *m = neap_device_memory(e->device);
 	uint64_t room = neap__round_up(bytes + bytes / 4, 4096);
@@ -107,8 +107,8 @@ static int grow(struct neap__device_events *e, struct neap__event_buffer *buffer
 }
 
 /* Queues the copy of a range with step t to the buffer. */
-static int fill(struct neap__device_events *e, struct neap__event_buffer *buffer,
-	const struct source *source, int64_t t)
+static int fill(struct neap__device_events *e, struct neap__input_range *buffer,
+	const struct event_source *source, int64_t t)
 {
 	const struct neap_device *device = e->device;
 	int64_t steps = e->steps ? e->steps : EVENT_STEPS, from = t / steps * steps;
@@ -134,16 +134,17 @@ static int fill(struct neap__device_events *e, struct neap__event_buffer *buffer
 }
 
 /* The same of the batch that was begun. */
-static int fill_of_net(struct neap__device_events *e, struct neap__event_buffer *buffer,
+static int fill_of_net(struct neap__device_events *e, struct neap__input_range *buffer,
 	struct neap_net *net, int64_t t)
 {
 	buffer->from = buffer->to = 0;
 	NEAP_TRY(neap__net_window(net, t));
-	const struct source source = {net->batch, net->events, net->events_from, net->events_to};
+	const struct event_source source = {
+		net->batch, net->events, net->events_from, net->events_to};
 	return fill(e, buffer, &source, t);
 }
 
-static int has(const struct neap__event_buffer *buffer, int64_t t)
+static int has(const struct neap__input_range *buffer, int64_t t)
 {
 	return !buffer->is_ahead && buffer->from <= t && t < buffer->to;
 }
@@ -160,7 +161,7 @@ static int leave(struct neap__device_events *e)
 int neap__device_events_begin(struct neap__device_events *e, int keep)
 {
 	for (int i = 0; i < 2; i++) {
-		struct neap__event_buffer *buffer = &e->buffer[i];
+		struct neap__input_range *buffer = &e->buffer[i];
 		CUevent *events[] = {&buffer->copied, &buffer->read};
 		if (!keep || !buffer->is_ahead)
 			buffer->from = buffer->to = 0;
@@ -179,7 +180,7 @@ int neap__device_events_need(struct neap__device_events *e, struct neap_net *net
 	struct neap__device_batch *batch, int64_t t, int64_t *to)
 {
 	int next = e->current == 0 || (e->current < 0 && has(&e->buffer[1], t));
-	struct neap__event_buffer *buffer = &e->buffer[next];
+	struct neap__input_range *buffer = &e->buffer[next];
 
 	if (e->current >= 0 && has(&e->buffer[e->current], t)) {
 		*to = e->buffer[e->current].to;
@@ -200,7 +201,7 @@ int neap__device_events_need(struct neap__device_events *e, struct neap_net *net
 
 int neap__device_events_expect(struct neap__device_events *e, struct neap_net *net, int64_t t)
 {
-	struct neap__event_buffer *other = &e->buffer[e->current == 0];
+	struct neap__input_range *other = &e->buffer[e->current == 0];
 
 	if (e->current < 0 || t >= net->batch->steps || has(&e->buffer[e->current], t) ||
 		has(other, t))
@@ -210,8 +211,8 @@ int neap__device_events_expect(struct neap__device_events *e, struct neap_net *n
 
 int neap__device_events_follow(struct neap__device_events *e, const struct neap_batch *batch)
 {
-	const struct source source = {batch, batch->sequences, 0, INT64_MAX};
-	struct neap__event_buffer *other = &e->buffer[e->current == 0];
+	const struct event_source source = {batch, batch->sequences, 0, INT64_MAX};
+	struct neap__input_range *other = &e->buffer[e->current == 0];
 
 	NEAP_TRY(fill(e, other, &source, 0));
 	other->is_ahead = 1;
@@ -223,7 +224,7 @@ void neap__device_events_free(struct neap__device_events *e)
 	const struct neap_memory_ops *m = neap_device_memory(e->device);
 
 	for (int i = 0; i < 2; i++) {
-		struct neap__event_buffer *buffer = &e->buffer[i];
+		struct neap__input_range *buffer = &e->buffer[i];
 		CUevent events[] = {buffer->copied, buffer->read};
 		if (buffer->copied && neap__device_enter_to_free(e->device))
 			NEAP__CUDA(cuEventSynchronize, (buffer->copied));
@@ -233,7 +234,7 @@ void neap__device_events_free(struct neap__device_events *e)
 		for (int k = 0; k < 2; k++)
 			if (events[k] && neap__device_enter_to_free(e->device))
 				NEAP__CUDA(cuEventDestroy, (events[k]));
-		*buffer = (struct neap__event_buffer){0};
+		*buffer = (struct neap__input_range){0};
 	}
 	e->current = -1;
 }

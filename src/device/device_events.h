@@ -10,7 +10,7 @@
 #include "cuda/device.h"
 #include "device/device_net.h"
 
-struct neap__event_buffer {
+struct neap__input_range {
 	int64_t from, to; /* steps; from == to: none */
 	void *at;	  /* on the device */
 	void *pinned;	  /* on the host */
@@ -23,7 +23,7 @@ struct neap__event_buffer {
 
 struct neap__device_events {
 	struct neap_device *device;
-	struct neap__event_buffer buffer[2];
+	struct neap__input_range buffer[2];
 	int current;   /* the buffer that launches read; -1: none */
 	int64_t steps; /* of a range at most; 0: 4,096 */
 };

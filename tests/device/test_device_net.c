@@ -268,7 +268,7 @@ static void batches_come_ahead(void **state)
 		neap__net_ahead(net, following, &next);
 		for (int i = 0; i < 12; i++) {
 			const struct neap_batch *batch = &room[i % 3].batch;
-			const struct neap__event_buffer *buffer = backend->batch.events.buffer;
+			const struct neap__input_range *buffer = backend->batch.events.buffer;
 			struct outcome found;
 			/* Every fifth batch is another one than the device was told. */
 			next = &room[(i + 1 + (i % 5 == 4)) % 3].batch;
