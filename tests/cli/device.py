@@ -86,6 +86,18 @@ def calibrated(folder):
     return None if found else "nothing"
 
 
+def windows(folder):
+    """Inputs that are read in windows of 64 steps, and copied to the device a window ahead."""
+    options = ["train", "randman:steps=1000,samples=6,units=20,classes=3", "--net", "lif:9r:scale=3,li", "--batch", "3", "--validation", "0",
+               "--epochs", "1", "--threads", "1", "--inputs", "16K", "--memory", "60K", "--quiet"]
+    for out, more, env in ("whole", ["--inputs", "1M"], ISA), ("windows", DEVICE, FAKE), ("pinned", [*DEVICE, "--slow", "pinned:1M"], FAKE):
+        done = neap(*options, *more, "--out", out, env=env, cwd=folder)
+        if done.returncode:
+            return f"{out}: {said(done)}"
+    found = {out: weights(os.path.join(folder, out)) for out in ("whole", "windows", "pinned")}
+    return None if len(set(found.values())) == 1 else f"weights differ: {found}"
+
+
 def random_case(seed):
     """Options of a random training that a device takes, and slow memory."""
     r = random.Random(seed)
@@ -144,6 +156,7 @@ def main():
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
         tap.run("calibrate measures the device", calibrated, folder)
+        tap.run("inputs in windows: the weights of the processor", windows, folder)
         tap.run("random nets: the weights of the processor", random_nets, folder, int(os.environ.get("NEAP_SEED", 0)),
                 int(os.environ.get("NEAP_MANY", 10)))
         for more, env, words in REFUSED:
