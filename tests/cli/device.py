@@ -88,8 +88,8 @@ def calibrated(folder):
 
 def windows(folder):
     """Inputs that are read in windows of 64 steps, and copied to the device a window ahead."""
-    options = ["train", "randman:steps=1000,samples=6,units=20,classes=3", "--net", "lif:9r:scale=3,li", "--batch", "3", "--validation", "0",
-               "--epochs", "1", "--threads", "1", "--inputs", "16K", "--memory", "60K", "--quiet"]
+    options = ["train", "randman:steps=1000,samples=6,units=20,classes=3", "--net", "lif:9r:scale=3,li", "--batch", "3",
+               "--validation", "0", "--epochs", "1", "--threads", "1", "--inputs", "16K", "--memory", "60K", "--quiet"]
     for out, more, env in ("whole", ["--inputs", "1M"], ISA), ("windows", DEVICE, FAKE), ("pinned", [*DEVICE, "--slow", "pinned:1M"], FAKE):
         done = neap(*options, *more, "--out", out, env=env, cwd=folder)
         if done.returncode:
