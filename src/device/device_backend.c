@@ -44,6 +44,11 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max)
 	return 0;
 }
 
+static uint64_t held(const void *self)
+{
+	return neap__device_batch_bytes(&((const struct neap__device_backend *)self)->batch);
+}
+
 static int load(struct neap__device_backend *b)
 {
 	const void *image = neap__device_image();
@@ -76,7 +81,16 @@ int neap__device_backend_open(
 						   .fetch_counts = neap__device_fetch_counts,
 						   .send_penalties = neap__device_send_penalties,
 						   .fetch_sums = neap__device_fetch_sums,
-						   .send_sums = neap__device_send_sums},
+						   .send_sums = neap__device_send_sums,
+						   .keep = neap__device_keep,
+						   .fetch_weights = neap__device_fetch_weights,
+						   .send_weights = neap__device_send_weights,
+						   .add_groups = neap__device_add_groups,
+						   .fetch_squares = neap__device_fetch_squares,
+						   .update = neap__device_update_weights,
+						   .fetch_moment = neap__device_fetch_moment,
+						   .send_moment = neap__device_send_moment,
+						   .held = held},
 		.device = device,
 		.net = net,
 		.batch = {.memory = &device->memory}};

@@ -77,7 +77,6 @@ static void take_all(
 	take_progress(&b->progress, p, samples * (uint64_t)b->net.layers);
 	for (int i = 0; i < net->ntensors; i++) {
 		uint64_t count = (uint64_t)net->tensors[i].count;
-		b->weight[i] = take(p, count, sizeof(float));
 		if (!net->objective.loss)
 			continue;
 		b->room.part[i] = take(p, (uint64_t)b->net.groups * count, sizeof(float));
@@ -105,7 +104,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->share);
 	free(b->host.done);
 	free(b->host_outputs);
-	b->pointers = calloc(7 * layers + 3 * tensors, sizeof *b->pointers);
+	b->pointers = calloc(7 * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host.bytes = rows * (2 + NEAP__DEVICE_STEPS + 1) * sizeof(u32);
 	b->host.done = malloc(b->host.bytes);
@@ -126,7 +125,6 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->packed = (u32 **)(b->pointers + 6 * layers);
 	b->room.part = (float **)(b->pointers + 7 * layers);
 	b->room.total = (double **)(b->pointers + 7 * layers + tensors);
-	b->weight = (float **)(b->pointers + 7 * layers + 2 * tensors);
 	return 0;
 }
 
@@ -158,9 +156,6 @@ static int send(const struct neap__device_batch_memory *b, const struct neap_net
 		length[s] = (int)net->batch->sequences[s].length;
 	rc = m->write(m->user, b->length, length, (size_t)samples * sizeof *length);
 	free(length);
-	for (int i = 0; i < net->ntensors && rc == 0; i++)
-		rc = m->write(m->user, b->weight[i], net->tensors[i].data,
-			(uint64_t)net->tensors[i].count * sizeof(float));
 	return rc;
 }
 
@@ -187,20 +182,14 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 		return neap__fail(NEAP_EUSAGE,
 			"devices take at most %d steps, but a sample has %lld; train on the CPU",
 			INT32_MAX - NEAP__DEVICE_STEPS, (long long)net->batch->steps);
-	const float **none = calloc((size_t)net->ntensors, sizeof *none);
-	if (!none)
-		return neap__fail_errno(ENOMEM, "weights");
 	neap__device_net_free(&b->net);
-	int rc = neap__device_net_describe(&b->net, net, none);
-	free((void *)none);
-	NEAP_TRY(rc);
+	NEAP_TRY(neap__device_net_describe(
+		&b->net, net, (const float *const *)b->parameters.at.weight));
 	NEAP_TRY(make_host(b, net));
 	take_all(b, &parts, net);
 	NEAP_TRY(grow(b->memory, &b->block, &b->block_bytes, parts.used));
 	parts = (struct parts){.at = b->block};
 	take_all(b, &parts, net);
-	neap__device_net_free(&b->net);
-	NEAP_TRY(neap__device_net_describe(&b->net, net, (const float *const *)b->weight));
 	b->net.batch.length = b->length;
 	b->room.steps = NEAP__DEVICE_STEPS;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
@@ -304,10 +293,16 @@ int neap__device_batch_events(
 	return 0;
 }
 
+uint64_t neap__device_batch_bytes(const struct neap__device_batch_memory *b)
+{
+	return b->block_bytes + b->events_bytes + b->parameters.bytes;
+}
+
 void neap__device_batch_free(struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
 
+	neap__device_parameters_free(&b->parameters, m);
 	if (b->block)
 		m->unmap(m->user, b->block, b->block_bytes);
 	if (b->events)

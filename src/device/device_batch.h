@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_batch.h: what a batch needs on the device: weights, events, rooms of the steps and sums of
- * gradients, in one block of device memory, which is mapped again only if a batch needs a larger
- * one.
+ * device_batch.h: what a batch needs on the device: events, rooms of the steps and sums of
+ * gradients by groups of samples, in one block of device memory, which is mapped again only if a
+ * batch needs a larger one.
  */
 #ifndef NEAP_DEVICE_DEVICE_BATCH_H
 #define NEAP_DEVICE_DEVICE_BATCH_H
 
+#include "device/device_parameters.h"
 #include "device/device_steps.h"
 
 #include <neap/memory.h>
@@ -27,7 +28,7 @@ struct neap__device_batch_memory {
 	const struct neap_memory_ops *memory;
 	struct neap__device_net net;
 	struct neap__device_room room;
-	float **weight;	 /* [tensors] */
+	struct neap__device_parameter_memory parameters;
 	void **pointers; /* of the arrays of pointers of `room` */
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
@@ -51,13 +52,15 @@ struct neap__device_batch_memory {
 };
 
 /*
- * Makes room for the batch that `net` has begun, copies its weights and lengths and clears its
- * sums. 0 or a negative code.
+ * Makes room for the batch that `net` has begun, copies its lengths and clears its sums; its
+ * weights are there. 0 or a negative code.
  */
 int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_net *net);
 /* Makes sure that the events of step t are on the device. The steps with events end before *to. */
 int neap__device_batch_events(
 	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to);
+/* Bytes of the device that all of it takes. */
+uint64_t neap__device_batch_bytes(const struct neap__device_batch_memory *b);
 void neap__device_batch_free(struct neap__device_batch_memory *b);
 
 #endif

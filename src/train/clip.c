@@ -6,10 +6,14 @@
  */
 #include "train/optimizer.h"
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "nn/batch/peer_sum.h"
+#include "base/fail.h"
 #include "ranks/rank_share.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* The sum of squares of gradients [from, to); *tensor is one at or before the first of them. */
 static double squares(const struct neap_net *net, size_t from, size_t to, int *tensor)
@@ -67,20 +71,43 @@ static int sum_of_ranks(struct kahan *k, struct neap_net *net, const struct neap
 	return rc;
 }
 
+/* The sum of blocks that the device made. */
+static int sum_of_device(struct kahan *k, struct neap_net *net)
+{
+	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
+	double *square = malloc(blocks * sizeof *square);
+	int rc = square ? neap__on_device_squares(net, square)
+			: neap__fail_errno(ENOMEM, "squares of %zu gradients", net->elements);
+
+	for (size_t b = 0; b < blocks && rc == 0; b++)
+		add(k, square[b]);
+	free(square);
+	return rc;
+}
+
+static void scale(struct neap_net *net, double factor)
+{
+	double *grad = net->tensors[0].grad;
+
+	net->parameters.factor = factor; /* of the next update on a device */
+	for (size_t i = net->slice_from; i < net->slice_to && !neap__on_device_keeps(net); i++)
+		grad[i] *= factor;
+}
+
 int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
 {
 	struct kahan k = {0};
-	int tensor = 0, rc = 0;
+	int tensor = 0, rc = 0, on_device = neap__on_device_keeps(net);
 
-	if (peers)
+	if (on_device)
+		rc = sum_of_device(&k, net);
+	else if (peers)
 		rc = sum_of_ranks(&k, net, peers);
-	for (size_t at = 0; at < net->elements && !peers; at += NEAP__SLICE_BLOCK)
+	for (size_t at = 0; at < net->elements && !peers && !on_device; at += NEAP__SLICE_BLOCK)
 		add(&k, squares(net, at, end_of(net, at), &tensor));
 	*norm = sqrt(k.sum);
 	if (rc < 0 || !(limit > 0) || !isfinite(*norm) || *norm <= limit)
 		return rc;
-	double *grad = net->tensors[0].grad, factor = limit / *norm;
-	for (size_t i = net->slice_from; i < net->slice_to; i++)
-		grad[i] *= factor;
+	scale(net, limit / *norm);
 	return 0;
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_parameters.c: memory, copies and updates of parameters (device_parameters.h). */
+#include "device/device_parameters.h"
+#include "device/device_backend.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Parts of the block, each aligned for the widest loads. NULL `block`: adds up *bytes alone. */
+static void *part(void *block, uint64_t *bytes, uint64_t count, uint64_t size)
+{
+	uint64_t at = *bytes;
+
+	*bytes = neap__sat_add(at, neap__round_up(neap__sat_mul(count, size), 256));
+	return block ? (char *)block + at : NULL;
+}
+
+/* Lays out weights, and with moments > 0 what an optimizer needs; returns the bytes. */
+static uint64_t lay_out(struct neap__device_parameter_memory *p, const struct neap_net *net,
+	void *block, int moments)
+{
+	struct neap__device_parameters *at = &p->at;
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < net->ntensors; i++)
+		at->weight[i] =
+			part(block, &bytes, (uint64_t)net->tensors[i].count, sizeof *at->weight[i]);
+	if (moments == 0)
+		return bytes;
+	at->gradient = part(block, &bytes, net->elements, sizeof *at->gradient);
+	at->square = part(block, &bytes, neap__device_square_blocks(net), sizeof *at->square);
+	at->infinite = part(block, &bytes, 1, sizeof *at->infinite);
+	for (int m = 0; m < moments; m++)
+		at->moment[m] = part(block, &bytes, net->elements, sizeof *at->moment[m]);
+	return bytes;
+}
+
+static int make(
+	struct neap__device_backend *b, const struct neap_net *net, int moments, uint64_t *bytes)
+{
+	struct neap__device_parameter_memory *p = &b->batch.parameters;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	NEAP_TRY(neap__device_enter(b->device));
+	neap__device_parameters_free(p, m);
+	p->at.weight = calloc((size_t)net->ntensors, sizeof *p->at.weight);
+	if (!p->at.weight)
+		return neap__fail_errno(ENOMEM, "weights on the device");
+	*bytes = lay_out(p, net, NULL, moments);
+	uint64_t pages = neap__round_up(*bytes, 4096);
+	p->block = m->map(m->user, pages);
+	if (!p->block)
+		return neap__fail_in(-ENOMEM, "weights and moments: ");
+	p->bytes = pages;
+	lay_out(p, net, p->block, moments);
+	return 0;
+}
+
+int neap__device_keep(void *self, struct neap_net *net, int moments)
+{
+	struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+	uint64_t bytes;
+
+	NEAP_TRY(make(b, net, moments, &bytes));
+	NEAP_TRY(m->fill(m->user, b->batch.parameters.block, 0, bytes));
+	return neap__device_send_weights(b, net);
+}
+
+int neap__device_fetch_weights(void *self, struct neap_net *net)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	for (int i = 0; i < net->ntensors; i++)
+		NEAP_TRY(m->read(m->user, net->tensors[i].data, b->batch.parameters.at.weight[i],
+			(uint64_t)net->tensors[i].count * sizeof(float)));
+	return 0;
+}
+
+int neap__device_send_weights(void *self, struct neap_net *net)
+{
+	struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+	uint64_t bytes;
+
+	if (net->options.precision != NEAP_FLOAT)
+		return 0; /* the batch is refused */
+	if (!b->batch.parameters.block)
+		NEAP_TRY(make(b, net, 0, &bytes));
+	for (int i = 0; i < net->ntensors; i++)
+		NEAP_TRY(m->write(m->user, b->batch.parameters.at.weight[i], net->tensors[i].data,
+			(uint64_t)net->tensors[i].count * sizeof(float)));
+	return 0;
+}
+
+int neap__device_add_groups(void *self, struct neap_net *net)
+{
+	const struct neap__device_backend *b = self;
+
+	return neap__device_sum_groups(net, &b->launcher, &b->batch.parameters.at,
+		b->batch.room.total, b->batch.net.groups);
+}
+
+int neap__device_fetch_squares(void *self, struct neap_net *net, double *square)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	return m->read(m->user, square, b->batch.parameters.at.square,
+		neap__device_square_blocks(net) * sizeof *square);
+}
+
+int neap__device_update_weights(
+	void *self, struct neap_net *net, const struct neap__update *update, int *finite)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap__device_parameters *at = &b->batch.parameters.at;
+	const struct neap_memory_ops *m = b->batch.memory;
+	u32 infinite = 0;
+
+	NEAP_TRY(neap__device_update(net, &b->launcher, at, update));
+	NEAP_TRY(m->read(m->user, &infinite, at->infinite, sizeof infinite));
+	*finite = !infinite;
+	return 0;
+}
+
+/* A moment of a tensor, on the device, and its bytes. */
+static double *moment_of(const struct neap__device_backend *b, const struct neap_net *net,
+	int tensor, int moment, uint64_t *bytes)
+{
+	*bytes = (uint64_t)net->tensors[tensor].count * sizeof(double);
+	return b->batch.parameters.at.moment[moment] + net->tensors[tensor].offset;
+}
+
+int neap__device_fetch_moment(void *self, struct neap_net *net, int tensor, int moment, double *to)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+	uint64_t bytes;
+	const double *at = moment_of(b, net, tensor, moment, &bytes);
+
+	return m->read(m->user, to, at, bytes);
+}
+
+int neap__device_send_moment(
+	void *self, struct neap_net *net, int tensor, int moment, const double *from)
+{
+	const struct neap__device_backend *b = self;
+	const struct neap_memory_ops *m = b->batch.memory;
+	uint64_t bytes;
+	double *at = moment_of(b, net, tensor, moment, &bytes);
+
+	return m->write(m->user, at, from, bytes);
+}
+
+void neap__device_parameters_free(
+	struct neap__device_parameter_memory *p, const struct neap_memory_ops *memory)
+{
+	if (p->block)
+		memory->unmap(memory->user, p->block, p->bytes);
+	free(p->at.weight);
+	*p = (struct neap__device_parameter_memory){0};
+}
