@@ -44,11 +44,6 @@ static int begin(void *self, struct neap_net *net, size_t *tape_max)
 	return 0;
 }
 
-static uint64_t held(const void *self)
-{
-	return neap__device_batch_bytes(&((const struct neap__device_backend *)self)->batch);
-}
-
 static int load(struct neap__device_backend *b)
 {
 	const void *image = neap__device_image();
@@ -89,8 +84,7 @@ int neap__device_backend_open(
 						   .fetch_squares = neap__device_fetch_squares,
 						   .update = neap__device_update_weights,
 						   .fetch_moment = neap__device_fetch_moment,
-						   .send_moment = neap__device_send_moment,
-						   .held = held},
+						   .send_moment = neap__device_send_moment},
 		.device = device,
 		.net = net,
 		.batch = {.memory = &device->memory}};

@@ -293,11 +293,6 @@ int neap__device_batch_events(
 	return 0;
 }
 
-uint64_t neap__device_batch_bytes(const struct neap__device_batch_memory *b)
-{
-	return b->block_bytes + b->events_bytes + b->parameters.bytes;
-}
-
 void neap__device_batch_free(struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;

@@ -59,8 +59,6 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 /* Makes sure that the events of step t are on the device. The steps with events end before *to. */
 int neap__device_batch_events(
 	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to);
-/* Bytes of the device that all of it takes. */
-uint64_t neap__device_batch_bytes(const struct neap__device_batch_memory *b);
 void neap__device_batch_free(struct neap__device_batch_memory *b);
 
 #endif

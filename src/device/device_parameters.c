@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Parts of the block, each aligned for the widest loads. NULL `block`: adds up *bytes alone. */
 static void *part(void *block, uint64_t *bytes, uint64_t count, uint64_t size)
@@ -29,6 +30,7 @@ static uint64_t lay_out(struct neap__device_parameter_memory *p, const struct ne
 			part(block, &bytes, (uint64_t)net->tensors[i].count, sizeof *at->weight[i]);
 	if (moments == 0)
 		return bytes;
+	at->tensor = part(block, &bytes, (uint64_t)net->ntensors, sizeof *at->tensor);
 	at->gradient = part(block, &bytes, net->elements, sizeof *at->gradient);
 	at->square = part(block, &bytes, neap__device_square_blocks(net), sizeof *at->square);
 	at->infinite = part(block, &bytes, 1, sizeof *at->infinite);
@@ -46,8 +48,10 @@ static int make(
 	NEAP_TRY(neap__device_enter(b->device));
 	neap__device_parameters_free(p, m);
 	p->at.weight = calloc((size_t)net->ntensors, sizeof *p->at.weight);
-	if (!p->at.weight)
+	p->table = calloc(2 * (size_t)net->ntensors, sizeof *p->table);
+	if (!p->at.weight || !p->table)
 		return neap__fail_errno(ENOMEM, "weights on the device");
+	p->sent = p->table + net->ntensors;
 	*bytes = lay_out(p, net, NULL, moments);
 	uint64_t pages = neap__round_up(*bytes, 4096);
 	p->block = m->map(m->user, pages);
@@ -96,12 +100,28 @@ int neap__device_send_weights(void *self, struct neap_net *net)
 	return 0;
 }
 
+/* Brings the table of tensors there, if it has changed: the sums may have another place. */
+static int send_table(struct neap__device_backend *b, const struct neap_net *net)
+{
+	struct neap__device_parameter_memory *p = &b->batch.parameters;
+	const struct neap_memory_ops *m = b->batch.memory;
+
+	p->at.learning = neap__device_tensor_table(p->table, net, &p->at, b->batch.room.total);
+	size_t bytes = (size_t)p->at.learning * sizeof *p->table;
+	if (memcmp(p->table, p->sent, bytes) == 0)
+		return 0;
+	NEAP_TRY(m->write(m->user, p->at.tensor, p->table, bytes));
+	memcpy(p->sent, p->table, bytes);
+	return 0;
+}
+
 int neap__device_add_groups(void *self, struct neap_net *net)
 {
-	const struct neap__device_backend *b = self;
+	struct neap__device_backend *b = self;
 
-	return neap__device_sum_groups(net, &b->launcher, &b->batch.parameters.at,
-		b->batch.room.total, b->batch.net.groups);
+	NEAP_TRY(send_table(b, net));
+	return neap__device_sum_groups(
+		net, &b->launcher, &b->batch.parameters.at, b->batch.net.groups);
 }
 
 int neap__device_fetch_squares(void *self, struct neap_net *net, double *square)
@@ -162,5 +182,6 @@ void neap__device_parameters_free(
 	if (p->block)
 		memory->unmap(memory->user, p->block, p->bytes);
 	free(p->at.weight);
+	free(p->table);
 	*p = (struct neap__device_parameter_memory){0};
 }

@@ -12,6 +12,7 @@
 
 struct neap__device_parameter_memory {
 	struct neap__device_parameters at;
+	struct neap__device_tensor *table, *sent; /* [tensors] of the batch; what at.tensor has */
 	void *block;
 	uint64_t bytes;
 };

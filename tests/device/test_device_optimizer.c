@@ -18,7 +18,7 @@ enum { GROUPS_MOST = 13, UPDATES = 4 };
 struct update_case {
 	const char *rule;
 	struct neap__rule_settings settings;
-	double limit; /* of the norm; 0: none */
+	double limit;	  /* of the norm; 0: none */
 	double time_unit; /* other than dt: tensors have units */
 	const char *freeze;
 	int groups;
@@ -92,6 +92,9 @@ static void begin(struct two_sides *two, const struct update_case *c, uint32_t s
 		memcpy(two->at.weight[i], t->data, (size_t)t->count * sizeof(float));
 		two->total[i] = exactly((size_t)(t->count * c->groups), sizeof(double), 0);
 	}
+	two->at.tensor = exactly(tensors, sizeof *two->at.tensor, 0xa5);
+	two->at.learning =
+		neap__device_tensor_table(two->at.tensor, two->net, &two->at, two->total);
 }
 
 static void end(struct two_sides *two)
@@ -102,6 +105,7 @@ static void end(struct two_sides *two)
 	}
 	free(two->total);
 	free(two->at.weight);
+	free(two->at.tensor);
 	free(two->at.gradient);
 	free(two->at.square);
 	free(two->at.infinite);
@@ -172,7 +176,7 @@ static const char *update(struct two_sides *two, double rate, int64_t number)
 	double norm;
 
 	draw_sums(two);
-	if (neap__device_sum_groups(net, &two->launcher, &two->at, two->total, two->c->groups))
+	if (neap__device_sum_groups(net, &two->launcher, &two->at, two->c->groups))
 		return emulator_report();
 	if (memcmp(net->tensors[0].grad, two->at.gradient, net->elements * sizeof(double)) != 0)
 		return "gradients";

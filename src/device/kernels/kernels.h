@@ -54,8 +54,9 @@ enum {
 	DEVICE_UNIT_THREADS = 992, /* the most threads that compute units: 1,024 less the readers */
 	DEVICE_BLOCK_STEPS =
 		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
-	DEVICE_SQUARES = 512, /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
-	DEVICE_TREE = 16      /* levels of a tree of sums: fewer than 2^16 groups */
+	DEVICE_SQUARES =
+		512,	 /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
+	DEVICE_TREE = 16 /* levels of a tree of sums: fewer than 2^16 groups */
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
@@ -215,36 +216,44 @@ struct pack_tapes_arguments {
 	DEVICE_POINTER(u32) bytes; /* written: [1] bytes of all tapes */
 };
 
-/*
- * Adds up the gradients of a tensor over all groups, in the order of nn/batch/sum_tree.h, and their
- * squares in blocks of DEVICE_SQUARES numbers, counted over all tensors, in the order of the CPU's
- * (train/clip.c). A block of threads does such a block. If it has numbers of two tensors, the
- * launch of the second one continues the sum of the first.
- */
-struct sum_groups_arguments {
-	i64 offset;	   /* of the tensor's first number, counted over all tensors */
-	int count, groups; /* count: numbers of the tensor */
-	double unit;	   /* the gradient is multiplied by it before it is squared */
+/* A tensor that learns, of a table in device memory in the order of the net's tensors. */
+struct neap__device_tensor {
+	i64 offset;    /* of its first number, counted over all tensors and what is between them */
+	i64 count;     /* of its numbers */
+	double unit;   /* gradients are multiplied by it, weights are divided (time_unit.h) */
+	double decays; /* multiplies the weight decay */
 	DEVICE_POINTER(const double) total; /* [groups][count] */
-	DEVICE_POINTER(double) gradient;    /* written: [count] */
-	DEVICE_POINTER(double) square;	    /* of all tensors; zeroed before the first */
+	DEVICE_POINTER(float) weight;	    /* [count] */
 };
 
 /*
- * An update of a tensor by an optimizer: in double, with the operations of the CPU's code
- * (train/adam.c, adamw.c and sgd.c) in their order. `moment` has the first and second moments of
- * adam and adamw, or the momentum of sgd.
+ * Adds up the gradients of all tensors over the groups, in the order of nn/batch/sum_tree.h, and
+ * their squares in blocks of DEVICE_SQUARES numbers, counted over all tensors, in the order of the
+ * CPU's (train/clip.c). A block of threads does such a block.
+ */
+struct sum_groups_arguments {
+	int blocks, groups, tensors;
+	DEVICE_POINTER(const struct neap__device_tensor) tensor; /* [tensors] */
+	DEVICE_POINTER(double) gradient; /* written, where tensors have numbers */
+	DEVICE_POINTER(double) square;	 /* written: [blocks] */
+};
+
+/*
+ * An update of all tensors by an optimizer: in double, with the operations of the CPU's code
+ * (train/adam.c, adamw.c and sgd.c) in their order. `moment` has the first moments of adam and
+ * adamw, or the momentum of sgd, in the order of the gradients.
  */
 struct optimizer_step_arguments {
-	int count, rule;
+	i64 count; /* of numbers, counted over all tensors */
+	int tensors, rule;
 	double factor; /* multiplies the gradients first: clipping */
-	double unit, rate, weight_decay, momentum, beta1, beta2, epsilon;
+	double rate, weight_decay, momentum, beta1, beta2, epsilon;
 	double first, second; /* bias corrections of adam and adamw */
+	DEVICE_POINTER(const struct neap__device_tensor) tensor;
 	DEVICE_POINTER(const double) gradient;
 	DEVICE_POINTER(double) moment;
 	DEVICE_POINTER(double) second_moment; /* NULL: sgd */
-	DEVICE_POINTER(float) weight;
-	DEVICE_POINTER(u32) infinite; /* set to 1 if a weight is no longer finite */
+	DEVICE_POINTER(u32) infinite;	      /* set to 1 if a weight is no longer finite */
 };
 
 #if !defined(__OPENCL_VERSION__)
@@ -306,13 +315,6 @@ static inline int neap__device_threads(int items)
 	return items < 256 ? (items + 31) & ~31 : 256;
 }
 
-/* Blocks of DEVICE_SQUARES numbers that a tensor has numbers of. */
-static inline int neap__device_squares(const struct sum_groups_arguments *a)
-{
-	i64 first = a->offset % DEVICE_SQUARES;
-	return (int)((first + a->count + DEVICE_SQUARES - 1) / DEVICE_SQUARES);
-}
-
 /*
  * X(name, blocks, threads, bytes of shared memory): all kernels; `a` is a pointer to the arguments.
  */
@@ -326,9 +328,9 @@ static inline int neap__device_squares(const struct sum_groups_arguments *a)
 	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
 	X(spike_counts, (a->units + 31) / 32, 32, 0) \
 	X(pack_tapes, 1, 1024, 0) \
-	X(sum_groups, neap__device_squares(a), DEVICE_SQUARES / 2, \
+	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, \
 		neap__shared_array(DEVICE_SQUARES, 8)) \
-	X(optimizer_step, (a->count + 255) / 256, 256, 0)
+	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
 enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };

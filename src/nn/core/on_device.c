@@ -145,11 +145,6 @@ int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double 
 		    : net->backend->fetch_moment(net->on_backend, net, tensor, moment, at);
 }
 
-uint64_t neap__on_device_held(const struct neap_net *net)
-{
-	return net->backend ? net->backend->held(net->on_backend) : 0;
-}
-
 void neap__on_device_free(struct neap_net *net)
 {
 	if (net->attached)

@@ -69,9 +69,6 @@ int neap__on_device_squares(struct neap_net *net, double *square);
 int neap__on_device_update(struct neap_net *net, struct neap__update update, int *finite);
 int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double *at, int send);
 
-/* Bytes that the net takes on its device; 0: it has none. */
-uint64_t neap__on_device_held(const struct neap_net *net);
-
 /* The memory that the steps of a net take states from; NULL: memory of this process. */
 const struct neap_memory_ops *neap__net_memory(const struct neap_net *net);
 

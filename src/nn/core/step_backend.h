@@ -67,8 +67,6 @@ struct neap__step_backend {
 	int (*fetch_moment)(void *self, struct neap_net *net, int tensor, int moment, double *to);
 	int (*send_moment)(
 		void *self, struct neap_net *net, int tensor, int moment, const double *from);
-	/* Bytes of the device that batches, weights, gradients and moments take. */
-	uint64_t (*held)(const void *self);
 };
 
 #endif
