@@ -73,6 +73,8 @@ int neap__device_backend_open(
 						   .advance = neap__device_advance,
 						   .record = neap__device_record,
 						   .backward = neap__device_reverse,
+						   .fetch_readout = neap__device_fetch_readout,
+						   .send_adjoint = neap__device_send_adjoint,
 						   .fetch_counts = neap__device_fetch_counts,
 						   .send_penalties = neap__device_send_penalties,
 						   .fetch_sums = neap__device_fetch_sums,

@@ -38,6 +38,10 @@ int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, cons
 /* Bytes of one step's tape at most. */
 size_t neap__device_tape_max(const struct neap__device_backend *backend);
 
+/* turn_copies.c: the same. */
+int neap__device_fetch_readout(void *self, struct neap_net *net, const void *state, void *copy);
+int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, void *copy);
+
 /* device_sums.c: the same. */
 int neap__device_fetch_counts(void *self, struct neap_net *net);
 int neap__device_send_penalties(void *self, struct neap_net *net);

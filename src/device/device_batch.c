@@ -73,6 +73,7 @@ static void take_all(
 
 	b->length = take(p, samples, sizeof *b->length);
 	b->second = take(p, 1, net->state_bytes);
+	b->turn = take(p, samples, neap__device_turn_bytes(net));
 	b->room.outputs = take(p, steps * samples, classes * sizeof(float));
 	take_progress(&b->progress, p, samples * (uint64_t)b->net.layers);
 	for (int i = 0; i < net->ntensors; i++) {

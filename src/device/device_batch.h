@@ -33,9 +33,10 @@ struct neap__device_batch_memory {
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
 	unsigned char *second; /* a copy of the state */
-	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */
-	u32 **packed;	       /* [layers] their bytes, once they are packed */
-	u32 *share;	       /* [layers] bytes of a sample's */
+	u32 *turn; /* [samples] the readout's part of a state or adjoint (turn_copies.c) */
+	unsigned char **tape; /* [layers] tapes as lif_forward writes them */
+	u32 **packed;	      /* [layers] their bytes, once they are packed */
+	u32 *share;	      /* [layers] bytes of a sample's */
 	struct neap__device_progress progress;
 	struct neap__device_progress host; /* the host's copy of it */
 	float *host_outputs;		   /* [NEAP__DEVICE_STEPS][samples][classes] */
@@ -59,6 +60,8 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 /* Makes sure that the events of step t are on the device. The steps with events end before *to. */
 int neap__device_batch_events(
 	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to);
+/* turn_copies.c: bytes of `turn` per sample. */
+uint64_t neap__device_turn_bytes(const struct neap_net *net);
 void neap__device_batch_free(struct neap__device_batch_memory *b);
 
 #endif

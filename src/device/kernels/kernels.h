@@ -216,6 +216,14 @@ struct pack_tapes_arguments {
 	DEVICE_POINTER(u32) bytes; /* written: [1] bytes of all tapes */
 };
 
+/* Copies a row of `words` words per sample between places whose rows have other distances. */
+struct copy_rows_arguments {
+	int samples, words;
+	int from_row, to_row; /* words from a row to the next */
+	DEVICE_POINTER(const u32) from;
+	DEVICE_POINTER(u32) to;
+};
+
 /* A tensor that learns, of a table in device memory in the order of the net's tensors. */
 struct neap__device_tensor {
 	i64 offset;    /* of its first number, counted over all tensors and what is between them */
@@ -328,6 +336,7 @@ static inline int neap__device_threads(int items)
 	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
 	X(spike_counts, (a->units + 31) / 32, 32, 0) \
 	X(pack_tapes, 1, 1024, 0) \
+	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
 	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, \
 		neap__shared_array(DEVICE_SQUARES, 8)) \
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0)

@@ -79,16 +79,15 @@ int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint,
 	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss))
 {
 	const struct neap__step_backend *backend = net->backend;
-	const struct neap_memory_ops *memory = backend->memory;
 	char *copy = net->turn_room, *back = copy + net->state_bytes;
 
 	if (state)
-		NEAP_TRY(memory->read(memory->user, copy, state, net->state_bytes));
+		NEAP_TRY(backend->fetch_readout(net->on_backend, net, state, copy));
 	NEAP_TRY(backend->fetch_counts(net->on_backend, net));
 	NEAP_TRY(turn(net, state ? copy : NULL, adjoint ? back : NULL, loss));
 	if (!adjoint)
 		return 0;
-	NEAP_TRY(memory->write(memory->user, adjoint, back, net->adjoint_bytes));
+	NEAP_TRY(backend->send_adjoint(net->on_backend, net, adjoint, back));
 	return backend->send_penalties(net->on_backend, net);
 }
 

@@ -39,6 +39,13 @@ struct neap__step_backend {
 	int (*record)(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 		size_t room, size_t *used, int64_t *t_done);
 	int (*backward)(void *self, void *adjoint, int64_t t1, int64_t t0, const void *tape);
+	/*
+	 * For the turn, which the host computes: copies the readout's part of a state to `copy`,
+	 * which has the layout of the state, and that of an adjoint from `copy` to `adjoint`, all
+	 * else of which becomes zero.
+	 */
+	int (*fetch_readout)(void *self, struct neap_net *net, const void *state, void *copy);
+	int (*send_adjoint)(void *self, struct neap_net *net, void *adjoint, void *copy);
 	/* Adds what first passes counted to the groups of the net: before the turn. */
 	int (*fetch_counts)(void *self, struct neap_net *net);
 	/* After the turn: copies the penalties on rates to the device. */
