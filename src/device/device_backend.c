@@ -108,7 +108,9 @@ void neap__device_backend_close(struct neap__device_backend *b)
 		return;
 	if (b->net->on_backend == b)
 		neap__on_device(b->net, NULL, NULL);
+	neap__device_parameters_free(&b->batch.parameters, b->device);
 	neap__device_batch_free(&b->batch);
+	neap__pinned_free(b->device, b->turn_parts);
 	if (b->module && neap__device_enter(b->device) == 0)
 		NEAP__CUDA(cuModuleUnload, (b->module));
 	free(b);

@@ -18,6 +18,8 @@ struct neap__device_backend {
 	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
 	struct neap__device_launcher launcher;
 	struct neap__device_batch_memory batch;
+	unsigned char *turn_parts; /* pinned memory of turn_copies.c */
+	uint64_t turn_bytes;
 	int unfolded; /* the gradient block in progress is not added to the totals yet */
 };
 

@@ -298,7 +298,6 @@ void neap__device_batch_free(struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
 
-	neap__device_parameters_free(&b->parameters, m);
 	if (b->block)
 		m->unmap(m->user, b->block, b->block_bytes);
 	if (b->events)

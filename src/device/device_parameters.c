@@ -46,7 +46,7 @@ static int make(
 	const struct neap_memory_ops *m = b->batch.memory;
 
 	NEAP_TRY(neap__device_enter(b->device));
-	neap__device_parameters_free(p, m);
+	neap__device_parameters_free(p, b->device);
 	p->at.weight = calloc((size_t)net->ntensors, sizeof *p->at.weight);
 	p->table = calloc(2 * (size_t)net->ntensors, sizeof *p->table);
 	if (!p->at.weight || !p->table)
@@ -62,6 +62,19 @@ static int make(
 	return 0;
 }
 
+/* What copies of the device may still write after an error. */
+static int make_host(struct neap__device_backend *b, const struct neap_net *net)
+{
+	struct neap__device_parameter_memory *p = &b->batch.parameters;
+	size_t squares = neap__device_square_blocks(net);
+	void *at = NULL;
+
+	NEAP_TRY(neap__pinned_alloc(b->device, &at, (squares + 1) * sizeof *p->square));
+	p->square = at;
+	p->infinite = (u32 *)(void *)(p->square + squares);
+	return 0;
+}
+
 int neap__device_keep(void *self, struct neap_net *net, int moments)
 {
 	struct neap__device_backend *b = self;
@@ -69,6 +82,7 @@ int neap__device_keep(void *self, struct neap_net *net, int moments)
 	uint64_t bytes;
 
 	NEAP_TRY(make(b, net, moments, &bytes));
+	NEAP_TRY(make_host(b, net));
 	NEAP_TRY(m->fill(m->user, b->batch.parameters.block, 0, bytes));
 	return neap__device_send_weights(b, net);
 }
@@ -124,26 +138,28 @@ int neap__device_add_groups(void *self, struct neap_net *net)
 		net, &b->launcher, &b->batch.parameters.at, b->batch.net.groups);
 }
 
-int neap__device_fetch_squares(void *self, struct neap_net *net, double *square)
+int neap__device_fetch_squares(void *self, struct neap_net *net, const double **square)
 {
 	const struct neap__device_backend *b = self;
+	const struct neap__device_parameter_memory *p = &b->batch.parameters;
 	const struct neap_memory_ops *m = b->batch.memory;
 
-	return m->read(m->user, square, b->batch.parameters.at.square,
-		neap__device_square_blocks(net) * sizeof *square);
+	*square = p->square;
+	return m->read(m->user, p->square, p->at.square,
+		neap__device_square_blocks(net) * sizeof *p->square);
 }
 
 int neap__device_update_weights(
 	void *self, struct neap_net *net, const struct neap__update *update, int *finite)
 {
 	const struct neap__device_backend *b = self;
-	const struct neap__device_parameters *at = &b->batch.parameters.at;
+	const struct neap__device_parameter_memory *p = &b->batch.parameters;
 	const struct neap_memory_ops *m = b->batch.memory;
-	u32 infinite = 0;
 
-	NEAP_TRY(neap__device_update(net, &b->launcher, at, update));
-	NEAP_TRY(m->read(m->user, &infinite, at->infinite, sizeof infinite));
-	*finite = !infinite;
+	*p->infinite = 1; /* until the device has said that it is not so */
+	NEAP_TRY(neap__device_update(net, &b->launcher, &p->at, update));
+	NEAP_TRY(m->read(m->user, p->infinite, p->at.infinite, sizeof *p->infinite));
+	*finite = !*p->infinite;
 	return 0;
 }
 
@@ -177,10 +193,11 @@ int neap__device_send_moment(
 }
 
 void neap__device_parameters_free(
-	struct neap__device_parameter_memory *p, const struct neap_memory_ops *memory)
+	struct neap__device_parameter_memory *p, const struct neap_device *device)
 {
 	if (p->block)
-		memory->unmap(memory->user, p->block, p->bytes);
+		device->memory.unmap(device->memory.user, p->block, p->bytes);
+	neap__pinned_free(device, p->square);
 	free(p->at.weight);
 	free(p->table);
 	*p = (struct neap__device_parameter_memory){0};

@@ -7,8 +7,6 @@
 #include "device/device_backend.h"
 #include "base/fail.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The readout's part of a sample, which is its last one: bytes of [from, row). */
@@ -53,16 +51,26 @@ static void copy_parts(
 	}
 }
 
-static int make_packed(unsigned char **packed, const struct turn_part *p)
+/* Makes room for the parts on the host, which copies may still write after an error. */
+static int make_packed(struct neap__device_backend *b, const struct turn_part *p)
 {
-	*packed = malloc(p->samples * p->bytes);
-	return *packed ? 0
-		       : neap__fail_errno(ENOMEM, "the readout's part of %zu samples", p->samples);
+	uint64_t bytes = p->samples * p->bytes;
+	void *at = NULL;
+
+	if (bytes <= b->turn_bytes)
+		return 0;
+	neap__pinned_free(b->device, b->turn_parts);
+	b->turn_parts = NULL;
+	b->turn_bytes = 0;
+	NEAP_TRY(neap__pinned_alloc(b->device, &at, bytes));
+	b->turn_parts = at;
+	b->turn_bytes = bytes;
+	return 0;
 }
 
 int neap__device_fetch_readout(void *self, struct neap_net *net, const void *state, void *copy)
 {
-	const struct neap__device_backend *b = self;
+	struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = b->batch.memory;
 	const struct turn_part p = part_of_state(b);
 	struct copy_rows_arguments a = {.samples = (int)p.samples,
@@ -71,22 +79,18 @@ int neap__device_fetch_readout(void *self, struct neap_net *net, const void *sta
 		.to_row = (int)(p.bytes / sizeof(u32)),
 		.from = (const u32 *)(uintptr_t)((const unsigned char *)state + p.from),
 		.to = b->batch.turn};
-	unsigned char *packed;
 
 	(void)net;
-	NEAP_TRY(make_packed(&packed, &p));
-	int rc = neap__launch_copy_rows(&b->launcher, &a);
-	if (rc == 0)
-		rc = m->read(m->user, packed, b->batch.turn, p.samples * p.bytes);
-	if (rc == 0)
-		copy_parts(&p, copy, packed, 0);
-	free(packed);
-	return rc;
+	NEAP_TRY(make_packed(b, &p));
+	NEAP_TRY(neap__launch_copy_rows(&b->launcher, &a));
+	NEAP_TRY(m->read(m->user, b->turn_parts, b->batch.turn, p.samples * p.bytes));
+	copy_parts(&p, copy, b->turn_parts, 0);
+	return 0;
 }
 
 int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, void *copy)
 {
-	const struct neap__device_backend *b = self;
+	struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = b->batch.memory;
 	const struct turn_part p = part_of_adjoint(b);
 	struct copy_rows_arguments a = {.samples = (int)p.samples,
@@ -95,13 +99,10 @@ int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, v
 		.to_row = (int)(p.row / sizeof(u32)),
 		.from = b->batch.turn,
 		.to = (u32 *)(void *)((unsigned char *)adjoint + p.from)};
-	unsigned char *packed;
 
-	NEAP_TRY(make_packed(&packed, &p));
-	copy_parts(&p, copy, packed, 1);
-	int rc = m->write(m->user, b->batch.turn, packed, p.samples * p.bytes);
-	free(packed);
-	NEAP_TRY(rc);
+	NEAP_TRY(make_packed(b, &p));
+	copy_parts(&p, copy, b->turn_parts, 1);
+	NEAP_TRY(m->write(m->user, b->batch.turn, b->turn_parts, p.samples * p.bytes));
 	NEAP_TRY(m->fill(m->user, adjoint, 0, net->adjoint_bytes));
 	return neap__launch_copy_rows(&b->launcher, &a);
 }

@@ -11,9 +11,7 @@
 #include "base/fail.h"
 #include "ranks/rank_share.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* The sum of squares of gradients [from, to); *tensor is one at or before the first of them. */
 static double squares(const struct neap_net *net, size_t from, size_t to, int *tensor)
@@ -74,15 +72,12 @@ static int sum_of_ranks(struct kahan *k, struct neap_net *net, const struct neap
 /* The sum of blocks that the device made. */
 static int sum_of_device(struct kahan *k, struct neap_net *net)
 {
-	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
-	double *square = malloc(blocks * sizeof *square);
-	int rc = square ? neap__on_device_squares(net, square)
-			: neap__fail_errno(ENOMEM, "squares of %zu gradients", net->elements);
+	const double *square;
 
-	for (size_t b = 0; b < blocks && rc == 0; b++)
-		add(k, square[b]);
-	free(square);
-	return rc;
+	NEAP_TRY(neap__on_device_squares(net, &square));
+	for (size_t at = 0; at < net->elements; at += NEAP__SLICE_BLOCK)
+		add(k, *square++);
+	return 0;
 }
 
 static void scale(struct neap_net *net, double factor)

@@ -125,7 +125,7 @@ int neap__on_device_share(struct neap_net *net)
 	return 0;
 }
 
-int neap__on_device_squares(struct neap_net *net, double *square)
+int neap__on_device_squares(struct neap_net *net, const double **square)
 {
 	return net->backend->fetch_squares(net->on_backend, net, square);
 }

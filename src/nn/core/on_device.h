@@ -65,7 +65,7 @@ int neap__on_device_keeps(const struct neap_net *net);
  */
 int neap__on_device_share(struct neap_net *net);
 /* The same as rows of struct neap__step_backend, of a net that keeps its parameters. */
-int neap__on_device_squares(struct neap_net *net, double *square);
+int neap__on_device_squares(struct neap_net *net, const double **square);
 int neap__on_device_update(struct neap_net *net, struct neap__update update, int *finite);
 int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double *at, int send);
 

@@ -65,8 +65,8 @@ struct neap__step_backend {
 	int (*send_weights)(void *self, struct neap_net *net);
 	/* At the end of a batch: adds the sums of gradients of all groups. */
 	int (*add_groups)(void *self, struct neap_net *net);
-	/* Sums of squares of these gradients, in blocks of NEAP__SLICE_BLOCK numbers. */
-	int (*fetch_squares)(void *self, struct neap_net *net, double *square);
+	/* *square: sums of squares of these gradients, in blocks of NEAP__SLICE_BLOCK numbers. */
+	int (*fetch_squares)(void *self, struct neap_net *net, const double **square);
 	/* *finite becomes 0 if a weight is not finite afterwards. */
 	int (*update)(
 		void *self, struct neap_net *net, const struct neap__update *update, int *finite);
