@@ -122,7 +122,9 @@ def random_case(seed):
                "--group", r.choice((0, 3)), "--epochs", "2", "--validation", "0", "--memory", "1M", "--threads", "1", "--seed", seed, "--quiet",
                "--readout", r.choice(("mean", "sum", "last", "max", "step", "softmax")),
                "--strategy", r.choice(("auto", "revolve", "double", "stream", "mixed"))]
-    return options + (["--rate-upper", "20Hz"] if r.random() < 0.3 else []), r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
+    options += ["--rate-upper", "20Hz"] if r.random() < 0.3 else []
+    options += ["--optimizer", r.choice(("adam", "adamw", "sgd")), "--clip", r.choice((0, 0.01, 1)), "--weight-decay", r.choice((0, 0.1))]
+    return options, r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
 
 
 def random_nets(folder, first, count):
@@ -135,6 +137,16 @@ def random_nets(folder, first, count):
         if weights(os.path.join(folder, f"host{seed}")) != weights(os.path.join(folder, f"cuda{seed}")):
             return f"seed {seed}: weights differ: {' '.join(map(str, options))}, {slow}"
     return None
+
+
+def diverges(folder):
+    """Weights that become infinite end the training, in the same line on both sides."""
+    found = []
+    for out, more, env in ("cpu-huge", [], ISA), ("device-huge", DEVICE, FAKE):
+        huge = ["--optimizer", "sgd", "--lr", "1e6", "--weight-decay", "1e6", "--clip", "0", "--warmup", "0"]
+        done = train(out, *huge, *more, env=env, cwd=folder)
+        found.append((done.returncode, done.stderr.splitlines()[-1].partition(" Lower")[0]))
+    return None if found[0] == found[1] and "the largest weight is infinite in epoch 2" in found[0][1] else str(found)
 
 
 REFUSED = [
@@ -165,6 +177,7 @@ def main():
         for number, options in enumerate(OPTIMIZERS):
             tap.run(f"{' '.join(options)}: weights and moments of the processor; the run continues on the other side", same_update, folder,
                     number)
+        tap.run("weights that become infinite end the training", diverges, folder)
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
         tap.run("calibrate measures the device", calibrated, folder)
