@@ -64,6 +64,21 @@ static void take_progress(struct neap__device_progress *progress, struct parts *
 	progress->offset = progress->near + rows;
 }
 
+/* The sums of gradients, in one block, which is cleared at once. */
+static void take_sums(
+	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net)
+{
+	uint64_t first = p->used, groups = (uint64_t)b->net.groups;
+
+	for (int i = 0; i < net->ntensors && net->objective.loss; i++) {
+		uint64_t count = (uint64_t)net->tensors[i].count;
+		b->room.part[i] = take(p, groups * count, sizeof(float));
+		b->room.total[i] = take(p, groups * count, sizeof(double));
+	}
+	b->sums = p->at ? p->at + first : NULL;
+	b->sums_bytes = p->used - first;
+}
+
 static void take_all(
 	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net)
 {
@@ -76,13 +91,7 @@ static void take_all(
 	b->turn = take(p, samples, neap__device_turn_bytes(net));
 	b->room.outputs = take(p, steps * samples, classes * sizeof(float));
 	take_progress(&b->progress, p, samples * (uint64_t)b->net.layers);
-	for (int i = 0; i < net->ntensors; i++) {
-		uint64_t count = (uint64_t)net->tensors[i].count;
-		if (!net->objective.loss)
-			continue;
-		b->room.part[i] = take(p, (uint64_t)b->net.groups * count, sizeof(float));
-		b->room.total[i] = take(p, (uint64_t)b->net.groups * count, sizeof(double));
-	}
+	take_sums(b, p, net);
 	for (int l = 0; l < b->net.layers; l++)
 		take_layer(b, p, net, l);
 	if (!net->objective.loss)
@@ -160,19 +169,14 @@ static int send(const struct neap__device_batch_memory *b, const struct neap_net
 	return rc;
 }
 
-static int clear(const struct neap__device_batch_memory *b, const struct neap_net *net)
+static int clear(const struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
 
 	for (int l = 0; l < b->net.layers; l++)
 		NEAP_TRY(m->fill(m->user, b->room.count[l], 0,
 			(uint64_t)b->net.lif[l].units * sizeof(double)));
-	for (int i = 0; i < net->ntensors && net->objective.loss; i++) {
-		uint64_t count = (uint64_t)b->net.groups * (uint64_t)net->tensors[i].count;
-		NEAP_TRY(m->fill(m->user, b->room.part[i], 0, count * sizeof(float)));
-		NEAP_TRY(m->fill(m->user, b->room.total[i], 0, count * sizeof(double)));
-	}
-	return 0;
+	return b->sums_bytes ? m->fill(m->user, b->sums, 0, b->sums_bytes) : 0;
 }
 
 int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_net *net)
@@ -196,7 +200,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
 	b->events_from = b->events_to = 0;
 	NEAP_TRY(send(b, net));
-	return clear(b, net);
+	return clear(b);
 }
 
 /* The events of steps [from, to) of a sample, of which it may have fewer. */

@@ -42,6 +42,8 @@ struct neap__device_batch_memory {
 	float *host_outputs;		   /* [NEAP__DEVICE_STEPS][samples][classes] */
 	float *host_errors, *work;
 
+	void *sums; /* room.part and room.total */
+	uint64_t sums_bytes;
 	void *block;
 	uint64_t block_bytes;
 	/* Events of steps [events_from, events_to) of the batch. */
