@@ -109,8 +109,8 @@ void neap__device_backend_close(struct neap__device_backend *b)
 	if (b->net->on_backend == b)
 		neap__on_device(b->net, NULL, NULL);
 	neap__device_parameters_free(&b->batch.parameters, b->device);
-	neap__device_batch_free(&b->batch);
 	neap__pinned_free(b->device, b->turn_parts);
+	neap__device_batch_free(&b->batch);
 	if (b->module && neap__device_enter(b->device) == 0)
 		NEAP__CUDA(cuModuleUnload, (b->module));
 	free(b);

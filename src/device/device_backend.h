@@ -14,12 +14,12 @@ struct neap__device_backend {
 	struct neap__step_backend steps;
 	struct neap_device *device;
 	struct neap_net *net;
+	unsigned char *turn_parts; /* pinned memory of turn_copies.c */
+	uint64_t turn_bytes;
 	CUmodule module;
 	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
 	struct neap__device_launcher launcher;
 	struct neap__device_batch_memory batch;
-	unsigned char *turn_parts; /* pinned memory of turn_copies.c */
-	uint64_t turn_bytes;
 	int unfolded; /* the gradient block in progress is not added to the totals yet */
 };
 
@@ -40,14 +40,14 @@ int neap__device_reverse(void *self, void *adjoint, int64_t t1, int64_t t0, cons
 /* Bytes of one step's tape at most. */
 size_t neap__device_tape_max(const struct neap__device_backend *backend);
 
-/* turn_copies.c: the same. */
-int neap__device_fetch_readout(void *self, struct neap_net *net, const void *state, void *copy);
-int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, void *copy);
-
 /* device_sums.c: the same. */
 int neap__device_fetch_counts(void *self, struct neap_net *net);
 int neap__device_send_penalties(void *self, struct neap_net *net);
 int neap__device_fetch_sums(void *self, struct neap_net *net);
 int neap__device_send_sums(void *self, struct neap_net *net);
+
+/* turn_copies.c: the same. */
+int neap__device_fetch_readout(void *self, struct neap_net *net, const void *state, void *copy);
+int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, void *copy);
 
 #endif

@@ -29,21 +29,21 @@ struct neap__device_batch_memory {
 	struct neap__device_net net;
 	struct neap__device_room room;
 	struct neap__device_parameter_memory parameters;
+	u32 *turn;  /* [samples] the readout's part of a state or adjoint (turn_copies.c) */
+	void *sums; /* room.part and room.total */
+	uint64_t sums_bytes;
 	void **pointers; /* of the arrays of pointers of `room` */
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
 	unsigned char *second; /* a copy of the state */
-	u32 *turn; /* [samples] the readout's part of a state or adjoint (turn_copies.c) */
-	unsigned char **tape; /* [layers] tapes as lif_forward writes them */
-	u32 **packed;	      /* [layers] their bytes, once they are packed */
-	u32 *share;	      /* [layers] bytes of a sample's */
+	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */
+	u32 **packed;	       /* [layers] their bytes, once they are packed */
+	u32 *share;	       /* [layers] bytes of a sample's */
 	struct neap__device_progress progress;
 	struct neap__device_progress host; /* the host's copy of it */
 	float *host_outputs;		   /* [NEAP__DEVICE_STEPS][samples][classes] */
 	float *host_errors, *work;
 
-	void *sums; /* room.part and room.total */
-	uint64_t sums_bytes;
 	void *block;
 	uint64_t block_bytes;
 	/* Events of steps [events_from, events_to) of the batch. */
@@ -62,8 +62,8 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 /* Makes sure that the events of step t are on the device. The steps with events end before *to. */
 int neap__device_batch_events(
 	struct neap__device_batch_memory *b, struct neap_net *net, int64_t t, int64_t *to);
+void neap__device_batch_free(struct neap__device_batch_memory *b);
 /* turn_copies.c: bytes of `turn` per sample. */
 uint64_t neap__device_turn_bytes(const struct neap_net *net);
-void neap__device_batch_free(struct neap__device_batch_memory *b);
 
 #endif

@@ -43,12 +43,12 @@ struct fake_driver {
 	int64_t ignored_count;	/* and so many from it on [1] */
 	/* Counted since the reset. */
 	int64_t calls, jobs, waits[FAKE_WAITS];
-	uint64_t to_device, to_host; /* bytes of copies */
 	/* 1 for waits, by their number, that found work which was not done. */
 	unsigned char pending[FAKE_WAITS][FAKE_NUMBERED];
 	double stream_seconds[8]; /* when the work of each stream ends, in the order of creation */
 	/* Contexts, allocations, streams, events and modules that exist. */
 	int64_t alive;
+	uint64_t to_device, to_host; /* bytes of copies that were asked for since the reset */
 };
 
 /* A kernel that the driver finds by its name: a function of the host. */

@@ -332,14 +332,13 @@ static inline int neap__device_threads(int items)
 		neap__shared_lif_forward(a)) \
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
+	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
+	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \
+	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->rows * a->groups, neap__device_threads(a->columns), 0) \
 	X(spike_counts, (a->units + 31) / 32, 32, 0) \
-	X(pack_tapes, 1, 1024, 0) \
-	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
-	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, \
-		neap__shared_array(DEVICE_SQUARES, 8)) \
-	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0)
+	X(pack_tapes, 1, 1024, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
 enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };

@@ -40,18 +40,6 @@ int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, 
 /* Refuses what has to see states of a net that runs on a device: NEAP_EUSAGE. */
 int neap__on_device_refuse(const struct neap_net *net, const char *what);
 
-/* At the end of neap_net_begin: makes room for a state and an adjoint, and begins on the device. */
-int neap__on_device_begin(struct neap_net *net);
-/* The turn: `turn` computes it on copies of the state and the adjoint. */
-int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
-	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));
-/*
- * The end of a batch: adds up the gradients of all groups on a device that keeps them, and fetches
- * the sums of the groups otherwise, before the net adds them up.
- */
-int neap__on_device_end(struct neap_net *net);
-void neap__on_device_free(struct neap_net *net);
-
 /*
  * From now on weights, gradients and `moments` numbers of each parameter, which are 0, stay on the
  * device, and updates are made there; gradients of the host are 0. Batches have no peers and no
@@ -68,6 +56,18 @@ int neap__on_device_share(struct neap_net *net);
 int neap__on_device_squares(struct neap_net *net, const double **square);
 int neap__on_device_update(struct neap_net *net, struct neap__update update, int *finite);
 int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double *at, int send);
+
+/* At the end of neap_net_begin: makes room for a state and an adjoint, and begins on the device. */
+int neap__on_device_begin(struct neap_net *net);
+/* The turn: `turn` computes it on copies of the state and the adjoint. */
+int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
+	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));
+/*
+ * The end of a batch: adds up the gradients of all groups on a device that keeps them, and fetches
+ * the sums of the groups otherwise, before the net adds them up.
+ */
+int neap__on_device_end(struct neap_net *net);
+void neap__on_device_free(struct neap_net *net);
 
 /* The memory that the steps of a net take states from; NULL: memory of this process. */
 const struct neap_memory_ops *neap__net_memory(const struct neap_net *net);

@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct neap_net;
-
 /* The rules of optimizers (src/train/optimizer.h) that devices have. */
 enum neap__update_rule { NEAP__UPDATE_ADAM, NEAP__UPDATE_ADAMW, NEAP__UPDATE_SGD };
 
@@ -25,6 +23,8 @@ struct neap__update {
 	double rate, weight_decay, momentum, beta1, beta2, epsilon;
 	double first, second; /* bias corrections of the moments */
 };
+
+struct neap_net;
 
 /* Functions return 0 or a negative code. `self` is passed first. */
 struct neap__step_backend {
