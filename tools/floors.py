@@ -66,7 +66,7 @@ LAW = {
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],
     "nn": ["base", "sys", "ranks", "kern", *NN],
     "device/kernels": [],
-    "device": ["base", "kern", "cuda", "nn/core", "nn/batch", "nn", "device/kernels"],
+    "device": ["base", "ranks", "kern", "cuda", "nn/core", "nn/batch", "nn", "device/kernels"],
     "data": ["base", "sys", "ranks", "data/augment", "data/coding", "data/names"],
     "data/encode": ["base", "sys", "ranks", "data", "data/names", "data/sound"],
     "data/events": ["base", "data", "data/formats", "data/names", "data/npy"],

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|bits|strategies|epoch|lif|offload|torch]...
+#   bench/device/check.sh [launches|optimizer|bits|strategies|epoch|lif|offload|torch]...
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
 set -u
@@ -42,6 +42,40 @@ part_bits() {
 		run bits "$net, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu$n" || continue
 		cmp -s "$work/cpu$n/model.safetensors" "$work/gpu$n/model.safetensors" &&
 			row bits "$net: weights after two epochs" "equal" || row bits "$net: weights after two epochs" "FAIL: differ"
+	done
+}
+
+# Milliseconds of a batch that are not those of forward and backward passes: optimizer, loss, and reading the data.
+besides() {
+	python3 - "$1" <<-'END'
+		import json, sys
+		run = json.load(open(sys.argv[1] + "/run.json"))
+		result, passes = run["results"], run["sweeps"]["seconds"]
+		n = result["updates"]
+		print(f"{1e3 * (result['seconds'] - passes) / n:.2f} ms beside {1e3 * passes / n:.2f} ms of passes, a batch")
+	END
+}
+
+# The weights after every optimizer, and what a batch takes besides its passes: on the CPU, which adds up gradients and updates the
+# weights there, and on the device.
+part_optimizer() {
+	local n=0 optimizer device
+	local large="randman:steps=100,samples=4096,units=700,classes=20 --net lif:512r,li --batch 64 --epochs 1 --validation 0"
+	for optimizer in "adam --clip 0.01" "adamw --weight-decay 0.1" "sgd --momentum 0.9 --lr 0.05 --weight-decay 0.01"; do
+		n=$((n + 1))
+		local options="$SMALL --net lif:48r,li --epochs 2 --batch 32 --memory 2M --scale 2 --optimizer $optimizer"
+		run optimizer "$optimizer, CPU" "$work/log" $NEAP train $options --out "$work/cpu-o$n" || continue
+		run optimizer "$optimizer, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu-o$n" || continue
+		cmp -s "$work/cpu-o$n/model.safetensors" "$work/gpu-o$n/model.safetensors" &&
+			row optimizer "$optimizer: weights after two epochs" "equal" ||
+			row optimizer "$optimizer: weights after two epochs" "FAIL: differ"
+	done
+	for optimizer in adam adamw sgd; do
+		for device in cuda cpu; do
+			run optimizer "$optimizer, $device" "$work/log" env -u NEAP_ISA $NEAP train $large --memory 2G --optimizer $optimizer \
+				$([ $device = cpu ] || echo --device $device) --out "$work/large-$optimizer-$device" || continue
+			row optimizer "700-512r-20, T 100, B 64, $optimizer, $device" "$(besides "$work/large-$optimizer-$device")"
+		done
 	done
 }
 
@@ -114,7 +148,7 @@ part_torch() {
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
-for part in "${@:-launches bits strategies lif offload epoch torch}"; do
+for part in "${@:-launches optimizer bits strategies lif offload epoch torch}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

@@ -97,10 +97,20 @@ int neap__device_backend_open(
 						   .advance = neap__device_advance,
 						   .record = neap__device_record,
 						   .backward = neap__device_reverse,
+						   .fetch_readout = neap__device_fetch_readout,
+						   .send_adjoint = neap__device_send_adjoint,
 						   .fetch_counts = neap__device_fetch_counts,
 						   .send_penalties = neap__device_send_penalties,
 						   .fetch_sums = neap__device_fetch_sums,
-						   .send_sums = neap__device_send_sums},
+						   .send_sums = neap__device_send_sums,
+						   .keep = neap__device_keep,
+						   .fetch_weights = neap__device_fetch_weights,
+						   .send_weights = neap__device_send_weights,
+						   .add_groups = neap__device_add_groups,
+						   .fetch_squares = neap__device_fetch_squares,
+						   .update = neap__device_update_weights,
+						   .fetch_moment = neap__device_fetch_moment,
+						   .send_moment = neap__device_send_moment},
 		.device = device,
 		.net = net,
 		.batch = {
@@ -123,6 +133,8 @@ void neap__device_backend_close(struct neap__device_backend *b)
 		return;
 	if (b->net->on_backend == b)
 		neap__on_device(b->net, NULL, NULL);
+	neap__device_parameters_free(&b->batch.parameters, b->device);
+	neap__pinned_free(b->device, b->turn_parts);
 	neap__device_batch_free(&b->batch);
 	neap__round_list_free(&b->rounds);
 	if (neap__device_enter_to_free(b->device)) {

@@ -14,6 +14,8 @@ struct neap__device_backend {
 	struct neap__step_backend steps;
 	struct neap_device *device;
 	struct neap_net *net;
+	unsigned char *turn_parts; /* pinned memory of turn_copies.c */
+	uint64_t turn_bytes;
 	CUmodule module;
 	CUfunction function[NEAP__DEVICE_KERNEL_COUNT];
 	CUfunction two[NEAP__DEVICE_KERNEL_COUNT]; /* for small blocks (KERNEL_TWO); or NULL */
@@ -49,5 +51,9 @@ int neap__device_fetch_counts(void *self, struct neap_net *net);
 int neap__device_send_penalties(void *self, struct neap_net *net);
 int neap__device_fetch_sums(void *self, struct neap_net *net);
 int neap__device_send_sums(void *self, struct neap_net *net);
+
+/* turn_copies.c: the same. */
+int neap__device_fetch_readout(void *self, struct neap_net *net, const void *state, void *copy);
+int neap__device_send_adjoint(void *self, struct neap_net *net, void *adjoint, void *copy);
 
 #endif

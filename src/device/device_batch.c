@@ -72,6 +72,21 @@ static void take_rows(struct neap__device_batch_memory *b, struct parts *p)
 	b->room.row_bytes = p->used - first;
 }
 
+/* The sums of gradients, in one block, which is cleared at once. */
+static void take_sums(
+	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net)
+{
+	uint64_t first = p->used, groups = (uint64_t)b->net.groups;
+
+	for (int i = 0; i < net->ntensors && net->objective.loss; i++) {
+		uint64_t count = (uint64_t)net->tensors[i].count;
+		b->room.part[i] = take(p, groups * count, sizeof(float));
+		b->room.total[i] = take(p, groups * count, sizeof(double));
+	}
+	b->sums = p->at ? p->at + first : NULL;
+	b->sums_bytes = p->used - first;
+}
+
 static void take_all(
 	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net)
 {
@@ -81,6 +96,7 @@ static void take_all(
 
 	b->length = take(p, samples, sizeof *b->length);
 	b->second = take(p, 1, net->state_bytes);
+	b->turn = take(p, samples, neap__device_turn_bytes(net));
 	b->room.outputs = b->room.errors = NULL;
 	if (b->net.has_errors) {
 		b->room.outputs = take(p, steps * samples, classes * sizeof(float));
@@ -88,14 +104,7 @@ static void take_all(
 	}
 	take_progress(&b->progress, p, rows);
 	b->offset = take(p, rows, (steps + 1) * sizeof(u32));
-	for (int i = 0; i < net->ntensors; i++) {
-		uint64_t count = (uint64_t)net->tensors[i].count;
-		b->weight[i] = take(p, count, sizeof(float));
-		if (!net->objective.loss)
-			continue;
-		b->room.part[i] = take(p, (uint64_t)b->net.groups * count, sizeof(float));
-		b->room.total[i] = take(p, (uint64_t)b->net.groups * count, sizeof(double));
-	}
+	take_sums(b, p, net);
 	for (int l = 0; l < b->net.layers; l++)
 		take_layer(b, p, net, l);
 	if (!net->objective.loss)
@@ -157,7 +166,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc(6 * layers + 3 * tensors, sizeof *b->pointers);
+	b->pointers = calloc(6 * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -173,7 +182,6 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->tape = (unsigned char **)(b->pointers + 5 * layers);
 	b->room.part = (float **)(b->pointers + 6 * layers);
 	b->room.total = (double **)(b->pointers + 6 * layers + tensors);
-	b->weight = (float **)(b->pointers + 6 * layers + 2 * tensors);
 	return make_pinned(b);
 }
 
@@ -205,25 +213,17 @@ static int send(const struct neap__device_batch_memory *b, const struct neap_net
 		length[s] = (int)net->batch->sequences[s].length;
 	rc = m->write(m->user, b->length, length, (size_t)samples * sizeof *length);
 	free(length);
-	for (int i = 0; i < net->ntensors && rc == 0; i++)
-		rc = m->write(m->user, b->weight[i], net->tensors[i].data,
-			(uint64_t)net->tensors[i].count * sizeof(float));
 	return rc;
 }
 
-static int clear(const struct neap__device_batch_memory *b, const struct neap_net *net)
+static int clear(const struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
 
 	for (int l = 0; l < b->net.layers; l++)
 		NEAP_TRY(m->fill(m->user, b->room.count[l], 0,
 			(uint64_t)b->net.lif[l].units * sizeof(double)));
-	for (int i = 0; i < net->ntensors && net->objective.loss; i++) {
-		uint64_t count = (uint64_t)b->net.groups * (uint64_t)net->tensors[i].count;
-		NEAP_TRY(m->fill(m->user, b->room.part[i], 0, count * sizeof(float)));
-		NEAP_TRY(m->fill(m->user, b->room.total[i], 0, count * sizeof(double)));
-	}
-	return 0;
+	return b->sums_bytes ? m->fill(m->user, b->sums, 0, b->sums_bytes) : 0;
 }
 
 int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_net *net)
@@ -234,26 +234,20 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 		return neap__fail(NEAP_EUSAGE,
 			"devices take at most %d steps, but a sample has %lld; train on the CPU",
 			INT32_MAX - NEAP__DEVICE_STEPS_MOST, (long long)net->batch->steps);
-	const float **none = calloc((size_t)net->ntensors, sizeof *none);
-	if (!none)
-		return neap__fail_errno(ENOMEM, "weights");
 	neap__device_net_free(&b->net);
-	int rc = neap__device_net_describe(&b->net, net, none);
-	free((void *)none);
-	NEAP_TRY(rc);
+	NEAP_TRY(neap__device_net_describe(
+		&b->net, net, (const float *const *)b->parameters.at.weight));
 	b->room.steps = steps_of(b, net);
 	NEAP_TRY(make_host(b, net));
 	take_all(b, &parts, net);
 	NEAP_TRY(grow(b->memory, &b->block, &b->block_bytes, parts.used));
 	parts = (struct parts){.at = b->block};
 	take_all(b, &parts, net);
-	neap__device_net_free(&b->net);
-	NEAP_TRY(neap__device_net_describe(&b->net, net, (const float *const *)b->weight));
 	b->net.batch.length = b->length;
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
 	NEAP_TRY(neap__device_events_begin(&b->events, net->ahead.is_begun));
 	NEAP_TRY(send(b, net));
-	return clear(b, net);
+	return clear(b);
 }
 
 void neap__device_batch_free(struct neap__device_batch_memory *b)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_batch.h: what a batch needs on the device: weights, events, rooms of the steps and sums of
- * gradients, in one block of device memory, which is mapped again only if a batch needs a larger
- * one.
+ * device_batch.h: what a batch needs on the device: events, rooms of the steps and sums of
+ * gradients by groups of samples, in one block of device memory, which is mapped again only if a
+ * batch needs a larger one.
  */
 #ifndef NEAP_DEVICE_DEVICE_BATCH_H
 #define NEAP_DEVICE_DEVICE_BATCH_H
 
 #include "cuda/device.h"
 #include "device/device_events.h"
+#include "device/device_parameters.h"
 #include "device/device_steps.h"
 #include "device/tape_rounds.h"
 
@@ -28,7 +29,10 @@ struct neap__device_batch_memory {
 	const struct neap_memory_ops *memory; /* of the device */
 	struct neap__device_net net;
 	struct neap__device_room room;
-	float **weight;	 /* [tensors] */
+	struct neap__device_parameter_memory parameters;
+	u32 *turn;  /* [samples] the readout's part of a state or adjoint (turn_copies.c) */
+	void *sums; /* room.part and room.total */
+	uint64_t sums_bytes;
 	void **pointers; /* of the arrays of pointers of `room` */
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
@@ -53,10 +57,12 @@ struct neap__device_batch_memory {
 };
 
 /*
- * Makes room for the batch that `net` has begun, copies its weights and lengths and clears its
- * sums. 0 or a negative code.
+ * Makes room for the batch that `net` has begun, copies its lengths and clears its sums; its
+ * weights are there. 0 or a negative code.
  */
 int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_net *net);
 void neap__device_batch_free(struct neap__device_batch_memory *b);
+/* turn_copies.c: bytes of `turn` per sample. */
+uint64_t neap__device_turn_bytes(const struct neap_net *net);
 
 #endif

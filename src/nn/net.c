@@ -143,6 +143,7 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 	if (index < 0 || index >= net->ntensors)
 		return neap__fail(NEAP_EUSAGE, "the net has %d tensors; there is no number %d",
 			net->ntensors, index);
+	NEAP_TRY(neap__on_device_share((struct neap_net *)(uintptr_t)net));
 	const struct neap__param *t = &net->tensors[index];
 	*param = (struct neap_param){.name = t->name,
 		.rows = t->rows,

@@ -11,8 +11,8 @@ static void adamw_step(const struct neap__rule_step *s)
 {
 	const struct neap__rule_settings *o = s->settings;
 	double *m = s->moment[0], *v = s->moment[1];
-	double first = 1 / (1 - pow(o->beta1, (double)s->update));
-	double second = 1 / (1 - pow(o->beta2, (double)s->update));
+	double first = neap__bias_correction(o->beta1, s->update);
+	double second = neap__bias_correction(o->beta2, s->update);
 
 	for (int64_t i = 0; i < s->count; i++) {
 		double w = neap__element(s->data, s->precision, i), g = s->grad[i] * s->unit;
@@ -24,4 +24,5 @@ static void adamw_step(const struct neap__rule_step *s)
 	}
 }
 
-const struct neap__rule neap__adamw = {"adamw", {"first", "second"}, adamw_step};
+const struct neap__rule neap__adamw = {
+	"adamw", {"first", "second"}, adamw_step, NEAP__UPDATE_ADAMW};

@@ -6,7 +6,9 @@
  */
 #include "train/optimizer.h"
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "nn/batch/peer_sum.h"
+#include "base/fail.h"
 #include "ranks/rank_share.h"
 
 #include <math.h>
@@ -67,20 +69,40 @@ static int sum_of_ranks(struct kahan *k, struct neap_net *net, const struct neap
 	return rc;
 }
 
+/* The sum of blocks that the device made. */
+static int sum_of_device(struct kahan *k, struct neap_net *net)
+{
+	const double *square;
+
+	NEAP_TRY(neap__on_device_squares(net, &square));
+	for (size_t at = 0; at < net->elements; at += NEAP__SLICE_BLOCK)
+		add(k, *square++);
+	return 0;
+}
+
+static void scale(struct neap_net *net, double factor)
+{
+	double *grad = net->tensors[0].grad;
+
+	net->parameters.factor = factor; /* of the next update on a device */
+	for (size_t i = net->slice_from; i < net->slice_to && !neap__on_device_keeps(net); i++)
+		grad[i] *= factor;
+}
+
 int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
 {
 	struct kahan k = {0};
-	int tensor = 0, rc = 0;
+	int tensor = 0, rc = 0, on_device = neap__on_device_keeps(net);
 
-	if (peers)
+	if (on_device)
+		rc = sum_of_device(&k, net);
+	else if (peers)
 		rc = sum_of_ranks(&k, net, peers);
-	for (size_t at = 0; at < net->elements && !peers; at += NEAP__SLICE_BLOCK)
+	for (size_t at = 0; at < net->elements && !peers && !on_device; at += NEAP__SLICE_BLOCK)
 		add(&k, squares(net, at, end_of(net, at), &tensor));
 	*norm = sqrt(k.sum);
 	if (rc < 0 || !(limit > 0) || !isfinite(*norm) || *norm <= limit)
 		return rc;
-	double *grad = net->tensors[0].grad, factor = limit / *norm;
-	for (size_t i = net->slice_from; i < net->slice_to; i++)
-		grad[i] *= factor;
+	scale(net, limit / *norm);
 	return 0;
 }

@@ -130,6 +130,8 @@ static int train_batch(struct neap__trainer *trainer, const struct neap_batch *g
 	double rate = rate_of(trainer, c->update);
 	int64_t finite =
 		neap__optimizer_step(&trainer->optimizer, trainer->net, rate, c->update + 1);
+	if (finite < 0)
+		return (int)finite;
 	NEAP_TRY(neap__ranks_least(&trainer->ranks, &finite, 1));
 	if (!finite)
 		return diverged(trainer, "largest weight", INFINITY, c->update + 1);
@@ -184,6 +186,7 @@ static int save_snapshot(struct neap__trainer *trainer)
 {
 	NEAP_TRY(neap__ranks_same_weights(&trainer->ranks, trainer->net));
 	NEAP_TRY(neap__rank_moments_gather(trainer));
+	NEAP_TRY(neap__optimizer_fetch(&trainer->optimizer, trainer->net));
 	int rc = neap__ranks_root(&trainer->ranks) ? neap__snapshot_save(trainer) : 0;
 	neap__optimizer_fini(&trainer->whole);
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));

@@ -3,6 +3,7 @@
 #include "train/optimizer.h"
 #include <neap/train.h>
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/subnormals.h"
 #include "base/text.h"
@@ -109,6 +110,62 @@ void neap__optimizer_fini(struct neap__optimizer *optimizer)
 	*optimizer = (struct neap__optimizer){0};
 }
 
+/* Moments of the rule. */
+static int moments_of(const struct neap__rule *rule)
+{
+	int count = 0;
+	while (count < NEAP__MOMENTS_MAX && rule->moments[count])
+		count++;
+	return count;
+}
+
+int neap__optimizer_keep(const struct neap__optimizer *optimizer, struct neap_net *net)
+{
+	return neap__on_device_keep(net, moments_of(optimizer->rule));
+}
+
+static int move_moments(const struct neap__optimizer *optimizer, struct neap_net *net, int send)
+{
+	if (!neap__on_device_keeps(net))
+		return 0;
+	for (int i = 0; i < optimizer->tensors; i++)
+		for (int m = 0; m < moments_of(optimizer->rule); m++)
+			if (optimizer->moment[i][m])
+				NEAP_TRY(neap__on_device_moment(
+					net, i, m, optimizer->moment[i][m], send));
+	return 0;
+}
+
+int neap__optimizer_fetch(const struct neap__optimizer *optimizer, struct neap_net *net)
+{
+	return move_moments(optimizer, net, 0);
+}
+
+int neap__optimizer_send(const struct neap__optimizer *optimizer, struct neap_net *net)
+{
+	return move_moments(optimizer, net, 1);
+}
+
+static int step_on_device(
+	const struct neap__optimizer *optimizer, struct neap_net *net, double rate, int64_t update)
+{
+	const struct neap__rule_settings *s = &optimizer->settings;
+	int finite = 1;
+
+	NEAP_TRY(neap__on_device_update(net,
+		(struct neap__update){.rule = optimizer->rule->on_device,
+			.rate = rate,
+			.weight_decay = s->weight_decay,
+			.momentum = s->momentum,
+			.beta1 = s->beta1,
+			.beta2 = s->beta2,
+			.epsilon = s->epsilon,
+			.first = neap__bias_correction(s->beta1, update),
+			.second = neap__bias_correction(s->beta2, update)},
+		&finite));
+	return finite;
+}
+
 /* The sum of all x - x is 0 unless some x is NaN or infinite. */
 static int all_finite(const struct neap__rule_step *step)
 {
@@ -121,8 +178,10 @@ static int all_finite(const struct neap__rule_step *step)
 }
 
 int neap__optimizer_step(
-	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update)
+	struct neap__optimizer *optimizer, struct neap_net *net, double rate, int64_t update)
 {
+	if (neap__on_device_keeps(net))
+		return step_on_device(optimizer, net, rate, update);
 	unsigned mode = neap__subnormals_off(); /* moments of gradients that are 0 decay */
 	int finite = 1;
 

@@ -8,6 +8,9 @@
 #define NEAP_TRAIN_OPTIMIZER_H
 
 #include <neap/net.h>
+#include "nn/core/step_backend.h"
+
+#include <math.h>
 
 struct neap__rule_settings {
 	double momentum, beta1, beta2, epsilon, weight_decay;
@@ -33,7 +36,14 @@ struct neap__rule {
 	const char *name;
 	const char *moments[NEAP__MOMENTS_MAX]; /* names in snapshots; NULL: unused */
 	void (*step)(const struct neap__rule_step *step);
+	enum neap__update_rule on_device; /* the same rule there */
 };
+
+/* What the moments of adam and adamw are multiplied by, since they begin at zero. */
+static inline double neap__bias_correction(double beta, int64_t update)
+{
+	return 1 / (1 - pow(beta, (double)update));
+}
 
 /* X(rule), in the order of neap_optimizer_name. The rule neap__NAME stands in NAME.c. */
 #define NEAP__RULE_TABLE(X) X(neap__adam) X(neap__adamw) X(neap__sgd)
@@ -54,7 +64,8 @@ struct neap__optimizer {
 	struct neap__rule_settings settings;
 	int tensors;
 	size_t from, to;
-	double *(*moment)[NEAP__MOMENTS_MAX]; /* [tensors][moments], each of the tensor's numbers */
+	/* [tensors][moments], each of the tensor's numbers; those of a device are not the newest */
+	double *(*moment)[NEAP__MOMENTS_MAX];
 	uint64_t bytes;
 };
 /* Of the slice of the net that this process updates; init_all: of all numbers. */
@@ -64,6 +75,14 @@ int neap__optimizer_init_all(struct neap__optimizer *optimizer, const struct nea
 	const struct neap__rule_settings *settings, const struct neap_net *net);
 
 void neap__optimizer_fini(struct neap__optimizer *optimizer);
+
+/*
+ * Updates are made on the net's device from now on, if it has one. Moments are copied from there
+ * before they are saved, and there after they were read.
+ */
+int neap__optimizer_keep(const struct neap__optimizer *optimizer, struct neap_net *net);
+int neap__optimizer_fetch(const struct neap__optimizer *optimizer, struct neap_net *net);
+int neap__optimizer_send(const struct neap__optimizer *optimizer, struct neap_net *net);
 
 /* Bytes of the moments of all numbers. */
 uint64_t neap__optimizer_all_bytes(
@@ -77,11 +96,11 @@ struct neap__tensor_part neap__optimizer_part(
 	const struct neap__optimizer *optimizer, const struct neap_net *net, int tensor);
 
 /*
- * Updates the parameters that it has moments of; `update` counts from 1. Returns 1, or 0 where one
- * is no longer finite.
+ * Updates the parameters that it has moments of; `update` counts from 1. Returns 1, 0 where one
+ * is no longer finite, or the code of a device.
  */
 int neap__optimizer_step(
-	struct neap__optimizer *optimizer, const struct neap_net *net, double rate, int64_t update);
+	struct neap__optimizer *optimizer, struct neap_net *net, double rate, int64_t update);
 
 /*
  * Gives the Euclidean norm of all gradients, each by its tensor's unit, and, where that is above

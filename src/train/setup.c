@@ -430,6 +430,8 @@ int neap__setup(struct neap__trainer *trainer)
 			trainer->net, trainer->ranks.peers->rank, trainer->ranks.peers->count);
 	NEAP_TRY(neap__optimizer_init(&trainer->optimizer, rule, &settings, trainer->net));
 	trainer->result->optimizer_bytes = trainer->optimizer.bytes;
+	if (!trainer->ranks.peers) /* which add up gradients of the host */
+		NEAP_TRY(neap__optimizer_keep(&trainer->optimizer, trainer->net));
 	NEAP_TRY(open_loaders(trainer));
 	if (o->warmup < 0)
 		o->warmup = usual_warmup(trainer);

@@ -18,4 +18,4 @@ static void sgd_step(const struct neap__rule_step *s)
 	}
 }
 
-const struct neap__rule neap__sgd = {"sgd", {"momentum"}, sgd_step};
+const struct neap__rule neap__sgd = {"sgd", {"momentum"}, sgd_step, NEAP__UPDATE_SGD};

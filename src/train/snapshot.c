@@ -245,6 +245,8 @@ int neap__snapshot_load(struct neap__trainer *trainer)
 		if (rc == 0)
 			rc = neap__moments_take(neap__rank_moments(trainer), trainer->net, &file);
 		if (rc == 0)
+			rc = neap__optimizer_send(&trainer->optimizer, trainer->net);
+		if (rc == 0)
 			rc = take_counters(&trainer->counters, &file);
 		if (rc == 0)
 			rc = check_counters(trainer);

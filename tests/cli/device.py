@@ -5,6 +5,7 @@ Nets on a device, from the command line, with the fake CUDA driver (tests/device
 processor; a run continues on the other side; what devices do not do is refused in one line.
 """
 import hashlib
+import json
 import os
 import random
 import re
@@ -30,6 +31,14 @@ def weights(run):
         return hashlib.sha256(file.read()).hexdigest()
 
 
+def moments(path):
+    """How many tensors of an optimizer a snapshot has, and a hash of all tensors."""
+    with open(path, "rb") as file:
+        head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        names = [name for name in head if name.startswith("optimizer.")]
+        return len(names), hashlib.sha256(file.read()).hexdigest()
+
+
 def train(out, *more, env=FAKE, cwd=None):
     return neap("train", DATA, *TRAIN, "--out", out, *more, env=env, cwd=cwd)
 
@@ -44,17 +53,30 @@ def same_weights(folder):
     return None if len(set(found.values())) == 1 else f"weights differ: {found}"
 
 
-def goes_on(folder):
-    """An epoch on one side, the next on the other."""
-    for name, first, second in ("there", [], DEVICE), ("back", DEVICE, []):
-        done = train(name, "--epochs", "1", *first, env=FAKE if first else ISA, cwd=folder)
-        if done.returncode == 0:
-            done = train(name, "--resume", *second, env=FAKE if second else ISA, cwd=folder)
+OPTIMIZERS = [
+    ["--optimizer", "adam", "--weight-decay", "0.01", "--schedule", "cosine", "--warmup", "2"],
+    ["--optimizer", "adam", "--clip", "0.01"],
+    ["--optimizer", "sgd", "--momentum", "0.9", "--weight-decay", "0.001", "--lr", "0.05", "--freeze", "readout.bias"],
+    ["--optimizer", "adamw", "--weight-decay", "0.1", "--clip", "1", "--group", "3"],
+    ["--optimizer", "sgd", "--momentum", "0", "--lr", "0.5", "--clip", "0.2", "--batch", "5", "--time-unit", "3ms"],
+]
+
+
+def same_update(folder, number):
+    """Two epochs on either side, and of every other row an epoch on one side and the next one on the other: one model and snapshot."""
+    options, found = OPTIMIZERS[number], {}
+    sides = [("cpu", [], None), ("device", DEVICE, None), ("there", [], DEVICE), ("back", DEVICE, [])]
+    for name, first, second in sides[:2 if number % 2 else 4]:
+        out = f"{name}-{number}"
+        done = train(out, *options, *(["--epochs", "1"] if second is not None else []), *first, env=FAKE if first else ISA, cwd=folder)
+        if done.returncode == 0 and second is not None:
+            done = train(out, "--resume", *options, *second, env=FAKE if second else ISA, cwd=folder)
         if done.returncode:
             return f"{name}: {said(done)}"
-    if weights(os.path.join(folder, "there")) != weights(os.path.join(folder, "back")):
-        return "weights differ"
-    return None
+        found[name] = weights(os.path.join(folder, out)), moments(os.path.join(folder, out, "last.safetensors"))
+    if len(set(found.values())) != 1:
+        return f"models and moments differ: {found}"
+    return None if found["cpu"][1][0] else "no moments"
 
 
 def one_hash(folder):
@@ -112,7 +134,9 @@ def random_case(seed):
                "--group", r.choice((0, 3)), "--epochs", "2", "--validation", "0", "--memory", "1M", "--threads", "1", "--seed", seed, "--quiet",
                "--readout", r.choice(("mean", "sum", "last", "max", "step", "softmax")),
                "--strategy", r.choice(("auto", "revolve", "double", "stream", "mixed"))]
-    return options + (["--rate-upper", "20Hz"] if r.random() < 0.3 else []), r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
+    options += ["--rate-upper", "20Hz"] if r.random() < 0.3 else []
+    options += ["--optimizer", r.choice(("adam", "adamw", "sgd")), "--clip", r.choice((0, 0.01, 1)), "--weight-decay", r.choice((0, 0.1))]
+    return options, r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
 
 
 def random_nets(folder, first, count):
@@ -125,6 +149,16 @@ def random_nets(folder, first, count):
         if weights(os.path.join(folder, f"host{seed}")) != weights(os.path.join(folder, f"cuda{seed}")):
             return f"seed {seed}: weights differ: {' '.join(map(str, options))}, {slow}"
     return None
+
+
+def diverges(folder):
+    """Weights that become infinite end the training, in the same line on both sides."""
+    found = []
+    for out, more, env in ("cpu-huge", [], ISA), ("device-huge", DEVICE, FAKE):
+        huge = ["--optimizer", "sgd", "--lr", "1e6", "--weight-decay", "1e6", "--clip", "0", "--warmup", "0"]
+        done = train(out, *huge, *more, env=env, cwd=folder)
+        found.append((done.returncode, done.stderr.splitlines()[-1].partition(" Lower")[0]))
+    return None if found[0] == found[1] and "the largest weight is infinite in epoch 2" in found[0][1] else str(found)
 
 
 REFUSED = [
@@ -152,7 +186,10 @@ def refused(folder, more, env, words):
 def main():
     with Tap() as tap, Folder() as folder:
         tap.run("trained on a device, with and without tiers: the weights of the processor", same_weights, folder)
-        tap.run("a run continues on the other side", goes_on, folder)
+        for number, options in enumerate(OPTIMIZERS):
+            tap.run(f"{' '.join(options)}: weights and moments of the processor; the run continues on the other side", same_update, folder,
+                    number)
+        tap.run("weights that become infinite end the training", diverges, folder)
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
         tap.run("calibrate measures the device", calibrated, folder)

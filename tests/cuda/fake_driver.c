@@ -190,12 +190,14 @@ static void *pointer(CUdeviceptr at)
 
 CUresult fake_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
+	driver.to_device += bytes;
 	IN_CONTEXT(copy(pointer(to), from, bytes, stream,
 		fake_memory_holds(pointer(to), bytes) && fake_memory_is_host(from, bytes)));
 }
 
 CUresult fake_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
+	driver.to_host += bytes;
 	IN_CONTEXT(copy(to, pointer(from), bytes, stream,
 		fake_memory_holds(pointer(from), bytes) && fake_memory_is_host(to, bytes)));
 }

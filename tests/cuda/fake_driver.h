@@ -52,6 +52,7 @@ struct fake_driver {
 	double stream_seconds[8]; /* when the work of each stream ends, in the order of creation */
 	/* Contexts, allocations, streams, events and modules that exist. */
 	int64_t alive;
+	uint64_t to_device, to_host; /* bytes of copies that were asked for since the reset */
 };
 
 /* A kernel that the driver finds by its name: a function of the host. */

@@ -12,6 +12,8 @@
  *   number is a multiple of 32.
  * - Threads exchange values by shared memory and SYNC(), except in VOTE() and SUM16(), or by device
  *   memory and SYNC_MEMORY().
+ * - An array of a thread has constant indices in loops that UNROLL unrolls, so that it is in
+ *   registers.
  * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
  *
  * A kernel is a function with one argument, a structure that kernels.h defines:
@@ -53,6 +55,7 @@
 #define OR_SHARED(at, bits) atomic_or((volatile local u32 *)(at), bits)
 #define OR_GLOBAL(at, bits) atomic_or((volatile global u32 *)(at), bits)
 #define INLINE static inline
+#define UNROLL
 
 #elif defined(__CUDACC__) || defined(__HIPCC__)
 
@@ -104,10 +107,12 @@ extern __shared__ unsigned char shared_memory[];
 #define OR_SHARED(at, bits) atomicOr(at, bits)
 #define OR_GLOBAL(at, bits) atomicOr(at, bits)
 #define INLINE static __device__ __forceinline__
+#define UNROLL _Pragma("unroll")
 
 #else
 
 #include "emulator.h"
+#include <math.h>
 #define KERNEL(name) static void name(const struct name##_arguments arg)
 #define KERNEL_TWO(name) KERNEL(name)
 #define G
@@ -128,6 +133,7 @@ extern __shared__ unsigned char shared_memory[];
 #define OR_SHARED(at, bits) (*(at) |= (bits))
 #define OR_GLOBAL(at, bits) (*(at) |= (bits))
 #define INLINE static inline
+#define UNROLL
 
 #endif
 

@@ -56,7 +56,10 @@ enum {
 	DEVICE_PACK_PARTS = 4,	   /* blocks that move the tapes of a sample */
 	DEVICE_TENSORS = 24,	   /* tensors of a launch of gradient_rows at most */
 	DEVICE_BLOCK_STEPS =
-		64 /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
+		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
+	DEVICE_SQUARES =
+		512,	 /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
+	DEVICE_TREE = 16 /* levels of a tree of sums: fewer than 2^16 groups */
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
@@ -64,6 +67,8 @@ enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
 enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
 enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
 enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
+/* The optimizers (enum neap__update_rule). */
+enum { DEVICE_ADAM, DEVICE_ADAMW, DEVICE_SGD };
 
 /* The batch. */
 struct neap__device_batch {
@@ -224,6 +229,54 @@ struct pack_tapes_arguments {
 	DEVICE_POINTER(u32) to_offset; /* [samples][steps + 1] */
 };
 
+/* Copies a row of `words` words per sample between places whose rows have other distances. */
+struct copy_rows_arguments {
+	int samples, words;
+	int from_row, to_row; /* words from a row to the next */
+	DEVICE_POINTER(const u32) from;
+	DEVICE_POINTER(u32) to;
+};
+
+/* A tensor that learns, of a table in device memory in the order of the net's tensors. */
+struct neap__device_tensor {
+	i64 offset;    /* of its first number, counted over all tensors and what is between them */
+	i64 count;     /* of its numbers */
+	double unit;   /* gradients are multiplied by it, weights are divided (time_unit.h) */
+	double decays; /* multiplies the weight decay */
+	DEVICE_POINTER(const double) total; /* [groups][count] */
+	DEVICE_POINTER(float) weight;	    /* [count] */
+};
+
+/*
+ * Adds up the gradients of all tensors over the groups, in the order of nn/batch/sum_tree.h, and
+ * their squares in blocks of DEVICE_SQUARES numbers, counted over all tensors, in the order of the
+ * CPU's (train/clip.c). A block of threads does such a block.
+ */
+struct sum_groups_arguments {
+	int blocks, groups, tensors;
+	DEVICE_POINTER(const struct neap__device_tensor) tensor; /* [tensors] */
+	DEVICE_POINTER(double) gradient; /* written, where tensors have numbers */
+	DEVICE_POINTER(double) square;	 /* written: [blocks] */
+};
+
+/*
+ * An update of all tensors by an optimizer: in double, with the operations of the CPU's code
+ * (train/adam.c, adamw.c and sgd.c) in their order. `moment` has the first moments of adam and
+ * adamw, or the momentum of sgd, in the order of the gradients.
+ */
+struct optimizer_step_arguments {
+	i64 count; /* of numbers, counted over all tensors */
+	int tensors, rule;
+	double factor; /* multiplies the gradients first: clipping */
+	double rate, weight_decay, momentum, beta1, beta2, epsilon;
+	double first, second; /* bias corrections of adam and adamw */
+	DEVICE_POINTER(const struct neap__device_tensor) tensor;
+	DEVICE_POINTER(const double) gradient;
+	DEVICE_POINTER(double) moment;
+	DEVICE_POINTER(double) second_moment; /* NULL: sgd */
+	DEVICE_POINTER(u32) infinite;	      /* set to 1 if a weight is no longer finite */
+};
+
 #if !defined(__OPENCL_VERSION__)
 
 /* Bytes of an array in shared memory (dialect.h). */
@@ -292,6 +345,9 @@ static inline int neap__device_threads(int items)
 		neap__shared_lif_forward(a)) \
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
+	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
+	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \
+	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->blocks, a->threads, 0) \
 	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \

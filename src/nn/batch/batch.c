@@ -147,7 +147,8 @@ static void clear_findings(struct neap_net *net)
 {
 	memset(net->step_loss, 0, (size_t)net->sample_room * sizeof *net->step_loss);
 	memset(net->step_right, 0, (size_t)net->sample_room * sizeof *net->step_right);
-	memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
+	if (!neap__on_device_keeps(net))
+		memset(net->tensors[0].grad, 0, net->elements * sizeof(double));
 	memset(net->rate, 0, (size_t)net->nlayers * sizeof *net->rate);
 	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result),
 		.layers = net->nlayers - 1,
@@ -278,9 +279,9 @@ int neap_net_end(struct neap_net *net)
 		net->batch = NULL;
 		return rc;
 	}
-	if (!net->objective.peers)
+	if (!net->objective.peers && !neap__on_device_keeps(net))
 		neap__gradient_sums(net);
-	else if (net->peer_room->has_gradients)
+	else if (net->objective.peers && net->peer_room->has_gradients)
 		rc = neap__peer_gradients(net);
 	net->batch = NULL;
 	return rc;

@@ -2,6 +2,7 @@
 /* group_memory.c: the arrays of a group and of gradient sums (group_memory.h). */
 #include "nn/batch/group_memory.h"
 #include "nn/core/cell.h"
+#include "nn/core/on_device.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/replay/replay_memory.h"
 #include "base/bump_alloc.h"
@@ -199,6 +200,8 @@ static int make_rows(struct neap_net *net, struct neap__grads *grads)
 int neap__grads_begin(
 	struct neap_net *net, const struct neap_batch *batch, struct neap__grads *grads)
 {
+	if (neap__on_device_keeps(net)) /* then they are on the device alone */
+		return 0;
 	if (grads->slot) {
 		find_rows(net, batch, grads);
 		NEAP_TRY(make_rows(net, grads));

@@ -284,6 +284,12 @@ struct neap_net {
 		const struct neap_batch *copied; /* NULL: none */
 		int is_begun;			 /* neap_net_begin begins what was copied */
 	} ahead;
+	/* Parameters that stay on the device between batches (neap__on_device_keep). */
+	struct {
+		int kept;
+		int is_here, is_there; /* the host's weights, or the device's, are the newest */
+		double factor;	       /* the next update multiplies gradients by it: clipping */
+	} parameters;
 	void *turn_room; /* on a device: a copy of the state, then of the adjoint, for the turn */
 	size_t turn_room_bytes;
 

@@ -12,9 +12,11 @@ int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps
 	if (net->batch)
 		return neap__fail(NEAP_EUSAGE,
 			"a batch is begun: the device of a net is chosen before or after it");
+	int rc = neap__on_device_share(net);
+	net->parameters.kept = net->parameters.is_there = 0;
 	net->backend = steps;
 	net->on_backend = self;
-	return 0;
+	return rc;
 }
 
 const struct neap__device_driver *neap__device_driver;
@@ -67,6 +69,9 @@ int neap__on_device_begin(struct neap_net *net)
 	net->log_max = 0; /* replays run on this processor only */
 	net->fixed_tape = 0;
 	NEAP_TRY(make_turn_room(net));
+	if (!net->parameters.is_there)
+		NEAP_TRY(net->backend->send_weights(net->on_backend, net));
+	net->parameters.is_there = net->parameters.kept;
 	int rc = net->backend->begin(net->on_backend, net, &net->tape_max);
 	net->ahead.copied = NULL;
 	net->ahead.is_begun = 0;
@@ -77,16 +82,15 @@ int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint,
 	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss))
 {
 	const struct neap__step_backend *backend = net->backend;
-	const struct neap_memory_ops *memory = backend->memory;
 	char *copy = net->turn_room, *back = copy + net->state_bytes;
 
 	if (state)
-		NEAP_TRY(memory->read(memory->user, copy, state, net->state_bytes));
+		NEAP_TRY(backend->fetch_readout(net->on_backend, net, state, copy));
 	NEAP_TRY(backend->fetch_counts(net->on_backend, net));
 	NEAP_TRY(turn(net, state ? copy : NULL, adjoint ? back : NULL, loss));
 	if (!adjoint)
 		return 0;
-	NEAP_TRY(memory->write(memory->user, adjoint, back, net->adjoint_bytes));
+	NEAP_TRY(backend->send_adjoint(net->on_backend, net, adjoint, back));
 	return backend->send_penalties(net->on_backend, net);
 }
 
@@ -110,7 +114,55 @@ int neap__net_wait(const struct neap_net *net)
 
 int neap__on_device_end(struct neap_net *net)
 {
-	return net->backend ? net->backend->fetch_sums(net->on_backend, net) : 0;
+	if (!net->backend || !net->objective.loss)
+		return 0;
+	return net->parameters.kept ? net->backend->add_groups(net->on_backend, net)
+				    : net->backend->fetch_sums(net->on_backend, net);
+}
+
+int neap__on_device_keep(struct neap_net *net, int moments)
+{
+	if (!net->backend)
+		return 0;
+	NEAP_TRY(net->backend->keep(net->on_backend, net, moments));
+	net->parameters.kept = net->parameters.is_here = net->parameters.is_there = 1;
+	net->parameters.factor = 1;
+	return 0;
+}
+
+int neap__on_device_keeps(const struct neap_net *net)
+{
+	return net->parameters.kept;
+}
+
+int neap__on_device_share(struct neap_net *net)
+{
+	if (!net->parameters.kept)
+		return 0;
+	if (!net->parameters.is_here)
+		NEAP_TRY(net->backend->fetch_weights(net->on_backend, net));
+	net->parameters.is_here = 1;
+	net->parameters.is_there = 0;
+	return 0;
+}
+
+int neap__on_device_squares(struct neap_net *net, const double **square)
+{
+	return net->backend->fetch_squares(net->on_backend, net, square);
+}
+
+int neap__on_device_update(struct neap_net *net, struct neap__update update, int *finite)
+{
+	update.factor = net->parameters.factor;
+	net->parameters.factor = 1;
+	net->parameters.is_here = 0;
+	return net->backend->update(net->on_backend, net, &update, finite);
+}
+
+int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double *at, int send)
+{
+	return send ? net->backend->send_moment(net->on_backend, net, tensor, moment, at)
+		    : net->backend->fetch_moment(net->on_backend, net, tensor, moment, at);
 }
 
 void neap__on_device_free(struct neap_net *net)

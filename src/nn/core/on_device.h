@@ -14,7 +14,7 @@
 /*
  * From now on the steps of the net run on a device. `steps` is borrowed and `self` passed to its
  * functions until the net is freed, or until this is called with NULL. NEAP_EUSAGE while a batch is
- * begun.
+ * begun, or the code of a device that the weights could not be fetched from.
  */
 int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps, void *self);
 
@@ -41,6 +41,23 @@ int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, 
 /* Refuses what has to see states of a net that runs on a device: NEAP_EUSAGE. */
 int neap__on_device_refuse(const struct neap_net *net, const char *what);
 
+/*
+ * From now on weights, gradients and `moments` numbers of each parameter, which are 0, stay on the
+ * device, and updates are made there; gradients of the host are 0. Batches have no peers and no
+ * journal then. Nothing happens on this processor.
+ */
+int neap__on_device_keep(struct neap_net *net, int moments);
+int neap__on_device_keeps(const struct neap_net *net);
+/*
+ * Before the host's weights are read or changed: copies them from a device that keeps them, and
+ * lets the next batch copy them back.
+ */
+int neap__on_device_share(struct neap_net *net);
+/* The same as rows of struct neap__step_backend, of a net that keeps its parameters. */
+int neap__on_device_squares(struct neap_net *net, const double **square);
+int neap__on_device_update(struct neap_net *net, struct neap__update update, int *finite);
+int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double *at, int send);
+
 /* At the end of neap_net_begin: makes room for a state and an adjoint, and begins on the device. */
 int neap__on_device_begin(struct neap_net *net);
 /* The turn: `turn` computes it on copies of the state and the adjoint. */
@@ -56,7 +73,10 @@ void neap__net_ahead(struct neap_net *net, const struct neap_batch *(*ask)(void 
 void neap__net_ahead_begins(struct neap_net *net, const struct neap_batch *batch);
 /* Waits for steps that are queued on a device. net may be NULL. */
 int neap__net_wait(const struct neap_net *net);
-/* Fetches the sums of gradients before the net adds them up. */
+/*
+ * The end of a batch: adds up the gradients of all groups on a device that keeps them, and fetches
+ * the sums of the groups otherwise, before the net adds them up.
+ */
 int neap__on_device_end(struct neap_net *net);
 void neap__on_device_free(struct neap_net *net);
 

@@ -41,7 +41,7 @@ struct emulated_fiber {
 struct emulated_thread emulator_thread;
 static struct emulated_fiber fibers[THREADS_MOST];
 static struct emulated_barrier barriers[BARRIERS_MOST];
-static int nbarriers, skipped = -1;
+static int nbarriers, skipped = -1, has_subnormals;
 static char report[256];
 
 /* The launch in progress. */
@@ -72,6 +72,11 @@ struct emulated_barrier emulator_barrier(int index)
 void emulator_skip(int index)
 {
 	skipped = index;
+}
+
+void emulator_subnormals(int on)
+{
+	has_subnormals = on;
 }
 
 /* Stops the thread that runs. */
@@ -275,6 +280,8 @@ int emulator_launch(const struct emulated_kernel *kernel, int blocks, int thread
 	if (!launch.shared)
 		abort();
 	unsigned mode = neap__subnormals_off();
+	if (has_subnormals)
+		neap__subnormals_restore(mode);
 	int rc = run_blocks(blocks, threads);
 	neap__subnormals_restore(mode);
 #ifdef HAS_ASAN

@@ -44,6 +44,8 @@ int emulator_barriers(void);
 struct emulated_barrier emulator_barrier(int index);
 /* From now on, barrier `index` does nothing, as if it were not in the text; -1: all work. */
 void emulator_skip(int index);
+/* 1: from now on arithmetic does not flush subnormal numbers, as that of devices in double. */
+void emulator_subnormals(int on);
 
 /* What the dialect uses. */
 struct emulated_thread {
