@@ -133,7 +133,6 @@ static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	free(channels);
 	if (rc == 0 && sums.seconds > 0) {
 		gain->hertz = sums.spikes / sums.seconds / inputs;
-		gain->nothing = sums.spikes > 0 ? 0 : samples;
 		*mean_square = sums.squares / (sums.seconds / cell->step * inputs);
 	}
 	return rc;
@@ -222,28 +221,11 @@ int neap__initial_gain(struct neap__trainer *trainer)
 	return 0;
 }
 
-/* A first layer that gets nothing is not to blame for its silence. */
-static void say_no_inputs(const struct neap__trainer *trainer)
-{
-	const struct neap__data *d = &trainer->data;
-
-	if (!trainer->gain || trainer->gain[0].nothing == 0)
-		return;
-	neap__trainer_say(trainer,
-		"warning: the inputs of %lld training samples have no spike, so nothing can be "
-		"learned. %s%s",
-		(long long)trainer->gain[0].nothing,
-		d->set->coded ? "Choose another threshold or kind than --encode "
-			      : "Check the data",
-		d->set->coded ? trainer->options.encode : "");
-}
-
 void neap__initial_gain_say(const struct neap__trainer *trainer)
 {
 	char line[LINE] = "";
 	size_t n = 0;
 
-	say_no_inputs(trainer);
 	for (int l = 0; trainer->gain && l < trainer->net->nlayers - 1; l++)
 		if (trainer->gain[l].factor > 0 && n < sizeof line - 1)
 			n += (size_t)neap__print(line + n, sizeof line - n,
@@ -300,10 +282,11 @@ void neap__activity_say(struct neap__trainer *trainer, const double *rates)
 {
 	const struct neap_net *net = trainer->net;
 
+	if (trainer->no_inputs > 0 || trainer->lost_inputs) /* no layer is to blame */
+		return;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		double rate = rates ? rates[l] : net->rate[l], hertz = rate / net->options.dt;
-		if (!neap__layer_spikes(net, &net->layers[l]) ||
-			(trainer->gain && trainer->gain[l].nothing > 0))
+		if (!neap__layer_spikes(net, &net->layers[l]))
 			continue;
 		if (hertz < SILENT)
 			say_silent(trainer, l, hertz);

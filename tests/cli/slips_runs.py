@@ -42,6 +42,10 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --out notes", "'notes' already exists, and has other files than a run", "--out"),
     ("train data.npz --out cls", "'cls' already exists", "--resume"),
     ("train data.npz --out data.npz", "--out: 'data.npz' is a file, but a run is a folder"),
+    ("train --resume --out cls/model.safetensors", "--out: 'cls/model.safetensors' is a file", "Pass the folder: --out 'cls'"),
+    ("train --resume --out data.npz", "--out: 'data.npz' is a file, but a run is a folder"),
+    ("train data.npz --config cls/metrics.csv", "'cls/metrics.csv' is not a JSON file of options", "--config 'cls/run.json'"),
+    ("train data.npz --config test.npz", "'test.npz' is not a JSON file of options", "--config 'RUN/run.json'"),
     ("train data.npz --out /proc/x", "--out: cannot create folder '/proc/x'", "Choose another folder"),
     ("train --resume --out nowhere", "no run in 'nowhere'", "without --resume"),
     ("train three.npz --resume --out cls", "other data ('data.npz'), not 'three.npz'", "neap train 'data.npz' --resume --out 'cls'"),
@@ -83,6 +87,7 @@ SLIPS = (  # the command, and what its line has
     ("predict cls data.npz --out a.txt", "--out: 'a.txt' must end in .csv or .npz"),
     ("predict cls data.npz --out no/a.csv", "--out: cannot write 'no/a.csv'", "Create the folder"),
     ("predict cls data.npz --out data.npz", "--out: 'data.npz' would replace the data"),
+    ("predict cls data.npz --out notes", "--out: 'notes' is a folder", "'notes/NAME'"),
     ("predict cls data.npz --sample 99", "has no sample 99; its 20 samples are counted from 0"),
     ("predict cls data.npz --window 10ms", "--window requires --every"),
     ("predict cls data.npz --layer layer0", "--layer", "--spikes or --membranes"),
@@ -118,6 +123,17 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("eval coded data.npz", "'data.npz' is the training data of this model"),
     ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
     ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
+    ("train far.h5 --net lif:4,li --epochs 1 --jitter 100s --out jitter", "--jitter 1:40 min is large for samples that last 3:"),
+    ("train ev.h5 --net lif:4,li --epochs 1 --shift 100 --out shift", "by up to 100 of 128 channels, so most of them are lost", "such as --shift 6"),
+    ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
+    ("train long.npz --net gru:4,li --epochs 1 --max-steps 5 --out cut", "--max-steps 5 cuts the samples of 'long.npz' to their first 5 of up to 60 steps"),
+    ("compare long.npz --net gru:4,li --max-steps 5", "--max-steps 5 cuts the samples of 'long.npz'"),
+    ("train data.npz --net gru:4,li --epochs 1 --encode delta:threshold=99 --out still", "have no spike", "such as --encode delta:threshold=0.7"),
+    ("train data.npz --net gru:4,li --epochs 1 --encode threshold:level=99 --out above", "have no spike", "such as --encode threshold:level="),
+    ("train data.npz --net gru:4,li --epochs 1 --encode latency:offset=-99,clip=1 --out late", "have no spike", "such as --encode latency:gain="),
+    ("predict cls large.npz", "feature 0 of 'large.npz' is about 1000 times larger than in the training data of the model"),
+    ("train large.npz --from cls --epochs 1 --out larger", "is about 1000 times larger than in the training data of the model"),
+    ("train data.npz --net gru:4,li --epochs 1 --test large.npz --out tests", "is about 1000 times larger than in the training data ("),
     ("train --resume --out free --epochs 2", "memory budget: ", "(as before; --memory changes it)", "in addition to the memory budget, the process uses at most"),
 )
 PLACEHOLDER = r"\b[A-Z]{2,}\b|\.\.\."
@@ -135,7 +151,8 @@ def prepare(folder):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(20, 5, 2))
     for name, arrays in {"data": {"x": x, "y": np.arange(20) % 2}, "test": {"x": x[:9], "y": np.arange(9) % 2}, "three": {"x": x, "y": np.arange(20) % 3},
-                         "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x}}.items():
+                         "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x},
+                         "large": {"x": 1000 * x, "y": np.arange(20) % 2}, "long": {"x": rng.normal(size=(20, 60, 2)), "y": np.arange(20) % 2}}.items():
         np.savez(os.path.join(folder, name + ".npz"), **arrays)
     for kind in "ab":
         os.makedirs(os.path.join(folder, "cams", kind))

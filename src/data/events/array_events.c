@@ -246,9 +246,16 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 static int wrong_time(const struct array_events *s, int64_t event, double value, double unit)
 {
 	char code[NEAP__SHIFT_TEXT], other[48] = "";
+	const char *time = s->flat ? s->source.time_name : "";
+	if (!isfinite(value))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' of sample %lld, event %lld is %s, which is not a time. "
+			"Correct the times, or leave out such events%s",
+			s->path, neap__event_names[T][0], (long long)s->at, (long long)event,
+			isnan(value) ? "nan" : "infinite",
+			s->undivided ? neap__event_finite(code, s->path, s->folder, time) : "");
 	double finer = unit == 1 ? 1e-6 : 1e-9;
-	neap__event_shift(
-		code, s->path, s->folder, s->flat ? s->source.time_name : "", !s->undivided);
+	neap__event_shift(code, s->path, s->folder, time, !s->undivided);
 	if (finer < unit && value >= 0 && value * finer <= 1e6)
 		neap__print(other, sizeof other, ", or pass the unit, such as --time-unit %s",
 			unit == 1 ? "1us" : "1ns");

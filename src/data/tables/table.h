@@ -54,6 +54,7 @@ struct neap__table {
 	unsigned char *traits; /* [features] enum neap__feature_trait */
 	double *above;	       /* [features] the row before */
 	int64_t run, longest;  /* rows of this sample, of the longest one so far */
+	int64_t samples;       /* so far */
 	int has_single;	       /* 1: a sample has one row */
 	int begins;	       /* 1: it is the first of its sample */
 };

@@ -334,13 +334,48 @@ static int advise_unit(
 	return 1;
 }
 
+/*
+ * 1: the column of --sample-column changes in each of the next rows, and column `name` does not:
+ * the samples are probably named by the latter. Reads on, but keeps the line.
+ */
+static int names_samples(struct neap__table *t, const char *name)
+{
+	enum { ROWS = 50, LEAST = 3 /* rows that are looked at; chosen */ };
+	int64_t sample = -1, other = -1, line = t->csv.line, rows = 0, repeats = 0;
+	char number[24], last[2][64] = {"", ""};
+	int changes = 1;
+	for (int64_t i = 0; i < t->columns; i++) {
+		int64_t k = t->from ? t->from[i] : i;
+		sample = t->role[i] == NEAP__COLUMN_SAMPLE ? k : sample;
+		other = strcmp(neap__table_column(t, i, number), name) == 0 ? k : other;
+	}
+	if (sample < 0 || other < 0)
+		return 0;
+	do {
+		const char *now[2] = {t->csv.field[sample], t->csv.field[other]};
+		changes &= rows == 0 || strncmp(now[0], last[0], 63) != 0;
+		repeats += rows > 0 && strncmp(now[1], last[1], 63) == 0;
+		for (int i = 0; i < 2; i++)
+			neap__print(last[i], sizeof last[i], "%s", now[i]);
+	} while (++rows < ROWS && neap__csv_next(&t->csv) > 0 && t->csv.fields == t->columns);
+	t->csv.line = line;
+	return rows >= LEAST && changes && 2 * repeats >= rows;
+}
+
 /* What to do about a column of texts. In a first line that is data, `name` is one of them. */
-static void advise_column(char *room, size_t size, const struct neap__table *t, const char *name)
+static void advise_column(char *room, size_t size, struct neap__table *t, const char *name)
 {
 	const struct neap_table_options *o = t->options;
 	const char *data = neap__table_data_name(t), *sep = "";
 	char number[24];
 	size_t n = 0;
+	if (o->sample_column && names_samples(t, name)) {
+		neap__print(room, size,
+			"If it names the samples, pass --sample-column %.60s instead of %.60s, "
+			"which changes in every row; if not, pass --drop %.60s to ignore it",
+			name, o->sample_column, name);
+		return;
+	}
 	for (int64_t i = 0; data && i < t->columns; i++)
 		if (strcmp(t->names[i], name) == 0) {
 			neap__print(number, sizeof number, "%lld", (long long)i + 1);
