@@ -92,7 +92,7 @@ def durations(tap, folder, rng):
     t = np.sort(rng.integers(0, 400000, 50))
     t[-1] = 400000
     for name, times, options, needle in (
-            ("microseconds", t, [], None), ("seconds", t / 1e6, [], None), ("milliseconds", t // 1000, ["--time-unit", "1ms"], None),
+            ("microseconds", t, [], None), ("microseconds, from the last", t[::-1], [], None), ("seconds", t / 1e6, [], None), ("milliseconds", t // 1000, ["--time-unit", "1ms"], None),
             ("milliseconds as microseconds", t // 1000, [], "lasts 400 us, less than 10 time steps of 1 ms. Times that are integers are read as microseconds and "
              "others as seconds, unless --time-unit specifies the unit. They are probably in another one; pass --time-unit 1ms\n"),
             ("seconds as microseconds", t / 1e6, ["--time-unit", "1us"], "lasts 400 ns, less than 10 time steps of 1 ms. Times that are integers are read as "

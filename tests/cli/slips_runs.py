@@ -57,10 +57,16 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
     ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
     ("train data.npz --from wide.npz", "wide.npz: it is not a safetensors file, but an archive such as .npz", "the folder of a run"),
+    ("train data.npz --from CLS", "cannot read 'CLS'", "Did you mean 'cls'?"),
+    ("train data.npz --from cls/last", "Did you mean 'cls/last.safetensors'?"),
     ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
     ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
     ("train data.npz --from cls --freeze layer7", "no 'layer7'", "layer0"),
     # train: values
+    ("train data.npz --net lif:64 lif:64 li", "unexpected argument 'lif:64'", "separate the layers by commas", "--net lif:64,li"),
+    ("train data.npz --encode delta,threshold=0.5", "has no colon before its keys", "Did you mean delta:threshold=0.5?"),
+    ("train data.npz --lr 1,e-3", "--lr: '1,e-3' is not a number, such as"),
+    ("train data.npz --save-every 5", "unknown option '--save-every'; use '--snapshot'"),
     ("train data.npz --memory lots", "--memory: 'lots' is not a size, such as 16M"),
     ("train data.npz --memory 1K", "1024 bytes is too small", "Use at least"),
     ("train data.npz --stretch 0.9-1.1", "--stretch: '0.9-1.1' is not a range such as 0.9:1.1"),
@@ -68,7 +74,7 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --gain -1", "--gain: '-1' is out of range", "between 0 and"),
     ("train data.npz --slow /nowhere", "'/nowhere' as a directory for slow memory", "Create it (mkdir)"),
     ("train data.npz --dt 1h", "--dt: '1h' is out of range", "between 1e-06s and 10s"),
-    ("train data.npz --clip none", "--clip: 'none' is not a number. 0 turns it off"),
+    ("train data.npz --clip none", "--clip: 'none' is not a number, such as 0.5 or 1e-3. 0 turns it off"),
     ("train data.npz --warmup 5ms", "--warmup: '5ms' is not a whole number. It counts updates"),
     ("train data.npz --tier disk", "unknown option '--tier'; use '--slow'"),
     ("train data.npz --hlep", "unknown option '--hlep'; did you mean '--help'?"),
@@ -79,6 +85,8 @@ SLIPS = (  # the command, and what its line has
     ("eval cls data.npz --memory 4M", "'--memory'", "Remove it; --batch"),
     ("eval cls data.npz --sample 3", "'--sample'", "an option of 'neap predict'"),
     ("eval cls data.npz -o a.csv", "unknown option '-o'", "neap predict RUN DATA --out FILE.csv"),
+    ("eval cls data.npz --json a.json", "unexpected argument 'a.json'", "goes to standard output"),
+    ("eval cls data.npz --threshold 0.5", "the class with the highest score is the answer"),
     ("eval cls data.npz --dt 1ms", "'cls' specifies its own dt", "Remove --dt"),
     ("eval cls bare.npz", "'bare.npz' has no labels", "Use 'neap predict'"),
     ("eval cls/metrics.csv data.npz", "cls/metrics.csv: it is not a safetensors file", "the folder of a run"),
@@ -95,11 +103,14 @@ SLIPS = (  # the command, and what its line has
     ("predict cls data.npz --plot a.jpg", "--plot: 'a.jpg' has an unknown ending; use .svg or .png"),
     # plot and export
     ("plot cls/model.safetensors", "'cls/model.safetensors' is a model", "neap plot 'cls'"),
+    ("plot cls --metric acc", "loss, accuracy and rates are all drawn"),
+    ("plot cls --show", "the figure is written to a file"),
     ("plot notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
     ("plot cls nowhere", "'nowhere' is not the folder of a run"),
     ("plot cls --out cls", "--out: 'cls' has an unknown ending; use .svg or .png"),
     ("export cls", "--nir FILE is missing"),
     ("export cls -o a.nir", "unknown option '-o'; use '--nir', with the file to write"),
+    ("export cls --nir a.nir --quantize", "the weights are written as they are", "Leave it out"),
     ("export cls --onnx a.onnx", "'--onnx'", "--nir FILE"),
     ("export cls --nir a.nir", "layer0 is gru, which NIR cannot express"),
     ("export ran --nir no/a.nir --metadata", "--nir: cannot write 'no/a.nir'", "Create the folder"),
@@ -115,6 +126,8 @@ SLIPS = (  # the command, and what its line has
     ("study nothing --out s", "'nothing' is not one of", "howfar"),
     ("bench nothing", "'nothing' is not one of", "planner"),
     ("version", "neap --version"),
+    ("run cls", "neap train DATA --out RUN", "neap predict RUN DATA"),
+    ("neap train data.npz", "'neap' is typed twice"),
     ("info", "neap plot RUN"),
 )
 NOTES = (  # the command, and what standard error has although it succeeds
@@ -128,6 +141,7 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
     ("train long.npz --net gru:4,li --epochs 1 --max-steps 5 --out cut", "--max-steps 5 cuts the samples of 'long.npz' to their first 5 of up to 60 steps"),
     ("compare long.npz --net gru:4,li --max-steps 5", "--max-steps 5 cuts the samples of 'long.npz'"),
+    ("train text:few.txt --net gru:4,li --epochs 1 --out few", "the text has only 5 characters", "Pass a longer one"),
     ("train data.npz --net gru:4,li --epochs 1 --encode delta:threshold=99 --out still", "have no spike", "such as --encode delta:threshold=0.7"),
     ("train data.npz --net gru:4,li --epochs 1 --encode threshold:level=99 --out above", "have no spike", "such as --encode threshold:level="),
     ("train data.npz --net gru:4,li --epochs 1 --encode latency:offset=-99,clip=1 --out late", "have no spike", "such as --encode latency:gain="),
@@ -165,6 +179,8 @@ def prepare(folder):
     shutil.copy(os.path.join(folder, "test.npz"), os.path.join(folder, "moved.npz"))
     with open(os.path.join(folder, "t.txt"), "w", encoding="utf-8") as file:
         file.write("abc, abc. " * 30)
+    with open(os.path.join(folder, "few.txt"), "w", encoding="utf-8") as file:
+        file.write("hello")
     os.mkdir(os.path.join(folder, "notes"))
     shutil.copy(os.path.join(folder, "t.txt"), os.path.join(folder, "notes"))
     gru, lif = [*NUMBERS[:-3], "--net", "gru:4,li", "--out"], [*NUMBERS[:-3], "--net", "lif:4,li", "--out"]

@@ -154,6 +154,11 @@ void neap__event_doubts_tell(const struct neap__event_doubts *d,
 				: "");
 	if (source->doubt[0])
 		neap__doubt(o->doubt, o->user, "%s", source->doubt);
+	else if (d->events > report->samples && !(report->longest > d->latest) && d->within <= 0)
+		neap__doubt(o->doubt, o->user,
+			"all events of a sample have the same time, so there is one time step per "
+			"sample. Save the times of the events in '%s'",
+			source->time_name[0] ? source->time_name : "t");
 	else if (d->latest > LATE && d->before > d->within)
 		tell_late(d, source, o, path);
 	else

@@ -244,6 +244,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	const char *sample, unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
 {
 	size_t n = 0;
+	char advice[400];
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
 	if (!sorted)
 		return no_memory(t);
@@ -274,8 +275,8 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 				"'%s' has no column '%.60s', which is one of the %d features that "
 				"the model was trained on. %s",
 				t->dir, names[k], count,
-				t->columns == 1 && strchr(t->names[0], ' ')
-					? "Separate the fields by commas, semicolons or tabs"
+				neap__table_separation(advice, sizeof advice, t)
+					? advice
 					: "Add the column, or correct its name in the first line");
 	return 0;
 }

@@ -179,12 +179,24 @@ static void say_scale(
 		neap__trainer_say(trainer, "%s", line);
 }
 
+static void say_short_text(const struct neap__trainer *trainer)
+{
+	enum { LEAST = 100 /* characters; chosen */ };
+	const struct neap__data *d = &trainer->data;
+	if (d->set->ops->adopt && d->info.events < LEAST)
+		neap__trainer_say(trainer,
+			"warning: the text has only %lld characters, too few to learn from. Pass a "
+			"longer one",
+			(long long)d->info.events + 1);
+}
+
 void neap__input_doubts_say(const struct neap__trainer *trainer)
 {
 	char line[NEAP__FEW_STEPS_LINE];
 
 	say_no_inputs(trainer);
 	say_augment(trainer);
+	say_short_text(trainer);
 	say_scale(trainer, trainer->data.test, "the training data");
 	say_scale(trainer, trainer->options.from ? trainer->data.set : NULL, NEAP__OF_MODEL);
 	if (neap__few_steps(
