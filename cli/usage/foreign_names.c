@@ -76,7 +76,7 @@ static const struct foreign_name {
 		 "train-split"},
 		NULL,
 		"a part is held out in training: neap train FILE.h5 --validation 0.2. A test set "
-		"is encoded by a call of its own",
+		"is encoded by a separate call",
 		"encode"},
 	{{"normalize", "normalise", "standardize", "scale"}, NULL,
 		"'neap train' normalises all features, unless it has --no-normalise", "encode"},
@@ -132,8 +132,7 @@ static const struct foreign_name {
 	{{"vocab", "vocab-size", "level", "tokenizer", "tokens", "bpe"}, NULL,
 		"a text is learned by its characters, which are found in it", "train"},
 	{{"save-every", "save-freq", "save-steps", "checkpoint-every", "save-interval"}, "snapshot",
-		"the time between snapshots within an epoch, such as 60s; each epoch ends with one",
-		NULL},
+		"the time between snapshots, such as 60s; each epoch ends with one", NULL},
 	{{"metric", "metrics", "columns"}, NULL,
 		"loss, accuracy and rates are all drawn; the numbers are in RUN/metrics.csv",
 		"plot"},

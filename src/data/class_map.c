@@ -65,13 +65,13 @@ static int refuse(const struct neap_dataset *set, const char *const *names, int 
 	if (known)
 		return neap__fail(NEAP_EUSAGE,
 			"class '%.60s' of '%.200s' (%lld sample%s) is not a class of %s (%s). "
-			"Leave such samples out when the data is made, or %s",
+			"Leave such samples out of the data, or %s",
 			mine[foreign], set->name, samples, samples == 1 ? "" : "s", owner->name,
 			list(theirs, names, count), owner->otherwise);
 	return neap__fail(NEAP_EUSAGE,
 		"no class of '%.200s' (%s) is a class of %s (%s). If only the names differ, "
-		"rename the classes where the data is made (folders, labels), and make it again; "
-		"if not, %s",
+		"rename the classes in the source (folders, labels), and re-encode it; if "
+		"not, %s",
 		set->name, list(ours, mine, set->nclass_names), owner->name,
 		list(theirs, names, count), owner->otherwise);
 }
@@ -186,10 +186,11 @@ static int forget_some(
 	}
 	if (samples)
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"warning: %lld sample%s of '%.100s' ha%s a class, such as '%.60s', that "
-			"the model does not have, so the answers show no label for %s",
-			samples, samples == 1 ? "" : "s", set->name, samples == 1 ? "s" : "ve",
-			set->class_names[first], samples == 1 ? "it" : "them");
+			"warning: the model does not have the class of %lld sample%s of '%.100s' "
+			"(the first is '%.60s'), so the answers show no label for %s. Check the "
+			"spelling if it should have",
+			samples, samples == 1 ? "" : "s", set->name, set->class_names[first],
+			samples == 1 ? "it" : "them");
 	return samples > 0;
 }
 

@@ -64,7 +64,7 @@ int neap__recordings_no_group(
 		label, target, pattern ? pattern : "^([A-Za-z]+)");
 }
 
-/* "If ... " where the folder is one of several with files, which may be the classes. */
+/* "If ... " if the folder is one of several with files: these may be the classes. */
 static void find_classes(char *room, size_t size, const char *dir, const char *const *endings)
 {
 	char above[300];

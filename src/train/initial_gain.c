@@ -107,8 +107,7 @@ static int add_sample(struct sums *sums, const struct neap__linear_cell *cell,
 	return 0;
 }
 
-/* The i-th of `some` training samples that are spread over all. */
-static int64_t spread(const struct neap__data *d, int64_t i, int64_t some)
+int64_t neap__training_sample(const struct neap__data *d, int64_t i, int64_t some)
 {
 	int64_t k = (int64_t)((double)i * (double)d->nfirst / (double)some);
 	return d->first ? d->first[k] : k;
@@ -127,8 +126,8 @@ static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	int rc = channels ? 0 : neap__fail_errno(ENOMEM, "%d channels", inputs);
 
 	for (int64_t i = 0; i < samples && rc == 0; i++)
-		rc = add_sample(
-			&sums, cell, channels, inputs, d->set, spread(d, i, samples), &buffer);
+		rc = add_sample(&sums, cell, channels, inputs, d->set,
+			neap__training_sample(d, i, samples), &buffer);
 	neap__event_buffer_free(&buffer);
 	free(channels);
 	if (rc == 0 && sums.seconds > 0) {
@@ -154,7 +153,7 @@ static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
 	struct neap_loader *loader;
 
 	for (int64_t i = 0; i < count; i++)
-		index[i] = spread(d, i, count);
+		index[i] = neap__training_sample(d, i, count);
 	NEAP_TRY(neap_loader_open(&loader, d->set, &loading));
 	const struct neap__evaluation evaluation = {.net = trainer->net,
 		.options = &trainer->options.net,

@@ -153,6 +153,8 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
  * tells what was done, in a line.
  */
 int neap__initial_gain(struct neap__trainer *trainer);
+/* The i-th of `some` training samples that are spread over all of them. */
+int64_t neap__training_sample(const struct neap__data *data, int64_t i, int64_t some);
 void neap__initial_gain_say(const struct neap__trainer *trainer);
 
 /*

@@ -249,7 +249,8 @@ static int check_end(const struct neap__sound *s)
 			s->name, sf_strerror(s->file));
 	if (s->count == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' has no samples. Record it again, or leave it out", s->name);
+			"'%s' has no samples. Restore it from its source, or leave it out",
+			s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is truncated: it has %lld of %lld samples. Restore it from its "

@@ -13,31 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 64 /* that are read */, ROWS = 1024 /* of each */, EVENTS = 1 << 18 };
+enum { SAMPLES = 64 /* that are read */, EVENTS = 4096, NUMBERS = 1 << 16 /* of each, at most */ };
 /* Chosen: below the factor of degrees and radians, above that of calm and lively recordings. */
 static const double FAR = 30;
-
-/* The i-th of `some` training samples that are spread over all. */
-static int64_t spread(const struct neap__data *d, int64_t i, int64_t some)
-{
-	int64_t k = (int64_t)((double)i * (double)d->nfirst / (double)some);
-	return d->first ? d->first[k] : k;
-}
 
 /* 1 if a sample has a spike; 0 or a negative code. */
 static int has_spike(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	struct neap__sample_extent extent = {0};
-	if (set->ops->part)
-		NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
-	if (extent.count <= EVENTS) {
+	if (set->ops->adopt) /* each character is one */
+		return 1;
+	if (!set->ops->part) {
 		NEAP_TRY(neap__dataset_read(set, index, buffer));
 		return buffer->events.count > 0;
 	}
-	if (!set->coded) /* its extent has the number of events, not only a bound */
-		return 1;
+	NEAP_TRY(neap__dataset_extent(set, index, 0, &extent));
+	if (!set->coded) /* of a coded set, the extent has only a bound */
+		return extent.count > 0;
 	int rc = neap__dataset_part(set, index, 0, extent.duration, EVENTS, buffer);
-	return rc != 0 ? rc : buffer->events.count > 0;
+	return rc != 0 ? rc : buffer->events.count > 0; /* 1: there are more than fit */
 }
 
 /* Augmentation that moves most spikes out of a sample, or out of their order. */
@@ -60,7 +54,7 @@ int neap__input_doubts_look(struct neap__trainer *trainer)
 	int rc = d->info.values; /* numbers are no spikes */
 
 	for (int64_t i = 0; i < samples && rc == 0; i++)
-		rc = has_spike(d->set, spread(d, i, samples), &buffer);
+		rc = has_spike(d->set, neap__training_sample(d, i, samples), &buffer);
 	neap__event_buffer_free(&buffer);
 	trainer->no_inputs = rc == 0 ? samples : 0;
 	char line[NEAP__FEW_STEPS_LINE];
@@ -78,9 +72,10 @@ struct ranges {
 /* The normalised numbers of a sample's first rows, and how many; to be freed. */
 static int read_rows(float **x, int64_t *count, struct neap_dataset *set, int64_t index)
 {
-	int64_t rows = set->ops->length(set, index);
-	rows = rows < ROWS ? rows : ROWS;
-	*count = rows * neap__features(set);
+	int64_t rows = set->ops->length(set, index), features = neap__features(set);
+	int64_t most = features < NUMBERS ? NUMBERS / features : 1;
+	rows = rows < most ? rows : most;
+	*count = rows * features;
 	if (!(*x = malloc((size_t)*count * sizeof **x)))
 		return neap__fail_errno(ENOMEM, "'%s'", set->name);
 	pthread_mutex_lock(&set->lock);
@@ -115,7 +110,8 @@ static void coding_advice(char *room, size_t size, const struct neap__trainer *t
 
 	neap__print(room, size, "Choose another kind than --encode %s", trainer->options.encode);
 	for (int64_t i = 0; i < trainer->no_inputs; i++)
-		if (read_ranges(&r, set, spread(&trainer->data, i, trainer->no_inputs)) < 0)
+		if (read_ranges(&r, set,
+			    neap__training_sample(&trainer->data, i, trainer->no_inputs)) < 0)
 			return;
 	if (strcmp(kind, "delta") == 0 && r.change > 0)
 		neap__print(room, size,
