@@ -47,13 +47,13 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 
 static int bad_kind(const char *command, const struct cli_option *option, const char *text)
 {
-	static const char *const wants[] = {
+	const char *const wants[] = {
 		[CLI_INT] = "a whole number",
 		[CLI_COUNT] = "a whole number",
 		[CLI_SIZE] = "a size, such as 16M or 1.5G",
 		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",
 		[CLI_LIMIT] = "a time, such as 30s or 5min, or inf",
-		[CLI_NUMBER] = "a number, such as 0.5 or 1e-3",
+		[CLI_NUMBER] = option->wrong ? "a number" : "a number, such as 0.5 or 1e-3",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
 	char one[24], *end;

@@ -74,7 +74,7 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --gain -1", "--gain: '-1' is out of range", "between 0 and"),
     ("train data.npz --slow /nowhere", "'/nowhere' as a directory for slow memory", "Create it (mkdir)"),
     ("train data.npz --dt 1h", "--dt: '1h' is out of range", "between 1e-06s and 10s"),
-    ("train data.npz --clip none", "--clip: 'none' is not a number, such as 0.5 or 1e-3. 0 turns it off"),
+    ("train data.npz --clip none", "--clip: 'none' is not a number. 0 turns it off"),
     ("train data.npz --warmup 5ms", "--warmup: '5ms' is not a whole number. It counts updates"),
     ("train data.npz --tier disk", "unknown option '--tier'; use '--slow'"),
     ("train data.npz --hlep", "unknown option '--hlep'; did you mean '--help'?"),
