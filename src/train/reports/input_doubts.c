@@ -16,6 +16,8 @@
 enum { SAMPLES = 64 /* that are read */, EVENTS = 4096, NUMBERS = 1 << 16 /* of each, at most */ };
 /* Chosen: below the factor of degrees and radians, above that of calm and lively recordings. */
 static const double FAR = 30;
+static const double ROUNDING = 1e-6; /* of zeros that were normalised in 32 bits, at most */
+enum { SHARE = 4 /* of the features must differ, one of so many; chosen */ };
 
 /* 1 if a sample has a spike; 0 or a negative code. */
 static int has_spike(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
@@ -216,37 +218,53 @@ static int add_squares(double *sum, int64_t *rows, struct neap_dataset *set, int
 	return rc;
 }
 
+/* Root mean square of feature f in the data that the normalisation is of; 0: it has no spread. */
+static double known_size(const struct neap_dataset *set, int f)
+{
+	double shift = set->shift[f], scale = set->scale[f];
+	return scale == 1 ? 0 : sqrt(shift * shift + 1 / (scale * scale));
+}
+
+/* The line about feature f of `far` ones. */
+static void show_far(char line[NEAP__TAKEN_TEXT], const struct neap_dataset *set, int f, int far,
+	double is, const char *whose)
+{
+	double was = known_size(set, f), times = is > was ? is / was : was / is;
+	double unit = times < 100 ? 1 : pow(10, floor(log10(times))); /* one digit */
+	const char *name = f < set->nfeature_names ? set->feature_names[f] : NULL;
+	char which[100], more[60] = "";
+
+	neap__print(which, sizeof which, name ? "feature %d '%.60s'" : "feature %d", f, name);
+	if (far > 1)
+		neap__print(more, sizeof more, "; %d of %d features are like this", far,
+			neap__features(set));
+	neap__print(line, NEAP__TAKEN_TEXT,
+		"warning: %s of '%.200s' is about %.0f times %s than in %s (root mean square %.3g, "
+		"not %.3g%s). Convert the data to the same units",
+		which, set->name, round(times / unit) * unit, is > was ? "larger" : "smaller",
+		whose, is, was, more);
+}
+
 int neap__scale_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, const char *whose)
 {
-	int features = neap__features(set), found = 0;
+	int features = neap__features(set), far = 0, first = 0;
 	int64_t count = 0, samples = set->info.samples < SAMPLES ? set->info.samples : SAMPLES;
-	char which[100];
 
 	if (!set->ops->values || !set->shift)
 		return 0;
-	double *sum = calloc((size_t)features, sizeof *sum);
-	int rc = sum ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
+	double *size = calloc((size_t)features, sizeof *size);
+	int rc = size ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
 	for (int64_t i = 0; i < samples && rc == 0; i++)
-		rc = add_squares(sum, &count, set, i * (set->info.samples / samples));
-	for (int f = 0; f < features && rc == 0 && count > 0 && !found; f++) {
-		double is = sqrt(sum[f] / (double)count);
-		double was =
-			sqrt(set->shift[f] * set->shift[f] + 1 / (set->scale[f] * set->scale[f]));
-		double times = is > was ? is / was : was / is;
-		double unit = times < 100 ? 1 : pow(10, floor(log10(times))); /* one digit */
-		const char *name = f < set->nfeature_names ? set->feature_names[f] : NULL;
-		/* A scale of 1 is that of a feature without a spread. */
-		found = set->scale[f] != 1 && is > 0 && (is > FAR * was || is < was / FAR);
-		if (!found)
-			continue;
-		neap__print(
-			which, sizeof which, name ? "feature %d '%.60s'" : "feature %d", f, name);
-		neap__print(line, NEAP__TAKEN_TEXT,
-			"warning: %s of '%.200s' is about %.0f times %s than in %s (root mean "
-			"square %.3g, not %.3g). Convert the data to the same units",
-			which, set->name, round(times / unit) * unit,
-			is > was ? "larger" : "smaller", whose, is, was);
+		rc = add_squares(size, &count, set, i * (set->info.samples / samples));
+	for (int f = 0; f < features && rc == 0 && count > 0; f++) {
+		double was = known_size(set, f), is = size[f] = sqrt(size[f] / (double)count);
+		if (was > 0 && is > ROUNDING * was && (is > FAR * was || is < was / FAR))
+			first = far++ ? first : f;
 	}
-	free(sum);
+	/* A few of many features, such as the pixels of a margin, may be small by chance. */
+	int found = rc == 0 && far * SHARE >= features;
+	if (found)
+		show_far(line, set, first, far, size[first], whose);
+	free(size);
 	return rc < 0 ? rc : found;
 }
