@@ -28,6 +28,8 @@ static const struct {
 	{"infer", "use 'neap predict RUN DATA'"},
 	{"generate", "generating text is not supported; 'neap predict RUN text:FILE' prints the "
 		     "scores of the next character at each step"},
+	{"run", "use 'neap train DATA --out RUN' to train, or 'neap predict RUN DATA'"},
+	{"neap", "'neap' is typed twice. Leave out one of them"},
 	{"version", "use 'neap --version'"},
 	{"resume", "use 'neap train --resume --out RUN'"},
 	{"info", "use 'neap plot RUN' for its epochs, 'neap eval RUN DATA' for its results"},

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPTIONS_MOST 128
 #define WHOLE_MOST 9e18 /* below 2^63, so that a double of it is an int64_t */
@@ -46,13 +47,13 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 
 static int bad_kind(const char *command, const struct cli_option *option, const char *text)
 {
-	static const char *const wants[] = {
+	const char *const wants[] = {
 		[CLI_INT] = "a whole number",
 		[CLI_COUNT] = "a whole number",
 		[CLI_SIZE] = "a size, such as 16M or 1.5G",
 		[CLI_TIME] = "a time, such as 1ms, 20us or 0.5s",
 		[CLI_LIMIT] = "a time, such as 30s or 5min, or inf",
-		[CLI_NUMBER] = "a number",
+		[CLI_NUMBER] = option->wrong ? "a number" : "a number, such as 0.5 or 1e-3",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
 	char one[24], *end;
@@ -146,6 +147,12 @@ static int check_name(const char *command, const struct cli_option *option, cons
 		if (strlen(option->names(i)) == length &&
 			strncmp(option->names(i), text, length) == 0)
 			return CLI_DONE;
+	size_t kind = strcspn(text, ",= ");
+	for (int i = 0; option->names && option->keys && text[kind] && option->names(i); i++)
+		if (strlen(option->names(i)) == kind && strncmp(option->names(i), text, kind) == 0)
+			return cli_usage(command,
+				"--%s: '%s' has no colon before its keys. Did you mean %.*s:%s?",
+				option->name, text, (int)kind, text, text + kind + 1);
 	snprintf(before, sizeof before, "--%s: ", option->name);
 	return option->names ? cli_unknown_name(command, before, text, option->names) : CLI_DONE;
 }
@@ -444,11 +451,21 @@ static int unexpected(const struct cli_command *command, const char *last, const
 			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
 			"encode FOLDER --out FILE.h5",
 			arg);
+	if (trains && access(arg, F_OK) < 0 && (strchr(arg, ':') || strcmp(arg, "li") == 0))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is a layer of the network, separate the "
+			"layers by commas, without blanks: --net lif:64,li",
+			arg);
 	if (trains)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
 			"set: neap train '%s' --test '%s'",
 			arg, arg, last, arg);
+	if (judges && dot && access(arg, F_OK) < 0 && strncmp(dot, ".json", 5) == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. The report goes to standard output: neap eval "
+			"RUN DATA --json > '%s'",
+			arg, arg);
 	if (judges)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "

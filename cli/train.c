@@ -232,9 +232,25 @@ static int run(const struct neap_train_options *options, int json)
 	return code;
 }
 
+/* The folder of a file, if it is a run; or "RUN". */
+static const char *run_beside(char room[4096], const char *file)
+{
+	char settings[4200];
+	const char *slash = strrchr(file, '/');
+	snprintf(room, 4096, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
+	snprintf(settings, sizeof settings, "%s/run.json", room);
+	return access(settings, R_OK) == 0 ? room : "RUN";
+}
+
 /* The run to resume into *run; NULL if DATA is given on a rank that does not see the folder. */
 static int open_run(struct neap_run **run, const char *out, int data_given)
 {
+	char room[4096];
+	struct stat st;
+	if (stat(out, &st) == 0 && !S_ISDIR(st.st_mode))
+		return cli_usage("train",
+			"--out: '%s' is a file, but a run is a folder. Pass the folder: --out '%s'",
+			out, run_beside(room, out));
 	int rc = neap_run_open(run, out), follows = cli_peers() && cli_peers()->rank > 0;
 
 	if (rc == -ENOENT && follows && data_given)
@@ -256,12 +272,19 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 static int open_config(struct neap_run **config, const char *file)
 {
 	struct stat st;
+	char room[4096];
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
 		return cli_usage("train",
 			"--config: '%s' is a folder. Pass the file with the settings in it: "
 			"--config '%s/run.json'",
 			file, file);
 	int rc = neap_config_open(config, file);
+	const char *dot = strrchr(file, '.');
+	if (rc == NEAP_EFORMAT && (!dot || strcmp(dot, ".json") != 0))
+		return cli_usage("train",
+			"--config: '%s' is not a JSON file of options. Pass the run.json of a run: "
+			"--config '%s/run.json'",
+			file, run_beside(room, file));
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 

@@ -124,6 +124,11 @@ int cli_encoded_several(const char *first, const char *second)
 			"'%s' does not exist. If it is the file to write, pass --out: neap encode "
 			"'%s' --out '%s'",
 			second, first, second);
+	if ((access(first, F_OK) < 0) != (access(second, F_OK) < 0))
+		return cli_usage("encode",
+			"'%s' and '%s' are given, but there is no file '%s'. If it is in a list of "
+			"names, separate them by commas, without blanks: --drop NAME,NAME",
+			first, second, access(first, F_OK) < 0 ? first : second);
 	return cli_usage("encode",
 		"'%s' and '%s' are given, but one file or folder is encoded. Pass the folder that "
 		"the files are in; --split selects some of them",

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LISTED = 8 /* names in a line */, LIST_TEXT = 200 };
+
 static int find(const char *const *names, int count, const char *name)
 {
 	for (int k = 0; k < count; k++)
@@ -37,23 +39,56 @@ static char **copy_names(const char *const *names, int count)
 	return copy;
 }
 
+/* Names in one line, the first of many. */
+static const char *list(char room[LIST_TEXT], const char *const *names, int count)
+{
+	size_t n = 0;
+	room[0] = '\0';
+	for (int k = 0; k < count && k < LISTED; k++)
+		n += (size_t)neap__print(
+			room + n, LIST_TEXT - n, "%s%.20s", k ? ", " : "", names[k]);
+	if (count > LISTED)
+		neap__print(room + n, LIST_TEXT - n, ", ...");
+	return room;
+}
+
+/* Refuses samples of class `foreign`, the first that is not in `names`. */
+static int refuse(const struct neap_dataset *set, const char *const *names, int count, int foreign,
+	const struct neap__class_owner *owner)
+{
+	char ours[LIST_TEXT], theirs[LIST_TEXT];
+	const char *const *mine = (const char *const *)set->class_names;
+	long long samples = samples_of(set, foreign);
+	int known = 0;
+	for (int k = 0; k < set->nclass_names; k++)
+		known += find(names, count, mine[k]) >= 0 && samples_of(set, k) > 0;
+	if (known)
+		return neap__fail(NEAP_EUSAGE,
+			"class '%.60s' of '%.200s' (%lld sample%s) is not a class of %s (%s). "
+			"Leave such samples out of the data, or %s",
+			mine[foreign], set->name, samples, samples == 1 ? "" : "s", owner->name,
+			list(theirs, names, count), owner->otherwise);
+	return neap__fail(NEAP_EUSAGE,
+		"no class of '%.200s' (%s) is a class of %s (%s). If only the names differ, "
+		"rename the classes in the source (folders, labels), and re-encode it; if "
+		"not, %s",
+		set->name, list(ours, mine, set->nclass_names), owner->name,
+		list(theirs, names, count), owner->otherwise);
+}
+
 static int number(int *to, const struct neap_dataset *set, const char *const *names, int count,
-	const char *whose)
+	const struct neap__class_owner *owner)
 {
 	for (int k = 0; k < set->nclass_names; k++) {
-		int64_t samples;
 		to[k] = find(names, count, set->class_names[k]);
-		if (to[k] < 0 && (samples = samples_of(set, k)) > 0)
-			return neap__fail(NEAP_EUSAGE,
-				"class '%.60s' of %s (%lld samples) is not among the %d classes of "
-				"%s. Remove these samples, or train on data with all classes",
-				set->class_names[k], set->name, (long long)samples, count, whose);
+		if (to[k] < 0 && samples_of(set, k) > 0)
+			return refuse(set, names, count, k, owner);
 	}
 	return 1;
 }
 
-int neap__dataset_map_classes(
-	struct neap_dataset *set, const char *const *names, int count, const char *whose)
+int neap__dataset_map_classes(struct neap_dataset *set, const char *const *names, int count,
+	const struct neap__class_owner *owner)
 {
 	if (!set->label || set->nclass_names < 1 || set->nclass_names < set->info.classes)
 		return 0;
@@ -62,7 +97,7 @@ int neap__dataset_map_classes(
 			return 0;
 	int *to = malloc((size_t)set->nclass_names * sizeof *to);
 	char **copy = copy_names(names, count);
-	int rc = to && copy ? number(to, set, names, count, whose)
+	int rc = to && copy ? number(to, set, names, count, owner)
 			    : neap__fail_errno(ENOMEM, "names of classes");
 	for (int64_t i = 0; rc > 0 && i < set->info.samples; i++)
 		if (set->label[i] >= 0)
@@ -131,12 +166,40 @@ static int is_foreign(const struct neap_dataset *set, const char *const *names, 
 	return count > 0;
 }
 
+/* Samples of a class that is not in `names` lose it. 1: there are some. */
+static int forget_some(
+	struct neap_dataset *set, const char *const *names, int count, char line[NEAP__TAKEN_TEXT])
+{
+	long long samples = 0;
+	int first = 0;
+	if (!set->label || set->nclass_names < 1 || set->nclass_names < set->info.classes)
+		return 0;
+	for (int k = 0; k < count; k++)
+		if (!names[k])
+			return 0;
+	for (int64_t i = 0; i < set->info.samples; i++) {
+		int k = set->label[i];
+		if (k < 0 || find(names, count, set->class_names[k]) >= 0)
+			continue;
+		first = samples++ ? first : k;
+		set->label[i] = -1;
+	}
+	if (samples)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: the model does not have the class of %lld sample%s of '%.100s' "
+			"(the first is '%.60s'), so the answers show no label for %s. Check the "
+			"spelling if it should have",
+			samples, samples == 1 ? "" : "s", set->name, set->class_names[first],
+			samples == 1 ? "it" : "them");
+	return samples > 0;
+}
+
 int neap__dataset_forget_classes(
 	struct neap_dataset *set, const char *const *names, int count, char line[NEAP__TAKEN_TEXT])
 {
 	int64_t n = set->info.samples;
 	if (!is_foreign(set, names, count))
-		return 0;
+		return forget_some(set, names, count, line);
 	char **copy = copy_names(names, count);
 	char **samples = calloc((size_t)n + 1, sizeof *samples);
 	int rc = copy && samples ? 0 : -ENOMEM;

@@ -210,16 +210,20 @@ int neap__shd_leave_out(struct neap_shd_writer *writer, int are_speakers, char *
 /*
  * Numbers the classes of a set as `names` does, by their names, and gives it those names. 1; 0
  * where the set or `names` has classes without a name, or labels are of steps: nothing changed;
- * NEAP_EUSAGE where samples have a class that is not in `names`, which are those of `whose`;
- * -ENOMEM.
+ * NEAP_EUSAGE where samples have a class that is not in `names`, the classes of the owner; -ENOMEM.
  */
-int neap__dataset_map_classes(
-	struct neap_dataset *set, const char *const *names, int count, const char *whose);
+struct neap__class_owner {
+	const char *name;
+	const char *otherwise; /* an imperative: what to do if the classes are really others */
+};
+int neap__dataset_map_classes(struct neap_dataset *set, const char *const *names, int count,
+	const struct neap__class_owner *owner);
 
 /*
  * For data without known answers, such as recordings whose classes are the names of their files: if
  * none of the set's classes is in `names`, they become names of the samples, which lose their
- * labels, and `line` has a warning. 1; 0 if nothing changed; or -ENOMEM.
+ * labels; if some are not, their samples lose their labels. `line` has a warning. 1; 0 if nothing
+ * changed; or -ENOMEM.
  */
 int neap__dataset_forget_classes(
 	struct neap_dataset *set, const char *const *names, int count, char line[NEAP__TAKEN_TEXT]);

@@ -33,6 +33,21 @@ int neap__missing_file(int err, const char *path)
 			"there is no file '%s'. A text is not encoded: pass it to train, eval or "
 			"predict as text:%s",
 			path, text_of(path));
+	if (err == ENOENT && strstr(path, "://"))
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is an address, not a file. Download it, and pass the file: curl -LO "
+			"'%s'",
+			path, path);
+	if (err == ENOENT && strpbrk(path, "*?"))
+		return neap__fail(rc,
+			"no file matches the pattern '%s'. Pass the folder that the files are in",
+			path);
+	if (err == ENOENT && strchr(path, ' ') && !strpbrk(path, "./"))
+		return neap__fail(rc,
+			"there is no file '%s'. Check the path; if it is a text itself, write it "
+			"to "
+			"a file: printf '%%s' '%s' > text.txt",
+			path, path);
 	if (err != ENOENT || !*base || (slash && slash - path >= (int)sizeof dir - 1))
 		return rc;
 	if (slash)

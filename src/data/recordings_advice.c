@@ -64,10 +64,29 @@ int neap__recordings_no_group(
 		label, target, pattern ? pattern : "^([A-Za-z]+)");
 }
 
+/* "If ... " if the folder is one of several with files: these may be the classes. */
+static void find_classes(char *room, size_t size, const char *dir, const char *const *endings)
+{
+	char above[300];
+	size_t n = strlen(dir);
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	const char *slash = memrchr(dir, '/', n);
+	if (!slash || slash == dir || slash - dir >= (int)sizeof above)
+		return;
+	neap__print(above, sizeof above, "%.*s", (int)(slash - dir), dir);
+	int64_t flat = 0, all = neap__recordings_count(above, endings, &flat);
+	if (flat == 0 && all > neap__recordings_count(dir, endings, NULL))
+		neap__print(room, size,
+			"If the folders in '%s' are the classes, pass that folder: neap encode "
+			"'%s' --out FILE.h5. Otherwise, p",
+			above, above);
+}
+
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings)
 {
-	char table[300], advice[900] = "";
+	char table[300], advice[900] = "", above[400] = "";
 	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;
 	find_table(table, sizeof table, dir);
@@ -85,7 +104,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 			"FILE, "
 			"where FILE has the line '%s'",
 			path, dir, dir, path, path + strlen(dir) + 1);
-	if (!pattern && !is_table)
+	find_classes(above, sizeof above, dir, endings);
+	if (!pattern && !is_table && !above[0])
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class, and no part of "
 			"the "
@@ -95,9 +115,9 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 			path, dir, table[0] ? table : "labels.csv", table[0] ? table : "labels.csv",
 			dir, dir);
 	return neap__fail(NEAP_EUSAGE,
-		"'%s' is not in a subfolder of '%s' that names its class. Put the files into one "
+		"'%s' is not in a subfolder of '%s' that names its class. %sut the files into one "
 		"folder per class%s%s%s%s%s",
-		path, dir,
+		path, dir, above[0] ? above : "P",
 		pattern ? ", or pass --label with a pattern of the file names whose group 1 is the "
 			  "class, such as '"
 			: "",

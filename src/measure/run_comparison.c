@@ -12,6 +12,7 @@
 #include "nn/core/cell.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
+#include "measure/target_fit.h"
 #include "sys/atomic_file.h"
 
 #include <errno.h>
@@ -68,8 +69,14 @@ static void say_silent(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
 	const struct neap_net *net = c->one.net;
-	char line[320];
+	char line[NEAP__FEW_STEPS_LINE];
+	struct neap_dataset_info info = {.size = sizeof info};
 
+	if (neap_dataset_info(c->one.set, &info) == 0 && o->say && !c->told_silent &&
+		neap__few_steps(line, &info, o->net.dt, o->max_steps)) {
+		o->say(o->user, line);
+		c->told_silent = 1; /* no layer is to blame */
+	}
 	for (int l = 0; l < net->nlayers - 1 && o->say && !c->told_silent; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		if (!neap__layer_spikes(net, layer) || net->rate[l] > 0)

@@ -4,8 +4,12 @@
 #include "nn/spec.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/show.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { FEW = 10 /* steps, chosen: fewer hold no spike train */, ENOUGH = 50 /* of another dt */ };
 
 int neap__target_fit(struct neap_net_options *net, const char **loss,
 	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE])
@@ -42,4 +46,30 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 			loses ? "the loss is mse, since cross-entropy needs classes (integers)"
 			      : "");
 	return 0;
+}
+
+int neap__few_steps(char line[NEAP__FEW_STEPS_LINE], const struct neap_dataset_info *info,
+	double dt, int64_t max_steps)
+{
+	double steps = info->steps ? (double)info->steps : ceil(info->duration / dt);
+	double finer = pow(10, fmax(0, floor(log10(info->duration * 1e6 / ENOUGH)))); /* us */
+	char lasts[24], step[24];
+
+	if (max_steps > 0 && max_steps < FEW && steps >= 2 * (double)max_steps) {
+		neap__print(line, NEAP__FEW_STEPS_LINE,
+			"warning: --max-steps %lld cuts the samples of '%.200s' to their first "
+			"%lld of up to %.0f steps. Increase it, or remove it",
+			(long long)max_steps, info->name, (long long)max_steps, steps);
+		return 1;
+	}
+	if (info->steps || !(info->duration > 0) || steps >= FEW)
+		return 0;
+	neap__print(line, NEAP__FEW_STEPS_LINE,
+		"warning: the longest sample of '%.200s' lasts %s, which is %.0f step%s of --dt "
+		"%s. Decrease --dt, such as --dt %.15g%s; if it lasts longer, its times have "
+		"another unit",
+		info->name, neap__show_time(lasts, info->duration), steps, steps == 1 ? "" : "s",
+		neap__show_time(step, dt), finer < 1e3 ? finer : finer / 1e3,
+		finer < 1e3 ? "us" : "ms");
+	return 1;
 }

@@ -17,4 +17,10 @@ enum { NEAP__FIT_LINE = 160 };
 int neap__target_fit(struct neap_net_options *net, const char **loss,
 	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE]);
 
+/* 1 if samples have hardly any steps because of dt (in seconds) or max_steps (0: none), with a
+ * warning in `line`: a layer that does not spike is then not to blame. */
+enum { NEAP__FEW_STEPS_LINE = 600 };
+int neap__few_steps(char line[NEAP__FEW_STEPS_LINE], const struct neap_dataset_info *info,
+	double dt, int64_t max_steps);
+
 #endif

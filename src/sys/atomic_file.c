@@ -5,6 +5,7 @@
  */
 #include "sys/atomic_file.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,21 @@ static int open_any(struct neap__atomic_file *file)
 	return S_ISREG(st.st_mode) ? open_beside(file, &st) : open_in_place(file);
 }
 
+/* The line about a file that cannot be created, with what to do. */
+static int cannot_write(int err, const char *path)
+{
+	if (err == EISDIR)
+		return neap__fail(-err,
+			"'%s' is a folder. Add the name of a file in it: '%s%sNAME'", path, path,
+			path[strlen(path) - 1] == '/' ? "" : "/");
+	if (err == EACCES || err == EPERM || err == EROFS || err == ENOENT)
+		return neap__fail(-err,
+			"cannot write '%s': %s. Choose a folder that exists and that you may write "
+			"to",
+			path, neap__error_text(err));
+	return neap__fail_errno(err, "cannot write '%s'", path);
+}
+
 int neap__atomic_file_open(struct neap__atomic_file **out, const char *path)
 {
 	struct neap__atomic_file *file = calloc(1, sizeof *file);
@@ -130,7 +146,7 @@ int neap__atomic_file_open(struct neap__atomic_file **out, const char *path)
 	int err = file->path ? open_any(file) : ENOMEM;
 	if (err) {
 		release(file);
-		return neap__fail_errno(err, "cannot write '%s'", path);
+		return cannot_write(err, path);
 	}
 	*out = file;
 	return 0;
@@ -145,8 +161,7 @@ int neap__atomic_file_check(const char *path)
 	if (strcmp(path, "-") == 0)
 		return 0;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return access(path, W_OK) == 0 ? 0
-					       : neap__fail_errno(errno, "cannot write '%s'", path);
+		return access(path, W_OK) == 0 ? 0 : cannot_write(errno, path);
 	NEAP_TRY(neap__atomic_file_open(&file, path));
 	neap__atomic_file_abort(file);
 	return 0;

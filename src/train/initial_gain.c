@@ -107,8 +107,7 @@ static int add_sample(struct sums *sums, const struct neap__linear_cell *cell,
 	return 0;
 }
 
-/* The i-th of `some` training samples that are spread over all. */
-static int64_t spread(const struct neap__data *d, int64_t i, int64_t some)
+int64_t neap__training_sample(const struct neap__data *d, int64_t i, int64_t some)
 {
 	int64_t k = (int64_t)((double)i * (double)d->nfirst / (double)some);
 	return d->first ? d->first[k] : k;
@@ -127,13 +126,12 @@ static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	int rc = channels ? 0 : neap__fail_errno(ENOMEM, "%d channels", inputs);
 
 	for (int64_t i = 0; i < samples && rc == 0; i++)
-		rc = add_sample(
-			&sums, cell, channels, inputs, d->set, spread(d, i, samples), &buffer);
+		rc = add_sample(&sums, cell, channels, inputs, d->set,
+			neap__training_sample(d, i, samples), &buffer);
 	neap__event_buffer_free(&buffer);
 	free(channels);
 	if (rc == 0 && sums.seconds > 0) {
 		gain->hertz = sums.spikes / sums.seconds / inputs;
-		gain->nothing = sums.spikes > 0 ? 0 : samples;
 		*mean_square = sums.squares / (sums.seconds / cell->step * inputs);
 	}
 	return rc;
@@ -155,7 +153,7 @@ static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
 	struct neap_loader *loader;
 
 	for (int64_t i = 0; i < count; i++)
-		index[i] = spread(d, i, count);
+		index[i] = neap__training_sample(d, i, count);
 	NEAP_TRY(neap_loader_open(&loader, d->set, &loading));
 	const struct neap__evaluation evaluation = {.net = trainer->net,
 		.options = &trainer->options.net,
@@ -222,28 +220,11 @@ int neap__initial_gain(struct neap__trainer *trainer)
 	return 0;
 }
 
-/* A first layer that gets nothing is not to blame for its silence. */
-static void say_no_inputs(const struct neap__trainer *trainer)
-{
-	const struct neap__data *d = &trainer->data;
-
-	if (!trainer->gain || trainer->gain[0].nothing == 0)
-		return;
-	neap__trainer_say(trainer,
-		"warning: the inputs of %lld training samples have no spike, so nothing can be "
-		"learned. %s%s",
-		(long long)trainer->gain[0].nothing,
-		d->set->coded ? "Choose another threshold or kind than --encode "
-			      : "Check the data",
-		d->set->coded ? trainer->options.encode : "");
-}
-
 void neap__initial_gain_say(const struct neap__trainer *trainer)
 {
 	char line[LINE] = "";
 	size_t n = 0;
 
-	say_no_inputs(trainer);
 	for (int l = 0; trainer->gain && l < trainer->net->nlayers - 1; l++)
 		if (trainer->gain[l].factor > 0 && n < sizeof line - 1)
 			n += (size_t)neap__print(line + n, sizeof line - n,
@@ -300,10 +281,11 @@ void neap__activity_say(struct neap__trainer *trainer, const double *rates)
 {
 	const struct neap_net *net = trainer->net;
 
+	if (trainer->no_inputs > 0 || trainer->lost_inputs) /* no layer is to blame */
+		return;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		double rate = rates ? rates[l] : net->rate[l], hertz = rate / net->options.dt;
-		if (!neap__layer_spikes(net, &net->layers[l]) ||
-			(trainer->gain && trainer->gain[l].nothing > 0))
+		if (!neap__layer_spikes(net, &net->layers[l]))
 			continue;
 		if (hertz < SILENT)
 			say_silent(trainer, l, hertz);

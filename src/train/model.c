@@ -17,7 +17,6 @@
 #include <xxhash.h>
 
 #define INPUTS NEAP__MODEL_INPUTS
-#define SHOWN_CLASSES 20
 #define MOMENTS "optimizer." /* prefix of the names of moments */
 
 /* Names a tensor that goes with a parameter. */
@@ -325,26 +324,11 @@ static int check_classes(const char *text, const struct neap_dataset *set, const
 	return rc;
 }
 
-/* Adds the classes of the model, or the first of many, to the line about one that it lacks. */
-static int add_known(int rc, char *const *names, int count)
-{
-	char line[NEAP__DETAIL_BYTES];
-	struct neap__text known = {0};
-	int shown = count < SHOWN_CLASSES ? count : SHOWN_CLASSES;
-
-	neap__print(line, sizeof line, "%s", neap_detail());
-	for (int i = 0; i < shown; i++)
-		neap__text_add(&known, "%s%.30s", i ? ", " : "", names[i]);
-	rc = neap__fail(rc, "%s. The model has %s%s", line, known.data ? known.data : "none",
-		shown < count ? ", ..." : "");
-	neap__text_free(&known);
-	return rc;
-}
-
 /* Numbers the classes as the model does where their names or number differ and all are known. */
 static int map_classes(const struct neap__safetensors *file, const struct neap_net_options *options,
-	struct neap_dataset *set)
+	struct neap_dataset *set, const char *otherwise)
 {
+	const struct neap__class_owner owner = {"the model", otherwise};
 	const char *text = neap__safetensors_meta(file, "neap.classes");
 	char **names;
 	if (set->info.target != NEAP_TARGET_LABEL ||
@@ -353,9 +337,7 @@ static int map_classes(const struct neap__safetensors *file, const struct neap_n
 		return 0;
 	NEAP_TRY(neap__model_class_names(&names, file, options->classes));
 	int rc = neap__dataset_map_classes(
-		set, (const char *const *)names, options->classes, "the model");
-	if (rc < 0)
-		rc = add_known(rc, names, options->classes);
+		set, (const char *const *)names, options->classes, &owner);
 	neap__model_class_names_free(names, options->classes);
 	return rc;
 }
@@ -383,7 +365,7 @@ static int check_targets(const struct neap__safetensors *file, const struct neap
 }
 
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
-	struct neap_dataset *set)
+	struct neap_dataset *set, const char *otherwise)
 {
 	struct neap_dataset_info info = {.size = sizeof info};
 
@@ -392,7 +374,7 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 		return neap__model_refuse(file, set);
 	NEAP_TRY(neap__model_kind_fits(file, set));
 	NEAP_TRY(check_targets(file, set));
-	NEAP_TRY(map_classes(file, options, set));
+	NEAP_TRY(map_classes(file, options, set, otherwise));
 	neap_dataset_info(set, &info);
 	if (info.values && info.inputs != options->inputs)
 		return neap__model_wrong_features(set, file, options->inputs);

@@ -56,9 +56,10 @@ int neap__model_start(
 /* Makes the net that a file describes and copies its parameters. threads: 0 for one a processor. */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
 	const struct neap__safetensors *file, int threads, const char *device);
-/* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model. */
+/* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model;
+ * `otherwise` is as in struct neap__class_owner. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
-	struct neap_dataset *set);
+	struct neap_dataset *set, const char *otherwise);
 
 /* Gives the names of classes that a file keeps, NULL where it has none; to be freed with the other.
  */

@@ -5,6 +5,7 @@
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
 #include "train/settings.h"
+#include "train/reports/input_doubts.h"
 #include "measure/process_memory.h"
 #include "measure/target_fit.h"
 #include "data/augment/augment.h"
@@ -147,7 +148,8 @@ static int from_fits(struct neap__trainer *trainer)
 			"%s has %d classes, but the network of '%s' has %d outputs. Add "
 			"--fresh-readout to train a new readout for %d classes",
 			d->info.name, d->info.classes, o->from, net.classes, d->info.classes);
-	rc = neap__model_fits(&trainer->from, &net, d->set);
+	rc = neap__model_fits(&trainer->from, &net, d->set,
+		"add --fresh-readout to train a new readout for the classes of the data");
 	return rc < 0 ? neap__fail_in(rc, "%s: ", o->from) : 0;
 }
 
@@ -370,6 +372,7 @@ void neap__setup_say(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer, "%s", d->set->slow);
 	neap__test_set_say(trainer);
 	neap__initial_gain_say(trainer);
+	neap__input_doubts_say(trainer);
 	neap__doubts_say(trainer);
 }
 
@@ -424,6 +427,7 @@ int neap__setup(struct neap__trainer *trainer)
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))
 		NEAP_TRY(neap__initial_gain(trainer));
+	NEAP_TRY(neap__input_doubts_look(trainer));
 	NEAP_TRY(take_from(trainer));
 	if (trainer->ranks.peers)
 		neap__net_keep_slice(

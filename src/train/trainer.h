@@ -54,7 +54,6 @@ struct neap__initial_gain {
 	double factor;	  /* its weights were multiplied by; 0: they were left alone */
 	double hertz;	  /* spikes that arrive, a unit below and second */
 	double deviation; /* of membranes with the weights as they had been, in thresholds */
-	int64_t nothing; /* samples of the data that were read without a spike; 0: there are some */
 };
 
 /* Costs that sweeps are planned with: running averages of measurements. */
@@ -102,10 +101,12 @@ struct neap__trainer {
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;
-	int keeps_memory;		/* 1: the budget is that of the run that is resumed */
-	int silent;			/* 1: a warning reported a silent layer */
-	char fitted[NEAP__FIT_LINE];	/* what the targets choose; "": nothing */
-	int mse_by_default;		/* the loss is mse because the targets are numbers */
+	int keeps_memory;	     /* 1: the budget is that of the run that is resumed */
+	int silent;		     /* 1: a warning reported a silent layer */
+	int64_t no_inputs;	     /* samples that were read without a spike; 0: there are some */
+	int lost_inputs;	     /* 1: a warning reported options that leave little of them */
+	char fitted[NEAP__FIT_LINE]; /* what the targets choose; "": nothing */
+	int mse_by_default;	     /* the loss is mse because the targets are numbers */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */
 };
@@ -152,6 +153,8 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
  * tells what was done, in a line.
  */
 int neap__initial_gain(struct neap__trainer *trainer);
+/* The i-th of `some` training samples that are spread over all of them. */
+int64_t neap__training_sample(const struct neap__data *data, int64_t i, int64_t some);
 void neap__initial_gain_say(const struct neap__trainer *trainer);
 
 /*

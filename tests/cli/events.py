@@ -92,12 +92,12 @@ def durations(tap, folder, rng):
     t = np.sort(rng.integers(0, 400000, 50))
     t[-1] = 400000
     for name, times, options, needle in (
-            ("microseconds", t, [], None), ("seconds", t / 1e6, [], None), ("milliseconds", t // 1000, ["--time-unit", "1ms"], None),
+            ("microseconds", t, [], None), ("microseconds, from the last", t[::-1], [], None), ("seconds", t / 1e6, [], None), ("milliseconds", t // 1000, ["--time-unit", "1ms"], None),
             ("milliseconds as microseconds", t // 1000, [], "lasts 400 us, less than 10 time steps of 1 ms. Times that are integers are read as microseconds and "
-             "others as seconds, unless --time-unit specifies the unit. Pass it if it differs, such as --time-unit 1ms\n"),
+             "others as seconds, unless --time-unit specifies the unit. They are probably in another one; pass --time-unit 1ms\n"),
             ("seconds as microseconds", t / 1e6, ["--time-unit", "1us"], "lasts 400 ns, less than 10 time steps of 1 ms. Times that are integers are read as "
-             "microseconds and others as seconds, unless --time-unit (now 1 us) specifies the unit. Check it, or remove it\n"),
-            ("microseconds as seconds", t, ["--time-unit", "1s"], "more than an hour. "), ("floats of microseconds", t * 1.0, [], "such as --time-unit 1us\n")):
+             "microseconds and others as seconds, unless --time-unit (now 1 us) specifies the unit. They are probably in another one; pass --time-unit 1s\n"),
+            ("microseconds as seconds", t, ["--time-unit", "1s"], "more than an hour. "), ("floats of microseconds", t * 1.0, [], "pass --time-unit 1us\n")):
         np.savez(path, t=times, x=rng.integers(0, 8, 50), y=rng.integers(0, 8, 50), p=rng.integers(0, 2, 50))
         done = neap("encode", path, "--out", out, "--sensor", "8x8", "--force", "-q", *options)
         good = done.returncode == 0 and (done.stderr.count("\n") == 1 and needle in done.stderr if needle else not done.stderr)

@@ -88,7 +88,6 @@ def values():
 KINDS = (  # model, data, words of the line
     ("spikes", "classes.npz", ("'classes.npz' contains real numbers", "trained on sound. Use another model, or pass a recording")),
     ("spikes", "table.csv", ("'table.csv' is a table of numbers", "neap encode DIR --out FILE.h5 --channels 32\n")),
-    ("spikes", "sevens.h5", ("class '7'", "not among the 2 classes", "The model has 0, 1")),
     ("events0", "pool1.h5", ("has 128 input channels", "neap encode ... --pool 2\n")),
     ("classes", "-", ("can only be a recording", "trained on real numbers")),
     ("text", "t.txt", ("pass text:t.txt",)),

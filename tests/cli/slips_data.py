@@ -70,6 +70,10 @@ def sounds():
     sound("slow.wav", rate=4000)
     sound("mute/dog/1.wav", silent=True)
     sound("none.wav", count=0)
+    for i in range(2):
+        sound(f"wild/bird/{i}.wav", 600)
+        sound(f"wild/fish/{i}.wav", 1200)
+        sound(f"some/{('cat', 'fish')[i]}/{i}.wav", 600 + 600 * i)
     os.makedirs("hollow", exist_ok=True)
     write("papers/a/one.pdf", b"%PDF")
     write("stray/cat/readme.md", "# cats\n")
@@ -95,6 +99,17 @@ def table(path, names, samples=24, steps=5, sep=",", change=lambda i, t, row: ro
 def tables():
     axes = ["ax", "ay", "az"]
     table("walk.csv", axes)
+    with open("walk.csv", encoding="utf-8") as file:  # ids and numbers, in thousandths of their unit
+        head, *rows = file.read().splitlines()
+    parts = [row.split(",") for row in rows]
+    write("kilo.csv", "\n".join([head, *(",".join([a, *(str(float(x) * 1000) for x in numbers), kind]) for a, *numbers, kind in parts)]) + "\n")
+    for name, number in ("rounded", lambda i, t: (i + t) % 3 / 2), ("unlike", lambda i, t: i * 5 + t + 0.5):
+        write(name + ".csv", "id,u,state\n" + "".join(f"{i},{number(i, t)},{'ab'[i % 2]}\n" for i in range(6) for t in range(5)))
+    table("piped.csv", axes, sep="|")
+    table("spaced.csv", axes, sep="  ")
+    write("quoted.csv", "".join(f'"{row}"\n' for row in [head, *rows]))
+    write("comment.csv", "\n".join(["# steps of walkers", head, *rows]) + "\n")
+    table("dots.csv", ["u"], change=lambda i, t, row: [row[0], "n.a." if t == 3 else row[1], row[2]])
     table("more.csv", [*axes, "temp"])
     table("less.csv", axes[:2])
     blocks = [(c, i, t) for c in "ab" for i in range(4) for t in range(5)]
@@ -147,7 +162,9 @@ def events():
                "late": lambda t, x, y, p: (t + 9 * 10**9, x, y, p), "on255": lambda t, x, y, p: (t, x, y, p * 255), "sign": lambda t, x, y, p: (t, x, y, 2 * p - 1),
                "odd-p": lambda t, x, y, p: (t, x, y, p + 1), "wide-x": lambda t, x, y, p: (t, x + 200, y, p), "half-x": lambda t, x, y, p: (t, x + 0.5, y, p),
                "below": lambda t, x, y, p: (t - 50000, x, y, p), "seconds": lambda t, x, y, p: (t.astype(float), x, y, p),
-               "swapped": lambda t, x, y, p: (x, t, y, p)}
+               "swapped": lambda t, x, y, p: (x, t, y, p), "same-time": lambda t, x, y, p: (0 * t, x, y, p),
+               "below-x": lambda t, x, y, p: (t, x - 5, y, p), "float-ms": lambda t, x, y, p: (t / 1000, x, y, p),
+               "no-time": lambda t, x, y, p: (np.where(np.arange(len(t)) == 3, np.nan, t), x, y, p)}
     for name, change in changes.items():
         for i in range(4):
             arrays(f"{name}/{'ab'[i % 2]}/{i}.npz", change(*draw()))
@@ -155,6 +172,10 @@ def events():
         arrays(f"quiet/{'ab'[i % 2]}/{i}.npz", draw(60 * (i > 1)))
         arrays(f"still/{i}.npz", draw())
         arrays(f"views/{'ab'[i % 2]}_{i}.npz", draw())
+        t, x, y, p = draw()
+        for folder, saved in {"upper": {"t": t, "X": x, "Y": y, "P": p}, "pairs": {"t": t, "xy": np.stack([x, y], 1), "p": p}}.items():
+            os.makedirs(f"{folder}/{'ab'[i % 2]}", exist_ok=True)
+            np.savez(f"{folder}/{'ab'[i % 2]}/{i}.npz", **saved)
     parts = [draw() for _ in range(4)]
     whole = [np.concatenate(part) for part in zip(*parts)]
     offsets = np.arange(5) * 60
@@ -243,6 +264,8 @@ def models():
     by_id = ["--sample-column", "id", "--target", "state"]
     made = (["encode", "pets", "--out", "pets.h5", "--channels", "32"], ["encode", "walk.csv", "--out", "walk.h5", *by_id],
             ["encode", "walks", "--out", "walks.h5"], ["encode", "cams", "--out", "cams.h5", "--sensor", "8x8"],
+            ["encode", "wild", "--out", "wild.h5", "--channels", "32"], ["encode", "some", "--out", "some.h5", "--channels", "32"],
+            ["encode", "kilo.csv", "--out", "kilo.h5", *by_id],
             ["encode", "more.csv", "--out", "more.h5", *by_id], ["encode", "less.csv", "--out", "less.h5", *by_id])
     runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"],
             ["text:steps=20:novel.txt", "--out", "reader"])

@@ -42,6 +42,10 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --out notes", "'notes' already exists, and has other files than a run", "--out"),
     ("train data.npz --out cls", "'cls' already exists", "--resume"),
     ("train data.npz --out data.npz", "--out: 'data.npz' is a file, but a run is a folder"),
+    ("train --resume --out cls/model.safetensors", "--out: 'cls/model.safetensors' is a file", "Pass the folder: --out 'cls'"),
+    ("train --resume --out data.npz", "--out: 'data.npz' is a file, but a run is a folder"),
+    ("train data.npz --config cls/metrics.csv", "'cls/metrics.csv' is not a JSON file of options", "--config 'cls/run.json'"),
+    ("train data.npz --config test.npz", "'test.npz' is not a JSON file of options", "--config 'RUN/run.json'"),
     ("train data.npz --out /proc/x", "--out: cannot create folder '/proc/x'", "Choose another folder"),
     ("train --resume --out nowhere", "no run in 'nowhere'", "without --resume"),
     ("train three.npz --resume --out cls", "other data ('data.npz'), not 'three.npz'", "neap train 'data.npz' --resume --out 'cls'"),
@@ -53,10 +57,16 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
     ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
     ("train data.npz --from wide.npz", "wide.npz: it is not a safetensors file, but an archive such as .npz", "the folder of a run"),
+    ("train data.npz --from CLS", "cannot read 'CLS'", "Did you mean 'cls'?"),
+    ("train data.npz --from cls/last", "Did you mean 'cls/last.safetensors'?"),
     ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
     ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
     ("train data.npz --from cls --freeze layer7", "no 'layer7'", "layer0"),
     # train: values
+    ("train data.npz --net lif:64 lif:64 li", "unexpected argument 'lif:64'", "separate the layers by commas", "--net lif:64,li"),
+    ("train data.npz --encode delta,threshold=0.5", "has no colon before its keys", "Did you mean delta:threshold=0.5?"),
+    ("train data.npz --lr 1,e-3", "--lr: '1,e-3' is not a number, such as"),
+    ("train data.npz --save-every 5", "unknown option '--save-every'; use '--snapshot'"),
     ("train data.npz --memory lots", "--memory: 'lots' is not a size, such as 16M"),
     ("train data.npz --memory 1K", "1024 bytes is too small", "Use at least"),
     ("train data.npz --stretch 0.9-1.1", "--stretch: '0.9-1.1' is not a range such as 0.9:1.1"),
@@ -75,6 +85,8 @@ SLIPS = (  # the command, and what its line has
     ("eval cls data.npz --memory 4M", "'--memory'", "Remove it; --batch"),
     ("eval cls data.npz --sample 3", "'--sample'", "an option of 'neap predict'"),
     ("eval cls data.npz -o a.csv", "unknown option '-o'", "neap predict RUN DATA --out FILE.csv"),
+    ("eval cls data.npz --json a.json", "unexpected argument 'a.json'", "goes to standard output"),
+    ("eval cls data.npz --threshold 0.5", "the class with the highest score is the answer"),
     ("eval cls data.npz --dt 1ms", "'cls' specifies its own dt", "Remove --dt"),
     ("eval cls bare.npz", "'bare.npz' has no labels", "Use 'neap predict'"),
     ("eval cls/metrics.csv data.npz", "cls/metrics.csv: it is not a safetensors file", "the folder of a run"),
@@ -83,6 +95,7 @@ SLIPS = (  # the command, and what its line has
     ("predict cls data.npz --out a.txt", "--out: 'a.txt' must end in .csv or .npz"),
     ("predict cls data.npz --out no/a.csv", "--out: cannot write 'no/a.csv'", "Create the folder"),
     ("predict cls data.npz --out data.npz", "--out: 'data.npz' would replace the data"),
+    ("predict cls data.npz --out notes", "--out: 'notes' is a folder", "'notes/NAME'"),
     ("predict cls data.npz --sample 99", "has no sample 99; its 20 samples are counted from 0"),
     ("predict cls data.npz --window 10ms", "--window requires --every"),
     ("predict cls data.npz --layer layer0", "--layer", "--spikes or --membranes"),
@@ -90,11 +103,14 @@ SLIPS = (  # the command, and what its line has
     ("predict cls data.npz --plot a.jpg", "--plot: 'a.jpg' has an unknown ending; use .svg or .png"),
     # plot and export
     ("plot cls/model.safetensors", "'cls/model.safetensors' is a model", "neap plot 'cls'"),
+    ("plot cls --metric acc", "loss, accuracy and rates are all drawn"),
+    ("plot cls --show", "the figure is written to a file"),
     ("plot notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
     ("plot cls nowhere", "'nowhere' is not the folder of a run"),
     ("plot cls --out cls", "--out: 'cls' has an unknown ending; use .svg or .png"),
     ("export cls", "--nir FILE is missing"),
     ("export cls -o a.nir", "unknown option '-o'; use '--nir', with the file to write"),
+    ("export cls --nir a.nir --quantize", "the weights are written as they are", "Leave it out"),
     ("export cls --onnx a.onnx", "'--onnx'", "--nir FILE"),
     ("export cls --nir a.nir", "layer0 is gru, which NIR cannot express"),
     ("export ran --nir no/a.nir --metadata", "--nir: cannot write 'no/a.nir'", "Create the folder"),
@@ -110,6 +126,8 @@ SLIPS = (  # the command, and what its line has
     ("study nothing --out s", "'nothing' is not one of", "howfar"),
     ("bench nothing", "'nothing' is not one of", "planner"),
     ("version", "neap --version"),
+    ("run cls", "neap train DATA --out RUN", "neap predict RUN DATA"),
+    ("neap train data.npz", "'neap' is typed twice"),
     ("info", "neap plot RUN"),
 )
 NOTES = (  # the command, and what standard error has although it succeeds
@@ -118,6 +136,18 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("eval coded data.npz", "'data.npz' is the training data of this model"),
     ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
     ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
+    ("train far.h5 --net lif:4,li --epochs 1 --jitter 100s --out jitter", "--jitter 1:40 min is large for samples that last 3:"),
+    ("train ev.h5 --net lif:4,li --epochs 1 --shift 100 --out shift", "by up to 100 of 128 channels, so most of them are lost", "such as --shift 6"),
+    ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
+    ("train long.npz --net gru:4,li --epochs 1 --max-steps 5 --out cut", "--max-steps 5 cuts the samples of 'long.npz' to their first 5 of up to 60 steps"),
+    ("compare long.npz --net gru:4,li --max-steps 5", "--max-steps 5 cuts the samples of 'long.npz'"),
+    ("train text:few.txt --net gru:4,li --epochs 1 --out few", "the text has only 5 characters", "Pass a longer one"),
+    ("train data.npz --net gru:4,li --epochs 1 --encode delta:threshold=99 --out still", "have no spike", "such as --encode delta:threshold=0.7"),
+    ("train data.npz --net gru:4,li --epochs 1 --encode threshold:level=99 --out above", "have no spike", "such as --encode threshold:level="),
+    ("train data.npz --net gru:4,li --epochs 1 --encode latency:offset=-99,clip=1 --out late", "have no spike", "such as --encode latency:gain="),
+    ("predict cls large.npz", "feature 0 of 'large.npz' is about 1000 times larger than in the training data of the model"),
+    ("train large.npz --from cls --epochs 1 --out larger", "is about 1000 times larger than in the training data of the model"),
+    ("train data.npz --net gru:4,li --epochs 1 --test large.npz --out tests", "is about 1000 times larger than in the training data ("),
     ("train --resume --out free --epochs 2", "memory budget: ", "(as before; --memory changes it)", "in addition to the memory budget, the process uses at most"),
 )
 PLACEHOLDER = r"\b[A-Z]{2,}\b|\.\.\."
@@ -135,7 +165,8 @@ def prepare(folder):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(20, 5, 2))
     for name, arrays in {"data": {"x": x, "y": np.arange(20) % 2}, "test": {"x": x[:9], "y": np.arange(9) % 2}, "three": {"x": x, "y": np.arange(20) % 3},
-                         "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x}}.items():
+                         "numbers": {"x": x, "y": x.mean(1)}, "wide": {"x": rng.normal(size=(20, 5, 3)), "y": np.arange(20) % 2}, "bare": {"x": x},
+                         "large": {"x": 1000 * x, "y": np.arange(20) % 2}, "long": {"x": rng.normal(size=(20, 60, 2)), "y": np.arange(20) % 2}}.items():
         np.savez(os.path.join(folder, name + ".npz"), **arrays)
     for kind in "ab":
         os.makedirs(os.path.join(folder, "cams", kind))
@@ -148,6 +179,8 @@ def prepare(folder):
     shutil.copy(os.path.join(folder, "test.npz"), os.path.join(folder, "moved.npz"))
     with open(os.path.join(folder, "t.txt"), "w", encoding="utf-8") as file:
         file.write("abc, abc. " * 30)
+    with open(os.path.join(folder, "few.txt"), "w", encoding="utf-8") as file:
+        file.write("hello")
     os.mkdir(os.path.join(folder, "notes"))
     shutil.copy(os.path.join(folder, "t.txt"), os.path.join(folder, "notes"))
     gru, lif = [*NUMBERS[:-3], "--net", "gru:4,li", "--out"], [*NUMBERS[:-3], "--net", "lif:4,li", "--out"]
@@ -198,8 +231,13 @@ def note(folder, args, needles):
 
 
 def silent_about_others(folder):
-    """No note about other data than the training data."""
-    return neap("eval", "cls", "test.npz", cwd=folder).stderr or neap("eval", "cls", "data.npz", "-q", cwd=folder).stderr or None
+    """No note about other data than the training data, nor about features that are zero in a sample by chance."""
+    x = (np.random.default_rng(2).random((60, 5, 8)) < 0.02) * 1.0
+    x[..., 4:] += 1 + np.random.default_rng(3).random((60, 5, 4))
+    for name, rows in ("rare", x), ("rare-one", x[:1]):
+        np.savez(os.path.join(folder, name + ".npz"), x=rows, y=np.arange(len(rows)) % 2)
+    neap("train", "rare.npz", *NUMBERS[:-3], "--net", "gru:4,li", "--out", "rare", cwd=folder)
+    return neap("predict", "rare", "rare-one.npz", cwd=folder).stderr or neap("eval", "cls", "test.npz", cwd=folder).stderr or neap("eval", "cls", "data.npz", "-q", cwd=folder).stderr or None
 
 
 def main():

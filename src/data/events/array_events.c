@@ -46,6 +46,7 @@ struct array_events {
 	int undivided;	 /* 1: there are no offsets */
 	double last;	 /* time read last, 0 in front of the first one */
 	int64_t returns; /* times that are less than half of the one in front of them */
+	int64_t falls;	 /* times that are less than the one in front of them */
 	char begins[80]; /* "60, 120, ": the indices of the first of these */
 };
 
@@ -228,9 +229,10 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 		if (!(value >= 0 && value <= most) || value != floor(value))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': '%s' of sample %lld, event %lld is %g; it must be a whole "
-				"number from 0 to %g. Correct the array",
+				"number from 0 to %g. Correct the array%s",
 				s->path, neap__event_names[c][0], (long long)s->at,
-				(long long)(done + i), piece[i], most);
+				(long long)(done + i), piece[i], most,
+				value < 0 && c != P ? ", such as by subtracting its minimum" : "");
 		if (c == X)
 			events->x[done + i] = (int32_t)value;
 		else if (c == Y)
@@ -246,9 +248,16 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
 static int wrong_time(const struct array_events *s, int64_t event, double value, double unit)
 {
 	char code[NEAP__SHIFT_TEXT], other[48] = "";
+	const char *time = s->flat ? s->source.time_name : "";
+	if (!isfinite(value))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': '%s' of sample %lld, event %lld is %s, which is not a time. "
+			"Correct the times, or leave out such events%s",
+			s->path, neap__event_names[T][0], (long long)s->at, (long long)event,
+			isnan(value) ? "nan" : "infinite",
+			s->undivided ? neap__event_finite(code, s->path, s->folder, time) : "");
 	double finer = unit == 1 ? 1e-6 : 1e-9;
-	neap__event_shift(
-		code, s->path, s->folder, s->flat ? s->source.time_name : "", !s->undivided);
+	neap__event_shift(code, s->path, s->folder, time, !s->undivided);
 	if (finer < unit && value >= 0 && value * finer <= 1e6)
 		neap__print(other, sizeof other, ", or pass the unit, such as --time-unit %s",
 			unit == 1 ? "1us" : "1ns");
@@ -265,6 +274,7 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 static void see_time(struct array_events *s, int64_t event, double t)
 {
 	size_t n = strlen(s->begins);
+	s->falls += t < s->last;
 	if (t < s->last / 2 && s->returns++ < 8)
 		neap__print(s->begins + n, sizeof s->begins - n, "%lld, ", (long long)event);
 	s->last = t;
@@ -277,7 +287,8 @@ static void doubt_order(struct array_events *s)
 	enum { LEAST = 20 /* events of a recording; chosen */ };
 	int64_t count = s->column[T].count;
 	char code[OFFSETS_TEXT];
-	if (!s->undivided || s->returns == 0 || (s->returns + 1) * LEAST > count)
+	if (!s->undivided || s->returns == 0 || (s->returns + 1) * LEAST > count ||
+		s->falls > 2 * s->returns) /* events in no order */
 		return;
 	neap__print(s->source.doubt, sizeof s->source.doubt,
 		"'%.200s': '%s' restarts %lld time%s, but without 'offsets' all %lld events "

@@ -34,26 +34,44 @@ void neap__event_doubts_see(
 	}
 }
 
-const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
-	const char *time, int flat)
+/* Python that saves the arrays of each file anew, as `items` of a dict say; "" if it cannot. */
+static const char *rewrite(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
+	const char *time, const char *items)
 {
-	char first[160];
 	size_t n = strlen(path);
 	room[0] = '\0';
 	if (folder && !neap__recordings_folder(folder))
 		folder = NULL; /* a file alone */
-	if (n < 5 || strcasecmp(path + n - 4, ".npz") != 0 || strchr(time, '/') || !time[0])
-		return room;
+	if (n >= 5 && strcasecmp(path + n - 4, ".npz") == 0 && !strchr(time, '/') && time[0])
+		neap__print(room, NEAP__SHIFT_TEXT,
+			": python3 -c \"import glob, numpy; [numpy.savez(f, **{%s}) for f in "
+			"glob.glob('%.140s%s', recursive=True) for d in [dict(numpy.load(f))]]\"",
+			items, folder ? folder : path, folder ? "/**/*.npz" : "");
+	return room;
+}
+
+const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
+	const char *time, int flat)
+{
+	char first[160], items[400];
 	neap__print(first, sizeof first,
 		flat ? "numpy.repeat(d['%s'][d['offsets'][:-1].clip(max=len(d['%s']) - 1)], "
 		       "numpy.diff(d['offsets']))"
 		     : "d['%s'].min()",
 		time, time);
-	neap__print(room, NEAP__SHIFT_TEXT,
-		": python3 -c \"import glob, numpy; [numpy.savez(f, **{**d, '%s': d['%s'] - %s}) "
-		"for f in glob.glob('%.140s%s', recursive=True) for d in [dict(numpy.load(f))]]\"",
-		time, time, first, folder ? folder : path, folder ? "/**/*.npz" : "");
-	return room;
+	neap__print(items, sizeof items, "**d, '%s': d['%s'] - %s", time, time, first);
+	return rewrite(room, path, folder, time, items);
+}
+
+const char *neap__event_finite(
+	char room[NEAP__SHIFT_TEXT], const char *path, const char *folder, const char *time)
+{
+	char items[400];
+	neap__print(items, sizeof items,
+		"k: v[numpy.isfinite(d['%s'])] if v.shape == d['%s'].shape else v for k, v in "
+		"d.items()",
+		time, time);
+	return rewrite(room, path, folder, time, items);
 }
 
 static void tell_late(const struct neap__event_doubts *d, const struct neap__event_source *source,
@@ -70,14 +88,36 @@ static void tell_late(const struct neap__event_doubts *d, const struct neap__eve
 		code);
 }
 
+/* 1: recordings last as long as real ones, and have as many events. */
+static int is_plausible(const struct neap__event_doubts *d, const struct neap__event_source *source,
+	double longest, double scale)
+{
+	double length = longest * scale, within = d->within * scale;
+	double rate = within > 0 ? (double)d->events / within : INFINITY;
+	return length >= SHORT && length <= LONG &&
+	       !(source->time_name[0] && length > SLOW_LENGTH && rate < SLOW_RATE);
+}
+
+/* The coarsest plausible unit of times that were read in `unit` seconds; NULL: none is. */
+static const char *plausible_unit(const struct neap__event_doubts *d,
+	const struct neap__event_source *source, double longest, double unit)
+{
+	static const char *const names[] = {"1s", "1ms", "1us", "1ns"};
+	double other = 1;
+	for (int i = 0; i < 4; i++, other /= 1000)
+		if (is_plausible(d, source, longest, other / unit))
+			return names[i];
+	return NULL;
+}
+
 /* Lengths and rates from which the unit of the times is probably a different one. */
 static void tell_unit(const struct neap__event_doubts *d, const struct neap__event_source *source,
 	const struct neap_event_options *o, double longest)
 {
-	char lasts[24], given[24], why[80], fix[200];
-	double unit = o->time_unit, rate = d->within > 0 ? (double)d->events / d->within : INFINITY;
-	int is_slow = source->time_name[0] && longest > SLOW_LENGTH && rate < SLOW_RATE;
-	if (!(longest > 0) || (longest >= SHORT && longest <= LONG && !is_slow))
+	char lasts[24], given[24] = "", why[80];
+	double rate = d->within > 0 ? (double)d->events / d->within : INFINITY;
+	double unit = o->time_unit > 0 ? o->time_unit : source->reals ? 1 : 1e-6;
+	if (!(longest > 0) || is_plausible(d, source, longest, 1))
 		return;
 	if (longest < SHORT)
 		neap__print(why, sizeof why, "less than 10 time steps of 1 ms");
@@ -85,21 +125,16 @@ static void tell_unit(const struct neap__event_doubts *d, const struct neap__eve
 		neap__print(why, sizeof why, "more than an hour");
 	else
 		neap__print(why, sizeof why, "with only %.2g events per second", rate);
-	if (unit > 0)
-		neap__print(fix, sizeof fix,
-			"unless --time-unit (now %s) specifies the unit. Check it, or remove it",
-			neap__show_time(given, unit));
-	else
-		neap__print(fix, sizeof fix,
-			"unless --time-unit specifies the unit. Pass it if it differs, such as "
-			"--time-unit %s",
-			longest < SHORT ? "1ms"
-			: source->reals ? "1us"
-					: "1ns");
+	if (o->time_unit > 0)
+		neap__print(given, sizeof given, " (now %s)",
+			neap__show_time((char[24]){0}, o->time_unit));
+	const char *other = plausible_unit(d, source, longest, unit);
 	neap__doubt(o->doubt, o->user,
 		"the longest sample lasts %s, %s. Times that are integers are read as microseconds "
-		"and others as seconds, %s",
-		neap__show_time(lasts, longest), why, fix);
+		"and others as seconds, unless --time-unit%s specifies the unit. %s%s",
+		neap__show_time(lasts, longest), why, given,
+		other ? "They are probably in another one; pass --time-unit " : "Check it",
+		other ? other : "");
 }
 
 void neap__event_doubts_tell(const struct neap__event_doubts *d,
@@ -119,6 +154,11 @@ void neap__event_doubts_tell(const struct neap__event_doubts *d,
 				: "");
 	if (source->doubt[0])
 		neap__doubt(o->doubt, o->user, "%s", source->doubt);
+	else if (d->events > report->samples && !(report->longest > d->latest) && d->within <= 0)
+		neap__doubt(o->doubt, o->user,
+			"all events of a sample have the same time, so there is one time step per "
+			"sample. Save the times of the events in '%s'",
+			source->time_name[0] ? source->time_name : "t");
 	else if (d->latest > LATE && d->before > d->within)
 		tell_late(d, source, o, path);
 	else

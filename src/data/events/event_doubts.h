@@ -34,5 +34,8 @@ void neap__event_doubts_tell(const struct neap__event_doubts *doubts,
 #define NEAP__SHIFT_TEXT 520
 const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
 	const char *time, int flat);
+/* The same for Python that leaves out events whose time is not finite, without offsets. */
+const char *neap__event_finite(
+	char room[NEAP__SHIFT_TEXT], const char *path, const char *folder, const char *time);
 
 #endif

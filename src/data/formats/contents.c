@@ -397,7 +397,7 @@ static const char *guessed(const struct neap__contents *c, int column)
 		{"row", "ys", "y_", "py", "v"}, {"pol", "p_", "sign", "on"}};
 	for (const char *const *k = neap__event_names[column]; *k; k++)
 		for (int i = 0; i < c->count; i++)
-			if (c->item[i].dims == 1 && strcmp(c->item[i].name, *k) == 0)
+			if (c->item[i].dims == 1 && strcasecmp(c->item[i].name, *k) == 0)
 				return c->item[i].name;
 	for (int k = 0; k < 6 && begins[column][k]; k++)
 		for (int i = 0; i < c->count; i++)
@@ -441,6 +441,27 @@ static void advise_names(char *room, size_t size, const struct neap__contents *c
 			pairs, folder ? folder : path, folder ? "/**/*.npz" : "");
 }
 
+/* Pixels of events as pairs, (x, y): the command that takes them apart. 0: there are none. */
+static int advise_pairs(char *room, size_t size, const struct neap__contents *c,
+	const struct neap__content *t, const char *path, const char *folder)
+{
+	for (int i = 0; i < c->count; i++) {
+		const struct neap__content *item = &c->item[i];
+		if (item->dims != 2 || item->size[1] != 2 || item->text ||
+			item->size[0] != t->size[0] || !ends_in(path, ".npz"))
+			continue;
+		neap__print(room, size,
+			"If '%s' has x and y of each event, save them as two arrays: python3 -c "
+			"\"import glob, numpy; [numpy.savez(f, **{**d, 'x': d['%s'][:, 0], 'y': "
+			"d['%s'][:, 1]}) for f in glob.glob('%s%s', recursive=True) for d in "
+			"[dict(numpy.load(f))]]\"",
+			item->name, item->name, item->name, folder ? folder : path,
+			folder ? "/**/*.npz" : "");
+		return 1;
+	}
+	return 0;
+}
+
 /* An array of objects, each with the events of a sample, as records or as rows of t, x, y, p. */
 static int advise_objects(char *room, size_t size, const struct neap__content *item,
 	const char *path, const char *labels)
@@ -480,6 +501,8 @@ static int advise_events(char *room, size_t size, const struct neap__contents *c
 			"'y', 'p')}, offsets=numpy.cumsum([0] + [len(s) for s in d['%s']]), "
 			"labels=%s)",
 			path, t->name, t->name, a);
+	if (events && meant && advise_pairs(room, size, c, t, path, folder))
+		return 1;
 	for (int i = 0; i < c->count; i++) {
 		const struct neap__content *item = &c->item[i];
 		if (item->object && item->dims == 1 &&

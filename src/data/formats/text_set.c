@@ -214,6 +214,14 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 				"'%s' is %s by its first bytes, not plain text. %s", path,
 				binary[i].what, binary[i].fix);
 	int marked = bytes > 1 && (data[0] ^ data[1]) == 1 && data[0] >= 0xFE;
+	size_t zeros = 0, looked = bytes < 1000 ? bytes : 1000;
+	for (size_t i = 0; i < looked; i++)
+		zeros += data[i] == 0;
+	if (data[at] == 0 && !marked && zeros < looked / 4) /* UTF-16 has more */
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': byte %zu is zero, so it is a binary file, not a text. Pass a text "
+			"file in UTF-8",
+			path, at);
 	int wide = marked || data[at] == 0;
 	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";
 	return neap__fail(NEAP_EFORMAT,

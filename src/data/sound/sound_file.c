@@ -80,8 +80,7 @@ static int known_kind(const char *path)
 		return neap__fail_errno(err, "cannot read '%s'", path);
 	if (n == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is empty. Restore it from its source, or remove it from the folder",
-			path);
+			"'%s' is empty. Restore it from its source, or leave it out", path);
 	for (int i = 0; dot && i < KINDS; i++) {
 		const struct sound_kind *kind = &kinds[i];
 		if (strcasecmp(dot + 1, kind->ending) != 0)
@@ -249,8 +248,9 @@ static int check_end(const struct neap__sound *s)
 			"remove it",
 			s->name, sf_strerror(s->file));
 	if (s->count == 0)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s' has no samples. Remove it from the folder", s->name);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' has no samples. Restore it from its source, or leave it out",
+			s->name);
 	if (s->count < s->info.frames && s->info.frames < SF_COUNT_MAX && !s->live)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is truncated: it has %lld of %lld samples. Restore it from its "

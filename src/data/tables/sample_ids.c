@@ -90,6 +90,13 @@ int neap__sample_ids_see(const struct neap__table *t, void **seen)
 	char command[COMMAND], other[COMMAND];
 	size_t bytes = strlen(t->sample) + 1;
 	char **found = tfind(t->sample, seen, by_text), *copy;
+	double number;
+	if (found && strchr(t->sample, '.') && neap__table_number(&number, t->sample) == 0)
+		return neap__table_wrong(t,
+			"sample '%.60s' is in rows above already, and is a number with a fraction, "
+			"so column '%.60s' of --sample-column probably does not name the samples. "
+			"Pass the column that does",
+			t->sample, t->options->sample_column);
 	if (found && strcmp(*found + bytes, label) != 0)
 		return neap__table_wrong(t,
 			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "

@@ -151,6 +151,13 @@ static int keep_names(struct neap__table *t)
 	return 0;
 }
 
+static int no_rows(const char *path)
+{
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has no rows. Write one row per time step into it, or leave the file out",
+		path);
+}
+
 /* Finds what the columns are from the first row of the first file. */
 static int find_columns(struct neap__table *t)
 {
@@ -159,9 +166,7 @@ static int find_columns(struct neap__table *t)
 	if (rc == 0)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc
-			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file",
-					t->files.file[0].path);
+		return rc < 0 ? rc : no_rows(t->files.file[0].path);
 	t->columns = t->csv.fields;
 	t->separator = t->csv.separator;
 	t->header = is_header(t);
@@ -239,6 +244,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	const char *sample, unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
 {
 	size_t n = 0;
+	char advice[400];
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
 	if (!sorted)
 		return no_memory(t);
@@ -269,8 +275,8 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 				"'%s' has no column '%.60s', which is one of the %d features that "
 				"the model was trained on. %s",
 				t->dir, names[k], count,
-				t->columns == 1 && strchr(t->names[0], ' ')
-					? "Separate the fields by commas, semicolons or tabs"
+				neap__table_separation(advice, sizeof advice, t)
+					? advice
 					: "Add the column, or correct its name in the first line");
 	return 0;
 }
@@ -363,9 +369,7 @@ static int next_file(struct neap__table *t)
 		return 1;
 	int rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc
-			      : neap__fail(NEAP_EFORMAT, "'%s' has no rows. Remove the file",
-					t->csv.path);
+		return rc < 0 ? rc : no_rows(t->csv.path);
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
@@ -402,6 +406,7 @@ static void see_values(struct neap__table *t)
 	int is_first = t->longest == 0;
 	t->has_single |= t->begins && t->run == 1;
 	t->run = t->begins ? 1 : t->run + 1;
+	t->samples += t->begins;
 	t->longest = t->run > t->longest ? t->run : t->longest;
 	for (int i = 0; t->traits && i < t->features; i++) {
 		double x = t->value[i], above = t->above[i];
@@ -453,8 +458,7 @@ int neap__table_next(struct neap__table *t)
 	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
 	while (rc == 0) {
 		if (t->file >= 0 && !t->last)
-			return neap__fail(
-				NEAP_EFORMAT, "'%s' has no rows. Remove the file", t->csv.path);
+			return no_rows(t->csv.path);
 		rc = next_file(t);
 		if (rc <= 0)
 			return rc;

@@ -54,6 +54,7 @@ struct neap__table {
 	unsigned char *traits; /* [features] enum neap__feature_trait */
 	double *above;	       /* [features] the row before */
 	int64_t run, longest;  /* rows of this sample, of the longest one so far */
+	int64_t samples;       /* so far */
 	int has_single;	       /* 1: a sample has one row */
 	int begins;	       /* 1: it is the first of its sample */
 };
@@ -82,6 +83,8 @@ const char *neap__table_data_name(const struct neap__table *table);
 const char *neap__table_column(const struct neap__table *table, int64_t column, char room[24]);
 /* The first few names, "a, b, c, ...", for a message. */
 const char *neap__table_list(char *room, size_t size, const char *const *names, int64_t count);
+/* What to do if a row is one field, since its fields are separated otherwise; NULL: it is not. */
+const char *neap__table_separation(char *room, size_t size, const struct neap__table *table);
 /* NEAP_EUSAGE: the `bytes` of `text`, a value of `option`, are not a column. */
 int neap__table_no_column(
 	const struct neap__table *table, const char *option, int bytes, const char *text);

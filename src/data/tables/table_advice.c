@@ -58,7 +58,7 @@ static int has_thousands(const char *text)
 static int is_gap(const char *text)
 {
 	static const char *const gaps[] = {
-		"", "nan", "na", "n/a", "null", "none", "inf", "-inf", "?", "-"};
+		"", "nan", "na", "n/a", "n.a.", "null", "none", "inf", "-inf", "?", "-"};
 	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
 		if (strcasecmp(text, gaps[i]) == 0)
 			return 1;
@@ -81,7 +81,7 @@ static int64_t count_gaps(struct neap__table *t)
 /* The command that runs `program` on the tables, which stay as NAME.old. */
 static size_t on_all(char *room, size_t size, const struct neap__table *t, const char *program)
 {
-	const char *dot = strrchr(t->csv.path, '.');
+	const char *dot = strrchr(t->files.file[0].path, '.');
 	if (!neap__recordings_folder(t->dir))
 		return (size_t)neap__print(room, size, "%s '%.160s'", program, t->dir);
 	return (size_t)neap__print(room, size, "find '%.160s' -name '*%s' -exec %s {} +", t->dir,
@@ -102,7 +102,7 @@ static void advise_gaps(char *room, size_t size, struct neap__table *t, const ch
 		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; for (0..$#f) { $f[$_] = "
 		"$p[$_] "
 		"=~ /^[-+.\\de]+$/i ? $p[$_] : 0 if $f[$_] =~ "
-		"/^(nan|n.?a|null|none|-?inf|[?-]?)$/i; "
+		"/^(nan|n.?a\\.?|null|none|-?inf|[?-]?)$/i; "
 		"$p[$_] = $f[$_] } $_ = join(\"%s\", @f) . \"\\n\"'",
 		sep, sep);
 	if (n < size)
@@ -146,6 +146,28 @@ const char *neap__table_data_name(const struct neap__table *t)
 	return NULL;
 }
 
+const char *neap__table_separation(char *room, size_t size, const struct neap__table *t)
+{
+	static const struct {
+		const char *mark, *what, *program;
+	} kinds[] = {{"#", "The first line is a comment. Delete it: ", "sed -i.old 1d"},
+		{",", "The quotes make each line one field. Remove them: ",
+			"sed -i.old 's/^\"//; s/\"\\r*$//'"},
+		{"|", "Separate the fields by commas: ", "sed -i.old 's/|/,/g'"},
+		{" ", "Separate the fields by commas, semicolons or tabs: ",
+			"sed -i.old -E 's/ +/,/g'"}};
+	const char *name = t->columns == 1 && t->names ? t->names[0] : "";
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const char *found = strstr(name, kinds[i].mark);
+		if (!found || (i == 0 && found != name))
+			continue;
+		size_t n = (size_t)neap__print(room, size, "%s", kinds[i].what);
+		on_all(room + n, size - n, t, kinds[i].program);
+		return room;
+	}
+	return NULL;
+}
+
 int neap__table_no_column(
 	const struct neap__table *t, const char *option, int bytes, const char *text)
 {
@@ -154,13 +176,17 @@ int neap__table_no_column(
 	int64_t column = 0, texts = 0, last = 0;
 	char names[300];
 	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
-	char mean[80];
+	char mean[80], advice[400];
+	if (neap__table_separation(advice, sizeof advice, t))
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s', but one column, '%.80s'. %s", option,
+			t->csv.path, bytes, text, t->names[0], advice);
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
 	if (t->names && !data)
 		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s'%s. Its columns are %s", option, t->csv.path,
-			bytes, text, neap__did_you_mean(mean, &meant, ""),
+			"%s: '%s' has no column '%.*s'%s%s Its columns are %s", option, t->csv.path,
+			bytes, text, neap__did_you_mean(mean, &meant, ""), meant.name ? "" : ".",
 			neap__table_list(
 				names, sizeof names, (const char *const *)t->names, t->columns));
 	neap__print(names, sizeof names, "%.*s", bytes, text);
@@ -334,13 +360,48 @@ static int advise_unit(
 	return 1;
 }
 
+/*
+ * 1: the column of --sample-column changes in each of the next rows, and column `name` does not:
+ * the samples are probably named by the latter. Reads on, but keeps the line.
+ */
+static int names_samples(struct neap__table *t, const char *name)
+{
+	enum { ROWS = 50, LEAST = 3 /* rows that are looked at; chosen */ };
+	int64_t sample = -1, other = -1, line = t->csv.line, rows = 0, repeats = 0;
+	char number[24], last[2][64] = {"", ""};
+	int changes = 1;
+	for (int64_t i = 0; i < t->columns; i++) {
+		int64_t k = t->from ? t->from[i] : i;
+		sample = t->role[i] == NEAP__COLUMN_SAMPLE ? k : sample;
+		other = strcmp(neap__table_column(t, i, number), name) == 0 ? k : other;
+	}
+	if (sample < 0 || other < 0)
+		return 0;
+	do {
+		const char *now[2] = {t->csv.field[sample], t->csv.field[other]};
+		changes &= rows == 0 || strncmp(now[0], last[0], 63) != 0;
+		repeats += rows > 0 && strncmp(now[1], last[1], 63) == 0;
+		for (int i = 0; i < 2; i++)
+			neap__print(last[i], sizeof last[i], "%s", now[i]);
+	} while (++rows < ROWS && neap__csv_next(&t->csv) > 0 && t->csv.fields == t->columns);
+	t->csv.line = line;
+	return rows >= LEAST && changes && 2 * repeats >= rows;
+}
+
 /* What to do about a column of texts. In a first line that is data, `name` is one of them. */
-static void advise_column(char *room, size_t size, const struct neap__table *t, const char *name)
+static void advise_column(char *room, size_t size, struct neap__table *t, const char *name)
 {
 	const struct neap_table_options *o = t->options;
 	const char *data = neap__table_data_name(t), *sep = "";
 	char number[24];
 	size_t n = 0;
+	if (o->sample_column && names_samples(t, name)) {
+		neap__print(room, size,
+			"If it names the samples, pass --sample-column %.60s instead of %.60s, "
+			"which changes in every row; if not, pass --drop %.60s to ignore it",
+			name, o->sample_column, name);
+		return;
+	}
 	for (int64_t i = 0; data && i < t->columns; i++)
 		if (strcmp(t->names[i], name) == 0) {
 			neap__print(number, sizeof number, "%lld", (long long)i + 1);

@@ -139,6 +139,18 @@ static int doubt_features(const struct neap__table *t)
 	return 1;
 }
 
+/* --sample-column with another value in each row, as measurements have. */
+static void doubt_samples(const struct neap__table *t)
+{
+	enum { LEAST = 10 /* samples; chosen */ };
+	if (t->options->sample_column && t->longest == 1 && t->samples >= LEAST)
+		WARN(t,
+			"column '%.60s' of --sample-column differs from row to row, so each sample "
+			"has one step. If samples have several rows, pass the column that is the "
+			"same in all of them",
+			t->options->sample_column);
+}
+
 void neap__table_doubt(const struct neap__table *t)
 {
 	if (!t->options->warn)
@@ -150,4 +162,5 @@ void neap__table_doubt(const struct neap__table *t)
 		doubt_time(t);
 	doubt_first(t);
 	doubt_classes(t);
+	doubt_samples(t);
 }

@@ -202,12 +202,27 @@ int neap__targets_settle(
 	return 0;
 }
 
+/* 1: --classes is a number, so that the classes are 0, 1, ... */
+static int are_counted(const struct neap__table_targets *t)
+{
+	int whole = t->keys > 0;
+	for (int i = 0; i < t->keys; i++)
+		whole &= is_whole(t->key[i].name) && atoi(t->key[i].name) == t->key[i].number;
+	return whole;
+}
+
 static int class_of(const struct neap__table_targets *t, const char *text, double *number,
 	const char *path, int64_t line)
 {
 	const struct neap__class_key key = {text, 0};
 	const struct neap__class_key *found =
 		bsearch(&key, t->key, (size_t)t->keys, sizeof key, by_key);
+	if (!found && are_counted(t))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s', line %lld: class '%.60s' is not among the classes 0 to %d of "
+			"--classes %d. Remove --classes: the classes are then the targets that the "
+			"table has",
+			path, (long long)line, text, t->keys - 1, t->keys);
 	if (!found)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: class '%.60s' is not among the %d of --classes. Add it "

@@ -9,6 +9,7 @@
 #include "train/model.h"
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
+#include "train/reports/input_doubts.h"
 #include "train/trainer.h"
 #include "train/ranks/rank_answers.h"
 #include "base/fail.h"
@@ -222,6 +223,10 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 	}
 	if (neap__encoding_differs(line, e->set, &encoding))
 		options->say(options->user, line);
+	int far = e->is_live ? 0 : neap__scale_doubt(line, e->set, NEAP__OF_MODEL);
+	NEAP_TRY(far);
+	if (far)
+		options->say(options->user, line);
 	if (!predicts(options) &&
 		neap__trained_on(options->model, options->data, e->info.samples)) {
 		neap__print(line, sizeof line,
@@ -265,7 +270,8 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	if (predicts(options) && neap__model_target(&e->file) == NEAP_TARGET_LABEL)
 		NEAP_TRY(neap__dataset_forget_classes(
 			e->set, (const char *const *)e->names, e->net_options.classes, e->note));
-	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set));
+	NEAP_TRY(neap__model_fits(&e->file, &e->net_options, e->set,
+		"use 'neap predict', which needs no known classes"));
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
 	e->target = target_of(e->set, &e->file);

@@ -45,6 +45,8 @@ static int check_test_kind(const struct neap__data *d)
 static int map_test(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
+	const struct neap__class_owner owner = {
+		d->info.name, "train on data that has all classes of the test set"};
 	int n = trainer->options.net.classes, differ = d->test->info.classes > n;
 	if (d->test->info.target != NEAP_TARGET_LABEL)
 		return 0;
@@ -56,7 +58,7 @@ static int map_test(const struct neap__trainer *trainer)
 		names[i] = neap_dataset_class_name(d->set, i);
 		differ |= names[i] && theirs && strcmp(names[i], theirs) != 0;
 	}
-	int rc = differ ? neap__dataset_map_classes(d->test, names, n, d->info.name) : 0;
+	int rc = differ ? neap__dataset_map_classes(d->test, names, n, &owner) : 0;
 	free(names);
 	return rc;
 }

@@ -505,7 +505,8 @@ void neap__doubts_say_constant(
 	struct answers a;
 	char name[40], remedy[96];
 
-	if (trainer->silent || (trainer->gain && trainer->gain[0].nothing > 0))
+	if (trainer->silent || trainer->no_inputs > 0 || trainer->lost_inputs ||
+		(d->set->ops->values && d->set->constants == neap__features(d->set)))
 		return;
 	if (neap__has_number_targets(d->set))
 		say_mean(trainer, loss, validation);
