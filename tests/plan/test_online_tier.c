@@ -153,6 +153,26 @@ static void few_places(void **state)
 		}
 }
 
+/* A full tier: tapes that were to be sent are still in memory, between tapes that were dropped. */
+static void sent_too_late(void **state)
+{
+	(void)state;
+	for (int64_t steps = 200; steps < 300; steps++) {
+		struct neap_problem p = with_disk(steps, 5);
+		p.chain.state = p.chain.adjoint = 128;
+		p.chain.tape = 192;
+		p.memory = 12864;
+		p.tiers[0] = (struct neap_tier_spec){.name = "disk",
+			.capacity = 3261,
+			.staging = 4096,
+			.write_rate = 9.375,
+			.read_rate = 9.375,
+			.write_fixed = 0.3,
+			.read_fixed = 0.3};
+		assert_true(pushed(&p, steps, 0) > 0);
+	}
+}
+
 /* Checkpoints that are given are a limit beside a tier, too; a single one takes no tier. */
 static void few_checkpoints(void **state)
 {
@@ -180,6 +200,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(any_problem),
 		cmocka_unit_test(near_auto),
 		cmocka_unit_test(few_places),
+		cmocka_unit_test(sent_too_late),
 		cmocka_unit_test(few_checkpoints),
 	};
 	if (argc > 1)
