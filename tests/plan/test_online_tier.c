@@ -32,16 +32,17 @@ static void print_problem(const struct neap_problem *p)
 	}
 }
 
-/* The length is told at step `stop` of the sweep. Seconds of the sweep; 0: refused. */
-static double pushed(const struct neap_problem *problem, int64_t stop, int only_simulate)
+/* Seconds of the sweep whose length is told as in `how`; 0: refused. */
+static double pushed_as(
+	const struct neap_problem *problem, const struct push *how, int only_simulate)
 {
 	struct neap_problem p = *problem;
-	struct push x = {.stop = stop, .steps = p.chain.steps};
+	struct push x;
 	struct neap_verdict v = {.size = sizeof v};
 	struct neap_simulation m = {.size = sizeof m};
 	for (int simulate = only_simulate; simulate < 2; simulate++) {
 		struct neap_schedule *s;
-		x.told = 0;
+		x = *how;
 		if (neap_online_create(&x.online, &p) < 0)
 			return 0;
 		assert_int_equal(neap_schedule_wrap(&s, push_next, NULL, &x), 0);
@@ -60,6 +61,12 @@ static double pushed(const struct neap_problem *problem, int64_t stop, int only_
 	for (int i = 0; i < p.ntiers; i++)
 		assert_true(v.tiers[i].peak_bytes <= p.tiers[i].capacity);
 	return m.makespan;
+}
+
+/* The length is told at step `stop` of the sweep. */
+static double pushed(const struct neap_problem *p, int64_t stop, int only_simulate)
+{
+	return pushed_as(p, &(struct push){.stop = stop, .steps = p->chain.steps}, only_simulate);
 }
 
 /* How long before its end the length of a chain is known. */
@@ -153,6 +160,85 @@ static void few_places(void **state)
 		}
 }
 
+/* A full tier: tapes that were to be sent are still in memory, between tapes that were dropped. */
+static void sent_too_late(void **state)
+{
+	(void)state;
+	for (int64_t steps = 200; steps < 300; steps++) {
+		struct neap_problem p = with_disk(steps, 5);
+		p.chain.state = p.chain.adjoint = 128;
+		p.chain.tape = 192;
+		p.memory = 12864;
+		p.tiers[0] = (struct neap_tier_spec){.name = "disk",
+			.capacity = 3261,
+			.staging = 4096,
+			.write_rate = 9.375,
+			.read_rate = 9.375,
+			.write_fixed = 0.3,
+			.read_fixed = 0.3};
+		assert_true(pushed(&p, steps, 0) > 0);
+	}
+}
+
+/* A tier that holds a few records, and is slow: many tapes are to be sent when it is full. */
+static struct neap_problem with_small_disk(struct random *r)
+{
+	struct neap_problem p = NEAP_PROBLEM_INIT;
+	p.chain.steps = 1 + below(r, 400);
+	p.chain.state = p.chain.adjoint = (uint64_t)64 << below(r, 3);
+	p.chain.tape = 1 + (uint64_t)below(r, 600);
+	p.chain.advance = 1;
+	p.chain.record = 1 + (double)below(r, 2);
+	p.chain.backward = 1 + (double)below(r, 3);
+	p.memory = 3 * p.chain.state + (uint64_t)(4 + below(r, 100)) * p.chain.tape;
+	p.ntiers = 1;
+	double rate = (double)p.chain.state * (1 + (double)below(r, 400)) / 1000;
+	p.tiers[0] = (struct neap_tier_spec){.name = "disk",
+		.capacity = p.chain.state * (uint64_t)below(r, 60) +
+			    p.chain.tape * (uint64_t)below(r, 20),
+		.write_rate = rate,
+		.read_rate = rate};
+	return p;
+}
+
+static void small_disks(void **state)
+{
+	struct random r = {test_seed(33), 0};
+	(void)state;
+	for (int i = 0; i < 10 * rounds; i++) {
+		struct neap_problem p = with_small_disk(&r);
+		(void)pushed(&p, p.chain.steps - maybe_early(&r, p.chain.steps), 0);
+	}
+}
+
+/* Runs forward until the length is told. The length; 0: no other actions followed. */
+static int64_t length_told(const struct neap_problem *p, struct push x)
+{
+	struct neap_action a;
+	assert_int_equal(neap_online_create(&x.online, p), 0);
+	while (!x.told && x.live < 50 * p->chain.steps)
+		assert_int_equal(push_next(&x, &a), 1);
+	neap_online_free(x.online);
+	return x.told ? x.steps : 0;
+}
+
+/* The length is told after SAVE, DROP, PUT or WAIT, with an action planned that goes forward. */
+static void told_between(void **state)
+{
+	struct random r = {test_seed(34), 0};
+	int run = 0;
+	(void)state;
+	for (int i = 0; i < 2 * rounds; i++) {
+		struct neap_problem p = with_small_disk(&r);
+		struct push how = {.stop = below(&r, p.chain.steps),
+			.steps = p.chain.steps,
+			.others = 1 + (int)below(&r, 3)};
+		p.chain.steps = length_told(&p, how);
+		run += p.chain.steps > 0 && pushed_as(&p, &how, 0) > 0;
+	}
+	assert_true(run > rounds);
+}
+
 /* Checkpoints that are given are a limit beside a tier, too; a single one takes no tier. */
 static void few_checkpoints(void **state)
 {
@@ -180,6 +266,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(any_problem),
 		cmocka_unit_test(near_auto),
 		cmocka_unit_test(few_places),
+		cmocka_unit_test(sent_too_late),
+		cmocka_unit_test(small_disks),
+		cmocka_unit_test(told_between),
 		cmocka_unit_test(few_checkpoints),
 	};
 	if (argc > 1)

@@ -69,21 +69,44 @@ int neap_online_next(struct neap_online *o, struct neap_action *action)
 	return neap_schedule_next(&o->s, action);
 }
 
+/* Returns the forward action that was planned but not returned yet; NULL: none. */
+static struct neap_action *pending(const struct neap_schedule *s)
+{
+	struct neap_action *last = s->head < s->length ? &s->queue[s->length - 1] : NULL;
+	return last && (last->kind == NEAP_ADVANCE || last->kind == NEAP_RECORD) ? last : NULL;
+}
+
+/*
+ * Cuts this action to the length of the chain and removes it if nothing remains: ADVANCE ends
+ * before the last step, which is recorded. Returns the step at which it ends.
+ */
+static int64_t cut(struct neap_schedule *s, struct neap_action *a, int64_t steps)
+{
+	int64_t end = a->kind == NEAP_ADVANCE ? steps - 1 : steps;
+	if (a->t1 > end)
+		a->t1 = end > a->t0 ? end : a->t0;
+	s->length -= a->t1 == a->t0;
+	return a->t1;
+}
+
 static int finish(struct neap_online *o, int64_t at, int64_t steps)
 {
 	struct neap__online *x = &o->x;
+	struct neap_action *next = pending(&o->s);
 	int64_t told = o->with_tier ? o->y.steps : x->steps;
 	int64_t from = o->with_tier ? o->y.from : x->from, to = o->with_tier ? o->y.at : x->at;
 	if (told != INT64_MAX)
 		return neap__fail(NEAP_EUSAGE, "online: the chain has %lld steps, as was told",
 			(long long)told);
-	if (at < from || at > to)
+	if (at < from || at > (next ? from : to))
 		return neap__fail(NEAP_EUSAGE, "online: step %lld is not in [%lld, %lld]",
-			(long long)at, (long long)from, (long long)to);
+			(long long)at, (long long)from, (long long)(next ? from : to));
 	if (steps < at || steps > INT64_MAX / 4)
 		return neap__fail(NEAP_EUSAGE, "online: %lld steps, of which %lld are done",
 			(long long)steps, (long long)at);
 	o->s.problem.chain.steps = steps;
+	if (next)
+		at = cut(&o->s, next, steps);
 	if (o->with_tier) {
 		neap__online_tier_finish(&o->y, at, steps);
 		return 0;

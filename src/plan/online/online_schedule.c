@@ -116,6 +116,11 @@ static int backward(struct neap__online *x, struct neap_schedule *s)
 {
 	struct neap__placement *list = &x->placement;
 	struct neap__kept_state *top = &list->kept[list->count - 1];
+	if (x->at < 0 && top->t == x->position) { /* the chain ends at a state that was kept */
+		neap__drop(s, top->slot, top->t);
+		list->count--;
+		return 0;
+	}
 	if (x->at < 0) {
 		x->at = top->t;
 		x->level = top->level;

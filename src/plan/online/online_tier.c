@@ -516,6 +516,7 @@ static int onward(struct neap__online_tier *x, struct neap_schedule *s)
 
 static int forward(struct neap__online_tier *x, struct neap_schedule *s)
 {
+	x->from = x->at; /* the actions before are over: the chain can only end at the live state */
 	if (x->at == x->steps) {
 		neap__emit_turn(s);
 		x->turned = 1;

@@ -221,11 +221,18 @@ static int64_t part_from(
 	return record && record->t1 > from ? record->t1 : from;
 }
 
+/* The last tapes in memory that were recorded in the forward pass; NULL: none. */
+static const struct neap__online_tapes *last_tapes(struct neap__online_tier *x)
+{
+	while (x->ring_count && neap__online_ring(x, x->ring_count - 1)->send < 0)
+		x->ring_count--;
+	return x->ring_count ? neap__online_ring(x, x->ring_count - 1) : NULL;
+}
+
 /* As discard_tapes, for tapes in memory. Returns 1 if some were dropped. */
 static int discard_ring(struct neap__online_tier *x, struct neap_schedule *s, int64_t from)
 {
-	struct neap__online_tapes *last =
-		x->ring_count ? neap__online_ring(x, x->ring_count - 1) : NULL;
+	const struct neap__online_tapes *last = last_tapes(x);
 	if (!last || last->t1 == x->position || last->t0 < from)
 		return 0;
 	neap__online_drop_tapes(s, last->t0, last->t1);
@@ -352,9 +359,8 @@ static void finish(struct neap__online_tier *x, struct neap_schedule *s)
 
 static int ring_is_next(struct neap__online_tier *x)
 {
-	while (x->ring_count && neap__online_ring(x, x->ring_count - 1)->send < 0)
-		x->ring_count--;
-	return x->ring_count && neap__online_ring(x, x->ring_count - 1)->t1 == x->position;
+	const struct neap__online_tapes *last = last_tapes(x);
+	return last && last->t1 == x->position;
 }
 
 int neap__online_tier_backward(struct neap__online_tier *x, struct neap_schedule *s)
