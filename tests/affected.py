@@ -65,7 +65,8 @@ UNKNOWN = 4   # seconds of a test that has not run yet: chosen, two thirds of al
 
 def introspected(build):
     """The tests of a build folder as Meson describes them, but for the long ones."""
-    rows = json.loads(subprocess.run(["meson", "introspect", "--tests", build], stdout=subprocess.PIPE, check=True).stdout)
+    command = ["meson", "introspect", "--tests", build]
+    rows = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return [row for row in rows if not {"big", "engines"} & {suite.split(":")[-1] for suite in row["suite"]}]
 
 
@@ -146,7 +147,8 @@ def main():
         print("\n".join(sorted(names)))
         return 0
     chosen, left = fitting(names, known_seconds(o.build), SECONDS * (os.cpu_count() or 1))
-    failed = [tool for tool in ("floors.py", "names.py") if subprocess.run([os.path.join(ROOT, "tools", tool)], check=False).returncode]
+    failed = [tool for tool in ("floors.py", "names.py")
+              if subprocess.run([os.path.join(ROOT, "tools", tool)], check=False).returncode]
     tests = ["meson", "test", "-C", o.build, "--print-errorlogs", *chosen]
     failed += ["tests"] if subprocess.run(tests, check=False).returncode else []
     known_seconds(o.build)

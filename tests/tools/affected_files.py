@@ -37,11 +37,12 @@ def belongs(path, wanted, others):
 
 def every_row_is_of_the_tree():
     wrong = [path for path in [*TESTS, *COMMANDS] if not os.path.exists(os.path.join(SOURCE, path))]
-    wrong += [folder for row in TESTS.values() for folder in row if not os.path.isdir(os.path.join(SOURCE, "tests", folder))]
+    tests = os.path.join(SOURCE, "tests")
+    wrong += [folder for row in TESTS.values() for folder in row if not os.path.isdir(os.path.join(tests, folder))]
     for name in {name for row in COMMANDS.values() for name in row} | set(OTHERS):
         folder, script = ("python", "test_" + name[7:]) if name.startswith("python_") else \
             ("cli", name[4:]) if name.startswith("cli_") else (None, None)
-        if folder and not name.endswith("*") and not os.path.exists(os.path.join(SOURCE, "tests", folder, script + ".py")):
+        if folder and not name.endswith("*") and not os.path.exists(os.path.join(tests, folder, script + ".py")):
             wrong.append(name)
     return f"there is no {sorted(wrong)}" if wrong else None
 
