@@ -3,6 +3,7 @@
 #   make            builds what the packages that are here allow, and names what is missing
 #   make demo       installs what the tool needs (apt), builds the tool, trains one network with and without a small
 #                   memory budget; PLANS=1: the plans of all strategies as well
+#   make check-fast runs the tests that belong to the changed files, in about a minute; SINCE=COMMIT: changed since then
 #   make check      installs what is missing (apt), builds all, runs every test; bigcheck: the long ones too
 #   make wheel      the source archive for pip and a wheel with the tool, in BUILD/dist; nothing is published
 #   make docs       installs what they need, builds BUILD/site, checks its links
@@ -12,7 +13,7 @@ BUILD ?= build
 SHELL := /bin/bash
 FULL := -Dnn=enabled -Dtool=enabled -Dtests=enabled
 .DELETE_ON_ERROR:
-.PHONY: all full deps tool demo check bigcheck bench wheel docs install asan tsan clean format
+.PHONY: all full deps tool demo check check-fast bigcheck bench wheel docs install asan tsan clean format
 
 all:
 	@tools/deps.sh --missing
@@ -44,6 +45,12 @@ demo: tool
 check: export NEAP_FRAMEWORKS = 1
 check: full
 	@tools/check.sh $(BUILD)
+
+# Everything is configured, but only what the chosen tests need is built.
+SINCE ?= HEAD
+check-fast:
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release $(FULL)
+	@tests/affected.py $(BUILD) --since $(SINCE)
 
 bigcheck: export NEAP_SANITIZED = 1
 bigcheck: export NEAP_FRAMEWORKS = 1

@@ -3,7 +3,8 @@
 # Tests under a sanitizer.
 #   sanitize.sh address,undefined | thread     every test but the long ones; thread: no cli
 #   sanitize.sh fast [fault]                   built by clang, address and undefined: the
-#                                              suites unit, device and fuzz, and fault, on one engine
+#                                              suites unit, device and fuzz, and fault, on one engine, without
+#                                              those that read texts and run no code of ours (suite text)
 set -u
 cd "$(dirname "$0")/.." || exit 2
 kind=$1
@@ -20,7 +21,7 @@ fast)
 	build=build-clang
 	export CC=clang
 	setup=(--buildtype=plain -Doptimization=1 -Dnn=enabled -Dtool=enabled -Dtests=enabled)
-	tests+=(--suite unit --suite device --suite fuzz ${2:+--suite "$2"} --no-suite engines)
+	tests+=(--suite unit --suite device --suite fuzz ${2:+--suite "$2"} --no-suite engines --no-suite text)
 	;;
 esac
 [ -f $build/build.ninja ] ||

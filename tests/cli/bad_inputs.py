@@ -35,12 +35,14 @@ ZERO_IS_BAD = {
 
 
 def snapshot(folder):
-    found = []
-    for root, dirs, files in os.walk(folder):
-        for name in dirs + files:
-            path = os.path.join(root, name)
-            size = os.path.getsize(path) if os.path.isfile(path) else 0
-            found.append((os.path.relpath(path, folder), size))
+    """Paths below the folder and their sizes."""
+    found, folders = [], [folder]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                found.append((entry.path[len(folder) + 1:], entry.stat().st_size if entry.is_file() else 0))
     return sorted(found)
 
 
@@ -54,16 +56,18 @@ def clean(folder, before):
             os.unlink(whole)
 
 
-def refused(folder, *args, needle=None, env=None):
-    before = snapshot(folder)
+def refused(folder, before, *args, needle=None, env=None):
+    """before: the snapshot of the folder, the same for all cases."""
     problem = one_line(folder, before, *args, needle=needle, env=env)
-    clean(folder, before)
+    if problem:
+        clean(folder, before)
     return problem
 
 
 def one_line(folder, before, *args, needle=None, env=None):
     done = neap(*args, cwd=folder, timeout=60, env=env)
     lines = done.stderr.splitlines()
+    after = snapshot(folder)
     if done.returncode != 2:
         return f"exit {done.returncode}, stderr: {done.stderr[-300:]}"
     if len(lines) != 1 or not lines[0].startswith("neap"):
@@ -72,8 +76,8 @@ def one_line(folder, before, *args, needle=None, env=None):
         return f"standard output: {done.stdout[:100]}"
     if needle and needle not in lines[0]:
         return f"'{needle}' is not named: {lines[0]}"
-    if snapshot(folder) != before:
-        return f"left behind: {set(snapshot(folder)) ^ set(before)}"
+    if after != before:
+        return f"left behind: {set(after) ^ set(before)}"
     return None
 
 
@@ -457,11 +461,12 @@ def main():
         cases += nir_cases(folder)
         cases += dense_cases(folder)
         cases += resume_cases(folder)
+        before = snapshot(folder)
         for args, needle in cases:
-            tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, *a, needle=n))
+            tap.run(" ".join(args)[-150:], lambda a=args, n=needle: refused(folder, before, *a, needle=n))
         for command in ("train", "compare", "eval", "calibrate"):
             tap.run(f"NEAP_ISA=sse9 {command}",
-                    lambda c=command: refused(folder, *bases[c], needle="NEAP_ISA='sse9'",
+                    lambda c=command: refused(folder, before, *bases[c], needle="NEAP_ISA='sse9'",
                                               env={"NEAP_ISA": "sse9"}))
         enough = len(cases) >= 150
         tap.check("at least 150 cases", None if enough else f"{len(cases)}")

@@ -19,6 +19,8 @@ def compare(data, *more, memory="1M", slow=None):
     args = ["compare", data, *NET, "--memory", memory, *more]
     if slow:
         args += ["--slow", slow]
+    if "--threads" not in more:  # a second thread of such small batches mostly waits, at full load
+        args += ["--threads", 1]
     return neap_json(*args)
 
 

@@ -12,7 +12,8 @@ import sys
 from harness import Folder, Tap, neap, neap_json
 
 DATA = "randman:steps=100,samples=400,classes=4"
-TRAIN = ["--net", "lif:64r,li", "--scale", "2", "--memory", "20M", "--validation", "0.4", "--seed", "1"]
+ONE = ["--threads", "1"]  # a second thread of such small batches mostly waits, at full load
+TRAIN = [*ONE, "--net", "lif:64r,li", "--scale", "2", "--memory", "20M", "--validation", "0.4", "--seed", "1"]
 
 
 def train(folder, name, *given, epochs=12):
@@ -85,8 +86,8 @@ LAYERS = (  # options, lines about layers
 def names_layers(folder):
     for i, (given, wanted) in enumerate(LAYERS):
         net = () if "--net" in given else ("--net", "lif:40r,li")
-        done = neap("train", "randman:samples=200,part=train", *net, *given, "--memory", "20M", "--epochs", "2", "--out",
-                    os.path.join(folder, f"layers{i}"))
+        done = neap("train", "randman:samples=200,part=train", *net, *given, "--memory", "20M", "--epochs", "2", *ONE,
+                    "--out", os.path.join(folder, f"layers{i}"))
         found = [line for line in done.stderr.splitlines() if line.startswith("warning: layer")]
         if done.returncode or len(found) != len(wanted) or not all(map(str.startswith, found, wanted)):
             return f"{given}: {done.stderr}"
@@ -120,7 +121,7 @@ MORE = {"7000 of 70": ("randman:units=70,spikes=100,steps=1000,samples=600,class
 
 
 def learns(folder, name, data, epochs):
-    done = neap_json("train", data, "--net", "lif:64r,li", "--memory", "20M", "--validation", "0.4", "--epochs",
+    done = neap_json("train", data, *ONE, "--net", "lif:64r,li", "--memory", "20M", "--validation", "0.4", "--epochs",
                      str(epochs), "--out", os.path.join(folder, name.replace(" ", "-")))
     found = done["validation"]["accuracy"]
     return None if found > 0.85 else f"{found:.1%}"

@@ -137,6 +137,67 @@ static void values_are_spread(void **state)
 	neap_dataset_close(set);
 }
 
+/* f(x) of class 0 by the formula in the head of randman.c; every sine is the C library's. */
+static double formula(int dim, double alpha, int terms, int unit, const double *x)
+{
+	double product = 1;
+	for (int d = 0; d < dim; d++) {
+		double sum = 0;
+		for (int k = 0; k < terms; k++) {
+			double t[3];
+			uint64_t i =
+				((uint64_t)unit * (uint64_t)dim + (uint64_t)d) * (uint64_t)terms +
+				(uint64_t)k;
+			for (uint32_t j = 0; j < 3; j++)
+				t[j] = neap__random_uniform(0, NEAP__STREAM_RANDMAN, j, i);
+			t[0] *= pow(k + 1, -alpha);
+			t[1] *= k + 1;
+			sum += t[0] * sin(6.283185307179586 * (t[1] * x[d] + t[2]));
+		}
+		product *= sum;
+	}
+	return product;
+}
+
+/* Times are the formula's to the bit, over the range of the formula at all points of the grid. */
+static void times_are_the_formula(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int dim, terms;
+		double alpha;
+	} cases[] = {{"randman:units=9", 1, 31, 2}, {"randman:units=9,dim=3,alpha=1", 3, 1000, 1},
+		{"randman:units=9,dim=2,alpha=10", 2, 1, 10}};
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		const int dim = cases[c].dim, terms = cases[c].terms;
+		double time[9], x[3];
+		profile(cases[c].name, 0, 9, time);
+		for (int unit = 0; unit < 9; unit++) {
+			double low = INFINITY, high = -INFINITY;
+			for (uint64_t i = 0; i < 1024; i++) {
+				for (uint32_t d = 0; d < (uint32_t)dim; d++)
+					x[d] = dim == 1 ? (double)i / 1023
+							: neap__random_uniform(0,
+								  NEAP__STREAM_RANDMAN, 0x100 + d,
+								  i);
+				double v = formula(dim, cases[c].alpha, terms, unit, x);
+				low = fmin(low, v);
+				high = fmax(high, v);
+			}
+			uint64_t key = neap__random_u64(0, NEAP__STREAM_RANDMAN, 0x300, 0);
+			for (uint32_t d = 0; d < (uint32_t)dim; d++)
+				x[d] = neap__random_uniform(
+					key, NEAP__STREAM_RANDMAN, 0x200 + d, 0);
+			double v = (formula(dim, cases[c].alpha, terms, unit, x) - low) *
+				   (1 / (high - low));
+			double expected =
+				fmin(fmin(fmax(v, 0), 1) * (100 * 1e-3), 100 * 1e-3 - 0.5e-3);
+			assert_memory_equal(&time[unit], &expected, sizeof expected);
+		}
+	}
+}
+
 static void bad_names(void **state)
 {
 	(void)state;
@@ -182,6 +243,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_seed_and_point),
 		cmocka_unit_test(test_points_lie_on_the_manifolds),
 		cmocka_unit_test(values_are_spread),
+		cmocka_unit_test(times_are_the_formula),
 		cmocka_unit_test(bad_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

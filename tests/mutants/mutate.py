@@ -18,21 +18,9 @@ import subprocess
 import sys
 import time
 
-# A folder of src/, and the folders of tests/ whose programs belong to it; then tests of the tool.
-TESTS = {
-    "base": ["base", "plan", "store"],
-    "sys": ["base", "store"],
-    "plan": ["plan", "fuzz"],
-    "store": ["store", "sweep"],
-    "sweep": ["sweep", "store"],
-    "kern": ["kern", "nn"],
-    "nn": ["nn", "kern", "train"],
-    "data": ["data"],
-    "measure": ["train"],
-    "train": ["train"],
-}
-COMMANDS = {"train": ["cli_train"], "measure": ["cli_compare", "cli_calibrate", "cli_memory_total"],
-            "data": ["cli_train"], "store": ["cli_late"]}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from affected import COMMANDS, TESTS, introspected, names_of_folder  # noqa: E402
+
 SLOW = {"test_plan_large", "test_alloc"}  # no mutant that others miss dies here alone
 SECONDS = 400  # of a test run; a mutant that takes longer is late: it died of slowness
 
@@ -102,14 +90,10 @@ def run(args, **more):
 
 def tests_of(build, folder):
     """Of the tests that belong to the folder: the name, and what ninja builds for it."""
-    rows = json.loads(run(["meson", "introspect", "--tests", build]).stdout)
-    tests = {}
+    rows, tests = introspected(build), {}
+    names = {name for test in TESTS[folder] for name in names_of_folder(rows, test)} - SLOW | set(COMMANDS.get(folder, []))
     for row in rows:
-        program = " ".join(row["cmd"])
-        belongs = any(f"/tests/{test}/" in program for test in TESTS[folder])
-        slow = {"big", "engines"} & {s.split(":")[-1] for s in row["suite"]}
-        if (belongs and not slow and row["name"] not in SLOW) or \
-                row["name"] in COMMANDS.get(folder, []):
+        if row["name"] in names:
             tests[row["name"]] = [os.path.relpath(part, build) for part in row["cmd"]
                                   if part.startswith(build + "/") and "/../" not in part]
             if any(part.startswith("neap@") for part in row["depends"]):
@@ -151,6 +135,11 @@ def judge(tree, build, folder, seconds, o):
     return "survived"
 
 
+def source_folder(path):
+    """src/FOLDER of a path."""
+    return "/".join(path.split("/")[:2])
+
+
 def main():
     parse = argparse.ArgumentParser(description=__doc__,
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,7 +165,7 @@ def main():
              "-Dtool=enabled", "-Dtests=enabled"], check=True)
     run(["git", "-C", tree, "checkout", "-q", "."], check=True)
     files = [f for f in run(["git", "-C", tree, "ls-files", "src/*.c", "src/*.h"]).stdout.split()
-             if f.startswith(o.only) and f.split("/")[1] in TESTS]
+             if f.startswith(o.only) and source_folder(f) in TESTS]
     everything = []
     for name in files:
         with open(os.path.join(tree, name), encoding="utf-8") as file:
@@ -206,7 +195,7 @@ def main():
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(mutant)
-            verdict = judge(tree, build, name.split("/")[1], seconds, o)
+            verdict = judge(tree, build, source_folder(name), seconds, o)
         finally:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)

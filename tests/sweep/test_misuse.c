@@ -4,7 +4,7 @@
  * called from their own callbacks, from two threads, twice, and in the wrong order. Every call
  * answers success or a code with a line, every run that succeeds has the right gradient, and
  * nothing is corrupted, which the sanitizers see.
- *   test_misuse [SECONDS]     of random calls; NEAP_SEED
+ *   test_misuse [ROUNDS]     of random calls; NEAP_SEED
  */
 #include "smallmodel.h"
 
@@ -14,7 +14,7 @@
 #include <neap/machine.h>
 #include <pthread.h>
 
-static double seconds_of_calls = 5;
+static uint64_t rounds = 40;
 
 static struct neap_sweep_options options(struct neap_tier *const *tiers, int ntiers, int kind)
 {
@@ -384,6 +384,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_calls),
 	};
 	if (argc > 1)
-		seconds_of_calls = strtod(argv[1], NULL);
+		rounds = strtoull(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

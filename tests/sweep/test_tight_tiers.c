@@ -5,7 +5,7 @@
  * stages in one to four branches. The gradient is that of storing everything, to the bit; without a
  * fault no record is lost; `auto` takes every budget that it takes without tiers.
  *
- *     test_tight_tiers [SECONDS]     NEAP_SEED: of the first sweep of each executor
+ *     test_tight_tiers [PROBLEMS]    of each executor; NEAP_SEED: of the first one
  */
 #include "chainmodel.h"
 
@@ -13,14 +13,12 @@
 #include "random_tiers.h"
 #include "sweep/stages/join_sweep.h"
 #include "sweep/sweep.h"
-#include "sys/clock.h"
 
 #define TIERS 3
 #define EXECUTORS 3
 #define STEPS_MOST 300
-#define PROBLEMS_LEAST 30 /* of each executor, however slow the machine */
 
-static double seconds = 3;
+static uint64_t problems = 30;
 
 static struct {
 	int64_t sweeps, refused, sent, lost, too_few;
@@ -354,12 +352,11 @@ static void one_join(uint64_t seed)
 	close_tiers(x);
 }
 
-static void for_some_time(void (*one)(uint64_t seed))
+static void all_problems(void (*one)(uint64_t seed))
 {
-	double end = neap__seconds() + seconds / EXECUTORS;
 	uint64_t first = test_seed(1), seed = first;
 	memset(&tally, 0, sizeof tally);
-	while (seed - first < PROBLEMS_LEAST || neap__seconds() < end)
+	while (seed - first < problems)
 		one(seed++);
 	print_message("# %llu problems, %lld refused; %lld runs, %lld sent, %lld lost, %lld too "
 		      "tight\n",
@@ -373,19 +370,19 @@ static void for_some_time(void (*one)(uint64_t seed))
 static void chains(void **state)
 {
 	(void)state;
-	for_some_time(one_known);
+	all_problems(one_known);
 }
 
 static void unknown_lengths(void **state)
 {
 	(void)state;
-	for_some_time(one_unknown);
+	all_problems(one_unknown);
 }
 
 static void joins(void **state)
 {
 	(void)state;
-	for_some_time(one_join);
+	all_problems(one_join);
 }
 
 int main(int argc, char **argv)
@@ -396,6 +393,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(joins),
 	};
 	if (argc > 1)
-		seconds = atof(argv[1]);
+		problems = strtoull(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

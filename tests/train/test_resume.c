@@ -51,7 +51,7 @@ static void interrupted_after_any_batch(void **state)
 		o.progress = NULL;
 		o.sweep.memory = 200 << 10; /* memory, strategy and threads may change */
 		o.sweep.strategy = update % 2 ? "standard" : NULL;
-		o.net.threads = 1;
+		o.net.threads = 2;
 		if (train_hash(&o) != whole())
 			fail_msg("stopped after update %d: other weights", (int)update);
 		char a[64];
@@ -90,7 +90,7 @@ static void augmented_and_interrupted(void **state)
 		o.progress = NULL;
 		o.sweep.memory = 200 << 10;
 		o.sweep.strategy = update % 4 == 1 ? "standard" : NULL;
-		o.net.threads = 1;
+		o.net.threads = 2;
 		if (train_hash(&o) != hash)
 			fail_msg("stopped after update %d: other weights", (int)update);
 	}
