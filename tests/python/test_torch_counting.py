@@ -161,6 +161,7 @@ def test_calls_of_the_first_step_for_measuring(options, most):
     assert step.calls[0] <= most + 2 and max(step.calls[t] for t in range(1, 100)) <= most + 1
 
 
+@pytest.mark.heavy
 def test_the_report_has_the_bytes_of_the_graph():
     """Also if one step per graph was measured twice, as a small budget does, and if the first group was not sampled."""
     gru, x = torch.nn.GRUCell(I, N), torch.randn(40, B, I)
