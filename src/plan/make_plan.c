@@ -61,8 +61,8 @@ static int refuse_strategy(const char *name)
 	char all[512] = "";
 	size_t n = 0;
 	for (int i = 0; neap__strategies[i] && n < sizeof all; i++)
-		n += (size_t)neap__print(all + n, sizeof all - n, "%s%s", i ? ", " : "",
-			neap__strategies[i]->name);
+		n += (size_t)neap__print(
+			all + n, sizeof all - n, "%s%s", i ? ", " : "", neap__strategies[i]->name);
 	return neap__fail(NEAP_EUSAGE, "strategy: unknown strategy '%s'; expected one of %s",
 		name ? name : "(none)", all);
 }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/struct_size.h"
+#include "data/missing_file.h"
 
 #include <neap/train.h>
 #include <errno.h>
@@ -28,7 +29,7 @@ int neap__model_file_read(
 	char *inside = NULL;
 
 	if (stat(path, &st) < 0)
-		return neap__fail_errno(errno, "cannot read '%s'", path);
+		return neap__missing_file(errno, path);
 	if (neap__nir_takes(path))
 		return neap__nir_model_read(file, path, hints ? hints : &none);
 	if (!S_ISDIR(st.st_mode))
