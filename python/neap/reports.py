@@ -119,8 +119,8 @@ class Report:
         if self.replays:
             rows.append(("replays", str(self.replays)))
         if self.doubles:
-            rows.append(("doubles", f"{self.doubles}, each storing {show_size(self.double_kept)} of states and adjoints, and "
-                                    f"{show_size(self.double_tape)} for the graph of one step"))
+            rows.append(("doubles", f"{self.doubles}; the last one stored {show_size(self.double_kept)} of states and adjoints, "
+                                    f"and {show_size(self.double_tape)} for the graph of one step"))
         return "\n".join(f"{name:<12} {text}" for name, text in rows)
 
     __repr__ = __str__

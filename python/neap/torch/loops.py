@@ -16,8 +16,8 @@ __all__ = ["plain", "unrolled"]
 
 
 def plain(run: Run, tree: Tree, random: Generators) -> Tuple[Tree, Tree]:
-    """Runs all steps from the state ``tree``; returns the last state and the outputs. Raises Again if a step reaches a
-    leaf that requires a gradient, with the generators ``random`` restored."""
+    """Runs all steps from the state ``tree``; returns the last state and the outputs. If a step reaches a leaf that
+    requires a gradient, restores the generators ``random`` and raises Again."""
     watched, begin = torch.is_grad_enabled(), mark()
     before = get_rng(random) if watched else None
     for t in range(run.steps):
@@ -38,7 +38,7 @@ def plain(run: Run, tree: Tree, random: Generators) -> Tuple[Tree, Tree]:
 
 
 def _made(run: Run, leaves: List[torch.Tensor], begin: int, t: int) -> List[Any]:
-    """Returns weak references to leaves that step t created and its graph reaches. Raises Again for others."""
+    """Returns weak references to leaves that step t created and its graph reaches; other leaves are an exception."""
     roots = [leaf for leaf in leaves if leaf.requires_grad]
     return [weakref.ref(leaf) for leaf in run.look(roots, set(), begin, t)[1]] if roots else []
 

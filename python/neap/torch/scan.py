@@ -251,7 +251,7 @@ class _Job:
         return transformed(tensors, self.options.memory, "a scan")
 
     def loop(self) -> Tuple[Tree, Tree]:
-        """Runs the plain loop. Raises Again if a step reaches a leaf after all, with the generator restored."""
+        """Runs the plain loop (loops.py)."""
         return plain(self._apart(), self.tree, self.random)
 
     def unrolled(self) -> Tuple[Tree, Tree]:
@@ -453,8 +453,8 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
         except Again as again:  # raised by the plain loop
             job.learn(again)
         job.settle()
-        told.plain = found is not None and told.plan is None
         last, out = found or job.call(told)
+    told.plain = told.plan is None
     axes.look(job.start, job.inputs, last)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last
@@ -502,7 +502,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
         budget, in which the first ``group`` steps run up to 13 times more (29 with ``slow``) and step 0 up to 17 times
-        more, and stored for this step, ``reduce`` and these shapes.
+        more (33 with ``slow``), and stored for this step, ``reduce`` and these shapes.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes on the CPU are
         offloaded there, overlapped with computation. A lost record is recomputed.
     :param host: bytes of pinned host memory to which states of a CUDA or ROCm device are offloaded.
