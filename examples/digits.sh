@@ -6,8 +6,8 @@
 # Spoken Digit Dataset (https://github.com/Jakobovski/free-spoken-digit-dataset; its test set is
 # numbers 0 to 4). SETTINGS is one of the settings below. --without SPEAKER uses only the recordings
 # in train/: it trains on all other speakers and tests on SPEAKER. Further options are passed to
-# neap train. Spikes and runs are written to the folder digits (DIGITS=folder); the tool is
-# build/neap (NEAP=tool). The saved model is the one with the best accuracy on 1/10 of the training
+# neap train. Spikes and runs are written to the folder digits (DIGITS=folder). The tool is NEAP=tool,
+# or build/neap, or neap on the PATH. The saved model is the one with the best accuracy on 1/10 of the training
 # set. docs/speech.md lists the accuracies.
 set -eu
 usage="usage: $0 RECORDINGS [small|deep|varied] [--without SPEAKER] [OPTIONS of neap train]"
@@ -20,7 +20,9 @@ if [ "${1:-}" = --without ]; then
 	without=$2
 	shift 2
 fi
-neap=${NEAP:-$(dirname "$0")/../build/neap} work=${DIGITS:-digits}
+built=$(dirname "$0")/../build/neap work=${DIGITS:-digits}
+[ -x "$built" ] || built=neap
+neap=${NEAP:-$built}
 
 case $settings in
 small) # 256 recurrent units, 1 ms per step

@@ -3,10 +3,10 @@
 """
 docs/concepts.md as a program. Draws one schedule, then prints the sizes of state, tape and adjoint for three
 networks and plans 100,000 steps of each in 1/10 of the memory of all tapes.
-    examples/pages/concepts.py [FOLDER]    writes the drawing to FOLDER/concepts.svg (default: .)
 Lines "# %%" separate the cells for editors that run a script cell by cell.
 """
 # %% The tool: NEAP_BIN, or the build folder, or the PATH
+import argparse
 import json
 import os
 import pathlib
@@ -26,8 +26,9 @@ def neap(*words):
 
 
 # %% One schedule: 24 steps, memory for eleven states or tapes
-folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-drawing = folder / "concepts.svg"
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("folder", nargs="?", type=pathlib.Path, default=".", help="gets the drawing, concepts.svg (default: .)")
+drawing = parser.parse_args().folder / "concepts.svg"
 print(neap("plan", "--steps", 24, "--state", "1M", "--tape", "1M", "--adjoint", "1M", "--advance", "1ms", "--backward",
            "2ms", "--memory", "12M", "--strategy", "standard", "--chunk", 6, "--draw", drawing))
 print(f"Drawing: {drawing}. First actions of the schedule:")

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 docs/first-network.md as a program: from recordings to predictions. Encodes recordings, trains with two memory
-budgets and compares the weights, evaluates the network, and predicts the class of one recording.
-    examples/pages/first_network.py [RECORDINGS] [FOLDER]
-RECORDINGS contains train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav. The default is $NEAP_DATA/data/fsdd (spoken
-digits); if it does not exist, synthetic tones are used. All output is written to FOLDER (default: first-network).
+budgets and compares the weights, evaluates the network, and predicts the class of one recording. Without recordings,
+synthetic tones are used.
 """
 # %% The tool: NEAP_BIN, or the build folder, or the PATH
+import argparse
 import json
 import math
 import os
@@ -47,9 +46,14 @@ def tones(folder, numbers):
                 file.writeframes(bytes(frames))
 
 
-out = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "first-network")
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("recordings", nargs="?", help="folder with train/ and test/, which contain files "
+                    "DIGIT_SPEAKER_NUMBER.wav (default: $NEAP_DATA/data/fsdd if it exists)")
+parser.add_argument("folder", nargs="?", type=pathlib.Path, default="first-network",
+                    help="gets all output (default: first-network)")
+arguments = parser.parse_args()
+out, given = arguments.folder, [arguments.recordings] if arguments.recordings else []
 out.mkdir(exist_ok=True)
-given = [sys.argv[1]] if len(sys.argv) > 1 else []
 if os.environ.get("NEAP_DATA"):
     given.append(os.environ["NEAP_DATA"] + "/data/fsdd")
 recordings = next((pathlib.Path(path) for path in given if os.path.isdir(path)), None)

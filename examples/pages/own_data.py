@@ -4,9 +4,9 @@
 docs/own-data.md as a program, with synthetic data: events with one class per sample, real numbers with one class per
 sample, and real numbers with targets per step. Each data set is written to a file, a network is trained on it, and its
 predictions are read into NumPy.
-    examples/pages/own_data.py [FOLDER]    writes all output to FOLDER (default: own-data)
 """
 # %% The tool: NEAP_BIN, or the build folder, or the PATH
+import argparse
 import json
 import os
 import pathlib
@@ -18,7 +18,9 @@ import numpy as np
 
 BUILT = pathlib.Path(__file__).resolve().parent / "../../build/neap"
 NEAP = os.environ.get("NEAP_BIN") or (str(BUILT) if BUILT.exists() else "neap")
-out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "own-data")
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("folder", nargs="?", type=pathlib.Path, default="own-data", help="gets all output (default: own-data)")
+out = parser.parse_args().folder
 out.mkdir(exist_ok=True)
 rng = np.random.default_rng(1)
 

@@ -4,10 +4,10 @@
 docs/pytorch.md as a program: a time loop whose saved tensors do not fit in memory. The memory of the process is
 limited to 128 MB more than it has at the start. The plain autograd loop runs out of memory; neap.torch.scan computes
 the gradient of the same cell.
-    examples/pages/pytorch.py [STEPS]    (default: 2000)
 Requires PyTorch and neap's Python package (pip install .); if one of them is missing, prints this and exits with 77.
 """
 # %% Imports
+import argparse
 import resource
 import sys
 
@@ -20,7 +20,9 @@ except ImportError as error:
     print(f"pytorch.py: {error}. Install both with: pip install . torch", file=sys.stderr)
     sys.exit(77)
 
-STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("steps", nargs="?", type=int, default=2000, help="steps of the loop (default: 2000)")
+STEPS = parser.parse_args().steps
 ROOM = 128 << 20
 torch.set_num_threads(1)
 torch.manual_seed(0)

@@ -7,6 +7,7 @@ An error code of the operating system becomes an :class:`OSError` (of Python's s
 import errno
 import os
 import re
+import sys
 from typing import Dict, Match, Type
 
 from . import _abi
@@ -15,6 +16,8 @@ from .show import show_least, show_most, show_sizes
 __all__ = ["Error", "UsageError", "FormatError", "BudgetError", "IllegalSchedule", "RecordError",
            "LostRecord", "ShortRecord", "CorruptRecord", "ModelError", "NumberTooLarge",
            "Interrupted", "Diverged", "ForkedError", "ToolMissing"]
+
+_INSIDE = ("neap", "torch", "jax")  # packages that are not the user's code
 
 # The phrases with which libneap and the tool report a budget that is large enough.
 LEAST = re.compile(r"at least (\d+) bytes(?: \([^()]*\))?|(a total of )?(\d+) bytes would do")
@@ -119,6 +122,15 @@ class ToolMissing(Error):
 BY_CODE: Dict[int, Type[Error]] = {kind.code: kind for kind in (
     UsageError, FormatError, BudgetError, IllegalSchedule, LostRecord, ShortRecord, CorruptRecord,
     ModelError, NumberTooLarge, Interrupted, Diverged, ForkedError)}
+
+
+def stack_level() -> int:
+    """Returns the stack level of the user's line for :func:`warnings.warn`, as counted in the function that calls this
+    one."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of scans, loops and stacks: planned and counted memory, time and steps."""
-import sys
 import warnings
 from typing import Optional
 
+from .errors import stack_level
 from .plans import Plan
 from .player import Counts
 from .show import show_size, show_time
@@ -11,16 +11,6 @@ from .show import show_size, show_time
 __all__ = ["Report"]
 
 SLOW = 4  # overhead of a plan above which the user is warned
-_INSIDE = ("neap", "torch", "jax")  # packages that are not the user's code
-
-
-def stack_level() -> int:
-    """Returns the stack level of the user's line for :func:`warnings.warn`, as counted in the function that calls this
-    one."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 class Report:
@@ -53,6 +43,7 @@ class Report:
         self.memory: Optional[int] = None
         self.replays = self.graphs = self.graph = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
+        self.plain = False  # a plain loop ran instead of a plan
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
                 memory: Optional[int], peak: Optional[int] = None) -> None:
@@ -102,7 +93,7 @@ class Report:
 
     def __str__(self) -> str:
         if self.plan is None:
-            return "plain loop: no gradient was needed"
+            return "plain loop: no gradient was needed" if self.plain else "no report yet: nothing has run"
         rows = [
             ("strategy", self.plan.chosen),
             ("steps", f"{self.steps}, {self.group} per {self._group}"),
@@ -128,8 +119,8 @@ class Report:
         if self.replays:
             rows.append(("replays", str(self.replays)))
         if self.doubles:
-            rows.append(("second", f"{self.doubles} second backward passes: {show_size(self.double_kept)} of states "
-                                   f"and adjoints, {show_size(self.double_tape)} for the graph of one step"))
+            rows.append(("doubles", f"{self.doubles}; the last one stored {show_size(self.double_kept)} of states and adjoints, "
+                                    f"and {show_size(self.double_tape)} for the graph of one step"))
         return "\n".join(f"{name:<12} {text}" for name, text in rows)
 
     __repr__ = __str__

@@ -4,13 +4,15 @@ computation. libneap's tiers transfer them, and check lengths and checksums."""
 import ctypes
 import os
 import time
+import warnings
 import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._lib import check, lib
-from .errors import UsageError
+from .errors import UsageError, stack_level
 from .problems import Tier
+from .show import show_least
 
 __all__ = ["OpenTier", "Paths", "Store", "Transfer", "measured_tiers"]
 
@@ -67,6 +69,10 @@ class Store:
 
     def __init__(self, slow: Paths, nbytes: int):
         paths = [slow] if isinstance(slow, (str, os.PathLike)) else list(slow)
+        for path in paths:
+            if os.path.isfile(path):
+                raise UsageError(f"slow={os.fspath(path)!r} is a file. Pass a directory, in which neap creates files, or "
+                                 f'memory, such as slow="mem:4G"')
         raw, count = (ctypes.c_void_p * _abi.NEAP_TIERS_MAX)(), ctypes.c_int()
         try:
             check(lib.neap_tiers_open(raw, ctypes.byref(count),
@@ -155,9 +161,15 @@ class Store:
 
 def measured_tiers(slow: Paths, nbytes: int, seconds: float) -> List[OpenTier]:
     """Returns slow tiers for the planner, for records of ``nbytes``: each is opened, measured for ``seconds``, and
-    closed. Raises the errors of :class:`Store`."""
+    closed. Raises the errors of :class:`Store`; warns of a tier that has no room for a state."""
     store = Store(slow, nbytes)
     try:
-        return store.measured(seconds)
+        found = store.measured(seconds)
     finally:
         store.close()
+    for i, tier in enumerate(found):
+        if tier.raw.capacity < nbytes:
+            warnings.warn(f"slow={slow!r}: tier {i + 1} has no room for a state of {show_least(nbytes)} and is not used. "
+                          f"Pass a larger size, or a directory with more free space", RuntimeWarning,
+                          stacklevel=stack_level())
+    return found

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/struct_size.h"
 #include "plan/bound/stage_bound.h"
 #include "plan/core/strategy.h"
@@ -55,6 +56,17 @@ static int shorten(struct neap_plan *plan, const struct neap_problem *problem)
 	return 0;
 }
 
+static int refuse_strategy(const char *name)
+{
+	char all[512] = "";
+	size_t n = 0;
+	for (int i = 0; neap__strategies[i] && n < sizeof all; i++)
+		n += (size_t)neap__print(
+			all + n, sizeof all - n, "%s%s", i ? ", " : "", neap__strategies[i]->name);
+	return neap__fail(NEAP_EUSAGE, "strategy: unknown strategy '%s'; expected one of %s",
+		name ? name : "(none)", all);
+}
+
 /* bound: the lower bound in seconds; below 0: not known yet. */
 static int make_whole(struct neap_plan *plan, const struct neap_problem *problem,
 	const char *strategy, const struct neap_params *params, double bound)
@@ -62,8 +74,7 @@ static int make_whole(struct neap_plan *plan, const struct neap_problem *problem
 	static const struct neap_params none;
 	const struct neap__strategy *row = neap__strategy_find(strategy);
 	if (!row)
-		return neap__fail(NEAP_EUSAGE, "strategy: unknown strategy '%s'",
-			strategy ? strategy : "(none)");
+		return refuse_strategy(strategy);
 	NEAP_TRY(neap_problem_check(problem));
 	NEAP_TRY(check_params(params ? params : &none));
 	plan->strategy = plan->chosen = row->name;

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/struct_size.h"
+#include "data/missing_file.h"
 
 #include <neap/train.h>
 #include <errno.h>

@@ -481,6 +481,8 @@ def refusals(tap, folder, root, whole):
         np.savez(npz, **{k: v for k, v in {**good, **change}.items() if v is not None})
         refused(tap, name, word, npz)
     np.savez(npz, **good)
+    refused(tap, "more --classes than the array", "array 'classes' with 2 names, and --classes has 10 other ones", npz, "--classes", "10")
+    refused(tap, "other --classes than the array", "array 'classes' with 2 names, and --classes has 2 other ones", npz, "--classes", "2")
     refused(tap, "a crop beyond", "--crop", npz, "--crop", "6x5")
     refused(tap, "a sensor of one number", "--sensor", npz, "--sensor", "34")
 

@@ -183,11 +183,41 @@ def digits(folder):
     return None
 
 
+def digits_on_path(folder):
+    """Without build/neap, as for a user of the wheel."""
+    here = os.path.join(folder, "wheel")
+    os.makedirs(os.path.join(here, "examples"))
+    shutil.copy(os.path.join(SOURCE, "examples", "digits.sh"), os.path.join(here, "examples"))
+    with open(os.path.join(here, "neap"), "w") as file:
+        file.write("#!/bin/sh\necho \"$@\" >>log\n")
+    os.chmod(os.path.join(here, "neap"), 0o755)
+    env = {key: value for key, value in os.environ.items() if key != "NEAP"}
+    env["PATH"] = here + ":" + env["PATH"]
+    done = subprocess.run(["sh", "examples/digits.sh", "fsdd"], cwd=here, env=env, capture_output=True, text=True)
+    said = open(os.path.join(here, "log")).read().split("\n") if not done.returncode else [done.stderr]
+    return None if [line.split()[0] for line in said if line] == ["encode", "encode", "train"] else str(said)
+
+
+def page_help(folder, names):
+    """--help prints the arguments, and no folder of that name is created."""
+    here = os.path.join(folder, "help")
+    os.makedirs(here)
+    for name in names:
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "pages", name + ".py"), "--help"], cwd=here,
+                              capture_output=True, text=True)
+        if done.returncode or not done.stdout.startswith(f"usage: {name}.py"):
+            return f"{name}: {done.returncode}, {done.stdout}{done.stderr}"
+    return f"created {os.listdir(here)}" if os.listdir(here) else None
+
+
 with Tap() as tap, Folder() as folder:
     tap.run("digits.sh: every settings, a speaker held out", digits, folder)
     tap.run("pages/concepts.py", page, folder, "concepts",
             [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "])
     tap.run("pages/concepts.py: a folder that is not there", no_tool, folder)
+    tap.run("pages: --help", page_help, folder, ["concepts", "first_network"] +
+            [name for name, needs in (("own_data", "numpy"), ("pytorch", "torch")) if importlib.util.find_spec(needs)])
+    tap.run("digits.sh: neap on the PATH", digits_on_path, folder)
     tap.run("pages/first_network.py", page, folder, "first_network",
             ["^The weights are bit-identical$", r"^accuracy (9|10)\d", "is classified as 0$"], "none")
     if importlib.util.find_spec("numpy"):

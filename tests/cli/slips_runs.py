@@ -91,6 +91,8 @@ SLIPS = (  # the command, and what its line has
     ("eval cls bare.npz", "'bare.npz' has no labels", "Use 'neap predict'"),
     ("eval cls/metrics.csv data.npz", "cls/metrics.csv: it is not a safetensors file", "the folder of a run"),
     ("eval cls/run.json data.npz", "cls/run.json: it is a JSON file", "the folder of a run"),
+    ("predict clss data.npz", "cannot read 'clss'", "Did you mean 'cls'?"),
+    ("eval nothing data.npz", "cannot read 'nothing'", "Check the path"),
     ("predict cls data.npz --lr 3", "'--lr'", TRAINED),
     ("predict cls data.npz --out a.txt", "--out: 'a.txt' must end in .csv or .npz"),
     ("predict cls data.npz --out no/a.csv", "--out: cannot write 'no/a.csv'", "Create the folder"),

@@ -67,7 +67,7 @@ struct fake_kernel {
 /* fake_driver_kernels.c: the kernel of that name, or NULL. */
 const struct fake_kernel *fake_kernel(const char *name);
 
-/* Exported by the library, beside the functions of the driver. */
+/* Exported by the library, in addition to the functions of the driver. */
 FAKE_EXPORT struct fake_driver *fake_driver(void);
 FAKE_EXPORT void fake_driver_reset(uint64_t seed);
 /* 1: waits for events begin after the next call with 0. */

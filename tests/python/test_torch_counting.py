@@ -159,3 +159,16 @@ def test_calls_of_the_first_step_for_measuring(options, most):
     step = Counted()
     step.measuring(100, **options)
     assert step.calls[0] <= most + 2 and max(step.calls[t] for t in range(1, 100)) <= most + 1
+
+
+@pytest.mark.heavy
+def test_the_report_has_the_bytes_of_the_graph():
+    """Also if one step per graph was measured twice, as a small budget does, and if the first group was not sampled."""
+    gru, x = torch.nn.GRUCell(I, N), torch.randn(40, B, I)
+    found = []
+    for options in ({"memory": "200K"}, {"memory": "200K", "group": 1}, {"memory": "1M", "group": 2}):
+        scan = nt.Scan(lambda h, x, t: (gru(x, h),) * 2, costs=COSTS, **options)
+        scan(torch.zeros(B, N), x)[1].sum().backward()
+        found.append((scan.report().group, scan.report().graph))
+    assert found[0] == found[1] and found[0][0] == 1
+    assert found[0][1] < found[2][1] <= 2 * found[0][1]

@@ -9,15 +9,16 @@ import dis
 import functools
 import itertools
 import types
+import warnings
 import weakref
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 import torch
 
-from ..errors import UsageError
+from ..errors import UsageError, stack_level
 from .attributes import Attributes
 
-__all__ = ["Around"]
+__all__ = ["Around", "Unregistered"]
 
 _REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for '
            "modules of snnTorch, SpikingJelly and Norse, use neap.torch.lift")
@@ -107,6 +108,42 @@ def _home(row: Any) -> str:
 def _version(ref: Any) -> int:
     tensor = ref()
     return -1 if tensor is None else tensor._version
+
+
+class Unregistered(torch.nn.Module):
+    """A module with a step, ``cell``. If it is a function, the parameters that it uses belong to other modules and are
+    not parameters of this one: registering those modules could create a cycle, for example with a method as the step,
+    and an optimizer would get parameters twice that the caller also passes."""
+
+    cell: Callable[..., Any]
+
+    def _warn(self, what: str, remedy: str) -> None:
+        if isinstance(self.cell, torch.nn.Module):
+            return
+        modules, tensors, _, _ = _found(self.cell)
+        used = [type(part).__name__ for part in modules if any(row.requires_grad for row in part.parameters())]
+        used += [f"a tensor of shape {tuple(row.shape)}" for row in tensors if row.requires_grad and row.is_leaf]
+        if used:
+            name = getattr(self.cell, "__qualname__", type(self.cell).__name__)
+            warnings.warn(f"{what} does not include the parameters that the function {name!r} uses "
+                          f"({', '.join(used[:4])}), because a function registers no modules. {remedy}, or write the "
+                          f"step as a torch.nn.Module", RuntimeWarning, stacklevel=stack_level())
+
+    def named_parameters(self, *args: Any, **options: Any) -> Iterator[Tuple[str, torch.nn.Parameter]]:
+        """The parameters of the cell; warns if it is a function that uses parameters."""
+        self._warn("Scan.parameters()", "Pass those to the optimizer as well")
+        return super().named_parameters(*args, **options)
+
+    def state_dict(self, *args: Any, **options: Any) -> Any:
+        """The state of the cell; warns if it is a function that uses parameters."""
+        if not args and options.get("destination") is None:  # not called for a module that contains this one
+            self._warn("Scan.state_dict()", "Save those as well")
+        return super().state_dict(*args, **options)
+
+    def extra_repr(self) -> str:
+        """The name of a function, which is not a submodule."""
+        named = not isinstance(self.cell, torch.nn.Module)
+        return f"cell={getattr(self.cell, '__qualname__', type(self.cell).__name__)}" if named else ""
 
 
 class Around:

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import warnings
-from typing import Iterator, List, Optional, Sequence
+from typing import Callable, Iterator, List, Optional, Sequence
 
 import torch
 
@@ -19,20 +19,26 @@ def _first(tensors: Optional[Sequence[torch.Tensor]]) -> Optional[torch.Tensor]:
 
 
 @contextlib.contextmanager
-def explained(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> Iterator[None]:
-    """Adds a note to errors of steps if the inputs seem to be (batch, T, ...): their first dimension is that of the
-    state, and their second is not."""
+def explained(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]],
+              swapped: Callable[[], bool]) -> Iterator[None]:
+    """Adds a note to errors of steps if the inputs seem to be (batch, T, ...), because their first dimension is that of
+    the state, and their second is not; or if the step works with ``swapped`` arguments."""
     try:
         yield
     except (RuntimeError, ValueError) as error:
-        _explain(error, start, inputs)
+        if sys.version_info >= (3, 11):
+            _explain(error, start, inputs)
+            with contextlib.suppress(Exception):
+                if swapped():
+                    error.add_note("neap: the step works if it is called with (input, state, t), but a scan calls "
+                                   "step(state, input, t). Swap its first two arguments")
         raise
 
 
 def _explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> None:
     x = _first(inputs)
     batches = {h.shape[0] for h in start if h.dim() >= 2}
-    if x is not None and batches == {x.shape[0]} and x.shape[1] not in batches and sys.version_info >= (3, 11):
+    if x is not None and batches == {x.shape[0]} and x.shape[1] not in batches:
         error.add_note(f"neap: a scan runs over the first dimension of its inputs, so with inputs of shape "
                        f"{tuple(x.shape)} it has {x.shape[0]} steps of shape {tuple(x.shape[1:])}. If the inputs are "
                        f"(batch, T, ...), pass x.transpose(0, 1)")

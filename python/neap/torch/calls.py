@@ -178,17 +178,17 @@ class Call:
     def second(self, gradients: Sequence[Optional[torch.Tensor]], cotangents: Sequence[Optional[torch.Tensor]],
                wanted: Sequence[bool]) -> List[Optional[torch.Tensor]]:
         """Returns the gradients with respect to everything that the first gradients were computed from (double.py)."""
-        told = self.report
+        report = self.report
         self.around.check_tensors()
         with generator_kept(self.run.random), self.around.modules_as_noted():
             try:
-                found, told.double_kept, told.double_tape = second(
+                found, report.double_kept, report.double_tape = second(
                     self.run, self.first, self.cast, gradients, cotangents, wanted,
-                    told.memory - told.charged if told.memory is not None and self.strict else None)
+                    report.memory - report.charged if report.memory is not None and self.strict else None)
             except BudgetError as error:
-                error.least += told.charged
+                error.least += report.charged
                 raise
             finally:
                 self.around.note_tensors()
-        told.doubles += 1
+        report.doubles += 1
         return found

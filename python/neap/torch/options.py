@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of the arguments of scans."""
+import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 import torch
 
 from .. import units
-from ..errors import UsageError
+from ..errors import UsageError, stack_level
 from ..stores import Paths
 from ..units import Size
 from .timing import Costs
@@ -50,6 +51,14 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
         raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
     if enable_grad not in (None, False, True):
         raise UsageError(f"enable_grad={enable_grad!r} is not valid; pass True, False or None")
+    if reduce is not None and not callable(reduce):
+        raise UsageError(f"reduce={reduce!r} is not a function. Pass reduce(output, t), whose results are added up; for "
+                         f"the sum of the outputs: reduce=lambda output, t: output")
+    if memory is None and strategy in ("auto", "bptt"):
+        for name, value in (("slow", slow), ("host", host)):
+            if value is not None:
+                warnings.warn(f"{name}={value!r} has no effect without memory=: without a budget everything stays in "
+                              f"memory. Pass memory=", RuntimeWarning, stacklevel=stack_level())
     if isinstance(params, torch.nn.Module):
         params = params.parameters()
     if isinstance(params, torch.Tensor):

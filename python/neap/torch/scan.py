@@ -24,15 +24,15 @@ from ..show import show_least
 from ..stores import Paths, measured_tiers
 from ..units import Size
 from . import axes
-from .around import Around
+from .around import Around, Unregistered
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, Generators, device_of, generator_kept, get_rng, set_rng, timed
 from .heap import Heap, resident
 from .known import Known, known_of, nothing_known
 from .layouts import dense
-from .leaves import alive, cut
-from .measure import addresses, mark
+from .loops import plain, unrolled
+from .measure import addresses
 from .options import Options, options
 from .places import places_of
 from .planning import Chain, fastest
@@ -94,13 +94,12 @@ class _Job:
             state = (state, self.buffered.start())
         self.start, self.shape = flatten(state, "the state")
         self.cast = Cast((self.start or self.inputs or [torch.empty(0)])[0].device)
-        self.random = self._generators(state)
+        self.tree, self.random = state, self._generators(state)
         if options.reduce is not None:
-            with axes.explained(self.start, self.inputs):
+            with axes.explained(self.start, self.inputs, self.swapped):
                 state = (state, self._zero_total(state))
             self.step = reducing(self.step, options.reduce)
-            self.start, self.shape = flatten(state)
-        self.tree = state
+            self.tree, (self.start, self.shape) = state, flatten(state)
         self.rng = known.rng[0] if options.rng is None else options.rng
         self.found: List[Any] = []  # weak references to the leaves that the last attempt found
         self.tries: Dict[int, int] = {}  # number of attempts that found leaves, by step
@@ -145,6 +144,14 @@ class _Job:
         run = self._run([], [], False)
         run.chooses, run.walk = False, True
         return run
+
+    def swapped(self) -> bool:
+        """True if the step works with its first two arguments swapped; called after a failure."""
+        if self.step is not self.called:
+            return False
+        with torch.no_grad():
+            answer = self.called(self._apart().input(0), self.tree, 0)
+        return isinstance(answer, tuple) and len(answer) == 2
 
     def params(self) -> List[torch.Tensor]:
         """Returns the tensors that require gradients: those of the module, those in ``params``, and those found."""
@@ -238,48 +245,20 @@ class _Job:
         self.settle()
         return bool(self.params())
 
-    def loop(self) -> Tuple[Tree, Tree]:
-        """Runs the plain loop. Raises Again if a step reaches a leaf after all, with the generator restored."""
-        run = self._apart()
-        tree, watched, begin = self.tree, torch.is_grad_enabled(), mark()
-        before = get_rng(self.random) if watched else None
-        for t in range(self.steps):
-            tree, out = run._called(tree, run.input(t), t)
-            leaves, shape = flatten(out, "the output")
-            if watched:
-                try:
-                    made = self._made(run, [*flatten(tree, "the state")[0], *leaves], begin, t)
-                    if made:  # a graph without other leaves
-                        tree, leaves, out = mapped(cut, tree, "the state"), [leaf.detach() for leaf in leaves], None
-                        if alive(made):
-                            raise Again(alive(made), t=t)
-                except (Again, UsageError):
-                    set_rng(self.random, before)
-                    raise
-            run.emit(t, leaves, shape)
-        return tree, unflatten(run.out_shape, run.out or [])
-
-    @staticmethod
-    def _made(run: Run, leaves: List[torch.Tensor], begin: int, t: int) -> List[Any]:
-        """Returns weak references to leaves that step t created and its graph reaches. Raises Again for others."""
-        roots = [leaf for leaf in leaves if leaf.requires_grad]
-        return [weakref.ref(leaf) for leaf in run.look(roots, set(), begin, t)[1]] if roots else []
-
     def transformed(self) -> bool:
         """True if PyTorch transforms or traces the scan, so it is a plain loop; raises UsageError with a budget."""
         tensors = *self.start, *(self.inputs or ()), *self.params(), *self.around.tensors
         return transformed(tensors, self.options.memory, "a scan")
 
+    def loop(self) -> Tuple[Tree, Tree]:
+        """Runs the plain loop (loops.py)."""
+        return plain(self._apart(), self.tree, self.random)
+
     def unrolled(self) -> Tuple[Tree, Tree]:
-        """Runs the plain loop in operations that transforms and tracers support: without detach and in-place writes."""
-        run, tree = self._apart(), self.tree
-        run.inputs, rows = self.inputs, []
-        for t in range(self.steps):
-            tree, out = run._called(tree, run.input(t), t)
-            leaves, shape = flatten(out, "the output")
-            run.structure(t, shape)
-            rows.append(leaves)
-        return tree, unflatten(run.out_shape, [torch.stack(column) for column in zip(*rows)])
+        """Runs the plain loop in operations that transforms and tracers support."""
+        run = self._apart()
+        run.inputs = self.inputs
+        return unrolled(run, self.tree)
 
     # Sizes and the plan
 
@@ -328,6 +307,8 @@ class _Job:
         more = " and the graph of one step" if run.grad else ""
         why = f"the saved tensors of {group} step{'' if group == 1 else 's'} take " \
               f"{show_least(self._measured(run, group).tape)}"
+        if group > 1 and self.options.group is not None:
+            why += f" (group={group}; a smaller group needs less)"
         if charged:
             why = f"{show_least(charged)} are reserved for the gradients of the parameters{more}, and {why}"
         return too_small(self.options.memory or 0, least, why + run.of_inputs(), self.options.strategy)
@@ -466,13 +447,14 @@ def _scan(step: Any, state: Tree, inputs: Any, steps: Optional[int], options: Op
     _thread.report = told
     job = _Job(step, state, inputs, steps, options, known)
     found = None
-    with axes.explained(job.start, job.inputs):
+    with axes.explained(job.start, job.inputs, job.swapped):
         try:
             found = job.unrolled() if job.transformed() else job.call(told) if job.needed() else job.loop()
         except Again as again:  # raised by the plain loop
             job.learn(again)
         job.settle()
         last, out = found or job.call(told)
+    told.plain = told.plan is None
     axes.look(job.start, job.inputs, last)
     if job.buffered is not None:
         both = last[0] if options.reduce is not None else last
@@ -520,7 +502,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
         budget, in which the first ``group`` steps run up to 13 times more (29 with ``slow``) and step 0 up to 17 times
-        more, and stored for this step, ``reduce`` and these shapes.
+        more (33 with ``slow``), and stored for this step, ``reduce`` and these shapes.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes on the CPU are
         offloaded there, overlapped with computation. A lost record is recomputed.
     :param host: bytes of pinned host memory to which states of a CUDA or ROCm device are offloaded.
@@ -548,11 +530,12 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     return _scan(step, state, inputs, steps, given, known_of(step, reduce, buffers), Report())
 
 
-class Scan(torch.nn.Module):
+class Scan(Unregistered):
     """:func:`scan` as a module: ``last, outputs = Scan(cell, memory="1G")(state, inputs)``.
 
     The size and cost of a step are measured in the first call and reused. The parameters of the cell are parameters
-    of this module.
+    of this module if the cell is a module. The parameters that a function uses are not: pass them to the optimizer, and
+    save them, yourself. ``parameters()`` and ``state_dict()`` then issue a warning.
 
     :param cell: ``cell(state, input, t)`` returns ``(state, output)``; a module becomes the submodule ``cell``.
 

@@ -216,12 +216,14 @@ class Sequential(torch.nn.Sequential):
         params, once = self._params()
         if not torch.is_grad_enabled() or not len(self) or \
                 not any(t.requires_grad for t in (*leaves, *once)):
+            self._report.plain = True
             return super().forward(x)
         if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
             found = ", ".join(sorted({str(t.device) for t in leaves}))
             raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
                              f"network on the CPU")
         if transformed((*leaves, *once), self._memory, "a Sequential"):
+            self._report.plain = True
             return super().forward(x)
         dense(leaves, "the input")
         cast, around = Cast(_where(leaves)), Around(*self)

@@ -8,7 +8,7 @@ import torch
 
 from .checks import Hashes, NotDeterministic
 from .heap import give_back
-from .measure import addresses
+from .measure import Samples, addresses
 from .runs import Again, Run, State, differentiable
 from .seeding import GroupTape
 
@@ -59,6 +59,7 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     memory keeps fewer bytes than all later ones.
     """
     run.emitting = False
+    run.counted, run.samples = {}, Samples()  # an earlier measurement in this run has the bytes, but not the graph's
     state, run.caller = run.state(start), addresses(start)
     sizes = [run.state_bytes(state)]
     if run.steps > group:

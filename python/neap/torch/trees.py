@@ -68,6 +68,8 @@ def _flatten(tree: Tree, leaves: List[torch.Tensor], what: str, constants: bool 
         return Constant(tree)
     number = isinstance(tree, (bool, int, float, complex)) or hasattr(tree, "__array__")
     how = ". Convert it with torch.tensor(...)" if number else ""
+    if what == "inputs" and hasattr(tree, "__iter__") and not number:
+        how = ". If it yields one input per step, pass torch.stack(list(inputs)), or a function of t and steps=T"
     raise UsageError(f"{what} contains an item of type {type(tree).__name__}. Allowed are tensors, None, and tuples, "
                      f"lists, dicts and dataclasses of these{how}")
 

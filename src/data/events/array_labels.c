@@ -117,6 +117,22 @@ static int no_classes(const struct labels *s)
 		s->columns->path, most, most + 1, most);
 }
 
+/* The names of --classes, if there are any, must be those of the array 'classes'. */
+static int check_classes(const struct labels *s, const struct neap_event_options *options)
+{
+	const struct neap__event_source *o = s->source;
+	int same = options->nclasses == o->classes;
+	for (int k = 0; options->classes && same && k < o->classes; k++)
+		same = strcmp(options->classes[k], o->class_name[k]) == 0;
+	if (!options->classes || same)
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"'%s' has an array 'classes' with %d names, and --classes has %d other ones. "
+		"Remove "
+		"--classes, or change the array",
+		s->columns->path, o->classes, options->nclasses);
+}
+
 /* Numbers of the classes of all samples. */
 static int read_labels(struct labels *s, const struct neap_event_options *options)
 {
@@ -130,6 +146,7 @@ static int read_labels(struct labels *s, const struct neap_event_options *option
 		s->columns->shut(s->columns, &column);
 		NEAP_TRY(s->columns->texts(
 			s->columns, "classes", MOST_CLASSES, &o->class_name, &o->classes));
+		NEAP_TRY(check_classes(s, options));
 	}
 	if (options->classes && !o->class_name) {
 		o->class_name = calloc((size_t)options->nclasses + 1, sizeof *o->class_name);

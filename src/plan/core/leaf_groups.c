@@ -102,8 +102,8 @@ static int measure(int64_t *most, const struct neap_plan *plan, const struct nea
 }
 
 /*
- * The plan with a shorter last group, by its actions: the group may be the only one beside all
- * slots, and reads hide behind its BACKWARD. In a chain of many groups neither counts.
+ * The plan with a shorter last group, by its actions: the group may be the only one while all
+ * slots are used, and reads overlap with its BACKWARD. In a chain of many groups neither matters.
  */
 static int shorten(
 	struct neap_plan *plan, const struct neap__strategy *row, const struct neap_problem *p)

@@ -9,11 +9,14 @@
 #include "plan/core/sizing.h"
 #include "plan/core/stage_sizes.h"
 
-/* a / b - 1; infinite where only b is 0. */
+/* The relative difference of two sums of the same times in a different order is below this. */
+#define ROUNDING 1e-13
+
+/* a / b - 1, without rounding of sums in a different order; infinite if only b is 0. */
 static double excess(double a, double b)
 {
 	if (b > 0)
-		return a / b - 1;
+		return fabs(a - b) <= ROUNDING * b ? 0 : a / b - 1;
 	return a > 0 ? INFINITY : 0;
 }
 

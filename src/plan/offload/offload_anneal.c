@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offload_anneal.c: local search over choices (offload_choice.h). First the entries of each
- * stage (its tape, its state, its look-ahead) are changed one at a time while that helps; then, by
- * a fixed sequence of random numbers, one to three at a time, where worse choices are accepted less
- * and less often (simulated annealing: Kirkpatrick, Gelatt and Vecchi, 1983).
+ * stage (its tape, its state, its look-ahead) are changed one at a time while that helps; then one
+ * to three at a time, selected by a fixed sequence of random numbers, with worse choices accepted
+ * less and less often (simulated annealing: Kirkpatrick, Gelatt and Vecchi, 1983).
  */
 #include <math.h>
 #include "base/fail.h"

@@ -14,10 +14,10 @@
 #include "plan/offload/offload_exact.h"
 #include "plan/verify/measure_list.h"
 
-#define EFFORT 2000 /* simulations, where the caller names no effort */
+#define EFFORT 2000 /* simulations, if the caller specifies no effort */
 #define NODES 30    /* nodes of the exact search that cost as much as a simulation */
 
-/* Replaces `out` by the exact schedule where that is faster than the best choice. */
+/* Replaces `out` by the exact schedule if that is faster than the best choice. */
 static int exact(
 	struct neap__action_list *out, const struct neap__offload_search *x, int64_t effort)
 {

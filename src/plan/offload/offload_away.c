@@ -26,7 +26,7 @@ static void step(struct neap__action_list *x, int kind, int64_t i)
 		x, &(struct neap_action){.kind = (uint8_t)kind, .t0 = i, .t1 = i + 1});
 }
 
-/* Every stage is recorded once; its tape leaves, and its input where backward needs it. */
+/* Every stage is recorded once; its tape is offloaded, and its input if backward needs it. */
 static void tapes_leave(struct neap__action_list *x, const struct neap_chain *c, int tier)
 {
 	int holds = neap__tape_holds_output(c->stages),

@@ -154,7 +154,7 @@ static void first_sweep(struct choice_writing *w)
 }
 
 /* Bytes of the items below stage s, including x_s, while its group is reversed. */
-static int64_t beside(const struct choice_writing *w, int64_t s, int ahead)
+static int64_t bytes_below(const struct choice_writing *w, int64_t s, int ahead)
 {
 	const struct neap__offload_choice *o = w->o;
 	int64_t bytes = kept(w, s) ? state_bytes(w, s) : 0;
@@ -180,7 +180,7 @@ static int64_t group(struct choice_writing *w, int64_t s, int64_t e, int64_t mem
 	const struct neap__offload_choice *o = w->o;
 	int in_tape = !kept(w, s), taped = o->tape[e] != 0;
 	int64_t from = s,
-		bytes = memory - beside(w, s, o->ahead[e]) - (taped ? tape_bytes(w, e) : 0);
+		bytes = memory - bytes_below(w, s, o->ahead[e]) - (taped ? tape_bytes(w, e) : 0);
 	int64_t k = e - 1;
 	while (k >= s && !o->tape[k])
 		k--;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offload_exact.c: the search. A node is a spot (offload_exact_node.h): what is in fast memory,
- * on the tier and in flight, and where the adjoint is. From every spot at least all backwards
- * are still to come and a recording of every tape that is nowhere: that is the bound of A*.
+ * on the tier and in flight, and where the adjoint is. From every spot, all remaining
+ * backwards and a recording of every tape that is stored nowhere must still follow: this is the
+ * bound of A*.
  * Transfers are issued between two actions, and a payload that has left is freed at the end of
  * the action in which its transfer ended.
  */

@@ -61,7 +61,7 @@ static double wait_up(const struct fluid *x, double need, double *q)
 	return excess / x->out;
 }
 
-/* And on the way down, where `need` is without what comes back. */
+/* The same on the way down; `need` does not include the bytes that are read back. */
 static double wait_down(const struct fluid *x, double need, double b)
 {
 	double excess = need + b - x->memory;
@@ -70,7 +70,7 @@ static double wait_down(const struct fluid *x, double need, double b)
 	return excess > b ? EVER : excess / x->in;
 }
 
-/* Sends bytes: into the queue and back, or at once where the tier is synchronous. */
+/* Sends bytes: into the queue and back, or at once if the tier is synchronous. */
 static double send(const struct fluid *x, double bytes, double *q, double *b)
 {
 	double there = bytes / x->out + x->out_fixed, back = bytes / x->in + x->in_fixed;
@@ -81,7 +81,7 @@ static double send(const struct fluid *x, double bytes, double *q, double *b)
 	return bytes * x->lost;
 }
 
-/* A unit of stages: seconds up and down, bytes it takes besides what is kept. */
+/* A unit of stages: seconds up and down, bytes needed in addition to what is kept. */
 struct pofo_unit {
 	double up, down, need_up, need_down;
 };
@@ -133,12 +133,12 @@ static double options(struct fluid *x, const struct at *a, struct pofo_choice *b
 	struct pofo_unit u = {0};
 	for (int64_t k = a->i; k < x->n && k < a->i + GROUP_MOST; k++) {
 		double output = bytes_of_state(x, k + 1), tape = (double)s->tape[k];
-		double beside = x->holds ? 0 : output;
+		double separate = x->holds ? 0 : output;
 		double kept = k > a->i ? bytes_of_state(x, k) : 0;
 		tapes += tape;
 		double back = tapes + gradient(x, k) + gradient(x, k + 1) +
 			      (double)neap__stage_backward_tmp(s, k);
-		double again = tapes + beside + (double)neap__stage_record_tmp(s, k);
+		double again = tapes + separate + (double)neap__stage_record_tmp(s, k);
 		if (k == a->i) {
 			struct pofo_unit one = {neap__stage_record(s, k), s->backward[k],
 				input + again, (x->needs ? input : 0) + back};
@@ -234,7 +234,7 @@ static void trace(struct fluid *x, struct neap__offload_choice *o, int tier)
 	}
 }
 
-/* The proposal for a tier and a budget. Returns 1, 0 where there is none, or -ENOMEM. */
+/* The proposal for a tier and a budget. Returns 1, 0 if there is none, or -ENOMEM. */
 static int propose(
 	struct neap__offload_choice *o, const struct neap_problem *p, int tier, double memory)
 {

@@ -2,13 +2,13 @@
 /*
  * mixed.c: the strategy `mixed`: Revolve whose leaves keep as many tapes as fast memory has room
  * for, more of them as slots fall free (leaf_revolve.h). In a classic problem whose slots hold
- * a state or a tape (NEAP_CHAIN_MIXED), a leaf beside j kept states has slots + 1 - j steps.
+ * a state or a tape (NEAP_CHAIN_MIXED), a leaf has slots + 1 - j steps if j states are kept.
  * That is optimal for slots that hold either: keeping a tape while another part is recomputed
  * never helps. If a call of the model has a cost (chain.call), fewer slots than fit are tried:
  * leaves are then longer, and fewer.
  *
- * Peak: the largest of j S + l A bytes over all leaves (l steps beside j kept states; S a state,
- * A a tape). The number is exact, and T A where all T tapes fit.
+ * Peak: the largest of j S + l A bytes over all leaves (l: steps of a leaf, j: states kept then, S:
+ * bytes of a state, A: bytes of a tape). The number is exact, and T A if all T tapes fit.
  */
 #include "plan/recompute/leaf_revolve.h"
 

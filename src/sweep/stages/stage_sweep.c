@@ -168,9 +168,9 @@ static int plan_in_capacity(struct neap_stage_sweep *s)
 }
 
 /*
- * Plans. A plan that does not fit names a budget that fits while a tier holds as many bytes as its
- * capacity says; with gaps between records it may not. Such budgets are tried, and the error names
- * the first one that has a plan.
+ * Plans. The error of a plan that does not fit contains a budget that fits if a tier holds
+ * as many bytes as its capacity; with gaps between records it may hold fewer. Such budgets are
+ * tried, and the error contains the first one that has a plan.
  */
 static int plan_or_name_budget(struct neap_stage_sweep *s)
 {
