@@ -188,6 +188,7 @@ static int print_json(
 	neap__json_int(to, "window_steps", result->window_steps);
 	neap__json_number(to, "input_wait", result->input_wait);
 	cli_json_process(to, &result->process);
+	cli_json_device(to, &result->device);
 	neap__json_bytes(to, "weights_bytes", result->weights_bytes);
 	neap__json_bytes(to, "grads_bytes", result->grads_bytes);
 	neap__json_number(to, "spikes", result->spikes);
@@ -307,6 +308,7 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 			print_times(&result->runs[i]);
 	}
 	explain_faster(result);
+	cli_print_device(&result->device);
 	cli_print_process(&result->process, 1);
 	return cli_finish("compare");
 }

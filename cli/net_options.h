@@ -35,7 +35,7 @@ int cli_net_choices_into(
 #define CLI_DEVICE_OPTION(device) \
 	{.name = "device", .kind = CLI_TEXT, .into = &(device), .argument = "NAME", \
 		.help = "device that computes, such as cuda or cuda:1; --memory then counts its bytes, and --slow takes " \
-			"pinned:SIZE (default: the processor)"}
+			"pinned:SIZE (default cpu: the processor)"}
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \

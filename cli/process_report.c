@@ -23,6 +23,33 @@ void cli_json_process(struct neap__json *to, const struct neap_process_memory *m
 	neap__json_end(to, '}');
 }
 
+void cli_json_device(struct neap__json *to, const struct neap_device_use *use)
+{
+	if (!use->total) {
+		neap__json_null(to, "device");
+		return;
+	}
+	neap__json_begin(to, "device", '{');
+	neap__json_text(to, "about", use->about);
+	neap__json_bytes(to, "total", use->total);
+	neap__json_bytes(to, "free", use->free);
+	neap__json_bytes(to, "planned", use->planned);
+	neap__json_bytes(to, "allocated", use->allocated);
+	neap__json_bytes(to, "measured", use->measured);
+	neap__json_end(to, '}');
+}
+
+void cli_print_device(const struct neap_device_use *use)
+{
+	char planned[24], allocated[24], measured[24], all[24];
+
+	if (use->total)
+		printf("device      %s: peak %s of %s (planned %s, %s by the driver)\n", use->about,
+			neap__show_size(allocated, use->allocated),
+			neap__show_size(all, use->total), neap__show_size(planned, use->planned),
+			neap__show_size(measured, use->measured));
+}
+
 void cli_print_process(const struct neap_process_memory *m, int bounded)
 {
 	char most[24], measured[24];

@@ -128,6 +128,7 @@ static int print_json(const struct neap_train_options *o, const struct neap_trai
 	neap__json_end(to, '}');
 	neap__json_bytes(to, "arena_bytes", r->arena_bytes);
 	cli_json_process(to, &r->process);
+	cli_json_device(to, &r->device);
 	neap__json_bytes(to, "peak_planned", r->peak_planned);
 	neap__json_bytes(to, "peak_measured", r->peak_measured);
 	neap__json_bytes(to, "weights_bytes", r->weights_bytes);
@@ -180,13 +181,15 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 		neap__show_time(b, r->seconds_per_epoch));
 	print_evaluation("validation", &r->validation);
 	print_evaluation("test", &r->test);
-	printf("memory      peak %s (planned %s), allocated %s\n",
+	printf("memory      %speak %s (planned %s), allocated %s\n",
+		r->device.total ? "states and tapes on the device: " : "",
 		neap__show_size(a, r->peak_measured), neap__show_size(b, r->peak_planned),
 		neap__show_size(c, r->arena_bytes));
 	printf("other       weights %s, gradients %s, optimizer %s, largest batch %s\n",
 		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
 		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
-	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total);
+	cli_print_device(&r->device);
+	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total || r->device.total);
 	printf("time        %s for forward and backward passes (predicted %s), %" PRId64
 	       " overflow%s, %" PRId64 " %s (%" PRId64 " late)\n",
 		neap__show_time(a, r->measured), neap__show_time(b, r->predicted), r->overflows,

@@ -33,6 +33,7 @@ struct neap_device;
 /*
  * Opens a device: "cuda" or "cuda:0" is the first one. Retains its primary context, which other
  * libraries in the process share. -ENODEV: there is no CUDA driver, or no such device.
+ * NEAP_EINFEASIBLE: the memory of the device is full.
  */
 NEAP_API int neap_device_open(struct neap_device **device, const char *name);
 /* Frees all that belongs to the device. NULL is allowed. */

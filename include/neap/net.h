@@ -193,6 +193,18 @@ struct neap_net_options {
 /* clang-format on */
 NEAP__INIT_FUNCTION(neap_net_options, NEAP_NET_OPTIONS_DEFAULTS)
 
+/* Memory of the device (neap_net_options.device) that a run uses, in bytes. All 0: no device. */
+struct neap_device_use {
+	char about[320];    /* its name in options, model, compute capability, multiprocessors */
+	int devices;	    /* number of devices of the driver */
+	uint64_t total;	    /* memory of the device */
+	uint64_t free;	    /* of it, free before the run */
+	uint64_t planned;   /* estimated need: the arena, and weights, gradients and inputs */
+	uint64_t allocated; /* most that this process has allocated at a time */
+	uint64_t measured;  /* most that became less free, by the driver, also by other programs */
+	double joules; /* energy of the whole device, in this session's epochs; 0: not measured */
+};
+
 struct neap_net;
 
 /* Creates a network with initial weights. Copies the options. Returns 0 or a negative code. */

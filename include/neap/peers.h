@@ -55,6 +55,20 @@ struct neap_peers {
 	void (*leave)(void *user, int code);
 };
 
+/*
+ * Communication between ranks in the batches of this session: the calls of neap_peers from the turn
+ * of a batch to the agreement after its update. On the rank that arrives last, a call takes only
+ * the time of the exchange, so `seconds` sums the minimum over ranks of each call;
+ * neap_ranks_predict predicts it. The rest of `waited` is waiting for slower ranks.
+ */
+struct neap_exchange {
+	int ranks; /* 0: one process, all numbers are 0 */
+	uint32_t reserved;
+	int64_t batches, calls; /* in all batches */
+	double seconds, waited; /* seconds: equal on all ranks; waited: of this rank */
+	uint64_t sent;		/* bytes sent by this rank */
+};
+
 #ifdef __cplusplus
 }
 #endif

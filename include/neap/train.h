@@ -43,7 +43,9 @@ struct neap_process_memory {
 
 /* Memory, strategy, tiers and costs of the sweeps of a run. */
 struct neap_sweep_settings {
-	uint64_t memory; /* budget of the arena in bytes; 0: half of the free memory */
+	/* Budget of the arena in bytes, which are in the device's memory if there is a device; 0:
+	   half of the free memory. */
+	uint64_t memory;
 	/*
 	 * Budget of the whole process in bytes: the arena gets what the other parts leave, but at
 	 * most `memory` (0: any). 0: no budget for the process.
@@ -220,20 +222,6 @@ struct neap_eval_result {
 /* Frees the arrays of a result. */
 NEAP_API void neap_eval_result_free(struct neap_eval_result *result);
 
-/*
- * Communication between ranks in the batches of this session: the calls of neap_peers from the turn
- * of a batch to the agreement after its update. On the rank that arrives last, a call takes only
- * the time of the exchange, so `seconds` sums the minimum over ranks of each call;
- * neap_ranks_predict predicts it. The rest of `waited` is waiting for slower ranks.
- */
-struct neap_exchange {
-	int ranks; /* 0: one process, all numbers are 0 */
-	uint32_t reserved;
-	int64_t batches, calls; /* in all batches */
-	double seconds, waited; /* seconds: equal on all ranks; waited: of this rank */
-	uint64_t sent;		/* bytes sent by this rank */
-};
-
 /* The result of a training run, and its memory and time. */
 struct neap_train_result {
 	uint32_t size; /* sizeof(struct neap_train_result) */
@@ -257,6 +245,7 @@ struct neap_train_result {
 	struct neap_eval_result validation, test; /* of the model; samples is 0 if not evaluated */
 	struct neap_process_memory process;
 	struct neap_exchange exchange;
+	struct neap_device_use device;
 };
 /* Trains a network with the given options and writes the folder of the run. */
 NEAP_API int neap_train(struct neap_train_result *result, const struct neap_train_options *options);
@@ -549,6 +538,7 @@ struct neap_compare_result {
 	int tiers_lost;
 	char tier_lost[NEAP_TIERS_MAX][512];
 	struct neap_process_memory process;
+	struct neap_device_use device;
 };
 /* Runs one batch with each strategy and measures memory and time. */
 NEAP_API int neap_compare(
@@ -589,6 +579,10 @@ struct neap_calibration {
 	struct neap_timing slot_write, slot_read; /* seconds per copy of the state */
 	struct neap_timing call; /* seconds per call of the model, in addition to its steps */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
+	/* Of a device: bytes per second of copies from and to pinned memory of the host, and within
+	   its memory, and seconds per kernel launch with the wait for it. */
+	struct neap_device_use device;
+	struct neap_timing to_device, from_device, within_device, launch;
 };
 /* Measures the costs of steps, copies and slow tiers. */
 NEAP_API int neap_calibrate(

@@ -80,7 +80,9 @@ static int start(struct neap_device *device)
 	CUstream *streams[] = {&device->compute, &device->out, &device->in, &device->ahead};
 	for (int i = 0; i < 4; i++)
 		NEAP_TRY(NEAP__CUDA(cuStreamCreate, (streams[i], NEAP__CUDA_STREAM_NON_BLOCKING)));
-	return NEAP__CUDA(cuMemAlloc, (&device->scratch, NEAP__SCRATCH));
+	NEAP_TRY(NEAP__CUDA(cuMemAlloc, (&device->scratch, NEAP__SCRATCH)));
+	neap__device_memory_settle(device);
+	return 0;
 }
 
 int neap_device_open(struct neap_device **out, const char *name)
@@ -94,6 +96,9 @@ int neap_device_open(struct neap_device **out, const char *name)
 	int rc = find(device, name);
 	if (rc == 0)
 		rc = start(device);
+	if (rc == -ENOMEM)
+		rc = neap__fail_in(NEAP_EINFEASIBLE,
+			"free memory of the device: opening it needs more than is free: ");
 	if (rc < 0) {
 		if (rc != NEAP_EUSAGE)
 			rc = neap__fail_in(rc, "device '%s': ", name);

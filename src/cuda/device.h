@@ -23,6 +23,11 @@ struct neap_device {
 	int retained;
 	CUstream compute, out, in, ahead;
 	CUdeviceptr scratch;
+	/* Bytes: mapped now, and at most; free when the device was opened; free at least, and what
+	   was free before anything was mapped, by the driver. */
+	uint64_t mapped, mapped_most, free_first, free_least;
+	uint64_t lacked; /* bytes of the last mapping for which there was no memory; 0: it succeeded
+			  */
 	struct neap__mapping *mappings; /* of neap_memory_ops.map */
 	struct neap_memory_ops memory;
 	pid_t process; /* that opened it: CUDA does not work in a child */
@@ -47,6 +52,16 @@ int neap__device_send(
 	const struct neap_device *device, void *at, const void *pinned, uint64_t bytes);
 int neap__device_fetch(
 	const struct neap_device *device, void *pinned, const void *at, uint64_t bytes);
+
+/* Sets free_first, with nothing mapped but the scratch memory: after modules are loaded. */
+void neap__device_memory_settle(struct neap_device *device);
+
+/*
+ * Maps device memory that no budget counts: for `what`, such as "a batch". NEAP_EINFEASIBLE where
+ * the device has too little of it, else -ENOMEM.
+ */
+int neap__device_memory_map(
+	const struct neap_memory_ops *memory, void **at, uint64_t bytes, const char *what);
 
 /* Bytes of pinned memory of the host, or NULL; `what` is for the detail line. */
 int neap__pinned_alloc(const struct neap_device *device, void **at, uint64_t bytes);

@@ -15,6 +15,7 @@
 /* Memory of the driver at `base`, of which the caller has the part from `at` on. */
 struct neap__mapping {
 	CUdeviceptr base, at;
+	uint64_t bytes;
 	struct neap__mapping *next;
 };
 
@@ -35,6 +36,24 @@ static void explain(const struct neap_device *device, uint64_t bytes)
 			(unsigned long long)all);
 }
 
+void neap__device_memory_settle(struct neap_device *device)
+{
+	size_t left = 0, all = 0;
+	if (device->mapped == 0 && NEAP__CUDA(cuMemGetInfo, (&left, &all)) == 0)
+		device->free_first = device->free_least = left;
+}
+
+/* Keeps count of an allocation. That the driver fails to say what is free changes no result. */
+static void count(struct neap_device *device, uint64_t bytes)
+{
+	size_t left = 0, all = 0;
+	device->mapped += bytes;
+	if (device->mapped > device->mapped_most)
+		device->mapped_most = device->mapped;
+	if (NEAP__CUDA(cuMemGetInfo, (&left, &all)) == 0 && left < device->free_least)
+		device->free_least = left;
+}
+
 static void *map(void *user, uint64_t bytes)
 {
 	struct neap_device *device = user;
@@ -45,10 +64,13 @@ static void *map(void *user, uint64_t bytes)
 		return NULL;
 	}
 	int rc = NEAP__CUDA(cuMemAlloc, (&base, bytes));
+	uint64_t taken = bytes;
 	if (rc == 0 && base % ALIGNED != 0) { /* the driver promises 256 bytes */
 		NEAP__CUDA(cuMemFree, (base));
-		rc = NEAP__CUDA(cuMemAlloc, (&base, bytes + ALIGNED));
+		taken += ALIGNED;
+		rc = NEAP__CUDA(cuMemAlloc, (&base, taken));
 	}
+	device->lacked = rc == -ENOMEM ? taken : 0;
 	if (rc < 0) {
 		if (rc == -ENOMEM)
 			explain(device, bytes);
@@ -56,9 +78,28 @@ static void *map(void *user, uint64_t bytes)
 		return NULL;
 	}
 	*mapping = (struct neap__mapping){
-		base, (base + ALIGNED - 1) / ALIGNED * ALIGNED, device->mappings};
+		base, (base + ALIGNED - 1) / ALIGNED * ALIGNED, taken, device->mappings};
 	device->mappings = mapping;
+	count(device, taken);
 	return (void *)(uintptr_t)mapping->at;
+}
+
+int neap__device_memory_map(
+	const struct neap_memory_ops *memory, void **at, uint64_t bytes, const char *what)
+{
+	const struct neap_device *device = memory->user;
+	size_t left = 0, all = 0;
+
+	*at = memory->map(memory->user, bytes);
+	if (*at)
+		return 0;
+	if (!device->lacked || NEAP__CUDA(cuMemGetInfo, (&left, &all)) < 0)
+		return neap__fail_in(-ENOMEM, "%s: ", what);
+	return neap__fail(NEAP_EINFEASIBLE,
+		"%s needs %llu bytes of the memory of %s in addition to the memory budget, and "
+		"%llu of %llu bytes are free. Use a smaller --batch, or free memory of the device",
+		what, (unsigned long long)bytes, device->name, (unsigned long long)left,
+		(unsigned long long)all);
 }
 
 /* cuMemFree waits for the work on the memory. */
@@ -73,6 +114,7 @@ static void unmap(void *user, void *at, uint64_t bytes)
 	if (!mapping)
 		return;
 	*link = mapping->next;
+	device->mapped -= mapping->bytes;
 	if (neap__device_enter_to_free(device))
 		NEAP__CUDA(cuMemFree, (mapping->base));
 	free(mapping);

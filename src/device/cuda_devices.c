@@ -4,7 +4,9 @@
 #include "device/device_backend.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
+#include "base/print.h"
 
+#include <neap/net.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -97,11 +99,34 @@ static int tiers(void *device, struct neap_tier **out, int *count, const char *l
 	return neap_device_tiers_open(((struct use *)device)->device, out, count, list, options);
 }
 
-static const struct neap__device_driver driver = {.open = open_device,
+static int use_of_memory(void *device, struct neap_device_use *to, uint64_t *mapped)
+{
+	const struct neap_device *d = ((struct use *)device)->device;
+	uint64_t left, all;
+
+	NEAP_TRY(neap_device_bytes(d, &left, &all));
+	*to = (struct neap_device_use){.total = all,
+		.free = left,
+		.allocated = d->mapped_most,
+		.measured = d->free_first > d->free_least ? d->free_first - d->free_least : 0};
+	*mapped = d->mapped;
+	neap__print(to->about, sizeof to->about, "%s", d->about);
+	return NEAP__CUDA(cuDeviceGetCount, (&to->devices));
+}
+
+static int count_devices(int *devices)
+{
+	NEAP_TRY(neap__cuda_load());
+	return NEAP__CUDA(cuDeviceGetCount, (devices));
+}
+
+static const struct neap__device_driver driver = {.count = count_devices,
+	.open = open_device,
 	.close = close_device,
 	.attach = attach,
 	.detach = detach,
-	.tiers = tiers};
+	.tiers = tiers,
+	.use = use_of_memory};
 
 void neap__cuda_devices_use(void)
 {

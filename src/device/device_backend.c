@@ -80,12 +80,14 @@ static int load(struct neap__device_backend *b)
 	NEAP_TRY(NEAP__CUDA(cuModuleLoadData, (&b->module, image)));
 	for (int k = 0; k < NEAP__DEVICE_KERNEL_COUNT; k++)
 		NEAP_TRY(find(b, (enum neap__device_kernel)k));
+	neap__device_memory_settle(b->device);
 	return NEAP__CUDA(cuEventCreate, (&b->told, NEAP__CUDA_EVENT_DISABLE_TIMING));
 }
 
 int neap__device_backend_open(
 	struct neap__device_backend **backend, struct neap_device *device, struct neap_net *net)
 {
+	NEAP_TRY(neap__device_net_check(net));
 	struct neap__device_backend *b = calloc(1, sizeof *b);
 
 	if (!b)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_batch.c: the memory of a batch on the device (device_batch.h). */
 #include "device/device_batch.h"
+#include "cuda/device.h"
 #include "nn/batch/batch.h"
 #include "nn/core/net_state.h"
 #include "base/checked.h"
@@ -194,9 +195,7 @@ static int grow(const struct neap_memory_ops *memory, void **block, uint64_t *ha
 	if (*block)
 		memory->unmap(memory->user, *block, *have);
 	*have = 0;
-	*block = memory->map(memory->user, bytes);
-	if (!*block)
-		return neap__fail_in(-ENOMEM, "a batch: ");
+	NEAP_TRY(neap__device_memory_map(memory, block, bytes, "a batch"));
 	*have = bytes;
 	return 0;
 }

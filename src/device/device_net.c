@@ -57,8 +57,6 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "learn";
 	else if (layer->delay)
 		key = "delay";
-	else if (!layer->cell->readout && layer->dropout > 0)
-		key = "dropout";
 	if (key)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "
@@ -87,12 +85,10 @@ static int refuse_layer(const struct neap_net *net, int l)
 	return 0;
 }
 
-static int refuse_net(const struct neap_net *net)
+int neap__device_net_check(const struct neap_net *net)
 {
 	const char *key = NULL;
 
-	if (!net->batch)
-		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	if (net->options.precision != NEAP_FLOAT)
 		key = "precision=double";
 	else if (net->options.smooth)
@@ -112,6 +108,19 @@ static int refuse_net(const struct neap_net *net)
 			net->spec);
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(refuse_layer(net, l));
+	return 0;
+}
+
+/* What only the batch says. */
+static int refuse_batch(const struct neap_net *net)
+{
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	if (net->drops)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' has layers with the key 'dropout', which is not implemented on "
+			"devices; remove the key or train on the CPU",
+			net->spec);
 	return 0;
 }
 
@@ -176,7 +185,8 @@ static struct neap__device_readout describe_readout(
 int neap__device_net_describe(
 	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
 {
-	NEAP_TRY(refuse_net(net));
+	NEAP_TRY(neap__device_net_check(net));
+	NEAP_TRY(refuse_batch(net));
 	*device = (struct neap__device_net){.net = net,
 		.layers = net->nlayers - 1,
 		.groups = net->ngrads,

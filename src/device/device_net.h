@@ -21,6 +21,8 @@ struct neap__device_net {
 	int has_errors; /* the host computes the errors of the readout */
 };
 
+/* NEAP_EUSAGE, in one line, if the net has an option that no kernel implements; else 0. */
+int neap__device_net_check(const struct neap_net *net);
 /*
  * Describes `net`, in which a batch is begun. `weights`[tensors] are addresses of device memory;
  * those of the batch are set by the caller. Returns 0, NEAP_EUSAGE if the net has an option that no

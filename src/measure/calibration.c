@@ -156,10 +156,11 @@ static int calibrate(struct calibration *r)
 	NEAP_TRY(neap__tiers_open(&r->tiers, &o->sweep, r->one.net));
 	r->sizes.size = sizeof r->sizes;
 	NEAP_TRY(neap_net_get_sizes(r->one.net, &r->sizes));
-	NEAP_TRY(neap_net_end(r->one.net));
 	c->batch = r->one.batch->size;
 	c->problem.size = sizeof c->problem;
-	c->problem.memory = neap__memory_budget(&o->sweep);
+	NEAP_TRY(neap__memory_budget(&c->problem.memory, &o->sweep, r->one.net));
+	NEAP_TRY(neap__device_budget_check(&o->sweep, r->one.net, c->problem.memory));
+	NEAP_TRY(neap_net_end(r->one.net));
 	c->problem.chain = (struct neap_chain){.steps = r->one.batch->steps,
 		.state = neap__round_up(r->sizes.state, 64),
 		.adjoint = neap__round_up(r->sizes.adjoint, 64),
@@ -190,6 +191,9 @@ int neap_calibrate(
 		calibration->size, sizeof *calibration, sizeof *calibration, "neap_calibration"));
 	*calibration = (struct neap_calibration){.size = sizeof(struct neap_calibration)};
 	int rc = calibrate(&r);
+	if (rc < 0 && r.one.net)
+		rc = neap__device_budget_failed(
+			rc, &options->sweep, r.one.net, calibration->problem.memory);
 	if (rc == 0)
 		rc = tell(&r, NULL);
 	neap__tiers_close(&r.tiers);

@@ -71,6 +71,8 @@ struct neap__comparison {
  */
 int neap__comparison_memory_begin(struct neap__comparison *c);
 int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena);
+/* After all runs, which ended with `rc`: what they used of a device. Returns rc, or an error. */
+int neap__comparison_memory_end(struct neap__comparison *c, int rc);
 
 /* Asked between a sweep's actions: says what it is expected to take. 1: it is to end. */
 int neap__comparison_watch(void *comparison);

@@ -3,6 +3,8 @@
 #include "measure/comparison.h"
 #include "measure/process_memory.h"
 #include "data/loader_memory.h"
+#include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 /* Plans are made before arenas are mapped; what they leave behind is counted when all are made. */
@@ -13,7 +15,8 @@ static struct neap__process_parts parts_of(const struct neap__comparison *c, uin
 	return (struct neap__process_parts){.net = c->one.net,
 		.inputs = inputs,
 		.planning = PLANNING,
-		.arena = c->probe.sweep ? neap_sweep_mapped(c->probe.sweep) : 0,
+		.arena = c->probe.sweep && !c->one.net->device ? neap_sweep_mapped(c->probe.sweep)
+							       : 0,
 		.tiers = &c->tiers};
 }
 
@@ -24,6 +27,8 @@ static int share(struct neap__comparison *c, uint64_t arena)
 
 	NEAP_TRY(neap__loader_most(c->one.loader, &inputs));
 	struct neap__process_parts parts = parts_of(c, inputs);
+	if (c->one.net->device)
+		arena = 0;
 	return neap__process_memory_share(&c->result->process, &parts, total, arena);
 }
 
@@ -31,7 +36,10 @@ int neap__comparison_memory_begin(struct neap__comparison *c)
 {
 	const struct neap_sweep_settings *s = &c->options->sweep;
 
-	c->result->memory = neap__memory_budget(s);
+	NEAP_TRY(neap__on_device_use(c->one.net, &c->result->device, NULL));
+	NEAP_TRY(neap__device_total_refuse(s, c->one.net));
+	NEAP_TRY(neap__memory_budget(&c->result->memory, s, c->one.net));
+	NEAP_TRY(neap__device_budget_check(s, c->one.net, c->result->memory));
 	c->reference_memory = c->options->reference_memory;
 	if (!s->memory_total)
 		return 0;
@@ -40,6 +48,17 @@ int neap__comparison_memory_begin(struct neap__comparison *c)
 	if (!c->reference_memory || c->reference_memory > c->result->memory)
 		c->reference_memory = c->result->memory;
 	neap__tiers_lend(&c->tiers, c->result->memory);
+	return 0;
+}
+
+/* What is mapped now is what the batch needs, and maybe the arena that measures the pace. */
+static int plan_device(struct neap__comparison *c, uint64_t arena)
+{
+	struct neap_device_use now;
+	uint64_t mapped, probe = c->probe.sweep ? neap_sweep_mapped(c->probe.sweep) : 0;
+
+	NEAP_TRY(neap__on_device_use(c->one.net, &now, &mapped));
+	c->result->device.planned = mapped > probe ? mapped - probe + arena : 0;
 	return 0;
 }
 
@@ -57,9 +76,23 @@ int neap__comparison_memory_planned(struct neap__comparison *c, uint64_t arena)
 		}
 	}
 	NEAP_TRY(share(c, arena));
+	NEAP_TRY(plan_device(c, arena));
 	if (c->options->say) {
 		neap__process_memory_line(line, &c->result->process, 1);
 		c->options->say(c->options->user, line);
 	}
+	return 0;
+}
+
+int neap__comparison_memory_end(struct neap__comparison *c, int rc)
+{
+	struct neap_device_use *use = &c->result->device, before = *use;
+
+	if (rc < 0)
+		return neap__device_budget_failed(
+			rc, &c->options->sweep, c->one.net, c->result->memory);
+	NEAP_TRY(neap__on_device_use(c->one.net, use, NULL));
+	use->free = before.free;
+	use->planned = before.planned;
 	return 0;
 }

@@ -3,7 +3,6 @@
 #include "measure/comparison.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "sys/memory.h"
 
 #include <string.h>
 
@@ -80,7 +79,9 @@ int neap__comparison_arena(const struct neap__comparison *c, uint64_t *most, uin
 	if (*most >= enough || c->options->no_reference)
 		return 0;
 	problem.ntiers = 0;
-	problem.memory = c->reference_memory ? c->reference_memory : neap__memory_free() / 2;
+	problem.memory = c->reference_memory;
+	if (!problem.memory)
+		NEAP_TRY(neap__memory_half(&problem.memory, c->one.net));
 	return arena_of(most, &problem, "bptt", NULL);
 }
 

@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
-#include "sys/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,9 +33,12 @@ static int plan(
 static int whole(
 	struct neap__comparison *c, struct neap_sweep **sweep, struct neap_compare_run *run)
 {
+	uint64_t half;
+
 	NEAP_TRY(plan(c, sweep, c->one.batch->steps, 0));
+	NEAP_TRY(neap__memory_half(&half, c->one.net));
 	run->plan = *neap_sweep_plan(*sweep);
-	if (run->plan.arena_bytes <= neap__memory_free() / 2)
+	if (run->plan.arena_bytes <= half)
 		return 0;
 	neap__print(run->what, sizeof run->what,
 		"store-all would take more than half of the free memory; --reference-memory runs "

@@ -31,10 +31,12 @@ enum { SUMS_SHARE = 8, INPUTS_SHARE = 16, INPUTS_LEAST = 4 << 20 };
 
 static uint64_t memory_tiers(const struct neap__tiers *tiers)
 {
+	static const char pinned[] = "pinned memory of"; /* cuda/pinned_tier.c */
 	uint64_t bytes = 0;
 
 	for (int i = 0; i < tiers->count; i++)
-		if (strcmp(tiers->tier[i]->spec.name, "memory") == 0)
+		if (strcmp(tiers->tier[i]->spec.name, "memory") == 0 ||
+			strncmp(tiers->tier[i]->spec.name, pinned, sizeof pinned - 1) == 0)
 			bytes = neap__sat_add(bytes, tiers->tier[i]->spec.capacity);
 	return bytes;
 }

@@ -409,7 +409,7 @@ static int compare(struct neap__comparison *c)
 	if (c->one.batch->windows)
 		r->window_steps = neap_windows_steps(c->one.batch->windows);
 	r->input_wait = waited(c);
-	return rc;
+	return neap__comparison_memory_end(c, rc);
 }
 
 int neap_compare(struct neap_compare_result *result, const struct neap_compare_options *options)

@@ -2,8 +2,11 @@
 /* slow_tiers.c: opens the tiers, measures their rates and their transfer overhead. */
 #include "measure/slow_tiers.h"
 #include "nn/core/on_device.h"
+#include "nn/core/net_state.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/show.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -12,6 +15,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
 #define PATIENCE 30.0	     /* seconds without progress: systems give a disk 30 s for a command */
@@ -30,7 +34,9 @@ int neap__tiers_open(struct neap__tiers *tiers, const struct neap_sweep_settings
 	if (!settings->slow)
 		return 0;
 	NEAP_TRY(neap__on_device_tiers(net, tiers->tier, &tiers->count, settings->slow, &options));
-	neap__tiers_lend(tiers, neap__memory_budget(settings));
+	uint64_t memory;
+	NEAP_TRY(neap__memory_budget(&memory, settings, net));
+	neap__tiers_lend(tiers, memory);
 	for (int i = 0; i < tiers->count; i++)
 		neap_tier_set_patience(tiers->tier[i], neap__patience(settings, 0, 0));
 	return 0;
@@ -167,7 +173,98 @@ void neap__tiers_close(struct neap__tiers *tiers)
 	*tiers = (struct neap__tiers){0};
 }
 
-uint64_t neap__memory_budget(const struct neap_sweep_settings *settings)
+int neap__memory_half(uint64_t *half, const struct neap_net *net)
 {
-	return settings->memory ? settings->memory : neap__memory_free() / 2;
+	struct neap_device_use use;
+
+	*half = neap__memory_free() / 2;
+	if (!net || !net->device)
+		return 0;
+	NEAP_TRY(neap__on_device_use(net, &use, NULL));
+	*half = use.free / 2;
+	return 0;
+}
+
+int neap__memory_budget(
+	uint64_t *memory, const struct neap_sweep_settings *settings, const struct neap_net *net)
+{
+	*memory = settings->memory;
+	return *memory ? 0 : neap__memory_half(memory, net);
+}
+
+/* The least budget of a batch that is begun, with tapes as large as they may be; 0: unknown. */
+static uint64_t least_budget(const struct neap_sweep_settings *settings, const struct neap_net *net)
+{
+	struct neap_problem problem = NEAP_PROBLEM_INIT;
+	struct neap_plan plan = {.size = sizeof plan};
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
+	const char *strategy = settings->strategy ? settings->strategy : "auto";
+
+	neap_net_get_sizes(net, &sizes);
+	problem.memory = 1;
+	problem.chain = (struct neap_chain){.steps = net->batch->steps,
+		.state = neap__round_up(sizes.state, 64),
+		.adjoint = neap__round_up(sizes.adjoint, 64),
+		.tape = neap__round_up(sizes.tape_max, 64),
+		.advance = 1,
+		.record = 1,
+		.backward = 2};
+	if (neap_plan_make(&plan, &problem, strategy, &settings->params) < 0)
+		return 0;
+	return plan.least_bytes;
+}
+
+static int refuse_budget(const struct neap_sweep_settings *settings, const struct neap_net *net,
+	uint64_t memory, const struct neap_device_use *use)
+{
+	uint64_t least = least_budget(settings, net);
+	char asked[24], left[24], enough[24], name[16];
+
+	neap__print(name, sizeof name, "%.*s", (int)strcspn(use->about, " "), use->about);
+	neap__show_size(asked, memory);
+	neap__show_size(left, use->free);
+	if (least > use->free)
+		return neap__fail(NEAP_EINFEASIBLE,
+			"a budget of %s is more than the %s of memory that are free on %s, and "
+			"this network needs at least %llu bytes (%s). Use a smaller --batch, or "
+			"free memory of the device",
+			asked, left, name, (unsigned long long)least,
+			neap__show_least(enough, least));
+	return neap__fail(NEAP_EINFEASIBLE,
+		"a budget of %s is more than the %s of memory that are free on %s. Use --memory "
+		"with at most %llu bytes; this network needs at least %llu bytes (%s)",
+		asked, left, name, (unsigned long long)use->free, (unsigned long long)least,
+		neap__show_least(enough, least));
+}
+
+int neap__device_total_refuse(
+	const struct neap_sweep_settings *settings, const struct neap_net *net)
+{
+	if (!settings->memory_total || !net->device)
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"--memory-total limits the memory of the process, but --device puts states and "
+		"tapes in the memory of the device. Use --memory instead");
+}
+
+int neap__device_budget_check(
+	const struct neap_sweep_settings *settings, const struct neap_net *net, uint64_t memory)
+{
+	struct neap_device_use use;
+
+	if (!net->device)
+		return 0;
+	NEAP_TRY(neap__on_device_use(net, &use, NULL));
+	return memory <= use.free ? 0 : refuse_budget(settings, net, memory, &use);
+}
+
+int neap__device_budget_failed(int rc, const struct neap_sweep_settings *settings,
+	const struct neap_net *net, uint64_t memory)
+{
+	struct neap_device_use use;
+
+	if (rc != -ENOMEM || !net->device || !net->batch ||
+		neap__on_device_use(net, &use, NULL) < 0 || use.free >= memory)
+		return rc;
+	return refuse_budget(settings, net, memory, &use);
 }

@@ -48,7 +48,22 @@ double neap__undisturbed(const struct neap_sweep_stats *stats);
 double neap__patience(const struct neap_sweep_settings *settings, int64_t steps, double advance);
 void neap__tiers_close(struct neap__tiers *tiers);
 
-/* Returns the budget in bytes: settings->memory, or half of the free memory. */
-uint64_t neap__memory_budget(const struct neap_sweep_settings *settings);
+/* Half of the free memory: of the device of `net` (may be NULL), or of this machine. */
+int neap__memory_half(uint64_t *half, const struct neap_net *net);
+/* The budget in bytes: settings->memory, or half of the free memory. */
+int neap__memory_budget(
+	uint64_t *memory, const struct neap_sweep_settings *settings, const struct neap_net *net);
+/* NEAP_EUSAGE: a budget of the whole process is given for a net on a device. */
+int neap__device_total_refuse(
+	const struct neap_sweep_settings *settings, const struct neap_net *net);
+/*
+ * NEAP_EINFEASIBLE, in one line with the least budget, where the device of `net`, in which a batch
+ * is begun, has less than `memory` bytes free. Without a device 0.
+ */
+int neap__device_budget_check(
+	const struct neap_sweep_settings *settings, const struct neap_net *net, uint64_t memory);
+/* The same after the code `rc`, if that is -ENOMEM of a device; else `rc`. */
+int neap__device_budget_failed(int rc, const struct neap_sweep_settings *settings,
+	const struct neap_net *net, uint64_t memory);
 
 #endif

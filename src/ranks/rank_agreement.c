@@ -36,12 +36,14 @@ static int take_places(struct neap__ranks *ranks)
 	if (gethostname(own.host, sizeof own.host - 1) < 0)
 		neap__print(own.host, sizeof own.host, "?");
 	int rc = lost(p->all(p->user, &own, sizeof own, all));
-	ranks->crowd = 0;
+	ranks->crowd = ranks->hosted = 0;
 	for (int r = 0; r < p->count && rc == 0; r++) {
 		all[r].host[NEAP__HOST - 1] = '\0';
 		memcpy(ranks->host[r], all[r].host, NEAP__HOST);
-		ranks->crowd +=
-			strcmp(all[r].host, own.host) == 0 && all[r].processors == own.processors;
+		int here = strcmp(all[r].host, own.host) == 0;
+		ranks->crowd += here && all[r].processors == own.processors;
+		ranks->hosted += here;
+		ranks->local += here && r < p->rank;
 	}
 	free(all);
 	return rc;
@@ -49,7 +51,7 @@ static int take_places(struct neap__ranks *ranks)
 
 int neap__ranks_begin(struct neap__ranks *ranks, const struct neap_peers *peers)
 {
-	*ranks = (struct neap__ranks){.crowd = 1};
+	*ranks = (struct neap__ranks){.crowd = 1, .hosted = 1};
 	if (!peers || peers->count == 1)
 		return 0;
 	if (peers->size != sizeof *peers || peers->count < 1 || peers->rank < 0 ||

@@ -16,6 +16,8 @@ struct neap__ranks {
 	const struct neap_peers *peers; /* borrowed; NULL: alone */
 	char (*host)[NEAP__HOST];	/* [ranks] */
 	int crowd;    /* ranks that run on the same processors, this one included */
+	int local;    /* ranks on this host before this one */
+	int hosted;   /* ranks on this host, this one included */
 	int together; /* 1: all ranks know of the failure */
 };
 

@@ -6,6 +6,8 @@
 #include "train/trainer.h"
 #include "measure/call_cost.h"
 #include "measure/process_memory.h"
+#include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -93,6 +95,21 @@ static size_t plan_tape(
 	return all <= p->memory ? mean : whole_tape(sample * load->size, ops->tape_max_bytes);
 }
 
+/* The card, and what training needs of it beside the arena. */
+static void say_device(const struct neap__trainer *trainer)
+{
+	const struct neap_device_use *use = &trainer->result->device;
+	char left[24], all[24], other[24];
+
+	if (use->total)
+		neap__trainer_say(trainer,
+			"device: %s; %s of %s are free; weights, gradients and inputs need %s in "
+			"addition to the memory budget",
+			use->about, neap__show_size(left, use->free),
+			neap__show_size(all, use->total),
+			neap__show_size(other, trainer->planning.beside));
+}
+
 static void say_tiers(const struct neap__trainer *trainer, const struct neap_problem *problem)
 {
 	for (int i = 0; i < trainer->tiers.count; i++)
@@ -134,16 +151,15 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		if (rows[i].value)
 			n += (size_t)neap__print(params + n, sizeof params - n, ", %s %lld",
 				rows[i].name, (long long)rows[i].value);
+	say_device(trainer);
 	if (trainer->keeps_memory && trainer->options.sweep.memory)
 		neap__trainer_say(trainer, "memory budget: %s (as before; --memory changes it)",
 			neap__show_size(budget, problem->memory));
 	if (trainer->options.sweep.memory == 0 && trainer->options.sweep.memory_total == 0)
-		neap__trainer_say(trainer,
-			trainer->ranks.crowd > 1
-				? "memory budget: %s (default: the ranks on this machine share "
-				  "half of the free memory)"
-				: "memory budget: %s (default: half of the free memory)",
-			neap__show_size(budget, problem->memory));
+		neap__trainer_say(trainer, "memory budget: %s (default: %shalf of the free %s)",
+			neap__show_size(budget, problem->memory),
+			trainer->ranks.crowd > 1 ? "the ranks on this machine share " : "",
+			trainer->net->device ? "memory of the device" : "memory");
 	say_tiers(trainer, problem);
 	neap__trainer_say(trainer,
 		"plan (longest batch, %lld steps): %s%s%s; peak %s of %s; %s per forward and "
@@ -198,6 +214,7 @@ static int first_plan(
 	p->planned = p->costs;
 	neap__memory_total_watch(trainer);
 	fill_options(trainer, &options, load);
+	NEAP_TRY(neap__memory_device_beside(trainer));
 	int rc = neap_sweep_create(&trainer->sweep, &p->ops, trainer->net, &options);
 	/* What planning took may leave less for the arena: then once more. */
 	for (int i = 0; rc == 0 && i < 4; i++) {

@@ -77,7 +77,8 @@ static int sweep_batch(struct neap__trainer *trainer, const struct neap_batch *b
 	int rc = neap_sweep_run(trainer->sweep, NULL, NULL, &loss, &stats);
 	if (rc == NEAP_EDIVERGED)
 		return 0;
-	NEAP_TRY(rc);
+	NEAP_TRY(neap__device_budget_failed(
+		rc, &trainer->options.sweep, trainer->net, trainer->planning.memory));
 	neap__planning_learn(trainer, batch, &stats);
 	if (trainer->trace && trainer->planning.sweeps == trainer->options.sweep.trace_batch)
 		NEAP_TRY(neap__trainer_trace(trainer));

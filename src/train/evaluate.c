@@ -122,8 +122,6 @@ static int forward(const struct neap__evaluation *e, const struct neap_batch *ba
 
 	if (batch->size == 0) /* a rank without samples takes part in what the others add up */
 		return neap_net_turn(net, NULL, NULL, &loss);
-	if (e->every > 0 || e->of_steps || e->stepped)
-		NEAP_TRY(neap__on_device_refuse(net, "the output of answers per step"));
 	neap_net_get_sizes(net, &sizes);
 	size_t bytes = sizes.state;
 	NEAP_TRY(neap__step_memory_map(neap__net_memory(net), &pages, bytes));

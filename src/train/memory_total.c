@@ -7,6 +7,8 @@
 #include "data/loader_memory.h"
 #include "measure/process_memory.h"
 #include "nn/batch/batch_groups.h"
+#include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "nn/batch/peer_sum.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -69,7 +71,7 @@ static struct neap__process_parts parts_of(const struct neap__trainer *trainer)
 			trainer->options.sweep.memory_total
 				? 0
 				: neap__sat_add(sizes.state, sizes.adjoint)),
-		.arena = neap_sweep_mapped(trainer->sweep),
+		.arena = trainer->net->device ? 0 : neap_sweep_mapped(trainer->sweep),
 		.tiers = &trainer->tiers};
 	batch_sizes(trainer, parts.batch);
 	return parts;
@@ -94,8 +96,8 @@ static int share(struct neap__trainer *trainer)
 	const struct neap_sweep_settings *s = &trainer->options.sweep;
 	struct neap__process_parts parts = parts_of(trainer);
 
-	NEAP_TRY(neap__process_memory_share(
-		&trainer->memory, &parts, s->memory_total, trainer->planning.memory));
+	NEAP_TRY(neap__process_memory_share(&trainer->memory, &parts, s->memory_total,
+		trainer->net->device ? 0 : trainer->planning.memory));
 	if (s->memory_total)
 		trainer->planning.memory = trainer->memory.arena;
 	return 0;
@@ -118,18 +120,67 @@ static int make_peer_room(struct neap__trainer *trainer)
 	return neap__peer_room_make(trainer->net, trainer->ranks.peers, samples, groups);
 }
 
+/* Half of what is free, which ranks on one machine, or on one of its devices, share. */
+static int choose_budget(struct neap__trainer *trainer)
+{
+	struct neap_sweep_settings *s = &trainer->options.sweep;
+	struct neap_device_use *use = &trainer->result->device;
+	int sharing = trainer->ranks.crowd;
+	uint64_t half;
+
+	NEAP_TRY(neap__on_device_use(trainer->net, use, NULL));
+	if (use->devices)
+		sharing = (trainer->ranks.hosted + use->devices - 1) / use->devices;
+	NEAP_TRY(neap__memory_half(&half, trainer->net));
+	/* Half of the memory of one side may be more than the other one has. */
+	if (trainer->keeps_memory && trainer->other_side && s->memory > half) {
+		s->memory = 0;
+		trainer->keeps_memory = 0;
+	}
+	trainer->planning.memory = s->memory ? s->memory : half;
+	if (!s->memory)
+		trainer->planning.memory /= (uint64_t)sharing;
+	if (s->memory_total && !s->memory)
+		trainer->planning.memory = s->memory_total;
+	return 0;
+}
+
+int neap__memory_device_beside(struct neap__trainer *trainer)
+{
+	struct neap_device_use now;
+	struct neap_net_sizes sizes = {.size = sizeof sizes};
+
+	NEAP_TRY(neap__on_device_use(trainer->net, &now, &trainer->planning.beside));
+	trainer->result->device.allocated = now.allocated;
+	neap_net_get_sizes(trainer->net, &sizes);
+	if (now.total && trainer->data.validation)
+		trainer->planning.beside += neap__round_up(sizes.state, 4096);
+	return 0;
+}
+
+int neap__memory_device_end(struct neap__trainer *trainer)
+{
+	struct neap_device_use *use = &trainer->result->device, before = *use;
+	uint64_t planned = trainer->planning.beside + trainer->result->arena_bytes;
+
+	if (!use->total)
+		return 0;
+	NEAP_TRY(neap__on_device_use(trainer->net, use, NULL));
+	use->free = before.free;
+	use->planned = planned > before.allocated ? planned : before.allocated;
+	return 0;
+}
+
 int neap__memory_total_begin(struct neap__trainer *trainer, const struct neap_batch *batch)
 {
 	const struct neap_sweep_settings *s = &trainer->options.sweep;
 
-	trainer->planning.memory = neap__memory_budget(s);
-	if (!s->memory) /* half of what is free, which ranks on one machine share */
-		trainer->planning.memory /= (uint64_t)trainer->ranks.crowd;
-	if (s->memory_total && !s->memory)
-		trainer->planning.memory = s->memory_total;
+	NEAP_TRY(neap__device_total_refuse(s, trainer->net));
+	NEAP_TRY(choose_budget(trainer));
 	NEAP_TRY(inputs_most(trainer));
 	NEAP_TRY(make_peer_room(trainer));
 	NEAP_TRY(neap_net_begin(trainer->net, batch, &trainer->objective));
+	NEAP_TRY(neap__device_budget_check(s, trainer->net, trainer->planning.memory));
 	trainer->memory.planning = reading(trainer);
 	if (trainer->memory.planning < PLANNING_GUESS)
 		trainer->memory.planning = PLANNING_GUESS;
@@ -165,8 +216,8 @@ int neap__memory_total_say(struct neap__trainer *trainer)
 	char line[NEAP__PROCESS_LINE];
 
 	NEAP_TRY(neap__process_memory_peak(&trainer->memory));
-	neap__process_memory_line(
-		line, &trainer->memory, (s->memory && !trainer->keeps_memory) || s->memory_total);
+	neap__process_memory_line(line, &trainer->memory,
+		(s->memory && !trainer->keeps_memory) || s->memory_total || trainer->net->device);
 	neap__trainer_say(trainer, "%s", line);
 	return 0;
 }

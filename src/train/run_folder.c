@@ -164,6 +164,11 @@ static int other_data(const struct neap_train_options *was, const struct neap_tr
 		o->out, o->data, o->data);
 }
 
+static int is_device(const struct neap_train_options *o)
+{
+	return o->net.device && strcmp(o->net.device, "cpu") != 0;
+}
+
 int neap__run_folder_same_data(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -175,6 +180,7 @@ int neap__run_folder_same_data(struct neap__trainer *trainer)
 	const char *was = neap__run_fingerprint(run);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
 	trainer->keeps_memory = neap_run_options(run)->sweep.memory == o->sweep.memory;
+	trainer->other_side = is_device(neap_run_options(run)) != is_device(o);
 	int rc = was && strcmp(was, hex) != 0 ? other_data(neap_run_options(run), o) : 0;
 	neap_run_close(run);
 	return rc;

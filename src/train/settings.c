@@ -122,6 +122,7 @@ static const struct train_setting ways[] = {
 	{"patience", TIME, AT(sweep.patience), NULL, -1, INFINITY},
 	{"no_replan", COUNT, AT(sweep.no_replan), NULL, 0, 1},
 	{"threads", COUNT, AT(net.threads), NULL, 0, 1024},
+	{"device", TEXT, AT(net.device), NULL, 0, 0},
 	{"snapshot_seconds", TIME, AT(snapshot_seconds), NULL, 0, 1e9},
 };
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))

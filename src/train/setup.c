@@ -7,6 +7,7 @@
 #include "train/settings.h"
 #include "train/reports/input_doubts.h"
 #include "measure/process_memory.h"
+#include "nn/core/on_device.h"
 #include "measure/target_fit.h"
 #include "data/augment/augment.h"
 #include "data/coded_rows.h"
@@ -423,6 +424,8 @@ int neap__setup(struct neap__trainer *trainer)
 	NEAP_TRY(open_data(trainer));
 	struct neap_net_options net = o->net;
 	net.threads = neap__ranks_threads(&trainer->ranks, net.threads);
+	char device[NEAP__DEVICE_NAME];
+	net.device = neap__on_device_of_rank(device, net.device, trainer->ranks.local);
 	NEAP_TRY(neap_net_create(&trainer->net, &net));
 	keep_chosen(&o->net, trainer->net);
 	if (!o->from && !(o->resume && trainer->has_snapshot))

@@ -271,6 +271,8 @@ static int run(struct neap__trainer *trainer)
 	if (rc == 0)
 		rc = finish(trainer);
 	fill_result(trainer, before);
+	if (rc == 0)
+		rc = neap__memory_device_end(trainer);
 	if (trainer->trace && !trainer->traced && trainer->planning.sweeps > 0) {
 		int written = neap__trainer_trace(trainer);
 		rc = rc < 0 ? rc : written;

@@ -65,6 +65,7 @@ struct neap__planning {
 	int64_t sweeps;
 	double seconds;	   /* spent planning */
 	uint64_t memory;   /* bytes of the arena, at most */
+	uint64_t beside;   /* bytes of the device that are not the arena's */
 	uint64_t resident; /* of the process, before the first plan was made */
 	/* What the plan in force was made for. */
 	int64_t steps;
@@ -107,6 +108,7 @@ struct neap__trainer {
 	int lost_inputs;	     /* 1: a warning reported options that leave little of them */
 	char fitted[NEAP__FIT_LINE]; /* what the targets choose; "": nothing */
 	int mse_by_default;	     /* the loss is mse because the targets are numbers */
+	int other_side;	  /* 1: that run was on a device and this one is not, or the reverse */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */
 };
@@ -213,6 +215,9 @@ void neap__memory_total_before(struct neap__trainer *trainer);
 int neap__memory_total_batch(struct neap__trainer *trainer);
 void neap__memory_total_release(struct neap__trainer *trainer);
 int neap__memory_total_say(struct neap__trainer *trainer);
+/* Of a device: what it has beside the arena, when the first plan is made; what the run used. */
+int neap__memory_device_beside(struct neap__trainer *trainer);
+int neap__memory_device_end(struct neap__trainer *trainer);
 
 /* snapshot.c: saves and loads last.safetensors; load returns 1 where there is one. */
 int neap__snapshot_save(struct neap__trainer *trainer);

@@ -4,6 +4,7 @@
 #include "cuda/driver.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,11 +90,55 @@ static CUresult dead(int answer)
 NEAP__CUDA_CALLS(NEAP__X)
 #undef NEAP__X
 
+static const char *report; /* the file that counts are written to at the end */
+
+static void write_report(void)
+{
+	FILE *file = fopen(report, "w");
+	if (!file)
+		return;
+	fprintf(file, "calls %lld\njobs %lld\nalive %lld\n", (long long)driver.calls,
+		(long long)driver.jobs, (long long)driver.alive);
+	fclose(file);
+}
+
+/* Settings of processes that a test starts: FAKE_CUDA is a list such as "bytes=1000000,fail=17". */
+static void read_environment(void)
+{
+	static char list[512];
+	const char *given = getenv("FAKE_CUDA");
+	char *rest = NULL;
+
+	fake_driver_reset(0);
+	snprintf(list, sizeof list, "%s", given ? given : "");
+	for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+		const char *value = strchr(item, '=') ? strchr(item, '=') + 1 : "0";
+		if (strncmp(item, "bytes=", 6) == 0)
+			driver.total_bytes = strtoull(value, NULL, 10);
+		else if (strncmp(item, "devices=", 8) == 0)
+			driver.devices = atoi(value);
+		else if (strncmp(item, "seed=", 5) == 0)
+			driver.seed = strtoull(value, NULL, 10);
+		else if (strncmp(item, "fail=", 5) == 0)
+			driver.fail_call = atoll(value);
+		else if (strncmp(item, "code=", 5) == 0)
+			driver.fail_code = atoi(value);
+		else if (strncmp(item, "fail_job=", 9) == 0)
+			driver.fail_job = atoll(value);
+		else if (strncmp(item, "report=", 7) == 0)
+			report = value;
+		else
+			abort();
+	}
+	if (report)
+		atexit(write_report);
+}
+
 CUresult fake_cuInit(unsigned flags)
 {
 	(void)flags;
 	if (driver.total_bytes == 0)
-		fake_driver_reset(0);
+		read_environment();
 	CALL(driver.devices > 0 ? SUCCESS : NO_DEVICE);
 }
 
@@ -115,8 +160,8 @@ CUresult fake_cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device)
 {
-	(void)device;
-	CALL((strncpy(name, "fake device", (size_t)size), SUCCESS));
+	CALL((snprintf(name, (size_t)size, device ? "fake device %d" : "fake device", device),
+		SUCCESS));
 }
 
 CUresult fake_cuDeviceGetAttribute(int *value, int which, CUdevice device)

@@ -4,14 +4,17 @@
 #include "nn/core/net_memory.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
+#include "base/print.h"
 
+#include <neap/net.h>
 #include <errno.h>
+#include <string.h>
 
 int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps, void *self)
 {
-	if (net->batch)
-		return neap__fail(NEAP_EUSAGE,
-			"a batch is begun: the device of a net is chosen before or after it");
+	if (steps && net->batch)
+		return neap__fail(
+			NEAP_EUSAGE, "a batch is begun: choose the device of a net before it");
 	int rc = neap__on_device_share(net);
 	net->parameters.kept = net->parameters.is_there = 0;
 	net->backend = steps;
@@ -21,9 +24,21 @@ int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps
 
 const struct neap__device_driver *neap__device_driver;
 
+const char *neap__on_device_of_rank(
+	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before)
+{
+	int devices;
+
+	if (!device || strcmp(device, "cuda") != 0 || ranks_before == 0 || !neap__device_driver ||
+		neap__device_driver->count(&devices) < 0 || devices < 1)
+		return device;
+	neap__print(room, NEAP__DEVICE_NAME, "cuda:%d", ranks_before % devices);
+	return room;
+}
+
 int neap__on_device_open(struct neap_net *net)
 {
-	if (!net->options.device)
+	if (!net->options.device || strcmp(net->options.device, "cpu") == 0)
 		return 0;
 	if (!neap__device_driver)
 		return neap__fail(NEAP_EUSAGE, "device '%.40s': this program has no devices",
@@ -38,6 +53,16 @@ int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, 
 	return net && net->device
 		       ? neap__device_driver->tiers(net->device, tiers, count, list, options)
 		       : neap_tiers_open(tiers, count, list, options);
+}
+
+int neap__on_device_use(const struct neap_net *net, struct neap_device_use *use, uint64_t *mapped)
+{
+	uint64_t unused;
+
+	*use = (struct neap_device_use){0};
+	mapped = mapped ? mapped : &unused;
+	*mapped = 0;
+	return net->device ? neap__device_driver->use(net->device, use, mapped) : 0;
 }
 
 int neap__on_device_refuse(const struct neap_net *net, const char *what)
@@ -76,6 +101,24 @@ int neap__on_device_begin(struct neap_net *net)
 	net->ahead.copied = NULL;
 	net->ahead.is_begun = 0;
 	return rc;
+}
+
+int neap__on_device_state(struct neap_net *net, void **seen, void *state)
+{
+	*seen = state;
+	if (!net->backend)
+		return 0;
+	*seen = net->turn_room;
+	const struct neap_memory_ops *memory = net->backend->memory;
+	return memory->read(memory->user, net->turn_room, state, net->state_bytes);
+}
+
+int neap__on_device_state_back(struct neap_net *net, void *state)
+{
+	if (!net->backend)
+		return 0;
+	const struct neap_memory_ops *memory = net->backend->memory;
+	return memory->write(memory->user, state, net->turn_room, net->state_bytes);
 }
 
 int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
@@ -167,6 +210,7 @@ int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double 
 
 void neap__on_device_free(struct neap_net *net)
 {
+	net->parameters.kept = 0; /* nobody needs the weights, and the detail line stays */
 	if (net->attached)
 		neap__device_driver->detach(net->attached);
 	if (net->device)

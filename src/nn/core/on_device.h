@@ -13,13 +13,17 @@
 
 /*
  * From now on the steps of the net run on a device. `steps` is borrowed and `self` passed to its
- * functions until the net is freed, or until this is called with NULL. NEAP_EUSAGE while a batch is
- * begun, or the code of a device that the weights could not be fetched from.
+ * functions until the net is freed, or until this is called with NULL, which ends what a batch that
+ * is begun may be used for. NEAP_EUSAGE: a batch is begun already; or the code of a device that the
+ * weights could not be fetched from.
  */
 int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps, void *self);
 
+struct neap_device_use; /* neap/net.h */
+
 /* What opens devices; functions return 0 or a negative code. Devices of one name are one. */
 struct neap__device_driver {
+	int (*count)(int *devices);
 	int (*open)(void **device, const char *name);
 	void (*close)(void *device);
 	/* Makes a net run on the device, and on this processor again. */
@@ -28,16 +32,32 @@ struct neap__device_driver {
 	/* As neap_tiers_open, for records in the device's memory. */
 	int (*tiers)(void *device, struct neap_tier **tiers, int *count, const char *list,
 		const struct neap_file_options *options);
+	/* Fills all but `planned`; `free` is what is free now. Returns what is mapped now. */
+	int (*use)(void *device, struct neap_device_use *use, uint64_t *mapped);
 };
 
 /* Set once by a program that has devices, before its first net. */
 extern const struct neap__device_driver *neap__device_driver;
 
-/* Opens the device of the options and attaches the net. 0 or a negative code. */
+enum { NEAP__DEVICE_NAME = 16 };
+/*
+ * The device of the rank with so many ranks before it on this host, for options that name
+ * `device`: ranks take turns with all devices if it is "cuda", without a number. Returns `device`,
+ * or `room` with another name. Where the driver fails, opening the device says so.
+ */
+const char *neap__on_device_of_rank(
+	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before);
+/* Opens the device of the options, if it is not NULL or "cpu", and attaches the net. 0 or a
+ * negative code. */
 int neap__on_device_open(struct neap_net *net);
 /* Opens tiers for the memory that the steps of the net take states from; net may be NULL. */
 int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, int *count,
 	const char *list, const struct neap_file_options *options);
+/*
+ * Fills *use as neap__device_driver.use does, with zeros for a net without a device; *mapped (may
+ * be NULL): the bytes that this process has on the device now.
+ */
+int neap__on_device_use(const struct neap_net *net, struct neap_device_use *use, uint64_t *mapped);
 /* Refuses what has to see states of a net that runs on a device: NEAP_EUSAGE. */
 int neap__on_device_refuse(const struct neap_net *net, const char *what);
 
@@ -60,6 +80,13 @@ int neap__on_device_moment(struct neap_net *net, int tensor, int moment, double 
 
 /* At the end of neap_net_begin: makes room for a state and an adjoint, and begins on the device. */
 int neap__on_device_begin(struct neap_net *net);
+/*
+ * Sets *seen to the bytes of a state that the net has advanced to: of a device, copied to memory of
+ * the net, where they stay until the next call of the net.
+ */
+int neap__on_device_state(struct neap_net *net, void **seen, void *state);
+/* Writes the bytes that it set back to the state. */
+int neap__on_device_state_back(struct neap_net *net, void *state);
 /* The turn: `turn` computes it on copies of the state and the adjoint. */
 int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint, double *loss,
 	int (*turn)(struct neap_net *net, const void *state, void *adjoint, double *loss));

@@ -12,6 +12,7 @@
 #include "train/reports/input_doubts.h"
 #include "train/trainer.h"
 #include "train/ranks/rank_answers.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
@@ -251,9 +252,12 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		.reset = options->reset,
 		.values = has_values(options)};
 
+	char device[NEAP__DEVICE_NAME];
+
 	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
 	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,
-		neap__ranks_threads(&e->ranks, options->threads), options->device);
+		neap__ranks_threads(&e->ranks, options->threads),
+		neap__on_device_of_rank(device, options->device, e->ranks.local));
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(open_data(e, options));

@@ -4,6 +4,7 @@
 #include "train/answers/step_viewer.h"
 #include "data/target_units.h"
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "nn/step_view.h"
 #include "base/fail.h"
 
@@ -66,15 +67,17 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 		.class_name = (const char *const *)e->class_name,
 		.target = e->target,
 		.sample_name = neap__sample_name(e, s->index)};
+	void *seen;
 
 	for (int64_t t = 0; t < s->length; t++) {
 		if (t > 0 && t % STEPS_BETWEEN_LOOKS == 0)
 			NEAP_TRY(neap__evaluation_look(e, batch, t));
 		NEAP_TRY(neap_net_advance(e->net, state, t, t + 1, 1));
+		NEAP_TRY(neap__on_device_state(e->net, &seen, state));
 		if (e->stepped)
-			NEAP_TRY(e->stepped(e->user, neap__step_viewer_look(viewer, state, t)));
+			NEAP_TRY(e->stepped(e->user, neap__step_viewer_look(viewer, seen, t)));
 		if (e->of_steps)
-			NEAP_TRY(answer_step(e, batch, state, t, &answer, score));
+			NEAP_TRY(answer_step(e, batch, seen, t, &answer, score));
 	}
 	return 0;
 }
@@ -82,6 +85,8 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 int neap__step_answers(
 	const struct neap__evaluation *e, const struct neap_batch *batch, void *state)
 {
+	if (e->stepped)
+		NEAP_TRY(neap__step_viewer_sees(e->net));
 	double *score = calloc((size_t)e->options->classes, sizeof *score);
 
 	if (!score)

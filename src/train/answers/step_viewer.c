@@ -104,6 +104,28 @@ static void look_at_layer(struct neap__step_viewer *v, int l, const unsigned cha
 	view->spike = outputs->id;
 }
 
+/* Lists of a device are in the state alone, as bitmaps. */
+static void take_spikes(struct neap__list *list, const unsigned char *bits, int n)
+{
+	list->count = 0;
+	list->id = list->room;
+	for (int i = 0; i < n; i++)
+		if (bits[i / 8] >> (i % 8) & 1)
+			list->room[list->count++] = (uint16_t)i;
+}
+
+int neap__step_viewer_sees(const struct neap_net *net)
+{
+	for (int l = 0; net->backend && l < net->nlayers - 1; l++)
+		if (!net->layers[l].keeps_spikes)
+			return neap__fail(NEAP_EUSAGE,
+				"layer%d of '%s' does not keep the spikes of a step, so a device "
+				"does "
+				"not report them; leave --device out",
+				l, net->spec);
+	return 0;
+}
+
 const struct neap_step_view *neap__step_viewer_look(
 	struct neap__step_viewer *v, const void *state, int64_t t)
 {
@@ -121,8 +143,12 @@ const struct neap_step_view *neap__step_viewer_look(
 		v->view.events = (int)(here->start[at + 1] - here->start[at]);
 		v->view.event = here->unit + here->start[at];
 	}
-	for (int l = 0; l < net->nlayers; l++)
-		look_at_layer(v, l, (const unsigned char *)state + group->state_at,
-			&group->spike_lists[t & 1][l]);
+	const unsigned char *own = (const unsigned char *)state + group->state_at;
+	for (int l = 0; l < net->nlayers; l++) {
+		struct neap__list *outputs = &group->spike_lists[t & 1][l];
+		if (net->backend && l < net->nlayers - 1)
+			take_spikes(outputs, own + net->layers[l].spikes_at, net->layers[l].n);
+		look_at_layer(v, l, own, outputs);
+	}
 	return &v->view;
 }

@@ -22,6 +22,8 @@ struct neap__step_viewer {
 /* Makes room for views of a net; all zero and freed by the same calls. 0 or -ENOMEM. */
 int neap__step_viewer_open(struct neap__step_viewer *viewer, const struct neap_net *net);
 void neap__step_viewer_close(struct neap__step_viewer *viewer);
+/* NEAP_EUSAGE: the net runs on a device that does not report the spikes of all layers. */
+int neap__step_viewer_sees(const struct neap_net *net);
 /*
  * The view of step t of the batch's only sample, from the batch's state after a call of
  * neap_net_advance that ended with that step. Valid until the net goes on.

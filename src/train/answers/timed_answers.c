@@ -3,6 +3,7 @@
 #include "train/answers/timed_answers.h"
 #include "train/answers/decisions.h"
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 
 enum { STEPS_BETWEEN_LOOKS = 256 }; /* between two questions whether to go on */
@@ -18,6 +19,7 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 	struct neap__decisions *d)
 {
 	int64_t length = batch->sequences[0].length, stop;
+	void *seen;
 
 	for (int64_t t = 0; t < length; t = stop) {
 		int64_t next = neap__decisions_next(d);
@@ -26,7 +28,9 @@ static int go(const struct neap__evaluation *e, const struct neap_batch *batch, 
 		NEAP_TRY(neap_net_advance(e->net, state, t, stop, 1));
 		if (stop == next) {
 			d->label = label_of(e->net, batch, stop - 1);
-			NEAP_TRY(neap__decisions_tell(d, state, stop));
+			NEAP_TRY(neap__on_device_state(e->net, &seen, state));
+			NEAP_TRY(neap__decisions_tell(d, seen, stop));
+			NEAP_TRY(neap__on_device_state_back(e->net, state));
 		} else {
 			NEAP_TRY(neap__evaluation_look(e, batch, stop));
 		}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a device does not do, by option and cell, with the fake CUDA driver: one line that names it, exit code 2 and no folder. All other
+options of `neap train` give the weights of the processor.
+    device_refused.py [all]    options that work: two of them by chance; all: each
+"""
+import os
+import random
+import re
+import sys
+
+from device import DEVICE, FAKE, ISA, said, weights
+from harness import SOURCE, Folder, Tap, neap
+
+DATA = "randman:steps=40,samples=12,units=10,classes=3"
+RUN = ["--threads", "1", "--batch", "6", "--epochs", "1", "--memory", "1M", "--quiet"]
+WORKS = {"lif", "cubalif", "alif", "adlif"}
+NET = ["--net", "lif:9r,lif:7,li"]
+
+# Options, and the words of the line.
+REFUSED = [
+    (["--net", "lif:9:density=0.5,li"], "'density'"),
+    ([*NET, "--density", "0.5"], "'density'"),
+    (["--net", "lif:9:learn=tau,li"], "'learn'"),
+    ([*NET, "--learn", "tau"], "'learn'"),
+    (["--net", "lif:9,li:learn=tau"], "'learn'"),
+    (["--net", "lif:9,lif:7:delay=1,li"], "'delay'"),
+    (["--net", "lif:9,lif:7:dropout=0.5,li"], "'dropout'"),
+    ([*NET, "--dropout", "0.2"], "'dropout'"),
+    ([*NET, "--surrogate", "sigmoid"], "'sigmoid'"),
+    ([*NET, "--surrogate", "gaussian"], "'gaussian'"),
+    ([*NET, "--surrogate", "superspike"], "'superspike' without the key 'support'"),
+    ([*NET, "--surrogate", "atan"], "'atan' without the key 'support'"),
+    ([*NET, "--precision", "double"], "'precision=double'"),
+    ([*NET, "--freeze", "layer0"], "'freeze'"),
+    (["--net", "lif:5000,li"], "at most 4096"),
+    (["--net", "li"], "no hidden layer"),
+    ([*NET, "--memory-total", "1G"], "--memory-total"),
+    ([*NET, "--strategy", "replay"], "replay"),
+]
+ACCEPTED = [
+    *([*NET, "--reset", kind] for kind in ("subtract", "zero", "hard", "soft")),
+    *([*NET, "--readout", kind] for kind in ("mean", "sum", "last", "max", "step", "softmax")),
+    *([*NET, "--optimizer", kind] for kind in ("sgd", "adam", "adamw")),
+    *([*NET, "--schedule", kind] for kind in ("constant", "cosine")),
+    *([*NET, *more] for more in (["--detach"], ["--dense"], ["--surrogate", "boxcar"], ["--group", "2"], ["--clip", "0.1"], ["--gain", "0"],
+                                 ["--rate-lower", "50Hz"], ["--rate-upper", "5Hz"], ["--dt", "2ms"], ["--freeze", "layer1"], ["--euler"],
+                                 ["--max-steps", "17"], ["--shift", "2", "--jitter", "2ms"], ["--weight-decay", "0.01", "--optimizer", "adamw"],
+                                 ["--inputs", "20K"], ["--loss", "mse"], ["--init", "torch"])),
+    ["--net", "lif:9:surrogate=superspike:support=0.5,li"],
+]
+
+
+def cells():
+    """All hidden cells: rows of the table of cells."""
+    with open(os.path.join(SOURCE, "src/nn/cells/cells.h"), encoding="utf-8") as file:
+        rows = re.findall(r"X\((\w+), ([^)]*)\)", file.read())
+    return [name for name, traits in rows if "READOUT" not in traits and name != "name"]
+
+
+def refused(folder, more, words):
+    done = neap("train", DATA, *RUN, *more, *DEVICE, "--out", "x", env=FAKE, cwd=folder)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning")]
+    if done.returncode != 2 or len(lines) != 1 or not re.search(words, lines[0]):
+        return f"{len(lines)} lines, {said(done)}"
+    return "a folder is there" if os.path.exists(os.path.join(folder, "x")) else None
+
+
+def all_cells(folder):
+    names = cells()
+    if not WORKS < set(names):
+        return f"cells are {names}"
+    for name in names:
+        if name not in WORKS:
+            wrong = refused(folder, ["--net", f"{name}:8,li"], f"a layer of {name}, which is not implemented on devices")
+            if wrong:
+                return f"{name}: {wrong}"
+    return None
+
+
+def same_weights(folder, number, more):
+    for out, side, env in (f"c{number}", [], ISA), (f"d{number}", DEVICE, FAKE):
+        done = neap("train", DATA, *RUN, *more, *side, "--out", out, env=env, cwd=folder)
+        if done.returncode:
+            return f"{out}: {said(done)}"
+    same = weights(os.path.join(folder, f"c{number}")) == weights(os.path.join(folder, f"d{number}"))
+    return None if same else "other weights"
+
+
+def refused_commands(folder):
+    """Other commands refuse the same, and leave nothing."""
+    for command in ["compare", DATA, "--net", "gru:8,li"], ["calibrate", DATA, "--net", "gru:8,li", "--out", "x"]:
+        done = neap(*command, "--threads", "1", *DEVICE, env=FAKE, cwd=folder)
+        if done.returncode != 2 or "a layer of gru" not in done.stderr or os.path.exists(os.path.join(folder, "x")):
+            return f"{command[0]}: {said(done)}"
+    neap("train", DATA, *RUN, "--net", "gru:8,li", "--out", "gru", cwd=folder)
+    for command in "eval", "predict":
+        done = neap(command, "gru", DATA, *DEVICE, env=FAKE, cwd=folder)
+        if done.returncode != 2 or "a layer of gru" not in done.stderr or done.stdout:
+            return f"{command}: {said(done)}"
+    return None
+
+
+def main():
+    every = sys.argv[1:] == ["all"]
+    dice = random.Random(int(os.environ.get("NEAP_SEED", os.getpid())))
+    with Tap() as tap, Folder() as folder:
+        tap.run("cells: lif and its kin work, others are refused by name", all_cells, folder)
+        for more, words in REFUSED:
+            tap.run(f"refused: {' '.join(more)}", refused, folder, more, words)
+        tap.run("compare, calibrate, eval and predict refuse the same", refused_commands, folder)
+        for number, more in enumerate(ACCEPTED if every else dice.sample(ACCEPTED, 2)):
+            tap.run(f"works: {' '.join(more)}", same_weights, folder, number, more)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
