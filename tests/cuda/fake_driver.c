@@ -90,7 +90,8 @@ static CUresult dead(int answer)
 NEAP__CUDA_CALLS(NEAP__X)
 #undef NEAP__X
 
-static const char *report; /* the file that counts are written to at the end */
+/* Files: for counts, at the end; for numbers of devices, of all processes, when they are opened. */
+static const char *report, *opened;
 
 static void write_report(void)
 {
@@ -127,6 +128,8 @@ static void read_environment(void)
 			driver.fail_job = atoll(value);
 		else if (strncmp(item, "report=", 7) == 0)
 			report = value;
+		else if (strncmp(item, "opened=", 7) == 0)
+			opened = value;
 		else
 			abort();
 	}
@@ -175,7 +178,11 @@ CUresult fake_cuDeviceGetAttribute(int *value, int which, CUdevice device)
 
 CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
-	(void)device;
+	FILE *file = opened ? fopen(opened, "a") : NULL;
+	if (file) {
+		fprintf(file, "%d\n", device);
+		fclose(file);
+	}
 	CALL((*out = (CUcontext)&context, born(0, SUCCESS)));
 }
 

@@ -87,9 +87,15 @@ static int make_turn_room(struct neap_net *net)
 	return 0;
 }
 
+/* A rank without samples of a batch has nothing on its device. */
+static int has_samples(const struct neap_net *net)
+{
+	return net->backend && net->batch->size > 0;
+}
+
 int neap__on_device_begin(struct neap_net *net)
 {
-	if (!net->backend)
+	if (!has_samples(net))
 		return 0;
 	net->log_max = 0; /* replays run on this processor only */
 	net->fixed_tape = 0;
@@ -127,6 +133,8 @@ int neap__on_device_turn(struct neap_net *net, const void *state, void *adjoint,
 	const struct neap__step_backend *backend = net->backend;
 	char *copy = net->turn_room, *back = copy + net->state_bytes;
 
+	if (!has_samples(net))
+		return turn(net, state, adjoint, loss);
 	if (state)
 		NEAP_TRY(backend->fetch_readout(net->on_backend, net, state, copy));
 	NEAP_TRY(backend->fetch_counts(net->on_backend, net));
@@ -157,7 +165,7 @@ int neap__net_wait(const struct neap_net *net)
 
 int neap__on_device_end(struct neap_net *net)
 {
-	if (!net->backend || !net->objective.loss)
+	if (!has_samples(net) || !net->objective.loss)
 		return 0;
 	return net->parameters.kept ? net->backend->add_groups(net->on_backend, net)
 				    : net->backend->fetch_sums(net->on_backend, net);
