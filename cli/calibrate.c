@@ -94,6 +94,23 @@ static void write_timing(struct neap__json *to, const char *key, const struct ne
 	neap__json_end(to, '}');
 }
 
+static void write_device(struct neap__json *to, const struct neap_calibration *c)
+{
+	if (!c->device.total) {
+		neap__json_null(to, "device");
+		return;
+	}
+	neap__json_begin(to, "device", '{');
+	neap__json_text(to, "about", c->device.about);
+	neap__json_bytes(to, "total", c->device.total);
+	neap__json_bytes(to, "free", c->device.free);
+	write_timing(to, "to_device", &c->to_device);
+	write_timing(to, "from_device", &c->from_device);
+	write_timing(to, "within_device", &c->within_device);
+	write_timing(to, "launch", &c->launch);
+	neap__json_end(to, '}');
+}
+
 static int print_json(const char *data, const struct neap_calibration *c)
 {
 	struct neap__json report = {0}, *to = &report;
@@ -110,6 +127,7 @@ static int print_json(const char *data, const struct neap_calibration *c)
 	write_timing(to, "slot_write", &c->slot_write);
 	write_timing(to, "slot_read", &c->slot_read);
 	write_timing(to, "call", &c->call);
+	write_device(to, c);
 	neap__json_begin(to, "tiers", '[');
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
@@ -144,6 +162,28 @@ static void print_rate(const char *what, const struct neap_timing *t, double fix
 		neap__show_time(time, fixed));
 }
 
+static void print_speed(const char *what, const struct neap_timing *t)
+{
+	char room[24];
+	printf("  %-20s %10s/s   +-%.0f%%\n", what, neap__show_size(room, (uint64_t)t->median),
+		50 * t->spread);
+}
+
+static void print_device(const struct neap_calibration *c)
+{
+	char left[24], all[24], launch[24];
+
+	if (!c->device.total)
+		return;
+	printf("\n%s, %s of %s free\n", c->device.about, neap__show_size(left, c->device.free),
+		neap__show_size(all, c->device.total));
+	print_speed("from pinned memory", &c->to_device);
+	print_speed("to pinned memory", &c->from_device);
+	print_speed("within the device", &c->within_device);
+	printf("  %-20s %12s   +-%.0f%%\n", "launch", neap__show_time(launch, c->launch.median),
+		50 * c->launch.spread);
+}
+
 static int print_table(const struct neap_calibration *c)
 {
 	const struct neap_chain *chain = &c->problem.chain;
@@ -160,6 +200,7 @@ static int print_table(const struct neap_calibration *c)
 	print_time("write a state to slot", &c->slot_write);
 	print_time("read a state from slot", &c->slot_read);
 	print_time("call overhead", &c->call);
+	print_device(c);
 	for (int i = 0; i < c->problem.ntiers; i++) {
 		const struct neap_calibrated_tier *tier = &c->tiers[i];
 		char about[NEAP__PLAIN_TEXT];

@@ -68,6 +68,14 @@ int neap__pinned_alloc(const struct neap_device *device, void **at, uint64_t byt
 /* Frees pinned memory. NULL is fine. */
 void neap__pinned_free(const struct neap_device *device, void *at);
 
+struct neap__device_speed {
+	double rate[3]; /* bytes per second of copies: from pinned memory, to it, within the device
+			 */
+	double launch;	/* seconds of a small launch, of several in a row, with a wait for all */
+};
+/* Measures once. 0 or a negative code. */
+int neap__device_speed(struct neap_device *device, struct neap__device_speed *speed);
+
 /* Opens a tier in pinned memory of at most `capacity` bytes. */
 int neap__pinned_open(struct neap_tier **tier, struct neap_device *device, uint64_t capacity);
 /*

@@ -114,6 +114,17 @@ static int use_of_memory(void *device, struct neap_device_use *to, uint64_t *map
 	return NEAP__CUDA(cuDeviceGetCount, (&to->devices));
 }
 
+static int measure_speed(void *device, double rate[3], double *launch)
+{
+	struct neap__device_speed speed;
+
+	NEAP_TRY(neap__device_speed(((struct use *)device)->device, &speed));
+	for (int i = 0; i < 3; i++)
+		rate[i] = speed.rate[i];
+	*launch = speed.launch;
+	return 0;
+}
+
 static int count_devices(int *devices)
 {
 	NEAP_TRY(neap__cuda_load());
@@ -126,7 +137,8 @@ static const struct neap__device_driver driver = {.count = count_devices,
 	.attach = attach,
 	.detach = detach,
 	.tiers = tiers,
-	.use = use_of_memory};
+	.use = use_of_memory,
+	.speed = measure_speed};
 
 void neap__cuda_devices_use(void)
 {

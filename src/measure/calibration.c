@@ -3,6 +3,7 @@
  * calibration.c: `neap calibrate`: measures the first steps of a batch, copies of its state and
  * the slow tiers, each several times, and makes a chain of the medians.
  */
+#include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -114,6 +115,28 @@ static int calls(struct calibration *r)
 	return 0;
 }
 
+/* Copies of a device and its launches, which the costs above contain. */
+static int device(struct calibration *r)
+{
+	struct neap_calibration *c = r->result;
+	double rate[3][REPEATS_MOST], launch[REPEATS_MOST], found[3];
+
+	NEAP_TRY(neap__on_device_use(r->one.net, &c->device, NULL));
+	if (!r->one.net->device)
+		return 0;
+	NEAP_TRY(tell(r, "device"));
+	for (int i = 0; i < r->repeats; i++) {
+		NEAP_TRY(neap__device_driver->speed(r->one.net->device, found, &launch[i]));
+		for (int k = 0; k < 3; k++)
+			rate[k][i] = found[k];
+	}
+	c->to_device = neap__timing_of(rate[0], r->repeats);
+	c->from_device = neap__timing_of(rate[1], r->repeats);
+	c->within_device = neap__timing_of(rate[2], r->repeats);
+	c->launch = neap__timing_of(launch, r->repeats);
+	return 0;
+}
+
 static int tiers(struct calibration *r, const struct neap__work *work)
 {
 	struct neap_calibration *c = r->result;
@@ -170,11 +193,12 @@ static int calibrate(struct calibration *r)
 	r->room = c->problem.memory;
 	if (r->tiers.count > 0)
 		r->room = neap__tier_cost_left(r->room);
-	r->total = 2 * r->repeats + 1 + r->tiers.count;
+	r->total = 2 * r->repeats + 1 + r->tiers.count + (r->one.net->device != NULL);
 	if (r->one.batch->steps == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: the batch has no steps to time. Choose another one with --first",
 			o->data);
+	NEAP_TRY(device(r));
 	NEAP_TRY(steps(r, &work));
 	NEAP_TRY(copies(r));
 	NEAP_TRY(calls(r));

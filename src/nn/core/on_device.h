@@ -34,6 +34,9 @@ struct neap__device_driver {
 		const struct neap_file_options *options);
 	/* Fills all but `planned`; `free` is what is free now. Returns what is mapped now. */
 	int (*use)(void *device, struct neap_device_use *use, uint64_t *mapped);
+	/* Measures once: bytes per second of copies from and to pinned memory, and within the
+	   device, and seconds per launch. */
+	int (*speed)(void *device, double rate[3], double *launch);
 };
 
 /* Set once by a program that has devices, before its first net. */
