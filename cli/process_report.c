@@ -36,6 +36,10 @@ void cli_json_device(struct neap__json *to, const struct neap_device_use *use)
 	neap__json_bytes(to, "planned", use->planned);
 	neap__json_bytes(to, "allocated", use->allocated);
 	neap__json_bytes(to, "measured", use->measured);
+	if (use->joules > 0)
+		neap__json_number(to, "joules", use->joules);
+	else
+		neap__json_null(to, "joules");
 	neap__json_end(to, '}');
 }
 

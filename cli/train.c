@@ -189,6 +189,9 @@ static int print_summary(const struct neap_train_options *o, const struct neap_t
 		neap__show_size(a, r->weights_bytes), neap__show_size(b, r->grads_bytes),
 		neap__show_size(c, r->optimizer_bytes), neap__show_size(d, r->data_bytes));
 	cli_print_device(&r->device);
+	if (r->device.joules > 0)
+		printf("energy      %.4g J of the device, %.4g J per epoch\n", r->device.joules,
+			r->device.joules * r->seconds_per_epoch / r->seconds);
 	cli_print_process(&r->process, o->sweep.memory || o->sweep.memory_total || r->device.total);
 	printf("time        %s for forward and backward passes (predicted %s), %" PRId64
 	       " overflow%s, %" PRId64 " %s (%" PRId64 " late)\n",

@@ -65,6 +65,8 @@ static int describe(struct neap_device *device)
 		cuDeviceGetAttribute, (&minor, NEAP__CUDA_ATTRIBUTE_MINOR, device->device)));
 	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
 		(&processors, NEAP__CUDA_ATTRIBUTE_PROCESSORS, device->device)));
+	NEAP_TRY(NEAP__CUDA(
+		cuDeviceGetPCIBusId, (device->bus, (int)sizeof device->bus - 1, device->device)));
 	neap__print(device->about, sizeof device->about,
 		"%s (%s, compute capability %d.%d, %d multiprocessors)", device->name, model, major,
 		minor, processors);
@@ -107,6 +109,13 @@ int neap_device_open(struct neap_device **out, const char *name)
 	}
 	*out = device;
 	return 0;
+}
+
+double neap__device_joules(struct neap_device *device)
+{
+	if (!device->energy.library)
+		neap__energy_open(&device->energy, device->bus);
+	return neap__energy_joules(&device->energy);
 }
 
 const char *neap_device_about(const struct neap_device *device)
@@ -157,5 +166,6 @@ void neap_device_close(struct neap_device *device)
 			NEAP__CUDA(cuMemFree, (device->scratch));
 		NEAP__CUDA(cuDevicePrimaryCtxRelease, (device->device));
 	}
+	neap__energy_close(&device->energy);
 	free(device);
 }

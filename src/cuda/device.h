@@ -10,6 +10,7 @@
 
 #include <neap/cuda.h>
 #include "cuda/driver.h"
+#include "cuda/energy.h"
 
 #include <sys/types.h>
 
@@ -28,6 +29,8 @@ struct neap_device {
 	uint64_t mapped, mapped_most, free_first, free_least;
 	uint64_t lacked; /* bytes of the last mapping for which there was no memory; 0: it succeeded
 			  */
+	char bus[32];	 /* address on the PCI bus */
+	struct neap__energy energy;	/* opened when it is first read */
 	struct neap__mapping *mappings; /* of neap_memory_ops.map */
 	struct neap_memory_ops memory;
 	pid_t process; /* that opened it: CUDA does not work in a child */
@@ -38,6 +41,9 @@ struct neap_device {
 int neap__device_enter(const struct neap_device *device);
 /* As neap__device_enter, before something is freed. 1, also if it fails; 0: it is the parent's. */
 int neap__device_enter_to_free(const struct neap_device *device);
+
+/* Joules that the device has taken since the first call; NAN: they are not known. */
+double neap__device_joules(struct neap_device *device);
 
 /* Fills device->memory. */
 void neap__device_memory_init(struct neap_device *device);

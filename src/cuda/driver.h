@@ -48,6 +48,7 @@ enum {
 	X(cuDeviceGet, "cuDeviceGet", (CUdevice *device, int ordinal))                             \
 	X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))             \
 	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int which, CUdevice device))  \
+	X(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *bus, int size, CUdevice device))      \
 	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *context, CUdevice device)) \
 	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))            \
 	X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext context))                                 \

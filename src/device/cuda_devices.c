@@ -8,6 +8,7 @@
 
 #include <neap/net.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static int tiers(void *device, struct neap_tier **out, int *count, const char *l
 
 static int use_of_memory(void *device, struct neap_device_use *to, uint64_t *mapped)
 {
-	const struct neap_device *d = ((struct use *)device)->device;
+	struct neap_device *d = ((struct use *)device)->device;
 	uint64_t left, all;
 
 	NEAP_TRY(neap_device_bytes(d, &left, &all));
@@ -109,6 +110,8 @@ static int use_of_memory(void *device, struct neap_device_use *to, uint64_t *map
 		.free = left,
 		.allocated = d->mapped_most,
 		.measured = d->free_first > d->free_least ? d->free_first - d->free_least : 0};
+	double joules = neap__device_joules(d);
+	to->joules = isnan(joules) ? 0 : joules;
 	*mapped = d->mapped;
 	neap__print(to->about, sizeof to->about, "%s", d->about);
 	return NEAP__CUDA(cuDeviceGetCount, (&to->devices));

@@ -308,6 +308,19 @@ static int is_best(const struct neap__trainer *trainer, const struct neap_eval_r
 	return found->loss < c->best_loss;
 }
 
+/* Joules of the device since the last call or the beginning; 0: unknown. */
+static double energy_of(struct neap__trainer *trainer)
+{
+	struct neap_device_use now;
+	double before = trainer->joules;
+
+	if (neap__on_device_use(trainer->net, &now, NULL) < 0 || now.joules <= 0)
+		return 0;
+	trainer->joules = now.joules;
+	trainer->result->device.joules += now.joules - before;
+	return now.joules - before;
+}
+
 /*
  * Writes model and metrics before the snapshot. If the run is killed in between, it resumes from
  * the snapshot before and does the end of the epoch again, to the same bits.
@@ -338,8 +351,9 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 		c->best_loss = r->validation.loss;
 		rc = is_root ? save_model(trainer) : 0;
 	}
+	double joules = energy_of(trainer);
 	if (rc == 0 && is_root)
-		rc = neap__metrics_add(trainer, progress.learning_rate, &r->validation);
+		rc = neap__metrics_add(trainer, progress.learning_rate, &r->validation, joules);
 	NEAP_TRY(neap__ranks_agree(&trainer->ranks, rc));
 	c->batch = c->seen = c->correct = c->judged = 0;
 	c->loss = c->penalty = c->spikes = c->support = 0;

@@ -167,6 +167,7 @@ int neap__memory_device_end(struct neap__trainer *trainer)
 		return 0;
 	NEAP_TRY(neap__on_device_use(trainer->net, use, NULL));
 	use->free = before.free;
+	use->joules = before.joules;
 	use->planned = planned > before.allocated ? planned : before.allocated;
 	return 0;
 }

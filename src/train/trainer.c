@@ -4,6 +4,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "nn/core/net_state.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
@@ -265,6 +266,10 @@ static int run(struct neap__trainer *trainer)
 	NEAP_TRY(begin_or_resume(trainer));
 	int64_t before = trainer->counters.epoch;
 	trainer->started = trainer->snapshot = neap__seconds();
+	struct neap_device_use use;
+	NEAP_TRY(neap__on_device_use(trainer->net, &use, NULL));
+	trainer->joules = use.joules;
+	trainer->result->device.joules = 0;
 	int rc = 0;
 	while (rc == 0 && trainer->counters.epoch < trainer->options.epochs)
 		rc = neap__epoch(trainer, &samples);

@@ -108,7 +108,8 @@ struct neap__trainer {
 	int lost_inputs;	     /* 1: a warning reported options that leave little of them */
 	char fitted[NEAP__FIT_LINE]; /* what the targets choose; "": nothing */
 	int mse_by_default;	     /* the loss is mse because the targets are numbers */
-	int other_side;	  /* 1: that run was on a device and this one is not, or the reverse */
+	double joules;		     /* of the device, up to the end of the last epoch */
+	int other_side; /* 1: that run was on a device and this one is not, or the reverse */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */
 };
@@ -229,7 +230,7 @@ int neap__snapshot_load(struct neap__trainer *trainer);
  */
 int neap__metrics_start(const struct neap__trainer *trainer);
 int neap__metrics_add(const struct neap__trainer *trainer, double rate,
-	const struct neap_eval_result *validation);
+	const struct neap_eval_result *validation, double joules);
 
 /* run_json.c: run.json. */
 int neap__run_json_write(const struct neap__trainer *trainer);

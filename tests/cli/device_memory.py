@@ -4,6 +4,7 @@
 The memory of a device, with the fake CUDA driver: the default budget, reports in bytes of the device, and the one line for a device
 that has too little memory, which names a budget that is enough.
 """
+import csv
 import os
 import re
 import sys
@@ -85,6 +86,22 @@ def too_little(folder, bytes_of_device, words):
     return one_line(done, words)
 
 
+def energy(folder):
+    """The fake NVML counts 2.5 J between readings. Without the library, or where it fails, nothing is said."""
+    for out, env, known in (("e1", {"NEAP_NVML": os.environ["NEAP_FAKE_NVML"]}, 1), ("e2", {"NEAP_NVML": "libnone.so"}, 0),
+                            ("e3", {"NEAP_NVML": os.environ["NEAP_FAKE_NVML"], "FAKE_NVML_FAILS": "1"}, 0)):
+        done = neap(*TRAIN, "--epochs", "2", "--out", out, env={**FAKE, **env}, cwd=folder)
+        if done.returncode:
+            return said(done)
+        with open(os.path.join(folder, out, "costs.csv"), encoding="ascii", newline="") as file:
+            found = [row["joules"] for row in csv.DictReader(file)]
+        if found != (["2.500", "2.500"] if known else ["", ""]):
+            return f"{out}: costs.csv has {found}"
+        if bool(re.search(r"^energy +5 J of the device, 2\.5 J per epoch$", done.stdout, re.M)) != bool(known):
+            return f"{out}: {done.stdout}"
+    return None
+
+
 def no_total(folder):
     for command in ["train", "--out", "total"], ["compare"]:
         done = neap(command[0], *TRAIN[1:], *command[1:], "--memory-total", "1G", env=FAKE, cwd=folder)
@@ -102,6 +119,7 @@ def main():
         tap.run("no room for a batch: one line", too_little, folder, 1100000, r"a batch needs \d+ bytes of the memory of cuda:0.*--batch")
         tap.run("no room for the device itself: one line", too_little, folder, 1000, r"device 'cuda'.*memory")
         tap.run("--memory-total is refused", no_total, folder)
+        tap.run("energy of an epoch, where there is NVML", energy, folder)
 
 
 if __name__ == "__main__":

@@ -176,6 +176,11 @@ CUresult fake_cuDeviceGetAttribute(int *value, int which, CUdevice device)
 		SUCCESS));
 }
 
+CUresult fake_cuDeviceGetPCIBusId(char *bus, int size, CUdevice device)
+{
+	CALL((snprintf(bus, (size_t)size, "0000:%02x:00.0", (unsigned)device), SUCCESS));
+}
+
 CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
 	FILE *file = opened ? fopen(opened, "a") : NULL;

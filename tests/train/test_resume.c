@@ -202,8 +202,8 @@ static void older_metrics_are_cut_in_two(void **state)
 			   "validation_loss,validation_accuracy,spikes\n"
 			   "1,7,0.1,2,0,0.3,,,0.5\n2,14,0.2,1,0,0.4,,,0.6\n";
 	const char *spent = "epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds,"
-			    "exchanged,waited,sent\n"
-			    "1,0.01,10,11,0,0,1.5,,,\n2,0.02,20,21,3,4,2.5,,,\n";
+			    "exchanged,waited,sent,joules\n"
+			    "1,0.01,10,11,0,0,1.5,,,,\n2,0.02,20,21,3,4,2.5,,,,\n";
 	const char *older = "epoch,updates,anything\n"
 			    "1,7,0.1,2,0,0.3,,,0.5,0.01,10,11,0,0,1.5\n"
 			    "2,14,0.2,1,0,0.4,,,0.6,0.02,20,21,3,4,2.5\n"

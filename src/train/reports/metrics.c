@@ -24,11 +24,11 @@ static const char metrics_header[] =
 	"validation_accuracy,spikes\n";
 static const char costs_header[] =
 	"epoch,support,peak_planned,peak_measured,overflows,recoveries,seconds,exchanged,waited,"
-	"sent\n";
+	"sent,joules\n";
 
 enum {
 	METRICS = 9,
-	COSTS = 10,
+	COSTS = 11,	   /* 10 of an earlier neap, without joules */
 	BOTH = METRICS + 6 /* of a row of neap before 0.2, which had both in metrics.csv */
 };
 
@@ -95,7 +95,7 @@ static int64_t take_metrics(struct neap__text *metrics, struct neap__text *costs
 			continue;
 		if (fields == BOTH) {
 			neap__text_add(
-				costs, "%" PRId64 ",%s,,,\n", epoch, cut_behind(line, METRICS));
+				costs, "%" PRId64 ",%s,,,,\n", epoch, cut_behind(line, METRICS));
 			split = epoch;
 		}
 		neap__text_add(metrics, "%s\n", line);
@@ -142,9 +142,12 @@ int neap__metrics_start(const struct neap__trainer *trainer)
 	neap__text_add(&spent, "%s", costs_header);
 	int64_t split = take_metrics(&told, &spent, data[0], epochs, &missing);
 	/* A run that was killed between the two files has rows that were cut in both. */
-	for (char *at = data[1]; (line = next_line(&at));)
-		if (epoch_of(line) > split && epoch_of(line) <= epochs && fields_of(line) == COSTS)
-			neap__text_add(&spent, "%s\n", line);
+	for (char *at = data[1]; (line = next_line(&at));) {
+		int fields = fields_of(line);
+		if (epoch_of(line) > split && epoch_of(line) <= epochs &&
+			(fields == COSTS || fields == COSTS - 1))
+			neap__text_add(&spent, "%s%s\n", line, fields < COSTS ? "," : "");
+	}
 	if (told.error < 0 || spent.error < 0)
 		rc = neap__fail_errno(ENOMEM, "cannot write '%s'", metrics);
 	if (rc == 0 && missing > 0 && data[0])
@@ -174,7 +177,7 @@ static int append(const char *path, const struct neap__text *row)
 }
 
 /* A row of costs.csv. */
-static int add_costs(const struct neap__trainer *trainer)
+static int add_costs(const struct neap__trainer *trainer, double joules)
 {
 	const struct neap__counters *c = &trainer->counters;
 	struct neap__text row = {0};
@@ -183,17 +186,20 @@ static int add_costs(const struct neap__trainer *trainer)
 	if (neap__net_spikes(trainer->net))
 		neap__text_add(&row, "%.6g", c->support / (c->seen > 0 ? (double)c->seen : 1));
 	neap__text_add(&row,
-		",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f,%.6f,%.6f,%" PRId64 "\n",
+		",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.3f,%.6f,%.6f,%" PRId64 ",",
 		c->peak_planned, c->peak_measured, c->overflows, c->recoveries,
 		trainer->session + neap__seconds() - trainer->started, c->exchanged, c->waited,
 		c->sent);
+	if (joules > 0)
+		neap__text_add(&row, "%.3f", joules);
+	neap__text_add(&row, "\n");
 	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "costs") : append(trainer->costs, &row);
 	neap__text_free(&row);
 	return rc;
 }
 
-int neap__metrics_add(
-	const struct neap__trainer *trainer, double rate, const struct neap_eval_result *validation)
+int neap__metrics_add(const struct neap__trainer *trainer, double rate,
+	const struct neap_eval_result *validation, double joules)
 {
 	const struct neap__counters *c = &trainer->counters;
 	double n = c->seen > 0 ? (double)c->seen : 1;
@@ -216,5 +222,5 @@ int neap__metrics_add(
 	int rc = row.error < 0 ? neap__fail_errno(ENOMEM, "metrics")
 			       : append(trainer->metrics, &row);
 	neap__text_free(&row);
-	return rc < 0 ? rc : add_costs(trainer);
+	return rc < 0 ? rc : add_costs(trainer, joules);
 }
