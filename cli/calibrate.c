@@ -106,7 +106,7 @@ static void write_device(struct neap__json *to, const struct neap_calibration *c
 	neap__json_bytes(to, "free", c->device.free);
 	write_timing(to, "to_device", &c->to_device);
 	write_timing(to, "from_device", &c->from_device);
-	write_timing(to, "within_device", &c->within_device);
+	write_timing(to, "device_to_device", &c->device_to_device);
 	write_timing(to, "launch", &c->launch);
 	neap__json_end(to, '}');
 }
@@ -179,7 +179,7 @@ static void print_device(const struct neap_calibration *c)
 		neap__show_size(all, c->device.total));
 	print_speed("from pinned memory", &c->to_device);
 	print_speed("to pinned memory", &c->from_device);
-	print_speed("within the device", &c->within_device);
+	print_speed("device to device", &c->device_to_device);
 	printf("  %-20s %12s   +-%.0f%%\n", "launch", neap__show_time(launch, c->launch.median),
 		50 * c->launch.spread);
 }

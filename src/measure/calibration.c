@@ -132,7 +132,7 @@ static int device(struct calibration *r)
 	}
 	c->to_device = neap__timing_of(rate[0], r->repeats);
 	c->from_device = neap__timing_of(rate[1], r->repeats);
-	c->within_device = neap__timing_of(rate[2], r->repeats);
+	c->device_to_device = neap__timing_of(rate[2], r->repeats);
 	c->launch = neap__timing_of(launch, r->repeats);
 	return 0;
 }

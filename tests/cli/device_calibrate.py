@@ -16,12 +16,12 @@ CALIBRATE = ["calibrate", DATA, *NET, "--batch", "8", "--memory", "200K", "--slo
 
 def reports(folder):
     found = neap_json(*CALIBRATE, env=FAKE, cwd=folder)["device"]
-    rates = [found[name]["median"] for name in ("to_device", "from_device", "within_device")]
+    rates = [found[name]["median"] for name in ("to_device", "from_device", "device_to_device")]
     if "fake device" not in found["about"] or min(rates) <= 0 or found["launch"]["median"] <= 0:
         return f"{found}"
     done = neap(*CALIBRATE, env=FAKE, cwd=folder)
     for row in (r"cuda:0 \(fake device.*\), [\d.]+ MiB of 64 MiB free$", r"  from pinned memory +[\d.]+ [KMG]iB/s", r"  to pinned memory +",
-                r"  within the device +", r"  launch +[\d.]+ [mun]?s", r"pinned memory of cuda:0, records"):
+                r"  device to device +", r"  launch +[\d.]+ [mun]?s", r"pinned memory of cuda:0, records"):
         if not re.search("^" + row, done.stdout, re.M):
             return f"no {row}: {done.stdout} {said(done)}"
     without = [option for option in CALIBRATE if option not in (*DEVICE, "--slow", "pinned:1M")]
