@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|strategies|epoch|lif|offload|torch]...
+#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch]...
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
 set -u
@@ -107,6 +107,18 @@ part_lif() {
 	done
 }
 
+# Planned and measured bytes of the device, and what is measured of it: rates, launches, energy.
+part_memory() {
+	local base="randman:steps=1000,samples=64,units=700,classes=20 --net lif:512r,li --batch 64 --device cuda" memory
+	for memory in 2G 500M 100M; do
+		run memory "$memory" "$work/log" $NEAP compare $base --memory $memory --strategy auto || continue
+		row memory "700-512r-20, T 1,000, B 64, --memory $memory" "$(sed -n 's/^device.*): //p' "$work/log")"
+	done
+	run memory "calibrate" "$work/log" $NEAP calibrate $base --memory 1G --slow pinned:4G && tail -n 12 "$work/log"
+	run memory "energy" "$work/log" $NEAP train $base --epochs 20 --memory 1G --out "$work/energy" &&
+		row memory "energy of 20 epochs of 64 samples" "$(sed -n 's/^energy *//p' "$work/log")"
+}
+
 part_offload() {
 	local base="randman:steps=10000,samples=64,units=700,classes=20 --net lif:512r,li --batch 64 --repeats 3 --device cuda" memory
 	for memory in 4G 400M 100M; do
@@ -148,7 +160,7 @@ part_torch() {
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
-for part in "${@:-launches optimizer bits strategies lif offload epoch torch}"; do
+for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"
