@@ -65,12 +65,12 @@ OPTIMIZERS = [
 def same_update(folder, number):
     """Two epochs on either side, and of every other row an epoch on one side and the next one on the other: one model and snapshot."""
     options, found = OPTIMIZERS[number], {}
-    sides = [("cpu", [], None), ("device", DEVICE, None), ("there", [], DEVICE), ("back", DEVICE, [])]
+    sides = [("cpu", [], None), ("device", DEVICE, None), ("there", [], DEVICE), ("back", DEVICE, ["--device", "cpu"])]
     for name, first, second in sides[:2 if number % 2 else 4]:
         out = f"{name}-{number}"
         done = train(out, *options, *(["--epochs", "1"] if second is not None else []), *first, env=FAKE if first else ISA, cwd=folder)
         if done.returncode == 0 and second is not None:
-            done = train(out, "--resume", *options, *second, env=FAKE if second else ISA, cwd=folder)
+            done = train(out, "--resume", *options, *second, env=FAKE if second == DEVICE else ISA, cwd=folder)
         if done.returncode:
             return f"{name}: {said(done)}"
         found[name] = weights(os.path.join(folder, out)), moments(os.path.join(folder, out, "last.safetensors"))
