@@ -176,8 +176,8 @@ struct neap_net_options {
 	 */
 	enum neap_init init;
 	/*
-	 * Device that runs the steps, such as "cuda:0", in programs that were built with one; NULL:
-	 * the processor. States, tapes and adjoints then lie in memory of the device.
+	 * Device that runs the steps, such as "cuda:0", in programs that were built with one; NULL
+	 * or "cpu": the processor. States, tapes and adjoints then lie in memory of the device.
 	 */
 	const char *device;
 };

@@ -579,8 +579,8 @@ struct neap_calibration {
 	struct neap_timing slot_write, slot_read; /* seconds per copy of the state */
 	struct neap_timing call; /* seconds per call of the model, in addition to its steps */
 	struct neap_calibrated_tier tiers[NEAP_TIERS_MAX];
-	/* Of a device: bytes per second of copies from and to pinned memory of the host, and between
-	   parts of its memory, and seconds per kernel launch with the wait for it. */
+	/* Of a device: bytes per second of copies from and to pinned memory of the host, and
+	   between parts of its memory, and seconds per kernel launch with the wait for it. */
 	struct neap_device_use device;
 	struct neap_timing to_device, from_device, device_to_device, launch;
 };

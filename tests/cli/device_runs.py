@@ -77,6 +77,17 @@ def same_outputs(folder):
     return None
 
 
+def no_spikes(folder):
+    """A layer whose state has no spikes: one line, and no archive."""
+    problem = steps(folder, "hard", (["--net", "lif:9:reset=hard,li", "--epochs", "1"], ISA))
+    if problem:
+        return problem
+    done = neap("predict", "hard", DATA, "--spikes", "none.npz", *DEVICE, env=FAKE, cwd=folder)
+    if done.returncode != 2 or "layer0 of" not in done.stderr or os.path.exists(os.path.join(folder, "none.npz")):
+        return said(done)
+    return None
+
+
 def main():
     every = sys.argv[1:] == ["all"]
     dice = random.Random(int(os.environ.get("NEAP_SEED", os.getpid())))
@@ -85,6 +96,7 @@ def main():
             tap.run(f"a run goes on on the other side, both ways: {optimizer}", other_side, folder, optimizer)
         tap.run("a resumed run keeps its device", keeps_device, folder)
         tap.run("answers over time, spikes and membranes", same_outputs, folder)
+        tap.run("spikes that a device does not keep: one line", no_spikes, folder)
 
 
 if __name__ == "__main__":
