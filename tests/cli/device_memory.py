@@ -67,7 +67,7 @@ def named_budget(folder):
     """The line for a budget that is not free names the least one, which is enough; less is not."""
     for command in ["train", "--epochs", "1", "--out", "x"], ["compare", "--repeats", "1"], ["calibrate"]:
         run = [command[0], *TRAIN[1:], *command[1:]]
-        done = neap(*run, "--memory", "2G", env=driver(bytes=1300000), cwd=folder)
+        done = neap(*run, "--memory", "2G", env=driver(bytes=1700000), cwd=folder)
         wrong = one_line(done, r"a budget of 2 GiB is more than the [\d.]+ KiB of memory that are free on cuda:0\..* at least \d+ bytes")
         if wrong:
             return f"{command[0]}: {wrong}"
@@ -75,7 +75,7 @@ def named_budget(folder):
     if os.path.exists(os.path.join(folder, "x", "model.safetensors")):
         return "a model is there"
     for memory, code in (least, 0), (least // 2, 2):
-        done = neap(*TRAIN, "--epochs", "1", "--out", f"m{memory}", "--memory", memory, env=driver(bytes=1300000), cwd=folder)
+        done = neap(*TRAIN, "--epochs", "1", "--out", f"m{memory}", "--memory", memory, env=driver(bytes=1700000), cwd=folder)
         if done.returncode != code:
             return f"{memory} bytes: {said(done)}"
     return None
