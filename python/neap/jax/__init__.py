@@ -21,6 +21,9 @@ except ImportError as error:  # pragma: no cover
 
 from ..reports import Report
 from .gradients import ValueAndGrad, value_and_grad
+from .measuring import measure
+from .planning import Costs, ScanPlan
 from .scan import scan
+from .scan_report import ScanReport, report
 
-__all__ = ["Report", "ValueAndGrad", "scan", "value_and_grad"]
+__all__ = ["Costs", "Report", "ScanPlan", "ScanReport", "ValueAndGrad", "measure", "report", "scan", "value_and_grad"]

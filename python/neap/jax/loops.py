@@ -20,7 +20,7 @@ from .leaves import Leaves, join, zeros
 from .planning import ScanPlan
 from .residuals import Residuals
 
-__all__ = ["Loops", "Result"]
+__all__ = ["Loops", "Result", "get", "put"]
 
 Row = Dict[str, Any]
 Bound = Union[int, jax.Array]
@@ -51,11 +51,13 @@ def _row(values: Any) -> Row:
     return dict(zip(COLUMNS, values))
 
 
-def _put(arrays: Leaves, rows: Leaves, i: Any) -> Leaves:
+def put(arrays: Leaves, rows: Leaves, i: Any) -> Leaves:
+    """Returns the arrays with row ``i`` replaced."""
     return [lax.dynamic_update_index_in_dim(a, row, i, 0) for a, row in zip(arrays, rows)]
 
 
-def _get(arrays: Leaves, i: Any) -> Leaves:
+def get(arrays: Leaves, i: Any) -> Leaves:
+    """Returns row ``i`` of each array."""
     return [lax.dynamic_index_in_dim(a, i, 0, keepdims=False) for a in arrays]
 
 
@@ -99,12 +101,12 @@ class Loops:
     def _move(self, r: Row, live: Leaves, slots: Leaves) -> Tuple[Leaves, Leaves]:
         """Loads the live state and saves it, if the row says so."""
         def load(_: Leaves) -> Leaves:
-            found = _get(slots, r["load"])
+            found = get(slots, r["load"])
             return [jax.device_put(x, jax.memory.Space.Device) for x in found] if self.host else found
 
         def save(slots: Leaves) -> Leaves:
             rows = [jax.device_put(x, jax.memory.Space.Host) for x in live] if self.host else live
-            return _put(slots, rows, r["save"])
+            return put(slots, rows, r["save"])
 
         live = _once(r["load"] >= 0, load, live)
         return live, _once(r["save"] >= 0, save, slots)
@@ -112,7 +114,7 @@ class Loops:
     # Steps
 
     def _record(self, kept: Kept, live: Leaves, t: Any) -> Tuple[Leaves, Leaves, Leaves]:
-        return self.residuals.record(kept.consts, live, _get(kept.xs, self._at(t)))
+        return self.residuals.record(kept.consts, live, get(kept.xs, self._at(t)))
 
     def _forward_steps(self, r: Row, kept: Kept, outputs: Leaves) -> Tuple[Kept, Leaves]:
         """Runs the steps of a row, the last ones recorded. ``outputs``: [] after the loss."""
@@ -120,9 +122,9 @@ class Loops:
             live, tapes, states, outputs = c
             after, out, tape = self._record(kept, live, t)
             place = jnp.where(t >= r["first"], t - r["first"], self.places)
-            tapes = _put(tapes, tape, 0 if self.states else place)
-            states = _put(states, live, place)
-            return after, tapes, states, _put(outputs, out, self._at(t))
+            tapes = put(tapes, tape, 0 if self.states else place)
+            states = put(states, live, place)
+            return after, tapes, states, put(outputs, out, self._at(t))
 
         live, tapes, states, outputs = self._range(
             r["begin"], r["end"], body, (kept.live, kept.tapes, kept.states, outputs))
@@ -136,14 +138,14 @@ class Loops:
             place = t - r["first"]
             if self.states:
                 # A loop, so that XLA compiles this step as it compiles recorded ones.
-                tapes = _once(r["back"] < r["end"], lambda tapes: _put(
-                    tapes, self._record(kept, _get(kept.states, place), t)[2], 0), tapes)
-            tape = _get(tapes, 0 if self.states else place)
-            row = _get(kept.xs, self._at(t))
-            given = [jnp.zeros(x.shape[1:], x.dtype) if isinstance(x, SymbolicZero) else _get([x], self._at(t))[0]
+                tapes = _once(r["back"] < r["end"], lambda tapes: put(
+                    tapes, self._record(kept, get(kept.states, place), t)[2], 0), tapes)
+            tape = get(tapes, 0 if self.states else place)
+            row = get(kept.xs, self._at(t))
+            given = [jnp.zeros(x.shape[1:], x.dtype) if isinstance(x, SymbolicZero) else get([x], self._at(t))[0]
                      for x in cotangents]
             found, adjoint, dx = self.residuals.backward(kept.consts, kept.once, row, tape, adjoint, given)
-            return tapes, (adjoint, [a + b for a, b in zip(terms, found)], _put(dxs, dx, self._at(t)))
+            return tapes, (adjoint, [a + b for a, b in zip(terms, found)], put(dxs, dx, self._at(t)))
 
         zero = 0 if isinstance(r["end"], int) else jnp.int32(0)
         tapes, sums = self._range(zero, r["end"] - r["back"], body, (kept.tapes, sums))

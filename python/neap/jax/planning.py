@@ -8,11 +8,11 @@ of the table has a cost (``neap_chain.call``); a single group that fits stores e
 """
 import dataclasses
 import functools
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan, plan
-from ..show import show_least
+from ..show import show_least, show_most
 from .action_table import Table, table_of
 
 __all__ = ["NOMINAL", "ROWS", "Costs", "ScanPlan", "Sizes", "planned"]
@@ -73,6 +73,7 @@ class _Request(NamedTuple):
     strategy: str
     costs: Costs
     group: Optional[int]
+    host: Optional[int]
 
     def place(self, keeps: str) -> int:
         """Bytes of a place of the pool of recorded steps."""
@@ -89,9 +90,9 @@ class _Request(NamedTuple):
         return c if keeps == "all" else Costs(c.advance, c.advance, c.record + c.backward, c.row)
 
     def pools(self, table: Table, keeps: str) -> int:
-        """Bytes of the arrays of a table with the live state and its adjoint."""
-        return table.slots * self.sizes.state + table.places * self.place(keeps) + \
-            self.sizes.state + self.sizes.adjoint
+        """Bytes of the arrays of a table with the live state and its adjoint; of slots in host memory, one copy."""
+        slots = table.slots if self.host is None else min(1, table.slots)
+        return slots * self.sizes.state + table.places * self.place(keeps) + self.sizes.state + self.sizes.adjoint
 
 
 def _ask(asked: _Request, keeps: str, group: int, memory: int, strategy: str) -> Plan:
@@ -110,21 +111,44 @@ def _ask(asked: _Request, keeps: str, group: int, memory: int, strategy: str) ->
     return made if asked.group or "group" in made.params or costs.row > least else ask(least)
 
 
-def _one(asked: _Request, keeps: str) -> ScanPlan:
-    """Returns the plan that keeps residuals ("all") or states ("state") of recorded steps."""
-    left = asked.memory - asked.aside(keeps)
-    # Revolve has at most two rows per group.
-    group = asked.group or -(-2 * asked.steps // ROWS)
+def _hosted(asked: _Request, keeps: str, least: int, left: int) -> Tuple[Plan, int]:
+    """Returns a plan with slots in host memory, and its group: as many steps as fit in fast memory."""
+    place, state = max(1, asked.place(keeps)), max(1, asked.sizes.state)
+    fixed = 2 * asked.sizes.state + asked.sizes.adjoint
+    group = asked.group or max(least, min(asked.steps, (left - fixed) // place))
+    if fixed + group * place > left:
+        raise BudgetError("", least=fixed + group * place)
+    count, slots = -(-asked.steps // group), (asked.host or 0) // state
+    if count > 1 and slots < 1:
+        raise UsageError(f"host={asked.host} is too small: a state takes {state} bytes. Pass a multiple of it")
+    costs = asked.cost(keeps)
+    return plan(count, slots=min(slots, count), strategy="revolve", advance=costs.advance * group,
+                record=costs.record * group, backward=costs.backward * group), group
+
+
+def _fitted(asked: _Request, keeps: str, group: int, left: int) -> Tuple[Plan, Table]:
+    """Returns the plan of groups of ``group`` steps whose pools fit in ``left`` bytes, and its table."""
     budget = left
     for _ in range(_SHRINK):
         made = _ask(asked, keeps, group, budget, "revolve" if asked.strategy == "auto" else asked.strategy)
         table = table_of(made, asked.steps, group)
         over = asked.pools(table, keeps) - left
         if over <= 0:
-            break
+            return made, table
         budget -= max(1, over // 2)  # the most slots and the most tapes of this strategy exist at different times
+    raise BudgetError(f"memory={show_most(asked.memory)} is too small for strategy={asked.strategy!r} with separate "
+                      f"memory for states and residuals. Pass strategy='auto'")
+
+
+def _one(asked: _Request, keeps: str) -> ScanPlan:
+    """Returns the plan that keeps residuals ("all") or states ("state") of recorded steps."""
+    left = asked.memory - asked.aside(keeps)
+    group = asked.group or -(-2 * asked.steps // ROWS)  # Revolve has at most two rows per group
+    if asked.host is None:
+        made, table = _fitted(asked, keeps, group, left)
     else:
-        raise BudgetError(f"strategy {asked.strategy!r} was not found to fit", least=0)
+        made, group = _hosted(asked, keeps, group, left)
+        table = table_of(made, asked.steps, group)
     if table.rows > ROWS:
         raise UsageError(f"strategy={asked.strategy!r} with group={group} makes a table of {table.rows} rows; at most "
                          f"{ROWS} are supported. Pass a larger group, or strategy='auto'")
@@ -148,15 +172,16 @@ def _sufficient(asked: _Request, least: int) -> BudgetError:
 
 @functools.lru_cache(maxsize=256)
 def planned(steps: int, sizes: Sizes, memory: int, strategy: str = "auto", costs: Costs = NOMINAL,
-            group: Optional[int] = None, tape: str = "auto") -> ScanPlan:
+            group: Optional[int] = None, tape: str = "auto", host: Optional[int] = None) -> ScanPlan:
     """Returns the fastest plan of ``steps`` steps, at least 1, in ``memory`` bytes.
 
     :param group: steps per group; None: searched.
     :param tape: "all" or "state": :class:`ScanPlan.keeps`; "auto": the faster of these.
+    :param host: bytes of host memory for slots, which then are not part of ``memory``.
     :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
     :raises UsageError: if the strategy is unknown or cannot be compiled.
     """
-    asked = _Request(steps, sizes, memory, strategy, costs, group)
+    asked = _Request(steps, sizes, memory, strategy, costs, group, host)
     found: List[ScanPlan] = []
     refused: List[int] = []
     for keeps in ("all", "state") if tape == "auto" else (tape,):

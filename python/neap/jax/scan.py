@@ -28,7 +28,7 @@ class _Options(NamedTuple):
     batch: int
     costs: Costs
     static: bool
-    host: bool
+    host: Optional[int]
 
 
 class _Scan:
@@ -51,7 +51,8 @@ class _Scan:
         row = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in rows]
         residuals = Residuals(self.step, structs(arrays), row, wants, wants_rows)
         made = self._planned(residuals, [x for x, m in zip(arrays, wants) if m])
-        loops = Loops(residuals, made, self.reverse, self.options.static, self.unroll, self.options.host)
+        loops = Loops(residuals, made, self.reverse, self.options.static, self.unroll,
+                      self.options.host is not None)
         last, out, kept = loops.forward(arrays, start, rows)
         found = marked([*last, *out], made)
         return (found[:len(last)], found[len(last):]), jax.tree_util.Partial(loops.backward, kept)
@@ -67,11 +68,12 @@ class _Scan:
         sizes = Sizes(nbytes(self.step.carry), nbytes([x for x in self.step.carry if inexact(x)]),
                       nbytes(residuals.tape), 2 * nbytes(wanted))
         sizes = Sizes(*(options.batch * size for size in sizes))
-        return planned(self.steps, sizes, options.memory, options.strategy, options.costs, options.group, options.tape)
+        return planned(self.steps, sizes, options.memory, options.strategy, options.costs, options.group, options.tape,
+                       options.host)
 
 
 def _options(memory: Size, strategy: str, group: Optional[int], tape: str, batch: int,
-             costs: Optional[Sequence[float]], static: bool, host: bool) -> _Options:
+             costs: Optional[Sequence[float]], static: bool, host: Optional[Size]) -> _Options:
     if tape not in TAPES:
         raise UsageError(f"tape={tape!r} is not valid. Pass one of {', '.join(map(repr, TAPES))}")
     for name, value in (("group", group), ("batch", batch)):
@@ -80,7 +82,21 @@ def _options(memory: Size, strategy: str, group: Optional[int], tape: str, batch
     if static and strategy != "auto":
         raise UsageError(f"static=True needs a plan of equal groups of steps, which strategy={strategy!r} does not "
                          f"guarantee. Pass strategy='auto'")
-    return _Options(units.size(memory, "memory"), strategy, group, tape, batch, _costs(costs), static, host)
+    if host is not None:
+        _host_memory(strategy)
+    return _Options(units.size(memory, "memory"), strategy, group, tape, batch, _costs(costs), static,
+                    None if host is None else units.size(host, "host"))
+
+
+def _host_memory(strategy: str) -> None:
+    """Raises UsageError if states cannot be in host memory."""
+    device = jax.devices()[0]
+    kinds = [memory.kind for memory in device.addressable_memories()]
+    if "pinned_host" not in kinds:
+        raise UsageError(f"host= needs a backend with pinned host memory, but the backend {device.platform!r} has the "
+                         f"memory kinds {', '.join(kinds)}. Remove host=")
+    if strategy != "auto":
+        raise UsageError(f"strategy={strategy!r} cannot be combined with host=. Pass strategy='auto'")
 
 
 def _costs(costs: Optional[Sequence[float]]) -> Costs:
@@ -97,10 +113,37 @@ def scan(step: Callable[..., Any], carry: Any, xs: Any = None, length: Optional[
          unroll: int = 1, *, memory: Optional[Size] = "1G", strategy: str = "auto", tape: str = "auto", batch: int = 1,
          costs: Optional[Sequence[float]] = None, group: Optional[int] = None, static: bool = False,
          host: Optional[Size] = None) -> Tuple[Any, Any]:
-    """Runs ``carry, output = step(carry, x)`` like ``jax.lax.scan``; its gradient uses at most ``memory`` bytes."""
+    """Runs ``carry, output = step(carry, x)`` like ``jax.lax.scan``, with a memory budget for its gradient.
+
+    Arguments and results are those of ``jax.lax.scan``, and so are the transformations: jit, grad, vmap, remat, scan.
+    Without a gradient it is ``jax.lax.scan``. With one, the backward pass recomputes steps from checkpointed states
+    as a plan of neap specifies. Gradients of the carry, of xs and of arrays that the step closes over are
+    bit-identical for all plans and budgets, and agree with ``jax.lax.scan`` up to rounding.
+
+    :param step: ``step(carry, x)`` returns ``(carry, output)``: pytrees of arrays, as for ``jax.lax.scan``.
+    :param carry: the initial carry (state).
+    :param xs: a pytree of arrays [T, ...], or None.
+    :param length: T, if xs do not determine it.
+    :param reverse: True: from the last row of xs to the first.
+    :param unroll: steps per turn of the compiled loop without a gradient, and of inner loops with ``static``.
+    :param memory: bytes for the arrays of the forward and backward pass: checkpointed carries, residuals, adjoint, and
+        two gradients of all arrays that the step closes over and that need one; such as ``"64M"``. xs, stacked
+        outputs and their gradients are not included. None: ``jax.lax.scan``.
+    :param strategy: a name of :func:`neap.strategies` that needs no slow memory.
+    :param tape: "all": residuals of recorded steps are stored; "state": only their carries, and the backward pass
+        recomputes the residuals of one step at a time; "auto": what is predicted to be faster.
+    :param batch: number of examples, if the call is inside ``jax.vmap``, whose sizes the plan does not see.
+    :param costs: seconds of a step (advance, record, backward), as :func:`measure` returns; None: typical ratios.
+    :param group: steps that are recorded together; None: chosen by the plan.
+    :param static: True: steps run in inner loops of one known length, which can be faster on GPUs.
+    :param host: bytes of host memory for checkpointed carries, which then are not included in ``memory``.
+    :returns: the last carry and the outputs [T, ...].
+    :raises BudgetError: if no plan fits, while the gradient is traced; ``error.least`` is a sufficient budget.
+    :raises UsageError: if an argument is invalid, or the step returns a different kind of carry.
+    """
     if memory is None:
         return lax.scan(step, carry, xs, length, reverse, unroll)
-    options = _options(memory, strategy, group, tape, batch, costs, static, host is not None)
+    options = _options(memory, strategy, group, tape, batch, costs, static, host)
     job = traced(step, carry, xs, length)
     if job.steps == 0:
         return lax.scan(step, carry, xs, length, reverse, unroll)
