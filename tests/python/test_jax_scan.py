@@ -252,7 +252,7 @@ def test_sharded():
 
 def test_host_memory():
     """Checkpointed states in host memory: the budget limits only the rest."""
-    told = nj.report(jax.grad(functools.partial(loss, nj.scan, memory=6000, host=2000)), W)
+    told = nj.report(jax.grad(functools.partial(loss, nj.scan, memory=6000, host=2000, group=1)), W)
     assert told.scans[0].table.slots == 10 and told.scans[0].peak <= 6000
     close(told.compiled(W), jax.grad(functools.partial(loss, jax.lax.scan))(W), 1e-12)
 

@@ -56,12 +56,19 @@ def _length(xs: Leaves, length: Optional[int]) -> int:
     return found.pop()
 
 
+def _weak(x: Any) -> bool:
+    return bool(getattr(jax.typeof(x), "weak_type", False))
+
+
+def _described(carry: Leaves) -> Leaves:
+    """Shapes and dtypes; those of weakly typed arrays, such as 0., leave the dtype of a product to the other factor."""
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=_weak(x)) for x in carry]
+
+
 def _promoted(carry: Leaves, after: Sequence[Any]) -> Leaves:
-    """Weakly typed leaves of the initial carry, such as 0., in the dtype that the step returns."""
-    def leaf(x: Any, y: Any) -> Any:
-        weak = x.dtype != y.dtype and getattr(jax.typeof(x), "weak_type", False)
-        return x.astype(jnp.promote_types(x.dtype, y.dtype)) if weak else x
-    return [leaf(x, y) for x, y in zip(carry, after)]
+    """Weakly typed leaves of the initial carry, in the dtype that the step returns, as ``jax.lax.scan`` does."""
+    return [x.astype(jnp.promote_types(x.dtype, y.dtype)) if _weak(x) and not (y.weak_type and x.dtype == y.dtype) else x
+            for x, y in zip(carry, after)]
 
 
 def traced(f: Callable[..., Any], init: Any, xs: Any, length: Optional[int]) -> Traced:
@@ -90,15 +97,16 @@ def traced(f: Callable[..., Any], init: Any, xs: Any, length: Optional[int]) -> 
         return jax.tree.leaves(answer[0]), output
 
     for _ in range(len(carry) + 1):  # a leaf that is promoted may promote another one
-        after = jax.eval_shape(flat, structs(carry), row)[0]
+        after = jax.eval_shape(flat, _described(carry), row)[0]
         before, carry = carry, _promoted(carry, after)
-        if [x.dtype for x in before] == [x.dtype for x in carry]:
+        if all(x is y for x, y in zip(before, carry)):
             break
     for given, found in zip(carry, after):
         if given.shape != found.shape or given.dtype != found.dtype:
             raise UsageError(f"the step was given a carry of shape {given.shape} {given.dtype} and returned one of "
                              f"{found.shape} {found.dtype}. Shape and dtype of the carry must not change: change the "
                              f"initial carry, or convert what the step returns")
-    closed = jax.make_jaxpr(flat)(structs(carry), row)
+    closed = jax.make_jaxpr(flat)(_described(carry), row)
+    carry = [jnp.asarray(x, dtype=x.dtype) for x in carry]  # not weakly typed any more
     return Traced(Step(closed.jaxpr, carry), [jnp.asarray(c) for c in closed.consts], carry, rows, steps, tree,
                   output_tree)
