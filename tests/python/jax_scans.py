@@ -148,8 +148,9 @@ def findings(case, plans=3):
             options["memory"] = error.least
             found = case.run(nj.scan, **options)
         close(found, wanted, TOLERANCE[case.dtype] * 4)
-        seen.add(bits(found))
-    assert len(seen) == 1, f"{len(seen)} different results"
+        if not options.get("static"):  # another program for each length of a group
+            seen.add(bits(found))
+    assert len(seen) <= 1, f"{len(seen)} different results"
 
 
 def main():

@@ -6,7 +6,8 @@ not, are one loop whose body saves the residuals: those of a step that is not re
 compiled body for both makes gradients bit-identical over all plans.
 
 The bounds of the loops come from the table, so the size and the compile time of the program do not depend on the
-number of steps. With ``static``, steps run in inner loops of one known length, a group, which XLA can unroll.
+number of steps. With ``static``, steps run in inner loops of one known length, a group, which XLA can unroll; the
+program then depends on the length of the group, and so may rounding.
 """
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple, Union
 
@@ -45,6 +46,9 @@ class Result(NamedTuple):
     consts: Leaves
     carry: Leaves
     xs: Leaves
+
+
+_IDLE = (-1, -1, 0, 0, 0, 0)  # a row without actions
 
 
 def _row(values: Any) -> Row:
@@ -156,8 +160,9 @@ class Loops:
     def _rows(self, table: Any, body: Callable[[Row, Any], Any], carry: Any) -> Any:
         if not len(table):  # an empty array cannot be indexed, not even in a loop without turns
             return carry
-        rows = jnp.asarray(table)
-        return lax.fori_loop(0, len(table), lambda i, c: body(_row(rows[i]), c), carry)
+        # XLA would inline a loop of one turn, and then fuse and round its steps differently.
+        rows = jnp.concatenate([jnp.asarray(table), jnp.array([_IDLE], jnp.int32)])
+        return lax.fori_loop(0, len(rows), lambda i, c: body(_row(rows[i]), c), carry)
 
     def forward(self, consts: Leaves, carry: Leaves, xs: Leaves) -> Tuple[Leaves, Leaves, Kept]:
         """Returns the last carry, the outputs, and what the backward pass needs."""

@@ -136,6 +136,7 @@ def scan(step: Callable[..., Any], carry: Any, xs: Any = None, length: Optional[
     :param costs: seconds of a step (advance, record, backward), as :func:`measure` returns; None: typical ratios.
     :param group: steps that are recorded together; None: chosen by the plan.
     :param static: True: steps run in inner loops of one known length, which can be faster on GPUs.
+        Groups of different length are different programs, so results of different plans agree only up to rounding.
     :param host: bytes of host memory for checkpointed carries, which then are not included in ``memory``.
     :returns: the last carry and the outputs [T, ...].
     :raises BudgetError: if no plan fits, while the gradient is traced; ``error.least`` is a sufficient budget.
