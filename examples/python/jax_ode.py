@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 An oscillator in JAX (FitzHugh-Nagumo, Runge-Kutta steps of fixed length): computes the gradient of its misfit to
-observations with respect to parameters and initial state inside jit, with a memory budget. The gradient is compared with
-finite differences.
+observations with respect to parameters and initial state inside jit, with a memory budget. The gradient is compared
+with finite differences.
 """
 import argparse
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 A rollout of a small simulator in JAX: a cart with a pole, controlled by a small network, whose weights are improved by
-gradients through all time steps. The rollout is inside vmap (over initial states), grad and jit. Prints the cost before and
-after the updates.
+gradients through all time steps. The rollout is inside vmap (over initial states), grad and jit. Prints the cost before
+and after the updates.
 """
 import argparse
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A spiking network in plain JAX: leaky integrate-and-fire neurons with recurrent weights and a surrogate gradient learn to
-tell two spike rates apart, with a memory budget for the backward pass. Prints the loss before and after training.
+A spiking network in plain JAX: leaky integrate-and-fire neurons with recurrent weights and a surrogate gradient learn
+to tell two spike rates apart, with a memory budget for the backward pass. Prints the loss before and after training.
 """
 import argparse
 

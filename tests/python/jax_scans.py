@@ -51,7 +51,8 @@ class Case:
         self.output = pick.choice(["none", "state", "tuple", "whole", "integers"])
         self.inputs, self.reverse = pick.choice(["array", "tree", "none"]), pick.random() < 0.3
         self.closed = pick.choice(["params", "derived", "table"])
-        self.around = pick.choice(["jit", "jit", "none", "vmap", "vmap params", "nested", "inside", "remat", "remat step"])
+        self.around = pick.choice(["jit", "jit", "none", "vmap", "vmap params", "nested", "inside", "remat",
+                                   "remat step"])
         self.last = pick.choice(["sum", "outputs", "both"]) if self.output not in ("none", "integers") else "sum"
         self.dtype, self.pick, self.key = dtype or pick.choice(["float32", "float64"]), pick, jax.random.key(seed)
 
@@ -136,7 +137,8 @@ def findings(case, plans=3):
         least = error.least
     for i in range(plans):
         options = {"memory": least} if i == 0 else {
-            "memory": int(least * case.pick.choice([1.2, 1.5, 2, 4, 30])), "tape": case.pick.choice(["all", "state", "auto"]),
+            "memory": int(least * case.pick.choice([1.2, 1.5, 2, 4, 30])),
+            "tape": case.pick.choice(["all", "state", "auto"]),
             "strategy": case.pick.choice(["auto", "auto", "mixed", "revolve", "online"]),
             "group": case.pick.choice([None, None, 1, 3])}
         if options.get("strategy", "auto") == "auto" and case.pick.random() < 0.3:

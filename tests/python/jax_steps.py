@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of random steps in JAX, for the tests of neap.jax. A part changes the state ``s``, a dict with "h" [B, N], given
-params, input and its number; ``extra`` returns what else a state needs for some parts."""
+"""Parts of random steps in JAX, for the tests of neap.jax. A part changes the state ``s``, a dict with "h" [B, N],
+given params, input and its number; ``extra`` returns what else a state needs for some parts."""
 import jax
 import jax.numpy as jnp
 

@@ -80,7 +80,7 @@ class Walker:
 def test_tables(seed):
     pick = random.Random(seed)
     steps = pick.choice([1, 2, 3, 17, 100, 333])
-    sizes = Sizes(pick.choice([0, 8, 1000]), pick.choice([0, 8, 1000]), pick.choice([0, 100, 5000]), pick.choice([0, 700]))
+    sizes = Sizes(*(pick.choice(some) for some in ((0, 8, 1000), (0, 8, 1000), (0, 100, 5000), (0, 700))))
     options = {"strategy": pick.choice(["auto", "auto", "standard", "mixed", "online", "revolve"]),
                "group": pick.choice([None, None, 1, 7]), "tape": pick.choice(["auto", "all", "state"])}
     if options["strategy"] == "auto" and seed % 3 == 0:
@@ -139,7 +139,9 @@ def test_bits_over_plans():
 
 def test_without_gradient():
     """The bits of lax.scan, and nothing is planned: no budget is too small."""
-    assert bits(jax.jit(functools.partial(loss, nj.scan, memory=1))()) == bits(jax.jit(functools.partial(loss, jax.lax.scan))())
+    found, wanted = (jax.jit(f)() for f in (functools.partial(loss, nj.scan, memory=1),
+                                            functools.partial(loss, jax.lax.scan)))
+    assert bits(found) == bits(wanted)
     assert bits(gradients(nj.scan, memory=None)) == bits(gradients(jax.lax.scan))
     last, out = nj.scan(tanh(W), H, X[:0], memory=1)
     assert out.shape == (0, B) and (last == H).all()

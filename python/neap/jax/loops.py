@@ -2,7 +2,7 @@
 """The forward and backward pass of a scan as compiled loops over the rows of an action table.
 
 Slots, tapes and recorded states are carried arrays, which XLA updates in place. All steps that run forward, recorded or
-not, are one loop whose body saves the residuals: those of a step that is not recorded go to a spare row. The same
+not, are one loop whose body saves the residuals: if a step is not recorded, they go to a spare row. The same
 compiled body for both makes gradients bit-identical over all plans.
 
 The bounds of the loops come from the table, so the size and the compile time of the program do not depend on the
@@ -103,7 +103,7 @@ class Loops:
         return [jax.device_put(x, jax.memory.Space.Host) for x in empty] if self.host else empty
 
     def _move(self, r: Row, live: Leaves, slots: Leaves) -> Tuple[Leaves, Leaves]:
-        """Loads the live state and saves it, if the row says so."""
+        """Loads the live state and saves it, if the row specifies it."""
         def load(_: Leaves) -> Leaves:
             found = get(slots, r["load"])
             return [jax.device_put(x, jax.memory.Space.Device) for x in found] if self.host else found
@@ -184,7 +184,7 @@ class Loops:
         return kept.live, outputs, kept
 
     def backward(self, kept: Kept, last: List[Any], outputs: List[Any]) -> Result:
-        """Returns the gradients for those of the last carry and of the outputs, which may be symbolic zeros."""
+        """Returns the gradients, given the cotangents of the last carry and of the outputs (or symbolic zeros)."""
         rule = self.residuals
         adjoint = [jnp.zeros(a.shape, a.dtype) if isinstance(a, SymbolicZero) else a
                    for a, m in zip(last, rule.moving) if m]

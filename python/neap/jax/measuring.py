@@ -85,8 +85,8 @@ def measure(step: Callable[..., Any], carry: Any, xs: Any = None, length: Option
     """
     job = traced(step, carry, xs, length)
     if any(isinstance(x, jax.core.Tracer) for x in (*job.consts, *job.carry, *job.xs)):
-        raise UsageError("neap.jax.measure was called inside a JAX transformation, where nothing can be timed. Call it "
-                         "before, and pass its result as costs=")
+        raise UsageError("neap.jax.measure was called inside a JAX transformation. It must run the step to time it: "
+                         "call it outside of jit and grad, and pass its result as costs=")
     if job.steps < 1 or rounds < 1:
         raise UsageError(f"measure needs at least 1 step and 1 round; there are {job.steps} and {rounds}. Pass more")
     timed = _Timed(job)

@@ -166,7 +166,8 @@ def _sufficient(asked: _Request, least: int) -> BudgetError:
     """Returns the error for a budget that needs ``least`` bytes."""
     why = f"the saved residuals of 1 step take {show_least(asked.sizes.tape)}"
     if asked.sizes.charged:
-        why = f"{show_least(asked.sizes.charged)} are reserved for gradients of arrays that the step closes over, and {why}"
+        why = (f"{show_least(asked.sizes.charged)} are reserved for gradients of arrays that the step closes over, and "
+               f"{why}")
     return too_small(asked.memory, least, why, "" if asked.strategy == "auto" else asked.strategy)
 
 

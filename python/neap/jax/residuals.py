@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vjp of one step, traced once, with its residuals sorted by where they come from.
+"""The vjp of one step, traced once, with its residuals sorted by their source.
 
 A residual is an argument of the step itself (an array that it closes over, or its row of xs), depends only on arrays
 that no step changes (computed once), or is part of the tape of a step, which is stored for each recorded step. The
@@ -68,9 +68,9 @@ class Residuals:
                 self._sources.append(("literal", end.val))
                 continue
             if end not in source:
-                name, where = ("tape", self._kept) if end in changing else ("once", self._once)
-                source[end] = name, len(where)
-                where.append(i)
+                name, indices = ("tape", self._kept) if end in changing else ("once", self._once)
+                source[end] = name, len(indices)
+                indices.append(i)
             self._sources.append(source[end])
         self.tape = structs([ends[i].aval for i in self._kept])
 
@@ -96,7 +96,7 @@ class Residuals:
                  outputs: Leaves) -> Tuple[Leaves, Leaves, Leaves]:
         """Returns the terms of the gradients of wanted constants, the adjoint before the step, and the gradients of
         the wanted arrays of its row."""
-        where = {"const": consts, "row": row, "own": self._closed.consts, "once": once, "tape": tape}
+        values = {"const": consts, "row": row, "own": self._closed.consts, "once": once, "tape": tape}
         vjp = jax.tree.unflatten(self._tree, [
-            i if name == "literal" else where[name][i] for name, i in self._sources])
+            i if name == "literal" else values[name][i] for name, i in self._sources])
         return vjp((adjoint, outputs))

@@ -42,15 +42,15 @@ class _Scan:
         return lax.scan(lambda c, x: self.step(consts, c, x), carry, xs, self.steps, self.reverse, self.unroll)
 
     def forward(self, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any]) -> Any:
-        """Plans, and runs the pass before the loss. The arguments know whether they need a gradient (``perturbed``)."""
+        """Plans, and runs the pass before the loss. ``perturbed`` of an argument: it needs a gradient."""
         def wanted(given: Sequence[Any]) -> List[bool]:
             return [p.perturbed and inexact(p.value) for p in given]
 
-        wants, wants_rows = wanted(consts), wanted(xs)
+        differentiated, rows_too = wanted(consts), wanted(xs)
         arrays, start, rows = ([p.value for p in given] for given in (consts, carry, xs))
         row = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in rows]
-        residuals = Residuals(self.step, structs(arrays), row, wants, wants_rows)
-        made = self._planned(residuals, [x for x, m in zip(arrays, wants) if m])
+        residuals = Residuals(self.step, structs(arrays), row, differentiated, rows_too)
+        made = self._planned(residuals, [x for x, m in zip(arrays, differentiated) if m])
         loops = Loops(residuals, made, self.reverse, self.options.static, self.unroll,
                       self.options.host is not None)
         last, out, kept = loops.forward(arrays, start, rows)
@@ -104,8 +104,8 @@ def _costs(costs: Optional[Sequence[float]]) -> Costs:
         return NOMINAL
     given = tuple(units.seconds(x, "costs") for x in costs)
     if len(given) not in (3, 4):
-        raise UsageError(f"costs has {len(given)} entries. Pass (advance, record, backward) in seconds per step, or the "
-                         f"result of neap.jax.measure")
+        raise UsageError(f"costs has {len(given)} entries. Pass (advance, record, backward) in seconds per step, or "
+                         f"the result of neap.jax.measure")
     return Costs(*given) if len(given) == 4 else Costs(*given, given[0] * NOMINAL.row)
 
 
@@ -115,10 +115,10 @@ def scan(step: Callable[..., Any], carry: Any, xs: Any = None, length: Optional[
          host: Optional[Size] = None) -> Tuple[Any, Any]:
     """Runs ``carry, output = step(carry, x)`` like ``jax.lax.scan``, with a memory budget for its gradient.
 
-    Arguments and results are those of ``jax.lax.scan``, and so are the transformations: jit, grad, vmap, remat, scan.
-    Without a gradient it is ``jax.lax.scan``. With one, the backward pass recomputes steps from checkpointed states
-    as a plan of neap specifies. Gradients of the carry, of xs and of arrays that the step closes over are
-    bit-identical for all plans and budgets, and agree with ``jax.lax.scan`` up to rounding.
+    It has the arguments and results of ``jax.lax.scan``, and works inside the same transformations: jit, grad, vmap,
+    remat, scan. Without a gradient, ``jax.lax.scan`` runs. With one, the backward pass recomputes steps from
+    checkpointed carries, as a plan of neap specifies. Gradients of the carry, of xs and of arrays that the step closes
+    over are bit-identical for all plans and budgets, and agree with ``jax.lax.scan`` up to rounding.
 
     :param step: ``step(carry, x)`` returns ``(carry, output)``: pytrees of arrays, as for ``jax.lax.scan``.
     :param carry: the initial carry (state).

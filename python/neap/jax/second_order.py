@@ -2,7 +2,7 @@
 """The primitive ``neap_scan``, an identity that marks the results of a scan.
 
 It carries the plan of the scan, so a report can find it in a traced program, and it rejects reverse-mode
-differentiation of a gradient with an error that says what to do. Forward mode passes through. XLA removes it.
+differentiation of a gradient with an error. Forward mode passes through. XLA removes it.
 """
 from typing import Any, List, Sequence
 

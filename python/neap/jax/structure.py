@@ -61,14 +61,16 @@ def _weak(x: Any) -> bool:
 
 
 def _described(carry: Leaves) -> Leaves:
-    """Shapes and dtypes; those of weakly typed arrays, such as 0., leave the dtype of a product to the other factor."""
+    """Shapes and dtypes. A weakly typed array, such as 0., leaves the dtype of a product to the other factor."""
     return [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=_weak(x)) for x in carry]
 
 
 def _promoted(carry: Leaves, after: Sequence[Any]) -> Leaves:
     """Weakly typed leaves of the initial carry, in the dtype that the step returns, as ``jax.lax.scan`` does."""
-    return [x.astype(jnp.promote_types(x.dtype, y.dtype)) if _weak(x) and not (y.weak_type and x.dtype == y.dtype) else x
-            for x, y in zip(carry, after)]
+    def leaf(x: Any, y: Any) -> Any:
+        stays = not _weak(x) or y.weak_type and x.dtype == y.dtype
+        return x if stays else x.astype(jnp.promote_types(x.dtype, y.dtype))
+    return [leaf(x, y) for x, y in zip(carry, after)]
 
 
 def traced(f: Callable[..., Any], init: Any, xs: Any, length: Optional[int]) -> Traced:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-neap.jax.scan compared with the best nested jax.checkpoint at equal memory, in ten cases, and with lax.scan. Candidates are all
-nestings of one and two levels of equal segments of a few lengths; among those whose memory is at most the case's share of the
-memory of lax.scan, the fastest is used. neap gets the largest budget at which its memory is at most 1% above the memory of this
-candidate. Memory is what XLA allocates for temporaries. Times are CPU times, medians of rounds in turn; ratios are medians of the
-ratios per round. The loss is summed in the carry.
+neap.jax.scan compared with the best nested jax.checkpoint at equal memory, in ten cases, and with lax.scan. Candidates
+are all nestings of one and two levels of equal segments of a few lengths; among those whose memory is at most the
+case's share of the memory of lax.scan, the fastest is used. neap gets the largest budget at which its memory is at most
+1% above the memory of this candidate. Memory is what XLA allocates for temporaries. Times are CPU times, medians of
+rounds in turn; ratios are medians of the ratios per round. The loss is summed in the carry.
     jax_scan_checkpoints.py [--rounds N] [--only NUMBER,NUMBER] [--steps T]
 """
 import argparse
@@ -132,7 +132,8 @@ def main():
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     only = [int(x) for x in given.only.split(",") if x]
-    print(f"{'case':<26} {'lax.scan':>10} {'nested':>9} {'neap':>9}  {'segments':<9} {'neap/nested':>11} {'neap/lax':>9}")
+    print(f"{'case':<26} {'lax.scan':>10} {'nested':>9} {'neap':>9}  {'segments':<9} {'neap/nested':>11} "
+          f"{'neap/lax':>9}")
     for number, (name, case) in enumerate(CASES.items()):
         if only and number not in only:
             continue
@@ -141,9 +142,10 @@ def main():
         lengths, other, memory = best_nested(gradient, values, given.steps, case[-1] * whole)
         ours, own = best_neap(gradient, values, memory)
         times = [[seconds(run, values) for run in (plain, other, ours)] for _ in range(given.rounds + 1)][1:]
-        print(f"{name:<26} {whole / 1e6:7.1f} MB {memory / 1e6:6.2f} MB {own / 1e6:6.2f} MB  {'x'.join(map(str, lengths)):<9} "
-              f"{statistics.median(c / b for _, b, c in times):11.2f} {statistics.median(c / a for a, _, c in times):9.2f}",
-              flush=True)
+        segments = "x".join(map(str, lengths))
+        print(f"{name:<26} {whole / 1e6:7.1f} MB {memory / 1e6:6.2f} MB {own / 1e6:6.2f} MB  {segments:<9} "
+              f"{statistics.median(c / b for _, b, c in times):11.2f} "
+              f"{statistics.median(c / a for a, _, c in times):9.2f}", flush=True)
 
 
 if __name__ == "__main__":

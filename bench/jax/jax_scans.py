@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Time and memory of the gradient of a GRU in JAX: lax.scan, nested jax.checkpoint, jax.checkpoint of the step with policies,
-Equinox's checkpointed scan, and neap.jax.scan with several budgets. The loss is summed in the carry, so that no outputs are
-stacked. Memory is what XLA allocates for temporaries (memory_analysis().temp_size_in_bytes; inputs and outputs excluded).
-Every round runs all settings in turn; ratios to the first setting are medians of the ratios per round. With --compile
-nothing runs. Prints a table.
+Time and memory of the gradient of a GRU in JAX: lax.scan, nested jax.checkpoint, jax.checkpoint of the step with
+policies, Equinox's checkpointed scan, and neap.jax.scan with several budgets. The loss is summed in the carry, so no
+outputs are stacked. Memory is what XLA allocates for temporaries (memory_analysis().temp_size_in_bytes; inputs and
+outputs excluded). Every round runs all settings in turn; ratios to the first setting are medians of the ratios per
+round. With --compile nothing runs. Prints a table.
     jax_scans.py [--rounds 5] [--steps 2000] [--units 256] [--batch 32] [--compile] SETTING...
 SETTING: lax, step, step:POLICY (of jax.checkpoint_policies), nested:LENGTH, nested:LENGTH:LENGTH, equinox:CHECKPOINTS,
 neap:MEMORY, neap:MEMORY:static
