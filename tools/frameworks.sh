@@ -6,7 +6,7 @@
 #   frameworks.sh FOLDER    makes it; prints its interpreter. Exits 1, with the reason, where pip cannot.
 set -eu
 folder=$1
-packages="torch numpy pytest checkpoint_schedules pyadjoint-ad jax snntorch spikingjelly matplotlib safetensors h5py nir nirtorch norse"
+packages="torch numpy pytest checkpoint_schedules pyadjoint-ad jax snntorch spikingjelly matplotlib safetensors h5py nir nirtorch norse equinox"
 
 if [ ! -e "$folder/complete" ]; then
 	log=$(mktemp)

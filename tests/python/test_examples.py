@@ -12,6 +12,7 @@ SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "
 FOLDER = os.path.join(SOURCE, "examples", "python")
 NEEDS = {"gru_long": ["torch"], "snntorch_long": ["torch", "snntorch"], "spikingjelly_long": ["torch", "spikingjelly"],
          "exact_or_truncated": ["torch"], "ode_numpy": ["numpy"],
+         "jax_ode": ["jax"], "jax_spikes": ["jax"], "jax_rollout": ["jax"], "jax_equinox": ["jax", "equinox"],
          "pyadjoint_diffusion": ["numpy", "checkpoint_schedules", "pyadjoint"]}
 
 
@@ -77,6 +78,29 @@ def test_ode(scratch):
     for more in ([], ["--slow", scratch]):
         told = run("ode_numpy", "--steps", 400, "--memory", "3K", *more)
         assert "9600 bytes of tapes" in told and told.count("finite difference") == 3
+
+
+def test_jax_ode():
+    told = run("jax_ode", "--steps", 300, "--memory", "6K")
+    pairs = re.findall(r"gradient ([-0-9.]+), finite difference ([-0-9.]+)", told)
+    assert len(pairs) == 3 and all(abs(float(a) - float(b)) < 1e-5 for a, b in pairs)
+
+
+def test_jax_spikes():
+    told = run("jax_spikes", "--steps", 300, "--hidden", 16, "--batch", 8, "--updates", 12, "--memory", "64K")
+    before, after = re.search(r"loss ([0-9.]+) before, ([0-9.]+) after", told).groups()
+    assert float(after) < float(before) and "recomputed" in told
+
+
+def test_jax_rollout():
+    told = run("jax_rollout", "--steps", 200, "--rollouts", 4, "--updates", 6, "--memory", "32K")
+    before, after = re.search(r"cost ([0-9.]+) before, ([0-9.]+) after", told).groups()
+    assert float(after) < float(before) and "recomputed" in told
+
+
+def test_jax_equinox():
+    told = run("jax_equinox", "--steps", 100, "--hidden", 16, "--memory", "256K")
+    assert float(told.rpartition(" ")[2]) < 1e-5
 
 
 def test_pyadjoint():

@@ -15,7 +15,8 @@ from ..reports import Report
 from ..show import show_least
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
-from .groups import Group, Leaves, Loop, apart, inexact, merged, nbytes
+from .groups import Group, Loop
+from .leaves import Leaves, apart, inexact, merged, nbytes
 from .runs import Run
 
 __all__ = ["ValueAndGrad", "value_and_grad"]

@@ -15,42 +15,15 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 from ..errors import UsageError
+from .leaves import Leaves, apart, merged, nbytes, structs
 
-__all__ = ["Group", "Loop", "Tape", "apart", "inexact", "merged", "nbytes", "same_bits", "structs"]
-
-Leaves = List[Any]
+__all__ = ["Group", "Loop", "Tape", "same_bits"]
 
 
 class Tape(NamedTuple):
     """The data that the backward step of a group needs, in addition to parameters and inputs."""
 
     leaves: Leaves
-
-
-def inexact(leaf: Any) -> bool:
-    """True if arrays of this dtype can have a gradient."""
-    return jnp.issubdtype(leaf.dtype, jnp.inexact)
-
-
-def apart(leaves: Sequence[Any]) -> Tuple[Leaves, Leaves]:
-    """Splits leaves into those that can have gradients, and the others."""
-    return [x for x in leaves if inexact(x)], [x for x in leaves if not inexact(x)]
-
-
-def merged(like: Sequence[Any], some: Sequence[Any], others: Sequence[Any]) -> Leaves:
-    """Merges what ``apart`` split, in the order of ``like``."""
-    first, second = iter(some), iter(others)
-    return [next(first) if inexact(x) else next(second) for x in like]
-
-
-def nbytes(leaves: Sequence[Any]) -> int:
-    """Returns the bytes of arrays, or of their descriptions."""
-    return sum(x.size * x.dtype.itemsize for x in leaves)
-
-
-def structs(leaves: Sequence[Any]) -> Leaves:
-    """Returns the shapes and dtypes of arrays."""
-    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
 
 
 def keys(leaf: Any) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 from jax import lax
 
 from ..player import Backend
-from .groups import Group, Leaves, Loop, Tape, apart, inexact, raw
+from .groups import Group, Loop, Tape, raw
+from .leaves import Leaves, apart, inexact
 
 __all__ = ["Run"]
 
