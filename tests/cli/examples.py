@@ -202,9 +202,10 @@ def page_help(folder, names):
     """--help prints the arguments, and no folder of that name is created."""
     here = os.path.join(folder, "help")
     os.makedirs(here)
+    env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(NEAP), "python")}
     for name in names:
         done = subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "pages", name + ".py"), "--help"], cwd=here,
-                              capture_output=True, text=True)
+                              env=env, capture_output=True, text=True)
         if done.returncode or not done.stdout.startswith(f"usage: {name}.py"):
             return f"{name}: {done.returncode}, {done.stdout}{done.stderr}"
     return f"created {os.listdir(here)}" if os.listdir(here) else None

@@ -126,6 +126,37 @@ def test_swapped_arguments_have_a_note(gru, x, options):
     assert not getattr(caught.value, "__notes__", None)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+def test_the_batch_first_in_each_input_has_a_note(gru):
+    def step(h, given, t):
+        h = gru(given[0], h)
+        return h, (h[:, 0] - given[1]).square()
+    inputs = torch.randn(4, 30, 3), torch.randn(4, 30)
+    with pytest.raises(RuntimeError) as caught:
+        nt.scan(step, torch.zeros(4, N), inputs, params=gru)
+    assert any("4 steps of shape (30, 3)" in note and "for each of them" in note for note in caught.value.__notes__)
+
+
+def test_inputs_with_one_tuple_per_step_or_lists_name_the_remedy(gru, x):
+    def step(h, given, t):
+        given, target = given
+        h = gru(given, h)
+        return h, h
+    rows = [(row, row.sum(-1)) for row in x]
+    for inputs, remedy in ((rows, r"tuple\(torch.stack\(x\) for x in zip\(\*inputs\)\)"),
+                           (tuple([list(part) for part in zip(*rows)]), r"tuple\(torch.stack\(x\) for x in inputs\)")):
+        with pytest.raises(neap.UsageError, match=remedy):
+            nt.scan(step, torch.zeros(B, N), inputs)
+
+
+def test_a_state_that_is_none_is_named(gru, x):
+    def step(state, given, t):
+        h, c = state
+        return (gru(given[0], h), c), h
+    with pytest.raises(neap.UsageError, match="The initial state is None"):
+        nt.scan(step, None, (x, x))
+
+
 def test_an_iterator_as_inputs_names_the_remedy(gru, x):
     with pytest.raises(neap.UsageError, match=r"type list_iterator.*torch.stack\(list\(inputs\)\), or a function of t"):
         nt.scan(gru, torch.zeros(B, N), iter(list(x)))

@@ -36,12 +36,13 @@ def explained(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]],
 
 
 def _explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]]) -> None:
-    x = _first(inputs)
     batches = {h.shape[0] for h in start if h.dim() >= 2}
-    if x is not None and batches == {x.shape[0]} and x.shape[1] not in batches:
+    rows = [x for x in inputs or () if x.dim() >= 2]
+    x = next((x for x in rows if x.dim() >= 3), None)
+    if x is not None and all(batches == {row.shape[0]} and row.shape[1] not in batches for row in rows):
         error.add_note(f"neap: a scan runs over the first dimension of its inputs, so with inputs of shape "
                        f"{tuple(x.shape)} it has {x.shape[0]} steps of shape {tuple(x.shape[1:])}. If the inputs are "
-                       f"(batch, T, ...), pass x.transpose(0, 1)")
+                       f"(batch, T, ...), pass x.transpose(0, 1){' for each of them' if len(rows) > 1 else ''}")
 
 
 def look(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]], last: Tree) -> None:

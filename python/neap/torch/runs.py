@@ -332,9 +332,9 @@ class Run(Backend):
                                    f"the old state, so a step must return a new one: "
                                    f"h = h + dh, not h += dh") from error
             raise
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             hint = signature_hint(self.called) or self.hint
-            if hint:
+            if hint and not isinstance(error, UsageError):
                 raise UsageError(f"step {t} raised {type(error).__name__}: {error}. {hint}") from error
             raise
         if not isinstance(answer, tuple) or len(answer) != 2:

@@ -40,7 +40,7 @@ from .runs import Again, Cast, Run, differentiable
 from .timing import UNTIMED, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
-from .wrappers import Buffered, listed, recurrent, reducing
+from .wrappers import Buffered, argument_hint, listed, recurrent, reducing
 
 __all__ = ["Scan", "report", "scan"]
 
@@ -73,7 +73,7 @@ class _Job:
         if cell is not None:
             self.step, inputs = cell, cell.inputs(inputs)
             state = cell.start(inputs) if state is None else state
-        self.called, self.hint = self.step, listed(inputs)
+        self.called, self.hint = self.step, argument_hint(state, inputs)
         self.options, self.known = options, known
         self.around = Around(step, *[one for one in (options.reduce, inputs) if callable(one)],
                              buffered=options.buffers is not None)
@@ -82,7 +82,7 @@ class _Job:
         self.input_shape: Any = None
         if inputs is not None and self.give is None:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
-        self.steps = self._steps(steps)
+        self.steps = self._steps(steps, listed(inputs))
         self.device: Optional[Device] = None
         self.travels = False  # tapes may be offloaded
         self.buffered: Optional[Buffered] = None
@@ -109,13 +109,13 @@ class _Job:
         tensors = [*tensors_in(state), *(self.inputs or ()), *self.params()]
         return Generators([x.device for x in tensors], self.around.generators, self.options.rng is not False)
 
-    def _steps(self, steps: Optional[int]) -> int:
+    def _steps(self, steps: Optional[int], hint: str) -> int:
         lengths = {x.shape[0] if x.dim() else -1 for x in self.inputs or ()}
         try:
             return units.steps_of(lengths, steps, "tensor")
         except UsageError as error:
-            if self.hint:
-                raise UsageError(f"{error}. {self.hint}") from None
+            if hint:
+                raise UsageError(f"{error}. {hint}") from None
             raise
 
     def _zero_total(self, state: Tree) -> Tree:

@@ -9,7 +9,7 @@ import torch
 from ..errors import UsageError
 from .trees import Tree, flatten, unflatten
 
-__all__ = ["Buffered", "Recurrent", "listed", "recurrent", "reducing", "signature_hint"]
+__all__ = ["Buffered", "Recurrent", "argument_hint", "listed", "recurrent", "reducing", "signature_hint"]
 
 
 def reducing(step: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,6 +135,32 @@ def signature_hint(step: Any) -> str:
     except TypeError:
         return (f"It has the arguments {signature}, but a scan calls step(state, input, t). Wrap it in a function that "
                 f"returns (state, output), for example: def step(h, x, t): h = cell(x, h); return h, h")
+    return ""
+
+
+def argument_hint(state: Any, inputs: Any) -> str:
+    """Returns a hint about arguments of a scan that a step may have failed on, after a failure; else ""."""
+    if state is None:
+        return "The initial state is None. If the step has a state, pass one, for example torch.zeros(batch, features)"
+    return listed(inputs) or _listed_trees(inputs)
+
+
+def _row(x: Any) -> bool:
+    """Whether x is a tuple or list with several tensors."""
+    return type(x) in (list, tuple) and len(x) > 1 and all(isinstance(part, torch.Tensor) for part in x)
+
+
+def _listed_trees(inputs: Any) -> str:
+    """A list with one tuple of tensors per step, or a tuple of lists with one tensor per step."""
+    if type(inputs) not in (list, tuple) or not inputs or not all(map(_row, inputs)):
+        return ""
+    rows = [tuple([x.shape for x in row]) for row in inputs]
+    if len(inputs) > 1 and len(set(rows)) == 1 and type(inputs) is list:
+        return (f"inputs is a list of {len(inputs)} {type(inputs[0]).__name__}s of tensors. If there is one per step, pass "
+                f"tuple(torch.stack(x) for x in zip(*inputs))")
+    if len({len(row) for row in rows}) == 1 and all(len(set(row)) == 1 for row in rows):
+        return (f"inputs is a {type(inputs).__name__} of lists of {len(rows[0])} tensors. If there is one tensor per step, "
+                f"pass tuple(torch.stack(x) for x in inputs)")
     return ""
 
 
