@@ -202,7 +202,7 @@ def page_help(folder, names):
     """--help prints the arguments, and no folder of that name is created."""
     here = os.path.join(folder, "help")
     os.makedirs(here)
-    env = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(NEAP), "python")}
+    env = {**os.environ, "PYTHONPATH": os.path.join(BUILD, "python"), "NEAP_LIBRARY": os.path.join(BUILD, "src", "libneap.so")}
     for name in names:
         done = subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "pages", name + ".py"), "--help"], cwd=here,
                               env=env, capture_output=True, text=True)
