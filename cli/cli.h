@@ -248,6 +248,8 @@ int cli_encoded_classes(
 int cli_encoded_no_classes(const char *classes, const char *dir);
 /* The line about two arguments, of which the second may be the file to write. */
 int cli_encoded_several(const char *first, const char *second);
+/* The quoted name of the only run in the current folder, written to `room`, or "FOLDER". */
+const char *cli_only_run(char room[300]);
 /* Refuses a share as --split. CLI_DONE, or the exit code after one line. */
 int cli_encoded_split(const char *split);
 

@@ -5,6 +5,7 @@
 #include "rank_process.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -82,6 +83,15 @@ static int run(int argc, char **argv)
 	char room[80];
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		neap__suggest(&meant, commands[i].name);
+	if (access(argv[1], F_OK) == 0) {
+		const char *dot = strrchr(argv[1], '.');
+		int is_read = dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0);
+		return cli_usage(argv[1],
+			"unknown command, but there is such a file or folder. If it is your data: "
+			"neap "
+			"%s '%s'%s",
+			is_read ? "train" : "encode", argv[1], is_read ? "" : " --out FILE.h5");
+	}
 	neap__did_you_mean(room, &meant, "");
 	return cli_usage(
 		argv[1], "unknown command%s%s 'neap --help' lists them", room, room[0] ? "" : ";");

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define OPTIONS_MOST 128
@@ -45,6 +46,44 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 		text, option->low, unit, option->high, unit);
 }
 
+/* ". Did you mean N?" for a number with a decimal comma, or a whole number with a unit; else "". */
+static const char *meant_number(char room[64], const struct cli_option *option, const char *text)
+{
+	char *end, copy[32];
+	double number;
+
+	room[0] = '\0';
+	snprintf(copy, sizeof copy, "%s", text);
+	char *comma = strchr(copy, ',');
+	if (comma)
+		*comma = '.';
+	if (option->kind == CLI_NUMBER && comma && strlen(text) < sizeof copy &&
+		neap__units_number(&number, copy) == 0)
+		snprintf(room, 64, ". Did you mean %s?", copy);
+	number = strtod(text, &end);
+	if ((option->kind == CLI_INT || option->kind == CLI_COUNT) && end != text &&
+		isalpha((unsigned char)*end) && number == floor(number) && number >= option->low &&
+		(option->high == 0 || number <= option->high))
+		snprintf(room, 64, ". Did you mean %.15g?", number);
+	return room;
+}
+
+/* A number with a unit: a time in seconds is the number itself. */
+static int has_unit(
+	const char *command, const struct cli_option *option, const char *text, double number)
+{
+	double seconds;
+
+	if (neap__units_time(&seconds, text) == 0)
+		return cli_usage(command,
+			"--%s: '%s' is not a number: it is written without a unit, such as %.6g",
+			option->name, text, seconds);
+	return cli_usage(command,
+		"--%s: '%s' is not a number: it is written without a unit (%s). Did you mean "
+		"%.15g?",
+		option->name, text, option->argument, number);
+}
+
 static int bad_kind(const char *command, const struct cli_option *option, const char *text)
 {
 	const char *const wants[] = {
@@ -56,28 +95,26 @@ static int bad_kind(const char *command, const struct cli_option *option, const 
 		[CLI_NUMBER] = option->wrong ? "a number" : "a number, such as 0.5 or 1e-3",
 		[CLI_RATE] = "a rate, such as 20Hz",
 	};
-	char one[24], *end;
+	char one[24], mean[64], *end;
 	double value;
 	double number = strtod(text, &end);
 	double times = *end == 'k' ? 1000 : 1;
 	if (option->kind == CLI_NUMBER && end != text && isfinite(number) &&
 		(*end == 'k' || isalpha((unsigned char)*end) || *end == ' '))
-		return cli_usage(command,
-			"--%s: '%s' is not a number: it is written without a unit (%s). Did you "
-			"mean %.15g?",
-			option->name, text, option->argument, number * times);
+		return has_unit(command, option, text, number * times);
 	if (option->kind == CLI_COUNT && !option->wrong && !option->zero && option->high > 0 &&
 		option->high < CLI_STEPS_MOST)
 		return cli_usage(command,
-			"--%s: '%s' is not a whole number between %.15g and %.15g", option->name,
-			text, option->low, option->high);
+			"--%s: '%s' is not a whole number between %.15g and %.15g%s", option->name,
+			text, option->low, option->high, meant_number(mean, option, text));
 	snprintf(one, sizeof one, "1%.20s", text);
 	if (option->kind == CLI_TIME && strlen(text) <= 20 && neap__units_time(&value, one) == 0)
 		return cli_usage(command, "--%s: '%s' is a unit without a number. Did you mean %s?",
 			option->name, text, one);
 	return cli_usage(command, "--%s: '%s' is not %s%s%s%s%s", option->name, text,
 		wants[option->kind], option->zero ? ", or " : "", option->zero ? option->zero : "",
-		option->wrong ? ". " : "", option->wrong ? option->wrong : "");
+		option->wrong ? ". " : "",
+		option->wrong ? option->wrong : meant_number(mean, option, text));
 }
 
 /* A share that is given in percent: "10%", or 10. CLI_DONE: it is not. */
@@ -456,6 +493,21 @@ static int unexpected(const struct cli_command *command, const char *last, const
 			"unexpected argument '%s'. If it is a layer of the network, separate the "
 			"layers by commas, without blanks: --net lif:64,li",
 			arg);
+	const struct cli_option *net = find(command, "net", 3);
+	if (trains && net && arg[strspn(arg, "0123456789")] == '\0' &&
+		*(const char *const *)net->into)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is the size of the layer, separate it by "
+			"a colon, "
+			"and end with the readout li: --net %s:%s,li",
+			arg, *(const char *const *)net->into, arg);
+	if (trains && access(arg, F_OK) == 0 && dot &&
+		(strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
+			"data it "
+			"belongs to: neap encode DATA --labels '%s' --out FILE.h5",
+			arg, arg, arg);
 	if (trains)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "

@@ -269,8 +269,8 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	if (rc == -ENOENT)
 		return cli_usage("train",
 			"there is no run in '%s' (no run.json). To start one, pass DATA without "
-			"--resume",
-			out);
+			"--resume; to continue a run elsewhere, pass --out %s",
+			out, cli_only_run(room));
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_kind.c: kinds of input of `neap encode`, and the options that each has (cli.h). */
 #include "cli.h"
+#include "data/tables/event_tables.h"
 #include "rank_process.h"
 
 #include <neap/data.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum cli_encoded cli_encoded_kind(const char *dir)
@@ -33,6 +35,12 @@ static const struct {
 		"events"},
 	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)", "tables"}};
 
+static int is_file(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Whether an option that is off by default is on. */
 static int is_given(const struct cli_option *o)
 {
@@ -53,10 +61,16 @@ static int is_class(const char *option)
 static int wrong_kind(
 	enum cli_encoded kind, enum cli_encoded owner, const struct cli_option *o, const char *dir)
 {
-	char pattern[600];
+	char pattern[800], command[700];
 	const char *labels = is_class(o->name) ? *(const char *const *)o->into : NULL;
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
-	if (owner == CLI_EVENTS)
+	if (owner == CLI_EVENTS && kind == CLI_TABLE &&
+		neap__event_tables_advise(command, sizeof command, dir)) {
+		snprintf(pattern, sizeof pattern,
+			"Convert the tables to events, and repeat the command%s: %s",
+			is_file(dir) ? " with the .npz file" : "", command);
+		remedy = pattern;
+	} else if (owner == CLI_EVENTS)
 		remedy = "Save the events as arrays t, x, y and p in .npz files (docs/events.md), "
 			 "or "
 			 "remove the option";
@@ -129,6 +143,12 @@ int cli_encoded_several(const char *first, const char *second)
 			"'%s' and '%s' are given, but there is no file '%s'. If it is in a list of "
 			"names, separate them by commas, without blanks: --drop NAME,NAME",
 			first, second, access(first, F_OK) < 0 ? first : second);
+	if (neap_encode_is_table(second) && neap_encode_is_table(first) && is_file(second))
+		return cli_usage("encode",
+			"'%s' and '%s' are given, but one file or folder is encoded. If '%s' has "
+			"the "
+			"classes: neap encode '%s' --labels '%s' --out FILE.h5",
+			first, second, second, first, second);
 	return cli_usage("encode",
 		"'%s' and '%s' are given, but one file or folder is encoded. Pass the folder that "
 		"the files are in; --split selects some of them",

@@ -215,6 +215,12 @@ static const struct foreign_name {
 	{{"why"}, NULL,
 		"a strategy that does not fit is listed with the reason, and with --json as 'why'",
 		"plan"},
+	{{"sensor", "polarity", "time-unit", "inputs", "labels", "sample-column"}, NULL,
+		"it belongs to 'neap encode'; the model has the settings of its training data. "
+		"Remove it",
+		"predict"},
+	{{"sensor", "polarity", "inputs"}, NULL, "it belongs to 'neap encode'", "train"},
+	{{"sensor", "polarity", "inputs"}, NULL, "it belongs to 'neap encode'", "eval"},
 	{{"drop", "target", "label", "classes"}, NULL,
 		"the columns and classes are those of the model. Other columns of a table are "
 		"ignored",

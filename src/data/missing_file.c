@@ -10,7 +10,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+
+enum { NAMES_ROOM = 1024 };
 
 /* The file of a text that is named by "text:FILE" or similarly; NULL: none. */
 static const char *text_of(const char *path)
@@ -21,12 +24,50 @@ static const char *text_of(const char *path)
 		       : NULL;
 }
 
-int neap__missing_file(int err, const char *path)
+/* Whether a name is so close that it was probably meant: a letter of four differs, or the ending.
+ */
+static int is_close(const char *name, const struct neap__suggestion *meant)
 {
-	char dir[1024] = ".", near[256] = "";
+	size_t stem = strcspn(meant->text, ".");
+	return (size_t)meant->changes * 4 <= meant->length ||
+	       (stem >= 2 && strncasecmp(name, meant->text, stem) == 0 &&
+		       (name[stem] == '.' || !name[stem]));
+}
+
+int neap__missing_near(char *room, size_t size, const char *path)
+{
+	char dir[NAMES_ROOM] = ".", near[256] = "";
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	struct dirent *entry;
 	int least = INT_MAX;
+	if (slash)
+		neap__print(dir, sizeof dir, "%.*s", (int)(slash - path) + 1, path);
+	DIR *folder = opendir(dir);
+	while (folder && (entry = readdir(folder)) != NULL) {
+		struct neap__suggestion meant = {.text = base, .length = strlen(base)};
+		int longer = abs((int)strlen(entry->d_name) - (int)strlen(base));
+		neap__suggest(&meant, entry->d_name);
+		if ((entry->d_name[0] == '.' && base[0] != '.') || !meant.name ||
+			!is_close(entry->d_name, &meant))
+			continue;
+		/* Of several, the one of the nearest length, which the folder's order decides not.
+		 */
+		int cost = meant.changes * 1000 + longer;
+		if (cost > least || (cost == least && strcmp(entry->d_name, near) > 0))
+			continue;
+		least = cost;
+		neap__print(near, sizeof near, "%s", entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	neap__print(room, size, "%.*s%s", (int)(base - path), path, near);
+	return near[0] != '\0';
+}
+
+int neap__missing_file(int err, const char *path)
+{
+	char line[NAMES_ROOM], near[NAMES_ROOM];
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
 	if (err == ENOENT && text_of(path))
 		return neap__fail(NEAP_EUSAGE,
@@ -48,30 +89,10 @@ int neap__missing_file(int err, const char *path)
 			"to "
 			"a file: printf '%%s' '%s' > text.txt",
 			path, path);
-	if (err != ENOENT || !*base || (slash && slash - path >= (int)sizeof dir - 1))
+	if (err != ENOENT || !*base || (slash && slash - path >= NAMES_ROOM - 1))
 		return rc;
-	if (slash)
-		neap__print(dir, sizeof dir, "%.*s", (int)(slash - path) + 1, path);
-	DIR *folder = opendir(dir);
-	while (folder && (entry = readdir(folder)) != NULL) {
-		struct neap__suggestion meant = {.text = base, .length = strlen(base)};
-		int longer = abs((int)strlen(entry->d_name) - (int)strlen(base));
-		neap__suggest(&meant, entry->d_name);
-		if ((entry->d_name[0] == '.' && base[0] != '.') || !meant.name)
-			continue;
-		/* Of several, the one of the nearest length, which the folder's order decides not.
-		 */
-		int cost = meant.changes * 1000 + longer;
-		if (cost > least || (cost == least && strcmp(entry->d_name, near) > 0))
-			continue;
-		least = cost;
-		neap__print(near, sizeof near, "%s", entry->d_name);
-	}
-	if (folder)
-		closedir(folder);
-	neap__print(dir, sizeof dir, "%s", neap_detail());
-	if (near[0])
-		return neap__fail(
-			rc, "%s. Did you mean '%.*s%s'?", dir, (int)(base - path), path, near);
-	return neap__fail(rc, "%s. Check the path", dir);
+	neap__print(line, sizeof line, "%s", neap_detail());
+	if (neap__missing_near(near, sizeof near, path))
+		return neap__fail(rc, "%s. Did you mean '%s'?", line, near);
+	return neap__fail(rc, "%s. Check the path", line);
 }

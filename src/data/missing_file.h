@@ -3,10 +3,14 @@
 #ifndef NEAP_DATA_MISSING_FILE_H
 #define NEAP_DATA_MISSING_FILE_H
 
+#include <stddef.h>
+
 /*
  * -err, with the line "cannot read 'PATH': ..."; if there is no such file, with the name in its
  * folder that was probably meant.
  */
 int neap__missing_file(int err, const char *path);
+/* Prints the path of the file that was probably meant by the missing `path`. 1, or 0: none was. */
+int neap__missing_near(char *room, size_t size, const char *path);
 
 #endif

@@ -58,6 +58,12 @@ int neap__recordings_no_group(
 	if (endings == neap__table_endings)
 		neap__print(target, sizeof target, "If '%.60s' is a column, pass --target %.60s. ",
 			label, label);
+	if (access(label, F_OK) == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"--label '%s' is a file, and a pattern of file names is expected. If the "
+			"file has "
+			"the classes, pass --labels '%s'",
+			label, label);
 	return neap__fail(NEAP_EUSAGE,
 		"--label '%s' has no group. %sA pattern of file names has a group in parentheses "
 		"that is the class, such as '%s'",

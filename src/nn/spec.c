@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -331,6 +332,15 @@ static int set_cell(struct neap__layer *layer, struct word name)
 	layer->cell = neap__cell_find(name.text, (size_t)name.length);
 	if (layer->cell)
 		return 0;
+	int letters = name.length;
+	while (letters > 0 && isdigit((unsigned char)name.text[letters - 1]))
+		letters--;
+	if (letters < name.length && neap__cell_find(name.text, (size_t)letters))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: unknown cell '%.*s'. A colon precedes the size; did you mean "
+			"'%.*s:%.*s'? Example: gru:64,li",
+			name.length, name.text, letters, name.text, name.length - letters,
+			name.text + letters);
 	for (int i = 0; neap__cell_at(i); i++) {
 		neap__suggest(&meant, neap__cell_at(i)->name);
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);

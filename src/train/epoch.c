@@ -336,6 +336,7 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	neap_eval_result_free(&r->validation);
 	NEAP_TRY(neap__validate(trainer, &r->validation));
 	fill_progress(trainer, &progress, samples);
+	double before = r->train_loss; /* of the epoch before; 0: none in this session */
 	r->train_loss = progress.loss;
 	r->train_accuracy = progress.accuracy;
 	progress.epoch_done = 1;
@@ -368,6 +369,8 @@ static int end_epoch(struct neap__trainer *trainer, double samples)
 	if (c->epoch == o->epochs)
 		neap__doubts_say_constant(
 			trainer, r->train_accuracy, r->train_loss, progress.validation_loss);
+	if (c->epoch == o->epochs)
+		neap__doubts_say_falling(trainer, before, r->train_loss, r->train_accuracy);
 	return stops && c->epoch < o->epochs ? interrupted(trainer) : 0;
 }
 

@@ -13,6 +13,7 @@
  * independent ones. Layers whose specification says a scale, whose cells have no membrane, or that
  * get numbers instead of spikes are left alone.
  */
+#include "train/learning_rate.h"
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "nn/linear_cell.h"
@@ -257,10 +258,19 @@ static void say_silent(struct neap__trainer *trainer, int l, double hertz)
 	double now = has_gain(trainer, l) ? trainer->options.gain : layer->scale;
 
 	trainer->silent = 1;
-	neap__trainer_say(trainer,
-		"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it does not "
-		"learn. Increase %s (now %.3g) or decrease its threshold (now %.3g)",
-		l, layer->cell->name, hertz, what, now, layer->threshold);
+	if (trainer->options.learning_rate > NEAP__LARGE_RATE)
+		neap__trainer_say(trainer,
+			"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it "
+			"does not "
+			"learn. Decrease --lr (now %g); if that does not help, increase %s (now "
+			"%.3g)",
+			l, layer->cell->name, hertz, trainer->options.learning_rate, what, now);
+	else
+		neap__trainer_say(trainer,
+			"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it "
+			"does not "
+			"learn. Increase %s (now %.3g) or decrease its threshold (now %.3g)",
+			l, layer->cell->name, hertz, what, now, layer->threshold);
 }
 
 static void say_saturated(const struct neap__trainer *trainer, int l, double hertz)
@@ -270,11 +280,21 @@ static void say_saturated(const struct neap__trainer *trainer, int l, double her
 	const char *what = has_gain(trainer, l) ? "--gain" : "its scale";
 	double now = has_gain(trainer, l) ? trainer->options.gain : layer->scale;
 
-	neap__trainer_say(trainer,
-		"warning: layer%d (%s) is saturated: %.0f Hz after the first epoch, so its spikes "
-		"carry little information. Decrease %s (now %.3g) or increase --rate-weight (now "
-		"%.3g)",
-		l, layer->cell->name, hertz, what, now, p->upper_weight);
+	if (trainer->options.learning_rate > NEAP__LARGE_RATE)
+		neap__trainer_say(trainer,
+			"warning: layer%d (%s) is saturated: %.0f Hz after the first epoch, so its "
+			"spikes carry little information. Decrease --lr (now %g); if that does not "
+			"help, "
+			"decrease %s (now %.3g)",
+			l, layer->cell->name, hertz, trainer->options.learning_rate, what, now);
+	else
+		neap__trainer_say(trainer,
+			"warning: layer%d (%s) is saturated: %.0f Hz after the first epoch, so its "
+			"spikes "
+			"carry little information. Decrease %s (now %.3g) or increase "
+			"--rate-weight (now "
+			"%.3g)",
+			l, layer->cell->name, hertz, what, now, p->upper_weight);
 }
 
 void neap__activity_say(struct neap__trainer *trainer, const double *rates)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <neap/status.h>
 
+#define NEAP__LARGE_RATE 0.05 /* chosen: smaller rates seldom make Adam diverge */
+
 struct neap__learning_rate {
 	const char *name;
 	/* Returns the share of the base rate; `done` in [0, 1): updates after the warm-up so far.

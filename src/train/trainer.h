@@ -186,6 +186,10 @@ void neap__doubts_say(const struct neap__trainer *trainer);
  */
 void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
+/* After the last epoch: a note if it had few updates and the loss was still falling from `before`.
+ */
+void neap__doubts_say_falling(
+	const struct neap__trainer *trainer, double before, double loss, double accuracy);
 
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);

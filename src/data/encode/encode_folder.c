@@ -17,6 +17,7 @@
 #include "sys/pool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +66,9 @@ static void encode_one(void *arg, int number, int thread)
 		item->rc =
 			neap__fail_in(NEAP_EFORMAT, "'%s': ", file->path); /* of this file alone */
 		free(samples);
-		neap__print(
-			item->detail, sizeof item->detail, "%s, or lower --high", neap_detail());
+		neap__print(item->detail, sizeof item->detail,
+			"%s, or lower --high to %.0f Hz or less", neap_detail(),
+			floor(neap__encoder_highest(rate)));
 		return;
 	}
 	if (item->rc == 0) {
@@ -286,7 +288,11 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 	report->seconds_left = concat->left;
 	report->silent = work->silent.count;
 	if (report->files == 0)
-		return work->last; /* its line stands */
+		return work->recordings->count > 1 ? neap__fail_in(work->last,
+							     "none of the recordings of '%s' can "
+							     "be encoded. The last one, ",
+							     work->dir)
+						   : work->last;
 	if (concat->written == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"no class and speaker of '%s' has %g s of recordings. Shorten --concat",

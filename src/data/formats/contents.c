@@ -380,6 +380,11 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 			" for f in glob.glob('%s/**/*.npz', recursive=True) for d in "
 			"[dict(numpy.load(f))] for e in [%s]]\"",
 			item->name, folder, reading(a, item, path));
+	else if (n < size && ends_in(path, ".npy"))
+		neap__print(room + n, size - n,
+			": python3 -c \"import numpy; e = numpy.load('%s'); "
+			"numpy.savez('%.*s.npz', " COLUMNS "\"",
+			path, (int)strlen(path) - 4, path);
 	else if (n < size)
 		neap__print(room + n, size - n,
 			is_numpy(path) ? ": d = numpy.load('%s'); e = %s; "

@@ -345,6 +345,12 @@ static int text_open(struct neap_dataset **set, const char *name)
 	}
 	if (stat(path, &st) < 0)
 		return no_text(name, path);
+	static const char *const endings[] = {".txt", NULL};
+	if (S_ISDIR(st.st_mode) && neap__recordings_count(path, endings, NULL) == 0)
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is a folder without .txt files, and a text is one file. Pass the "
+			"file: text:FILE",
+			path);
 	if (S_ISDIR(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is a folder, not a text. Join its files: cat '%s'/*.txt > all.txt",

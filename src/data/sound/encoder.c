@@ -112,6 +112,11 @@ void neap__emphasise(struct neap__emphasis *emphasis, float *x, int64_t n)
 	emphasis->before = before;
 }
 
+double neap__encoder_highest(double rate)
+{
+	return BAND * rate;
+}
+
 int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 {
 	if (!(rate >= 100 && rate <= 1e7))

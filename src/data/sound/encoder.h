@@ -18,6 +18,8 @@ double *neap__encoder_number(struct neap_encoder_options *options, int index, co
 double neap__encoder_rate(const struct neap_encoder_options *settled);
 /* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */
 void neap__encoder_compress(float *x, int n, float power);
+/* The largest --high, in Hz, for a sampling rate. */
+double neap__encoder_highest(double rate);
 
 /* 0, or NEAP_EUSAGE where recordings at `rate` Hz are not accepted. */
 int neap__encoder_takes(const struct neap_encoder_options *settled, double rate);

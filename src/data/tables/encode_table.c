@@ -7,6 +7,8 @@
 #include "data/dataset.h"
 #include "data/bins.h"
 #include "data/formats/array_out.h"
+#include "data/missing_file.h"
+#include "data/recordings.h"
 #include "data/tables/label_table.h"
 #include "data/tables/odd_cells.h"
 #include "data/tables/sample_ids.h"
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROWS_A_REPORT = 4096 };
@@ -236,11 +239,15 @@ static void doubt_unanswered(struct table_work *w)
 static int no_labels(const struct table_work *w)
 {
 	const char *labels = w->options->labels;
+	char near[600];
 	if (strchr(labels, '('))
 		return neap__fail(NEAP_EUSAGE,
 			"--labels: there is no file '%s'. If it is a pattern of file names, pass "
 			"it with --label",
 			labels);
+	if (neap__missing_near(near, sizeof near, labels))
+		return neap__fail(NEAP_EUSAGE,
+			"--labels: there is no file '%s'. Did you mean '%s'?", labels, near);
 	return neap__fail(NEAP_EUSAGE,
 		"--labels: there is no file '%s'. Pass a table with the name of a sample and its "
 		"target per line; if '%.60s' is a column of '%s', pass --target %.60s",
@@ -274,15 +281,43 @@ static int check_columns(const struct neap__table *t)
 	return rc;
 }
 
+/* Samples that are files, of which the labels have none, are probably those of another folder. */
+static int check_files(const struct table_work *w)
+{
+	const struct neap__recordings *all = &w->table.files;
+	if (w->options->sample_column)
+		return 0;
+	for (int64_t i = 0; i < all->count; i++)
+		if (neap__label_table_find(
+			    &w->labels, neap__recordings_below(all->file[i].path, w->table.dir)))
+			return 0;
+	return neap__fail(NEAP_EFORMAT,
+		"--labels: '%s' has no row for any file of '%s'. It names '%.100s', but the files "
+		"are "
+		"'%.100s' and so on. Correct the names in the first column",
+		w->options->labels, w->table.dir, w->labels.row[0].sample,
+		neap__recordings_below(all->file[0].path, w->table.dir));
+}
+
 static int scan(struct table_work *w)
 {
 	const struct neap_table_options *o = w->options;
+	struct stat st;
 	int rc;
 	NEAP_TRY(check_columns(&w->table));
 	if (o->labels && access(o->labels, F_OK) < 0 && errno == ENOENT)
 		return no_labels(w);
-	if (o->labels)
+	if (o->labels && stat(o->labels, &st) == 0 && S_ISDIR(st.st_mode))
+		return neap__fail(NEAP_EUSAGE,
+			"--labels: '%s' is a folder. Pass a table (.csv) with the name of a sample "
+			"and its "
+			"target per line, or remove --labels if the folders of the files are the "
+			"classes",
+			o->labels);
+	if (o->labels) {
 		NEAP_TRY(neap__label_table_read(&w->labels, o->labels));
+		NEAP_TRY(check_files(w));
+	}
 	w->targets.width = o->labels ? w->labels.targets : w->table.targets;
 	w->targets.numbers = o->numbers;
 	while ((rc = neap__table_next(&w->table)) > 0)

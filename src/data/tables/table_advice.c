@@ -185,10 +185,16 @@ int neap__table_no_column(
 		neap__suggest(&meant, t->names[i]);
 	if (t->names && !data)
 		return neap__fail(NEAP_EUSAGE,
-			"%s: '%s' has no column '%.*s'%s%s Its columns are %s", option, t->csv.path,
-			bytes, text, neap__did_you_mean(mean, &meant, ""), meant.name ? "" : ".",
+			"%s: '%s' has no column '%.*s'%s%s Its columns are %s%s", option,
+			t->csv.path, bytes, text, neap__did_you_mean(mean, &meant, ""),
+			meant.name ? "" : ".",
 			neap__table_list(
-				names, sizeof names, (const char *const *)t->names, t->columns));
+				names, sizeof names, (const char *const *)t->names, t->columns),
+			meant.name || strcmp(option, "--target") != 0
+				? ""
+				: ". If another table has the classes, pass --labels FILE; if the "
+				  "names of the "
+				  "files have them, pass --label REGEX");
 	neap__print(names, sizeof names, "%.*s", bytes, text);
 	for (int64_t i = 0; !t->names && i < t->csv.fields; i++)
 		if (strcmp(t->csv.field[i], names) == 0)

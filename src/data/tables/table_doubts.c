@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
+#include "base/fail.h"
 #include "data/data_doubts.h"
 #include "data/event_names.h"
+#include "data/tables/event_tables.h"
 #include "data/tables/table.h"
 
 #include <ctype.h>
@@ -104,8 +106,7 @@ static void doubt_classes(const struct neap__table *t)
 static int doubt_features(const struct neap__table *t)
 {
 	const char *path = t->files.file[0].path;
-	const char *name[NEAP__EVENT_COLUMNS] = {0};
-	int events = 0;
+	char command[NEAP__DETAIL_BYTES];
 	if (!t->names)
 		return 0;
 	if (!t->names[0][0] && t->role[0] == NEAP__COLUMN_FEATURE)
@@ -114,28 +115,15 @@ static int doubt_features(const struct neap__table *t)
 			"writes, "
 			"and is read as a feature. Pass --drop 1 to ignore it",
 			path);
-	for (int64_t i = 0; i < t->columns; i++)
-		for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
-			for (const char *const *k = neap__event_names[c]; *k; k++)
-				if (t->role[i] == NEAP__COLUMN_FEATURE &&
-					strcmp(*k, t->names[i]) == 0)
-					name[c] = *k;
-	for (int c = 0; c < NEAP__EVENT_COLUMNS; c++)
-		events += name[c] != NULL;
-	if (events != NEAP__EVENT_COLUMNS || t->features != events)
+	if (t->features != NEAP__EVENT_COLUMNS ||
+		!neap__event_tables_advise(command, sizeof command, t->dir))
 		return 0;
 	WARN(t,
-		"the columns of '%.100s' look like events of a camera, but each row is "
-		"read "
-		"as a time step. To encode events, save each recording as arrays: e = "
-		"numpy.genfromtxt('%.100s', delimiter='%s', names=True); "
-		"numpy.savez('r.npz', t=e['%s'].astype(int), x=e['%s'], y=e['%s'], "
-		"p=e['%s'])",
-		path, path,
-		t->csv.separator == '\t'  ? "\\t"
-		: t->csv.separator == ';' ? ";"
-					  : ",",
-		name[NEAP__EVENT_T], name[NEAP__EVENT_X], name[NEAP__EVENT_Y], name[NEAP__EVENT_P]);
+		"the columns of '%.100s' look like events of a camera, but each row is read as a "
+		"time "
+		"step. To encode events, convert the tables and repeat the command with --force: "
+		"%s",
+		path, command);
 	return 1;
 }
 

@@ -6,6 +6,7 @@
 #include "train/answers/live_answers.h"
 #include "train/answers/trained_on.h"
 #include "data/dataset.h"
+#include "data/tables/event_tables.h"
 #include "train/model.h"
 #include "train/model_file.h"
 #include "train/nir/nir_model.h"
@@ -172,6 +173,7 @@ static int no_labels(const struct open_evaluation *e, const char *data)
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
 	struct neap_encoder_options encoder;
+	char command[700];
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
@@ -184,6 +186,13 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 			"--level applies to a recording or to standard input (-), but '%s' is a "
 			"data set. Remove --level",
 			options->data);
+	if (neap__table_named(options->data) && neap__model_kind(&e->file) == NEAP__OF_EVENTS &&
+		neap__event_tables_advise(command, sizeof command, options->data))
+		return neap__fail(NEAP_EUSAGE,
+			"'%.300s' is a table of events, which is converted before it is encoded: "
+			"%s. Then "
+			"pass the .npz file",
+			options->data, command);
 	if (neap__table_named(options->data) && !e->net_options.values &&
 		!neap__safetensors_meta(&e->file, NEAP__MODEL_INPUTS))
 		return neap__model_wants(&e->file, "'%.300s' is a table of numbers", options->data);

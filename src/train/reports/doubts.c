@@ -4,6 +4,7 @@
  * before time is spent on it; after the last epoch also for what was not learned. None of it is an
  * error.
  */
+#include "train/learning_rate.h"
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "data/dataset.h"
@@ -459,7 +460,6 @@ void neap__doubts_say(const struct neap__trainer *trainer)
  * small that two standard errors are much.
  */
 #define NOISE 0.03
-#define LARGE_RATE 0.05 /* chosen: smaller rates seldom make Adam diverge */
 
 /* The same of targets that are numbers, by the better one of two losses; NaN: none. */
 /* What to change where nothing was learned, and the loss is `chance` without any inputs. */
@@ -467,7 +467,7 @@ static const char *unlearned(
 	char room[96], const struct neap_train_options *o, double loss, double chance)
 {
 	/* Worse than no net: the steps were too large, unless there were only few of them. */
-	if (loss > 2 * chance && o->learning_rate > LARGE_RATE)
+	if (loss > 2 * chance && o->learning_rate > NEAP__LARGE_RATE)
 		neap__print(room, 96, "Decrease --lr (now %g)", o->learning_rate);
 	else
 		neap__print(room, 96, "Increase --epochs (now %d) or --lr (now %g)", o->epochs,
@@ -526,4 +526,20 @@ void neap__doubts_say_constant(
 				unlearned(remedy, o, loss, log(a.present)));
 	}
 	free(a.count);
+}
+
+void neap__doubts_say_falling(
+	const struct neap__trainer *trainer, double before, double loss, double accuracy)
+{
+	enum { FEW_UPDATES = 300 };	/* chosen: default settings need some hundreds */
+	const double least_fall = 0.05; /* chosen: less is noise of small data sets */
+	const struct neap__counters *c = &trainer->counters;
+	if (trainer->silent || c->update >= FEW_UPDATES || c->best_epoch != c->epoch ||
+		accuracy >= 1 || !(before > 0 && loss <= (1 - least_fall) * before))
+		return;
+	neap__trainer_say(trainer,
+		"only %lld updates, and the training loss was still falling (%.4g after %.4g in "
+		"the "
+		"epoch before): increase --epochs (now %d)",
+		(long long)c->update, loss, before, trainer->options.epochs);
 }
