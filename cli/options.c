@@ -332,15 +332,32 @@ static const struct cli_option *find_letter(const struct cli_command *command, c
 	return NULL;
 }
 
-static int unknown_option(const struct cli_command *command, const char *text, size_t n)
+/* Puts the number that is given into "text:steps=100:FILE", the advice about an unknown option. */
+static void put_steps(char instead[256], const char *value)
+{
+	static const char example[] = "steps=100:";
+	char *at = strstr(instead, example);
+	size_t digits = value ? strspn(value, "0123456789") : 0;
+	char rest[256];
+
+	if (!at || digits == 0 || digits > 9 || value[digits])
+		return;
+	snprintf(rest, sizeof rest, "%s", at + strlen(example));
+	snprintf(at, 256 - (size_t)(at - instead), "steps=%s:%s", value, rest);
+}
+
+static int unknown_option(
+	const struct cli_command *command, const char *text, size_t n, const char *value)
 {
 	struct neap__suggestion meant = {.text = text, .length = n};
 	char room[80], instead[256];
 
-	if (cli_foreign_name(instead, command, text, n))
+	if (cli_foreign_name(instead, command, text, n)) {
+		put_steps(instead, value);
 		return cli_usage(command->name,
 			"unknown option '--%.*s'%s 'neap %s --help' lists all options", (int)n,
 			text, instead, command->name);
+	}
 	for (const struct cli_option *o = command->options; o->name; o++) {
 		if (o->kind != CLI_HEADING)
 			neap__suggest(&meant, o->name);
@@ -437,7 +454,8 @@ static int take_option(const struct cli_command *command, int argc, char **argv,
 	const struct cli_option *option = find(command, text, n);
 
 	if (!option)
-		return unknown_option(command, text, n);
+		return unknown_option(
+			command, text, n, text[n] == '=' ? text + n + 1 : argv[*i + 1]);
 	return take_value(command, option, text[n] == '=' ? text + n + 1 : NULL, argc, argv, i);
 }
 

@@ -216,7 +216,7 @@ static const struct foreign_name {
 		"a strategy that does not fit is listed with the reason, and with --json as 'why'",
 		"plan"},
 	{{"sensor", "polarity", "time-unit", "inputs", "labels", "sample-column"}, NULL,
-		"it belongs to 'neap encode'; the model has the settings of its training data. "
+		"it belongs to 'neap encode', and the model has the settings of its training data. "
 		"Remove it",
 		"predict"},
 	{{"sensor", "polarity", "inputs"}, NULL, "it belongs to 'neap encode'", "train"},

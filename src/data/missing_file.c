@@ -24,12 +24,13 @@ static const char *text_of(const char *path)
 		       : NULL;
 }
 
-/* Whether a name is so close that it was probably meant: a letter of four differs, or the ending.
+/* Whether a name is so close that it was probably meant: one letter differs, or one of four,
+ * or the ending alone.
  */
 static int is_close(const char *name, const struct neap__suggestion *meant)
 {
 	size_t stem = strcspn(meant->text, ".");
-	return (size_t)meant->changes * 4 <= meant->length ||
+	return meant->changes <= 1 || (size_t)meant->changes * 4 <= meant->length ||
 	       (stem >= 2 && strncasecmp(name, meant->text, stem) == 0 &&
 		       (name[stem] == '.' || !name[stem]));
 }

@@ -30,7 +30,7 @@ OPTIONS = (  # command, option, what the line says
     ("train", "--early-stopping", "does not stop early"), ("train", "--data", "an argument, not an option"),
     ("encode", "--target-column", "use '--target'."), ("encode", "--size", "use '--sensor'."),
     ("compare", "--hidden", "--net gru:64,li"), ("predict", "--proba", "use '--softmax'."), ("predict", "--text", "text:FILE"),
-    ("train", "--seq_length", "text:steps=100:FILE"), ("train", "--steps", "text:steps=100:FILE"), ("train", "--shuffle", "--seed"),
+    ("train", "--seq_length", "text:steps=3:FILE"), ("train", "--steps", "text:steps=3:FILE"), ("train", "--shuffle", "--seed"),
     ("train", "--test-size", "--validation 0.2"), ("train", "--overwrite", "another --out"), ("train", "--prompt", "not supported"),
     ("encode", "--n-mels", "use '--channels'."), ("encode", "--group", "use '--sample-column'."), ("encode", "--height", "use '--sensor'"),
     ("encode", "--fs", "read from each recording"), ("encode", "--sep", "is recognized"), ("encode", "--regex", "use '--label'."),

@@ -129,6 +129,7 @@ def tables():
     for i in range(6):
         steps = rng.normal(size=(5, 3)) + 3 * (i % 2)
         write(f"walks/{'ab'[i % 2]}/{i}.csv", "ax,ay,az\n" + "".join("{:.3f},{:.3f},{:.3f}\n".format(*step) for step in steps))
+        write("loose.csv", "".join(f"{k}.csv,{'ab'[k % 2]}\n" for k in range(6)))
         write(f"loose/{i}.csv", "ax,ay,az\n" + "1,2,3\n4,5,6\n")
         write(f"odd/{'ab'[i % 2]}/{i}.csv", ("ax,ay,az\n" if i else "ax,ay,aw\n") + "1,2,3\n4,5,6\n")
     write("targets.csv", "".join(f"s{i},{'ab'[i % 2]}\n" for i in range(24)))
@@ -211,7 +212,8 @@ def events():
     write("camera.aedat4", b"#!AER-DAT4.0" + bytes(50))
     write("camera.raw", b"% evt 3.0\n" + bytes(50))
     write("camera.dat", b"% Data\n" + bytes(50))
-    write("events.csv", "t,x,y,p\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in zip(t, x, y, p)))
+    for path in "events.csv", "event-tables/a/0.csv", "event-tables/b/1.csv":
+        write(path, "t,x,y,p\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in zip(t, x, y, p)))
 
 
 def spikes(path, **change):

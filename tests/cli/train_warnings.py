@@ -228,6 +228,22 @@ def diverged(folder):
     return None
 
 
+def falling(folder):
+    """A note about a loss that was still falling: not with many updates, at a plateau, of one epoch, nor with --quiet."""
+    data = os.path.join(folder, "falling.npz")
+    wave = np.sin(np.arange(9) * 0.5)[:, None]
+    two = np.arange(300) % 2
+    np.savez(data, x=series() + wave * two[:, None, None], y=two)
+    told = []
+    for number, options in enumerate((["--epochs", "4"], ["--epochs", "4", "-q"], ["--epochs", "1"], ["--epochs", "4", "--lr", "0"],
+                                      ["--epochs", "4", "--batch", "1"])):
+        run = os.path.join(folder, f"falling{number}")
+        done = neap("train", data, "--net", "gru:16,li", "--memory", "4M", "--threads", "1", "--schedule", "constant", *options, "--out", run)
+        told.append([line for line in done.stderr.splitlines() if "still falling" in line])
+    right = len(told[0]) == 1 and "updates, and the training loss was still falling (" in told[0][0] and told[0][0].endswith("increase --epochs (now 4)")
+    return None if right and not any(told[1:]) else str(told)
+
+
 def compared(folder):
     """`neap compare` names layers whose gradients are nearly all zero, and no others."""
     told = {}
@@ -243,7 +259,7 @@ def main():
     with Tap() as tap, Folder() as folder:
         for name, *case in cases():
             tap.run(f"train: {name}", warned, folder, name, *case)
-        for test in last_epoch, held_out, goes_on_as_begun, resumed, diverged, compared:
+        for test in last_epoch, held_out, goes_on_as_begun, resumed, diverged, falling, compared:
             tap.run(test.__doc__, test, folder)
 
 

@@ -7,6 +7,7 @@
 #include "data/tables/csv.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* Finds the names of the columns of events in a header. 1: all four are there. */
 static int find_columns(
@@ -57,17 +58,18 @@ static int print_command(char *room, size_t size, const char *path, const char *
 
 int neap__event_tables_advise(char *room, size_t size, const char *path)
 {
-	struct neap__recordings all;
+	struct neap__recordings all = {0};
 	const char *first = NULL;
-	int found = 0;
+	struct stat st;
 	room[0] = '\0';
-	if (neap__recordings_all(&all, path) == 0) {
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		return print_command(room, size, path, path);
+	if (neap__recordings_all(&all, path) == 0)
 		for (int64_t i = 0; i < all.count && !first; i++)
 			if (!all.file[i].stray &&
 				neap__recordings_ends(all.file[i].path, neap__table_endings))
 				first = all.file[i].path;
-		found = first && print_command(room, size, path, first);
-	}
+	int found = first && print_command(room, size, path, first);
 	neap__recordings_free(&all);
 	return found;
 }
