@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -325,32 +324,8 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 
 static int set_cell(struct neap__layer *layer, struct word name)
 {
-	struct neap__text names = {0};
-	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
-	char room[80];
-
 	layer->cell = neap__cell_find(name.text, (size_t)name.length);
-	if (layer->cell)
-		return 0;
-	int letters = name.length;
-	while (letters > 0 && isdigit((unsigned char)name.text[letters - 1]))
-		letters--;
-	if (letters < name.length && neap__cell_find(name.text, (size_t)letters))
-		return neap__fail(NEAP_EUSAGE,
-			"--net: unknown cell '%.*s'. A colon precedes the size; did you mean "
-			"'%.*s:%.*s'? Example: gru:64,li",
-			name.length, name.text, letters, name.text, name.length - letters,
-			name.text + letters);
-	for (int i = 0; neap__cell_at(i); i++) {
-		neap__suggest(&meant, neap__cell_at(i)->name);
-		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
-	}
-	int rc = neap__fail(NEAP_EUSAGE,
-		"--net: unknown cell '%.*s'; choose one of %s%s Example: gru:64,li", name.length,
-		name.text, names.data ? names.data : "",
-		*neap__did_you_mean(room, &meant, "") ? room : ".");
-	neap__text_free(&names);
-	return rc;
+	return layer->cell ? 0 : neap__cell_unknown(name.text, name.length);
 }
 
 /* 1: the layer is a readout that gets numbers: of a gated cell, or the inputs. */

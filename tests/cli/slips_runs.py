@@ -162,7 +162,7 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("predict cls large.npz", "feature 0 of 'large.npz' is about 1000 times larger than in the training data of the model"),
     ("train large.npz --from cls --epochs 1 --out larger", "is about 1000 times larger than in the training data of the model"),
     ("train data.npz --net gru:4,li --epochs 1 --test large.npz --out tests", "is about 1000 times larger than in the training data ("),
-    ("train ev.h5 --net lif:4,li --epochs 1 --lr 4 --gain 40 --out steep", "is saturated", "Decrease --lr (now 4); if that does not help, decrease --gain (now 40)"),
+    ("train randman:classes=2,samples=40,units=9,steps=50 --net lif:8,li --epochs 1 --lr 4 --gain 1e-3 --out steep", "is silent", "Decrease --lr (now 4); if that does not help, increase --gain (now 0.001)"),
     ("train --resume --out free --epochs 2", "memory budget: ", "(as before; --memory changes it)", "in addition to the memory budget, the process uses at most"),
 )
 PLACEHOLDER = r"\b[A-Z]{2,}\b|\.\.\."

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells.c: the table of cells as an array, and the search in it. */
 #include "nn/cells/cells.h"
+#include "base/fail.h"
+#include "base/suggest.h"
+#include "base/text.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const struct neap__cell cells[] = {
@@ -23,4 +27,30 @@ const struct neap__cell *neap__cell_find(const char *name, size_t length)
 const struct neap__cell *neap__cell_at(int index)
 {
 	return index >= 0 && (size_t)index < sizeof cells / sizeof cells[0] ? &cells[index] : NULL;
+}
+
+int neap__cell_unknown(const char *name, int length)
+{
+	struct neap__text names = {0};
+	struct neap__suggestion meant = {.text = name, .length = (size_t)length};
+	char room[80];
+	int letters = length;
+
+	while (letters > 0 && isdigit((unsigned char)name[letters - 1]))
+		letters--;
+	if (letters < length && neap__cell_find(name, (size_t)letters))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: unknown cell '%.*s'. A colon precedes the size; did you mean "
+			"'%.*s:%.*s'? "
+			"Example: gru:64,li",
+			length, name, letters, name, length - letters, name + letters);
+	for (int i = 0; neap__cell_at(i); i++) {
+		neap__suggest(&meant, neap__cell_at(i)->name);
+		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
+	}
+	int rc = neap__fail(NEAP_EUSAGE,
+		"--net: unknown cell '%.*s'; choose one of %s%s Example: gru:64,li", length, name,
+		names.data ? names.data : "", *neap__did_you_mean(room, &meant, "") ? room : ".");
+	neap__text_free(&names);
+	return rc;
 }
