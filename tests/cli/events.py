@@ -592,19 +592,21 @@ def advised(tap, folder, rng):
             assert done.returncode == 2 and done.stderr.count("\n") == 1 and "It contains " + found in done.stderr, done.stderr
             line = done.stderr.strip()
             code = re.search(r"(?: reads|as floats\)|another folder|each sample|order t, x, y, p): (.*)", line).group(1)
+            command_line = re.match(r'python3 -c "(.*)"$', code)  # which names the file after the one that was given
+            code, name_made = (command_line.group(1), path[:-4] + ".npz") if command_line else (code, "neap.npz")
             before = os.getcwd()
             os.chdir(here)
             try:
                 exec(re.split(r", where y|\. Each row|\. If it is|\. With ", code)[0], {"numpy": np, "h5py": h5py, "glob": glob, "y": y, "labels": y})
             finally:
                 os.chdir(before)
-            made = np.load(os.path.join(here, "neap.npz"))
+            made = np.load(os.path.join(here, name_made))
             for key, value in want.items():
                 assert np.array_equal(made[key], value), key
             if not command:
                 done = neap("train", "neap.npz", "--net", "gru:2,li", "--epochs", 1, "--memory", "4M", "--out", "run-" + name.replace(" ", "-"), cwd=here)
             else:
-                done = neap("encode", "neap.npz", "--out", "e.h5", "--force", "--sensor", "34x34",
+                done = neap("encode", name_made, "--out", "e.h5", "--force", "--sensor", "34x34",
                             *(["--classes", 2] if "labels" in want else []), cwd=here)
             assert done.returncode == 0, done.stderr
         tap.run("advice: " + name, run)

@@ -6,6 +6,7 @@ Python makes of the same files. Nets learn from them, and tables that are wrong 
 """
 import csv
 import os
+import re
 import random
 
 from harness import Folder, Tap, need, neap, neap_json
@@ -339,9 +340,9 @@ def doubts(tap, folder):
     line = neap("encode", path, "--out", out, "--force").stderr
     here = os.getcwd()
     os.chdir(folder)
-    exec(line.split("as arrays: ")[1], {"numpy": np})
+    exec(re.search(r'python3 -c "(.*)"', line).group(1), {})
     os.chdir(here)
-    report = neap_json("encode", os.path.join(folder, "r.npz"), "--out", out, "--force", "--sensor", "9x9")
+    report = neap_json("encode", path[:-4] + ".npz", "--out", out, "--force", "--sensor", "9x9")
     tap.check("doubt: events of a camera, after the advice", None if report["events"] == 9 else str(report))
     out = os.path.join(folder, "bare.h5")
     open(path, "wb").write(b"a,b\n1,2\n3,4\n")
