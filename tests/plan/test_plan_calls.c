@@ -205,6 +205,33 @@ static void groups_are_legal(void **state)
 		}
 }
 
+struct text {
+	char data[8192];
+	size_t length;
+};
+
+static int collect(void *user, const char *bytes, size_t count)
+{
+	struct text *text = user;
+	assert_true(text->length + count <= sizeof text->data);
+	memcpy(text->data + text->length, bytes, count);
+	text->length += count;
+	return 0;
+}
+
+/* The numbers of a plan that is written, which include these calls, are those that reading finds.
+ */
+static void is_read_again(const struct neap_problem *p, const struct neap_plan *plan)
+{
+	struct neap_saved *saved;
+	struct text text = {.length = 0};
+
+	assert_int_equal(neap_plan_write(plan, p, 0, collect, &text), 0);
+	assert_int_equal(neap_plan_read(&saved, text.data, text.length, 0), 0);
+	assert_true(fabs(saved->plan->overhead - plan->overhead) <= 1e-9);
+	neap_saved_free(saved);
+}
+
 /* Of a long action one call per record_steps steps is counted besides. */
 static void long_actions_are_several_calls(void **state)
 {
@@ -225,6 +252,7 @@ static void long_actions_are_several_calls(void **state)
 		assert_true(fabs(plan.makespan - seconds) < 1e-9 * seconds);
 		assert_true(plan.bound <= plan.makespan * (1 + 1e-9));
 		assert_true(plan.bound >= other.bound);
+		is_read_again(&p, &plan);
 	}
 }
 

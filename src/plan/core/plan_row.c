@@ -22,7 +22,9 @@ static double excess(double a, double b)
 
 void neap__plan_complete(struct neap_plan *plan, const struct neap_problem *problem)
 {
-	const struct neap_chain *chain = &problem->chain;
+	/* As plans are made: whether the caller counted the calls of long actions or not. */
+	const struct neap_problem counted = neap__calls_counted(problem);
+	const struct neap_chain *chain = &counted.chain;
 	plan->slow_bytes = 0;
 	for (int i = 0; i < problem->ntiers; i++)
 		plan->slow_bytes += plan->tiers[i].peak_bytes;
