@@ -52,7 +52,7 @@ besides() {
 		run = json.load(open(sys.argv[1] + "/run.json"))
 		result, passes = run["results"], run["sweeps"]["seconds"]
 		n = result["updates"]
-		print(f"{1e3 * (result['seconds'] - passes) / n:.2f} ms beside {1e3 * passes / n:.2f} ms of passes, a batch")
+		print(f"{1e3 * (result['seconds'] - passes) / n:.2f} ms in addition to {1e3 * passes / n:.2f} ms of passes, a batch")
 	END
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_events.c: fills the buffers of events, and says which one launches read
+ * device_events.c: fills the buffers of events, and selects the one that launches read
  * (device_events.h). A buffer in pinned memory is written again after its copy to the device, and a
  * buffer on the device is copied to after the launches that read it.
  */

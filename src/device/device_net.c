@@ -111,7 +111,7 @@ int neap__device_net_check(const struct neap_net *net)
 	return 0;
 }
 
-/* What only the batch says. */
+/* What is known only with a batch. */
 static int refuse_batch(const struct neap_net *net)
 {
 	if (!net->batch)

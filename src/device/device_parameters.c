@@ -156,7 +156,7 @@ int neap__device_update_weights(
 	const struct neap__device_parameter_memory *p = &b->batch.parameters;
 	const struct neap_memory_ops *m = b->batch.memory;
 
-	*p->infinite = 1; /* until the device has said that it is not so */
+	*p->infinite = 1; /* until the device reports that all weights are finite */
 	NEAP_TRY(neap__device_update(net, &b->launcher, &p->at, update));
 	NEAP_TRY(m->read(m->user, p->infinite, p->at.infinite, sizeof *p->infinite));
 	*finite = !*p->infinite;

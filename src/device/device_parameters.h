@@ -14,7 +14,7 @@ struct neap__device_parameter_memory {
 	struct neap__device_tensor *table, *sent; /* [tensors] of the batch; what at.tensor has */
 	void *block;
 	uint64_t bytes;
-	/* Pinned memory of the host: squares, and a word that says whether weights are finite. */
+	/* Pinned memory of the host: squares, and a word that is 0 if all weights are finite. */
 	double *square;
 	u32 *infinite;
 };

@@ -95,7 +95,7 @@ static size_t plan_tape(
 	return all <= p->memory ? mean : whole_tape(sample * load->size, ops->tape_max_bytes);
 }
 
-/* The card, and what training needs of it beside the arena. */
+/* The card, and what training needs of it in addition to the arena. */
 static void say_device(const struct neap__trainer *trainer)
 {
 	const struct neap_device_use *use = &trainer->result->device;

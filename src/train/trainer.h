@@ -220,7 +220,8 @@ void neap__memory_total_before(struct neap__trainer *trainer);
 int neap__memory_total_batch(struct neap__trainer *trainer);
 void neap__memory_total_release(struct neap__trainer *trainer);
 int neap__memory_total_say(struct neap__trainer *trainer);
-/* Of a device: what it has beside the arena, when the first plan is made; what the run used. */
+/* Of a device: what it holds in addition to the arena, when the first plan is made; what the run
+ * used. */
 int neap__memory_device_beside(struct neap__trainer *trainer);
 int neap__memory_device_end(struct neap__trainer *trainer);
 

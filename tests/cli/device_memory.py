@@ -22,7 +22,7 @@ def driver(**settings):
 
 
 def default_budget(folder):
-    """Half of what is free on the device, beside what neap itself has there."""
+    """Half of what is free on the device, not counting what neap itself has there."""
     for command in ["train", "--epochs", "1", "--out", "half"], ["compare", "--repeats", "1", "--strategy", "bptt"]:
         found = neap_json(command[0], *TRAIN[1:], *command[1:], env=driver(bytes=40 * MIB), cwd=folder)
         device = found["device"]
@@ -87,7 +87,7 @@ def too_little(folder, bytes_of_device, words):
 
 
 def energy(folder):
-    """The fake NVML counts 2.5 J between readings. Without the library, or where it fails, nothing is said."""
+    """The fake NVML counts 2.5 J between readings. Without the library, or if it fails, nothing is printed."""
     for out, env, known in (("e1", {"NEAP_NVML": os.environ["NEAP_FAKE_NVML"]}, 1), ("e2", {"NEAP_NVML": "libnone.so"}, 0),
                             ("e3", {"NEAP_NVML": os.environ["NEAP_FAKE_NVML"], "FAKE_NVML_FAILS": "1"}, 0)):
         done = neap(*TRAIN, "--epochs", "2", "--out", out, env={**FAKE, **env}, cwd=folder)

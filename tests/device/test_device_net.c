@@ -4,13 +4,12 @@
  * and their journal.
  */
 #include "device/device_backend.h"
-#include "../cuda/fake_driver.h"
+#include "loaded_driver.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
 #include "nn/core/on_device.h"
 #include "../nn/nets.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -44,29 +43,6 @@ static const struct net_plan {
 	{"stream", 6, "pinned:1M"},
 	{"auto", 4, "pinned:8K,/var/tmp"},
 };
-
-static void *fake_function(const char *name)
-{
-	static void *library;
-	if (!library)
-		library = dlopen(getenv("NEAP_CUDA_DRIVER"), RTLD_NOW);
-	assert_non_null(library);
-	return dlsym(library, name);
-}
-
-static void reset_driver(uint64_t seed)
-{
-	void (*reset)(uint64_t);
-	*(void **)&reset = fake_function("fake_driver_reset");
-	reset(seed);
-}
-
-static struct fake_driver *fake(void)
-{
-	struct fake_driver *(*driver)(void);
-	*(void **)&driver = fake_function("fake_driver");
-	return driver();
-}
 
 static struct neap_net *make_net(const struct net_case *c)
 {

@@ -4,7 +4,7 @@
  * after every optimizer, few bytes copied, changes by the host, calls that fail, and waits.
  */
 #include "device/device_backend.h"
-#include "../cuda/fake_driver.h"
+#include "loaded_driver.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
 #include "nn/batch/batch.h"
@@ -12,7 +12,6 @@
 #include "train/optimizer.h"
 #include "../nn/nets.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,29 +36,6 @@ struct training {
 	struct batch_room batch, other;
 	int64_t updates;
 };
-
-static void *fake_function(const char *name)
-{
-	static void *library;
-	if (!library)
-		library = dlopen(getenv("NEAP_CUDA_DRIVER"), RTLD_NOW);
-	assert_non_null(library);
-	return dlsym(library, name);
-}
-
-static void reset_driver(uint64_t seed)
-{
-	void (*reset)(uint64_t);
-	*(void **)&reset = fake_function("fake_driver_reset");
-	reset(seed);
-}
-
-static struct fake_driver *fake(void)
-{
-	struct fake_driver *(*driver)(void);
-	*(void **)&driver = fake_function("fake_driver");
-	return driver();
-}
 
 /* Net, batches and optimizer; on the device, which updates it, or on the CPU. 0 or a code. */
 static int begin(struct training *t, const struct training_case *c, int on_device)

@@ -93,7 +93,7 @@ surrogate.defvjp(lambda h: (surrogate(h), h), lambda h, g: (g / (1 + jnp.abs(h))
 
 
 def extra(names, key, shape, dtype):
-    """The entries of a state, beside "h", that these parts use."""
+    """The entries of a state, in addition to "h", that these parts use."""
     pair = jnp.result_type(dtype, jnp.complex64)
     slots = {"count": ("n", jnp.zeros((), int)), "mask": ("mask", jnp.ones(shape, bool)), "noise": ("key", key),
              "window": ("window", jnp.zeros((2, *shape), dtype)), "complexes": ("z", jnp.ones(shape, pair))}

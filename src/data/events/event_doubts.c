@@ -34,7 +34,7 @@ void neap__event_doubts_see(
 	}
 }
 
-/* Python that saves the arrays of each file anew, as `items` of a dict say; "" if it cannot. */
+/* Python that saves the arrays of each file again, with the `items` of a dict; "" if it cannot. */
 static const char *rewrite(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
 	const char *time, const char *items)
 {

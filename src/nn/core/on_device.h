@@ -46,7 +46,7 @@ enum { NEAP__DEVICE_NAME = 16 };
 /*
  * The device of the rank with so many ranks before it on this host, for options that name
  * `device`: ranks take turns with all devices if it is "cuda", without a number. Returns `device`,
- * or `room` with another name. Where the driver fails, opening the device says so.
+ * or `room` with another name. If the driver fails, opening the device returns the error.
  */
 const char *neap__on_device_of_rank(
 	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before);
