@@ -37,7 +37,7 @@ static int fill(struct neap_net *net, const struct neap_batch *batch, struct nea
 			"the tape of a step of %d samples takes %zu bytes; use a smaller --group",
 			group->size, group->step_tape);
 	group->step_log = neap__round_up(group->size * net->sample_log, 8);
-	memset(group->spikes, 0, (size_t)net->hidden * sizeof *group->spikes);
+	memset(group->spikes, 0, neap__group_spikes(net) * sizeof *group->spikes);
 	group->support = group->recorded = 0;
 	return 0;
 }
@@ -62,6 +62,7 @@ static int assign_samples(struct neap_net *net, const struct neap_batch *batch,
 			group->grads = grads;
 			group->first = grads->first + s;
 			group->size = left < split->per_group ? left : split->per_group;
+			group->per_part = split->per_part;
 			NEAP_TRY(fill(net, batch, group));
 			tape += NEAP__TAPE_GROUP + group->step_tape;
 			log += NEAP__TAPE_GROUP + group->step_log;

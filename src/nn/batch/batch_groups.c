@@ -21,35 +21,33 @@
  */
 enum { LARGE_BATCH = 64, SUM_SMALL = 8, SUM_LARGE = 16, SUM_DENSE = 32 };
 /*
- * Samples per group of a dense net: a half or a fourth of a sum, so that several threads can work
- * on one sum, but at least DENSE_LEAST, because a matrix product reads all weights once per group.
- * Groups do not change bits, so their size may depend on the number of threads. Groups of
- * DENSE_MOST take 0.88 of the time per sample of groups half as large (LSTM of 512 units, AVX-512).
+ * A dense net adds up its outputs in parts of a fourth of a sum, so that four threads can work on
+ * one sum, but of at least PART_LEAST samples, because a matrix product reads all weights once per
+ * group. A group is one part, or two if that leaves enough groups for all threads: groups do not
+ * change bits, and twice the samples take 0.88 of the time each (LSTM of 512 units, AVX-512).
+ * PART_LEAST and PART_MOST are chosen.
  */
-enum { DENSE_LEAST = 4, DENSE_MOST = 16 };
-static const double half_costs = 1 / 0.88;
+enum { PART_LEAST = 4, PART_MOST = 8 };
+static const double pair_time = 0.88;
 
-/* Time of a batch with `sums` sums of `per_sum` samples, relative to one sample in large groups. */
-static double dense_cost(int sums, int per_sum, int part, int threads)
+static int part_of(int per_sum)
 {
-	int groups = sums * ((per_sum + part - 1) / part);
+	int part = (per_sum + 3) / 4;
 
-	return (double)((groups + threads - 1) / threads) * part *
-	       (part > DENSE_MOST / 2 ? 1 : half_costs);
+	part = part < PART_LEAST ? PART_LEAST : part;
+	part = part > PART_MOST ? PART_MOST : part;
+	return part < per_sum ? part : per_sum;
 }
 
-static int dense_part(const struct neap_net *net, int per_sum, int batch)
+/* Parts per group: 2 if the threads then take less time for `sums` sums of `parts` parts. */
+static int parts_of(const struct neap_net *net, int sums, int parts)
 {
-	int threads = neap__thread_pool_threads(net->pool), sums = (batch + per_sum - 1) / per_sum;
-	int half = (per_sum + 1) / 2, fourth = (per_sum + 3) / 4;
+	int threads = neap__thread_pool_threads(net->pool);
+	int single = sums * parts, pairs = sums * ((parts + 1) / 2);
+	int rounds = (single + threads - 1) / threads,
+	    rounds_of_pairs = (pairs + threads - 1) / threads;
 
-	half = half < DENSE_LEAST ? DENSE_LEAST : half > DENSE_MOST ? DENSE_MOST : half;
-	fourth = fourth < DENSE_LEAST ? DENSE_LEAST : fourth;
-	fourth = fourth > DENSE_MOST / 2 ? DENSE_MOST / 2 : fourth;
-	return dense_cost(sums, per_sum, half, threads) <=
-			       dense_cost(sums, per_sum, fourth, threads)
-		       ? half
-		       : fourth;
+	return parts > 1 && 2 * rounds_of_pairs * pair_time <= rounds ? NEAP__GROUP_PARTS : 1;
 }
 
 static struct neap__sample_split cut_of(const struct neap_net *net, int batch)
@@ -59,10 +57,13 @@ static struct neap__sample_split cut_of(const struct neap_net *net, int batch)
 
 	batch = batch > 1 ? batch : 1; /* per_sum is a divisor, also in an empty batch */
 	d.per_sum = d.per_sum < batch ? d.per_sum : batch;
-	d.per_group = d.per_sum;
+	d.per_group = d.per_part = d.per_sum;
 	if (net->dense) {
-		int part = dense_part(net, d.per_sum, batch);
-		d.per_group = part < d.per_sum ? part : d.per_sum;
+		int sums = (batch + d.per_sum - 1) / d.per_sum;
+		d.per_part = part_of(d.per_sum);
+		d.per_group =
+			d.per_part * parts_of(net, sums, (d.per_sum + d.per_part - 1) / d.per_part);
+		d.per_group = d.per_group < d.per_sum ? d.per_group : d.per_sum;
 	}
 	return d;
 }

@@ -12,8 +12,9 @@
 struct neap_net;
 
 struct neap__sample_split {
-	int per_sum, per_group; /* samples; the last sum and group may have fewer */
-	int ngrads, ngroups;	/* of this rank */
+	/* Samples; the last of each may have fewer. A group is one part or NEAP__GROUP_PARTS. */
+	int per_sum, per_group, per_part;
+	int ngrads, ngroups; /* of this rank */
 };
 
 /* Divides `own` samples, the share of this rank in a batch of `whole` samples. */

@@ -68,7 +68,7 @@ static void take_group(
 {
 	size_t bytes = net->ops->real;
 
-	group->spikes = neap__bump_take(from, net->hidden, sizeof *group->spikes);
+	group->spikes = neap__bump_take(from, neap__group_spikes(net), sizeof *group->spikes);
 	group->z = neap__bump_take(from, net->options.classes, sizeof *group->z);
 	group->dz = neap__bump_take(from, net->options.classes, sizeof *group->dz);
 	for (int i = 0; i < 2; i++)

@@ -85,8 +85,9 @@ double neap__unit_sum(const struct neap_net *net, int unit, int first, int leave
 		const struct neap__grads *grads = &net->grads[g];
 		double sum = 0;
 		for (; i < net->ngroups && net->groups[i].grads == grads; i++)
-			if (g >= first)
-				sum += net->groups[i].spikes[unit];
+			for (int s = 0; g >= first && s < net->groups[i].size;
+				s += net->groups[i].per_part)
+				sum += neap__unit_spikes(net, &net->groups[i], s)[unit];
 		if (g >= first)
 			neap__number_tree_add(&tree, sum, g - first, 1);
 	}

@@ -118,7 +118,6 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	size_t (*walked)(struct neap__at *at, unsigned char *tape))
 {
 	int alive = neap__group_alive(net, group, t);
-	double *total = group->spikes;
 	size_t bytes = 0;
 
 	for (int i = 0; i < alive; i++) {
@@ -138,9 +137,10 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 			bytes += known ? walked(at, to)
 				       : neap__code(layer)->finish(at, at->sums, to);
 			if (first && !layer->cell->readout)
-				count_spikes(total, at->now);
+				count_spikes(
+					neap__unit_spikes(net, group, at->slot) + layer->hidden_at,
+					at->now);
 		}
-		total += layer->n;
 	}
 	if (tape)
 		group->tape_steps += alive;

@@ -168,6 +168,9 @@ struct neap__grads {
 	void *memory;
 };
 
+/* Parts of samples in a group of a dense net at most (batch_groups.c); others have one. */
+enum { NEAP__GROUP_PARTS = 2 };
+
 /*
  * What one thread carries through a range: the samples of one struct neap__grads, or some of them
  * where the net is dense (outer_products.h). All its memory is made by neap_net_begin.
@@ -177,7 +180,10 @@ struct neap__group {
 	int64_t steps;		     /* of its longest sample */
 	size_t state_at, adjoint_at; /* bytes before it in the batch's state and adjoint */
 	struct neap__grads *grads;
-	double *spikes;	    /* [net->hidden] sum of outputs of every unit; first passes only */
+	/* [part][net->hidden] sum of outputs of every unit, a part of the samples at a time, so
+	 * that the sums do not depend on the size of a group; first passes only. */
+	double *spikes;
+	int per_part;	    /* samples */
 	double support;	    /* units inside the support, over all steps recorded */
 	double recorded;    /* units there were in these */
 	double tape_bytes;  /* bytes of tape written */
@@ -363,6 +369,19 @@ static inline size_t neap__sum_count(
 	const struct neap__param *t = &net->tensors[tensor];
 	return t->row_start ? (size_t)t->count
 			    : (size_t)(neap__sum_rows(net, grads, tensor) * t->columns);
+}
+
+/* Numbers in group->spikes. */
+static inline size_t neap__group_spikes(const struct neap_net *net)
+{
+	return (size_t)net->hidden * (net->dense ? NEAP__GROUP_PARTS : 1);
+}
+
+/* [net->hidden] sums of outputs of the part that sample `slot` of the group belongs to. */
+static inline double *neap__unit_spikes(
+	const struct neap_net *net, const struct neap__group *group, int slot)
+{
+	return group->spikes + (size_t)(slot / group->per_part) * (size_t)net->hidden;
 }
 
 /* Samples of the batch begun, those of other ranks included. */

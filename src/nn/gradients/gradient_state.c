@@ -36,7 +36,7 @@ static void move_grads(
 static void move_group(
 	struct gradient_mover *m, const struct neap_net *net, struct neap__group *group)
 {
-	move(m, group->spikes, (size_t)net->hidden * sizeof *group->spikes);
+	move(m, group->spikes, neap__group_spikes(net) * sizeof *group->spikes);
 	move(m, &group->support, sizeof group->support);
 	move(m, &group->recorded, sizeof group->recorded);
 	move(m, &group->tape_bytes, sizeof group->tape_bytes);
