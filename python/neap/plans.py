@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import tempfile
 import weakref
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
@@ -416,9 +417,10 @@ def _infeasible(made: Plan) -> BudgetError:
     memory, classic = made.problem.raw.memory, made.problem.classic
     why = tables.show_why(made)
     if not made.least:
+        why = re.sub(r" \((--steps|a chain|bytes)[^)]*\)", "", why)  # words of the command line
+        needs_tier = "slow tier" in why or ("offloaded" in why and not made.problem.raw.ntiers)
         remedy = "Increase the budget, or the capacity of slow tiers" if made.strategy == "auto" else \
-            "Pass slow=, or another strategy" if "needs a slow tier" in why else \
-            "Change the problem accordingly, or pass another strategy"
+            "Pass slow=, or another strategy" if needs_tier else "Pass another strategy, such as 'auto'"
         return BudgetError(f"strategy {made.strategy!r} is infeasible: {why}. {remedy}")
     budget, unit = (f"slots={memory}", " slots") if classic else (f"memory={show.show_most(memory)}", "")
     reason = "" if made.strategy == "auto" else f": {why}"

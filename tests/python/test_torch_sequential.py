@@ -264,7 +264,7 @@ def test_exceptions_half_way(when):
 
 def test_a_layer_that_writes_into_its_input():
     rows = [nn.Linear(12, 12), nn.ReLU(inplace=True), nn.Linear(12, 3)]
-    with pytest.raises(RuntimeError, match="inplace|in-place"):
+    with pytest.raises(RuntimeError, match=r"layer 1 \(ReLU\) modifies its input in-place.* Pass inplace=False"):
         nt.Sequential(*rows)(given("pyramid"))
 
 

@@ -24,7 +24,7 @@ class NotDeterministic(Error):
         super().__init__(f"step {step} returned a different state or output when it was recomputed. Step {step}, or an "
                          f"earlier one, is not a deterministic function of its arguments (it may use a Python counter "
                          f"or NumPy's random numbers), or PyTorch selects different or nondeterministic kernels under "
-                         f"no_grad. Make the step a pure function; use torch's random numbers; pass enable_grad=True; "
+                         f"no_grad. Make the step, and inputs if it is a function, pure functions; use torch's random numbers; pass enable_grad=True; "
                          f"or call torch.use_deterministic_algorithms(True)")
         self.step = step
 

@@ -63,6 +63,8 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
         params = params.parameters()
     if isinstance(params, torch.Tensor):
         params = [params]
+    if costs is not None and (not isinstance(costs, (tuple, list)) or len(costs) != len(Costs._fields)):
+        raise UsageError(f"costs={costs!r} is not three numbers: seconds per advanced, recorded and reversed step")
     return Options(None if params is None else list(params),
                    None if memory is None else units.size(memory, "memory"), group, strategy,
                    reduce, rng, strict, None if costs is None else Costs(*costs), slow,

@@ -5,6 +5,7 @@
 rest. State, inputs and parameters are inputs of the function, so hooks, accumulation and optimizers get ordinary
 gradients, once per scan.
 """
+import contextlib
 import functools
 import gc
 import threading
@@ -146,11 +147,15 @@ class _Job:
         return run
 
     def swapped(self) -> bool:
-        """True if the step works with its first two arguments swapped; called after a failure."""
+        """True if the step works only with its first two arguments swapped; called after a failure."""
         if self.step is not self.called:
             return False
+        x = self._apart().input(0)
         with torch.no_grad():
-            answer = self.called(self._apart().input(0), self.tree, 0)
+            with contextlib.suppress(Exception):
+                self.called(self.tree, x, 0)
+                return False
+            answer = self.called(x, self.tree, 0)
         return isinstance(answer, tuple) and len(answer) == 2
 
     def params(self) -> List[torch.Tensor]:
@@ -307,7 +312,9 @@ class _Job:
         more = " and the graph of one step" if run.grad else ""
         why = f"the saved tensors of {group} step{'' if group == 1 else 's'} take " \
               f"{show_least(self._measured(run, group).tape)}"
-        if group > 1 and self.options.group is not None:
+        if self.options.strategy == "bptt":
+            why += f", and 'bptt' stores the saved tensors of all {self.steps} steps"
+        elif group > 1 and self.options.group is not None:
             why += f" (group={group}; a smaller group needs less)"
         if charged:
             why = f"{show_least(charged)} are reserved for the gradients of the parameters{more}, and {why}"
@@ -426,8 +433,9 @@ class _Job:
                 if self.options.check:
                     run.hashes = Hashes()
                     if not call.redoes and not call.double:
-                        warnings.warn("check=True has no effect: with this budget no step is recomputed. Pass a "
-                                      "smaller memory to check the step", RuntimeWarning, stacklevel=stack_level())
+                        why = "without memory=" if self.options.memory is None else "with this budget"
+                        warnings.warn(f"check=True has no effect: {why} no step is recomputed. Pass a smaller "
+                                      f"memory to check the step", RuntimeWarning, stacklevel=stack_level())
                 elif (call.redoes or call.double) and run.device.type == "cpu":
                     run.hashes = Hashes({0, 1, self.steps // 2, max(0, self.steps - 2)})
                 run.travels, run.spare = self.travels, self.spare

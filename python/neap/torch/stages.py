@@ -225,7 +225,16 @@ class LayerRun(StageBackend):
             _put_back(row)
 
     def _called(self, i: int, leaves: List[torch.Tensor]) -> List[torch.Tensor]:
-        found, shape = flatten(uncached(self.layers[i], unflatten(self.shapes[i], leaves)), f"the output of layer {i}")
+        try:
+            returned = uncached(self.layers[i], unflatten(self.shapes[i], leaves))
+        except RuntimeError as error:
+            if "leaf Variable that requires grad" not in str(error):
+                raise
+            raise RuntimeError(f"layer {i} ({type(self.layers[i]).__name__}) modifies its input in-place, but the input "
+                               f"may be stored for recomputation. Pass inplace=False to the layer, or combine it with the "
+                               f"layer before it: torch.nn.Sequential(layer, {type(self.layers[i]).__name__}(...))") \
+                from error
+        found, shape = flatten(returned, f"the output of layer {i}")
         dense(found, f"the output of layer {i}")
         if self.shapes[i + 1] is not None and self.shapes[i + 1] != shape:
             raise UsageError(f"layer {i} returned a different structure (dict keys, tuple length) than in its first "

@@ -120,7 +120,7 @@ static int solve(
 		return 0;
 	}
 	if (problem->chain.flags & NEAP_CHAIN_TAPES_STAY) {
-		neap__refuse(plan, 0, "tapes do not travel in this problem");
+		neap__refuse(plan, 0, "tapes cannot be offloaded in this problem");
 		return 0;
 	}
 	return neap__over_tiers(plan, problem, fixed, attempt);
