@@ -217,7 +217,7 @@ static void illegal(void **unused)
 	a.payload = NEAP_LOG;
 	refused(&p, 5, a, "no logs");
 	p.chain.flags = NEAP_CHAIN_TAPES_STAY;
-	refused(&p, 5, travel[5], "tapes cannot be offloaded");
+	refused(&p, 5, travel[5], "tapes do not travel");
 	p = two_stages(3, 0);
 	refused(&p, 5, travel[5], "4 bytes are beyond the tier's capacity");
 	/* The simulator looks for no tape that does not exist. */
