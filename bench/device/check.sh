@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch]...
+#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch|context]...
+# The part `context` runs over CONTEXT_TOKENS tokens (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
 set -u
@@ -160,7 +161,25 @@ part_torch() {
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
-for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch}"; do
+# Exact gradients over a long context: the bits of plain autograd over 8,192 tokens, then 160M parameters over many more, and the
+# tokens per second of truncated training of the same model.
+part_context() {
+	local layer count=${CONTEXT_TOKENS:-100352}
+	local small="--device cuda --tokens 8192 --layers 2 --memory 96M --host 1G --plain --truncate 1"
+	for layer in gla mamba2 rwkv7 hybrid; do
+		run context "$layer" "$work/log" env CUBLAS_WORKSPACE_CONFIG=:4096:8 python3 examples/python/long_context.py --layer $layer \
+			$([ $layer = hybrid ] && echo "${small/--host 1G/}" || echo "$small") || continue
+		row context "$layer, 8,192 tokens" "$(grep '^gradients of plain autograd' "$work/log")"
+	done
+	run context "gla, $count tokens" "$work/log" python3 examples/python/long_context.py --device cuda --dtype bfloat16 \
+		--tokens "$count" --chunk 2048 --layers 12 --width 1024 --heads 8 --vocabulary 4096 --memory 20G --host 64G --truncate 1 8 ||
+		return
+	cat "$work/log"
+	row context "gla, $count tokens: speed of exact over truncated gradients" "$(sed -n 's/.* \([0-9]*\) tokens\/s.*/\1/p' "$work/log" |
+		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
+}
+
+for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

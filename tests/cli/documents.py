@@ -25,7 +25,8 @@ import numpy as np  # noqa: E402
 
 # Pages of measurements: minutes to hours, or recordings. `make bench` and the long suite run them.
 MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchmark.md", "docs/study.md", "docs/speech.md",
-            "docs/learning.md", "docs/compare-checkpoint.md", "docs/compare-jax.md", "docs/compare-petsc.md", "docs/jax.md")
+            "docs/learning.md", "docs/compare-checkpoint.md", "docs/compare-jax.md", "docs/compare-petsc.md", "docs/jax.md",
+            "docs/long-contexts.md")
 # First words of commands that build, install or fetch, or run what they built: tests of their own, or another machine's.
 ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "gfortran", "meson", "ninja", "man", "bench/", "./", "timeout")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.

@@ -11,7 +11,7 @@ import pytest
 SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 FOLDER = os.path.join(SOURCE, "examples", "python")
 NEEDS = {"gru_long": ["torch"], "snntorch_long": ["torch", "snntorch"], "spikingjelly_long": ["torch", "spikingjelly"],
-         "exact_or_truncated": ["torch"], "ode_numpy": ["numpy"],
+         "exact_or_truncated": ["torch"], "long_context": ["torch"], "ode_numpy": ["numpy"],
          "jax_ode": ["jax"], "jax_spikes": ["jax"], "jax_rollout": ["jax"], "jax_equinox": ["jax", "equinox"],
          "pyadjoint_diffusion": ["numpy", "checkpoint_schedules", "pyadjoint"]}
 
@@ -72,6 +72,30 @@ def test_exact_learns_where_truncated_does_not(tmp_path):
         assert (tmp_path / "windows.svg").read_text().count("<svg") == 1
     else:
         assert "matplotlib is not installed" in told
+
+
+@pytest.mark.parametrize("layer", ["gla", "mamba2", "rwkv7", "hybrid"])
+def test_long_context(layer, scratch):
+    more = ["--slow", scratch] if layer == "gla" else ["--dtype", "bfloat16"]
+    told = run("long_context", "--layer", layer, "--tokens", 512, "--chunk", 16, "--layers", 2, "--width", 16,
+               "--vocabulary", 32, "--memory", "3M", "--updates", 1, "--plain", "--truncate", 1, 4, "--seeds", 0, 1,
+               *more)
+    assert told.count("gradients of plain autograd: bit-identical") == 2 == told.count("update 1: loss")
+    assert "parameters, 32 chunks of 16 tokens" in told and re.search("extra steps  [1-9]", told)
+    assert re.search(r"exact, memory=3M: loss [0-9.]+ per token, [0-9.]+ s, \d+ tokens/s, memory grew by \d+ MB", told)
+    found = re.findall(r"cosine ([0-9.]+), relative error ([0-9.]+), norm ([0-9.]+)", told)
+    assert len(found) == 4 and all(0 < float(cosine) <= 1 and 0 < float(error) < 1 for cosine, error, _ in found)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--tokens", "100"], "--tokens 100 is not a multiple of --chunk 64; pass a multiple"),
+    (["--width", "50", "--heads", "4"], "--width 50 is not a multiple of 2 * --heads 4; pass a multiple")])
+def test_long_context_with_wrong_sizes(arguments, message):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("no torch")
+    script = os.path.join(FOLDER, "long_context.py")
+    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and message in done.stderr
 
 
 def test_ode(scratch):

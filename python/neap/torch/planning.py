@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fastest plan for a chain of groups of steps: tapes stay in memory, or are offloaded if their graphs fit."""
+"""The fastest plan for a chain of groups of steps: tapes stay in memory, or are offloaded if their graphs fit; or for
+groups of different sizes."""
 import contextlib
 import sys
-from typing import List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional
 
 from ..errors import BudgetError
 from ..plans import Plan, plan
-from ..problems import Tier
+from ..problems import Stages, Tier
 from ..show import show_least
 from .places import places_of
 from .timing import Costs, Measured
 
-__all__ = ["Chain", "Chosen", "fastest"]
+__all__ = ["Chain", "differs", "fastest"]
 
 SHARES = (0.1, 0.3, 0.5)  # fractions of the budget for the graphs of offloaded tapes
 
@@ -59,18 +60,44 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
                 last=((chain.steps - 1) % chain.group + 1) / chain.group, tapes_stay=stay)
 
 
-def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
+def differs(strategy: str, found: Measured, tiers: Any) -> bool:
+    """True if groups are planned with the sizes of each: their states grow, and stay in memory; or with ``chain``."""
+    return strategy == "chain" or strategy == "auto" and found.grows and not tiers
+
+
+def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
+    """Returns the plan for groups of the sizes ``every``. The seconds of a group are those of ``found`` in proportion
+    to the bytes of its tape. No adjoint is planned, because the sizes of states include it in the backward pass."""
+    shares = [tape / max(1, found.tape) for tape in every.tapes]
+    advance, record, backward = [[cost * share for share in shares] for cost in found.costs]
+    stages = Stages(state=[max(chain.state, nbytes) for nbytes in every.states], tape=every.tapes, advance=advance,
+                    record=record, backward=[*backward, 0])
+    made = plan(stages=stages, memory=None if chain.left is None else max(0, chain.left), strategy=chain.strategy)
+    return Chosen(made, found._replace(tape=max(every.tapes), state=max(every.states), adjoint=0,
+                                       spare=max(found.spare, every.spare)), False)
+
+
+def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured],
+            every: Callable[[], Measured]) -> Chosen:
     """Returns the fastest plan, with and without offloaded tapes. The graph of an offloaded tape stays in memory: as
     many tapes are offloaded as have graphs that fit in addition to the plan.
 
     :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
     :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
+    :param every: measures all groups; called if they differ. If the budget is too small for that plan, the plan is for
+        equal groups, and the player makes room where they are larger.
     :raises BudgetError: if no plan fits; ``least`` may be too small for a plan that offloads tapes.
     """
     left = chain.left
     if stays is None:
         found = Measured(0, Costs(1, 1, 2))
         return Chosen(_made(chain._replace(strategy="bptt"), found, None, [], True), found, False)
+    if differs(chain.strategy, stays, tiers):
+        try:
+            return _unequal(chain, stays, every())
+        except BudgetError:
+            if chain.strategy == "chain":
+                raise
     plans: List[Chosen] = []
     failed: Optional[BudgetError] = None
     try:

@@ -36,7 +36,7 @@ from .loops import plain, unrolled
 from .measure import addresses
 from .options import Options, options
 from .places import places_of
-from .planning import Chain, fastest
+from .planning import Chain, differs, fastest
 from .runs import Again, Cast, Run, differentiable
 from .timing import UNTIMED, Measured, measure
 from .transforms import transformed, uncompiled
@@ -267,10 +267,13 @@ class _Job:
 
     # Sizes and the plan
 
-    def _measured(self, run: Run, group: int, travels: bool = False, timed: bool = True) -> Measured:
-        """Returns the measurements of a group, without its costs if ``timed`` is False."""
-        costs = self.options.costs if timed else UNTIMED
-        key = (group, travels, costs, self.rng, run.grad, run.walk, self.cast.key, torch.get_num_threads(),
+    def _measured(self, run: Run, group: int, travels: bool = False, timed: bool = True,
+                  every: bool = False) -> Measured:
+        """Returns the measurements of a group, without its costs if ``timed`` is False; or the sizes of ``every`` one.
+        """
+        costs = self.options.costs if timed and not every else UNTIMED
+        key = (group, travels, costs, every and self.steps, self.rng, run.grad, run.walk, self.cast.key,
+               torch.get_num_threads(),
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
@@ -279,11 +282,18 @@ class _Job:
             run.travels, where = travels, self.random
             with generator_kept(where), self.around.attributes.restored(), self.cast():
                 before = get_rng(where)
-                found = measure(run, self.start, group, costs)
+                found = measure(run, self.start, group, costs, every)
                 if not run.rng and not torch.equal(before, get_rng(where)):
                     raise Again(rng=True)
                 self.known.measured[key] = found
         return self.known.measured[key]
+
+    def _one(self, run: Run) -> int:
+        """Returns the bytes of the tape of one step, the largest if states grow."""
+        one = self._measured(run, 1, timed=False)
+        if differs(self.options.strategy, one, self.options.slow or self.options.host):
+            one = self._measured(run, 1, every=True)
+        return max(1, one.tape, *one.tapes)
 
     def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
         """Returns a plan, the steps per group, and the planned sizes.
@@ -293,14 +303,15 @@ class _Job:
         run, memory = self.run(), self.options.memory
         charged = 2 * nbytes(run.params)
         if run.grad and memory is not None:
-            charged += self._measured(run, 1, timed=False).tape  # the graph of an advanced step
+            charged += self._one(run)  # the graph of an advanced step
         left = None if memory is None else memory - charged
         try:
             group, sizes, made, found, self.travels = self._choice(run, left)
         except BudgetError as error:
             raise self._too_small(run, error, charged) from None
         self.spare, told.graph, told.graphs = found.spare, found.graph, self.places.away * found.graph
-        told.planned(made, self.steps, group, sizes.state, sizes.tape, charged, memory, made.peak + told.graphs)
+        told.planned(made, self.steps, group, max(sizes.state, found.state), sizes.tape, charged, memory,
+                     made.peak + told.graphs)
         return made, group, sizes
 
     def _too_small(self, run: Run, error: BudgetError, charged: int) -> BudgetError:
@@ -359,8 +370,7 @@ class _Job:
         if group is None:
             group = GROUP
             if left is not None:
-                one = self._measured(run, 1, timed=False).tape
-                group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
+                group = max(1, min(GROUP, max(0, left) // SHARE // self._one(run)))
         group = min(group, self.steps)
         while True:
             try:
@@ -374,20 +384,22 @@ class _Job:
         """Returns the plan for ``group`` steps per graph."""
         options, record = self.options, self._record()
         stays = None if free else self._measured(run, group)
-        state, adjoint = stays[-2:] if stays else (record, nbytes(x for x in self.start if differentiable(x)))
+        state, adjoint = (stays.state, stays.adjoint) if stays else \
+            (record, nbytes(x for x in self.start if differentiable(x)))
         state = max(1, state)
         tiers = [] if free else self._tiers(record)
         key = self.steps, group, state, adjoint, left, options.strategy, options.tiers, stays
         if key not in self.known.plans:
             chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
             goes = self._measured(run, group, True) if tiers and self.device is None and not run.walk else None
-            self.known.plans[key] = fastest(chain, tiers, stays, goes)
+            self.known.plans[key] = fastest(chain, tiers, stays, goes, lambda: self._measured(run, group, every=True))
         made, found, travels = self.known.plans[key]
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
         staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
-        sizes = Sizes(state, adjoint, max(1, found.tape), None if free else left, staging, found.graph)
+        sizes = Sizes(state, found.adjoint if stays else adjoint, max(1, found.tape), None if free else left, staging,
+                      found.graph)
         return sizes, made, found, travels
 
     def _tiers(self, state: int) -> List[Tier]:

@@ -2,7 +2,7 @@
 """Measures the bytes that a group of steps keeps for its backward step, and its seconds."""
 import ctypes
 import time
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -32,7 +32,8 @@ UNTIMED = Costs(0, 0, 0)  # of groups of which only the bytes are needed
 class Measured(NamedTuple):
     """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
     which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
-    direction; bytes of a state and of its adjoint."""
+    direction; bytes of a state and of its adjoint, and whether the size of states changes from group to group; with
+    ``every``, the bytes of all states and of all tapes."""
 
     tape: int
     costs: Costs
@@ -41,6 +42,9 @@ class Measured(NamedTuple):
     moving: float = 0.0
     state: int = 0
     adjoint: int = 0
+    grows: bool = False
+    states: Tuple[int, ...] = ()
+    tapes: Tuple[int, ...] = ()
 
 
 def _reverse(run: Run, tape: GroupTape) -> None:
@@ -51,9 +55,10 @@ def _reverse(run: Run, tape: GroupTape) -> None:
                  [torch.ones_like(x) if differentiable(x) else None for x in tape.last], gradients, ())
 
 
-def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs]) -> Measured:
+def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs], every: bool = False) -> Measured:
     """Runs the first ``group`` steps: once if ``costs`` are given, else several times more, of which the fastest
-    counts. The run keeps none of the results. Exceptions report what the first graph finds (``Run.record``).
+    counts; with ``every`` then all steps, once. The run keeps none of the results. Exceptions report what the first
+    graph finds (``Run.record``).
 
     The steps start from the state after them, because the first state is often special: one of zeros with shared
     memory keeps fewer bytes than all later ones.
@@ -71,8 +76,11 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     sizes.append(run.state_bytes(last))
     found = Measured(nbytes, costs or UNTIMED, run.spare,
                      tape.graph if tape.keeper is None else 0 if tape.keeper.stays else tape.keeper.staying,
-                     0.0, *map(max, zip(*sizes)))
+                     0.0, *map(max, zip(*sizes)), grows=len(sizes) > 2 and sizes[-1] != sizes[-2])
     _compare(run, state, group)
+    if every:
+        del tape, last, state
+        found = found._replace(**_every(run, start, group))
     if costs is not None:
         return found
     _reverse(run, tape)
@@ -84,6 +92,17 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     own = Costs(*_own(*least))
     return found._replace(costs=own, spare=run.spare,
                           moving=_moving(run, state, group, own.record) if run.travels and found.graph else 0.0)
+
+
+def _every(run: Run, start: List[torch.Tensor], group: int) -> Dict[str, Tuple[int, ...]]:
+    """Returns the bytes of all states and of the tapes of all groups, with no more memory than an advance needs."""
+    state, tapes = run.state(start), []
+    states = [run.state_bytes(state)[0]]
+    for t0 in range(0, run.steps, group):
+        state, nbytes = run.tape_bytes(state, t0, min(t0 + group, run.steps))
+        tapes.append(nbytes)
+        states.append(run.state_bytes(state)[0])
+    return {"states": tuple(states), "tapes": tuple(tapes)}
 
 
 def _compare(run: Run, state: State, group: int) -> None:
