@@ -228,3 +228,20 @@ def test_sizes_of_every_step_on_request():
     assert all(map(torch.equal, *rows))
     told = nt.report()
     assert told.plan.chosen == "chain" and told.extra_steps > 0 and told.counted_peak <= told.planned_peak
+
+
+def test_a_plan_of_growing_states_is_made_once():
+    made, start, x = cache_case()
+    scan, kept = nt.Scan(made, memory="200K", costs=COSTS), []
+    for _ in range(2):
+        _, out = scan(start, x)
+        out.sum().backward()
+        kept.append((scan.report().plan, scan.report().counts.actions))
+    assert kept[0][0] is kept[1][0] and kept[0][1] == kept[1][1] > 2 * 60
+
+
+def test_growing_states_stay_in_memory(scratch):
+    case = cache_case()
+    with pytest.warns(RuntimeWarning, match="slow= or host= has no effect: the size of the state changes") as caught:
+        found = run_cache(*case, memory=200_000, slow=str(scratch))
+    assert all(map(torch.equal, found, run_cache(*case))) and caught[0].filename == __file__

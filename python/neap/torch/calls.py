@@ -2,7 +2,7 @@
 """One call of a scan as a node of autograd: ``forward`` performs its plan up to TURN and keeps slots and tapes,
 ``backward`` performs the rest."""
 import contextlib
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -67,9 +67,10 @@ class ScanFunction(torch.autograd.Function):
 class Call:
     """One call of a scan: its run, its plan, and their execution."""
 
-    def __init__(self, run: Run, start: List[torch.Tensor], actions: Plan, group: int, sizes: Sizes,
+    def __init__(self, run: Run, start: List[torch.Tensor], made: Plan, group: int, sizes: Sizes,
                  strict: bool, cast: Cast, around: Around, learn: Callable[[Again], None], told: Report):
-        self.run, self.actions, self.group, self.sizes = run, actions, group, sizes
+        self.run, self.group, self.sizes = run, group, sizes
+        self.actions: Iterable[Any] = made
         self.strict, self.cast, self.around, self.learn, self.report = strict, cast, around, learn, told
         self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
         self.first = run.state(start, 0)
@@ -80,7 +81,7 @@ class Call:
         self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
         self.places = Places([], [], [])
         self.device: Optional[Device] = None
-        self.redoes = actions.advance_steps + actions.record_steps > -(-run.steps // group)
+        self.redoes = made.advance_steps + made.record_steps > -(-run.steps // group)
 
     def _player(self) -> Player:
         store: Any = None

@@ -3,9 +3,10 @@
 groups of different sizes."""
 import contextlib
 import sys
-from typing import Any, Callable, List, NamedTuple, Optional
+import warnings
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
-from ..errors import BudgetError
+from ..errors import BudgetError, stack_level
 from ..plans import Plan, plan
 from ..problems import Stages, Tier
 from ..show import show_least
@@ -35,11 +36,13 @@ class Chain(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A plan, the measurements it is based on, and whether tapes may be offloaded."""
+    """A plan, the measurements it is based on, and whether tapes may be offloaded. ``actions``: of the plan, stored if
+    generating them takes long."""
 
     plan: Plan
     found: Measured
     travels: bool
+    actions: Sequence[Any] = ()
 
 
 def _between(stays: Costs, goes: Costs, share: float) -> Costs:
@@ -60,9 +63,9 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
                 last=((chain.steps - 1) % chain.group + 1) / chain.group, tapes_stay=stay)
 
 
-def differs(strategy: str, found: Measured, tiers: Any) -> bool:
-    """True if groups are planned with the sizes of each: their states grow, and stay in memory; or with ``chain``."""
-    return strategy == "chain" or strategy == "auto" and found.grows and not tiers
+def differs(strategy: str, found: Measured) -> bool:
+    """True if groups are planned with the size of each: because their states grow, or with the strategy ``chain``."""
+    return strategy == "chain" or strategy == "auto" and found.grows
 
 
 def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
@@ -74,7 +77,7 @@ def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
                     record=record, backward=[*backward, 0])
     made = plan(stages=stages, memory=None if chain.left is None else max(0, chain.left), strategy=chain.strategy)
     return Chosen(made, found._replace(tape=max(every.tapes), state=max(every.states), adjoint=0,
-                                       spare=max(found.spare, every.spare)), False)
+                                       spare=max(found.spare, every.spare)), False, list(made))
 
 
 def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured],
@@ -92,7 +95,12 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
     if stays is None:
         found = Measured(0, Costs(1, 1, 2))
         return Chosen(_made(chain._replace(strategy="bptt"), found, None, [], True), found, False)
-    if differs(chain.strategy, stays, tiers):
+    if differs(chain.strategy, stays):
+        if tiers and stays.grows:
+            warnings.warn("slow= or host= has no effect: the size of the state changes from step to step, and only "
+                          "states of the same shape can be offloaded. Pad the state, or remove slow= and host=",
+                          RuntimeWarning, stacklevel=stack_level())
+        tiers, goes = [], None
         try:
             return _unequal(chain, stays, every())
         except BudgetError:

@@ -291,7 +291,7 @@ class _Job:
     def _one(self, run: Run) -> int:
         """Returns the bytes of the tape of one step, the largest if states grow."""
         one = self._measured(run, 1, timed=False)
-        if differs(self.options.strategy, one, self.options.slow or self.options.host):
+        if differs(self.options.strategy, one):
             one = self._measured(run, 1, every=True)
         return max(1, one.tape, *one.tapes)
 
@@ -393,7 +393,7 @@ class _Job:
             chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
             goes = self._measured(run, group, True) if tiers and self.device is None and not run.walk else None
             self.known.plans[key] = fastest(chain, tiers, stays, goes, lambda: self._measured(run, group, every=True))
-        made, found, travels = self.known.plans[key]
+        made, found, travels, self.actions = self.known.plans[key]
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
@@ -439,6 +439,7 @@ class _Job:
                 run.stored = any(self.places.used)
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
+                call.actions = self.actions or made
                 call.double, call.memory = self.options.double, self.options.memory
                 call.enough = functools.partial(self.enough, self.run())
                 call.slow, call.places, call.device = self.options.slow, self.places, self.device
