@@ -245,3 +245,10 @@ def test_growing_states_stay_in_memory(scratch):
     with pytest.warns(RuntimeWarning, match="slow= or host= has no effect: the size of the state changes") as caught:
         found = run_cache(*case, memory=200_000, slow=str(scratch))
     assert all(map(torch.equal, found, run_cache(*case))) and caught[0].filename == __file__
+
+
+def test_a_state_that_grows_is_not_taken_for_a_batch(recwarn):
+    """Its first dimension is the batch from the beginning."""
+    made, start, x = cache_case(2)
+    nt.scan(made, start, x)
+    assert not recwarn.list

@@ -46,13 +46,14 @@ def _explain(error: Exception, start: List[torch.Tensor], inputs: Optional[List[
 
 
 def look(start: List[torch.Tensor], inputs: Optional[List[torch.Tensor]], last: Tree) -> None:
-    """Warns if the inputs seem to be (batch, T, ...): the state was broadcast to the second dimension of the inputs,
-    which is longer than the first."""
+    """Warns if the inputs seem to be (batch, T, ...): the first dimension of the state was broadcast to the second
+    dimension of the inputs, which is longer than the first."""
     x = _first(inputs)
     if x is None or x.shape[0] >= x.shape[1]:
         return
     for before, after in zip(start, tensors_in(last)):
-        if after.shape != before.shape and after.dim() and after.shape[0] == x.shape[1]:
+        if after.dim() and after.shape[0] == x.shape[1] and (before.dim() < after.dim() or
+                                                             before.shape[0] != after.shape[0]):
             warnings.warn(f"the state of shape {tuple(before.shape)} became {tuple(after.shape)}: with inputs of shape "
                           f"{tuple(x.shape)} the scan has {x.shape[0]} steps of shape {tuple(x.shape[1:])}. If the "
                           f"inputs are (batch, T, ...), pass x.transpose(0, 1); otherwise pass an initial state of "
