@@ -4,9 +4,9 @@
 Exact gradients of a language model over a long context, with a memory budget. The tokens are divided into chunks, and
 one chunk is one step of nt.scan: it computes its tokens in parallel, and passes the recurrent state of every layer to
 the next chunk. Layers: gated linear attention (gla), Mamba-2 (mamba2), RWKV-7 (rwkv7), or gla with one layer of
-attention, whose cache of keys and values grows with the context (hybrid). --truncate compares the gradient with that of
-truncated training, --plain with that of plain autograd. Tokens are random; their frequencies differ between sequences,
-so a model that counts the tokens of a long context predicts the next token better.
+attention, whose cache of keys and values grows with the context (hybrid). --truncate compares the gradient with truncated
+gradients, --plain with plain autograd. Tokens are random; their frequencies differ between sequences, so a model that
+counts the tokens of a long context predicts the next token better.
 """
 import argparse
 import resource
@@ -23,7 +23,7 @@ SPREAD = 2  # standard deviation of the logarithms of frequencies of tokens
 
 
 # Recurrences. Tensors are (batch, heads, tokens, features); S is the state before the block; each function returns the
-# outputs o of the block and the state after it. L is the logarithm of the product of decays up to and including a token.
+# outputs o of the block and the state after it. L is the logarithm of the product of decays up to a token, inclusive.
 
 def gated_linear_attention(S, q, k, v, log_a):
     """S_t = diag(a_t) S_{t-1} + k_t v_t^T,  o_t = S_t^T q_t  (Yang and others 2024, arXiv 2312.06635).
@@ -319,8 +319,8 @@ def chunks(x, size):
 
 
 def compare(model, wanted, part=""):
-    """Cosine, relative error and relative norm of the gradients of a model, compared with the wanted ones; of parameters
-    whose names contain `part`."""
+    """Cosine, relative error and relative norm of the gradients of a model, compared with the wanted ones; only of the
+    parameters whose names contain `part`."""
     dot = square = norm = error = 0.0
     for (name, param), exact_one in zip(model.named_parameters(), wanted):
         if part in name:
@@ -370,8 +370,8 @@ class Clock:
             peak = self._peak()
             rows.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
         elapsed, processor = map(min, zip(*rows))
-        print(f"{name}: loss {loss / self.tokens:.4f} per token, {elapsed:.1f} s, {self.tokens / elapsed:.0f} tokens/s, "
-              f"{processor:.1f} s of CPU time, memory grew by {(peak - before) / 1e6:.0f} MB", flush=True)
+        print(f"{name}: loss {loss / self.tokens:.4f} per token, {elapsed:.1f} s, {self.tokens / elapsed:.0f} "
+              f"tokens/s, {processor:.1f} s of CPU time, memory grew by {(peak - before) / 1e6:.0f} MB", flush=True)
 
 
 def options():

@@ -69,8 +69,9 @@ def differs(strategy: str, found: Measured) -> bool:
 
 
 def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
-    """Returns the plan for groups of the sizes ``every``. The seconds of a group are those of ``found`` in proportion
-    to the bytes of its tape. No adjoint is planned, because the sizes of states include it in the backward pass."""
+    """Returns the plan for groups of the sizes ``every``. The seconds ``found.costs`` are scaled by the bytes of a tape:
+    with attention over 64 and 4,096 tokens, a step took 1.0 and 2.7 times as long, and saved 1.0 and 4.0 times as much.
+    No adjoint is planned, because the plan counts the gradient of a state with the bytes of the state."""
     shares = [tape / max(1, found.tape) for tape in every.tapes]
     advance, record, backward = [[cost * share for share in shares] for cost in found.costs]
     stages = Stages(state=[max(chain.state, nbytes) for nbytes in every.states], tape=every.tapes, advance=advance,
@@ -88,7 +89,7 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
     :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
     :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
     :param every: measures all groups; called if they differ. If the budget is too small for that plan, the plan is for
-        equal groups, and the player makes room where they are larger.
+        equal groups, and the player makes room if they are larger.
     :raises BudgetError: if no plan fits; ``least`` may be too small for a plan that offloads tapes.
     """
     left = chain.left
