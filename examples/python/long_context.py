@@ -4,9 +4,9 @@
 Exact gradients of a language model over a long context, with a memory budget. The tokens are divided into chunks, and
 one chunk is one step of nt.scan: it computes its tokens in parallel, and passes the recurrent state of every layer to
 the next chunk. Layers: gated linear attention (gla), Mamba-2 (mamba2), RWKV-7 (rwkv7), or gla with one layer of
-attention, whose cache of keys and values grows with the context (hybrid). --truncate compares the gradient with truncated
-gradients, --plain with plain autograd. Tokens are random; their frequencies differ between sequences, so a model that
-counts the tokens of a long context predicts the next token better.
+attention, whose cache of keys and values grows with the context (hybrid). --truncate compares the gradient with
+truncated gradients, --plain with plain autograd. Tokens are random; their frequencies differ between sequences, so a
+model that counts the tokens of a long context predicts the next token better.
 """
 import argparse
 import resource
