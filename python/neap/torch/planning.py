@@ -69,7 +69,7 @@ def differs(strategy: str, found: Measured) -> bool:
 
 
 def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
-    """Returns the plan for groups of the sizes ``every``. The seconds ``found.costs`` are scaled by the bytes of a tape:
+    """Returns the plan for groups of the sizes ``every``. The seconds ``found.costs`` are scaled by the bytes of tapes:
     in examples/python/long_context.py (hybrid), a step with a cache of 16 and 64 chunks took 1.6 and 2.7 times as long
     as the first step, and saved 1.6 and 3.5 times as much. No adjoint is planned, because the plan counts the gradient
     of a state with the bytes of the state."""
