@@ -16,6 +16,7 @@ import time
 import torch
 from torch.nn import functional
 
+import neap
 import neap.torch as nt
 
 BLOCK = 64  # tokens that a recurrence computes in parallel; at most 128, so that `factors` fit single precision
@@ -408,6 +409,8 @@ def options():
         parser.error(f"--tokens {given.tokens} is not a multiple of --chunk {given.chunk}; pass a multiple")
     if given.width % (2 * given.heads):
         parser.error(f"--width {given.width} is not a multiple of 2 * --heads {given.heads}; pass a multiple")
+    if given.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error(f"--device {given.device}: this PyTorch finds no CUDA device; pass --device cpu")
     return given
 
 
@@ -454,7 +457,11 @@ def main():
     # Without the cache of casts, in which a plain loop would sum the gradients of weights over all chunks in bfloat16.
     with torch.autocast(torch.device(given.device).type, torch.bfloat16, enabled=given.dtype == "bfloat16",
                         cache_enabled=False):
-        return 0 if all([run(given, seed) for seed in given.seeds]) else 1
+        try:
+            return 0 if all([run(given, seed) for seed in given.seeds]) else 1
+        except neap.Error as error:
+            print(f"long_context.py: {error}", file=sys.stderr)
+            return 2
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ def differs(strategy: str, found: Measured) -> bool:
 def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
     """Returns the plan for groups of the sizes ``every``. The seconds ``found.costs`` are scaled by the bytes of tapes:
     in examples/python/long_context.py (hybrid), a cache of 16 and 64 chunks makes steps 1.6 and 2.7 times slower than
-    an empty one, and their tapes 1.6 and 3.5 times larger. No adjoint is planned, because the plan counts the gradient of
-    a state with the bytes of the state."""
+    an empty one, and their tapes 1.6 and 3.5 times larger. No adjoint is planned, because the plan counts the gradient
+    of a state with the bytes of the state."""
     shares = [tape / max(1, found.tape) for tape in every.tapes]
     advance, record, backward = [[cost * share for share in shares] for cost in found.costs]
     stages = Stages(state=[max(chain.state, nbytes) for nbytes in every.states], tape=every.tapes, advance=advance,
