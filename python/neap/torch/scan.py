@@ -269,13 +269,11 @@ class _Job:
 
     def _measured(self, run: Run, group: int, travels: bool = False, timed: bool = True,
                   every: bool = False) -> Measured:
-        """Returns the measurements of a group, without its costs if ``timed`` is False; or the sizes of ``every`` one.
-        """
+        """Returns the measurements of a group, without its costs if ``timed`` is False; or all sizes (``every``)."""
         costs = self.options.costs if timed and not every else UNTIMED
         key = (group, travels, costs, every and self.steps, self.rng, run.grad, run.walk, self.cast.key,
-               torch.get_num_threads(),
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
-               len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
+               torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
                *[(x.shape[1:], x.dtype, x.device) for x in self.inputs or ()])
         if key not in self.known.measured:
@@ -291,9 +289,8 @@ class _Job:
     def _one(self, run: Run) -> int:
         """Returns the bytes of the tape of one step, the largest if states grow."""
         one = self._measured(run, 1, timed=False)
-        if differs(self.options.strategy, one):
-            one = self._measured(run, 1, every=True)
-        return max(1, one.tape, *one.tapes)
+        every = self._measured(run, 1, every=True).tapes if differs(self.options.strategy, one) else ()
+        return max(1, one.tape, *every)
 
     def planned(self, told: Report) -> Tuple[Plan, int, Sizes]:
         """Returns a plan, the steps per group, and the planned sizes.
@@ -398,9 +395,8 @@ class _Job:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
         staging = sum(tier.spec().staging for tier, used in zip(tiers, self.places.used) if used)
-        sizes = Sizes(state, found.adjoint if stays else adjoint, max(1, found.tape), None if free else left, staging,
-                      found.graph)
-        return sizes, made, found, travels
+        adjoint, memory = found.adjoint if stays else adjoint, None if free else left
+        return Sizes(state, adjoint, max(1, found.tape), memory, staging, found.graph), made, found, travels
 
     def _tiers(self, state: int) -> List[Tier]:
         """Returns the slow tiers for the planner; each is measured once."""
