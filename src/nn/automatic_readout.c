@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* automatic_readout.c: the readout of NEAP_READ_AUTO, by the cell of the last hidden layer (spec.h). */
+/* automatic_readout.c: the readout of NEAP_READ_AUTO, by the cell of the last hidden layer
+ * (spec.h). */
 #include "nn/cellfile/cell_program.h"
 #include "nn/cells/cells.h"
 #include "nn/spec.h"

@@ -57,6 +57,22 @@ static const struct variant {
 	{.spec = "alif:70r:detach=1,li", .surrogate = NEAP_SUPERSPIKE, .support = 0.4},
 	{.spec = "adlif:70r:scale=40,li"},
 	{.spec = "adlif:40r:scale=40,adlif:33:scale=40,li", .density = 0.4, .dense = 1},
+	{.spec = "cell c;state u;state w;w=0.99*w+0.1*spike;u=0.9*u+in-w;reset u=u-1;spike "
+		 "u-1:150r,li"},
+	{.spec = "cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike "
+		 "u-0.5;reset u=-1;w=w+0.2*spike:40,cell c;state u;u=tanh(u)+in+0.1*spike;reset "
+		 "u=0;spike u-1:133r:detach=1,li",
+		.precision = NEAP_DOUBLE,
+		.delay = 1},
+	{.spec = "cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1:140r,lif:33,li",
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike "
+		 "u-0.5;reset u=-1;w=w+0.2*spike:20r,cell c;state u;u=tanh(u)+in+0.1*spike;reset "
+		 "u=0;spike u-1:20:detach=1,li",
+		.surrogate = NEAP_SIGMOID,
+		.smooth = 1,
+		.delay = 1},
 	{.spec = "rnn:70,rnn:33:activation=relu,li", .gated = 1},
 	{.spec = "lstm:40,li", .readout = NEAP_READ_STEP, .gated = 1},
 	{.spec = "lif:30r,lstm:33,li", .precision = NEAP_DOUBLE, .delay = 1, .gated = 1},

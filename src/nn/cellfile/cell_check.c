@@ -91,7 +91,8 @@ static void place(struct point *p, int index)
 	double spread = index % 2 ? 1 : 0.1;
 
 	for (int k = 0; k < INPUTS; k++) {
-		double size = k < p->source->nstates ? 1 + 0.2 * fabs(p->source->state[k].start) : 1;
+		double size =
+			k < p->source->nstates ? 1 + 0.2 * fabs(p->source->state[k].start) : 1;
 		p->input[k] = spread * size *
 			      neap__random_normal(1, NEAP__STREAM_TEST, 0, at + (uint64_t)k);
 	}
@@ -135,13 +136,14 @@ static int refuse(const struct point *p, const char *where, int input, double gr
 
 	return neap__fail(NEAP_EUSAGE,
 		"%.200s: the derivative of cell '%s' with respect to '%s' is %.6g at %s = %g and "
-		"in = %g, which finite differences do not confirm. Replace expressions that jump or "
+		"in = %g, which finite differences do not confirm. Replace expressions that jump "
+		"or "
 		"lose precision near this point",
 		where, s->name, name, gradient, name, value, p->input[IN]);
 }
 
-static int check_point(struct point *p, const struct neap__cell_derivative *d, const char *where,
-	int *finite)
+static int check_point(
+	struct point *p, const struct neap__cell_derivative *d, const char *where, int *finite)
 {
 	int nodes[INPUTS], nstates = p->source->nstates;
 	double gradient[INPUTS], scale = 0;

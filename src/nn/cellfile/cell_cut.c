@@ -20,9 +20,9 @@ enum {
 
 struct flow {
 	const struct neap__cell_graph *graph;
-	int capacity[NEAP__CELL_NODES];	 /* 0: no vertex */
-	int used[NEAP__CELL_NODES];	 /* flow through a vertex */
-	int edge[3 * NEAP__CELL_NODES];	 /* flow from the k-th operand of a node to it */
+	int capacity[NEAP__CELL_NODES]; /* 0: no vertex */
+	int used[NEAP__CELL_NODES];	/* flow through a vertex */
+	int edge[3 * NEAP__CELL_NODES]; /* flow from the k-th operand of a node to it */
 	uint8_t is_needed[NEAP__CELL_NODES];
 	int from[PLACES], queue[PLACES]; /* search: the place before, or -1 */
 };

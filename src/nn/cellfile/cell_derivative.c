@@ -40,8 +40,7 @@ static void reverse_binary(struct reverse *r, const struct neap__cell_node *n, i
 	case NEAP__CELL_DIV:
 		quotient = add(r, NEAP__CELL_DIV, d, b, 0);
 		gains(r, a, quotient);
-		gains(r, b,
-			add(r, NEAP__CELL_NEG, add(r, NEAP__CELL_MUL, quotient, y, 0), 0, 0));
+		gains(r, b, add(r, NEAP__CELL_NEG, add(r, NEAP__CELL_MUL, quotient, y, 0), 0, 0));
 		break;
 	case NEAP__CELL_MIN:
 	case NEAP__CELL_MAX:
@@ -93,8 +92,8 @@ static void reverse_node(struct reverse *r, int y, struct neap__cell_derivative 
 
 	if (n.op == NEAP__CELL_NOW) {
 		part = add(r, NEAP__CELL_ADD, add(r, NEAP__CELL_DS, 0, 0, 0), d, 0);
-		derivative->condition = add(
-			r, NEAP__CELL_MUL, add(r, NEAP__CELL_HEIGHT, 0, 0, 0), part, 0);
+		derivative->condition =
+			add(r, NEAP__CELL_MUL, add(r, NEAP__CELL_HEIGHT, 0, 0, 0), part, 0);
 		gains(r, n.a, derivative->condition);
 		return;
 	}

@@ -10,11 +10,11 @@
 #include "nn/cellfile/cell_source.h"
 
 struct neap__cell_derivative {
-	int in;				/* node of the gradient with respect to `in` */
-	int last;			/* of the spikes of the step before; CONST 0: none */
-	int state[NEAP__CELL_STATES];	/* of the states before the step */
-	int condition;			/* what the spikes hand on to the spike condition */
-	int primal;			/* 1 + the last node of the step itself */
+	int in;			      /* node of the gradient with respect to `in` */
+	int last;		      /* of the spikes of the step before; CONST 0: none */
+	int state[NEAP__CELL_STATES]; /* of the states before the step */
+	int condition;		      /* what the spikes hand on to the spike condition */
+	int primal;		      /* 1 + the last node of the step itself */
 };
 
 /* 0 or NEAP_EUSAGE: the graph is full. */

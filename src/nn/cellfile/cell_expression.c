@@ -43,7 +43,8 @@ static int decay(struct neap__cell_reader *r, int tau)
 	int dt = neap__cell_const(g, r->setting->dt);
 
 	if (r->setting->euler)
-		return add(r, NEAP__CELL_SUB, neap__cell_const(g, 1), add(r, NEAP__CELL_DIV, dt, tau));
+		return add(
+			r, NEAP__CELL_SUB, neap__cell_const(g, 1), add(r, NEAP__CELL_DIV, dt, tau));
 	return neap__cell_add(g, NEAP__CELL_EXP,
 		add(r, NEAP__CELL_NEG, add(r, NEAP__CELL_DIV, dt, tau), 0), 0, 0);
 }
@@ -78,8 +79,8 @@ static int read_call(struct neap__cell_reader *r, const struct function *f, int 
 		const char *want = i == f->arguments - 1 ? ")" : ",";
 		neap__cell_words_next(w);
 		NEAP_TRY(neap__cell_expression(r, &argument[i]));
-		int fits = neap__cell_word_is(w, want) ||
-			   (*want == ',' && neap__cell_word_is(w, ";"));
+		int fits =
+			neap__cell_word_is(w, want) || (*want == ',' && neap__cell_word_is(w, ";"));
 		if (!fits)
 			return neap__cell_words_fail(w, w->word,
 				"expected '%s' here; %s has %d argument%s", want, f->name,
@@ -182,8 +183,8 @@ static int read_signed(struct neap__cell_reader *r, int *node)
 	if (!neap__cell_word_is(w, "-"))
 		return read_power(r, node);
 	if (++r->nested > NEAP__CELL_NESTED)
-		return neap__cell_words_fail(
-			w, w->word, "more than %d signs and brackets within each other; use fewer",
+		return neap__cell_words_fail(w, w->word,
+			"more than %d signs and brackets within each other; use fewer",
 			NEAP__CELL_NESTED);
 	neap__cell_words_next(w);
 	NEAP_TRY(read_signed(r, node));
@@ -227,8 +228,8 @@ int neap__cell_expression(struct neap__cell_reader *r, int *node)
 	struct neap__cell_words *w = &r->words;
 
 	if (++r->nested > NEAP__CELL_NESTED)
-		return neap__cell_words_fail(
-			w, w->word, "more than %d signs and brackets within each other; use fewer",
+		return neap__cell_words_fail(w, w->word,
+			"more than %d signs and brackets within each other; use fewer",
 			NEAP__CELL_NESTED);
 	NEAP_TRY(read_sum(r, node));
 	if (*w->word == '>' || *w->word == '<') {

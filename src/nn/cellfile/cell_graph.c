@@ -75,8 +75,7 @@ static int find(struct neap__cell_graph *graph, const struct neap__cell_node *wa
 		uint16_t *at = &graph->bucket[i % NEAP__CELL_BUCKETS];
 		const struct neap__cell_node *node = *at ? &graph->node[*at - 1] : NULL;
 		if (node && node->op == want->op && node->a == want->a && node->b == want->b &&
-			node->c == want->c &&
-			memcmp(&node->value, &want->value, sizeof bits) == 0)
+			node->c == want->c && memcmp(&node->value, &want->value, sizeof bits) == 0)
 			return *at - 1;
 		if (node)
 			continue;
@@ -135,9 +134,8 @@ int neap__cell_add(struct neap__cell_graph *graph, enum neap__cell_op op, int a,
 		constants += graph->node[operand[i]].op == NEAP__CELL_CONST;
 	/* A constant condition remains a node: its spikes are not constant in a smooth net. */
 	if (operands && constants == operands && op > NEAP__CELL_RESET_NOW)
-		return neap__cell_const(graph,
-			neap__cell_value(op, graph->node[a].value, graph->node[b].value,
-				graph->node[c].value));
+		return neap__cell_const(graph, neap__cell_value(op, graph->node[a].value,
+						       graph->node[b].value, graph->node[c].value));
 	if (operands > 0 && (same = simpler(graph, op, a, b, c)) >= 0)
 		return same;
 	if ((op == NEAP__CELL_ADD || op == NEAP__CELL_MUL) && a > b) {

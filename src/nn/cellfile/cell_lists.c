@@ -17,10 +17,10 @@ struct writer {
 	struct neap__cell_program *program;
 	int row[NEAP__CELL_NODES]; /* a node is in this row; -1: it is computed */
 	uint8_t used[NEAP__CELL_NODES];
-	int last_use[NEAP__CELL_NODES];	     /* the last node that has it as an operand */
-	uint16_t place[NEAP__CELL_NODES];    /* an operand */
-	int constant[NEAP__CELL_NODES];	     /* nodes of the constants so far */
-	int owner[NEAP__CELL_REGISTERS];     /* node of a register; -1: free */
+	int last_use[NEAP__CELL_NODES];	  /* the last node that has it as an operand */
+	uint16_t place[NEAP__CELL_NODES]; /* an operand */
+	int constant[NEAP__CELL_NODES];	  /* nodes of the constants so far */
+	int owner[NEAP__CELL_REGISTERS];  /* node of a register; -1: free */
 	struct neap__cell_instruction instruction[NEAP__CELL_NODES + NEAP__CELL_TO];
 	int count;
 };
@@ -100,8 +100,8 @@ static int write_node(struct writer *w, int i)
 	int operands = neap__cell_operands(node->op);
 
 	if (w->row[i] >= 0 || node->op == NEAP__CELL_CONST) {
-		w->place[i] = w->row[i] >= 0 ? (uint16_t)(NEAP__CELL_ROW + w->row[i])
-					     : constant(w, i);
+		w->place[i] =
+			w->row[i] >= 0 ? (uint16_t)(NEAP__CELL_ROW + w->row[i]) : constant(w, i);
 		if (w->last_use[i] < NEAP__CELL_NODES || w->row[i] < 0)
 			return 0;
 		/* It is written to a row: the row that it is in may be overwritten before. */
@@ -139,13 +139,11 @@ static int write_list(struct writer *w, struct neap__cell_list *list, int from_t
 		if (w->used[i])
 			NEAP_TRY(write_node(w, i));
 	for (int t = 0; t < targets; t++)
-		w->instruction[w->count++] =
-			(struct neap__cell_instruction){.op = NEAP__CELL_OPS,
-				.to = (uint16_t)target[t].row,
-				.a = w->place[target[t].node]};
+		w->instruction[w->count++] = (struct neap__cell_instruction){.op = NEAP__CELL_OPS,
+			.to = (uint16_t)target[t].row,
+			.a = w->place[target[t].node]};
 	list->count = w->count;
-	list->instruction =
-		neap__net_get(w->net, (uint64_t)w->count, sizeof *list->instruction);
+	list->instruction = neap__net_get(w->net, (uint64_t)w->count, sizeof *list->instruction);
 	if (!list->instruction)
 		return neap__fail_errno(ENOMEM, "cell '%s'", w->program->name);
 	memcpy(list->instruction, w->instruction, (size_t)w->count * sizeof *list->instruction);
@@ -172,8 +170,8 @@ static int write_constants(struct writer *w)
 	return 0;
 }
 
-static int write_lists(struct writer *w, const struct neap__cell_source *s,
-	const struct neap__cell_derivative *d)
+static int write_lists(
+	struct writer *w, const struct neap__cell_source *s, const struct neap__cell_derivative *d)
 {
 	struct neap__cell_program *p = w->program;
 	struct target step[NEAP__CELL_TO], back[NEAP__CELL_TO];

@@ -35,13 +35,15 @@ static int read_file(char *text, const char *path)
 	int rc = 0;
 
 	if (!file)
-		return neap__fail(NEAP_EUSAGE, "--net: cannot read the cell file '%.300s': %s. "
-					       "Pass the path of a cell file",
+		return neap__fail(NEAP_EUSAGE,
+			"--net: cannot read the cell file '%.300s': %s. "
+			"Pass the path of a cell file",
 			path, strerror(errno));
 	length = fread(text, 1, NEAP__CELL_TEXT, file);
 	if (ferror(file))
-		rc = neap__fail(NEAP_EUSAGE, "--net: cannot read the cell file '%.300s': %s. Pass "
-					     "the path of a cell file",
+		rc = neap__fail(NEAP_EUSAGE,
+			"--net: cannot read the cell file '%.300s': %s. Pass "
+			"the path of a cell file",
 			path, strerror(errno));
 	else if (length == NEAP__CELL_TEXT)
 		rc = neap__fail(NEAP_EUSAGE,
@@ -79,7 +81,8 @@ static int read_text(char *text, struct neap__cell_program *p, const char *word,
 	}
 	if (length >= (int)sizeof path)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: the path of the cell file '%.40s...' is too long; use a shorter one",
+			"--net: the path of the cell file '%.40s...' is too long; use a shorter "
+			"one",
 			word);
 	memcpy(path, word, (size_t)length);
 	path[length] = '\0';
@@ -206,8 +209,8 @@ static void find_last(struct neap__cell_program *p, const struct neap__cell_sour
 		const int operand[] = {n->a, n->b, n->c};
 		for (int k = 0; used[i] && k < neap__cell_operands(n->op); k++)
 			used[operand[k]] = 1;
-		p->takes_last |= used[i] &&
-				 (n->op == NEAP__CELL_LAST || n->op == NEAP__CELL_RESET_LAST);
+		p->takes_last |=
+			used[i] && (n->op == NEAP__CELL_LAST || n->op == NEAP__CELL_RESET_LAST);
 	}
 	p->returns_last = s->graph.node[d->last].op != NEAP__CELL_CONST;
 }
@@ -228,8 +231,7 @@ static void fill_code(struct neap__cell_program *p)
 	neap__cell_steps_double(&p->code[NEAP_DOUBLE], p->cut.is_sparse);
 }
 
-static int build(
-	struct neap_net *net, struct neap__layer *layer, struct neap__cell_source *source)
+static int build(struct neap_net *net, struct neap__layer *layer, struct neap__cell_source *source)
 {
 	struct neap__cell_program *p = layer->program;
 	struct neap__cell_derivative derivative;

@@ -70,8 +70,8 @@ struct neap__cell_program {
 	int nconstants;
 	void *constants; /* [nconstants][NEAP__CELL_BLOCK] in the net's precision */
 	struct neap__cell_cut cut;
-	int takes_last;	 /* the step uses spikes of the step before */
-	int returns_last; /* and they have a gradient */
+	int takes_last;	   /* the step uses spikes of the step before */
+	int returns_last;  /* and they have a gradient */
 	int condition_row; /* of the tape's rows; -1: `condition` computes it */
 };
 

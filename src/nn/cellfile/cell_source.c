@@ -45,8 +45,8 @@ static int new_name(struct neap__cell_reader *r, const char *what, const char **
 	*name = w->word;
 	*length = w->length;
 	if (w->kind != NEAP__CELL_WORD)
-		return neap__cell_words_fail(w, w->word,
-			"%s needs a name after it, such as '%s u'", what, what);
+		return neap__cell_words_fail(
+			w, w->word, "%s needs a name after it, such as '%s u'", what, what);
 	if (w->length >= NEAP__CELL_NAME)
 		return neap__cell_words_fail(w, w->word,
 			"the name '%.*s' is too long; use at most %d characters",
@@ -78,8 +78,8 @@ static int expect(struct neap__cell_reader *r, const char *sign, const char *exa
 	struct neap__cell_words *w = &r->words;
 
 	if (!neap__cell_word_is(w, sign))
-		return neap__cell_words_fail(w, w->word, "expected '%s' here, as in '%s'", sign,
-			example);
+		return neap__cell_words_fail(
+			w, w->word, "expected '%s' here, as in '%s'", sign, example);
 	neap__cell_words_next(w);
 	return 0;
 }
@@ -112,8 +112,8 @@ static int read_number(struct neap__cell_reader *r, double *value, int *is_time)
 		}
 	}
 	if (isnan(*value))
-		return neap__cell_words_fail(w, begin,
-			"expected a number here, such as 0.5 or a time such as 20ms");
+		return neap__cell_words_fail(
+			w, begin, "expected a number here, such as 0.5 or a time such as 20ms");
 	*value *= sign;
 	neap__cell_words_next(w);
 	return 0;
@@ -142,8 +142,8 @@ static int read_state(struct neap__cell_reader *r)
 	}
 	int stored = neap__cell_add(&s->graph, NEAP__CELL_STATE, s->nstates, 0, 0);
 	NEAP_TRY(declare(r, name, length,
-		neap__cell_add(&s->graph, NEAP__CELL_ADD, stored,
-			neap__cell_const(&s->graph, start), 0),
+		neap__cell_add(
+			&s->graph, NEAP__CELL_ADD, stored, neap__cell_const(&s->graph, start), 0),
 		&symbol));
 	symbol->state = s->nstates;
 	struct neap__cell_state *state = &s->state[s->nstates++];
@@ -240,8 +240,7 @@ static int read_reset(struct neap__cell_reader *r)
 {
 	struct neap__cell_graph *g = &r->source->graph;
 	struct neap__cell_words *w = &r->words;
-	struct neap__cell_symbol *symbol =
-		neap__cell_symbol_find(r->source, w->word, w->length);
+	struct neap__cell_symbol *symbol = neap__cell_symbol_find(r->source, w->word, w->length);
 	int value;
 
 	if (w->kind != NEAP__CELL_WORD || !symbol || symbol->is_fixed)
@@ -271,8 +270,8 @@ static int read_statement(struct neap__cell_reader *r)
 	int is_declaration = neap__cell_word_is(w, "state") || neap__cell_word_is(w, "param");
 
 	if (is_declaration && r->has_step)
-		return neap__cell_words_fail(w, at,
-			"declare states and parameters before the first other statement");
+		return neap__cell_words_fail(
+			w, at, "declare states and parameters before the first other statement");
 	if (neap__cell_word_is(w, "state"))
 		return neap__cell_words_next(w), read_state(r);
 	if (neap__cell_word_is(w, "param"))
@@ -297,8 +296,8 @@ static int read_statements(struct neap__cell_reader *r)
 		neap__cell_words_next(w);
 	const char *first = w->word;
 	if (!neap__cell_word_is(w, "cell"))
-		return neap__cell_words_fail(w, w->word,
-			"a cell file begins with 'cell NAME', such as 'cell lif'");
+		return neap__cell_words_fail(
+			w, w->word, "a cell file begins with 'cell NAME', such as 'cell lif'");
 	for (;;) {
 		const char *name;
 		int length;
@@ -347,9 +346,9 @@ int neap__cell_source_read(struct neap__cell_source *source, const char *text, c
 	for (int i = 0; i < source->nsymbols; i++) {
 		const struct neap__cell_symbol *symbol = &source->symbol[i];
 		if (symbol->state >= 0)
-			source->state[symbol->state].next = neap__cell_add(g, NEAP__CELL_SUB,
-				symbol->node,
-				neap__cell_const(g, source->state[symbol->state].start), 0);
+			source->state[symbol->state].next =
+				neap__cell_add(g, NEAP__CELL_SUB, symbol->node,
+					neap__cell_const(g, source->state[symbol->state].start), 0);
 	}
 	if (g->is_full)
 		return neap__cell_words_fail(&r.words, r.words.word,

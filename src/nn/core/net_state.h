@@ -269,7 +269,7 @@ struct neap_net {
 	struct neap__net_blocks blocks; /* all arrays that the pointers below refer to */
 	char *spec;
 	char *whole_spec; /* options.spec with the texts of its cell files; NULL: it names none */
-	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
+	int nlayers;	  /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
 	int learns_from; /* the first layer that learns: nothing goes backward below */
 	int taped_from;	 /* the first layer on tape: the one before, whose outputs are inputs */
