@@ -11,7 +11,7 @@ struct target {
 	int node, row;
 };
 
-struct writer {
+struct lister {
 	struct neap_net *net;
 	const struct neap__cell_graph *graph;
 	struct neap__cell_program *program;
@@ -31,7 +31,7 @@ static int operand(const struct neap__cell_node *node, int k)
 }
 
 /* The rows of leaves; tape rows replace what leads to them. */
-static void place_rows(struct writer *w, int from_tape)
+static void place_rows(struct lister *w, int from_tape)
 {
 	static const int rows[NEAP__CELL_LEAVES] = {-1, NEAP__CELL_FROM_STATE, NEAP__CELL_FROM_IN,
 		NEAP__CELL_FROM_LAST, NEAP__CELL_FROM_RESET_LAST, NEAP__CELL_FROM_HEIGHT,
@@ -51,7 +51,7 @@ static void place_rows(struct writer *w, int from_tape)
 }
 
 /* Marks the nodes to compute, and who uses each last: a target is used at the end. */
-static void mark(struct writer *w, const struct target *target, int targets)
+static void mark(struct lister *w, const struct target *target, int targets)
 {
 	memset(w->used, 0, sizeof w->used);
 	for (int t = 0; t < targets; t++) {
@@ -69,7 +69,7 @@ static void mark(struct writer *w, const struct target *target, int targets)
 		}
 }
 
-static uint16_t constant(struct writer *w, int node)
+static uint16_t constant(struct lister *w, int node)
 {
 	int i = 0;
 
@@ -82,7 +82,7 @@ static uint16_t constant(struct writer *w, int node)
 }
 
 /* A free register; -1: there is none. */
-static int take_register(struct writer *w, int node)
+static int take_register(struct lister *w, int node)
 {
 	for (int i = 0; i < NEAP__CELL_REGISTERS; i++)
 		if (w->owner[i] < 0) {
@@ -92,7 +92,7 @@ static int take_register(struct writer *w, int node)
 	return -1;
 }
 
-static int write_node(struct writer *w, int i)
+static int write_node(struct lister *w, int i)
 {
 	const struct neap__cell_node *node = &w->graph->node[i];
 	struct neap__cell_instruction *to = &w->instruction[w->count];
@@ -128,7 +128,7 @@ static int write_node(struct writer *w, int i)
 	return 0;
 }
 
-static int write_list(struct writer *w, struct neap__cell_list *list, int from_tape,
+static int write_list(struct lister *w, struct neap__cell_list *list, int from_tape,
 	const struct target *target, int targets)
 {
 	place_rows(w, from_tape);
@@ -150,7 +150,7 @@ static int write_list(struct writer *w, struct neap__cell_list *list, int from_t
 	return 0;
 }
 
-static int write_constants(struct writer *w)
+static int write_constants(struct lister *w)
 {
 	int count = w->program->nconstants * NEAP__CELL_BLOCK;
 	int is_double = w->net->options.precision == NEAP_DOUBLE;
@@ -171,7 +171,7 @@ static int write_constants(struct writer *w)
 }
 
 static int write_lists(
-	struct writer *w, const struct neap__cell_source *s, const struct neap__cell_derivative *d)
+	struct lister *w, const struct neap__cell_source *s, const struct neap__cell_derivative *d)
 {
 	struct neap__cell_program *p = w->program;
 	struct target step[NEAP__CELL_TO], back[NEAP__CELL_TO];
@@ -197,7 +197,7 @@ static int write_lists(
 int neap__cell_lists_make(struct neap_net *net, struct neap__cell_program *program,
 	const struct neap__cell_source *source, const struct neap__cell_derivative *derivative)
 {
-	struct writer *w = calloc(1, sizeof *w);
+	struct lister *w = calloc(1, sizeof *w);
 
 	if (!w)
 		return neap__fail_errno(ENOMEM, "cell '%s'", program->name);

@@ -38,13 +38,13 @@ static int read_file(char *text, const char *path)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: cannot read the cell file '%.300s': %s. "
 			"Pass the path of a cell file",
-			path, strerror(errno));
+			path, neap__error_text(errno));
 	length = fread(text, 1, NEAP__CELL_TEXT, file);
 	if (ferror(file))
 		rc = neap__fail(NEAP_EUSAGE,
 			"--net: cannot read the cell file '%.300s': %s. Pass "
 			"the path of a cell file",
-			path, strerror(errno));
+			path, neap__error_text(errno));
 	else if (length == NEAP__CELL_TEXT)
 		rc = neap__fail(NEAP_EUSAGE,
 			"--net: '%.300s' has %d bytes or more, which is too large for a cell file. "
