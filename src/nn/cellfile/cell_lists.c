@@ -115,7 +115,7 @@ static int write_node(struct lister *w, int i)
 	int r = take_register(w, i);
 	if (r < 0)
 		return neap__fail(NEAP_EUSAGE,
-			"%.200s: cell '%s' needs more than %d values at a time; simplify it",
+			"%.200s: %s needs more than %d values at a time; simplify it",
 			w->program->where, w->program->name, NEAP__CELL_REGISTERS);
 	*to = (struct neap__cell_instruction){
 		.op = (uint16_t)(w->row[i] >= 0 ? NEAP__CELL_CONST : node->op),
@@ -145,7 +145,7 @@ static int write_list(struct lister *w, struct neap__cell_list *list, int from_t
 	list->count = w->count;
 	list->instruction = neap__net_get(w->net, (uint64_t)w->count, sizeof *list->instruction);
 	if (!list->instruction)
-		return neap__fail_errno(ENOMEM, "cell '%s'", w->program->name);
+		return neap__fail_errno(ENOMEM, "%s", w->program->name);
 	memcpy(list->instruction, w->instruction, (size_t)w->count * sizeof *list->instruction);
 	return 0;
 }
@@ -158,7 +158,7 @@ static int write_constants(struct lister *w)
 		w->net, (uint64_t)count + 1, is_double ? sizeof(double) : sizeof(float));
 
 	if (!to)
-		return neap__fail_errno(ENOMEM, "cell '%s'", w->program->name);
+		return neap__fail_errno(ENOMEM, "%s", w->program->name);
 	for (int i = 0; i < count; i++) {
 		double value = w->graph->node[w->constant[i / NEAP__CELL_BLOCK]].value;
 		if (is_double)
@@ -200,7 +200,7 @@ int neap__cell_lists_make(struct neap_net *net, struct neap__cell_program *progr
 	struct lister *w = calloc(1, sizeof *w);
 
 	if (!w)
-		return neap__fail_errno(ENOMEM, "cell '%s'", program->name);
+		return neap__fail_errno(ENOMEM, "%s", program->name);
 	w->net = net;
 	w->graph = &source->graph;
 	w->program = program;

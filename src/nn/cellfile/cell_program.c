@@ -102,7 +102,7 @@ static int open_program(struct neap__cell_program *p, struct neap_net *net, cons
 	if (!p->text)
 		return neap__fail_errno(ENOMEM, "cell '%s'", source->name);
 	neap__cell_source_line(p->text, text);
-	memcpy(p->name, source->name, sizeof p->name);
+	neap__print(p->name, sizeof p->name, "%s%s", source->name, ending);
 	p->nstates = source->nstates;
 	p->nparams = source->nparams;
 	memcpy(p->param, source->param, sizeof p->param);
@@ -136,9 +136,8 @@ int neap__cell_program_open(
 static int out_of_range(const struct neap__cell_program *p, const struct neap__cell_param *param,
 	const char *value, int length)
 {
-	return neap__fail(NEAP_EUSAGE,
-		"--net: %s of cell '%s' must be a %s from %g to %g%s, not '%.*s'", param->name,
-		p->name, param->is_time ? "time" : "number", param->low, param->high,
+	return neap__fail(NEAP_EUSAGE, "--net: %s of %s must be a %s from %g to %g%s, not '%.*s'",
+		param->name, p->name, param->is_time ? "time" : "number", param->low, param->high,
 		param->is_time ? " seconds" : "", length, value);
 }
 
@@ -265,7 +264,7 @@ int neap__cell_program_build(struct neap_net *net, struct neap__layer *layer)
 	int rc;
 
 	if (!source)
-		return neap__fail_errno(ENOMEM, "cell '%s'", layer->program->name);
+		return neap__fail_errno(ENOMEM, "%s", layer->program->name);
 	rc = build(net, layer, source);
 	free(source);
 	return rc;

@@ -61,7 +61,7 @@ struct neap__cell_list {
 struct neap__cell_program {
 	struct neap__cell cell; /* of the layer */
 	struct neap__cell_code code[2];
-	char name[NEAP__CELL_NAME], where[256];
+	char name[NEAP__CELL_NAME + 8], where[256]; /* name: "lif.cell", unlike that of lif */
 	char state[NEAP__CELL_STATES][NEAP__CELL_NAME];
 	char *text; /* one line, as specifications have it */
 	int nstates, nparams;

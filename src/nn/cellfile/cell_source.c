@@ -360,6 +360,7 @@ void neap__cell_source_line(char *to, const char *text)
 {
 	struct neap__cell_words w;
 	enum neap__cell_word_kind last = NEAP__CELL_BREAK;
+	const char *begin = to;
 
 	for (neap__cell_words_begin(&w, text, ""); w.kind != NEAP__CELL_END;
 		neap__cell_words_next(&w)) {
@@ -375,5 +376,5 @@ void neap__cell_source_line(char *to, const char *text)
 		*to = *to == ',' ? ';' : *to;
 		to += w.length;
 	}
-	*to = '\0';
+	*(last == NEAP__CELL_BREAK && to > begin ? to - 1 : to) = '\0';
 }
