@@ -125,7 +125,7 @@ static const char *const checked[] = {
 	"reset u=-2;reset w=w+0.2:6r,li",
 	"cell c;state u;x=exp(min(u;2))/(2+sin(u)*cos(in));u=tanh(x)+0.5*in;"
 	"spike u-sqrt(1+u*u)+0.5*spike;u=u-0.3*spike:5r,lif:4:delay=1,li",
-	"cell c;state u;u=where(in>0.1;0.5*u+in;0.4*u+in)+log(2+u^4)-sigmoid(u);"
+	"cell c;state u;u=if(in>0.1;0.5*u+in;0.4*u+in)+log(2+u^4)-sigmoid(u);"
 	"spike abs(u)-max(u;0.3)-0.2:5,cell d;state v;v=0.5*v+in;spike v-1;reset v=0:4r,"
 	"li",
 };
@@ -211,7 +211,7 @@ static void refused(void **arg)
 		{"cell c;state u;u=in;state v;spike u-1:5", ":1:21: declare states and parameters"},
 		{"cell c;state u;reset x=0;spike u-1:5", ":1:22: reset needs the name of a state"},
 		{"cell c;state u=x;spike u-1:5", ":1:16: expected a number here"},
-		{"cell ;state u;spike u-1:5", ":1:6: cell needs a name after it"},
+		{"cell ;state u;spike u-1:5", ":1:6: cell needs a name, such as"},
 		{"cell c;state u;u=3ns5;spike u-1:5", ":1:18: '3ns5' is not a number"},
 		{"cell c;param k=1 in 0..2;state u;u=in;spike u-1:5:k=3",
 			"k of c.cell must be a number from 0 to 2, not '3'"},

@@ -13,9 +13,9 @@ static const struct function {
 	const char *name;
 	int op, arguments;
 } functions[] = {{"abs", NEAP__CELL_ABS, 1}, {"cos", NEAP__CELL_COS, 1}, {"decay", DECAY, 1},
-	{"exp", NEAP__CELL_EXP, 1}, {"log", NEAP__CELL_LOG, 1}, {"max", NEAP__CELL_MAX, 2},
-	{"min", NEAP__CELL_MIN, 2}, {"sigmoid", NEAP__CELL_SIGMOID, 1}, {"sin", NEAP__CELL_SIN, 1},
-	{"sqrt", NEAP__CELL_SQRT, 1}, {"tanh", NEAP__CELL_TANH, 1}, {"where", NEAP__CELL_SELECT, 3},
+	{"exp", NEAP__CELL_EXP, 1}, {"if", NEAP__CELL_SELECT, 3}, {"log", NEAP__CELL_LOG, 1},
+	{"max", NEAP__CELL_MAX, 2}, {"min", NEAP__CELL_MIN, 2}, {"sigmoid", NEAP__CELL_SIGMOID, 1},
+	{"sin", NEAP__CELL_SIN, 1}, {"sqrt", NEAP__CELL_SQRT, 1}, {"tanh", NEAP__CELL_TANH, 1},
 	{0}};
 
 static const struct function *function_of(const char *name, int length)
@@ -184,8 +184,7 @@ static int read_signed(struct neap__cell_reader *r, int *node)
 		return read_power(r, node);
 	if (++r->nested > NEAP__CELL_NESTED)
 		return neap__cell_words_fail(w, w->word,
-			"more than %d signs and brackets within each other; use fewer",
-			NEAP__CELL_NESTED);
+			"more than %d nested signs and brackets; use fewer", NEAP__CELL_NESTED);
 	neap__cell_words_next(w);
 	NEAP_TRY(read_signed(r, node));
 	r->nested--;
@@ -229,8 +228,7 @@ int neap__cell_expression(struct neap__cell_reader *r, int *node)
 
 	if (++r->nested > NEAP__CELL_NESTED)
 		return neap__cell_words_fail(w, w->word,
-			"more than %d signs and brackets within each other; use fewer",
-			NEAP__CELL_NESTED);
+			"more than %d nested signs and brackets; use fewer", NEAP__CELL_NESTED);
 	NEAP_TRY(read_sum(r, node));
 	if (*w->word == '>' || *w->word == '<') {
 		enum neap__cell_op op = w->length == 2 ? NEAP__CELL_GE : NEAP__CELL_GT;

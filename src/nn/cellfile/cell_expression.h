@@ -2,7 +2,7 @@
 /*
  * cell_expression.h: reads expressions of a cell file. From weak to strong: comparisons (> < >= <=,
  * 1 or 0), + and -, * and /, the sign, and ^ with a whole exponent. Functions: abs, cos, decay,
- * exp, log, max, min, sigmoid, sin, sqrt, tanh and where(condition, then, else).
+ * exp, if(condition, then, else), log, max, min, sigmoid, sin, sqrt and tanh.
  */
 #ifndef NEAP_NN_CELLFILE_CELL_EXPRESSION_H
 #define NEAP_NN_CELLFILE_CELL_EXPRESSION_H

@@ -46,7 +46,7 @@ static int new_name(struct neap__cell_reader *r, const char *what, const char **
 	*length = w->length;
 	if (w->kind != NEAP__CELL_WORD)
 		return neap__cell_words_fail(
-			w, w->word, "%s needs a name after it, such as '%s u'", what, what);
+			w, w->word, "%s needs a name, such as '%s u'", what, what);
 	if (w->length >= NEAP__CELL_NAME)
 		return neap__cell_words_fail(w, w->word,
 			"the name '%.*s' is too long; use at most %d characters",

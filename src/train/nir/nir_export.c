@@ -159,7 +159,7 @@ static int check_cell(const struct neap__layer *layer)
 		if (strcmp(name, not_said[i].cell) == 0)
 			why = not_said[i].why;
 	if (layer->program)
-		why = "no node has equations of its own";
+		why = "no node contains equations";
 	return neap__fail(NEAP_EUSAGE, "layer%d is %s, which NIR cannot express: %s", layer->index,
 		name, why);
 }
