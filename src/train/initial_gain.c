@@ -189,7 +189,7 @@ static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__
 		mean_square = neap__linear_cell_mean_square(
 			cell, fmax(gain->hertz, LEAST_HERTZ) * cell->step);
 	}
-	gain->deviation = layer->scale * sqrt(mean_square) / layer->threshold;
+	gain->deviation = layer->scale * sqrt(mean_square) / cell->threshold;
 	if (!(gain->deviation > 0))
 		return 0;
 	gain->factor = trainer->options.gain / gain->deviation;

@@ -247,6 +247,7 @@ static int build(struct neap_net *net, struct neap__layer *layer, struct neap__c
 	NEAP_TRY(neap__cell_derivative_check(source, &derivative, p->where));
 	neap__cell_cut_make(&p->cut, source, &derivative, net->options.smooth);
 	find_last(p, source, &derivative);
+	neap__cell_linearise(&p->linear, source);
 	p->condition_row = -1;
 	for (int k = 0; k < p->cut.count; k++)
 		if (p->cut.node[k] == source->condition)

@@ -58,6 +58,13 @@ struct neap__cell_list {
 	struct neap__cell_instruction *instruction;
 };
 
+/* x = m x + b in: the step while no unit spikes, x[0] the spike condition less that at rest. */
+struct neap__cell_linear {
+	int is_known; /* of one or two states, and stable */
+	double m[2][2], b[2];
+	double distance; /* of the threshold from the spike condition at rest */
+};
+
 struct neap__cell_program {
 	struct neap__cell cell; /* of the layer */
 	struct neap__cell_code code[2];
@@ -70,6 +77,7 @@ struct neap__cell_program {
 	int nconstants;
 	void *constants; /* [nconstants][NEAP__CELL_BLOCK] in the net's precision */
 	struct neap__cell_cut cut;
+	struct neap__cell_linear linear;
 	int takes_last;	   /* the step uses spikes of the step before */
 	int returns_last;  /* and they have a gradient */
 	int condition_row; /* of the tape's rows; -1: `condition` computes it */
@@ -87,6 +95,9 @@ int neap__cell_program_set(struct neap__cell_program *program, const char *name,
 int neap__cell_program_build(struct neap_net *net, struct neap__layer *layer);
 /* Fills in net->whole_spec, once all layers are known. 0 or -ENOMEM. */
 int neap__cell_program_whole(struct neap_net *net);
+
+/* cell_linear.c: fills in a program's linear system, for the initial weights. */
+void neap__cell_linearise(struct neap__cell_linear *linear, const struct neap__cell_source *source);
 
 /* cell_lists.c: writes the lists of a program. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__cell_lists_make(struct neap_net *net, struct neap__cell_program *program,
