@@ -27,11 +27,6 @@ struct flow {
 	int from[PLACES], queue[PLACES]; /* search: the place before, or -1 */
 };
 
-static int operand(const struct neap__cell_node *node, int k)
-{
-	return k == 0 ? node->a : k == 1 ? node->b : node->c;
-}
-
 /* Operands of a vertex that are vertices; spikes of this step are known and have none. */
 static int operands(const struct flow *f, int node)
 {
@@ -67,7 +62,7 @@ static int search(struct flow *f)
 			/* Back along flow that leaves to another node. */
 			for (int j = i + 1; j < f->graph->count; j++)
 				for (int k = 0; k < operands(f, j); k++)
-					if (operand(&f->graph->node[j], k) == i &&
+					if (neap__cell_operand(&f->graph->node[j], k) == i &&
 						f->edge[3 * j + k] > 0)
 						reach(f, ENTRY + j, place, &tail);
 			continue;
@@ -77,8 +72,9 @@ static int search(struct flow *f)
 		if (f->used[i] > 0)
 			reach(f, EXIT + i, place, &tail);
 		for (int k = 0; k < operands(f, i); k++)
-			if (f->capacity[operand(&f->graph->node[i], k)])
-				reach(f, EXIT + operand(&f->graph->node[i], k), place, &tail);
+			if (f->capacity[neap__cell_operand(&f->graph->node[i], k)])
+				reach(f, EXIT + neap__cell_operand(&f->graph->node[i], k), place,
+					&tail);
 	}
 	return -1;
 }
@@ -87,7 +83,7 @@ static int search(struct flow *f)
 static int edge_of(const struct flow *f, int j, int i, int full)
 {
 	for (int k = 0; k < 3; k++)
-		if (k < operands(f, j) && operand(&f->graph->node[j], k) == i &&
+		if (k < operands(f, j) && neap__cell_operand(&f->graph->node[j], k) == i &&
 			(!full || f->edge[3 * j + k] > 0))
 			return 3 * j + k;
 	return 0;
@@ -131,7 +127,7 @@ static void spread(const struct neap__cell_graph *g, uint8_t *mark, int stop)
 {
 	for (int i = 0; i < g->count; i++)
 		for (int k = 0; k < neap__cell_operands(g->node[i].op) && i != stop; k++)
-			mark[i] = mark[i] || mark[operand(&g->node[i], k)];
+			mark[i] = mark[i] || mark[neap__cell_operand(&g->node[i], k)];
 }
 
 /* Marks the nodes that the outputs of the derivative need. */
@@ -143,7 +139,7 @@ static void mark_used(
 		used[d->state[k]] = 1;
 	for (int i = s->graph.count - 1; i >= 0; i--)
 		for (int k = 0; used[i] && k < neap__cell_operands(s->graph.node[i].op); k++)
-			used[operand(&s->graph.node[i], k)] = 1;
+			used[neap__cell_operand(&s->graph.node[i], k)] = 1;
 }
 
 static int is_gradient(enum neap__cell_op op)
@@ -177,7 +173,7 @@ static void fill(struct flow *f, const struct neap__cell_source *s,
 	for (int i = 0; i < g->count; i++)
 		for (int k = 0; used[i] && gradient[i] && k < neap__cell_operands(g->node[i].op);
 			k++)
-			f->is_needed[operand(&g->node[i], k)] = 1;
+			f->is_needed[neap__cell_operand(&g->node[i], k)] = 1;
 }
 
 /* 1: operations of finite numbers whose results are finite, too. */
@@ -199,7 +195,7 @@ static int is_sparse(const struct neap__cell_source *s, const struct neap__cell_
 		if (op == NEAP__CELL_NOW || op == NEAP__CELL_RESET_NOW || i == d->condition)
 			continue;
 		for (int k = 0; k < neap__cell_operands(op); k++)
-			depends[i] = depends[i] || depends[operand(&g->node[i], k)];
+			depends[i] = depends[i] || depends[neap__cell_operand(&g->node[i], k)];
 		/* Nodes of the step itself are not computed from the condition. */
 		if (used[i] && depends[i] && !stays_finite(op))
 			return 0;

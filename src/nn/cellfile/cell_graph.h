@@ -65,6 +65,12 @@ struct neap__cell_graph {
 /* How many operands an operation has. */
 int neap__cell_operands(enum neap__cell_op op);
 
+/* The k-th operand of a node. */
+static inline int neap__cell_operand(const struct neap__cell_node *node, int k)
+{
+	return k == 0 ? node->a : k == 1 ? node->b : node->c;
+}
+
 /* The value of an operation behind NEAP__CELL_RESET_NOW. */
 double neap__cell_value(enum neap__cell_op op, double a, double b, double c);
 

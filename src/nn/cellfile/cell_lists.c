@@ -25,11 +25,6 @@ struct lister {
 	int count;
 };
 
-static int operand(const struct neap__cell_node *node, int k)
-{
-	return k == 0 ? node->a : k == 1 ? node->b : node->c;
-}
-
 /* The rows of leaves; tape rows replace what leads to them. */
 static void place_rows(struct lister *w, int from_tape)
 {
@@ -62,7 +57,7 @@ static void mark(struct lister *w, const struct target *target, int targets)
 		for (int k = 0; w->used[i] && w->row[i] < 0 &&
 				k < neap__cell_operands(w->graph->node[i].op);
 			k++) {
-			int o = operand(&w->graph->node[i], k);
+			int o = neap__cell_operand(&w->graph->node[i], k);
 			if (!w->used[o])
 				w->last_use[o] = i;
 			w->used[o] = 1;
@@ -108,7 +103,7 @@ static int write_node(struct lister *w, int i)
 		place[0] = w->place[i];
 	}
 	for (int k = 0; k < operands && w->row[i] < 0; k++)
-		place[k] = w->place[operand(node, k)];
+		place[k] = w->place[neap__cell_operand(node, k)];
 	for (int r = 0; r < NEAP__CELL_REGISTERS; r++)
 		if (w->owner[r] >= 0 && w->last_use[w->owner[r]] == i)
 			w->owner[r] = -1;

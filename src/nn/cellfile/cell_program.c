@@ -205,9 +205,8 @@ static void find_last(struct neap__cell_program *p, const struct neap__cell_sour
 		used[s->state[k].next] = 1;
 	for (int i = s->graph.count - 1; i >= 0; i--) {
 		const struct neap__cell_node *n = &s->graph.node[i];
-		const int operand[] = {n->a, n->b, n->c};
 		for (int k = 0; used[i] && k < neap__cell_operands(n->op); k++)
-			used[operand[k]] = 1;
+			used[neap__cell_operand(n, k)] = 1;
 		p->takes_last |=
 			used[i] && (n->op == NEAP__CELL_LAST || n->op == NEAP__CELL_RESET_LAST);
 	}
