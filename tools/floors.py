@@ -17,7 +17,7 @@ import sys
 PLAN = ["plan/core", "plan/recompute", "plan/online", "plan/levels", "plan/stages",
         "plan/verify", "plan/bound", "plan/blocks", "plan/offload", "plan/strategies",
         "plan/text", "plan"]
-NN = ["nn/core", "nn/cells", "nn/gradients", "nn/replay", "nn/batch", "nn"]
+NN = ["nn/core", "nn/cells", "nn/cellfile", "nn/gradients", "nn/replay", "nn/batch", "nn"]
 SWEEP = ["sweep", "sweep/arena", "sweep/costs", "sweep/journal", "sweep/repair", "sweep/stages", "sweep/steps", "sweep/trace",
          "sweep/transfers"]
 # The files of the sweep from the top down: a function calls functions of its own file and of files further down.
@@ -61,6 +61,7 @@ LAW = {
     "kern": ["base", "sys"],
     "nn/core": ["base", "sys", "kern"],
     "nn/cells": ["base", "kern", "nn/core"],
+    "nn/cellfile": ["base", "kern", "nn/core", "nn/cells"],
     "nn/gradients": ["base", "kern", "nn/core"],
     "nn/replay": ["base", "kern", "nn/core"],
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],

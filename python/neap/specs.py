@@ -103,6 +103,9 @@ def _setting(settings: Dict[str, str], name: str) -> str:
 def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaults: Dict[str, Any],
            index: int) -> Layer:
     cell, *words = part.split(":")
+    if cell.startswith("cell "):
+        raise FormatError(f"layer {index} is {cell[5:].split(';')[0][:40]}.cell, which a cell file describes; only the neap "
+                          f"tool runs such layers. Use 'neap eval' or 'neap predict'")
     if cell not in (*SPIKING, *GATED, "li"):
         raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
                           f"{', '.join((*SPIKING, *GATED))} and li")

@@ -66,7 +66,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 		return 0;
 	if (cell_of(layer) < 0)
 		return neap__fail(NEAP_EUSAGE,
-			"layer %d of '%s' is a layer of %s, which is not implemented on devices; "
+			"layer %d of '%.200s' is a layer of %s, which is not implemented on "
+			"devices; "
 			"use lif, cubalif, alif or adlif, or train on the CPU",
 			l, net->spec, layer->cell->name);
 	/* exp() rounds differently, and products of all units have another order (product.c). */

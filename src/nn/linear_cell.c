@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_cell.c: matrices of cells, and their tables (linear_cell.h). */
 #include "nn/linear_cell.h"
+#include "nn/cellfile/cell_program.h"
 #include "nn/core/cell.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { POWERS = 1 << 10 }; /* of the table; longer ways are several of it */
 
@@ -59,8 +61,13 @@ int neap__linear_cell_make(
 {
 	const struct neap_net_options *o = &net->options;
 
-	*cell = (struct neap__linear_cell){.step = o->time_unit > 0 ? o->time_unit : o->dt};
-	if (!(layer->cell->traits & NEAP__HAS_LEAK) || layer->cell->readout)
+	const struct neap__cell_program *program = layer->program;
+
+	*cell = (struct neap__linear_cell){
+		.step = o->time_unit > 0 && !program ? o->time_unit : o->dt,
+		.threshold = program ? program->linear.distance : layer->threshold};
+	if (program ? !program->linear.is_known
+		    : !(layer->cell->traits & NEAP__HAS_LEAK) || layer->cell->readout)
 		return 0;
 	cell->power = calloc(POWERS + 1, sizeof *cell->power);
 	cell->square = calloc(POWERS + 1, sizeof *cell->square);
@@ -68,7 +75,12 @@ int neap__linear_cell_make(
 		neap__linear_cell_free(cell);
 		return neap__fail_errno(ENOMEM, "tables of %d steps", POWERS);
 	}
-	fill_matrix(cell, o, layer);
+	if (program) {
+		memcpy(cell->m, program->linear.m, sizeof cell->m);
+		memcpy(cell->b, program->linear.b, sizeof cell->b);
+	} else {
+		fill_matrix(cell, o, layer);
+	}
 	fill_tables(cell);
 	return 1;
 }

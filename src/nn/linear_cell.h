@@ -16,6 +16,7 @@ struct neap__layer;
 
 struct neap__linear_cell {
 	double step; /* seconds */
+	double threshold; /* of u */
 	double m[2][2], b[2];
 	double (*power)[2][2]; /* M^k, k up to a limit */
 	double (*square)[3];   /* sum over steps 1 to k of u^2, a form in x: x0^2, x0 x1, x1^2 */

@@ -128,6 +128,7 @@ void neap_net_free(struct neap_net *net)
 	neap__thread_pool_free(net->pool);
 	neap__net_put_all(net);
 	free(net->spec);
+	free(net->whole_spec);
 	free(net);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec.c: the table of keys, and the parser and writer of specifications (spec.h). */
 #include "nn/spec.h"
+#include "nn/cellfile/cell_program.h"
 #include "nn/cells/cells.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
@@ -37,6 +38,7 @@ static const struct spec_key {
 	int none; /* cells with one of these traits accept 0, also as `none`, although it is open */
 } keys[] = {
 #define AT(member) .at = offsetof(struct neap__layer, member)
+#define THRESHOLDS NEAP__HAS_THRESHOLD | NEAP__HAS_SURROGATE
 #define ALL .where = NEAP__HIDDEN | NEAP__READOUT
 #define ANY .low = -INFINITY, .high = INFINITY
 #define POSITIVE .low = 0, .high = INFINITY, .open = 1
@@ -53,10 +55,10 @@ static const struct spec_key {
 	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		.words = resets},
 	{"detach", FLAG, AT(detach), .where = NEAP__HAS_DETACH, .high = 1},
-	{"surrogate", WORD, AT(surrogate), .where = NEAP__HAS_THRESHOLD, .words = surrogates},
-	{"width", NUMBER, AT(width), .where = NEAP__HAS_THRESHOLD, POSITIVE},
-	{"height", NUMBER, AT(height), .where = NEAP__HAS_THRESHOLD, POSITIVE},
-	{"support", NUMBER, AT(support), .where = NEAP__HAS_THRESHOLD, NOT_NEGATIVE},
+	{"surrogate", WORD, AT(surrogate), .where = THRESHOLDS, .words = surrogates},
+	{"width", NUMBER, AT(width), .where = THRESHOLDS, POSITIVE},
+	{"height", NUMBER, AT(height), .where = THRESHOLDS, POSITIVE},
+	{"support", NUMBER, AT(support), .where = THRESHOLDS, NOT_NEGATIVE},
 	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, POSITIVE},
 	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		ANY},
@@ -71,6 +73,7 @@ static const struct spec_key {
 #undef POSITIVE
 #undef ANY
 #undef ALL
+#undef THRESHOLDS
 #undef AT
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
@@ -230,6 +233,12 @@ static int set_key(
 	struct neap__text names = {0};
 	int where = layer->cell->traits, rc;
 
+	if (layer->program) {
+		rc = neap__cell_program_set(
+			layer->program, name.text, name.length, value.text, value.length);
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+	}
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
 		if (!same(name, key->name) || !(key->where & where))
@@ -259,6 +268,11 @@ static int set_key(
 		return rc;
 	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
 	char room[80];
+	for (int i = 0; layer->program && i < layer->program->nparams; i++) {
+		const char *own = layer->program->param[i].name;
+		neap__suggest(&meant, own);
+		neap__text_add(&names, "%s%s", names.length ? ", " : "", own);
+	}
 	for (int i = 0; i < KEYS; i++) {
 		if (!(keys[i].where & where))
 			continue;
@@ -322,8 +336,13 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	layer->delay = layer->index > 0 && o->delay;
 }
 
-static int set_cell(struct neap__layer *layer, struct word name)
+static int set_cell(struct neap_net *net, struct neap__layer *layer, struct word name)
 {
+	if (neap__cell_program_named(name.text, name.length)) {
+		NEAP_TRY(neap__cell_program_open(&layer->program, net, name.text, name.length));
+		layer->cell = &layer->program->cell;
+		return 0;
+	}
 	layer->cell = neap__cell_find(name.text, (size_t)name.length);
 	return layer->cell ? 0 : neap__cell_unknown(name.text, name.length);
 }
@@ -364,30 +383,6 @@ static double automatic_tau_out(const struct neap_net *net, const struct neap__l
 	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
 }
 
-/* The cell of the last hidden layer; NULL: there is none, or the text is no specification. */
-static const struct neap__cell *last_hidden_cell(const char *spec)
-{
-	const char *readout = spec ? strrchr(spec, ',') : NULL, *p = readout, *end;
-
-	if (!readout)
-		return NULL;
-	while (p > spec && p[-1] != ',')
-		p--;
-	end = p + strcspn(p, ":,");
-	return neap__cell_find(p, (size_t)(end - p));
-}
-
-enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int of_numbers)
-{
-	const struct neap__cell *cell = last_hidden_cell(o->spec);
-
-	if (!cell)
-		return NEAP_READ_MEAN;
-	if (!(cell->traits & NEAP__IS_RECURRENT))
-		return of_numbers ? NEAP_READ_MEAN : NEAP_READ_SUM;
-	return o->values && !(cell->traits & NEAP__HAS_THRESHOLD) ? NEAP_READ_LAST : NEAP_READ_MEAN;
-}
-
 /* Replaces what was left to be chosen, and checks what was not. */
 static int choose(const struct neap_net *net, struct neap__layer *layer)
 {
@@ -408,12 +403,12 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 }
 
 /* NAME[:SIZE[r]][:KEY=VALUE]... */
-static int parse_layer(const struct neap_net *net, struct neap__layer *layer, struct word text)
+static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct word text)
 {
 	const char *p = text.text, *end = p + text.length;
 	int words = 0;
 
-	NEAP_TRY(set_cell(layer, cut(&p, end, ':')));
+	NEAP_TRY(set_cell(net, layer, cut(&p, end, ':')));
 	set_defaults(net, layer);
 	if (text.length > 0 && end[-1] == ':')
 		return neap__fail(NEAP_EUSAGE,
@@ -472,7 +467,7 @@ static int decay_of(
 }
 
 /* Checks all keys of a layer: values of options come in unchecked. */
-static int check_layer(const struct neap_net *net, struct neap__layer *layer)
+static int check_layer(struct neap_net *net, struct neap__layer *layer)
 {
 	int where = layer->cell->traits;
 
@@ -506,7 +501,7 @@ static int check_layer(const struct neap_net *net, struct neap__layer *layer)
 		NEAP_TRY(decay_of(net, layer, "tau_syn", layer->tau_syn));
 	if (where & NEAP__HAS_ADAPTATION)
 		NEAP_TRY(decay_of(net, layer, "tau_adapt", layer->tau_adapt));
-	return 0;
+	return layer->program ? neap__cell_program_build(net, layer) : 0;
 }
 
 /* 1: the key is part of the text. Only NEAP_INIT_NORMAL has scales. */
@@ -524,8 +519,12 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 
 static int write_layer(struct neap__text *text, struct neap__layer *layer)
 {
-	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "", layer->cell->name, layer->n,
+	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "",
+		layer->program ? layer->program->text : layer->cell->name, layer->n,
 		layer->is_recurrent ? "r" : "");
+	for (int i = 0; layer->program && i < layer->program->nparams; i++)
+		neap__text_add(text, ":%s=%.17g", layer->program->param[i].name,
+			layer->program->param[i].value);
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
 		int word;
@@ -581,5 +580,7 @@ int neap__net_parse(struct neap_net *net)
 	for (int l = 0; l < layers && !rc; l++)
 		rc = write_layer(&text, &net->layers[l]);
 	net->spec = text.data;
+	if (!rc)
+		rc = neap__cell_program_whole(net);
 	return rc ? neap__fail_errno(ENOMEM, "net") : 0;
 }

@@ -189,7 +189,7 @@ static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__
 		mean_square = neap__linear_cell_mean_square(
 			cell, fmax(gain->hertz, LEAST_HERTZ) * cell->step);
 	}
-	gain->deviation = layer->scale * sqrt(mean_square) / layer->threshold;
+	gain->deviation = layer->scale * sqrt(mean_square) / cell->threshold;
 	if (!(gain->deviation > 0))
 		return 0;
 	gain->factor = trainer->options.gain / gain->deviation;
@@ -265,6 +265,11 @@ static void say_silent(struct neap__trainer *trainer, int l, double hertz)
 			"learn. Decrease --lr (now %g); if that does not help, increase %s (now "
 			"%.3g)",
 			l, layer->cell->name, hertz, trainer->options.learning_rate, what, now);
+	else if (layer->program) /* whose threshold is a parameter of any name */
+		neap__trainer_say(trainer,
+			"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it "
+			"does not learn. Increase %s (now %.3g)",
+			l, layer->cell->name, hertz, what, now);
 	else
 		neap__trainer_say(trainer,
 			"warning: layer%d (%s) is silent: %.1f Hz after the first epoch, so it "

@@ -387,6 +387,8 @@ static void keep_chosen(struct neap_net_options *o, const struct neap_net *net)
 	const struct neap__cell *cell = net->layers[0].cell;
 	int gated = 0, others = 0;
 
+	if (net->whole_spec) /* models and runs contain the texts of cell files */
+		o->spec = net->whole_spec;
 	o->readout = net->options.readout;
 	if (o->tau_out < 0)
 		o->tau_out = net->layers[net->nlayers - 1].tau;

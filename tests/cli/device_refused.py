@@ -36,6 +36,7 @@ REFUSED = [
     ([*NET, "--freeze", "layer0"], "'freeze'"),
     (["--net", "lif:5000,li"], "at most 4096"),
     (["--net", "li"], "no hidden layer"),
+    (["--net", "cell lif;state u;u=0.9*u+in;spike u-1:9,li"], "a layer of lif.cell"),
     ([*NET, "--memory-total", "1G"], "--memory-total"),
     ([*NET, "--strategy", "replay"], "replay"),
 ]

@@ -3,30 +3,36 @@
  * Loss, spikes and gradients equal those of PyTorch, step by step
  * (torch_dump.json, made by make_torch_dump.py: lif; torch_cells.json, made by
  * make_torch_cells.py: the other cells; torch_leaks.json, made by make_torch_leaks.py:
- * time constants that are learned).
+ * time constants that are learned; torch_cell_files.json, made by make_torch_cell_files.py: the
+ * cells of examples/cells).
  */
 #include "nn/nets.h"
 #include "nn/core/cell.h"
 
 #include <jansson.h>
+#include <unistd.h>
 
 static json_t *dump;
+static const int spiking_traits = NEAP__HAS_THRESHOLD | NEAP__HAS_SURROGATE;
 
 static json_t *read_dump(const char *name)
 {
 	char path[4096];
-	const char *source = getenv("NEAP_SOURCE");
-	snprintf(path, sizeof path, "%s/tests/nn/%s", source ? source : ".", name);
+	snprintf(path, sizeof path, "tests/nn/%s", name);
 	return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
 /* All dumps as one. */
 static int load(void **arg)
 {
-	static const char *const others[] = {"torch_cells.json", "torch_leaks.json"};
+	static const char *const others[] = {
+		"torch_cells.json", "torch_leaks.json", "torch_cell_files.json"};
+	const char *source = getenv("NEAP_SOURCE"); /* specifications have paths in it */
 	(void)arg;
+	if (source && chdir(source) < 0)
+		return -1;
 	dump = read_dump("torch_dump.json");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		json_t *more = read_dump(others[i]);
 		if (!dump || !more)
 			return -1;
@@ -141,7 +147,7 @@ static void compare_spikes(struct neap_net *net, const json_t *from, const struc
 				const unsigned char *bits =
 					state + (size_t)b * net->sample_state + layer->spikes_at;
 				if (t >= batch->sequences[b].length || !layer->keeps_spikes ||
-					!(layer->cell->traits & NEAP__HAS_THRESHOLD))
+					!(layer->cell->traits & spiking_traits))
 					continue;
 				const json_t *sample = json_array_get(samples, (size_t)b);
 				const json_t *ids = json_array_get(
@@ -154,7 +160,7 @@ static void compare_spikes(struct neap_net *net, const json_t *from, const struc
 			}
 	}
 	for (int l = 0; l < net->nlayers - 1; l++)
-		spiking |= net->layers[l].cell->traits & NEAP__HAS_THRESHOLD;
+		spiking |= net->layers[l].cell->traits & spiking_traits;
 	assert_true(compared > 10 || !spiking);
 	free(state);
 }
@@ -188,7 +194,10 @@ static void compare_net(const json_t *from, enum neap_precision precision)
 			fprintf(stderr, "# net %s, %s: off by %g of %g\n", text(from, "name"),
 				p.name, worst, top);
 		assert_true(top > 1e-5);
-		assert_true(worst < (precision == NEAP_DOUBLE ? 1e-12 : 1e-5) * top);
+		/* In mV, a float of -65 has an error that is large compared with a step's change.
+		 */
+		double rounded = strstr(text(from, "name"), "izhikevich") ? 1e-4 : 1e-5;
+		assert_true(worst < (precision == NEAP_DOUBLE ? 1e-12 : rounded) * top);
 	}
 	compare_spikes(net, from, &room.batch, &objective);
 	neap_net_free(net);

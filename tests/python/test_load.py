@@ -278,6 +278,7 @@ def test_models_that_are_none(tmp_path):
     assert nt.load(model(tmp_path)).layers[0].n == 2
     for given, why in [
             (dict(settings={"net": "lif:2"}), "last layer"), (dict(settings={"net": "foo:2,li"}), "cell 'foo'"),
+            (dict(settings={"net": "cell a;state u:2,li"}), "layer 0 is a.cell, which a cell file describes"),
             (dict(settings={"net": "lif:2x,li"}), "'2x'"), (dict(settings={"net": "lif,li"}), "0 units"),
             (dict(settings={"net": "lif:2:foo=1,li"}), "key 'foo'"), (dict(settings={"tau": "nan"}), "tau"),
             (dict(settings={"net": "lif:2:tau=-1ms,li"}), "tau"), (dict(settings={"reset": "never"}), "reset"),

@@ -24,8 +24,8 @@ SITE = os.path.join(BUILD, "site")
 # Pages of docs/ in reading order, by heading of the navigation. A page that is not listed comes last among the guides.
 ORDER = {
     "Start": ("index", "README", "concepts", "pytorch", "first-network", "own-code", "wrong-tool"),
-    "Guides": ("python", "long-contexts", "jax", "own-data", "data", "events", "speech", "cells", "answers", "runs",
-               "long-sequences", "journal", "weights", "gpu", "many-machines"),
+    "Guides": ("python", "long-contexts", "jax", "own-data", "data", "events", "speech", "cells", "cell-files", "answers",
+               "runs", "long-sequences", "journal", "weights", "gpu", "many-machines"),
     "Reference": ("plan-format", "glossary"),
     "Background": ("plans", "performance", "compare-checkpoint", "compare-jax", "compare-petsc", "measurements", "learning",
                    "planning-benchmark", "lower-bound", "study", "expectations"),

@@ -18,6 +18,7 @@
 struct neap__thread_pool;
 struct neap__kernels;
 struct neap__cell;
+struct neap__cell_program;
 struct neap__at;
 struct neap__view;
 struct neap__deferred;
@@ -104,6 +105,7 @@ struct neap__leak {
 /* A layer; the last layer of a net is the readout. */
 struct neap__layer {
 	const struct neap__cell *cell;
+	struct neap__cell_program *program; /* of a cell file; NULL: none */
 	int index, n, below; /* n: units; below: units of the layer below, or inputs */
 	int hidden_at;	     /* hidden units below it, in all */
 	int is_recurrent, delay;
@@ -266,7 +268,8 @@ struct neap_net {
 	struct neap_net_options options;
 	struct neap__net_blocks blocks; /* all arrays that the pointers below refer to */
 	char *spec;
-	int nlayers; /* the readout included; hidden layers are nlayers - 1 */
+	char *whole_spec; /* options.spec with the texts of its cell files; NULL: it names none */
+	int nlayers;	  /* the readout included; hidden layers are nlayers - 1 */
 	struct neap__layer *layers;
 	int learns_from; /* the first layer that learns: nothing goes backward below */
 	int taped_from;	 /* the first layer on tape: the one before, whose outputs are inputs */

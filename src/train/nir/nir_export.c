@@ -158,6 +158,8 @@ static int check_cell(const struct neap__layer *layer)
 	for (size_t i = 0; i < sizeof not_said / sizeof not_said[0]; i++)
 		if (strcmp(name, not_said[i].cell) == 0)
 			why = not_said[i].why;
+	if (layer->program)
+		why = "no node contains equations";
 	return neap__fail(NEAP_EUSAGE, "layer%d is %s, which NIR cannot express: %s", layer->index,
 		name, why);
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cell_blocks.c: the interpreter of cell files (cell_blocks.h). One instruction goes through all
+ * units of a block, so that the time to decode it is shared and its loop is vectorised.
+ */
+#include "nn/cellfile/cell_blocks.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FUNCTION(name)                                                                             \
+	static inline real real_##name(real x)                                                     \
+	{                                                                                          \
+		return sizeof(real) == sizeof(double) ? (real)name((double)x)                      \
+						      : (real)name##f((float)x);                   \
+	}
+FUNCTION(exp)
+FUNCTION(log)
+FUNCTION(sqrt)
+FUNCTION(tanh)
+FUNCTION(sin)
+FUNCTION(cos)
+#undef FUNCTION
+
+/* The iterations are independent: a result replaces at most the operand of the same unit. */
+#define EACH(expression)                                                                           \
+	_Pragma("GCC ivdep") for (int i = 0; i < n; i++) to[i] = (expression);                     \
+	break
+
+/* Spikes from the spike condition x. */
+static void spikes(real *to, const real *x, int n, const struct neap__at *at)
+{
+	const struct neap__layer *layer = at->layer;
+	struct neap__slope slope = neap__slope(layer);
+
+	if (layer->smooth)
+		at->net->kernels->integral[layer->surrogate](to, x, n, &slope);
+	for (int i = 0; i < n && !layer->smooth; i++)
+		to[i] = x[i] > slope.theta;
+}
+
+static void run(enum neap__cell_op op, real *to, const real *a, const real *b, const real *c, int n)
+{
+	switch (op) {
+	case NEAP__CELL_CONST:
+		EACH(a[i]);
+	case NEAP__CELL_ADD:
+		EACH(a[i] + b[i]);
+	case NEAP__CELL_SUB:
+		EACH(a[i] - b[i]);
+	case NEAP__CELL_MUL:
+		EACH(a[i] * b[i]);
+	case NEAP__CELL_DIV:
+		EACH(a[i] / b[i]);
+	case NEAP__CELL_NEG:
+		EACH(-a[i]);
+	case NEAP__CELL_MIN:
+		EACH(a[i] < b[i] ? a[i] : b[i]);
+	case NEAP__CELL_MAX:
+		EACH(a[i] > b[i] ? a[i] : b[i]);
+	case NEAP__CELL_GT:
+		EACH(a[i] > b[i] ? (real)1 : (real)0);
+	case NEAP__CELL_GE:
+		EACH(a[i] >= b[i] ? (real)1 : (real)0);
+	case NEAP__CELL_SELECT:
+		EACH(a[i] != 0 ? b[i] : c[i]);
+	case NEAP__CELL_BLEND:
+		EACH(a[i] == 0 ? c[i] : a[i] == 1 ? b[i] : a[i] * b[i] + (1 - a[i]) * c[i]);
+	case NEAP__CELL_ABS:
+		EACH(a[i] < 0 ? -a[i] : a[i]);
+	case NEAP__CELL_EXP:
+		EACH(real_exp(a[i]));
+	case NEAP__CELL_LOG:
+		EACH(real_log(a[i]));
+	case NEAP__CELL_SQRT:
+		EACH(real_sqrt(a[i]));
+	case NEAP__CELL_TANH:
+		EACH(real_tanh(a[i]));
+	case NEAP__CELL_SIGMOID:
+		EACH(1 / (1 + real_exp(-a[i])));
+	case NEAP__CELL_SIN:
+		EACH(real_sin(a[i]));
+	case NEAP__CELL_COS:
+		EACH(real_cos(a[i]));
+	default: /* leaves are rows, and spikes are above */
+		break;
+	}
+}
+
+static const real *operand(uint16_t code, const real (*registers)[NEAP__CELL_BLOCK],
+	const real *constants, const struct neap__cell_block *block)
+{
+	int number = code & NEAP__CELL_NUMBER_BITS;
+
+	return code < NEAP__CELL_CONSTANT ? registers[number]
+	       : code < NEAP__CELL_ROW	  ? constants + (size_t)number * NEAP__CELL_BLOCK
+					  : block->from[number];
+}
+
+void neap__cell_block_run(const struct neap__cell_list *list, const struct neap__cell_block *block)
+{
+	real registers[NEAP__CELL_REGISTERS][NEAP__CELL_BLOCK];
+	const struct neap__at *at = block->at;
+	const real(*const_registers)[NEAP__CELL_BLOCK] = (const real(*)[NEAP__CELL_BLOCK])registers;
+	const real *constants = at->layer->program->constants;
+	const real *frozen = block->from[NEAP__CELL_FROM_FROZEN];
+	int n = block->count;
+
+	for (int k = 0; k < list->count; k++) {
+		const struct neap__cell_instruction *i = &list->instruction[k];
+		const real *a = operand(i->a, const_registers, constants, block);
+		if (i->op == NEAP__CELL_OPS)
+			memcpy(block->to[i->to], a, (size_t)n * sizeof *a);
+		else if (i->op == NEAP__CELL_RESET_NOW && frozen)
+			memcpy(registers[i->to], frozen, (size_t)n * sizeof *frozen);
+		else if (i->op == NEAP__CELL_NOW || i->op == NEAP__CELL_RESET_NOW)
+			spikes(registers[i->to], a, n, at);
+		else
+			run((enum neap__cell_op)i->op, registers[i->to], a,
+				operand(i->b, const_registers, constants, block),
+				operand(i->c, const_registers, constants, block), n);
+	}
+}
