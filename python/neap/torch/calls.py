@@ -2,7 +2,8 @@
 """One call of a scan as a node of autograd: ``forward`` performs its plan up to TURN and keeps slots and tapes,
 ``backward`` performs the rest."""
 import contextlib
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+import traceback
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -10,19 +11,20 @@ from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan
 from ..player import Player, Refused, Sizes
 from ..reports import Report
-from ..show import show_least
+from ..show import show_least, show_size
 from ..stores import Paths, Store
 from .around import Around
-from .device import Device, HostStore, generator_kept, get_rng, set_rng
+from .device import Device, exhausted, generator_kept, get_rng, set_rng
 from .double import Once, Second, second
 from .leaves import leaves_of
 from .measure import addresses, charge
+from .offload import Offload
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, laid
 from .transforms import check_backward
 from .trees import flatten, nbytes, unflatten
 
-__all__ = ["Call", "ScanFunction"]
+__all__ = ["Call", "ScanFunction", "device_memory"]
 
 _TWICE = ("trying to differentiate twice a scan of neap.torch, which has only first derivatives (once_differentiable) "
           "unless double_backward=True is passed. Pass it to nt.scan or nt.Scan")
@@ -64,6 +66,30 @@ class ScanFunction(torch.autograd.Function):
         return (None, *found)
 
 
+@contextlib.contextmanager
+def device_memory(memory: Optional[int], where: torch.device, enough: Callable[[int], Tuple[int, int]],
+                  told: Report) -> Iterator[None]:
+    """Context manager that raises BudgetError if the device runs out of memory. ``enough``: _Job.enough."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not exhausted(error):
+            raise
+        traceback.clear_frames(error.__traceback__)  # they reference the memory of the steps that failed
+        reason = str(error).splitlines()[0].rstrip(".")
+    else:
+        return
+    try:
+        least = enough(1)[1] + told.charged
+    except (Again, RuntimeError):  # it has too little for one step
+        least = 0
+    given = "without memory=" if memory is None else f"memory={show_size(memory)}"
+    wanted = "Free memory of the device" if least <= told.charged else \
+        f"{'Pass' if memory is None else 'Reduce'} memory: at least {show_least(least)} (error.least), at most what is " \
+        f"free in addition to inputs, outputs and the temporary memory of one group of steps"
+    raise BudgetError(f"{given}: {where} has no memory left: {reason}. {wanted}", least=least)
+
+
 class Call:
     """One call of a scan: its run, its plan, and their execution."""
 
@@ -75,6 +101,8 @@ class Call:
         self.first = run.state(start, 0)
         run.like, run.caller = self.first.leaves, addresses(start)
         self.slow: Optional[Paths] = None
+        self.host: Optional[int] = None
+        self.record = 1  # bytes of a state on a tier
         self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
         self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
@@ -84,15 +112,15 @@ class Call:
 
     def _player(self) -> Player:
         store: Any = None
-        record = max(1, nbytes(self.run.like) + (self.first.rng.numel() if self.run.rng else 0))
+        tapes = [count * self.sizes.tape for count in self.places.groups]
         if self.device is not None and any(self.places.used):
-            self.run.on_device = True
-            store = HostStore(self.device, record)
-            store.format(self.places.states)
+            self.run.spans = True
+            store = Offload(self.device, self.record, self.host is not None, self.slow)
+            store.format(self.places.states, self.places.tapes, tapes, self.host)
+            self.report.host = store.host_bytes
         elif self.slow is not None and any(self.places.used):
-            store = Store(self.slow, record)
-            store.format(self.places.states, self.places.tapes,
-                         [count * self.sizes.tape for count in self.places.groups])
+            store = Store(self.slow, self.record)
+            store.format(self.places.states, self.places.tapes, tapes)
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
                       self.report.counts, store)
 
@@ -149,7 +177,8 @@ class Call:
         run = self.run
         if self.redoes or self.double or player is None:
             self.around.check_tensors()
-        with generator_kept(run.random), self.around.modules_as_noted():
+        with device_memory(self.memory, run.device, self.enough, self.report), generator_kept(run.random), \
+                self.around.modules_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()

@@ -61,7 +61,8 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
 
 def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
     """Returns the fastest plan, with and without offloaded tapes. The graph of an offloaded tape stays in memory: as
-    many tapes are offloaded as have graphs that fit in addition to the plan.
+    many tapes are offloaded as have graphs that fit in addition to the plan. The graphs of an accelerator's tapes are
+    in the memory of the CPU.
 
     :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
     :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
@@ -79,14 +80,14 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
         failed = error
     if goes is not None:
         goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
-        groups, graph = chain.groups, max(1, found.graph)
-        for share in SHARES if left is not None and left > 0 else ():
+        groups, graph = chain.groups, found.graph
+        for share in SHARES if graph and left is not None and left > 0 else ():
             sent = min(groups, int(share * left) // graph)
             found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
             bounded = [tier.bounded(sent * found.tape // len(tiers), goes.moving) for tier in tiers]
             with contextlib.suppress(BudgetError):
                 plans.append(_sending(_made(chain, found, left - sent * graph, bounded, False), found, left))
-        if not plans:
+        if not plans or not graph:
             try:
                 bounded = [tier.bounded(None, goes.moving) for tier in tiers]
                 plans.append(_sending(_made(chain, goes, left, bounded, False), goes, left))
