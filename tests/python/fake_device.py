@@ -6,8 +6,9 @@ the two queues progress independently. A copy happens when somebody waits for it
 progress: ``rate`` bytes per look at the device (``now`` or ``done``), a random part of it with ``seed``. With rate 0 it
 happens as late as possible, with INSTANT at once.
 
-Until a copy from the device is over, its source must exist and stay the same; until a copy to the device is over, its
-destination is garbage, and so is host memory that nothing was copied to. A copy that does not wait for the computation
+A copy from the device may be late even after the computation has waited for it: computation that changes the source
+comes after the copy, but the CPU sees nothing of it. Until that wait, its source must exist and stay the same; until a
+copy to the device is over, its destination is garbage, and so is host memory that nothing was copied to. A copy that does not wait for the computation
 before it takes or leaves garbage. Missing waits, wrong order and early reuse therefore change results.
 """
 import ctypes
@@ -55,8 +56,9 @@ class Now(devices.Ticket):
 class Late(devices.Ticket):
     """A copy in a queue."""
 
-    def __init__(self, device, queue, copy, nbytes, after):
+    def __init__(self, device, queue, copy, nbytes, after, take=None):
         self.device, self.queue, self.copy, self.left, self.after = device, queue, copy, nbytes, after
+        self.take, self.taken = take, False  # ends the use of the source
         queue.append(self)
 
     def done(self):
@@ -76,7 +78,11 @@ class Late(devices.Ticket):
                 copy()
 
     def wait(self):
-        self.run()
+        if self.take is None:
+            self.run()
+        elif self.copy is not None:
+            self.take()
+            self.taken = True
         if self.device.fails("wait"):
             raise RuntimeError("a copy failed (made up)")
 
@@ -98,8 +104,14 @@ class Fake(devices.Device):
 
     @property
     def open(self):
-        """Copies that are not over."""
-        return self.queues["out"] + self.queues["in"]
+        """Copies whose tensors are still in use."""
+        return [one for queue in self.queues.values() for one in queue if not one.taken]
+
+    def drain(self):
+        """Ends all copies."""
+        for queue in self.queues.values():
+            while queue:
+                queue[0].run()
 
     def fails(self, operation):
         if operation not in self.failing:
@@ -128,28 +140,32 @@ class Fake(devices.Device):
         self.tick()
         return Now()
 
-    def _start(self, direction, tensors, copy, after):
+    def _start(self, direction, tensors, copy, after, take=None):
         if self.fails(direction):
             raise RuntimeError("a copy cannot start (made up)")
         self.copies += 1
         nbytes = sum(x.numel() for x in tensors)
         self.moved += nbytes
-        found = Late(self, self.queues[direction], copy, nbytes, list(after))
+        found = Late(self, self.queues[direction], copy, nbytes, list(after), take)
         if self.rate == INSTANT:
             found.run()
         return found
 
     def copy_out(self, tensors, host, after):
-        rows, before = [Bytes(x) for x in tensors], [x.clone() for x in tensors]
+        rows, before, kept = [Bytes(x) for x in tensors], [x.clone() for x in tensors], []
         in_order = any(isinstance(ticket, Now) for ticket in after)
 
+        def take():
+            if not kept:
+                kept.extend(row.tensor().clone() for row in rows)
+                assert all(torch.equal(a, b) for a, b in zip(kept, before)), "changed before the wait"
+
         def copy():
-            found = [row.tensor() for row in rows]
-            assert all(torch.equal(a, b) for a, b in zip(found, before)), "changed before the wait"
-            devices.copied(host, found, True)
+            take()
+            devices.copied(host, kept, True)
             if not in_order:
                 scribble([host])
-        return self._start("out", tensors, copy, after)
+        return self._start("out", tensors, copy, after, take)
 
     def copy_in(self, host, tensors, after):
         rows, in_order = [Bytes(x) for x in tensors], any(isinstance(ticket, Now) for ticket in after)

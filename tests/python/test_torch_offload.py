@@ -59,7 +59,8 @@ def scan_of(cell, steps=23, room=None, strategy="stream", group=1, **options):
         found = grads(scanned(**options), *given)
     same(found, wanted)
     told = nt.report()
-    assert told.counted_peak <= told.planned_peak <= told.memory - told.charged
+    assert max(told.counted_peak, told.planned_peak) <= told.memory - told.charged
+    assert told.recoveries or told.counted_peak <= told.planned_peak
     return told
 
 
@@ -69,9 +70,14 @@ def where(tiers, scratch):
             "memory": {"slow": "mem:64M"}}[tiers]
 
 
-@pytest.mark.parametrize("cell", ["gru", "lstm", "both", "wide", "drop"])
-@pytest.mark.parametrize("tiers", ["host", "files", "both"])
-@pytest.mark.parametrize("way", WAYS)
+def combinations():
+    """Cells and tiers, each with a way; every way for two of them."""
+    rows = list(itertools.product(["gru", "lstm", "both", "wide", "drop"], ["host", "files", "both"]))
+    return [(*row, list(WAYS)[n % len(WAYS)]) for n, row in enumerate(rows)] + \
+        [("lstm", "both", way) for way in WAYS] + [("wide", "host", way) for way in WAYS]
+
+
+@pytest.mark.parametrize("cell, tiers, way", sorted(set(combinations())))
 def test_tapes(fake, scratch, cell, tiers, way):
     made, moved, sent = fake(**WAYS[way]), 0, 0
     for strategy, group in (("stream", 1), ("stream", 4), ("auto", 3), ("double", 2), ("remote", 1)):
@@ -167,6 +173,8 @@ WAITS = {
     "the sources of a file are kept": ("tag, nbytes, (tensors, keep), ticket)", "tag, nbytes, None, ticket)"),
     "the destinations are kept": ("        return self._started(Move((tensors, keep), ticket))\n\n    def _read",
                                   "        return self._started(Move(None, ticket))\n\n    def _read"),
+    "the destinations of a file are kept": ("transfer, tensors, (tensors, keep))\n        self._jobs",
+                                            "transfer, tensors, None)\n        self._jobs"),
     "copies end before a scan does": ("                move.ticket.wait()\n        self._flying", "                pass\n        self._flying"),
     "abandoned copies end": ("            move.ticket.finish()\n    flying", "            pass\n    flying"),
     "host memory is given back with its copies": ("        block.uses = block.uses + uses\n", ""),
@@ -184,74 +192,87 @@ def without(old, new):
     return made
 
 
-def used(module, made, scratch):
+def used(module, made, slow):
     """Uses of an Offload that need all its waits; raises AssertionError if something is wrong."""
     torch.manual_seed(5)
+    rows = [torch.randn(400) for _ in range(16)]
 
     def bits(x):
         return [(x.view(torch.uint8), x.numel() * x.element_size())]
-    for host, slow in ((True, None), (False, scratch), (False, "mem:1M")):
-        rows = [torch.randn(4000) for _ in range(12)]
-        store = module.Offload(made, 16000, host, slow)
-        store.format([3], [3], [16000])
-        for kind in ("", "_tapes"):
-            put, get = getattr(store, "put" + kind), getattr(store, "get" + kind)
-            for first in range(0, 12, 3):  # the same places are used four times
-                flying = []
-                for k in range(3):
-                    flying.append(put(1, k, first + k + 1, bits(rows[first + k].clone())))
-                if first % 2:
-                    for move in flying:
-                        store.wait(move)
-                found = [torch.zeros(4000) for _ in range(3)]
-                back = [get(1, k, first + k + 1, bits(found[k])) for k in range(3)]
-                if first % 2 == 0:
-                    for move in flying:
-                        store.wait(move)
-                for move in back:
+    store = module.Offload(made, 1600, slow is None, slow)
+    store.format([4], [4], [1600])
+    for kind in ("", "_tapes"):
+        put, get = getattr(store, "put" + kind), getattr(store, "get" + kind)
+
+        def read(k):
+            found = torch.zeros(400)
+            return found, get(1, k % 4, k + 1, bits(found))
+        for order in range(4):  # of waits for records that are written and read, to the same places each time
+            numbers = range(4 * order, 4 * order + 4)
+            sent = [put(1, k % 4, k + 1, bits(rows[k].clone())) for k in numbers]
+            for move in sent if order % 2 else ():
+                store.wait(move)
+            back = [read(k) for k in numbers]
+            if order == 2:  # the next records are written before these have arrived
+                more = [put(1, k % 4, 100 + k, bits(rows[k] * 2)) for k in numbers]
+                for move in more:
                     store.wait(move)
-                for k in range(3):
-                    assert torch.equal(found[k], rows[first + k]), (host, kind, first + k)
-        open_copy = [put(1, k, 99 + k, bits(rows[k].clone())) for k in range(3)]
-        store.close()
-        assert host is False or made.open == []
-        del open_copy
-        # A store that is dropped with copies under way, and the next one, which gets its memory.
-        store = module.Offload(made, 16000, host, slow)
-        store.format([1])
-        found = torch.zeros(4000)
-        store.wait(store.put(1, 0, 1, bits(rows[0])))
-        move = store.get(1, 0, 1, bits(found))
-        store.wait(move) if slow else None
-        del store, move
-        gc.collect()
-        assert slow or torch.equal(found, rows[0])
-        blocks = [made.slabs.take(16000)]
-        for block in blocks:
-            for ticket in block.uses:
-                ticket.finish()
-            block.host.fill_(7)
-            made.slabs.give(block)
-        made.slabs.trim()
-    while made.open:
-        made.open[0].run()
+                made.drain()
+            for (found, move), k in zip(back, numbers):
+                store.wait(move)
+                assert torch.equal(found, rows[k]), (kind, order, k)
+            for move in () if order % 2 else sent:
+                store.wait(move)
+        store.wait(get(1, 0, 13, bits(torch.zeros(400))))  # without a reference to the destination
+    kept = [put(1, k, 200 + k, bits(rows[k].clone())) for k in range(3)]
+    store.close()
+    assert made.open == []
+    del kept
+    abandoned(module, made, slow, rows[0], bits)
 
 
+def abandoned(module, made, slow, row, bits):
+    """A store that is dropped with copies under way, and the next user of its memory."""
+    store = module.Offload(made, 1600, slow is None, slow)
+    store.format([2])
+    found = torch.zeros(400)
+    store.wait(store.put(1, 0, 1, bits(row.clone())))
+    move = store.get(1, 0, 1, bits(found))
+    open_put = store.put(1, 1, 2, bits(row.clone()))
+    if slow:
+        store.wait(move)
+    del store, move, open_put
+    gc.collect()
+    assert made.open == [] and torch.equal(found, row)
+    store = module.Offload(made, 1600, slow is None, slow)
+    store.format([1])
+    store.wait(store.put(1, 0, 1, bits(row.clone())))
+    store.close()
+    block = made.slabs.take(1600)
+    for ticket in block.uses:
+        ticket.finish()
+    block.host.fill_(7)
+    made.drain()
+    assert (block.host == 7).all()
+    made.slabs.give(block)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of finalizers without a wait
 def test_each_wait_is_necessary(fake, scratch, monkeypatch):
-    def fails(module, rooms):
-        monkeypatch.setattr(module, "ROOMS", rooms)
-        try:
-            for way in WAYS.values():
-                made = Fake(**way)
-                used(module, made, scratch)
-                assert made.open == []
-        except (AssertionError, neap.Error, OSError):
-            return True
+    def fails(module):
+        for way, slow, rooms in itertools.product(("late", "reordered"), (None, scratch), (1, 4)):
+            if slow or rooms == 1:
+                monkeypatch.setattr(module, "ROOMS", rooms)
+                made = Fake(**WAYS[way])
+                try:
+                    used(module, made, slow)
+                except (AssertionError, neap.Error, OSError):
+                    return True
+                finally:
+                    made.failing.clear()
         return False
-    assert not fails(offload, 1) and not fails(offload, 4)
-    unseen = [name for name, (old, new) in WAITS.items()
-              if not any(fails(without(old, new), rooms) for rooms in (1, 4))]
-    assert unseen == []
+    assert not fails(offload)
+    assert [name for name, (old, new) in WAITS.items() if not fails(without(old, new))] == []
 
 
 # Bytes
@@ -408,8 +429,8 @@ def test_the_cpu(scratch, tiers):
 
 def test_rates():
     """Fixed seconds and rates follow from two sizes; directions that are slow together share their rate."""
-    assert rates._line((1000, 2.0), (11000, 4.0)) == (5000.0, 1.8)
-    assert rates._line((1000, 0.1), (11000, 4.1)) == (2500.0, 0.0)
+    assert rates._line((1000, 2.0), (11000, 4.0)) == pytest.approx((5000.0, 1.8))
+    assert rates._line((1000, 0.1), (11000, 4.1)) == pytest.approx((2500.0, 0.0))
     found = rates.rates_of(devices.device_of([torch.zeros(1)]), torch.device("cpu"), 1 << 20)
     assert found.out > 1e6 and found.into > 1e6 and not found.duplex and found.cpu > 0
     host, disk = rates.device_tiers(devices.device_of([torch.zeros(1)]), torch.device("cpu"), 4096, 1 << 20, 1 << 30,
@@ -428,9 +449,9 @@ def layers():
             for m, n in zip(widths, widths[1:])]
 
 
-@pytest.mark.parametrize("tiers", ["host", "files", "both"])
-@pytest.mark.parametrize("way", ["late", "reordered"])
-def test_layers(fake, scratch, monkeypatch, tiers, way):
+@pytest.mark.parametrize("tiers, way, failing", [("both", "late", ()), ("host", "reordered", ("in",)),
+                                                 ("files", "late", ("out",))])
+def test_layers(fake, scratch, monkeypatch, tiers, way, failing):
     """nt.Sequential: states leave the device, and are recomputed where that is faster or copies fail."""
     from neap.torch import sequential
     measure = sequential._measure
@@ -443,11 +464,10 @@ def test_layers(fake, scratch, monkeypatch, tiers, way):
     given = torch.randn(512, 128, generator=torch.Generator().manual_seed(3)).requires_grad_()
     wanted = trained(torch.nn.Sequential(*layers()), given)
     where_to = {"host": {"host": "64M"}, "files": {"slow": scratch}, "both": {"host": "4M", "slow": scratch}}[tiers]
-    for failing in ((), ("in",), ("out",)):
-        made = fake(failing=failing, **WAYS[way])
-        net = nt.Sequential(*layers(), memory="7.25M", strategy="pofo", **where_to)
-        same_rows(trained(net, given), wanted)
-        told = net.report()
-        assert told.counts.puts > 0 and told.counted_peak <= told.planned_peak and "host" in str(told)
-        assert (told.recoveries > 0) == bool(failing)
-        assert made.open == [] and made.slabs.used == 0
+    made = fake(failing=failing, **WAYS[way])
+    net = nt.Sequential(*layers(), memory="7.25M", strategy="pofo", **where_to)
+    same_rows(trained(net, given), wanted)
+    told = net.report()
+    assert told.counts.puts > 0 and told.counted_peak <= told.planned_peak and "host" in str(told)
+    assert (told.recoveries > 0) == bool(failing)
+    assert made.open == [] and made.slabs.used == 0

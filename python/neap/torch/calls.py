@@ -102,7 +102,7 @@ class Call:
         run.like, run.caller = self.first.leaves, addresses(start)
         self.slow: Optional[Paths] = None
         self.host: Optional[int] = None
-        self.record = 1  # bytes of a state on a tier
+        self.record, self.spill = 1, False  # bytes of a state on a tier; tier 1 is host memory and files (Chosen)
         self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
         self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
@@ -115,7 +115,7 @@ class Call:
         tapes = [count * self.sizes.tape for count in self.places.groups]
         if self.device is not None and any(self.places.used):
             self.run.spans = True
-            store = Offload(self.device, self.record, self.host is not None, self.slow)
+            store = Offload(self.device, self.record, self.host is not None, self.slow, self.spill)
             store.format(self.places.states, self.places.tapes, tapes, self.host)
             self.report.host = store.host_bytes
         elif self.slow is not None and any(self.places.used):

@@ -2,7 +2,7 @@
 """States and tapes of a device in host memory and in files.
 
 A Player uses an Offload like the Store of slow tiers. Tier 1 is host memory (with ``host``); the others are files or
-other slow memory, which records reach through rooms of host memory: a copy from the device to a room, then a write
+other slow memory. A record reaches a file through a room of host memory: a copy from the device to a room, then a write
 from there; a read into a room, then a copy to the device. Copies overlap with computation, on separate streams, and
 are ordered by tickets: each starts after the computation submitted before it, and after earlier copies that use the
 same memory. A wait for a record in host memory, or for one that is written to a file, only orders the streams. The CPU
@@ -146,15 +146,19 @@ class Offload:
 
     :param host: True: tier 1 is host memory.
     :param slow: the tiers after it, as of a Store.
+    :param spill: True: the first tier of these is also part of tier 1: records that have no room in host memory are
+        there. They are spread over the places, so that both are used at the same time.
 
     Only one thread at a time may use it. Garbage collection closes it after all copies are complete.
     """
 
-    def __init__(self, device: Device, nbytes: int, host: bool, slow: Optional[Paths] = None):
-        self.device, self.nbytes, self.near, self.waited = device, nbytes, int(host), 0.0
+    def __init__(self, device: Device, nbytes: int, host: bool, slow: Optional[Paths] = None, spill: bool = False):
+        self.device, self.nbytes, self.host, self.waited = device, nbytes, host, 0.0
+        self.near = int(host and not spill)  # number of tiers without files
         self.tape_bytes: List[int] = []
         self._files = [] if slow is None else [Store(slow, nbytes)]
-        self._places: Dict[Tuple[bool, int], _Place] = {}
+        self._places: Dict[Tuple[bool, int], _Place] = {}  # in host memory, of tier 1
+        self._far: Dict[Tuple[bool, int], int] = {}  # the places in files of places of tier 1, if they differ
         self._blocks: List[Block] = []
         self._rooms: List[Block] = []
         self._jobs: List[Any] = []  # writes and reads that have a room, in the order of their start
@@ -170,21 +174,28 @@ class Offload:
         :param limit: bytes of host memory; rooms for files get what places leave of it, but at least one record.
         """
         self.tape_bytes = list(tape_bytes) or [0] * len(places)
-        tapes, near = list(tape_places) or [0] * len(places), self.near
+        near, far = self.near, [list(places), list(tape_places) or [0] * len(places)]
+        sizes = [[aligned(self.nbytes)] * len(places), [aligned(size) for size in self.tape_bytes]]
+        room = max([size for row, counts in zip(sizes, far) for size, count in zip(row[near:], counts[near:]) if count],
+                   default=0)
+        left = None if limit is None or near == 1 else limit - ROOMS * room  # for places of tier 1
         try:
-            for kind, count, size in ((False, places[0], self.nbytes),
-                                      (True, tapes[0], self.tape_bytes[0])) if near else ():
-                if count:
-                    block = self._take(count * aligned(size))
-                    self._places.update(((kind, n), _Place(part, block.uses))
-                                        for n, part in enumerate(block.host.split(aligned(size))))
-            far = [aligned(size) for size, count in ((self.nbytes, sum(places[near:])),
-                                                     (max(self.tape_bytes[near:], default=0), sum(tapes[near:])))
-                   if count]
-            if far:
-                self._files[0].format(places[near:], tapes[near:], [aligned(x) for x in self.tape_bytes[near:]])
-                left = ROOMS if limit is None else (limit - self.host_bytes) // max(far)
-                self._rooms = [self._take(max(far)) for _ in range(max(1, min(ROOMS, left)))]
+            for kind in (False, True) if self.host else ():
+                size, count = sizes[kind][0], far[kind][0]
+                fit = count if left is None else max(0, min(count, left // size))
+                if fit:
+                    block = self._take(fit * size)
+                    parts = list(block.host.split(size))
+                    self._places.update(((kind, n), _Place(parts.pop(), block.uses)) for n in range(count)
+                                        if (n + 1) * fit // count > n * fit // count)
+                left = None if left is None else left - fit * size
+                others = [n for n in range(count) if (kind, n) not in self._places]
+                self._far.update(((kind, n), at) for at, n in enumerate(others))
+                far[kind][0] = len(others)
+            if any(far[0][near:] + far[1][near:]):
+                self._files[0].format(far[0][near:], far[1][near:], sizes[1][near:])
+                rooms = ROOMS if limit is None else (limit - self.host_bytes) // room
+                self._rooms = [self._take(room) for _ in range(max(1, min(ROOMS, rooms)))]
         except RuntimeError:
             pass
 
@@ -219,8 +230,8 @@ class Offload:
     def _put(self, where: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
         tensors, nbytes = [x for x, _ in pieces], record_bytes([size for _, size in pieces])
         self._push()
-        if where[1] <= self.near:
-            row = self._row(where)
+        row = self._row(where)
+        if row is not None:
             self._fits(nbytes, row.host)
             ticket = self._copied_out(tensors, row.host, [*row.put, *row.gets])
             row.tag, row.nbytes, row.put, row.gets = tag, nbytes, [ticket], []
@@ -233,8 +244,7 @@ class Offload:
             self._rooms.append(room)
             raise
         room.uses = [ticket]
-        far = where[0], where[1] - self.near, where[2]
-        job = _Write(self._files[0], room, far, tag, nbytes, (tensors, keep), ticket)
+        job = _Write(self._files[0], room, self._behind(where), tag, nbytes, (tensors, keep), ticket)
         self._jobs.append(job)
         return self._started(job)
 
@@ -247,9 +257,9 @@ class Offload:
     def _get(self, where: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
         tensors, nbytes = [x for x, _ in pieces], record_bytes([size for _, size in pieces])
         self._push()
-        if where[1] > self.near:
-            return self._started(self._read(where, tag, tensors, nbytes, keep))
         row = self._row(where)
+        if row is None:
+            return self._started(self._read(self._behind(where), tag, tensors, nbytes, keep))
         if row.tag != tag or row.nbytes != nbytes:
             raise LostRecord(f"place {where[2]} of host memory does not hold record {tag}; it is recomputed")
         try:
@@ -261,9 +271,9 @@ class Offload:
 
     def _read(self, where: Tuple[bool, int, int], tag: int, tensors: List[torch.Tensor], nbytes: int,
               keep: Any) -> _Read:
-        tapes, tier, place = where[0], where[1] - self.near, where[2]
+        tapes, tier, place = where
         for job in self._jobs:  # a write of this record
-            if isinstance(job, _Write) and job.where == (tapes, tier, place) and job.transfer is None and not job.over:
+            if isinstance(job, _Write) and job.where == where and job.transfer is None and not job.over:
                 job.submit()
         room = self._room()
         for ticket in room.uses:  # the CPU writes to it
@@ -283,11 +293,17 @@ class Offload:
         self._flying[id(move)] = move
         return move
 
-    def _row(self, where: Tuple[bool, int, int]) -> _Place:
-        row = self._places.get((where[0], where[2]))
-        if row is None:
+    def _row(self, where: Tuple[bool, int, int]) -> Optional[_Place]:
+        """Returns a place in host memory; None for a record in a file."""
+        row = self._places.get((where[0], where[2])) if where[1] == 1 and self.host else None
+        if row is None and where[1] <= self.near:
             raise OSError("host memory has no room for the records. Free memory, or pass a smaller host=")
         return row
+
+    def _behind(self, where: Tuple[bool, int, int]) -> Tuple[bool, int, int]:
+        """Returns the place of a record in the files."""
+        tapes, tier, place = where
+        return tapes, tier - self.near, self._far.get((tapes, place), place) if tier == 1 else place
 
     @staticmethod
     def _fits(nbytes: int, host: torch.Tensor) -> None:
@@ -335,10 +351,11 @@ class Offload:
 
     def forget(self, tier: int, place: int) -> None:
         """Marks the state at a place as no longer needed."""
-        if tier > self.near:
-            self._files[0].forget(tier - self.near, place)
-        elif (False, place) in self._places:
-            self._places[False, place].tag = -1
+        row = self._places.get((False, place)) if tier == 1 else None
+        if row is not None:
+            row.tag = -1
+        elif tier > self.near:
+            self._files[0].forget(*self._behind((False, tier, place))[1:])
 
     def close(self) -> None:
         """Ends all transfers. The CPU waits only for files that are being read or written."""

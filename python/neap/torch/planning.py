@@ -6,12 +6,14 @@ from typing import List, NamedTuple, Optional
 
 from ..errors import BudgetError
 from ..plans import Plan, plan
-from ..problems import Tier
 from ..show import show_least
+from ..stores import OpenTier
+from .offload import ROOMS
 from .places import places_of
+from .rates import spilled
 from .timing import Costs, Measured
 
-__all__ = ["Chain", "Chosen", "fastest"]
+__all__ = ["Chain", "Chosen", "fastest", "through_host"]
 
 SHARES = (0.1, 0.3, 0.5)  # fractions of the budget for the graphs of offloaded tapes
 
@@ -34,11 +36,13 @@ class Chain(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A plan, the measurements it is based on, and whether tapes may be offloaded."""
+    """A plan, the measurements it is based on, and whether tapes may be offloaded. ``spill``: its first tier is host
+    memory and the first tier of files."""
 
     plan: Plan
     found: Measured
     travels: bool
+    spill: bool = False
 
 
 def _between(stays: Costs, goes: Costs, share: float) -> Costs:
@@ -51,7 +55,7 @@ def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
     return BudgetError(str(error), least=max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0)
 
 
-def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier], stay: bool) -> Plan:
+def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[OpenTier], stay: bool) -> Plan:
     """Plans for groups with these costs in ``left`` bytes."""
     return plan(chain.groups, state=chain.state, adjoint=chain.adjoint, tape=max(1, found.tape),
                 memory=None if left is None else max(0, left), strategy=chain.strategy, advance=found.costs.advance,
@@ -59,7 +63,7 @@ def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier],
                 last=((chain.steps - 1) % chain.group + 1) / chain.group, tapes_stay=stay)
 
 
-def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
+def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured]) -> Chosen:
     """Returns the fastest plan, with and without offloaded tapes. The graph of an offloaded tape stays in memory: as
     many tapes are offloaded as have graphs that fit in addition to the plan. The graphs of an accelerator's tapes are
     in the memory of the CPU.
@@ -98,6 +102,31 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
         assert failed is not None
         raise failed
     return min(plans, key=lambda one: one.plan.seconds)
+
+
+def through_host(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured], host: int,
+                 record: int) -> Chosen:
+    """Returns the fastest plan for host memory of ``host`` bytes as the first tier, and files. Plans put all tapes on
+    one tier, so host memory together with the first tier of files is also a tier, which has the mean of their rates.
+
+    :param record: bytes of a state on a tier. Some of the host memory is for records on their way to files.
+    """
+    tape = goes.tape if goes else 0
+    left = max(1, host - ROOMS * max(record, tape))
+    tiers = [tiers[0].bounded(left, 0.0), *tiers[1:]]
+    found, failed = [], None
+    share = 1 - left / max(1, chain.groups * tape)
+    # Of equally fast plans the first is used, which writes less to files.
+    for spill, rows in ((True, [spilled(*tiers[:2], share), *tiers[2:]] if share > 0 else []), (False, tiers)):
+        try:
+            if rows:
+                found.append(fastest(chain, rows, stays, goes)._replace(spill=spill))
+        except BudgetError as error:
+            failed = error if failed is None or error.least < failed.least else failed
+    if not found:
+        assert failed is not None
+        raise failed
+    return min(found, key=lambda one: one.plan.seconds)
 
 
 def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:

@@ -36,8 +36,8 @@ from .loops import plain, unrolled
 from .measure import addresses
 from .options import Options, options
 from .places import places_of
-from .offload import ROOMS, record_bytes
-from .planning import Chain, fastest
+from .offload import record_bytes
+from .planning import Chain, fastest, through_host
 from .rates import device_tiers
 from .runs import Again, Cast, Run, differentiable
 from .timing import UNTIMED, Measured, measure
@@ -87,7 +87,7 @@ class _Job:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps, listed(inputs))
         self.device: Optional[Device] = None  # whose states and tapes are offloaded through host memory
-        self.travels = False  # tapes may be offloaded
+        self.travels = self.spill = False  # tapes may be offloaded; see Chosen
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -386,11 +386,10 @@ class _Job:
         if key not in self.known.plans:
             chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
             goes = self._measured(run, group, True) if tiers and not run.walk else None
-            if options.host is not None and options.slow is not None:  # some of it are rooms for files
-                rooms = ROOMS * max(record, goes.tape if goes else 0)
-                tiers = [tiers[0].bounded(max(1, options.host - rooms), 0.0), *tiers[1:]]
-            self.known.plans[key] = fastest(chain, tiers, stays, goes)
-        made, found, travels = self.known.plans[key]
+            both = tiers and options.host is not None and options.slow is not None
+            self.known.plans[key] = through_host(chain, tiers, stays, goes, options.host, record) if both else \
+                fastest(chain, tiers, stays, goes)
+        made, found, travels, self.spill = self.known.plans[key]
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
@@ -435,7 +434,7 @@ class _Job:
                 call.double, call.memory = self.options.double, self.options.memory
                 call.enough = functools.partial(self.enough, self.run())
                 call.slow, call.host, call.record = self.options.slow, self.options.host, self._record()
-                call.places, call.device = self.places, self.device
+                call.places, call.device, call.spill = self.places, self.device, self.spill
                 if self.options.check:
                     run.hashes = Hashes()
                     if not call.redoes and not call.double:

@@ -29,14 +29,15 @@ def aligned(nbytes: int) -> int:
 
 
 def span(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns the whole storage of a dense tensor, as bytes."""
-    first = flipped(tensor.detach(), bits(tensor)).as_strided((1,), (1,), 0)
+    """Returns the whole storage of a dense tensor, as bytes, with a version counter of its own: copies to it are not
+    in-place changes."""
+    first = flipped(tensor.data, bits(tensor)).as_strided((1,), (1,), 0)
     return first.view(torch.uint8).as_strided((address(tensor)[1],), (1,), 0)
 
 
 def packed_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns the memory of a tensor without gaps (``leaves.packed``), as bytes."""
-    return tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset()).view(torch.uint8)
+    """Returns the memory of a tensor without gaps (``leaves.packed``), as ``span`` does."""
+    return tensor.data.as_strided((tensor.numel(),), (1,), tensor.storage_offset()).view(torch.uint8)
 
 
 _scalars: Dict[Any, torch.Tensor] = {}  # by dtype and device
@@ -179,7 +180,7 @@ class Keeper(Counter):
             handle.version = handle.tensor._version
         self.away = []
         if self.spans:
-            return [(block.data, block.numel())]  # its own version counter: a copy to it is not an in-place change
+            return [(span(block), block.numel())]
         return [(block.data_ptr() + place, nbytes) for place, nbytes in self.places]
 
 
