@@ -12,6 +12,7 @@ copy to the device is over, its destination is garbage, and so is host memory th
 before it takes or leaves garbage. Missing waits, wrong order and early reuse therefore change results.
 """
 import ctypes
+import itertools
 import random
 
 import torch
@@ -19,26 +20,32 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from neap.torch import device as devices
 from neap.torch.measure import Memory
-from neap.torch.tapes import ALIGNED
+from neap.torch.tapes import ALIGNED, aligned
 
 INSTANT = 1 << 60
-
-
-def scribble(tensors):
-    for tensor in tensors:
-        tensor.detach().fill_(0xff)  # NaN of every type
+GARBAGE = b"\xff"  # NaN of every type
 
 
 class Bytes:
-    """Memory of a tensor, without a reference that would keep it from being freed."""
+    """Memory of a tensor, without a reference that would keep it from being freed, and without operations of PyTorch,
+    which an allocator would count."""
 
     def __init__(self, tensor):
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
         self.at, self.nbytes, self.storage = tensor.data_ptr(), tensor.numel(), StorageWeakRef(storage)
 
-    def tensor(self):
+    def read(self):
         assert not self.storage.expired(), "freed before the wait"
-        return torch.frombuffer((ctypes.c_uint8 * self.nbytes).from_address(self.at), dtype=torch.uint8)
+        return ctypes.string_at(self.at, self.nbytes)
+
+    def write(self, data):
+        assert not self.storage.expired(), "freed before the wait"
+        ctypes.memmove(self.at, data, self.nbytes)
+
+
+def places(rows):
+    """The place of each of these in a record."""
+    return itertools.accumulate([0, *[aligned(row.nbytes) for row in rows]])
 
 
 class Now(devices.Ticket):
@@ -152,27 +159,28 @@ class Fake(devices.Device):
         return found
 
     def copy_out(self, tensors, host, after):
-        rows, before, kept = [Bytes(x) for x in tensors], [x.clone() for x in tensors], []
-        in_order = any(isinstance(ticket, Now) for ticket in after)
+        rows = [Bytes(x) for x in tensors]
+        before, kept = [row.read() for row in rows], []
+        in_order, at = any(isinstance(ticket, Now) for ticket in after), host.data_ptr()
 
         def take():
             if not kept:
-                kept.extend(row.tensor().clone() for row in rows)
-                assert all(torch.equal(a, b) for a, b in zip(kept, before)), "changed before the wait"
+                kept.extend(row.read() for row in rows)
+                assert kept == before, "changed before the wait"
 
         def copy():
             take()
-            devices.copied(host, kept, True)
-            if not in_order:
-                scribble([host])
+            for place, row, data in zip(places(rows), rows, kept):
+                ctypes.memmove(at + place, data if in_order else GARBAGE * row.nbytes, row.nbytes)
         return self._start("out", tensors, copy, after, take)
 
     def copy_in(self, host, tensors, after):
         rows, in_order = [Bytes(x) for x in tensors], any(isinstance(ticket, Now) for ticket in after)
-        scribble(tensors)
+        at = host.data_ptr()
+        for row in rows:
+            row.write(GARBAGE * row.nbytes)
 
         def copy():
-            found = [row.tensor() for row in rows]
-            if in_order:
-                devices.copied(host, found, False)
+            for place, row in zip(places(rows), rows):
+                row.write(ctypes.string_at(at + place, row.nbytes) if in_order else GARBAGE * row.nbytes)
         return self._start("in", tensors, copy, after)

@@ -149,6 +149,27 @@ def test_a_real_device(strategy):
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("tiers", ["host", "files", "both"])
+def test_tapes_of_a_real_device(scratch, tiers):
+    """Tapes leave it, and the budget is what its allocator counts."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA or ROCm device")
+    made, state, x, read = case("wide", 400, 3)
+    given = made.cuda(), state.detach().cuda().requires_grad_(), x.detach().cuda().requires_grad_(), read.cuda()
+    wanted = grads(plain, *given)
+    where = {"host": dict(host="64M"), "files": dict(slow=scratch), "both": dict(host="4M", slow=scratch)}[tiers]
+    run = scanned(strategy="stream", memory="4M", **where)
+    grads(run, *given)  # measures
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    same(grads(run, *given), wanted)
+    told = nt.report()
+    assert told.recoveries == 0 and told.counts.tape_puts > 0
+    assert torch.cuda.max_memory_allocated() - before <= 1.03 * (4 << 20) + (16 << 20)
+
+
+@pytest.mark.cuda
 def test_a_real_devices_generator():
     if not torch.cuda.is_available():
         pytest.skip("no CUDA or ROCm device")

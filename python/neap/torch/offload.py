@@ -182,7 +182,7 @@ class Offload:
         try:
             for kind in (False, True) if self.host else ():
                 size, count = sizes[kind][0], far[kind][0]
-                fit = count if left is None else max(0, min(count, left // size))
+                fit = count if left is None else max(0, min(count, left // max(1, size)))
                 if fit:
                     block = self._take(fit * size)
                     parts = list(block.host.split(size))
