@@ -67,7 +67,7 @@ class ScanFunction(torch.autograd.Function):
 
 
 @contextlib.contextmanager
-def device_memory(memory: Optional[int], where: torch.device, enough: Callable[[int], Tuple[int, int]],
+def device_memory(memory: Optional[int], place: torch.device, enough: Callable[[int], Tuple[int, int]],
                   told: Report) -> Iterator[None]:
     """Context manager that raises BudgetError if the device runs out of memory. ``enough``: _Job.enough."""
     try:
@@ -81,13 +81,13 @@ def device_memory(memory: Optional[int], where: torch.device, enough: Callable[[
         return
     try:
         least = enough(1)[1] + told.charged
-    except (Again, RuntimeError):  # it has too little for one step
+    except Exception:  # there is too little for one step
         least = 0
     given = "without memory=" if memory is None else f"memory={show_size(memory)}"
     wanted = "Free memory of the device" if least <= told.charged else \
         f"{'Pass' if memory is None else 'Reduce'} memory: at least {show_least(least)} (error.least), at most what is " \
         f"free in addition to inputs, outputs and the temporary memory of one group of steps"
-    raise BudgetError(f"{given}: {where} has no memory left: {reason}. {wanted}", least=least)
+    raise BudgetError(f"{given}: {place} has no memory left: {reason}. {wanted}", least=least)
 
 
 class Call:

@@ -84,7 +84,7 @@ def copied(host: torch.Tensor, tensors: Sequence[torch.Tensor], out: bool) -> No
 
 
 def _pages(nbytes: int) -> torch.Tensor:
-    """Returns memory in pages of its own, which the system gets back when it is freed."""
+    """Returns memory in separate pages, which are returned to the system when it is freed."""
     return torch.frombuffer(mmap.mmap(-1, nbytes), dtype=torch.uint8)
 
 
@@ -202,9 +202,9 @@ def offloading(host: Optional[int], slow: Any, tensors: Sequence[torch.Tensor]) 
     return device_of(tensors, "slow=" if host is None else "host=")
 
 
-def memory_of(where: torch.device) -> Memory:
+def memory_of(device: torch.device) -> Memory:
     """Returns how the memory of a device is counted if nothing is offloaded."""
-    return CPU if where.type == "cpu" else ACCELERATOR
+    return CPU if device.type == "cpu" else ACCELERATOR
 
 
 def exhausted(error: BaseException) -> bool:

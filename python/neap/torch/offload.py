@@ -61,15 +61,15 @@ class Move:
 class _Write(Move):
     """A record on its way from a room to a file."""
 
-    def __init__(self, files: Store, room: Block, where: Tuple[bool, int, int], tag: int, nbytes: int, keep: Any,
+    def __init__(self, files: Store, room: Block, spot: Tuple[bool, int, int], tag: int, nbytes: int, keep: Any,
                  ticket: Ticket):
         super().__init__(keep, ticket)
-        self.files, self.room, self.where, self.tag, self.nbytes = files, room, where, tag, nbytes
+        self.files, self.room, self.spot, self.tag, self.nbytes = files, room, spot, tag, nbytes
         self.copied, self.transfer, self.over = ticket, None, False
 
     def submit(self) -> None:
         """Starts the write, after the copy to the room."""
-        tapes, tier, place = self.where
+        tapes, tier, place = self.spot
         start = self.files.put_tapes if tapes else self.files.put
         try:
             self.copied.finish()
@@ -125,7 +125,7 @@ class _Read(Move):
 def _abandon(device: Device, flying: Dict[int, Move], places: Dict[Any, _Place], blocks: List[Block],
              files: List[Store]) -> None:
     """Waits for copies of tensors that are still referenced, and closes files. Only then the memory that both use is
-    given back, with the copies that may still use it."""
+    returned, with the copies that may still use it."""
     for move in flying.values():
         if move.ticket is not None:
             move.ticket.finish()
@@ -220,17 +220,17 @@ class Offload:
         return self._put((True, tier, place), tag, pieces, keep)
 
     def get(self, tier: int, place: int, tag: int, pieces: Pieces, keep: Any = None) -> Move:
-        """Starts to copy a record back, after it was written. Raises LostRecord if it was not."""
+        """Starts the copy of a record to the device, after it was written. Raises LostRecord if it was not."""
         return self._get((False, tier, place), tag, pieces, keep)
 
     def get_tapes(self, tier: int, place: int, tag: int, pieces: Pieces, keep: Any = None) -> Move:
         """Starts a transfer as ``get``, from a place for tapes."""
         return self._get((True, tier, place), tag, pieces, keep)
 
-    def _put(self, where: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
+    def _put(self, spot: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
         tensors, nbytes = [x for x, _ in pieces], record_bytes([size for _, size in pieces])
         self._push()
-        row = self._row(where)
+        row = self._row(spot)
         if row is not None:
             self._fits(nbytes, row.host)
             ticket = self._copied_out(tensors, row.host, [*row.put, *row.gets])
@@ -244,7 +244,7 @@ class Offload:
             self._rooms.append(room)
             raise
         room.uses = [ticket]
-        job = _Write(self._files[0], room, self._behind(where), tag, nbytes, (tensors, keep), ticket)
+        job = _Write(self._files[0], room, self._behind(spot), tag, nbytes, (tensors, keep), ticket)
         self._jobs.append(job)
         return self._started(job)
 
@@ -254,14 +254,14 @@ class Offload:
         except RuntimeError as error:
             raise OSError(f"the copy of a record to host memory failed: {error}. It is recomputed") from None
 
-    def _get(self, where: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
+    def _get(self, spot: Tuple[bool, int, int], tag: int, pieces: Pieces, keep: Any) -> Move:
         tensors, nbytes = [x for x, _ in pieces], record_bytes([size for _, size in pieces])
         self._push()
-        row = self._row(where)
+        row = self._row(spot)
         if row is None:
-            return self._started(self._read(self._behind(where), tag, tensors, nbytes, keep))
+            return self._started(self._read(self._behind(spot), tag, tensors, nbytes, keep))
         if row.tag != tag or row.nbytes != nbytes:
-            raise LostRecord(f"place {where[2]} of host memory does not hold record {tag}; it is recomputed")
+            raise LostRecord(f"place {spot[2]} of host memory does not hold record {tag}; it is recomputed")
         try:
             ticket = self.device.copy_in(row.host, tensors, [self.device.now(), *row.put])
         except RuntimeError as error:
@@ -269,11 +269,11 @@ class Offload:
         row.gets.append(ticket)
         return self._started(Move((tensors, keep), ticket))
 
-    def _read(self, where: Tuple[bool, int, int], tag: int, tensors: List[torch.Tensor], nbytes: int,
+    def _read(self, spot: Tuple[bool, int, int], tag: int, tensors: List[torch.Tensor], nbytes: int,
               keep: Any) -> _Read:
-        tapes, tier, place = where
+        tapes, tier, place = spot
         for job in self._jobs:  # a write of this record
-            if isinstance(job, _Write) and job.where == where and job.transfer is None and not job.over:
+            if isinstance(job, _Write) and job.spot == spot and job.transfer is None and not job.over:
                 job.submit()
         room = self._room()
         for ticket in room.uses:  # the CPU writes to it
@@ -293,16 +293,16 @@ class Offload:
         self._flying[id(move)] = move
         return move
 
-    def _row(self, where: Tuple[bool, int, int]) -> Optional[_Place]:
+    def _row(self, spot: Tuple[bool, int, int]) -> Optional[_Place]:
         """Returns a place in host memory; None for a record in a file."""
-        row = self._places.get((where[0], where[2])) if where[1] == 1 and self.host else None
-        if row is None and where[1] <= self.near:
+        row = self._places.get((spot[0], spot[2])) if spot[1] == 1 and self.host else None
+        if row is None and spot[1] <= self.near:
             raise OSError("host memory has no room for the records. Free memory, or pass a smaller host=")
         return row
 
-    def _behind(self, where: Tuple[bool, int, int]) -> Tuple[bool, int, int]:
+    def _behind(self, spot: Tuple[bool, int, int]) -> Tuple[bool, int, int]:
         """Returns the place of a record in the files."""
-        tapes, tier, place = where
+        tapes, tier, place = spot
         return tapes, tier - self.near, self._far.get((tapes, place), place) if tier == 1 else place
 
     @staticmethod

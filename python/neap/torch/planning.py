@@ -106,7 +106,7 @@ def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes
 
 def through_host(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured], host: int,
                  record: int) -> Chosen:
-    """Returns the fastest plan for host memory of ``host`` bytes as the first tier, and files. Plans put all tapes on
+    """Returns the fastest plan for host memory of ``host`` bytes, the first tier, and files. Plans put all tapes on
     one tier, so host memory together with the first tier of files is also a tier, which has the mean of their rates.
 
     :param record: bytes of a state on a tier. Some of the host memory is for records on their way to files.

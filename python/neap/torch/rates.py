@@ -43,20 +43,20 @@ def _line(small: Tuple[int, float], large: Tuple[int, float]) -> Tuple[float, fl
     return rate, max(0.0, small[1] - small[0] / rate)
 
 
-def rates_of(device: Device, where: torch.device, most: int) -> Rates:
+def rates_of(device: Device, place: torch.device, most: int) -> Rates:
     """Returns the rates of copies between a device and host memory, measured once with at most ``most`` bytes of the
     device."""
     large = max(2, min(SIZES[1], most // 2))
     known = _known.setdefault(device, {})
     if large not in known:
-        known[large] = _measured(device, where, large)
+        known[large] = _measured(device, place, large)
     return known[large]
 
 
-def _measured(device: Device, where: torch.device, large: int) -> Rates:
+def _measured(device: Device, place: torch.device, large: int) -> Rates:
     """Measures copies of up to ``large`` bytes."""
     small = max(1, min(SIZES[0], large // 2))
-    rows = [torch.zeros(large, dtype=torch.uint8, device=where) for _ in range(2)]
+    rows = [torch.zeros(large, dtype=torch.uint8, device=place) for _ in range(2)]
     block = device.slabs.take(2 * large)
     halves = block.host[:large], block.host[large:2 * large]
 
@@ -97,11 +97,11 @@ def _through(tier: OpenTier, rates: Rates) -> OpenTier:
                                                                  (raw.read_rate, rates.into))]
     raw.write_fixed += rates.out_fixed
     raw.read_fixed += rates.into_fixed
-    raw.staging = 0  # it is in host memory, not in that of the device
+    raw.staging = 0  # it is in host memory, not in device memory
     return found
 
 
-def device_tiers(device: Device, where: torch.device, nbytes: int, most: int, host: Optional[int],
+def device_tiers(device: Device, place: torch.device, nbytes: int, most: int, host: Optional[int],
                  slow: Optional[Paths], seconds: float) -> List[OpenTier]:
     """Returns the tiers of an Offload, for records of ``nbytes``.
 
@@ -109,7 +109,7 @@ def device_tiers(device: Device, where: torch.device, nbytes: int, most: int, ho
     :param host: bytes of host memory; None: it is not a tier.
     :param seconds: of measuring each tier of ``slow``.
     """
-    rates = rates_of(device, where, most)
+    rates = rates_of(device, place, most)
     found = [] if slow is None else [_through(tier, rates) for tier in measured_tiers(slow, nbytes, seconds)]
     if host is not None:
         spec = Tier(write=rates.out, read=rates.into, capacity=host, name="host", duplex=rates.duplex,

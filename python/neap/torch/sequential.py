@@ -294,9 +294,9 @@ class Sequential(torch.nn.Sequential):
     def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
              device: Optional[Device]) -> LayerRun:
         excluded = addresses([*self.parameters(), *self.buffers(), *[p for row in params for p in row]])
-        where = _where(leaves)
-        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves], where,
-                        memory_of(where) if device is None else device.memory, device is not None)
+        place = _where(leaves)
+        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves], place,
+                        memory_of(place) if device is None else device.memory, device is not None)
 
     # Sizes and the plan
 
@@ -311,13 +311,13 @@ class Sequential(torch.nn.Sequential):
         return self._known[key]
 
     def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report,
-                 device: Optional[Device], where: torch.device) -> _Fit:
+                 device: Optional[Device], place: torch.device) -> _Fit:
         """Returns the plan of a call.
 
         :raises BudgetError: with ``least``, a sufficient budget.
         """
         left = None if self._memory is None else self._memory - found.extra
-        tiers = self._measured_tiers(found.state, device, where) if left is not None else []
+        tiers = self._measured_tiers(found.state, device, place) if left is not None else []
         sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
         key = tuple(map(tuple, sizes[:4])), left
         if key not in self._plans:
@@ -332,14 +332,14 @@ class Sequential(torch.nn.Sequential):
         return Stages(state=found.state, tape=found.tape, advance=found.advance, record=found.record,
                       backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
 
-    def _measured_tiers(self, states: List[int], device: Optional[Device], where: torch.device) -> List[OpenTier]:
+    def _measured_tiers(self, states: List[int], device: Optional[Device], place: torch.device) -> List[OpenTier]:
         """Returns the slow tiers for the planner; each is measured once."""
         state = max(states)
         key = state, device
         if key not in self._tiers and device is not None:
             room = ROOMS * _record(states) if self._slow is not None else 0  # for records on their way to files
             host = None if self._host is None else max(1, self._host - room)
-            self._tiers[key] = device_tiers(device, where, _record(states), (self._memory or 0) // 4, host,
+            self._tiers[key] = device_tiers(device, place, _record(states), (self._memory or 0) // 4, host,
                                             self._slow, TIMED)
         elif key not in self._tiers:
             self._tiers[key] = [] if self._slow is None else measured_tiers(self._slow, state, TIMED)

@@ -62,7 +62,7 @@ class Slabs:
         self._allocate, self._free = allocate, free
         self._slabs: List[_Slab] = []
         self._lock = threading.Lock()
-        # Blocks that were given back: by garbage collection possibly while another call holds the lock.
+        # Returned blocks: by garbage collection possibly while another call holds the lock.
         self._back: Deque[Block] = collections.deque()
         self.held = self.most = self._used = 0  # bytes of slabs; the most that blocks had at a time; bytes of blocks
 
@@ -100,7 +100,7 @@ class Slabs:
         return block
 
     def give(self, block: Block) -> None:
-        """Takes a block back, with the copies that may still use it."""
+        """Returns a block, with the copies that may still use it."""
         self._back.append(block)
 
     def trim(self) -> None:
@@ -110,7 +110,7 @@ class Slabs:
             self._trim()
 
     def _sweep(self) -> None:
-        """Makes gaps of the blocks that were given back, and joins gaps next to each other."""
+        """Makes gaps of returned blocks, and joins gaps next to each other."""
         while self._back:
             block = self._back.popleft()
             slab, uses = block.slab, [ticket for ticket in block.uses if not ticket.done()]

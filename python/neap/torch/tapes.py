@@ -8,7 +8,7 @@ last tensors also reference memory; they are replaced by tensors of the same sha
 graph stay in memory (``Keeper.graph``).
 
 On the CPU the pieces of a tape are addresses, as libneap's tiers take them; on an accelerator they are tensors of bytes
-(``span``), which its copies take. There a record has the layout of the block, so it comes back in one copy.
+(``span``), which its copies take. There records have the layout of the block, so each comes back in one copy.
 """
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -29,7 +29,7 @@ def aligned(nbytes: int) -> int:
 
 
 def span(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns the whole storage of a dense tensor, as bytes, with a version counter of its own: copies to it are not
+    """Returns the whole storage of a dense tensor, as bytes, with a separate version counter: copies to it are not
     in-place changes."""
     first = flipped(tensor.data, bits(tensor)).as_strided((1,), (1,), 0)
     return first.view(torch.uint8).as_strided((address(tensor)[1],), (1,), 0)
@@ -73,14 +73,14 @@ class _View(NamedTuple):
 class Keeper(Counter):
     """A Counter that stores handles in the graph, and knows the storages behind them.
 
-    :param where: the device whose tensors are offloaded.
+    :param device: the device whose tensors are offloaded.
     :param spans: True: pieces are tensors of bytes; False: addresses.
     """
 
     def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0, memory: Memory = CPU,
-                 where: torch.device = torch.device("cpu"), spans: bool = False):
+                 device: torch.device = torch.device("cpu"), spans: bool = False):
         super().__init__(excluded, limit, spare, memory)
-        self.where, self.spans = where, spans
+        self.device, self.spans = device, spans
         self.handles: List[Any] = []  # weak references, which do not keep a dropped graph alive
         self.stays = False
         self.fixed: Set[int] = set()  # addresses of storages of sparse tensors, which are not offloaded
@@ -96,7 +96,7 @@ class Keeper(Counter):
             at = self.add(tensor)
             self.fixed.update(at or ())
             return Saved(tensor, self, at)
-        if tensor.device != self.where or tensor.numel() == 0:
+        if tensor.device != self.device or tensor.numel() == 0:
             return Saved(tensor, self, None)
         at = self.add(tensor)
         if at is None:
@@ -167,7 +167,7 @@ class Keeper(Counter):
         if not self.places:  # everything that it saved is in the results of the step's own hooks
             return []
         end, nbytes = self.places[-1]
-        block = torch.empty(end + aligned(nbytes), dtype=torch.uint8, device=self.where)
+        block = torch.empty(end + aligned(nbytes), dtype=torch.uint8, device=self.device)
         typed: Dict[torch.dtype, torch.Tensor] = {}
         for ref, place, dtype, size, stride, offset, bit in self.away:
             handle = ref()
