@@ -3,8 +3,9 @@
 """Time and memory of a time loop with neap.torch, plain autograd and torch.utils.checkpoint.
 
 A GRU cell of 256 units with batch size 32, forward and backward pass of 700 steps on one thread. Every round runs all
-settings in turn; ratios are medians of the ratios per round. Prints a table. With --slow, the settings are instead scans whose
-tapes are offloaded to host memory and to files in that folder, and the table has wall-clock time and the growth of the process.
+settings in turn; ratios are medians of the ratios per round. Prints a table. With --slow, the settings are instead
+scans whose tapes are offloaded to host memory and to files in that folder, and the table has wall-clock time and the
+growth of the process.
     scans.py [--rounds 5] [--steps 700] [--units 256] [--batch 32] [--only NAME,NAME] [--slow FOLDER]
 """
 import argparse
@@ -84,14 +85,15 @@ def settings(loop, tapes):
 
 
 def offloads(loop, tapes, folder):
-    """Scans in 1/10 and 3/8 of the memory whose tapes are recomputed, or offloaded. The latter has room for the graphs of all
-    tapes, which stay in memory."""
+    """Scans in 1/10 and 3/8 of the memory whose tapes are recomputed, or offloaded. The latter has room for the graphs
+    of all tapes, which stay in memory."""
     tenth, more, host = tapes // 10, 3 * tapes // 8, 2 * tapes
     return {
         "plain": loop.plain,
         "1/10, recomputed": loop.scan(memory=tenth), "1/10, host memory": loop.scan(memory=tenth, host=host),
         "1/10, files": loop.scan(memory=tenth, slow=folder),
-        "3/8, recomputed": loop.scan(memory=more), "3/8, host memory": loop.scan(memory=more, host=host, strategy="stream"),
+        "3/8, recomputed": loop.scan(memory=more),
+        "3/8, host memory": loop.scan(memory=more, host=host, strategy="stream"),
         "3/8, files": loop.scan(memory=more, slow=folder, strategy="stream"),
         "3/8, host memory for 1/4 and files": loop.scan(memory=more, host=tapes // 4, slow=folder, strategy="stream"),
     }
@@ -116,8 +118,8 @@ def offloaded(given):
                 seconds[name].append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
             else:
                 bits[name] = [p.grad.clone() for p in loop.cell.parameters()]
-    print("| tapes | wall-clock time | relative to the plain loop | CPU time | strategy | records of tapes written | counted peak | "
-          "process grew by | host memory | bit-identical |")
+    print("| setting | wall-clock time | relative to the plain loop | CPU time | strategy | records of tapes written | "
+          "counted peak | process grew by | host memory | bit-identical |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in rows:
         ratio = statistics.median(a[0] / b[0] for a, b in zip(seconds[name], seconds["plain"]))
@@ -127,8 +129,8 @@ def offloaded(given):
             f"{report.plan.chosen}, groups of {report.group}",
             f"{report.counts.tape_puts}", f"{report.counted_peak / 1e6:.1f} MB"]
         host = f"{report.host / 1e6:.0f} MB" if report is not None and report.host else ""
-        print(f"| {name} | {wall:.2f} s | {ratio:.2f} | {cpu:.2f} s | {' | '.join(planned)} | {grown[name] / 1e6:.0f} MB | "
-              f"{host} | {'yes' if same else 'no'} |")
+        print(f"| {name} | {wall:.2f} s | {ratio:.2f} | {cpu:.2f} s | {' | '.join(planned)} | "
+              f"{grown[name] / 1e6:.0f} MB | {host} | {'yes' if same else 'no'} |")
 
 
 def main():

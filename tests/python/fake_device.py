@@ -8,8 +8,9 @@ happens as late as possible, with INSTANT at once.
 
 A copy from the device may be late even after the computation has waited for it: computation that changes the source
 comes after the copy, but the CPU sees nothing of it. Until that wait, its source must exist and stay the same; until a
-copy to the device is over, its destination is garbage, and so is host memory that nothing was copied to. A copy that does not wait for the computation
-before it takes or leaves garbage. Missing waits, wrong order and early reuse therefore change results.
+copy to the device is over, its destination is garbage, and so is host memory that nothing was copied to. A copy that
+does not wait for the computation before it takes or leaves garbage. Missing waits, wrong order and early reuse
+therefore change results.
 """
 import ctypes
 import itertools
@@ -134,7 +135,7 @@ class Fake(devices.Device):
                 first = queue[0]
                 used = min(room, first.left)
                 first.left, room = first.left - used, room - used
-                if first.left > 0 or any(isinstance(ticket, Late) and ticket.copy is not None for ticket in first.after):
+                if first.left > 0 or not all(ticket.copy is None for ticket in first.after if isinstance(ticket, Late)):
                     break
                 first.run()
 

@@ -14,7 +14,7 @@ from cells_of_tests import COSTS, case, grads, plain, same, scanned  # noqa: E40
 from fake_device import Fake  # noqa: E402
 from neap.player import Player  # noqa: E402
 from neap.torch import device as devices  # noqa: E402
-from neap.torch.offload import Offload  # noqa: E402
+from neap.torch.tiers.offload import Offload  # noqa: E402
 
 
 @pytest.fixture

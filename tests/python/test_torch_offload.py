@@ -18,8 +18,8 @@ from cells_of_tests import COSTS, case, grads, plain, same, scanned  # noqa: E40
 from fake_device import INSTANT, Fake  # noqa: E402
 from neap.stores import Store  # noqa: E402
 from neap.torch import device as devices  # noqa: E402
-from neap.torch import offload, rates  # noqa: E402
-from neap.torch.slabs import Slabs  # noqa: E402
+from neap.torch.tiers import offload, rates  # noqa: E402
+from neap.torch.tiers.slabs import Slabs  # noqa: E402
 from stacks_of_tests import same as same_rows, trained  # noqa: E402
 
 WAYS = {"late": dict(), "instant": dict(rate=INSTANT), "slow": dict(rate=500), "reordered": dict(rate=4000, seed=1),
@@ -168,14 +168,16 @@ WAITS = {
     "a room is copied after the read": ("                self.files.wait(self.transfer)\n                self.ticket",
                                         "                self.ticket"),
     "a record is read after its write began": ("                job.submit()\n", "                pass\n"),
-    "the computation waits for the copy": ("            move.ticket.wait()\n        except", "            pass\n        except"),
+    "the computation waits for the copy": ("            move.ticket.wait()\n        except",
+                                           "            pass\n        except"),
     "the sources are kept": ("Move((tensors, keep), ticket))\n        room", "Move(None, ticket))\n        room"),
     "the sources of a file are kept": ("tag, nbytes, (tensors, keep), ticket)", "tag, nbytes, None, ticket)"),
     "the destinations are kept": ("        return self._started(Move((tensors, keep), ticket))\n\n    def _read",
                                   "        return self._started(Move(None, ticket))\n\n    def _read"),
     "the destinations of a file are kept": ("transfer, tensors, (tensors, keep))\n        self._jobs",
                                             "transfer, tensors, None)\n        self._jobs"),
-    "copies end before a scan does": ("                move.ticket.wait()\n        self._flying", "                pass\n        self._flying"),
+    "copies end before a scan does": ("                move.ticket.wait()\n        self._flying",
+                                      "                pass\n        self._flying"),
     "abandoned copies end": ("            move.ticket.finish()\n    flying", "            pass\n    flying"),
     "host memory is given back with its copies": ("        block.uses = block.uses + uses\n", ""),
 }
@@ -186,8 +188,8 @@ def without(old, new):
     with open(offload.__file__, encoding="utf-8") as file:
         text = file.read()
     assert text.count(old) == 1, (old, text.count(old))
-    made = types.ModuleType("neap.torch.offload_mutant")
-    made.__package__ = "neap.torch"
+    made = types.ModuleType("neap.torch.tiers.offload_mutant")
+    made.__package__ = "neap.torch.tiers"
     exec(compile(text.replace(old, new), offload.__file__, "exec"), made.__dict__)
     return made
 
@@ -472,3 +474,23 @@ def test_layers(fake, scratch, monkeypatch, tiers, way, failing):
     assert told.counts.puts > 0 and told.counted_peak <= told.planned_peak and "host" in str(told)
     assert (told.recoveries > 0) == bool(failing)
     assert made.open == [] and made.slabs.used == 0
+
+
+def test_layers_on_a_device_without_memory(monkeypatch):
+    """Also nt.Sequential names a sufficient budget."""
+    from neap.torch.stages import LayerRun
+    given = torch.randn(512, 128)
+    wanted = trained(torch.nn.Sequential(*layers()), given)
+    for name in ("record", "reverse"):
+        original, count = getattr(LayerRun, name), itertools.count()
+
+        def failing(self, *arguments):
+            if next(count) == 35:  # the 27 calls of the measurement succeed
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return original(self, *arguments)
+        monkeypatch.setattr(LayerRun, name, failing)
+        with pytest.raises(neap.BudgetError, match="has no memory left: CUDA out of memory") as caught:
+            trained(nt.Sequential(*layers(), memory="12M"), given)
+        monkeypatch.setattr(LayerRun, name, original)
+        assert 1 << 20 < caught.value.least < 12 << 20
+    same_rows(trained(nt.Sequential(*layers(), memory=caught.value.least), given), wanted)

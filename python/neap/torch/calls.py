@@ -2,8 +2,7 @@
 """One call of a scan as a node of autograd: ``forward`` performs its plan up to TURN and keeps slots and tapes,
 ``backward`` performs the rest."""
 import contextlib
-import traceback
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -11,20 +10,21 @@ from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan
 from ..player import Player, Refused, Sizes
 from ..reports import Report
-from ..show import show_least, show_size
+from ..show import show_least
 from ..stores import Paths, Store
 from .around import Around
-from .device import Device, exhausted, generator_kept, get_rng, set_rng
+from .device import Device, generator_kept, get_rng, set_rng
 from .double import Once, Second, second
 from .leaves import leaves_of
 from .measure import addresses, charge
-from .offload import Offload
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, laid
+from .tiers.exhaustion import device_memory
+from .tiers.offload import Offload
 from .transforms import check_backward
 from .trees import flatten, nbytes, unflatten
 
-__all__ = ["Call", "ScanFunction", "device_memory"]
+__all__ = ["Call", "ScanFunction"]
 
 _TWICE = ("trying to differentiate twice a scan of neap.torch, which has only first derivatives (once_differentiable) "
           "unless double_backward=True is passed. Pass it to nt.scan or nt.Scan")
@@ -64,30 +64,6 @@ class ScanFunction(torch.autograd.Function):
             rows = len(found), *found, *given, *gradients
             found = list(Second.apply(call, *rows) if call.double else Once.apply(_TWICE, *rows))
         return (None, *found)
-
-
-@contextlib.contextmanager
-def device_memory(memory: Optional[int], place: torch.device, enough: Callable[[int], Tuple[int, int]],
-                  told: Report) -> Iterator[None]:
-    """Context manager that raises BudgetError if the device runs out of memory. ``enough``: _Job.enough."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not exhausted(error):
-            raise
-        traceback.clear_frames(error.__traceback__)  # they reference the memory of the steps that failed
-        reason = str(error).splitlines()[0].rstrip(".")
-    else:
-        return
-    try:
-        least = enough(1)[1] + told.charged
-    except Exception:  # there is too little for one step
-        least = 0
-    given = "without memory=" if memory is None else f"memory={show_size(memory)}"
-    wanted = "Free memory of the device" if least <= told.charged else \
-        f"{'Pass' if memory is None else 'Reduce'} memory: at least {show_least(least)} (error.least), at most what is " \
-        f"free in addition to inputs, outputs and the temporary memory of one group of steps"
-    raise BudgetError(f"{given}: {place} has no memory left: {reason}. {wanted}", least=least)
 
 
 class Call:

@@ -13,11 +13,11 @@ import torch
 
 from ..errors import UsageError
 from .measure import ACCELERATOR, CPU, Memory
-from .slabs import Slabs
 from .tapes import ALIGNED, aligned
+from .tiers.slabs import Slabs
 
-__all__ = ["Blocks", "Cast", "Cuda", "Device", "Generators", "Ticket", "copied", "device_of", "exhausted",
-           "generator_kept", "get_rng", "memory_of", "offloading", "set_rng", "uncached"]
+__all__ = ["Blocks", "Cast", "Cuda", "Device", "Generators", "Ticket", "copied", "device_of", "generator_kept", "get_rng",
+           "memory_of", "offloading", "set_rng", "uncached"]
 
 
 class Ticket:
@@ -205,11 +205,6 @@ def offloading(host: Optional[int], slow: Any, tensors: Sequence[torch.Tensor]) 
 def memory_of(device: torch.device) -> Memory:
     """Returns how the memory of a device is counted if nothing is offloaded."""
     return CPU if device.type == "cpu" else ACCELERATOR
-
-
-def exhausted(error: BaseException) -> bool:
-    """True if an accelerator has no memory left."""
-    return isinstance(error, torch.cuda.OutOfMemoryError)
 
 
 class Generators:

@@ -8,9 +8,9 @@ from ..errors import BudgetError
 from ..plans import Plan, plan
 from ..show import show_least
 from ..stores import OpenTier
-from .offload import ROOMS
 from .places import places_of
-from .rates import spilled
+from .tiers.offload import ROOMS
+from .tiers.rates import spilled
 from .timing import Costs, Measured
 
 __all__ = ["Chain", "Chosen", "fastest", "through_host"]

@@ -352,7 +352,8 @@ class Run(Backend):
         return found
 
     def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
-        kind, sizer = (t1 - t0, tuple([x.shape for x in state.leaves])), Sizer(self.excluded, self._goes(t0), self.memory)
+        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        sizer = Sizer(self.excluded, self._goes(t0), self.memory)
         try:
             found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
         except Exception:

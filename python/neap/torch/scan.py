@@ -26,7 +26,7 @@ from ..stores import OpenTier, Paths, measured_tiers
 from ..units import Size
 from . import axes
 from .around import Around, Unregistered
-from .calls import Call, ScanFunction, device_memory
+from .calls import Call, ScanFunction
 from .checks import Hashes
 from .device import Device, Generators, generator_kept, get_rng, memory_of, offloading, set_rng
 from .heap import Heap, resident
@@ -36,10 +36,11 @@ from .loops import plain, unrolled
 from .measure import addresses
 from .options import Options, options
 from .places import places_of
-from .offload import record_bytes
 from .planning import Chain, fastest, through_host
-from .rates import device_tiers
 from .runs import Again, Cast, Run, differentiable
+from .tiers.exhaustion import device_memory
+from .tiers.offload import record_bytes
+from .tiers.rates import device_tiers
 from .timing import UNTIMED, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten

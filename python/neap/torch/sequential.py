@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential: a stack of layers of different sizes with a memory budget and bit-identical gradients."""
+import contextlib
 import functools
 import math
 import time
@@ -24,11 +25,12 @@ from .device import Device, generator_kept, get_rng, memory_of, offloading, set_
 from .double import Once
 from .layouts import dense
 from .measure import addresses, charge
-from .offload import ROOMS, Offload
-from .rates import device_tiers
 from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
 from .tapes import aligned
+from .tiers.exhaustion import device_memory
+from .tiers.offload import ROOMS, Offload
+from .tiers.rates import device_tiers
 from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten
 
@@ -102,6 +104,7 @@ class _Call:
                  strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around,
                  again: Callable[[StageRefused], _Fit], device: Optional[Device], host: Optional[int]):
         self.device, self.host = device, host
+        self.explained: Callable[[], Any] = contextlib.nullcontext  # of a device without memory
         self.run, self.first, self.params, self.fit, self.again = run, first, params, fit, again
         self.strict, self.cast, self.report, self.slow, self.around = strict, cast, told, slow, around
 
@@ -145,7 +148,7 @@ class _Call:
         run = self.run
         if self.redoes or player is None:
             self.around.check_tensors()
-        with generator_kept(run.device), self.around.modules_as_noted():
+        with self.explained(), generator_kept(run.device), self.around.modules_as_noted():
             self.report.replays += player is None
             while True:
                 try:
@@ -253,8 +256,11 @@ class Sequential(torch.nn.Sequential):
             call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow, around,
                          functools.partial(self._replanned, found, run, params, told, device),
                          device, self._host)
+            call.explained = functools.partial(device_memory, self._memory, run.device, functools.partial(
+                self._enough, found, params, device, run.device), told)
             try:
-                results = _Function.apply(call, *leaves, *once)
+                with call.explained():
+                    results = _Function.apply(call, *leaves, *once)
                 return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
             except StageRefused as error:
                 self._grown(found, run, error)
@@ -302,7 +308,8 @@ class Sequential(torch.nn.Sequential):
 
     def _measured(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
                   cast: Cast, device: Optional[Device]) -> _Measured:
-        key = (shape, device, cast.key, torch.get_num_threads(), tuple(getattr(m, "training", None) for m in self.modules()),
+        key = (shape, device, cast.key, torch.get_num_threads(),
+               tuple(getattr(m, "training", None) for m in self.modules()),
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
@@ -326,6 +333,17 @@ class Sequential(torch.nn.Sequential):
         told.planned(fit.plan, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
                      self._memory, fit.sizes.peak)
         return fit
+
+    def _enough(self, found: _Measured, params: List[List[torch.Tensor]], device: Optional[Device],
+                place: torch.device, _: int) -> Tuple[int, int]:
+        """Returns, as its second result, a sufficient budget, without the reserved bytes."""
+        tiers = self._measured_tiers(found.state, device, place) if self._memory is not None else []
+        sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=0)
+        try:
+            _fitting(self._stages(found), sizes, self._strategy, tiers, 0)
+        except BudgetError as error:
+            return 1, error.least
+        return 1, 1
 
     @staticmethod
     def _stages(found: _Measured) -> Stages:

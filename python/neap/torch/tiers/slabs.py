@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host memory for copies of a device, in slabs of exactly the requested bytes.
 
-PyTorch's own allocator of pinned memory rounds every request up to a power of two, and keeps it. Here a slab is as large
-as the request that it was allocated for, and smaller requests are cut from it. Slabs are kept, because pinning memory
-takes about as long as writing to it, and every training step requests the same bytes. Before a new slab is allocated,
-unused ones are freed, so the held bytes are at most those that were ever in use at a time, plus those that a
-different division of slabs cannot use.
+PyTorch's own allocator of pinned memory rounds every request up to a power of two, and keeps it. Here a slab is as
+large as the request that it was allocated for, and smaller requests are cut from it. Slabs are kept, because pinning
+memory takes about as long as writing to it, and every training step requests the same bytes. Unused slabs are freed
+before a new one is allocated.
 """
 import collections
 import threading

@@ -18,11 +18,11 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from ..errors import LostRecord, RecordError
-from ..stores import Paths, Store, Transfer
-from .device import Device, Ticket
+from ...errors import LostRecord, RecordError
+from ...stores import Paths, Store, Transfer
+from ..device import Device, Ticket
+from ..tapes import aligned
 from .slabs import Block
-from .tapes import aligned
 
 __all__ = ["ROOMS", "Offload", "record_bytes"]
 

@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from ..problems import INFINITE, Tier
-from ..stores import OpenTier, Paths, measured_tiers
-from .device import Device
+from ...problems import INFINITE, Tier
+from ...stores import OpenTier, Paths, measured_tiers
+from ..device import Device
 
 __all__ = ["Rates", "device_tiers", "rates_of", "spilled"]
 
