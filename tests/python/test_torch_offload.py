@@ -442,6 +442,39 @@ def test_rates():
     assert disk.raw.write_rate <= found.out and disk.raw.cpu >= found.cpu
 
 
+class Bus(Fake):
+    """A device whose copies take 10 us and 1 ns per byte out, 2 ns per byte in, on one bus or on two."""
+
+    def __init__(self, buses):
+        super().__init__()
+        self.now_is, self.busy = 0.0, {"out": 0.0, "in": 0.0}
+        self.buses = buses
+
+    def _start(self, direction, tensors, copy, after, take=None):
+        seconds = 1e-5 + sum(x.numel() for x in tensors) * (1e-9 if direction == "out" else 2e-9)
+        begin = max(self.now_is, *(self.busy.values() if self.buses == 1 else [self.busy[direction]]))
+        self.busy[direction] = end = begin + seconds
+        found = super()._start(direction, tensors, copy, after, take)
+        run = found.finish
+
+        def finish():
+            self.now_is = max(self.now_is, end)
+            run()
+        found.finish = finish
+        return found
+
+
+def test_measured_rates(monkeypatch):
+    """Both directions at once show whether they share a bus."""
+    for buses in (1, 2):
+        made = Bus(buses)
+        monkeypatch.setattr(rates, "time", types.SimpleNamespace(perf_counter=lambda: made.now_is))
+        found = rates._measured(made, torch.device("cpu"), 1 << 20)
+        assert found.duplex == (buses == 2) and found.cpu == 0
+        assert (found.out, found.into) == pytest.approx((1e9, 5e8), rel=1e-3)
+        assert (found.out_fixed, found.into_fixed) == pytest.approx((1e-5, 1e-5), rel=1e-2)
+
+
 # Layers
 
 def layers():

@@ -13,12 +13,13 @@ copy, so their memory is free for the allocator at once; with ``record_stream`` 
 noticed the end of the copy, and a CPU that runs ahead would exceed the budget.
 """
 import time
+import warnings
 import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from ...errors import LostRecord, RecordError
+from ...errors import LostRecord, RecordError, stack_level
 from ...stores import Paths, Store, Transfer
 from ..device import Device, Ticket
 from ..tapes import aligned
@@ -196,8 +197,9 @@ class Offload:
                 self._files[0].format(far[0][near:], far[1][near:], sizes[1][near:])
                 rooms = ROOMS if limit is None else (limit - self.host_bytes) // room
                 self._rooms = [self._take(room) for _ in range(max(1, min(ROOMS, rooms)))]
-        except RuntimeError:
-            pass
+        except RuntimeError as error:
+            warnings.warn(f"host memory for states and tapes cannot be allocated, so they are recomputed: {error}. Pass "
+                          f"a smaller host=, or free memory", RuntimeWarning, stacklevel=stack_level())
 
     def _take(self, nbytes: int) -> Block:
         block = self.device.slabs.take(nbytes)
