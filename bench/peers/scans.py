@@ -3,8 +3,10 @@
 """Time and memory of a time loop with neap.torch, plain autograd and torch.utils.checkpoint.
 
 A GRU cell of 256 units with batch size 32, forward and backward pass of 700 steps on one thread. Every round runs all
-settings in turn; ratios are medians of the ratios per round. Prints a table.
-    scans.py [--rounds 5] [--steps 700] [--units 256] [--batch 32] [--only NAME,NAME]
+settings in turn; ratios are medians of the ratios per round. Prints a table. With --slow, the settings are instead
+scans whose tapes are offloaded to host memory and to files in that folder, and the table has wall-clock time and the
+growth of the process.
+    scans.py [--rounds 5] [--steps 700] [--units 256] [--batch 32] [--only NAME,NAME] [--slow FOLDER]
 """
 import argparse
 import statistics
@@ -14,6 +16,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import neap.torch as nt
+from highwater import growth
 
 PIECE = 27  # steps per checkpointed segment: about the square root of the number of steps
 
@@ -23,6 +26,7 @@ def options():
     for name, value in (("rounds", 5), ("steps", 700), ("units", 256), ("batch", 32)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--only", default="", help="names of settings as in the table")
+    parser.add_argument("--slow", help="a folder on a disk")
     return parser.parse_args()
 
 
@@ -80,8 +84,60 @@ def settings(loop, tapes):
     }
 
 
+def offloads(loop, tapes, folder):
+    """Scans in 1/10 and 3/8 of the memory whose tapes are recomputed, or offloaded. The latter has room for the graphs
+    of all tapes, which stay in memory."""
+    tenth, more, host = tapes // 10, 3 * tapes // 8, 2 * tapes
+    return {
+        "plain": loop.plain,
+        "1/10, recomputed": loop.scan(memory=tenth), "1/10, host memory": loop.scan(memory=tenth, host=host),
+        "1/10, files": loop.scan(memory=tenth, slow=folder),
+        "3/8, recomputed": loop.scan(memory=more),
+        "3/8, host memory": loop.scan(memory=more, host=host, strategy="stream"),
+        "3/8, files": loop.scan(memory=more, slow=folder, strategy="stream"),
+        "3/8, host memory for 1/4 and files": loop.scan(memory=more, host=tapes // 4, slow=folder, strategy="stream"),
+    }
+
+
+def offloaded(given):
+    """Prints the table of --slow."""
+    loop = Loop(given.steps, given.units, given.batch)
+    tapes = given.steps * given.batch * given.units * 4 * 8
+    rows = {name: run for name, run in offloads(loop, tapes, given.slow).items()
+            if name == "plain" or not given.only or name in given.only.split(",")}
+    seconds, told, bits, grown = {name: [] for name in rows}, {}, {}, {}
+    for number in range(given.rounds + 2):
+        for name, run in rows.items():
+            loop.cell.zero_grad(set_to_none=True)
+            begin = time.perf_counter(), time.process_time()
+            if number == given.rounds + 1:  # the last round is not timed
+                grown[name] = growth(run)
+                continue
+            told[name] = run()
+            if number:
+                seconds[name].append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+            else:
+                bits[name] = [p.grad.clone() for p in loop.cell.parameters()]
+    print("| setting | CPU time | relative to the plain loop | wall-clock time | strategy | records of tapes written | "
+          "counted peak | process grew by | host memory | bit-identical |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for name in rows:
+        ratio = statistics.median(a[1] / b[1] for a, b in zip(seconds[name], seconds["plain"]))
+        wall, cpu = (statistics.median(column) for column in zip(*seconds[name]))
+        report, same = told[name], all(map(torch.equal, bits[name], bits["plain"]))
+        planned = ["", "", ""] if report is None else [
+            f"{report.plan.chosen}, groups of {report.group}",
+            f"{report.counts.tape_puts}", f"{report.counted_peak / 1e6:.1f} MB"]
+        host = f"{report.host / 1e6:.0f} MB" if report is not None and report.host else ""
+        print(f"| {name} | {cpu:.2f} s | {ratio:.2f} | {wall:.2f} s | {' | '.join(planned)} | "
+              f"{grown[name] / 1e6:.0f} MB | {host} | {'yes' if same else 'no'} |")
+
+
 def main():
     given = options()
+    if given.slow:
+        offloaded(given)
+        return
     loop = Loop(given.steps, given.units, given.batch)
     tapes = given.steps * given.batch * given.units * 4 * 8  # about eight arrays of the size of the state per step
     rows = {name: run for name, run in settings(loop, tapes).items()

@@ -22,6 +22,7 @@ class Report:
     - ``state``, ``tape``: bytes of a state, and of the tape of a group of steps
     - ``graph``: estimated bytes of ``tape`` for nodes of autograd's graph and tensor objects
     - ``graphs``: estimated maximum of bytes in the budget for the graphs of offloaded tapes
+    - ``host``: bytes of host memory for offloaded states and tapes (``host=``), and for records on their way to files
     - ``steps``, ``group``: number of steps, and of steps per group
     - ``extra_steps``: recomputed forward steps
     - ``outgrown``: tapes that were larger than planned and were freed; ``recorded_again``: steps recomputed
@@ -41,7 +42,7 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
-        self.replays = self.graphs = self.graph = self.doubles = self.double_kept = self.double_tape = 0
+        self.replays = self.graphs = self.graph = self.host = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
         self.plain = False  # a plain loop ran instead of a plan
 
@@ -112,6 +113,8 @@ class Report:
             rows.append(("tiers", f"{self.counts.puts} states written, {self.counts.gets} read; "
                                   f"{self.counts.tape_puts} tapes written, {self.counts.tape_gets} read; "
                                   f"{self.recoveries} lost"))
+        if self.host:
+            rows.append(("host", f"{show_size(self.host)} of host memory"))
         if self.graphs:
             rows.append(("graphs", f"about {show_size(self.graphs)} for tapes on tiers"))
         if self.outgrown:

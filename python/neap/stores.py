@@ -153,6 +153,10 @@ class Store:
         self._borrowed.pop((transfer.tier, transfer.ticket), None)
         check(answer)
 
+    def done(self, transfer: Transfer) -> bool:
+        """True if ``wait`` would return at once. Never blocks."""
+        return bool(lib.neap_tier_done(self._tiers[transfer.tier - 1], transfer.ticket))
+
     def forget(self, tier: int, place: int) -> None:
         """Marks the state at a place as no longer needed."""
         if not self._dead[tier - 1]:

@@ -5,6 +5,7 @@ import collections
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import importlib
 import random
 import re
@@ -17,11 +18,13 @@ import warnings
 import torch
 
 import neap
+from fake_device import Fake
 
 torch.set_num_threads(1)
 
 LIMIT = 60  # seconds of one run, which has to end
 TIERS = {"write": 2e9, "read": 1e9, "latency": 1e-5}  # what planners are told: plans are a function of the seed
+DEVICES = {"late": dict(), "reordered": dict(rate=4000), "slow": dict(rate=300)}  # of fake_device.py
 ALWAYS = (r"times slower than storing", r"check=True has no effect", r"slow= or host= has no effect")
 NO_PLAN = r"is not for|needs|do not|does not|only|cannot|has no|no tier|wants|takes no|without|not apply"
 
@@ -45,6 +48,11 @@ class Choices:
         if found != values[0]:
             self.names.append(name)
         return found
+
+    def hosts(self):
+        """Bytes of host memory, and the kind of device that offloads to it; None: the CPU as a device."""
+        pick = self.random("hosts")
+        return pick.choice([None, None, None, "16M", "40K"]), pick.choice([None, *DEVICES])
 
     def kept(self, parts, always=0):
         """The parts that are not left out; the first ones always stay."""
@@ -146,8 +154,10 @@ def limited(seconds):
 @contextlib.contextmanager
 def fixed_tiers(graph=None):
     """Planners are told the same of tiers each time; ``graph`` 0: nodes and objects of tensors count nothing."""
-    measure, *users = (importlib.import_module(f"neap.torch.{name}") for name in ("measure", "scan", "sequential"))
-    measured, counted = users[0].measured_tiers, measure.GRAPH
+    measure, rates, *users = (importlib.import_module(f"neap.torch.{name}")
+                              for name in ("measure", "tiers.rates", "scan", "sequential"))
+    users.append(rates)
+    measured, counted, rated = rates.measured_tiers, measure.GRAPH, rates.rates_of
 
     def told(slow, nbytes, seconds):
         found = measured(slow, nbytes, 1e-4)
@@ -162,10 +172,30 @@ def fixed_tiers(graph=None):
             user.measured_tiers = function
         measure.GRAPH = size
     put(told, counted if graph is None else measure.Graph(*[0] * len(counted)))
+    rates.rates_of = lambda *unused: rates.Rates(TIERS["write"], TIERS["read"], TIERS["latency"], TIERS["latency"], True)
     try:
         yield
     finally:
         put(measured, counted)
+        rates.rates_of = rated
+
+
+@contextlib.contextmanager
+def on_device(kind, seed):
+    """Scans and layers run on a fake device, if a kind is given; all its copies must be over at the end."""
+    users = [importlib.import_module(f"neap.torch.{name}") for name in ("scan", "sequential")]
+    kept, made = users[0].offloading, Fake(seed=seed, **DEVICES.get(kind, {}))
+
+    def put(function):
+        for user in users:
+            user.offloading = function
+    put(kept if kind is None else lambda host, slow, tensors: made if host or slow else None)
+    try:
+        yield
+        gc.collect()
+        assert made.open == [] and made.slabs.used == 0, "copies or host memory are left"
+    finally:
+        put(kept)
 
 
 class Runner:
@@ -227,10 +257,11 @@ class Runner:
     def one(self, case, wanted, row, found):
         """Compares one scan; its report, or None if it was refused."""
         row, more = dict(row), {}
-        graph = row.pop("graph", None)
+        graph, device = row.pop("graph", None), row.pop("device", None)
         if row.get("slow") == "directory":
             row["slow"] = self.folder
-        name = ", ".join(f"{key}={value!r}" for key, value in {**row, "graph": graph}.items() if value is not None)
+        name = ", ".join(f"{key}={value!r}" for key, value in {**row, "graph": graph, "device": device}.items()
+                         if value is not None)
         name, begin = f"[{name}]", time.perf_counter()
 
         def wrong(text):
@@ -241,7 +272,7 @@ class Runner:
                 warnings.simplefilter("always")
                 try:
                     begun = resident(case)
-                    with fixed_tiers(graph):
+                    with fixed_tiers(graph), on_device(device, case.seed):
                         got, told = case.scanned(**row)
                     break
                 except Timeout as error:
@@ -267,7 +298,8 @@ class Runner:
                     return None
         self.judge(case, got, wanted, row, caught, told, wrong)
         grown = resident(case, True) - begun
-        if case.large and graph is None and row.get("strict", True) and row.get("count", True):
+        if case.large and {graph, device, row.get("host")} == {None} and row.get("strict", True) and \
+                row.get("count", True):
             bound = process_out_of_bounds(grown, told.memory, sum(x.numel() * 8 for x in got.values() if x is not None))
             if bound:
                 wrong(bound)

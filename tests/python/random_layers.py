@@ -315,8 +315,11 @@ class Stack(Choices):
         budgets = [charged + peak, charged + peak // 2, charged + peak // 4, least, least + least // 8]
         for memory in pick.sample(budgets, 2):
             slow = pick.choice([None, None, None, "mem:16M", "directory"])
-            row = {"memory": max(1, memory), "slow": slow,
-                   "strategy": pick.choice(["auto", "chain" if slow is None else "pofo"]),
+            host, device = self.hosts()
+            row = {"memory": max(1, memory), "slow": slow, "host": host, "device": device,
+                   # auto plans with a latency of 10 us, and states of a few bytes, for half a second each time
+                   "strategy": pick.choice(["auto" if host is None else "pofo",
+                                            "chain" if slow is host is None else "pofo"]),
                    "strict": pick.random() > 0.1}
             rows.append({key: value for key, value in row.items() if value not in (None, True)})
         return rows

@@ -350,8 +350,10 @@ class Case(Choices):
         rows = [{"group": pick.choice([None, None, 1, 3, self.steps])}]
         for memory in pick.sample(budgets[1:], 2):
             slow = pick.choice([None, None, None, "mem:16M", "directory"])
-            row = {"memory": max(1, memory), "slow": slow, "group": pick.choice([None, None, 1, 3, self.steps]),
-                   "strategy": pick.choice(["auto", "auto", "revolve", "mixed", "bptt"] if slow is None else
+            host, device = self.hosts()
+            row = {"memory": max(1, memory), "slow": slow, "host": host, "device": device,
+                   "group": pick.choice([None, None, 1, 3, self.steps]),
+                   "strategy": pick.choice(["auto", "auto", "revolve", "mixed", "bptt"] if slow is host is None else
                                            ["auto", "auto", "stream", "double", "disk-revolve"]),
                    "check": pick.random() < 0.2, "count": pick.random() > 0.1, "strict": pick.random() > 0.1,
                    "graph": pick.choice([0, None])}

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap.torch with states that leave an accelerator: a fake device that is late, and a real one.
-
-Copies of the fake device happen when they are waited for, not before. Until then the destination
-is garbage, and so is a place's memory that is freed. Wrong order, missing waits and early reuse
-therefore change bits. `pytest -m cuda` runs the same on CUDA or ROCm.
+"""neap.torch with states and tapes that leave an accelerator: a fake device (fake_device.py), and a real one.
+`pytest -m cuda` runs the same on CUDA or ROCm.
 """
 import sys
 
@@ -14,67 +11,17 @@ torch = pytest.importorskip("torch")
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from cells_of_tests import COSTS, case, grads, plain, same, scanned  # noqa: E402
+from fake_device import Fake  # noqa: E402
 from neap.player import Player  # noqa: E402
 from neap.torch import device as devices  # noqa: E402
-
-
-def scribble(tensors):
-    for tensor in tensors:
-        tensor.detach().reshape(-1).view(torch.uint8).fill_(0xff)  # NaN of every type
-
-
-class Late(devices.Ticket):
-    """A copy that is made when somebody waits."""
-
-    def __init__(self, device, copy, after):
-        self.device, self.copy, self.after = device, copy, after
-        device.open.append(self)
-
-    def done(self):
-        return self.copy is None
-
-    def wait(self):
-        if self.copy is not None:
-            copy, self.copy = self.copy, None
-            for ticket in self.after:
-                ticket.wait()
-            copy()
-            self.device.open.remove(self)
-
-    finish = wait
-
-
-class Fake(devices.Device):
-    """Its memory is the CPU's; ``open`` copies were not waited for."""
-
-    def __init__(self):
-        self.open, self.copies, self.blocks = [], 0, []
-
-    def allocate(self, nbytes):
-        block = torch.full((nbytes,), 0xff, dtype=torch.uint8)
-        self.blocks.append(block)
-        return block
-
-    def copy_out(self, tensors, host, after):
-        self.copies += 1
-        before = [x.clone() for x in tensors]
-
-        def copy():
-            for a, b in zip(tensors, before):
-                assert torch.equal(a, b), "changed before the wait"
-            devices.copied(host, tensors, True)
-        return Late(self, copy, list(after))
-
-    def copy_in(self, host, tensors, after):
-        self.copies += 1
-        scribble(tensors)
-        return Late(self, lambda: devices.copied(host, tensors, False), list(after))
+from neap.torch.tiers.offload import Offload  # noqa: E402
 
 
 @pytest.fixture
 def fake(monkeypatch):
     made = Fake()
-    monkeypatch.setattr(sys.modules["neap.torch.scan"], "device_of", lambda tensors: made)
+    monkeypatch.setattr(sys.modules["neap.torch.scan"], "offloading",
+                        lambda host, slow, tensors: made if host or slow else None)
     return made
 
 
@@ -98,7 +45,7 @@ def on_host(cell, strategy, group=1, **options):
 def test_states_in_host_memory(fake, cell, strategy):
     for group in (1, 3):
         told = on_host(cell, strategy, group)
-        assert told.recoveries == 0 and told.counts.tape_puts == 0
+        assert told.recoveries == 0
         assert told.counted_peak <= told.planned_peak
         assert told.counts.puts > 0 or strategy == "auto"
     assert fake.copies > 0 and fake.open == []
@@ -119,57 +66,43 @@ def test_conjugate_states_in_host_memory(fake):
     assert nt.report().counts.puts > 0 and nt.report().recoveries == 0 and fake.open == []
 
 
-def test_an_order_that_is_wrong_is_seen(fake, monkeypatch):
-    """The fake device tells: waits that are left out, copies that do not wait for one another."""
-    wait = devices.HostStore.wait
-    monkeypatch.setattr(devices.HostStore, "wait", lambda self, ticket: None)
-    with pytest.raises((AssertionError, RuntimeWarning)):  # a state that came back wrong is another one
-        on_host("wide", "double")
-    monkeypatch.setattr(devices.HostStore, "wait", wait)
-    copy_in = Fake.copy_in
-    monkeypatch.setattr(Fake, "copy_in", lambda self, host, tensors, after: copy_in(self, host, tensors, ()))
-    store = devices.HostStore(fake, 64)
-    store.format([2])
-    a, b = torch.arange(16.0), torch.zeros(16)
-    store.put(1, 0, 1, [a])
-    store.wait(store.get(1, 0, 1, [b]))
-    assert not torch.equal(a, b)
-    monkeypatch.setattr(Fake, "copy_in", copy_in)
-    assert on_host("wide", "double").counts.gets > 0
+def bits(*tensors):
+    return [(x.view(torch.uint8), x.numel() * x.element_size()) for x in tensors]
 
 
-def test_a_host_store(fake):
-    store = devices.HostStore(fake, 64)
+def test_an_offload(fake):
+    store = Offload(fake, 64, True)
     store.format([2])
     a, b, c = torch.arange(16.0), torch.zeros(16), torch.zeros(16)
-    sent = store.put(1, 0, 1, [a])
-    assert not sent.done()
-    back = store.get(1, 0, 1, [b])
-    again = store.put(1, 0, 2, [a * 2])  # comes after the copy back
+    sent = store.put(1, 0, 1, bits(a))
+    assert not sent.ticket.done()
+    back = store.get(1, 0, 1, bits(b))
+    again = store.put(1, 0, 2, bits(a * 2))  # comes after the copy back
     store.wait(again)
-    assert sent.done() and back.done() and torch.equal(a, b)
-    store.wait(store.get(1, 0, 2, [c]))
+    assert not back.ticket.done()
+    store.wait(back)
+    assert sent.ticket.done() and torch.equal(a, b)
+    store.wait(store.get(1, 0, 2, bits(c)))
     assert torch.equal(c, a * 2)
     with pytest.raises(neap.LostRecord):
-        store.get(1, 0, 1, [b])
+        store.get(1, 0, 1, bits(b))
     store.forget(1, 0)
     with pytest.raises(neap.LostRecord):
-        store.get(1, 0, 2, [b])
+        store.get(1, 0, 2, bits(b))
     with pytest.raises(OSError):
-        store.put(1, 2, 1, [a])
-    store.put(1, 1, 3, [a])
+        store.put(1, 2, 1, bits(a))
+    store.put(1, 1, 3, bits(a))
     store.close()
-    assert fake.open == []
+    assert fake.open == [] and fake.slabs.used == 0
 
 
-def test_no_host_memory(fake, monkeypatch):
+def test_no_host_memory(fake):
     """Every record is refused, and every state computed again."""
-    def nothing(self, nbytes):
-        if nbytes > 30000:
-            raise RuntimeError("no pinned memory")
-        return torch.zeros(nbytes, dtype=torch.uint8)
-    monkeypatch.setattr(Fake, "allocate", nothing)
-    told = on_host("wide", "double")
+    on_host("wide", "auto")  # the rates are measured
+    fake.slabs.trim()
+    fake.limit = 30000
+    with pytest.warns(RuntimeWarning, match="cannot be allocated, so they are recomputed: no pinned memory. Pass a "):
+        told = on_host("wide", "double")
     assert told.recoveries == told.counts.gets > 0
 
 
@@ -197,9 +130,10 @@ def test_copies_are_waited_for_when_a_backward_ends_early(fake):
 
 
 def test_refusals():
-    made, state, x, _ = case("wide", 20, 3)
-    with pytest.raises(neap.UsageError, match="the state is on the CPU"):
-        nt.scan(made, state, x, memory="1M", host="1M")
+    with pytest.raises(neap.UsageError, match=r"host= offloads from the CPU or from one CUDA or ROCm device"):
+        devices.offloading(1 << 20, None, [torch.zeros(2, device="meta")])
+    with pytest.raises(neap.UsageError, match=r"or remove slow="):
+        devices.offloading(None, "/scratch", [torch.zeros(2, device="meta")])
 
 
 @pytest.mark.cuda
@@ -213,6 +147,27 @@ def test_a_real_device(strategy):
     same(grads(scanned(strategy=strategy, group=1, memory="450K", host="64M"), *given), wanted)
     assert nt.report().recoveries == 0
     assert nt.report().counts.puts > 0 or strategy == "auto"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("tiers", ["host", "files", "both"])
+def test_tapes_of_a_real_device(scratch, tiers):
+    """Tapes leave it, and the budget is what its allocator counts."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA or ROCm device")
+    made, state, x, read = case("wide", 400, 3)
+    given = made.cuda(), state.detach().cuda().requires_grad_(), x.detach().cuda().requires_grad_(), read.cuda()
+    wanted = grads(plain, *given)
+    where = {"host": dict(host="64M"), "files": dict(slow=scratch), "both": dict(host="4M", slow=scratch)}[tiers]
+    run = scanned(strategy="stream", memory="4M", **where)
+    grads(run, *given)  # measures
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    same(grads(run, *given), wanted)
+    told = nt.report()
+    assert told.recoveries == 0 and told.counts.tape_puts > 0
+    assert torch.cuda.max_memory_allocated() - before <= 1.03 * (4 << 20) + (16 << 20)
 
 
 @pytest.mark.cuda

@@ -13,12 +13,14 @@ from ..reports import Report
 from ..show import show_least
 from ..stores import Paths, Store
 from .around import Around
-from .device import Device, HostStore, generator_kept, get_rng, set_rng
+from .device import Device, generator_kept, get_rng, set_rng
 from .double import Once, Second, second
 from .leaves import leaves_of
 from .measure import addresses, charge
 from .places import Places
 from .runs import Again, Cast, Run, differentiable, laid
+from .tiers.exhaustion import device_memory
+from .tiers.offload import Offload
 from .transforms import check_backward
 from .trees import flatten, nbytes, unflatten
 
@@ -76,6 +78,8 @@ class Call:
         self.first = run.state(start, 0)
         run.like, run.caller = self.first.leaves, addresses(start)
         self.slow: Optional[Paths] = None
+        self.host: Optional[int] = None
+        self.record, self.spill = 1, False  # bytes of a state on a tier; tier 1 is host memory and files (Chosen)
         self.double = False  # second derivatives are supported
         self.memory: Optional[int] = None
         self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
@@ -85,15 +89,15 @@ class Call:
 
     def _player(self) -> Player:
         store: Any = None
-        record = max(1, nbytes(self.run.like) + (self.first.rng.numel() if self.run.rng else 0))
+        tapes = [count * self.sizes.tape for count in self.places.groups]
         if self.device is not None and any(self.places.used):
-            self.run.on_device = True
-            store = HostStore(self.device, record)
-            store.format(self.places.states)
+            self.run.spans = True
+            store = Offload(self.device, self.record, self.host is not None, self.slow, self.spill)
+            store.format(self.places.states, self.places.tapes, tapes, self.host)
+            self.report.host = store.host_bytes
         elif self.slow is not None and any(self.places.used):
-            store = Store(self.slow, record)
-            store.format(self.places.states, self.places.tapes,
-                         [count * self.sizes.tape for count in self.places.groups])
+            store = Store(self.slow, self.record)
+            store.format(self.places.states, self.places.tapes, tapes)
         return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
                       self.report.counts, store)
 
@@ -150,7 +154,8 @@ class Call:
         run = self.run
         if self.redoes or self.double or player is None:
             self.around.check_tensors()
-        with generator_kept(run.random), self.around.modules_as_noted():
+        with device_memory(self.memory, run.device, self.enough, self.report), generator_kept(run.random), \
+                self.around.modules_as_noted():
             if player is None:
                 self.report.replays += 1
                 player, _ = self.forward()

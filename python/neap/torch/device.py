@@ -1,41 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of an accelerator in host memory: a Device copies them out and in, a HostStore manages places.
+"""Accelerators, as neap.torch needs them: copies from and to host memory, random number generators, autocast.
 
-A Player uses a HostStore like the Store of slow tiers. Copies overlap with computation, on separate streams; each has
-a ticket, and starts after the tickets that are passed to it. PyTorch treats CUDA and ROCm as one. Other devices can be
-supported by a class with the same methods.
+Copies overlap with computation, on separate streams; each has a ticket, and starts after the tickets that are passed
+to it (offload.py). PyTorch treats CUDA and ROCm as one. Other devices can be supported by a class with the same
+methods. On the CPU, ``Blocks`` copies to other memory at once: a scan then runs the same code as on a GPU.
 """
 import contextlib
-import time
+import mmap
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from ..errors import LostRecord, UsageError
-from ..problems import Tier
+from ..errors import UsageError
+from .measure import ACCELERATOR, CPU, Memory
+from .tapes import ALIGNED, aligned
+from .tiers.slabs import Slabs
 
-__all__ = ["Cast", "Cuda", "Device", "Generators", "HostStore", "Ticket", "copied", "device_of", "generator_kept",
-           "get_rng", "set_rng", "uncached"]
+__all__ = ["Blocks", "Cast", "Cuda", "Device", "Generators", "Ticket", "copied", "device_of", "generator_kept", "get_rng",
+           "memory_of", "offloading", "set_rng", "uncached"]
 
 
 class Ticket:
-    """A copy in progress."""
+    """A copy in progress, or a point in the order of computation."""
 
     def done(self) -> bool:
-        """True if the copy is complete. Never blocks."""
+        """True if it is complete. Never blocks."""
         raise NotImplementedError
 
     def wait(self) -> None:
-        """Makes computation that is submitted from now on wait for the copy."""
+        """Makes computation that is submitted from now on wait for it."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Blocks until the copy is complete, so its memory can be freed."""
+        """Blocks until it is complete, so the CPU can use the memory."""
         raise NotImplementedError
 
 
 class Device:
-    """The operations that a HostStore requires of an accelerator."""
+    """The operations of an accelerator. ``memory``: how its allocator counts; ``blocking``: True if the computation
+    waits for each copy."""
+
+    memory = ACCELERATOR
+    blocking = False
+
+    def __init__(self) -> None:
+        self.slabs = Slabs(self.allocate, self.free)
 
     def allocate(self, nbytes: int) -> torch.Tensor:
         """Allocates host memory for copies that overlap with computation: bytes, [nbytes].
@@ -44,32 +53,43 @@ class Device:
         """
         raise NotImplementedError
 
+    def free(self, host: torch.Tensor) -> None:
+        """Called before memory of ``allocate`` is freed."""
+
+    def now(self) -> Ticket:
+        """Returns a ticket for all computation submitted so far."""
+        raise NotImplementedError
+
     def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
-        """Starts to copy tensors, one after the other, into host memory, after all computation submitted so far and
-        after the copies in ``after``. The tensors must not change before the wait."""
+        """Starts to copy tensors of bytes into host memory, in the layout of ``copied``, after the tickets in
+        ``after``. Until the wait, the caller must keep the tensors, and must not change them."""
         raise NotImplementedError
 
     def copy_in(self, host: torch.Tensor, tensors: Sequence[torch.Tensor], after: Sequence[Ticket]) -> Ticket:
-        """Starts to copy host memory back into tensors, which must not be used before the wait."""
+        """Starts to copy host memory back into tensors, which must be kept and must not be used before the wait."""
         raise NotImplementedError
 
 
 def copied(host: torch.Tensor, tensors: Sequence[torch.Tensor], out: bool) -> None:
-    """Copies tensors to the bytes of ``host``, or back, on the current stream."""
+    """Copies tensors of bytes to ``host``, or back, on the current stream: one after the other, each at a multiple of
+    ALIGNED bytes."""
     at = 0
     for tensor in tensors:
-        size = tensor.numel() * tensor.element_size()
-        if size:
-            flat = tensor.reshape(-1).view(torch.uint8)  # a view, since the tensor is contiguous
-            if out:
-                host[at:at + size].copy_(flat, non_blocking=True)
-            else:
-                flat.copy_(host[at:at + size], non_blocking=True)
-        at += size
+        size = tensor.numel()
+        if out:
+            host[at:at + size].copy_(tensor, non_blocking=True)
+        else:
+            tensor.copy_(host[at:at + size], non_blocking=True)
+        at += aligned(size)
+
+
+def _pages(nbytes: int) -> torch.Tensor:
+    """Returns memory in separate pages, which are returned to the system when it is freed."""
+    return torch.frombuffer(mmap.mmap(-1, nbytes), dtype=torch.uint8)
 
 
 class _Event(Ticket):
-    """The end of a copy on a side stream."""
+    """The work of a stream so far."""
 
     def __init__(self, stream: Any):
         self.event, self.device = torch.cuda.Event(), stream.device
@@ -89,23 +109,30 @@ class Cuda(Device):
     """CUDA or ROCm: pinned host memory, a side stream for each direction, events as tickets."""
 
     def __init__(self, device: torch.device):
+        super().__init__()
         self.device = device
         self._out, self._in = torch.cuda.Stream(device), torch.cuda.Stream(device)
 
     def allocate(self, nbytes: int) -> torch.Tensor:
-        return torch.empty(nbytes, dtype=torch.uint8, pin_memory=True)
+        host = _pages(nbytes)
+        with torch.cuda.device(self.device):
+            code = torch.cuda.cudart().cudaHostRegister(host.data_ptr(), nbytes, 0)
+        if int(code) != 0:
+            raise RuntimeError(f"{nbytes} bytes of host memory cannot be pinned: CUDA error {int(code)}")
+        return host
+
+    def free(self, host: torch.Tensor) -> None:
+        torch.cuda.cudart().cudaHostUnregister(host.data_ptr())
+
+    def now(self) -> Ticket:
+        return _Event(torch.cuda.current_stream(self.device))
 
     def _copy(self, stream: Any, host: torch.Tensor, tensors: Sequence[torch.Tensor],
               after: Sequence[Ticket], out: bool) -> Ticket:
-        stream.wait_stream(torch.cuda.current_stream(self.device))
         for ticket in after:
-            if isinstance(ticket, _Event):
-                stream.wait_event(ticket.event)
+            stream.wait_event(ticket.event)  # type: ignore[attr-defined]
         with torch.cuda.stream(stream), torch.no_grad():
             copied(host, tensors, out)
-        for tensor in tensors:
-            if tensor.is_cuda:
-                tensor.record_stream(stream)  # keeps the allocator from reusing its memory before
         return _Event(stream)
 
     def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
@@ -115,107 +142,69 @@ class Cuda(Device):
         return self._copy(self._in, host, tensors, after, False)
 
 
+class _Done(Ticket):
+    """A copy that is complete."""
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        pass
+
+    finish = wait
+
+
+class Blocks(Device):
+    """The CPU: host memory is memory in addition to the budget, and copies are made at once."""
+
+    memory = Memory(ALIGNED)
+    blocking = True
+
+    def allocate(self, nbytes: int) -> torch.Tensor:
+        return _pages(nbytes)
+
+    def now(self) -> Ticket:
+        return _Done()
+
+    def copy_out(self, tensors: Sequence[torch.Tensor], host: torch.Tensor, after: Sequence[Ticket]) -> Ticket:
+        copied(host, tensors, True)
+        return _Done()
+
+    def copy_in(self, host: torch.Tensor, tensors: Sequence[torch.Tensor], after: Sequence[Ticket]) -> Ticket:
+        copied(host, tensors, False)
+        return _Done()
+
+
 _devices: Dict[torch.device, Device] = {}
 
 
-def device_of(tensors: Sequence[torch.Tensor]) -> Optional[Device]:
-    """Returns the device of tensors; None for the CPU.
+def device_of(tensors: Sequence[torch.Tensor], option: str = "host=") -> Device:
+    """Returns the device of tensors.
 
-    :raises UsageError: for several devices, and for a device whose states cannot be offloaded.
+    :param option: the argument that needs it, for errors.
+    :raises UsageError: for several devices, and for a device whose states and tapes cannot be offloaded.
     """
-    found = {tensor.device for tensor in tensors}
-    if all(one.type == "cpu" for one in found):
-        return None
-    if len(found) > 1 or next(iter(found)).type != "cuda":
-        raise UsageError(f"host= supports states on one CUDA or ROCm device, but the state is on "
-                         f"{', '.join(sorted(map(str, found)))}. Move it to one such device, or remove host=")
+    found = {tensor.device for tensor in tensors} or {torch.device("cpu")}
+    if len(found) > 1 or next(iter(found)).type not in ("cpu", "cuda"):
+        raise UsageError(f"{option} offloads from the CPU or from one CUDA or ROCm device, but the state is on "
+                         f"{', '.join(sorted(map(str, found)))}. Move it to one such device, or remove {option}")
     one = found.pop()
     if one not in _devices:
-        _devices[one] = Cuda(one)
+        _devices[one] = Blocks() if one.type == "cpu" else Cuda(one)
     return _devices[one]
 
 
-def timed(device: Device, like: Sequence[torch.Tensor], capacity: int) -> Tier:
-    """Returns host memory as a tier for the planner, with the measured rates of copies of tensors like ``like``."""
-    rows = [torch.zeros_like(x) for x in like]
-    nbytes = max(1, sum(x.numel() * x.element_size() for x in rows))
-    host, rates = device.allocate(nbytes), []
-    for copy in (lambda: device.copy_out(rows, host, ()), lambda: device.copy_in(host, rows, ())):
-        copy().finish()
-        begin = time.perf_counter()
-        copy().finish()
-        rates.append(nbytes / max(1e-9, time.perf_counter() - begin))
-    return Tier(write=rates[0], read=rates[1], capacity=capacity, name="host", duplex=True)
+def offloading(host: Optional[int], slow: Any, tensors: Sequence[torch.Tensor]) -> Optional[Device]:
+    """Returns the device of tensors that are offloaded to host memory, or through it; None if nothing is offloaded, or
+    from the CPU to slow tiers only, which read its memory themselves. Raises UsageError as ``device_of``."""
+    if host is None and (slow is None or all(x.device.type == "cpu" for x in tensors)):
+        return None
+    return device_of(tensors, "slow=" if host is None else "host=")
 
 
-class _Place:
-    """Host memory for one state, the tag of its contents, and the tickets of its last uses."""
-
-    __slots__ = ("host", "tag", "put", "gets")
-
-    def __init__(self, host: torch.Tensor):
-        self.host, self.tag = host, -1
-        self.put: List[Ticket] = []
-        self.gets: List[Ticket] = []
-
-
-class HostStore:
-    """Places for states of ``nbytes`` each, with the methods of :class:`neap.stores.Store` that a Player uses; pieces
-    are tensors."""
-
-    def __init__(self, device: Device, nbytes: int):
-        self.device, self.nbytes, self.waited = device, nbytes, 0.0
-        self.tape_bytes: List[int] = []
-        self._places: List[_Place] = []
-
-    def format(self, places: Sequence[int], *_: Any) -> None:
-        """Makes room for the states of tier 1. If there is no memory for them, every record is rejected."""
-        self._places = []
-        try:
-            host = self.device.allocate(self.nbytes * places[0])
-        except RuntimeError:
-            return
-        self._places = [_Place(part) for part in host.split(self.nbytes)]
-
-    def put(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
-        """Starts to copy tensors to a place, after all previous uses of it. Raises OSError if there is no such place.
-        """
-        row = self._row(place)
-        ticket = self.device.copy_out(pieces, row.host, [*row.put, *row.gets])
-        row.tag, row.put, row.gets = tag, [ticket], []
-        return ticket
-
-    def get(self, tier: int, place: int, tag: int, pieces: Sequence[torch.Tensor], keep: Any = None) -> Ticket:
-        """Starts to copy them back, after they were written. Raises LostRecord if they were not."""
-        row = self._row(place)
-        if row.tag != tag:
-            raise LostRecord(f"place {place} of host memory does not hold state {tag}; it is recomputed")
-        ticket = self.device.copy_in(row.host, pieces, row.put)
-        row.gets.append(ticket)
-        return ticket
-
-    def _row(self, place: int) -> _Place:
-        if place >= len(self._places):
-            raise OSError("host memory has no room for the states. Free memory, or pass a smaller host=")
-        return self._places[place]
-
-    def wait(self, ticket: Ticket) -> None:
-        """Makes the computation wait for the copy."""
-        begin = time.perf_counter()
-        ticket.wait()
-        self.waited += time.perf_counter() - begin
-
-    def forget(self, tier: int, place: int) -> None:
-        """Marks the state at a place as no longer needed."""
-        if place < len(self._places):
-            self._places[place].tag = -1
-
-    def close(self) -> None:
-        """Frees the memory after all copies are complete."""
-        for row in self._places:
-            for ticket in (*row.put, *row.gets):
-                ticket.finish()
-        self._places = []
+def memory_of(device: torch.device) -> Memory:
+    """Returns how the memory of a device is counted if nothing is offloaded."""
+    return CPU if device.type == "cpu" else ACCELERATOR
 
 
 class Generators:

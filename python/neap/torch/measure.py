@@ -3,7 +3,8 @@
 
 The bytes of a tape are the distinct storages that its graph saves, each in full, because a view keeps its base,
 without those of parameters, buffers and inputs, which exist anyway; and the graph itself: nodes, and Python objects of
-tensors (``GRAPH``).
+tensors (``GRAPH``). On an accelerator the graph is in other memory, the CPU's, and storages are rounded as by the
+allocator of the device (``Memory``).
 """
 import functools
 import itertools
@@ -39,6 +40,22 @@ class Graph(NamedTuple):
 GRAPH = Graph(node=1400, saved=450, end=1500, tape=1500, tensor=350, state=300)
 
 
+class Memory(NamedTuple):
+    """The memory that a budget is for: ``unit``: the bytes that its allocator rounds the size of a storage up to a
+    multiple of; ``graphs``: True if it also contains the nodes of graphs and the objects of tensors."""
+
+    unit: int = 1
+    graphs: bool = True
+
+    def rounded(self, nbytes: int) -> int:
+        """Returns the bytes that a storage of ``nbytes`` takes."""
+        return nbytes if self.unit == 1 else -(-nbytes // self.unit) * self.unit
+
+
+CPU = Memory()
+ACCELERATOR = Memory(512, False)  # blocks of PyTorch's CUDA caching allocator (kMinBlockSize)
+
+
 if hasattr(torch.Tensor, "untyped_storage"):
     def _storage(tensor: torch.Tensor) -> Any:
         return tensor.untyped_storage()
@@ -69,8 +86,8 @@ class Counter:
     counts = True
     nodes: Optional[int] = None  # required number of nodes; None: any number
 
-    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
-        self.excluded, self.limit, self.spare = excluded, limit, spare
+    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0, memory: Memory = CPU):
+        self.excluded, self.limit, self.spare, self.memory = excluded, limit, spare, memory
         self.seen: Dict[int, List[int]] = {}  # by address of a storage: its bytes, and number of users
         self.total = self.most = 0
         self.visited = self.packs = 0  # nodes of the graph, and tensors that it saved
@@ -122,7 +139,7 @@ class Counter:
         entry = self.seen.setdefault(at, [0, 0])
         entry[1] += 1
         if size > entry[0]:
-            more, entry[0] = size - entry[0], size
+            more, entry[0] = self.memory.rounded(size) - self.memory.rounded(entry[0]), size
             self.more(more)
         return at
 
@@ -135,7 +152,7 @@ class Counter:
         entry = self.seen[at]
         entry[1] -= 1
         if entry[1] == 0:
-            self.total -= entry[0]
+            self.total -= self.memory.rounded(entry[0])
             del self.seen[at]
 
     def visit(self, node: Any) -> None:
@@ -147,6 +164,8 @@ class Counter:
     def graph(self, ends: int) -> int:
         """Counts the graph itself, whose nodes were all visited; returns its bytes. ``ends``: the number of tensors at
         its beginning and end."""
+        if not self.memory.graphs:
+            return 0
         nbytes = GRAPH.node * self.visited + GRAPH.saved * self.packs + GRAPH.end * ends + GRAPH.tape
         self.more(nbytes)
         return nbytes
@@ -266,8 +285,10 @@ def hooked() -> bool:
     return top is None or top(True) is not None
 
 
-def objects(tensors: int, state: bool = False) -> int:
+def objects(memory: Memory, tensors: int, state: bool = False) -> int:
     """Returns the bytes of the objects of ``tensors`` stored tensors, and of the state that contains them."""
+    if not memory.graphs:
+        return 0
     return GRAPH.tensor * tensors + (GRAPH.state if state else 0)
 
 

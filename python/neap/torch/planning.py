@@ -8,12 +8,15 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from ..errors import BudgetError, stack_level
 from ..plans import Plan, plan
-from ..problems import Stages, Tier
+from ..problems import Stages
 from ..show import show_least
+from ..stores import OpenTier
 from .places import places_of
+from .tiers.offload import ROOMS
+from .tiers.rates import spilled
 from .timing import Costs, Measured
 
-__all__ = ["Chain", "differs", "fastest"]
+__all__ = ["Chain", "Chosen", "differs", "fastest", "through_host"]
 
 SHARES = (0.1, 0.3, 0.5)  # fractions of the budget for the graphs of offloaded tapes
 
@@ -37,12 +40,13 @@ class Chain(NamedTuple):
 
 class Chosen(NamedTuple):
     """A plan, the measurements it is based on, and whether tapes may be offloaded. ``actions``: of the plan, stored if
-    generating them takes long."""
+    generating them takes long. ``spill``: its first tier is host memory and the first tier of files."""
 
     plan: Plan
     found: Measured
     travels: bool
     actions: Sequence[Any] = ()
+    spill: bool = False
 
 
 def _between(stays: Costs, goes: Costs, share: float) -> Costs:
@@ -55,7 +59,7 @@ def _with_graphs(error: BudgetError, graphs: int) -> BudgetError:
     return BudgetError(str(error), least=max(error.least + graphs, int(graphs / max(SHARES)) + 1) if error.least else 0)
 
 
-def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[Tier], stay: bool) -> Plan:
+def _made(chain: Chain, found: Measured, left: Optional[int], tiers: List[OpenTier], stay: bool) -> Plan:
     """Plans for groups with these costs in ``left`` bytes."""
     return plan(chain.groups, state=chain.state, adjoint=chain.adjoint, tape=max(1, found.tape),
                 memory=None if left is None else max(0, left), strategy=chain.strategy, advance=found.costs.advance,
@@ -82,10 +86,11 @@ def _unequal(chain: Chain, found: Measured, every: Measured) -> Chosen:
                                        spare=max(found.spare, every.spare)), False, list(made))
 
 
-def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Optional[Measured],
+def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured],
             every: Callable[[], Measured]) -> Chosen:
     """Returns the fastest plan, with and without offloaded tapes. The graph of an offloaded tape stays in memory: as
-    many tapes are offloaded as have graphs that fit in addition to the plan.
+    many tapes are offloaded as have graphs that fit in addition to the plan. The graphs of an accelerator's tapes are
+    in the memory of the CPU.
 
     :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
     :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
@@ -116,14 +121,14 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
         failed = error
     if goes is not None:
         goes = found = goes._replace(tape=max(stays.tape, goes.tape), spare=max(stays.spare, goes.spare))
-        groups, graph = chain.groups, max(1, found.graph)
-        for share in SHARES if left is not None and left > 0 else ():
+        groups, graph = chain.groups, found.graph
+        for share in SHARES if graph and left is not None and left > 0 else ():
             sent = min(groups, int(share * left) // graph)
             found = found._replace(costs=_between(stays.costs, goes.costs, sent / groups))
             bounded = [tier.bounded(sent * found.tape // len(tiers), goes.moving) for tier in tiers]
             with contextlib.suppress(BudgetError):
                 plans.append(_sending(_made(chain, found, left - sent * graph, bounded, False), found, left))
-        if not plans:
+        if not plans or not graph:
             try:
                 bounded = [tier.bounded(None, goes.moving) for tier in tiers]
                 plans.append(_sending(_made(chain, goes, left, bounded, False), goes, left))
@@ -134,6 +139,31 @@ def fastest(chain: Chain, tiers: List[Tier], stays: Optional[Measured], goes: Op
         assert failed is not None
         raise failed
     return min(plans, key=lambda one: one.plan.seconds)
+
+
+def through_host(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes: Optional[Measured],
+                 every: Callable[[], Measured], host: int, record: int) -> Chosen:
+    """Returns the fastest plan for host memory of ``host`` bytes, the first tier, and files. Plans put all tapes on
+    one tier, so host memory together with the first tier of files is also a tier, which has the mean of their rates.
+
+    :param record: bytes of a state on a tier. Some of the host memory is for records on their way to files.
+    """
+    tape = goes.tape if goes else 0
+    left = max(1, host - ROOMS * max(record, tape))
+    tiers = [tiers[0].bounded(left, 0.0), *tiers[1:]]
+    found, failed = [], None
+    share = 1 - left / max(1, chain.groups * tape)
+    # Of equally fast plans the first is used, which writes less to files.
+    for spill, rows in ((True, [spilled(*tiers[:2], share), *tiers[2:]] if share > 0 else []), (False, tiers)):
+        try:
+            if rows:
+                found.append(fastest(chain, rows, stays, goes, every)._replace(spill=spill))
+        except BudgetError as error:
+            failed = error if failed is None or error.least < failed.least else failed
+    if not found:
+        assert failed is not None
+        raise failed
+    return min(found, key=lambda one: one.plan.seconds)
 
 
 def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:

@@ -13,11 +13,11 @@ from .device import Cast, Generators, get_rng, set_rng, uncached
 from .heap import Heap
 from .layouts import bits, dense, flipped
 from .leaves import alive, cut, differentiable, each, laid, leaves_of, packed, restored, summed
-from .measure import (Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
+from .measure import (CPU, Counter, Reachable, Samples, Uncounted, Walked, addresses, behind, captured, hooked, mark,
                       refuses_hooks)
 from .seeding import GroupTape, muted, pairs, reverse
 from .sizing import Sizer, apart, state_bytes
-from .tapes import Keeper, hollow, inlet
+from .tapes import Keeper, bare, hollow, inlet, packed_bytes
 from .trees import LEAF, described, flatten, nbytes, unflatten
 from .wrappers import signature_hint
 
@@ -95,10 +95,10 @@ class Run(Backend):
         self.same: Dict[int, List[Tuple[int, int]]] = {}  # by step: parts of the state that are an earlier part
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # by step: parts of the state that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
-        self.travels = self.on_device = self.stored = False  # tapes are offloaded; states on accelerator; on tiers
+        self.travels = self.spans = self.stored = False  # tapes are offloaded; as tensors of bytes; states on tiers
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
-        self.device = torch.device("cpu")
+        self.device, self.memory = torch.device("cpu"), CPU
         self.random = Generators([])
         self.hashes: Optional[Hashes] = None  # of results, if recomputed steps are compared
         self.spare = 0  # bytes that steps save in graphs that they drop
@@ -146,7 +146,7 @@ class Run(Backend):
 
     def state_bytes(self, state: State) -> Tuple[int, int]:
         """Returns the bytes of a state, and of its adjoint, whose tensors are dense with separate storages."""
-        whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller)
+        whole, adjoint = state_bytes(state.leaves, self.excluded, self.caller, self.memory)
         return whole + (0 if state.rng is None else state.rng.numel()), adjoint
 
     def unchanged(self, state: State) -> None:
@@ -173,8 +173,7 @@ class Run(Backend):
     def pieces(self, state: State) -> Tuple[State, List[Any]]:
         self.unchanged(state)
         memory = [flipped(leaf, bits(leaf)) for leaf in state.leaves]  # a tier stores only the bytes
-        cut = [leaf if leaf.is_contiguous() or not self.on_device and packed(leaf) else leaf.contiguous()
-               for leaf in memory]
+        cut = [leaf if leaf.is_contiguous() or packed(leaf) else leaf.contiguous() for leaf in memory]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
                 raise UsageError(f"a state has shape {tuple(leaf.shape)} {leaf.dtype}, but the initial state has "
@@ -182,16 +181,14 @@ class Run(Backend):
                                  f"shape and dtype. Pad the state, or remove slow= and host=")
         copy = State(cut, [leaf._version for leaf in cut], state.rng, state.layouts)
         rows = cut if state.rng is None else [*cut, state.rng]
-        if self.on_device:
-            return copy, rows  # the format of a HostStore
-        return copy, [(row.data_ptr(), row.numel() * row.element_size()) for row in rows
-                      if row.numel()]
+        return copy, [(packed_bytes(row) if self.spans else row.data_ptr(), row.numel() * row.element_size())
+                      for row in rows if row.numel()]
 
     def empty(self, t: int) -> State:
         leaves = [torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in self.like]
         layouts = list(self.layouts.get(t, ()))
         for i, (stride, bit) in enumerate(layouts):
-            if stride is not None and not self.on_device:
+            if stride is not None:
                 laid = leaves[i].new_empty_strided(leaves[i].shape, stride)
                 if packed(laid):
                     leaves[i], layouts[i] = laid, _Layout(None, bit)
@@ -209,13 +206,13 @@ class Run(Backend):
         leaves = each(placed, state.leaves) if layouts else list(state.leaves)
         return State(leaves, [leaf._version for leaf in leaves], state.rng)
 
-    def tape_pieces(self, tape: GroupTape) -> List[Tuple[int, int]]:
+    def tape_pieces(self, tape: GroupTape) -> List[Tuple[Any, int]]:
         return tape.keeper.pieces()
 
     def shed(self, tape: GroupTape) -> None:
         tape.keeper.shed()
 
-    def regain(self, tape: GroupTape) -> List[Tuple[int, int]]:
+    def regain(self, tape: GroupTape) -> List[Tuple[Any, int]]:
         return tape.keeper.regain()
 
     # Inputs and outputs
@@ -355,7 +352,8 @@ class Run(Backend):
         return found
 
     def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
-        kind, sizer = (t1 - t0, tuple([x.shape for x in state.leaves])), Sizer(self.excluded, self._goes(t0))
+        kind = t1 - t0, tuple([x.shape for x in state.leaves])
+        sizer = Sizer(self.excluded, self._goes(t0), self.memory)
         try:
             found = self._recorded(state, t0, t1, False, self._counting(None) if self.walk else sizer, kind)
         except Exception:
@@ -363,7 +361,8 @@ class Run(Backend):
                 raise
             found = self._recorded(state, t0, t1, False, self._counting(None), kind)
         assert found is not None
-        return found[0], found[2] + (apart(state.leaves, self.excluded, self.caller) if self.stored else 0)
+        return found[0], found[2] + (apart(state.leaves, self.excluded, self.caller, self.memory) if self.stored
+                                     else 0)
 
     def _recorded(self, state: State, t0: int, t1: int, first: bool, counter: Counter,
                   kind: Any) -> Optional[Tuple[State, GroupTape, int]]:
@@ -420,7 +419,7 @@ class Run(Backend):
             first = leaves_of(state.leaves)
             return self._with_params(GroupTape(t0, t1, first), list(first))
         with torch.enable_grad():
-            both = each(lambda x: inlet(x) if differentiable(x) else (x.new_empty(()).expand(x.shape), x), state.leaves)
+            both = each(lambda x: inlet(x) if differentiable(x) else (bare(x), x), state.leaves)
         return self._with_params(GroupTape(t0, t1, [leaf for leaf, _ in both]), [x for _, x in both])
 
     def _with_params(self, tape: GroupTape, given: List[torch.Tensor]) -> Tuple[GroupTape, List[torch.Tensor]]:
@@ -459,7 +458,7 @@ class Run(Backend):
     def _counter(self, t0: int, t1: int, room: Optional[int], kind: Any) -> Counter:
         """Returns the counter for the saved tensors of a group. Without a budget only the first group is counted."""
         if self._goes(t0):
-            return Keeper(self.excluded, room, self.spare)
+            return Keeper(self.excluded, room, self.spare, self.memory, self.device, self.spans)
         if not hooked():
             if t1 - t0 in self.counted and (room is None or not self.count):
                 return Uncounted(self.counted[t1 - t0])
@@ -469,7 +468,7 @@ class Run(Backend):
         return self._counting(room)
 
     def _counting(self, room: Optional[int]) -> Counter:
-        return (Walked if self.walk else Counter)(self.excluded, room, self.spare)
+        return (Walked if self.walk else Counter)(self.excluded, room, self.spare, self.memory)
 
     def _check(self, tape: GroupTape, begin: int, given: List[torch.Tensor], counter: Counter) -> None:
         """Counts nodes. Raises Again if the graph reaches unknown leaves, and UsageError for tensors that were

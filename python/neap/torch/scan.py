@@ -8,6 +8,7 @@ gradients, once per scan.
 import contextlib
 import functools
 import gc
+import sys
 import threading
 import warnings
 import weakref
@@ -19,16 +20,15 @@ from .. import units
 from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan
 from ..player import Counts, Sizes, needed
-from ..problems import Tier
 from ..reports import Report, stack_level
 from ..show import show_least
-from ..stores import Paths, measured_tiers
+from ..stores import OpenTier, Paths, measured_tiers
 from ..units import Size
 from . import axes
 from .around import Around, Unregistered
 from .calls import Call, ScanFunction
 from .checks import Hashes
-from .device import Device, Generators, device_of, generator_kept, get_rng, set_rng, timed
+from .device import Device, Generators, generator_kept, get_rng, memory_of, offloading, set_rng
 from .heap import Heap, resident
 from .known import Known, known_of, nothing_known
 from .layouts import dense
@@ -36,8 +36,11 @@ from .loops import plain, unrolled
 from .measure import addresses
 from .options import Options, options
 from .places import places_of
-from .planning import Chain, differs, fastest
+from .planning import Chain, differs, fastest, through_host
 from .runs import Again, Cast, Run, differentiable
+from .tiers.exhaustion import device_memory
+from .tiers.offload import record_bytes
+from .tiers.rates import device_tiers
 from .timing import UNTIMED, Measured, measure
 from .transforms import transformed, uncompiled
 from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
@@ -84,8 +87,8 @@ class _Job:
         if inputs is not None and self.give is None:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps, listed(inputs))
-        self.device: Optional[Device] = None
-        self.travels = False  # tapes may be offloaded
+        self.device: Optional[Device] = None  # whose states and tapes are offloaded through host memory
+        self.travels = self.spill = False  # tapes may be offloaded; see Chosen
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
             if self.module is None:
@@ -102,6 +105,7 @@ class _Job:
             self.step = reducing(self.step, options.reduce)
             self.tree, (self.start, self.shape) = state, flatten(state)
         self.rng = known.rng[0] if options.rng is None else options.rng
+        self.device = offloading(options.host, options.slow, self.start)
         self.found: List[Any] = []  # weak references to the leaves that the last attempt found
         self.tries: Dict[int, int] = {}  # number of attempts that found leaves, by step
 
@@ -135,6 +139,7 @@ class _Job:
                   self.input_shape, self.give, params, addresses(excluded), rng)
         run.called, run.hint = self.called, self.hint
         run.count, run.device, run.random = self.options.count, self.cast.where, self.random
+        run.memory = self.device.memory if self.device is not None else memory_of(run.device)
         needs, chosen = self.known.needs, self.options.enable_grad
         run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
         run.outside = self.around.leaves() if "made" in needs else None
@@ -271,7 +276,8 @@ class _Job:
                   every: bool = False) -> Measured:
         """Returns the measurements of a group, without its costs if ``timed`` is False; or all sizes (``every``)."""
         costs = self.options.costs if timed and not every else UNTIMED
-        key = (group, travels, costs, every and self.steps, self.rng, run.grad, run.walk, self.cast.key,
+        key = (group, travels, costs, every and self.steps, self.rng, run.grad, run.walk, run.memory,
+               self.cast.key,
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
@@ -298,7 +304,7 @@ class _Job:
         :raises BudgetError: with ``least``, a budget for which a plan was found.
         """
         run, memory = self.run(), self.options.memory
-        charged = 2 * nbytes(run.params)
+        charged = 2 * sum(run.memory.rounded(nbytes([param])) for param in run.params)
         if run.grad and memory is not None:
             charged += self._one(run)  # the graph of an advanced step
         left = None if memory is None else memory - charged
@@ -357,7 +363,8 @@ class _Job:
 
     def _record(self) -> int:
         """Returns the bytes of a state on a tier."""
-        return max(1, nbytes(self.start) + (get_rng(self.random).numel() if self.rng else 0))
+        sizes = [nbytes([x]) for x in self.start] + ([get_rng(self.random).numel()] if self.rng else [])
+        return max(1, sum(sizes) if self.device is None else record_bytes(sizes))
 
     def _choice(self, run: Run, left: Optional[int]) -> Tuple[int, Sizes, Plan, Measured, bool]:
         """Returns steps per group, sizes, plan, measurements, and whether tapes are offloaded, for ``left`` bytes."""
@@ -388,9 +395,12 @@ class _Job:
         key = self.steps, group, state, adjoint, left, options.strategy, options.tiers, stays
         if key not in self.known.plans:
             chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
-            goes = self._measured(run, group, True) if tiers and self.device is None and not run.walk else None
-            self.known.plans[key] = fastest(chain, tiers, stays, goes, lambda: self._measured(run, group, every=True))
-        made, found, travels, self.actions = self.known.plans[key]
+            goes = self._measured(run, group, True) if tiers and not run.walk else None
+            both = tiers and options.host is not None and options.slow is not None
+            every = functools.partial(self._measured, run, group, every=True)
+            self.known.plans[key] = through_host(chain, tiers, stays, goes, every, options.host, record) if both else \
+                fastest(chain, tiers, stays, goes, every)
+        made, found, travels, self.actions, self.spill = self.known.plans[key]
         if key not in self.known.places:
             self.known.places[key] = places_of(made)
         self.places = self.known.places[key]
@@ -398,20 +408,13 @@ class _Job:
         adjoint, memory = found.adjoint if stays else adjoint, None if free else left
         return Sizes(state, adjoint, max(1, found.tape), memory, staging, found.graph), made, found, travels
 
-    def _tiers(self, state: int) -> List[Tier]:
+    def _tiers(self, state: int) -> List[OpenTier]:
         """Returns the slow tiers for the planner; each is measured once."""
         options, key = self.options, (state, self.options.tiers)
-        if options.host is not None:
-            self.device = device_of(self.start)
-            if self.device is None:
-                raise UsageError("host= offloads states of a CUDA or ROCm device to host memory, but the state is on "
-                                 "the CPU. Remove host=, or use slow= to offload to a disk")
-        if options.slow is not None and (self.device or any(x.device.type != "cpu" for x in self.start)):
-            found = ", ".join(sorted({str(x.device) for x in self.start}))
-            raise UsageError(f"slow= supports CPU states only, but the state is on {found}. Use host= to offload it to "
-                             f"pinned host memory")
         if key not in self.known.tiers and self.device is not None:
-            self.known.tiers[key] = [timed(self.device, self.start, options.host or 0)]
+            most = min(options.memory or sys.maxsize, options.host or sys.maxsize) // 4
+            self.known.tiers[key] = device_tiers(self.device, self.cast.where, state, most, options.host, options.slow,
+                                                 TIMED)
         elif key not in self.known.tiers and options.slow is not None:
             self.known.tiers[key] = list(measured_tiers(options.slow, state, TIMED))
         return self.known.tiers.get(key, [])
@@ -424,6 +427,10 @@ class _Job:
     def call(self, told: Report) -> Tuple[Tree, Tree]:
         """Runs the scan as one node of autograd."""
         self.dense()
+        with device_memory(self.options.memory, self.cast.where, functools.partial(self.enough, self.run()), told):
+            return self._call(told)
+
+    def _call(self, told: Report) -> Tuple[Tree, Tree]:
         while True:
             if self.transformed():  # because of parameters that were found
                 return self.unrolled()
@@ -431,14 +438,15 @@ class _Job:
                 made, group, sizes = self.planned(told)
                 told.counts = Counts()
                 run = self.run()
-                run.heap = Heap(self.resident, self.options.memory)
+                run.heap = Heap(self.resident, self.options.memory if run.memory.graphs else None)
                 run.stored = any(self.places.used)
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
                 call.actions = self.actions or made
                 call.double, call.memory = self.options.double, self.options.memory
                 call.enough = functools.partial(self.enough, self.run())
-                call.slow, call.places, call.device = self.options.slow, self.places, self.device
+                call.slow, call.host, call.record = self.options.slow, self.options.host, self._record()
+                call.places, call.device, call.spill = self.places, self.device, self.spill
                 if self.options.check:
                     run.hashes = Hashes()
                     if not call.redoes and not call.double:
@@ -520,9 +528,11 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
         budget, in which the first ``group`` steps run up to 13 times more (29 with ``slow``) and step 0 up to 17 times
         more (33 with ``slow``), and stored for this step, ``reduce`` and these shapes.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes on the CPU are
-        offloaded there, overlapped with computation. A lost record is recomputed.
-    :param host: bytes of pinned host memory to which states of a CUDA or ROCm device are offloaded.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes are offloaded there,
+        overlapped with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
+    :param host: bytes of host memory, such as ``"64G"``, to which states and tapes of a CUDA or ROCm device are
+        offloaded, in addition to ``memory``; it is pinned. With ``slow`` also given, host memory is used first. On
+        the CPU it is ordinary memory in addition to the budget.
     :param check: True: all states and outputs are hashed, and NotDeterministic is raised if a recomputed step
         returns different ones. False: on the CPU four steps are compared, and a RuntimeWarning reports a difference.
     :param count: False: only the first tape is counted; a larger one later is not detected.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential: a stack of layers of different sizes with a memory budget and bit-identical gradients."""
+import contextlib
 import functools
 import math
 import time
@@ -20,12 +21,16 @@ from ..stage_player import StagePlayer, StageRefused, StageSizes, peak_of
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .around import Around
-from .device import generator_kept, get_rng, set_rng
+from .device import Device, generator_kept, get_rng, memory_of, offloading, set_rng
 from .double import Once
 from .layouts import dense
 from .measure import addresses, charge
 from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
+from .tapes import aligned
+from .tiers.exhaustion import device_memory
+from .tiers.offload import ROOMS, Offload
+from .tiers.rates import device_tiers
 from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten
 
@@ -97,7 +102,9 @@ class _Call:
 
     def __init__(self, run: LayerRun, first: LayerState, params: List[torch.Tensor], fit: _Fit,
                  strict: bool, cast: Cast, told: Report, slow: Optional[Paths], around: Around,
-                 again: Callable[[StageRefused], _Fit]):
+                 again: Callable[[StageRefused], _Fit], device: Optional[Device], host: Optional[int]):
+        self.device, self.host = device, host
+        self.explained: Callable[[], Any] = contextlib.nullcontext  # of a device without memory
         self.run, self.first, self.params, self.fit, self.again = run, first, params, fit, again
         self.strict, self.cast, self.report, self.slow, self.around = strict, cast, told, slow, around
 
@@ -108,9 +115,13 @@ class _Call:
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """Runs the forward pass; returns a player at TURN and the last state."""
-        store = None
+        store: Any = None
         fit = self.fit
-        if any(fit.places) and self.slow is not None:
+        if any(fit.places) and self.device is not None:
+            store = Offload(self.device, _record(fit.sizes.state), self.host is not None, self.slow)
+            store.format(fit.places, limit=self.host)
+            self.report.host = store.host_bytes
+        elif any(fit.places) and self.slow is not None:
             store = Store(self.slow, max(fit.sizes.state))
             store.format(fit.places)
         player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
@@ -137,7 +148,7 @@ class _Call:
         run = self.run
         if self.redoes or player is None:
             self.around.check_tensors()
-        with generator_kept(run.device), self.around.modules_as_noted():
+        with self.explained(), generator_kept(run.device), self.around.modules_as_noted():
             self.report.replays += player is None
             while True:
                 try:
@@ -179,8 +190,11 @@ class Sequential(torch.nn.Sequential):
     :param layers: modules, applied one after the other.
     :param memory: bytes for states, tapes, adjoint and gradients of parameters, such as ``"2G"``; None: no limit. The
         input, the output and the memory that one layer allocates while it runs are not included.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states on the CPU are offloaded there,
-        overlapped with computation. A lost record is recomputed.
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states are offloaded there, overlapped
+        with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
+    :param host: bytes of host memory, such as ``"64G"``, to which states of a CUDA or ROCm device are offloaded, in
+        addition to ``memory``; it is pinned. With ``slow`` also given, host memory is used first. On the CPU it is
+        ordinary memory in addition to the budget.
     :param strategy: ``auto``, ``chain`` or ``pofo``; see :func:`neap.strategies`.
     :param strict: False: a tape that is larger than on the first batch is kept anyway and exceeds the budget; True: a
         new plan is made for it if it does not fit.
@@ -190,13 +204,15 @@ class Sequential(torch.nn.Sequential):
     """
 
     def __init__(self, *layers: torch.nn.Module, memory: Optional[Size] = None,
-                 slow: Optional[Paths] = None, strategy: str = "auto", strict: bool = True):
+                 slow: Optional[Paths] = None, strategy: str = "auto", strict: bool = True,
+                 host: Optional[Size] = None):
         super().__init__(*layers)
+        self._host = None if host is None else units.size(host, "host")
         self._memory = None if memory is None else units.size(memory, "memory")
         self._slow, self._strategy, self._strict = slow, strategy, strict
         self._known: Dict[Any, _Measured] = {}
         self._plans: Dict[Any, _Fit] = {}
-        self._tiers: Dict[int, List[OpenTier]] = {}
+        self._tiers: Dict[Any, List[OpenTier]] = {}
         self._leaves: Dict[int, List[Any]] = {}  # by layer: weak references
         self._report = _report()
 
@@ -218,41 +234,42 @@ class Sequential(torch.nn.Sequential):
                 not any(t.requires_grad for t in (*leaves, *once)):
             self._report.plain = True
             return super().forward(x)
-        if self._slow is not None and any(t.device.type != "cpu" for t in leaves):
-            found = ", ".join(sorted({str(t.device) for t in leaves}))
-            raise UsageError(f"slow= supports CPU tensors only, but the input is on {found}. Remove slow=, or run the "
-                             f"network on the CPU")
         if transformed((*leaves, *once), self._memory, "a Sequential"):
             self._report.plain = True
             return super().forward(x)
         dense(leaves, "the input")
+        device = offloading(self._host, self._slow, leaves)
         cast, around = Cast(_where(leaves)), Around(*self)
         found = None
         while found is None:
             try:
                 with cast():
-                    found = self._measured(leaves, shape, params, cast)
+                    found = self._measured(leaves, shape, params, cast, device)
             except Again as again:
                 self._learn(again)
                 params, once = self._params()
         while True:
-            fit = self._planned(found, params, told)
-            run = self._run(leaves, shape, params)
+            fit = self._planned(found, params, told, device, _where(leaves))
+            run = self._run(leaves, shape, params, device)
             run.needs, run.spare = list(found.needs), list(found.spare)
             told.counts = Counts()
             call = _Call(run, run.begin(leaves), once, fit, self._strict, cast, told, self._slow, around,
-                         functools.partial(self._replanned, found, run, params, told))
+                         functools.partial(self._replanned, found, run, params, told, device),
+                         device, self._host)
+            call.explained = functools.partial(device_memory, self._memory, run.device, functools.partial(
+                self._enough, found, params, device, run.device), told)
             try:
-                results = _Function.apply(call, *leaves, *once)
+                with call.explained():
+                    results = _Function.apply(call, *leaves, *once)
                 return unflatten(run.shapes[-1], list(results if isinstance(results, tuple) else (results,)))
             except StageRefused as error:
                 self._grown(found, run, error)
 
     def _replanned(self, found: _Measured, run: LayerRun, params: List[List[torch.Tensor]], told: Report,
-                   error: StageRefused) -> _Fit:
+                   device: Optional[Device], error: StageRefused) -> _Fit:
         """Makes a plan for larger states and tapes."""
         self._grown(found, run, error)
-        return self._planned(found, params, told)
+        return self._planned(found, params, told, device, run.device)
 
     @staticmethod
     def _grown(found: _Measured, run: LayerRun, error: StageRefused) -> None:
@@ -280,29 +297,34 @@ class Sequential(torch.nn.Sequential):
             raise UsageError(f"layer {i} ({type(self[i]).__name__}) creates a tensor with requires_grad=True. Detach "
                              f"what depends on it, or make it a parameter of the layer")
 
-    def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]]) -> LayerRun:
+    def _run(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
+             device: Optional[Device]) -> LayerRun:
         excluded = addresses([*self.parameters(), *self.buffers(), *[p for row in params for p in row]])
-        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves], _where(leaves))
+        place = _where(leaves)
+        return LayerRun(list(self), params, excluded, shape, [x.requires_grad for x in leaves], place,
+                        memory_of(place) if device is None else device.memory, device is not None)
 
     # Sizes and the plan
 
     def _measured(self, leaves: List[torch.Tensor], shape: Any, params: List[List[torch.Tensor]],
-                  cast: Cast) -> _Measured:
-        key = (shape, cast.key, torch.get_num_threads(), tuple(getattr(m, "training", None) for m in self.modules()),
+                  cast: Cast, device: Optional[Device]) -> _Measured:
+        key = (shape, device, cast.key, torch.get_num_threads(),
+               tuple(getattr(m, "training", None) for m in self.modules()),
                *[(id(layer), *[p.shape for p in row]) for layer, row in zip(self, params)],
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
             with generator_kept(_where(leaves)), _buffers_kept(self):  # the copies are not counted in the run
-                self._known[key] = _measure(self._run(leaves, shape, params), leaves)
+                self._known[key] = _measure(self._run(leaves, shape, params, device), leaves)
         return self._known[key]
 
-    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report) -> _Fit:
+    def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report,
+                 device: Optional[Device], place: torch.device) -> _Fit:
         """Returns the plan of a call.
 
         :raises BudgetError: with ``least``, a sufficient budget.
         """
         left = None if self._memory is None else self._memory - found.extra
-        tiers = self._measured_tiers(max(found.state)) if left is not None else []
+        tiers = self._measured_tiers(found.state, device, place) if left is not None else []
         sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
         key = tuple(map(tuple, sizes[:4])), left
         if key not in self._plans:
@@ -312,18 +334,39 @@ class Sequential(torch.nn.Sequential):
                      self._memory, fit.sizes.peak)
         return fit
 
+    def _enough(self, found: _Measured, params: List[List[torch.Tensor]], device: Optional[Device],
+                place: torch.device, _: int) -> Tuple[int, int]:
+        """Returns, as its second result, a sufficient budget, without the reserved bytes."""
+        tiers = self._measured_tiers(found.state, device, place) if self._memory is not None else []
+        sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=0)
+        try:
+            _fitting(self._stages(found), sizes, self._strategy, tiers, 0)
+        except BudgetError as error:
+            return 1, error.least
+        return 1, 1
+
     @staticmethod
     def _stages(found: _Measured) -> Stages:
         return Stages(state=found.state, tape=found.tape, advance=found.advance, record=found.record,
                       backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
 
-    def _measured_tiers(self, state: int) -> List[OpenTier]:
+    def _measured_tiers(self, states: List[int], device: Optional[Device], place: torch.device) -> List[OpenTier]:
         """Returns the slow tiers for the planner; each is measured once."""
-        if self._slow is None:
-            return []
-        if state not in self._tiers:
-            self._tiers[state] = measured_tiers(self._slow, state, TIMED)
-        return self._tiers[state]
+        state = max(states)
+        key = state, device
+        if key not in self._tiers and device is not None:
+            room = ROOMS * _record(states) if self._slow is not None else 0  # for records on their way to files
+            host = None if self._host is None else max(1, self._host - room)
+            self._tiers[key] = device_tiers(device, place, _record(states), (self._memory or 0) // 4, host,
+                                            self._slow, TIMED)
+        elif key not in self._tiers:
+            self._tiers[key] = [] if self._slow is None else measured_tiers(self._slow, state, TIMED)
+        return self._tiers[key]
+
+
+def _record(states: List[int]) -> int:
+    """Returns the bytes of a record that holds any of the states: counted sizes, but for their alignment."""
+    return aligned(max(states))
 
 
 def _report() -> Report:
@@ -428,32 +471,39 @@ class _buffers_kept:
             part._buffers[name] = buffer
 
 
+def _clock(run: LayerRun) -> float:
+    """Returns the time in seconds, after an accelerator has finished its work."""
+    if run.device.type == "cuda":
+        torch.cuda.synchronize(run.device)
+    return time.perf_counter()
+
+
 def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
     """Runs the forward pass layer by layer; each layer is also recorded several times and reversed with gradients of
     ones."""
     found = _Measured([], [], [], [], [], 0, [], [])
     state = run.begin(leaves)
-    found.state.append(max(1, kept_bytes(state.leaves)))
+    found.state.append(max(1, kept_bytes(state.leaves, run.memory)))
     for i in range(len(run.layers)):
         best = [math.inf] * 3
         for timed in range(ROUNDS):
-            clock = [time.perf_counter()]
+            clock = [_clock(run)]
             if timed:
                 run.advance(state, i, i + 1, False)
-            clock.append(time.perf_counter())
+            clock.append(_clock(run))
             after, tape, taken = run.record(state, i, i + 1, False, None)
-            clock.append(time.perf_counter())
+            clock.append(_clock(run))
             ones = [torch.ones_like(x) if wanted else None
                     for x, wanted in zip(after.leaves, run.needs[i + 1] or [])]
             run.reverse(tape, state, ones, i)
-            clock.append(time.perf_counter())
+            clock.append(_clock(run))
             run.sums = {}
             if timed:
                 best = [min(old, later - sooner) for old, sooner, later in zip(best, clock, clock[1:])]
         for row, value in zip((found.advance, found.record, found.backward), best):
             row.append(max(1e-9, value))
         found.tape.append(taken)
-        found.state.append(max(1, kept_bytes(after.leaves)))
+        found.state.append(max(1, kept_bytes(after.leaves, run.memory)))
         state = after
         del tape
     return found._replace(extra=run.extra, needs=list(run.needs), spare=list(run.spare))

@@ -6,7 +6,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .layouts import composed, parts
-from .measure import Counter, Saved, address, objects
+from .measure import CPU, Counter, Memory, Saved, address, objects
 
 __all__ = ["Sizer", "apart", "state_bytes"]
 
@@ -24,8 +24,8 @@ class Sizer(Counter):
     """Counts the bytes that a graph would save, and saves nothing: the memory is free as soon as the step drops it.
     Addresses are then reused, so storages are distinguished by weak references."""
 
-    def __init__(self, excluded: Set[int], travels: bool = False):
-        super().__init__(excluded)
+    def __init__(self, excluded: Set[int], travels: bool = False, memory: Memory = CPU):
+        super().__init__(excluded, memory=memory)
         self._ends = 2 if travels else 1  # as in Keeper
         self._storages: Dict[int, StorageWeakRef] = {}
         self.asked = False  # the step computes gradients itself, and needs tensors that were not saved
@@ -46,16 +46,17 @@ class Sizer(Counter):
         return self._storages.setdefault(found.cdata, found).cdata
 
 
-def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> Tuple[int, int]:
+def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int],
+                memory: Memory = CPU) -> Tuple[int, int]:
     """Returns the bytes that the tensors of a state keep allocated, and the bytes of their adjoints. Counted are the
     storages, each in full and once, and the objects. In storages of the caller, which may be arrays of any size, only
     a tensor's own bytes count."""
-    whole, adjoint, plain, own_objects = 0, 0, True, objects(len(tensors), True)
+    whole, adjoint, plain, own_objects = 0, 0, True, objects(memory, len(tensors), True)
     for x in tensors:
         own = x.numel() * x.element_size()
-        whole += own
+        whole += memory.rounded(own)
         if x.is_floating_point() or x.is_complex():
-            adjoint += own + objects(1)
+            adjoint += memory.rounded(own) + objects(memory, 1)
         plain = plain and not composed(x) and _storage_bytes(x) == own
     if plain:  # checked first, since this runs for each group of steps
         return whole + own_objects, adjoint
@@ -64,16 +65,16 @@ def state_bytes(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set
         for part in parts(x) if composed(x) else [x]:
             at, size = address(part)
             if at in caller:
-                whole += part.numel() * part.element_size()
+                whole += memory.rounded(part.numel() * part.element_size())
             else:
-                found[at] = 0 if at in excluded else size
+                found[at] = 0 if at in excluded else memory.rounded(size)
     return whole + own_objects + sum(found.values()), adjoint
 
 
-def apart(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int]) -> int:
+def apart(tensors: Sequence[torch.Tensor], excluded: Set[int], caller: Set[int], memory: Memory = CPU) -> int:
     """Returns the additional bytes of a state, as a state and in a tape, if each tensor has separate memory for its
     strides, like tensors that were read from a tier."""
-    own = sum([(1 + sum([(n - 1) * step for n, step in zip(x.shape, x.stride())])) * x.element_size()
+    own = sum([memory.rounded((1 + sum([(n - 1) * step for n, step in zip(x.shape, x.stride())])) * x.element_size())
                for x in tensors if x.numel()])
-    counted = state_bytes(tensors, excluded, caller)[0] - objects(len(tensors), True)
-    return max(0, own - counted) + max(0, own - sum(dict(map(address, tensors)).values()))
+    counted = state_bytes(tensors, excluded, caller, memory)[0] - objects(memory, len(tensors), True)
+    return max(0, own - counted) + max(0, own - sum(map(memory.rounded, dict(map(address, tensors)).values())))

@@ -16,9 +16,10 @@ from ..errors import UsageError
 from ..stage_player import StageBackend
 from .device import get_rng, set_rng, uncached
 from .layouts import bits, composed, dense, flipped
-from .measure import Counter, Reachable, Saved, address, addresses, captured, mark
+from .measure import CPU, Counter, Memory, Reachable, Saved, address, addresses, captured, mark
 from .runs import Again, differentiable
 from .seeding import GroupTape, muted, reverse
+from .tapes import bare, span
 from .trees import equal, flatten, unflatten
 
 __all__ = ["LayerRun", "LayerState", "LayerTape", "kept_bytes"]
@@ -72,9 +73,9 @@ class _Kept(Saved):
         self.version = tensor._version
 
 
-def kept_bytes(leaves: Sequence[torch.Tensor]) -> int:
+def kept_bytes(leaves: Sequence[torch.Tensor], memory: Memory = CPU) -> int:
     """Returns the bytes of the storages of tensors, each in full and once."""
-    return sum(dict(map(address, leaves)).values())
+    return sum(map(memory.rounded, dict(map(address, leaves)).values()))
 
 
 def _layout(x: torch.Tensor) -> Any:
@@ -86,8 +87,8 @@ class _Packer(Counter):
     """Takes the tensors that the graph of one layer saves; those in its input are not part of the tape."""
 
     def __init__(self, given_in: _Input, excluded: Any, given: Sequence[torch.Tensor],
-                 limit: Optional[int], spare: int):
-        super().__init__(excluded, limit, spare)
+                 limit: Optional[int], spare: int, memory: Memory):
+        super().__init__(excluded, limit, spare, memory)
         self.input = given_in
         self.given = {address(x)[0]: k for k, x in reversed(list(enumerate(given)))}
         self.types = [x.dtype for x in given]
@@ -137,11 +138,15 @@ class LayerRun(StageBackend):
     :param wanted: which of its tensors require a gradient. ``needs`` contains this for all states, after each layer
         was recorded.
     :param device: the device whose random number generator is restored, in addition to that of the CPU.
+    :param memory: how its memory is counted.
+    :param spans: True: pieces of states are tensors of bytes; False: addresses.
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
-                 excluded: Any, first: Any, wanted: Sequence[bool], device: torch.device):
+                 excluded: Any, first: Any, wanted: Sequence[bool], device: torch.device, memory: Memory = CPU,
+                 spans: bool = False):
         self.layers, self.params, self.excluded, self.device = layers, params, excluded, device
+        self.memory, self.spans = memory, spans
         self.known = [Reachable(row) for row in params]
         count = len(layers)
         self.shapes: List[Any] = [first] + [None] * count
@@ -260,7 +265,7 @@ class LayerRun(StageBackend):
         group = tape.group
         begin = mark()
         with self._once(t0):
-            packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0])
+            packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0], self.memory)
             with packer, torch.enable_grad():
                 group.last = self._called(t0, given)
         self._unchanged(state, t0)
@@ -277,10 +282,10 @@ class LayerRun(StageBackend):
         for k, leaf in enumerate(given):  # a leaf would keep the input; its shape is enough
             if k not in held and not any(leaf is end for end in group.last):
                 if leaf.requires_grad:
-                    leaf.data = leaf.new_empty(()).expand(leaf.shape)
+                    leaf.data = bare(leaf)
                 else:
-                    given[k] = leaf.new_empty(())
-        return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves))
+                    given[k] = bare(leaf)
+        return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves, self.memory))
 
     def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
         """Raises Again for leaves that layer i uses and that are not among its parameters; UsageError for tensors that
@@ -311,21 +316,22 @@ class LayerRun(StageBackend):
         return before
 
     def state_bytes(self, state: LayerState) -> Tuple[int, int]:
-        found = kept_bytes(state.leaves)
+        found = kept_bytes(state.leaves, self.memory)
         return found, found
 
     # Transfers: whole storages, so that a state keeps its layout
 
-    def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[int, int]]]:
-        return state, [(at, size) for at, size in dict(map(address, state.leaves)).items() if size]
+    def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[Any, int]]]:
+        rows = {address(x): x for x in state.leaves}
+        return state, [(span(x) if self.spans else at, size) for (at, size), x in rows.items() if size]
 
     def room_for(self, i: int) -> LayerState:
         rooms: Dict[int, torch.Tensor] = {}
         leaves = []
         for dtype, shape, stride, offset, bit, (at, size) in self.layouts[i]:
             if at not in rooms:
-                rooms[at] = torch.empty(size, dtype=torch.uint8)
-            whole = torch.empty(0, dtype=dtype) if not size else rooms[at].view(dtype)
+                rooms[at] = torch.empty(size, dtype=torch.uint8, device=self.device)
+            whole = torch.empty(0, dtype=dtype, device=self.device) if not size else rooms[at].view(dtype)
             leaves.append(flipped(whole.as_strided(shape, stride, offset), bit))
         return self.state(leaves)
 

@@ -6,6 +6,9 @@ storages of these tensors. While it is offloaded, a handle has only the tensor's
 all its storages are in one block of memory. Parameters, buffers and inputs are not offloaded. The graph's first and
 last tensors also reference memory; they are replaced by tensors of the same shapes without memory. The nodes of the
 graph stay in memory (``Keeper.graph``).
+
+On the CPU the pieces of a tape are addresses, as libneap's tiers take them; on an accelerator they are tensors of bytes
+(``span``), which its copies take. There records have the layout of the block, so each comes back in one copy.
 """
 import weakref
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -13,11 +16,40 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 import torch
 
 from .layouts import bits, composed, flipped
-from .measure import Counter, Saved
+from .measure import CPU, Counter, Memory, Saved, address
 
-__all__ = ["Keeper", "hollow", "inlet"]
+__all__ = ["ALIGNED", "Keeper", "aligned", "bare", "hollow", "inlet", "packed_bytes", "span"]
 
-_ALIGNED = 64  # bytes; PyTorch's alignment, on which sums of some libraries depend
+ALIGNED = 64  # bytes; PyTorch's alignment, on which sums of some libraries depend
+
+
+def aligned(nbytes: int) -> int:
+    """Returns the distance to the next piece of a record, after one of ``nbytes``."""
+    return -(-nbytes // ALIGNED) * ALIGNED
+
+
+def span(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the whole storage of a dense tensor, as bytes, with a separate version counter: copies to it are not
+    in-place changes."""
+    first = flipped(tensor.data, bits(tensor)).as_strided((1,), (1,), 0)
+    return first.view(torch.uint8).as_strided((address(tensor)[1],), (1,), 0)
+
+
+def packed_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the memory of a tensor without gaps (``leaves.packed``), as ``span`` does."""
+    return tensor.data.as_strided((tensor.numel(),), (1,), tensor.storage_offset()).view(torch.uint8)
+
+
+_scalars: Dict[Any, torch.Tensor] = {}  # by dtype and device
+
+
+def bare(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns a tensor of the same shape, dtype and device without memory: all share one scalar, since an allocator
+    would round the memory of each up, to 512 bytes on a GPU."""
+    key = tensor.dtype, tensor.device
+    if key not in _scalars:
+        _scalars[key] = torch.empty((), dtype=tensor.dtype, device=tensor.device)
+    return _scalars[key].expand(tensor.shape)
 
 
 class _Handle(Saved):
@@ -39,10 +71,16 @@ class _View(NamedTuple):
 
 
 class Keeper(Counter):
-    """A Counter that stores handles in the graph, and knows the storages behind them."""
+    """A Counter that stores handles in the graph, and knows the storages behind them.
 
-    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0):
-        super().__init__(excluded, limit, spare)
+    :param device: the device whose tensors are offloaded.
+    :param spans: True: pieces are tensors of bytes; False: addresses.
+    """
+
+    def __init__(self, excluded: Set[int], limit: Optional[int] = None, spare: int = 0, memory: Memory = CPU,
+                 device: torch.device = torch.device("cpu"), spans: bool = False):
+        super().__init__(excluded, limit, spare, memory)
+        self.device, self.spans = device, spans
         self.handles: List[Any] = []  # weak references, which do not keep a dropped graph alive
         self.stays = False
         self.fixed: Set[int] = set()  # addresses of storages of sparse tensors, which are not offloaded
@@ -58,7 +96,7 @@ class Keeper(Counter):
             at = self.add(tensor)
             self.fixed.update(at or ())
             return Saved(tensor, self, at)
-        if tensor.device.type != "cpu" or tensor.numel() == 0:
+        if tensor.device != self.device or tensor.numel() == 0:
             return Saved(tensor, self, None)
         at = self.add(tensor)
         if at is None:
@@ -96,19 +134,26 @@ class Keeper(Counter):
         self.staying += nbytes + sum(self.seen[at][0] for at in self.fixed if at in self.seen)
         return nbytes
 
-    def pieces(self) -> List[Tuple[int, int]]:
-        """Returns the memory of the storages, (address, bytes); nothing if the tape is not offloaded."""
-        if self.stays:
-            return []
-        return [(at, self.seen[at][0]) for at in dict.fromkeys(handle.at for handle in self._alive())]
+    def _storages(self) -> Dict[int, torch.Tensor]:
+        """Returns a tensor of each storage that is offloaded, by address; none if the tape stays."""
+        found: Dict[int, torch.Tensor] = {}
+        for handle in [] if self.stays else self._alive():
+            found.setdefault(handle.at, handle.tensor)
+        return found
+
+    def pieces(self) -> List[Tuple[Any, int]]:
+        """Returns the memory of the storages, (address or tensor of bytes, bytes); nothing if the tape is not
+        offloaded."""
+        return [(span(tensor) if self.spans else at, self.seen[at][0]) for at, tensor in self._storages().items()]
 
     def shed(self) -> int:
         """Releases the memory; returns its bytes."""
         handles, places, end = self._alive(), {}, 0
-        for at, nbytes in self.pieces():
+        for at in self._storages():
+            nbytes = self.seen[at][0]
             places[at] = end
             self.places.append((end, nbytes))
-            end += -(-nbytes // _ALIGNED) * _ALIGNED
+            end += aligned(nbytes)
         for handle in handles:
             tensor, handle.tensor = handle.tensor, None
             self.away.append(_View(weakref.ref(handle), places[handle.at], tensor.dtype, tensor.shape, tensor.stride(),
@@ -116,12 +161,13 @@ class Keeper(Counter):
         self.handles = []
         return end
 
-    def regain(self) -> List[Tuple[int, int]]:
-        """Allocates memory for the storages; returns (address, bytes) in the order in which they were written."""
+    def regain(self) -> List[Tuple[Any, int]]:
+        """Allocates memory for the storages; returns it as ``pieces`` does, in the order in which they were written.
+        """
         if not self.places:  # everything that it saved is in the results of the step's own hooks
             return []
         end, nbytes = self.places[-1]
-        block = torch.empty(end + -(-nbytes // _ALIGNED) * _ALIGNED, dtype=torch.uint8)
+        block = torch.empty(end + aligned(nbytes), dtype=torch.uint8, device=self.device)
         typed: Dict[torch.dtype, torch.Tensor] = {}
         for ref, place, dtype, size, stride, offset, bit in self.away:
             handle = ref()
@@ -133,6 +179,8 @@ class Keeper(Counter):
             handle.tensor = flipped(whole.as_strided(size, stride, place // whole.element_size() + offset), bit)
             handle.version = handle.tensor._version
         self.away = []
+        if self.spans:
+            return [(span(block), block.numel())]
         return [(block.data_ptr() + place, nbytes) for place, nbytes in self.places]
 
 
@@ -141,7 +189,7 @@ class _Hollow(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.new_empty(()).expand(tensor.shape)
+        return bare(tensor)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
@@ -163,12 +211,11 @@ class _Inlet(torch.autograd.Function):
 def hollow(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """Returns ends of the graph of ``tensors`` without memory. They are created from the last to the first, so that
     gradients arrive in the order of the tensors. A tensor that requires no gradient is replaced by one of its shape."""
-    found = [_Hollow.apply(x) if x.requires_grad else x.new_empty(()).expand(x.shape)
-             for x in reversed(tensors)]
+    found = [_Hollow.apply(x) if x.requires_grad else bare(x) for x in reversed(tensors)]
     return found[::-1]
 
 
 def inlet(tensor: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """Returns a leaf without memory, and ``tensor`` as a function of it for the beginning of a graph."""
-    leaf = tensor.new_empty(()).expand(tensor.shape).requires_grad_()
+    leaf = bare(tensor).requires_grad_()
     return leaf, _Inlet.apply(leaf, [tensor])

@@ -90,8 +90,8 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
         rows.append(_timed(run, state, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
     own = Costs(*_own(*least))
-    return found._replace(costs=own, spare=run.spare,
-                          moving=_moving(run, state, group, own.record) if run.travels and found.graph else 0.0)
+    moves = run.travels and found.graph and run.memory.graphs
+    return found._replace(costs=own, spare=run.spare, moving=_moving(run, state, group, own.record) if moves else 0.0)
 
 
 def _every(run: Run, start: List[torch.Tensor], group: int) -> Dict[str, Tuple[int, ...]]:
