@@ -92,16 +92,16 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 	int rc = 0;
 	for (int64_t i = 0; i < size; i++) {
 		struct neap__encoded_recording *item = &work->item[i];
-		/* NEAP_EUSAGE: its sampling rate does not go with the settings. */
-		int skipped = (item->rc == NEAP_EFORMAT || item->rc == NEAP_EUSAGE) &&
-			      !options->strict && work->recordings->count > 1;
+		int is_slow = item->rc == NEAP_EUSAGE; /* neap__encoder_takes refused the rate */
+		int skipped = (item->rc == NEAP_EFORMAT || is_slow) && !options->strict &&
+			      work->recordings->count > 1;
 		if (rc == 0 && item->rc < 0 && !skipped)
-			rc = neap__fail(item->rc, "%s", item->detail);
+			rc = neap__fail(is_slow ? NEAP_EFORMAT : item->rc, "%s", item->detail);
 		if (rc == 0 && skipped) {
-			*(item->rc == NEAP_EUSAGE ? &report->low_rates : &report->damaged) += 1;
+			*(is_slow ? &report->low_rates : &report->damaged) += 1;
 			if (options->warn)
 				options->warn(options->user, item->detail);
-			work->last = neap__fail(item->rc, "%s", item->detail);
+			work->last = neap__fail(NEAP_EFORMAT, "%s", item->detail);
 		} else if (rc == 0) {
 			rc = neap__concat_add(concat, &item->events);
 		}
