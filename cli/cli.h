@@ -246,8 +246,9 @@ int cli_encoded_classes(
 	char ***name, int *names, char **text, const char *classes, const char *dir);
 /* The line about --classes that is no file. */
 int cli_encoded_no_classes(const char *classes, const char *dir);
-/* The line about two arguments, of which the second may be the file to write. */
-int cli_encoded_several(const char *first, const char *second);
+/* The line about two arguments, of which the second may be the file to write; lists_columns:
+ * --target or --drop is given. */
+int cli_encoded_several(const char *first, const char *second, int lists_columns);
 /* The quoted name of the only run in the current folder, written to `room`, or "FOLDER". */
 const char *cli_only_run(char room[300]);
 /* Refuses a share as --split. CLI_DONE, or the exit code after one line. */

@@ -77,9 +77,9 @@ static void doubt(void *user, const char *line)
 	fprintf(stderr, "neap encode: warning: %s\n", neap__plain_text(room, line));
 }
 
-/* Lists how many files were skipped, if any were. */
-static void show_skipped(
-	int64_t others, const char *other, int64_t damaged, int64_t strangers, int64_t unlisted)
+/* Lists how many files were skipped, if any were; damaged[1]: of too low a sampling rate. */
+static void show_skipped(int64_t others, const char *other, const int64_t damaged[2],
+	int64_t strangers, int64_t unlisted)
 {
 	char room[NEAP__PLAIN_TEXT], kinds[NEAP_SKIPPED_NAME + 64];
 	snprintf(kinds, sizeof kinds, "of other kinds (for example '%s')",
@@ -87,7 +87,8 @@ static void show_skipped(
 	const struct {
 		int64_t count;
 		const char *what;
-	} row[] = {{others, kinds}, {damaged, "damaged"}, {strangers, "of other classes"},
+	} row[] = {{others, kinds}, {damaged[0], "damaged"},
+		{damaged[1], "with too low a sampling rate"}, {strangers, "of other classes"},
 		{unlisted, "outside the split"}};
 	const char *between = "skipped files: ";
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -123,6 +124,7 @@ static int report_json(const struct neap_encode_report *r, const char *out, doub
 	neap__json_number(to, "seconds", seconds);
 	neap__json_int(to, "skipped_others", r->others);
 	neap__json_int(to, "skipped_damaged", r->damaged);
+	neap__json_int(to, "skipped_low_rate", r->low_rates);
 	neap__json_int(to, "skipped_classes", r->strangers);
 	neap__json_int(to, "skipped_unlisted", r->unlisted);
 	neap__json_end(to, '}');
@@ -148,7 +150,8 @@ static int report_text(const struct neap_encode_report *r, const char *out, doub
 		printf("%" PRId64 " sample%s of --concat; %s of the recordings left over\n",
 			r->samples, r->samples == 1 ? "" : "s",
 			neap__show_time(left, r->seconds_left));
-	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, (int64_t[]){r->damaged, r->low_rates}, r->strangers,
+		r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -190,7 +193,7 @@ static int events_text(const struct neap_event_report *r, const char *out, doubl
 	if (r->outside)
 		printf("%" PRId64 " event%s dropped by --crop or --polarity\n", r->outside,
 			r->outside == 1 ? " was" : "s were");
-	show_skipped(r->others, r->other, r->damaged, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, (int64_t[]){r->damaged, 0}, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -304,7 +307,7 @@ static int table_text(
 		puts("each row is a time step of one sample. If a column names the samples, pass "
 		     "--sample-column NAME; if each row is a sample, save arrays "
 		     "(docs/own-data.md)");
-	show_skipped(r->others, r->other, 0, r->strangers, r->unlisted);
+	show_skipped(r->others, r->other, (int64_t[]){0, 0}, r->strangers, r->unlisted);
 	return cli_finish("encode");
 }
 
@@ -484,7 +487,7 @@ int cli_encode(int argc, char **argv)
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
 	if (parsed > 1)
-		return cli_encoded_several(dir[0], dir[1]);
+		return cli_encoded_several(dir[0], dir[1], t->targets || t->dropped);
 	if (!r.out)
 		return cli_usage(
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");

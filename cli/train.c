@@ -456,7 +456,8 @@ int cli_train(int argc, char **argv)
 		{.name = "weight-decay", .kind = CLI_NUMBER, .into = &o.weight_decay,
 			.argument = "X", .help = "weight decay coefficient, as in torch.optim (default 0)", .high = 1e6},
 		{.name = "schedule", .kind = CLI_TEXT, .into = &o.schedule, .argument = "NAME",
-			.help = "schedule of the learning rate", .names = neap_learning_rate_name},
+			.help = "schedule of the learning rate; cooldown: --lr for 60% of the updates, then a "
+				"linear fall to 0", .names = neap_learning_rate_name},
 		{.name = "warmup", .kind = CLI_INT, .into = &o.warmup, .argument = "N",
 			.help = "updates over which the learning rate rises from 0 (default 50, but at most "
 				"two epochs)", .high = CLI_STEPS_MOST, .wrong = "It counts updates, not time"},

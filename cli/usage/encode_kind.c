@@ -129,7 +129,7 @@ int cli_encoded_no_classes(const char *classes, const char *dir)
 		classes, column, classes);
 }
 
-int cli_encoded_several(const char *first, const char *second)
+int cli_encoded_several(const char *first, const char *second, int lists_columns)
 {
 	const char *dot = strrchr(second, '.');
 
@@ -139,10 +139,12 @@ int cli_encoded_several(const char *first, const char *second)
 			"'%s' --out '%s'",
 			second, first, second);
 	if ((access(first, F_OK) < 0) != (access(second, F_OK) < 0))
-		return cli_usage("encode",
-			"'%s' and '%s' are given, but there is no file '%s'. If it is in a list of "
-			"names, separate them by commas, without blanks: --drop NAME,NAME",
-			first, second, access(first, F_OK) < 0 ? first : second);
+		return cli_usage("encode", "'%s' and '%s' are given, but there is no file '%s'. %s",
+			first, second, access(first, F_OK) < 0 ? first : second,
+			lists_columns ? "If it is in a list of names, separate them by commas, "
+					"without blanks: --drop NAME,NAME"
+				      : "Pass one file or folder, and the file to write with "
+					"--out");
 	if (neap_encode_is_table(second) && neap_encode_is_table(first) && is_file(second))
 		return cli_usage("encode",
 			"'%s' and '%s' are given, but one file or folder is encoded. If '%s' has "

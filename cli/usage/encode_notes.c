@@ -41,16 +41,18 @@ static void show_skipped(struct cli_skipped *s)
 {
 	char room[NEAP__PLAIN_TEXT];
 	if (s->line[0] && s->kinds <= MOST_LINES)
-		fprintf(stderr, "neap encode: skipped: %s\n", neap__plain(s->line));
+		fprintf(stderr, "neap encode: warning: skipped: %s\n", neap__plain(s->line));
 	if (s->line[0] && s->kinds == MOST_LINES)
-		fprintf(stderr, "neap encode: further skipped files are only counted; --strict "
-				"stops at the first\n");
+		fprintf(stderr,
+			"neap encode: warning: further skipped files are only counted; --strict "
+			"stops at the first\n");
 	if (s->alike && s->alike <= MOST_NAMES && s->kinds <= MOST_LINES)
-		fprintf(stderr, "neap encode: skipped for the same reason: %s\n",
+		fprintf(stderr, "neap encode: warning: skipped for the same reason: %s\n",
 			neap__plain_text(room, s->names));
 	else if (s->alike && s->kinds <= MOST_LINES)
 		fprintf(stderr,
-			"neap encode: skipped for the same reason: %" PRId64 " more files, such "
+			"neap encode: warning: skipped for the same reason: %" PRId64
+			" more files, such "
 			"as %s\n",
 			s->alike, neap__plain_text(room, s->names));
 	s->line[0] = s->names[0] = '\0';

@@ -362,6 +362,7 @@ struct neap_encode_report {
 	int64_t others, damaged, strangers, unlisted;
 	char other[NEAP_SKIPPED_NAME]; /* the first of `others`, below the folder; "": none */
 	int64_t silent;		       /* recordings without a spike */
+	int64_t low_rates; /* skipped: their sampling rate is too low for options->encoder.high */
 };
 
 /*

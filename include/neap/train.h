@@ -384,10 +384,10 @@ struct neap_eval_options {
 	 */
 	int of_steps;
 	/*
-	 * Archive of NumPy arrays (.npz) to write atomically: `sample`, `step` (if per step),
-	 * `label` and `prediction` (if classes), all [answers], `scores` [answers][classes],
-	 * `names` [classes]. A row is one call of `answered`, which is required and is called
-	 * first; `peers` must be NULL. NULL: none.
+	 * Archive of NumPy arrays (.npz) to write atomically: `sample`, `recording` (if samples
+	 * have names), `step` (if per step), `label` and `prediction` (if classes), all [answers],
+	 * `scores` [answers][classes], `names` [classes]. A row is one call of `answered`, which is
+	 * required and is called first; `peers` must be NULL. NULL: none.
 	 */
 	const char *arrays;
 	/* Only this sample; NULL: all. */

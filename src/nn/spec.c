@@ -402,6 +402,20 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 	return 0;
 }
 
+/* A word behind a colon that is not KEY=VALUE: often the next layer. */
+static int unexpected(struct word text, struct word word)
+{
+	if (neap__cell_find(word.text, (size_t)word.length))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: '%.*s' has the cell '%.*s' behind a colon, but layers are "
+			"separated by commas. Write %.*s,%.*s",
+			text.length, text.text, word.length, word.text,
+			(int)(word.text - text.text) - 1, text.text,
+			text.length - (int)(word.text - text.text), word.text);
+	return neap__fail(NEAP_EUSAGE, "--net: '%.*s' is not valid; expected KEY=VALUE",
+		word.length, word.text);
+}
+
 /* NAME[:SIZE[r]][:KEY=VALUE]... */
 static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct word text)
 {
@@ -424,9 +438,7 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 		} else if (words == 0) {
 			NEAP_TRY(set_size(layer, word));
 		} else {
-			return neap__fail(NEAP_EUSAGE,
-				"--net: '%.*s' is not valid; expected KEY=VALUE", word.length,
-				word.text);
+			return unexpected(text, word);
 		}
 	}
 	NEAP_TRY(choose(net, layer));

@@ -255,6 +255,13 @@ int neap__model_open_table(struct neap_dataset **set, const struct neap__safeten
 	if (rc == 0)
 		rc = neap__dataset_open_table(set, name, (const char *const *)features, count,
 			nsamples ? samples[0] : NULL, ignored);
+	if (rc == 0 && nsamples && (*set)->info.samples == 1 && (*set)->info.steps > 1 &&
+		!(*set)->sample_names)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"'%.200s' has no column '%.60s', which names the samples in the training "
+			"data, so its %lld rows are one sample. If they are several samples, add "
+			"the column",
+			name, samples[0], (long long)(*set)->info.steps);
 	neap__model_class_names_free(features, count);
 	neap__model_class_names_free(samples, nsamples);
 	if (rc == 0 && ignored[0])

@@ -169,6 +169,20 @@ static int is_device(const struct neap_train_options *o)
 	return o->net.device && strcmp(o->net.device, "cpu") != 0;
 }
 
+/* A run whose snapshot was deleted: to start it again would replace its model. */
+static int lost_snapshot(const struct neap__trainer *trainer, int64_t epochs)
+{
+	const struct neap_train_options *o = &trainer->options;
+
+	return neap__fail(NEAP_EUSAGE,
+		"cannot resume '%s': the snapshot '%s' is missing, and training from the beginning "
+		"would replace '%s', the model of %" PRId64 " epoch%s. Restore the snapshot, or "
+		"start a new run from the weights of the model: neap train '%s' --from '%s' --out "
+		"NEW",
+		o->out, trainer->last, trainer->model, epochs, epochs == 1 ? "" : "s", o->data,
+		o->out);
+}
+
 int neap__run_folder_same_data(struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -182,6 +196,10 @@ int neap__run_folder_same_data(struct neap__trainer *trainer)
 	trainer->keeps_memory = neap_run_options(run)->sweep.memory == o->sweep.memory;
 	trainer->other_side = is_device(neap_run_options(run)) != is_device(o);
 	int rc = was && strcmp(was, hex) != 0 ? other_data(neap_run_options(run), o) : 0;
+	/* A run that is killed in its first epoch may have a model and no snapshot. */
+	if (rc == 0 && !trainer->has_snapshot && neap__run_epochs(run) > 0 &&
+		access(trainer->model, F_OK) == 0)
+		rc = lost_snapshot(trainer, neap__run_epochs(run));
 	neap_run_close(run);
 	return rc;
 }

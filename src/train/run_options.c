@@ -208,6 +208,12 @@ int64_t neap__run_samples(const struct neap_run *run)
 	return json_integer_value(json_object_get(json_object_get(run->root, "data"), "samples"));
 }
 
+int64_t neap__run_epochs(const struct neap_run *run)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(run->root, "results"), "epochs_done"));
+}
+
 void neap_run_close(struct neap_run *run)
 {
 	if (!run)

@@ -22,6 +22,9 @@ const char *neap__run_fingerprint(const struct neap_run *run);
 /* Samples of that data; 0: not known. */
 int64_t neap__run_samples(const struct neap_run *run);
 
+/* Epochs that were done when run.json was written, which is after their snapshot. */
+int64_t neap__run_epochs(const struct neap_run *run);
+
 /* Reads the text of a configuration, as neap_config_open does that of a file. */
 int neap__config_parse(struct neap_run **run, const char *text, size_t length);
 

@@ -161,8 +161,8 @@ static int begin_or_resume(struct neap__trainer *trainer)
 				? ""
 				: "; the run is complete. To train longer, raise --epochs");
 	else if (o->resume)
-		neap__trainer_say(
-			trainer, "no snapshot in '%s': starting from the beginning", o->out);
+		neap__trainer_say(trainer,
+			"warning: no snapshot in '%s': starting from the beginning", o->out);
 	if (!trainer->idle)
 		neap__planning_say(trainer);
 	return neap__ranks_agree(

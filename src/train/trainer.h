@@ -186,7 +186,9 @@ void neap__doubts_say(const struct neap__trainer *trainer);
  */
 void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation);
-/* After the last epoch: a note if it had few updates and the loss was still falling from `before`.
+/*
+ * falling_loss.c: after the last epoch, a note if the run had few updates and its loss was still
+ * falling from `before`, or was falling before the schedule lowered the learning rate.
  */
 void neap__doubts_say_falling(
 	const struct neap__trainer *trainer, double before, double loss, double accuracy);

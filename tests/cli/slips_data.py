@@ -121,6 +121,9 @@ def tables():
     for name, cell in {"volts": "{:.1f}V", "speed": "{:.1f} m/s", "share": "{:.0f}%", "degrees": "{:.0f}°C"}.items():
         table(name + ".csv", ["u"], change=lambda i, t, row, cell=cell: [row[0], cell.format(i + t), row[2]])
     table("two-units.csv", ["u", "v"], change=lambda i, t, row: [row[0], f"{i}mm", f"{t}mm", row[3]])
+    table("truth.csv", ["u", "v", "w"], change=lambda i, t, row: [row[0], ("TRUE", "FALSE")[t % 2], row[2], ("true", "false")[i % 2], row[4]])
+    table("blanks.csv", ["u"], change=lambda i, t, row: [row[0], f"{i + 1} 234.5", row[2]])
+    write("plain-walk.csv", "\n".join([",".join(axes), *(",".join(row[1:-1]) for row in parts)]) + "\n")
     table("one-unit.csv", ["u"], change=lambda i, t, row: [row[0], "7V" if (i, t) == (3, 3) else row[1], row[2]])
     clock = [f"{t / 10},{rng.normal():.3f}\n" for t in range(12)]
     write("clock.csv", "".join(clock))
@@ -200,6 +203,9 @@ def events():
     np.savez("words.npz", t=t, x=x.astype(str), y=y, p=p)
     np.savez("frames.npz", frames=np.zeros((5, 2, 8, 8)))
     np.savez("channels.npz", times=t, units=x)
+    for i, kind in enumerate("aabb"):  # the first file has no high channel
+        os.makedirs(f"trains/{kind}", exist_ok=True)
+        np.savez(f"trains/{kind}/{i}.npz", times=np.sort(rng.random(9)), units=np.arange(9) + 4 * i)
     np.save("rows.npy", np.stack([t, x, y, p], 1))
     kind = np.dtype([("t", "i8"), ("x", "i2"), ("y", "i2"), ("p", "i1")])
     for name, make in ("objects", lambda part: np.stack(part, 1)), ("records", lambda part: np.array(list(zip(*part)), kind)):
@@ -318,7 +324,7 @@ def follow(step, line):
         return None
     if word == "shell":
         command = found.group()
-        for end in (" If its rows", " If each block", "; if they are classes"):
+        for end in (" If its rows", " If each block", "; if they are classes", "; if it is the target"):
             command = command.split(end)[0].rstrip(".") if end in command else command
         env = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
         done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=False)

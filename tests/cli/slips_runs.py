@@ -51,6 +51,7 @@ SLIPS = (  # the command, and what its line has
     ("train three.npz --resume --out cls", "other data ('data.npz'), not 'three.npz'", "neap train 'data.npz' --resume --out 'cls'"),
     ("train gone.npz --resume --out cls", "there is no 'gone.npz'", "neap train DATA --resume --out 'cls'"),
     ("train --resume --out tested", "there is no 'moved.npz'", "neap train --test DATA --resume --out 'tested'"),
+    ("train --resume --out lost --epochs 5", "the snapshot 'lost/last.safetensors' is missing", "would replace 'lost/model.safetensors', the model of 2 epochs", "neap train 'data.npz' --from 'lost' --out NEW"),
     ("train --resume --out cls --epochs 1", "started with --epochs 2, not 1; epochs done so far: 2", "remove --epochs"),
     ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "--from 'cls'"),
     ("train --resume --out cls --config cls/run.json", "--config cannot be combined with --resume"),
@@ -65,6 +66,7 @@ SLIPS = (  # the command, and what its line has
     # train: values
     ("train data.npz --net lif:64 lif:64 li", "unexpected argument 'lif:64'", "separate the layers by commas", "--net lif:64,li"),
     ("train data.npz --encode delta,threshold=0.5", "has no colon before its keys", "Did you mean delta:threshold=0.5?"),
+    ("train data.npz --net gru:64:li", "'gru:64:li' has the cell 'li' behind a colon", "layers are separated by commas. Write gru:64,li"),
     ("train data.npz --lr 1,e-3", "--lr: '1,e-3' is not a number, such as"),
     ("train data.npz --lr 4ms", "--lr: '4ms' is not a number: it is written without a unit, such as 0.004"),
     ("train data.npz --lr 0,004", "--lr: '0,004' is not a number", "Did you mean 0.004?"),
@@ -204,6 +206,8 @@ def prepare(folder):
                            ("data.npz", "--epochs", "1", "--threads", "1", "--net", "gru:4,li", "--out", "free")):
         warned(folder, "train", data, *options)
     os.remove(os.path.join(folder, "moved.npz"))
+    shutil.copytree(os.path.join(folder, "cls"), os.path.join(folder, "lost"))
+    os.remove(os.path.join(folder, "lost", "last.safetensors"))
 
 
 def options_of(command, known):
@@ -255,6 +259,19 @@ def silent_about_others(folder):
     return neap("predict", "rare", "rare-one.npz", cwd=folder).stderr or neap("eval", "cls", "test.npz", cwd=folder).stderr or neap("eval", "cls", "data.npz", "-q", cwd=folder).stderr or None
 
 
+def keeps_model(folder):
+    """A run whose snapshot is lost keeps its files; one that ended before it had a model starts again, with a warning."""
+    run = os.path.join(folder, "lost")
+    files = {name: open(os.path.join(run, name), "rb").read() for name in os.listdir(run)}
+    args = "train", "--resume", "--out", "lost", "--epochs", "5", "-q"
+    first = neap(*args, cwd=folder)
+    if first.returncode != 2 or files != {name: open(os.path.join(run, name), "rb").read() for name in os.listdir(run)}:
+        return first.stderr
+    os.remove(os.path.join(run, "model.safetensors"))
+    again = neap(*args, cwd=folder)
+    return None if again.returncode == 0 and "warning: no snapshot in 'lost': starting from the beginning" in again.stderr else again.stderr
+
+
 def main():
     known = {}
     with Tap() as tap, Folder() as folder:
@@ -263,6 +280,7 @@ def main():
             tap.run(args, slip, folder, args, needles, known)
         for args, *needles in NOTES:
             tap.run(args, note, folder, args, needles)
+        tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)
 
 

@@ -91,6 +91,9 @@ def cases():
     yield "spikes", walk, ["--net", "lif:32,li", "--encode", "delta", "--epochs", "8", "--lr", "0.02"], [], []
     yield "chance", {**learned(), "y": names}, UNLEARNED, ["chance"], [
         "and always answering class 0 'sit' gives 6", "Increase --epochs (now 1) or --lr (now 0)"]
+    rare = np.random.default_rng(1).random((300, 60)) < 0.025  # steps whose class the input shows; of the others, 8 of 10 have class 0
+    shown = {"x": 4.0 * rare[..., None], "y": (rare | (np.random.default_rng(2).random((300, 60)) < 0.2)).astype(int)}
+    yield "shown by few", shown, ["--epochs", "4", "--lr", "0.02", "--batch", "8"], [], []
     yield "chance of steps", {"x": x, "y": np.where(np.arange(9) % 3 > 0, 1, stepped * 0)}, UNLEARNED, ["chance"], [
         "answering class 1 gives 66.7%"]
 
@@ -244,6 +247,27 @@ def falling(folder):
     return None if right and not any(told[1:]) else str(told)
 
 
+def fell_midway(folder):
+    """A note about a schedule that lowered the rate while the loss was falling: also if a resumed run had fallen before, not with a constant
+    rate, a plateau, a net that learned its task, or --quiet."""
+    data = os.path.join(folder, "midway.npz")
+    two = np.arange(300) % 2
+    np.savez(data, x=series() + np.sin(np.arange(9) * 0.5)[:, None] * two[:, None, None], y=two)
+    told = []
+    for number, options in enumerate((["--epochs", "9"], ["--epochs", "9", "-q"], ["--epochs", "9", "--schedule", "constant"], ["--epochs", "9", "--lr", "0"],
+                                      ["--epochs", "12", "--lr", "0.02"])):
+        run = os.path.join(folder, f"midway{number}")
+        done = neap("train", data, *TRAIN[:1], "gru:16,li", *TRAIN[4:], "--validation", "0", *options, "--out", run)
+        told.append([line for line in done.stderr.splitlines() if "had lowered" in line])
+    run = os.path.join(folder, "midway-resumed")
+    for args in [data, "--net", "gru:16,li", "--memory", "4M", "--validation", "0", "--epochs", "4"], ["--resume", "--epochs", "9"]:
+        done = neap("train", *args, "--threads", "1", "--out", run)
+    rows = list(csv.DictReader(open(os.path.join(folder, "midway0", "metrics.csv"))))
+    want = f"only 90 updates, and the training loss was still falling ({float(rows[5]['train_loss']):.4g} in epoch 6) when --schedule cosine " \
+        "had lowered the learning rate: increase --epochs (now 9), decrease --batch (now 32), or pass --schedule constant"
+    return None if told == [[want], [], [], [], []] and "had lowered" in done.stderr else f"{told} {done.stderr}"
+
+
 def compared(folder):
     """`neap compare` names layers whose gradients are nearly all zero, and no others."""
     told = {}
@@ -259,7 +283,7 @@ def main():
     with Tap() as tap, Folder() as folder:
         for name, *case in cases():
             tap.run(f"train: {name}", warned, folder, name, *case)
-        for test in last_epoch, held_out, goes_on_as_begun, resumed, diverged, falling, compared:
+        for test in last_epoch, held_out, goes_on_as_begun, resumed, diverged, falling, fell_midway, compared:
             tap.run(test.__doc__, test, folder)
 
 

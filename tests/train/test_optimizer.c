@@ -264,6 +264,11 @@ static void schedules_rise_and_fall(void **state)
 	near(neap__learning_rate_at(cosine, 2, 4, 104, 104), 0);
 	near(neap__learning_rate_at(cosine, 2, 0, 0, 1), 2);
 	near(neap__learning_rate_at(cosine, 2, 50, 20, 10), 2 * 21.0 / 50); /* all of it warm-up */
+	const struct neap__learning_rate *cooldown = neap__learning_rate_find("cooldown");
+	near(neap__learning_rate_at(cooldown, 2, 4, 3, 104), 2);
+	near(neap__learning_rate_at(cooldown, 2, 4, 63, 104), 2);
+	near(neap__learning_rate_at(cooldown, 2, 4, 84, 104), 1); /* half of the fall is done */
+	near(neap__learning_rate_at(cooldown, 2, 4, 104, 104), 0);
 	near(neap__learning_rate_at(constant, 2, 4, 1, 104), 1);
 	near(neap__learning_rate_at(constant, 2, 4, 90, 104), 2);
 	double last = 3;

@@ -63,8 +63,7 @@ static void encode_one(void *arg, int number, int thread)
 	memset(&item->events, 0, sizeof item->events);
 	item->rc = neap__sound_read(&samples, &count, &rate, file->path, work->any_sound);
 	if (item->rc == 0 && (item->rc = neap__encoder_takes(&work->encoder, rate)) < 0) {
-		item->rc =
-			neap__fail_in(NEAP_EFORMAT, "'%s': ", file->path); /* of this file alone */
+		neap__fail_in(item->rc, "'%s': ", file->path);
 		free(samples);
 		neap__print(item->detail, sizeof item->detail,
 			"%s, or lower --high to %.0f Hz or less", neap_detail(),
@@ -93,15 +92,16 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 	int rc = 0;
 	for (int64_t i = 0; i < size; i++) {
 		struct neap__encoded_recording *item = &work->item[i];
-		int skipped =
-			item->rc == NEAP_EFORMAT && !options->strict && work->recordings->count > 1;
+		int is_slow = item->rc == NEAP_EUSAGE; /* neap__encoder_takes refused the rate */
+		int skipped = (item->rc == NEAP_EFORMAT || is_slow) && !options->strict &&
+			      work->recordings->count > 1;
 		if (rc == 0 && item->rc < 0 && !skipped)
-			rc = neap__fail(item->rc, "%s", item->detail);
+			rc = neap__fail(is_slow ? NEAP_EFORMAT : item->rc, "%s", item->detail);
 		if (rc == 0 && skipped) {
-			report->damaged++;
+			*(is_slow ? &report->low_rates : &report->damaged) += 1;
 			if (options->warn)
 				options->warn(options->user, item->detail);
-			work->last = neap__fail(item->rc, "%s", item->detail);
+			work->last = neap__fail(NEAP_EFORMAT, "%s", item->detail);
 		} else if (rc == 0) {
 			rc = neap__concat_add(concat, &item->events);
 		}
@@ -121,8 +121,8 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 			report->active += item->active;
 		}
 		if (rc == 0 && options->progress &&
-			options->progress(options->user, report->files + report->damaged,
-				work->recordings->count))
+			options->progress(
+				options->user, work->written + i + 1, work->recordings->count))
 			rc = neap__fail(NEAP_EINTERRUPTED, "interrupted");
 		neap_events_free(&item->events);
 	}
@@ -243,7 +243,7 @@ static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
 	return neap__ranks_agree(ranks, rc);
 }
 
-/* Leaves out classes and speakers of damaged recordings alone; classes that are given stay. */
+/* Leaves out classes and speakers of skipped recordings alone; classes that are given stay. */
 static int leave_out(struct neap_shd_writer *writer, struct encode_work *work,
 	const struct neap_encode_options *o)
 {
@@ -253,7 +253,7 @@ static int leave_out(struct neap_shd_writer *writer, struct encode_work *work,
 	for (int i = 0; i < r->nclasses && !o->classes && o->warn; i++)
 		if (!work->has_class[i]) {
 			neap__print(line, sizeof line,
-				"class '%.200s' is left out: all its recordings are damaged",
+				"class '%.200s' is left out: all its recordings were skipped",
 				r->classes[i]);
 			o->warn(o->user, line);
 		}

@@ -42,6 +42,27 @@ void neap__raw_events_free(struct neap__raw_events *events)
 	memset(events, 0, sizeof *events);
 }
 
+/*
+ * A channel that does not exist: a wrong --inputs concerns all files, since most recordings lack
+ * some channels; the array 'inputs' of a file only that file.
+ */
+static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_map *map, int64_t i)
+{
+	int most = raw->x[i];
+
+	if (!map->given)
+		return neap__fail(NEAP_EFORMAT,
+			"event %lld is in channel %d, but there are %d channels, numbered from 0. "
+			"Correct the array 'inputs', or pass --inputs",
+			(long long)i, raw->x[i], map->channels);
+	for (int64_t k = 0; k < raw->count; k++)
+		most = raw->x[k] > most ? raw->x[k] : most;
+	return neap__fail(NEAP_EUSAGE,
+		"event %lld is in channel %d, but --inputs %d allows channels 0 to %d. Pass the "
+		"number of channels, at least --inputs %d",
+		(long long)i, raw->x[i], map->channels, map->channels - 1, most + 1);
+}
+
 /* The channels of a sample, sorted by time. */
 static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_events *raw,
 	const struct neap__pixel_map *map, int64_t *outside)
@@ -60,10 +81,7 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 	for (int64_t i = 0; i < raw->count; i++) {
 		int channel = neap__pixel_map_channel(map, raw->x[i], raw->y[i], raw->p[i]);
 		if (channel == -2 && map->pool == 0)
-			return neap__fail(NEAP_EFORMAT,
-				"event %lld is in channel %d, but there are %d channels, numbered "
-				"from 0. Correct --inputs, or the array 'inputs'",
-				(long long)i, raw->x[i], map->channels);
+			return beyond(raw, map, i);
 		if (channel == -2)
 			return neap__fail(NEAP_EUSAGE,
 				"event %lld is at pixel (%d, %d), outside the sensor of %dx%d "
@@ -98,9 +116,11 @@ static int write_sample(struct conversion *c, int rc, const char *where, const c
 	if (rc >= 0)
 		rc = map_sample(&c->buffer, &c->raw, &c->map, &c->report->outside);
 	if (rc < 0 && !strstr(neap_detail(), where))
-		rc = neap__fail_in(rc, "'%s': %s: ", path, where);
+		rc = c->source->files || strcmp(where, path) == 0
+			     ? neap__fail_in(rc, "'%s': ", where)
+			     : neap__fail_in(rc, "'%s': %s: ", path, where);
 	/* Pixels beyond the sensor: of the first file the sensor is wrong, of a later one that. */
-	if (rc == NEAP_EUSAGE && c->report->samples > 0 && c->source->files)
+	if (rc == NEAP_EUSAGE && c->report->samples > 0 && c->source->files && c->map.pool)
 		rc = NEAP_EFORMAT;
 	/* What an array file says of one sample holds for all; a folder's file stands alone. */
 	if (rc == NEAP_EFORMAT && !c->options->strict && c->source->files) {

@@ -16,6 +16,7 @@ static int without_pixels(struct neap__pixel_map *map, const struct neap__event_
 			"--sensor, --crop and --pool do not apply. Remove these options",
 			path);
 	map->channels = o->inputs ? o->inputs : source->inputs;
+	map->given = o->inputs > 0;
 	map->width = map->channels;
 	if (map->channels < 1 || map->channels > MOST)
 		return neap__fail(NEAP_EUSAGE,

@@ -12,6 +12,7 @@ struct neap__pixel_map {
 	int columns, rows;	   /* of channels */
 	enum neap_polarity choice; /* split only where there are polarities */
 	int channels;
+	int given; /* 1: the number of channels is that of --inputs, not of a file */
 };
 
 /*

@@ -42,17 +42,19 @@ static int is_percent(const char *text)
 	return neap__table_number(&number, room) == 0;
 }
 
-/* 1: a number whose thousands have commas between them. */
+/* 1: a number whose thousands have commas or blanks between them. */
 static int has_thousands(const char *text)
 {
 	char room[40];
 	double number;
 	size_t n = 0;
 	for (const char *at = text; *at && n < sizeof room - 1; at++)
-		if (*at != ',')
+		if (*at == ' ' && (strspn(at + 1, "0123456789") != 3 || at == text))
+			return 0;
+		else if (!strchr(", ", *at))
 			room[n++] = *at;
 	room[n] = '\0';
-	return strchr(text, ',') && neap__table_number(&number, room) == 0;
+	return text[strcspn(text, ", ")] && neap__table_number(&number, room) == 0;
 }
 
 static int is_gap(const char *text)
@@ -63,6 +65,11 @@ static int is_gap(const char *text)
 		if (strcasecmp(text, gaps[i]) == 0)
 			return 1;
 	return 0;
+}
+
+static int is_truth(const char *text)
+{
+	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
 }
 
 /* Gaps of features from the row read last on; reads the file to its end, but keeps the line. */
@@ -325,13 +332,45 @@ static int64_t count_units(struct neap__table *t, int64_t place, const char *uni
 	return cells < 0 ? 0 : cells;
 }
 
+/* The program that applies `edit` to the fields `places`, "1, 3" from 0 on, of each line. */
+static void edit_columns(char *program, size_t size, const struct neap__table *t, const char *edit,
+	const char *places)
+{
+	const char *sep = t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
+	neap__print(program, size,
+		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; %s for @f[%s]; $_ = "
+		"join(\"%s\", @f) . \"\\n\"'",
+		sep, edit, places, sep);
+}
+
+/* Columns of true and false: the command that writes 1 and 0, in all of them. */
+static void advise_truth(char *room, size_t size, const struct neap__table *t, const char *name)
+{
+	enum { COLUMNS = 60 };
+	char places[COLUMNS] = "", program[240];
+	size_t n = 0;
+	for (int64_t i = 0; i < t->columns; i++) {
+		int64_t k = t->from ? t->from[i] : i;
+		if (t->role[i] == NEAP__COLUMN_FEATURE && is_truth(t->csv.field[k]) &&
+			n + 8 < COLUMNS)
+			n += (size_t)neap__print(
+				places + n, COLUMNS - n, "%s%lld", n ? ", " : "", (long long)k);
+	}
+	edit_columns(
+		program, sizeof program, t, "$_ = /^true$/i ? 1 : /^false$/i ? 0 : $_", places);
+	n = (size_t)neap__print(room, size, "Write 1 for true and 0 for false: ");
+	if (n < size)
+		n += on_all(room + n, size - n, t, program);
+	if (n < size && !t->predicts && !t->options->targets && !t->options->labels)
+		neap__print(room + n, size - n, "; if it is the target, pass --target %.60s", name);
+}
+
 /* A column whose numbers have a unit: the command that removes it, here and in other columns. */
 static int advise_unit(
 	char *room, size_t size, struct neap__table *t, const char *name, const char *text)
 {
 	enum { COLUMNS = 60, LEAST = 2 /* cells: one is a slip */ };
-	char places[COLUMNS] = "", unit[20], program[240];
-	const char *sep = t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
+	char places[COLUMNS] = "", unit[20], edit[60], program[240];
 	const char *found = unit_of(text), *here;
 	char number[24];
 	int64_t place = -1;
@@ -351,11 +390,8 @@ static int advise_unit(
 	}
 	if (place < 0 || !places[0] || count_units(t, place, unit) < LEAST)
 		return 0;
-	neap__print(program, sizeof program,
-		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; s{(?<=[\\d.]) *\\Q%s\\E "
-		"*$}{} "
-		"for @f[%s]; $_ = join(\"%s\", @f) . \"\\n\"'",
-		sep, unit, places, sep);
+	neap__print(edit, sizeof edit, "s{(?<=[\\d.]) *\\Q%s\\E *$}{}", unit);
+	edit_columns(program, sizeof program, t, edit, places);
 	n = (size_t)neap__print(room, size,
 		"Its numbers have the unit '%s', first in line %lld. Remove the unit: ", unit,
 		(long long)t->csv.line);
@@ -452,10 +488,13 @@ void neap__table_advise(
 	else if (is_percent(text)) {
 		n = (size_t)neap__print(room, size, "Remove the percent signs: ");
 		on_all(room + n, size - n, t, "sed -i.old 's/%//g'");
+	} else if (is_truth(text)) {
+		advise_truth(room, size, t, name);
 	} else if (advise_unit(room, size, t, name, text)) {
 		return;
 	} else if (has_thousands(text))
-		neap__print(room, size, "Write numbers without separators of thousands");
+		neap__print(room, size,
+			"Write numbers without separators of thousands, such as 1234.5");
 	else if (t->csv.line == 2 && t->header && has_names(t)) {
 		n = (size_t)neap__print(
 			room, size, "If line 2 has the units of the columns, delete it: ");

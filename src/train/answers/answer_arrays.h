@@ -11,15 +11,18 @@
 struct neap__answer_shape {
 	enum neap_target target;
 	int of_steps, classes;
-	int timed;		 /* answers are decisions, which have a time */
-	char *const *class_name; /* [classes] NULL: a class has its number as name */
+	int timed;		  /* answers are decisions, which have a time */
+	char *const *class_name;  /* [classes] NULL: a class has its number as name */
+	char *const *sample_name; /* [samples] NULL: samples have no names */
+	int64_t samples;
 };
 
 struct neap__answer_arrays {
 	struct neap__npz_out *out;
-	int sample, time, step, label, prediction,
+	int sample, recording, time, step, label, prediction,
 		scores; /* numbers of arrays; -1: there is none */
-	char names_type[16];
+	char names_type[16], recording_type[16];
+	size_t recording_longest; /* characters */
 };
 
 /* Begins the archive, which the caller ends; after a failure there is nothing to end. */

@@ -325,7 +325,9 @@ static int evaluate_outputs(struct neap_eval_result *result, const struct open_e
 		.of_steps = e->of_steps,
 		.timed = options->every > 0,
 		.classes = e->net_options.classes,
-		.class_name = e->names};
+		.class_name = e->names,
+		.sample_name = e->set->sample_names,
+		.samples = e->info.samples};
 	struct neap__answer_outputs outputs;
 	int (*run)(struct neap_eval_result *, const struct neap__evaluation *) =
 		evaluation.live ? neap__live_answers : neap__evaluate;

@@ -454,14 +454,6 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	free(answers.count);
 }
 
-/*
- * A constant answer is right in a share p of the samples. An accuracy that is more by two standard
- * errors, or by NOISE, is that of a net that has learned something; NOISE is chosen, for sets so
- * small that two standard errors are much.
- */
-#define NOISE 0.03
-
-/* The same of targets that are numbers, by the better one of two losses; NaN: none. */
 /* What to change where nothing was learned, and the loss is `chance` without any inputs. */
 static const char *unlearned(
 	char room[96], const struct neap_train_options *o, double loss, double chance)
@@ -475,6 +467,7 @@ static const char *unlearned(
 	return room;
 }
 
+/* Numbers: compares the better one of two losses, which may be NaN, with that of the mean. */
 static void say_mean(const struct neap__trainer *trainer, double loss, double validation)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -497,13 +490,52 @@ static void say_mean(const struct neap__trainer *trainer, double loss, double va
 		unlearned(remedy, o, best, deviation * deviation));
 }
 
+/*
+ * A constant answer is right in a share p of n targets, with a standard error of sqrt(p (1 - p) /
+ * n). A net has learned something if its training accuracy is above p by two of them, or by NOISE
+ * (chosen, for sets so small that two standard errors are much), or if its validation accuracy is
+ * above p by three. Targets of the steps of a sample depend on each other, so these need three.
+ */
+#define NOISE 0.03
+/* The share of what is above p up to which little was learned (chosen). */
+#define LITTLE 0.05
+
+static int is_above(double accuracy, double p, double n, double errors)
+{
+	return accuracy > p + errors * sqrt(p * (1 - p) / n);
+}
+
+/* Classes: compares the accuracies with the share of the most frequent class. */
+static void say_class(
+	const struct neap__trainer *trainer, const struct answers *a, double accuracy, double loss)
+{
+	const struct neap__data *d = &trainer->data;
+	const struct neap_eval_result *v = &trainer->result->validation;
+	double p = (double)a->count[a->most] / (double)a->all, best = accuracy;
+	int learned = accuracy > p + NOISE ||
+		      is_above(accuracy, p, (double)a->all, neap__has_step_targets(d->set) ? 3 : 2);
+	char name[40], remedy[96];
+
+	if (v->judged > 0 && is_above(v->accuracy, p, (double)v->judged, 3)) {
+		learned = 1;
+		best = fmax(best, v->accuracy);
+	}
+	if (learned && best > p + LITTLE * (1 - p))
+		return;
+	neap__trainer_say(trainer,
+		"warning: training accuracy after the last epoch is %.1f%%, and always answering "
+		"class %d%s gives %.1f%%: %s was learned from the inputs. %s%s",
+		100 * accuracy, a->most, quoted(name, d, a->most), 100 * p,
+		learned ? "little" : "nothing",
+		unlearned(remedy, &trainer->options, loss, log(a->present)),
+		learned ? "" : ", or check that each label belongs to its sample");
+}
+
 void neap__doubts_say_constant(
 	const struct neap__trainer *trainer, double accuracy, double loss, double validation)
 {
 	const struct neap__data *d = &trainer->data;
-	const struct neap_train_options *o = &trainer->options;
 	struct answers a;
-	char name[40], remedy[96];
 
 	if (trainer->silent || trainer->no_inputs > 0 || trainer->lost_inputs ||
 		(d->set->ops->values && d->set->constants == neap__features(d->set)))
@@ -513,33 +545,7 @@ void neap__doubts_say_constant(
 	if (isnan(accuracy))
 		return;
 	count_answers(&a, trainer);
-	if (a.count && a.present > 1) {
-		double p = (double)a.count[a.most] / (double)a.all;
-		double error = sqrt(p * (1 - p) / (double)d->nfirst);
-		if (accuracy <= p + fmin(2 * error, NOISE))
-			neap__trainer_say(trainer,
-				"warning: training accuracy after the last epoch is %.1f%%, and "
-				"always "
-				"answering class %d%s gives %.1f%%: nothing was learned from the "
-				"inputs. %s, or check that each label belongs to its sample",
-				100 * accuracy, a.most, quoted(name, d, a.most), 100 * p,
-				unlearned(remedy, o, loss, log(a.present)));
-	}
+	if (a.count && a.present > 1)
+		say_class(trainer, &a, accuracy, loss);
 	free(a.count);
-}
-
-void neap__doubts_say_falling(
-	const struct neap__trainer *trainer, double before, double loss, double accuracy)
-{
-	enum { FEW_UPDATES = 300 };	/* chosen: default settings need some hundreds */
-	const double least_fall = 0.05; /* chosen: less is noise of small data sets */
-	const struct neap__counters *c = &trainer->counters;
-	if (trainer->silent || c->update >= FEW_UPDATES || c->best_epoch != c->epoch ||
-		accuracy >= 1 || !(before > 0 && loss <= (1 - least_fall) * before))
-		return;
-	neap__trainer_say(trainer,
-		"only %lld updates, and the training loss was still falling (%.4g after %.4g in "
-		"the "
-		"epoch before): increase --epochs (now %d)",
-		(long long)c->update, loss, before, trainer->options.epochs);
 }
