@@ -14,7 +14,7 @@ import re
 import sys
 
 FOLDER_MAX = 36
-FILE_LINES_MAX = 600
+FILE_LINES_MAX = 900
 TAG = re.compile(r"^[^*/\n]*?\b(struct|union|enum)\s+([A-Za-z_]\w*)\s*\{", re.MULTILINE)
 
 os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
