@@ -11,6 +11,7 @@
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 #include "base/text.h"
 
@@ -252,7 +253,7 @@ static void write_classes(
 		names && has_events(data, names, count)) {
 		neap__text_add(to, "printf '%%s\\n'");
 		for (int i = 0; i < count; i++)
-			neap__text_add(to, " '%s'", names[i]);
+			neap__text_add(to, " %s", neap__quoted(names[i]));
 		neap__text_add(to, " > classes.txt; ");
 	}
 	neap__model_class_names_free(names, count);
@@ -342,7 +343,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		neap__recordings_label(label, data);
 	if (is_folder)
 		drop_options(drops, file, data);
-	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode '%s' --out FILE.h5%s%s%s%s",
+	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
@@ -350,7 +351,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 			? "contains events"
 			: "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
 		known ? ", with the settings of the training data" : "",
-		classes.length ? classes.data : "", data,
+		classes.length ? classes.data : "", neap__quoted(data),
 		known ? settings : neap__recordings_option(option, data),
 		!known || !is_folder ? ""
 		: predicts && *label ? " --label '(.*)'"
