@@ -220,6 +220,8 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	else if (was.sound.size && set->encoder.size)
 		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
 			was.sound.low, was.sound.high);
+	if (!was.has_events && was.has_time_unit && !set) /* channels without pixels */
+		neap__text_add(&to, " --inputs %d", was.channels);
 	if (was.has_time_unit && was.time_unit > 0 && (!set || set->time_unit != was.time_unit))
 		neap__text_add(&to, " %s", show_unit(unit, was.time_unit) + strlen("with "));
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
