@@ -32,8 +32,8 @@ static const char examples[] = "  neap predict run test.h5\n"
 struct at_end {
 	size_t count; /* of skipped inputs */
 	int code;
-	int unnamed;	/* 1: a sample has a name, but the lines have no column for it */
-	char why[1024]; /* the line about the first one */
+	int unnamed;	  /* 1: a sample has a name, but the lines have no column for it */
+	char why[1024];	  /* the line about the first one */
 	char others[200]; /* names of the next ones, as many as fit */
 	size_t listed;	  /* their number */
 };
@@ -284,8 +284,7 @@ static void say_skipped(const struct predicting *p)
 		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s%s%s%s\n",
 			at_end->count + p->files.skipped, p->files.count + p->files.skipped,
 			neap__plain_text(room, at_end->why),
-			at_end->listed ? ". Others with faults: " : "",
-			neap__plain(at_end->others),
+			at_end->listed ? ". Others with faults: " : "", neap__plain(at_end->others),
 			at_end->count > at_end->listed + 1 ? ", and more" : "");
 	} else if (p->files.skipped > 0 && !cli_quiet) {
 		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,

@@ -251,11 +251,9 @@ int cli_encoded_out(const char *out)
 	const char *slash = strrchr(out, '/');
 	size_t n = strlen(out);
 	char folder[4096];
-	snprintf(folder, sizeof folder, "%s%strain.h5", out,
-		n > 0 && out[n - 1] == '/' ? "" : "/");
+	snprintf(folder, sizeof folder, "%s%strain.h5", out, n > 0 && out[n - 1] == '/' ? "" : "/");
 	if (stat(out, &st) == 0 && S_ISDIR(st.st_mode))
-		return cli_usage("encode",
-			"--out: '%s' is a folder. Pass a file: --out %s", out,
+		return cli_usage("encode", "--out: '%s' is a folder. Pass a file: --out %s", out,
 			neap__quoted(folder));
 	if (!slash || slash == out)
 		return CLI_DONE;

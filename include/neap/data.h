@@ -484,7 +484,7 @@ struct neap_table_report {
 	int step_targets;		     /* 1: targets are per step, 0: per sample */
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 	char other[NEAP_SKIPPED_NAME];	     /* as in neap_encode_report */
-	char named[256]; /* names of the first features, separated by commas; "": none */
+	char named[256];	  /* names of the first features, separated by commas; "": none */
 	int64_t filled, left_out; /* by `missing`: cells filled in; rows left out */
 };
 

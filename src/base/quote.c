@@ -8,29 +8,30 @@
 
 enum { ROOMS = 8, ROOM = 1024 };
 
-/* `specials` are written as \xNN, or, for a shell, as a quote outside the quotes. */
-static const char *quote(const char *text, const char *specials, int is_python)
+enum form { SHELL, BARE /* without quotes */, PYTHON };
+
+/* `specials` are written as \xNN for Python, and for a shell as a quote outside the quotes. */
+static const char *quote(const char *text, const char *specials, enum form form)
 {
 	static _Thread_local char rooms[ROOMS][ROOM];
 	static _Thread_local int next;
 	char *room = rooms[next = (next + 1) % ROOMS];
-	size_t n = 0;
-	room[n++] = '\'';
+	const char *mark = form == BARE ? "" : "'";
+	size_t n = (size_t)neap__print(room, ROOM, "%s", mark);
 	for (; *text && n + sizeof "'\\'''" < ROOM; text++)
 		if (!strchr(specials, *text))
 			room[n++] = *text;
-		else if (is_python)
+		else if (form == PYTHON)
 			n += (size_t)neap__print(room + n, ROOM - n, "\\x%02x", (unsigned)*text);
 		else
 			n += (size_t)neap__print(room + n, ROOM - n, "'\\''");
-	room[n++] = '\'';
-	room[n] = '\0';
+	neap__print(room + n, ROOM - n, "%s", mark);
 	return room;
 }
 
 const char *neap__quoted(const char *text)
 {
-	return quote(text, "'", 0);
+	return quote(text, "'", SHELL);
 }
 
 const char *neap__word(const char *text)
@@ -39,10 +40,10 @@ const char *neap__word(const char *text)
 	while (*at && (isalnum((unsigned char)*at) || (unsigned char)*at > 127 ||
 			      strchr("_.,:/%+@=-", *at)))
 		at++;
-	return *text && !*at ? text : quote(text, "'", 0);
+	return quote(text, "'", *text && !*at ? BARE : SHELL);
 }
 
 const char *neap__python_quoted(const char *text)
 {
-	return quote(text, "'\"$`\\!", 1);
+	return quote(text, "'\"$`\\!", PYTHON);
 }

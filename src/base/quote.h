@@ -9,7 +9,7 @@
 
 /* 'TEXT': one word of a shell command. */
 const char *neap__quoted(const char *text);
-/* The same; as it is if the shell needs no quotes, as most names of columns. */
+/* The same, without quotes if the shell needs none, as for most names of columns. */
 const char *neap__word(const char *text);
 /* 'TEXT': a string of Python, which may stand between the double quotes of a shell command. */
 const char *neap__python_quoted(const char *text);

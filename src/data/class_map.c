@@ -60,8 +60,7 @@ static int refuse(const struct neap_dataset *set, const char *const *names, int 
 	char ours[LIST_TEXT], theirs[LIST_TEXT];
 	const char *const *mine = (const char *const *)set->class_names;
 	long long samples = samples_of(set, foreign);
-	struct neap__suggestion meant = {
-		.text = mine[foreign], .length = strlen(mine[foreign])};
+	struct neap__suggestion meant = {.text = mine[foreign], .length = strlen(mine[foreign])};
 	int known = 0;
 	for (int k = 0; k < count; k++)
 		neap__suggest(&meant, names[k]);

@@ -281,8 +281,7 @@ static void add_drops(struct neap__text *to, const char *path, char *const *feat
 			if (!is_among(csv.field[i], feature, count) &&
 				!(kept[0] && strcmp(kept[0], csv.field[i]) == 0) &&
 				!(kept[1] && strcmp(kept[1], csv.field[i]) == 0))
-				neap__text_add(
-					&list, "%s%s", list.length ? "," : "", csv.field[i]);
+				neap__text_add(&list, "%s%s", list.length ? "," : "", csv.field[i]);
 	if (list.length)
 		neap__text_add(to, " --drop %s", neap__word(list.data));
 	neap__text_free(&list);

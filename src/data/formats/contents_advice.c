@@ -228,7 +228,8 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 			"e}, " COLUMNS
 			" for f in glob.glob(%s '/**/*.npz', recursive=True) for d in "
 			"[dict(numpy.load(f))] for e in [%s]]\"",
-			neap__python_quoted(item->name), neap__python_quoted(folder), reading(a, item, path));
+			neap__python_quoted(item->name), neap__python_quoted(folder),
+			reading(a, item, path));
 	else if (n < size && ends_in(path, ".npy"))
 		neap__print(room + n, size - n,
 			": python3 -c \"import numpy; f = %s; e = numpy.load(f); "
@@ -283,9 +284,8 @@ static void advise_names(char *room, size_t size, const struct neap__contents *c
 	size_t n = 0;
 	for (int i = 0; i < NEAP__EVENT_COLUMNS; i++)
 		if ((name[i] = guessed(c, i)) != NULL && n < sizeof pairs)
-			n += (size_t)neap__print(
-				pairs + n, sizeof pairs - n, ", '%c': d[%s]", key[i],
-				neap__python_quoted(name[i]));
+			n += (size_t)neap__print(pairs + n, sizeof pairs - n, ", '%c': d[%s]",
+				key[i], neap__python_quoted(name[i]));
 	int lacks = !name[NEAP__EVENT_T] != !name[NEAP__EVENT_X];
 	n = (size_t)neap__print(room, size,
 		"%sSave the columns of the events as t, x, y and p, or as times and units for "

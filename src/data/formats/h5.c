@@ -66,7 +66,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 			     ? neap__fail(-EISDIR,
 				       "'%s' is a folder. Encode it first: neap encode %s --out "
 				       "FILE.h5%s",
-				       path, neap__quoted(path), neap__recordings_option(option, path))
+				       path, neap__quoted(path),
+				       neap__recordings_option(option, path))
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}

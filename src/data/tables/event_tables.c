@@ -63,7 +63,8 @@ static int find_columns(char name[NEAP__EVENT_COLUMNS][40], struct neap__csv *cs
  */
 static int print_command(char *room, size_t size, const char *path, const char *first)
 {
-	static const char *const camera[] = {"t", "x", "y", "p"}, *const spikes[] = {"times", "units"};
+	static const char *const camera[] = {"t", "x", "y", "p"}, *const spikes[] = {
+									  "times", "units"};
 	struct neap__csv csv;
 	const char *dot = strrchr(first, '.');
 	char name[NEAP__EVENT_COLUMNS][40], files[700], arrays[400] = "";
@@ -78,7 +79,8 @@ static int print_command(char *room, size_t size, const char *path, const char *
 			columns == NEAP__SPIKE_COLUMNS ? spikes[c] : camera[c],
 			neap__python_quoted(name[c]));
 	neap__print(files, sizeof files,
-		strcmp(path, first) == 0 ? "[%.600s]" : "glob.glob(%.600s '/**/*%s', recursive=True)",
+		strcmp(path, first) == 0 ? "[%.600s]"
+					 : "glob.glob(%.600s '/**/*%s', recursive=True)",
 		neap__python_quoted(path), dot);
 	if (columns)
 		neap__print(room, size,

@@ -79,8 +79,8 @@ static const char *sort_rows(char room[COMMAND], const struct neap__table *t)
 					  : ",",
 		k, k);
 	if (t->header)
-		neap__print(room, COMMAND, "(head -n 1 %s; tail -n +2 %s | %s) > %s", path,
-			path, sort, out);
+		neap__print(room, COMMAND, "(head -n 1 %s; tail -n +2 %s | %s) > %s", path, path,
+			sort, out);
 	else
 		neap__print(room, COMMAND, "%s %s > %s", sort, path, out);
 	return room;

@@ -48,15 +48,15 @@ struct neap__table {
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;	       /* [features] */
-	const char **target;   /* [targets] */
-	const char *sample;    /* its name: a field, or the file's path below the folder */
-	unsigned char *traits; /* [features] enum neap__feature_trait */
-	double *above;	       /* [features] the row before */
-	int64_t run, longest;  /* rows of this sample, of the longest one so far */
-	int64_t samples;       /* so far */
-	int has_single;	       /* 1: a sample has one row */
-	int begins;	       /* 1: it is the first of its sample */
+	double *value;		  /* [features] */
+	const char **target;	  /* [targets] */
+	const char *sample;	  /* its name: a field, or the file's path below the folder */
+	unsigned char *traits;	  /* [features] enum neap__feature_trait */
+	double *above;		  /* [features] the row before */
+	int64_t run, longest;	  /* rows of this sample, of the longest one so far */
+	int64_t samples;	  /* so far */
+	int has_single;		  /* 1: a sample has one row */
+	int begins;		  /* 1: it is the first of its sample */
 	int64_t filled, left_out; /* missing cells filled in, and rows left out, since the open */
 };
 
@@ -84,8 +84,9 @@ int neap__table_is_gap(const char *text);
  * of a command (quote.h). */
 const char *neap__table_drop(const struct neap__table *table, const char *name);
 /*
- * Prints "neap encode FILE ... --out FILE.h5", with `missing` as the value of --missing, for a table
- * of predict, whose other columns are ignored. `sample`: the column that names samples, or NULL.
+ * Prints "neap encode FILE ... --out FILE.h5", with `missing` as the value of --missing, for a
+ * table of predict, whose other columns are ignored. `sample`: the column that names samples, or
+ * NULL.
  */
 void neap__table_encoding(char *room, size_t size, const struct neap__table *table,
 	const char *sample, const char *missing);

@@ -89,8 +89,8 @@ static size_t on_all(char *room, size_t size, const struct neap__table *t, const
 	const char *dot = strrchr(t->files.file[0].path, '.'), *path = neap__quoted(t->dir);
 	if (!neap__recordings_folder(t->dir))
 		return (size_t)neap__print(room, size, "%s %s", program, path);
-	return (size_t)neap__print(room, size, "find %s -name '*%s' -exec %s {} +", path,
-		dot ? dot : "", program);
+	return (size_t)neap__print(
+		room, size, "find %s -name '*%s' -exec %s {} +", path, dot ? dot : "", program);
 }
 
 const char *neap__table_drop(const struct neap__table *t, const char *name)
@@ -137,9 +137,10 @@ static void advise_gaps(char *room, size_t size, const struct neap__table *t, co
 			has, command);
 	else
 		neap__print(room, size,
-			"%s. Fill it in, pass --missing previous to repeat the value of the row "
-			"above, zero for 0 or drop to leave such rows out, or pass --drop %s to "
-			"ignore the column",
+			"%s. Fill it in, remove the row, pass --missing previous to repeat the "
+			"value of the row "
+			"above, zero or drop to leave such rows out, or pass --drop %s to ignore "
+			"the column",
 			has, neap__table_drop(t, name));
 }
 
@@ -463,12 +464,10 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 	}
 	if (!o->sample_column) {
 		n += (size_t)neap__print(room + n, size - n,
-			"--sample-column %s if it names the samples, ",
-			neap__word(name));
+			"--sample-column %s if it names the samples, ", neap__word(name));
 		sep = "or ";
 	}
-	neap__print(room + n, size - n, "%s--drop %s to ignore it", sep,
-		neap__table_drop(t, name));
+	neap__print(room + n, size - n, "%s--drop %s to ignore it", sep, neap__table_drop(t, name));
 }
 
 /* What to do about a field that is not a number. */

@@ -62,7 +62,8 @@ static void doubt_first(const struct neap__table *t)
 	enum { LEAST = 6 /* rows of a sample: other numbers rarely ascend as long; chosen */ };
 	if (!t->names && t->traits && t->longest >= LEAST && t->columns > 1 &&
 		t->role[0] == NEAP__COLUMN_FEATURE && !(t->traits[t->place[0]] & NEAP__FALLS))
-		WARN(t, "column 1 increases in every row and is read as a feature. If it is a time "
+		WARN(t,
+			"column 1 increases in every row and is read as a feature. If it is a time "
 			"or an index, pass --drop %s to ignore it",
 			neap__table_drop(t, "1"));
 }
