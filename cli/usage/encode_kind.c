@@ -2,7 +2,7 @@
 /* encode_kind.c: kinds of input of `neap encode`, and the options that each has (cli.h). */
 #include "cli.h"
 #include "base/quote.h"
-#include "data/sort_command.h"
+#include "data/names/sort_command.h"
 #include "data/tables/event_tables.h"
 #include "rank_process.h"
 

@@ -5,7 +5,7 @@
  */
 #include "data/recordings.h"
 #include "data/names/pattern_proposal.h"
-#include "data/sort_command.h"
+#include "data/names/sort_command.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sort_command.c: copies in folders of classes (sort_command.h). */
-#include "data/sort_command.h"
+#include "data/names/sort_command.h"
 #include "base/print.h"
 #include "base/quote.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sort_command.h: the shell command that sorts recordings into one folder per class. */
-#ifndef NEAP_DATA_SORT_COMMAND_H
-#define NEAP_DATA_SORT_COMMAND_H
+#ifndef NEAP_DATA_NAMES_SORT_COMMAND_H
+#define NEAP_DATA_NAMES_SORT_COMMAND_H
 
 #include <stddef.h>
 
