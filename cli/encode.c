@@ -459,8 +459,8 @@ int cli_encode(int argc, char **argv)
 		{.name = "drop", .kind = CLI_TEXT, .into = &t->dropped, .argument = "NAME[,NAME]",
 			.help = "columns to ignore, such as dates (default: none)"},
 		{.name = "missing", .kind = CLI_CHOICE, .into = &r.missing, .argument = "WHAT",
-			.help = "replacement of missing values of features: that of the row above in the sample, "
-				"whose first rows without one are left out; 0; or drop, to leave out the row",
+			.help = "missing values of features: repeat the value of the previous row of the sample, "
+				"write zero, or drop the row",
 			.choices = missing},
 		{.name = "numbers", .kind = CLI_FLAG, .into = &t->numbers,
 			.help = "treat targets that are whole numbers as numbers, not as classes"},

@@ -179,8 +179,8 @@ static int advise_stack(char *room, size_t size, const struct neap__contents *c,
 	if (!x || x->object || x->dims < 2 || !is_numpy(path))
 		return 0;
 	size_t n = (size_t)neap__print(room, size,
-		"If each file is one recording of rows of numbers, %lld in this one, this command "
-		"stacks them, with the folders as classes, into a file that 'neap train' reads: "
+		"If each file is one recording, of %lld steps in this one, this command stacks "
+		"them, with the folders as classes, into a file that 'neap train' reads: "
 		"python3 -c \"import glob, numpy; f = sorted(glob.glob(%s '/**/*.%s', "
 		"recursive=True)); x = [%s for d in map(numpy.load, f)]; n = [len(s) for s in x]; "
 		"numpy.savez('neap.npz', x=[numpy.pad(s.reshape(len(s), -1), [(0, max(n) - "

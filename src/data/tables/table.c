@@ -455,8 +455,6 @@ static int take_row(struct neap__table *t)
 			t->target[t->place[i]] = field[i];
 		else if (t->role[i] == NEAP__COLUMN_SAMPLE)
 			sample = field[i];
-	if (sample && !*sample)
-		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (!sample)
 		sample = neap__recordings_below(t->csv.path, t->dir);
 	t->begins = !t->last || strcmp(t->last, sample) != 0;
@@ -470,6 +468,8 @@ static int take_row(struct neap__table *t)
 			return 0;
 		}
 	}
+	if (!*sample)
+		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (t->begins) {
 		free(t->last);
 		t->last = strdup(sample);

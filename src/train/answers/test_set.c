@@ -125,7 +125,7 @@ static int check_test(const struct neap__trainer *trainer)
 		if (a && b && strcmp(a, b) != 0)
 			return neap__fail(NEAP_EUSAGE,
 				"class %d is '%.60s' in test set %s, but '%.60s' in training set "
-				"%s. Encode both with --classes FILE, where FILE has the "
+				"%s. Encode both with --classes FILE, a file with the "
 				"names of all classes, one per line",
 				i, b, info.name, a, d->info.name);
 	}
