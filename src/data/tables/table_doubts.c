@@ -129,8 +129,7 @@ static int doubt_features(const struct neap__table *t)
 		path,
 		columns == NEAP__SPIKE_COLUMNS ? "times and channels of spikes"
 					       : "events of a camera",
-		columns == NEAP__SPIKE_COLUMNS ? " --inputs N (the number of channels)"
-					       : "",
+		columns == NEAP__SPIKE_COLUMNS ? " --inputs N (the number of channels)" : "",
 		command);
 	return 1;
 }
