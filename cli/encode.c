@@ -38,7 +38,7 @@ struct encode_request {
 	struct neap_table_options table;
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
-	int json, force, polarity, header, strict;
+	int json, force, polarity, header, missing, strict;
 	struct cli_skipped skipped;
 	char *text;  /* of --classes */
 	char **name; /* the names in it */
@@ -273,6 +273,8 @@ static int table_json(const struct neap_table_report *r, const char *out, double
 	neap__json_int(to, "classes", r->classes);
 	neap__json_int(to, "numbers", r->numbers);
 	neap__json_int(to, "step_targets", r->step_targets);
+	neap__json_int(to, "missing_filled", r->filled);
+	neap__json_int(to, "rows_left_out", r->left_out);
 	neap__json_number(to, "seconds", seconds);
 	neap__json_int(to, "skipped_others", r->others);
 	neap__json_int(to, "skipped_classes", r->strangers);
@@ -303,6 +305,9 @@ static int table_text(
 		printf("features: %s\n", neap__plain_text(room, r->named));
 	printf("%" PRId64 " step%s, %" PRId64 " in the longest sample; %s\n", r->steps,
 		r->steps == 1 ? "" : "s", r->longest, neap__show_time(took, seconds));
+	if (r->filled || r->left_out)
+		printf("missing values: %" PRId64 " filled in, %" PRId64 " row%s left out\n",
+			r->filled, r->left_out, r->left_out == 1 ? "" : "s");
 	if (r->files == 1 && r->samples == 1 && !by_column)
 		puts("each row is a time step of one sample. If a column names the samples, pass "
 		     "--sample-column NAME; if each row is a sample, save arrays "
@@ -317,6 +322,7 @@ static int encode_table(struct encode_request *r, const char *path)
 	struct neap_table_options *t = &r->table;
 	t->label = r->options.label;
 	t->header = r->header == 2 ? -1 : r->header;
+	t->missing = (enum neap_missing)r->missing;
 	t->warn = doubt;
 	cli_progress_start(&r->progress, "encode", "rows");
 	double started = now();
@@ -389,6 +395,7 @@ int cli_encode(int argc, char **argv)
 		.events = {.size = sizeof r.events},
 		.table = {.size = sizeof r.table}};
 	struct neap_table_options *t = &r.table;
+	static const char *const missing[] = {"error", "previous", "zero", "drop", NULL};
 	static const char *const headers[] = {"auto", "yes", "no", NULL};
 	struct neap_event_options *e = &r.events;
 	static const char *const polarities[] = {"split", "merge", "on", "off", NULL};
@@ -454,6 +461,10 @@ int cli_encode(int argc, char **argv)
 				"none)"},
 		{.name = "drop", .kind = CLI_TEXT, .into = &t->dropped, .argument = "NAME[,NAME]",
 			.help = "columns to ignore, such as dates (default: none)"},
+		{.name = "missing", .kind = CLI_CHOICE, .into = &r.missing, .argument = "WHAT",
+			.help = "missing values of features: repeat the value of the previous row of the sample, "
+				"write zero, or drop the row",
+			.choices = missing},
 		{.name = "numbers", .kind = CLI_FLAG, .into = &t->numbers,
 			.help = "treat targets that are whole numbers as numbers, not as classes"},
 		{.name = "header", .kind = CLI_CHOICE, .into = &r.header, .argument = "WHAT",

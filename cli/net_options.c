@@ -3,6 +3,7 @@
  */
 #include "net_options.h"
 #include "chain_file.h"
+#include "base/quote.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -153,8 +154,8 @@ int cli_refuse_run(const char *data, const char *command)
 	if (strcmp(command, "train") == 0 && n >= end && strcmp(data + n - end, settings) == 0)
 		return cli_usage(command,
 			"'%s' has the options of a run, not data. To train with them: neap train "
-			"--config '%s' --out NEW",
-			data, data);
+			"--config %s --out NEW",
+			data, neap__quoted(data));
 	if (!is_run(data))
 		return CLI_DONE;
 	folder_of(folder, sizeof folder, data);
@@ -167,12 +168,12 @@ int cli_refuse_run(const char *data, const char *command)
 		return cli_usage(command,
 			"'%s' is a run, not a data set. compare trains the same net with several "
 			"strategies: neap compare DATA. To plot several runs: neap plot "
-			"'%s' RUN",
-			data, data);
+			"%s RUN",
+			data, neap__quoted(data));
 	return cli_usage(command,
-		"'%s' is a run, not a data set. To continue it: neap train --out '%s' --resume. To "
-		"start from its weights: neap train DATA --from '%s'",
-		data, folder, data);
+		"'%s' is a run, not a data set. To continue it: neap train --out %s --resume. To "
+		"start from its weights: neap train DATA --from %s",
+		data, neap__quoted(folder), neap__quoted(data));
 }
 
 int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, int parsed,
@@ -187,8 +188,8 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 		return no_run(named[0], command);
 	if (!models && parsed == 0)
 		return cli_usage(command,
-			"DATA is missing: pass a data set: neap %s --from '%s' DATA", command,
-			given->from);
+			"DATA is missing: pass a data set: neap %s --from %s DATA", command,
+			neap__quoted(given->from));
 	if (parsed < models + 1)
 		return cli_usage(command,
 			"%s is missing: pass a run and a data set; 'neap %s --help' has examples",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: parses arguments by a table of options. */
 #include "cli.h"
+#include "base/quote.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -499,8 +500,8 @@ static int unexpected(const struct cli_command *command, const char *last, const
 
 	if (trains && strcmp(last, "text") == 0)
 		return cli_usage(command->name,
-			"unexpected argument '%s'. To learn a text: neap train --text '%s'", arg,
-			arg);
+			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
+			neap__quoted(arg));
 	if (trains && dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
 		return cli_usage(command->name,
 			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "
@@ -524,29 +525,29 @@ static int unexpected(const struct cli_command *command, const char *last, const
 		return cli_usage(command->name,
 			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
 			"data it "
-			"belongs to: neap encode DATA --labels '%s' --out FILE.h5",
-			arg, arg, arg);
+			"belongs to: neap encode DATA --labels %s --out FILE.h5",
+			arg, arg, neap__quoted(arg));
 	if (trains)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
-			"set: neap train '%s' --test '%s'",
-			arg, arg, last, arg);
+			"set: neap train %s --test %s",
+			arg, arg, neap__quoted(last), neap__quoted(arg));
 	if (judges && dot && access(arg, F_OK) < 0 && strncmp(dot, ".json", 5) == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'. The report goes to standard output: neap eval "
-			"RUN DATA --json > '%s'",
-			arg, arg);
+			"RUN DATA --json > %s",
+			arg, neap__quoted(arg));
 	if (judges)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
-			"one by another call: neap eval RUN '%s'",
-			arg, arg);
+			"one by another call: neap eval RUN %s",
+			arg, neap__quoted(arg));
 	if (strcmp(command->name, "plan") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "
-			"neap calibrate '%s' --out chain.json, and then neap plan --chain "
+			"neap calibrate %s --out chain.json, and then neap plan --chain "
 			"chain.json --memory 64M",
-			arg, arg);
+			arg, neap__quoted(arg));
 	return cli_usage(command->name, "unexpected argument '%s'; usage: neap %s %s%s[options]",
 		arg, command->name, command->arguments, command->arguments[0] ? " " : "");
 }

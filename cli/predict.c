@@ -6,6 +6,7 @@
 #include "predict_traces.h"
 #include "sample_figure.h"
 #include "base/fail.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,8 +32,10 @@ static const char examples[] = "  neap predict run test.h5\n"
 struct at_end {
 	size_t count; /* of skipped inputs */
 	int code;
-	int unnamed;	/* 1: a sample has a name, but the lines have no column for it */
-	char why[1024]; /* the line about the first one */
+	int unnamed;	  /* 1: a sample has a name, but the lines have no column for it */
+	char why[1024];	  /* the line about the first one */
+	char others[200]; /* names of the next ones, as many as fit */
+	size_t listed;	  /* their number */
 };
 
 struct predicting {
@@ -253,8 +256,14 @@ static int is_skipped(struct predicting *p, int rc)
 
 	if (p->files.count < 2 || rc >= 0 || !cli_is_bad_input(rc) || p->deaf)
 		return 0;
-	if (at_end->count++ > 0)
+	if (at_end->count++ > 0) {
+		const char *name = neap__quoted(p->files.path[p->files_done]);
+		size_t n = strlen(at_end->others);
+		if (n + strlen(name) + 3 < sizeof at_end->others && ++at_end->listed)
+			snprintf(at_end->others + n, sizeof at_end->others - n, "%s%s",
+				n ? ", " : "", name);
 		return 1;
+	}
 	at_end->code = rc;
 	snprintf(at_end->why, sizeof at_end->why, "%s", neap_detail());
 	return 1;
@@ -263,7 +272,7 @@ static int is_skipped(struct predicting *p, int rc)
 /* The one line about files that were skipped. */
 static void say_skipped(const struct predicting *p)
 {
-	const struct at_end *at_end = p->at_end;
+	struct at_end *at_end = p->at_end;
 	char room[NEAP__PLAIN_TEXT];
 
 	if (p->at_end->unnamed)
@@ -272,9 +281,11 @@ static void say_skipped(const struct predicting *p)
 		      "the first file have none. Pass a file with names first, or --json\n",
 			stderr);
 	if (at_end->count > 0) {
-		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s\n",
+		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s%s%s%s\n",
 			at_end->count + p->files.skipped, p->files.count + p->files.skipped,
-			neap__plain_text(room, at_end->why));
+			neap__plain_text(room, at_end->why),
+			at_end->listed ? ". Others with faults: " : "", neap__plain(at_end->others),
+			at_end->count > at_end->listed + 1 ? ", and more" : "");
 	} else if (p->files.skipped > 0 && !cli_quiet) {
 		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
 			p->files.skipped == 1 ? "" : "s");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `neap train`: learns a data set within a budget of bytes. */
+#include "base/quote.h"
 #include "net_options.h"
 #include "confusion.h"
 #include "json_report.h"
@@ -255,8 +256,8 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	struct stat st;
 	if (stat(out, &st) == 0 && !S_ISDIR(st.st_mode))
 		return cli_usage("train",
-			"--out: '%s' is a file, but a run is a folder. Pass the folder: --out '%s'",
-			out, run_beside(room, out));
+			"--out: '%s' is a file, but a run is a folder. Pass the folder: --out %s",
+			out, neap__quoted(run_beside(room, out)));
 	int rc = neap_run_open(run, out), follows = cli_peers() && cli_peers()->rank > 0;
 
 	if (rc == -ENOENT && follows && data_given)

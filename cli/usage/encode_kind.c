@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_kind.c: kinds of input of `neap encode`, and the options that each has (cli.h). */
 #include "cli.h"
+#include "base/quote.h"
+#include "data/names/sort_command.h"
 #include "data/tables/event_tables.h"
 #include "rank_process.h"
 
@@ -61,7 +63,7 @@ static int is_class(const char *option)
 static int wrong_kind(
 	enum cli_encoded kind, enum cli_encoded owner, const struct cli_option *o, const char *dir)
 {
-	char pattern[800], command[700];
+	char pattern[1200], command[900];
 	const char *labels = is_class(o->name) ? *(const char *const *)o->into : NULL;
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
 	if (owner == CLI_EVENTS && kind == CLI_TABLE &&
@@ -76,19 +78,16 @@ static int wrong_kind(
 			 "remove the option";
 	else if (is_class(o->name) && strchr(*(const char *const *)o->into, '(')) {
 		snprintf(pattern, sizeof pattern,
-			"If it is a pattern of file names, pass --label '%.120s'",
-			*(const char *const *)o->into);
+			"If it is a pattern of file names, pass --label %.140s",
+			neap__quoted(*(const char *const *)o->into));
 		remedy = pattern;
 	} else if (labels && strcmp(o->name, "labels") == 0 && access(labels, R_OK) == 0 &&
 		   kind == CLI_RECORDINGS) {
+		neap__sort_command(command, sizeof command, labels, dir);
 		snprintf(pattern, sizeof pattern,
 			"Remove --labels, and encode the folder 'sorted', into which this command "
-			"copies the recordings by class: tr -d '\\r' < '%.100s' | while IFS=, read "
-			"-r f c _; "
-			"do for g in '%.100s'/\"$f\" '%.100s'/\"$f\".wav; do if [ -f \"$g\" ]; "
-			"then mkdir -p "
-			"sorted/\"$c\"; cp \"$g\" sorted/\"$c\"; fi; done; done",
-			labels, dir, dir);
+			"copies the recordings by class: %s",
+			command);
 		remedy = pattern;
 	} else if (labels)
 		remedy = "Remove the option: the class of a recording is the folder that it is in, "
@@ -120,13 +119,13 @@ int cli_encoded_no_classes(const char *classes, const char *dir)
 	char column[200] = "Leave";
 	if (neap_encode_is_table(dir) && !strchr(classes, ','))
 		snprintf(column, sizeof column,
-			"If '%.60s' is a column, pass --target %.60s; else leave", classes,
-			classes);
+			"If '%.60s' is a column, pass --target %.80s; else leave", classes,
+			neap__word(classes));
 	return cli_usage("encode",
 		"--classes: '%s' is not a file. %s out --classes to use the classes that are "
-		"found, or write one name per line to a file: echo '%s' | tr , '\\n' > "
+		"found, or write one name per line to a file: echo %s | tr , '\\n' > "
 		"classes.txt",
-		classes, column, classes);
+		classes, column, neap__quoted(classes));
 }
 
 int cli_encoded_several(const char *first, const char *second, int lists_columns)
@@ -136,8 +135,8 @@ int cli_encoded_several(const char *first, const char *second, int lists_columns
 	if (dot && strcmp(dot, ".h5") == 0 && access(second, F_OK) < 0)
 		return cli_usage("encode",
 			"'%s' does not exist. If it is the file to write, pass --out: neap encode "
-			"'%s' --out '%s'",
-			second, first, second);
+			"%s --out %s",
+			second, neap__quoted(first), neap__quoted(second));
 	if ((access(first, F_OK) < 0) != (access(second, F_OK) < 0))
 		return cli_usage("encode", "'%s' and '%s' are given, but there is no file '%s'. %s",
 			first, second, access(first, F_OK) < 0 ? first : second,
@@ -149,8 +148,8 @@ int cli_encoded_several(const char *first, const char *second, int lists_columns
 		return cli_usage("encode",
 			"'%s' and '%s' are given, but one file or folder is encoded. If '%s' has "
 			"the "
-			"classes: neap encode '%s' --labels '%s' --out FILE.h5",
-			first, second, second, first, second);
+			"classes: neap encode %s --labels %s --out FILE.h5",
+			first, second, second, neap__quoted(first), neap__quoted(second));
 	return cli_usage("encode",
 		"'%s' and '%s' are given, but one file or folder is encoded. Pass the folder that "
 		"the files are in; --split selects some of them",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode_notes.c: skipped files, names and doubts (cli.h). */
 #include "cli.h"
+#include "base/quote.h"
 
 #include <neap/data.h>
 
@@ -186,16 +187,18 @@ static void doubt_parts(char *line, size_t size, const char *const *name, int co
 	const char *dir, const struct inside *in)
 {
 	int classes = 0;
+	char path[2][200];
+	for (int i = 0; i < 2; i++)
+		snprintf(path[i], sizeof path[i], "%.100s/%.90s", dir, in->part[i]);
 	for (int i = 0; i < count; i++)
 		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
 	snprintf(line, size,
 		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately, with the same "
-		"options%s: neap encode '%.100s/%s' --out %s.h5, and neap encode '%.100s/%s' --out "
-		"%s.h5",
+		"options%s: neap encode %s --out %s.h5, and neap encode %s --out %s.h5",
 		in->part[0], in->part[1], dir,
 		classes ? "became classes" : "were merged into one data set",
-		classes ? " and --label if the file names contain the class" : "", dir, in->part[0],
-		in->part[0], dir, in->part[1], in->part[1]);
+		classes ? " and --label if the file names contain the class" : "",
+		neap__quoted(path[0]), in->part[0], neap__quoted(path[1]), in->part[1]);
 }
 
 void cli_encoded_doubts(const char *out, const char *dir, const char *label,
@@ -250,22 +253,22 @@ int cli_encoded_out(const char *out)
 	const char *slash = strrchr(out, '/');
 	size_t n = strlen(out);
 	char folder[4096];
+	snprintf(folder, sizeof folder, "%s%strain.h5", out, n > 0 && out[n - 1] == '/' ? "" : "/");
 	if (stat(out, &st) == 0 && S_ISDIR(st.st_mode))
-		return cli_usage("encode",
-			"--out: '%s' is a folder. Pass a file: --out '%s%strain.h5'", out, out,
-			n > 0 && out[n - 1] == '/' ? "" : "/");
+		return cli_usage("encode", "--out: '%s' is a folder. Pass a file: --out %s", out,
+			neap__quoted(folder));
 	if (!slash || slash == out)
 		return CLI_DONE;
 	snprintf(folder, sizeof folder, "%.*s", (int)(slash - out), out);
 	if (stat(folder, &st) < 0 && errno == ENOENT)
 		return cli_usage("encode",
-			"--out: there is no folder '%s'. Create it (mkdir -p '%s'), or pass "
+			"--out: there is no folder '%s'. Create it (mkdir -p %s), or pass "
 			"another --out",
-			folder, folder);
+			folder, neap__quoted(folder));
 	if (stat(folder, &st) == 0 ? !S_ISDIR(st.st_mode) : errno == ENOTDIR)
 		return cli_usage("encode",
 			"--out: '%s' cannot be written, since '%s' is not a folder. Pass another "
-			"--out, such as --out '%s'",
-			out, folder, slash + 1);
+			"--out, such as --out %s",
+			out, folder, neap__quoted(slash + 1));
 	return CLI_DONE;
 }

@@ -435,6 +435,15 @@ NEAP_API int neap_encode_is_events(const char *path);
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
 	const struct neap_event_options *options);
 
+/* What is done about a cell of a feature that is empty, NaN or a mark such as NA, . or ?. */
+enum neap_missing {
+	NEAP_MISSING_ERROR,
+	NEAP_MISSING_PREVIOUS, /* the value of the row above; a sample starts at its first row that
+				  has all values */
+	NEAP_MISSING_ZERO,
+	NEAP_MISSING_DROP /* the row is left out */
+};
+
 /* How neap_encode_table reads text tables. */
 struct neap_table_options {
 	uint32_t size; /* sizeof(struct neap_table_options) */
@@ -463,6 +472,7 @@ struct neap_table_options {
 	void *user;
 	/* Called with a line about a probable mistake. May be NULL. */
 	void (*warn)(void *user, const char *line);
+	enum neap_missing missing;
 };
 
 /* What neap_encode_table read, wrote and skipped: counts and names. */
@@ -475,7 +485,8 @@ struct neap_table_report {
 	int step_targets;		     /* 1: targets are per step, 0: per sample */
 	int64_t others, strangers, unlisted; /* files skipped, as in neap_encode_report */
 	char other[NEAP_SKIPPED_NAME];	     /* as in neap_encode_report */
-	char named[256]; /* names of the first features, separated by commas; "": none */
+	char named[256];	  /* names of the first features, separated by commas; "": none */
+	int64_t filled, left_out; /* by `missing`: cells filled in; rows left out */
 };
 
 /* Returns 1 if neap_encode_table reads `path`, a .csv or .tsv file or a folder of such; else 0. */

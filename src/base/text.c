@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c: adds formatted text to a string, which doubles when it is full. */
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -137,9 +138,11 @@ const char *neap__iconv_text(char room[NEAP__ICONV_TEXT], const char *path, cons
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *dot = strrchr(name, '.');
 	int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+	char converted[280];
+	neap__print(converted, sizeof converted, "%.*s-utf8%.20s", stem < 240 ? stem : 240, name,
+		dot && dot > name ? dot : "");
 	neap__print(room, NEAP__ICONV_TEXT,
-		"Convert it, and use the new file in its place: iconv -f %s -t UTF-8 '%.440s' > "
-		"'%.*s-utf8%.20s'",
-		code, path, stem < 240 ? stem : 240, name, dot && dot > name ? dot : "");
+		"Convert it, and use the new file in its place: iconv -f %s -t UTF-8 %.460s > %s",
+		code, neap__quoted(path), neap__quoted(converted));
 	return room;
 }

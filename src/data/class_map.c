@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -59,9 +60,20 @@ static int refuse(const struct neap_dataset *set, const char *const *names, int 
 	char ours[LIST_TEXT], theirs[LIST_TEXT];
 	const char *const *mine = (const char *const *)set->class_names;
 	long long samples = samples_of(set, foreign);
+	struct neap__suggestion meant = {.text = mine[foreign], .length = strlen(mine[foreign])};
 	int known = 0;
+	for (int k = 0; k < count; k++)
+		neap__suggest(&meant, names[k]);
 	for (int k = 0; k < set->nclass_names; k++)
 		known += find(names, count, mine[k]) >= 0 && samples_of(set, k) > 0;
+	if (known && meant.name)
+		return neap__fail(NEAP_EUSAGE,
+			"class '%.60s' of '%.200s' (%lld sample%s) is not a class of %s (%s). Did "
+			"you mean '%.60s'? If so, rename the class in the source (folders, "
+			"labels), and re-encode it; if not, leave such samples out of the data, or "
+			"%s",
+			mine[foreign], set->name, samples, samples == 1 ? "" : "s", owner->name,
+			list(theirs, names, count), meant.name, owner->otherwise);
 	if (known)
 		return neap__fail(NEAP_EUSAGE,
 			"class '%.60s' of '%.200s' (%lld sample%s) is not a class of %s (%s). "

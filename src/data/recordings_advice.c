@@ -5,16 +5,14 @@
  */
 #include "data/recordings.h"
 #include "data/names/pattern_proposal.h"
+#include "data/names/sort_command.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define SORT                                                                                       \
-	"tr -d '\\r' < '%s' | while IFS=, read -r f c _; do [ -f '%s'/\"$f\" ] && mkdir -p "       \
-	"sorted/\"$c\" && cp '%s'/\"$f\" sorted/\"$c\"; done"
 
 /* A table that may list the classes: the first one in the folder, or labels.csv next to it; else
  * "".
@@ -56,14 +54,14 @@ int neap__recordings_no_group(
 	const char *pattern = propose(all, NULL);
 	char target[200] = "";
 	if (endings == neap__table_endings)
-		neap__print(target, sizeof target, "If '%.60s' is a column, pass --target %.60s. ",
-			label, label);
+		neap__print(target, sizeof target, "If '%.60s' is a column, pass --target %.80s. ",
+			label, neap__word(label));
 	if (access(label, F_OK) == 0)
 		return neap__fail(NEAP_EUSAGE,
 			"--label '%s' is a file, and a pattern of file names is expected. If the "
 			"file has "
-			"the classes, pass --labels '%s'",
-			label, label);
+			"the classes, pass --labels %s",
+			label, neap__quoted(label));
 	return neap__fail(NEAP_EUSAGE,
 		"--label '%s' has no group. %sA pattern of file names has a group in parentheses "
 		"that is the class, such as '%s'",
@@ -85,8 +83,8 @@ static void find_classes(char *room, size_t size, const char *dir, const char *c
 	if (flat == 0 && all > neap__recordings_count(dir, endings, NULL))
 		neap__print(room, size,
 			"If the folders in '%s' are the classes, pass that folder: neap encode "
-			"'%s' --out FILE.h5. Otherwise, p",
-			above, above);
+			"%s --out FILE.h5. Otherwise, p",
+			above, neap__quoted(above));
 }
 
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
@@ -95,21 +93,22 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	char table[300], advice[900] = "", above[400] = "";
 	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;
+	char sort[900];
 	find_table(table, sizeof table, dir);
+	neap__sort_command(sort, sizeof sort, table[0] ? table : "labels.csv", dir);
 	if (table[0] && !is_table)
 		neap__print(advice, sizeof advice,
-			". If '%s' lists file,class per line, this shell command sorts "
-			"copies: " SORT,
-			table, table, dir, dir);
+			". If '%s' lists file,class per line, this shell command sorts copies: %s",
+			table, sort);
 	if (is_table &&
 		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
 			"labels and "
-			"is no recording, move it out of '%s'; or pass it: --labels '%s' --without "
+			"is no recording, move it out of '%s'; or pass it: --labels %s --without "
 			"FILE, "
 			"where FILE has the line '%s'",
-			path, dir, dir, path, path + strlen(dir) + 1);
+			path, dir, dir, neap__quoted(path), path + strlen(dir) + 1);
 	find_classes(above, sizeof above, dir, endings);
 	if (!pattern && !is_table && !above[0])
 		return neap__fail(NEAP_EUSAGE,
@@ -117,9 +116,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 			"the "
 			"file names does: each would be a separate class. Put the files into one "
 			"folder per class. With a table '%s' that has file,class per line, this "
-			"shell command sorts copies: " SORT,
-			path, dir, table[0] ? table : "labels.csv", table[0] ? table : "labels.csv",
-			dir, dir);
+			"shell command sorts copies: %s",
+			path, dir, table[0] ? table : "labels.csv", sort);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' is not in a subfolder of '%s' that names its class. %sut the files into one "
 		"folder per class%s%s%s%s%s",
@@ -153,10 +151,10 @@ int neap__recordings_wrong_file(const char *path)
 	char advice[200] = "docs/own-data.md lists the kinds of data";
 	if (neap__recordings_ends(path, texts))
 		neap__print(advice, sizeof advice,
-			"If it is a text, pass it to train: neap train --text '%.80s'. If it is a "
+			"If it is a text, pass it to train: neap train --text %.100s. If it is a "
 			"table "
 			"of numbers, rename it to .csv or .tsv",
-			path);
+			neap__quoted(path));
 	else if (neap__recordings_ends(path, sounds))
 		neap__print(advice, sizeof advice,
 			"neap encode --any-sound reads every kind of sound file that libsndfile "
@@ -189,7 +187,7 @@ const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir
 		pattern =
 			propose(&all, arrays > sounds ? neap__event_endings : neap__sound_endings);
 	if (pattern)
-		neap__print(room, NEAP__OPTION_TEXT, " --label '%s'", pattern);
+		neap__print(room, NEAP__OPTION_TEXT, " --label %s", neap__quoted(pattern));
 	else if (flat)
 		neap__print(room, NEAP__OPTION_TEXT,
 			", after sorting the files into one folder per class, which their names do "

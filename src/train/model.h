@@ -157,6 +157,13 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set);
 /*
+ * " --sample-column ID --target CLASS --drop TIME": the options of `neap encode` for a table with
+ * the model's features and a column of targets, "COLUMN" if it is not recognized. `sample`: the
+ * column that names samples, or NULL. The caller frees the result; NULL: no memory.
+ */
+char *neap__model_table_options(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *path, const char *sample);
+/*
  * `rc` of data that could not be opened. If they have to be encoded first, the message is the
  * command that does so as for the training data; `predicts`: classes are not needed.
  */

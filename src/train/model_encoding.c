@@ -11,6 +11,7 @@
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 #include "base/text.h"
 
@@ -219,6 +220,8 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	else if (was.sound.size && set->encoder.size)
 		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
 			was.sound.low, was.sound.high);
+	if (!was.has_events && was.has_time_unit && !set) /* channels without pixels */
+		neap__text_add(&to, " --inputs %d", was.channels);
 	if (was.has_time_unit && was.time_unit > 0 && (!set || set->time_unit != was.time_unit))
 		neap__text_add(&to, " %s", show_unit(unit, was.time_unit) + strlen("with "));
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
@@ -252,31 +255,88 @@ static void write_classes(
 		names && has_events(data, names, count)) {
 		neap__text_add(to, "printf '%%s\\n'");
 		for (int i = 0; i < count; i++)
-			neap__text_add(to, " '%s'", names[i]);
+			neap__text_add(to, " %s", neap__quoted(names[i]));
 		neap__text_add(to, " > classes.txt; ");
 	}
 	neap__model_class_names_free(names, count);
 }
 
-/* " --drop time": columns of the table that are none of the features. */
-static void add_drops(struct neap__text *to, const char *path, char *const *feature, int count)
+static int is_among(const char *name, char *const *names, int count)
+{
+	for (int k = 0; k < count; k++)
+		if (names[k] && strcmp(names[k], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* " --drop time": columns of the table that are none of the features and not `kept`, if given. */
+static void add_drops(struct neap__text *to, const char *path, char *const *feature, int count,
+	const char *const kept[2])
 {
 	struct neap__csv csv;
-	const char *between = " --drop '";
+	struct neap__text list = {0};
 
 	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0)
-		for (int64_t i = 0; i < csv.fields; i++) {
-			int k = 0;
-			while (k < count && strcmp(feature[k], csv.field[i]) != 0)
-				k++;
-			if (k < count)
-				continue;
-			neap__text_add(to, "%s%s", between, csv.field[i]);
-			between = ",";
-		}
-	if (*between == ',')
-		neap__text_add(to, "'");
+		for (int64_t i = 0; i < csv.fields; i++)
+			if (!is_among(csv.field[i], feature, count) &&
+				!(kept[0] && strcmp(kept[0], csv.field[i]) == 0) &&
+				!(kept[1] && strcmp(kept[1], csv.field[i]) == 0))
+				neap__text_add(&list, "%s%s", list.length ? "," : "", csv.field[i]);
+	if (list.length)
+		neap__text_add(to, " --drop %s", neap__word(list.data));
+	neap__text_free(&list);
 	neap__csv_close(&csv);
+}
+
+/* The first column beside the features that has a class of the model in its first row, or NULL. */
+static char *find_target(const struct neap__safetensors *file, int classes, const char *path,
+	char *const *feature, int count)
+{
+	struct neap__csv csv;
+	char **name = NULL, **header = NULL, *found = NULL;
+	int64_t fields = 0;
+
+	if (neap__model_class_names(&name, file, classes) < 0 || !name)
+		return NULL;
+	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0) {
+		fields = csv.fields;
+		header = calloc((size_t)fields, sizeof *header);
+	}
+	for (int64_t i = 0; header && i < fields; i++)
+		header[i] = strdup(csv.field[i]);
+	if (header && neap__csv_next(&csv) > 0)
+		for (int64_t i = 0; i < fields && i < csv.fields && !found; i++)
+			if (header[i] && !is_among(header[i], feature, count) &&
+				is_among(csv.field[i], name, classes))
+				found = strdup(header[i]);
+	for (int64_t i = 0; header && i < fields; i++)
+		free(header[i]);
+	free(header);
+	neap__csv_close(&csv);
+	neap__model_class_names_free(name, classes);
+	return found;
+}
+
+char *neap__model_table_options(const struct neap__safetensors *file,
+	const struct neap_net_options *options, const char *path, const char *sample)
+{
+	struct neap__text to = {0};
+	char **feature = NULL, *target = NULL;
+	int count = 0;
+
+	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count)
+		target = find_target(file, options->classes, path, feature, count);
+	const char *const kept[] = {sample, target};
+	if (sample)
+		neap__text_add(&to, " --sample-column %s", neap__word(sample));
+	neap__text_add(&to, " --target %s", target ? neap__word(target) : "COLUMN");
+	if (count)
+		add_drops(&to, path, feature, count, kept);
+	if (count && !target)
+		neap__text_add(&to, ", without COLUMN in the list");
+	neap__model_class_names_free(feature, count);
+	free(target);
+	return to.data;
 }
 
 /* The options for a folder of tables with one class each, by the first table: --drop, or "". */
@@ -285,6 +345,7 @@ static void drop_options(char room[200], const struct neap__safetensors *file, c
 	struct neap__recordings all = {0};
 	struct neap__text to = {0};
 	char **feature = NULL;
+	const char *const kept[2] = {NULL, NULL};
 	int count = 0;
 
 	room[0] = '\0';
@@ -293,7 +354,7 @@ static void drop_options(char room[200], const struct neap__safetensors *file, c
 		neap__recordings_all(&all, folder) == 0)
 		for (int64_t i = 0; i < all.count; i++)
 			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
-				add_drops(&to, all.file[i].path, feature, count);
+				add_drops(&to, all.file[i].path, feature, count, kept);
 				break;
 			}
 	if (to.data && to.length < 200)
@@ -342,7 +403,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		neap__recordings_label(label, data);
 	if (is_folder)
 		drop_options(drops, file, data);
-	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode '%s' --out FILE.h5%s%s%s%s",
+	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"
 		: answered ? "is a folder"
@@ -350,7 +411,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 			? "contains events"
 			: "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
 		known ? ", with the settings of the training data" : "",
-		classes.length ? classes.data : "", data,
+		classes.length ? classes.data : "", neap__quoted(data),
 		known ? settings : neap__recordings_option(option, data),
 		!known || !is_folder ? ""
 		: predicts && *label ? " --label '(.*)'"

@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 #include "train/run_options.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 #include "sys/atomic_file.h"
 
@@ -154,14 +155,15 @@ static int other_data(const struct neap_train_options *was, const struct neap_tr
 	if (strcmp(was->data, o->data) != 0)
 		return neap__fail(NEAP_EUSAGE,
 			"cannot resume '%s': the run was started with other data ('%s'), not '%s'. "
-			"Pass the same data: neap train '%s' --resume --out '%s'; or start a new "
-			"run: neap train '%s' --out NEW",
-			o->out, was->data, o->data, was->data, o->out, o->data);
+			"Pass the same data: neap train %s --resume --out %s; or start a new "
+			"run: neap train %s --out NEW",
+			o->out, was->data, o->data, neap__quoted(was->data), neap__quoted(o->out),
+			neap__quoted(o->data));
 	return neap__fail(NEAP_EUSAGE,
 		"cannot resume '%s': the run was started with other data, since the contents of "
-		"'%s' have changed. Restore the file, or start a new run: neap train '%s' --out "
+		"'%s' have changed. Restore the file, or start a new run: neap train %s --out "
 		"NEW",
-		o->out, o->data, o->data);
+		o->out, o->data, neap__quoted(o->data));
 }
 
 static int is_device(const struct neap_train_options *o)

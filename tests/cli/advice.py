@@ -93,12 +93,14 @@ def tables(folder):
         path = os.path.join(folder, "gaps", "ab"[i % 2], f"{i}.csv")
         write(path, "".join(f"{row}\n" for row in ["u,v", "1,2", ",3", "4,NA", "5,6"]))
     args = ["encode", "gaps", "--out", "gaps.h5"]
-    follow(folder, args, "2 such cells")
     done = run(folder, *args)
+    assert done.returncode == 2 and "2 such cells" in done.stderr, done.stderr
+    done = run(folder, *args, "--missing", "previous")
+    assert "missing values: 8 filled in, 0 rows left out" in done.stdout, done.stdout
     assert "4 samples, 2 features" in done.stdout and "features: u, v\n" in done.stdout, done.stderr
     shutil.copytree(os.path.join(folder, "gaps"), os.path.join(folder, "order"))
     write(os.path.join(folder, "order", "b", "1.csv"), "v,u\n2,1\n3,1\n3,4\n6,5\n")
-    assert run(folder, "encode", "order", "--out", "order.h5").returncode == 0
+    assert run(folder, "encode", "order", "--out", "order.h5", "--missing", "previous").returncode == 0
     for name in "gaps", "order":
         shutil.rmtree(os.path.join(folder, name))
     with open(os.path.join(folder, "gaps.h5"), "rb") as one, open(os.path.join(folder, "order.h5"), "rb") as other:

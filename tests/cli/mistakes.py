@@ -456,7 +456,7 @@ def model_settings(folder):
     n = 40
     np.savez(os.path.join(folder, "four.npz"), t=np.tile(np.arange(n) * 1000, 4), x=rng.integers(0, 8, 4 * n), y=rng.integers(0, 8, 4 * n),
              p=rng.integers(0, 2, 4 * n), offsets=np.arange(5) * n, labels=np.array([1, 0, 1, 0]))
-    for run, data, needle in ("walker", "walks", "--drop 'time'"), ("events", "four.npz", "--sensor 8x8 --classes classes.txt"):
+    for run, data, needle in ("walker", "walks", "--drop time"), ("events", "four.npz", "--sensor 8x8 --classes classes.txt"):
         done = neap("eval", run, data, cwd=folder)
         for part in re.findall("printf .*?; ", done.stderr):
             subprocess.run(part, shell=True, cwd=folder, check=True)

@@ -5,8 +5,8 @@ Slips with data, listed in slips_data.txt: each row is a call as a new user may 
 2 that leaves no file; a warning is one line of a command that succeeds. Each line shows what was given and what to do: options
 that exist, and commands that work as they stand.
 
-Rows: `CODE | ARGUMENTS | WORDS | WORDS ...`, where the line has all WORDS. Below a row, `+ shell` and `+ python` run the shell command or the
-Python of the line, `+ proposed NAME=VALUE ...` its `neap` command, with words in capitals replaced, and `+ ARGUMENTS` a call of neap. All of them
+Rows: `CODE | ARGUMENTS | WORDS | WORDS ...`, where the line has all WORDS. Below a row, `+ shell` (or the last one: `+ shell last`) and `+ python` run the shell
+command or the Python of the line, `+ proposed NAME=VALUE ...` its `neap` command, with words in capitals replaced, and `+ ARGUMENTS` a call of neap. All of them
 must succeed without a warning.
 """
 import os
@@ -150,6 +150,36 @@ def tables():
     write("frame.parquet", b"PAR1" + bytes(60))
     write("hollow-tables/a/0.csv", "u\n")
     write("bad-class.txt", "a\n")
+    gaps_and_names()
+
+
+def gaps_and_names():
+    """Missing values, spikes in rows, classes in first rows, names that a shell would take apart."""
+    write("none.csv", "id,a,b,state\n1,.,0.5,none\n1,2,,none\n1,3,0.7,none\n2,2,,fall\n2,4,#N/A,fall\n2,4,5,fall\n")
+    write("steady.csv", "u,v\n1,missing\n1,2\n2,3\n")
+    write("humid.csv", "id,date,t,humidity (%),state\n" + "".join(f"{i},d{t},{i * 1.5 + t * t % 3},{'' if t else 5},{'ab'[i % 2]}\n" for i in range(4) for t in range(4)))
+    write("o'brien.csv", "id;u\na;1,5\na;2,5\nb;3,5\n")
+    first = [f"{i},{i * 1.5 + t * t % 3},{('ab'[i % 2], '')[t > 0]}\n" for i in range(6) for t in range(5)]
+    write("first.csv", "id,u,state\n" + "".join(first))
+    for name, classes in ("eat-sleep", ("eat", "sleep")), ("rest-eat", ("rest", "eat")):
+        write(name + ".csv", "id,u,state\n" + "".join(f"{i},{i * 1.5 + t * t % 3},{classes[t % 2]}\n" for i in range(6) for t in range(5)))
+    for i in range(4):
+        times, neurons = np.sort(rng.random(20 + i)), rng.integers(0, 20, 20 + i)
+        rows = "".join(f"{n},{t:.4f}\n" for t, n in zip(times, neurons))
+        for folder in "neurons", "nerves", "bird's":
+            write(f"{folder}/{'ab'[i % 2]}/{i}.csv", "neuron,time\n" + rows)
+        for folder in "two-columns", "o'two":
+            os.makedirs(f"{folder}/{'ab'[i % 2]}", exist_ok=True)
+            np.save(f"{folder}/{'ab'[i % 2]}/{i}.npy", np.stack([times, neurons], 1))
+        os.makedirs(f"cells/{'ab'[i % 2]}", exist_ok=True)
+        np.savez(f"cells/{'ab'[i % 2]}/{i}.npz", times=times, units=neurons)
+        write(f"holes/{i}.csv", "ax,ay,az\n1,2,3\n4,5,6\n" if i == 2 else "ax,ay,az\n1,2,3\n,5,6\n")
+    with open("walk.csv", encoding="utf-8") as file:
+        head, *rows = file.read().splitlines()
+    write("timed.csv", "\n".join([head + ",time_s", *(f"{row},{t % 5}" for t, row in enumerate(rows))]) + "\n")
+    write("cased.csv", "\n".join([head, *(row[:-1] + row[-1].replace("a", "A") for row in rows)]) + "\n")
+    write("semicolons.csv", "file;kind\n" + "".join(f"{i}.wav;{'xy'[i % 2]}\n" for i in range(6)))
+    write("xy.txt", "x\ny\n")
 
 
 def arrays(path, events, save=np.savez, **more):
@@ -274,8 +304,10 @@ def models():
             ["encode", "walks", "--out", "walks.h5"], ["encode", "cams", "--out", "cams.h5", "--sensor", "8x8"],
             ["encode", "wild", "--out", "wild.h5", "--channels", "32"], ["encode", "some", "--out", "some.h5", "--channels", "32"],
             ["encode", "kilo.csv", "--out", "kilo.h5", *by_id],
+            ["encode", "cells", "--out", "cells.h5", "--inputs", "20"], ["encode", "cased.csv", "--out", "cased.h5", *by_id],
+            ["encode", "eat-sleep.csv", "--out", "eat-sleep.h5", *by_id], ["encode", "rest-eat.csv", "--out", "rest-eat.h5", *by_id],
             ["encode", "more.csv", "--out", "more.h5", *by_id], ["encode", "less.csv", "--out", "less.h5", *by_id])
-    runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"],
+    runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"], ["cells.h5", "--out", "counter"],
             ["text:steps=20:novel.txt", "--out", "reader"])
     for args in (*made, *(["train", *run, *TRAIN] for run in runs)):
         done = neap(*args)
@@ -315,7 +347,8 @@ def lines_of(done):
 def follow(step, line):
     """Runs what the line proposes, or a call that is expected to work behind it: None, or what it printed."""
     word, *rest = shlex.split(step)
-    found = {"shell": SHELL, "proposed": OWN}.get(word, OWN).search(line)
+    from_there = line.rfind("python3 -c") if rest == ["last"] else 0
+    found = {"shell": SHELL, "proposed": OWN}.get(word, OWN).search(line, from_there)
     if not found and word in ("shell", "proposed"):
         return f"no command: {line}"
     if word == "python":
@@ -324,7 +357,8 @@ def follow(step, line):
         return None
     if word == "shell":
         command = found.group()
-        for end in (" If its rows", " If each block", "; if they are classes", "; if it is the target"):
+        for end in (" If its rows", " If each block", " If its columns", "; if they are classes",
+                    "; if it is the target"):
             command = command.split(end)[0].rstrip(".") if end in command else command
         env = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
         done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=False)

@@ -213,7 +213,7 @@ def answer_tables(tap, folder):
     tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
     tap.run("predict on one table: --out is the table", refuse, "would replace the data that is read", "classes", short, "--out", short)
     tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
-    tap.run("predict on one table: no options of encode", refuse, "is empty. Correct the table", "classes", odd)
+    tap.run("predict on one table: the command that encodes it", refuse, "--missing as for the training data", "classes", odd)
 
     def folder_answers():
         got, _ = columns("classes", top)
@@ -250,8 +250,8 @@ def refusals(tap, folder):
              ("a text", b"id,v,state\n1,2,run\n", [], "line 2: column 'state' is 'run', which is not a finite number. Pass --target state "
               "if it is the target, --sample-column state if it names the samples, or --drop state to ignore it"),
              ("a text next to a target", b"s,v,y\na,x,1\n", sample, "finite number. Pass --drop v to ignore it"),
-             ("an empty feature", b"a,b\n1,\n", [], "column 'b' is empty. Fill it in, remove the row, or pass --drop b"),
-             ("a gap of R", b"a,b\n1,2\n1,NA\n", [], "is 'NA', which is not a finite number. Fill it in, remove the row"),
+             ("an empty feature", b"a,b\n1,\n", [], "column 'b' is empty. The file has 1 such cell. Fill it in, remove the row, pass --missing previous"),
+             ("a gap of R", b"a,b\n1,2\n1,NA\n", [], "is 'NA', which is not a finite number. The file has 1 such cell. Fill it in"),
              ("blanks between", b"a b\n1 2\n", [], "Separate the fields by commas"), ("a comma", b"a;b\n1,5;2\n", [], "Write decimals with a point"),
              ("--classes of reals", b"s,v,y\na,1,1.0\nb,1,0.0\n", [*sample, "--classes", "2"], "whole numbers (1, not 1.0)"),
              ("--classes and --numbers", b"s,v,y\na,1,1\n", [*sample, "--classes", "2", "--numbers"], "Remove --numbers"),

@@ -20,6 +20,7 @@
 #include "data/formats/contents.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -127,7 +128,7 @@ static int read_size(struct array_events *s)
 	return rc < 0 ? rc : 0;
 }
 
-enum { OFFSETS_TEXT = 400 };
+enum { OFFSETS_TEXT = 700 };
 
 /* Python that adds offsets where the times start again, behind `before`; "" if there is none. */
 static const char *add_offsets(
@@ -138,10 +139,10 @@ static const char *add_offsets(
 	room[0] = '\0';
 	if (!strchr(t, '/') && (!dot || strcasecmp(dot, ".npy") != 0))
 		neap__print(room, OFFSETS_TEXT,
-			"%s: python3 -c \"import %s('%.120s'%s); t = d['%s'][()]; o = numpy.r_[0, "
+			"%s: python3 -c \"import %s(%.400s%s); t = d[%s][()]; o = numpy.r_[0, "
 			"numpy.flatnonzero(t[1:] < t[:-1] / 2) + 1, len(t)]; %s\"",
 			before, is_npz ? "numpy; d = numpy.load" : "h5py, numpy; d = h5py.File",
-			s->path, is_npz ? "" : ", 'a'", t,
+			neap__python_quoted(s->path), is_npz ? "" : ", 'a'", neap__python_quoted(t),
 			is_npz ? "numpy.savez('neap.npz', **d, offsets=o)" : "d['offsets'] = o");
 	return room;
 }
@@ -400,8 +401,8 @@ static int describe(struct array_events *s, const struct neap_event_options *opt
 	if (s->folder && s->source.samples != 1)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' holds %lld samples, but each file of the folder '%s' must be one "
-			"recording. Encode this file by itself: neap encode '%s' --out FILE.h5",
-			s->path, (long long)s->source.samples, s->folder, s->path);
+			"recording. Encode this file by itself: neap encode %s --out FILE.h5",
+			s->path, (long long)s->source.samples, s->folder, neap__quoted(s->path));
 	s->source.polarities = s->column[P].array != NULL;
 	NEAP_TRY(read_size(s));
 	return s->source.recording

@@ -3,6 +3,7 @@
 #include "data/events/array_labels.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <math.h>
@@ -90,16 +91,16 @@ static int no_labels(const struct labels *s)
 {
 	const char *dot = strrchr(s->columns->path, '.');
 	int is_numpy = dot && strcasecmp(dot, ".npz") == 0;
-	char code[300] = "";
+	char code[640] = "";
 	if (!dot || strcasecmp(dot, ".npy") != 0)
 		neap__print(code, sizeof code,
-			is_numpy ? ": python3 -c \"import numpy; d = numpy.load('%.120s'); n = "
+			is_numpy ? ": python3 -c \"import numpy; d = numpy.load(%.400s); n = "
 				   "['sample%%d' %% i for i in range(%lld)]; "
 				   "numpy.savez('neap.npz', **d, labels=n, classes=n)\""
-				 : ": python3 -c \"import h5py; d = h5py.File('%.120s', 'a'); "
+				 : ": python3 -c \"import h5py; d = h5py.File(%.400s, 'a'); "
 				   "d['labels'] = d['classes'] = ['sample%%d' %% i for i in "
 				   "range(%lld)]\"",
-			s->columns->path, (long long)s->source->samples);
+			neap__python_quoted(s->columns->path), (long long)s->source->samples);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has no array 'labels' for its %lld samples. Add it: one number or name per "
 		"sample; to predict samples whose class is not known, name each of them%s",

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "data/recordings.h"
 #include "base/fail.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,9 +64,10 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	if (!S_ISREG(st.st_mode)) {
 		rc = S_ISDIR(st.st_mode)
 			     ? neap__fail(-EISDIR,
-				       "'%s' is a folder. Encode it first: neap encode '%s' --out "
+				       "'%s' is a folder. Encode it first: neap encode %s --out "
 				       "FILE.h5%s",
-				       path, path, neap__recordings_option(option, path))
+				       path, neap__quoted(path),
+				       neap__recordings_option(option, path))
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}
@@ -81,8 +83,8 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 			     ? neap__recordings_wrong_file(path)
 			     : neap__fail(NEAP_EFORMAT,
 				       "'%s' is not an HDF5 file. Encode recordings, events and "
-				       "tables first: neap encode '%s' --out FILE.h5",
-				       path, path);
+				       "tables first: neap encode %s --out FILE.h5",
+				       path, neap__quoted(path));
 		goto out;
 	}
 	access = H5Pcreate(H5P_FILE_ACCESS);

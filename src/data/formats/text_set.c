@@ -10,6 +10,7 @@
 #include "data/recordings.h"
 #include "data/step_rows.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "sys/atomic_file.h"
 #include "base/units.h"
@@ -353,8 +354,8 @@ static int text_open(struct neap_dataset **set, const char *name)
 			path);
 	if (S_ISDIR(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is a folder, not a text. Join its files: cat '%s'/*.txt > all.txt",
-			path, path);
+			"'%s' is a folder, not a text. Join its files: cat %s/*.txt > all.txt",
+			path, neap__quoted(path));
 	struct text_set *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "%s", name);

@@ -6,6 +6,7 @@
  */
 #include "data/dataset.h"
 #include "data/bins.h"
+#include "data/data_doubts.h"
 #include "data/formats/array_out.h"
 #include "data/missing_file.h"
 #include "data/recordings.h"
@@ -16,6 +17,7 @@
 #include "data/tables/table_targets.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/struct_size.h"
 
 #include <errno.h>
@@ -38,6 +40,8 @@ struct unanswered {
 	int64_t here_line;
 	int filled, empty; /* 1: rows of the sample that is read have a target, or none */
 	int mixed;	   /* 1: a sample has both */
+	int64_t gaps;	   /* rows without a target */
+	int elsewhere;	   /* 1: not each first row of a sample has a target, or another one has */
 };
 
 struct table_work {
@@ -136,7 +140,17 @@ static void see_answer(
 		u->here = path;
 		u->here_line = line;
 	}
-	*(neap__target_missing(field) ? &u->empty : &u->filled) = 1;
+	int missing = neap__target_missing(field);
+	u->gaps += missing;
+	u->elsewhere |= missing == begins;
+	*(missing ? &u->empty : &u->filled) = 1;
+}
+
+/* 1: only the first rows of several samples have a target, as spreadsheets are filled in. */
+static int is_on_top(const struct table_work *w)
+{
+	const struct unanswered *u = &w->unanswered;
+	return u->gaps > 0 && !u->elsewhere && w->report->samples > 1;
 }
 
 static int scan_row(struct table_work *w)
@@ -197,7 +211,7 @@ static void doubt_cells(struct table_work *w)
 {
 	const struct neap__odd_cells *c = &w->odd;
 	char line[NEAP__DETAIL_BYTES], is[80] = "empty";
-	if (!w->options->warn || !w->targets.classes)
+	if (!w->options->warn || !w->targets.classes || is_on_top(w))
 		return;
 	if (!neap__odd_cells_doubt(&w->odd)) {
 		neap__class_runs_doubt(&w->runs, &w->table, w->report->samples);
@@ -221,6 +235,13 @@ static void doubt_unanswered(struct table_work *w)
 	end_sample(u);
 	char line[NEAP__DETAIL_BYTES], so[100] = "";
 	int one = u->count == 1;
+	if (is_on_top(w))
+		neap__doubt(w->options->warn, w->options->user,
+			"column '%.60s' has a %s only in the first row of each sample (%lld of "
+			"%lld cells are empty), which is used as the %s of the sample. To train on "
+			"a %s per step instead, fill in the cells",
+			w->options->targets, what, (long long)u->gaps, (long long)w->rows, what,
+			what);
 	if (!w->options->warn || u->count == 0)
 		return;
 	neap__print(so, sizeof so, ": a network cannot learn from %s", one ? "it" : "them");
@@ -250,8 +271,8 @@ static int no_labels(const struct table_work *w)
 			"--labels: there is no file '%s'. Did you mean '%s'?", labels, near);
 	return neap__fail(NEAP_EUSAGE,
 		"--labels: there is no file '%s'. Pass a table with the name of a sample and its "
-		"target per line; if '%.60s' is a column of '%s', pass --target %.60s",
-		labels, labels, w->table.dir, labels);
+		"target per line; if '%.60s' is a column of '%s', pass --target %s",
+		labels, labels, w->table.dir, neap__word(labels));
 }
 
 /* Names that two columns have: an option would mean one of them alone. */
@@ -325,6 +346,10 @@ static int scan(struct table_work *w)
 	NEAP_TRY(rc);
 	w->report->steps = w->rows;
 	w->report->features = w->table.features;
+	w->report->filled = w->table.filled;
+	w->report->left_out = w->table.left_out;
+	if (is_on_top(w))
+		w->targets.steps = 0;
 	if (!w->table.named)
 		NEAP_TRY(neap__targets_settle(&w->targets, o->classes, o->nclasses, w->table.dir));
 	if (w->targets.width && !w->targets.wholes && !w->targets.reals && !w->targets.texts)
@@ -342,7 +367,7 @@ static int write_row(struct table_work *w)
 	const char *const *field = fields_of(w, &path, &line);
 	if (t->named)
 		w->number[0] = t->files.file[t->file].class_number;
-	else if (field)
+	else if (field && (t->begins || w->targets.steps))
 		NEAP_TRY(neap__targets_take(&w->targets, field, w->number, path, line));
 	return neap__array_out_step(w->out, t->begins, t->value, w->number);
 }

@@ -6,10 +6,12 @@
 
 #include <stddef.h>
 
+enum { NEAP__SPIKE_COLUMNS = 2 /* time and channel of events without pixels */ };
+
 /*
  * Prints the shell command that converts the file `path`, or all files of its kind in the folder,
- * to .npz files of events and renames the old ones. 1; 0, and "": the first file has no columns of
- * events.
+ * to .npz files of events and renames the old ones. The number of columns of events that the first
+ * file has: four of a camera, or NEAP__SPIKE_COLUMNS; 0, and "": it has none.
  */
 int neap__event_tables_advise(char *room, size_t size, const char *path);
 

@@ -3,6 +3,7 @@
 #include "data/row_reading.h"
 #include "data/tables/table.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 
 #include <errno.h>
@@ -145,8 +146,8 @@ const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct n
 	else if (count > 0 && has > 0 && list_others(other, ours, has, names, count))
 		neap__print(room, NEAP__FEATURES_TEXT,
 			"Remove what is not expected, and re-encode the data: neap encode ... "
-			"--drop '%s'",
-			other);
+			"--drop %s",
+			neap__quoted(other));
 	else
 		neap__print(room, NEAP__FEATURES_TEXT,
 			"Pass data with the same features in the same order");

@@ -4,13 +4,14 @@
 #include "data/data_doubts.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMAND = 300 /* bytes */ };
+enum { COMMAND = 700 /* bytes */ };
 #define SCATTERED                                                                                  \
 	"If its rows are scattered, sort them by sample, which keeps their order of time: %s"
 
@@ -40,8 +41,8 @@ static const char *change_names(
 	const char *sep = separator(t);
 	neap__print(room, COMMAND,
 		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; %s%s; $_ = join(\"%s\", "
-		"@f) . \"\\n\"' '%.120s'",
-		sep, change, t->header ? " if $. > 1" : "", sep, path);
+		"@f) . \"\\n\"' %s",
+		sep, change, t->header ? " if $. > 1" : "", sep, neap__quoted(path));
 	return room;
 }
 
@@ -71,16 +72,17 @@ static const char *sort_rows(char room[COMMAND], const struct neap__table *t)
 	const char *out = strcmp(base, "sorted.csv") == 0 ? "by-sample.csv" : "sorted.csv";
 	long long k = (long long)place_of(t, NEAP__COLUMN_SAMPLE) + 1;
 	char sort[80];
+	const char *path = neap__quoted(t->csv.path);
 	neap__print(sort, sizeof sort, "LC_ALL=C sort -s -t%s -k%lld,%lld",
 		t->csv.separator == '\t'  ? "\"$(printf '\\t')\""
 		: t->csv.separator == ';' ? "';'"
 					  : ",",
 		k, k);
 	if (t->header)
-		neap__print(room, COMMAND, "(head -n 1 '%.60s'; tail -n +2 '%.60s' | %s) > %s",
-			t->csv.path, t->csv.path, sort, out);
+		neap__print(room, COMMAND, "(head -n 1 %s; tail -n +2 %s | %s) > %s", path, path,
+			sort, out);
 	else
-		neap__print(room, COMMAND, "%s '%.60s' > %s", sort, t->csv.path, out);
+		neap__print(room, COMMAND, "%s %s > %s", sort, path, out);
 	return room;
 }
 

@@ -151,8 +151,14 @@ static int keep_names(struct neap__table *t)
 	return 0;
 }
 
-static int no_rows(const char *path)
+/* The file of `path` has no row; `is_left_out`: for none is complete. */
+static int no_rows(const char *path, int is_left_out)
 {
+	if (is_left_out)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': every row has a missing value, so --missing leaves none. Leave the "
+			"file out, pass --missing zero, or ignore an empty column with --drop",
+			path);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has no rows. Write one row per time step into it, or leave the file out",
 		path);
@@ -166,7 +172,7 @@ static int find_columns(struct neap__table *t)
 	if (rc == 0)
 		rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc : no_rows(t->files.file[0].path);
+		return rc < 0 ? rc : no_rows(t->files.file[0].path, 0);
 	t->columns = t->csv.fields;
 	t->separator = t->csv.separator;
 	t->header = is_header(t);
@@ -369,7 +375,7 @@ static int next_file(struct neap__table *t)
 		return 1;
 	int rc = neap__csv_next(&t->csv);
 	if (rc <= 0)
-		return rc < 0 ? rc : no_rows(t->csv.path);
+		return rc < 0 ? rc : no_rows(t->csv.path, 0);
 	int same = t->csv.fields == t->columns;
 	for (int64_t i = 0; same && t->options->header == 0 && i < t->columns; i++)
 		same = strcmp(t->csv.field[i], t->names[i]) == 0;
@@ -384,12 +390,22 @@ const char *neap__table_column(const struct neap__table *t, int64_t column, char
 	return room;
 }
 
+/* 1: the value is there or filled in; 0: the row is to be left out; or a negative code. */
 static int take_value(struct neap__table *t, int64_t column, const char *text)
 {
 	const char *name;
-	char number[24], advice[640], shown[100];
-	if (neap__table_number(&t->value[t->place[column]], text) == 0)
-		return 0;
+	char number[24], advice[800], shown[100];
+	double *value = &t->value[t->place[column]];
+	enum neap_missing missing = t->options->missing;
+	if (neap__table_number(value, text) == 0)
+		return 1;
+	if (missing && neap__table_is_gap(text)) {
+		if (missing == NEAP_MISSING_DROP || (missing == NEAP_MISSING_PREVIOUS && t->begins))
+			return 0;
+		*value = missing == NEAP_MISSING_ZERO ? 0 : t->above[t->place[column]];
+		t->filled++;
+		return 1;
+	}
 	name = neap__table_column(t, column, number);
 	neap__print(shown, sizeof shown, "%s", text); /* counting gaps reads on */
 	text = shown;
@@ -422,6 +438,7 @@ static void see_values(struct neap__table *t)
 	}
 }
 
+/* 1, 0 for a row that is left out, or a negative code. */
 static int take_row(struct neap__table *t)
 {
 	const char *sample = NULL;
@@ -432,18 +449,27 @@ static int take_row(struct neap__table *t)
 	for (int64_t i = 0; t->from && i < t->columns; i++)
 		t->field[i] = t->csv.field[t->from[i]];
 	char *const *field = t->from ? t->field : t->csv.field;
+	int64_t filled = t->filled;
 	for (int64_t i = 0; i < t->columns; i++)
-		if (t->role[i] == NEAP__COLUMN_FEATURE)
-			NEAP_TRY(take_value(t, i, field[i]));
-		else if (t->role[i] == NEAP__COLUMN_TARGET)
+		if (t->role[i] == NEAP__COLUMN_TARGET)
 			t->target[t->place[i]] = field[i];
 		else if (t->role[i] == NEAP__COLUMN_SAMPLE)
 			sample = field[i];
-	if (sample && !*sample)
-		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (!sample)
 		sample = neap__recordings_below(t->csv.path, t->dir);
 	t->begins = !t->last || strcmp(t->last, sample) != 0;
+	int rc = 1;
+	for (int64_t i = 0; i < t->columns; i++) {
+		if (t->role[i] == NEAP__COLUMN_FEATURE)
+			NEAP_TRY(rc = take_value(t, i, field[i]));
+		if (rc == 0) {
+			t->filled = filled;
+			t->left_out++;
+			return 0;
+		}
+	}
+	if (!*sample)
+		return neap__table_wrong(t, "the column of --sample-column is empty. Fill it in");
 	if (t->begins) {
 		free(t->last);
 		t->last = strdup(sample);
@@ -455,16 +481,21 @@ static int take_row(struct neap__table *t)
 
 int neap__table_next(struct neap__table *t)
 {
-	int rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
-	while (rc == 0) {
-		if (t->file >= 0 && !t->last)
-			return no_rows(t->csv.path);
-		rc = next_file(t);
-		if (rc <= 0)
-			return rc;
-		rc = neap__csv_next(&t->csv);
-	}
-	return rc < 0 ? rc : take_row(t);
+	int rc;
+	do {
+		rc = t->file < 0 ? 0 : neap__csv_next(&t->csv);
+		while (rc == 0) {
+			if (t->file >= 0 && !t->last)
+				return no_rows(t->csv.path, t->left_out > 0);
+			rc = next_file(t);
+			if (rc <= 0)
+				return rc;
+			rc = neap__csv_next(&t->csv);
+		}
+		NEAP_TRY(rc);
+		rc = take_row(t);
+	} while (rc == 0);
+	return rc;
 }
 
 void neap__table_close(struct neap__table *t)

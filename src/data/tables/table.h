@@ -48,15 +48,16 @@ struct neap__table {
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;	       /* [features] */
-	const char **target;   /* [targets] */
-	const char *sample;    /* its name: a field, or the file's path below the folder */
-	unsigned char *traits; /* [features] enum neap__feature_trait */
-	double *above;	       /* [features] the row before */
-	int64_t run, longest;  /* rows of this sample, of the longest one so far */
-	int64_t samples;       /* so far */
-	int has_single;	       /* 1: a sample has one row */
-	int begins;	       /* 1: it is the first of its sample */
+	double *value;		  /* [features] */
+	const char **target;	  /* [targets] */
+	const char *sample;	  /* its name: a field, or the file's path below the folder */
+	unsigned char *traits;	  /* [features] enum neap__feature_trait */
+	double *above;		  /* [features] the row before */
+	int64_t run, longest;	  /* rows of this sample, of the longest one so far */
+	int64_t samples;	  /* so far */
+	int has_single;		  /* 1: a sample has one row */
+	int begins;		  /* 1: it is the first of its sample */
+	int64_t filled, left_out; /* missing cells filled in, and rows left out, since the open */
 };
 
 /* Finds the files and the columns. 0 or a negative code; close it in any case. */
@@ -69,13 +70,26 @@ int neap__table_open(struct neap__table *table, const char *path,
  */
 int neap__table_match(struct neap__table *table, const char *const *names, int count,
 	const char *sample, char ignored[NEAP__TAKEN_TEXT]);
-/* 1 and a row, 0 at the end, or a negative code, whose line names file and line. */
+/* 1 and a row, 0 at the end, or a negative code, whose line names file and line. Rows that the
+ * option `missing` leaves out are passed over. */
 int neap__table_next(struct neap__table *table);
 /* Warns of what is probably a mistake in the columns, through the options' function. */
 void neap__table_doubt(const struct neap__table *table);
 /* What to do about the field `text` of the column `name` in the row read last. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *table, const char *name, const char *text);
+/* 1: a field that marks a missing value. */
+int neap__table_is_gap(const char *text);
+/* The value of --drop that ignores the column `name` and those that are ignored already, as a word
+ * of a command (quote.h). */
+const char *neap__table_drop(const struct neap__table *table, const char *name);
+/*
+ * Prints "neap encode FILE ... --out FILE.h5", with `missing` as the value of --missing, for a
+ * table of predict, whose other columns are ignored. `sample`: the column that names samples, or
+ * NULL.
+ */
+void neap__table_encoding(char *room, size_t size, const struct neap__table *table,
+	const char *sample, const char *missing);
 /* A name in the first line that shows that it is data, if --header auto took it for names; or NULL.
  */
 const char *neap__table_data_name(const struct neap__table *table);

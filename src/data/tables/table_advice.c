@@ -3,6 +3,7 @@
 #include "data/tables/table.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/suggest.h"
 #include "base/text.h"
 
@@ -57,10 +58,11 @@ static int has_thousands(const char *text)
 	return text[strcspn(text, ", ")] && neap__table_number(&number, room) == 0;
 }
 
-static int is_gap(const char *text)
+int neap__table_is_gap(const char *text)
 {
-	static const char *const gaps[] = {
-		"", "nan", "na", "n/a", "n.a.", "null", "none", "inf", "-inf", "?", "-"};
+	static const char *const gaps[] = {"", "nan", "na", "n/a", "n.a.", "n.a", "<na>", "#n/a",
+		"#na", "nd", "n/d", "n.d.", "null", "#null!", "none", "nil", "missing", "inf",
+		"-inf", "#div/0!", "#num!", "#value!", "?", "-", "--", "---", ".", "..", "..."};
 	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
 		if (strcasecmp(text, gaps[i]) == 0)
 			return 1;
@@ -72,48 +74,81 @@ static int is_truth(const char *text)
 	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
 }
 
-/* Gaps of features from the row read last on; reads the file to its end, but keeps the line. */
-static int64_t count_gaps(struct neap__table *t)
+/* Gaps of features in the file that is read. */
+static int64_t count_gaps(const struct neap__table *t)
 {
-	int64_t gaps = 0, line = t->csv.line;
-	do
-		for (int64_t i = 0; i < t->columns && i < t->csv.fields; i++)
+	struct neap__csv csv;
+	int64_t gaps = 0;
+	int rc = neap__csv_open(&csv, t->csv.path);
+	if (rc == 0 && t->header)
+		rc = neap__csv_next(&csv);
+	while (rc >= 0 && neap__csv_next(&csv) > 0 && csv.fields == t->columns)
+		for (int64_t i = 0; i < t->columns; i++)
 			gaps += t->role[i] == NEAP__COLUMN_FEATURE &&
-				is_gap(t->csv.field[t->from ? t->from[i] : i]);
-	while (neap__csv_next(&t->csv) > 0 && t->csv.fields == t->columns);
-	t->csv.line = line;
+				neap__table_is_gap(csv.field[t->from ? t->from[i] : i]);
+	neap__csv_close(&csv);
 	return gaps;
 }
 
 /* The command that runs `program` on the tables, which stay as NAME.old. */
 static size_t on_all(char *room, size_t size, const struct neap__table *t, const char *program)
 {
-	const char *dot = strrchr(t->files.file[0].path, '.');
+	const char *dot = strrchr(t->files.file[0].path, '.'), *path = neap__quoted(t->dir);
 	if (!neap__recordings_folder(t->dir))
-		return (size_t)neap__print(room, size, "%s '%.160s'", program, t->dir);
-	return (size_t)neap__print(room, size, "find '%.160s' -name '*%s' -exec %s {} +", t->dir,
-		dot ? dot : "", program);
+		return (size_t)neap__print(room, size, "%s %s", program, path);
+	return (size_t)neap__print(
+		room, size, "find %s -name '*%s' -exec %s {} +", path, dot ? dot : "", program);
 }
 
-static void advise_gaps(char *room, size_t size, struct neap__table *t, const char *name)
+const char *neap__table_drop(const struct neap__table *t, const char *name)
 {
-	char program[300];
-	const char *sep = t->csv.separator == '\t' ? "\\t" : t->csv.separator == ';' ? ";" : ",";
-	int64_t gaps = count_gaps(t);
-	size_t n = (size_t)neap__print(room, size,
-		"Fill it in, remove the row, or pass --drop %.60s to ignore the column. The file "
-		"has %lld "
-		"such cell%s; to repeat the value above each: ",
-		name, (long long)gaps, gaps == 1 ? "" : "s");
-	neap__print(program, sizeof program,
-		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; for (0..$#f) { $f[$_] = "
-		"$p[$_] "
-		"=~ /^[-+.\\de]+$/i ? $p[$_] : 0 if $f[$_] =~ "
-		"/^(nan|n.?a\\.?|null|none|-?inf|[?-]?)$/i; "
-		"$p[$_] = $f[$_] } $_ = join(\"%s\", @f) . \"\\n\"'",
-		sep, sep);
-	if (n < size)
-		on_all(room + n, size - n, t, program);
+	const char *dropped = t->options->dropped;
+	char list[700];
+	neap__print(list, sizeof list, "%s%s%s", dropped ? dropped : "", dropped ? "," : "", name);
+	return neap__word(list);
+}
+
+void neap__table_encoding(char *room, size_t size, const struct neap__table *t, const char *sample,
+	const char *missing)
+{
+	struct neap__text to = {0}, drop = {0};
+	neap__text_add(&to, "neap encode %s", neap__quoted(t->dir));
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_SAMPLE)
+			sample = t->names[i];
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_DROPPED && (!sample || strcmp(sample, t->names[i])))
+			neap__text_add(&drop, "%s%s", drop.length ? "," : "", t->names[i]);
+	if (missing)
+		neap__text_add(&to, " --missing %s", missing);
+	if (sample)
+		neap__text_add(&to, " --sample-column %s", neap__word(sample));
+	if (drop.length)
+		neap__text_add(&to, " --drop %s", neap__word(drop.data));
+	neap__print(room, size, "%s --out FILE.h5", to.data ? to.data : "neap encode");
+	neap__text_free(&to);
+	neap__text_free(&drop);
+}
+
+/* What to do about a missing value; predict has no option for it. */
+static void advise_gaps(char *room, size_t size, const struct neap__table *t, const char *name)
+{
+	long long gaps = count_gaps(t);
+	char has[60], command[600];
+	neap__print(has, sizeof has, "The file has %lld such cell%s", gaps, gaps == 1 ? "" : "s");
+	neap__table_encoding(command, sizeof command, t, NULL, "previous");
+	if (t->predicts)
+		neap__print(room, size,
+			"%s. Fill it in, or encode the table, with --missing as for the training "
+			"data, and predict FILE.h5: %s",
+			has, command);
+	else
+		neap__print(room, size,
+			"%s. Fill it in, remove the row, pass --missing previous to repeat the "
+			"value of the row "
+			"above, zero or drop to leave such rows out, or pass --drop %s to ignore "
+			"the column",
+			has, neap__table_drop(t, name));
 }
 
 /*
@@ -128,7 +163,7 @@ static int has_names(struct neap__table *t)
 	int found = 0;
 	for (int64_t i = 0; is_text && i < fields; i++)
 		is_text[i] = neap__table_number(&number, t->csv.field[i]) < 0 &&
-			     !is_gap(t->csv.field[i]);
+			     !neap__table_is_gap(t->csv.field[i]);
 	if (is_text && neap__csv_next(&t->csv) > 0)
 		for (int64_t i = 0; i < fields && i < t->csv.fields; i++)
 			found |= is_text[i] && neap__table_number(&number, t->csv.field[i]) == 0;
@@ -262,7 +297,7 @@ static void insert_names(
 		else
 			neap__text_add(to, "%scolumn%lld", between, (long long)i + 1);
 	}
-	neap__text_add(to, "' '%s'", t->dir);
+	neap__text_add(to, "' %s", neap__quoted(t->dir));
 	if (feature < count && to->data)
 		to->data[0] = '\0';
 }
@@ -325,7 +360,7 @@ static int64_t count_units(struct neap__table *t, int64_t place, const char *uni
 		const char *text = t->csv.field[place], *here = unit_of(text);
 		if (here && strcmp(here, unit) == 0)
 			cells++;
-		else if (neap__table_number(&number, text) < 0 && !is_gap(text))
+		else if (neap__table_number(&number, text) < 0 && !neap__table_is_gap(text))
 			cells = -1;
 	} while (cells >= 0 && neap__csv_next(&t->csv) > 0 && t->csv.fields == t->columns);
 	t->csv.line = line;
@@ -398,7 +433,8 @@ static int advise_unit(
 	if (n < size)
 		n += on_all(room + n, size - n, t, program);
 	if (n < size && !t->predicts && !t->options->targets && !t->options->labels)
-		neap__print(room + n, size - n, "; if they are classes, pass --target %.60s", name);
+		neap__print(room + n, size - n, "; if they are classes, pass --target %s",
+			neap__word(name));
 	return 1;
 }
 
@@ -439,9 +475,9 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 	size_t n = 0;
 	if (o->sample_column && names_samples(t, name)) {
 		neap__print(room, size,
-			"If it names the samples, pass --sample-column %.60s instead of %.60s, "
-			"which changes in every row; if not, pass --drop %.60s to ignore it",
-			name, o->sample_column, name);
+			"If it names the samples, pass --sample-column %s instead of %.60s, "
+			"which changes in every row; if not, pass --drop %s to ignore it",
+			neap__word(name), o->sample_column, neap__table_drop(t, name));
 		return;
 	}
 	for (int64_t i = 0; data && i < t->columns; i++)
@@ -459,22 +495,22 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 		n += (size_t)neap__print(room, size, "Pass ");
 	if (!o->targets && !o->labels && !o->label) {
 		n += (size_t)neap__print(
-			room + n, size - n, "--target %.60s if it is the target, ", name);
+			room + n, size - n, "--target %s if it is the target, ", neap__word(name));
 		sep = "or ";
 	}
 	if (!o->sample_column) {
 		n += (size_t)neap__print(room + n, size - n,
-			"--sample-column %.60s if it names the samples, ", name);
+			"--sample-column %s if it names the samples, ", neap__word(name));
 		sep = "or ";
 	}
-	neap__print(room + n, size - n, "%s--drop %.60s to ignore it", sep, name);
+	neap__print(room + n, size - n, "%s--drop %s to ignore it", sep, neap__table_drop(t, name));
 }
 
 /* What to do about a field that is not a number. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *t, const char *name, const char *text)
 {
-	int missing = is_gap(text);
+	int missing = neap__table_is_gap(text);
 	size_t n;
 	if (has_comma(text) && t->csv.separator != ',') {
 		n = (size_t)neap__print(room, size, "Write decimals with a point: ");
@@ -499,12 +535,12 @@ void neap__table_advise(
 		n = (size_t)neap__print(
 			room, size, "If line 2 has the units of the columns, delete it: ");
 		on_all(room + n, size - n, t, "sed -i.old 2d");
-	} else if (t->predicts)
-		neap__print(room, size, "Correct the table");
-	else if (missing)
+	} else if (missing)
 		advise_gaps(room, size, t, name);
-	else if (has_numbers_above(t))
-		neap__print(room, size, "Correct line %lld", (long long)t->csv.line);
+	else if (has_numbers_above(t) || t->predicts)
+		neap__print(room, size,
+			"Correct line %lld; if '%.30s' marks a missing value, leave the cell empty",
+			(long long)t->csv.line, text);
 	else
 		advise_column(room, size, t, name);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
 #include "base/fail.h"
+#include "base/quote.h"
 #include "data/data_doubts.h"
 #include "data/event_names.h"
 #include "data/tables/event_tables.h"
@@ -49,8 +50,8 @@ static void doubt_time(const struct neap__table *t)
 				WARN(t,
 					"column '%.60s' increases in every row and is read as a "
 					"feature. If "
-					"it is a time or an index, pass --drop %.60s to ignore it",
-					t->names[i], t->names[i]);
+					"it is a time or an index, pass --drop %s to ignore it",
+					t->names[i], neap__table_drop(t, t->names[i]));
 				break;
 			}
 }
@@ -61,8 +62,10 @@ static void doubt_first(const struct neap__table *t)
 	enum { LEAST = 6 /* rows of a sample: other numbers rarely ascend as long; chosen */ };
 	if (!t->names && t->traits && t->longest >= LEAST && t->columns > 1 &&
 		t->role[0] == NEAP__COLUMN_FEATURE && !(t->traits[t->place[0]] & NEAP__FALLS))
-		WARN(t, "column 1 increases in every row and is read as a feature. If it is a time "
-			"or an index, pass --drop 1 to ignore it");
+		WARN(t,
+			"column 1 increases in every row and is read as a feature. If it is a time "
+			"or an index, pass --drop %s to ignore it",
+			neap__table_drop(t, "1"));
 }
 
 /* 1: a name of classes, whatever its case, with what is not a letter behind it. */
@@ -93,11 +96,11 @@ static void doubt_classes(const struct neap__table *t)
 		const char *name = neap__table_column(t, i, number);
 		WARN(t,
 			"column '%.60s' has whole numbers%s and is read as a feature. If it is the "
-			"class%s %.60s",
+			"class%s %s",
 			name, is_of_samples ? " that are constant in each sample" : "",
 			t->named ? ", which the folder or --label gives already, pass --drop"
 				 : ", pass --target",
-			name);
+			t->named ? neap__table_drop(t, name) : neap__word(name));
 		return;
 	}
 }
@@ -113,17 +116,21 @@ static int doubt_features(const struct neap__table *t)
 		WARN(t,
 			"the first column of '%.100s' has no name, like the index that pandas "
 			"writes, "
-			"and is read as a feature. Pass --drop 1 to ignore it",
-			path);
-	if (t->features != NEAP__EVENT_COLUMNS ||
-		!neap__event_tables_advise(command, sizeof command, t->dir))
+			"and is read as a feature. Pass --drop %s to ignore it",
+			path, neap__table_drop(t, "1"));
+	if (t->features != NEAP__EVENT_COLUMNS && t->features != NEAP__SPIKE_COLUMNS)
+		return 0;
+	int columns = neap__event_tables_advise(command, sizeof command, t->dir);
+	if (columns == 0 || columns != t->features)
 		return 0;
 	WARN(t,
-		"the columns of '%.100s' look like events of a camera, but each row is read as a "
-		"time "
-		"step. To encode events, convert the tables and repeat the command with --force: "
-		"%s",
-		path, command);
+		"the columns of '%.100s' look like %s, but each row is read as a time step. To "
+		"encode events, convert the tables and repeat the command with --force%s: %s",
+		path,
+		columns == NEAP__SPIKE_COLUMNS ? "times and channels of spikes"
+					       : "events of a camera",
+		columns == NEAP__SPIKE_COLUMNS ? " --inputs N (the number of channels)" : "",
+		command);
 	return 1;
 }
 

@@ -126,24 +126,19 @@ static int names_samples(const char *name)
 /* All rows are one sample, although a column that is not read may name several. */
 static void advise_samples(char ignored[NEAP__TAKEN_TEXT], const struct neap__table *t)
 {
-	size_t n = strlen(ignored), m = 0;
+	size_t n = strlen(ignored);
 	const char *column = NULL;
-	char drop[200] = "";
+	char command[400];
 	for (int64_t i = 0; t->names && i < t->columns; i++)
-		if (t->role[i] != NEAP__COLUMN_DROPPED)
-			continue;
-		else if (!column && names_samples(t->names[i]))
+		if (!column && t->role[i] == NEAP__COLUMN_DROPPED && names_samples(t->names[i]))
 			column = t->names[i];
-		else if (m < sizeof drop)
-			m += (size_t)neap__print(drop + m, sizeof drop - m, "%s%.60s",
-				m ? "," : " --drop ", t->names[i]);
+	neap__table_encoding(command, sizeof command, t, column ? column : "NAME", NULL);
 	if (n < NEAP__TAKEN_TEXT)
 		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,
 			"; all rows are one sample. If %s%.60s%s names several samples, encode the "
-			"table and predict FILE.h5: neap encode '%.200s' --sample-column %.60s%s "
-			"--out FILE.h5",
+			"table and predict FILE.h5: %s",
 			column ? "'" : "", column ? column : "one of them", column ? "'" : "",
-			t->dir, column ? column : "NAME", drop);
+			command);
 }
 
 int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,

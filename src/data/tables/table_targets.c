@@ -220,8 +220,8 @@ static int class_of(const struct neap__table_targets *t, const char *text, doubl
 	if (!found && are_counted(t))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: class '%.60s' is not among the classes 0 to %d of "
-			"--classes %d. Remove --classes: the classes are then the targets that the "
-			"table has",
+			"--classes %d. Pass --classes FILE, a file with the name of one class per "
+			"line, or remove --classes to use the classes that the table has",
 			path, (long long)line, text, t->keys - 1, t->keys);
 	if (!found)
 		return neap__fail(NEAP_EFORMAT,

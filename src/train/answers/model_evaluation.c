@@ -15,6 +15,7 @@
 #include "train/ranks/rank_answers.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 #include "base/struct_size.h"
 
@@ -136,37 +137,44 @@ static int predicts(const struct neap_eval_options *options)
 	return options->answered && options->of_steps;
 }
 
+/* The command that encodes a table with its targets. */
+static int advise_table(const struct open_evaluation *e, const char *data, const char *advice)
+{
+	char **sample = NULL, *options;
+	int count = 0;
+
+	NEAP_TRY(neap__model_texts(&sample, &count, &e->file, NEAP__MODEL_SAMPLES));
+	options = neap__model_table_options(
+		&e->file, &e->net_options, data, count && e->set->sample_names ? sample[0] : NULL);
+	int rc = neap__fail(NEAP_EUSAGE,
+		"'%.300s' %s encode it with a column of targets: neap encode %.300s --out "
+		"FILE.h5%s",
+		data, advice, neap__quoted(data), options ? options : " --target COLUMN");
+	free(options);
+	neap__model_class_names_free(sample, count);
+	return rc;
+}
+
 /* Data that cannot be compared with: how to encode it with targets, as the training data was. */
 static int no_labels(const struct open_evaluation *e, const char *data)
 {
-	char options[NEAP__ENCODE_OPTIONS], **column = NULL;
+	char options[NEAP__ENCODE_OPTIONS];
 	static const char advice[] =
 		"has no labels to compare the answers with. Use 'neap predict', or";
-	int is_table = neap__table_named(data), by_sample = e->set->sample_names != NULL, count = 0;
 
+	if (neap__table_named(data))
+		return advise_table(e, data, advice);
 	neap__model_encode_options(options, &e->file, &e->net_options, NULL);
-	if (is_table)
-		NEAP_TRY(neap__model_texts(&column, &count, &e->file, NEAP__MODEL_SAMPLES));
-	int rc = is_table ? neap__fail(NEAP_EUSAGE,
-				    "'%.300s' %s encode it with a column of targets: neap encode "
-				    "'%.300s' --out FILE.h5%s%.100s --target COLUMN",
-				    data, advice, data,
-				    count && by_sample ? " --sample-column " : "",
-				    count && by_sample ? column[0] : "")
-		 : neap__recording_named(data)
-			 ? neap__fail(NEAP_EUSAGE,
-				   "'%.300s' %s encode recordings of known classes, in one folder "
-				   "per "
-				   "class or with --label for their names: neap encode DIR --out "
-				   "FILE.h5%s",
-				   data, advice, options)
-			 : neap__fail(NEAP_EUSAGE,
-				   "'%.300s' %s pass data with targets: neap encode has --target "
-				   "and "
-				   "--label, arrays have 'y'",
-				   data, advice);
-	neap__model_class_names_free(column, count);
-	return rc;
+	return neap__recording_named(data)
+		       ? neap__fail(NEAP_EUSAGE,
+				 "'%.300s' %s encode recordings of known classes, in one folder "
+				 "per class or with --label for their names: neap encode DIR --out "
+				 "FILE.h5%s",
+				 data, advice, options)
+		       : neap__fail(NEAP_EUSAGE,
+				 "'%.300s' %s pass data with targets: neap encode has --target and "
+				 "--label, arrays have 'y'",
+				 data, advice);
 }
 
 /* Opens the data: a sound that is heard live has nothing but its shape. */

@@ -6,6 +6,7 @@
 #include "data/row_reading.h"
 #include "data/target_units.h"
 #include "base/fail.h"
+#include "base/quote.h"
 #include "base/print.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ int neap__data_open(struct neap_dataset **set, const struct neap__trainer *train
 		return rc;
 	return neap__fail(rc,
 		"cannot resume '%.200s': there is no '%.200s'. If this data of the run was moved, "
-		"pass its new name: neap train %s --resume --out '%.200s'",
-		o->out, name, argument, o->out);
+		"pass its new name: neap train %s --resume --out %.220s",
+		o->out, name, argument, neap__quoted(o->out));
 }
 
 /* Refuses a test set of another kind before features and classes are compared. */
@@ -124,7 +125,8 @@ static int check_test(const struct neap__trainer *trainer)
 		if (a && b && strcmp(a, b) != 0)
 			return neap__fail(NEAP_EUSAGE,
 				"class %d is '%.60s' in test set %s, but '%.60s' in training set "
-				"%s. Write both data sets with the same list of classes",
+				"%s. Encode both with --classes FILE, a file with the "
+				"names of all classes, one per line",
 				i, b, info.name, a, d->info.name);
 	}
 	return 0;

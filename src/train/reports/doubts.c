@@ -11,6 +11,7 @@
 #include "data/step_rows.h"
 #include "data/target_units.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/show.h"
 
 #include <math.h>
@@ -311,7 +312,7 @@ static void say_constant(const struct neap__trainer *trainer)
 	neap__print(
 		which, sizeof which, name ? "feature %d '%.60s' has" : "feature %d has", k, name);
 	if (name)
-		neap__print(drop, sizeof drop, " (neap encode: --drop %.60s)", name);
+		neap__print(drop, sizeof drop, " (neap encode: --drop %.80s)", neap__word(name));
 	neap__trainer_say(trainer,
 		"warning: %s the same value, %g, in all steps of the training data (%d of %d "
 		"features ha%s one value), so nothing can be learned from it. Check it, or remove "

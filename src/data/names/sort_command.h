@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sort_command.h: the shell command that sorts recordings into one folder per class. */
+#ifndef NEAP_DATA_NAMES_SORT_COMMAND_H
+#define NEAP_DATA_NAMES_SORT_COMMAND_H
+
+#include <stddef.h>
+
+/*
+ * Prints a command that copies the recordings which the table `labels` lists, in `dir` or by their
+ * paths, with or without the extension .wav, to sorted/CLASS/. Fields are separated by commas,
+ * semicolons or tabs.
+ */
+void neap__sort_command(char *room, size_t size, const char *labels, const char *dir);
+
+#endif
