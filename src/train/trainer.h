@@ -106,6 +106,7 @@ struct neap__trainer {
 	int silent;		     /* 1: a warning reported a silent layer */
 	int64_t no_inputs;	     /* samples that were read without a spike; 0: there are some */
 	int lost_inputs;	     /* 1: a warning reported options that leave little of them */
+	char shape[NEAP__SHAPE_TEXT]; /* of the inputs, from the data */
 	char fitted[NEAP__FIT_LINE]; /* what the targets choose; "": nothing */
 	int mse_by_default;	     /* the loss is mse because the targets are numbers */
 	double joules;		     /* of the device, up to the end of the last epoch */

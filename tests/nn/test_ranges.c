@@ -129,6 +129,19 @@ static const struct variant {
 		.readout = NEAP_READ_STEP,
 		.gated = 1,
 		.target = NEAP_TARGET_LABELS},
+	{.spec = "lif:conv=1x3:channels=5:pad=0x1:shape=1x1x19,lif:conv=1x4:stride=1x2:channels=17,li"},
+	{.spec = "cubalif:conv=1x4:channels=33:pool=1x2:pooling=max:shape=1x1x19:dropout=0.3,"
+		 "alif:20r:pool=1x2:delay=1,li",
+		.precision = NEAP_DOUBLE},
+	{.spec = "lif:70r,lif:conv=2:channels=8:pooling=max:pool=2:shape=2x5x7:learn=tau,"
+		 "adlif:conv=1:channels=3:scale=20,li:pool=1x2:pooling=avg",
+		.surrogate = NEAP_SUPERSPIKE},
+	{.spec = "lif:conv=1x3:channels=9:pool=1x2:pooling=avg:shape=1x1x19,gru:9,li",
+		.gated = 1,
+		.values = 1},
+	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:40:pool=1x2:pooling=max,li",
+		.smooth = 1,
+		.freeze = "layer0"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

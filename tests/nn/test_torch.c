@@ -3,7 +3,8 @@
  * Loss, spikes and gradients equal those of PyTorch, step by step
  * (torch_dump.json, made by make_torch_dump.py: lif; torch_cells.json, made by
  * make_torch_cells.py: the other cells; torch_leaks.json, made by make_torch_leaks.py:
- * time constants that are learned).
+ * time constants that are learned; torch_filters.json, made by make_torch_filters.py:
+ * convolutions and pooling).
  */
 #include "nn/nets.h"
 #include "nn/core/cell.h"
@@ -23,10 +24,11 @@ static json_t *read_dump(const char *name)
 /* All dumps as one. */
 static int load(void **arg)
 {
-	static const char *const others[] = {"torch_cells.json", "torch_leaks.json"};
+	static const char *const others[] = {
+		"torch_cells.json", "torch_leaks.json", "torch_filters.json"};
 	(void)arg;
 	dump = read_dump("torch_dump.json");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		json_t *more = read_dump(others[i]);
 		if (!dump || !more)
 			return -1;

@@ -57,6 +57,26 @@ def ran(net, spikes, folder, dt=DT, reset="", membranes=False):
     return [json.loads(line) for line in done.stdout.splitlines()[:-1]]
 
 
+def convolved(x, weight, bias, stride, padding, dilation, groups):
+    """A convolution of an image (channel, y, x), added up kernel position by kernel position."""
+    x = np.pad(x, [(0, 0), *((int(p), int(p)) for p in padding)])
+    (o, below, *kernel), groups = weight.shape, int(groups)
+    size = [(n - int(d) * (k - 1) - 1) // int(s) + 1 for n, k, s, d in zip(x.shape[1:], kernel, stride, dilation)]
+    out = np.zeros((o, *size))
+    for i, j in np.ndindex(*kernel):
+        y, z = (slice(int(d) * k, int(d) * k + int(s) * (n - 1) + 1, int(s))
+                for k, n, s, d in zip((i, j), size, stride, dilation))
+        for g in range(groups):
+            mine = slice(g * (o // groups), (g + 1) * (o // groups))
+            out[mine] += np.tensordot(weight[mine, :, i, j], x[g * below:(g + 1) * below, y, z], 1)
+    return out + np.reshape(bias, (-1, 1, 1))
+
+
+def pooled(x, kernel):
+    (high, wide), (c, h, w) = (int(k) for k in kernel), x.shape
+    return x[:, :h // high * high, :w // wide * wide].reshape(c, h // high, high, w // wide, wide).sum((2, 4))
+
+
 class Graph:
     """A NIR file as its equations: Euler steps of dt, what leaves a node enters the next within the step, and
     what closes a circle at the next one. Written from the description of NIR alone."""
@@ -87,14 +107,15 @@ class Graph:
                         continue
                     into = [a for a, b in self.edges if b == name]
                     if node["type"] == "Input":
-                        now[name] = row
+                        now[name] = row.reshape([int(n) for n in node["shape"]])
                     elif all(a in now or self._closes(a, name) for a in into):
                         total = sum(now[a] if a in now else self._late(a, last) for a in into)
                         now[name], state[name] = self._step(node, total, state.get(name))
                 if len(now) == len(self.nodes):
                     break
-            for name in self.order:
-                found[name].append(now[name])
+            for name in self.order:  # neap numbers the units of a convolution (y, x, channel)
+                image = np.asarray(now[name])
+                found[name].append(np.moveaxis(image, 0, -1).ravel() if image.ndim > 1 else image)
             last = now
         return {name: np.array(rows) for name, rows in found.items()}
 
@@ -112,12 +133,23 @@ class Graph:
         kind, p, dt = node["type"], node, self.dt
         if kind in ("Affine", "Linear"):
             return p["weight"] @ total + p.get("bias", 0), None
-        if kind in ("Output", "Flatten"):
+        if kind == "Output":
             return total, None
+        if kind == "Flatten":
+            return total.ravel(), None
+        if kind == "Conv2d":
+            return convolved(total, p["weight"], p["bias"], p["stride"], p["padding"], p["dilation"], p["groups"]), None
+        if kind == "Conv1d":
+            line = [np.array([fill, p[name]]) for name, fill in (("stride", 1), ("padding", 0), ("dilation", 1))]
+            return convolved(total[:, None], p["weight"][:, :, None], p["bias"], *line, p["groups"])[:, 0], None
+        if kind in ("SumPool2d", "AvgPool2d"):
+            return pooled(total, p["kernel_size"]) / (p["kernel_size"].prod() if kind == "AvgPool2d" else 1), None
         v, i = state
         if kind == "CubaLIF":
             i = i + dt / p["tau_syn"] * (p.get("w_in", 1) * total - i)
             v = v + dt / p["tau_mem"] * (p["v_leak"] - v + p["r"] * i)
+        elif kind == "IF":
+            v = v + dt * p["r"] * total
         else:
             v = v + dt / p["tau"] * (p["v_leak"] - v + p["r"] * total)
         if kind == "LI":
@@ -173,10 +205,27 @@ def test_braille_samples(name, tmp_path):
     assert fired > 0
 
 
+def test_convolutional_sample(tmp_path):
+    """A net of sinabs (N-MNIST) beside the equations of NIR: convolutions, sum pools, neurons without a leak."""
+    path = sample_file("cnn_sinabs.nir")
+    graph = Graph(path, 1.0)
+    spikes = draw(4, 2 * 34 * 34, 0.05, INPUTS, 30)
+    fired = 0
+    for mine, x in zip(ran(path, spikes, str(tmp_path), 1.0), spikes):
+        theirs = graph.run(x)
+        assert same_spikes(mine, theirs, ["1", "3", "6", "10", "12"]) == 30
+        fired += theirs["12"].sum()
+    assert fired > 0
+
+
 NEAP_NETS = {
     "lif": "lif:24r:reset=hard:scale=2,lif:16:reset=hard:reset_value=-0.25:threshold=0.5:scale=2,li",
     "cubalif": "cubalif:24r:reset=hard:scale=0.5,li:tau=7ms",
     "leaks": "lif:24r:reset=hard:scale=2:learn=tau,cubalif:12:reset=hard:scale=2:learn=tau,li:learn=tau",
+    "conv": "lif:conv=3x2:channels=6:stride=2x1:pad=1:shape=2x5x2:reset=hard:scale=3,"
+            "cubalif:conv=2:channels=4:groups=2:dilation=1x2:reset=hard:scale=4:learn=tau,li",
+    "pool": "lif:conv=2x1:channels=5:pool=1x2:pooling=avg:shape=2x5x2:reset=hard:scale=6,"
+            "lif:12r:pool=2x1:reset=hard:scale=3,li",
     "sparse": "lif:24r:reset=hard:scale=3:density=0.4,lif:16:reset=hard:scale=2:density=0.5,li",
 }
 

@@ -27,6 +27,12 @@ size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 	return neap__round_up((size_t)l->n * net->ops->real, 64) * (l->dropout > 0 ? 2 : 1);
 }
 
+int neap__deferred_is_short(const struct neap_net *net, int layer)
+{
+	const struct neap__layer *l = &net->layers[layer];
+	return net->tensors[l->weight].filter && !l->is_recurrent;
+}
+
 int neap__deferred_steps(int samples)
 {
 	int steps = SAMPLE_STEPS / samples;
@@ -37,13 +43,13 @@ int neap__is_deferred(const struct neap_net *net, int tensor)
 {
 	if (net->dense)
 		return tensor == net->layers[0].weight && !net->options.values;
-	return !net->options.smooth && !net->tensors[tensor].row_start &&
+	return !net->options.smooth && neap__has_plain_rows(&net->tensors[tensor]) &&
 	       net->tensors[tensor].takes_spikes;
 }
 
 int neap__stores_inputs(const struct neap_net *net)
 {
-	return net->options.values && !net->tensors[net->layers[0].weight].row_start;
+	return net->options.values && neap__has_plain_rows(&net->tensors[net->layers[0].weight]);
 }
 
 /* Takes what the gradient of weights needs that numbers come in by. */
@@ -82,7 +88,8 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	deferred->count = neap__bump_take(from, net->ntensors, sizeof *deferred->count);
 	deferred->room = neap__bump_take(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		void *row = neap__bump_take(from, rows, neap__deferred_stride(net, l));
+		uint64_t kept = neap__deferred_is_short(net, l) ? 2 * (uint64_t)samples : rows;
+		void *row = neap__bump_take(from, kept, neap__deferred_stride(net, l));
 		if (from->base)
 			deferred->rows[l] = row;
 	}

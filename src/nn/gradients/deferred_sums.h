@@ -28,7 +28,11 @@ struct neap__deferred_event {
 
 struct neap__deferred {
 	int samples, steps; /* room for so many samples, and steps beside the adjoint's own row */
-	void **rows; /* [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot */
+	/*
+	 * [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot. Of layers whose
+	 * weights are shared, all added at once, the rows of the last two steps alone.
+	 */
+	void **rows;
 	void **outputs; /* [hidden layers], the same of outputs; of a dense net */
 	struct neap__deferred_event **events; /* [tensors][room] */
 	size_t *count, *room;		      /* [tensors] events there are, and fit */
@@ -51,6 +55,8 @@ int neap__stores_inputs(const struct neap_net *net);
 
 /* 1: spikes into dense rows; numbers and compressed rows are added at once. */
 int neap__is_deferred(const struct neap_net *net, int tensor);
+/* 1: of a layer, d(in) of the last two steps alone is stored. */
+int neap__deferred_is_short(const struct neap_net *net, int layer);
 /* Steps whose rows are stored before they are added, for so many samples. */
 int neap__deferred_steps(int samples);
 /* Bytes from a stored row of a layer to the next. */

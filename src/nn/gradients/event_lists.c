@@ -8,6 +8,8 @@
 real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row)
 {
+	if (neap__deferred_is_short(net, layer))
+		step &= 1;
 	size_t at = (size_t)step * deferred->samples + row;
 	return (real *)(void *)((char *)deferred->rows[layer] +
 				at * neap__deferred_stride(net, layer));

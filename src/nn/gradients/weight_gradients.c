@@ -2,6 +2,7 @@
 /* weight_gradients.c: storing d(in), and adding its products now or deferring them. */
 #include "nn/gradients/weight_gradients.h"
 #include "nn/core/dropout.h"
+#include "nn/core/pooling.h"
 #include "nn/gradients/event_lists.h"
 
 #include <string.h>
@@ -144,7 +145,9 @@ void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int 
 	const struct neap__sample_rows *samples = group->sample_rows;
 	uint8_t *dirty = group->grads->dirty + shape->row_offset;
 
-	for (int i = 0; i < count; i++)
+	if (shape->filter)
+		memset(dirty, 1, (size_t)shape->rows);
+	for (int i = 0; i < count && !shape->filter; i++)
 		for (int j = 0; j < samples[i].count; j++)
 			dirty[samples[i].id[j]] = 1;
 	neap__rows(net->kernels, &m)->grad((real *)group->grads->part[tensor], &m, samples, count);
@@ -178,6 +181,8 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			list = neap__input_events(net, at->sample, at->t);
 		if (drops)
 			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
+		if (tensor == layer->weight && layer->pooled)
+			list = neap__pool_list(net, group, layer, at->slot, &list);
 		if (deferred->room[tensor])
 			neap__event_list_append(deferred, tensor, &list,
 				from < 0 ? group->grads->slot : NULL,
@@ -202,8 +207,10 @@ void neap__bias_add(
 	if (shape->is_frozen)
 		return;
 	group->grads->dirty[shape->row_offset] = 1;
-	for (int i = 0; i < alive; i++)
-		net->kernels->sum((real *)group->grads->part[layer->bias],
-			(real *)(void *)(group->at[i].adjoint + layer->adjoint_at),
-			(int)shape->columns);
+	for (int i = 0; i < alive; i++) {
+		real *din = (real *)(void *)(group->at[i].adjoint + layer->adjoint_at);
+		for (int at = 0; at < layer->widths.sums; at += (int)shape->columns)
+			net->kernels->sum((real *)group->grads->part[layer->bias], din + at,
+				(int)shape->columns);
+	}
 }
