@@ -423,16 +423,39 @@ def test_goes_on_with_the_same_means(tmp_path):
     assert (scores(parts, other) == scores(whole, other)).all()
 
 
+def conv(shape, **more):
+    usual = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "groups": 1, "bias": np.zeros(shape[0])}
+    return ("Conv2d", {"weight": np.ones(shape), **usual, **more})
+
+
+def pool(kernel, **more):
+    return ("SumPool2d", {"kernel_size": kernel, "stride": kernel, "padding": [0, 0], **more})
+
+
 CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
 
 
 @pytest.mark.parametrize("nodes, edges, said", [
-    ({"k": ("Conv2d", {"weight": np.ones((1, 1, 2, 2))})}, CHAIN, "node 'k' is of type Conv2d"),
+    ({"k": ("MaxPool2d", {"kernel_size": [2, 2]})}, CHAIN, "node 'k' is of type MaxPool2d"),
+    ({"w": conv((4, 3, 2, 2))}, CHAIN, "weights for another number of channels"),
+    ({"w": conv((4, 12, 2))}, CHAIN, "four dimensions of a Conv2d"),
+    ({"w": conv((4, 12, 2, 2))}, CHAIN, "a kernel larger than what enters"),
+    ({"w": conv((4, 12, 1, 1), stride=[0, 1])}, CHAIN, "a stride, padding, dilation or groups"),
+    ({"w": conv((4, 12, 1, 1), padding="half")}, CHAIN, "'same' or 'valid'"),
+    ({"w": conv((4, 12, 1, 2), padding="same")}, CHAIN, "the padding 'same'"),
+    ({"w": conv((4, 12, 1, 1), bias=np.ones(3))}, CHAIN, "a bias of another size than its channels"),
+    ({"input": ("Input", {"shape": [3, 2, 2]}), "w": conv((1, 3, 1, 1)), "n": lif(4, tau=[1e-3, 2e-3, 1e-3, 1e-3])}, CHAIN,
+     "differ between units of a channel"),
+    ({"w": pool([1, 1], stride=[2, 2])}, CHAIN, "windows that overlap, leave gaps"),
+    ({"w": pool([2, 1])}, CHAIN, "windows larger than what enters"),
+    ({"input": ("Input", {"shape": [12]}), "w": pool([1, 1])}, CHAIN, "channels, height and width"),
+    ({"k": conv((4, 4, 1, 1))}, [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")],
+     "channels, height and width"),
     ({}, CHAIN + [("n", "nowhere")], "'nowhere', which is not a node"),
     ({"n": lif(3)}, CHAIN, "4 numbers leave node 'w', 3 may enter 'n'"),
     ({"n": lif(4, tau=np.zeros(4))}, CHAIN, "time constant of 0 or below"),
     ({"n": lif(4, r=np.full(4, np.nan))}, CHAIN, "not finite"),
-    ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1)))}, CHAIN, "dimension"),
+    ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1, 1)))}, CHAIN, "dimension"),
     ({"n": ("LIF", {"tau": np.ones(4)})}, CHAIN, "has no 'r'"),
     ({"w": ("Linear", {"weight": np.ones(4)})}, CHAIN, "weights that are not a matrix"),
     ({"m": lif(4), "w2": ("Linear", {"weight": np.ones((4, 12))})}, CHAIN + [("input", "w2"), ("w2", "m")], "receive node 'input'"),
@@ -444,7 +467,7 @@ CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
     ({"g": ({"x": lif(4)}, [])}, CHAIN + [("n", "g")], "the graph 'g' has no Input"),
 ])
 def test_refused_graphs(nodes, edges, said, tmp_path):
-    base = {"input": ("Input", {"shape": [12]}), "w": ("Linear", {"weight": np.ones((4, 12))}), "n": lif(4),
+    base = {"input": ("Input", {"shape": [12, 1, 1] if nodes.get("w", " ")[0] in ("Conv2d", "SumPool2d") else [12]}), "w": ("Linear", {"weight": np.ones((4, 12))}), "n": lif(4),
             "output": ("Output", {"shape": [4]})}
     path = write_graph(str(tmp_path / "net.nir"), {**base, **nodes}, edges)
     done = subprocess.run([os.environ["NEAP_BIN"], "eval", "--from", path, "--dt", "0.1ms", "randman:units=12"],

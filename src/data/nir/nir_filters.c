@@ -38,12 +38,12 @@ struct neap__nir_image neap__nir_said_image(const struct neap__nir_node *node)
 	const struct neap__nir_array *weight = neap__nir_param(node, "weight");
 	int groups = whole(neap__nir_param(node, "groups"), 0, 1);
 	int is_line = node->type == NEAP__NIR_CONV1D;
+	int high = is_line ? 1 : whole(said, 0, 0), wide = whole(said, is_line ? 0 : 1, 0);
 
-	if (said->count != (is_line ? 1 : 2) || groups < 1 || weight->dims < 2)
+	if (said->count != (is_line ? 1 : 2) || groups < 1 || high < 1 || wide < 1 ||
+		weight->dims < 2 || weight->size[1] < 1 || weight->size[1] > SIZE_MOST)
 		return (struct neap__nir_image){0};
-	return (struct neap__nir_image){.channels = weight->size[1] * groups,
-		.height = is_line ? 1 : whole(said, 0, 0),
-		.width = whole(said, is_line ? 0 : 1, 0)};
+	return (struct neap__nir_image){weight->size[1] * groups, high, wide};
 }
 
 /* Fills in a row of sizes, vertical and horizontal; what an axis of a line lacks is `none`. */

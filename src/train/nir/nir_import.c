@@ -140,6 +140,13 @@ static int filter_agrees(const struct neap__nir_layer *a, const struct neap__lay
 {
 	const struct neap__nir_filter *conv = a->feed->conv, *pool = a->feed->pool;
 
+	const struct neap__nir_image *from = pool ? &pool->from : conv ? &conv->from : NULL;
+
+	if (from && (b->from.channels != from->channels || b->from.height != from->height ||
+			    b->from.width != from->width))
+		return 0;
+	if (conv && b->channels != conv->to.channels)
+		return 0;
 	for (int i = 0; i < 2; i++)
 		if (b->conv[i] != (conv ? conv->kernel[i] : 0) ||
 			b->pool[i] != (pool ? pool->kernel[i] : 0) ||
