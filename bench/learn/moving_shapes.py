@@ -4,8 +4,8 @@
 
 A square, a disk, a cross or a triangle of 9 to 13 pixels moves in a random direction over a sensor of 34 x 34 pixels; a
 pixel that it covers or uncovers emits an event of polarity 1 or 0 (as N-MNIST, 2 x 34 x 34 channels). The shape is the
-class. Both programs train the same network with the same samples, batch size, Adam, learning rate and number of
-epochs, one after the other, each in a process of its own with the same number of threads:
+class. Both programs train the same network from the same initial weights with the same samples, batch size, Adam, learning
+rate and number of epochs, one after the other, each in a process of its own with the same number of threads:
 
     python3 bench/learn/moving_shapes.py --seeds 3
 
@@ -15,7 +15,7 @@ a build other than build/neap. Packages: numpy, h5py, torch, snntorch.
 import argparse
 import json
 import os
-import resource
+import struct
 import subprocess
 import sys
 import tempfile
@@ -77,26 +77,39 @@ def write(path, events, labels):
 
 
 def measured(command):
-    """The last line of a command as JSON, its seconds and the peak resident memory of its process."""
-    before = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    """The output of a command, and the peak resident memory of its process in MiB."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     output = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
     if status:
         sys.exit(f"{' '.join(command)} failed")
-    return output, time.perf_counter() - before, usage.ru_maxrss / 1024
+    return output, usage.ru_maxrss / 1024
 
 
-def neap(folder, seed, args):
-    out = os.path.join(folder, f"run{seed}")
-    output, seconds, mib = measured([
-        NEAP, "train", os.path.join(folder, "train.h5"), "--test", os.path.join(folder, "test.h5"), "--net", NET,
-        "--validation", "0", "--epochs", str(args.epochs), "--batch", str(args.batch), "--lr", str(args.lr), "--memory",
-        args.memory, "--threads", str(args.threads), "--seed", str(seed), "--schedule", "constant", "--warmup", "0", "--clip", "0",
-        "--rate-weight", "0", "--tau", f"{TAU}s", "--detach", "--out", out, "--quiet"])
-    with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
-        run = json.load(file)
-    return run, seconds, mib
+def neap(folder, seed, args, begin=False):
+    """One training by neap; `begin`: without learning, which leaves the initial weights in a file for snnTorch."""
+    out = os.path.join(folder, f"{'begin' if begin else 'run'}{seed}")
+    output, mib = measured([
+        NEAP, "train", os.path.join(folder, "train.h5"), "--test", os.path.join(folder, "test.h5"), "--net", NET, "--validation", "0",
+        "--epochs", str(1 if begin else args.epochs), "--batch", str(args.batch), "--lr", str(0 if begin else args.lr),
+        "--memory", args.memory, "--threads", str(args.threads), "--seed", str(seed), "--schedule", "constant", "--warmup", "0",
+        "--clip", "0", "--rate-weight", "0", "--tau", f"{TAU}s", "--detach", "--out", out, "--quiet", "--json"])
+    return json.loads(output), mib
+
+
+def initial_weights(folder, seed):
+    """neap's tensors in the order of PyTorch's: kernels [out, in, y, x], and units (channel, y, x)."""
+    with open(os.path.join(folder, f"begin{seed}", "model.safetensors"), "rb") as file:
+        head = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    w = {name: np.frombuffer(data[slice(*t["data_offsets"])], "f4").reshape(t["shape"])
+         for name, t in head.items() if name != "__metadata__"}
+    found = {name + ".bias": w[layer + ".bias"][0] for name, layer in
+             (("conv1", "layer0"), ("conv2", "layer1"), ("out", "readout"))}
+    for name, layer, shape in (("conv1", "layer0", (2, 5, 5, 8)), ("conv2", "layer1", (8, 3, 3, 16))):
+        found[name + ".weight"] = w[layer + ".weight"].reshape(shape).transpose(3, 0, 1, 2)
+    found["out.weight"] = w["readout.weight"].reshape(4, 4, 16, CLASSES).transpose(3, 2, 0, 1).reshape(CLASSES, -1)
+    return {name: np.array(value) for name, value in found.items()}
 
 
 def torch_side(args):
@@ -132,6 +145,8 @@ def torch_side(args):
 
     data = np.load(os.path.join(args.folder, "data.npz"))
     net, order = Net(), np.random.default_rng(args.torch)
+    given = initial_weights(args.folder, args.torch)
+    net.load_state_dict({name: torch.from_numpy(value) for name, value in given.items()}, strict=False)
     optimizer = torch.optim.Adam(net.parameters(), args.lr)
 
     def batch(part, index):
@@ -178,11 +193,11 @@ def main():
     print(f"{NET}; {train[0].mean() * 100:.2f}% of inputs spike per step")
     print("seed  program   accuracy  s/epoch  peak MiB")
     for seed in range(1, args.seeds + 1):
-        run, _, mib = neap(folder, seed, args)
-        result = run["result"]
-        print(f"{seed:4}  neap      {result['test_accuracy']:8.3f}  {result['seconds'] / args.epochs:7.2f}  {mib:8.0f}")
+        run, mib = neap(folder, seed, args)
+        print(f"{seed:4}  neap      {run['test']['accuracy']:8.3f}  {run['seconds_per_epoch']:7.2f}  {mib:8.0f}", flush=True)
+        neap(folder, seed, args, begin=True)
         given = [f"--{name}={getattr(args, name)}" for name in ("epochs", "batch", "lr", "threads")]
-        output, _, mib = measured([sys.executable, os.path.abspath(__file__), f"--torch={seed}", f"--folder={folder}", *given])
+        output, mib = measured([sys.executable, os.path.abspath(__file__), f"--torch={seed}", f"--folder={folder}", *given])
         other = json.loads(output)
         print(f"{seed:4}  snnTorch  {other['accuracy']:8.3f}  {other['seconds']:7.2f}  {mib:8.0f}", flush=True)
     return 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter_reference.h: plain products with shared weights (struct neap__filter), of the reference table.
+/* filter_reference.h: plain products with shared weights (struct neap__filter), of the reference
+ * table.
  */
 #ifndef NEAP_KERN_FILTER_REFERENCE_H
 #define NEAP_KERN_FILTER_REFERENCE_H

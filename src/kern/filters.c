@@ -114,7 +114,8 @@ INLINE vec dot_row(vec a, const real *row, const real *x, int n)
 	return i < n ? multiply_add(load_part(row + i, n - i), load_part(x + i, n - i), a) : a;
 }
 
-/* Two sums of taps in turn, which hides the latency of an addition; lanes are added up at the end. */
+/* Two sums of taps in turn, which hides the latency of an addition; lanes are added up at the end.
+ */
 void NEAP_V(neap__filter_dots)(
 	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples)
 {
@@ -129,8 +130,10 @@ void NEAP_V(neap__filter_dots)(
 			const real *rows = m->w + (size_t)u.row * (size_t)n, *x = s->in + u.at;
 			vec a = {0}, b = {0};
 			for (; tap + 2 <= end; tap += 2) {
-				a = dot_row(a, rows + (size_t)tap[0].row * (size_t)n, x + tap[0].at, n);
-				b = dot_row(b, rows + (size_t)tap[1].row * (size_t)n, x + tap[1].at, n);
+				a = dot_row(
+					a, rows + (size_t)tap[0].row * (size_t)n, x + tap[0].at, n);
+				b = dot_row(
+					b, rows + (size_t)tap[1].row * (size_t)n, x + tap[1].at, n);
 			}
 			if (tap < end)
 				a = dot_row(a, rows + (size_t)tap->row * (size_t)n, x + tap->at, n);

@@ -38,7 +38,8 @@ struct neap__filter {
 	double factor;			      /* multiplies all products: of average pooling */
 };
 
-/* A borrowed matrix: dense rows of `columns` values, compressed rows, or dense rows that are shared.
+/* A borrowed matrix: dense rows of `columns` values, compressed rows, or dense rows that are
+ * shared.
  */
 struct neap__matrix {
 	const real *w;

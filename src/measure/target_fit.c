@@ -68,8 +68,8 @@ void neap__shape_fit(
 	if ((net->shape && *net->shape) || !wants || !set->has_events || !wide || !high)
 		return;
 	if (set->info.inputs % wide == 0 && set->info.inputs / wide % high == 0) {
-		neap__print(text, NEAP__SHAPE_TEXT, "%dx%dx%d", set->info.inputs / wide / high, high,
-			wide);
+		neap__print(text, NEAP__SHAPE_TEXT, "%dx%dx%d", set->info.inputs / wide / high,
+			high, wide);
 		net->shape = text;
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* automatic.c: what a specification leaves to be chosen: readout, smoothing, initial weights (spec.h). */
+/* automatic.c: what a specification leaves to be chosen: readout, smoothing, initial weights
+ * (spec.h). */
 #include "nn/cells/cells.h"
 #include "nn/spec.h"
 

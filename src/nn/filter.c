@@ -46,9 +46,9 @@ static int settle_from(struct neap__layer *layer)
 
 	if (is_conv && !f->channels)
 		*f = layer[-1].plane;
-	if (is_conv && (f->channels != layer[-1].plane.channels ||
-			       f->height != layer[-1].plane.height ||
-			       f->width != layer[-1].plane.width))
+	if (is_conv &&
+		(f->channels != layer[-1].plane.channels || f->height != layer[-1].plane.height ||
+			f->width != layer[-1].plane.width))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: layer %d has the shape %dx%dx%d, but the layer below has %dx%dx%d. "
 			"Remove the key shape",
@@ -193,7 +193,7 @@ int neap__filter_fan(const struct neap__layer *layer)
 /* ---- tables ---- */
 
 /* A table in the making: its units, and one place more than the image has, which has no taps. */
-struct making {
+struct filter_making {
 	struct neap_net *net;
 	struct neap__layer *layer;
 	struct neap__plane in; /* after pooling */
@@ -214,7 +214,7 @@ static void reached(const struct neap__layer *l, int axis, int place, int units,
 }
 
 /* Lists the taps of a place of the pooled image; returns how many. */
-static uint32_t list_taps(const struct making *m, int y, int x, struct neap__filter_tap *to)
+static uint32_t list_taps(const struct filter_making *m, int y, int x, struct neap__filter_tap *to)
 {
 	const struct neap__layer *l = m->layer;
 	int top, bottom, left, right;
@@ -239,7 +239,7 @@ static uint32_t list_taps(const struct making *m, int y, int x, struct neap__fil
 }
 
 /* Fills in start, and the taps where there is room for them. */
-static int list_places(const struct making *m)
+static int list_places(const struct filter_making *m)
 {
 	uint64_t taps = 0;
 
@@ -262,7 +262,7 @@ static int list_places(const struct making *m)
 }
 
 /* Of max pooling: the pool of each unit, and the first unit of each pool. */
-static void list_pools(const struct making *m, int unit, int pool)
+static void list_pools(const struct filter_making *m, int unit, int pool)
 {
 	uint16_t *pooled = (uint16_t *)(uintptr_t)m->layer->pooled;
 	uint16_t *first = (uint16_t *)(uintptr_t)m->layer->pool_first;
@@ -274,7 +274,7 @@ static void list_pools(const struct making *m, int unit, int pool)
 		first[pool] = (uint16_t)unit;
 }
 
-static void list_units(const struct making *m)
+static void list_units(const struct filter_making *m)
 {
 	const struct neap__layer *l = m->layer;
 	const struct neap__plane *from = &l->from, *in = &m->in;
@@ -289,11 +289,10 @@ static void list_units(const struct making *m)
 				int down = y / high, across = x / wide;
 				int counts = down < in->height && across < in->width;
 				int pool = neap__plane_unit(in, is_conv, c, down, across);
-				int place = !counts	    ? m->places
+				int place = !counts	 ? m->places
 					    : l->conv[0] ? down * in->width + across
 							 : 0;
-				m->unit[unit] = (struct neap__filter_unit){
-					.place = (uint16_t)place,
+				m->unit[unit] = (struct neap__filter_unit){.place = (uint16_t)place,
 					.row = (uint16_t)(!counts      ? 0
 							  : l->conv[0] ? c * taps
 								       : pool),
@@ -302,7 +301,7 @@ static void list_units(const struct making *m)
 			}
 }
 
-static int make_pools(struct making *m)
+static int make_pools(struct filter_making *m)
 {
 	struct neap__layer *l = m->layer;
 	int pools = m->in.channels * m->in.height * m->in.width;
@@ -324,7 +323,7 @@ static int make_pools(struct making *m)
 
 int neap__filter_make(struct neap_net *net, struct neap__layer *layer)
 {
-	struct making m = {.net = net, .layer = layer, .in = neap__pooled_plane(layer)};
+	struct filter_making m = {.net = net, .layer = layer, .in = neap__pooled_plane(layer)};
 
 	if (!neap__has_filter(layer))
 		return 0;

@@ -35,7 +35,8 @@ struct neap__plane neap__pooled_plane(const struct neap__layer *layer);
 /* Makes the table of a layer, where it has one. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__filter_make(struct neap_net *net, struct neap__layer *layer);
 
-/* Rows and columns of a layer's weights, numbers of its bias, and inputs of a unit for its scale. */
+/* Rows and columns of a layer's weights, numbers of its bias, and inputs of a unit for its scale.
+ */
 int neap__filter_rows(const struct neap__layer *layer);
 int neap__filter_columns(const struct neap__layer *layer);
 int neap__filter_biases(const struct neap__layer *layer);

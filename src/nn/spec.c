@@ -198,8 +198,8 @@ static double number(struct word word, enum spec_kind kind)
 
 static int set_sizes(struct neap__layer *layer, const struct spec_key *key, struct word value)
 {
-	if (neap__sizes_read(field(layer, key), key->count, (int)key->low, value.text,
-		    value.length))
+	if (neap__sizes_read(
+		    field(layer, key), key->count, (int)key->low, value.text, value.length))
 		return 0;
 	return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'", key->name,
 		accepted_range(layer, key), value.length, value.text);
@@ -555,8 +555,7 @@ int neap__net_parse(struct neap_net *net)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
 	net->nlayers = layers;
 	struct neap__plane inputs = {0};
-	if (net->options.shape && *net->options.shape &&
-		!read_shape(&inputs, net->options.shape))
+	if (net->options.shape && *net->options.shape && !read_shape(&inputs, net->options.shape))
 		return neap__fail(NEAP_EUSAGE,
 			"--shape must be CHANNELSxHEIGHTxWIDTH such as 2x34x34, not '%s'",
 			net->options.shape);

@@ -76,7 +76,8 @@ static void share_rows(struct problem *p, double factor)
 	for (int i = 0; i < PLACES; i++)
 		p->start[i + 1] = p->start[i] + (uint32_t)i;
 	for (int i = 0; i < TAPS; i++)
-		p->tap[i] = (struct neap__filter_tap){(uint16_t)(draw() * 5), (uint16_t)(draw() * 4)};
+		p->tap[i] =
+			(struct neap__filter_tap){(uint16_t)(draw() * 5), (uint16_t)(draw() * 4)};
 	for (int i = 0; i < ROWS; i++)
 		p->unit[i] = (struct neap__filter_unit){(uint16_t)(draw() * PLACES),
 			(uint16_t)(draw() * (ROWS - 5)), (uint16_t)(draw() * 3)};
@@ -198,7 +199,8 @@ static void check_grad(
 	struct numbers expected = copy_of(&p->g);
 	put_back(&p->g, &start);
 	rows->grad(p->g.at, &p->m, p->share, p->shares);
-	assert_true(distance(&p->g, &expected, p->terms * p->shares * (p->terms > 1 ? ROWS : 1)) < 2);
+	assert_true(
+		distance(&p->g, &expected, p->terms * p->shares * (p->terms > 1 ? ROWS : 1)) < 2);
 	assert_true(p->share->v || p->filter.factor == 0.25 || equal(&p->g, &expected));
 	struct numbers together = copy_of(&p->g);
 	put_back(&p->g, &start);

@@ -14,7 +14,8 @@ enum { SAMPLES = 23 };
 
 static const char *const specs[] = {"lif:24r,li", "lif:17,lif:9r:dropout=0.3,li", "alif:12r,li",
 	"cubalif:11:learn=tau,li", "egru:8,li", "lstm:13,li", "rnn:16:dropout=0.2,gru:9,li",
-	"lif:21r:density=0.4,li", "lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li"};
+	"lif:21r:density=0.4,li",
+	"lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li"};
 
 /* What a sweep leaves. */
 struct found {

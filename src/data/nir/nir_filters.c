@@ -47,7 +47,8 @@ struct neap__nir_image neap__nir_said_image(const struct neap__nir_node *node)
 }
 
 /* Fills in a row of sizes, vertical and horizontal; what an axis of a line lacks is `none`. */
-static int take(int to[2], const struct neap__nir_node *node, const char *name, int fallback, int none)
+static int take(
+	int to[2], const struct neap__nir_node *node, const char *name, int fallback, int none)
 {
 	const struct neap__nir_array *a = neap__nir_param(node, name);
 	int is_line = node->type == NEAP__NIR_CONV1D;
@@ -92,7 +93,8 @@ static const char *make_conv(struct neap__nir_filter *f, const struct neap__nir_
 {
 	const struct neap__nir_array *w = neap__nir_param(node, "weight");
 	const struct neap__nir_array *bias = neap__nir_param(node, "bias");
-	int is_line = node->type == NEAP__NIR_CONV1D, groups = whole(neap__nir_param(node, "groups"), 0, 1);
+	int is_line = node->type == NEAP__NIR_CONV1D,
+	    groups = whole(neap__nir_param(node, "groups"), 0, 1);
 
 	if (w->dims != (is_line ? 3 : 4))
 		return is_line ? "has weights without the three dimensions of a Conv1d"
@@ -102,10 +104,12 @@ static const char *make_conv(struct neap__nir_filter *f, const struct neap__nir_
 			return "has weights with a dimension of 0 or more than 65536";
 	f->kernel[0] = is_line ? 1 : (int)w->size[2];
 	f->kernel[1] = (int)w->size[w->dims - 1];
-	if (groups < 1 || !take(f->stride, node, "stride", 1, 1) || f->stride[0] < 1 || f->stride[1] < 1 ||
-		!take(f->pad, node, "padding", 0, 0) || !take(f->dilation, node, "dilation", 1, 1) ||
-		f->dilation[0] < 1 || f->dilation[1] < 1)
-		return "has a stride, padding, dilation or groups that is not a whole number of its "
+	if (groups < 1 || !take(f->stride, node, "stride", 1, 1) || f->stride[0] < 1 ||
+		f->stride[1] < 1 || !take(f->pad, node, "padding", 0, 0) ||
+		!take(f->dilation, node, "dilation", 1, 1) || f->dilation[0] < 1 ||
+		f->dilation[1] < 1)
+		return "has a stride, padding, dilation or groups that is not a whole number of "
+		       "its "
 		       "range";
 	if (w->size[1] * groups != f->from.channels || w->size[0] % groups)
 		return "has weights for another number of channels than enters";
@@ -128,8 +132,8 @@ static const char *make_conv(struct neap__nir_filter *f, const struct neap__nir_
 	return NULL;
 }
 
-const char *neap__nir_filter_make(struct neap__nir_filter *filter, const struct neap__nir_node *node,
-	struct neap__nir_image from)
+const char *neap__nir_filter_make(struct neap__nir_filter *filter,
+	const struct neap__nir_node *node, struct neap__nir_image from)
 {
 	*filter = (struct neap__nir_filter){.from = from, .groups = 1, .dilation = {1, 1}};
 	return node->type == NEAP__NIR_SUMPOOL || node->type == NEAP__NIR_AVGPOOL

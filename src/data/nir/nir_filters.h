@@ -32,8 +32,8 @@ struct neap__nir_image neap__nir_said_image(const struct neap__nir_node *node);
  * Fills in a filter from its node and the image that enters. NULL, or what is wrong with the node,
  * for a line that names it.
  */
-const char *neap__nir_filter_make(struct neap__nir_filter *filter, const struct neap__nir_node *node,
-	struct neap__nir_image from);
+const char *neap__nir_filter_make(struct neap__nir_filter *filter,
+	const struct neap__nir_node *node, struct neap__nir_image from);
 
 static inline int64_t neap__nir_image_size(const struct neap__nir_image *image)
 {

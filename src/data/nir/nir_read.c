@@ -199,8 +199,8 @@ static int read_params(struct reading *r, const char *path, int node)
 		if (!there)
 			return neap__fail(NEAP_EFORMAT, "'%s': node '%s', of type %s, has no '%s'",
 				r->file.path, n->name, neap__nir_type_name(n->type), part);
-		NEAP_TRY((strcmp(part, "padding") == 0 ? read_padding
-						       : read_array)(r, room, &n->param[i]));
+		NEAP_TRY((strcmp(part, "padding") == 0 ? read_padding : read_array)(
+			r, room, &n->param[i]));
 	}
 }
 

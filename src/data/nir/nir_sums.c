@@ -336,8 +336,9 @@ static int pass_bias(
 	if (!in->bias && !bias->data)
 		return 0;
 	if (in->bias && neap__nir_is_filter(n->type))
-		return refuse(s, node, "follows a bias; neap supports it only after a node with a "
-				       "state");
+		return refuse(s, node,
+			"follows a bias; neap supports it only after a node with a "
+			"state");
 	if (!(*out = numbers(s, s->size[node], 1)))
 		return no_memory(s);
 	for (int64_t i = 0; neap__nir_is_filter(n->type) && i < s->size[node]; i++)

@@ -29,13 +29,13 @@ struct neap__nir_sum {
 
 struct neap__nir_sums {
 	const struct neap__nir_graph *graph;
-	const char *path;	   /* for messages; borrowed, as the graph */
-	int64_t *size;		   /* [nodes] numbers that leave the node */
-	struct neap__nir_sum *sum; /* [nodes] what enters it */
-	unsigned char *state;	   /* [nodes] */
+	const char *path;		 /* for messages; borrowed, as the graph */
+	int64_t *size;			 /* [nodes] numbers that leave the node */
+	struct neap__nir_sum *sum;	 /* [nodes] what enters it */
+	unsigned char *state;		 /* [nodes] */
 	struct neap__nir_image *image;	 /* [nodes] what leaves the node */
 	struct neap__nir_filter *filter; /* [nodes] of nodes that are one */
-	double left;		   /* numbers that may still be allocated */
+	double left;			 /* numbers that may still be allocated */
 };
 
 /* 1: the node has a state, or is where the outermost graph begins. */

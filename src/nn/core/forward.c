@@ -29,8 +29,7 @@ int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t
 void *neap__start_bias(struct neap__at *at, void *row)
 {
 	const struct neap__layer *layer = at->layer;
-	return memcpy(
-		row, neap__biases(at->net, layer), (size_t)layer->widths.sums * sizeof(real));
+	return memcpy(row, neap__biases(at->net, layer), (size_t)layer->widths.sums * sizeof(real));
 }
 
 static void count_spikes(double *total, const struct neap__list *list)

@@ -50,18 +50,18 @@ enum {
 /* A parameter tensor; struct neap_param shows it to the world. */
 struct neap__param {
 	char name[40];
-	int64_t rows, columns, count; /* count: numbers stored, rows * columns where dense */
-	size_t offset, row_offset;    /* first number and row, counted over all tensors */
-	void *data;		      /* [count] */
-	double *grad;		      /* [count] complete after neap_net_end */
-	uint32_t *row_start;	      /* [rows + 1] compressed rows; NULL when dense */
-	uint16_t *column;	      /* [count]; NULL when dense */
+	int64_t rows, columns, count;	   /* count: numbers stored, rows * columns where dense */
+	size_t offset, row_offset;	   /* first number and row, counted over all tensors */
+	void *data;			   /* [count] */
+	double *grad;			   /* [count] complete after neap_net_end */
+	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
+	uint16_t *column;		   /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
-	int takes_spikes;	      /* all its inputs are spikes: products need no factors */
-	int is_leak;		      /* logits of decays */
-	int is_frozen;		      /* it does not learn: its gradient is 0 */
-	double factor;		      /* multiplies its gradient, in the batch begun */
-	double unit;		      /* the number that stands for 1 (time_unit.h) */
+	int takes_spikes;		   /* all its inputs are spikes: products need no factors */
+	int is_leak;			   /* logits of decays */
+	int is_frozen;			   /* it does not learn: its gradient is 0 */
+	double factor;			   /* multiplies its gradient, in the batch begun */
+	double unit;			   /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */
@@ -74,7 +74,8 @@ struct neap__param {
 enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 #undef NEAP_X
 
-/* Pooling of what a layer receives, as the tables of net.h. Max: of equals the first, row by row. */
+/* Pooling of what a layer receives, as the tables of net.h. Max: of equals the first, row by row.
+ */
 /* clang-format off */
 #define NEAP__POOLING_TABLE(X) \
 	X(NEAP__POOL_SUM, sum, "sum of the outputs") \
@@ -85,7 +86,8 @@ enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 enum neap__pooling { NEAP__POOLING_TABLE(NEAP_X) };
 #undef NEAP_X
 
-/* Units as an image. Those of a convolution are numbered (y, x, channel), inputs (channel, y, x). */
+/* Units as an image. Those of a convolution are numbered (y, x, channel), inputs (channel, y, x).
+ */
 struct neap__plane {
 	int channels, height, width; /* channels 0: there is none */
 };

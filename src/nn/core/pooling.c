@@ -28,8 +28,8 @@ static void forget_best(
 struct neap__list neap__pool_list(const struct neap_net *net, struct neap__group *group,
 	const struct neap__layer *layer, int slot, const struct neap__list *outputs)
 {
-	size_t most = (size_t)(net->options.inputs > net->widest ? net->options.inputs
-								  : net->widest);
+	size_t most =
+		(size_t)(net->options.inputs > net->widest ? net->options.inputs : net->widest);
 	uint16_t *id = group->pool.ids + (size_t)slot * most;
 	real *value = (real *)group->pool.values + (size_t)slot * most;
 	const real *v = outputs->value;

@@ -34,7 +34,8 @@ static const struct {
 	{"egru", "no node has gates"},
 };
 
-/* The unit (channel, y, x) of a graph that is unit i, (y, x, channel), of a convolution; NULL: i. */
+/* The unit (channel, y, x) of a graph that is unit i, (y, x, channel), of a convolution; NULL: i.
+ */
 static int64_t unit_of(const struct neap__plane *image, int64_t i)
 {
 	return image ? i % image->channels * image->height * image->width + i / image->channels : i;
@@ -225,10 +226,12 @@ static int cell_node(struct exporting *e, const struct neap__layer *layer)
 }
 
 /* Whole numbers as a parameter; one number is a scalar. */
-static int whole(const struct exporting *e, int node, const char *param, int count, const int *sizes)
+static int whole(
+	const struct exporting *e, int node, const char *param, int count, const int *sizes)
 {
 	double data[3];
-	struct neap__nir_array a = {.dims = count > 1, .size = {count}, .count = count, .data = data};
+	struct neap__nir_array a = {
+		.dims = count > 1, .size = {count}, .count = count, .data = data};
 
 	for (int i = 0; i < count; i++)
 		data[i] = sizes[i];
@@ -253,7 +256,8 @@ static int pool_node(struct exporting *e, const struct neap__layer *layer)
 
 	if (layer->pooling == NEAP__POOL_MAX)
 		return neap__fail(NEAP_EUSAGE,
-			"layer%d has pooling=max, which NIR cannot express: it has sums and averages. "
+			"layer%d has pooling=max, which NIR cannot express: it has sums and "
+			"averages. "
 			"Train with pooling=sum or pooling=avg",
 			layer->index);
 	NEAP_TRY(node = follow(e, layer, "pool",
@@ -316,7 +320,7 @@ static int affine_node(struct exporting *e, const struct neap__layer *layer)
 {
 	static const int first = 0, last = -1;
 	int is_image = neap__from_conv(layer) || layer->pool[0], node;
-	const struct neap__plane in = layer->pool[0]	      ? neap__pooled_plane(layer)
+	const struct neap__plane in = layer->pool[0]	       ? neap__pooled_plane(layer)
 				      : neap__from_conv(layer) ? layer[-1].plane
 							       : (struct neap__plane){0};
 	const int size[] = {in.channels, in.height, in.width};

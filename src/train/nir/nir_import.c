@@ -469,9 +469,10 @@ static int make_net(struct importing *m)
 		return m->settings ? 0 : neap__fail_errno(ENOMEM, "'%s'", m->path);
 	}
 	NEAP_TRY(make_own(m));
-	return neap__nir_weights_set(m->net, &m->chain) ? 0
-			      : neap__fail(NEAP_EFORMAT, "'%s': the weights do not fit the network",
-					m->path);
+	return neap__nir_weights_set(m->net, &m->chain)
+		       ? 0
+		       : neap__fail(
+				 NEAP_EFORMAT, "'%s': the weights do not fit the network", m->path);
 }
 
 int neap__nir_model_of(struct neap__safetensors *file, const struct neap__nir_graph *graph,

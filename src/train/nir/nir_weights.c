@@ -79,7 +79,8 @@ static int set_kernels(const struct neap_net *net, int tensor, const struct neap
 	for (int64_t row = 0; row < p.rows; row++)
 		for (int64_t column = 0; column < p.columns; column++) {
 			int64_t channel = row / taps, out = channel / below * own + column;
-			double w = conv->weight[(out * below + channel % below) * taps + row % taps];
+			double w =
+				conv->weight[(out * below + channel % below) * taps + row % taps];
 			store(&p, row * p.columns + column,
 				w * to->gain[out * conv->to.height * conv->to.width]);
 		}

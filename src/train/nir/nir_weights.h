@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nir_weights.h: the weights of a graph's layers as tensors of a net. The units of a convolution are
- * numbered (y, x, channel) in the net and (channel, y, x) in the graph.
+ * nir_weights.h: the weights of a graph's layers as tensors of a net. The units of a convolution
+ * are numbered (y, x, channel) in the net and (channel, y, x) in the graph.
  */
 #ifndef NEAP_TRAIN_NIR_NIR_WEIGHTS_H
 #define NEAP_TRAIN_NIR_NIR_WEIGHTS_H

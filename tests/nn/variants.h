@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* variants.h: the nets of test_ranges.c, of every cell, connection, reset, readout and precision.
+ */
+#ifndef NEAP_TEST_VARIANTS_H
+#define NEAP_TEST_VARIANTS_H
+
+#include <neap/net.h>
+
+static const struct variant {
+	const char *spec;
+	enum neap_precision precision;
+	enum neap_readout readout;
+	enum neap_surrogate surrogate;
+	double support, density, width; /* 0: the default */
+	int dense, smooth, delay;
+	int gated; /* outputs are numbers */
+	int group; /* 0: 3 */
+	const char *freeze;
+	int values;
+	enum neap_target target;
+} variants[] = {
+	{.spec = "lif:70r,li"},
+	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
+	{.spec = "lif:70r:reset=zero,lif:33:reset=hard,li",
+		.readout = NEAP_READ_MAX,
+		.surrogate = NEAP_BOXCAR},
+	{.spec = "lif:70:reset=hard,lif:33r:reset=zero,li",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.surrogate = NEAP_BOXCAR,
+		.delay = 1},
+	{.spec = "lif:70r:reset=soft,lif:33r,lif:20,li",
+		.readout = NEAP_READ_SOFTMAX,
+		.surrogate = NEAP_SUPERSPIKE,
+		.support = 0.3,
+		.density = 0.3,
+		.delay = 1},
+	{.spec = "lif:70r:reset=zero:detach=1,li",
+		.readout = NEAP_READ_LAST,
+		.surrogate = NEAP_SIGMOID},
+	{.spec = "lif:70r:reset=zero,li",
+		.readout = NEAP_READ_SUM,
+		.surrogate = NEAP_GAUSSIAN,
+		.density = 0.5,
+		.dense = 1},
+	{.spec = "lif:70r,lif:40r:reset=zero,li", .width = 1.2},
+	{.spec = "lif:30r:reset=zero,lif:20r,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_ATAN,
+		.smooth = 1,
+		.delay = 1},
+	{.spec = "cubalif:70r,li"},
+	{.spec = "cubalif:70r:reset=hard:learn=tau,cubalif:33:reset=soft,cubalif:20:reset=hard,li"},
+	{.spec = "cubalif:40:tau_syn=2ms,alif:33r:adapt=0.2:delay=1,li", .precision = NEAP_DOUBLE},
+	{.spec = "alif:70r:detach=1,li", .surrogate = NEAP_SUPERSPIKE, .support = 0.4},
+	{.spec = "adlif:70r:scale=40,li"},
+	{.spec = "adlif:40r:scale=40,adlif:33:scale=40,li", .density = 0.4, .dense = 1},
+	{.spec = "rnn:70,rnn:33:activation=relu,li", .gated = 1},
+	{.spec = "lstm:40,li", .readout = NEAP_READ_STEP, .gated = 1},
+	{.spec = "lif:30r,lstm:33,li", .precision = NEAP_DOUBLE, .delay = 1, .gated = 1},
+	{.spec = "gru:40,li", .readout = NEAP_READ_MAX, .gated = 1},
+	{.spec = "lstm:260,li", .gated = 1, .group = 11}, /* parcels of rows and columns */
+	{.spec = "gru:33:dropout=0.4,rnn:20:delay=1:dropout=0.2,li",
+		.precision = NEAP_DOUBLE,
+		.gated = 1,
+		.group = 9},
+	{.spec = "gru:33,lif:30r:reset=zero,li", .density = 0.4, .delay = 1, .gated = 1},
+	{.spec = "egru:40:threshold=0.2,li", .gated = 1},
+	{.spec = "egru:33:threshold=0.1,egru:20:threshold=0.1,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.6,
+		.delay = 1,
+		.gated = 1},
+	{.spec = "egru:20:threshold=0.2,lif:20:scale=9,li", .smooth = 1, .gated = 1},
+	{.spec = "alif:20r,adlif:20r:scale=20,cubalif:10r,li",
+		.surrogate = NEAP_SIGMOID,
+		.smooth = 1,
+		.delay = 1},
+	{.spec = "lif:70r:dropout=0.4,lif:33:reset=zero:delay=1:dropout=0.2,li"},
+	{.spec = "lif:40r:reset=hard:dropout=0.5,lif:33r,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "lif:70r:learn=tau,lif:33r:reset=zero:learn=tau,li:learn=tau"},
+	{.spec = "lif:70r:reset=hard:learn=tau,lif:33:reset=soft:learn=tau,li:learn=tau",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.surrogate = NEAP_BOXCAR,
+		.delay = 1},
+	{.spec = "lif:40r:reset=zero:learn=tau,li", .width = 1.2},
+	{.spec = "lif:40r:learn=tau,li:learn=tau",
+		.readout = NEAP_READ_MAX,
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "cubalif:40r:learn=tau,alif:33r:adapt=0.2:learn=tau,li"},
+	{.spec = "adlif:40r:scale=40:learn=tau:dropout=0.2,li:learn=tau"},
+	{.spec = "adlif:20r:scale=20:learn=tau,cubalif:20:learn=tau,li:learn=tau",
+		.surrogate = NEAP_SIGMOID,
+		.smooth = 1,
+		.delay = 1},
+	{.spec = "gru:20:dropout=0.3,adlif:33r:scale=40:dropout=0.3,egru:20:dropout=0.5,li",
+		.gated = 1},
+	{.spec = "lif:70r,lif:33r:reset=zero,lif:20,li", .freeze = "layer0,layer1"},
+	{.spec = "gru:33:dropout=0.4,lstm:20,rnn:20:delay=1,li",
+		.gated = 1,
+		.freeze = "layer0,layer1,layer2.bias"},
+	{.spec = "lif:70r,li", .values = 1},
+	{.spec = "lif:70r:dropout=0.3,lif:33:delay=1,li",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.values = 1,
+		.target = NEAP_TARGET_LABELS},
+	{.spec = "alif:40r,li", .density = 0.4, .values = 1, .target = NEAP_TARGET_NUMBERS},
+	{.spec = "gru:33,lstm:20:delay=1,li",
+		.readout = NEAP_READ_STEP,
+		.gated = 1,
+		.group = 9,
+		.values = 1,
+		.target = NEAP_TARGET_SERIES},
+	{.spec = "rnn:20:dropout=0.3,gru:33,li",
+		.precision = NEAP_DOUBLE,
+		.gated = 1,
+		.group = 9,
+		.values = 1},
+	{.spec = "lif:40r,gru:20,li",
+		.readout = NEAP_READ_STEP,
+		.gated = 1,
+		.target = NEAP_TARGET_LABELS},
+	{.spec = "lif:conv=1x3:channels=5:pad=0x1:shape=1x1x19,lif:conv=1x4:stride=1x2:channels=17,"
+		 "li"},
+	{.spec = "cubalif:conv=1x4:channels=33:pool=1x2:pooling=max:shape=1x1x19:dropout=0.3,"
+		 "alif:20r:pool=1x2:delay=1,li",
+		.precision = NEAP_DOUBLE},
+	{.spec = "lif:70r,lif:conv=2:channels=8:pooling=max:pool=2:shape=2x5x7:learn=tau,"
+		 "adlif:conv=1:channels=3:scale=20,li:pool=1x2:pooling=avg",
+		.surrogate = NEAP_SUPERSPIKE},
+	{.spec = "lif:conv=1x3:channels=9:pool=1x2:pooling=avg:shape=1x1x19,gru:9,li",
+		.gated = 1,
+		.values = 1},
+	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:40:pool=1x2:pooling=max,li",
+		.smooth = 1,
+		.freeze = "layer0"},
+};
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
+
+#endif
