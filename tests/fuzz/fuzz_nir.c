@@ -111,8 +111,9 @@ static void make_file(const char *path)
 	struct neap__text lost = {0};
 	struct neap_net *net;
 
-	o.spec = "lif:3r:reset=hard,cubalif:4:reset=hard:delay=1,li";
-	o.inputs = 2;
+	o.spec = "lif:conv=2:channels=2:shape=2x3x3:reset=hard,"
+		 "cubalif:4r:pool=2:reset=hard:delay=1,li";
+	o.inputs = 18;
 	o.classes = 2;
 	o.threads = 1;
 	FUZZ_CHECK(neap_net_create(&net, &o) == 0, "%s", neap_detail());
