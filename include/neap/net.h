@@ -228,7 +228,8 @@ NEAP_API void neap_net_free(struct neap_net *net);
 /*
  * A parameter tensor. Dense: rows x columns, one row per input unit, row-major (weights W[in][out];
  * for gated cells the columns of the gates are next to each other, in PyTorch's order; egru also
- * has a tensor "layer0.candidate"); biases have one row. Sparse: values in compressed rows. If a
+ * has a tensor "layer0.candidate"); biases have one row. A convolution has a row for each (channel
+ * below, y, x) of its kernel, and a bias for each channel. Sparse: values in compressed rows. If a
  * layer learns time constants, one row "layer0.leak" follows all other tensors and, for tau_syn or
  * tau_adapt, "layer0.leak_syn" or "layer0.leak_adapt": the decay per step is 1/(1 + exp(-value)).
  * data contains floats or doubles by the precision of the network; grad always contains `count`

@@ -27,10 +27,13 @@ size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 	return neap__round_up((size_t)l->n * net->ops->real, 64) * (l->dropout > 0 ? 2 : 1);
 }
 
-int neap__deferred_is_short(const struct neap_net *net, int layer)
+int neap__deferred_kept(const struct neap_net *net, int layer, int all)
 {
 	const struct neap__layer *l = &net->layers[layer];
-	return net->tensors[l->weight].filter && !l->is_recurrent;
+
+	if (!net->tensors[l->weight].filter || l->is_recurrent)
+		return all;
+	return l->delay ? 2 : 0;
 }
 
 int neap__deferred_steps(int samples)
@@ -88,8 +91,8 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	deferred->count = neap__bump_take(from, net->ntensors, sizeof *deferred->count);
 	deferred->room = neap__bump_take(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		uint64_t kept = neap__deferred_is_short(net, l) ? 2 * (uint64_t)samples : rows;
-		void *row = neap__bump_take(from, kept, neap__deferred_stride(net, l));
+		uint64_t kept = (uint64_t)neap__deferred_kept(net, l, deferred->steps + 1);
+		void *row = neap__bump_take(from, kept * samples, neap__deferred_stride(net, l));
 		if (from->base)
 			deferred->rows[l] = row;
 	}

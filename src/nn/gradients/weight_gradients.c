@@ -17,8 +17,9 @@ static void keep(const struct neap_net *net, struct neap__deferred *deferred, in
 	int slot, const unsigned char *adjoint)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	memcpy(neap__deferred_row(net, deferred, l, step, slot), adjoint + layer->adjoint_at,
-		(size_t)layer->widths.sums * sizeof(real));
+	if (neap__deferred_kept(net, l, 1))
+		memcpy(neap__deferred_row(net, deferred, l, step, slot),
+			adjoint + layer->adjoint_at, (size_t)layer->widths.sums * sizeof(real));
 }
 
 void neap__weights_begin(
@@ -82,8 +83,10 @@ void neap__weights_end(struct neap_net *net, struct neap__group *group)
 		if (layer->is_recurrent)
 			neap__event_list_sum(
 				net, group->grads, deferred, l, layer->recurrent, source_rows);
-		memmove(deferred->rows[l], neap__deferred_row(net, deferred, l, group->step, 0),
-			(size_t)deferred->samples * neap__deferred_stride(net, l));
+		if (neap__deferred_kept(net, l, 1))
+			memmove(deferred->rows[l],
+				neap__deferred_row(net, deferred, l, group->step, 0),
+				(size_t)deferred->samples * neap__deferred_stride(net, l));
 	}
 	group->step = 0;
 }
@@ -136,6 +139,17 @@ const real *neap__deferred_din(const struct neap__at *at, int layer)
 	const struct neap__group *group = at->group;
 	return neap__deferred_row(
 		at->net, group->deferred, layer, group->step - 1, row_of(group, at->slot));
+}
+
+/* d(in) of the sample's layer in a stored step, or where none are stored, in the step just made. */
+static const real *din_of(const struct neap__at *at, int step)
+{
+	const struct neap__group *group = at->group;
+	int l = at->layer->index;
+
+	if (!neap__deferred_kept(at->net, l, 1))
+		return (const real *)(const void *)(at->adjoint + at->layer->adjoint_at);
+	return neap__deferred_row(at->net, group->deferred, l, step, at->slot);
 }
 
 void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
@@ -191,9 +205,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			samples[count++] = (struct neap__sample_rows){.id = list.id,
 				.v = list.value,
 				.count = list.count,
-				.in = neap__deferred_row(
-					      net, deferred, layer->index, step, at->slot) +
-				      neap__column_of(layer, tensor)};
+				.in = din_of(at, step) + neap__column_of(layer, tensor)};
 	}
 	if (count)
 		neap__weights_add_now(net, group, count, tensor);
