@@ -108,9 +108,9 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * Keys of a convolution, in layers of spiking cells: conv (height x width of the kernel, "5" or
  * "3x5"), channels, stride, pad, dilation, groups; the number of units follows from these. pool
  * (height x width) pools what a spiking layer or a readout receives, by pooling=sum, max or avg.
- * shape (CHANNELSxHEIGHTxWIDTH of what the layer receives) is known where the layer below is a
- * convolution, and in the first layer where the option `shape` says it. The units of a convolution
- * are numbered (y * width + x) * channels + channel.
+ * shape (CHANNELSxHEIGHTxWIDTH of what the layer receives) need not be given if the layer below is
+ * a convolution, or in the first layer if the option `shape` is set. The units of a convolution are
+ * numbered (y * width + x) * channels + channel.
  *
  * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1) and
  * adlif (tau_adapt 100ms, a 0.1, b 0.2). All but lif reset by subtraction one step later; cubalif
