@@ -103,6 +103,9 @@ int neap__net_layout(struct neap_net *net)
 
 		derive_widths(net, layer);
 		NEAP_TRY(neap__filter_make(net, layer));
+		layer->din_mask = !neap__has_filter(layer) || layer->is_recurrent ? -1
+				  : layer->delay				  ? 1
+										  : 0;
 		if (hidden)
 			derive(net, layer);
 		layer->state_at =

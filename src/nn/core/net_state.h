@@ -162,6 +162,7 @@ struct neap__layer {
 	int weight, recurrent, bias; /* indices of its tensors; recurrent may be -1 */
 	int candidate;		     /* tensor of the second product; -1: none */
 	struct neap__widths widths;
+	int din_mask; /* of a step: where its d(in) is stored (deferred_sums.h); 0: it is not */
 
 	/* Offsets in bytes. In a sample's state: */
 	size_t state_at;   /* the cell's own numbers */

@@ -27,15 +27,6 @@ size_t neap__deferred_outputs_stride(const struct neap_net *net, int layer)
 	return neap__round_up((size_t)l->n * net->ops->real, 64) * (l->dropout > 0 ? 2 : 1);
 }
 
-int neap__deferred_kept(const struct neap_net *net, int layer, int all)
-{
-	const struct neap__layer *l = &net->layers[layer];
-
-	if (!net->tensors[l->weight].filter || l->is_recurrent)
-		return all;
-	return l->delay ? 2 : 0;
-}
-
 int neap__deferred_steps(int samples)
 {
 	int steps = SAMPLE_STEPS / samples;
@@ -91,8 +82,9 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	deferred->count = neap__bump_take(from, net->ntensors, sizeof *deferred->count);
 	deferred->room = neap__bump_take(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		uint64_t kept = (uint64_t)neap__deferred_kept(net, l, deferred->steps + 1);
-		void *row = neap__bump_take(from, kept * samples, neap__deferred_stride(net, l));
+		int mask = net->layers[l].din_mask, few = mask ? 2 * samples : 0;
+		void *row = neap__bump_take(
+			from, mask < 0 ? rows : (uint64_t)few, neap__deferred_stride(net, l));
 		if (from->base)
 			deferred->rows[l] = row;
 	}

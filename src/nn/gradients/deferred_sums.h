@@ -30,7 +30,8 @@ struct neap__deferred {
 	int samples, steps; /* room for so many samples, and steps beside the adjoint's own row */
 	/*
 	 * [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot. Of layers whose
-	 * weights are shared, which are added at once, the rows of the last two steps, or none.
+	 * weights are shared, which are added at once, the rows of the last two steps, or none
+	 * (din_mask of struct neap__layer: 1 or 0, else -1).
 	 */
 	void **rows;
 	void **outputs; /* [hidden layers], the same of outputs; of a dense net */
@@ -55,8 +56,6 @@ int neap__stores_inputs(const struct neap_net *net);
 
 /* 1: spikes into dense rows; numbers and compressed rows are added at once. */
 int neap__is_deferred(const struct neap_net *net, int tensor);
-/* How many steps of a layer's d(in) are stored: `all`, the last two, or none. */
-int neap__deferred_kept(const struct neap_net *net, int layer, int all);
 /* Steps whose rows are stored before they are added, for so many samples. */
 int neap__deferred_steps(int samples);
 /* Bytes from a stored row of a layer to the next. */

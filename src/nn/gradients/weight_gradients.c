@@ -17,7 +17,7 @@ static void keep(const struct neap_net *net, struct neap__deferred *deferred, in
 	int slot, const unsigned char *adjoint)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	if (neap__deferred_kept(net, l, 1))
+	if (layer->din_mask)
 		memcpy(neap__deferred_row(net, deferred, l, step, slot),
 			adjoint + layer->adjoint_at, (size_t)layer->widths.sums * sizeof(real));
 }
@@ -83,7 +83,7 @@ void neap__weights_end(struct neap_net *net, struct neap__group *group)
 		if (layer->is_recurrent)
 			neap__event_list_sum(
 				net, group->grads, deferred, l, layer->recurrent, source_rows);
-		if (neap__deferred_kept(net, l, 1))
+		if (layer->din_mask)
 			memmove(deferred->rows[l],
 				neap__deferred_row(net, deferred, l, group->step, 0),
 				(size_t)deferred->samples * neap__deferred_stride(net, l));
@@ -147,7 +147,7 @@ static const real *din_of(const struct neap__at *at, int step)
 	const struct neap__group *group = at->group;
 	int l = at->layer->index;
 
-	if (!neap__deferred_kept(at->net, l, 1))
+	if (!at->layer->din_mask)
 		return (const real *)(const void *)(at->adjoint + at->layer->adjoint_at);
 	return neap__deferred_row(at->net, group->deferred, l, step, at->slot);
 }
