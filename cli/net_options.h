@@ -191,6 +191,9 @@ int cli_net_choices_into(
 	{.name = "classes", .kind = CLI_COUNT, .into = &(o).net.classes, .argument = "N", \
 		.help = "classes of the network, if more are to come than DATA has (default: those of DATA)", .low = 1, .high = 65536, \
 		.wrong = "The names of the classes are in DATA (neap encode --classes FILE); remove --classes"}, \
+	{.name = "shape", .kind = CLI_TEXT, .into = &(o).net.shape, .argument = "CxHxW", \
+		.help = "channels, height and width of the inputs, such as 2x34x34, for a network with conv or " \
+			"pool (default: of the sensor, in files of neap encode)"}, \
 	{.name = "next-step", .kind = CLI_FLAG, .into = &(o).next, \
 		.help = "predict the inputs of the next step from all steps before it (inputs that are " \
 			"numbers)"}, \

@@ -105,6 +105,13 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * a key. Keys in the notation of other packages: beta and alpha, the decay per step of a membrane
  * or a current (tau, tau_syn), and slope (1/width).
  *
+ * Keys of a convolution, in layers of spiking cells: conv (height x width of the kernel, "5" or
+ * "3x5"), channels, stride, pad, dilation, groups; the number of units follows from these. pool
+ * (height x width) pools what a spiking layer or a readout receives, by pooling=sum, max or avg.
+ * shape (CHANNELSxHEIGHTxWIDTH of what the layer receives) need not be given if the layer below is
+ * a convolution, or in the first layer if the option `shape` is set. The units of a convolution are
+ * numbered (y * width + x) * channels + channel.
+ *
  * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1) and
  * adlif (tau_adapt 100ms, a 0.1, b 0.2). All but lif reset by subtraction one step later; cubalif
  * resets at once if its key `reset` is hard or soft. Gated cells are rnn (activation=tanh or relu),
@@ -180,6 +187,12 @@ struct neap_net_options {
 	 * or "cpu": the processor. States, tapes and adjoints then lie in memory of the device.
 	 */
 	const char *device;
+	/*
+	 * Channels, height and width of the inputs, such as "2x34x34", for a first layer with the
+	 * key conv or pool that has no key `shape`; NULL: unknown. Input (channel, y, x) has the
+	 * number (channel * height + y) * width + x.
+	 */
+	const char *shape;
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)
@@ -215,7 +228,8 @@ NEAP_API void neap_net_free(struct neap_net *net);
 /*
  * A parameter tensor. Dense: rows x columns, one row per input unit, row-major (weights W[in][out];
  * for gated cells the columns of the gates are next to each other, in PyTorch's order; egru also
- * has a tensor "layer0.candidate"); biases have one row. Sparse: values in compressed rows. If a
+ * has a tensor "layer0.candidate"); biases have one row. A convolution has a row for each (channel
+ * below, y, x) of its kernel, and a bias for each channel. Sparse: values in compressed rows. If a
  * layer learns time constants, one row "layer0.leak" follows all other tensors and, for tau_syn or
  * tau_adapt, "layer0.leak_syn" or "layer0.leak_adapt": the decay per step is 1/(1 + exp(-value)).
  * data contains floats or doubles by the precision of the network; grad always contains `count`

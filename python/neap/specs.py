@@ -19,6 +19,7 @@ _A = 0.1  # default of adlif's `a` for steps of time_unit seconds
 # Settings of a network, numbers or names; keys of a layer override them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
 _KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
+_FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "pool", "pooling", "shape"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
 _SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
@@ -121,6 +122,9 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
         name, equals, text = word.partition("=")
         if equals and name in _ALIASES:
             keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
+        elif equals and name in _FILTERS:
+            raise FormatError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
+                              f"Python modules. Use the command-line tool, such as neap predict")
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif equals:

@@ -57,6 +57,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "learn";
 	else if (layer->delay)
 		key = "delay";
+	else if (neap__has_filter(layer))
+		key = layer->conv[0] ? "conv" : "pool";
 	if (key)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "

@@ -19,24 +19,49 @@
 #include "kern/real.h"
 #include "sys/isa.h"
 
-/* A borrowed matrix: dense rows of `columns` values, or compressed rows. */
+/*
+ * Shared weights: which rows of a matrix a unit's output enters, and where in the sums each row is
+ * added. Units at the same place of a plane have the same taps; a tap adds row unit.row + tap.row
+ * of w, from column unit.at + tap.at of the sums on. Convolutions and pooling are such tables
+ * (nn/filter.h).
+ */
+struct neap__filter_unit {
+	uint16_t place, row, at;
+};
+struct neap__filter_tap {
+	uint16_t row, at;
+};
+struct neap__filter {
+	const struct neap__filter_unit *unit; /* [units] */
+	const uint32_t *start;		      /* [places + 1] the taps of a place */
+	const struct neap__filter_tap *tap;   /* [start[places]] */
+	double factor;			      /* multiplies all products: of average pooling */
+};
+
+/* A borrowed matrix: dense rows of `columns` values, compressed rows, or dense rows that are
+ * shared.
+ */
 struct neap__matrix {
 	const real *w;
 	int columns;
-	const uint32_t *row_start; /* [rows + 1]; NULL when dense */
-	const uint16_t *column;	   /* [count]; NULL when dense */
+	const uint32_t *row_start;	   /* [rows + 1]; NULL when dense */
+	const uint16_t *column;		   /* [count]; NULL when dense */
+	const struct neap__filter *filter; /* NULL: rows are not shared, and belong to units */
 };
 
 /* A sample of a group in a product. */
 struct neap__sample_rows {
-	const uint16_t *id; /* rows, ascending */
+	const uint16_t *id; /* rows, ascending; units where rows are shared */
 	const real *v;	    /* [count] their factors; NULL: ones */
 	int count;
 	real *out;	/* add: [columns]; dot: [count] */
 	const real *in; /* dot, grad: [columns] */
 };
 
-/* Products of a matrix with samples[samples]. */
+/*
+ * Products of a matrix with samples[samples]. Where rows are shared, a unit's row stands for its
+ * taps in their order, and out and in have as many numbers as the taps reach.
+ */
 struct neap__row_ops {
 	/* out[columns] += sum over k < count of v[k] * row id[k]. In order of k. */
 	void (*add)(
@@ -152,7 +177,7 @@ enum {
 
 struct neap__kernels {
 	const char *name;
-	struct neap__row_ops rows[2]; /* dense, compressed */
+	struct neap__row_ops rows[3]; /* dense, compressed, shared */
 	/* Rows of g, dense, of so many columns: every sum in the order of `from`. */
 	void (*gather)(real *g, int columns, const struct neap__scatter *scatter);
 	/* out[columns] += sum over k < rows of v[k] * row k. In order of k. */

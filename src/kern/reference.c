@@ -6,6 +6,7 @@
  */
 #include "kern/kern.h"
 #include "kern/sigmoid.h"
+#include "kern/filter_reference.h"
 
 #include <string.h>
 
@@ -277,7 +278,8 @@ static void outer(real *g, const struct neap__outer *o)
 const struct neap__kernels neap__kernels_reference = {
 	.name = "reference",
 	.rows = {{add_dense, dot_dense, grad_dense},
-		{add_compressed, dot_compressed, grad_compressed}},
+		{add_compressed, dot_compressed, grad_compressed},
+		{neap__filter_add, neap__filter_dot, neap__filter_grad}},
 	.gather = gather,
 	.product = product,
 	.product_columns = STRIP,

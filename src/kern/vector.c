@@ -11,6 +11,9 @@ void PUT(NEAP__ISA)(struct neap__kernels *kernels)
 	kernels->rows[0].add = NEAP_V(neap__adds);
 	kernels->rows[0].dot = NEAP_V(neap__dots);
 	kernels->rows[0].grad = NEAP_V(neap__grads);
+	kernels->rows[2].add = NEAP_V(neap__filter_adds);
+	kernels->rows[2].dot = NEAP_V(neap__filter_dots);
+	kernels->rows[2].grad = NEAP_V(neap__filter_grads);
 	kernels->gather = NEAP_V(neap__gather);
 	kernels->product = NEAP_V(neap__product);
 	kernels->product_columns = NEAP_V(neap__product_columns);

@@ -235,6 +235,12 @@ void NEAP_V(neap__grads)(
 	real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
 void NEAP_V(neap__dots)(
 	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
+void NEAP_V(neap__filter_adds)(
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
+void NEAP_V(neap__filter_grads)(
+	real *g, const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
+void NEAP_V(neap__filter_dots)(
+	const struct neap__matrix *m, const struct neap__sample_rows *sample, int samples);
 void NEAP_V(neap__gather)(real *g, int columns, const struct neap__scatter *scatter);
 void NEAP_V(neap__product)(
 	const struct neap__strips *m, const struct neap__sample_rows *sample, int samples);

@@ -68,6 +68,8 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	if (rc <= 0)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "%s is empty", source->data);
 	NEAP_TRY(fit_net(&net, &info));
+	char shape[NEAP__SHAPE_TEXT];
+	neap__shape_fit(&net, one->set, shape);
 	one->wide = *one->batch;
 	one->wide.inputs = net.inputs;
 	one->batch = &one->wide;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_fit.c: readout and loss by the targets of a data set (target_fit.h). */
 #include "measure/target_fit.h"
+#include "data/dataset.h"
 #include "nn/spec.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -46,6 +47,31 @@ int neap__target_fit(struct neap_net_options *net, const char **loss,
 			loses ? "the loss is mse, since cross-entropy needs classes (integers)"
 			      : "");
 	return 0;
+}
+
+/* A number of the attributes that `encode` writes; 0: none such. */
+static int attribute(const struct neap_dataset *set, const char *name)
+{
+	for (int i = 0; i < NEAP__EVENT_NUMBERS; i++)
+		if (strcmp(neap__event_numbers[i], name) == 0 && set->events[i] >= 1 &&
+			set->events[i] <= UINT16_MAX + 1)
+			return (int)set->events[i];
+	return 0;
+}
+
+void neap__shape_fit(
+	struct neap_net_options *net, const struct neap_dataset *set, char text[NEAP__SHAPE_TEXT])
+{
+	int wide = attribute(set, "columns"), high = attribute(set, "rows");
+	int wants = net->spec && (strstr(net->spec, ":conv=") || strstr(net->spec, ":pool="));
+
+	if ((net->shape && *net->shape) || !wants || !set->has_events || !wide || !high)
+		return;
+	if (set->info.inputs % wide == 0 && set->info.inputs / wide % high == 0) {
+		neap__print(text, NEAP__SHAPE_TEXT, "%dx%dx%d", set->info.inputs / wide / high,
+			high, wide);
+		net->shape = text;
+	}
 }
 
 int neap__few_steps(char line[NEAP__FEW_STEPS_LINE], const struct neap_dataset_info *info,

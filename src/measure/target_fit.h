@@ -17,6 +17,14 @@ enum { NEAP__FIT_LINE = 160 };
 int neap__target_fit(struct neap_net_options *net, const char **loss,
 	const struct neap_dataset_info *info, char changed[NEAP__FIT_LINE]);
 
+/*
+ * Fills in the shape of the inputs, unless it is given, where the specification has a convolution
+ * or pooling and the set has the events of a sensor. `text` keeps it.
+ */
+enum { NEAP__SHAPE_TEXT = 40 };
+void neap__shape_fit(
+	struct neap_net_options *net, const struct neap_dataset *set, char text[NEAP__SHAPE_TEXT]);
+
 /* 1 if samples have hardly any steps because of dt (in seconds) or max_steps (0: none), with a
  * warning in `line`: a layer that does not spike is then not to blame. */
 enum { NEAP__FEW_STEPS_LINE = 600 };

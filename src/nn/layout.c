@@ -2,6 +2,7 @@
 /* layout.c: what layers derive from their keys, and the offsets of their numbers (layout.h). */
 #include "nn/layout.h"
 #include "nn/core/cell.h"
+#include "nn/filter.h"
 #include "nn/time_unit.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -63,8 +64,9 @@ static void derive_log(struct neap_net *net)
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || !neap__layer_code(net, layer)->walk ||
-			neap__learned(layer) || (l > 0 && layer[-1].dropout > 0))
+		if (layer->density < 1 || neap__has_filter(layer) || neap__has_filter(layer + 1) ||
+			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
+			(l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);
@@ -75,8 +77,9 @@ static void derive_dense(struct neap_net *net)
 	net->dense = net->nlayers > 1;
 	for (int l = 0; l < net->nlayers - 1; l++)
 		net->dense &= neap__layer_code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
-			      net->layers[l].density >= 1;
-	net->dense &= net->layers[net->nlayers - 1].density >= 1;
+			      net->layers[l].density >= 1 && !neap__has_filter(&net->layers[l]);
+	net->dense &= net->layers[net->nlayers - 1].density >= 1 &&
+		      !neap__has_filter(&net->layers[net->nlayers - 1]);
 	for (int l = 0; l < net->nlayers; l++) /* their gradients are added step by step */
 		net->dense &= !neap__learned(&net->layers[l]);
 }
@@ -99,6 +102,10 @@ int neap__net_layout(struct neap_net *net)
 		int hidden = !layer->cell->readout;
 
 		derive_widths(net, layer);
+		NEAP_TRY(neap__filter_make(net, layer));
+		layer->din_mask = !neap__has_filter(layer) || layer->is_recurrent ? -1
+				  : layer->delay				  ? 1
+										  : 0;
 		if (hidden)
 			derive(net, layer);
 		layer->state_at =

@@ -3,6 +3,7 @@
 #include "nn/net.h"
 #include "nn/core/net_state.h"
 #include "nn/gradients/outer_tiles.h"
+#include "nn/filter.h"
 #include "nn/freeze.h"
 #include "nn/layout.h"
 #include "nn/batch/peer_sum.h"
@@ -107,12 +108,32 @@ int neap__net_create_in(struct neap_net **out, const struct neap_net_options *op
 	net->options.device = NULL; /* borrowed for this call */
 	net->options.spec = net->spec;
 	net->options.freeze = NULL; /* borrowed for this call */
+	net->options.shape = NULL;  /* the specification has it as a key */
 	if (rc < 0) {
 		neap_net_free(net);
 		return rc;
 	}
 	*out = net;
 	return 0;
+}
+
+int neap__net_weights(double *weights, const struct neap_net_options *options)
+{
+	struct neap_net net = {.options = *options, .blocks = {.memory = &neap__heap_memory}};
+	int rc = check_options(options);
+
+	if (rc == 0)
+		rc = neap__net_parse(&net);
+	*weights = 0;
+	for (int l = 0; l < net.nlayers && rc == 0; l++) {
+		const struct neap__layer *layer = &net.layers[l];
+		double columns = layer->conv[0] ? neap__filter_columns(layer) : layer->n;
+		double own = layer->is_recurrent ? (double)layer->n * layer->n : 0;
+		*weights += layer->density * (neap__filter_rows(layer) * columns + own);
+	}
+	neap__net_put_all(&net);
+	free(net.spec);
+	return rc;
 }
 
 int neap_net_create(struct neap_net **out, const struct neap_net_options *options)

@@ -11,4 +11,7 @@ struct neap__net_memory;
 int neap__net_create_in(struct neap_net **out, const struct neap_net_options *options,
 	const struct neap__net_memory *memory);
 
+/* About the weights that a specification asks for; makes no net. 0, NEAP_EUSAGE or -ENOMEM. */
+int neap__net_weights(double *weights, const struct neap_net_options *options);
+
 #endif

@@ -10,6 +10,8 @@
 #include "nn/gradients/outer_products.h"
 #include "nn/replay/replay_steps.h"
 
+#include <string.h>
+
 static int strip_units(const struct neap_net *net)
 {
 	return net->kernels->walk_units;
@@ -18,6 +20,14 @@ static int strip_units(const struct neap_net *net)
 static int strip_columns(const struct neap_net *net)
 {
 	return net->kernels->product_columns;
+}
+
+static void repeat_bias(struct neap_net *net, const struct neap__layer *layer)
+{
+	const struct neap__param *t = &net->tensors[layer->bias];
+
+	for (int at = 0; layer->biases && at < layer->widths.sums; at += (int)t->columns)
+		memcpy((real *)layer->biases + at, t->data, (size_t)t->columns * sizeof(real));
 }
 
 static void set_penalty(struct neap_net *net, int layer, int unit, double value)
@@ -34,6 +44,7 @@ const struct neap__precision_ops NEAP_R(neap__precision_ops) = {
 	.kernels = neap__kernels_get,
 	.strip_units = strip_units,
 	.leak = neap__leak_begin,
+	.bias = repeat_bias,
 	.draw = neap__dropout_draw,
 	.pack = neap__pack_net,
 	.strip_columns = strip_columns,

@@ -3,6 +3,8 @@
 #include "nn/spec.h"
 #include "nn/cellfile/cell_program.h"
 #include "nn/cells/cells.h"
+#include "nn/filter.h"
+#include "nn/sizes.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -16,11 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum spec_kind { NUMBER, TIME, FLAG, WORD };
+enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES };
 
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const poolings[] = {NEAP__POOLING_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 
@@ -36,10 +39,13 @@ static const struct spec_key {
 	double fallback;	  /* default of keys that have no option; 0: they have */
 	int adapts; /* its default adds up over tau_adapt, and is that of a time_unit */
 	int none; /* cells with one of these traits accept 0, also as `none`, although it is open */
+	int count; /* of SIZES: so many numbers, each at least `low` */
 } keys[] = {
 #define AT(member) .at = offsetof(struct neap__layer, member)
 #define THRESHOLDS NEAP__HAS_THRESHOLD | NEAP__HAS_SURROGATE
 #define ALL .where = NEAP__HIDDEN | NEAP__READOUT
+#define CONV .where = NEAP__HAS_FILTER
+#define POOL .where = NEAP__HAS_FILTER | NEAP__READOUT
 #define ANY .low = -INFINITY, .high = INFINITY
 #define POSITIVE .low = 0, .high = INFINITY, .open = 1
 #define NOT_NEGATIVE .low = 0, .high = INFINITY
@@ -69,6 +75,17 @@ static const struct spec_key {
 	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
 	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK, .words = learns},
 	{"delay", FLAG, AT(delay), ALL, .high = 1},
+	{"conv", SIZES, AT(conv), CONV, .low = 1, .count = 2},
+	{"stride", SIZES, AT(stride), CONV, .low = 1, .count = 2},
+	{"pad", SIZES, AT(pad), CONV, .low = 0, .count = 2},
+	{"dilation", SIZES, AT(dilation), CONV, .low = 1, .count = 2},
+	{"groups", SIZES, AT(groups), CONV, .low = 1, .count = 1},
+	{"channels", SIZES, AT(channels), CONV, .low = 1, .count = 1},
+	{"pool", SIZES, AT(pool), POOL, .low = 1, .count = 2},
+	{"pooling", WORD, AT(pooling), POOL, .words = poolings},
+	{"shape", SIZES, AT(from), POOL, .low = 1, .count = 3},
+#undef POOL
+#undef CONV
 #undef NOT_NEGATIVE
 #undef POSITIVE
 #undef ANY
@@ -104,8 +121,6 @@ static const struct {
 enum { LAYERS_MOST = 1000 };
 /* A decay below this leaves nothing of a membrane, and its logit nothing to learn from. */
 #define LEARNED_LEAST 1e-9
-/* Seconds of a readout's smoothing where it has some by default: as membranes have. */
-#define TAU_OUT 20e-3
 
 /* A word of the string: not terminated. */
 struct word {
@@ -153,6 +168,11 @@ static const char *accepted_range(const struct neap__layer *layer, const struct 
 		return "a positive time such as 20ms";
 	case FLAG:
 		return "0 or 1";
+	case SIZES:
+		return key->count == 3	 ? "CHANNELSxHEIGHTxWIDTH such as 2x34x34"
+		       : key->count == 1 ? "a whole number, 1 or more"
+		       : key->low > 0	 ? "a whole number such as 5, or HEIGHTxWIDTH such as 3x5"
+					 : "a whole number such as 2, or HEIGHTxWIDTH such as 1x2";
 	default:
 		break;
 	}
@@ -177,6 +197,15 @@ static double number(struct word word, enum spec_kind kind)
 	text[word.length] = 0;
 	int rc = kind == TIME ? neap__units_time(&v, text) : neap__units_number(&v, text);
 	return rc < 0 ? NAN : v;
+}
+
+static int set_sizes(struct neap__layer *layer, const struct spec_key *key, struct word value)
+{
+	if (neap__sizes_read(
+		    field(layer, key), key->count, (int)key->low, value.text, value.length))
+		return 0;
+	return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'", key->name,
+		accepted_range(layer, key), value.length, value.text);
 }
 
 static int set_word(struct neap__layer *layer, const struct spec_key *key, struct word value)
@@ -249,6 +278,8 @@ static int set_key(
 				"first layer does not have. Remove it");
 		if (key->kind == WORD)
 			return set_word(layer, key, value);
+		if (key->kind == SIZES)
+			return set_sizes(layer, key, value);
 		double v = accepts_none(layer, key) && same(value, "none")
 				   ? 0
 				   : number(value, key->kind);
@@ -334,6 +365,9 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	layer->density = layer->cell->readout ? 1.0 : o->density;
 	layer->dropout = o->dropout;
 	layer->delay = layer->index > 0 && o->delay;
+	for (int i = 0; i < 2; i++)
+		layer->stride[i] = layer->dilation[i] = 1;
+	layer->groups = 1;
 }
 
 static int set_cell(struct neap_net *net, struct neap__layer *layer, struct word name)
@@ -347,42 +381,6 @@ static int set_cell(struct neap_net *net, struct neap__layer *layer, struct word
 	return layer->cell ? 0 : neap__cell_unknown(name.text, name.length);
 }
 
-/* 1: the layer is a readout that gets numbers: of a gated cell, or the inputs. */
-static int reads_numbers(const struct neap_net *net, const struct neap__layer *layer)
-{
-	if (!layer->cell->readout)
-		return 0;
-	return layer->index ? (layer[-1].cell->traits & NEAP__IS_RECURRENT) != 0
-			    : net->options.values;
-}
-
-/* The rule of NEAP_INIT_AUTO: that of PyTorch where PyTorch has the layer. */
-static enum neap_init automatic_init(const struct neap_net *net, const struct neap__layer *layer)
-{
-	const struct neap_net_options *o = &net->options, usual = NEAP_NET_OPTIONS_INIT;
-	int scaled = layer->said_scale || layer->said_recurrent_scale;
-
-	if (!layer->cell->readout)
-		scaled |= o->scale != usual.scale || o->recurrent_scale != usual.recurrent_scale;
-	if (scaled)
-		return NEAP_INIT_NORMAL;
-	return (layer->cell->traits & NEAP__IS_RECURRENT) || reads_numbers(net, layer)
-		       ? NEAP_INIT_TORCH
-		       : NEAP_INIT_NORMAL;
-}
-
-/*
- * NEAP_TAU_OUT_AUTO. Smoothing turns spikes into numbers. Numbers need none, and smoothed answers
- * to steps are those to earlier steps (docs/learning.md has measurements).
- */
-static double automatic_tau_out(const struct neap_net *net, const struct neap__layer *layer)
-{
-	int smooths = net->options.readout != NEAP_READ_STEP && !reads_numbers(net, layer) &&
-		      layer->tau != NEAP__TAU_OUT_NUMBERS;
-
-	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
-}
-
 /* Replaces what was left to be chosen, and checks what was not. */
 static int choose(const struct neap_net *net, struct neap__layer *layer)
 {
@@ -391,10 +389,10 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 			"--net: %s has init=torch and %s, which only init=normal uses; remove one",
 			layer->cell->name, layer->said_scale ? "scale" : "recurrent_scale");
 	if (layer->init == NEAP_INIT_AUTO)
-		layer->init = automatic_init(net, layer);
+		layer->init = neap__automatic_init(net, layer);
 	if (layer->cell->readout &&
 		(layer->tau == NEAP_TAU_OUT_AUTO || layer->tau == NEAP__TAU_OUT_NUMBERS))
-		layer->tau = automatic_tau_out(net, layer);
+		layer->tau = neap__automatic_tau_out(net, layer);
 	for (int i = 0; i < KEYS; i++)
 		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
 			*(double *)field(layer, &keys[i]) =
@@ -450,6 +448,7 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 				layer->cell->name, layer->n, net->options.classes);
 		layer->n = net->options.classes;
 	}
+	NEAP_TRY(neap__filter_settle(net, layer));
 	if (layer->n || layer->cell->readout)
 		return 0;
 	return neap__fail(NEAP_EUSAGE, "--net: %s needs a size, such as %s:64,li",
@@ -485,7 +484,7 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
-		if (!(key->where & where))
+		if (!(key->where & where) || key->kind == SIZES)
 			continue;
 		if (key->kind == WORD) {
 			int word, count = 0;
@@ -526,6 +525,12 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 	if (key->at == offsetof(struct neap__layer, scale) ||
 		key->at == offsetof(struct neap__layer, recurrent_scale))
 		return !is_torch;
+	if (key->at == offsetof(struct neap__layer, from))
+		return neap__has_filter(layer);
+	if (key->where == (NEAP__HAS_FILTER | NEAP__READOUT))
+		return layer->pool[0] > 0;
+	if (key->where == NEAP__HAS_FILTER)
+		return layer->conv[0] > 0;
 	return layer->index > 0 || key->at != offsetof(struct neap__layer, delay);
 }
 
@@ -547,10 +552,23 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 			neap__text_add(text, ":%s=%s", key->name, key->words[word]);
 		else if (key->kind == FLAG)
 			neap__text_add(text, ":%s=%d", key->name, word);
-		else
+		else if (key->kind == SIZES) {
+			neap__text_add(text, ":%s=", key->name);
+			neap__sizes_write(text, field(layer, key), key->count);
+		} else
 			neap__text_add(text, ":%s=%.17g", key->name, *(double *)field(layer, key));
 	}
 	return text->error;
+}
+
+static int read_shape(struct neap__plane *plane, const char *text)
+{
+	int size[3];
+
+	if (!neap__sizes_read(size, 3, 1, text, (int)strnlen(text, 64)))
+		return 0;
+	*plane = (struct neap__plane){size[0], size[1], size[2]};
+	return 1;
 }
 
 int neap__net_parse(struct neap_net *net)
@@ -571,6 +589,12 @@ int neap__net_parse(struct neap_net *net)
 	if (!net->layers)
 		return neap__fail_errno(ENOMEM, "net of %d layers", layers);
 	net->nlayers = layers;
+	struct neap__plane inputs = {0};
+	if (net->options.shape && *net->options.shape && !read_shape(&inputs, net->options.shape))
+		return neap__fail(NEAP_EUSAGE,
+			"--shape must be CHANNELSxHEIGHTxWIDTH such as 2x34x34, not '%s'",
+			net->options.shape);
+	net->layers[0].from = inputs;
 	for (int l = 0; l < layers; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		struct word word = cut(&p, end, ',');

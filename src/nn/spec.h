@@ -26,4 +26,15 @@ int neap__net_parse(struct neap_net *net);
  */
 enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int of_numbers);
 
+struct neap__layer;
+
+/* The rule of NEAP_INIT_AUTO: that of PyTorch where PyTorch has the layer. */
+enum neap_init neap__automatic_init(const struct neap_net *net, const struct neap__layer *layer);
+
+/*
+ * NEAP_TAU_OUT_AUTO. Smoothing turns spikes into numbers. Numbers need none, and smoothed answers
+ * to steps are those to earlier steps (docs/learning.md has measurements).
+ */
+double neap__automatic_tau_out(const struct neap_net *net, const struct neap__layer *layer);
+
 #endif

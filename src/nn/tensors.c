@@ -2,6 +2,7 @@
 /* tensors.c: shapes, names, random connections and initial values of tensors. */
 #include "nn/tensors.h"
 #include "nn/core/cell.h"
+#include "nn/filter.h"
 #include "nn/time_unit.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -192,7 +193,7 @@ static struct draw draw_weights(const struct neap__layer *layer, double scale, i
 static struct draw draw_biases(const struct neap__layer *layer)
 {
 	int has_both = layer->widths.sums == layer->widths.in + layer->widths.own;
-	double inputs = is_gated(layer) ? layer->n : layer->below;
+	double inputs = is_gated(layer) ? layer->n : neap__filter_fan(layer);
 
 	if (layer->init != NEAP_INIT_TORCH)
 		return (struct draw){0};
@@ -211,11 +212,13 @@ int neap__net_tensors(struct neap_net *net)
 		struct neap__tensor_units unit = neap__tensor_units(net, layer);
 
 		layer->weight = net->ntensors++;
-		NEAP_TRY(make(net, layer->weight, layer, "weight", layer->below, layer->widths.in,
-			layer->density, draw_weights(layer, layer->scale, layer->below),
+		NEAP_TRY(make(net, layer->weight, layer, "weight", neap__filter_rows(layer),
+			neap__filter_columns(layer), layer->density,
+			draw_weights(layer, layer->scale, neap__filter_fan(layer)),
 			l == 0 && net->options.values ? 1
 			: has_events(net, l - 1)      ? unit.events
 						      : unit.numbers));
+		net->tensors[layer->weight].filter = layer->filter;
 		net->tensors[layer->weight].takes_spikes =
 			l == 0 ? !net->options.values : layer[-1].outputs == NEAP__OUTPUT_SPIKES;
 		layer->recurrent = layer->candidate = -1;
@@ -235,7 +238,7 @@ int neap__net_tensors(struct neap_net *net)
 				draw_weights(layer, layer->recurrent_scale, layer->n), 1));
 		}
 		layer->bias = net->ntensors++;
-		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, layer->widths.sums, 1,
+		NEAP_TRY(make(net, layer->bias, layer, "bias", 1, neap__filter_biases(layer), 1,
 			draw_biases(layer), unit.bias));
 	}
 	/* Last: initial weights depend on tensor numbers, and are the same with and without

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
+#include "nn/net.h"
 #include "train/model.h"
 #include "data/dataset.h"
 #include "train/settings.h"
@@ -238,22 +239,12 @@ int neap__moments_take(struct neap__optimizer *optimizer, const struct neap_net 
  */
 static int check_size(const struct neap_net_options *options, const struct neap__safetensors *file)
 {
-	double inputs = options->inputs, weights = 0, bytes = 0;
+	double weights, bytes = 0;
 
-	for (const char *at = options->spec; *at;) {
-		size_t length = strcspn(at, ","), name = strcspn(at, ":,");
-		char *end = NULL;
-		double units = options->classes;
-		if (at[name] == ':' && at[name + 1] >= '0' && at[name + 1] <= '9')
-			units = neap__read_double(at + name + 1, &end);
-		weights += inputs * units + (end && *end == 'r' ? units * units : 0);
-		inputs = units;
-		at += length + (at[length] == ',');
-	}
+	NEAP_TRY(neap__net_weights(&weights, options));
 	for (int i = 0; i < file->tensors; i++)
 		bytes += (double)file->tensor[i].bytes;
-	weights *= strstr(options->spec, "density") ? 0 : options->density / 2;
-	if (weights > bytes / sizeof(float) + 65536)
+	if (weights / 2 > bytes / sizeof(float) + 65536)
 		return neap__fail(NEAP_EFORMAT,
 			"its tensors are too small for the network '%.60s'; the file may be "
 			"truncated",
@@ -280,10 +271,10 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 		options->device = device;
 		rc = neap_net_create(net, options);
 		options->device = NULL;
-		/* Nonsense in a file is the file's fault. */
-		rc = rc == NEAP_EUSAGE ? NEAP_EFORMAT : rc;
 	}
-	options->spec = NULL; /* belonged to json */
+	if (rc == NEAP_EUSAGE) /* nonsense in a file is the file's fault */
+		rc = NEAP_EFORMAT;
+	options->spec = options->shape = NULL; /* belonged to json */
 	json_decref(json);
 	if (rc < 0)
 		return rc;

@@ -100,6 +100,7 @@ static const struct train_setting settings[] = {
 	{"no_normalise_targets", COUNT, AT(no_normalise_targets), NULL, 0, 1},
 	{"init", CHOICE, AT(net.init), inits, 0, 0},
 	{"validation_least", COUNT, AT(validation_least), NULL, 0, 1 << 30},
+	{"shape", TEXT, AT(net.shape), NULL, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -288,7 +289,16 @@ void neap__settings_differ(struct neap__text *wrong, const json_t *there, const 
 static int may_miss(const struct train_setting *s)
 {
 	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
-	       s->offset == AT(net.values) || s->offset == AT(net.init);
+	       s->offset == AT(net.values) || s->offset == AT(net.init) ||
+	       s->offset == AT(net.shape);
+}
+
+/* 1: such a setting has a value that a model's file must have. */
+static int is_said(const struct train_setting *s, const struct neap_train_options *options)
+{
+	if (s->kind == TEXT)
+		return FIELD(char *, options, s) && *FIELD(char *, options, s);
+	return is_real(s) ? FIELD(double, options, s) != 0 : FIELD(int, options, s) != 0;
 }
 
 void neap__settings_write_net(struct neap__json *json, const struct neap_net_options *net)
@@ -298,9 +308,7 @@ void neap__settings_write_net(struct neap__json *json, const struct neap_net_opt
 	for (int i = 0; i < NET_SETTINGS; i++)
 		write_exact(json, &settings[i], &whole);
 	for (int i = NET_SETTINGS; i < SETTINGS; i++)
-		if (may_miss(&settings[i]) &&
-			(!is_real(&settings[i]) ? FIELD(int, &whole, &settings[i]) != 0
-						: FIELD(double, &whole, &settings[i]) != 0))
+		if (may_miss(&settings[i]) && is_said(&settings[i], &whole))
 			write_exact(json, &settings[i], &whole);
 	neap__json_end(json, '}');
 }

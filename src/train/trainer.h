@@ -102,13 +102,14 @@ struct neap__trainer {
 	int drafted; /* run.json was first written by this session, and no plan is known to fit */
 	int there, has_snapshot; /* the folder was there and not empty; last.safetensors is */
 	int resumed;
-	int keeps_memory;	     /* 1: the budget is that of the run that is resumed */
-	int silent;		     /* 1: a warning reported a silent layer */
-	int64_t no_inputs;	     /* samples that were read without a spike; 0: there are some */
-	int lost_inputs;	     /* 1: a warning reported options that leave little of them */
-	char fitted[NEAP__FIT_LINE]; /* what the targets choose; "": nothing */
-	int mse_by_default;	     /* the loss is mse because the targets are numbers */
-	double joules;		     /* of the device, up to the end of the last epoch */
+	int keeps_memory;  /* 1: the budget is that of the run that is resumed */
+	int silent;	   /* 1: a warning reported a silent layer */
+	int64_t no_inputs; /* samples that were read without a spike; 0: there are some */
+	int lost_inputs;   /* 1: a warning reported options that leave little of them */
+	char shape[NEAP__SHAPE_TEXT]; /* of the inputs, from the data */
+	char fitted[NEAP__FIT_LINE];  /* what the targets choose; "": nothing */
+	int mse_by_default;	      /* the loss is mse because the targets are numbers */
+	double joules;		      /* of the device, up to the end of the last epoch */
 	int other_side; /* 1: that run was on a device and this one is not, or the reverse */
 	char coding[NEAP__CODING_TEXT]; /* options.encode points here */
 	const char *state;		/* for run.json: "running", "interrupted", "done" */

@@ -225,7 +225,7 @@ static void refused(void **arg)
 	static const struct {
 		const char *spec, *line;
 	} nets[] = {{"lif:8:density=0.5,li", "'density'"}, {"lif:8:learn=tau,li", "'learn'"},
-		{"lif:8,lif:8:delay=1,li", "'delay'"},
+		{"lif:8,lif:8:delay=1,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
 		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},
 		{"gru:8,li", "a layer of gru"}, {"lif:4097,li", "4097 units"}};

@@ -34,17 +34,32 @@ static void fill(struct neap__nir_graph *graph, int node, const char *param, int
 	double data[64];
 	struct neap__nir_array a = {.dims = matrix ? 2 : 1, .size = {n, m}, .data = data};
 
+	if (matrix && shape % 16 > 10 && shape % 16 < 14) { /* of a convolution */
+		a.dims = shape % 2 ? 4 : 3;
+		a.size[0] = n;
+		a.size[1] = 1 + shape / 128;
+		a.size[2] = 1 + shape / 64 % 2;
+		a.size[3] = 1 + shape / 32 % 2;
+	}
 	if (shape % 16 == 15)
 		a.dims = (int)(shape / 16 % 3);
 	if (shape % 16 == 14)
 		a.size[0] = shape / 16 % 8;
 	a.is_single = shape % 2;
-	a.count = a.dims == 0 ? 1 : a.dims == 1 ? a.size[0] : a.size[0] * a.size[1];
+	a.count = 1;
+	for (int i = 0; i < a.dims; i++)
+		a.count *= a.size[i];
 	for (int64_t i = 0; i < a.count; i++)
 		data[i] = number(b);
 	if (strcmp(param, "shape") == 0 && shape % 16 < 12) {
 		a.count = a.size[0] = 1;
 		data[0] = n;
+	}
+	if (strcmp(param, "shape") == 0 && shape % 16 == 12) {
+		a.count = a.size[0] = 3;
+		data[0] = 1 + shape / 128;
+		data[1] = 1 + shape / 64 % 2;
+		data[2] = n;
 	}
 	FUZZ_CHECK(neap__nir_set(graph, node, param, &a) == 0, "%s", neap_detail());
 }
@@ -96,8 +111,9 @@ static void make_file(const char *path)
 	struct neap__text lost = {0};
 	struct neap_net *net;
 
-	o.spec = "lif:3r:reset=hard,cubalif:4:reset=hard:delay=1,li";
-	o.inputs = 2;
+	o.spec = "lif:conv=2:channels=2:shape=2x3x3:reset=hard,"
+		 "cubalif:4r:pool=2:reset=hard:delay=1,li";
+	o.inputs = 18;
 	o.classes = 2;
 	o.threads = 1;
 	FUZZ_CHECK(neap_net_create(&net, &o) == 0, "%s", neap_detail());

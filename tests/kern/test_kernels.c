@@ -14,7 +14,15 @@
 
 static const int sizes[] = {
 	1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 511, 516};
-enum { SIZES = sizeof sizes / sizeof sizes[0], ROWS = 37, SHARES = 9, WIDEST = 516 };
+enum {
+	SIZES = sizeof sizes / sizeof sizes[0],
+	ROWS = 37,
+	SHARES = 9,
+	WIDEST = 516,
+	PLACES = 6, /* of a filter; a place has as many taps as its number */
+	TAPS = PLACES * (PLACES - 1) / 2,
+	SHARED = 2 /* rows of a table of kernels */
+};
 
 static const real epsilon = sizeof(real) == sizeof(double) ? (real)DBL_EPSILON : (real)FLT_EPSILON;
 
@@ -53,20 +61,42 @@ static void numbers_free(struct numbers *x)
 struct problem {
 	struct neap__matrix m;
 	struct neap__sample_rows share[SHARES];
-	int shares, off;
+	int shares, off, kind, terms; /* rows of a table; rows that a unit stands for, at most */
 	struct numbers w, g, in, out, v;
 	uint16_t id[SHARES][ROWS];
+	struct neap__filter filter;
+	struct neap__filter_unit unit[ROWS];
+	uint32_t start[PLACES + 1];
+	struct neap__filter_tap tap[TAPS];
 };
+
+/* Shares the rows; sums reach up to PLACES numbers beyond a row's. */
+static void share_rows(struct problem *p, double factor)
+{
+	for (int i = 0; i < PLACES; i++)
+		p->start[i + 1] = p->start[i] + (uint32_t)i;
+	for (int i = 0; i < TAPS; i++)
+		p->tap[i] =
+			(struct neap__filter_tap){(uint16_t)(draw() * 5), (uint16_t)(draw() * 4)};
+	for (int i = 0; i < ROWS; i++)
+		p->unit[i] = (struct neap__filter_unit){(uint16_t)(draw() * PLACES),
+			(uint16_t)(draw() * (ROWS - 5)), (uint16_t)(draw() * 3)};
+	p->filter = (struct neap__filter){p->unit, p->start, p->tap, factor};
+	p->m.filter = &p->filter;
+	p->kind = SHARED;
+	p->terms = PLACES;
+}
 
 enum lists { SAME, SOME, MANY, NONE, LISTS };
 
 static void make(struct problem *p, int n, int shares, enum lists lists, int factors, int off)
 {
 	static const double shared[] = {1, 0.1, 0.8, 0};
-	*p = (struct problem){.m = {.columns = n}, .shares = shares, .off = off};
+	int wide = n + PLACES;
+	*p = (struct problem){.m = {.columns = n}, .shares = shares, .off = off, .terms = 1};
 	p->w = numbers((size_t)ROWS * n, off);
 	p->g = numbers((size_t)ROWS * n, off);
-	p->in = numbers((size_t)shares * n, off);
+	p->in = numbers((size_t)shares * wide, off);
 	p->out = numbers((size_t)shares * (ROWS + n), off);
 	p->v = numbers((size_t)shares * ROWS, off);
 	p->m.w = p->w.at;
@@ -79,7 +109,7 @@ static void make(struct problem *p, int n, int shares, enum lists lists, int fac
 		p->share[s] = (struct neap__sample_rows){.id = id,
 			.v = factors ? p->v.at + s * ROWS : NULL,
 			.count = count,
-			.in = p->in.at + s * n,
+			.in = p->in.at + s * wide,
 			.out = p->out.at + s * (ROWS + n)};
 	}
 }
@@ -128,12 +158,12 @@ typedef void checker(
 static void check_add(
 	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before)
 {
-	neap__kernels_reference.rows[0].add(&p->m, p->share, p->shares);
+	neap__kernels_reference.rows[p->kind].add(&p->m, p->share, p->shares);
 	struct numbers expected = copy_of(&p->out);
 	put_back(&p->out, before);
 	rows->add(&p->m, p->share, p->shares);
-	assert_true(distance(&p->out, &expected, ROWS) < 2);
-	assert_true(p->share->v || equal(&p->out, &expected));
+	assert_true(distance(&p->out, &expected, p->terms * ROWS) < 2);
+	assert_true(p->share->v || p->filter.factor == 0.25 || equal(&p->out, &expected));
 	struct numbers together = copy_of(&p->out);
 	put_back(&p->out, before);
 	for (int s = 0; s < p->shares; s++)
@@ -146,11 +176,11 @@ static void check_add(
 static void check_dot(
 	const struct neap__row_ops *rows, struct problem *p, const struct numbers *before)
 {
-	neap__kernels_reference.rows[0].dot(&p->m, p->share, p->shares);
+	neap__kernels_reference.rows[p->kind].dot(&p->m, p->share, p->shares);
 	struct numbers expected = copy_of(&p->out);
 	put_back(&p->out, before);
 	rows->dot(&p->m, p->share, p->shares);
-	assert_true(distance(&p->out, &expected, p->m.columns) < 2);
+	assert_true(distance(&p->out, &expected, p->terms * p->m.columns) < 2);
 	struct numbers together = copy_of(&p->out);
 	put_back(&p->out, before);
 	for (int s = 0; s < p->shares; s++)
@@ -165,12 +195,13 @@ static void check_grad(
 {
 	(void)before;
 	struct numbers start = copy_of(&p->g);
-	neap__kernels_reference.rows[0].grad(p->g.at, &p->m, p->share, p->shares);
+	neap__kernels_reference.rows[p->kind].grad(p->g.at, &p->m, p->share, p->shares);
 	struct numbers expected = copy_of(&p->g);
 	put_back(&p->g, &start);
 	rows->grad(p->g.at, &p->m, p->share, p->shares);
-	assert_true(distance(&p->g, &expected, p->shares) < 2);
-	assert_true(p->share->v || equal(&p->g, &expected));
+	assert_true(
+		distance(&p->g, &expected, p->terms * p->shares * (p->terms > 1 ? ROWS : 1)) < 2);
+	assert_true(p->share->v || p->filter.factor == 0.25 || equal(&p->g, &expected));
 	struct numbers together = copy_of(&p->g);
 	put_back(&p->g, &start);
 	for (int s = 0; s < p->shares; s++)
@@ -197,6 +228,9 @@ static void check_all(checker *check)
 							factors, (i + shares) % 3);
 						struct numbers before = copy_of(&p.out);
 						check(&k->rows[0], &p, &before);
+						share_rows(&p, shares % 2 ? 1 : 0.25);
+						put_back(&p.out, &before);
+						check(&k->rows[SHARED], &p, &before);
 						numbers_free(&before);
 						problem_free(&p);
 					}

@@ -36,8 +36,11 @@ class Spiking:
         self.u = torch.zeros(self.n)
         self.begin()
 
+    def product(self, x):
+        return x @ self.w + self.b
+
     def step(self, x, margins):
-        current = x @ self.w + self.b
+        current = self.product(x)
         if self.v is not None:
             current = current + self.y @ self.v
         seen = self.membrane(current, self.y.detach() if self.detach else self.y)
@@ -150,9 +153,11 @@ def turned(weight):
     return with_grad(weight.t(), weight.grad.t())
 
 
-def run(name, spec, layers, inputs, classes, lengths, rate, leak=None):
-    """As run of make_torch_dump: mean readout, cross-entropy, without penalties. leak: logit of kappa."""
-    w = weights(layers[-1].n, classes, scale=2 / math.sqrt(layers[-1].n))
+def run(name, spec, layers, inputs, classes, lengths, rate, leak=None, pool=lambda y: y):
+    """As run of make_torch_dump: mean readout, cross-entropy, without penalties. leak: logit of kappa;
+    pool: of what the readout receives."""
+    received = pool(torch.zeros(layers[-1].n)).numel()
+    w = weights(received, classes, scale=2 / math.sqrt(received))
     b = weights(classes, scale=0.1)
     kappa = math.exp(-DT / 20e-3) if leak is None else torch.sigmoid(leak)
     margins, losses, spikes, samples = [1], [], [], []
@@ -166,7 +171,7 @@ def run(name, spec, layers, inputs, classes, lengths, rate, leak=None):
             for i, layer in enumerate(layers):
                 y = layer.step(late[i - 1] if layer.delay else y, margins)
                 fired[i].append(y.detach().nonzero().flatten().tolist() if isinstance(layer, Spiking) else [])
-            out = kappa * out + (1 - kappa) * (y @ w + b)
+            out = kappa * out + (1 - kappa) * (pool(y) @ w + b)
             outs.append(out)
         answer = torch.stack(outs).mean(0)
         losses.append(torch.nn.functional.cross_entropy(answer[None], torch.tensor([index % classes])))

@@ -187,6 +187,37 @@ static void numbers(void **arg)
 	}
 }
 
+/* Shared weights: convolutions of every key, and pooling of every kind. */
+static void filters(void **arg)
+{
+	static const char *const specs[] = {"lif:conv=3:channels=3:shape=2x5x4,li",
+		"lif:conv=3x2:stride=2x1:pad=1:channels=4:groups=2:shape=2x5x4:reset=zero,"
+		"alif:conv=2:channels=2:dilation=1x2,li:pool=2",
+		"cubalif:conv=2:channels=3:pool=2x1:pooling=max:shape=2x5x4:dropout=0.3,"
+		"lif:5r:pool=1x2:pooling=max:delay=1,li",
+		"adlif:conv=1:channels=2:shape=2x5x4:pool=2:pooling=avg:scale=9:learn=tau,"
+		"adlif:conv=1:channels=3:scale=9:delay=1,li:pool=1x2:pooling=avg:delay=1",
+		"lif:40:pool=2:pooling=max:shape=2x5x4,lif:conv=3:shape=4x5x2:pad=1:channels=2,li",
+		"gru:8,lif:conv=2:shape=2x2x2:channels=3,li"};
+	(void)arg;
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int values = 0; values < 2; values++) {
+			static const int64_t lengths[] = {9, 13, 4};
+			struct neap_net_options o = options(specs[s]);
+			struct neap_objective objective = *entropy();
+			struct batch_room room;
+			batch_make(&room, 5, 3, 40, 13, 3, 0.2, lengths);
+			batch_numbers(&room, 21, values, NEAP_TARGET_LABEL, 3);
+			o.inputs = 40;
+			o.values = values;
+			o.surrogate = NEAP_SIGMOID;
+			objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
+			objective.dropout = 4;
+			check(&o, &objective, &room, 0);
+			batch_free(&room);
+		}
+}
+
 static void penalties(void **arg)
 {
 	static const struct neap_rate_penalty penalties[] = {{.upper = 0.05, .upper_weight = 3},
@@ -333,6 +364,7 @@ int main(void)
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(filters),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),

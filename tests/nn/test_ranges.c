@@ -7,9 +7,7 @@
 #include "nn/nets.h"
 
 #include "nn/allocations.h"
-#include "nn/range_variants.h"
-
-enum { VARIANTS = sizeof variants / sizeof variants[0] };
+#include "nn/variants.h"
 
 static struct neap_net *variant_net(const struct variant *v, int threads)
 {

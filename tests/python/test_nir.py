@@ -12,6 +12,7 @@ np = pytest.importorskip("numpy")
 h5py = pytest.importorskip("h5py")
 
 from conftest import run_tool  # noqa: E402
+from nir_equations import Graph  # noqa: E402
 from nets_of_tests import PRINT_NET, SOURCE  # noqa: E402
 
 MANY = int(os.environ.get("NEAP_MANY", "0"))
@@ -55,75 +56,6 @@ def ran(net, spikes, folder, dt=DT, reset="", membranes=False):
                           env={**os.environ, **({"NEAP_PRINT_MEMBRANES": "1"} if membranes else {})})
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()[:-1]]
-
-
-class Graph:
-    """A NIR file as its equations: Euler steps of dt, what leaves a node enters the next within the step, and
-    what closes a circle at the next one. Written from the description of NIR alone."""
-
-    def __init__(self, path, dt):
-        self.dt, self.nodes, self.edges = dt, {}, []
-        with h5py.File(path) as f:
-            self._read(f["node"], "")
-        self.order = [n for n in self.nodes if self.nodes[n]["type"] in ("LIF", "CubaLIF", "LI", "IF")]
-
-    def _read(self, group, outer):
-        for name, node in group["nodes"].items():
-            kind = node["type"][()].decode()
-            assert kind != "NIRGraph", "the samples are flat"
-            self.nodes[outer + name] = {"type": kind, **{k: np.asarray(v[()], "f8") for k, v in node.items()
-                                                         if k not in ("type", "metadata")}}
-        self.edges += [(a.decode(), b.decode()) for a, b in group["edges"][()]]
-
-    def run(self, x):
-        """Outputs of all nodes with a state, {name: [steps, units]}, for inputs [steps, units]."""
-        state, last = {n: (0.0, 0.0) for n in self.order}, {}
-        found = {n: [] for n in self.order}
-        for row in x.astype("f8"):
-            now = {}
-            for _ in self.nodes:  # until nothing is missing: nodes stand in any order
-                for name, node in self.nodes.items():
-                    if name in now:
-                        continue
-                    into = [a for a, b in self.edges if b == name]
-                    if node["type"] == "Input":
-                        now[name] = row
-                    elif all(a in now or self._closes(a, name) for a in into):
-                        total = sum(now[a] if a in now else self._late(a, last) for a in into)
-                        now[name], state[name] = self._step(node, total, state.get(name))
-                if len(now) == len(self.nodes):
-                    break
-            for name in self.order:
-                found[name].append(now[name])
-            last = now
-        return {name: np.array(rows) for name, rows in found.items()}
-
-    def _closes(self, a, name):
-        """Weights that see the node itself."""
-        return (name, a) in self.edges and self.nodes[a]["type"] in ("Affine", "Linear")
-
-    def _late(self, a, last):
-        node = self.nodes[a]
-        source = [x for x, y in self.edges if y == a][0]
-        before = last.get(source, np.zeros(node["weight"].shape[1]))
-        return node["weight"] @ before + node.get("bias", 0)
-
-    def _step(self, node, total, state):
-        kind, p, dt = node["type"], node, self.dt
-        if kind in ("Affine", "Linear"):
-            return p["weight"] @ total + p.get("bias", 0), None
-        if kind in ("Output", "Flatten"):
-            return total, None
-        v, i = state
-        if kind == "CubaLIF":
-            i = i + dt / p["tau_syn"] * (p.get("w_in", 1) * total - i)
-            v = v + dt / p["tau_mem"] * (p["v_leak"] - v + p["r"] * i)
-        else:
-            v = v + dt / p["tau"] * (p["v_leak"] - v + p["r"] * total)
-        if kind == "LI":
-            return v, (v, i)
-        z = v > p["v_threshold"]
-        return z.astype("f8"), (np.where(z, p.get("v_reset", 0), v), i)
 
 
 def same_spikes(mine, theirs, layers, margin=None):
@@ -173,12 +105,32 @@ def test_braille_samples(name, tmp_path):
     assert fired > 0
 
 
+def test_convolutional_sample(tmp_path):
+    """A net of sinabs (N-MNIST) beside the equations of NIR: convolutions, sum pools, neurons without a leak."""
+    path = sample_file("cnn_sinabs.nir")
+    graph = Graph(path, 1.0)
+    spikes = draw(4, 2 * 34 * 34, 0.05, INPUTS, 30)
+    fired = 0
+    for mine, x in zip(ran(path, spikes, str(tmp_path), 1.0), spikes):
+        theirs = graph.run(x)
+        assert same_spikes(mine, theirs, ["1", "3", "6", "10", "12"]) == 30
+        fired += theirs["12"].sum()
+    assert fired > 0
+
+
 NEAP_NETS = {
     "lif": "lif:24r:reset=hard:scale=2,lif:16:reset=hard:reset_value=-0.25:threshold=0.5:scale=2,li",
     "cubalif": "cubalif:24r:reset=hard:scale=0.5,li:tau=7ms",
     "leaks": "lif:24r:reset=hard:scale=2:learn=tau,cubalif:12:reset=hard:scale=2:learn=tau,li:learn=tau",
+    "conv": "lif:conv=3:channels=6:stride=2x1:pad=1:shape=2x5x2:reset=hard:scale=3,"
+            "cubalif:conv=2:channels=4:pad=1:dilation=1x2:reset=hard:scale=4:learn=tau,li",
+    "pool": "lif:conv=1:channels=5:pool=1x2:pooling=avg:shape=2x5x2:reset=hard:scale=6,"
+            "lif:12r:pool=2x1:reset=hard:scale=3,li",
     "sparse": "lif:24r:reset=hard:scale=3:density=0.4,lif:16:reset=hard:scale=2:density=0.5,li",
 }
+# Convolutions whose sizes nir 1.0.8 infers wrongly: kernels that are not square, and groups.
+MORE_NETS = {"groups": "lif:conv=3x2:channels=6:groups=2:pad=1x0:shape=2x5x2:reset=hard:scale=3,"
+                       "lif:conv=2x1:channels=9:groups=3:reset=hard:scale=4,li:pool=2x1:pooling=avg"}
 
 
 def trained(folder, net, *more):
@@ -193,10 +145,10 @@ def answers(model, *more):
 
 
 @pytest.mark.parametrize("precision", ["float", "double"])
-@pytest.mark.parametrize("name", NEAP_NETS)
+@pytest.mark.parametrize("name", {**NEAP_NETS, **MORE_NETS})
 def test_there_and_back(name, precision, tmp_path):
     """What comes back is the net to the bit; and the graph alone, without neap's metadata, says the same."""
-    run = trained(str(tmp_path), NEAP_NETS[name], "--precision", precision)
+    run = trained(str(tmp_path), {**NEAP_NETS, **MORE_NETS}[name], "--precision", precision)
     path = os.path.join(str(tmp_path), "net.nir")
     run_tool("export", run, "--nir", path)
     assert answers(path) == answers(run)
@@ -374,16 +326,39 @@ def test_goes_on_with_the_same_means(tmp_path):
     assert (scores(parts, other) == scores(whole, other)).all()
 
 
+def conv(shape, **more):
+    usual = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "groups": 1, "bias": np.zeros(shape[0])}
+    return ("Conv2d", {"weight": np.ones(shape), **usual, **more})
+
+
+def pool(kernel, **more):
+    return ("SumPool2d", {"kernel_size": kernel, "stride": kernel, "padding": [0, 0], **more})
+
+
 CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
 
 
 @pytest.mark.parametrize("nodes, edges, said", [
-    ({"k": ("Conv2d", {"weight": np.ones((1, 1, 2, 2))})}, CHAIN, "node 'k' is of type Conv2d"),
+    ({"k": ("MaxPool2d", {"kernel_size": [2, 2]})}, CHAIN, "node 'k' is of type MaxPool2d"),
+    ({"w": conv((4, 3, 2, 2))}, CHAIN, "weights for another number of channels"),
+    ({"w": conv((4, 12, 2))}, CHAIN, "four dimensions of a Conv2d"),
+    ({"w": conv((4, 12, 2, 2))}, CHAIN, "a kernel larger than what enters"),
+    ({"w": conv((4, 12, 1, 1), stride=[0, 1])}, CHAIN, "a stride, padding, dilation or groups"),
+    ({"w": conv((4, 12, 1, 1), padding="half")}, CHAIN, "'same' or 'valid'"),
+    ({"w": conv((4, 12, 1, 2), padding="same")}, CHAIN, "the padding 'same'"),
+    ({"w": conv((4, 12, 1, 1), bias=np.ones(3))}, CHAIN, "a bias of another size than its channels"),
+    ({"input": ("Input", {"shape": [3, 2, 2]}), "w": conv((1, 3, 1, 1)), "n": lif(4, tau=[1e-3, 2e-3, 1e-3, 1e-3])}, CHAIN,
+     "differ between units of a channel"),
+    ({"w": pool([1, 1], stride=[2, 2])}, CHAIN, "windows that overlap, leave gaps"),
+    ({"w": pool([2, 1])}, CHAIN, "windows larger than what enters"),
+    ({"input": ("Input", {"shape": [12]}), "w": pool([1, 1])}, CHAIN, "channels, height and width"),
+    ({"k": conv((4, 4, 1, 1))}, [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")],
+     "channels, height and width"),
     ({}, CHAIN + [("n", "nowhere")], "'nowhere', which is not a node"),
     ({"n": lif(3)}, CHAIN, "4 numbers leave node 'w', 3 may enter 'n'"),
     ({"n": lif(4, tau=np.zeros(4))}, CHAIN, "time constant of 0 or below"),
     ({"n": lif(4, r=np.full(4, np.nan))}, CHAIN, "not finite"),
-    ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1)))}, CHAIN, "dimension"),
+    ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1, 1)))}, CHAIN, "dimension"),
     ({"n": ("LIF", {"tau": np.ones(4)})}, CHAIN, "has no 'r'"),
     ({"w": ("Linear", {"weight": np.ones(4)})}, CHAIN, "weights that are not a matrix"),
     ({"m": lif(4), "w2": ("Linear", {"weight": np.ones((4, 12))})}, CHAIN + [("input", "w2"), ("w2", "m")], "receive node 'input'"),
@@ -395,7 +370,7 @@ CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
     ({"g": ({"x": lif(4)}, [])}, CHAIN + [("n", "g")], "the graph 'g' has no Input"),
 ])
 def test_refused_graphs(nodes, edges, said, tmp_path):
-    base = {"input": ("Input", {"shape": [12]}), "w": ("Linear", {"weight": np.ones((4, 12))}), "n": lif(4),
+    base = {"input": ("Input", {"shape": [12, 1, 1] if nodes.get("w", " ")[0] in ("Conv2d", "SumPool2d") else [12]}), "w": ("Linear", {"weight": np.ones((4, 12))}), "n": lif(4),
             "output": ("Output", {"shape": [4]})}
     path = write_graph(str(tmp_path / "net.nir"), {**base, **nodes}, edges)
     done = subprocess.run([os.environ["NEAP_BIN"], "eval", "--from", path, "--dt", "0.1ms", "randman:units=12"],

@@ -43,7 +43,7 @@ int neap__h5_has(const struct neap__h5_file *file, const char *name);
  * data set, no filters but deflate, shuffle and fletcher32; and which claims no more than it may
  * hold: chunks and rows unpack to NEAP__H5_MOST_UNPACKED times what is stored, at most.
  */
-enum { NEAP__H5_DIMS = 3 };
+enum { NEAP__H5_DIMS = 4, NEAP__H5_BLOCK_DIMS = 3 /* of neap__h5_block_open */ };
 struct neap__h5_set {
 	hid_t id, type, creation;
 	hsize_t count; /* elements in all */

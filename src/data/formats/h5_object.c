@@ -131,7 +131,7 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 		return neap__fail(NEAP_EFORMAT, "'%s': '%s' must be a data set of %s", file->path,
 			name,
 			most == 1    ? "one dimension"
-			: least == 0 ? "at most three dimensions"
+			: least == 0 ? "at most four dimensions"
 				     : "one to three dimensions");
 	const char *why = outside(set);
 	if (why)
@@ -196,7 +196,7 @@ int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file
 int neap__h5_block_open(
 	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
 {
-	return open_set(set, file, name, 1, NEAP__H5_DIMS);
+	return open_set(set, file, name, 1, NEAP__H5_BLOCK_DIMS);
 }
 
 int neap__h5_any_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <neap/status.h>
 
-enum { NEAP__NIR_DIMS = 2, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 256 };
+enum { NEAP__NIR_DIMS = 4, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 256 };
 
 /*
  * Types of nodes, X(NAME, name in files, parameters): numbers of which those that may be missing
@@ -25,7 +25,11 @@ enum { NEAP__NIR_DIMS = 2, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 256 };
 	X(AFFINE, "Affine", "weight bias") \
 	X(LINEAR, "Linear", "weight") \
 	X(SCALE, "Scale", "scale") \
-	X(FLATTEN, "Flatten", "") \
+	X(CONV1D, "Conv1d", "weight bias? stride? padding? dilation? groups? input_shape?") \
+	X(CONV2D, "Conv2d", "weight bias? stride? padding? dilation? groups? input_shape?") \
+	X(SUMPOOL, "SumPool2d", "kernel_size stride padding") \
+	X(AVGPOOL, "AvgPool2d", "kernel_size stride padding") \
+	X(FLATTEN, "Flatten", "start_dim? end_dim? input_type?") \
 	X(DELAY, "Delay", "delay") \
 	X(LI, "LI", "tau r v_leak") \
 	X(IF, "IF", "r v_threshold v_reset?") \

@@ -125,7 +125,7 @@ static int read_array(struct reading *r, const char *path, struct neap__nir_arra
 	if (kind != H5T_FLOAT && kind != H5T_INTEGER)
 		rc = say_text(r, path, "must contain numbers");
 	else if (set.dims > NEAP__NIR_DIMS)
-		rc = say_text(r, path, "has more than two dimensions");
+		rc = say_text(r, path, "has more than four dimensions");
 	else if (set.count > INT64_MAX / 16 ||
 		 neap__mul_size(&bytes, (size_t)set.count, sizeof(double)) < 0)
 		rc = say_text(r, path, "is too large");
@@ -158,6 +158,29 @@ static int join(
 	return 0;
 }
 
+/* The padding of a convolution may be a text: "valid" is 0, and "same" is read as -1. */
+static int read_padding(struct reading *r, const char *path, struct neap__nir_array *array)
+{
+	struct neap__h5_set set;
+	char *text;
+
+	NEAP_TRY(neap__h5_any_open(&set, &r->file, path));
+	int is_text = H5Tget_class(set.type) == H5T_STRING;
+	neap__h5_set_close(&set);
+	if (!is_text)
+		return read_array(r, path, array);
+	NEAP_TRY(read_text(r, path, &text));
+	int is_same = strcmp(text, "same") == 0, known = is_same || strcmp(text, "valid") == 0;
+	free(text);
+	if (!known)
+		return say_text(r, path, "must be numbers, 'same' or 'valid'");
+	if (!(array->data = calloc(1, sizeof *array->data)))
+		return neap__fail_errno(ENOMEM, "'%s'", r->file.path);
+	array->count = 1;
+	array->data[0] = -is_same;
+	return 0;
+}
+
 static int read_params(struct reading *r, const char *path, int node)
 {
 	char part[16], room[NEAP__H5_PATH];
@@ -176,7 +199,8 @@ static int read_params(struct reading *r, const char *path, int node)
 		if (!there)
 			return neap__fail(NEAP_EFORMAT, "'%s': node '%s', of type %s, has no '%s'",
 				r->file.path, n->name, neap__nir_type_name(n->type), part);
-		NEAP_TRY(read_array(r, room, &n->param[i]));
+		NEAP_TRY((strcmp(part, "padding") == 0 ? read_padding : read_array)(
+			r, room, &n->param[i]));
 	}
 }
 

@@ -72,6 +72,8 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 			return refuse(s, index, "has weights that are not a matrix"), -1;
 		return a->size[0];
 	}
+	if (neap__nir_is_filter(node->type))
+		return 0; /* by what enters */
 	if (node->type == NEAP__NIR_INPUT || node->type == NEAP__NIR_OUTPUT) {
 		a = neap__nir_param(node, "shape");
 		for (int64_t i = 0; i < a->count; i++) {
@@ -95,6 +97,47 @@ static int64_t own_size(const struct neap__nir_sums *s, int index)
 	return n > 1 ? n : 0;
 }
 
+/* 1: as many numbers leave a node as enter, in the same places. */
+static int keeps_image(enum neap__nir_type type)
+{
+	return type != NEAP__NIR_AFFINE && type != NEAP__NIR_LINEAR && type != NEAP__NIR_FLATTEN;
+}
+
+/* Hands size and image on along an edge. 1: something changed; NEAP_EFORMAT. */
+static int hand_on(struct neap__nir_sums *s, int from, int to)
+{
+	const struct neap__nir_node *node = &s->graph->node[to];
+	struct neap__nir_image image = s->image[from];
+
+	if (neap__nir_is_filter(node->type)) {
+		if (!image.channels) {
+			image = neap__nir_said_image(node);
+			if (s->size[from] == 0 || neap__nir_image_size(&image) != s->size[from])
+				image.channels = 0;
+		}
+		if (s->size[to] || !image.channels)
+			return 0;
+		const char *wrong = neap__nir_filter_make(&s->filter[to], node, image);
+		if (wrong)
+			return refuse(s, to, wrong);
+		s->image[to] = s->filter[to].to;
+		if (s->image[to].height > UNITS_MOST || s->image[to].width > UNITS_MOST ||
+			neap__nir_image_size(&s->image[to]) > UNITS_MOST)
+			return refuse(s, to, "has more than 65536 units");
+		s->size[to] = neap__nir_image_size(&s->image[to]);
+		return 1;
+	}
+	int changed = s->size[to] == 0 && s->size[from] != 0;
+	if (changed)
+		s->size[to] = s->size[from];
+	if (keeps_image(node->type) && image.channels && !s->image[to].channels &&
+		s->size[to] == s->size[from]) {
+		s->image[to] = image;
+		changed = 1;
+	}
+	return changed;
+}
+
 /* Hands sizes on along edges until nothing changes; nodes that say none are as large as what
  * enters. */
 static int find_sizes(struct neap__nir_sums *s)
@@ -108,28 +151,35 @@ static int find_sizes(struct neap__nir_sums *s)
 			return NEAP_EFORMAT;
 		if (s->size[i] > UNITS_MOST)
 			return refuse(s, i, "has more than 65536 units");
+		if (g->node[i].type == NEAP__NIR_INPUT)
+			s->image[i] = neap__nir_input_image(neap__nir_param(&g->node[i], "shape"));
 	}
 	while (changed) {
 		changed = 0;
 		for (int e = 0; e < g->edges; e++) {
-			int from = g->edge[e].from, to = g->edge[e].to;
-			if (s->size[to] == 0 && s->size[from] != 0) {
-				s->size[to] = s->size[from];
-				changed = 1;
-			}
+			int handed = hand_on(s, g->edge[e].from, g->edge[e].to);
+			NEAP_TRY(handed);
+			changed |= handed;
 		}
 	}
 	for (int i = 0; i < g->nodes; i++) {
 		const struct neap__nir_array *bias = neap__nir_param(&g->node[i], "bias");
+		int is_filter = neap__nir_is_filter(g->node[i].type);
 		if (s->size[i] == 0)
-			return refuse(s, i, "has no size, and none of its inputs has one");
-		if (bias->data && bias->count != s->size[i])
+			return refuse(s, i,
+				is_filter ? "needs the channels, height and width of its input, "
+					    "which no node specifies"
+					  : "has no size, and none of its inputs has one");
+		if (bias->data && !is_filter && bias->count != s->size[i])
 			return refuse(s, i, "has a bias of another size than its weights");
 	}
 	for (int e = 0; e < g->edges; e++) {
 		int from = g->edge[e].from, to = g->edge[e].to;
 		const struct neap__nir_array *w = neap__nir_param(&g->node[to], "weight");
-		int64_t wants = w->data ? w->size[1] : s->size[to];
+		int64_t wants = neap__nir_is_filter(g->node[to].type)
+					? neap__nir_image_size(&s->filter[to].from)
+				: w->data ? w->size[1]
+					  : s->size[to];
 		if (s->size[from] != wants)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': %lld numbers leave node '%.80s', %lld may enter '%.80s'",
@@ -171,6 +221,12 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 		struct neap__nir_term *own = &sum->term[i];
 		if (own->source != term.source || own->delay != term.delay)
 			continue;
+		if (own->pool || own->conv || term.pool || term.conv) {
+			free(term.weight);
+			return refuse(s, term.source,
+				"reaches a node by two ways, one of them through a convolution or "
+				"a pool; neap supports one");
+		}
 		int rc = neap__nir_term_fill(s, own);
 		if (rc == 0)
 			rc = neap__nir_term_fill(s, &term);
@@ -200,6 +256,23 @@ static int add_bias(struct neap__nir_sums *s, struct neap__nir_sum *sum, const d
 	return 0;
 }
 
+/* A copy of a term behind a convolution or a pool, which only what pools may be before. */
+static int pass_filter(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
+	struct neap__nir_term *to)
+{
+	const struct neap__nir_filter *filter = &s->filter[node];
+
+	*to = *from;
+	to->weight = NULL;
+	if (from->weight || from->conv || (filter->is_pool && from->pool))
+		return refuse(s, node,
+			"follows weights, a convolution or a pool; neap supports it only after the "
+			"Input or a node with a state, with at most a pool between");
+	*(filter->is_pool ? &to->pool : &to->conv) = filter;
+	to->columns = s->size[node];
+	return 0;
+}
+
 /* A copy of a term behind n x m weights (NULL: none) or behind factors of each unit (NULL: 1). */
 static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
 	int64_t m, struct neap__nir_term *to)
@@ -209,7 +282,13 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	const struct neap__nir_array *scale = neap__nir_param(n, "scale");
 	int64_t rows = s->size[node], columns = from->columns;
 
-	*to = (struct neap__nir_term){from->source, from->delay, columns, NULL};
+	if (neap__nir_is_filter(n->type))
+		return pass_filter(s, node, from, to);
+	*to = *from;
+	to->weight = NULL;
+	if ((w->data || scale->data) && from->conv)
+		return refuse(s, node,
+			"follows a convolution; neap supports only a node with a state there");
 	if (!w->data && !scale->data && !from->weight)
 		return 0;
 	if (w->data && from->weight && (double)rows * (double)m * (double)columns > PRODUCT_MOST)
@@ -256,8 +335,16 @@ static int pass_bias(
 	*out = NULL;
 	if (!in->bias && !bias->data)
 		return 0;
+	if (in->bias && neap__nir_is_filter(n->type))
+		return refuse(s, node,
+			"follows a bias; neap supports it only after a node with a "
+			"state");
 	if (!(*out = numbers(s, s->size[node], 1)))
 		return no_memory(s);
+	for (int64_t i = 0; neap__nir_is_filter(n->type) && i < s->size[node]; i++)
+		(*out)[i] = bias->data[i / (s->size[node] / bias->count)];
+	if (neap__nir_is_filter(n->type))
+		return 0;
 	for (int64_t i = 0; i < s->size[node]; i++) {
 		double sum = 0;
 		for (int64_t k = 0; w->data && in->bias && k < in->n; k++)
@@ -291,7 +378,8 @@ static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *
 	double *bias, delay = 0;
 
 	if (neap__nir_is_source(&s->graph->node[node]))
-		return add_term(s, sum, (struct neap__nir_term){node, 0, s->size[node], NULL});
+		return add_term(
+			s, sum, (struct neap__nir_term){.source = node, .columns = s->size[node]});
 	if (s->graph->node[node].type == NEAP__NIR_OUTPUT && !s->graph->node[node].inner)
 		return refuse(s, node, "is the Output of the graph, but has outgoing edges");
 	NEAP_TRY(make_sum(s, node));
@@ -322,7 +410,10 @@ static int make_sum(struct neap__nir_sums *s, int node)
 		return refuse(
 			s, node, "is part of a cycle without a node that has a state, such as LIF");
 	s->state[node] = BUSY;
-	s->sum[node].n = w->data ? w->size[1] : s->size[node];
+	s->sum[node].n = neap__nir_is_filter(g->node[node].type)
+				 ? neap__nir_image_size(&s->filter[node].from)
+			 : w->data ? w->size[1]
+				   : s->size[node];
 	for (int e = 0; e < g->edges; e++)
 		if (g->edge[e].to == node)
 			NEAP_TRY(add_output(s, g->edge[e].from, &s->sum[node]));
@@ -339,8 +430,10 @@ int neap__nir_sums_make(
 		.path = path,
 		.size = calloc(n, sizeof *s->size),
 		.sum = calloc(n, sizeof *s->sum),
-		.state = calloc(n, 1)};
-	if (!s->size || !s->sum || !s->state)
+		.state = calloc(n, 1),
+		.image = calloc(n, sizeof *s->image),
+		.filter = calloc(n, sizeof *s->filter)};
+	if (!s->size || !s->sum || !s->state || !s->image || !s->filter)
 		return no_memory(s);
 	NEAP_TRY(find_sizes(s));
 	s->left = LEAST_ROOM;
@@ -363,5 +456,7 @@ void neap__nir_sums_free(struct neap__nir_sums *s)
 	free(s->size);
 	free(s->sum);
 	free(s->state);
+	free(s->image);
+	free(s->filter);
 	*s = (struct neap__nir_sums){0};
 }

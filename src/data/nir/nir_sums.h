@@ -4,17 +4,20 @@
  * are the Input node of the outermost graph and nodes with a state; all that lies between (weights,
  * scales, delays, ends of inner graphs) is multiplied out:
  *     in = bias + sum over terms of weight * (output of the source, delay seconds ago)
+ * Convolutions and pools are kept as they are: of a source, its outputs may be pooled first, and a
+ * convolution or weights come then.
  */
 #ifndef NEAP_DATA_NIR_SUMS_H
 #define NEAP_DATA_NIR_SUMS_H
 
-#include "data/nir/nir_graph.h"
+#include "data/nir/nir_filters.h"
 
 struct neap__nir_term {
 	int source;   /* a node */
 	double delay; /* seconds */
 	int64_t columns;
-	double *weight; /* [n][columns]; NULL: one to one, n is columns */
+	double *weight; /* [n][columns]; NULL: one to one, n is columns; or a convolution */
+	const struct neap__nir_filter *pool, *conv; /* NULL: none */
 };
 
 struct neap__nir_sum {
@@ -26,11 +29,13 @@ struct neap__nir_sum {
 
 struct neap__nir_sums {
 	const struct neap__nir_graph *graph;
-	const char *path;	   /* for messages; borrowed, as the graph */
-	int64_t *size;		   /* [nodes] numbers that leave the node */
-	struct neap__nir_sum *sum; /* [nodes] what enters it */
-	unsigned char *state;	   /* [nodes] */
-	double left;		   /* numbers that may still be allocated */
+	const char *path;		 /* for messages; borrowed, as the graph */
+	int64_t *size;			 /* [nodes] numbers that leave the node */
+	struct neap__nir_sum *sum;	 /* [nodes] what enters it */
+	unsigned char *state;		 /* [nodes] */
+	struct neap__nir_image *image;	 /* [nodes] what leaves the node */
+	struct neap__nir_filter *filter; /* [nodes] of nodes that are one */
+	double left;			 /* numbers that may still be allocated */
 };
 
 /* 1: the node has a state, or is where the outermost graph begins. */

@@ -72,6 +72,18 @@ static int put_array(hid_t in, const char *name, const struct neap__nir_array *a
 	return put(in, name, type, H5T_NATIVE_DOUBLE, array->dims, size, array->data);
 }
 
+/* 1: a parameter of whole numbers. */
+static int is_whole(const char *param)
+{
+	static const char *const whole[] = {"shape", "input_shape", "stride", "padding", "dilation",
+		"groups", "kernel_size", "start_dim", "end_dim", "input_type"};
+
+	for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+		if (strcmp(whole[i], param) == 0)
+			return 1;
+	return 0;
+}
+
 static int put_node(hid_t nodes, const struct neap__nir_node *node)
 {
 	char part[16];
@@ -83,7 +95,7 @@ static int put_node(hid_t nodes, const struct neap__nir_node *node)
 	rc = put_text(group, "type", neap__nir_type_name(node->type));
 	for (int i = 0; rc == 0 && neap__nir_param_name(part, node->type, i, &optional) == 0; i++)
 		if (node->param[i].data)
-			rc = put_array(group, part, &node->param[i], strcmp(part, "shape") == 0);
+			rc = put_array(group, part, &node->param[i], is_whole(part));
 	if (H5Gclose(group) < 0)
 		rc = -1;
 	return rc;

@@ -196,8 +196,10 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->events = batch->sequences;
 	net->events_from = 0;
 	net->events_to = batch->windows ? 0 : INT64_MAX;
-	for (int l = 0; l < net->nlayers; l++)
+	for (int l = 0; l < net->nlayers; l++) {
 		net->ops->leak(net, &net->layers[l]);
+		net->ops->bias(net, &net->layers[l]);
+	}
 	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;
 	net->has_penalty = net->objective.loss && (p->upper_weight != 0 || p->lower_weight != 0 ||

@@ -89,6 +89,13 @@ static void take_group(
 	group->mask.passes = neap__bump_take(from, dropping, (uint64_t)net->hidden);
 	group->mask.ids = neap__bump_take(from, dropping * net->widest, sizeof *group->mask.ids);
 	group->mask.values = neap__bump_take(from, dropping, net->row_bytes);
+	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
+	uint64_t most =
+		(uint64_t)(net->options.inputs > net->widest ? net->options.inputs : net->widest);
+	group->pool.ids = neap__bump_take(from, pooling * most, sizeof *group->pool.ids);
+	group->pool.values = neap__bump_take(from, pooling * most, bytes);
+	group->pool.best =
+		neap__bump_take(from, (uint64_t)net->pools_most, sizeof *group->pool.best);
 	group->room = samples;
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);

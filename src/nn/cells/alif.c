@@ -22,7 +22,7 @@ static void *start(struct neap__at *at, void *row)
 	real *u = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, u, at->net->tensors[layer->bias].data);
+	neap__leak_decay(at, NEAP__MEMBRANE_LEAK, u, neap__biases(at->net, layer));
 	return u;
 }
 

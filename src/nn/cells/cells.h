@@ -21,7 +21,8 @@
 	X(li, NEAP__READOUT | NEAP__HAS_LEAK)
 
 #define NEAP__GATED (NEAP__HIDDEN | NEAP__IS_RECURRENT)
-#define NEAP__LIF (NEAP__HIDDEN | NEAP__HAS_LEAK | NEAP__HAS_THRESHOLD | NEAP__HAS_DETACH)
+#define NEAP__LIF                                                                                  \
+	(NEAP__HIDDEN | NEAP__HAS_LEAK | NEAP__HAS_THRESHOLD | NEAP__HAS_DETACH | NEAP__HAS_FILTER)
 
 #define NEAP__X(cell, traits)                                                                      \
 	extern const struct neap__cell_code neap__##cell##_float, neap__##cell##_double;

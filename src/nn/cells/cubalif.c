@@ -29,7 +29,7 @@ static void *start(struct neap__at *at, void *row)
 	real *current = (real *)(void *)(at->state + layer->state_at);
 
 	(void)row;
-	neap__leak_decay(at, NEAP__SECOND_LEAK, current, at->net->tensors[layer->bias].data);
+	neap__leak_decay(at, NEAP__SECOND_LEAK, current, neap__biases(at->net, layer));
 	return current;
 }
 

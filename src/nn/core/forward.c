@@ -2,6 +2,7 @@
 /* forward.c: a step of all samples, and the ranges made of steps (forward.h). */
 #include "nn/core/forward.h"
 #include "nn/core/dropout.h"
+#include "nn/core/pooling.h"
 #include "nn/core/products.h"
 #include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
@@ -28,8 +29,7 @@ int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t
 void *neap__start_bias(struct neap__at *at, void *row)
 {
 	const struct neap__layer *layer = at->layer;
-	return memcpy(
-		row, at->net->tensors[layer->bias].data, (size_t)layer->widths.sums * sizeof(real));
+	return memcpy(row, neap__biases(at->net, layer), (size_t)layer->widths.sums * sizeof(real));
 }
 
 static void count_spikes(double *total, const struct neap__list *list)
@@ -91,6 +91,8 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 			arriving = neap__dropout_list(net, group, below, at->slot, &arriving);
 			neap__dropout_raise(net, group, below, at->slot, &arriving);
 		}
+		if (layer->pooled)
+			arriving = neap__pool_list(net, group, layer, at->slot, &arriving);
 		at->sums =
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
 		samples[i] = sample_of(&arriving, at->sums);

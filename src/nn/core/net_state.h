@@ -26,6 +26,7 @@ struct neap__outer_team;
 struct neap__outer_tile;
 struct neap__replay;
 struct neap__peer_room;
+struct neap__filter;
 
 enum {
 	/*
@@ -50,17 +51,18 @@ enum {
 /* A parameter tensor; struct neap_param shows it to the world. */
 struct neap__param {
 	char name[40];
-	int64_t rows, columns, count; /* count: numbers stored, rows * columns where dense */
-	size_t offset, row_offset;    /* first number and row, counted over all tensors */
-	void *data;		      /* [count] */
-	double *grad;		      /* [count] complete after neap_net_end */
-	uint32_t *row_start;	      /* [rows + 1] compressed rows; NULL when dense */
-	uint16_t *column;	      /* [count]; NULL when dense */
-	int takes_spikes;	      /* all its inputs are spikes: products need no factors */
-	int is_leak;		      /* logits of decays */
-	int is_frozen;		      /* it does not learn: its gradient is 0 */
-	double factor;		      /* multiplies its gradient, in the batch begun */
-	double unit;		      /* the number that stands for 1 (time_unit.h) */
+	int64_t rows, columns, count;	   /* count: numbers stored, rows * columns where dense */
+	size_t offset, row_offset;	   /* first number and row, counted over all tensors */
+	void *data;			   /* [count] */
+	double *grad;			   /* [count] complete after neap_net_end */
+	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
+	uint16_t *column;		   /* [count]; NULL when dense */
+	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
+	int takes_spikes;		   /* all its inputs are spikes: products need no factors */
+	int is_leak;			   /* logits of decays */
+	int is_frozen;			   /* it does not learn: its gradient is 0 */
+	double factor;			   /* multiplies its gradient, in the batch begun */
+	double unit;			   /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */
@@ -72,6 +74,24 @@ struct neap__param {
 #define NEAP_X(choice, name, meaning) choice,
 enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 #undef NEAP_X
+
+/* Pooling of what a layer receives, as the tables of net.h. Max: of equals the first, row by row.
+ */
+/* clang-format off */
+#define NEAP__POOLING_TABLE(X) \
+	X(NEAP__POOL_SUM, sum, "sum of the outputs") \
+	X(NEAP__POOL_MAX, max, "largest output") \
+	X(NEAP__POOL_AVERAGE, avg, "their mean")
+/* clang-format on */
+#define NEAP_X(choice, name, meaning) choice,
+enum neap__pooling { NEAP__POOLING_TABLE(NEAP_X) };
+#undef NEAP_X
+
+/* Units as an image. Those of a convolution are numbered (y, x, channel), inputs (channel, y, x).
+ */
+struct neap__plane {
+	int channels, height, width; /* channels 0: there is none */
+};
 
 /* What a list of a layer's outputs holds. */
 enum neap__outputs {
@@ -119,6 +139,17 @@ struct neap__layer {
 	double tau_syn, tau_adapt, adapt, a, b; /* of cells that have them (spec.c) */
 	enum neap__activation activation;
 
+	/* Shared weights (nn/filter.h); sizes are height, width, and 0 where there is none. */
+	int conv[2], stride[2], pad[2], dilation[2], pool[2];
+	int channels, groups;
+	enum neap__pooling pooling;
+	struct neap__plane from, plane; /* what arrives, before pooling; its own units */
+	struct neap__filter *filter;	/* NULL: no weights are shared */
+	void *biases; /* [widths.sums] its bias, repeated in the batch begun; NULL: its tensor is */
+	const uint16_t *pooled;	    /* [below] the number of a unit's pool; max pooling */
+	const uint16_t *pool_first; /* [pools] its first unit */
+	int pools;
+
 	enum neap_learn learn;
 	int nleaks; /* time constants of the cell */
 	struct neap__leak leaks[NEAP__LEAKS_MOST];
@@ -133,6 +164,7 @@ struct neap__layer {
 	int weight, recurrent, bias; /* indices of its tensors; recurrent may be -1 */
 	int candidate;		     /* tensor of the second product; -1: none */
 	struct neap__widths widths;
+	int din_mask; /* of a step: where its d(in) is stored (deferred_sums.h); 0: it is not */
 
 	/* Offsets in bytes. In a sample's state: */
 	size_t state_at;   /* the cell's own numbers */
@@ -216,6 +248,12 @@ struct neap__group {
 		uint16_t *ids;	 /* [sample][widest] scratch for the outputs that pass */
 		void *values;	 /* [sample] rows of scratch for their numbers */
 	} mask;
+	/* Of nets with max pooling (core/pooling.h). */
+	struct {
+		uint16_t *ids; /* [sample][widest or inputs] scratch for the outputs that pass */
+		void *values;  /* [sample][widest or inputs] their numbers */
+		int32_t *best; /* [pools of the layer that has most] zeros between calls */
+	} pool;
 };
 
 /* What runs a group over a range; one table for each precision (precision_ops.h). */
@@ -239,6 +277,8 @@ struct neap__precision_ops {
 	int (*strip_columns)(const struct neap_net *net);
 	/* Sets the decays of a layer for the batch begun. */
 	void (*leak)(struct neap_net *net, const struct neap__layer *layer);
+	/* Repeats the bias of a layer whose units share it, for the batch begun. */
+	void (*bias)(struct neap_net *net, const struct neap__layer *layer);
 	/* Draws which units dropout lets pass in the batch begun. */
 	void (*draw)(struct neap_net *net, struct neap__group *group);
 	/* Brings the weights into the order that replay reads them in. */
@@ -325,6 +365,7 @@ struct neap_net {
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
 	double log_rate;     /* the same of logs */
 	int can_drop;	     /* a layer has dropout */
+	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
 	int drops;	     /* dropout is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
 	size_t sample_log;   /* bytes a sample's log of a step takes at most */
@@ -391,6 +432,18 @@ static inline double *neap__unit_spikes(
 static inline int neap__whole_batch(const struct neap_net *net)
 {
 	return net->batch->of > 0 ? net->batch->of : net->batch->size;
+}
+
+/* 1: a tensor with a row of its own for each unit below, of all columns. */
+static inline int neap__has_plain_rows(const struct neap__param *tensor)
+{
+	return !tensor->row_start && !tensor->filter;
+}
+
+/* 1: weights of the layer are shared, or what it receives is pooled. */
+static inline int neap__has_filter(const struct neap__layer *layer)
+{
+	return layer->conv[0] > 0 || layer->pool[0] > 0;
 }
 
 /* How many decays of a layer are learned. */

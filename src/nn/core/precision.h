@@ -22,13 +22,20 @@ static inline struct neap__matrix neap__weights(const struct neap_net *net, int 
 	return (struct neap__matrix){.w = t->data,
 		.columns = (int)t->columns,
 		.row_start = t->row_start,
-		.column = t->column};
+		.column = t->column,
+		.filter = t->filter};
 }
 
 static inline const struct neap__row_ops *neap__rows(
 	const struct neap__kernels *k, const struct neap__matrix *m)
 {
-	return &k->rows[m->row_start != NULL];
+	return &k->rows[m->filter ? 2 : m->row_start != NULL];
+}
+
+/* The bias [widths.sums] of a layer. */
+static inline const real *neap__biases(const struct neap_net *net, const struct neap__layer *layer)
+{
+	return layer->biases ? layer->biases : net->tensors[layer->bias].data;
 }
 
 static inline struct neap__slope neap__slope(const struct neap__layer *layer)

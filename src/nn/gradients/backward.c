@@ -3,6 +3,7 @@
 #include "nn/gradients/backward.h"
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
+#include "nn/core/pooling.h"
 #include "nn/core/products.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/weight_gradients.h"
@@ -54,28 +55,34 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 	neap__products_dot(net, samples, count, tensor);
 }
 
-/* dS from the layer above, and what is no product; outputs that dropout stopped get nothing from
- * above. */
+/* dS from the layer above, and what is no product; outputs that dropout or max pooling stopped get
+ * nothing from above. */
 static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
 	real *others = group->scratch[0];
-	int drops = neap__drops(net, layer);
+	int drops = neap__drops(net, layer), stops = drops || above->pooled;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		real *ds = neap__scratch_row(net, group->sums, at->slot);
-		if (drops)
+		if (stops)
 			memset(ds, 0, (size_t)layer->n * sizeof *ds);
 		else
 			start_others(at, ds);
 	}
 	add_products(net, group, alive, above, above->weight, above->delay);
-	for (int i = 0; drops && i < alive; i++) {
+	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
 		real *ds = neap__scratch_row(net, group->sums, at->slot);
-		neap__dropout_gradient(net, group, layer, at->slot, view, ds);
+		struct neap__list outputs = view->spikes;
+		if (drops) {
+			neap__dropout_gradient(net, group, layer, at->slot, view, ds);
+			outputs = neap__dropout_list(net, group, layer, at->slot, &outputs);
+		}
+		if (above->pooled)
+			neap__pool_gradient(net, group, above, view, &outputs, ds);
 		start_others(at, others);
 		for (int k = 0; k < view->active; k++)
 			ds[k] += others[k];

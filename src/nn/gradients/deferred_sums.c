@@ -37,13 +37,13 @@ int neap__is_deferred(const struct neap_net *net, int tensor)
 {
 	if (net->dense)
 		return tensor == net->layers[0].weight && !net->options.values;
-	return !net->options.smooth && !net->tensors[tensor].row_start &&
+	return !net->options.smooth && neap__has_plain_rows(&net->tensors[tensor]) &&
 	       net->tensors[tensor].takes_spikes;
 }
 
 int neap__stores_inputs(const struct neap_net *net)
 {
-	return net->options.values && !net->tensors[net->layers[0].weight].row_start;
+	return net->options.values && neap__has_plain_rows(&net->tensors[net->layers[0].weight]);
 }
 
 /* Takes what the gradient of weights needs that numbers come in by. */
@@ -82,7 +82,9 @@ static void take_all(const struct neap_net *net, struct neap__deferred *deferred
 	deferred->count = neap__bump_take(from, net->ntensors, sizeof *deferred->count);
 	deferred->room = neap__bump_take(from, net->ntensors, sizeof *deferred->room);
 	for (int l = 0; l < net->nlayers; l++) {
-		void *row = neap__bump_take(from, rows, neap__deferred_stride(net, l));
+		int mask = net->layers[l].din_mask, few = mask ? 2 * samples : 0;
+		void *row = neap__bump_take(
+			from, mask < 0 ? rows : (uint64_t)few, neap__deferred_stride(net, l));
 		if (from->base)
 			deferred->rows[l] = row;
 	}

@@ -28,7 +28,12 @@ struct neap__deferred_event {
 
 struct neap__deferred {
 	int samples, steps; /* room for so many samples, and steps beside the adjoint's own row */
-	void **rows; /* [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot */
+	/*
+	 * [layers][(steps + 1) * samples][stride] d(in); row step * samples + slot. Of layers whose
+	 * weights are shared, which are added at once, the rows of the last two steps, or none
+	 * (din_mask of struct neap__layer: 1 or 0, else -1).
+	 */
+	void **rows;
 	void **outputs; /* [hidden layers], the same of outputs; of a dense net */
 	struct neap__deferred_event **events; /* [tensors][room] */
 	size_t *count, *room;		      /* [tensors] events there are, and fit */

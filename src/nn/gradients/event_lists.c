@@ -8,7 +8,7 @@
 real *neap__deferred_row(const struct neap_net *net, const struct neap__deferred *deferred,
 	int layer, int step, int row)
 {
-	size_t at = (size_t)step * deferred->samples + row;
+	size_t at = (size_t)(step & net->layers[layer].din_mask) * deferred->samples + row;
 	return (real *)(void *)((char *)deferred->rows[layer] +
 				at * neap__deferred_stride(net, layer));
 }

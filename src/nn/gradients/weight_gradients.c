@@ -2,6 +2,7 @@
 /* weight_gradients.c: storing d(in), and adding its products now or deferring them. */
 #include "nn/gradients/weight_gradients.h"
 #include "nn/core/dropout.h"
+#include "nn/core/pooling.h"
 #include "nn/gradients/event_lists.h"
 
 #include <string.h>
@@ -16,8 +17,9 @@ static void keep(const struct neap_net *net, struct neap__deferred *deferred, in
 	int slot, const unsigned char *adjoint)
 {
 	const struct neap__layer *layer = &net->layers[l];
-	memcpy(neap__deferred_row(net, deferred, l, step, slot), adjoint + layer->adjoint_at,
-		(size_t)layer->widths.sums * sizeof(real));
+	if (layer->din_mask)
+		memcpy(neap__deferred_row(net, deferred, l, step, slot),
+			adjoint + layer->adjoint_at, (size_t)layer->widths.sums * sizeof(real));
 }
 
 void neap__weights_begin(
@@ -81,8 +83,10 @@ void neap__weights_end(struct neap_net *net, struct neap__group *group)
 		if (layer->is_recurrent)
 			neap__event_list_sum(
 				net, group->grads, deferred, l, layer->recurrent, source_rows);
-		memmove(deferred->rows[l], neap__deferred_row(net, deferred, l, group->step, 0),
-			(size_t)deferred->samples * neap__deferred_stride(net, l));
+		if (layer->din_mask)
+			memmove(deferred->rows[l],
+				neap__deferred_row(net, deferred, l, group->step, 0),
+				(size_t)deferred->samples * neap__deferred_stride(net, l));
 	}
 	group->step = 0;
 }
@@ -137,6 +141,17 @@ const real *neap__deferred_din(const struct neap__at *at, int layer)
 		at->net, group->deferred, layer, group->step - 1, row_of(group, at->slot));
 }
 
+/* d(in) of the sample's layer in a stored step, or where none are stored, in the step just made. */
+static const real *din_of(const struct neap__at *at, int step)
+{
+	const struct neap__group *group = at->group;
+	int l = at->layer->index;
+
+	if (!at->layer->din_mask)
+		return (const real *)(const void *)(at->adjoint + at->layer->adjoint_at);
+	return neap__deferred_row(at->net, group->deferred, l, step, at->slot);
+}
+
 void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
 {
 	struct neap__matrix m = neap__weights(net, tensor);
@@ -144,7 +159,9 @@ void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int 
 	const struct neap__sample_rows *samples = group->sample_rows;
 	uint8_t *dirty = group->grads->dirty + shape->row_offset;
 
-	for (int i = 0; i < count; i++)
+	if (shape->filter)
+		memset(dirty, 1, (size_t)shape->rows);
+	for (int i = 0; i < count && !shape->filter; i++)
 		for (int j = 0; j < samples[i].count; j++)
 			dirty[samples[i].id[j]] = 1;
 	neap__rows(net->kernels, &m)->grad((real *)group->grads->part[tensor], &m, samples, count);
@@ -178,6 +195,8 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			list = neap__input_events(net, at->sample, at->t);
 		if (drops)
 			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
+		if (tensor == layer->weight && layer->pooled)
+			list = neap__pool_list(net, group, layer, at->slot, &list);
 		if (deferred->room[tensor])
 			neap__event_list_append(deferred, tensor, &list,
 				from < 0 ? group->grads->slot : NULL,
@@ -186,9 +205,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			samples[count++] = (struct neap__sample_rows){.id = list.id,
 				.v = list.value,
 				.count = list.count,
-				.in = neap__deferred_row(
-					      net, deferred, layer->index, step, at->slot) +
-				      neap__column_of(layer, tensor)};
+				.in = din_of(at, step) + neap__column_of(layer, tensor)};
 	}
 	if (count)
 		neap__weights_add_now(net, group, count, tensor);
@@ -202,8 +219,10 @@ void neap__bias_add(
 	if (shape->is_frozen)
 		return;
 	group->grads->dirty[shape->row_offset] = 1;
-	for (int i = 0; i < alive; i++)
-		net->kernels->sum((real *)group->grads->part[layer->bias],
-			(real *)(void *)(group->at[i].adjoint + layer->adjoint_at),
-			(int)shape->columns);
+	for (int i = 0; i < alive; i++) {
+		real *din = (real *)(void *)(group->at[i].adjoint + layer->adjoint_at);
+		for (int at = 0; at < layer->widths.sums; at += (int)shape->columns)
+			net->kernels->sum((real *)group->grads->part[layer->bias], din + at,
+				(int)shape->columns);
+	}
 }

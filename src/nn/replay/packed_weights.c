@@ -25,7 +25,7 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 	const struct neap__param *t = tensor < 0 ? NULL : &net->tensors[tensor];
 	int all = from->outputs == NEAP__OUTPUT_ALL, strip = net->ops->strip_columns(net);
 
-	if (!t || t->row_start)
+	if (!t || !neap__has_plain_rows(t))
 		return 0;
 	if (all)
 		NEAP_TRY(make(net, &net->strips[tensor], t->rows, t->columns, strip));
@@ -44,7 +44,7 @@ int neap__net_packed(struct neap_net *net)
 	if (!net->packed || !net->strips || !net->turned)
 		return neap__fail_errno(ENOMEM, "net");
 	const struct neap__param *first = &net->tensors[net->layers[0].weight];
-	if (net->options.values && !first->row_start)
+	if (net->options.values && neap__has_plain_rows(first))
 		NEAP_TRY(make(net, &net->strips[net->layers[0].weight], first->rows, first->columns,
 			net->ops->strip_columns(net)));
 	for (int l = 0; l < net->nlayers - 1; l++) {

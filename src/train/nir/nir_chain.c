@@ -116,6 +116,14 @@ static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 		re[i] /= th[i];
 		th[i] = 1;
 	}
+	for (int64_t i = 0; rc == 0 && l->feed->conv && i < l->n; i++) {
+		int64_t channel = l->n / l->feed->conv->to.channels;
+		if (l->gain[i] != l->gain[i / channel * channel])
+			rc = refuse(s, l->node,
+				"follows a convolution, but its r, time constants or thresholds "
+				"differ between units of a channel; neap has one factor per "
+				"channel");
+	}
 	for (int64_t i = 1; rc == 0 && i < l->n; i++)
 		if (fabs(re[i] - re[0]) > NEAR_ONE * th[0])
 			rc = refuse(s, l->node,
@@ -160,6 +168,14 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 				own ? "its own output arrives at the next step"
 				    : "neap supports delays of 0 or 1 steps",
 				dt);
+		if (own && (t->conv || t->pool))
+			return refuse(s, l->node,
+				"receives itself through a convolution or a pool, which neap does "
+				"not support");
+		if (l->type == NEAP__NIR_LI && t->conv)
+			return refuse(s, l->node,
+				"follows a convolution, which neap supports only before nodes that "
+				"spike");
 		if (!own)
 			l->delay = (int)steps;
 		*to = t;
@@ -199,6 +215,8 @@ static int is_identity(const struct neap__nir_layer *l)
 {
 	const struct neap__nir_term *t = l->feed;
 
+	if (t->pool || t->conv)
+		return 0;
 	for (int64_t i = 0; t->weight && i < l->n; i++)
 		for (int64_t k = 0; k < t->columns; k++)
 			if (l->n != t->columns || t->weight[i * t->columns + k] != (i == k))
@@ -214,12 +232,13 @@ static int finish(struct neap__nir_chain *chain, struct neap__nir_sums *s, int o
 {
 	struct neap__nir_layer *last = &chain->layer[chain->layers];
 
-	*last = (struct neap__nir_layer){.node = output, .n = s->size[output]};
+	*last = (struct neap__nir_layer){
+		.node = output, .type = NEAP__NIR_LI, .n = s->size[output]};
 	NEAP_TRY(split_terms(s, last, dt));
 	if (chain->layers == 0)
 		return refuse(
 			s, output, "is not connected to the Input through a node with a state");
-	last->below = last->feed->columns;
+	last->below = s->size[last->feed->source];
 	if (last[-1].type == NEAP__NIR_LI) {
 		if (!is_identity(last))
 			return refuse(s, last[-1].node,
@@ -271,7 +290,7 @@ static int find_layers(struct neap__nir_chain *chain, struct neap__nir_sums *s, 
 			.node = at, .type = g->node[at].type, .n = s->size[at]};
 		chain->layers++;
 		NEAP_TRY(split_terms(s, l, dt));
-		l->below = l->feed->columns;
+		l->below = s->size[l->feed->source];
 		if (l->own && l->type == NEAP__NIR_LI)
 			return refuse(s, at,
 				"is an LI with recurrent connections, which neap does not support");

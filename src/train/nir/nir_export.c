@@ -4,6 +4,7 @@
 #include "train/model.h"
 #include "train/model_file.h"
 #include "nn/core/cell.h"
+#include "nn/filter.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
@@ -33,6 +34,19 @@ static const struct {
 	{"egru", "no node has gates"},
 };
 
+/* The unit (channel, y, x) of a graph that is unit i, (y, x, channel), of a convolution; NULL: i.
+ */
+static int64_t unit_of(const struct neap__plane *image, int64_t i)
+{
+	return image ? i % image->channels * image->height * image->width + i / image->channels : i;
+}
+
+/* The image of the units of a layer, if it is a convolution. */
+static const struct neap__plane *plane_of(const struct neap__layer *layer)
+{
+	return layer->conv[0] ? &layer->plane : NULL;
+}
+
 static double element(const struct neap_param *p, int64_t i)
 {
 	return p->precision == NEAP_DOUBLE ? ((const double *)p->data)[i]
@@ -48,8 +62,12 @@ static int make_array(struct neap__nir_array *a, int dims, int64_t rows, int64_t
 	return a->data ? 0 : neap__fail_errno(ENOMEM, "%lld numbers", (long long)a->count);
 }
 
-/* A tensor of the net turned, as NIR has it: [out][in]; a bias is a row. */
-static int tensor(const struct exporting *e, int node, const char *param, int index)
+/*
+ * A tensor of the net turned, as NIR has it: [out][in]; a bias is a row. `below`: the image whose
+ * units the rows are, where they are numbered as those of a convolution; or NULL.
+ */
+static int tensor(const struct exporting *e, int node, const char *param, int index,
+	const struct neap__plane *below)
 {
 	struct neap_param p;
 	struct neap__nir_array a;
@@ -61,9 +79,10 @@ static int tensor(const struct exporting *e, int node, const char *param, int in
 	for (int64_t row = 0; row < p.rows; row++) {
 		int64_t k = p.row_start ? p.row_start[row] : row * p.columns, first = k;
 		int64_t end = p.row_start ? p.row_start[row + 1] : k + p.columns;
+		int64_t in = unit_of(below, row);
 		for (; k < end; k++) {
 			int64_t column = p.column ? p.column[k] : k - first;
-			a.data[is_row ? column : column * p.rows + row] = element(&p, k);
+			a.data[is_row ? column : column * p.rows + in] = element(&p, k);
 		}
 	}
 	int rc = neap__nir_set(e->graph, node, param, &a);
@@ -71,12 +90,25 @@ static int tensor(const struct exporting *e, int node, const char *param, int in
 	return rc;
 }
 
-/* A parameter of a node: `value` for each of n units, or of dt over what a step of a leak takes. */
-static int row(const struct exporting *e, int node, const char *param, int64_t n, double value)
+/* Gives a row of numbers the three dimensions of an image, if there is one. */
+static void shape_row(struct neap__nir_array *a, const struct neap__plane *image)
+{
+	if (!image)
+		return;
+	a->dims = 3;
+	a->size[0] = image->channels;
+	a->size[1] = image->height;
+	a->size[2] = image->width;
+}
+
+/* A parameter of a node: `value` for each of n units, which may be an image. */
+static int row(const struct exporting *e, int node, const char *param, int64_t n, double value,
+	const struct neap__plane *image)
 {
 	struct neap__nir_array a;
 
 	NEAP_TRY(make_array(&a, 1, n, 0));
+	shape_row(&a, image);
 	for (int64_t i = 0; i < n; i++)
 		a.data[i] = value;
 	int rc = neap__nir_set(e->graph, node, param, &a);
@@ -105,9 +137,12 @@ static int leak_rows(const struct exporting *e, const struct neap__layer *layer,
 
 	NEAP_TRY(make_array(&a, 1, layer->n, 0));
 	int rc = make_array(&b, 1, layer->n, 0);
+	shape_row(&a, plane_of(layer));
+	shape_row(&b, plane_of(layer));
 	for (int i = 0; rc == 0 && i < layer->n; i++) {
-		a.data[i] = tau_of(e, layer, leak, i);
-		b.data[i] = layer->cell->readout ? 1 : a.data[i] / e->net->options.dt;
+		int64_t at = unit_of(plane_of(layer), i);
+		a.data[at] = tau_of(e, layer, leak, i);
+		b.data[at] = layer->cell->readout ? 1 : a.data[at] / e->net->options.dt;
 	}
 	if (rc == 0)
 		rc = neap__nir_set(e->graph, node, tau, &a);
@@ -177,19 +212,130 @@ static int cell_node(struct exporting *e, const struct neap__layer *layer)
 
 	NEAP_TRY(node = add(e, layer, layer->cell->readout ? "" : "cell", type));
 	if (pure)
-		rc = row(e, node, "r", layer->n, 1 / e->net->options.dt);
+		rc = row(e, node, "r", layer->n, 1 / e->net->options.dt, plane_of(layer));
 	else
 		rc = leak_rows(e, layer, node, NEAP__MEMBRANE_LEAK, cuba ? "tau_mem" : "tau", "r");
 	if (rc == 0 && cuba)
 		rc = leak_rows(e, layer, node, NEAP__SECOND_LEAK, "tau_syn", "w_in");
 	if (rc == 0 && !pure)
-		rc = row(e, node, "v_leak", layer->n, 0);
+		rc = row(e, node, "v_leak", layer->n, 0, plane_of(layer));
 	if (rc == 0 && !layer->cell->readout)
-		rc = row(e, node, "v_threshold", layer->n, layer->threshold);
+		rc = row(e, node, "v_threshold", layer->n, layer->threshold, plane_of(layer));
 	if (rc == 0 && !layer->cell->readout)
 		rc = row(e, node, "v_reset", layer->n,
-			layer->reset == NEAP_RESET_HARD ? layer->reset_value : 0);
+			layer->reset == NEAP_RESET_HARD ? layer->reset_value : 0, plane_of(layer));
 	return rc < 0 ? rc : node;
+}
+
+/* Whole numbers as a parameter; one number is a scalar. */
+static int whole(
+	const struct exporting *e, int node, const char *param, int count, const int *sizes)
+{
+	double data[3];
+	struct neap__nir_array a = {
+		.dims = count > 1, .size = {count}, .count = count, .data = data};
+
+	for (int i = 0; i < count; i++)
+		data[i] = sizes[i];
+	return neap__nir_set(e->graph, node, param, &a);
+}
+
+/* Adds a node behind the last. */
+static int follow(struct exporting *e, const struct neap__layer *layer, const char *part,
+	enum neap__nir_type type)
+{
+	int node;
+
+	NEAP_TRY(node = add(e, layer, part, type));
+	NEAP_TRY(neap__nir_add_edge(e->graph, e->before, node));
+	return e->before = node;
+}
+
+static int pool_node(struct exporting *e, const struct neap__layer *layer)
+{
+	static const int none[2] = {0, 0};
+	int node;
+
+	if (layer->pooling == NEAP__POOL_MAX)
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d has pooling=max, which NIR cannot express: it has sums and "
+			"averages. "
+			"Train with pooling=sum or pooling=avg",
+			layer->index);
+	NEAP_TRY(node = follow(e, layer, "pool",
+			 layer->pooling == NEAP__POOL_AVERAGE ? NEAP__NIR_AVGPOOL
+							      : NEAP__NIR_SUMPOOL));
+	NEAP_TRY(whole(e, node, "kernel_size", 2, layer->pool));
+	NEAP_TRY(whole(e, node, "stride", 2, layer->pool));
+	return whole(e, node, "padding", 2, none);
+}
+
+/* Kernels as [out][in of a group][y][x]. */
+static int kernels(const struct exporting *e, int node, const struct neap__layer *layer)
+{
+	int taps = layer->conv[0] * layer->conv[1], groups = layer->groups;
+	int below = layer->from.channels / groups, own = layer->channels / groups;
+	struct neap__nir_array a;
+	struct neap_param p;
+
+	NEAP_TRY(neap_net_param(e->net, layer->weight, &p));
+	NEAP_TRY(make_array(&a, 1, p.count, 0));
+	a.is_single = p.precision == NEAP_FLOAT;
+	a.dims = 4;
+	a.size[0] = layer->channels;
+	a.size[1] = below;
+	a.size[2] = layer->conv[0];
+	a.size[3] = layer->conv[1];
+	for (int64_t i = 0; i < p.count; i++) {
+		int64_t row = i / p.columns, channel = row / taps;
+		int64_t out = channel / below * own + i % p.columns;
+		a.data[(out * below + channel % below) * taps + row % taps] = element(&p, i);
+	}
+	int rc = neap__nir_set(e->graph, node, "weight", &a);
+	free(a.data);
+	return rc;
+}
+
+static int conv_node(struct exporting *e, const struct neap__layer *layer)
+{
+	const struct neap__plane in = neap__pooled_plane(layer);
+	const int size[] = {in.height, in.width};
+	int node;
+
+	if (layer->is_recurrent)
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d is a convolution with recurrent connections, which no node of NIR "
+			"has",
+			layer->index);
+	NEAP_TRY(node = follow(e, layer, "weight", NEAP__NIR_CONV2D));
+	NEAP_TRY(kernels(e, node, layer));
+	NEAP_TRY(tensor(e, node, "bias", layer->bias, NULL));
+	NEAP_TRY(whole(e, node, "input_shape", 2, size));
+	NEAP_TRY(whole(e, node, "stride", 2, layer->stride));
+	NEAP_TRY(whole(e, node, "padding", 2, layer->pad));
+	NEAP_TRY(whole(e, node, "dilation", 2, layer->dilation));
+	return whole(e, node, "groups", 1, &layer->groups);
+}
+
+/* Weights of all pairs of units; an image that arrives is made a row first. */
+static int affine_node(struct exporting *e, const struct neap__layer *layer)
+{
+	static const int first = 0, last = -1;
+	int is_image = neap__from_conv(layer) || layer->pool[0], node;
+	const struct neap__plane in = layer->pool[0]	       ? neap__pooled_plane(layer)
+				      : neap__from_conv(layer) ? layer[-1].plane
+							       : (struct neap__plane){0};
+	const int size[] = {in.channels, in.height, in.width};
+
+	if (is_image) {
+		NEAP_TRY(node = follow(e, layer, "flatten", NEAP__NIR_FLATTEN));
+		NEAP_TRY(whole(e, node, "start_dim", 1, &first));
+		NEAP_TRY(whole(e, node, "end_dim", 1, &last));
+		NEAP_TRY(whole(e, node, "input_type", 3, size));
+	}
+	NEAP_TRY(node = follow(e, layer, "weight", NEAP__NIR_AFFINE));
+	NEAP_TRY(tensor(e, node, "weight", layer->weight, neap__from_conv(layer) ? &in : NULL));
+	return tensor(e, node, "bias", layer->bias, NULL);
 }
 
 static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
@@ -200,20 +346,19 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 	if (!layer->cell->readout)
 		NEAP_TRY(check_reset(e, layer));
 	if (layer->delay) {
-		NEAP_TRY(other = add(e, layer, "delay", NEAP__NIR_DELAY));
-		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt));
-		NEAP_TRY(neap__nir_add_edge(e->graph, e->before, other));
-		e->before = other;
+		NEAP_TRY(other = follow(e, layer, "delay", NEAP__NIR_DELAY));
+		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt,
+			neap__from_conv(layer) ? &layer[-1].plane : NULL));
 	}
-	NEAP_TRY(weight = add(e, layer, "weight", NEAP__NIR_AFFINE));
-	NEAP_TRY(tensor(e, weight, "weight", layer->weight));
-	NEAP_TRY(tensor(e, weight, "bias", layer->bias));
-	NEAP_TRY(neap__nir_add_edge(e->graph, e->before, weight));
+	if (layer->pool[0])
+		NEAP_TRY(pool_node(e, layer));
+	NEAP_TRY(layer->conv[0] ? conv_node(e, layer) : affine_node(e, layer));
+	weight = e->before;
 	NEAP_TRY(cell = cell_node(e, layer));
 	NEAP_TRY(neap__nir_add_edge(e->graph, weight, cell));
 	if (layer->is_recurrent) {
 		NEAP_TRY(other = add(e, layer, "recurrent", NEAP__NIR_LINEAR));
-		NEAP_TRY(tensor(e, other, "weight", layer->recurrent));
+		NEAP_TRY(tensor(e, other, "weight", layer->recurrent, NULL));
 		NEAP_TRY(neap__nir_add_edge(e->graph, cell, other));
 		NEAP_TRY(neap__nir_add_edge(e->graph, other, cell));
 	}
@@ -271,11 +416,16 @@ int neap__nir_model_graph(struct neap__nir_graph *graph, const struct neap_net *
 
 	*graph = (struct neap__nir_graph){0};
 	NEAP_TRY(e.before = neap__nir_add_node(graph, "input", NEAP__NIR_INPUT));
-	NEAP_TRY(row(&e, e.before, "shape", 1, net->options.inputs));
+	const struct neap__plane *from = &net->layers[0].from;
+	const int shape[] = {from->channels, from->height, from->width};
+	if (neap__has_filter(&net->layers[0]))
+		NEAP_TRY(whole(&e, e.before, "shape", 3, shape));
+	else
+		NEAP_TRY(row(&e, e.before, "shape", 1, net->options.inputs, NULL));
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(layer_nodes(&e, &net->layers[l]));
 	NEAP_TRY(end = neap__nir_add_node(graph, "output", NEAP__NIR_OUTPUT));
-	NEAP_TRY(row(&e, end, "shape", 1, net->options.classes));
+	NEAP_TRY(row(&e, end, "shape", 1, net->options.classes, NULL));
 	NEAP_TRY(neap__nir_add_edge(graph, e.before, end));
 	return metadata(&e, file);
 }

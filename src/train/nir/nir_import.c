@@ -2,8 +2,10 @@
 /* nir_import.c: a graph of NIR as the file of a model (nir_model.h). */
 #include "train/nir/nir_model.h"
 #include "train/nir/nir_chain.h"
+#include "train/nir/nir_weights.h"
 #include "train/settings.h"
 #include "nn/core/cell.h"
+#include "nn/net.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/print.h"
@@ -94,9 +96,9 @@ static int spec_fits(const struct importing *m)
 		size_t name = strcspn(at, ":,");
 		char *end = NULL;
 		long n = at[name] == ':' ? strtol(at + name + 1, &end, 10) : 0;
-		int last = l == chain->layers - 1;
+		int last = l == chain->layers - 1, is_conv = chain->layer[l].feed->conv != NULL;
 		if (!is_cell(at, name, chain->layer[l].type) ||
-			(n != chain->layer[l].n && !(last && end == at + name + 1) &&
+			(!is_conv && n != chain->layer[l].n && !(last && end == at + name + 1) &&
 				!(last && n == 0)))
 			return 0;
 		at += strcspn(at, ",");
@@ -105,6 +107,17 @@ static int spec_fits(const struct importing *m)
 		at++;
 	}
 	return 1;
+}
+
+/* Weights that a text asks for, against the numbers of the graph. */
+static int weights_fit(const struct importing *m)
+{
+	double weights, numbers = UINT16_MAX;
+
+	for (int i = 0; i < m->graph->nodes; i++)
+		for (int p = 0; p < NEAP__NIR_PARAMS; p++)
+			numbers += (double)m->graph->node[i].param[p].count;
+	return neap__net_weights(&weights, &m->described) == 0 && weights <= 2 * numbers;
 }
 
 static int near(double a, double b)
@@ -123,6 +136,27 @@ static double decay_at(const struct neap_net *net, const struct neap__leak *leak
 	return 1 / (1 + exp(-logit));
 }
 
+static int filter_agrees(const struct neap__nir_layer *a, const struct neap__layer *b)
+{
+	const struct neap__nir_filter *conv = a->feed->conv, *pool = a->feed->pool;
+
+	const struct neap__nir_image *from = pool ? &pool->from : conv ? &conv->from : NULL;
+
+	if (from && (b->from.channels != from->channels || b->from.height != from->height ||
+			    b->from.width != from->width))
+		return 0;
+	if (conv && b->channels != conv->to.channels)
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (b->conv[i] != (conv ? conv->kernel[i] : 0) ||
+			b->pool[i] != (pool ? pool->kernel[i] : 0) ||
+			(conv && (b->stride[i] != conv->stride[i] || b->pad[i] != conv->pad[i] ||
+					 b->dilation[i] != conv->dilation[i])))
+			return 0;
+	return (!conv || b->groups == conv->groups) &&
+	       (!pool || b->pooling == (pool->is_average ? NEAP__POOL_AVERAGE : NEAP__POOL_SUM));
+}
+
 /* Does the graph still say of a layer what the net does? Resets are beyond a graph. */
 static int layer_agrees(const struct importing *m, int index)
 {
@@ -130,13 +164,14 @@ static int layer_agrees(const struct importing *m, int index)
 	const struct neap__layer *b = &m->net->layers[index];
 
 	if (b->n != a->n || b->below != a->below || b->delay != a->delay ||
-		b->is_recurrent != (a->own != NULL))
+		b->is_recurrent != (a->own != NULL) || !filter_agrees(a, b))
 		return 0;
 	for (int64_t i = 0; i < a->n; i++) {
 		if (a->gain[i] != 1)
 			return 0;
 		for (int k = 0; k < b->nleaks; k++)
-			if (!near(1 - decay_at(m->net, &b->leaks[k], i), 1 - a->decay[k][i]))
+			if (!near(1 - decay_at(m->net, &b->leaks[k], i),
+				    1 - a->decay[k][neap__nir_unit(a, i)]))
 				return 0;
 	}
 	if (b->cell->readout)
@@ -171,7 +206,8 @@ static int make_described(struct importing *m)
 	const char *text = meta_text(m, "neap.net");
 
 	m->json = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	if (!m->json || neap__settings_take_net(&m->described, m->json) < 0 || !spec_fits(m))
+	if (!m->json || neap__settings_take_net(&m->described, m->json) < 0 || !spec_fits(m) ||
+		!weights_fit(m))
 		return 0;
 	m->described.threads = 1;
 	int rc = neap_net_create(&m->net, &m->described);
@@ -192,6 +228,25 @@ static enum neap_reset reset_of(
 						       : NEAP_RESET_HARD;
 }
 
+static void add_filter(struct neap__text *spec, const struct neap__nir_term *feed)
+{
+	const struct neap__nir_filter *conv = feed->conv, *pool = feed->pool;
+	const struct neap__nir_image *from = pool ? &pool->from : conv ? &conv->from : NULL;
+
+	if (from)
+		neap__text_add(spec, ":shape=%lldx%lldx%lld", (long long)from->channels,
+			(long long)from->height, (long long)from->width);
+	if (pool)
+		neap__text_add(spec, ":pool=%dx%d:pooling=%s", pool->kernel[0], pool->kernel[1],
+			pool->is_average ? "avg" : "sum");
+	if (conv)
+		neap__text_add(spec,
+			":conv=%dx%d:channels=%lld:stride=%dx%d:pad=%dx%d:dilation=%dx%d:groups=%d",
+			conv->kernel[0], conv->kernel[1], (long long)conv->to.channels,
+			conv->stride[0], conv->stride[1], conv->pad[0], conv->pad[1],
+			conv->dilation[0], conv->dilation[1], conv->groups);
+}
+
 static int add_layer(const struct importing *m, struct neap__text *spec, int index,
 	const struct neap_net *described)
 {
@@ -206,6 +261,7 @@ static int add_layer(const struct importing *m, struct neap__text *spec, int ind
 		neap__text_add(spec, ":%lld%s:reset=%s:reset_value=%.17g:threshold=%.17g:dropout=0",
 			(long long)l->n, l->own ? "r" : "",
 			reset_names[reset_of(m, described, index)], l->reset_value, l->threshold);
+	add_filter(spec, l->feed);
 	neap__text_add(spec, ":tau=%.17gs", l->tau[0]);
 	if (cuba)
 		neap__text_add(spec, ":tau_syn=%.17gs", l->tau[1]);
@@ -230,7 +286,7 @@ static void set_logits(const struct importing *m, int index)
 		if (neap_net_param(m->net, b->leaks[k].tensor, &p) < 0)
 			continue;
 		for (int64_t i = 0; i < a->n; i++) {
-			double d = a->decay[k][i];
+			double d = a->decay[k][neap__nir_unit(a, i)];
 			double logit = d > 0 ? log(d / (1 - d)) : LEAST_LOGIT;
 			logit = fmin(fmax(logit, LEAST_LOGIT), -LEAST_LOGIT);
 			if (p.precision == NEAP_DOUBLE)
@@ -284,59 +340,6 @@ static int make_own(struct importing *m)
 	neap__json_free(&json);
 	neap__text_free(&spec);
 	return rc;
-}
-
-/* ---- weights ---- */
-
-static void store(const struct neap_param *p, int64_t at, double value)
-{
-	if (p->precision == NEAP_DOUBLE)
-		((double *)p->data)[at] = value;
-	else
-		((float *)p->data)[at] = (float)value;
-}
-
-/* Takes the weights of a term; 0: the tensor lacks a connection that has a weight. */
-static int set_weights(const struct neap_net *net, int tensor, const struct neap__nir_term *term,
-	const double *gain)
-{
-	struct neap_param p;
-
-	if (neap_net_param(net, tensor, &p) < 0)
-		return 0;
-	for (int64_t in = 0; in < p.rows; in++) {
-		int64_t k = p.row_start ? p.row_start[in] : 0;
-		int64_t end = p.row_start ? p.row_start[in + 1] : 0;
-		for (int64_t out = 0; out < p.columns; out++) {
-			double w = term->weight ? term->weight[out * term->columns + in]
-						: (double)(in == out);
-			if (!p.row_start)
-				store(&p, in * p.columns + out, w * gain[out]);
-			else if (k < end && p.column[k] == out)
-				store(&p, k++, w * gain[out]);
-			else if (w != 0)
-				return 0;
-		}
-	}
-	return 1;
-}
-
-/* Fills in all tensors: 1, or 0 where the net has no room for a weight. */
-static int set_tensors(const struct importing *m)
-{
-	struct neap_param p;
-
-	for (int l = 0; l < m->chain.layers; l++) {
-		const struct neap__nir_layer *a = &m->chain.layer[l];
-		const struct neap__layer *b = &m->net->layers[l];
-		if (!set_weights(m->net, b->weight, a->feed, a->gain) ||
-			(a->own && !set_weights(m->net, b->recurrent, a->own, a->gain)) ||
-			neap_net_param(m->net, b->bias, &p) < 0)
-			return 0;
-		for (int64_t i = 0; i < a->n; i++)
-			store(&p, i, a->bias ? a->bias[i] * a->gain[i] : 0);
-	}
-	return 1;
 }
 
 /* ---- the file of a model ---- */
@@ -461,14 +464,15 @@ static int make_net(struct importing *m)
 		agrees = 0;
 	for (int l = 0; agrees && l < m->chain.layers; l++)
 		agrees = layer_agrees(m, l);
-	if (agrees && set_tensors(m)) {
+	if (agrees && neap__nir_weights_set(m->net, &m->chain)) {
 		m->settings = strdup(meta_text(m, "neap.net"));
 		return m->settings ? 0 : neap__fail_errno(ENOMEM, "'%s'", m->path);
 	}
 	NEAP_TRY(make_own(m));
-	return set_tensors(m) ? 0
-			      : neap__fail(NEAP_EFORMAT, "'%s': the weights do not fit the network",
-					m->path);
+	return neap__nir_weights_set(m->net, &m->chain)
+		       ? 0
+		       : neap__fail(
+				 NEAP_EFORMAT, "'%s': the weights do not fit the network", m->path);
 }
 
 int neap__nir_model_of(struct neap__safetensors *file, const struct neap__nir_graph *graph,

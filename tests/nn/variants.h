@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range_variants.h: the nets that test_ranges.c compares. */
-#ifndef NEAP_TEST_RANGE_VARIANTS_H
-#define NEAP_TEST_RANGE_VARIANTS_H
+/* variants.h: the nets of test_ranges.c, of every cell, connection, reset, readout and precision.
+ */
+#ifndef NEAP_TEST_VARIANTS_H
+#define NEAP_TEST_VARIANTS_H
 
 #include <neap/net.h>
 
@@ -53,7 +54,6 @@ static const struct variant {
 	{.spec = "cubalif:40:tau_syn=2ms,alif:33r:adapt=0.2:delay=1,li", .precision = NEAP_DOUBLE},
 	{.spec = "alif:70r:detach=1,li", .surrogate = NEAP_SUPERSPIKE, .support = 0.4},
 	{.spec = "adlif:70r:scale=40,li"},
-	{.spec = "adlif:40r:scale=40,adlif:33:scale=40,li", .density = 0.4, .dense = 1},
 	{.spec = "cell c;state u;state w;w=0.99*w+0.1*spike;u=0.9*u+in-w;reset u=u-1;spike "
 		 "u-1:150r,li"},
 	{.spec = "cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike "
@@ -70,6 +70,7 @@ static const struct variant {
 		.surrogate = NEAP_SIGMOID,
 		.smooth = 1,
 		.delay = 1},
+	{.spec = "adlif:40r:scale=40,adlif:33:scale=40,li", .density = 0.4, .dense = 1},
 	{.spec = "rnn:70,rnn:33:activation=relu,li", .gated = 1},
 	{.spec = "lstm:40,li", .readout = NEAP_READ_STEP, .gated = 1},
 	{.spec = "lif:30r,lstm:33,li", .precision = NEAP_DOUBLE, .delay = 1, .gated = 1},
@@ -142,6 +143,21 @@ static const struct variant {
 		.readout = NEAP_READ_STEP,
 		.gated = 1,
 		.target = NEAP_TARGET_LABELS},
+	{.spec = "lif:conv=1x3:channels=5:pad=0x1:shape=1x1x19,lif:conv=1x4:stride=1x2:channels=17,"
+		 "li"},
+	{.spec = "cubalif:conv=1x4:channels=33:pool=1x2:pooling=max:shape=1x1x19:dropout=0.3,"
+		 "alif:20r:pool=1x2:delay=1,li",
+		.precision = NEAP_DOUBLE},
+	{.spec = "lif:70r,lif:conv=2:channels=8:pooling=max:pool=2:shape=2x5x7:learn=tau,"
+		 "adlif:conv=1:channels=3:scale=20,li:pool=1x2:pooling=avg",
+		.surrogate = NEAP_SUPERSPIKE},
+	{.spec = "lif:conv=1x3:channels=9:pool=1x2:pooling=avg:shape=1x1x19,gru:9,li",
+		.gated = 1,
+		.values = 1},
+	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:40:pool=1x2:pooling=max,li",
+		.smooth = 1,
+		.freeze = "layer0"},
 };
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
 #endif

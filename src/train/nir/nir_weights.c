@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nir_weights.c: weights of a graph in the order of the net's units (nir_weights.h). */
+#include "train/nir/nir_weights.h"
+#include "nn/core/cell.h"
+
+/* The unit of the graph, (channel, y, x), that is unit i of a convolution of the net; NULL: i. */
+static int64_t unit_of(const struct neap__nir_image *image, int64_t i)
+{
+	return image ? i % image->channels * image->height * image->width + i / image->channels : i;
+}
+
+/* The image of a layer that is a convolution, and of what arrives from one, pooled; or NULL. */
+static const struct neap__nir_image *image_of(const struct neap__nir_layer *layer)
+{
+	return layer->feed->conv ? &layer->feed->conv->to : NULL;
+}
+
+static const struct neap__nir_image *image_below(const struct neap__nir_chain *chain, int index)
+{
+	const struct neap__nir_layer *layer = &chain->layer[index];
+
+	if (index == 0 || !image_of(layer - 1))
+		return NULL;
+	return layer->feed->pool ? &layer->feed->pool->to : image_of(layer - 1);
+}
+
+int64_t neap__nir_unit(const struct neap__nir_layer *layer, int64_t unit)
+{
+	return unit_of(image_of(layer), unit);
+}
+
+static void store(const struct neap_param *p, int64_t at, double value)
+{
+	if (p->precision == NEAP_DOUBLE)
+		((double *)p->data)[at] = value;
+	else
+		((float *)p->data)[at] = (float)value;
+}
+
+/*
+ * Takes the weights of a term, from units of an image below to units of one; 0: the tensor lacks a
+ * connection that has a weight.
+ */
+static int set_weights(const struct neap_net *net, int tensor, const struct neap__nir_term *term,
+	const struct neap__nir_image *below, const struct neap__nir_layer *to)
+{
+	struct neap_param p;
+
+	if (neap_net_param(net, tensor, &p) < 0)
+		return 0;
+	for (int64_t row = 0; row < p.rows; row++) {
+		int64_t k = p.row_start ? p.row_start[row] : 0, in = unit_of(below, row);
+		int64_t end = p.row_start ? p.row_start[row + 1] : 0;
+		for (int64_t column = 0; column < p.columns; column++) {
+			int64_t out = unit_of(image_of(to), column);
+			double w = term->weight ? term->weight[out * term->columns + in]
+						: (double)(in == out);
+			if (!p.row_start)
+				store(&p, row * p.columns + column, w * to->gain[out]);
+			else if (k < end && p.column[k] == column)
+				store(&p, k++, w * to->gain[out]);
+			else if (w != 0)
+				return 0;
+		}
+	}
+	return 1;
+}
+
+/* The kernels of a convolution: a row for each channel below, y and x. */
+static int set_kernels(const struct neap_net *net, int tensor, const struct neap__nir_layer *to)
+{
+	const struct neap__nir_filter *conv = to->feed->conv;
+	int64_t taps = (int64_t)conv->kernel[0] * conv->kernel[1];
+	int64_t below = conv->from.channels / conv->groups, own = conv->to.channels / conv->groups;
+	struct neap_param p;
+
+	if (neap_net_param(net, tensor, &p) < 0)
+		return 0;
+	for (int64_t row = 0; row < p.rows; row++)
+		for (int64_t column = 0; column < p.columns; column++) {
+			int64_t channel = row / taps, out = channel / below * own + column;
+			double w =
+				conv->weight[(out * below + channel % below) * taps + row % taps];
+			store(&p, row * p.columns + column,
+				w * to->gain[out * conv->to.height * conv->to.width]);
+		}
+	return 1;
+}
+
+int neap__nir_weights_set(const struct neap_net *net, const struct neap__nir_chain *chain)
+{
+	struct neap_param p;
+
+	for (int l = 0; l < chain->layers; l++) {
+		const struct neap__nir_layer *a = &chain->layer[l];
+		const struct neap__layer *b = &net->layers[l];
+		int set = a->feed->conv
+				  ? set_kernels(net, b->weight, a)
+				  : set_weights(net, b->weight, a->feed, image_below(chain, l), a);
+		if (!set || (a->own && !set_weights(net, b->recurrent, a->own, image_of(a), a)) ||
+			neap_net_param(net, b->bias, &p) < 0)
+			return 0;
+		for (int64_t i = 0; i < p.count; i++) {
+			int64_t unit = i * (a->n / p.count); /* the first of a channel */
+			store(&p, i, a->bias ? a->bias[unit] * a->gain[unit] : 0);
+		}
+	}
+	return 1;
+}
