@@ -139,7 +139,7 @@ PYTHON = {
     "reports": (["errors", "plans", "player", "show"], []),
     "torch/options": (["units", "errors", "stores", "timing"], ["torch"]),
     "torch/places": (["actions", "plans"], []),
-    "torch/planning": (["errors", "offload", "places", "plans", "rates", "show", "stores", "timing"], []),
+    "torch/planning": (["problems", "errors", "offload", "places", "plans", "rates", "show", "stores", "timing"], []),
     "torch/known": (["places", "problems", "timing"], ["torch"]),
     "torch/attributes": (["errors", "trees"], ["torch"]),
     "torch/around": (["errors", "attributes"], ["torch"]),

@@ -15,7 +15,7 @@ struct neap_net;
 struct neap__layer;
 
 struct neap__linear_cell {
-	double step; /* seconds */
+	double step;	  /* seconds */
 	double threshold; /* of u */
 	double m[2][2], b[2];
 	double (*power)[2][2]; /* M^k, k up to a limit */

@@ -26,9 +26,8 @@ static json_t *read_dump(const char *name)
 /* All dumps as one. */
 static int load(void **arg)
 {
-	static const char *const others[] = {
-		"torch_cells.json", "torch_leaks.json", "torch_cell_files.json",
-		"torch_filters.json"};
+	static const char *const others[] = {"torch_cells.json", "torch_leaks.json",
+		"torch_cell_files.json", "torch_filters.json"};
 	const char *source = getenv("NEAP_SOURCE"); /* specifications have paths in it */
 	(void)arg;
 	if (source && chdir(source) < 0)
