@@ -14,6 +14,7 @@ import neap
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs a CUDA or ROCm device")
+    config.addinivalue_line("markers", "compiler: graphs of compile=True are compiled")
     config.addinivalue_line("markers", "heavy: graphs of neap.torch count in budgets, as they do for users")
 
 

@@ -25,7 +25,8 @@ torch.set_num_threads(1)
 LIMIT = 60  # seconds of one run, which has to end
 TIERS = {"write": 2e9, "read": 1e9, "latency": 1e-5}  # what planners are told: plans are a function of the seed
 DEVICES = {"late": dict(), "reordered": dict(rate=4000), "slow": dict(rate=300)}  # of fake_device.py
-ALWAYS = (r"times slower than storing", r"check=True has no effect", r"slow= or host= has no effect")
+ALWAYS = (r"times slower than storing", r"check=True has no effect", r"slow= or host= has no effect",
+          r"compile=True has no effect")
 NO_PLAN = r"is not for|needs|do not|does not|only|cannot|has no|no tier|wants|takes no|without|not apply"
 
 

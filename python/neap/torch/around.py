@@ -11,14 +11,14 @@ import itertools
 import types
 import warnings
 import weakref
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
 from ..errors import UsageError, stack_level
 from .attributes import Attributes
 
-__all__ = ["Around", "Unregistered"]
+__all__ = ["Around", "Unregistered", "values_around"]
 
 _REMEDY = ('Make it part of the state. For buffers, pass the step as a torch.nn.Module with buffers="state"; for '
            "modules of snnTorch, SpikingJelly and Norse, use neap.torch.lift")
@@ -27,7 +27,17 @@ _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 _LIBRARIES = ("torch", "neap", "numpy", "builtins")  # packages that define no steps
 
 
-def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List[torch.Generator], List[Any]]:
+class _Found(NamedTuple):
+    """What ``_found`` finds; ``plain``: numbers and strings that are not attributes."""
+
+    modules: List[torch.nn.Module]
+    tensors: List[torch.Tensor]
+    generators: List[torch.Generator]
+    others: List[Any]
+    plain: List[Any]
+
+
+def _found(*steps: Any) -> _Found:
     """Finds the modules, tensors, random number generators and other objects with attributes that steps are or use, as
     functions do: through the variables around them, their defaults, the globals that they use, and functions, lists,
     dicts and attributes of objects among these. Tensors in attributes are included if a function uses the attribute's
@@ -37,6 +47,7 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List
     tensors: Dict[int, torch.Tensor] = {}
     held: List[Tuple[str, torch.Tensor]] = []
     others: List[Any] = []
+    plain: List[Any] = []
     names: Set[str] = set()
     seen, rows = set(), list(steps)
     while rows and len(seen) < MOST:
@@ -58,10 +69,21 @@ def _found(*steps: Any) -> Tuple[List[torch.nn.Module], List[torch.Tensor], List
                         held.append((name, value))
                     elif not isinstance(value, _PLAIN):
                         rows.append(value)
+                    elif name is None:
+                        plain.append(value)
         except Exception:  # any code may run here, for example a property; a weak proxy may be dead
             continue
     tensors.update((id(tensor), tensor) for name, tensor in held if name in names)
-    return list(found.values()), list(tensors.values()), list(generators.values()), others
+    return _Found(list(found.values()), list(tensors.values()), list(generators.values()), others, plain)
+
+
+def values_around(*steps: Any) -> List[str]:
+    """Describes the numbers, strings and tensors without gradients that steps use in addition to their arguments."""
+    found = _found(*steps)
+    methods = {type(part).forward: None for module in found.modules for part in module.modules()}
+    found = _found(*steps, *methods)
+    return [*map(repr, found.plain), *[f"tensor {id(x)}" for x in found.tensors if not x.requires_grad],
+            *Attributes(found.modules, found.others).texts()]
 
 
 def _inside(row: Any, names: Set[str], others: List[Any]) -> List[Tuple[Optional[str], Any]]:
@@ -120,7 +142,7 @@ class Unregistered(torch.nn.Module):
     def _warn(self, what: str, remedy: str) -> None:
         if isinstance(self.cell, torch.nn.Module):
             return
-        modules, tensors, _, _ = _found(self.cell)
+        modules, tensors, *_ = _found(self.cell)
         used = [type(part).__name__ for part in modules if any(row.requires_grad for row in part.parameters())]
         used += [f"a tensor of shape {tuple(row.shape)}" for row in tensors if row.requires_grad and row.is_leaf]
         if used:
@@ -152,7 +174,7 @@ class Around:
 
     def __init__(self, *steps: Any, buffered: bool = False):
         self._steps = steps
-        self._modules, tensors, self.generators, others = _found(*steps)
+        self._modules, tensors, self.generators, others, _ = _found(*steps)
         if any("_orig_class" in vars(part) for module in self._modules for part in module.modules()):
             raise UsageError("torch.nn.utils.stateless.functional_call, of PyTorch before 2.0, replaces parameters "
                              "of a module that the step uses, and recomputed steps would not find them. Call "
@@ -184,7 +206,7 @@ class Around:
 
     def leaves(self) -> Set[int]:
         """Returns the ids of those leaves that require gradients."""
-        rows = [*_found(*self._steps)[1], *[row for module in self._modules for row in module.parameters()]]
+        rows = [*_found(*self._steps).tensors, *[row for module in self._modules for row in module.parameters()]]
         return {id(row) for row in rows if row.requires_grad and row.is_leaf}
 
     def check_state(self, first: Callable[[], List[torch.Tensor]]) -> None:

@@ -58,6 +58,12 @@ class Attributes:
                       for key, value in self._of(items).items() if key not in was]
         return found
 
+    def texts(self) -> List[str]:
+        """Describes the values; tensors by their identity, without those that require gradients."""
+        return [f"{before}{key}={id(value) if isinstance(value, torch.Tensor) else repr(value)}"
+                for before, _, was in self._dicts for key, value in was.items()
+                if not (isinstance(value, torch.Tensor) and value.requires_grad)]
+
     def restore(self) -> None:
         """Restores the old values."""
         _bind((held, key, value) for held, key, _, value, _ in self.changed())

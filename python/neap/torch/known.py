@@ -5,6 +5,7 @@ import weakref
 from typing import Any, Dict, List, NamedTuple, Set
 
 from ..problems import Tier
+from .compiled import Groups
 from .places import Places
 from .timing import Measured
 
@@ -22,11 +23,12 @@ class Known(NamedTuple):
     tiers: Dict[Any, List[Tier]]
     places: Dict[Any, Places]
     needs: Set[str]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients
+    groups: Groups  # compiled ones
 
 
 def nothing_known() -> Known:
     """Returns the initial value, before the first call of a step."""
-    return Known([], [False], {}, {}, {}, {}, set())
+    return Known([], [False], {}, {}, {}, {}, set(), Groups())
 
 
 _METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType

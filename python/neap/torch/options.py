@@ -32,6 +32,7 @@ class Options(NamedTuple):
     buffers: Optional[str]
     double: bool
     enable_grad: Optional[bool]
+    compile: bool
 
     @property
     def tiers(self) -> Any:
@@ -42,7 +43,7 @@ class Options(NamedTuple):
 def options(params: Any, memory: Optional[Size], group: Optional[int], strategy: str, reduce: Any,
             rng: Optional[bool], strict: bool, costs: Optional[Sequence[float]], slow: Optional[Paths],
             host: Optional[Size], check: bool, count: bool, buffers: Optional[str], double: bool,
-            enable_grad: Optional[bool]) -> Options:
+            enable_grad: Optional[bool], compile: bool) -> Options:
     """Converts the arguments of a scan to Options; raises UsageError if one is invalid."""
     if group is not None and units.count(group, "group") < 1:
         raise UsageError(f"group={group} is not valid: a graph has at least 1 step. Pass 1 or more, or None to let "
@@ -51,6 +52,9 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
         raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
     if enable_grad not in (None, False, True):
         raise UsageError(f"enable_grad={enable_grad!r} is not valid; pass True, False or None")
+    if compile and not hasattr(torch, "compile"):
+        raise UsageError(f"compile=True needs PyTorch 2, but this is PyTorch {torch.__version__}. Upgrade PyTorch, or "
+                         f"remove compile=True")
     if reduce is not None and not callable(reduce):
         raise UsageError(f"reduce={reduce!r} is not a function. Pass reduce(output, t), whose results are added up; for "
                          f"the sum of the outputs: reduce=lambda output, t: output")
@@ -68,4 +72,5 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
     return Options(None if params is None else list(params),
                    None if memory is None else units.size(memory, "memory"), group, strategy,
                    reduce, rng, strict, None if costs is None else Costs(*costs), slow,
-                   None if host is None else units.size(host, "host"), check, count, buffers, double, enable_grad)
+                   None if host is None else units.size(host, "host"), check, count, buffers, double, enable_grad,
+                   bool(compile))

@@ -558,6 +558,13 @@ class Run(Backend):
         self.heap.look()
         return arrived
 
+    def trial(self, tape: GroupTape) -> None:
+        """Runs the backward step of a group with gradients of ones, and drops the results."""
+        def gradients(i: int, t: int) -> Any:
+            return torch.ones_like(tape.outputs[t][i]) if t in tape.outputs else None
+        self.reversed(tape, [None] * len(self.params),
+                      [torch.ones_like(x) if differentiable(x) else None for x in tape.last], gradients, ())
+
     def _out_grad(self, i: int, t: int) -> Optional[torch.Tensor]:
         gradient = self.out_grads[i] if i < len(self.out_grads) else None
         return None if gradient is None else gradient[t]

@@ -28,6 +28,7 @@ from . import axes
 from .around import Around, Unregistered
 from .calls import Call, ScanFunction
 from .checks import Hashes
+from .compiled import LARGEST, Compiler, Untraceable, group_size, not_compiled
 from .device import Device, Generators, generator_kept, get_rng, memory_of, offloading, set_rng
 from .heap import Heap, resident
 from .known import Known, known_of, nothing_known
@@ -37,13 +38,14 @@ from .measure import addresses
 from .options import Options, options
 from .places import places_of
 from .planning import Chain, differs, fastest, through_host
+from .repeatable import shared
 from .runs import Again, Cast, Run, differentiable
 from .tiers.exhaustion import device_memory
 from .tiers.offload import record_bytes
 from .tiers.rates import device_tiers
-from .timing import UNTIMED, Measured, measure
+from .timing import UNTIMED, Costs, Measured, measure
 from .transforms import transformed, uncompiled
-from .trees import Tree, equal, flatten, mapped, nbytes, tensors_in, unflatten
+from .trees import Tree, flatten, mapped, nbytes, tensors_in, unflatten
 from .wrappers import Buffered, argument_hint, listed, recurrent, reducing
 
 __all__ = ["Scan", "report", "scan"]
@@ -88,6 +90,7 @@ class _Job:
             self.inputs, self.input_shape = flatten(inputs, "inputs")
         self.steps = self._steps(steps, listed(inputs))
         self.device: Optional[Device] = None  # whose states and tapes are offloaded through host memory
+        self.compiler: Optional[Compiler] = None
         self.travels = self.spill = False  # tapes may be offloaded; see Chosen
         self.buffered: Optional[Buffered] = None
         if options.buffers is not None:
@@ -108,6 +111,9 @@ class _Job:
         self.device = offloading(options.host, options.slow, self.start)
         self.found: List[Any] = []  # weak references to the leaves that the last attempt found
         self.tries: Dict[int, int] = {}  # number of attempts that found leaves, by step
+        if options.compile and not known.groups.failed:
+            steps = [one for one in (step, options.reduce) if one is not None]
+            self.compiler = Compiler(known.groups, self.around, self.cast, self.random, steps)
 
     def _generators(self, state: Tree) -> Generators:
         """Returns the generators of all devices of the scan's tensors, and those that the step uses."""
@@ -134,14 +140,16 @@ class _Job:
             return mapped(torch.zeros_like, self.options.reduce(output, 0), "the result of reduce")
 
     def _run(self, params: List[torch.Tensor], excluded: List[torch.Tensor], rng: bool) -> Run:
-        run = Run(self.step, self.steps, self.shape,
-                  None if self.inputs is None else [x.detach() for x in self.inputs],
-                  self.input_shape, self.give, params, addresses(excluded), rng)
+        made = Run if self.compiler is None else self.compiler.made
+        run = made(self.step, self.steps, self.shape,
+                   None if self.inputs is None else [x.detach() for x in self.inputs],
+                   self.input_shape, self.give, params, addresses(excluded), rng)
         run.called, run.hint = self.called, self.hint
         run.count, run.device, run.random = self.options.count, self.cast.where, self.random
         run.memory = self.device.memory if self.device is not None else memory_of(run.device)
         needs, chosen = self.known.needs, self.options.enable_grad
-        run.grad, run.chooses, run.walk = "grad" in needs if chosen is None else chosen, chosen is None, "walk" in needs
+        run.grad, run.walk = "grad" in needs if chosen is None else chosen, "walk" in needs
+        run.chooses = chosen is None and self.compiler is None
         run.outside = self.around.leaves() if "made" in needs else None
         return run
 
@@ -206,34 +214,12 @@ class _Job:
         return run
 
     def _shared(self) -> Set[int]:
-        """Returns the storages that contain the inputs of both the first and the last step, if inputs are a function
-        of t: they are owned by the caller, and not part of a tape."""
+        """Returns the storages of inputs that are owned by the caller, if inputs are a function of t."""
         if self.give is None or self.steps < 2:
             return set()
-        run = self._run([], [], False)
-        with generator_kept(self.random), torch.no_grad():
-            before = get_rng(self.random)
-            first = run.input(0)
-            kept = [] if self.proper else [x.detach().clone() for x in tensors_in(first)]
-            last = run.input(self.steps - 1)  # both are kept alive while they are compared
-            shared = addresses(tensors_in(first)) & addresses(tensors_in(last))
-            if not self.proper:
-                self._compare(kept, first, f"inputs(0) and inputs({self.steps - 1}) share memory, so the second call "
-                                           f"overwrote the first. Return a new tensor for each t, for example "
-                                           f"buffer.clone()")
-                set_rng(self.random, before)
-                self._compare(kept, run.input(0), "inputs(0) returned different values on a second call. Steps are "
-                                                  "recomputed, so inputs(t) must return the same values for the same "
-                                                  "t. Remove randomness or a running position from the function, or "
-                                                  "pass tensors")
-                self.proper = True
-        return shared
-
-    @staticmethod
-    def _compare(kept: List[torch.Tensor], tree: Any, message: str) -> None:
-        now = tensors_in(tree)
-        if len(now) != len(kept) or not all(equal(a, b) for a, b in zip(kept, now)):
-            raise UsageError(message)
+        found = shared(self._run([], [], False), self.random, self.proper)
+        self.proper = True
+        return found
 
     def needed(self) -> bool:
         """True if a gradient may be requested."""
@@ -249,7 +235,7 @@ class _Job:
             run = self.run()
             try:
                 run.emitting = False
-                run.record(run.state(self.start), 0, 1, True, None)
+                Run.record(run, run.state(self.start), 0, 1, True, None)
             except Again as again:
                 self.learn(again)
         self.settle()
@@ -276,8 +262,13 @@ class _Job:
                   every: bool = False) -> Measured:
         """Returns the measurements of a group, without its costs if ``timed`` is False; or all sizes (``every``)."""
         costs = self.options.costs if timed and not every else UNTIMED
-        key = (group, travels, costs, every and self.steps, self.rng, run.grad, run.walk, run.memory,
-               self.cast.key,
+        if self.compiler is not None:
+            state, run.size = run.state(self.start), group
+            made = (self.compiler.ready if timed else self.compiler.traced)(run, state, group)
+            if not timed:
+                return Measured(made.nbytes, Costs(1, 1, 2), 0, 0, 0.0, *run.state_bytes(state))
+        key = (self.compiler is not None, group, travels, costs, every and self.steps, self.rng, run.grad,
+               run.walk, run.memory, self.cast.key,
                self.module is not None and tuple(getattr(part, "training", None) for part in self.module.modules()),
                torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in self.inputs or ()),
                *[(x.shape, x.dtype, x.device) for x in self.start],
@@ -305,13 +296,15 @@ class _Job:
         """
         run, memory = self.run(), self.options.memory
         charged = 2 * sum(run.memory.rounded(nbytes([param])) for param in run.params)
-        if run.grad and memory is not None:
+        if run.grad and memory is not None and self.compiler is None:
             charged += self._one(run)  # the graph of an advanced step
         left = None if memory is None else memory - charged
         try:
             group, sizes, made, found, self.travels = self._choice(run, left)
         except BudgetError as error:
             raise self._too_small(run, error, charged) from None
+        for count in {group, self.steps % group} - {0} if self.compiler is not None else ():
+            self.compiler.ready(self.run(), run.state(self.start), count)
         self.spare, told.graph, told.graphs = found.spare, found.graph, self.places.away * found.graph
         told.planned(made, self.steps, group, max(sizes.state, found.state), sizes.tape, charged, memory,
                      made.peak + told.graphs)
@@ -355,6 +348,8 @@ class _Job:
 
     def _largest(self, sizes: Sizes, travels: bool) -> int:
         """Returns the largest number of bytes that a single step needs, in a plan of these sizes."""
+        if self.compiler is not None:
+            return sizes.state + sizes.adjoint + sizes.tape + sizes.staging
         run = self.run()
         run.travels, run.stored = travels, any(self.places.used)
         run.emitting, run.caller = False, addresses(self.start)
@@ -372,22 +367,27 @@ class _Job:
         free = left is None and options.strategy in ("auto", "bptt")
         group = options.group
         if group is None:
-            group = GROUP
+            group = most = GROUP if self.compiler is None else min(LARGEST, self.steps)
             if left is not None:
-                group = max(1, min(GROUP, max(0, left) // SHARE // self._one(run)))
+                group = max(1, min(most, max(0, left) // SHARE // self._one(run)))
+            if self.compiler is not None:
+                group = group_size(self.steps, group)
         group = min(group, self.steps)
         while True:
             try:
+                if self.compiler is not None and not free:
+                    self._planned(run, group, left, free, timed=False)  # raises before a group is compiled
                 return (group, *self._planned(run, group, left, free))
             except BudgetError:
                 if group == 1 or options.group is not None:
                     raise
                 group //= 2
 
-    def _planned(self, run: Run, group: int, left: Optional[int], free: bool) -> Tuple[Sizes, Plan, Measured, bool]:
+    def _planned(self, run: Run, group: int, left: Optional[int], free: bool,
+                 timed: bool = True) -> Tuple[Sizes, Plan, Measured, bool]:
         """Returns the plan for ``group`` steps per graph."""
         options, record = self.options, self._record()
-        stays = None if free else self._measured(run, group)
+        stays = None if free else self._measured(run, group, timed=timed)
         state, adjoint = (stays.state, stays.adjoint) if stays else \
             (record, nbytes(x for x in self.start if differentiable(x)))
         state = max(1, state)
@@ -395,7 +395,7 @@ class _Job:
         key = self.steps, group, state, adjoint, left, options.strategy, options.tiers, stays
         if key not in self.known.plans:
             chain = Chain(self.steps, group, options.strategy, state, adjoint, left)
-            goes = self._measured(run, group, True) if tiers and not run.walk else None
+            goes = self._measured(run, group, True, timed) if tiers and not run.walk else None
             both = tiers and options.host is not None and options.slow is not None
             every = functools.partial(self._measured, run, group, every=True)
             self.known.plans[key] = through_host(chain, tiers, stays, goes, every, options.host, record) if both else \
@@ -456,11 +456,14 @@ class _Job:
                 elif (call.redoes or call.double) and run.device.type == "cpu":
                     run.hashes = Hashes({0, 1, self.steps // 2, max(0, self.steps - 2)})
                 run.travels, run.spare = self.travels, self.spare
-                run.sent = {g * group for g in self.places.sent}
+                run.sent, run.size = {g * group for g in self.places.sent}, group
                 results = ScanFunction.apply(call, *self.start, *(self.inputs or ()), *run.params)
                 break
             except Again as again:
                 self.learn(again)
+            except Untraceable as error:
+                self.compiler, self.known.groups.failed = None, True
+                not_compiled(error)
             self.settle()
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),
@@ -496,7 +499,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
          strict: bool = True, costs: Optional[Sequence[float]] = None,
          slow: Optional[Paths] = None, host: Optional[Size] = None, check: bool = False,
          count: bool = True, buffers: Optional[str] = None,
-         double_backward: bool = False, enable_grad: Optional[bool] = None) -> Tuple[Tree, Tree]:
+         double_backward: bool = False, enable_grad: Optional[bool] = None,
+         compile: bool = False) -> Tuple[Tree, Tree]:
     """Runs ``state, output = step(state, input, t)`` for t = 0 .. T - 1 with a memory budget.
 
     Some states are checkpointed, and steps are recomputed in the backward pass. The gradient is bit-identical to that
@@ -545,6 +549,10 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         the graph of each is freed after the step, and one of them is included in ``memory``. False: they run under
         ``torch.no_grad()``. None: under ``torch.no_grad()``, unless the step calls ``torch.autograd.grad`` or the
         first steps round differently there.
+    :param compile: True: the steps of a group, and its backward pass, are compiled with ``torch.compile``. The
+        gradient differs from autograd's by about 1e-5, and is bit-identical for all budgets with the same ``group``. The step
+        must not use ``t`` or branch on values of tensors: otherwise it is not compiled, with a warning. Requires
+        PyTorch 2.
     :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: if no plan fits, before the first step; in the forward or backward pass if a single step
         does not fit. ``error.least`` is a sufficient budget. To determine it, all steps are measured, which takes
@@ -553,7 +561,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :raises NotDeterministic: with ``check=True``, see there.
     """
     given = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host, check,
-                    count, buffers, double_backward, enable_grad)
+                    count, buffers, double_backward, enable_grad, compile)
     return _scan(step, state, inputs, steps, given, known_of(step, reduce, buffers), Report())
 
 
@@ -575,11 +583,11 @@ class Scan(Unregistered):
                  costs: Optional[Sequence[float]] = None, slow: Optional[Paths] = None,
                  host: Optional[Size] = None, check: bool = False, count: bool = True,
                  buffers: Optional[str] = None, double_backward: bool = False,
-                 enable_grad: Optional[bool] = None):
+                 enable_grad: Optional[bool] = None, compile: bool = False):
         super().__init__()
         self.cell = cell
         self._options = options(params, memory, group, strategy, reduce, rng, strict, costs, slow, host,
-                                check, count, buffers, double_backward, enable_grad)
+                                check, count, buffers, double_backward, enable_grad, compile)
         self._known, self._report = nothing_known(), Report()
 
     @uncompiled

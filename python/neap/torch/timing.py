@@ -9,8 +9,7 @@ import torch
 from .checks import Hashes, NotDeterministic
 from .heap import give_back
 from .measure import Samples, addresses
-from .runs import Again, Run, State, differentiable
-from .seeding import GroupTape
+from .runs import Again, Run, State
 
 __all__ = ["Costs", "Measured", "measure"]
 
@@ -47,14 +46,6 @@ class Measured(NamedTuple):
     tapes: Tuple[int, ...] = ()
 
 
-def _reverse(run: Run, tape: GroupTape) -> None:
-    """Runs the backward step of a group with gradients of ones."""
-    def gradients(i: int, t: int) -> Any:
-        return torch.ones_like(tape.outputs[t][i]) if t in tape.outputs else None
-    run.reversed(tape, [None] * len(run.params),
-                 [torch.ones_like(x) if differentiable(x) else None for x in tape.last], gradients, ())
-
-
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs], every: bool = False) -> Measured:
     """Runs the first ``group`` steps: once if ``costs`` are given, else several times more, of which the fastest
     counts; with ``every`` then all steps, once. The run keeps none of the results. Exceptions report what the first
@@ -83,7 +74,7 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
         found = found._replace(**_every(run, start, group))
     if costs is not None:
         return found
-    _reverse(run, tape)
+    run.trial(tape)
     del tape, last
     begin, rows = time.perf_counter(), []
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
@@ -155,7 +146,7 @@ def _timed(run: Run, state: State, group: int) -> Tuple[List[float], List[float]
     clock.append(_clock(run))
     _, tape, _ = run.record(state, 0, group, False, None)
     clock.append(_clock(run))
-    _reverse(run, tape)
+    run.trial(tape)
     clock.append(_clock(run))
     rows = [[b - a for a, b in zip(column, column[1:])] for column in zip(*clock)]
     return rows[0], rows[1]

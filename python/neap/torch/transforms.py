@@ -13,7 +13,7 @@ import torch
 from ..errors import UsageError
 from ..show import show_size
 
-__all__ = ["check_backward", "check_second", "transformed", "uncompiled"]
+__all__ = ["check_backward", "check_compiled", "check_second", "transformed", "uncompiled"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _functorch = getattr(torch._C, "_functorch", None)
@@ -92,6 +92,14 @@ def check_second() -> None:
         raise RuntimeError("a backward pass of neap.torch with create_graph=True, or a second one, got batched "
                            "gradients (is_grads_batched=True, vectorize=True or vmap) or runs in forward-mode "
                            "differentiation. Compute one gradient at a time, for example with vectorize=False")
+
+
+def check_compiled() -> None:
+    """Raises RuntimeError if the gradients that arrive at compiled functions are a batch."""
+    if _functional():
+        raise RuntimeError("the backward pass of a scan with compile=True got batched gradients (is_grads_batched=True, "
+                           "vectorize=True or vmap). Compute one gradient at a time, for example with "
+                           "vectorize=False, or remove compile=True")
 
 
 def uncompiled(function: _Function) -> _Function:

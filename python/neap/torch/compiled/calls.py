@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provides the compiled groups of one call of a scan."""
+import contextlib
+import warnings
+from typing import Any, Callable, Dict, List, Sequence
+
+import torch
+
+from ...errors import stack_level
+from ..around import Around, values_around
+from ..device import Cast, Generators, generator_kept, get_rng, set_rng
+from ..runs import State
+from .groups import Group, Groups
+from .runs import CompiledRun
+from .tracing import Untraceable, reason
+
+__all__ = ["LARGEST", "Compiler", "group_size", "not_compiled"]
+
+LARGEST = 8  # steps: compilers take 1 to 3 s per step of a group (measured for RNN, LIF and GRU cells)
+
+
+def group_size(steps: int, most: int) -> int:
+    """Returns the steps per group: the largest divisor of ``steps`` up to ``most``, unless it is less than half of it;
+    a last group of another size would be compiled in addition."""
+    found = max(size for size in range(1, most + 1) if steps % size == 0)
+    return found if 2 * found >= most else most
+
+
+def not_compiled(error: Untraceable) -> None:
+    """Warns that a step is not compiled."""
+    warnings.warn(f"compile=True has no effect, because the step cannot be compiled: {reason(error)}. Change the "
+                  f"step, or remove compile=True", RuntimeWarning, stacklevel=stack_level())
+
+
+class Compiler:
+    """Traces and compiles groups of the steps of one call.
+
+    :param steps: the functions that are traced.
+    """
+
+    def __init__(self, known: Groups, around: Around, cast: Cast, random: Generators,
+                 steps: Sequence[Callable[..., Any]]):
+        self._known, self._around, self._cast, self._random, self._steps = known, around, cast, random, steps
+        self._values = values_around(*steps)
+        self._groups: Dict[int, Group] = {}
+
+    def made(self, *given: Any) -> CompiledRun:
+        """Returns a run with these arguments of ``Run``."""
+        run = CompiledRun(*given)
+        run.prepare, run.groups, run.casts = self.ready, self._groups, self._cast.enabled
+        run.chooses = False  # steps are traced with gradients enabled
+        return run
+
+    def traced(self, run: CompiledRun, state: State, count: int) -> Group:
+        """Returns the group of ``count`` steps, whose sizes are known, but which may not be compiled yet.
+
+        :raises Untraceable: if that is not possible.
+        """
+        outside = contextlib.nullcontext
+        if run.casts:
+            def outside() -> Any:  # type: ignore[misc]
+                return torch.autocast(run.device.type, enabled=False)
+        with generator_kept(self._random), self._around.attributes.restored(), self._cast():
+            return self._known.get(run, state, count, outside, self._values, lambda: values_around(*self._steps))
+
+    def ready(self, run: CompiledRun, state: State, count: int) -> Group:
+        """Returns the group of ``count`` steps, compiled.
+
+        :raises Untraceable: if that is not possible.
+        """
+        group = self.traced(run, state, count)
+        if not group.ready:
+            with generator_kept(self._random), run.plain():
+                before = get_rng(self._random)
+                group.compile(run.primals(state.leaves, 0, count), lambda: set_rng(self._random, before),
+                              lambda: get_rng(self._random))
+        self._groups[count] = group
+        return group
