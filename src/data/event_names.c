@@ -9,5 +9,5 @@ static const char *const x[] = {"x", "xs", "units", NULL}, *const y[] = {"y", "y
 static const char *const p[] = {"p", "polarity", "polarities", "pol", "ps", NULL};
 const char *const *const neap__event_names[NEAP__EVENT_COLUMNS] = {t, x, y, p};
 
-/* numpy.savez calls an array without a name arr_0. */
-const char *const neap__event_prefixes[] = {"", "events/", "arr_0/", "0/", NULL};
+/* numpy.savez calls an array without a name arr_0; Metavision calls its events CD/events. */
+const char *const neap__event_prefixes[] = {"", "events/", "arr_0/", "CD/events/", "0/", NULL};

@@ -19,7 +19,8 @@
 
 const char *const neap__sound_endings[] = {".wav", ".flac", ".aiff", ".aif", ".aifc", NULL};
 const char *const neap__table_endings[] = {".csv", ".tsv", NULL};
-const char *const neap__event_endings[] = {".npz", ".npy", ".h5", ".hdf5", NULL};
+const char *const neap__event_endings[] = {
+	".npz", ".npy", ".h5", ".hdf5", ".aedat4", ".raw", ".dat", "events.txt", NULL};
 
 enum { DEEPEST = 32, MOST_NAMES = 65536 };
 
@@ -82,6 +83,11 @@ static int walk(struct neap__recordings *all, const char *dir, int depth)
 	return rc;
 }
 
+int neap__recordings_add(struct neap__recordings *all, const char *path)
+{
+	return add_file(all, path, 0);
+}
+
 static int by_path(const void *a, const void *b)
 {
 	const struct neap__recording *x = a, *y = b;
@@ -90,9 +96,10 @@ static int by_path(const void *a, const void *b)
 
 int neap__recordings_ends(const char *path, const char *const *endings)
 {
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-	for (int i = 0; dot && endings[i]; i++)
-		if (strcasecmp(dot, endings[i]) == 0)
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	for (size_t n = strlen(name), i = 0; endings[i]; i++)
+		if (n >= strlen(endings[i]) &&
+			strcasecmp(name + n - strlen(endings[i]), endings[i]) == 0)
 			return 1;
 	return 0;
 }
@@ -174,7 +181,8 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. "
 		"It "
 		"reads recordings (.wav, .flac, .aiff; others with --any-sound), events (.npz, "
-		".npy, .h5) and tables (.csv, .tsv); docs/own-data.md lists other kinds of data",
+		".npy, .h5, .aedat4, .dat, .raw, events.txt) and tables (.csv, .tsv); "
+		"docs/own-data.md lists other kinds of data",
 		dir, (long long)choice->others, choice->other);
 }
 
@@ -373,7 +381,7 @@ static int number_found(struct neap__recordings *all, char **name)
 	return 0;
 }
 
-static int number_files(
+int neap__recordings_number(
 	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
 {
 	int speakers = choice->speaker != NULL;
@@ -431,7 +439,7 @@ int neap__recordings_find(
 	if (rc == 0 && !choice->nameless)
 		rc = name_files(all, dir, alone, choice);
 	if (rc == 0 && !choice->nameless)
-		rc = number_files(all, dir, choice);
+		rc = neap__recordings_number(all, dir, choice);
 	if (rc < 0)
 		neap__recordings_free(all);
 	return rc;

@@ -54,6 +54,11 @@ int neap__recordings_find(struct neap__recordings *recordings, const char *dir,
 	struct neap__recordings_choice *choice);
 /* All files below `dir`, sorted by path, hidden ones as strays. 0 or a negative code. */
 int neap__recordings_all(struct neap__recordings *recordings, const char *dir);
+/* For recordings that are parts of one file: adds one by its name; and numbers the classes and
+ * speakers of all, whose labels are set, as find does. 0 or a negative code. */
+int neap__recordings_add(struct neap__recordings *recordings, const char *name);
+int neap__recordings_number(struct neap__recordings *recordings, const char *dir,
+	struct neap__recordings_choice *choice);
 /* Counts the files with one of the endings below `dir`, and in it, if `flat` is not NULL. */
 int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat);
 /* 1: the path has one of the endings. */

@@ -147,13 +147,14 @@ int neap__recordings_wrong_file(const char *path)
 		".pkl", ".mat", ".json", ".jsonl", NULL};
 	static const char *const packed[] = {
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
-	static const char *const cameras[] = {".aedat4", ".raw", ".dat", ".aedat2", ".bag", NULL};
-	char advice[200] = "docs/own-data.md lists the kinds of data";
+	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
+	char advice[300] = "docs/own-data.md lists the kinds of data";
 	if (neap__recordings_ends(path, texts))
 		neap__print(advice, sizeof advice,
 			"If it is a text, pass it to train: neap train --text %.100s. If it is a "
 			"table "
-			"of numbers, rename it to .csv or .tsv",
+			"of numbers, rename it to .csv or .tsv; if its lines are events, t x y p, "
+			"to NAME_events.txt",
 			neap__quoted(path));
 	else if (neap__recordings_ends(path, sounds))
 		neap__print(advice, sizeof advice,
@@ -171,7 +172,8 @@ int neap__recordings_wrong_file(const char *path)
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' has an extension that encode does not read. It reads recordings (.wav, "
 		".flac, "
-		".aiff), events (.npz, .npy, .h5) and tables (.csv, .tsv). %s",
+		".aiff), events (.npz, .npy, .h5, .aedat4, .dat, .raw, events.txt) and tables "
+		"(.csv, .tsv). %s",
 		path, advice);
 }
 

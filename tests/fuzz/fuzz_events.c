@@ -52,8 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (npy || (size >= 2 && memcmp(data, "PK", 2) == 0)) {
 		read_arrays(&events, path, size);
 	} else {
+		struct neap__event_file file = {.path = path};
 		int rc = size && data[0] == '#' ? neap__aedat_read(&events, path, 10, 1000000)
-						: neap__nmnist_read(&events, path);
+						: neap__nmnist_read(&events, &file);
 		fuzz_line(rc);
 		if (rc == 0)
 			check(&events, size);

@@ -7,6 +7,7 @@
  * used), y (bits 2 to 14), polarity (bit 1), valid (bit 0). Packets of other types are passed over.
  */
 #include "data/events/event_source.h"
+#include "data/events/event_words.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -16,11 +17,6 @@
 enum { HEAD = 28, EVENT = 8, POLARITY = 1, LONGEST_LINE = 4096, MOST_EVENT = 1 << 16 };
 
 static const char TRUNCATED[] = "'%s' is truncated within a packet of events. Copy it again";
-
-static uint32_t little(const unsigned char *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
 
 /* Passes the lines at the beginning, of which the first names the version. */
 static int pass_lines(FILE *file, const char *path)
@@ -60,27 +56,22 @@ struct aedat_span {
 static int add(struct neap__raw_events *events, const unsigned char *p, int64_t overflows,
 	struct aedat_span *span)
 {
-	uint32_t data = little(p);
-	int64_t time = (overflows << 31) + (little(p + 4) & 0x7fffffff);
+	uint32_t data = neap__word32(p);
+	int64_t time = (overflows << 31) + (neap__word32(p + 4) & 0x7fffffff);
 	int64_t from = span->from, to = span->to;
 	span->last = time > span->last ? time : span->last;
 	if (!(data & 1) || time < from || time > to)
 		return 0;
-	NEAP_TRY(neap__raw_events_grow(events, events->count + 1));
-	int64_t n = events->count++;
-	events->x[n] = (int32_t)(data >> 17 & 0x1fff);
-	events->y[n] = (int32_t)(data >> 2 & 0x1fff);
-	events->p[n] = data >> 1 & 1;
-	events->time[n] = (double)(time - from) / 1e6;
-	return 0;
+	return neap__raw_events_add(events, (double)(time - from) / 1e6, (int)(data >> 17 & 0x1fff),
+		(int)(data >> 2 & 0x1fff), data >> 1 & 1);
 }
 
 static int read_packet(struct neap__raw_events *events, FILE *file, const unsigned char *head,
 	struct aedat_span *span, const char *path)
 {
 	unsigned char piece[EVENT * 4096];
-	uint32_t bytes = little(head + 4), capacity = little(head + 16);
-	uint32_t count = little(head + 20), overflows = little(head + 12);
+	uint32_t bytes = neap__word32(head + 4), capacity = neap__word32(head + 16);
+	uint32_t count = neap__word32(head + 20), overflows = neap__word32(head + 12);
 	int polarity = (head[0] | head[1] << 8) == POLARITY;
 	if (bytes == 0 || bytes > MOST_EVENT || count > capacity || overflows > INT32_MAX ||
 		(polarity && bytes != EVENT))

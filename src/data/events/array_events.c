@@ -10,6 +10,8 @@
  *     classes         text: names of the classes, which labels count from 0
  *     sensor_size     width, height, and maybe polarities, as in tonic
  *     inputs          one number: channels, where there is no sensor
+ *     CD/events       records with these fields, as Metavision writes them to HDF5, with the size
+ *                     of the sensor in the attribute `geometry` of the file
  * Times are microseconds where they are integers, seconds where they are not.
  */
 #include "data/event_names.h"
@@ -112,6 +114,9 @@ static int read_size(struct array_events *s)
 	if (rc > 0) {
 		s->source.width = (int)size[0];
 		s->source.height = (int)size[1];
+	} else if (rc == 0) {
+		s->source.width = s->columns->width;
+		s->source.height = s->columns->height;
 	}
 	free(size);
 	size = NULL;

@@ -33,6 +33,18 @@ int neap__raw_events_grow(struct neap__raw_events *events, int64_t count)
 	return 0;
 }
 
+int neap__raw_events_add(
+	struct neap__raw_events *events, double time, int x, int y, unsigned polarity)
+{
+	NEAP_TRY(neap__raw_events_grow(events, events->count + 1));
+	int64_t n = events->count++;
+	events->time[n] = time;
+	events->x[n] = x;
+	events->y[n] = y;
+	events->p[n] = polarity != 0;
+	return 0;
+}
+
 void neap__raw_events_free(struct neap__raw_events *events)
 {
 	free(events->time);
@@ -181,12 +193,8 @@ static int finish(struct conversion *c)
 
 static int is_array_file(const char *path)
 {
-	static const char *const endings[] = {".npz", ".npy", ".h5", ".hdf5", ".hdf", ".he5"};
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-	for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-		if (strcasecmp(dot, endings[i]) == 0)
-			return 1;
-	return 0;
+	static const char *const endings[] = {".npz", ".npy", ".h5", ".hdf5", ".hdf", ".he5", NULL};
+	return neap__recordings_ends(path, endings);
 }
 
 /*
@@ -209,7 +217,7 @@ int neap_encode_is_events(const char *path)
 	if (!path || stat(path, &st) < 0)
 		return 0;
 	if (S_ISREG(st.st_mode))
-		return is_array_file(path);
+		return is_array_file(path) || neap__recordings_ends(path, neap__event_endings);
 	return S_ISDIR(st.st_mode) && is_event_folder(path);
 }
 
@@ -225,7 +233,13 @@ static int check_options(const struct neap_event_options *o)
 static int open_source(struct neap__event_source **source, const char *path, int folder,
 	const struct neap_event_options *options, struct neap_event_report *report)
 {
-	if (!folder) {
+	if (!folder && is_array_file(path)) {
+		static const char *const numpy[] = {".npz", ".npy", NULL};
+		int is = neap__recordings_ends(path, numpy)
+				 ? 0
+				 : neap__ntidigits_open(source, path, options, report);
+		if (is != 0)
+			return is < 0 ? is : 0;
 		NEAP_TRY(neap__array_events_open(source, path, NULL, options));
 		if (!(*source)->recording)
 			return 0;

@@ -20,6 +20,9 @@ struct neap__raw_events {
 };
 /* Makes room for `count` events and keeps what is there. 0 or -ENOMEM. */
 int neap__raw_events_grow(struct neap__raw_events *events, int64_t count);
+/* Adds an event. 0 or -ENOMEM. */
+int neap__raw_events_add(
+	struct neap__raw_events *events, double time, int x, int y, unsigned polarity);
 void neap__raw_events_free(struct neap__raw_events *events);
 
 /* A kind embeds this as its first member; it comes from calloc. */
@@ -57,7 +60,29 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 
 /* aedat.c: events of [from, to] microseconds of a recording in AEDAT 3.1, relative to `from`. */
 int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t from, int64_t to);
-/* nmnist.c: a sample of N-MNIST or N-Caltech101. */
-int neap__nmnist_read(struct neap__raw_events *events, const char *path);
+
+/* A file with one recording, of a kind that folder_events.c lists. */
+struct neap__event_file {
+	const char *path; /* borrowed */
+	double time_unit; /* given, seconds; 0: by the type of the times */
+	/* Set by the reader: */
+	int width, height; /* of the sensor as far as the file specifies; 0: unknown */
+	int reals;	   /* 1: times are no integers */
+};
+
+/*
+ * Readers of a recording add its events to `events`, which is empty; NULL: they read the header
+ * only. 0, NEAP_EFORMAT or -errno.
+ */
+typedef int neap__event_read(struct neap__raw_events *events, struct neap__event_file *file);
+neap__event_read neap__nmnist_read;		     /* N-MNIST or N-Caltech101 */
+neap__event_read neap__dat_read, neap__evt_raw_read; /* Prophesee */
+neap__event_read neap__aedat4_read;
+neap__event_read neap__event_text_read; /* lines "t x y p" */
+
+/* ntidigits.c: 1 and a source if the HDF5 file is N-TIDIGITS, 0 if it is another file, or a
+   negative code. */
+int neap__ntidigits_open(struct neap__event_source **source, const char *path,
+	const struct neap_event_options *options, struct neap_event_report *report);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder_events.c: folders of event recordings. Array files with one recording each
- * (array_events.c) in a folder for each class. As published, N-MNIST and N-Caltech101: .bin files
- * in a folder for each class. DVS Gesture (Amir and others 2017): NAME.aedat with NAME_labels.csv
- * beside it, whose lines are class (from 1 on), start and end in microseconds; a line is a sample.
- * The names of its classes are those of gesture_mapping.csv, where that is there.
+ * folder_events.c: folders of event recordings: files with one recording each in a folder for each
+ * class, of the kinds in the table below. DVS Gesture (Amir and others 2017): NAME.aedat with
+ * NAME_labels.csv beside it, whose lines are class (from 1 on), start and end in microseconds; a
+ * line is a sample. The names of its classes are those of gesture_mapping.csv, where that is there.
  */
 #include "data/events/event_source.h"
 #include "data/names/name_list.h"
@@ -19,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GESTURES = 11, LONGEST_LINE = 1000 };
+enum { GESTURES = 11, GESTURE_SIDE = 128 /* pixels */, LONGEST_LINE = 1000 };
 
 /* A sample: a file, or a part of one. */
 struct part {
@@ -32,21 +31,29 @@ struct folder_events {
 	struct neap__recordings recordings;
 	const struct neap_event_options *options; /* borrowed */
 	const char *dir;			  /* borrowed */
-	struct part *part;			  /* NULL: each file is a sample */
+	neap__event_read *read; /* of the kind; NULL: it has a function of its own */
+	struct part *part;	/* NULL: each file is a sample */
 	int64_t parts, room, at;
 	char where[64];
 };
 
-static int next_bin(
+/* The next file of a kind with a reader of its own. */
+static int next_file(
 	struct neap__event_source *source, struct neap__raw_events *events, const char **where)
 {
 	struct folder_events *f = (struct folder_events *)source;
 	if (f->at >= f->recordings.count)
 		return 0;
-	const struct neap__recording *file = &f->recordings.file[f->at++];
-	*where = file->path;
-	events->label = file->class_number;
-	NEAP_TRY(neap__nmnist_read(events, file->path));
+	const struct neap__recording *recording = &f->recordings.file[f->at++];
+	struct neap__event_file file = {
+		.path = recording->path, .time_unit = f->options->time_unit};
+	*where = recording->path;
+	events->label = recording->class_number;
+	events->count = 0;
+	events->without_y = 0;
+	NEAP_TRY(f->read(events, &file));
+	source->time_unit = f->options->time_unit;
+	source->reals = file.reals;
 	return 1;
 }
 
@@ -86,26 +93,38 @@ static int next_array(
 	return rc;
 }
 
+/* What the file shows of all of them, as far as it is readable. */
+static int look_at(struct folder_events *f, const char *path)
+{
+	struct neap__event_source *one, *all = &f->source;
+	struct neap__event_file file = {.path = path};
+	if (f->read) {
+		NEAP_TRY(f->read(NULL, &file));
+		all->width = file.width;
+		all->height = file.height;
+		return 0;
+	}
+	NEAP_TRY(open_recording(&one, f, path, -1));
+	all->width = one->width;
+	all->height = one->height;
+	all->inputs = one->inputs;
+	all->pixels = one->pixels;
+	all->polarities = one->polarities;
+	one->close(one);
+	return 0;
+}
+
 /*
  * What the last readable file shows of all of them. If none can, the line that remains is about the
  * first one.
  */
-static int look_at_arrays(struct folder_events *f)
+static int look_at_files(struct folder_events *f)
 {
-	struct neap__event_source *one, *all = &f->source;
 	int rc = 0;
 	for (int64_t i = f->recordings.count - 1; i >= 0; i--) {
-		rc = open_recording(&one, f, f->recordings.file[i].path, -1);
-		if (rc == NEAP_EFORMAT && !f->options->strict)
-			continue;
-		NEAP_TRY(rc);
-		all->width = one->width;
-		all->height = one->height;
-		all->inputs = one->inputs;
-		all->pixels = one->pixels;
-		all->polarities = one->polarities;
-		one->close(one);
-		return 0;
+		rc = look_at(f, f->recordings.file[i].path);
+		if (rc != NEAP_EFORMAT || f->options->strict)
+			return rc;
 	}
 	return rc;
 }
@@ -250,16 +269,42 @@ static int name_gestures(struct folder_events *f, const char *dir)
 	return 0;
 }
 
-enum folder_kind { DVS_GESTURE, NMNIST, ARRAYS, KINDS };
-static const char *const aedat[] = {".aedat", NULL}, *const bin[] = {".bin", NULL};
+/*
+ * A folder is of the first published kind of which it has a file, else of the kind of most of its
+ * files; of kinds with as many files, of the first in the table.
+ */
+enum folder_kind { DVS_GESTURE, NMNIST, AEDAT4, EVT_RAW, DAT, EVENT_TEXT, ARRAYS, KINDS };
 static const struct {
-	const char *const *endings;
+	const char *const endings[5]; /* NULL ends */
+	neap__event_read *read;	      /* of a file; NULL: next is the kind's own */
 	int (*next)(struct neap__event_source *source, struct neap__raw_events *events,
 		const char **where);
-	int side; /* of the sensor in pixels; 0: what the files say */
-} kinds[KINDS] = {[DVS_GESTURE] = {aedat, next_gesture, 128},
-	[NMNIST] = {bin, next_bin, 34},
-	[ARRAYS] = {neap__event_endings, next_array, 0}};
+	int published;
+} kinds[KINDS] = {[DVS_GESTURE] = {{".aedat"}, NULL, next_gesture, 1},
+	[NMNIST] = {{".bin"}, neap__nmnist_read, next_file, 1},
+	[AEDAT4] = {{".aedat4"}, neap__aedat4_read, next_file, 0},
+	[EVT_RAW] = {{".raw"}, neap__evt_raw_read, next_file, 0},
+	[DAT] = {{".dat"}, neap__dat_read, next_file, 0},
+	[EVENT_TEXT] = {{"events.txt"}, neap__event_text_read, next_file, 0},
+	[ARRAYS] = {{".npz", ".npy", ".h5", ".hdf5"}, NULL, next_array, 0}};
+
+static enum folder_kind kind_of(const char *path)
+{
+	enum folder_kind best = ARRAYS;
+	int64_t most = 0;
+	for (enum folder_kind k = 0; k < KINDS; k++) {
+		int64_t count = neap__recordings_folder(path)
+					? neap__recordings_having(path, kinds[k].endings)
+					: neap__recordings_ends(path, kinds[k].endings);
+		if (count && kinds[k].published)
+			return k;
+		if (count > most) {
+			most = count;
+			best = k;
+		}
+	}
+	return best;
+}
 
 static int find_files(struct folder_events *f, const char *path, const struct neap_event_options *o,
 	enum folder_kind kind, struct neap_event_report *report)
@@ -293,15 +338,14 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 	struct folder_events *f = calloc(1, sizeof *f);
 	if (!f)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
-	enum folder_kind kind = 0;
-	while (kind != ARRAYS && !neap__recordings_having(path, kinds[kind].endings))
-		kind++;
+	enum folder_kind kind = kind_of(path);
 	f->options = options;
 	f->dir = path;
+	f->read = kinds[kind].read;
 	f->source = (struct neap__event_source){.next = kinds[kind].next,
 		.close = close_all,
-		.width = kinds[kind].side,
-		.height = kinds[kind].side,
+		.width = kind == DVS_GESTURE ? GESTURE_SIDE : 0,
+		.height = kind == DVS_GESTURE ? GESTURE_SIDE : 0,
 		.pixels = 1,
 		.files = neap__recordings_folder(path),
 		.polarities = 1};
@@ -317,7 +361,7 @@ int neap__folder_events_open(struct neap__event_source **source, const char *pat
 		f->source.class_name = f->recordings.classes;
 		f->source.classes = f->recordings.nclasses;
 		f->source.classes_found = !options->classes;
-		rc = kind == ARRAYS ? look_at_arrays(f) : 0;
+		rc = look_at_files(f);
 	}
 	if (rc < 0)
 		close_all(&f->source);

@@ -113,7 +113,12 @@ int neap__npz_columns_open(struct neap__columns **columns, const char *path)
 	struct npz_columns *c = calloc(1, sizeof *c);
 	if (!c)
 		return neap__fail_errno(ENOMEM, "'%s'", path);
-	c->columns = (struct neap__columns){path, find, read_part, texts, shut, close_all};
+	c->columns = (struct neap__columns){.path = path,
+		.find = find,
+		.read = read_part,
+		.texts = texts,
+		.shut = shut,
+		.close = close_all};
 	size_t n = strlen(path);
 	int rc = n > 4 && strcasecmp(path + n - 4, ".npy") == 0 ? 0
 								: neap__npz_open(&c->archive, path);

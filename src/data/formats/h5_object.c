@@ -6,6 +6,7 @@
  */
 #include "data/formats/h5.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,26 @@ int neap__h5_has(const struct neap__h5_file *file, const char *name)
 	return 1;
 }
 
-/* NULL, or what keeps the data set from being read. */
-static const char *outside(const struct neap__h5_set *set)
+enum { ENOUGH = 160 /* bytes of a text about a data set */ };
+
+/* The name of a filter that is registered with The HDF Group, or that HDF5 has. */
+static const char *filter_name(H5Z_filter_t filter)
+{
+	static const struct {
+		H5Z_filter_t filter;
+		const char *name;
+	} known[] = {{H5Z_FILTER_SZIP, "szip"}, {H5Z_FILTER_NBIT, "nbit"},
+		{H5Z_FILTER_SCALEOFFSET, "scaleoffset"}, {32000, "LZF"}, {32001, "Blosc"},
+		{32004, "LZ4"}, {32008, "bitshuffle"}, {32015, "Zstandard"}, {32026, "Blosc2"},
+		{36559, "Metavision ECF"}};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i].filter == filter)
+			return known[i].name;
+	return "an unknown filter";
+}
+
+/* NULL, or what keeps the data set from being read, maybe in `room`. */
+static const char *outside(const struct neap__h5_set *set, char room[ENOUGH])
 {
 	switch (H5Pget_layout(set->creation)) {
 	case H5D_COMPACT:
@@ -82,9 +101,14 @@ static const char *outside(const struct neap__h5_set *set)
 		size_t nvalues = 0;
 		H5Z_filter_t filter = H5Pget_filter2(
 			set->creation, (unsigned)i, &flags, &nvalues, NULL, 0, NULL, &config);
-		if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
-			filter != H5Z_FILTER_FLETCHER32)
-			return "is packed by a filter other than gzip, shuffle and fletcher32";
+		if (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE ||
+			filter == H5Z_FILTER_FLETCHER32)
+			continue;
+		neap__print(room, ENOUGH,
+			"is packed by a filter other than gzip, shuffle and fletcher32: %s "
+			"(%d)",
+			filter_name(filter), (int)filter);
+		return room;
 	}
 	return NULL;
 }
@@ -133,7 +157,8 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 			most == 1    ? "one dimension"
 			: least == 0 ? "at most four dimensions"
 				     : "one to three dimensions");
-	const char *why = outside(set);
+	char room[ENOUGH];
+	const char *why = outside(set, room);
 	if (why)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': '%s' %s. Store the data in the file itself: rewrite it with "
