@@ -677,4 +677,5 @@ def main():
         said(tap, folder, rng)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -119,7 +119,7 @@ static int read_table(struct aedat4 *s, size_t bytes)
 	int64_t place = there > 0 ? (int64_t)neap__word64(field) : -1;
 	if (there < 0 || place < -1 || (place >= 0 && place < ftell(s->file)))
 		return damaged(s, "its header has a wrong position of the index");
-	if (place > s->bytes)
+	if (place >= s->bytes)
 		return truncated(s, "its packets");
 	/* A recording that was interrupted has no index. */
 	s->end = place >= 0 ? place : s->bytes;

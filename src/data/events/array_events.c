@@ -68,7 +68,7 @@ static int find_columns(struct array_events *s, const char *prefix)
 		for (const char *const *k = neap__event_names[c]; *k && !s->column[c].array; k++) {
 			neap__print(name, sizeof name, "%s%s", prefix, *k);
 			int there = s->columns->find(s->columns, name, &s->column[c]);
-			s->strange |= there < 0;
+			s->strange |= there < 0 && !s->columns->unreadable;
 			if (there < 0)
 				return there;
 			if (there && c == T)

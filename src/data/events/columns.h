@@ -22,6 +22,7 @@ struct neap__column {
 
 struct neap__columns {
 	const char *path;  /* borrowed */
+	int unreadable;	   /* 1: an array is there, but this build cannot decompress it */
 	int width, height; /* of the sensor, as an attribute of the file specifies; 0: unknown */
 	/* 1 and a column, to be shut; 0 where there is none of that name; or a negative code. */
 	int (*find)(struct neap__columns *columns, const char *name, struct neap__column *column);

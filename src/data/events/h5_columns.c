@@ -45,6 +45,7 @@ static int open_set(
 		return neap__fail_errno(ENOMEM, "'%s'", c->columns.path);
 	int rc = neap__h5_set_open(set, &c->file, name);
 	if (rc < 0) {
+		c->columns.unreadable |= set->elsewhere;
 		free(set);
 		return rc;
 	}

@@ -49,6 +49,7 @@ struct neap__h5_set {
 	hsize_t count; /* elements in all */
 	int dims;
 	hsize_t size[NEAP__H5_DIMS];
+	int elsewhere; /* 1: it was refused since its bytes are elsewhere, or packed by a filter */
 };
 /* One of one dimension, of one to three, or of none to three (a scalar). 0 or NEAP_EFORMAT; close
  * it only after 0. */

@@ -159,11 +159,13 @@ static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file,
 				     : "one to three dimensions");
 	char room[ENOUGH];
 	const char *why = outside(set, room);
+	set->elsewhere = why != NULL;
 	if (why)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' %s. Store the data in the file itself: rewrite it with "
-			"h5repack",
-			file->path, name, why);
+		return neap__fail(NEAP_EFORMAT, "'%s': '%s' %s. %s", file->path, name, why,
+			why == room
+				? "Rewrite it without the filter, with its plugin in the folder "
+				  "HDF5_PLUGIN_PATH: h5repack -f NONE IN.h5 OUT.h5"
+				: "Store the data in the file itself: rewrite it with h5repack");
 	if (claims_too_much(file, set))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': '%s' is damaged: it declares %llu entries, more than its stored "
@@ -208,8 +210,10 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 	int rc = check_set(set, file, name, space, least, most);
 	if (space >= 0)
 		H5Sclose(space);
+	int elsewhere = set->elsewhere;
 	if (rc < 0)
 		neap__h5_set_close(set);
+	set->elsewhere = elsewhere;
 	return rc;
 }
 
