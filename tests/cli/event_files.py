@@ -300,7 +300,7 @@ def cuts(tap, folder, rng):
         report = json.loads(done.stdout) if done.returncode == 0 else done.stderr
         right = done.returncode == 0 and (report["samples"], report["skipped_damaged"]) == (good, len(data) + 1 - good)
         tap.check(f"{name}: cut at each of {len(data)} bytes", None if right else f"{good} should be whole: {report}")
-        refused(tap, f"{name} is cut", "'" + root, save(root, f"k/{len(data) - 1}.{name}", data[:-3]), "--strict", *SENSOR)
+        refused(tap, f"{name} is cut", "'" + root, save(root, f"k/{len(data) - 1}.{name}", data[:-11]), "--strict", *SENSOR)
 
 
 def hostile(tap, folder, rng):
