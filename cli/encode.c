@@ -415,7 +415,8 @@ int cli_encode(int argc, char **argv)
 			.help = "file of the class names in their order, one per line, or N for classes 0 to "
 				"N-1 (default: those found)"},
 		{.name = "split", .kind = CLI_LIST, .into = &r.split, .argument = "FILE",
-			.help = "list of the files to encode, one path per line; repeatable (default: all)"},
+			.help = "list of the files to encode, one path per line; repeatable (default: all); "
+				"train or test of N-TIDIGITS"},
 		{.name = "without", .kind = CLI_LIST, .into = &r.without, .argument = "FILE",
 			.help = "list of files to leave out, one path per line; repeatable (default: none)"},
 		{.name = "strict", .kind = CLI_FLAG, .into = &r.strict,
@@ -447,7 +448,7 @@ int cli_encode(int argc, char **argv)
 			.choices = polarities,
 			.differ = "split and merge keep all events; on and off drop one polarity"},
 		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "us",
-			.help = "unit of the times in arrays (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
+			.help = "unit of the times in arrays and text (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
 			.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},
 		CLI_GROUP("Tables of text"),
@@ -487,8 +488,9 @@ int cli_encode(int argc, char **argv)
 		"HDF5 layout of the Spiking Heidelberg Digits: filters spaced as in the ear,\n"
 		"compression, lateral inhibition, one integrate-and-fire neuron per channel.\n"
 		"Events of cameras and the like are converted to the same layout: arrays in .npz,\n"
-		".npy or HDF5, one file or a folder with a file for each recording; N-MNIST,\n"
-		"N-Caltech101 and DVS Gesture (docs/events.md).\n"
+		".npy or HDF5, one file or a folder with a file for each recording; recordings as\n"
+		"Prophesee RAW or DAT, AEDAT 4, or text (NAME_events.txt); N-MNIST, N-Caltech101,\n"
+		"N-TIDIGITS and DVS Gesture (docs/events.md).\n"
 		"Tables of numbers (.csv, .tsv), one or a folder of them, become HDF5 files of "
 		"arrays\n"
 		"(docs/data.md).",

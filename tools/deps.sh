@@ -25,6 +25,8 @@ samplerate.pc   libsamplerate0-dev nets
 libpcre2-8.pc   libpcre2-dev       nets
 zlib.pc         zlib1g-dev         nets
 libzip.pc       libzip-dev         nets
+liblz4.pc       liblz4-dev         AEDAT-4
+libzstd.pc      libzstd-dev        AEDAT-4
 python3         python3            man-pages
 cmocka.pc       libcmocka-dev      tests
 ompi-c.pc       libopenmpi-dev     ranks

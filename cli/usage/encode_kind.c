@@ -33,7 +33,8 @@ static const struct {
 	const char *group, *are, *contains;
 } kinds[] = {
 	[CLI_RECORDINGS] = {"The ear", "recordings of sound (.wav, .flac, .aiff)", "other files"},
-	[CLI_EVENTS] = {"Events of cameras and the like", "events (.npz, .npy, HDF5, .bin, .aedat)",
+	[CLI_EVENTS] = {"Events of cameras and the like",
+		"events (.npz, .npy, HDF5, .bin, .aedat, .aedat4, .raw, .dat, events.txt)",
 		"events"},
 	[CLI_TABLE] = {"Tables of text", "tables (.csv, .tsv)", "tables"}};
 
