@@ -46,13 +46,14 @@ struct aedat4 {
 
 static int damaged(const struct aedat4 *s, const char *what)
 {
-	return neap__fail(NEAP_EFORMAT, "'%s' is damaged: %s. Copy it again", s->f->path, what);
+	return neap__fail(NEAP_EFORMAT, "'%s' is damaged: %s. Replace it with an intact copy",
+		s->f->path, what);
 }
 
 static int truncated(const struct aedat4 *s, const char *where)
 {
-	return neap__fail(
-		NEAP_EFORMAT, "'%s' is truncated within %s. Copy it again", s->f->path, where);
+	return neap__fail(NEAP_EFORMAT, "'%s' is truncated in %s. Replace it with an intact copy",
+		s->f->path, where);
 }
 
 /* Reads `bytes` to s->packed, behind `kept` bytes that are there; the file has that many. */
@@ -107,7 +108,7 @@ static int read_table(struct aedat4 *s, size_t bytes)
 	const unsigned char *field = NULL;
 	size_t count = 0;
 	if (neap__flat_root(&table, s->packed, bytes, "IOHE") <= 0)
-		return damaged(s, "its header is no table");
+		return damaged(s, "its header is not a table");
 	int there = neap__flat_field(&table, COMPRESSION, 4, &field);
 	uint32_t compression = there > 0 ? neap__word32(field) : 0;
 	if (there < 0 || compression > 4)
@@ -162,7 +163,7 @@ static int add_events(struct aedat4 *s, const unsigned char *p, size_t count)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s' is damaged: event %lld is at pixel (%d, %d) with polarity "
 				"%d, "
-				"%lld us after the first one. Copy it again",
+				"%lld us after the first one. Replace it with an intact copy",
 				s->f->path, (long long)s->events->count, x, y, p[12],
 				(long long)late);
 		NEAP_TRY(neap__raw_events_add(s->events, (double)late / 1e6, x, y, p[12]));
@@ -191,7 +192,7 @@ static int read_packet(struct aedat4 *s)
 	if (rc > 0)
 		rc = neap__flat_vector(&table, ELEMENTS, EVENT, &element, &count) < 0 ? -1 : 1;
 	if (rc <= 0)
-		return damaged(s, "a packet of events is no table");
+		return damaged(s, "a packet of events is not a table");
 	s->has_stream = 1;
 	s->stream = stream;
 	return add_events(s, element, count);

@@ -3,8 +3,8 @@
  * dat.c: reads a recording in Prophesee's DAT, version 2: lines that begin with %, a byte with the
  * type of the events (12, or 0 of older files), a byte with their size (8), and events of {32 bits
  * of microseconds, 14 bits of x, 14 bits of y, polarity, 3 unused bits}, least significant byte
- * first. The 32 bits start again after 71 minutes: a time that is less than the one in front of it
- * by more than half of that is the next turn.
+ * first. The 32 bits wrap around after 72 minutes: a time that is less than the one in front of it
+ * by more than half of that is one period later.
  */
 #include "data/events/event_source.h"
 #include "data/events/event_words.h"
@@ -42,8 +42,8 @@ static int read_head(struct neap__prophesee *head, FILE *file, const char *path)
 			path);
 	int type = getc(file), bytes = getc(file);
 	if (bytes == EOF)
-		return neap__fail(
-			NEAP_EFORMAT, "'%s' is truncated within its header. Copy it again", path);
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is truncated in its header. Replace it with an intact copy", path);
 	if ((head->version != VERSION && head->version != 0) ||
 		(type != TYPE && type != OLD_TYPE) || bytes != EVENT)
 		return neap__fail(NEAP_EFORMAT,

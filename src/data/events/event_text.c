@@ -129,7 +129,8 @@ int neap__event_text_read(struct neap__raw_events *events, struct neap__event_fi
 	if (rc == 0 && ferror(file))
 		rc = neap__fail_errno(EIO, "cannot read '%s'", f->path);
 	else if (rc == 0 && !begun)
-		rc = neap__fail(NEAP_EFORMAT, "'%s' has no events. Copy it again", f->path);
+		rc = neap__fail(NEAP_EFORMAT, "'%s' has no events. Replace it with an intact copy",
+			f->path);
 	fclose(file);
 	return rc;
 }

@@ -22,7 +22,7 @@ int neap__event_words(FILE *file, const char *path, size_t bytes,
 		if (n % bytes != 0 && !ferror(file))
 			return neap__fail(NEAP_EFORMAT,
 				"'%s' is truncated: the length of its data is not a multiple of "
-				"%zu bytes, the size of an event. Copy it again",
+				"%zu bytes, the size of an event. Replace it with an intact copy",
 				path, bytes);
 	}
 	return ferror(file) ? neap__fail_errno(EIO, "cannot read '%s'", path) : 0;
@@ -90,8 +90,8 @@ int neap__prophesee_header(struct neap__prophesee *h, FILE *file, const char *pa
 				       : 0;
 		if (!fgets(line, sizeof line, file) || !strchr(line, '\n'))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s' is damaged: line %d of its header does not end. Copy it "
-				"again",
+				"'%s' is damaged: line %d of its header does not end. Replace "
+				"it with an intact copy",
 				path, number);
 		size_t n = strlen(line);
 		while (n > 0 && strchr(" \t\r\n", line[n - 1]))

@@ -12,7 +12,7 @@
  *            upper 12 bits of the time
  * Words of other types (triggers, counters) are passed over. Times are microseconds since the first
  * word with the upper bits of the time, so recordings that were cut begin at 0. The upper bits
- * start again after 16.8 s (EVT3) or 4.8 hours (EVT2, EVT21).
+ * wrap around after 16.8 s (EVT3) or 4.8 hours (EVT2, EVT21).
  */
 #include "data/events/event_source.h"
 #include "data/events/event_words.h"
@@ -47,7 +47,7 @@ static void take_high(struct evt_state *s, int64_t high, int bits, int shift)
 	s->time = (s->turns << (bits + shift)) + ((high - s->first_high) << shift);
 }
 
-/* An event in front of the first time has none, and is no event. */
+/* Events in front of the first time have none, and are skipped. */
 static int add(struct evt_state *s, int64_t low, int x)
 {
 	int64_t time = s->time + low;
@@ -55,8 +55,9 @@ static int add(struct evt_state *s, int64_t low, int x)
 		return 0;
 	if (time < 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is damaged: event %lld is before the first time of the file. Copy "
-			"it again",
+			"'%s' is damaged: event %lld is before the first time of the file. Replace "
+			"it "
+			"with an intact copy",
 			s->path, (long long)s->events->count);
 	return neap__raw_events_add(s->events, (double)time / 1e6, x, s->y, (unsigned)s->p);
 }
@@ -70,35 +71,35 @@ static int add_pixels(struct evt_state *s, int64_t low, uint32_t valid)
 	return 0;
 }
 
-static int take_evt2(void *user, const unsigned char *p)
+/* Words with the upper bits of the time, and events with x, y and p: the lower bits of the time of
+   an event, or -1 if the word is not an event. */
+static int64_t take_word(struct evt_state *s, uint32_t word)
 {
-	struct evt_state *s = user;
-	uint32_t word = neap__word32(p), type = word >> 28;
+	uint32_t type = word >> 28;
 	s->words++;
 	if (type == 8)
 		take_high(s, word & 0xfffffff, 28, 6);
 	if (type > 1)
-		return 0;
+		return -1;
 	s->p = (int)type;
 	s->y = (int)(word & 0x7ff);
-	return add(s, word >> 22 & 0x3f, (int)(word >> 11 & 0x7ff));
+	s->x = (int)(word >> 11 & 0x7ff);
+	return word >> 22 & 0x3f;
+}
+
+static int take_evt2(void *user, const unsigned char *p)
+{
+	struct evt_state *s = user;
+	int64_t low = take_word(s, neap__word32(p));
+	return low < 0 ? 0 : add(s, low, s->x);
 }
 
 static int take_evt21(void *user, const unsigned char *p)
 {
 	struct evt_state *s = user;
-	uint64_t two = neap__word64(p);
-	uint32_t word = (uint32_t)(s->swapped ? two : two >> 32), type = word >> 28;
-	uint32_t valid = (uint32_t)(s->swapped ? two >> 32 : two);
-	s->words++;
-	if (type == 8)
-		take_high(s, word & 0xfffffff, 28, 6);
-	if (type > 1)
-		return 0;
-	s->p = (int)type;
-	s->y = (int)(word & 0x7ff);
-	s->x = (int)(word >> 11 & 0x7ff);
-	return add_pixels(s, word >> 22 & 0x3f, valid);
+	uint32_t first = neap__word32(p), second = neap__word32(p + 4);
+	int64_t low = take_word(s, s->swapped ? first : second);
+	return low < 0 ? 0 : add_pixels(s, low, s->swapped ? second : first);
 }
 
 static int take_evt3(void *user, const unsigned char *p)
@@ -182,7 +183,8 @@ int neap__evt_raw_read(struct neap__raw_events *events, struct neap__event_file 
 			    : 0;
 	if (rc == 0 && events && state.words == 0)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s' is truncated: there is nothing behind its header. Copy it again",
+			"'%s' is truncated: there is nothing behind its header. Replace it with an "
+			"intact copy",
 			f->path);
 	fclose(file);
 	return rc;

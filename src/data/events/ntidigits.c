@@ -35,7 +35,8 @@ static int take(struct ntidigits *s, const char *name, int is_time, const double
 		double v = piece[i];
 		if (is_time ? !(v >= 0 && v <= LONGEST) : !(v >= 0 && v <= 65535 && v == floor(v)))
 			return neap__fail(NEAP_EFORMAT,
-				"'%s': '%s'[%lld] is %g; it must be %s. Copy the file again",
+				"'%s': '%s'[%lld] is %g; it must be %s. Replace it with an intact "
+				"copy",
 				s->columns->path, name, (long long)(done + i), v,
 				is_time ? "seconds from 0 to 1000000" : "a channel from 0");
 		if (is_time)
@@ -58,15 +59,15 @@ static int read_array(
 	int there = s->columns->find(s->columns, name, &column), rc = there < 0 ? there : 0;
 	if (there == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' has no array '%s', but '%s_labels' contains this name. Copy the file "
-			"again",
+			"'%s' has no array '%s', but '%s_labels' contains this name. Replace it "
+			"with an intact copy",
 			s->columns->path, name, s->part);
 	if (there < 0)
 		return rc;
 	if (!is_time && column.count != events->count)
 		rc = neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' has %lld entries, but there are %lld times. Copy the file "
-			"again",
+			"'%s': '%s' has %lld entries, but there are %lld times. Replace it "
+			"with an intact copy",
 			s->columns->path, name, (long long)column.count, (long long)events->count);
 	if (rc == 0)
 		rc = neap__raw_events_grow(events, column.count);
@@ -118,7 +119,7 @@ static int list_samples(struct ntidigits *s, const char *label)
 	neap__print(list, sizeof list, "%s_labels", s->part);
 	int rc = s->columns->texts(s->columns, list, MOST_SAMPLES, &names, &count);
 	if (rc == 0 && count == 0)
-		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' is empty. Copy the file again",
+		rc = neap__fail(NEAP_EFORMAT, "'%s': '%s' is empty. Replace it with an intact copy",
 			s->columns->path, list);
 	if (rc == 0 && label)
 		rc = neap__name_pattern_new(&by_label, label, "--label");

@@ -37,8 +37,9 @@ static int make_room(struct neap__unpacked *out, const char *path)
 __attribute__((unused)) static int damaged(const char *path, const char *kind)
 {
 	return neap__fail(NEAP_EFORMAT,
-		"'%s' is damaged: a packet cannot be decompressed with %s. Copy it again", path,
-		kind);
+		"'%s' is damaged: a packet cannot be decompressed with %s. Replace it with an "
+		"intact copy",
+		path, kind);
 }
 
 #if NEAP_WITH_LZ4
