@@ -44,7 +44,7 @@ static void take_high(struct evt_state *s, int64_t high, int bits, int shift)
 		s->first_high = s->last_high = high;
 	s->turns += high + ((int64_t)1 << (bits - 1)) <= s->last_high;
 	s->last_high = high;
-	s->time = (s->turns << (bits + shift)) + ((high - s->first_high) << shift);
+	s->time = (s->turns << (bits + shift)) + (high - s->first_high) * (1 << shift);
 }
 
 /* Events in front of the first time have none, and are skipped. */

@@ -104,7 +104,8 @@ static int copy(struct neap__unpacked *out, const unsigned char *in, size_t byte
 			return neap__fail_errno(ENOMEM, "'%s': a packet", path);
 		out->room = bytes;
 	}
-	memcpy(out->data, in, bytes);
+	if (bytes > 0)
+		memcpy(out->data, in, bytes);
 	out->bytes = bytes;
 	return 0;
 }
