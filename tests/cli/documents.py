@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 
+from event_files import evt3
 from harness import NEAP, SOURCE, Folder, Tap, data_dir, encode, need, neap, write_recordings
 from ranks import ENV, MPI
 
@@ -30,7 +31,7 @@ MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchm
 # First words of commands that build, install or fetch, or run what they built: tests of their own, or another machine's.
 ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "gfortran", "meson", "ninja", "man", "bench/", "./", "timeout")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
-BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|commands|SHD|SSC|fsdd)\b|\.\.\.")
+BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|n-cars|n-tidigits|commands|SHD|SSC|fsdd)\b|\.\.\.")
 DIGITS = os.path.join(data_dir() or "", "data/fsdd") if "all" in sys.argv else ""
 # Pages whose data sets the lines of Python take for granted (tests/python/test_docs.py).
 GIVEN = ("docs/data.md", "docs/events.md", "docs/weights.md", "docs/python.md")
@@ -161,6 +162,8 @@ def make_fixtures(folder):
             events = np.zeros(40, [("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")])
             events["x"], events["t"] = chance.integers(0, 34, 40), np.arange(40)
             np.save(f"{folder}/saccades/{name}/r{sample}.npy", events)
+    with open(folder + "/recording.raw", "wb") as file:
+        file.write(evt3(events, b"% evt 3.0\n% geometry 34x34\n"))
     shutil.copytree(folder + "/saccades/left", folder + "/new-recordings")
     with open(folder + "/readings.csv", "w") as file:
         file.write("id,x,y,state\n" + "".join(f"{row // 8},{row % 5},{row % 3},{row // 8 % 2}\n" for row in range(96)))

@@ -15,6 +15,7 @@
 
 enum { PIECE = 1 << 16 /* least room for output, bytes; chosen */ };
 
+#if NEAP_WITH_LZ4 || NEAP_WITH_ZSTD
 /* Makes room for the next piece. */
 static int make_room(struct neap__unpacked *out, const char *path)
 {
@@ -34,13 +35,14 @@ static int make_room(struct neap__unpacked *out, const char *path)
 	return 0;
 }
 
-__attribute__((unused)) static int damaged(const char *path, const char *kind)
+static int damaged(const char *path, const char *kind)
 {
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' is damaged: a packet cannot be decompressed with %s. Replace it with an "
 		"intact copy",
 		path, kind);
 }
+#endif
 
 #if NEAP_WITH_LZ4
 static int unpack_lz4(
