@@ -428,9 +428,9 @@ NEAP_API int neap_encode_is_events(const char *path);
  * Encodes samples of events into one file `out` in the SHD layout. Inputs: a .npz or HDF5 file of
  * arrays (docs/events.md); one recording as .npy of records, .npz or HDF5; a folder of such files
  * per class, or of recordings as Prophesee RAW or DAT, AEDAT 4 or text; a folder of N-MNIST or
- * N-Caltech101 (.bin); N-TIDIGITS; or the folder of DVS Gesture (AEDAT 3.1 with its labels). Pixel (x, y) is channel y * width + x, after crop and pooling; the channels of
- * all brighter pixels follow those of all darker ones. options NULL: the defaults. Returns 0 or a
- * negative code.
+ * N-Caltech101 (.bin); N-TIDIGITS; or the folder of DVS Gesture (AEDAT 3.1 with its labels). Pixel
+ * (x, y) is channel y * width + x, after crop and pooling; the channels of all brighter pixels
+ * follow those of all darker ones. options NULL: the defaults. Returns 0 or a negative code.
  */
 NEAP_API int neap_encode_events(struct neap_event_report *report, const char *path, const char *out,
 	const struct neap_event_options *options);

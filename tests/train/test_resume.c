@@ -313,6 +313,14 @@ static void keep_line(void *user, const char *line)
 		snprintf(said, sizeof said, "%s", line);
 }
 
+static void refused(const struct neap_train_options *o, int code, const char *says)
+{
+	struct neap_train_result r = {.size = sizeof r};
+	assert_int_equal(neap_train(&r, o), code);
+	if (!strstr(neap_detail(), says))
+		fail_msg("'%s' does not say '%s'", neap_detail(), says);
+}
+
 static void without_a_snapshot_it_starts_afresh(void **state)
 {
 	(void)state;
@@ -322,17 +330,11 @@ static void without_a_snapshot_it_starts_afresh(void **state)
 	assert_true(train_hash(&o) == whole());
 	assert_non_null(strstr(said, "afresh"));
 	assert_int_equal(unlink(in_folder("afresh/last.safetensors")), 0);
+	refused(&o, NEAP_EUSAGE, "is missing, and training from the beginning would replace");
+	assert_int_equal(unlink(in_folder("afresh/model.safetensors")), 0);
 	said[0] = '\0';
 	assert_true(train_hash(&o) == whole());
 	assert_non_null(strstr(said, "afresh"));
-}
-
-static void refused(const struct neap_train_options *o, int code, const char *says)
-{
-	struct neap_train_result r = {.size = sizeof r};
-	assert_int_equal(neap_train(&r, o), code);
-	if (!strstr(neap_detail(), says))
-		fail_msg("'%s' does not say '%s'", neap_detail(), says);
 }
 
 static void other_settings_are_refused(void **state)
