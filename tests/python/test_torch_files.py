@@ -131,7 +131,7 @@ def test_lost_tapes_are_recorded_again(light, scratch, monkeypatch):
         self._dead[:] = [True] * len(self._dead)
 
     monkeypatch.setattr(Store, "format", full)
-    told = streamed(scratch, steps=80)
+    told = streamed(scratch, steps=80, room=8000)
     assert told.recoveries > 30
     assert told.extra_steps < 80 * 12  # states on the way are kept where there is room
 
@@ -205,6 +205,28 @@ def test_a_tape_that_travels_holds_no_memory(scratch):
     held = {thing.data_ptr() for thing in found}
     assert len(held) < 3 * (30 - len(player.away)) + 8
     out.sum().backward()
+
+
+def test_numbers_of_a_step_stay_numbers(scratch):
+    """A scalar in float32 times a number of Python is computed in float32, also if the number was saved for backward."""
+    torch.manual_seed(1)
+    cell, x = torch.nn.GRUCell(2, 64), torch.randn(24, 8, 2)
+    first, scale = torch.zeros(8, 64), torch.tensor(0.7, requires_grad=True)
+    wanted = [*cell.parameters(), scale]
+
+    def step(state, x, t):
+        h = cell(x * state[1], state[0])
+        return (h, state[1] * 0.9 + h.mean() * 0.1), h
+
+    state, outputs = (first, scale), []
+    for t in range(24):
+        state, out = step(state, x[t], t)
+        outputs.append(out)
+    plain_loop = torch.autograd.grad(torch.stack(outputs).pow(2).sum() + state[1], wanted)
+    last, out = nt.scan(step, (first, scale), x, params=cell, strategy="stream", group=2, slow=scratch, memory="240K",
+                        costs=COSTS)
+    same(torch.autograd.grad(out.pow(2).sum() + last[1], wanted), plain_loop)
+    assert nt.report().counts.tape_gets > 0
 
 
 @pytest.mark.heavy

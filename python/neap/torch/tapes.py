@@ -21,6 +21,9 @@ from .measure import CPU, Counter, Memory, Saved, address
 __all__ = ["ALIGNED", "Keeper", "aligned", "bare", "hollow", "inlet", "packed_bytes", "span"]
 
 ALIGNED = 64  # bytes; PyTorch's alignment, on which sums of some libraries depend
+# A saved tensor of one of these types without dimensions may be a number of Python, as in h * 0.9. It is not offloaded,
+# because PyTorch computes h * 0.9 in the type of h, but in float64 if h is a scalar and a float64 tensor replaces 0.9.
+NUMBERS = (torch.float64, torch.int64, torch.complex128, torch.bool)
 
 
 def aligned(nbytes: int) -> int:
@@ -101,6 +104,9 @@ class Keeper(Counter):
         at = self.add(tensor)
         if at is None:
             return Saved(tensor, self, None)
+        if tensor.dim() == 0 and tensor.dtype in NUMBERS and self.seen[at][0] <= 16:
+            self.fixed.add(at)
+            return Saved(tensor, self, at)
         handle = _Handle(tensor, self, at)
         self.handles.append(weakref.ref(handle))
         return handle
