@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: parameters, settings and moments as tensors and metadata, and back. */
+#include "nn/cellfile/cell_program.h"
 #include "nn/net.h"
 #include "train/model.h"
 #include "data/dataset.h"
@@ -264,6 +265,11 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 			"its metadata does not describe a network. Pass model.safetensors or "
 			"last.safetensors of 'neap train', or a NIR graph");
 	int rc = neap__settings_take_net(options, json);
+	if (rc == 0 && neap__cell_program_reads(options->spec))
+		rc = neap__fail(NEAP_EFORMAT,
+			"its network '%.60s' names a cell file instead of containing its text; the "
+			"file was changed after training",
+			options->spec);
 	if (rc == 0)
 		rc = check_size(options, file);
 	if (rc == 0) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells from files: models and runs contain the text, all strategies compute the same gradient in the planned bytes, and what a cell
 file cannot do is refused by name."""
+import json
 import os
 import shutil
 
@@ -59,6 +60,25 @@ def elsewhere(folder):
     return None if resumed["weights_hash"] == whole else f"{resumed['weights_hash']}, {whole}"
 
 
+def changed(folder):
+    """A model whose metadata names a cell file instead of its text: opening it must not read other files."""
+    train(folder, "given")
+    with open(os.path.join(folder, "given", "model.safetensors"), "rb") as file:
+        content = file.read()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + length])
+    for path in ("lif.cell", "cell=/etc/passwd"):
+        net = json.loads(header["__metadata__"]["neap.net"])
+        net["net"] = path + net["net"][net["net"].rindex(":20r"):]
+        other = json.dumps({**header, "__metadata__": {**header["__metadata__"], "neap.net": json.dumps(net)}}).encode()
+        with open(os.path.join(folder, "changed.safetensors"), "wb") as file:
+            file.write(len(other).to_bytes(8, "little") + other + content[8 + length:])
+        done = neap("eval", "changed.safetensors", DATA, cwd=folder)
+        if done.returncode != 2 or "names a cell file instead of containing its text" not in done.stderr:
+            return f"{path}: {done.returncode} {done.stderr}"
+    return None
+
+
 def refused(folder):
     train(folder, "model")
     wrong = os.path.join(folder, "wrong.cell")
@@ -89,6 +109,7 @@ def main():
             tap.run(f"{name}.cell: every strategy, one gradient", every_strategy, folder, name)
         tap.run("lif.cell learns as lif does", like_the_built_in_one, folder)
         tap.run("a model contains the text of its cell", elsewhere, folder)
+        tap.run("a model that names a cell file is refused", changed, folder)
         tap.run("what a cell file cannot do is refused by name", refused, folder)
 
 

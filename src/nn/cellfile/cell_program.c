@@ -27,6 +27,18 @@ int neap__cell_program_named(const char *word, int length)
 	       (tail > 0 && strncmp(word + tail, ending, strlen(ending)) == 0);
 }
 
+int neap__cell_program_reads(const char *spec)
+{
+	for (const char *word = spec; word; word = strchr(word, ',')) {
+		word += *word == ',';
+		word += strspn(word, " ");
+		int length = (int)strcspn(word, ":,");
+		if (neap__cell_program_named(word, length) && !begins(word, length, inline_begin))
+			return 1;
+	}
+	return 0;
+}
+
 /* Reads a file into text[NEAP__CELL_TEXT]. */
 static int read_file(char *text, const char *path)
 {

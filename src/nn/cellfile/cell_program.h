@@ -85,6 +85,9 @@ struct neap__cell_program {
 
 /* 1: the name of a layer is a cell file, or the text of one. */
 int neap__cell_program_named(const char *word, int length);
+/* 1: a layer of the specification is a cell file that would be read. Models contain texts only, so
+ * that opening one reads no other file. */
+int neap__cell_program_reads(const char *spec);
 /* The program of such a name, in memory of the net. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__cell_program_open(
 	struct neap__cell_program **out, struct neap_net *net, const char *word, int length);
