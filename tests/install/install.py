@@ -17,7 +17,7 @@ from harness import SOURCE, Folder, Tap  # noqa: E402
 BUILD = sys.argv[1]
 CC = os.environ.get("CC", "cc").split()
 MAY_NEED = r"lib(c|m|pthread|xxhash|uring|asan|ubsan|tsan)\.so|ld-linux"
-MAY_NEED_NN = MAY_NEED + r"|lib(neap|hdf5_serial|sndfile|samplerate|pcre2-8|z|jansson|zip)\.so"
+MAY_NEED_NN = MAY_NEED + r"|lib(neap|hdf5_serial|sndfile|samplerate|pcre2-8|z|jansson|zip|lz4|zstd)\.so"
 
 
 def run(*command, **more):

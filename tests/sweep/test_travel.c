@@ -246,7 +246,7 @@ static void without_tapes(void **state)
 	assert_int_equal(neap_tier_open_memory(&tier, NEAP_INFINITE), 0);
 	tier->ops.format_tapes = NULL;
 	assert_false(sweep_once(&m, &want, 9000, "stream", rated(tier, 1e9), &stats));
-	assert_non_null(strstr(neap_detail(), "tapes do not travel"));
+	assert_non_null(strstr(neap_detail(), "tapes cannot be offloaded"));
 	seen = (struct seen){0};
 	assert_true(sweep_once(&m, &want, 9000, "auto", rated(tier, 1e9), &stats));
 	assert_int_equal(seen.travelled, 0);
