@@ -115,6 +115,7 @@ def test_both_tiers_hold_tapes(fake, scratch):
     assert told.host <= 900 << 10 and made.slabs.most <= 900 << 10
 
 
+@pytest.mark.filterwarnings("ignore:host memory for states and tapes cannot be allocated")
 @pytest.mark.parametrize("operation", ["out", "in", "wait", "allocate"])
 @pytest.mark.parametrize("tiers", ["host", "files", "both"])
 def test_copies_that_fail(fake, scratch, operation, tiers):

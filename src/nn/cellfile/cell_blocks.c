@@ -23,8 +23,13 @@ FUNCTION(cos)
 #undef FUNCTION
 
 /* The iterations are independent: a result replaces at most the operand of the same unit. */
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 #define EACH(expression)                                                                           \
-	_Pragma("GCC ivdep") for (int i = 0; i < n; i++) to[i] = (expression);                     \
+	INDEPENDENT for (int i = 0; i < n; i++) to[i] = (expression);                              \
 	break
 
 /* Spikes from the spike condition x. */
