@@ -64,7 +64,7 @@ static int settle_from(struct neap__layer *layer)
 				"it receives. Reduce it",
 				layer->pool[0], layer->pool[1], layer->index, f->height, f->width);
 	if (layer->pool[0] && layer->pooling == NEAP__POOL_MAX && layer->index &&
-		!(layer[-1].cell->traits & NEAP__HAS_FILTER))
+		!(layer[-1].cell->traits & (NEAP__HAS_FILTER | NEAP__HAS_SURROGATE)))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: pooling=max of layer %d needs spikes, but a layer of %s has "
 			"numbers as outputs. Use pooling=sum or pooling=avg",

@@ -60,6 +60,15 @@ def elsewhere(folder):
     return None if resumed["weights_hash"] == whole else f"{resumed['weights_hash']}, {whole}"
 
 
+def ranges(folder):
+    """The range of a parameter is the same in a model as in its file: '0. ..5' does not become '0...5'."""
+    with open(os.path.join(folder, "wide.cell"), "w", encoding="ascii") as file:
+        file.write("cell wide\nstate u\nparam beta = 0.3 in 0. ..5\nu = 0.1*beta*u + in\nspike u - 1\n")
+    train(folder, "wide", net="wide.cell:9:beta=3,li", epochs=1)
+    done = neap("eval", "wide", DATA, cwd=folder)
+    return None if done.returncode == 0 else done.stderr
+
+
 def changed(folder):
     """A model whose metadata names a cell file instead of its text: opening it must not read other files."""
     train(folder, "given")
@@ -84,7 +93,11 @@ def refused(folder):
     wrong = os.path.join(folder, "wrong.cell")
     with open(wrong, "w", encoding="ascii") as file:
         file.write("cell wrong\nstate u\nu = 0.9*u + input\nspike u - 1\n")
-    for command, words in ((["export", "model", "--nir", "x.nir"], "layer0 is lif.cell, which NIR cannot express"),
+    with open(os.path.join(folder, "power.cell"), "w", encoding="ascii") as file:
+        file.write("cell power\nstate u\nu = 0.9*u + in^1.\nspike u - 1\n")
+    for command, words in ((["train", DATA, *TRAIN, "--net", "power.cell:9,li", "--out", "x"],
+                            "power.cell:3:16: an exponent must be a whole number"),
+                           (["export", "model", "--nir", "x.nir"], "layer0 is lif.cell, which NIR cannot express"),
                            (["train", DATA, *TRAIN, "--net", "wrong.cell:9,li", "--out", "x"],
                             "wrong.cell:3:13: unknown name 'input'"),
                            (["train", DATA, *TRAIN, "--net", "lif.cell:9:tau=20,li", "--out", "x"], "Did you mean tau=20ms"),
@@ -109,6 +122,7 @@ def main():
             tap.run(f"{name}.cell: every strategy, one gradient", every_strategy, folder, name)
         tap.run("lif.cell learns as lif does", like_the_built_in_one, folder)
         tap.run("a model contains the text of its cell", elsewhere, folder)
+        tap.run("ranges of parameters are kept in models", ranges, folder)
         tap.run("a model that names a cell file is refused", changed, folder)
         tap.run("what a cell file cannot do is refused by name", refused, folder)
 

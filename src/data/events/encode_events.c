@@ -36,6 +36,11 @@ int neap__raw_events_grow(struct neap__raw_events *events, int64_t count)
 int neap__raw_events_add(
 	struct neap__raw_events *events, double time, int x, int y, unsigned polarity)
 {
+	if (!(time <= NEAP__EVENTS_LONGEST))
+		return neap__fail(NEAP_EFORMAT,
+			"event %lld is %g s after the start, but a recording may last %g s; the "
+			"file may be damaged. Replace it with an intact copy",
+			(long long)events->count, time, NEAP__EVENTS_LONGEST);
 	NEAP_TRY(neap__raw_events_grow(events, events->count + 1));
 	int64_t n = events->count++;
 	events->time[n] = time;

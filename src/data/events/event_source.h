@@ -18,9 +18,12 @@ struct neap__raw_events {
 	int without_y; /* 1: y is 0 because there is no such column */
 	int label;
 };
+/* Seconds of the longest recording; a file with later events is damaged or has another unit. */
+#define NEAP__EVENTS_LONGEST 1e6
+
 /* Makes room for `count` events and keeps what is there. 0 or -ENOMEM. */
 int neap__raw_events_grow(struct neap__raw_events *events, int64_t count);
-/* Adds an event. 0 or -ENOMEM. */
+/* Adds an event. 0, -ENOMEM, or NEAP_EFORMAT if it is later than NEAP__EVENTS_LONGEST. */
 int neap__raw_events_add(
 	struct neap__raw_events *events, double time, int x, int y, unsigned polarity);
 void neap__raw_events_free(struct neap__raw_events *events);

@@ -17,7 +17,6 @@
 
 enum { LONGEST_LINE = 400, MOST_PIXEL = 65535, COLUMNS = 4, SHOWN = 60 };
 enum { T, X, Y, P };
-static const double LONGEST = 1e6; /* seconds, as in arrays (array_events.c) */
 
 struct event_text {
 	struct neap__raw_events *events;
@@ -61,8 +60,8 @@ static int wrong_time(const struct event_text *s, double t)
 		"beginning of the recording, 0 to %g seconds. Pass the unit with --time-unit, or "
 		"subtract the first time: python3 -c \"import numpy; e = numpy.loadtxt('%.200s'); "
 		"e[:, 0] -= e[0, 0]; numpy.savetxt('%.200s', e, '%%%s %%d %%d %%d')\"",
-		s->file->path, (long long)s->line, t, t * s->unit, LONGEST, s->file->path,
-		s->file->path, s->file->reals ? ".9f" : "d");
+		s->file->path, (long long)s->line, t, t * s->unit, NEAP__EVENTS_LONGEST,
+		s->file->path, s->file->path, s->file->reals ? ".9f" : "d");
 }
 
 static int take_event(struct event_text *s, const double number[COLUMNS], int is_real)
@@ -77,7 +76,7 @@ static int take_event(struct event_text *s, const double number[COLUMNS], int is
 			"so the unit is not known. Pass it with --time-unit",
 			s->file->path, (long long)s->line);
 	double t = s->unit == 1e-6 ? number[T] / 1e6 : number[T] * s->unit;
-	if (!(t >= 0 && t <= LONGEST))
+	if (!(t >= 0 && t <= NEAP__EVENTS_LONGEST))
 		return wrong_time(s, number[T]);
 	return neap__raw_events_add(s->events, t, (int)number[X], (int)number[Y], number[P] == 1);
 }

@@ -131,10 +131,25 @@ static hid_t memory_type(const struct neap__h5_set *set, int field, size_t *byte
 	return type;
 }
 
+/* 1: a number of an enumeration is signed, as in {OFF: -1, ON: 1}. */
+static int is_signed_enum(const struct neap__h5_set *set, int field)
+{
+	hid_t stored =
+		field < 0 ? H5Tcopy(set->type) : H5Tget_member_type(set->type, (unsigned)field);
+	hid_t number = stored >= 0 && H5Tget_class(stored) == H5T_ENUM ? H5Tget_super(stored) : -1;
+	int found = number >= 0 && H5Tget_sign(number) == H5T_SGN_2;
+	if (number >= 0)
+		H5Tclose(number);
+	if (stored >= 0)
+		H5Tclose(stored);
+	return found;
+}
+
 static int read_set(const struct neap__column *column, hsize_t first, hsize_t count, double *out)
 {
 	const struct neap__h5_set *set = column->array;
 	size_t bytes = 0;
+	int is_signed = is_signed_enum(set, column->field);
 	hid_t file = H5Dget_space(set->id), memory = H5Screate_simple(1, &count, NULL);
 	hid_t type = memory_type(set, column->field, &bytes);
 	int rc = file >= 0 && memory >= 0 && type >= 0 &&
@@ -144,7 +159,8 @@ static int read_set(const struct neap__column *column, hsize_t first, hsize_t co
 			 ? 0
 			 : -1;
 	for (hsize_t i = count; rc == 0 && bytes == 1 && i-- > 0;)
-		out[i] = ((const unsigned char *)out)[i];
+		out[i] = is_signed ? (double)((const signed char *)out)[i]
+				   : (double)((const unsigned char *)out)[i];
 	if (type >= 0)
 		H5Tclose(type);
 	if (memory >= 0)

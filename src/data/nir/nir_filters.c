@@ -121,7 +121,7 @@ static const char *make_conv(struct neap__nir_filter *f, const struct neap__nir_
 	int64_t size[2];
 	for (int i = 0; i < 2; i++) {
 		int64_t span = (int64_t)f->dilation[i] * (f->kernel[i] - 1) + 1;
-		int64_t room = (i ? f->from.width : f->from.height) + 2 * f->pad[i] - span;
+		int64_t room = (i ? f->from.width : f->from.height) + 2 * (int64_t)f->pad[i] - span;
 		if (room < 0)
 			return "has a kernel larger than what enters";
 		size[i] = room / f->stride[i] + 1;

@@ -161,10 +161,10 @@ static int read_power(struct neap__cell_reader *r, int *node)
 	if (!neap__cell_word_is(w, "^"))
 		return 0;
 	neap__cell_words_next(w);
-	int exponent = 0;
+	int exponent = 0, digits = (int)strspn(w->word, "0123456789");
 	for (int i = 0; i < w->length && i < 3 && w->kind == NEAP__CELL_NUMBER; i++)
 		exponent = 10 * exponent + (w->word[i] - '0');
-	if (exponent < 1 || exponent > POWER_MOST || w->length > 2)
+	if (digits < w->length || exponent < 1 || exponent > POWER_MOST || w->length > 2)
 		return neap__cell_words_fail(w, w->word,
 			"an exponent must be a whole number from 1 to %d; write exp(y*log(x)) for "
 			"other powers",

@@ -31,7 +31,6 @@ int neap__cell_program_reads(const char *spec)
 {
 	for (const char *word = spec; word; word = strchr(word, ',')) {
 		word += *word == ',';
-		word += strspn(word, " ");
 		int length = (int)strcspn(word, ":,");
 		if (neap__cell_program_named(word, length) && !begins(word, length, inline_begin))
 			return 1;

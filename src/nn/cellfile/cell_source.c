@@ -365,9 +365,10 @@ void neap__cell_source_line(char *to, const char *text)
 	for (neap__cell_words_begin(&w, text, ""); w.kind != NEAP__CELL_END;
 		neap__cell_words_next(&w)) {
 		int is_text = w.kind == NEAP__CELL_WORD || w.kind == NEAP__CELL_NUMBER;
+		int joins = *w.word == '.' && to > begin && to[-1] == '.'; /* 0. ..5 */
 		if (w.kind == NEAP__CELL_BREAK && last != NEAP__CELL_BREAK)
 			*to++ = ';';
-		if (is_text && (last == NEAP__CELL_WORD || last == NEAP__CELL_NUMBER))
+		if ((is_text && (last == NEAP__CELL_WORD || last == NEAP__CELL_NUMBER)) || joins)
 			*to++ = ' ';
 		last = w.kind;
 		if (w.kind == NEAP__CELL_BREAK)

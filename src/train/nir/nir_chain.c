@@ -181,6 +181,13 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 		*to = t;
 	}
 	l->bias = sum->bias;
+	for (int64_t i = 0; l->bias && l->feed && l->feed->conv && i < l->n; i++) {
+		int64_t channel = l->n / l->feed->conv->to.channels;
+		if (l->bias[i] != l->bias[i / channel * channel])
+			return refuse(s, l->node,
+				"follows a convolution, but its biases differ between units of a "
+				"channel; neap has one per channel");
+	}
 	return l->feed ? 0 : refuse(s, l->node, "has no input except itself");
 }
 

@@ -262,6 +262,12 @@ static int pool_node(struct exporting *e, const struct neap__layer *layer)
 			"averages. "
 			"Train with pooling=sum or pooling=avg",
 			layer->index);
+	if (layer->index && !layer[-1].conv[0])
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d pools the outputs of layer%d, which is no convolution, so that "
+			"NIR "
+			"has no image to pool. Train with a convolution below, or without pool=",
+			layer->index, layer[-1].index);
 	NEAP_TRY(node = follow(e, layer, "pool",
 			 layer->pooling == NEAP__POOL_AVERAGE ? NEAP__NIR_AVGPOOL
 							      : NEAP__NIR_SUMPOOL));

@@ -101,7 +101,8 @@ int neap__nir_weights_set(const struct neap_net *net, const struct neap__nir_cha
 			neap_net_param(net, b->bias, &p) < 0)
 			return 0;
 		for (int64_t i = 0; i < p.count; i++) {
-			int64_t unit = i * (a->n / p.count); /* the first of a channel */
+			int64_t unit =
+				i * (a->n / p.count); /* the first of a channel, as the others */
 			store(&p, i, a->bias ? a->bias[unit] * a->gain[unit] : 0);
 		}
 	}
