@@ -373,6 +373,51 @@ def test_compiled_functions(kind):
     assert nt.report().extra_steps
 
 
+class Changing(torch.nn.Module):
+    """Two parameters of one shape, a function, a mask and an attribute that the first call adds."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.a, self.b = (torch.nn.Parameter(torch.randn(4, 4) / 2) for _ in range(2))
+        self.act, self.scale = torch.nn.Tanh(), 1.0
+        self.register_buffer("mask", torch.ones(4))
+
+    def forward(self, h, x, t):
+        if not hasattr(self, "added"):
+            self.added = True
+        h = self.act(h @ self.a * self.scale + x @ self.b) * self.mask
+        return h, h
+
+
+@needs_2
+def test_whatever_a_step_depends_on_may_change_between_calls():
+    """Functions, frozen and replaced parameters, numbers, and tensors that may get the address of earlier ones."""
+    made, h, x = Changing(), torch.randn(2, 4), torch.randn(8, 2, 4)
+    run = nt.Scan(made, compile=True, group=4)
+
+    def changed(one):
+        wanted = [p for p in made.parameters() if p.requires_grad]
+        last, out = one(h, x)
+        return [last, *torch.autograd.grad(out.square().sum(), wanted)]
+
+    def freeze(a, b):
+        made.a.requires_grad_(a), made.b.requires_grad_(b)
+    for change in (lambda: None, lambda: setattr(made, "scale", 2.0), lambda: setattr(made, "act", torch.nn.Sigmoid()),
+                   lambda: freeze(False, True), lambda: freeze(True, False),
+                   lambda: setattr(made.b, "data", torch.randn(4, 4)),
+                   *[lambda: setattr(made, "mask", torch.rand(4))] * 20):
+        change()
+        close(changed(run), changed(lambda *given: nt.scan(made, *given)))
+    assert len(run._known.groups._found) <= 16
+    last, out = run(h, x)
+    made.mask.mul_(3)
+    with pytest.raises(RuntimeError, match="modified in place"):
+        out.sum().backward()
+    with pytest.raises(neap.UsageError, match="cannot be combined with host="):
+        nt.scan(made, h, x, compile=True, memory="20K", host="1M")
+
+
 @needs_2
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(MANY // 25))

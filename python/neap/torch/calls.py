@@ -152,7 +152,7 @@ class Call:
         """Returns the gradients of states, inputs and parameters. Without a player, first repeats the forward pass
         from the first state."""
         run = self.run
-        if self.redoes or self.double or player is None:
+        if self.redoes or self.double or player is None or run.reads_constants:
             self.around.check_tensors()
         with device_memory(self.memory, run.device, self.enough, self.report), generator_kept(run.random), \
                 self.around.modules_as_noted():

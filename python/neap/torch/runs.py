@@ -73,6 +73,8 @@ class Run(Backend):
     :param rng: True: the generator's state is part of the state.
     """
 
+    reads_constants = False  # its backward pass reads tensors that are not in the tape and have no version there
+
     def __init__(self, step: Callable[..., Any], steps: int, shape: Any,
                  inputs: Optional[List[torch.Tensor]], input_shape: Any,
                  give: Optional[Callable[[int], Any]], params: List[torch.Tensor],

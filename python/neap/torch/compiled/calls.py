@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Provides the compiled groups of one call of a scan."""
 import contextlib
+import threading
 import warnings
 from typing import Any, Callable, Dict, List, Sequence
 
@@ -16,6 +17,7 @@ from .tracing import Untraceable, reason
 
 __all__ = ["LARGEST", "Compiler", "group_size", "not_compiled"]
 
+_LOCK = threading.RLock()  # PyTorch's tracer and compiler are not thread-safe
 LARGEST = 8  # steps: compilers take 1 to 3 s per step of a group (measured for RNN, LIF and GRU cells)
 
 
@@ -43,11 +45,12 @@ class Compiler:
         self._known, self._around, self._cast, self._random, self._steps = known, around, cast, random, steps
         self._values = values_around(*steps)
         self._groups: Dict[int, Group] = {}
+        self._traced: Dict[int, Group] = {}  # of this call
 
     def made(self, *given: Any) -> CompiledRun:
         """Returns a run with these arguments of ``Run``."""
         run = CompiledRun(*given)
-        run.prepare, run.groups, run.casts = self.ready, self._groups, self._cast.enabled
+        run.prepare, run.groups, run.casts = self.ready, self._groups, self._cast.enabled and (self._cast.key or True)
         run.chooses = False  # steps are traced with gradients enabled
         return run
 
@@ -56,12 +59,16 @@ class Compiler:
 
         :raises Untraceable: if that is not possible.
         """
+        if count in self._traced:
+            return self._traced[count]
         outside = contextlib.nullcontext
         if run.casts:
             def outside() -> Any:  # type: ignore[misc]
                 return torch.autocast(run.device.type, enabled=False)
-        with generator_kept(self._random), self._around.attributes.restored(), self._cast():
-            return self._known.get(run, state, count, outside, self._values, lambda: values_around(*self._steps))
+        with _LOCK, generator_kept(self._random), self._around.attributes.restored(), self._cast():
+            found = self._known.get(run, state, count, outside, self._values, lambda: values_around(*self._steps))
+        self._traced[count] = found
+        return found
 
     def ready(self, run: CompiledRun, state: State, count: int) -> Group:
         """Returns the group of ``count`` steps, compiled.
@@ -70,7 +77,7 @@ class Compiler:
         """
         group = self.traced(run, state, count)
         if not group.ready:
-            with generator_kept(self._random), run.plain():
+            with _LOCK, generator_kept(self._random), run.plain():
                 before = get_rng(self._random)
                 group.compile(run.primals(state.leaves, 0, count), lambda: set_rng(self._random, before),
                               lambda: get_rng(self._random))

@@ -19,6 +19,7 @@ from .tracing import Steps, Untraceable, reason, traced
 
 __all__ = ["Group", "Groups"]
 
+MOST = 16  # groups that are kept, the ones used last
 CLOSE = 1e-5  # largest difference of traced from ordinary results, relative to the largest element
 Tensors = Sequence[torch.Tensor]
 
@@ -156,16 +157,19 @@ class Groups:
         :param before: ``values()`` before the call: a description of objects in Python that steps may depend on.
         """
         kind = run.kind(start.leaves)
+        made = _Making(run, start, count, outside)
+        after = values()
+        if len(after) != len(before):
+            self._volatile = None
+        elif self._volatile is not None:
+            self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
         key = count, kind, self._stable(before)
-        if key not in self._found:
-            made = _Making(run, start, count, outside)
-            after = values()
-            if len(after) != len(before):
-                self._volatile = None
-            elif self._volatile is not None:
-                self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
-            key = count, kind, self._stable(before)
-            self._found[key] = made.group()
+        group = self._found.pop(key, None)
+        # Values cannot show everything that a step depends on (a replaced function, a frozen parameter, a class
+        # attribute), so results and gradients of an existing group are compared with the step in each call.
+        self._found[key] = group if group is not None and made.fits(group) else made.group()
+        while len(self._found) > MOST:
+            del self._found[next(iter(self._found))]
         return self._found[key]
 
     def _stable(self, values: List[str]) -> Tuple[str, ...]:
@@ -208,6 +212,12 @@ class _Making:
         run = self.run
         set_rng(run.random, self.before)
         group = Group(self.steps, self.primals(0), self.tangents)
+        self._check(group)
+        return group
+
+    def _check(self, group: Group) -> None:
+        """Raises an error if results, gradients or random numbers of the group differ from the step."""
+        run = self.run
         with torch.no_grad():
             for k, wanted in enumerate(self.wanted):
                 set_rng(run.random, self.after[0] if k else self.before)
@@ -218,7 +228,14 @@ class _Making:
                 if k == 0:
                     found = group.backward(self.primals(0), tape, self.tangents)
                     self._compare(found, self.gradients, f"steps 0 to {self.count - 1}", "gradients")
-        return group
+
+    def fits(self, group: Group) -> bool:
+        """True if a group that was traced in an earlier call has the results and gradients of the step."""
+        try:
+            self._check(group)
+        except (UsageError, Untraceable):
+            return False
+        return True
 
     @staticmethod
     def _compare(found: Sequence[Any], wanted: Sequence[Any], which: str, what: str) -> None:

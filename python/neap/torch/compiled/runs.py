@@ -60,13 +60,15 @@ class CompiledRun(Run):
     heap needs no attention (heap.py).
 
     ``size``: steps per group; groups start at its multiples. ``prepare(run, state, count)`` returns the functions for
-    groups of ``count`` steps; ``groups``: those that were returned. ``casts``: True: autocast is on while steps run.
+    groups of ``count`` steps; ``groups``: those that were returned. ``casts``: the autocast mode in which steps
+    run, False if it is off.
     """
 
     size = 1
     prepare: Callable[["CompiledRun", State, int], Group]
     groups: Dict[int, Group]
-    casts = False
+    casts: Any = False
+    reads_constants = True
 
     def chunks(self, t0: int, t1: int) -> List[torch.Tensor]:
         """Returns the inputs of the steps [t0, t1), as tensors [t1 - t0, ...]."""
