@@ -264,7 +264,7 @@ static int pool_node(struct exporting *e, const struct neap__layer *layer)
 			layer->index);
 	if (layer->index && !layer[-1].conv[0])
 		return neap__fail(NEAP_EUSAGE,
-			"layer%d pools the outputs of layer%d, which is no convolution, so that "
+			"layer%d pools the outputs of layer%d, which is not a convolution, so "
 			"NIR "
 			"has no image to pool. Train with a convolution below, or without pool=",
 			layer->index, layer[-1].index);
