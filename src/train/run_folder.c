@@ -179,10 +179,10 @@ static int lost_snapshot(const struct neap__trainer *trainer, int64_t epochs)
 	return neap__fail(NEAP_EUSAGE,
 		"cannot resume '%s': the snapshot '%s' is missing, and training from the beginning "
 		"would replace '%s', the model of %" PRId64 " epoch%s. Restore the snapshot, or "
-		"start a new run from the weights of the model: neap train '%s' --from '%s' --out "
+		"start a new run from the weights of the model: neap train %s --from %s --out "
 		"NEW",
-		o->out, trainer->last, trainer->model, epochs, epochs == 1 ? "" : "s", o->data,
-		o->out);
+		o->out, trainer->last, trainer->model, epochs, epochs == 1 ? "" : "s",
+		neap__quoted(o->data), neap__quoted(o->out));
 }
 
 int neap__run_folder_same_data(struct neap__trainer *trainer)

@@ -9,6 +9,7 @@
 #include "data/events/event_source.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <math.h>
@@ -55,13 +56,18 @@ static int wrong_time(const struct event_text *s, double t)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: the time is not a finite number. Correct the line",
 			s->file->path, (long long)s->line);
+	char size[60] = "";
+	if (s->file->width) /* the line of the sensor's size stays the first one */
+		neap__print(size, sizeof size, ", header='%d %d', comments=''", s->file->width,
+			s->file->height);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s', line %lld: the time is %.17g, which is %g seconds; times count from the "
 		"beginning of the recording, 0 to %g seconds. Pass the unit with --time-unit, or "
-		"subtract the first time: python3 -c \"import numpy; e = numpy.loadtxt('%.200s'); "
-		"e[:, 0] -= e[0, 0]; numpy.savetxt('%.200s', e, '%%%s %%d %%d %%d')\"",
+		"subtract the first time: python3 -c \"import numpy; e = numpy.loadtxt(%s, "
+		"skiprows=%d); e[:, 0] -= e[0, 0]; numpy.savetxt(%s, e, '%%%s %%d %%d %%d'%s)\"",
 		s->file->path, (long long)s->line, t, t * s->unit, NEAP__EVENTS_LONGEST,
-		s->file->path, s->file->path, s->file->reals ? ".9f" : "d");
+		neap__python_quoted(s->file->path), s->file->width > 0,
+		neap__python_quoted(s->file->path), s->file->reals ? ".9f" : "d", size);
 }
 
 static int take_event(struct event_text *s, const double number[COLUMNS], int is_real)

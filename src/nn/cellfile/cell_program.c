@@ -224,6 +224,26 @@ static void find_last(struct neap__cell_program *p, const struct neap__cell_sour
 	p->returns_last = s->graph.node[d->last].op != NEAP__CELL_CONST;
 }
 
+/* 1: what enters a unit reaches the spike condition, in this step or through states in later ones.
+ */
+static int hears(const struct neap__cell_source *s)
+{
+	uint8_t reached[NEAP__CELL_STATES] = {0}, node[NEAP__CELL_NODES];
+
+	for (int round = 0; round <= s->nstates; round++) {
+		for (int i = 0; i < s->graph.count; i++) {
+			const struct neap__cell_node *n = &s->graph.node[i];
+			node[i] = n->op == NEAP__CELL_IN ||
+				  (n->op == NEAP__CELL_STATE && reached[n->a]);
+			for (int k = 0; k < neap__cell_operands(n->op); k++)
+				node[i] |= node[neap__cell_operand(n, k)];
+		}
+		for (int k = 0; k < s->nstates; k++)
+			reached[k] |= node[s->state[k].next];
+	}
+	return node[s->condition];
+}
+
 static void fill_code(struct neap__cell_program *p)
 {
 	for (int precision = 0; precision < 2; precision++) {
@@ -253,6 +273,11 @@ static int build(struct neap_net *net, struct neap__layer *layer, struct neap__c
 	for (int i = 0; i < p->nparams; i++)
 		params[i] = p->param[i].value;
 	NEAP_TRY(neap__cell_source_read(source, p->text, p->where, &setting));
+	if (!hears(source))
+		return neap__fail(NEAP_EUSAGE,
+			"%s: the spike condition does not depend on 'in', so the weights have no "
+			"effect. Use 'in' in an assignment that reaches the condition",
+			p->where);
 	NEAP_TRY(neap__cell_differentiate(&derivative, source));
 	NEAP_TRY(neap__cell_derivative_check(source, &derivative, p->where));
 	neap__cell_cut_make(&p->cut, source, &derivative, net->options.smooth);

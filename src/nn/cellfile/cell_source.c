@@ -360,12 +360,15 @@ void neap__cell_source_line(char *to, const char *text)
 {
 	struct neap__cell_words w;
 	enum neap__cell_word_kind last = NEAP__CELL_BREAK;
-	const char *begin = to;
+	const char *begin = to, *end = text;
 
 	for (neap__cell_words_begin(&w, text, ""); w.kind != NEAP__CELL_END;
 		neap__cell_words_next(&w)) {
 		int is_text = w.kind == NEAP__CELL_WORD || w.kind == NEAP__CELL_NUMBER;
-		int joins = *w.word == '.' && to > begin && to[-1] == '.'; /* 0. ..5 */
+		/* "0. ..5" would become "0...5". Words without a gap between them stay so: the text
+		 * does not get longer. */
+		int joins = *w.word == '.' && to > begin && to[-1] == '.' && w.word != end;
+		end = w.word + w.length;
 		if (w.kind == NEAP__CELL_BREAK && last != NEAP__CELL_BREAK)
 			*to++ = ';';
 		if ((is_text && (last == NEAP__CELL_WORD || last == NEAP__CELL_NUMBER)) || joins)
