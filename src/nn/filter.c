@@ -37,7 +37,8 @@ static int refuse_plane(const struct neap__layer *layer)
 		layer->conv[0] ? "conv" : "pool");
 }
 
-/* Finds out what arrives: the plane of the layer below, what the key says, or that of the inputs.
+/* Finds out what arrives: the plane of the layer below, what the key specifies, or the plane of the
+ * inputs.
  */
 static int settle_from(struct neap__layer *layer)
 {

@@ -288,7 +288,8 @@ static void add_drops(struct neap__text *to, const char *path, char *const *feat
 	neap__csv_close(&csv);
 }
 
-/* The first column beside the features that has a class of the model in its first row, or NULL. */
+/* The first column other than the features that has a class of the model in its first row, or NULL.
+ */
 static char *find_target(const struct neap__safetensors *file, int classes, const char *path,
 	char *const *feature, int count)
 {

@@ -48,7 +48,7 @@ class Graph:
         found = {n: [] for n in self.order}
         for row in x.astype("f8"):
             now = {}
-            for _ in self.nodes:  # until nothing is missing: nodes stand in any order
+            for _ in self.nodes:  # until nothing is missing: nodes have any order
                 for name, node in self.nodes.items():
                     if name in now:
                         continue

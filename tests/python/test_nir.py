@@ -106,7 +106,7 @@ def test_braille_samples(name, tmp_path):
 
 
 def test_convolutional_sample(tmp_path):
-    """A net of sinabs (N-MNIST) beside the equations of NIR: convolutions, sum pools, neurons without a leak."""
+    """A net of sinabs (N-MNIST) compared with the equations of NIR: convolutions, sum pools, neurons without a leak."""
     path = sample_file("cnn_sinabs.nir")
     graph = Graph(path, 1.0)
     spikes = draw(4, 2 * 34 * 34, 0.05, INPUTS, 30)

@@ -2,8 +2,9 @@
 /*
  * folder_events.c: folders of event recordings: files with one recording each in a folder for each
  * class, of the kinds in the table below. DVS Gesture (Amir and others 2017): NAME.aedat with
- * NAME_labels.csv beside it, whose lines are class (from 1 on), start and end in microseconds; a
- * line is a sample. The names of its classes are those of gesture_mapping.csv, where that is there.
+ * NAME_labels.csv in the same folder, whose lines are class (from 1 on), start and end in
+ * microseconds; a line is a sample. The names of its classes are those of gesture_mapping.csv,
+ * where that is there.
  */
 #include "data/events/event_source.h"
 #include "data/names/name_list.h"

@@ -26,7 +26,7 @@ struct neap__nir_filter {
 int neap__nir_is_filter(enum neap__nir_type type);
 /* The image of an Input's shape; none where it has other than 2 or 3 dimensions. */
 struct neap__nir_image neap__nir_input_image(const struct neap__nir_array *shape);
-/* The image that a convolution says it receives; none where it does not say. */
+/* The size of the image that a convolution node specifies, or none. */
 struct neap__nir_image neap__nir_said_image(const struct neap__nir_node *node);
 /*
  * Fills in a filter from its node and the image that enters. NULL, or what is wrong with the node,

@@ -24,7 +24,7 @@ int neap__cell_differentiate(
 /*
  * What the tape of a step holds: the fewest numbers per unit from which the derivative can be
  * computed (a minimum cut of the graph between the inputs of the step and what the derivative
- * uses). Spikes of this step are known besides.
+ * uses). Spikes of this step are known in addition.
  */
 struct neap__cell_cut {
 	int count, node[NEAP__CELL_STATES + 3]; /* rows */

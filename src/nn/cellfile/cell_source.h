@@ -46,7 +46,7 @@ struct neap__cell_symbol {
 	int is_fixed;	 /* a parameter or `in`, which is not assigned to */
 };
 
-/* What the numbers of a graph depend on besides the text. */
+/* What the numbers of a graph depend on in addition to the text. */
 struct neap__cell_setting {
 	const double *params; /* values in the order of the text; NULL: the defaults */
 	double dt;	      /* seconds */
