@@ -37,6 +37,13 @@ static int refuse_plane(const struct neap__layer *layer)
 		layer->conv[0] ? "conv" : "pool");
 }
 
+/* 1: channels, height and width have so many units in all. */
+static int is_plane_of(const struct neap__plane *f, int units)
+{
+	return (int64_t)f->channels * f->height <= units / f->width &&
+	       f->channels * f->height * f->width == units;
+}
+
 /* Finds out what arrives: the plane of the layer below, what the key specifies, or the plane of the
  * inputs.
  */
@@ -55,8 +62,7 @@ static int settle_from(struct neap__layer *layer)
 			"Remove the key shape",
 			layer->index, f->channels, f->height, f->width, layer[-1].plane.channels,
 			layer[-1].plane.height, layer[-1].plane.width);
-	if (!f->channels || (int64_t)f->channels * f->height > layer->below / f->width ||
-		f->channels * f->height * f->width != layer->below)
+	if (!f->channels || !is_plane_of(f, layer->below))
 		return refuse_plane(layer);
 	for (int i = 0; i < 2 && layer->pool[0]; i++)
 		if (layer->pool[i] > (i ? f->width : f->height))
@@ -151,14 +157,16 @@ int neap__filter_settle(const struct neap_net *net, struct neap__layer *layer)
 			"--net: layer %d has channels, stride, pad, dilation or groups, but no "
 			"conv. Add the size of its kernel, such as conv=5",
 			layer->index);
+	layer->below = layer->index ? layer[-1].n : net->options.inputs;
 	if (!neap__has_filter(layer))
-		return 0;
+		return layer->from.channels && !is_plane_of(&layer->from, layer->below)
+			       ? refuse_plane(layer)
+			       : 0;
 	if (layer->density < 1)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: layer %d has %s and density=%g, but shared weights have the "
 			"density 1. Remove density",
 			layer->index, layer->conv[0] ? "conv" : "pool", layer->density);
-	layer->below = layer->index ? layer[-1].n : net->options.inputs;
 	NEAP_TRY(settle_from(layer));
 	return layer->conv[0] ? settle_conv(layer) : 0;
 }
