@@ -93,6 +93,8 @@ def main():
         tap.run("shapes of files, --shape, models and runs", shape_is_kept, folder, sensor, plain)
         tap.run("no shape", refused, folder, plain, "--net", NET, "Pass --shape CHANNELSxHEIGHTxWIDTH")
         tap.run("a shape of another size", refused, folder, plain, "--net", NET, "--shape", "2x9x9", "but receives 288 inputs")
+        tap.run("a shape of another size without conv", refused, folder, plain, "--net", "lif:8,li", "--shape", "2x9x9",
+                "but receives 288 inputs")
         tap.run("no shape at all", refused, folder, plain, "--net", NET, "--shape", "12x12", "--shape must be CHANNELSxHEIGHTxWIDTH")
         tap.run("a kernel that is too large", refused, folder, sensor, "--net", "lif:conv=13:channels=2,li", "larger than the 12x12 units")
         tap.run("cells without convolutions", refused, folder, sensor, "--net", "gru:conv=3:channels=2,li", "gru has no key 'conv'")
