@@ -19,7 +19,7 @@ WRITE = """
 import sys, h5py, numpy as np
 kind, path = sys.argv[1:]
 rng = np.random.default_rng(4)
-samples, steps, features = (24, 6000, 40) if kind == "windows" else (160, 300, 64)
+samples, steps, features = (24, 6000, 40) if kind == "windows" else (96, 300, 64)
 arrays = {"x": rng.normal(0, 1, (samples, steps, features)), "y": np.arange(samples) % 3,
           "lengths": rng.integers(steps // 2, steps + 1, samples)}
 if path.endswith("npz"):
@@ -27,7 +27,7 @@ if path.endswith("npz"):
 else:
     with h5py.File(path, "w") as file:
         for name, array in arrays.items():
-            packed = {"chunks": (16, steps, features), "compression": 1} if kind == "packed" and name == "x" else {}
+            packed = {"chunks": (8, steps, features), "compression": 1} if kind == "packed" and name == "x" else {}
             file.create_dataset(name, data=array, **packed)
 """
 MIB = 1 << 20
@@ -138,15 +138,15 @@ def resumed(folder):
 
 def measuring(folder):
     """What is measured before a run takes at most 16 MiB beyond the planned arena, whatever the budget."""
-    data = ["randman:steps=4000,spikes=100,samples=32,classes=4,part=train", "--net", "lif:256r,li", "--width", 1,
-            "--recurrent-scale", 0.1, "--batch", 32, "--memory", "64M", "--slow", folder, "--threads", 1]
+    data = ["randman:steps=1500,spikes=40,samples=32,classes=4,part=train", "--net", "lif:256r,li", "--width", 1,
+            "--recurrent-scale", 0.1, "--batch", 32, "--memory", "24M", "--slow", folder, "--threads", 1]
     for more in (["compare", *data, "--strategy", "async", "--no-reference"],
                  ["train", *data, "--strategy", "async", "--epochs", 1, "--out", os.path.join(folder, "measured")]):
         code, report, said, resident = run(more)
         if code:
             return f"{more[0]}: {code}: {said}"
         process = report["process"]
-        if process["planning"] > 16 * MIB or process["arena"] > 64 * MIB:
+        if process["planning"] > 16 * MIB or process["arena"] > 24 * MIB:
             return f"{more[0]}: measuring took {process['planning'] / MIB:.1f} MiB beyond the arena: {process}"
         # A training process reports the budget as its arena; all else may not hide what measuring took.
         others = sum(process[k] for k in ("weights", "gradients", "optimizer", "scratch", "inputs", "program"))

@@ -4,11 +4,11 @@
  * the tier, and is as fast as said; the least budget that is named works, and a byte less does not.
  *
  *     test_offload_groups        what `make check` runs
- *     test_offload_groups N      N random chains instead of 3
+ *     test_offload_groups N      N random chains instead of 2
  */
 #include "oracle_test.h"
 
-static int rounds = 3;
+static int rounds = 2;
 
 static struct neap_plan planned(struct chain *c, const char *strategy, uint64_t memory)
 {

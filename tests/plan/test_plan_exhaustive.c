@@ -9,7 +9,7 @@
  */
 #include "exhaustive.h"
 
-static int rounds = 4;
+static int rounds = 2;
 static struct tiny_search tiny_memory;
 
 static struct totals {

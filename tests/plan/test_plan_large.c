@@ -57,13 +57,15 @@ static void ten_million(void **state)
 	}
 }
 
+static int problems = 20;
+
 /* However long the chain and whatever the budget, a plan is quick. */
 static void quick(void **state)
 {
 	(void)state;
 	struct random r = {test_seed(4), 0};
 	double slowest = 0;
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < problems; i++) {
 		struct neap_problem p = random_problem(&r, 1e9);
 		p.chain.steps = (int64_t)decades(&r, 1e6, 1e9);
 		for (int n = 0; neap_strategy_name(n); n++) {
@@ -119,12 +121,14 @@ static void drifting(void **state)
 	test_limit("stream, a million steps", slowest, COUNTED ? 0.02 : 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ten_million),
 		cmocka_unit_test(quick),
 		cmocka_unit_test(drifting),
 	};
+	if (argc > 1)
+		problems = atoi(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

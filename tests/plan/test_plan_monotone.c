@@ -10,7 +10,7 @@
 
 #define MORE_SLOWER 0.003 /* of more memory or bandwidth, at most */
 
-static int64_t problems = 24;
+static int64_t problems = 12;
 
 static struct neap_problem problem_of(struct random *r)
 {

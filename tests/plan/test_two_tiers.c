@@ -114,7 +114,7 @@ static void any_numbers(void **state)
 	struct neap__prefetch *prefetch;
 	int fit = 0, spread = 0;
 	assert_int_equal(neap__prefetch_new(&prefetch), 0);
-	for (int i = 0; i < (all ? 20000 : 2000); i++) {
+	for (int i = 0; i < (all ? 20000 : 1000); i++) {
 		struct neap_problem p = two_tiers(&r, i % 8 ? 400 : 20000);
 		int64_t most = i % 8 ? 60 : 300;
 		int stay = (p.chain.flags & NEAP_CHAIN_TAPES_STAY) != 0;

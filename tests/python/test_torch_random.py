@@ -18,7 +18,7 @@ from random_checks import Runner, compared, many  # noqa: E402
 from random_layers import Stack  # noqa: E402
 from random_steps import Case, Large, plain  # noqa: E402
 
-MANY = int(os.environ.get("NEAP_MANY", "100"))
+MANY = int(os.environ.get("NEAP_MANY", "50"))
 SECONDS = float(os.environ.get("NEAP_SECONDS", "0"))  # with fixed seeds, for so long
 CHUNK = 50
 

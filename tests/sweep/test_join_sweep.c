@@ -11,7 +11,7 @@
 #include "store/fault_tier.h"
 #include "sweep/stages/join_sweep.h"
 
-static uint64_t storms = 80;
+static uint64_t storms = 40;
 
 static struct {
 	int64_t sweeps, sent, lost, in_turns, too_few;

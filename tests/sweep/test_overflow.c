@@ -116,7 +116,7 @@ static void check_shape(const struct shape *shape, struct neap_tier **tiers, int
 		for (size_t k = 0; k < sizeof means / sizeof means[0]; k++) {
 			struct neap_step_ops ops = model_ops(&m, means[k]);
 			for (int i = 0; neap_strategy_name(i); i++)
-				for (uint64_t memory = 1000; memory < 900000; memory *= 2) {
+				for (uint64_t memory = 1000; memory < 900000; memory *= 3) {
 					struct neap_sweep_options o = {
 						.size = sizeof o,
 						FIXED_COSTS,
