@@ -104,7 +104,8 @@ def same_answers(folder):
 
 
 def calibrated(folder):
-    found = neap_json("calibrate", DATA, *NET, "--batch", "8", "--memory", "200K", "--slow", "pinned:1M", *DEVICE, env=FAKE, cwd=folder)
+    found = neap_json("calibrate", DATA, *NET, "--batch", "8", "--memory", "200K", "--slow", "pinned:1M", "--timed", "16", *DEVICE, env=FAKE,
+                      cwd=folder)
     return None if found else "nothing"
 
 
@@ -195,7 +196,7 @@ def main():
         tap.run("calibrate measures the device", calibrated, folder)
         tap.run("inputs in windows: the weights of the processor", windows, folder)
         tap.run("random nets: the weights of the processor", random_nets, folder, int(os.environ.get("NEAP_SEED", 0)),
-                int(os.environ.get("NEAP_MANY", 10)))
+                int(os.environ.get("NEAP_MANY", 5)))
         for more, env, words in REFUSED:
             tap.run(f"refused: {' '.join(more)} {' '.join(env)}", refused, folder, more, env, words)
 

@@ -31,10 +31,26 @@ def test_every_example_is_here():
     assert sorted(NEEDS) == sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py"))
 
 
-@pytest.mark.parametrize("name", NEEDS)
-def test_help(name):
-    told = run(name, "--help")
-    assert "usage:" in told and len(told.splitlines()) > 5
+HELP = """
+import runpy, sys
+for path in sys.argv[1:]:
+    sys.argv = [path, "--help"]
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        print(f"end {path}: {end.code}", flush=True)
+"""
+
+
+def test_help():
+    """In one process, which imports PyTorch once."""
+    paths = [os.path.join(FOLDER, name + ".py") for name, needs in NEEDS.items() if all(map(importlib.util.find_spec, needs))]
+    done = subprocess.run([sys.executable, "-c", HELP, *paths], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    left = done.stdout
+    for path in paths:
+        told, end, left = left.partition(f"end {path}: 0\n")
+        assert end and "usage:" in told and len(told.splitlines()) > 5, (path, told)
 
 
 def test_page():

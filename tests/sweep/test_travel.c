@@ -97,7 +97,7 @@ static void check_plans(int file, uint32_t extra)
 	seen = (struct seen){0};
 	init(&m, extra);
 	struct gradient want = reference(&m);
-	for (uint64_t memory = 2500; memory < 100000; memory += memory / 2)
+	for (uint64_t memory = 2500; memory < 100000; memory *= 2)
 		for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
 			for (int k = 0; k < 2; k++) {
 				struct neap_tier *tier;
