@@ -219,7 +219,8 @@ static void refused(void **arg)
 			"c.cell has no key 'kk'; it has k, detach, surrogate, width,"},
 		{"cell c;state u;u=in;spike u-1:5:threshold=2", "c.cell has no key 'threshold'"},
 		{"cell c;state u;u=in;spike u-1", "c.cell needs a size, such as c.cell:64,li"},
-		{"cell c;state u;u=log(-1-u*u)+in;spike u-1:5", "has no finite value near the states"},
+		{"cell c;state u;u=log(-1-u*u)+in;spike u-1:5",
+			"has no finite value near the states"},
 		{"none.cell:5", "cannot read the cell file 'none.cell': No such file"},
 		{"cell=/dev/zero:5", "'/dev/zero' has 16384 bytes or more"},
 	};
