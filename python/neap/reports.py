@@ -30,6 +30,7 @@ class Report:
     - ``replays``: backward passes through the scan after the first one, each of which repeats the forward pass
     - ``waits``: seconds spent waiting for slow tiers
     - ``recoveries``: states and tapes that were lost on a slow tier and recomputed
+    - ``uncompiled``: why the steps were not compiled although ``compile=True`` was passed; empty if they were
     - ``doubles``: second backward passes (``double_backward=True``); ``double_kept``: bytes of states and adjoints
       that the last one stored in addition to the budget; ``double_tape``: bytes, part of the budget, of the
       largest graph of one step and its gradient
@@ -44,6 +45,7 @@ class Report:
         self.memory: Optional[int] = None
         self.replays = self.graphs = self.graph = self.host = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
+        self.uncompiled = ""
         self.plain = False  # a plain loop ran instead of a plan
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
@@ -119,6 +121,8 @@ class Report:
             rows.append(("graphs", f"about {show_size(self.graphs)} for tapes on tiers"))
         if self.outgrown:
             rows.append(("outgrown", f"{self.outgrown} tapes, {self.recorded_again} steps recomputed"))
+        if self.uncompiled:
+            rows.append(("compiled", f"no: {self.uncompiled}"))
         if self.replays:
             rows.append(("replays", str(self.replays)))
         if self.doubles:

@@ -171,6 +171,51 @@ def test_a_step_that_uses_its_number_runs_as_it_is_with_one_warning():
 
 
 @needs_2
+def test_calls_with_other_arguments_are_compiled_after_one_that_cannot_be():
+    calls = [0]
+
+    class Late(Gru):
+        def forward(self, h, x, t):
+            calls[0] += 1
+            h = self.cell(x, h) * (0.5 if len(h) == 3 and t == 3 or self.mode and h.mean() > 0 else 1.0)
+            return h, h
+    made = Late()
+    made.mode = False
+    scan, told = nt.Scan(made, compile=True, group=4), []
+
+    def run(rows, steps=8):
+        h, x = torch.full((rows, N), 0.1), torch.linspace(-1, 1, steps * rows * I).reshape(steps, rows, I)
+        calls[0] = 0
+        out = scan(h, x)[1]
+        told.append((scan.report().uncompiled, calls[0]))
+        close([out.detach()], [plain(made, h, x)[1].detach()])
+        return torch.autograd.grad(out.sum(), list(made.parameters()))
+    with pytest.warns(RuntimeWarning, match=r"has no effect in this call, because .* the number of the step, t\. .* "
+                                            r"Calls with other arguments are compiled if possible\."):
+        run(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(2)
+        run(3)
+        run(2, 12)
+    assert "the number of the step" in told[0][0] == told[2][0] and "compiled     no: it uses" in str(told_of(run, scan))
+    assert told[1][0] == told[3][0] == "" and len(scan._known.groups._found) == 1
+    assert told[2][1] < told[0][1]  # it was not traced
+    made.mode = True  # another reason, of which the caller is warned
+    with pytest.warns(RuntimeWarning, match="has no effect in this call"):
+        run(2)
+    made.mode = False
+    run(2)
+    assert told[-1][0] == ""
+
+
+def told_of(run, scan):
+    """The report after a call that cannot be compiled."""
+    run(3)
+    return scan.report()
+
+
+@needs_2
 def test_the_number_of_a_step_may_be_an_input():
     class Late(Gru):
         def forward(self, h, x, t):
@@ -205,7 +250,8 @@ def test_what_cannot_be_traced_runs_as_it_is(kind):
             out = nt.scan(step, torch.ones(B, N), None, steps=9, params=[w], **options)[1]
         rows.append(torch.autograd.grad(out.sum(), w)[0])
     assert torch.equal(*rows)
-    assert [str(w.message)[:64] for w in caught] == ["compile=True has no effect, because the step cannot be compiled:"]
+    assert [str(w.message)[:77] for w in caught] == \
+        ["compile=True has no effect in this call, because the step cannot be compiled:"]
 
 
 @needs_2

@@ -111,7 +111,7 @@ class _Job:
         self.device = offloading(options.host, options.slow, self.start)
         self.found: List[Any] = []  # weak references to the leaves that the last attempt found
         self.tries: Dict[int, int] = {}  # number of attempts that found leaves, by step
-        if options.compile and not known.groups.failed:
+        if options.compile:
             steps = [one for one in (step, options.reduce) if one is not None]
             self.compiler = Compiler(known.groups, self.around, self.cast, self.random, steps)
 
@@ -462,8 +462,7 @@ class _Job:
             except Again as again:
                 self.learn(again)
             except Untraceable as error:
-                self.compiler, self.known.groups.failed = None, True
-                not_compiled(error)
+                self.compiler, told.uncompiled = None, not_compiled(self.known.groups, error)
             self.settle()
         count = len(self.start)
         return (unflatten(self.shape, list(results[:count])),

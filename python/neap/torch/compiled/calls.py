@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import warnings
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import torch
 
@@ -28,10 +28,14 @@ def group_size(steps: int, most: int) -> int:
     return found if 2 * found >= most else most
 
 
-def not_compiled(error: Untraceable) -> None:
-    """Warns that a step is not compiled."""
-    warnings.warn(f"compile=True has no effect, because the step cannot be compiled: {reason(error)}. Change the "
-                  f"step, or remove compile=True", RuntimeWarning, stacklevel=stack_level())
+def not_compiled(known: Groups, error: Untraceable) -> str:
+    """Warns that a step is not compiled for the arguments of this call, once for each reason. Returns the reason."""
+    why = reason(error)
+    if known.new(why):
+        warnings.warn(f"compile=True has no effect in this call, because the step cannot be compiled: {why}. Calls with "
+                      f"other arguments are compiled if possible. Change the step, or remove compile=True",
+                      RuntimeWarning, stacklevel=stack_level())
+    return why
 
 
 class Compiler:
@@ -65,10 +69,20 @@ class Compiler:
         if run.casts:
             def outside() -> Any:  # type: ignore[misc]
                 return torch.autocast(run.device.type, enabled=False)
-        with _LOCK, generator_kept(self._random), self._around.attributes.restored(), self._cast():
+        with _LOCK, generator_kept(self._random), self._around.attributes.restored(), self._cast(), \
+                self._refusing(run, state, count):
             found = self._known.get(run, state, count, outside, self._values, lambda: values_around(*self._steps))
         self._traced[count] = found
         return found
+
+    @contextlib.contextmanager
+    def _refusing(self, run: CompiledRun, state: State, count: int) -> Iterator[None]:
+        """Context manager that stores the reason if groups of this kind cannot be compiled."""
+        try:
+            yield
+        except Untraceable as error:
+            self._known.refuse(run, state, count, self._values, reason(error))
+            raise
 
     def ready(self, run: CompiledRun, state: State, count: int) -> Group:
         """Returns the group of ``count`` steps, compiled.
@@ -77,7 +91,7 @@ class Compiler:
         """
         group = self.traced(run, state, count)
         if not group.ready:
-            with _LOCK, generator_kept(self._random), run.plain():
+            with _LOCK, generator_kept(self._random), run.plain(), self._refusing(run, state, count):
                 before = get_rng(self._random)
                 group.compile(run.primals(state.leaves, 0, count), lambda: set_rng(self._random, before),
                               lambda: get_rng(self._random))

@@ -19,7 +19,7 @@ from .tracing import Steps, Untraceable, reason, traced
 
 __all__ = ["Group", "Groups"]
 
-MOST = 16  # groups that are kept, the ones used last
+MOST = 16  # groups that are kept, the ones used last; and kinds of groups that cannot be compiled
 CLOSE = 1e-5  # largest difference of traced from ordinary results, relative to the largest element
 Tensors = Sequence[torch.Tensor]
 
@@ -147,7 +147,24 @@ class Groups:
     def __init__(self) -> None:
         self._found: Dict[Any, Group] = {}
         self._volatile: Optional[Set[int]] = set()  # positions of ``values`` that steps change; None: of all
-        self.failed = False  # its steps cannot be compiled
+        self._refused: Dict[Any, str] = {}  # why groups of a kind cannot be compiled
+        self._reported: Set[str] = set()  # reasons of which the caller was warned
+
+    def refuse(self, run: Any, start: State, count: int, before: List[str], why: str) -> None:
+        """Stores why groups of this kind cannot be compiled, so that later calls with arguments like these do not try
+        it. Calls with other arguments do."""
+        self._refused[self._key(run, start, count, before)] = why
+        while len(self._refused) > MOST:
+            del self._refused[next(iter(self._refused))]
+
+    def new(self, why: str) -> bool:
+        """True if this reason was not reported before."""
+        found = why not in self._reported
+        self._reported.add(why)
+        return found
+
+    def _key(self, run: Any, start: State, count: int, before: List[str]) -> Any:
+        return count, run.kind(start.leaves), self._stable(before)
 
     def get(self, run: Any, start: State, count: int, outside: Callable[[], Any], before: List[str],
             values: Callable[[], List[str]]) -> Group:
@@ -155,15 +172,20 @@ class Groups:
 
         :param outside: returns a context manager for the autocast mode of backward passes.
         :param before: ``values()`` before the call: a description of objects in Python that steps may depend on.
+        :raises Untraceable: if that is not possible.
         """
-        kind = run.kind(start.leaves)
-        made = _Making(run, start, count, outside)
-        after = values()
-        if len(after) != len(before):
-            self._volatile = None
-        elif self._volatile is not None:
-            self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
-        key = count, kind, self._stable(before)
+        why = self._refused.get(self._key(run, start, count, before))
+        if why is not None:
+            raise Untraceable(why)
+        try:
+            made = _Making(run, start, count, outside)
+        finally:
+            after = values()
+            if len(after) != len(before):
+                self._volatile = None
+            elif self._volatile is not None:
+                self._volatile |= {i for i, (a, b) in enumerate(zip(before, after)) if a != b}
+        key = self._key(run, start, count, before)
         group = self._found.pop(key, None)
         # Values cannot show everything that a step depends on (a replaced function, a frozen parameter, a class
         # attribute), so results and gradients of an existing group are compared with the step in each call.
