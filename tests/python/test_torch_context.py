@@ -230,6 +230,27 @@ def test_sizes_of_every_step_on_request():
     assert told.plan.chosen == "chain" and told.extra_steps > 0 and told.counted_peak <= told.planned_peak
 
 
+@pytest.mark.parametrize("options", [{"memory": "10M"}, {"memory": "10M", "costs": COSTS, "group": 4},
+                                     {"memory": "64K", "strategy": "chain"}])
+def test_measured_steps_are_those_of_the_loop(options):
+    """A table of T positions, which the length of the cache selects, and a mask whose length is the number of the
+    step."""
+    class Positions(Cache):
+        def forward(self, rows, x, t):
+            assert rows.shape[1] == t < len(self.table)
+            rows, out = super().forward(rows, x + self.table[rows.shape[1]], t)
+            return rows, out * torch.ones(t + 1).sum()
+    for steps in (1, 2, 7, 25, 39):
+        made, start, x = cache_case(steps)
+        made = Positions()
+        made.register_buffer("table", torch.randn(steps, 16))
+
+        def gradients(**given):
+            last, out = nt.scan(made, start, x, **given)
+            return torch.autograd.grad(last.sin().sum() + out.cos().sum(), list(made.parameters()))
+        assert all(map(torch.equal, gradients(**options), gradients()))
+
+
 def test_a_plan_of_growing_states_is_made_once():
     made, start, x = cache_case()
     scan, kept = nt.Scan(made, memory="200K", costs=COSTS), []

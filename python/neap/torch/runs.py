@@ -73,6 +73,7 @@ class Run(Backend):
     :param rng: True: the generator's state is part of the state.
     """
 
+    whole = False  # groups of each size are compiled
     reads_constants = False  # its backward pass reads tensors that are not in the tape and have no version there
 
     def __init__(self, step: Callable[..., Any], steps: int, shape: Any,

@@ -529,8 +529,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         uses them; False: random numbers in the step are an error.
     :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
-        budget, in which the first ``group`` steps run up to 13 times more (29 with ``slow``) and step 0 up to 17 times
-        more (33 with ``slow``), and stored for this step, ``reduce`` and these shapes.
+        budget, in which the steps of the first two groups run up to 16 times more (32 with ``slow``), and stored for this step, ``reduce`` and these shapes.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes are offloaded there,
         overlapped with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
     :param host: bytes of host memory, such as ``"64G"``, to which states and tapes of a CUDA or ROCm device are

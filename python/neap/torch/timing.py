@@ -47,28 +47,32 @@ class Measured(NamedTuple):
 
 
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs], every: bool = False) -> Measured:
-    """Runs the first ``group`` steps: once if ``costs`` are given, else several times more, of which the fastest
-    counts; with ``every`` then all steps, once. The run keeps none of the results. Exceptions report what the first
-    graph finds (``Run.record``).
+    """Runs the first steps, at most ``2 group``: once if ``costs`` are given, else the last ``group`` of them several
+    times more, of which the fastest counts; with ``every`` then all steps, once. The run keeps none of the results.
+    Exceptions report what the first graph finds (``Run.record``).
 
-    The steps start from the state after them, because the first state is often special: one of zeros with shared
-    memory keeps fewer bytes than all later ones.
+    The steps before the last ``group`` run first, because the first state is often special: one of zeros with shared
+    memory keeps fewer bytes than all later ones. Steps run in their order with their own numbers, since a state may
+    grow with each (a cache), and a step may index a table of T rows with its size.
     """
     run.emitting = False
     run.counted, run.samples = {}, Samples()  # an earlier measurement in this run has the bytes, but not the graph's
     state, run.caller = run.state(start), addresses(start)
     sizes = [run.state_bytes(state)]
-    if run.steps > group:
-        state, _, _ = run.record(state, 0, group, False, None)
+    t0 = min(group, run.steps - group)
+    if run.whole and t0 < group:
+        t0 = 0
+    if t0:
+        state, _, _ = run.record(state, 0, t0, False, None)
         sizes.append(run.state_bytes(state))
         run.counted.clear()
-    run.hashes = Hashes({0, group - 1}, True)
-    last, tape, nbytes = run.record(state, 0, group, False, None)
+    run.hashes = Hashes({t0, t0 + group - 1}, True)
+    last, tape, nbytes = run.record(state, t0, t0 + group, False, None)
     sizes.append(run.state_bytes(last))
     found = Measured(nbytes, costs or UNTIMED, run.spare,
                      tape.graph if tape.keeper is None else 0 if tape.keeper.stays else tape.keeper.staying,
                      0.0, *map(max, zip(*sizes)), grows=len(sizes) > 2 and sizes[-1] != sizes[-2])
-    _compare(run, state, group)
+    _compare(run, state, t0, group)
     if every:
         del tape, last, state
         found = found._replace(**_every(run, start, group))
@@ -78,11 +82,12 @@ def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Cos
     del tape, last
     begin, rows = time.perf_counter(), []
     while len(rows) < ROUNDS and (not rows or time.perf_counter() - begin < ENOUGH):
-        rows.append(_timed(run, state, group))
+        rows.append(_timed(run, state, t0, group))
     least = [[max(1e-9, min(column)) for column in zip(*kind)] for kind in zip(*rows)]
     own = Costs(*_own(*least))
     moves = run.travels and found.graph and run.memory.graphs
-    return found._replace(costs=own, spare=run.spare, moving=_moving(run, state, group, own.record) if moves else 0.0)
+    return found._replace(costs=own, spare=run.spare,
+                          moving=_moving(run, state, t0, group, own.record) if moves else 0.0)
 
 
 def _every(run: Run, start: List[torch.Tensor], group: int) -> Dict[str, Tuple[int, ...]]:
@@ -96,34 +101,34 @@ def _every(run: Run, start: List[torch.Tensor], group: int) -> Dict[str, Tuple[i
     return {"states": tuple(states), "tapes": tuple(tapes)}
 
 
-def _compare(run: Run, state: State, group: int) -> None:
+def _compare(run: Run, state: State, t0: int, group: int) -> None:
     """Raises Again if these steps must be advanced with gradients enabled, as their record was: they compute gradients
     themselves, or PyTorch selects kernels that round differently under no_grad. Steps that round differently from run
     to run in either mode have other reasons."""
     try:
-        if run.chooses and not run.grad and _differs(run, state, group):
+        if run.chooses and not run.grad and _differs(run, state, t0, group):
             run.grad = True
-            if not _differs(run, state, group):
+            if not _differs(run, state, t0, group):
                 raise Again(grad=True)
     finally:
         run.hashes = None
 
 
-def _differs(run: Run, state: State, group: int) -> bool:
+def _differs(run: Run, state: State, t0: int, group: int) -> bool:
     try:
-        run.advance(state, 0, group, False)
+        run.advance(state, t0, t0 + group, False)
     except NotDeterministic:
         return True
     return False
 
 
-def _moving(run: Run, state: State, group: int, record: float) -> float:
+def _moving(run: Run, state: State, t0: int, group: int, record: float) -> float:
     """Returns the seconds per byte that a tape costs, in addition to its record, if its memory is freed and restored:
     the system must provide new pages, for the following records and for the tape."""
     rows = []
     for _ in range(3):
         begin = time.thread_time()
-        _, tape, nbytes = run.record(state, 0, group, False, None)
+        _, tape, nbytes = run.record(state, t0, t0 + group, False, None)
         run.tape_pieces(tape)
         tape.keeper.shed()
         give_back()
@@ -139,12 +144,12 @@ def _own(elapsed: List[float], processor: List[float]) -> List[float]:
     return processor if sum(processor) > 0.3 * sum(elapsed) else elapsed
 
 
-def _timed(run: Run, state: State, group: int) -> Tuple[List[float], List[float]]:
-    """Returns the seconds of advance, record and backward of the first group: elapsed time, and time of the thread."""
+def _timed(run: Run, state: State, t0: int, group: int) -> Tuple[List[float], List[float]]:
+    """Returns the seconds of advance, record and backward of a group: elapsed time, and time of the thread."""
     clock = [_clock(run)]
-    run.advance(state, 0, group, False)
+    run.advance(state, t0, t0 + group, False)
     clock.append(_clock(run))
-    _, tape, _ = run.record(state, 0, group, False, None)
+    _, tape, _ = run.record(state, t0, t0 + group, False, None)
     clock.append(_clock(run))
     run.trial(tape)
     clock.append(_clock(run))

@@ -68,7 +68,7 @@ class CompiledRun(Run):
     prepare: Callable[["CompiledRun", State, int], Group]
     groups: Dict[int, Group]
     casts: Any = False
-    reads_constants = True
+    whole = reads_constants = True
 
     def chunks(self, t0: int, t1: int) -> List[torch.Tensor]:
         """Returns the inputs of the steps [t0, t1), as tensors [t1 - t0, ...]."""
