@@ -3,12 +3,16 @@
 of plain autograd for every budget, and states that grow are planned with their sizes."""
 import importlib.util
 import os
+import sys
+import warnings
 
 import pytest
 
 torch = pytest.importorskip("torch")
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
+from neap.problems import Tier  # noqa: E402
+from neap.stores import OpenTier  # noqa: E402
 
 SOURCE = os.environ.get("NEAP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
 path = os.path.join(SOURCE, "examples", "python", "long_context.py")
@@ -266,6 +270,51 @@ def test_growing_states_stay_in_memory(scratch):
     with pytest.warns(RuntimeWarning, match="slow= or host= has no effect: the size of the state changes") as caught:
         found = run_cache(*case, memory=200_000, slow=str(scratch))
     assert all(map(torch.equal, found, run_cache(*case))) and caught[0].filename == __file__
+
+
+class Late(Cache):
+    """The cache grows only from step 45 on, after the measured steps; or its shape changes, but not its bytes."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, rows, x, t):
+        if self.kind == "turns":
+            return (rows.transpose(0, 1) if t > 44 else rows) * 0.9 + 0.1 * self.k(x).mean(), self.q(x)
+        more, out = super().forward(rows, x, t)
+        return (more if t > 44 else more[:, :rows.shape[1]] * 0.9 + 0.1 * more[:, -1:]), out
+
+
+@pytest.mark.heavy  # so that states are offloaded, not tapes
+@pytest.mark.parametrize("kind, strategy", [("grows", "auto"), ("grows", "disk-revolve"),
+                                            ("turns", "auto"), ("turns", "disk-revolve")])
+def test_a_state_that_grows_after_the_measured_steps(kind, strategy, monkeypatch):
+    tier = OpenTier(Tier(write=1e9, read=1e9, capacity=1 << 24, name="mem", duplex=True).spec())
+    monkeypatch.setattr(sys.modules["neap.torch.scan"], "measured_tiers", lambda *unused: [tier])  # same plans always
+    made, start, x = cache_case()
+    made, start = Late(kind), torch.randn(3, 4, 16)
+    wanted = run_cache(made, start, x)
+    options = {"slow": "mem:16M", "strategy": strategy, "group": 2}
+    with pytest.raises(neap.BudgetError) as caught:
+        run_cache(made, start, x, memory=1, **options)
+    for share in (1, 1.5):
+        memory = int(share * caught.value.least)
+        scan, planned = nt.Scan(made, memory=memory, costs=COSTS, **options), []
+        for attempt in range(2):
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                last, out = scan(start, x)
+            found = torch.autograd.grad(last.sin().sum() + out.cos().sum(), list(made.parameters()))
+            assert all(map(torch.equal, found, wanted))
+            told = scan.report()
+            assert told.counted_peak <= memory - told.charged
+            assert (told.recoveries > 0) == (share == 1)
+            planned.append(any("slow= or host= has no effect: the size" in str(w.message) for w in warned))
+        assert planned == [strategy == "auto", False]
+    with pytest.raises(neap.BudgetError) as refused:
+        run_cache(made, start, x, memory=caught.value.least // 2, **options)
+    assert refused.value.least > caught.value.least // 2
 
 
 def test_a_state_that_grows_is_not_taken_for_a_batch(recwarn):

@@ -95,7 +95,8 @@ def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes
     :param stays: measurements of a group whose tape stays in memory; None: no budget, so all tapes stay.
     :param goes: measurements of a group whose tape can be offloaded; None: no tape can be.
     :param every: measures all groups; called if they differ. If the budget is too small for that plan, the plan is for
-        equal groups, and the player makes room if they are larger.
+        equal groups, and the player makes room if they are larger. If it is too small for this plan as well, states are
+        offloaded as long as they have the shape of the first one, and others are recomputed.
     :raises BudgetError: if no plan fits; ``least`` may be too small for a plan that offloads tapes.
     """
     left = chain.left
@@ -107,12 +108,14 @@ def fastest(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured], goes
             warnings.warn("slow= or host= has no effect: the size of the state changes from step to step, and only "
                           "states of the same shape can be offloaded. Pad the state, or remove slow= and host=",
                           RuntimeWarning, stacklevel=stack_level())
-        tiers, goes = [], None
         try:
             return _unequal(chain, stays, every())
         except BudgetError:
             if chain.strategy == "chain":
                 raise
+        with contextlib.suppress(BudgetError):
+            return Chosen(_made(chain, stays, left, [], True), stays, False)
+        goes = None
     plans: List[Chosen] = []
     failed: Optional[BudgetError] = None
     try:

@@ -32,12 +32,13 @@ _NONE = "no output yet"
 class Again(Exception):
     """Raised to restart the scan: its step reaches ``leaves`` that require gradients, or uses random numbers
     (``rng``); it computes gradients itself, or rounds differently without them (``grad``); or it uses torch.func,
-    which rejects hooks (``walk``)."""
+    which rejects hooks (``walk``); or its state has another shape than the first one, so it cannot be offloaded
+    (``grows``)."""
 
     def __init__(self, leaves: Sequence[torch.Tensor] = (), rng: bool = False, t: int = 0, grad: bool = False,
-                 walk: bool = False):
+                 walk: bool = False, grows: bool = False):
         super().__init__("the scan is restarted")
-        self.leaves, self.rng, self.t, self.grad, self.walk = list(leaves), rng, t, grad, walk
+        self.leaves, self.rng, self.t, self.grad, self.walk, self.grows = list(leaves), rng, t, grad, walk, grows
 
 
 class State(NamedTuple):
@@ -99,6 +100,7 @@ class Run(Backend):
         self.held: Dict[int, List[Tuple[int, int]]] = {}  # by step: parts of the state that are parameters, and which
         self.carried: Optional[Dict[int, Tuple[bool, int]]] = None  # see _carry
         self.travels = self.spans = self.stored = False  # tapes are offloaded; as tensors of bytes; states on tiers
+        self.replans = False  # the scan is planned from scratch if the shape of its state changes
         self.caller: Set[int] = set()  # addresses of the first state's storages
         self.sent: Optional[Set[int]] = None  # first steps of the groups with offloaded tapes; None: all
         self.device, self.memory = torch.device("cpu"), CPU
@@ -179,9 +181,10 @@ class Run(Backend):
         cut = [leaf if leaf.is_contiguous() or packed(leaf) else leaf.contiguous() for leaf in memory]
         for leaf, like in zip(cut, self.like):
             if leaf.shape != like.shape or leaf.dtype != like.dtype:
-                raise UsageError(f"a state has shape {tuple(leaf.shape)} {leaf.dtype}, but the initial state has "
-                                 f"{tuple(like.shape)} {like.dtype}. With slow= or host= all states must have the same "
-                                 f"shape and dtype. Pad the state, or remove slow= and host=")
+                if self.replans and self.emitting:  # before the backward pass
+                    raise Again(grows=True)
+                raise OSError("states have different shapes or dtypes, and only equal ones are offloaded. It is "
+                              "recomputed")
         copy = State(cut, [leaf._version for leaf in cut], state.rng, state.layouts)
         rows = cut if state.rng is None else [*cut, state.rng]
         return copy, [(packed_bytes(row) if self.spans else row.data_ptr(), row.numel() * row.element_size())

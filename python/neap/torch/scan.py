@@ -188,9 +188,15 @@ class _Job:
                                  "restored when it is recomputed. Remove rng=False")
             self.known.rng[0] = self.rng = True
         self.known.needs.update(name for name in ("grad", "walk") if getattr(again, name))
+        if again.grows:
+            self.known.needs.add(self._kind())
         self.found = [weakref.ref(leaf) for leaf in again.leaves]
         if self.found:
             self.tries[again.t] = self.tries.get(again.t, 0) + 1
+
+    def _kind(self) -> Any:
+        """Returns what the sizes of the states may depend on."""
+        return ("grows", self.steps, *[(x.shape, x.dtype) for x in (*self.start, *(self.inputs or ()))])
 
     def settle(self) -> None:
         """Checks the leaves that an attempt found after its graph was freed: leaves that were freed with it were
@@ -286,6 +292,8 @@ class _Job:
     def _one(self, run: Run) -> int:
         """Returns the bytes of the tape of one step, the largest if states grow."""
         one = self._measured(run, 1, timed=False)
+        if self._kind() in self.known.needs:
+            one = one._replace(grows=True)
         every = self._measured(run, 1, every=True).tapes if differs(self.options.strategy, one) else ()
         return max(1, one.tape, *every)
 
@@ -388,6 +396,8 @@ class _Job:
         """Returns the plan for ``group`` steps per graph."""
         options, record = self.options, self._record()
         stays = None if free else self._measured(run, group, timed=timed)
+        if stays and self._kind() in self.known.needs:
+            stays = stays._replace(grows=True)
         state, adjoint = (stays.state, stays.adjoint) if stays else \
             (record, nbytes(x for x in self.start if differentiable(x)))
         state = max(1, state)
@@ -440,6 +450,7 @@ class _Job:
                 run = self.run()
                 run.heap = Heap(self.resident, self.options.memory if run.memory.graphs else None)
                 run.stored = any(self.places.used)
+                run.replans = self.options.strategy == "auto" and self._kind() not in self.known.needs
                 call = Call(run, self.start, made, group, sizes, self.options.strict, self.cast,
                              self.around, functools.partial(_note, self.known.leaves), told)
                 call.actions = self.actions or made
@@ -529,7 +540,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         uses them; False: random numbers in the step are an error.
     :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
-        budget, in which the steps of the first two groups run up to 16 times more (32 with ``slow``), and stored for this step, ``reduce`` and these shapes.
+        budget, in which the steps of the first two groups run up to 16 times more (32 with ``slow``), and stored for
+        this step, ``reduce`` and these shapes.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes are offloaded there,
         overlapped with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
     :param host: bytes of host memory, such as ``"64G"``, to which states and tapes of a CUDA or ROCm device are
