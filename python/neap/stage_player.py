@@ -2,7 +2,8 @@
 """The Player of a chain with non-uniform stages: performs actions of the strategies ``chain`` and ``pofo``.
 
 A tape contains the state that its stage computed, and the backward step of a stage reads the stage's input state.
-Bytes are counted as by the verifier of plans: a state that is live, in slots and in a tape at once is counted once.
+Bytes are counted as by the verifier of plans: a state that is live, in slots and in a tape at once is counted once. A
+state that is part of a tape leaves with it. A tape that is lost on a tier is recorded again when it is needed.
 """
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
@@ -13,6 +14,9 @@ from .show import show_least, show_most, show_size
 from .stores import Store
 
 __all__ = ["StageBackend", "StagePlayer", "StageRefused", "StageSizes", "peak_of"]
+
+
+TIERS = 8  # most slow tiers of a plan (NEAP_TIERS_MAX)
 
 
 class StageBackend(Backend):
@@ -62,10 +66,12 @@ class _Memory:
         self.state, self.bytes, self.live = state, 0, -1
         self.held = [0] * len(state)  # number of holders of a state: the live one, slots
         self.taped = [0] * len(state)  # bytes of existing tapes
+        self.arriving = [False] * len(state)  # tapes that cannot be read yet
+        self.part = False  # the live state is part of a tape, with which it leaves
 
     def in_tape(self, t: int) -> bool:
-        """True if a tape contains x_t."""
-        return t > 0 and self.taped[t - 1] > 0
+        """True if a tape contains x_t and can be read."""
+        return t > 0 and self.taped[t - 1] > 0 and not self.arriving[t - 1]
 
     def _own(self, t: int) -> int:
         return self.state[t] if self.held[t] and not self.in_tape(t) else 0
@@ -84,16 +90,16 @@ class _Memory:
 
     def move(self, t: int) -> None:
         """Makes x_t the live state; -1: there is none."""
-        before, self.live = self.live, t
+        before, self.live, self.part = self.live, t, False
         if t >= 0:
             self.hold(t)
         if before >= 0:
             self.let_go(before)
 
-    def tape(self, i: int, nbytes: int) -> None:
+    def tape(self, i: int, nbytes: int, arriving: bool = False) -> None:
         """Sets the bytes of the tape of stage i; 0: it does not exist."""
         self.bytes -= self._own(i + 1) + self.taped[i]
-        self.taped[i] = nbytes
+        self.taped[i], self.arriving[i] = nbytes, arriving
         self.bytes += self._own(i + 1) + nbytes
 
     def released(self, i: int) -> int:
@@ -121,7 +127,8 @@ class StagePlayer(Player):
         self.planned = sizes
         self.memory = _Memory(sizes.state)
         self.taken: Dict[int, Any] = {}  # tapes by stage
-        self.kept: Dict[int, Tuple[int, Any]] = {}  # step numbers and states by slot
+        self.away: Dict[int, Tuple[Any, int]] = {}  # tapes on tiers, and on their way back, with their bytes
+        self.kept: Dict[int, Tuple[int, Any, bool]] = {}  # step numbers and states by slot; True: part of a tape
         self.under_way: Dict[int, Tuple[Any, Action, Any]] = {}
         self.over = 0  # bytes by which tapes exceed the plan
 
@@ -139,6 +146,7 @@ class StagePlayer(Player):
             if transfer is not None:
                 self._over(transfer)
         self.taken.clear()
+        self.away.clear()
         self.kept.clear()
         super().close()
 
@@ -149,10 +157,9 @@ class StagePlayer(Player):
 
     def _do(self, action: Action) -> None:
         perform = _STAGES.get(action.kind)
-        moves = action.kind in (Kind.PUT, Kind.GET, Kind.DROP, Kind.FORGET)
-        if perform is None or action.payload == Payload.LOG or moves and action.payload != Payload.STATE:
-            raise UsageError(f"the action '{action}' moves tapes or logs, but plans of stages move only states. Make "
-                             f"the plan with tapes_stay=True and without log")
+        if perform is None or action.payload == Payload.LOG:
+            raise UsageError(f"the action '{action}' needs logs, which this backend does not have. Use a plan without "
+                             f"logs (log=None)")
         perform(self, action)
         self.counts.actions += 1
         self._count(0)
@@ -186,6 +193,7 @@ class StagePlayer(Player):
             self.taken[i] = tape
             self.memory.tape(i, nbytes)
             self.memory.move(i + 1)
+            self.memory.part = True
             self._top = max(self._top, i + 1)
 
     def _stage_tape(self, i: int, room: Optional[int]) -> Tuple[Any, int]:
@@ -223,7 +231,7 @@ class StagePlayer(Player):
         """Returns x_t if it exists, else None."""
         if self.memory.live == t:
             return self.live
-        for time, state in self.kept.values():
+        for time, state, _ in self.kept.values():
             if time == t and state is not None:
                 return state
         if t > 0 and t - 1 in self.taken:
@@ -232,7 +240,8 @@ class StagePlayer(Player):
 
     def _turn_back(self, a: Action) -> None:
         for i in reversed(range(a.t0, a.t1)):
-            state = self._found(i)
+            state = self._state_at(i)
+            self._needs_tape(i, state)
             grads = self.planned.grads[i]
             self._count(self.planned.state[i] - self.memory.released(i) + grads + self.planned.terms[i])
             self.live = None
@@ -245,40 +254,118 @@ class StagePlayer(Player):
             self.counts.backward_steps += 1
 
     def _keep_state(self, a: Action) -> None:
-        self.kept[a.slot] = a.t0, self.live
+        self.kept[a.slot] = a.t0, self.live, self.memory.part
         self.memory.hold(a.t0)
 
     def _take_state(self, a: Action) -> None:
         if a.payload == Payload.TAPE:
-            self.live = self.backend.output(self.taken[a.t0 - 1])
+            if a.t0 - 1 not in self.taken:
+                self._needs_tape(a.t0 - 1, self._state_at(a.t0 - 1))
+            self.live, part = self.backend.output(self.taken[a.t0 - 1]), True
         else:
-            self.live = self.kept[a.slot][1]
+            _, self.live, part = self.kept[a.slot]
         self.memory.move(a.t0)
+        self.memory.part = part
 
     def _drop_state(self, a: Action) -> None:
         self.memory.let_go(self.kept.pop(a.slot)[0])
 
-    # States on slow tiers
+    # States and tapes on slow tiers
 
     def _start(self, a: Action, state: Any, put: bool) -> None:
         """Starts a transfer; if it cannot start, the record is lost."""
-        if self.store is None:
-            raise UsageError(f"the action '{a}' needs a slow tier, but none is open. Pass store=, or a plan without "
-                             f"tiers")
-        transfer = None
+        store, transfer = self._needs_tiers(a), None
         try:
             state, pieces = self.backend.pieces(state)
-            start = self.store.put if put else self.store.get
+            start = store.put if put else store.get
             transfer = start(a.tier, a.place, a.t0 + 1, pieces, state)
         except (RecordError, OSError):
             pass
         self.under_way[a.ticket] = transfer, a, state
 
     def _send(self, a: Action) -> None:
+        if a.payload == Payload.TAPE:
+            self._send_tapes(a)
+            return
         self.counts.puts += 1
         self._start(a, self.live if a.slot == LIVE else self.kept[a.slot][1], True)
 
+    def _send_tapes(self, a: Action) -> None:
+        """Starts to write tapes, which can be read until the WAIT."""
+        store, transfer = self._needs_tiers(a), None
+        self.counts.tape_puts += 1
+        tapes = [self.taken.get(i) for i in range(a.t0, a.t1)]
+        if None not in tapes:
+            pieces = [piece for tape in tapes for piece in self.backend.tape_pieces(tape)]
+            try:
+                if 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
+                    transfer = store.put_tapes(a.tier, a.place, a.t0 + 1, pieces, tapes)
+            except (RecordError, OSError):
+                pass
+        self.under_way[a.ticket] = transfer, a, None
+
+    def _bring_tapes(self, a: Action) -> None:
+        """Starts to read tapes, whose bytes count from now on."""
+        store, transfer = self._needs_tiers(a), None
+        self.counts.tape_gets += 1
+        stages = range(a.t0, a.t1)
+        if all(i in self.away for i in stages):
+            for i in stages:
+                self.memory.tape(i, self.away[i][1], True)
+            pieces = [piece for i in stages for piece in self.backend.regain(self.away[i][0])]
+            try:
+                transfer = store.get_tapes(a.tier, a.place, a.t0 + 1, pieces, [self.away[i][0] for i in stages])
+            except (RecordError, OSError):
+                pass
+        self.under_way[a.ticket] = transfer, a, None
+
+    def _tapes_over(self, a: Action, arrived: bool) -> None:
+        """Ends a transfer of tapes. Tapes that were written are freed; those that could not be written or read are
+        lost."""
+        for i in range(a.t0, a.t1):
+            if a.kind == Kind.GET:
+                tape, nbytes = self.away.pop(i, (None, 0))
+                self.memory.tape(i, nbytes if arrived else 0)
+                if arrived:
+                    self.taken[i] = tape
+                    self.over += max(0, nbytes - self.planned.tape[i])
+                else:
+                    self.counts.recoveries += 1
+                continue
+            nbytes, tape = self.memory.taped[i], self.taken.pop(i, None)
+            if self.memory.part and self.memory.live == i + 1:
+                self.live = None
+                self.memory.move(-1)
+            self.over -= max(0, nbytes - self.planned.tape[i])
+            self.memory.tape(i, 0)
+            if arrived:
+                self.backend.shed(tape)
+                self.away[i] = tape, nbytes
+
+    def _state_at(self, t: int) -> Any:
+        """Returns x_t, recomputed if it was lost with a tape."""
+        state = self._found(t)
+        if state is not None:
+            return state
+        self._count(self.planned.state[t])
+        return self._made_again(t)
+
+    def _needs_tape(self, i: int, state: Any) -> None:
+        """Records stage i again from x_i if its tape was lost."""
+        if i in self.taken:
+            return
+        _, tape, nbytes = self.backend.record(state, i, i + 1, False, None)
+        self.counts.record_steps += 1
+        self.counts.recorded_again += 1
+        self._count(nbytes)
+        self.over += max(0, nbytes - self.planned.tape[i])
+        self.taken[i] = tape
+        self.memory.tape(i, nbytes)
+
     def _bring(self, a: Action) -> None:
+        if a.payload == Payload.TAPE:
+            self._bring_tapes(a)
+            return
         self.counts.gets += 1
         if a.slot == LIVE:
             self.live = None
@@ -290,6 +377,9 @@ class StagePlayer(Player):
         """Ends a transfer. A state that cannot be read is recomputed."""
         transfer, started, state = self.under_way.pop(a.ticket)
         arrived = transfer is not None and self._over(transfer)
+        if started.payload == Payload.TAPE:
+            self._tapes_over(started, arrived)
+            return
         if started.kind == Kind.PUT:
             return
         t = started.t0
@@ -303,7 +393,7 @@ class StagePlayer(Player):
             self.live = state
             self.memory.move(t)
         else:
-            self.kept[started.slot] = t, state
+            self.kept[started.slot] = t, state, False
             self.memory.hold(t)
 
     def _made_again(self, t: int) -> Any:
@@ -317,7 +407,7 @@ class StagePlayer(Player):
         return state
 
     def _forget_record(self, a: Action) -> None:
-        if self.store is not None:
+        if self.store is not None and a.payload == Payload.STATE:
             self.store.forget(a.tier, a.place)
 
 
@@ -332,7 +422,7 @@ class _Nothing(StageBackend):
     """A backend without states, whose tapes have the planned sizes; it is also its own store."""
 
     def __init__(self, tape: Sequence[int]):
-        self.tape, self.waited = tape, 0.0
+        self.tape, self.waited, self.tape_bytes = tape, 0.0, [1] * TIERS
 
     def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
         return state
@@ -353,11 +443,20 @@ class _Nothing(StageBackend):
     def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
         return state, ()
 
+    def tape_pieces(self, tape: Any) -> Sequence[Tuple[int, int]]:
+        return [(0, 1)]
+
+    def shed(self, tape: Any) -> None:
+        pass
+
+    def regain(self, tape: Any) -> Sequence[Tuple[int, int]]:
+        return ()
+
     def put(self, *unused: Any) -> Any:
         """Transfers nothing; also used as ``get``, ``wait``, ``forget`` and ``close``."""
         return self
 
-    get = wait = forget = close = put
+    get = put_tapes = get_tapes = wait = forget = close = put
 
 
 def peak_of(actions: Iterable[Action], sizes: StageSizes) -> int:

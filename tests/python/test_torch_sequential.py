@@ -95,7 +95,7 @@ def test_states_on_files_and_lost_records(scratch, monkeypatch):
     told = on_files(scratch)
     assert told.recoveries == told.counts.gets > 0
     monkeypatch.setattr(Store, "get", get)
-    monkeypatch.setattr(Store, "format", lambda self, places: self._dead.__setitem__(slice(None), [True]))
+    monkeypatch.setattr(Store, "format", lambda self, *places: self._dead.__setitem__(slice(None), [True]))
     told = on_files(scratch)
     assert told.recoveries == told.counts.gets > 0
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The places on slow tiers that a plan uses, and the largest number of tapes on tiers at a time."""
-from typing import FrozenSet, List, NamedTuple, Set
+from typing import FrozenSet, List, NamedTuple, Sequence, Set
 
-from ..actions import Kind, Payload
+from ..actions import Action, Kind, Payload
 from ..plans import Plan
 
-__all__ = ["Places", "places_of"]
+__all__ = ["Places", "StagePlaces", "places_of", "stage_places"]
 
 
 class Places(NamedTuple):
@@ -43,3 +43,32 @@ def places_of(made: Plan) -> Places:
                 sent.update(range(a.t0, a.t1))
                 most = max(most, now)
     return found._replace(away=most, sent=frozenset(sent))
+
+
+class StagePlaces(NamedTuple):
+    """The use of each tier by a plan of stages: places for states, places for tapes, and bytes of the largest record of
+    tapes. ``sent``: the stages whose tapes are offloaded."""
+
+    states: List[int]
+    tapes: List[int]
+    nbytes: List[int]
+    sent: FrozenSet[int]
+
+    def room(self, i: int, state: int) -> int:
+        """Returns the bytes of all places of tier i, if a state takes ``state``."""
+        return self.states[i] * state + self.tapes[i] * self.nbytes[i]
+
+
+def stage_places(actions: Sequence[Action], tiers: int, records: Sequence[int]) -> StagePlaces:
+    """Returns the places that actions use on ``tiers`` tiers. ``records``: bytes of the record of each tape."""
+    found = StagePlaces([0] * tiers, [0] * tiers, [0] * tiers, frozenset())
+    sent: Set[int] = set()
+    for a in actions:
+        if a.kind == Kind.PUT:
+            tapes, i = a.payload == Payload.TAPE, a.tier - 1
+            rows = found.tapes if tapes else found.states
+            rows[i] = max(rows[i], a.place + 1)
+            if tapes:
+                found.nbytes[i] = max(found.nbytes[i], sum(records[a.t0:a.t1]))
+                sent.update(range(a.t0, a.t1))
+    return found._replace(sent=frozenset(sent))

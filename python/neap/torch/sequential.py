@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential: a stack of layers of different sizes with a memory budget and bit-identical gradients."""
 import contextlib
+import ctypes
 import functools
 import math
 import time
@@ -10,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import torch
 
 from .. import units
-from ..actions import Action, Kind
+from ..actions import Action
 from ..errors import BudgetError, UsageError, too_small
 from ..plans import Plan, plan
 from ..player import Counts
@@ -23,8 +24,10 @@ from ..units import Size
 from .around import Around
 from .device import Device, generator_kept, get_rng, memory_of, offloading, set_rng
 from .double import Once
+from .heap import give_back
 from .layouts import dense
 from .measure import addresses, charge
+from .places import StagePlaces, stage_places
 from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
 from .tapes import aligned
@@ -37,7 +40,10 @@ from .trees import Tree, flatten, nbytes, unflatten
 __all__ = ["Sequential"]
 
 ROUNDS = 3  # timed runs of a layer on a first batch: one for warm-up; the fastest of the others counts
-TRIES = 16  # budgets to plan with, if gradients of parameters need memory too
+TRIES = 5  # most halvings of the interval of budgets to plan with, if gradients of parameters need memory too, and
+WORK = 200  # layers planned in these: planning takes 0.6 s of CPU time for 56 layers and a slow tier
+NEAR = 3e-3  # a plan that is slower by at most this fraction is good enough; chosen: costs are measured less exactly
+SHRINKS = 4  # plans with smaller tiers, if the places of a plan take more than a tier has
 TIMED = 0.05  # seconds of measuring a tier
 
 _TWICE = ("trying to differentiate twice a neap.torch.Sequential, which has only first derivatives "
@@ -46,7 +52,8 @@ _TWICE = ("trying to differentiate twice a neap.torch.Sequential, which has only
 
 class _Measured(NamedTuple):
     """Measurements of the layers on a first batch: bytes of states and tapes, seconds, and values that a run needs
-    beforehand."""
+    beforehand. ``records``: bytes of the records of tapes; empty if tapes are not offloaded. ``moving``: seconds of
+    computation per byte of an offloaded tape, in each direction."""
 
     state: List[int]
     tape: List[int]
@@ -56,6 +63,8 @@ class _Measured(NamedTuple):
     extra: int
     needs: List[Any]
     spare: List[int]
+    records: List[int]
+    moving: float
 
 
 class _Fit(NamedTuple):
@@ -63,7 +72,7 @@ class _Fit(NamedTuple):
 
     plan: Plan
     actions: List[Action]
-    places: List[int]
+    places: StagePlaces
     sizes: StageSizes
 
 
@@ -116,14 +125,15 @@ class _Call:
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """Runs the forward pass; returns a player at TURN and the last state."""
         store: Any = None
-        fit = self.fit
-        if any(fit.places) and self.device is not None:
+        fit, places = self.fit, self.fit.places
+        self.run.sends = places.sent
+        if any((*places.states, *places.tapes)) and self.device is not None:
             store = Offload(self.device, _record(fit.sizes.state), self.host is not None, self.slow)
-            store.format(fit.places, limit=self.host)
+            store.format(places.states, places.tapes, places.nbytes, self.host)
             self.report.host = store.host_bytes
-        elif any(fit.places) and self.slow is not None:
+        elif any((*places.states, *places.tapes)) and self.slow is not None:
             store = Store(self.slow, max(fit.sizes.state))
-            store.format(fit.places)
+            store.format(places.states, places.tapes, places.nbytes)
         player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
         before, begins = get_rng(self.run.device), not any(self.run.done)
         try:
@@ -190,10 +200,10 @@ class Sequential(torch.nn.Sequential):
     :param layers: modules, applied one after the other.
     :param memory: bytes for states, tapes, adjoint and gradients of parameters, such as ``"2G"``; None: no limit. The
         input, the output and the memory that one layer allocates while it runs are not included.
-    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states are offloaded there, overlapped
-        with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
-    :param host: bytes of host memory, such as ``"64G"``, to which states of a CUDA or ROCm device are offloaded, in
-        addition to ``memory``; it is pinned. With ``slow`` also given, host memory is used first. On the CPU it is
+    :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes are offloaded there,
+        overlapped with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
+    :param host: bytes of host memory, such as ``"64G"``, to which states and tapes of a CUDA or ROCm device are
+        offloaded, in addition to ``memory``; it is pinned. With ``slow`` also given, host memory is used first. On the CPU it is
         ordinary memory in addition to the budget.
     :param strategy: ``auto``, ``chain`` or ``pofo``; see :func:`neap.strategies`.
     :param strict: False: a tape that is larger than on the first batch is kept anyway and exceeds the budget; True: a
@@ -314,7 +324,10 @@ class Sequential(torch.nn.Sequential):
                *[(x.shape, x.stride(), x.dtype, x.device, x.requires_grad) for x in leaves])
         if key not in self._known:
             with generator_kept(_where(leaves)), _buffers_kept(self):  # the copies are not counted in the run
-                self._known[key] = _measure(self._run(leaves, shape, params, device), leaves)
+                run = self._run(leaves, shape, params, device)
+                if self._memory is not None and (device is not None or self._slow is not None):
+                    run.sends = None
+                self._known[key] = _measure(run, leaves)
         return self._known[key]
 
     def _planned(self, found: _Measured, params: List[List[torch.Tensor]], told: Report,
@@ -324,11 +337,12 @@ class Sequential(torch.nn.Sequential):
         :raises BudgetError: with ``least``, a sufficient budget.
         """
         left = None if self._memory is None else self._memory - found.extra
-        tiers = self._measured_tiers(found.state, device, place) if left is not None else []
+        tiers = self._measured_tiers(found, device, place) if left is not None else []
         sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=left)
         key = tuple(map(tuple, sizes[:4])), left
         if key not in self._plans:
-            self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra)
+            self._plans[key] = _fitting(self._stages(found), sizes, self._strategy, tiers, found.extra, found.records,
+                                        _record(found.state) if device is not None else max(found.state))
         fit = self._plans[key]
         told.planned(fit.plan, len(found.tape), 1, max(found.state), max(found.tape), found.extra,
                      self._memory, fit.sizes.peak)
@@ -337,10 +351,10 @@ class Sequential(torch.nn.Sequential):
     def _enough(self, found: _Measured, params: List[List[torch.Tensor]], device: Optional[Device],
                 place: torch.device, _: int) -> Tuple[int, int]:
         """Returns, as its second result, a sufficient budget, without the reserved bytes."""
-        tiers = self._measured_tiers(found.state, device, place) if self._memory is not None else []
+        tiers = self._measured_tiers(found, device, place) if self._memory is not None else []
         sizes = StageSizes(found.state, found.tape, *_gradients(params), memory=0)
         try:
-            _fitting(self._stages(found), sizes, self._strategy, tiers, 0)
+            _fitting(self._stages(found), sizes, self._strategy, tiers, 0, found.records, max(found.state))
         except BudgetError as error:
             return 1, error.least
         return 1, 1
@@ -350,18 +364,19 @@ class Sequential(torch.nn.Sequential):
         return Stages(state=found.state, tape=found.tape, advance=found.advance, record=found.record,
                       backward=[*found.backward, 0], tape_holds_output=True, backward_needs_input=True)
 
-    def _measured_tiers(self, states: List[int], device: Optional[Device], place: torch.device) -> List[OpenTier]:
+    def _measured_tiers(self, found: _Measured, device: Optional[Device], place: torch.device) -> List[OpenTier]:
         """Returns the slow tiers for the planner; each is measured once."""
-        state = max(states)
-        key = state, device
+        state, states = max(found.state), found.state
+        largest = max([_record(states), *found.records])
+        key = state, device, largest
         if key not in self._tiers and device is not None:
-            room = ROOMS * _record(states) if self._slow is not None else 0  # for records on their way to files
+            room = ROOMS * largest if self._slow is not None else 0  # for records on their way to files
             host = None if self._host is None else max(1, self._host - room)
             self._tiers[key] = device_tiers(device, place, _record(states), (self._memory or 0) // 4, host,
                                             self._slow, TIMED)
         elif key not in self._tiers:
             self._tiers[key] = [] if self._slow is None else measured_tiers(self._slow, state, TIMED)
-        return self._tiers[key]
+        return [tier.bounded(None, found.moving) for tier in self._tiers[key]]
 
 
 def _record(states: List[int]) -> int:
@@ -395,32 +410,35 @@ def _gradients(params: List[List[torch.Tensor]]) -> Tuple[List[int], List[int]]:
 
 
 def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier],
-             extra: int) -> _Fit:
-    """Returns the fastest plan that fits together with the gradients that are allocated during the backward pass."""
+             extra: int, records: List[int], record: int) -> _Fit:
+    """Returns the fastest plan that fits together with the gradients that are allocated during the backward pass.
+
+    :param records: bytes of the records of tapes; empty if tapes are not offloaded. ``record``: bytes of a state's.
+    """
     def ask(memory: Optional[int]) -> _Fit:
-        made = plan(stages=stages, memory=memory, strategy=strategy, slow=tiers or None,
-                    tapes_stay=True)
-        actions = list(made)
-        places = _places(actions, len(tiers))
-        staging = sum(tier.raw.staging for tier, count in zip(tiers, places) if count)
-        taken = sizes._replace(staging=staging)
-        return _Fit(made, actions, places, taken._replace(peak=peak_of(actions, taken)))
+        found, failed = [], []
+        # With "pofo", plans that offload only states are faster if memory is small; "auto" finds them itself.
+        for rows in ([records, []] if records and tiers and strategy == "pofo" else [records]):
+            try:
+                found.append(_asked(stages, sizes, strategy, tiers, rows, record, memory))
+            except BudgetError as error:
+                failed.append(error)
+        if not found:
+            raise min(failed, key=lambda error: error.least or math.inf)
+        return min(found, key=lambda fit: fit.plan.seconds)
 
     if sizes.memory is None:
         return ask(None)
     most = max(0, sizes.memory)
     grads = sum(sizes.grads) + max(sizes.terms)
-    try:
-        least = ask(max(0, most - grads)).plan.problem.least
-    except BudgetError as error:
-        least = error.least
-        if not least:
-            raise
-    best = _best(ask, most, max(most - grads, least))
+    tries = max(2, min(TRIES, WORK // max(1, len(sizes.tape))))
+    best, least = _best(ask, most, grads, tries)
     if best is not None:
         return best
+    if not least:
+        ask(most)  # raises
     would_do = max(most + 1, ask(least).sizes.peak)
-    while _best(ask, would_do, max(would_do - grads, least)) is None:
+    while _best(ask, would_do, grads, tries)[0] is None:
         would_do += would_do // 8 + 1
     would_do += extra
     why = f"gradients of parameters take up to {show_least(grads)}"
@@ -429,29 +447,62 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
     raise too_small(sizes.memory + extra, would_do, why, strategy)
 
 
-def _best(ask: Callable[[int], _Fit], most: int, low: int) -> Optional[_Fit]:
-    """Returns the fastest plan whose peak is at most ``most``. Most states and tapes are stored before the gradients
-    exist, so a plan may get a larger budget than the gradients leave."""
-    best = None
-    for memory in [most] + [low + (most - low) * i // TRIES for i in range(TRIES)]:
-        try:
-            found = ask(memory)
-        except BudgetError:
-            continue
-        if found.sizes.peak <= most and (best is None or found.plan.seconds < best.plan.seconds):
+def _asked(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTier], records: List[int],
+           record: int, memory: Optional[int]) -> _Fit:
+    """Returns the plan for ``memory`` bytes without gradients. Places on a tier are all as large as the largest record,
+    so plans may need more than the capacity that they know; then they get less of it, and at last no tier."""
+    rows = tiers
+    for attempt in range(SHRINKS + 1):
+        made = plan(stages=stages, memory=memory, strategy=strategy, slow=rows or None, tapes_stay=not records)
+        actions = list(made)
+        places = stage_places(actions, len(rows), records)
+        rooms = [places.room(i, record) for i in range(len(rows))]
+        if all(room <= tier.raw.capacity for room, tier in zip(rooms, tiers)):
+            break
+        rows = [] if attempt == SHRINKS - 1 else \
+            [now.bounded(max(1, now.raw.capacity * tier.raw.capacity // max(room, tier.raw.capacity)), 0.0)
+             for now, tier, room in zip(rows, tiers, rooms)]
+    staging = sum(tier.raw.staging for i, tier in enumerate(rows) if places.states[i] or places.tapes[i])
+    taken = sizes._replace(staging=staging)
+    return _Fit(made, actions, places, taken._replace(peak=peak_of(actions, taken)))
+
+
+def _best(ask: Callable[[int], _Fit], most: int, grads: int, tries: int) -> Tuple[Optional[_Fit], int]:
+    """Returns the fastest plan whose peak is at most ``most``, or None and the least budget of a planner. Most states and
+    tapes are stored before the gradients exist, so a plan may get a larger budget than the gradients leave. Plans for
+    more memory are faster, so the largest budget whose plan fits is searched by bisection."""
+    best: Optional[_Fit] = None
+
+    def beyond(memory: int) -> Optional[_Fit]:
+        """Returns the plan if it takes too much, else None."""
+        nonlocal best
+        found = ask(memory)
+        if found.sizes.peak > most:
+            return found
+        if best is None or found.plan.seconds < best.plan.seconds:
             best = found
-            if memory == most:
-                break
-    return best
-
-
-def _places(actions: List[Action], tiers: int) -> List[int]:
-    """Returns the number of places that a plan uses on each tier."""
-    found = [0] * tiers
-    for a in actions:
-        if a.kind == Kind.PUT:
-            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
-    return found
+        return None
+    low, above = max(0, most - grads), most
+    try:
+        fastest = beyond(most)
+    except BudgetError as error:
+        return None, error.least
+    if fastest is None:
+        return best, 0
+    try:
+        beyond(low)
+    except BudgetError as error:
+        low = min(most, max(low, error.least))
+        beyond(low)
+    for _ in range(tries):
+        if above - low < 2 or best is not None and best.plan.seconds <= fastest.plan.seconds * (1 + NEAR):
+            break
+        middle = (low + above) // 2
+        if beyond(middle) is None:
+            low = middle
+        else:
+            above = middle
+    return best, low
 
 
 class _buffers_kept:
@@ -481,7 +532,8 @@ def _clock(run: LayerRun) -> float:
 def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
     """Runs the forward pass layer by layer; each layer is also recorded several times and reversed with gradients of
     ones."""
-    found = _Measured([], [], [], [], [], 0, [], [])
+    found = _Measured([], [], [], [], [], 0, [], [], [], 0.0)
+    moving: List[Tuple[int, float]] = []
     state = run.begin(leaves)
     found.state.append(max(1, kept_bytes(state.leaves, run.memory)))
     for i in range(len(run.layers)):
@@ -504,6 +556,28 @@ def _measure(run: LayerRun, leaves: List[torch.Tensor]) -> _Measured:
             row.append(max(1e-9, value))
         found.tape.append(taken)
         found.state.append(max(1, kept_bytes(after.leaves, run.memory)))
+        if run.sends is None and run.memory.graphs and run.packed[i] is not None:
+            moving.append((taken, _moving(run, state, i, found.record[-1])))
         state = after
         del tape
-    return found._replace(extra=run.extra, needs=list(run.needs), spare=list(run.spare))
+    packed = [row for row in run.packed if row is not None]
+    goes = packed if len(packed) == len(found.tape) else []  # a tape that cannot leave would be lost
+    return found._replace(extra=run.extra + sum(rest for _, rest in goes), needs=list(run.needs), spare=list(run.spare),
+                          records=[nbytes for nbytes, _ in goes],
+                          moving=max(moving)[1] if goes and moving else 0.0)
+
+
+def _moving(run: LayerRun, state: LayerState, i: int, record: float) -> float:
+    """Returns the seconds per byte that the tape of a layer costs, in addition to its record, if its memory is freed
+    and restored: the system must provide new pages, for the following records and for the tape."""
+    rows = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        _, tape, nbytes = run.record(state, i, i + 1, False, None)
+        run.tape_pieces(tape)
+        run.shed(tape)
+        give_back()
+        for at, size in run.regain(tape):
+            ctypes.memset(at, 0, size)
+        rows.append(time.perf_counter() - begin)
+    return max(0.0, min(rows) - record) / (2 * max(1, nbytes))

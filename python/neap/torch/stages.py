@@ -3,12 +3,12 @@
 
 A state consists of the tensors between two layers, with their storages, each in full. The tape of a layer is what its
 graph saves, without parameters, buffers and the layer's input: the input is connected to the graph when it is
-reversed, so a tape contains no state but its own output. A recomputed layer uses the random numbers of the first time,
+reversed, so a tape contains no state but its own output. A tape on a tier is only the graph (tapes.py). A recomputed layer uses the random numbers of the first time,
 and works on copies of its earlier buffers: the module's own buffers change once, as in a plain pass.
 """
 import contextlib
 import sys
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -19,7 +19,7 @@ from .layouts import bits, composed, dense, flipped
 from .measure import CPU, Counter, Memory, Reachable, Saved, address, addresses, captured, mark
 from .runs import Again, differentiable
 from .seeding import GroupTape, muted, reverse
-from .tapes import bare, span
+from .tapes import Keeper, aligned, bare, hollow, span
 from .trees import equal, flatten, unflatten
 
 __all__ = ["LayerRun", "LayerState", "LayerTape", "kept_bytes"]
@@ -45,15 +45,18 @@ class _Input:
 
 class LayerTape:
     """A layer's graph: ``group`` has its ends, ``input`` gives the graph access to its input, ``output`` is the
-    computed state."""
+    computed state; None while the tape is on a tier. Of a tape that can be offloaded, ``keeper`` has the storages, and
+    ``ends`` the handles of the output."""
 
     def __init__(self, group: GroupTape):
         self.group, self.input = group, _Input()
         self.output: Optional[LayerState] = None
+        self.keeper: Optional["_Packer"] = None
+        self.ends: List[Saved] = []
 
 
 class _OfInput(NamedTuple):
-    """A saved tensor in the storage of leaf ``k`` of the input."""
+    """A saved tensor in the storage of leaf ``k`` of the input, ``offset`` elements after the leaf's first one."""
 
     input: _Input
     k: int
@@ -83,30 +86,54 @@ def _layout(x: torch.Tensor) -> Any:
     return x.dtype, x.shape, x.stride(), x.storage_offset(), bits(x), address(x)
 
 
-class _Packer(Counter):
-    """Takes the tensors that the graph of one layer saves; those in its input are not part of the tape."""
+class _Packer(Keeper):
+    """Takes the tensors that the graph of one layer saves; those in its input are not part of the tape.
+
+    :param sends: True: the tape can be offloaded, unless ``stays`` is set.
+    """
 
     def __init__(self, given_in: _Input, excluded: Any, given: Sequence[torch.Tensor],
-                 limit: Optional[int], spare: int, memory: Memory):
-        super().__init__(excluded, limit, spare, memory)
-        self.input = given_in
+                 limit: Optional[int], spare: int, memory: Memory, device: torch.device, spans: bool, sends: bool):
+        super().__init__(excluded, limit, spare, memory, device, spans)
+        self.input, self.sends = given_in, sends
         self.given = {address(x)[0]: k for k, x in reversed(list(enumerate(given)))}
         self.types = [x.dtype for x in given]
+        self.offsets = [0 if composed(x) else x.storage_offset() for x in given]
 
     def pack(self, tensor: torch.Tensor) -> Any:
         k = None if composed(tensor) else self.given.get(address(tensor)[0])
         if k is not None and tensor.dtype == self.types[k]:
-            return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset(), bits(tensor))
+            return _OfInput(self.input, k, tensor.shape, tensor.stride(), tensor.storage_offset() - self.offsets[k],
+                            bits(tensor))
+        if k is not None:
+            self.stays = True  # it references the input
+        elif self.sends:
+            return super().pack(tensor)
         return _Kept(tensor, self, self.add(tensor) if k is None else None)
+
+    def pack_end(self, tensor: torch.Tensor) -> Saved:
+        """Returns a handle of a tensor of the output."""
+        return super().pack(tensor)
+
+    def packed(self, nbytes: int) -> Optional[Tuple[int, int]]:
+        """Returns the bytes of the tape's record, and how many of its ``nbytes`` stay in memory; None if it cannot be
+        offloaded."""
+        sizes = [size for _, size in self.pieces()]
+        if not sum(sizes):
+            return None
+        return sum(map(aligned, sizes)), nbytes - sum(map(self.memory.rounded, sizes))
 
     @staticmethod
     def unpack(saved: Any) -> torch.Tensor:
         if isinstance(saved, _OfInput):
             assert saved.input.state is not None
             base = saved.input.state.leaves[saved.k]
-            if (base.shape, base.stride(), base.storage_offset(), bits(base)) == saved[2:]:
+            if (base.shape, base.stride(), 0, bits(base)) == saved[2:]:
                 return base
-            return flipped(flipped(base, bits(base)).as_strided(saved.size, saved.stride, saved.offset), saved.bits)
+            whole = flipped(base, bits(base))
+            return flipped(whole.as_strided(saved.size, saved.stride, base.storage_offset() + saved.offset), saved.bits)
+        if saved.tensor is None:
+            return Keeper.unpack(saved)  # raises the error of a tape on a tier
         if saved.tensor._version != saved.version:
             raise RuntimeError(
                 f"one of the variables needed for gradient computation has been modified by an inplace "
@@ -139,7 +166,10 @@ class LayerRun(StageBackend):
         was recorded.
     :param device: the device whose random number generator is restored, in addition to that of the CPU.
     :param memory: how its memory is counted.
-    :param spans: True: pieces of states are tensors of bytes; False: addresses.
+    :param spans: True: pieces of states and tapes are tensors of bytes; False: addresses.
+
+    ``sends``: the layers whose tapes may be offloaded; None: all. ``packed``: by layer, the bytes of the record of such
+    a tape, and the bytes of the tape that stay in memory; None: the tape cannot be offloaded.
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]], params: List[List[torch.Tensor]],
@@ -157,6 +187,8 @@ class LayerRun(StageBackend):
         self.spare = [0] * count  # bytes that layers save in graphs that they drop
         self.layouts: List[Any] = [None] * (count + 1)  # layouts of the tensors of states
         self.sums: Dict[int, Optional[torch.Tensor]] = {}
+        self.sends: Optional[FrozenSet[int]] = frozenset()
+        self.packed: List[Optional[Tuple[int, int]]] = [None] * count
         self.reversing: Callable[[], Any] = contextlib.nullcontext  # autocast mode in which backward was called
 
     @property
@@ -264,28 +296,39 @@ class LayerRun(StageBackend):
         tape = LayerTape(GroupTape(t0, t1, given))
         group = tape.group
         begin = mark()
+        sends = self.sends is None or t0 in self.sends
         with self._once(t0):
-            packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0], self.memory)
+            packer = _Packer(tape.input, self.excluded, given, room, self.spare[t0], self.memory, self.device,
+                             self.spans, sends)
             with packer, torch.enable_grad():
-                group.last = self._called(t0, given)
+                results = self._called(t0, given)
+                group.last = hollow(results) if sends else results
+                tape.ends = [packer.pack_end(x) for x in results] if sends else []
+        after, wanted = [x.detach() for x in results], [x.requires_grad for x in results]
+        del results  # a leaf among them is not held by the layer
         self._unchanged(state, t0)
         self._look(group.last, given, begin, t0)
         # Leaves that the layer references, because its graph needs them.
         held = [k for k in range(len(given)) if sys.getrefcount(given[k]) > _REFERENCES]
-        for leaf in (*group.last, *[given[k] for k in held]):
+        for leaf in (*after, *[given[k] for k in held]):
             packer.add(leaf.detach())
         packer.settle()
         self.spare[t0] = packer.spare
         if self.needs[t0 + 1] is None:
-            self.needs[t0 + 1] = [leaf.requires_grad for leaf in group.last]
-        tape.output = self.state(group.last)
+            self.needs[t0 + 1] = wanted
+        tape.output = self.state(after)
+        nbytes = max(packer.total, kept_bytes(tape.output.leaves, self.memory))
+        if sends:
+            tape.keeper = packer
+            packer.stays = packer.stays or bool(held)
+            self.packed[t0] = packer.packed(nbytes)
         for k, leaf in enumerate(given):  # a leaf would keep the input; its shape is enough
             if k not in held and not any(leaf is end for end in group.last):
                 if leaf.requires_grad:
                     leaf.data = bare(leaf)
                 else:
                     given[k] = bare(leaf)
-        return tape.output, tape, max(packer.total, kept_bytes(tape.output.leaves, self.memory))
+        return tape.output, tape, nbytes
 
     def _look(self, roots: List[torch.Tensor], given: List[torch.Tensor], begin: int, i: int) -> None:
         """Raises Again for leaves that layer i uses and that are not among its parameters; UsageError for tensors that
@@ -319,7 +362,21 @@ class LayerRun(StageBackend):
         found = kept_bytes(state.leaves, self.memory)
         return found, found
 
-    # Transfers: whole storages, so that a state keeps its layout
+    # Transfers: whole storages, so that states and tapes keep their layout
+
+    def tape_pieces(self, tape: LayerTape) -> List[Tuple[Any, int]]:
+        return [] if tape.keeper is None else tape.keeper.pieces()
+
+    def shed(self, tape: LayerTape) -> None:
+        assert tape.keeper is not None
+        tape.keeper.shed()
+        tape.output = None
+
+    def regain(self, tape: LayerTape) -> List[Tuple[Any, int]]:
+        assert tape.keeper is not None
+        pieces = tape.keeper.regain()
+        tape.output = self.state([end.tensor for end in tape.ends])
+        return pieces
 
     def pieces(self, state: LayerState) -> Tuple[LayerState, List[Tuple[Any, int]]]:
         rows = {address(x): x for x in state.leaves}
