@@ -486,10 +486,13 @@ def layers():
             for m, n in zip(widths, widths[1:])]
 
 
-@pytest.mark.parametrize("tiers, way, failing", [("both", "late", ()), ("host", "reordered", ("in",)),
-                                                 ("files", "late", ("out",))])
-def test_layers(fake, scratch, monkeypatch, tiers, way, failing):
-    """nt.Sequential: states leave the device, and are recomputed where that is faster or copies fail."""
+@pytest.mark.parametrize("tiers, way, failing, tapes", [
+    ("both", "late", (), False), ("host", "reordered", ("in",), False), ("files", "late", ("out",), False),
+    ("host", "late", (), True), ("both", "reordered and slow", (), True), ("host", "slow", ("in",), True),
+    ("files", "reordered", ("out",), True)])
+def test_layers(fake, scratch, monkeypatch, tiers, way, failing, tapes):
+    """nt.Sequential: states and, with more memory, tapes leave the device, and are recomputed where that is faster or
+    copies fail."""
     from neap.torch import sequential
     measure = sequential._measure
 
@@ -500,12 +503,15 @@ def test_layers(fake, scratch, monkeypatch, tiers, way, failing):
     monkeypatch.setattr(sequential, "_measure", slow)
     given = torch.randn(512, 128, generator=torch.Generator().manual_seed(3)).requires_grad_()
     wanted = trained(torch.nn.Sequential(*layers()), given)
-    where_to = {"host": {"host": "64M"}, "files": {"slow": scratch}, "both": {"host": "4M", "slow": scratch}}[tiers]
+    where_to = {"host": {"host": "64M"}, "files": {"slow": scratch}, "both": {"host": "20M" if tapes else "4M", "slow": scratch}}[tiers]
     made = fake(failing=failing, **WAYS[way])
-    net = nt.Sequential(*layers(), memory="7.25M", strategy="pofo", **where_to)
+    net = nt.Sequential(*layers(), memory="8M" if tapes else "7.25M", strategy="pofo", **where_to)
     same_rows(trained(net, given), wanted)
     told = net.report()
-    assert told.counts.puts > 0 and told.counted_peak <= told.planned_peak and "host" in str(told)
+    assert told.counts.puts > 0 and "host" in str(told)
+    assert failing or told.counted_peak <= told.planned_peak
+    assert told.counts.tape_puts == told.counts.tape_gets >= tapes and (failing or not told.recorded_again)
+    assert told.host <= {"host": 64, "files": 64, "both": 20}[tiers] << 20 or not tapes
     assert (told.recoveries > 0) == bool(failing)
     assert made.open == [] and made.slabs.used == 0
 
