@@ -317,6 +317,91 @@ def test_a_report_that_steps_leave_does_not_compile_again():
     assert len(scan._known.groups._found) == 1
 
 
+class Graphs:
+    """CUDA graphs as the CPU can have them: a replay computes from the static buffers, and leaves its results in the
+    memory of the captured ones, which is garbage before. ``refused``: captures that fail; ``wrong``: replays that
+    compute something else."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, refused=(), wrong=()):
+        self.refused, self.wrong, self.captures, self.replays = refused, wrong, 0, 0
+
+    def capture(self, call):
+        self.captures += 1
+        if self.captures in self.refused:
+            raise RuntimeError("operation not permitted when stream is capturing.\nMore")
+        results = [None if x is None else torch.empty_like(x).copy_(x) for x in call()]
+
+        def replay():
+            self.replays += 1
+            with torch.no_grad():
+                for place, x in zip(results, call()):
+                    if place is not None:
+                        place.copy_(x + 1 if self.replays in self.wrong and x.is_floating_point() else x)
+        for x in results:
+            if x is not None and x.is_floating_point():
+                x.fill_(float("nan"))
+        return replay, results
+
+
+@pytest.fixture
+def captured(monkeypatch):
+    """A function that makes the graphs of all compiled groups."""
+    def made(**options):
+        found = Graphs(**options)
+        monkeypatch.setattr("neap.torch.compiled.groups.graphs_of", lambda device: found)
+        return found
+    return made
+
+
+@needs_2
+@pytest.mark.parametrize("kind", [Gru, Many])
+def test_cuda_graphs_of_groups(kind, captured):
+    made, wanted = kind(), gradients(scanned, kind(), group=4, steps=24)
+    graphs = captured()
+    same(gradients(scanned, made, group=4, steps=24), wanted)
+    assert (graphs.captures, graphs.replays) == (2, 12)  # records and backward passes of 6 groups
+    same(gradients(scanned, made, group=4, steps=24, memory="1T", costs=COSTS), wanted)
+    told = nt.report()
+    memory = told.charged + told.counted_peak // 3
+    same(gradients(scanned, made, group=4, steps=24, memory=memory, costs=COSTS), wanted)
+    assert nt.report().extra_steps > 0 and nt.report().counted_peak <= memory and graphs.captures == 3
+    count = graphs.replays
+    with torch.no_grad():
+        for p in made.parameters():  # as an optimizer does: the same memory
+            p.mul_(0.5)
+    plain_now = gradients(plain, made, steps=24)
+    close(gradients(scanned, made, group=4, steps=24), plain_now)
+    assert graphs.captures == 3 and graphs.replays > count
+    for p in made.parameters():
+        p.data = p.data.clone()
+    close(gradients(scanned, made, group=4, steps=24), plain_now)
+    assert graphs.captures == 5
+
+
+@needs_2
+def test_what_cannot_be_captured_is_called(captured, recwarn):
+    made, wanted = Gru(), gradients(scanned, Gru(), group=4, steps=24)
+    for options, reason in (({"refused": (1, 2)}, "operation not permitted when stream is capturing"),
+                            ({"wrong": (1, 2)}, "a replay has other results than an ordinary call")):
+        graphs = captured(**options)
+        with pytest.warns(RuntimeWarning, match=f"not captured as a CUDA graph, .* one by one: {reason}. Results do not"):
+            same(gradients(nt.scan, Gru(), group=4, steps=24, compile=True), wanted)
+        assert graphs.replays == len(graphs.wrong)
+    for place in (made.cell.weight_hh,):
+        graphs, scan = captured(), nt.Scan(made, compile=True, group=4)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(7):
+                place.data = place.data.clone()
+                same(gradients(lambda step, state, x: scan(state, x), made, steps=24), wanted)
+        assert graphs.captures <= 2 * 4 and any("parameters moved 4 times" in str(w.message) for w in caught)
+    graphs = captured()
+    gradients(scanned, Drop(), group=4)  # draws random numbers
+    assert graphs.captures == 0
+
+
 @needs_2
 def test_parameters_that_were_computed():
     """The graph asks for the gradients of those that it reaches alone."""

@@ -14,6 +14,7 @@ from ..device import get_rng, set_rng
 from ..measure import GRAPH, address
 from ..runs import State
 from ..trees import equal
+from .graphs import Replayed, graphs_of
 from .partition import parts
 from .tracing import Steps, Untraceable, reason, traced
 
@@ -68,6 +69,11 @@ class Group:
         cut = parts(self.joint, exist)
         self._functions: List[Callable[..., Any]] = [cut.advance, cut.record, cut.backward]
         self._kept, self.held = cut.kept, [k for k in cut.kept if k not in exist]
+        whole, first = len(primals), len(primals) - len(steps.run.params)  # parameters come last
+        rows = len(self._kept) + len(cut.saved) + len(tangents)
+        constants = len(self.joint.constants)
+        self._fixed = [[*range(first, whole + constants)]] * 2 + \
+            [[*[n for n, k in enumerate(self._kept) if k >= first], *range(rows, rows + constants)]]
         self._loose: List[bool] = [False] * states  # states that share memory with other results
         own = sum([x.numel() * x.element_size() for x in (*[primals[k] for k in self.held], *cut.saved)])
         self.nbytes = _tape_bytes(own, len(self.held) + len(cut.saved))
@@ -125,6 +131,10 @@ class Group:
         sizes = [address(x) for x in (*second, *tape)]
         self._loose = [size != x.numel() * x.element_size() or sizes.count((at, size)) > 1
                        for x, (at, size) in zip(second[:len(self._loose)], sizes)]
+        graphs = graphs_of(primals[0].device) if primals and not self.joint.random else None
+        if graphs is not None:
+            self._functions = [Replayed(function, fixed, graphs)
+                               for function, fixed in zip(self._functions, self._fixed)]
         self.ready = True
 
 
