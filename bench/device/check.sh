@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch|context]...
+#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch|compiled|context]...
 # The part `context` runs over CONTEXT_TOKENS tokens (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
@@ -161,6 +161,12 @@ part_torch() {
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
+# Compiled groups of a GRU as CUDA graphs: bits and time of calls without graphs, microseconds per step.
+part_compiled() {
+	run compiled "GRU(256), B 32, T 4096" "$work/log" python3 bench/device/compiled.py || return
+	sed 's/^/compiled    /' "$work/log"
+}
+
 # Exact gradients over a long context: the bits of plain autograd over 8,192 tokens, then 160M parameters over many more, and the
 # tokens per second of truncated training of the same model.
 part_context() {
@@ -178,7 +184,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch context}"; do
+for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

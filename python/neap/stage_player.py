@@ -3,7 +3,7 @@
 
 A tape contains the state that its stage computed, and the backward step of a stage reads the stage's input state.
 Bytes are counted as by the verifier of plans: a state that is live, in slots and in a tape at once is counted once. A
-state that is part of a tape leaves with it. A tape that is lost on a tier is recorded again when it is needed.
+state that is part of a tape leaves with it. A tape that is lost on a tier is recomputed when it is needed.
 """
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
@@ -351,7 +351,7 @@ class StagePlayer(Player):
         return self._made_again(t)
 
     def _needs_tape(self, i: int, state: Any) -> None:
-        """Records stage i again from x_i if its tape was lost."""
+        """Recomputes the tape of stage i from x_i if it was lost."""
         if i in self.taken:
             return
         _, tape, nbytes = self.backend.record(state, i, i + 1, False, None)

@@ -22,7 +22,7 @@ class Known(NamedTuple):
     plans: Dict[Any, Any]
     tiers: Dict[Any, List[Tier]]
     places: Dict[Any, Places]
-    needs: Set[str]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients
+    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; _Job._kind
     groups: Groups  # compiled ones
 
 

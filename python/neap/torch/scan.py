@@ -187,9 +187,8 @@ class _Job:
                 raise UsageError("rng=False, but the step draws random numbers (for example dropout), which must be "
                                  "restored when it is recomputed. Remove rng=False")
             self.known.rng[0] = self.rng = True
-        self.known.needs.update(name for name in ("grad", "walk") if getattr(again, name))
-        if again.grows:
-            self.known.needs.add(self._kind())
+        needs = {"grad": "grad", "walk": "walk", "grows": self._kind()}
+        self.known.needs.update(key for name, key in needs.items() if getattr(again, name))
         self.found = [weakref.ref(leaf) for leaf in again.leaves]
         if self.found:
             self.tries[again.t] = self.tries.get(again.t, 0) + 1
@@ -561,8 +560,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         first steps round differently there.
     :param compile: True: the steps of a group, and its backward pass, are compiled with ``torch.compile``. The
         gradient differs from autograd's by about 1e-5, and is bit-identical for all budgets with the same ``group``. The step
-        must not use ``t`` or branch on values of tensors: otherwise it is not compiled, with a warning. Requires
-        PyTorch 2.
+        must not use ``t`` or branch on values of tensors: otherwise the call is not compiled, with a warning. On CUDA
+        devices the functions are captured as CUDA graphs. Requires PyTorch 2.
     :returns: the last state and the outputs [T, ...]; with ``reduce`` the last state and the sum.
     :raises BudgetError: if no plan fits, before the first step; in the forward or backward pass if a single step
         does not fit. ``error.least`` is a sufficient budget. To determine it, all steps are measured, which takes

@@ -40,8 +40,7 @@ from .trees import Tree, flatten, nbytes, unflatten
 __all__ = ["Sequential"]
 
 ROUNDS = 3  # timed runs of a layer on a first batch: one for warm-up; the fastest of the others counts
-TRIES = 5  # most halvings of the interval of budgets to plan with, if gradients of parameters need memory too, and
-WORK = 200  # layers planned in these: planning takes 0.6 s of CPU time for 56 layers and a slow tier
+TRIES = 4  # budgets to plan with, if gradients of parameters need memory too: each takes 0.6 s for 56 layers
 NEAR = 3e-3  # a plan that is slower by at most this fraction is good enough; chosen: costs are measured less exactly
 SHRINKS = 4  # plans with smaller tiers, if the places of a plan take more than a tier has
 TIMED = 0.05  # seconds of measuring a tier
@@ -431,14 +430,13 @@ def _fitting(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenT
         return ask(None)
     most = max(0, sizes.memory)
     grads = sum(sizes.grads) + max(sizes.terms)
-    tries = max(2, min(TRIES, WORK // max(1, len(sizes.tape))))
-    best, least = _best(ask, most, grads, tries)
+    best, least = _best(ask, most, grads)
     if best is not None:
         return best
     if not least:
         ask(most)  # raises
     would_do = max(most + 1, ask(least).sizes.peak)
-    while _best(ask, would_do, grads, tries)[0] is None:
+    while _best(ask, would_do, grads)[0] is None:
         would_do += would_do // 8 + 1
     would_do += extra
     why = f"gradients of parameters take up to {show_least(grads)}"
@@ -467,10 +465,10 @@ def _asked(stages: Stages, sizes: StageSizes, strategy: str, tiers: List[OpenTie
     return _Fit(made, actions, places, taken._replace(peak=peak_of(actions, taken)))
 
 
-def _best(ask: Callable[[int], _Fit], most: int, grads: int, tries: int) -> Tuple[Optional[_Fit], int]:
+def _best(ask: Callable[[int], _Fit], most: int, grads: int) -> Tuple[Optional[_Fit], int]:
     """Returns the fastest plan whose peak is at most ``most``, or None and the least budget of a planner. Most states and
     tapes are stored before the gradients exist, so a plan may get a larger budget than the gradients leave. Plans for
-    more memory are faster, so the largest budget whose plan fits is searched by bisection."""
+    more memory are faster, so the largest budget whose plan fits is searched."""
     best: Optional[_Fit] = None
 
     def beyond(memory: int) -> Optional[_Fit]:
@@ -482,26 +480,32 @@ def _best(ask: Callable[[int], _Fit], most: int, grads: int, tries: int) -> Tupl
         if best is None or found.plan.seconds < best.plan.seconds:
             best = found
         return None
-    low, above = max(0, most - grads), most
     try:
         fastest = beyond(most)
     except BudgetError as error:
         return None, error.least
     if fastest is None:
         return best, 0
-    try:
-        beyond(low)
-    except BudgetError as error:
-        low = min(most, max(low, error.least))
-        beyond(low)
-    for _ in range(tries):
+    low, above, over = max(0, most - grads), most, fastest.sizes.peak - most
+    for _ in range(TRIES):
         if above - low < 2 or best is not None and best.plan.seconds <= fastest.plan.seconds * (1 + NEAR):
             break
-        middle = (low + above) // 2
-        if beyond(middle) is None:
-            low = middle
+        # The gradients that exist at the peak hardly change with the budget, so the first try is usually close.
+        memory = (low + above) // 2 if best is not None else max(low, above - over)
+        try:
+            found = beyond(memory)
+        except BudgetError as error:
+            low = max(low, min(above, error.least))
+            continue
+        if found is None:
+            low = memory
         else:
-            above = middle
+            above, over = memory, max(1, found.sizes.peak - most)
+    if best is None:
+        try:
+            beyond(low)
+        except BudgetError as error:
+            return None, error.least
     return best, low
 
 

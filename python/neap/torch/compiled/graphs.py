@@ -2,13 +2,13 @@
 """CUDA graphs of compiled groups: one launch replaces the launches of all kernels of a function.
 
 A captured function reads and writes fixed memory. Arguments are copied to static buffers before each replay, and results
-are cloned after it; parameters and constants are read where they are, and a function is captured again if one of them
-has moved. The static buffers are device memory in addition to the budget: the arguments and results of the three
+are cloned after it. Parameters and constants are read in place, and a function is captured once more if one of them has
+moved. The static buffers are device memory in addition to the budget: the arguments and results of the three
 functions of a group.
 
-What cannot be captured is called as before: functions that draw random numbers, whose generator would have to be
-restored between replays; arguments that are not on the device; and whatever CUDA refuses. The results of the first
-replays are compared with those of ordinary calls.
+What cannot be captured is called as before: functions that draw random numbers, whose generator would need to be
+restored between replays; arguments that are not on the device; and whatever CUDA refuses. The first replays
+and ordinary calls must have equal results.
 """
 import warnings
 from typing import Any, Callable, List, Optional, Sequence, Tuple
