@@ -552,10 +552,13 @@ def test_whatever_a_step_depends_on_may_change_between_calls():
 @needs_2
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(MANY // 25))
-def test_random_steps(seed):
-    """Random steps against the plain loop, and against the scans of other budgets."""
+def test_random_steps(seed, captured):
+    """Random steps against the plain loop, and against the scans of other budgets; every second one with graphs of
+    launches."""
     from random_compiled import CompiledCase
     runner = Runner()
+    if seed % 2:
+        captured()
     try:
         found = runner.findings(CompiledCase(seed))
     finally:

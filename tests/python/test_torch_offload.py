@@ -503,7 +503,8 @@ def test_layers(fake, scratch, monkeypatch, tiers, way, failing, tapes):
     monkeypatch.setattr(sequential, "_measure", slow)
     given = torch.randn(512, 128, generator=torch.Generator().manual_seed(3)).requires_grad_()
     wanted = trained(torch.nn.Sequential(*layers()), given)
-    where_to = {"host": {"host": "64M"}, "files": {"slow": scratch}, "both": {"host": "20M" if tapes else "4M", "slow": scratch}}[tiers]
+    where_to = {"host": {"host": "64M"}, "files": {"slow": scratch},
+                "both": {"host": "20M" if tapes else "4M", "slow": scratch}}[tiers]
     made = fake(failing=failing, **WAYS[way])
     net = nt.Sequential(*layers(), memory="8M" if tapes else "7.25M", strategy="pofo", **where_to)
     same_rows(trained(net, given), wanted)

@@ -2,9 +2,10 @@
 """PyTorch layers as the backend of a StagePlayer: states, tapes, random numbers, buffers.
 
 A state consists of the tensors between two layers, with their storages, each in full. The tape of a layer is what its
-graph saves, without parameters, buffers and the layer's input: the input is connected to the graph when it is
-reversed, so a tape contains no state but its own output. A tape on a tier is only the graph (tapes.py). A recomputed layer uses the random numbers of the first time,
-and works on copies of its earlier buffers: the module's own buffers change once, as in a plain pass.
+graph saves, without parameters, buffers and the layer's input: the input is connected to the graph when it is reversed,
+so a tape contains no state but its own output. Of a tape on a tier, the graph stays in memory (tapes.py). A recomputed
+layer uses the random numbers of the first time, and works on copies of its earlier buffers: the module's own buffers
+change once, as in a plain pass.
 """
 import contextlib
 import sys
