@@ -4,6 +4,7 @@
 #include "nn/cells/leak.h"
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
+#include "nn/core/port_rows.h"
 #include "nn/core/precision.h"
 #include "nn/core/products.h"
 #include "nn/gradients/backward.h"
@@ -51,5 +52,6 @@ const struct neap__precision_ops NEAP_R(neap__precision_ops) = {
 	.fill_strips = neap__strips_fill,
 	.backward = neap__backward_group,
 	.add_tile = neap__outer_tile_add,
+	.state_grads = neap__port_state_grads,
 	.penalty = set_penalty,
 };

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
+#include <neap/ports.h>
 #include "nn/core/net_memory.h"
 #include "sys/isa.h"
 
@@ -291,6 +292,9 @@ struct neap__precision_ops {
 	void (*add_tile)(struct neap_net *net, struct neap__grads *grads,
 		const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1,
 		int64_t t0);
+	/* Writes the gradient of a group's state before the first step (core/port_rows.h). */
+	void (*state_grads)(struct neap_net *net, struct neap__group *group,
+		const unsigned char *adjoint, void *rows);
 	/* Sets the gradient a spike of a unit gets from the penalty on rates. */
 	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
 };
@@ -319,7 +323,7 @@ struct neap_net {
 	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
 	struct neap__thread_pool *pool;
-	uint16_t *identity; /* [widest, or inputs if values] 0, 1, 2, ... */
+	uint16_t *identity; /* [widest, or inputs if there are more] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
 
@@ -343,6 +347,7 @@ struct neap_net {
 	size_t turn_room_bytes;
 
 	const struct neap_batch *batch;
+	struct neap_ports ports; /* arrays of the caller; size 0: none */
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */
 	const struct neap_sequence *events;
 	int64_t events_from, events_to;
@@ -444,6 +449,12 @@ static inline int neap__has_plain_rows(const struct neap__param *tensor)
 static inline int neap__has_filter(const struct neap__layer *layer)
 {
 	return layer->conv[0] > 0 || layer->pool[0] > 0;
+}
+
+/* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */
+static inline int neap__has_ports(const struct neap_net *net)
+{
+	return net->ports.size != 0;
 }
 
 /* How many decays of a layer are learned. */
