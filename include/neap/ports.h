@@ -24,6 +24,9 @@
 extern "C" {
 #endif
 
+/* The first step of a chain that continues from a given state: a whole gradient block. */
+#define NEAP_PORTS_CONTINUED 64
+
 /*
  * Arrays of a batch in the precision of the network, dense and in C order; borrowed until they are
  * replaced. n is the number of units of the last hidden layer.
@@ -34,10 +37,12 @@ struct neap_ports {
 	int64_t steps; /* T: steps in the arrays */
 	/*
 	 * Number of the step that row 0 of the arrays belongs to. 0: the chain starts with the state
-	 * of all zero bytes. 1: the state before that step is given (neap_net_state_put); every
-	 * sample then has T + 1 steps, of which step 0 is never computed.
+	 * of all zero bytes. NEAP_PORTS_CONTINUED: the state before that step is given
+	 * (neap_net_state_put), and first_outputs; every sample then has first + T steps, of which
+	 * the first ones are never computed.
 	 */
 	int64_t first;
+	const void *first_outputs; /* [B][n] outputs of the step before `first`; NULL: all 0 */
 	/* [T][B][inputs] if the network takes numbers; NULL: the inputs are those of the batch. */
 	const void *inputs;
 	void *outputs;		  /* [T][B][n], written when a step runs for the first time; or NULL */

@@ -5,6 +5,9 @@
 #include "base/fail.h"
 #include "base/struct_size.h"
 
+_Static_assert(NEAP_PORTS_CONTINUED % NEAP__GRADIENT_BLOCK == 0,
+	"gradients are folded at the first step of a gradient block");
+
 #include <math.h>
 #include <string.h>
 
@@ -33,14 +36,19 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 	}
 	NEAP_TRY(neap__struct_size(ports->size, sizeof *ports, sizeof *ports, "neap_ports"));
 	NEAP_TRY(check_net(net));
-	if (ports->samples < 1 || ports->steps < 1 || ports->first < 0 || ports->first > 1)
+	if (ports->samples < 1 || ports->steps < 1 || 
+		(ports->first != 0 && ports->first != NEAP_PORTS_CONTINUED))
 		return neap__fail(NEAP_EUSAGE,
 			"ports: %d samples, %lld steps and first %lld; there must be at least one "
-			"sample and one step, and first must be 0 or 1",
+			"sample and one step, and first must be 0 or NEAP_PORTS_CONTINUED",
 			ports->samples, (long long)ports->steps, (long long)ports->first);
 	if (ports->inputs && !net->options.values)
 		return neap__fail(NEAP_EUSAGE, "ports: inputs are numbers, but the network takes "
 					       "spikes, which the batch contains");
+	if (ports->first_outputs && net->nlayers != 2)
+		return neap__fail(NEAP_EUSAGE, "ports: first_outputs of %d hidden layers; only one "
+					       "hidden layer can continue from given outputs",
+			net->nlayers - 1);
 	if (ports->input_grads && net->learns_from > 0)
 		return neap__fail(NEAP_EUSAGE, "ports: the first layer is frozen, so inputs have "
 					       "no gradient");
