@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print_abi_nn.c: as print_abi.c, for the headers of libneap-nn that the layers of the Python package
- * use, without a hash.
+ * print_abi_nn.c: as print_abi.c, for the headers of libneap-nn that the layers of the Python
+ * package use, without a hash.
  */
 #include "base/abi.h"
 

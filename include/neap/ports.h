@@ -4,10 +4,9 @@
  * inputs and outputs of all steps, and their gradients, are arrays of the caller. The readout is
  * not computed, and there is no loss.
  *
- *     struct neap_ports p = {.size = sizeof p, .samples = B, .steps = T, .inputs = x, .outputs = y};
- *     neap_net_set_ports(net, &p);
- *     neap_net_begin(net, &batch, NULL);               samples of T steps; values may be NULL
- *     neap_net_record(net, state, 0, T, 1, tape, ...); writes y
+ *     struct neap_ports p = {.size = sizeof p, .samples = B, .steps = T, .inputs = x, .outputs =
+ * y}; neap_net_set_ports(net, &p); neap_net_begin(net, &batch, NULL);               samples of T
+ * steps; values may be NULL neap_net_record(net, state, 0, T, 1, tape, ...); writes y
  *     p.output_grads = dy;
  *     p.input_grads = dx;
  *     neap_net_set_ports(net, &p);
@@ -36,8 +35,8 @@ struct neap_ports {
 	int samples;   /* B: samples of the batch */
 	int64_t steps; /* T: steps in the arrays */
 	/*
-	 * Number of the step that row 0 of the arrays belongs to. 0: the chain starts with the state
-	 * of all zero bytes. NEAP_PORTS_CONTINUED: the state before that step is given
+	 * Number of the step that row 0 of the arrays belongs to. 0: the chain starts with the
+	 * state of all zero bytes. NEAP_PORTS_CONTINUED: the state before that step is given
 	 * (neap_net_state_put), and first_outputs; every sample then has first + T steps, of which
 	 * the first ones are never computed.
 	 */
@@ -45,9 +44,10 @@ struct neap_ports {
 	const void *first_outputs; /* [B][n] outputs of the step before `first`; NULL: all 0 */
 	/* [T][B][inputs] if the network takes numbers; NULL: the inputs are those of the batch. */
 	const void *inputs;
-	void *outputs;		  /* [T][B][n], written when a step runs for the first time; or NULL */
+	void *outputs; /* [T][B][n], written when a step runs for the first time; or NULL */
 	const void *output_grads; /* [T][B][n], read by backward; NULL: all 0 */
-	/* [T][B][inputs], written by backward: the gradient of all inputs, spikes included; or NULL. */
+	/* [T][B][inputs], written by backward: the gradient of all inputs, spikes included; or
+	 * NULL. */
 	void *input_grads;
 };
 
@@ -85,8 +85,7 @@ NEAP_API int neap_net_state_put(const struct neap_net *net, void *state, const v
  * state, whose last row, that of the outputs, must be added to output_grads by the caller; NULL: 0.
  * NEAP_EUSAGE: rows are given for a cell that spikes; its state has no gradient here.
  */
-NEAP_API int neap_net_state_adjoint(
-	const struct neap_net *net, void *adjoint, const void *rows);
+NEAP_API int neap_net_state_adjoint(const struct neap_net *net, void *adjoint, const void *rows);
 /*
  * Writes the gradient with respect to the state before step `first` to rows [R][B][n], from the
  * adjoint there. NEAP_EUSAGE for a cell that spikes.

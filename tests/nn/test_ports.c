@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports: arrays of a caller in place of data set, readout and loss. Weight gradients have the bits of
- * the same network with a readout whose gradient is given as array; outputs, gradients and the state
- * are the same for every division of the steps into calls and batches, and number of threads.
+ * Ports: arrays of a caller in place of data set, readout and loss. Weight gradients have the bits
+ * of the same network with a readout whose gradient is given as array; outputs, gradients and the
+ * state are the same for every division of the steps into calls and batches, and number of threads.
  */
 #include "nn/nets.h"
 #include <neap/ports.h>
 
 enum { B = 9, T = 150, INPUTS = 19, MOST_ROWS = 3, UNITS = 24 };
 
-static const char *const cells[] = {"lif:24r,li", "lif:24:reset=hard,li",
-	"lif:24r:reset=zero,li", "lif:24r:surrogate=atan,li", "alif:24r,li", "cubalif:24:scale=20,li",
+static const char *const cells[] = {"lif:24r,li", "lif:24:reset=hard,li", "lif:24r:reset=zero,li",
+	"lif:24r:surrogate=atan,li", "alif:24r,li", "cubalif:24:scale=20,li",
 	"adlif:24r:scale=40,li", "rnn:24,li", "lstm:24,li", "gru:24,li", "egru:24:threshold=0.1,li",
 	"lif:20r,gru:24,li", "lstm:20,lif:24r:scale=9,li"};
 
@@ -110,10 +110,8 @@ static void readout(void **unused)
 				grads[i * UNITS + j] = ((double *)w.data)[j] * (1.0 / B);
 		for (int variant = 0; variant < 3; variant++) {
 			struct neap_net *net = make(cells[c], 0, 1 + variant);
-			struct neap_ports p = {.size = sizeof p,
-				.samples = B,
-				.steps = T,
-				.outputs = out};
+			struct neap_ports p = {
+				.size = sizeof p, .samples = B, .steps = T, .outputs = out};
 			static const int cuts[] = {64, 7, T};
 			int fired = 0;
 			run(net, &batch.batch, &p, NULL, NULL, cuts[variant], NULL, NULL, grads,
@@ -146,7 +144,8 @@ static void readout(void **unused)
 	batch_free(&batch);
 }
 
-/* Numbers as inputs: one chain, and the same in two batches, the second from the state of the first. */
+/* Numbers as inputs: one chain, and the same in two batches, the second from the state of the
+ * first. */
 static void continued(void **unused)
 {
 	static double x[T * B * INPUTS], out[2][T * B * UNITS], dy[T * B * UNITS],
@@ -254,8 +253,8 @@ static void spikes(void **unused)
 		const void *numbers = p ? (void *)y : (void *)x;
 		enum neap_precision precision = p ? NEAP_DOUBLE : NEAP_FLOAT;
 		for (int pass = 0; pass < 2; pass++)
-			assert_int_equal(neap_spikes_list(precision, numbers, STEPS, SAMPLES, INPUTS,
-						 FIRST, start, offset, pass ? unit : NULL),
+			assert_int_equal(neap_spikes_list(precision, numbers, STEPS, SAMPLES,
+						 INPUTS, FIRST, start, offset, pass ? unit : NULL),
 				0);
 		for (int b = 0; b < SAMPLES; b++)
 			for (int t = 0; t < STEPS; t++) {
@@ -269,8 +268,8 @@ static void spikes(void **unused)
 		assert_int_equal(start[FIRST], 0);
 	}
 	x[40] = 0.5f;
-	assert_int_equal(neap_spikes_list(NEAP_FLOAT, x, STEPS, SAMPLES, INPUTS, FIRST, start,
-				 offset, NULL),
+	assert_int_equal(
+		neap_spikes_list(NEAP_FLOAT, x, STEPS, SAMPLES, INPUTS, FIRST, start, offset, NULL),
 		1);
 	y[7] = NAN;
 	assert_int_equal(neap_spikes_list(NEAP_DOUBLE, y, STEPS, SAMPLES, INPUTS, FIRST, start,

@@ -36,7 +36,7 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 	}
 	NEAP_TRY(neap__struct_size(ports->size, sizeof *ports, sizeof *ports, "neap_ports"));
 	NEAP_TRY(check_net(net));
-	if (ports->samples < 1 || ports->steps < 1 || 
+	if (ports->samples < 1 || ports->steps < 1 ||
 		(ports->first != 0 && ports->first != NEAP_PORTS_CONTINUED))
 		return neap__fail(NEAP_EUSAGE,
 			"ports: %d samples, %lld steps and first %lld; there must be at least one "
@@ -46,15 +46,16 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 		return neap__fail(NEAP_EUSAGE, "ports: inputs are numbers, but the network takes "
 					       "spikes, which the batch contains");
 	if (ports->first_outputs && net->nlayers != 2)
-		return neap__fail(NEAP_EUSAGE, "ports: first_outputs of %d hidden layers; only one "
-					       "hidden layer can continue from given outputs",
+		return neap__fail(NEAP_EUSAGE,
+			"ports: first_outputs of %d hidden layers; only one "
+			"hidden layer can continue from given outputs",
 			net->nlayers - 1);
 	if (ports->input_grads && net->learns_from > 0)
 		return neap__fail(NEAP_EUSAGE, "ports: the first layer is frozen, so inputs have "
 					       "no gradient");
-	if (net->batch && (ports->samples != net->ports.samples ||
-				  ports->steps != net->ports.steps ||
-				  ports->first != net->ports.first))
+	if (net->batch &&
+		(ports->samples != net->ports.samples || ports->steps != net->ports.steps ||
+			ports->first != net->ports.first))
 		return neap__fail(NEAP_EUSAGE,
 			"ports: samples, steps and first must stay the same in a batch");
 	net->ports = *ports;
@@ -157,8 +158,8 @@ static int copy_states(const struct state_copy *c)
 	for (int g = 0; g < net->ngroups; g++)
 		for (int s = 0; s < net->groups[g].size; s++) {
 			size_t b = (size_t)net->groups[g].first + s, all = net->batch->size * row;
-			unsigned char *own = c->state + net->groups[g].state_at +
-					     (size_t)s * net->sample_state;
+			unsigned char *own =
+				c->state + net->groups[g].state_at + (size_t)s * net->sample_state;
 			unsigned char *to = c->rows + b * row;
 			for (int r = 0; r < neap__layer_code(net, layer)->rows.state; r++)
 				copy_bytes(c, own + layer->state_at + r * row, to + r * all);

@@ -292,7 +292,8 @@ struct neap__precision_ops {
 	void (*add_tile)(struct neap_net *net, struct neap__grads *grads,
 		const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1,
 		int64_t t0);
-	/* After `backward` of the first step: gradients of the outputs before it that were given. */
+	/* After `backward` of the first step: gradients of the outputs before it that were given.
+	 */
 	void (*add_first_outputs)(
 		struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
 	/* Writes the gradient of a group's state before the first step (core/port_rows.h). */

@@ -16,8 +16,7 @@ void neap__first_outputs_add(
 	for (int s = 0; s < group->size; s++) {
 		const unsigned char *own =
 			adjoint + group->adjoint_at + (size_t)s * net->sample_adjoint;
-		samples[s] = (struct neap__sample_rows){
-			.id = net->identity,
+		samples[s] = (struct neap__sample_rows){.id = net->identity,
 			.v = outputs + (size_t)(group->first + s) * layer->n,
 			.count = layer->n,
 			.in = (const real *)(const void *)(own + layer->adjoint_at) +
