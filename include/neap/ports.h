@@ -42,7 +42,7 @@ struct neap_ports {
 	 */
 	int64_t first;
 	const void *first_outputs; /* [B][n] outputs of the step before `first`; NULL: all 0 */
-	/* [T][B][inputs] if the network takes numbers; NULL: the inputs are those of the batch. */
+	/* [T][B][inputs] if the network takes numbers; NULL: the inputs are in the batch. */
 	const void *inputs;
 	void *outputs; /* [T][B][n], written when a step runs for the first time; or NULL */
 	const void *output_grads; /* [T][B][n], read by backward; NULL: all 0 */
@@ -52,20 +52,20 @@ struct neap_ports {
 };
 
 /*
- * Sets the arrays of the next batches; NULL: none, the network has its readout again. Called before
- * neap_net_begin, and between calls of the step functions to replace arrays. Sequences of the batch
- * must have first + steps steps each; their `values` are not read if `inputs` is given. In the
- * calls of step functions t counts from `first`. neap_net_turn must not be called; gradients of the
- * readout are 0. NEAP_EUSAGE: the network is on a device, has no hidden layer, or has a convolution
- * or pooling; samples, steps or first change in a batch.
+ * Sets the arrays of the next batches; NULL: none, the network has its readout as before. Called
+ * before neap_net_begin, and between calls of the step functions to replace arrays. Sequences of
+ * the batch must have first + steps steps each; their `values` are not read if `inputs` is given.
+ * In the calls of step functions t counts from `first`. neap_net_turn must not be called; gradients
+ * of the readout are 0. NEAP_EUSAGE: the network is on a device, has no hidden layer, or has a
+ * convolution or pooling; samples, steps or first change in a batch.
  */
 NEAP_API int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports);
 
 /*
  * Lists the spikes of x [T][B][inputs], in the form of the sequences of a batch: sample b has its
  * `unit` from offset[b] on and its `start` from b * (first + T + 1) on; `first` empty steps precede
- * those of x. unit NULL: fills in start and offset [B + 1] only; offset[B] is the number of units.
- * Returns 0; 1 if a number is neither 0 nor 1, or a sample has 2^32 spikes or more.
+ * the steps of x. unit NULL: fills in start and offset [B + 1] only; offset[B] is the number of
+ * units. Returns 0; 1 if a number is neither 0 nor 1, or a sample has 2^32 spikes or more.
  */
 NEAP_API int neap_spikes_list(enum neap_precision precision, const void *x, int64_t steps,
 	int samples, int inputs, int64_t first, uint32_t *start, int64_t *offset, uint16_t *unit);
@@ -82,8 +82,8 @@ NEAP_API int neap_net_state_get(const struct neap_net *net, const void *state, v
 NEAP_API int neap_net_state_put(const struct neap_net *net, void *state, const void *rows);
 /*
  * Initialises the adjoint at the last step. rows: [R][B][n], the gradient with respect to the last
- * state, whose last row, that of the outputs, must be added to output_grads by the caller; NULL: 0.
- * NEAP_EUSAGE: rows are given for a cell that spikes; its state has no gradient here.
+ * state, whose last row, the gradient of the outputs, must be added to output_grads by the caller;
+ * NULL: 0. NEAP_EUSAGE: rows are given for a cell that spikes; its state has no gradient here.
  */
 NEAP_API int neap_net_state_adjoint(const struct neap_net *net, void *adjoint, const void *rows);
 /*

@@ -18,8 +18,8 @@ __all__ = ["nn"]
 def _paths() -> List[str]:
     named = os.environ.get("NEAP_LIBRARY", "")
     folder, name = os.path.split(named)
-    beside = [os.path.join(folder, name.replace("libneap", "libneap-nn", 1))] if named else []
-    return [path for path in beside if os.path.exists(path)] + bundled("libneap-nn*.so*") + ["libneap-nn.so.0"]
+    near = [os.path.join(folder, name.replace("libneap", "libneap-nn", 1))] if named else []
+    return [path for path in near if os.path.exists(path)] + bundled("libneap-nn*.so*") + ["libneap-nn.so.0"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -36,7 +36,7 @@ def nn() -> Any:
             return library
         except (OSError, AttributeError) as error:
             reason = reason or str(error)
-    where = f"NEAP_NN_LIBRARY={named}" if named else "this installation"
-    raise ImportError(f"layers of neap.torch need libneap-nn, which {where} does not provide ({reason}). Install a wheel "
+    source = f"NEAP_NN_LIBRARY={named}" if named else "this installation"
+    raise ImportError(f"layers of neap.torch need libneap-nn, which {source} does not provide ({reason}). Install a wheel "
                       f"with the command-line tool, or build neap with -Dnn=enabled and set NEAP_NN_LIBRARY to "
                       f"libneap-nn.so; nt.scan works without it")

@@ -162,7 +162,7 @@ class Steps(Backend):
                     group //= 2
                     continue
                 least = error.least + buffer if error.least else 0
-                why = f"a step takes {show_least(found.tape)} for its tape, {show_least(self.state)} for its state, and " \
+                why = f"one step takes {show_least(found.tape)} for its tape, {show_least(self.state)} for its state, and " \
                       f"{show_least(buffer)} for a buffer"
                 raise (too_small(memory or 0, least, why, budget.strategy) if least else error) from None
 

@@ -62,7 +62,7 @@ class Call(NamedTuple):
         return [*found, ("layer0.bias", bias.view(1, -1))]
 
     def bias_gradients(self, whole: torch.Tensor, count: int) -> List[torch.Tensor]:
-        """Returns the gradients of the biases from that of the network's bias [1, columns]."""
+        """Splits ``whole`` [1, columns], the gradient of the network's bias, into the gradients of the biases."""
         if self.cell.sums_biases:
             return [whole.view(-1).clone() for _ in range(count)]
         return [part.clone() for part in whole.view(count, -1).unbind(0)]
@@ -252,7 +252,7 @@ def lif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = Non
     With ``reset="subtract"`` and beta = exp(-dt/tau), step t computes
     U = beta U + W x[t] + V S + b - threshold S, then S = (U > threshold), from the membrane potentials U and spikes S of
     the step before. docs/cells.md has the equations of the other resets. The derivative of S by U is the surrogate
-    derivative; by default ``max(0, 1 - |U - threshold|/0.5)``, that of ``neap train``.
+    derivative; by default ``max(0, 1 - |U - threshold|/0.5)``, as in ``neap train``.
 
     :param x: inputs [T, B, features], float32 or float64.
     :param w_in: weights W [units, features].
@@ -300,7 +300,7 @@ def alif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = No
     :param tau_adapt: time constant of the adaptation in seconds; ``adapt``: its factor.
     :returns: spikes [T, B, units], and the last state: membrane potentials, adaptations and spikes, [B, units] each.
 
-    The other parameters, and the errors, are those of :func:`lif`.
+    See :func:`lif` for the other parameters and the errors.
     """
     keys = _spiking(tau, dt, threshold, detach, surrogate, width, height, support)
     if not 0 < tau_adapt < float("inf") or not 0 <= adapt < float("inf"):
@@ -317,8 +317,8 @@ def lstm(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional
          b_hh: Optional[torch.Tensor] = None, *, state: Any = None, spikes: Optional[bool] = None,
          memory: Optional[Size] = None, strategy: str = "auto", slow: Optional[Paths] = None,
          threads: Optional[int] = None) -> Tuple[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
-    """An LSTM layer over all steps, computed by libneap-nn on the CPU: the equations and the order of the gates are
-    those of :class:`torch.nn.LSTM` with one layer.
+    """An LSTM layer over all steps, computed by libneap-nn on the CPU: equations and order of the gates as in
+    :class:`torch.nn.LSTM` with one layer.
 
     :param x: inputs [T, B, features].
     :param w_ih: weights [4 units, features]; ``w_hh``: recurrent weights [4 units, units].
@@ -326,7 +326,7 @@ def lstm(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional
     :param state: (h, c), [B, units] each, which may require gradients; None: zeros.
     :returns: outputs [T, B, units] and the last state (h, c), through which gradients flow.
 
-    The other parameters, and the errors, are those of :func:`lif`.
+    See :func:`lif` for the other parameters and the errors.
     """
     h_c = _rows(state, 2, "nt.lstm", "(h, c)")
     outputs, c, h = _run(LSTM, x, w_ih, w_hh, [b_ih, b_hh], h_c[::-1], "lstm:{n}", {}, spikes, memory, strategy, slow,
@@ -339,8 +339,8 @@ def gru(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional[
         b_hh: Optional[torch.Tensor] = None, *, state: Any = None, spikes: Optional[bool] = None,
         memory: Optional[Size] = None, strategy: str = "auto", slow: Optional[Paths] = None,
         threads: Optional[int] = None) -> Tuple[torch.Tensor, torch.Tensor]:
-    """A GRU layer over all steps, computed by libneap-nn on the CPU: the equations and the order of the gates are those
-    of :class:`torch.nn.GRU` with one layer.
+    """A GRU layer over all steps, computed by libneap-nn on the CPU: equations and order of the gates as in
+    :class:`torch.nn.GRU` with one layer.
 
     :param x: inputs [T, B, features].
     :param w_ih: weights [3 units, features]; ``w_hh``: recurrent weights [3 units, units].
@@ -348,7 +348,7 @@ def gru(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional[
     :param state: h [B, units], which may require a gradient; None: zeros.
     :returns: outputs [T, B, units] and the last state h, through which gradients flow.
 
-    The other parameters, and the errors, are those of :func:`lif`.
+    See :func:`lif` for the other parameters and the errors.
     """
     given = _rows(state, 1, "nt.gru", "one: h")
     outputs, h = _run(GRU, x, w_ih, w_hh, [b_ih, b_hh], given, "gru:{n}", {}, spikes, memory, strategy, slow, threads)

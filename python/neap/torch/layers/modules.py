@@ -49,14 +49,14 @@ class LIF(_Spiking):
     :param inputs: number of features of x; ``units``: number of neurons.
     :param recurrent: True: with recurrent weights ``w_rec``; ``bias``: True: with biases.
 
-    The other arguments are those of :func:`lif`.
+    See :func:`lif` for the other arguments.
     """
 
     run = staticmethod(lif)
 
 
 class ALIF(_Spiking):
-    """:func:`alif` as a module; the arguments are those of :class:`LIF` and :func:`alif`."""
+    """:func:`alif` as a module; see :class:`LIF` and :func:`alif` for the arguments."""
 
     run = staticmethod(alif)
 
@@ -92,14 +92,14 @@ class _Gated(torch.nn.Module):
 
 class LSTM(_Gated):
     """:func:`lstm` as a module, with the parameters of :class:`torch.nn.LSTMCell`: ``weight_ih``, ``weight_hh``, ``bias_ih``
-    and ``bias_hh``, of the same shapes, names and initialisation. The other arguments are those of :func:`lstm`."""
+    and ``bias_hh``, of the same shapes, names and initialisation. See :func:`lstm` for the other arguments."""
 
     run, gates = staticmethod(lstm), 4
 
 
 class GRU(_Gated):
     """:func:`gru` as a module, with the parameters of :class:`torch.nn.GRUCell`: ``weight_ih``, ``weight_hh``, ``bias_ih``
-    and ``bias_hh``, of the same shapes, names and initialisation. The other arguments are those of :func:`gru`."""
+    and ``bias_hh``, of the same shapes, names and initialisation. See :func:`gru` for the other arguments."""
 
     run, gates = staticmethod(gru), 3
 

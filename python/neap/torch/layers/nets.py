@@ -97,7 +97,7 @@ class Net:
         return self._view(name, True).to(self.kind.dtype, copy=True)
 
     def begin(self, x: torch.Tensor, given: Sequence[torch.Tensor], outputs: Optional[torch.Tensor], events: Optional[Any]) -> None:
-        """Begins a batch.
+        """Begins one batch.
 
         :param x: inputs [T, B, inputs], contiguous; used until ``end``.
         :param given: the state before the first step; empty: zeros.
@@ -129,7 +129,7 @@ class Net:
         check(self.nn.neap_net_begin(self._net, ctypes.byref(self._batch), None))
 
     def gradients(self, outputs: Optional[torch.Tensor], inputs: Optional[torch.Tensor]) -> None:
-        """Sets the gradient of the outputs, and the memory for that of the inputs."""
+        """Sets the gradient of the outputs, and the memory for the gradient of the inputs."""
         self._ports.outputs, self._ports.output_grads = None, pointer(outputs)
         self._ports.input_grads = pointer(inputs)
         self._kept += [outputs, inputs]
@@ -175,7 +175,7 @@ class Net:
         return list(whole.unbind(0))
 
     def put_adjoint(self, adjoint: torch.Tensor, rows: Optional[Sequence[torch.Tensor]]) -> None:
-        """Sets the adjoint at the last step to the gradients ``rows`` of the state there, without that of the outputs."""
+        """Sets the adjoint at the last step to the gradients ``rows`` of the state there, of which the outputs' is ignored."""
         whole = None if rows is None else torch.stack(list(rows)).contiguous()
         check(self.nn.neap_net_state_adjoint(self._net, adjoint.data_ptr(), pointer(whole)))
 
