@@ -132,7 +132,8 @@ int neap__net_layout(struct neap_net *net)
 	net->row_bytes = neap__round_up((uint64_t)row * bytes, 64);
 	derive_log(net);
 	derive_dense(net);
-	int all = net->options.inputs > net->widest ? net->options.inputs : net->widest;
+	int all = net->options.values && net->options.inputs > net->widest ? net->options.inputs
+									   : net->widest;
 	net->identity = neap__net_get(net, (uint64_t)all, sizeof *net->identity);
 	if (!net->identity)
 		return neap__fail_errno(ENOMEM, "net");

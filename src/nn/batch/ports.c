@@ -8,6 +8,7 @@
 _Static_assert(NEAP_PORTS_CONTINUED % NEAP__GRADIENT_BLOCK == 0,
 	"gradients are folded at the first step of a gradient block");
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,6 +25,21 @@ static int check_net(const struct neap_net *net)
 				"ports: layer %d has a convolution or pooling, which arrays of "
 				"steps do not support",
 				l);
+	return 0;
+}
+
+/* The numbers of all inputs, which the products of their gradients list. */
+static int list_inputs(struct neap_net *net)
+{
+	int inputs = net->options.inputs;
+
+	if (net->port_inputs)
+		return 0;
+	net->port_inputs = neap__net_get(net, (uint64_t)inputs, sizeof *net->port_inputs);
+	if (!net->port_inputs)
+		return neap__fail_errno(ENOMEM, "ports");
+	for (int i = 0; i < inputs; i++)
+		net->port_inputs[i] = (uint16_t)i;
 	return 0;
 }
 
@@ -58,6 +74,8 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 			ports->first != net->ports.first))
 		return neap__fail(NEAP_EUSAGE,
 			"ports: samples, steps and first must stay the same in a batch");
+	if (ports->input_grads)
+		NEAP_TRY(list_inputs(net));
 	net->ports = *ports;
 	return 0;
 }

@@ -327,7 +327,7 @@ struct neap_net {
 	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
 	struct neap__thread_pool *pool;
-	uint16_t *identity; /* [widest, or inputs if there are more] 0, 1, 2, ... */
+	uint16_t *identity; /* [widest, or inputs if values] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
 	size_t row_bytes;   /* of a scratch row, as wide as the widest row of sums */
 
@@ -352,6 +352,7 @@ struct neap_net {
 
 	const struct neap_batch *batch;
 	struct neap_ports ports; /* arrays of the caller; size 0: none */
+	uint16_t *port_inputs;	 /* [inputs] 0, 1, 2, ..., once a gradient of inputs is wanted */
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */
 	const struct neap_sequence *events;
 	int64_t events_from, events_to;

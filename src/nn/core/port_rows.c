@@ -27,7 +27,7 @@ void neap__port_input_grads(struct neap_net *net, struct neap__group *group, int
 		const struct neap__at *at = &group->at[i];
 		real *out = (real *)net->ports.input_grads + neap__port_at(net, at, inputs);
 		memset(out, 0, (size_t)inputs * sizeof *out);
-		samples[i] = (struct neap__sample_rows){.id = net->identity,
+		samples[i] = (struct neap__sample_rows){.id = net->port_inputs,
 			.count = inputs,
 			.out = out,
 			.in = (const real *)(const void *)(at->adjoint + layer->adjoint_at)};
