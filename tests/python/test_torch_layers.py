@@ -271,12 +271,16 @@ REFUSED = {
     "state's shape": (lambda x, w: nt.lif(x, w, state=(x[0], x[0])), r"state 0 of nt.lif has shape \[3, 6\]"),
     "state's gradient": (lambda x, w: nt.lif(x, w, state=(w[:3, :5].requires_grad_(), w[:3, :5])), "after .detach"),
     "strategy": (lambda x, w: nt.lif(x, w.requires_grad_(), memory="1M", strategy="chain"), "strategy='chain'"),
+    "slow": (lambda x, w: nt.lif(x, w.requires_grad_(), memory="1M", slow=5), "slow=5"),
+    "vmap": (lambda x, w: torch.vmap(lambda y: nt.lif(y, w)[0])(x[None]), "transform of torch.func"),
     "units": (lambda x, w: nt.LIF(6, 0), "0 units"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
+    if name == "vmap" and not hasattr(torch, "func"):
+        pytest.skip("this PyTorch has no torch.func")
     call, message = REFUSED[name]
     torch.manual_seed(0)
     with pytest.raises(neap.UsageError, match=message):

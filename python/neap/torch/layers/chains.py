@@ -226,4 +226,6 @@ def _tiers(slow: Tuple[str, ...], state: int) -> Tuple[OpenTier, ...]:
 
 def _paths(slow: Paths) -> Tuple[str, ...]:
     rows = [slow] if isinstance(slow, (str, os.PathLike)) else slow
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in rows):
+        raise UsageError(f"slow={slow!r} is not valid. Pass a directory, memory such as 'mem:4G', or a list of them")
     return tuple(os.fspath(path) for path in rows)

@@ -11,7 +11,7 @@ from ...reports import Report
 from ...stores import Paths
 from ...units import Size
 from ..scan import reported
-from ..transforms import uncompiled
+from ..transforms import transformed, uncompiled
 from .chains import Budget, Steps
 from .nets import Kind, spikes_of
 
@@ -142,6 +142,9 @@ def _run(cell: Cell, x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.
     tensors = {"x": x, "w_in": w_in, "w_rec": w_rec, **{f"bias {i}": bias for i, bias in enumerate(biases)},
                **{f"state {i}": row for i, row in enumerate(state)}}
     _check(name, tensors)
+    if transformed([row for row in tensors.values() if row is not None], None, name):
+        raise UsageError(f"{name} inside a transform of torch.func, or while PyTorch traces or uses forward-mode AD, is not "
+                         f"supported. Call it outside, or use nt.scan, which is a plain loop there")
     count = _shapes(name, cell, x, w_in, w_rec, biases, state)
     graded = torch.is_grad_enabled()
     if graded and not cell.smooth and any(row.requires_grad for row in state):
