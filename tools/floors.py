@@ -175,7 +175,7 @@ PYTHON = {
     "torch/layers/functions": (["_abi_nn", "errors", "reports", "stores", "units", "chains", "nets", "scan", "transforms"], ["torch"]),
     "torch/layers/modules": (["errors", "functions"], ["torch"]),
     "torch/layers/__init__": (["functions", "modules"], []),
-    "torch/__init__": (["checks", "layers", "lift", "load", "reports", "scan", "sequential"], ["torch"]),
+    "torch/__init__": (["checks", "functions", "lift", "load", "modules", "reports", "scan", "sequential"], ["torch"]),
     "jax/leaves": ([], ["jax"]),
     "jax/groups": (["errors", "leaves"], ["jax"]),
     "jax/runs": (["player", "groups", "leaves"], ["jax", "numpy"]),

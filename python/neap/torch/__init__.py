@@ -18,7 +18,8 @@ except ImportError as error:  # pragma: no cover
 
 from ..reports import Report
 from .checks import NotDeterministic
-from .layers import ALIF, GRU, LIF, LSTM, alif, gru, lif, lstm
+from .layers.functions import alif, gru, lif, lstm
+from .layers.modules import ALIF, GRU, LIF, LSTM
 from .lift import Lifted, lift
 from .load import Net, load
 from .scan import Scan, report, scan
