@@ -38,11 +38,15 @@ class Types:
         self.structs = structs
 
     def size(self, name):
+        if name.startswith("enum "):
+            return 4
         if name.startswith("struct "):
             return self.structs[name[7:]]
         return {"char": 1, "int": 4, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "int32_t": 4}.get(name, 8)
 
     def base(self, name):
+        if name.startswith("enum "):
+            return "C.c_int"
         if name.startswith("struct "):
             return name[7:] if name[7:] in self.structs else None
         return f"C.{SCALARS[name]}" if name in SCALARS else None
@@ -81,7 +85,8 @@ class Types:
 def source(rows, number):
     structs = {name: size for kind, name, _, size, _ in rows if kind == "struct"}
     types = Types(structs)
-    text = HEAD + f"HASH = 0x{number}\n\n"
+    text = HEAD if number else HEAD.replace("libneap's headers", "headers of libneap-nn")
+    text += f"HASH = 0x{number}\n\n" if number else ""
     text += "".join(f"\nclass {name}(C.Structure):\n    pass\n\n" for name in structs)
     for struct in structs:
         text += f"\n{struct}._fields_ = [\n"
@@ -121,7 +126,7 @@ def main():
         if line and not line.startswith("hash "):
             kind, name, at, size, of = line.split(" ", 4)
             rows.append((kind, name, int(at), int(size), of))
-    number = next(line.split()[1] for line in lines if line.startswith("hash "))
+    number = next((line.split()[1] for line in lines if line.startswith("hash ")), "")
     text = source(rows, number)
     wrong = list(differences(text, rows))
     if wrong:

@@ -40,7 +40,7 @@ def pages(path, version):
     text = headers.read(path)
     top, stem = headers.head(text), f"neap_{header}"
     said, names = headers.summary(top) or "the headers of neap", []
-    library = "neap\\-nn" if header in ("net.h", "data.h", "peers.h", "train.h") else \
+    library = "neap\\-nn" if header in ("net.h", "data.h", "peers.h", "ports.h", "train.h") else \
         "neap\\-cuda" if header == "cuda.h" else "neap"
     for kind, name, declaration, comment in headers.items(text):
         if kind != "function":

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-NN = ("net.h", "data.h", "peers.h", "train.h")
+NN = ("net.h", "data.h", "peers.h", "ports.h", "train.h")
 CUDA = ("cuda.h",)
 os.chdir(os.path.join(os.path.dirname(__file__), ".."))
 

@@ -33,7 +33,8 @@ def bundled(name: str) -> List[str]:
 
 def _load() -> ctypes.CDLL:
     named = os.environ.get("NEAP_LIBRARY")
-    for path in [named] if named else [*bundled("libneap*.so*"), "libneap.so.0"]:
+    packed = [path for path in bundled("libneap*.so*") if not os.path.basename(path).startswith("libneap-nn")]
+    for path in [named] if named else [*packed, "libneap.so.0"]:
         try:
             library = ctypes.CDLL(path)
             answer = library.neap_abi_hash

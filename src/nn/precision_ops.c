@@ -4,9 +4,11 @@
 #include "nn/cells/leak.h"
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
+#include "nn/core/port_rows.h"
 #include "nn/core/precision.h"
 #include "nn/core/products.h"
 #include "nn/gradients/backward.h"
+#include "nn/gradients/first_outputs.h"
 #include "nn/gradients/outer_products.h"
 #include "nn/replay/replay_steps.h"
 
@@ -51,5 +53,7 @@ const struct neap__precision_ops NEAP_R(neap__precision_ops) = {
 	.fill_strips = neap__strips_fill,
 	.backward = neap__backward_group,
 	.add_tile = neap__outer_tile_add,
+	.add_first_outputs = neap__first_outputs_add,
+	.state_grads = neap__port_state_grads,
 	.penalty = set_penalty,
 };

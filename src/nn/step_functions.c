@@ -357,5 +357,8 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 		return neap__fail(NEAP_EMODEL,
 			"the tape begins at step %lld, but step %lld was expected", (long long)t1,
 			(long long)t0);
+	if (net->ports.first_outputs && t0 == net->ports.first)
+		for (int g = 0; g < net->ngroups; g++)
+			net->ops->add_first_outputs(net, &net->groups[g], adjoint);
 	return 0;
 }

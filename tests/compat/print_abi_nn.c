@@ -4,6 +4,7 @@
 #include "base/abi.h"
 
 #include <neap/cuda.h>
+#include <neap/ports.h>
 #include <neap/train.h>
 #include <stdio.h>
 #include "abi_rows_nn.h"

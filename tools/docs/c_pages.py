@@ -15,8 +15,8 @@ sys.dont_write_bytecode = True
 import headers  # noqa: E402
 
 # In reading order; the others follow.
-ORDER = ("neap.h", "sweep.h", "stages.h", "memory.h", "plan.h", "chain.h", "tier.h", "cuda.h", "train.h", "net.h", "data.h", "peers.h")
-NETS = ("train.h", "net.h", "data.h", "peers.h")  # libneap-nn has these
+ORDER = ("neap.h", "sweep.h", "stages.h", "memory.h", "plan.h", "chain.h", "tier.h", "cuda.h", "train.h", "net.h", "ports.h", "data.h", "peers.h")
+NETS = ("train.h", "net.h", "ports.h", "data.h", "peers.h")  # libneap-nn has these
 WORDS = re.compile(r"(`[^`]*`|\b(?:neap|NEAP)_\w+(?:\(\))?|\b\w+\.h\b)")
 
 

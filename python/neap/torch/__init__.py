@@ -7,7 +7,8 @@
     print(nt.report())
 
 ``Scan`` is ``scan`` as a module, ``Sequential`` a stack of layers, ``lift`` makes hidden states explicit, ``load``
-reads a network trained by the ``neap`` tool. The documentation has a tutorial, "Long time loops in PyTorch", and a guide
+reads a network trained by the ``neap`` tool. ``lif``, ``alif``, ``lstm`` and ``gru``, and the modules ``LIF``, ``ALIF``,
+``LSTM`` and ``GRU``, are recurrent layers over all steps that libneap-nn computes. The documentation has a tutorial, "Long time loops in PyTorch", and a guide
 to all arguments and special cases, "neap for Python".
 """
 try:
@@ -17,10 +18,12 @@ except ImportError as error:  # pragma: no cover
 
 from ..reports import Report
 from .checks import NotDeterministic
+from .layers.functions import alif, gru, lif, lstm
+from .layers.modules import ALIF, GRU, LIF, LSTM
 from .lift import Lifted, lift
 from .load import Net, load
 from .scan import Scan, report, scan
 from .sequential import Sequential
 
-__all__ = ["Lifted", "Net", "NotDeterministic", "Report", "Scan", "Sequential", "lift", "load", "report",
-           "scan"]
+__all__ = ["ALIF", "GRU", "LIF", "LSTM", "Lifted", "Net", "NotDeterministic", "Report", "Scan", "Sequential", "alif", "gru",
+           "lif", "lift", "load", "lstm", "report", "scan"]

@@ -621,6 +621,11 @@ class Scan(Unregistered):
         return self._report
 
 
+def reported(made: Report) -> None:
+    """Makes this the report of the current thread."""
+    _thread.report = made
+
+
 def report() -> Report:
-    """The :class:`Report` of the last scan of the current thread."""
+    """The :class:`Report` of the last scan, or call of a layer, of the current thread."""
     return getattr(_thread, "report", None) or Report()

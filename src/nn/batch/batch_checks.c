@@ -4,6 +4,7 @@
  * events of a sample and outputs with its label, and do not check them again.
  */
 #include "nn/batch/batch_checks.h"
+#include "nn/batch/ports.h"
 #include "nn/core/net_state.h"
 #include "base/fail.h"
 
@@ -91,6 +92,8 @@ static int check_sample(
 		return 0; /* windows check their inputs when they read them */
 	if (is_of_steps(batch))
 		NEAP_TRY(check_steps(net, batch, s));
+	if (net->ports.inputs)
+		return 0; /* neap__ports_check checks them */
 	return batch->values ? check_values(net, s, s->values) : check_events(net, s);
 }
 
@@ -129,5 +132,5 @@ int neap__batch_check(const struct neap_net *net, const struct neap_batch *batch
 	NEAP_TRY(check_kinds(net, batch));
 	for (int b = 0; b < batch->size; b++)
 		NEAP_TRY(check_sample(net, batch, &batch->sequences[b]));
-	return 0;
+	return neap__has_ports(net) ? neap__ports_check(net, batch) : 0;
 }

@@ -87,6 +87,7 @@ const struct neap__cell_code NEAP_R(neap__lstm) = {
 	.is_dense = 1,
 	.shown = {{"output", NEAP__LAST_OUTPUTS}, {"cell", 0}},
 	.rows = {.state = 1, .adjoint = GATES + 1, .tape = TAPE},
+	.carried = GATES,
 	.start = neap__start_bias,
 	.finish = finish,
 	.view = view_tape,

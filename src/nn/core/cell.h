@@ -86,6 +86,11 @@ struct neap__cell_code {
 	struct {
 		int state, adjoint, tape;
 	} rows;
+	/*
+	 * First row of the adjoint, of those that hold the gradients of the state's rows at the
+	 * step before; 0: no rows do.
+	 */
+	int carried;
 	int traces; /* rows of n numbers in a state, where the leaks are learned */
 	/* What is worth a look after a step, the row that says most first. */
 	struct neap__shown shown[NEAP__SHOWN_MOST];

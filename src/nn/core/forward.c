@@ -3,6 +3,7 @@
 #include "nn/core/forward.h"
 #include "nn/core/dropout.h"
 #include "nn/core/pooling.h"
+#include "nn/core/port_rows.h"
 #include "nn/core/products.h"
 #include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
@@ -127,7 +128,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 		at->first = first;
 		at->state = state + group->state_at + at->slot * net->sample_state;
 	}
-	for (int l = 0; l < net->nlayers && alive; l++) {
+	for (int l = 0; l < neap__computed_layers(net) && alive; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		int known = walked && !layer->cell->readout;
 		enter_layer(net, group, alive, l);
@@ -142,6 +143,8 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 				count_spikes(
 					neap__unit_spikes(net, group, at->slot) + layer->hidden_at,
 					at->now);
+			if (first && net->ports.outputs && l == net->nlayers - 2)
+				neap__port_outputs(at);
 		}
 	}
 	if (tape)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
+#include <neap/ports.h>
 #include "nn/core/net_memory.h"
 #include "sys/isa.h"
 
@@ -291,6 +292,13 @@ struct neap__precision_ops {
 	void (*add_tile)(struct neap_net *net, struct neap__grads *grads,
 		const struct neap__outer_tile *tile, struct neap__outer_team *team, int64_t t1,
 		int64_t t0);
+	/* After `backward` of the first step: gradients of the outputs before it that were given.
+	 */
+	void (*add_first_outputs)(
+		struct neap_net *net, struct neap__group *group, const unsigned char *adjoint);
+	/* Writes the gradient of a group's state before the first step (core/port_rows.h). */
+	void (*state_grads)(struct neap_net *net, struct neap__group *group,
+		const unsigned char *adjoint, void *rows);
 	/* Sets the gradient a spike of a unit gets from the penalty on rates. */
 	void (*penalty)(struct neap_net *net, int layer, int unit, double value);
 };
@@ -343,6 +351,8 @@ struct neap_net {
 	size_t turn_room_bytes;
 
 	const struct neap_batch *batch;
+	struct neap_ports ports; /* arrays of the caller; size 0: none */
+	uint16_t *port_inputs;	 /* [inputs] 0, 1, 2, ..., once a gradient of inputs is wanted */
 	/* Where the events of steps [events_from, events_to) are: a window, or the batch. */
 	const struct neap_sequence *events;
 	int64_t events_from, events_to;
@@ -444,6 +454,12 @@ static inline int neap__has_plain_rows(const struct neap__param *tensor)
 static inline int neap__has_filter(const struct neap__layer *layer)
 {
 	return layer->conv[0] > 0 || layer->pool[0] > 0;
+}
+
+/* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */
+static inline int neap__has_ports(const struct neap_net *net)
+{
+	return net->ports.size != 0;
 }
 
 /* How many decays of a layer are learned. */

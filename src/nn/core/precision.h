@@ -6,6 +6,7 @@
 #ifndef NEAP_NN_CORE_PRECISION_H
 #define NEAP_NN_CORE_PRECISION_H
 
+#include <string.h>
 #include "kern/kern.h"
 #include "nn/core/cell.h"
 
@@ -63,11 +64,21 @@ static inline struct neap__list neap__input_events(
 		.count = (int)(start[1] - start[0]), .id = events->unit + start[0]};
 }
 
-/* Input values of step t, in the net's precision: the batch's own, or converted into `room`. */
+/*
+ * Input values of step t, in the net's precision: the batch's own or the caller's (neap/ports.h);
+ * numbers that are no floats are in `room`.
+ */
 static inline const real *neap__input_values(
 	const struct neap_net *net, int sample, int64_t t, real *room)
 {
 	size_t n = (size_t)net->options.inputs;
+	const struct neap_ports *ports = &net->ports;
+
+	if (ports->inputs) {
+		size_t row = (size_t)(t - ports->first) * ports->samples + sample;
+		const real *own = (const real *)ports->inputs + row * n;
+		return sizeof(real) == sizeof(float) ? own : memcpy(room, own, n * sizeof *own);
+	}
 	const float *from = net->events[sample].values + (size_t)(t - net->events_from) * n;
 
 	if (sizeof(real) == sizeof(float))

@@ -4,6 +4,7 @@
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
 #include "nn/core/pooling.h"
+#include "nn/core/port_rows.h"
 #include "nn/core/products.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/weight_gradients.h"
@@ -15,7 +16,10 @@ static const real *din_of(const struct neap__at *at, const struct neap__layer *l
 	return (const real *)(const void *)(at->adjoint + layer->adjoint_at);
 }
 
-/* dS of the active units = what is no product: the penalty and the extra row. */
+/*
+ * dS of the active units = what is no product: the penalty, the extra row, and gradients of the
+ * caller.
+ */
 static void start_others(const struct neap__at *at, real *ds)
 {
 	const struct neap_net *net = at->net;
@@ -25,10 +29,13 @@ static void start_others(const struct neap__at *at, real *ds)
 	const struct neap__cell_code *code = neap__code(layer);
 	size_t extra_at = code->extra_at ? code->extra_at(layer) : 0;
 	const real *extra = extra_at ? (const real *)(const void *)(at->adjoint + extra_at) : NULL;
+	const real *outputs = neap__port_gradients(at);
 
 	for (int k = 0; k < view->active; k++)
 		ds[k] = (penalty ? penalty[view->active_id[k]] : 0) +
 			(extra ? extra[view->active_id[k]] : 0);
+	for (int k = 0; outputs && k < view->active; k++)
+		ds[k] += outputs[view->active_id[k]];
 }
 
 /*
@@ -71,7 +78,8 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		else
 			start_others(at, ds);
 	}
-	add_products(net, group, alive, above, above->weight, above->delay);
+	if (above->index < neap__computed_layers(net))
+		add_products(net, group, alive, above, above->weight, above->delay);
 	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
@@ -120,7 +128,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 static void reverse_step(
 	struct neap_net *net, struct neap__group *group, int alive, const unsigned char *tape)
 {
-	for (int l = net->taped_from; l < net->nlayers; l++)
+	for (int l = net->taped_from; l < neap__computed_layers(net); l++)
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
 			at->layer = &net->layers[l];
@@ -130,6 +138,11 @@ static void reverse_step(
 		const struct neap__layer *layer = &net->layers[l];
 		for (int i = 0; i < alive; i++)
 			group->at[i].layer = layer;
+		if (l >= neap__computed_layers(net)) { /* its d(in) is 0 */
+			for (int i = 0; i < alive; i++)
+				neap__weights_store(&group->at[i]);
+			continue;
+		}
 		if (!layer->cell->readout)
 			start_ds(net, group, alive);
 		if (layer->is_recurrent)
@@ -143,6 +156,8 @@ static void reverse_step(
 			reverse_candidate(net, group, alive);
 		for (int i = 0; i < alive; i++)
 			neap__weights_store(&group->at[i]);
+		if (l == 0 && net->ports.input_grads)
+			neap__port_input_grads(net, group, alive);
 		if (net->dense) { /* neap__outer_tile_add sums later, with those of other groups */
 			for (int i = 0; i < alive && !layer->cell->readout; i++)
 				neap__outputs_store(&group->at[i]);

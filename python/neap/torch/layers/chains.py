@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a layer as the backend of a Player, and their plan.
+
+States, tapes and adjoints are tensors of bytes in the format of libneap-nn. A group is up to 64 steps, which one call
+computes. A tape is recorded into a buffer for the largest possible tape and copied from there, so the budget contains
+one such buffer.
+"""
+import functools
+import os
+import time
+import weakref
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from ...errors import BudgetError, UsageError, too_small
+from ...player import Backend, Player, Sizes
+from ...reports import Report
+from ...show import show_least
+from ...stores import OpenTier, Paths, Store, measured_tiers
+from ..places import Places, places_of
+from ..planning import Chain, Chosen, fastest
+from ..timing import Costs, Measured
+from .nets import Kind, give, take
+
+__all__ = ["Budget", "Steps"]
+
+LARGEST = 64  # steps per group: a gradient block of libneap-nn
+SHARE = 8  # the buffer takes at most this fraction of the budget, unless one step takes more; chosen
+TIMED = 0.05  # seconds in which a slow tier is measured
+KEPT = 64  # measurements that are kept
+MARGIN = 1.1  # tapes of spiking layers vary; chosen: a larger tape only costs recomputation
+
+
+class Budget(NamedTuple):
+    """Arguments of a call that its plan depends on."""
+
+    memory: Optional[int]
+    strategy: str
+    slow: Optional[Paths]
+
+
+def _bytes(count: int) -> torch.Tensor:
+    return torch.empty(count, dtype=torch.uint8)
+
+
+class Steps(Backend):
+    """The steps of one call.
+
+    :param x: inputs [T, B, inputs], contiguous.
+    :param events: the spikes of x (``spikes_of``), or None.
+    :param weights: parameters of the network [rows, columns] by name.
+    :param given: the tensors of the state before the first step; empty: zeros.
+    """
+
+    def __init__(self, kind: Kind, x: torch.Tensor, events: Any, weights: Sequence[Tuple[str, torch.Tensor]],
+                 given: Sequence[torch.Tensor]):
+        self.kind, self.x, self.events, self.given = kind, x, events, given
+        self.steps = x.shape[0]
+        self.net = take(kind)
+        self.close = weakref.finalize(self, give, self.net)
+        for name, value in weights:
+            self.net.set(name, value)
+        self.buffer: Optional[torch.Tensor] = None
+        self.fixed = self.measured = False
+
+    def begin(self, outputs: Optional[torch.Tensor]) -> None:
+        """Begins a pass over all steps."""
+        self.net.begin(self.x, self.given, outputs, self.events)
+        found = self.net.sizes()
+        self.state, self.adjoint, self.most = found.state, found.adjoint, found.tape_max
+        self.fixed = found.tape_mean == found.tape_max
+
+    def start(self) -> torch.Tensor:
+        """Returns the state before the first step."""
+        state = torch.zeros(self.state, dtype=torch.uint8)
+        if self.given:
+            self.net.put_state(state, self.given)
+        return state
+
+    def advance(self, state: torch.Tensor, t0: int, t1: int, first: bool) -> torch.Tensor:
+        state = state.clone()
+        self.net.advance(state, t0, t1, first)
+        return state
+
+    def record(self, state: torch.Tensor, t0: int, t1: int, first: bool,
+               room: Optional[int]) -> Tuple[torch.Tensor, "Tape", int]:
+        state, most = state.clone(), (t1 - t0) * self.most
+        if self.fixed:
+            tape = _bytes(most)
+            self.net.record(state, t0, t1, first, tape)
+            return state, Tape(tape), most
+        if self.buffer is None or self.buffer.numel() < most:
+            self.buffer = _bytes(most)
+        used = self.net.record(state, t0, t1, first, self.buffer)
+        return state, Tape(self.buffer[:used].clone()), used
+
+    def backward(self, tape: "Tape", adjoint: torch.Tensor, t0: int, t1: int) -> torch.Tensor:
+        assert tape.memory is not None
+        self.net.backward(adjoint, t0, t1, tape.memory)
+        return adjoint
+
+    def pieces(self, state: torch.Tensor) -> Tuple[torch.Tensor, Sequence[Tuple[int, int]]]:
+        return state, [(state.data_ptr(), state.numel())]
+
+    def empty(self, t: int) -> torch.Tensor:
+        return _bytes(self.state)
+
+    def tape_pieces(self, tape: "Tape") -> Sequence[Tuple[int, int]]:
+        assert tape.memory is not None
+        return [(tape.memory.data_ptr(), tape.nbytes)]
+
+    def shed(self, tape: "Tape") -> None:
+        tape.memory = None
+
+    def regain(self, tape: "Tape") -> Sequence[Tuple[int, int]]:
+        tape.memory = _bytes(tape.nbytes)
+        return self.tape_pieces(tape)
+
+    def forward(self, budget: Budget, outputs: Optional[torch.Tensor],
+                report: Report) -> Tuple[Player, torch.Tensor]:
+        """Runs the forward pass; returns a player at TURN and the last state.
+
+        :param outputs: memory for the outputs, or None.
+        """
+        self.begin(outputs)
+        made = self._plan(budget)
+        sizes, found = made.sizes, made.chosen
+        report.planned(found.plan, self.steps, made.group, sizes.state, sizes.tape, made.buffer, budget.memory,
+                       found.plan.peak + made.buffer)
+        store = None
+        if budget.slow is not None and any(made.places.used):
+            store = Store(budget.slow, self.state)
+            store.format(made.places.states, made.places.tapes, [count * sizes.tape for count in made.places.groups])
+        if self.measured:
+            self.begin(outputs)  # without the gradients of the measured steps
+        player = Player(self, found.plan, self.steps, made.group, sizes, True, report.counts, store)
+        return player, player.forward(self.start())
+
+    def _plan(self, budget: Budget) -> "_Made":
+        """Returns the plan of a call."""
+        steps, memory = self.steps, budget.memory
+        group = min(LARGEST, steps)
+        if memory is None and budget.strategy in ("auto", "bptt"):
+            chosen = fastest(Chain(steps, group, budget.strategy, self.state, self.adjoint, None), [], None, None, _never)
+            return _Made(group, 0, Sizes(self.state, self.adjoint, 1, None), chosen, Places([], [], []))
+        if memory is not None:
+            group = max(1, min(group, memory // SHARE // self.most))
+        while True:
+            buffer = 0 if self.fixed else group * self.most
+            left = None if memory is None else memory - buffer
+            found = self._measured(group)
+            tiers = _tiers(_paths(budget.slow), self.state) if budget.slow is not None else []
+            chain = Chain(steps, group, budget.strategy, self.state, self.adjoint, left)
+            try:
+                chosen = fastest(chain, list(tiers), found, found if tiers else None, _never)
+                places = places_of(chosen.plan)
+                staging = sum(tier.spec().staging for tier, used in zip(tiers, places.used) if used)
+                return _Made(group, buffer, Sizes(self.state, self.adjoint, found.tape, left, staging), chosen, places)
+            except BudgetError as error:
+                if group > 1:
+                    group //= 2
+                    continue
+                least = error.least + buffer if error.least else 0
+                why = f"one step takes {show_least(found.tape)} for its tape, {show_least(self.state)} for its state, and " \
+                      f"{show_least(buffer)} for a buffer"
+                raise (too_small(memory or 0, least, why, budget.strategy) if least else error) from None
+
+    def _measured(self, group: int) -> Measured:
+        """Returns bytes and seconds of a group, measured once per kind of layer. The first steps are not measured, since
+        there are few spikes in them."""
+        key = self.kind, self.x.shape[1], group
+        if key not in _found:
+            self.measured = True
+            net, warm = self.net, min(self.steps - group, LARGEST)
+            state = self.start()
+            net.advance(state, 0, warm, False)
+            begin = time.perf_counter()
+            net.advance(state.clone(), warm, warm + group, False)
+            advanced = time.perf_counter()
+            _, tape, nbytes = self.record(state, warm, warm + group, False, None)
+            recorded = time.perf_counter()
+            adjoint = _bytes(self.adjoint)
+            net.put_adjoint(adjoint, None)
+            net.backward(adjoint, warm, warm + group, tape.memory)
+            costs = Costs(advanced - begin, recorded - advanced, time.perf_counter() - recorded)
+            if len(_found) > KEPT:
+                _found.clear()
+            _found[key] = Measured(nbytes if self.fixed else min(group * self.most, int(nbytes * MARGIN) + 64), costs,
+                                   state=self.state, adjoint=self.adjoint)
+        return _found[key]
+
+
+class Tape:
+    """The tape of a group; ``memory`` is None while it is on a slow tier."""
+
+    __slots__ = ("memory", "nbytes")
+
+    def __init__(self, memory: torch.Tensor):
+        self.memory: Optional[torch.Tensor] = memory
+        self.nbytes = memory.numel()
+
+
+class _Made(NamedTuple):
+    """The plan of a call: steps per group, bytes of the buffer, sizes, plan, places on slow tiers."""
+
+    group: int
+    buffer: int
+    sizes: Sizes
+    chosen: Chosen
+    places: Places
+
+
+_found: Dict[Any, Measured] = {}
+
+
+def _never() -> Measured:
+    raise UsageError("strategy='chain' is for groups of steps that differ in size, and the steps of a layer are planned "
+                     "with one size. Use strategy='auto'")
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _tiers(slow: Tuple[str, ...], state: int) -> Tuple[OpenTier, ...]:
+    return tuple(measured_tiers(slow, state, TIMED))
+
+
+def _paths(slow: Paths) -> Tuple[str, ...]:
+    rows = [slow] if isinstance(slow, (str, os.PathLike)) else slow
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in rows):
+        raise UsageError(f"slow={slow!r} is not valid. Pass a directory, memory such as 'mem:4G', or a list of them")
+    return tuple(os.fspath(path) for path in rows)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * print_abi_nn.c: as print_abi.c, for the headers of libneap-nn that the layers of the Python
+ * package use, without a hash.
+ */
+#include "base/abi.h"
+
+#include <neap/ports.h>
+#include <stdio.h>
+#include "abi_rows_layers.h"
+
+int main(void)
+{
+	static const struct neap__abi_row rows[] = {ABI_ROWS};
+	char room[NEAP__ABI_LINE];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		printf("%s\n", neap__abi_line(room, &rows[i]));
+	return 0;
+}
