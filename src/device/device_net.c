@@ -3,6 +3,7 @@
  */
 #include "device/device_net.h"
 #include "nn/core/cell.h"
+#include "nn/sources.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -57,6 +58,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "learn";
 	else if (layer->delay)
 		key = "delay";
+	else if (!neap__is_in_chain(layer))
+		key = "from";
 	else if (neap__has_filter(layer))
 		key = layer->conv[0] ? "conv" : "pool";
 	if (key)

@@ -33,7 +33,7 @@ static int load(void **arg)
 	if (source && chdir(source) < 0)
 		return -1;
 	dump = read_dump("torch_dump.json");
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
 		json_t *more = read_dump(others[i]);
 		if (!dump || !more)
 			return -1;
