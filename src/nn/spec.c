@@ -66,7 +66,7 @@ static const struct spec_key {
 	{"width", NUMBER, AT(width), .where = THRESHOLDS, POSITIVE},
 	{"height", NUMBER, AT(height), .where = THRESHOLDS, POSITIVE},
 	{"support", NUMBER, AT(support), .where = THRESHOLDS, NOT_NEGATIVE},
-	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, POSITIVE},
+	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, ANY},
 	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		ANY},
 	{"density", NUMBER, AT(density), ALL, .low = 0, .high = 1, .open = 1},
@@ -507,6 +507,13 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
 				accepted_range(layer, key), v);
 	}
+	/* What is taken from a membrane, or drawn relative to a threshold, needs one above 0. */
+	if ((where & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0) &&
+		layer->reset != NEAP_RESET_HARD)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: threshold must be a number above 0, not '%g'. Only lif and cubalif "
+			"with reset=hard accept others",
+			layer->threshold);
 	if ((where & NEAP__HAS_RESET_KEY) && layer->reset == NEAP_RESET_ZERO)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s has no reset 'zero'; it has subtract, hard, soft",

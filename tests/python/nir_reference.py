@@ -9,7 +9,8 @@ from nir_equations import convolved, pooled
 class Reference:
     """A graph in Euler steps of dt. States are v_leak or 0 before the first step. What leaves a node enters the next
     one in the same step; an edge into a node that all paths from the Input to its source pass through arrives one
-    step later; a Delay of k steps shows what entered k steps ago, and 0 before."""
+    step later, and before the first step is the bias of weights, else 0; a Delay of k steps shows what entered k steps
+    ago, and 0 before."""
 
     def __init__(self, graph, dt):
         self.dt, self.nodes, self.edges = dt, {}, []
@@ -54,7 +55,7 @@ class Reference:
                 ready = [n for n in self.nodes if n not in now and all(a in now or (a, n) in self.late for a in self.into[n])]
                 assert ready, "a cycle that no edge ends"
                 for n in ready:
-                    parts = [before.get(a, 0.0) if (a, n) in self.late else now[a] for a in self.into[n]]
+                    parts = [before.get(a, self.nodes[a][1].get("bias", 0.0)) if (a, n) in self.late else now[a] for a in self.into[n]]
                     now[n] = self._step(self.nodes[n], sum(np.asarray(p, "f8") for p in parts), state[n])
             before = now
             for n in self.nodes:
