@@ -136,6 +136,8 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
         keys["tau"] = _number("tau_out", _setting(settings, "tau_out"))
     size, recurrent = classes if cell == "li" else 0, cell in GATED
     dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
+    if keys["threshold"] == 0:  # default of the cell; the key of a layer may be 0
+        keys["threshold"] = 0.1 if cell == "egru" else 1.0
     euler, sources = settings.get("euler") == "1", (index - 1,)
     for word in words:
         name, equals, text = word.partition("=")
@@ -152,8 +154,6 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
             keys[name] = value_of("tau_out" if cell == "li" and name == "tau" else name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
-    if keys["threshold"] == 0:  # default of the cell
-        keys["threshold"] = 0.1 if cell == "egru" else 1.0
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
     keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
     return Layer(cell, size, 0, recurrent, keys, sources)

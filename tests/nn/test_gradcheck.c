@@ -194,6 +194,7 @@ static void sources(void **arg)
 		"lif:5r:from=input+layer1,lif:4:reset=zero,li:from=input+layer0+layer1",
 		"lif:4:from=input+layer1+layer2,alif:4r:from=input,cubalif:3:from=layer0+layer1,"
 		"li:from=layer1+layer2",
+		"lif:5r:reset=hard:threshold=-0.1:reset_value=-0.4,lif:4:reset=hard:threshold=0,li",
 		"integrator:5r,lif:4:from=input+layer0,li", "integrator:5:learn=tau,integrator:4r:learn=tau,li",
 		"gru:4:from=input+layer1,integrator:4:learn=tau,lif:3:from=input+layer0+layer1,"
 		"li:from=layer0+layer2"};

@@ -185,6 +185,13 @@ static const struct variant {
 	{.spec = "lif:70r:from=input+layer2,lif:33,lif:20,li:from=layer1+layer2",
 		.freeze = "layer0,layer1"},
 	{.spec = "integrator:40:learn=tau,li", .gated = 1},
+	/* thresholds at 0 and below: units that spike without input, of no multiple of a register */
+	{.spec = "lif:70r:reset=hard:threshold=-0.02:reset_value=-0.5,lif:33:reset=hard:threshold=0:"
+		 "reset_value=-1,li"},
+	{.spec = "cubalif:37r:reset=hard:threshold=-0.02:reset_value=-0.5:tau_syn=2ms,lif:19:reset=hard:"
+		 "threshold=0,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_SIGMOID},
 	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:conv=1x3:channels=3:pad=0x1,"
 		 "lif:conv=1x2:channels=3:from=layer0,li:from=layer1+layer2"},
 };

@@ -135,7 +135,7 @@ def write(h5py, path, graph):
             if isinstance(kind, dict):
                 add(inner, kind, params)
                 continue
-            inner["type"] = kind
+            inner["type"] = str(kind)
             for key, value in params.items():
                 inner.create_dataset(key, data=value)
 

@@ -14,21 +14,17 @@ h5py = pytest.importorskip("h5py")
 
 from nets_of_tests import PRINT_NET  # noqa: E402
 from nir_graphs import STEP, graphs, write  # noqa: E402
+from nir_random import random_graph  # noqa: E402
 from nir_reference import Reference  # noqa: E402
 from test_nir import draw, events_file  # noqa: E402
 
 GRAPHS = graphs()
 SPIKING = ("LIF", "CubaLIF", "IF", "Threshold")
-NUMBERS = ("LI", "I", "CubaLI")
+MANY = int(os.environ.get("NEAP_MANY", "12"))
 # What is refused, and words of the message.
-REFUSED = {
-    "lif_hetero_reset": "has a v_reset that differs", "lif_tau_short": "shorter than the time step",
-    "lif_pacemaker": "not above its v_leak", "lif_thr0": "not above its v_leak", "cubali_last": "CubaLI",
-    "li_mid": "is an LI, but not the last", "li_lif": "is an LI, but not the last", "i_threshold": "'n1' is of type I",
-    "threshold": "Threshold", "li_threshold": "Threshold", "delay_in1": "with a delay", "delay5": "with a delay of 0.0005 s",
-    "delay_hetero": "different times", "skip": "receive node 'input'", "resid": "receive node 'l1'",
-    "feedback": "'l2' enter node 'l1'", "two_inputs": "more than one Input", "two_outputs": "more than one Output",
-    "only_linear": "node with a state"}
+REFUSED = {"lif_hetero_reset": "'n1' has a v_reset that differs", "lif_tau_short": "'n1': tau is 5e-05 s, shorter than the time step",
+           "two_inputs": "more than one Input", "two_outputs": "more than one Output"}
+LIMITS = ()
 
 
 def rows_of(steps, layer, n):
@@ -93,6 +89,15 @@ def test_graph(name, tmp_path):
         assert found == "refused" and REFUSED[name] in what, (found, what)
     else:
         assert found == "equal", (found, what)
+
+
+@pytest.mark.parametrize("seed", range(MANY))
+def test_random_graph(seed, tmp_path):
+    """Random graphs are equal, or what they are refused for is one of the known limits."""
+    if not PRINT_NET:
+        pytest.skip("no print_net")
+    found, what = judge(str(seed), random_graph(seed), str(tmp_path))
+    assert found == "equal" or found == "refused" and any(limit in what for limit in LIMITS), (found, what)
 
 
 if __name__ == "__main__":

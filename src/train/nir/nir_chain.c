@@ -234,7 +234,7 @@ static int steps_of(const struct making *m, int node, const struct neap__nir_ter
 static int is_delayed(const struct making *m, int node)
 {
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
-	int late = 0;
+	int late = 0, at_once = 0;
 
 	for (int i = 0; i < sum->terms; i++) {
 		const struct neap__nir_term *t = &sum->term[i];
@@ -251,11 +251,10 @@ static int is_delayed(const struct making *m, int node)
 		}
 		if (t->source == m->order.input && steps == 0)
 			continue; /* the inputs of a step are seen at once */
-		if (steps == 0)
-			return 0;
-		late = 1;
+		late |= steps > 0;
+		at_once |= steps == 0;
 	}
-	return late;
+	return late && !at_once;
 }
 
 /* Layers that repeat a node for its readers; of the Input one more, which repeats it at once. */
@@ -417,7 +416,9 @@ static int feed_layer(struct making *m, struct neap__nir_layer *l)
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
 
 	l->delay = late;
-	for (int i = 0; i < sum->terms; i++)
+	/* What a CubaLI receives of itself enters its synapse, which is the layer before. */
+	int is_cuba = l->node >= 0 && m->sums->graph->node[node].type == NEAP__NIR_CUBALI;
+	for (int i = 0; i < sum->terms && !is_cuba; i++)
 		if (sum->term[i].source == l->node)
 			l->own = &sum->term[i];
 	for (int i = 0; i < sum->terms; i++) {
@@ -427,7 +428,7 @@ static int feed_layer(struct making *m, struct neap__nir_layer *l)
 		int steps = steps_of(m, node, t), source = from->layer;
 		NEAP_TRY(check_filter(m, l, t, own));
 		NEAP_TRY(add_leaks(m, l, node, t));
-		if (own)
+		if (own && !is_cuba)
 			continue;
 		if (steps > 0 && is_input)
 			source = from->repeat + steps - late;
@@ -555,11 +556,6 @@ static int make_node(struct making *m, int node, int layer, int is_last)
 	struct neap__nir_layer *l = add_layer(m, node, is_cuba ? NEAP__NIR_LI : type, n);
 	l->is_readout = is_last && !is_cuba;
 	int rc = feed_layer(m, l);
-	if (rc == 0 && is_cuba && l->own)
-		rc = refuse(m->sums, node,
-			"is a CubaLI with recurrent connections, which neap does not support");
-	if (rc == 0 && l->own && l->is_readout)
-		rc = refuse(m->sums, node, "is an LI with recurrent connections");
 	if (rc == 0)
 		rc = units(m->sums, l, m->dt, is_cuba);
 	if (rc == 0 && is_cuba)
