@@ -125,6 +125,21 @@ def graphs(seed=3):
     return found
 
 
+def read(h5py, path):
+    """The graph of a NIR file."""
+    def take(where):
+        nodes = {}
+        for name, node in where["nodes"].items():
+            kind = node["type"][()].decode()
+            nodes[name] = take(node) if kind == "NIRGraph" else (kind, {
+                key: np.asarray(value[()], "f8" if value.dtype.kind == "f" else None) for key, value in node.items()
+                if key not in ("type", "metadata")})
+        return nodes, [(a.decode(), b.decode()) for a, b in where["edges"][()]]
+
+    with h5py.File(path) as f:
+        return take(f["node"])
+
+
 def write(h5py, path, graph):
     """Writes a graph as a NIR file."""
     def add(where, nodes, edges):

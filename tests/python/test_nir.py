@@ -157,7 +157,7 @@ def test_there_and_back(name, precision, tmp_path):
     path = os.path.join(str(tmp_path), "net.nir")
     run_tool("export", run, "--nir", path)
     assert answers(path) == answers(run)
-    if precision == "float":
+    if precision == "float" or name in ("skip", "feedback"):  # test_nir_graphs.py has the equations of these
         return
     spikes = draw(2, 20, 0.3, 6, 60)
     graph = Graph(path, 1e-3)

@@ -13,10 +13,10 @@ np = pytest.importorskip("numpy")
 h5py = pytest.importorskip("h5py")
 
 from nets_of_tests import PRINT_NET  # noqa: E402
-from nir_graphs import STEP, graphs, write  # noqa: E402
+from nir_graphs import STEP, chain, full, graphs, neuron, read, write  # noqa: E402
 from nir_random import random_graph  # noqa: E402
 from nir_reference import Reference  # noqa: E402
-from test_nir import draw, events_file  # noqa: E402
+from test_nir import NEAP_NETS, draw, events_file, ran, run_tool, trained  # noqa: E402
 
 GRAPHS = graphs()
 SPIKING = ("LIF", "CubaLIF", "IF", "Threshold")
@@ -24,7 +24,9 @@ MANY = int(os.environ.get("NEAP_MANY", "12"))
 # What is refused, and words of the message.
 REFUSED = {"lif_hetero_reset": "'n1' has a v_reset that differs", "lif_tau_short": "'n1': tau is 5e-05 s, shorter than the time step",
            "two_inputs": "more than one Input", "two_outputs": "more than one Output"}
-LIMITS = ()
+# What random graphs may be refused for.
+LIMITS = ("a cycle that the Input enters at several nodes", "a v_leak other than 0 and is seen later", "a v_reset that differs",
+          "delays a bias", "a cycle with a Delay")
 
 
 def rows_of(steps, layer, n):
@@ -98,6 +100,52 @@ def test_random_graph(seed, tmp_path):
         pytest.skip("no print_net")
     found, what = judge(str(seed), random_graph(seed), str(tmp_path))
     assert found == "equal" or found == "refused" and any(limit in what for limit in LIMITS), (found, what)
+
+
+@pytest.mark.parametrize("name", ["skip", "feedback"])
+def test_exported(name, tmp_path):
+    """The graph of a net with connections that skip layers or go back, without metadata, is that net."""
+    run = trained(str(tmp_path), NEAP_NETS[name], "--precision", "double")
+    path = os.path.join(str(tmp_path), "net.nir")
+    run_tool("export", run, "--nir", path)
+    reference, spikes = Reference(read(h5py, path), 1e-3), draw(2, 20, 0.3, 4, 60)
+    with h5py.File(path, "a") as f:
+        del f["node/metadata"]
+    for mine, x in zip(ran(path, spikes, str(tmp_path), 1e-3), spikes):
+        wanted = reference.run(x)
+        for layer in range(3):
+            cell = wanted[f"layer{layer}.cell"]
+            assert equal(rows_of(mine["outputs"], layer, cell.shape[1]), cell) and cell.any()
+        assert equal(np.array(mine["answer"]), wanted["output"].mean(0))
+
+
+def refused(graph, folder):
+    found, what = judge("", graph, str(folder))
+    assert found == "refused", (found, what)
+    return what
+
+
+def test_limits(tmp_path):
+    """Graphs that have no exact counterpart are refused by the name of a node."""
+    eye = ("Linear", {"weight": np.eye(5)})
+    ends = {"input": ("Input", {"shape": np.array([5])}), "output": ("Output", {"shape": np.array([5])})}
+    two = {**ends, "a": neuron("LIF"), "b": neuron("LIF"), "w": eye, "v": eye}
+    both = [("input", "a"), ("a", "w"), ("w", "b"), ("b", "v"), ("v", "a"), ("b", "output")]
+    assert "a cycle that the Input enters at several nodes" in refused((two, [*both, ("input", "b")]), tmp_path)
+    late = {**two, "d": ("Delay", {"delay": full(5, 2 * STEP)})}
+    assert "a cycle with a Delay" in refused((late, [e for e in both if e[0] != "v"] + [("v", "d"), ("d", "a")]), tmp_path)
+    some = {**two, "l": neuron("LI", v_leak=0.1)}
+    assert "'l' has a v_leak other than 0 and is seen later" in refused(
+        (some, [("input", "a"), ("a", "l"), ("l", "b"), ("b", "v"), ("v", "a"), ("l", "w"), ("w", "l"), ("b", "output")]), tmp_path)
+    assert "'n0' delays a bias" in refused(chain(("Affine", {"weight": np.eye(5), "bias": full(5, 1)}), ("Delay", {
+        "delay": full(5, STEP)}), neuron("LIF"), enter=5), tmp_path).replace("'n1'", "'n0'")
+    assert "not a multiple of the time step" in refused(chain(("Delay", {"delay": full(5, 1.5 * STEP)}), neuron("LIF"), enter=5),
+                                                        tmp_path)
+    assert "up to 128 time steps" in refused(chain(("Delay", {"delay": full(5, 300 * STEP)}), neuron("LIF"), enter=5), tmp_path)
+    assert "more than 16 different delays" in refused(chain(("Delay", {"delay": np.arange(20) * STEP}), (
+        "Linear", {"weight": np.ones((5, 20))}), neuron("LIF"), enter=20), tmp_path)
+    mixed = neuron("LIF", v_threshold=np.array([0.1, 0.1, -0.1, 0.1, 0.1]))
+    assert "some of them not above its v_leak" in refused(chain(mixed, enter=5), tmp_path)
 
 
 if __name__ == "__main__":
