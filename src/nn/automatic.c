@@ -54,7 +54,7 @@ enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int 
 		name--;
 	int length = name ? (int)strcspn(name, ":,") : 0;
 	const struct neap__cell *cell = length ? neap__cell_find(name, (size_t)length) : NULL;
-	int spikes = cell ? !(cell->traits & NEAP__IS_RECURRENT)
+	int spikes = cell ? cell->code[0]->outputs == NEAP__OUTPUT_SPIKES
 			  : length && neap__cell_program_named(name, length);
 
 	if (!cell && !spikes)
