@@ -40,7 +40,7 @@ static int insert(struct neap__layer *layer, int source)
 		return 0;
 	memmove(&layer->source[at + 1], &layer->source[at],
 		(size_t)(layer->nsources - at) * sizeof layer->source[0]);
-	layer->source[at] = (struct neap__source){.layer = source};
+	layer->source[at] = (struct neap__layer_source){.layer = source};
 	layer->nsources++;
 	return 1;
 }
@@ -82,7 +82,7 @@ int neap__sources_default(const struct neap_net *net, struct neap__layer *layer)
 {
 	if (!layer->nsources)
 		insert(layer, layer->index - 1);
-	const struct neap__source *first = &layer->source[0];
+	const struct neap__layer_source *first = &layer->source[0];
 	if (first->layer > layer->index || (layer->index == 0 && first->layer >= 0))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: from of layer %d names only layers above it, whose outputs arrive one "
@@ -130,7 +130,7 @@ int neap__sources_settle(struct neap_net *net)
 		struct neap__layer *layer = &net->layers[l];
 		int64_t rows = 0;
 		for (int k = 0; k < layer->nsources; k++) {
-			struct neap__source *s = &layer->source[k];
+			struct neap__layer_source *s = &layer->source[k];
 			s->row = (int)rows;
 			s->is_back = s->layer > l;
 			s->late = s->is_back || (s->layer >= 0 && layer->delay);

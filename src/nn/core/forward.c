@@ -74,7 +74,7 @@ static struct neap__list inputs_of(const struct neap_net *net, const struct neap
 static void add_source(struct neap_net *net, struct neap__group *group, int alive, int source)
 {
 	const struct neap__layer *layer = group->at->layer, *below = neap__source_of(layer, source);
-	const struct neap__source *from = &layer->source[source];
+	const struct neap__layer_source *from = &layer->source[source];
 	struct neap__sample_rows *samples = group->sample_rows;
 	int drops = below && !from->is_back && neap__drops(net, below);
 

@@ -125,7 +125,7 @@ struct neap__leak {
 };
 
 /* What a layer receives (nn/sources.h). */
-struct neap__source {
+struct neap__layer_source {
 	int layer;   /* -1: the inputs */
 	int row;     /* the first row of W of its units */
 	int late;    /* 1: its outputs of the step before arrive */
@@ -138,7 +138,7 @@ struct neap__layer {
 	struct neap__cell_program *program; /* of a cell file; NULL: none */
 	int index, n, below; /* n: units; below: units of all its sources */
 	int nsources;
-	struct neap__source source[NEAP__SOURCES_MOST]; /* [nsources], ascending */
+	struct neap__layer_source source[NEAP__SOURCES_MOST]; /* [nsources], ascending */
 	int first_reader, last_reader; /* the layers that receive it are among these */
 	int hidden_at;	     /* hidden units below it, in all */
 	int is_recurrent, delay;

@@ -64,7 +64,7 @@ static void add_readers(struct neap_net *net, struct neap__group *group, int ali
 
 	for (int l = layer->first_reader; l <= layer->last_reader; l++)
 		for (int k = 0; k < net->layers[l].nsources; k++) {
-			const struct neap__source *from = &net->layers[l].source[k];
+			const struct neap__layer_source *from = &net->layers[l].source[k];
 			if (from->layer == own && from->is_back == back && l >= net->learns_from)
 				add_products(net, group, alive, &net->layers[l],
 					net->layers[l].weight, from->row, from->late);

@@ -172,7 +172,7 @@ void neap__weights_add_now(
 }
 
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *layer, const struct neap__source *source)
+	const struct neap__layer *layer, const struct neap__layer_source *source)
 {
 	struct neap__deferred *deferred = group->deferred;
 	struct neap__sample_rows *samples = group->sample_rows;

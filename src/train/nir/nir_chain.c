@@ -191,23 +191,23 @@ static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 /* ---- layers ---- */
 
 /* What is known of a node of the graph while its layers are made. */
-struct place {
+struct nir_place {
 	int layer;  /* its layer; -1: it has none yet, or it is the Input */
 	int repeat; /* the first layer that repeats it; -1: none */
 	int repeats;
 };
 
-struct making {
+struct nir_making {
 	struct neap__nir_chain *chain;
 	struct neap__nir_sums *sums;
 	struct neap__nir_order order;
 	double dt;
-	struct place *place; /* [nodes] */
+	struct nir_place *place; /* [nodes] */
 	int room;
 };
 
 /* The steps of a delay; -1: it is refused. */
-static int steps_of(const struct making *m, int node, const struct neap__nir_term *t)
+static int steps_of(const struct nir_making *m, int node, const struct neap__nir_term *t)
 {
 	const struct neap__nir_graph *g = m->sums->graph;
 	double steps = round(t->delay / m->dt);
@@ -231,7 +231,7 @@ static int steps_of(const struct making *m, int node, const struct neap__nir_ter
 
 /* 1: all layers before a node that enter it are seen at least one step late: `delay` of the layer.
  * -1: refused. */
-static int is_delayed(const struct making *m, int node)
+static int is_delayed(const struct nir_making *m, int node)
 {
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
 	int late = 0, at_once = 0;
@@ -258,7 +258,7 @@ static int is_delayed(const struct making *m, int node)
 }
 
 /* Layers that repeat a node for its readers; of the Input one more, which repeats it at once. */
-static int count_repeats(struct making *m)
+static int count_repeats(struct nir_making *m)
 {
 	int all = 0;
 
@@ -269,7 +269,7 @@ static int count_repeats(struct making *m)
 		if (late < 0)
 			return NEAP_EFORMAT;
 		for (int k = 0; k < sum->terms; k++) {
-			struct place *from = &m->place[sum->term[k].source];
+			struct nir_place *from = &m->place[sum->term[k].source];
 			int steps = steps_of(m, node, &sum->term[k]);
 			int repeats = steps - late + (sum->term[k].source == m->order.input);
 			if (steps == 0 || repeats <= from->repeats)
@@ -292,7 +292,7 @@ static int count_repeats(struct making *m)
 }
 
 static struct neap__nir_layer *add_layer(
-	struct making *m, int node, enum neap__nir_type type, int64_t n)
+	struct nir_making *m, int node, enum neap__nir_type type, int64_t n)
 {
 	struct neap__nir_layer *l = &m->chain->layer[m->chain->layers++];
 
@@ -302,9 +302,9 @@ static struct neap__nir_layer *add_layer(
 }
 
 /* Layers that repeat what leaves a node, each a step after the one before it. */
-static int repeat(struct making *m, int node)
+static int repeat(struct nir_making *m, int node)
 {
-	struct place *of = &m->place[node];
+	struct nir_place *of = &m->place[node];
 	const struct neap__nir_node *source = &m->sums->graph->node[node];
 	int numbers = is_number(source->type);
 
@@ -333,7 +333,7 @@ static int repeat(struct making *m, int node)
 
 /* What numbers have in addition at their readers: W v_leak, as a membrane of neap begins at 0. */
 static int add_leaks(
-	const struct making *m, struct neap__nir_layer *l, int node, const struct neap__nir_term *t)
+	const struct nir_making *m, struct neap__nir_layer *l, int node, const struct neap__nir_term *t)
 {
 	const struct neap__nir_node *source = &m->sums->graph->node[t->source];
 	int any = 0, is_numeric = is_number(source->type);
@@ -357,7 +357,7 @@ static int add_leaks(
 }
 
 static int check_filter(
-	const struct making *m, const struct neap__nir_layer *l, const struct neap__nir_term *t, int own)
+	const struct nir_making *m, const struct neap__nir_layer *l, const struct neap__nir_term *t, int own)
 {
 	int node = l->node >= 0 ? l->node : m->order.output;
 
@@ -384,7 +384,7 @@ static int check_filter(
 }
 
 /* Adds a source of a layer in the order of layers. */
-static int add_feed(const struct making *m, struct neap__nir_layer *l, struct neap__nir_feed feed)
+static int add_feed(const struct nir_making *m, struct neap__nir_layer *l, struct neap__nir_feed feed)
 {
 	int at = l->feeds, node = l->node >= 0 ? l->node : m->order.output;
 
@@ -410,7 +410,7 @@ static int add_feed(const struct making *m, struct neap__nir_layer *l, struct ne
 }
 
 /* Fills in what enters a layer, once all layers have their numbers. */
-static int feed_layer(struct making *m, struct neap__nir_layer *l)
+static int feed_layer(struct nir_making *m, struct neap__nir_layer *l)
 {
 	int node = l->node >= 0 ? l->node : m->order.output, late = is_delayed(m, node);
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
@@ -423,7 +423,7 @@ static int feed_layer(struct making *m, struct neap__nir_layer *l)
 			l->own = &sum->term[i];
 	for (int i = 0; i < sum->terms; i++) {
 		const struct neap__nir_term *t = &sum->term[i];
-		const struct place *from = &m->place[t->source];
+		const struct nir_place *from = &m->place[t->source];
 		int own = t->source == l->node, is_input = t->source == m->order.input;
 		int steps = steps_of(m, node, t), source = from->layer;
 		NEAP_TRY(check_filter(m, l, t, own));
@@ -475,7 +475,7 @@ static int is_identity(const struct neap__nir_sum *sum)
 }
 
 /* 1: a node is the readout: an LI or a CubaLI that the Output shows, and no other node receives. */
-static int is_readout(const struct making *m, int node)
+static int is_readout(const struct nir_making *m, int node)
 {
 	const struct neap__nir_sums *s = m->sums;
 	enum neap__nir_type type = s->graph->node[node].type;
@@ -495,7 +495,7 @@ static int is_readout(const struct making *m, int node)
 }
 
 /* The layer of a CubaLI behind that of its synapse, one to one. */
-static int follow_synapse(struct making *m, int node, int is_last)
+static int follow_synapse(struct nir_making *m, int node, int is_last)
 {
 	struct neap__nir_layer *l = add_layer(m, node, NEAP__NIR_LI, m->sums->size[node]);
 
@@ -512,7 +512,7 @@ static int follow_synapse(struct making *m, int node, int is_last)
 }
 
 /* The readout of a graph that no LI ends: it leaks all at once, and so shows what enters. */
-static int show_output(struct making *m)
+static int show_output(struct nir_making *m)
 {
 	int output = m->order.output;
 	struct neap__nir_layer *l = add_layer(m, -1, NEAP__NIR_LI, m->sums->size[output]);
@@ -526,7 +526,7 @@ static int show_output(struct making *m)
 }
 
 /* Numbers all layers: readouts last, layers that repeat a node behind it. */
-static int number_layers(struct making *m, int *readout)
+static int number_layers(struct nir_making *m, int *readout)
 {
 	struct neap__nir_sums *s = m->sums;
 
@@ -546,7 +546,7 @@ static int number_layers(struct making *m, int *readout)
 	return 0;
 }
 
-static int make_node(struct making *m, int node, int layer, int is_last)
+static int make_node(struct nir_making *m, int node, int layer, int is_last)
 {
 	enum neap__nir_type type = m->sums->graph->node[node].type;
 	int is_cuba = type == NEAP__NIR_CUBALI, layers = m->chain->layers;
@@ -564,7 +564,7 @@ static int make_node(struct making *m, int node, int layer, int is_last)
 	return rc;
 }
 
-static int find_layers(struct making *m)
+static int find_layers(struct nir_making *m)
 {
 	struct neap__nir_sums *s = m->sums;
 	int readout;
@@ -574,7 +574,7 @@ static int find_layers(struct making *m)
 	if (!m->place)
 		return neap__fail_errno(ENOMEM, "'%s'", s->path);
 	for (int i = 0; i < s->graph->nodes; i++)
-		m->place[i] = (struct place){-1, -1, 0};
+		m->place[i] = (struct nir_place){-1, -1, 0};
 	NEAP_TRY(count_repeats(m));
 	m->chain->inputs = s->size[m->order.input];
 	m->chain->layer = calloc(
@@ -595,7 +595,7 @@ static int find_layers(struct making *m)
 
 int neap__nir_chain_make(struct neap__nir_chain *chain, struct neap__nir_sums *s, double dt)
 {
-	struct making m = {.chain = chain, .sums = s, .dt = dt};
+	struct nir_making m = {.chain = chain, .sums = s, .dt = dt};
 
 	*chain = (struct neap__nir_chain){.is_single = 1};
 	for (int i = 0; i < s->graph->nodes; i++) {

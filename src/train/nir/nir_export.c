@@ -410,7 +410,7 @@ static int check_back(const struct exporting *e, const struct neap__layer *layer
 static int join_node(struct exporting *e, const struct neap__layer *layer, int source)
 {
 	static const int first = 0, last = -1;
-	const struct neap__source *s = &layer->source[source];
+	const struct neap__layer_source *s = &layer->source[source];
 	const struct neap__layer *from = neap__source_of(layer, source);
 	const struct neap__plane *units = from ? plane_of(from) : NULL;
 	const struct neap__plane *image =
