@@ -19,6 +19,8 @@ enum {
 	REPEATS_MOST = 128,
 	REPEATED_MOST = 4096 /* units; such a layer has all n x n weights */
 };
+/* Weights of these layers, which a small file can ask for: 400 MB. */
+#define REPEATED_WEIGHTS 1e8
 /* The time constant of a node without a leak, so long that a step leaves everything. */
 #define NO_LEAK 1e30
 
@@ -260,6 +262,7 @@ static int is_delayed(const struct nir_making *m, int node)
 /* Layers that repeat a node for its readers; of the Input one more, which repeats it at once. */
 static int count_repeats(struct nir_making *m)
 {
+	double weights = 0;
 	int all = 0;
 
 	for (int i = 0; i <= m->order.nodes; i++) {
@@ -278,6 +281,8 @@ static int count_repeats(struct nir_making *m)
 				return refuse(m->sums, node,
 					"receives a convolution or a pool with this delay; neap "
 					"supports a delay of one step there, and none from the Input");
+			double n = (double)m->sums->size[sum->term[k].source];
+			weights += (repeats - from->repeats) * n * n;
 			all += repeats - from->repeats;
 			from->repeats = repeats;
 		}
@@ -287,6 +292,11 @@ static int count_repeats(struct nir_making *m)
 			"'%s': the delays of the graph take %d layers that repeat others; the limit "
 			"is %d",
 			m->sums->path, all, REPEATS_MOST);
+	if (weights > REPEATED_WEIGHTS)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s': the delays of the graph take layers with %.3g weights that repeat others; "
+			"the limit is %.3g",
+			m->sums->path, weights, REPEATED_WEIGHTS);
 	m->room = all;
 	return 0;
 }
@@ -481,8 +491,9 @@ static int is_readout(const struct nir_making *m, int node)
 	enum neap__nir_type type = s->graph->node[node].type;
 
 	if ((type != NEAP__NIR_LI && type != NEAP__NIR_CUBALI) ||
-		!is_identity(&s->sum[m->order.output]) ||
-		s->sum[m->order.output].term[0].source != node)
+		s->sum[m->order.output].terms != 1 ||
+		s->sum[m->order.output].term[0].source != node ||
+		!is_identity(&s->sum[m->order.output]))
 		return 0;
 	for (int64_t i = 0; i < s->size[node]; i++)
 		if (value_of(&s->graph->node[node], "v_leak", i, 0) != 0)
