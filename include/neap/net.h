@@ -100,10 +100,14 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * NAME[:SIZE[r]][:KEY=VALUE]... `r` makes a layer recurrent; the last layer is a readout (`li`)
  * whose size is the number of classes. Keys override the options below for one layer: reset,
  * detach, tau, learn, surrogate, width, height, support, threshold, reset_value, density, init,
- * scale, delay, dropout. Times have the unit s, ms, us or ns. For li, only tau (0 and none: no
- * smoothing), learn, init, scale (default 1), density (1) and delay apply; recurrent_scale is also
+ * scale, delay, from, dropout. Times have the unit s, ms, us or ns. For li, only tau (0 and none: no
+ * smoothing), learn, init, scale (default 1), density (1), delay and from apply; recurrent_scale is also
  * a key. Keys in the notation of other packages: beta and alpha, the decay per step of a membrane
  * or a current (tau, tau_syn), and slope (1/width).
+ *
+ * from=input+layer0 lists the layers that a layer receives instead of the layer below: hidden layers
+ * below it, or above it, whose outputs arrive one step later. Its weights have the rows of all
+ * sources, in the order input, layer0, layer1, ...
  *
  * Keys of a convolution, in layers of spiking cells: conv (height x width of the kernel, "5" or
  * "3x5"), channels, stride, pad, dilation, groups; the number of units follows from these. pool
@@ -114,7 +118,8 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  *
  * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1) and
  * adlif (tau_adapt 100ms, a 0.1, b 0.2). All but lif reset by subtraction one step later; cubalif
- * resets at once if its key `reset` is hard or soft. Gated cells are rnn (activation=tanh or relu),
+ * resets at once if its key `reset` is hard or soft. integrator has no threshold; it outputs its
+ * membrane potential. Gated cells are rnn (activation=tanh or relu),
  * lstm, gru and egru; they are always recurrent, and have no tau and no reset (docs/cells.md has
  * their equations). For outputs that are numbers, rates and spikes below mean the average output.
  * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".

@@ -2,13 +2,14 @@
 """Parses the specification of a network, ``NAME[:SIZE[r]][:KEY=VALUE]...`` for each layer, separated by commas, as in
 ``neap train --net`` and in the files of models; docs/cells.md describes cells, keys and equations."""
 import math
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from . import units
 from .errors import FormatError
 
 SPIKING = ("lif", "cubalif", "alif", "adlif")
 GATED = ("rnn", "lstm", "gru", "egru")
+HIDDEN = (*SPIKING, "integrator", *GATED)
 _TIMES = ("tau", "tau_syn", "tau_adapt", "tau_out")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
           "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
@@ -27,14 +28,16 @@ COMPACT = ("triangle", "boxcar")
 
 
 class Layer(NamedTuple):
-    """One layer: ``cell``, ``n`` units, ``below`` units or channels of its input, ``recurrent``, and its ``keys`` as
-    numbers (times in seconds) and words; the key ``surrogate_factor`` multiplies the surrogate."""
+    """One layer: ``cell``, ``n`` units, ``below`` units or channels of all its inputs, ``recurrent``, its ``keys`` as
+    numbers (times in seconds) and words, and ``sources``, the layers that it receives, in ascending order (-1: the
+    inputs). The key ``surrogate_factor`` multiplies the surrogate."""
 
     cell: str
     n: int
     below: int
     recurrent: bool
     keys: Dict[str, Any]
+    sources: Tuple[int, ...]
 
     @property
     def cut(self) -> float:
@@ -81,16 +84,21 @@ def parse(settings: Dict[str, str]) -> List[Layer]:
     :raises FormatError: if settings are missing or do not describe a network.
     """
     defaults = {name: value_of(name, _setting(settings, name)) for name in _SETTINGS}
-    below = int(_number("inputs", _setting(settings, "inputs")))
+    inputs = int(_number("inputs", _setting(settings, "inputs")))
     classes = int(_number("classes", _setting(settings, "classes")))
     parts = _setting(settings, "net").split(",")
     layers: List[Layer] = []
     for index, part in enumerate(parts):
-        layer = _layer(part, below, classes, settings, defaults, index)
+        layer = _layer(part, inputs, classes, settings, defaults, index, len(parts) - 1)
         if (layer.cell == "li") != (index == len(parts) - 1):
             raise FormatError(f"the network {settings['net'][:60]!r} must have li as its last layer, and only there")
         layers.append(layer)
-        below = layer.n
+    sizes = [layer.n for layer in layers] + [inputs]  # the last: of source -1
+    layers = [layer._replace(below=sum(sizes[source] for source in layer.sources)) for layer in layers]
+    for index, layer in enumerate(layers):
+        if not 0 < layer.n <= 65536 or not 0 < layer.below <= 65536:
+            raise FormatError(f"layer {parts[index][:60]!r} has {layer.n} units and {layer.below} inputs; both must be from 1 "
+                              f"to 65536")
     return layers
 
 
@@ -101,15 +109,26 @@ def _setting(settings: Dict[str, str], name: str) -> str:
     return found
 
 
-def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaults: Dict[str, Any],
-           index: int) -> Layer:
+def _sources(text: str, index: int, hidden: int, part: str) -> Tuple[int, ...]:
+    """The layers that the key ``from`` names, such as ``input+layer0``."""
+    names = {"input": -1, **{f"layer{i}": i for i in range(hidden) if i != index}}
+    words = text.split("+")
+    found = tuple(sorted({names[word] for word in words if word in names}))
+    if len(found) != len(words) or found[0] > index or index == 0 and found[0] != -1:
+        raise FormatError(f"layer {part[:60]!r} has from={text[:40]!r}; it must name input or other hidden layers, such as "
+                          f"input+layer0, each once and one of them below the layer")
+    return found
+
+
+def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defaults: Dict[str, Any],
+           index: int, hidden: int) -> Layer:
     cell, *words = part.split(":")
     if cell.startswith("cell "):
         raise FormatError(f"layer {index} is {cell[5:].split(';')[0][:40]}.cell, which a cell file describes; only the neap "
                           f"tool runs such layers. Use 'neap eval' or 'neap predict'")
-    if cell not in (*SPIKING, *GATED, "li"):
+    if cell not in (*HIDDEN, "li"):
         raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
-                          f"{', '.join((*SPIKING, *GATED))} and li")
+                          f"{', '.join(HIDDEN)} and li")
     keys = {**_FALLBACKS, **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
     if cell != "lif":
         keys["reset"] = "subtract"
@@ -117,11 +136,15 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
         keys["tau"] = _number("tau_out", _setting(settings, "tau_out"))
     size, recurrent = classes if cell == "li" else 0, cell in GATED
     dt, unit = _number("dt", _setting(settings, "dt")), _number("time_unit", settings.get("time_unit", "0"))
-    euler = settings.get("euler") == "1"
+    if keys["threshold"] == 0:  # default of the cell; the key of a layer may be 0
+        keys["threshold"] = 0.1 if cell == "egru" else 1.0
+    euler, sources = settings.get("euler") == "1", (index - 1,)
     for word in words:
         name, equals, text = word.partition("=")
         if equals and name in _ALIASES:
             keys[_ALIASES[name]] = _of_alias(name, text, dt, euler)
+        elif equals and name == "from":
+            sources = _sources(text, index, hidden, part)
         elif equals and name in _FILTERS:
             raise FormatError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
                               f"Python modules. Use the command-line tool, such as neap predict")
@@ -131,13 +154,9 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
             keys[name] = value_of("tau_out" if cell == "li" and name == "tau" else name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")
-    if keys["threshold"] == 0:  # default of the cell
-        keys["threshold"] = 0.1 if cell == "egru" else 1.0
     keys.setdefault("a", _A * _gain(euler, keys["tau_adapt"], dt, unit))
     keys["surrogate_factor"] = min(dt / unit, 1.0) if unit > 0 and cell in SPIKING else 1.0
-    if not 0 < size <= 65536 or not 0 < below <= 65536:
-        raise FormatError(f"layer {part[:60]!r} has {size} units and {below} inputs; both must be from 1 to 65536")
-    return Layer(cell, size, below, recurrent, keys)
+    return Layer(cell, size, 0, recurrent, keys, sources)
 
 
 def _of_alias(name: str, text: str, dt: float, euler: bool) -> float:

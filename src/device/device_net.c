@@ -3,6 +3,7 @@
  */
 #include "device/device_net.h"
 #include "nn/core/cell.h"
+#include "nn/sources.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -57,8 +58,15 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "learn";
 	else if (layer->delay)
 		key = "delay";
+	else if (!neap__is_in_chain(layer))
+		key = "from";
 	else if (neap__has_filter(layer))
 		key = layer->conv[0] ? "conv" : "pool";
+	if (!key && (layer->cell->traits & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0))
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%s' has threshold=%g; on devices, thresholds must be above 0. "
+			"Train on the CPU",
+			l, net->spec, layer->threshold);
 	if (key)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "

@@ -10,13 +10,18 @@
 /* Seconds of a readout's smoothing where it has some by default: as membranes have. */
 #define TAU_OUT 20e-3
 
-/* 1: the layer is a readout that gets numbers: of a gated cell, or the inputs. */
+/* 1: the layer is a readout that gets numbers: of a cell without spikes, or the inputs. */
 static int reads_numbers(const struct neap_net *net, const struct neap__layer *layer)
 {
 	if (!layer->cell->readout)
 		return 0;
-	return layer->index ? (layer[-1].cell->traits & NEAP__IS_RECURRENT) != 0
-			    : net->options.values;
+	for (int k = 0; k < layer->nsources; k++) {
+		const struct neap__layer *from = neap__source_of(layer, k);
+		if (from ? neap__layer_code(net, from)->outputs != NEAP__OUTPUT_SPIKES
+			 : net->options.values)
+			return 1;
+	}
+	return 0;
 }
 
 enum neap_init neap__automatic_init(const struct neap_net *net, const struct neap__layer *layer)
@@ -49,7 +54,7 @@ enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int 
 		name--;
 	int length = name ? (int)strcspn(name, ":,") : 0;
 	const struct neap__cell *cell = length ? neap__cell_find(name, (size_t)length) : NULL;
-	int spikes = cell ? !(cell->traits & NEAP__IS_RECURRENT)
+	int spikes = cell ? cell->code[0]->outputs == NEAP__OUTPUT_SPIKES
 			  : length && neap__cell_program_named(name, length);
 
 	if (!cell && !spikes)

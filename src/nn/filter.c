@@ -49,19 +49,20 @@ static int is_plane_of(const struct neap__plane *f, int units)
  */
 static int settle_from(struct neap__layer *layer)
 {
+	const struct neap__layer *below = neap__source_of(layer, 0);
 	struct neap__plane *f = &layer->from;
 	int is_conv = neap__from_conv(layer);
 
 	if (is_conv && !f->channels)
-		*f = layer[-1].plane;
+		*f = below->plane;
 	if (is_conv &&
-		(f->channels != layer[-1].plane.channels || f->height != layer[-1].plane.height ||
-			f->width != layer[-1].plane.width))
+		(f->channels != below->plane.channels || f->height != below->plane.height ||
+			f->width != below->plane.width))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: layer %d has the shape %dx%dx%d, but the layer below has %dx%dx%d. "
 			"Remove the key shape",
-			layer->index, f->channels, f->height, f->width, layer[-1].plane.channels,
-			layer[-1].plane.height, layer[-1].plane.width);
+			layer->index, f->channels, f->height, f->width, below->plane.channels,
+			below->plane.height, below->plane.width);
 	if (!f->channels || !is_plane_of(f, layer->below))
 		return refuse_plane(layer);
 	for (int i = 0; i < 2 && layer->pool[0]; i++)
@@ -70,12 +71,12 @@ static int settle_from(struct neap__layer *layer)
 				"--net: pool=%dx%d of layer %d is larger than the %dx%d units that "
 				"it receives. Reduce it",
 				layer->pool[0], layer->pool[1], layer->index, f->height, f->width);
-	if (layer->pool[0] && layer->pooling == NEAP__POOL_MAX && layer->index &&
-		!(layer[-1].cell->traits & (NEAP__HAS_FILTER | NEAP__HAS_SURROGATE)))
+	if (layer->pool[0] && layer->pooling == NEAP__POOL_MAX && below &&
+		!(below->cell->traits & (NEAP__HAS_FILTER | NEAP__HAS_SURROGATE)))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: pooling=max of layer %d needs spikes, but a layer of %s has "
 			"numbers as outputs. Use pooling=sum or pooling=avg",
-			layer->index, layer[-1].cell->name);
+			layer->index, below->cell->name);
 	return 0;
 }
 
@@ -157,11 +158,17 @@ int neap__filter_settle(const struct neap_net *net, struct neap__layer *layer)
 			"--net: layer %d has channels, stride, pad, dilation or groups, but no "
 			"conv. Add the size of its kernel, such as conv=5",
 			layer->index);
-	layer->below = layer->index ? layer[-1].n : net->options.inputs;
 	if (!neap__has_filter(layer))
 		return layer->from.channels && !is_plane_of(&layer->from, layer->below)
 			       ? refuse_plane(layer)
 			       : 0;
+	if (layer->nsources > 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has %s and receives %d layers; conv and pool apply to one. "
+			"Use from with one layer, or a layer without conv and pool",
+			layer->index, layer->conv[0] ? "conv" : "pool", layer->nsources);
+	if (layer->source[0].layer < 0 && !layer->from.channels)
+		layer->from = net->layers[0].from;
 	if (layer->density < 1)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: layer %d has %s and density=%g, but shared weights have the "

@@ -53,7 +53,8 @@ static inline int neap__plane_unit(
 /* 1: what arrives at a layer are the units of a convolution, in their order. */
 static inline int neap__from_conv(const struct neap__layer *layer)
 {
-	return layer->index > 0 && layer[-1].conv[0] > 0;
+	const struct neap__layer *below = neap__source_of(layer, 0);
+	return layer->nsources == 1 && below && below->conv[0] > 0;
 }
 
 #endif

@@ -58,6 +58,28 @@ static int learns(const struct neap_net *net, const struct neap__layer *layer)
 	return 0;
 }
 
+/*
+ * Layers that see what a layer that learns gives out, at a later step, hand its gradient down, also
+ * if they learn nothing. The sources of all these are on tape.
+ */
+static void lower(struct neap_net *net)
+{
+	for (int l = 0; l < net->learns_from; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		if (layer->source[layer->nsources - 1].layer >= net->learns_from) {
+			net->learns_from = l;
+			l = -1;
+		}
+	}
+	net->taped_from = net->learns_from;
+	for (int l = net->learns_from; l < net->nlayers; l++) {
+		int first = net->layers[l].source[0].layer;
+		first = first < 0 && net->layers[l].nsources > 1 ? net->layers[l].source[1].layer : first;
+		if (first >= 0 && first < net->taped_from)
+			net->taped_from = first;
+	}
+}
+
 int neap__net_freeze(struct neap_net *net)
 {
 	const char *list = net->options.freeze;
@@ -70,14 +92,14 @@ int neap__net_freeze(struct neap_net *net)
 	if (net->learns_from == net->nlayers)
 		return neap__fail(NEAP_EUSAGE, "--freeze: all tensors are frozen, nothing is left "
 					       "to train. Remove one of them");
-	net->taped_from = net->learns_from > 0 ? net->learns_from - 1 : 0;
+	lower(net);
 	net->sample_tape = 0;
 	for (int l = net->taped_from; l < net->nlayers; l++)
 		net->sample_tape += neap__layer_tape(net, &net->layers[l]);
-	/* Of the layer below the first that learns, spikes are read; no membrane is near enough. */
-	struct neap__layer *below = &net->layers[net->taped_from];
-	if (net->learns_from > 0 && !below->dense && below->outputs == NEAP__OUTPUT_SPIKES)
-		below->cut = -1;
+	/* Of layers below the first that learns, spikes are read; no membrane is near enough. */
+	for (int l = net->taped_from; l < net->learns_from; l++)
+		if (!net->layers[l].dense && net->layers[l].outputs == NEAP__OUTPUT_SPIKES)
+			net->layers[l].cut = -1;
 	if (net->taped_from > 0) /* a replay makes the tapes of all layers */
 		net->has_log = 0;
 	return 0;

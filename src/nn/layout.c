@@ -3,6 +3,7 @@
 #include "nn/layout.h"
 #include "nn/core/cell.h"
 #include "nn/filter.h"
+#include "nn/sources.h"
 #include "nn/time_unit.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -24,11 +25,20 @@ static int is_compact(enum neap_surrogate surrogate)
 	return surrogate == NEAP_TRIANGLE || surrogate == NEAP_BOXCAR;
 }
 
+/* 1: a layer sees its outputs one step later. */
+static int is_seen_late(const struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int l = layer->first_reader; l <= layer->last_reader; l++)
+		for (int k = 0; k < net->layers[l].nsources; k++)
+			if (net->layers[l].source[k].layer == layer->index &&
+				net->layers[l].source[k].late)
+				return 1;
+	return 0;
+}
+
 static void derive(const struct neap_net *net, struct neap__layer *layer)
 {
 	const struct neap_net_options *o = &net->options;
-	const struct neap__layer *above = layer + 1;
-
 	layer->cut = is_compact(layer->surrogate) ? layer->width : INFINITY;
 	if (layer->support > 0 && layer->support < layer->cut)
 		layer->cut = layer->support;
@@ -37,7 +47,7 @@ static void derive(const struct neap_net *net, struct neap__layer *layer)
 	layer->dense = o->dense || o->smooth || isinf(layer->cut) ||
 		       neap__layer_code(net, layer)->is_dense;
 	layer->outputs = o->smooth ? NEAP__OUTPUT_ALL : neap__layer_code(net, layer)->outputs;
-	layer->keeps_spikes = layer->is_recurrent || above->delay ||
+	layer->keeps_spikes = layer->is_recurrent || is_seen_late(net, layer) ||
 			      layer->reset == NEAP_RESET_SUBTRACT ||
 			      layer->reset == NEAP_RESET_ZERO;
 	layer->keeps_support = layer->reset == NEAP_RESET_ZERO && !layer->detach && !layer->dense;
@@ -56,8 +66,7 @@ static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 /* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
-	net->has_log =
-		!net->options.smooth && !net->options.values && net->nlayers <= NEAP__LAYERS_MOST;
+	net->has_log = neap__is_chain(net) && !net->options.smooth && !net->options.values && net->nlayers <= NEAP__LAYERS_MOST;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;
@@ -74,7 +83,7 @@ static void derive_log(struct neap_net *net)
 
 static void derive_dense(struct neap_net *net)
 {
-	net->dense = net->nlayers > 1;
+	net->dense = net->nlayers > 1 && neap__is_chain(net);
 	for (int l = 0; l < net->nlayers - 1; l++)
 		net->dense &= neap__layer_code(net, &net->layers[l])->outputs == NEAP__OUTPUT_ALL &&
 			      net->layers[l].density >= 1 && !neap__has_filter(&net->layers[l]);

@@ -5,6 +5,7 @@
 #include "nn/cells/cells.h"
 #include "nn/filter.h"
 #include "nn/sizes.h"
+#include "nn/sources.h"
 #include "nn/time_unit.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES };
+enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES, SOURCES };
 
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -65,7 +66,7 @@ static const struct spec_key {
 	{"width", NUMBER, AT(width), .where = THRESHOLDS, POSITIVE},
 	{"height", NUMBER, AT(height), .where = THRESHOLDS, POSITIVE},
 	{"support", NUMBER, AT(support), .where = THRESHOLDS, NOT_NEGATIVE},
-	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, POSITIVE},
+	{"threshold", NUMBER, AT(threshold), .where = NEAP__HAS_THRESHOLD, ANY},
 	{"reset_value", NUMBER, AT(reset_value), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		ANY},
 	{"density", NUMBER, AT(density), ALL, .low = 0, .high = 1, .open = 1},
@@ -75,6 +76,7 @@ static const struct spec_key {
 	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
 	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK, .words = learns},
 	{"delay", FLAG, AT(delay), ALL, .high = 1},
+	{"from", SOURCES, AT(nsources), ALL},
 	{"conv", SIZES, AT(conv), CONV, .low = 1, .count = 2},
 	{"stride", SIZES, AT(stride), CONV, .low = 1, .count = 2},
 	{"pad", SIZES, AT(pad), CONV, .low = 0, .count = 2},
@@ -280,6 +282,8 @@ static int set_key(
 			return set_word(layer, key, value);
 		if (key->kind == SIZES)
 			return set_sizes(layer, key, value);
+		if (key->kind == SOURCES)
+			return neap__sources_read(net, layer, value.text, value.length);
 		double v = accepts_none(layer, key) && same(value, "none")
 				   ? 0
 				   : number(value, key->kind);
@@ -439,6 +443,7 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 			return unexpected(text, word);
 		}
 	}
+	NEAP_TRY(neap__sources_default(net, layer));
 	NEAP_TRY(choose(net, layer));
 	if (layer->cell->readout) {
 		if (layer->n && layer->n != net->options.classes)
@@ -484,7 +489,7 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 
 	for (int i = 0; i < KEYS; i++) {
 		const struct spec_key *key = &keys[i];
-		if (!(key->where & where) || key->kind == SIZES)
+		if (!(key->where & where) || key->kind == SIZES || key->kind == SOURCES)
 			continue;
 		if (key->kind == WORD) {
 			int word, count = 0;
@@ -502,6 +507,13 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
 				accepted_range(layer, key), v);
 	}
+	/* What is taken from a membrane, or drawn relative to a threshold, needs one above 0. */
+	if ((where & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0) &&
+		layer->reset != NEAP_RESET_HARD)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: threshold must be a number above 0, not '%g'. Only lif and cubalif "
+			"with reset=hard accept others",
+			layer->threshold);
 	if ((where & NEAP__HAS_RESET_KEY) && layer->reset == NEAP_RESET_ZERO)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s has no reset 'zero'; it has subtract, hard, soft",
@@ -531,6 +543,8 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 		return layer->pool[0] > 0;
 	if (key->where == NEAP__HAS_FILTER)
 		return layer->conv[0] > 0;
+	if (key->kind == SOURCES)
+		return !neap__is_in_chain(layer);
 	return layer->index > 0 || key->at != offsetof(struct neap__layer, delay);
 }
 
@@ -552,7 +566,10 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 			neap__text_add(text, ":%s=%s", key->name, key->words[word]);
 		else if (key->kind == FLAG)
 			neap__text_add(text, ":%s=%d", key->name, word);
-		else if (key->kind == SIZES) {
+		else if (key->kind == SOURCES) {
+			neap__text_add(text, ":%s=", key->name);
+			neap__sources_write(text, layer);
+		} else if (key->kind == SIZES) {
 			neap__text_add(text, ":%s=", key->name);
 			neap__sizes_write(text, field(layer, key), key->count);
 		} else
@@ -609,8 +626,8 @@ int neap__net_parse(struct neap_net *net)
 				"--net: %s is a readout, which must be the last layer. Remove it",
 				layer->cell->name);
 		NEAP_TRY(check_layer(net, layer));
-		layer->below = l ? net->layers[l - 1].n : net->options.inputs;
 	}
+	NEAP_TRY(neap__sources_settle(net));
 	if (net->options.readout == NEAP_READ_AUTO)
 		net->options.readout = neap__automatic_readout(&net->options, 0);
 	for (int l = 0; l < layers && !rc; l++)

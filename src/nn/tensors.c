@@ -165,10 +165,32 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 	return make_decays(net, layer);
 }
 
-/* 1: layer l gives out events, -1 (the inputs) too, 0: numbers of all units. */
-static int has_events(const struct neap_net *net, int l)
+/* 1: a layer gives out events, 0: numbers of all units. */
+static int has_events(const struct neap_net *net, const struct neap__layer *layer)
 {
-	return l < 0 || neap__layer_code(net, &net->layers[l])->outputs != NEAP__OUTPUT_ALL;
+	return neap__layer_code(net, layer)->outputs != NEAP__OUTPUT_ALL;
+}
+
+/* 1: all that arrives are events. */
+static int gets_events(const struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int k = 0; k < layer->nsources; k++) {
+		const struct neap__layer *from = neap__source_of(layer, k);
+		if (from ? !has_events(net, from) : net->options.values && layer->index > 0)
+			return 0;
+	}
+	return 1;
+}
+
+/* 1: all that arrives are spikes. */
+static int gets_spikes(const struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int k = 0; k < layer->nsources; k++) {
+		const struct neap__layer *from = neap__source_of(layer, k);
+		if (from ? from->outputs != NEAP__OUTPUT_SPIKES : net->options.values)
+			return 0;
+	}
+	return 1;
 }
 
 static int is_gated(const struct neap__layer *layer)
@@ -216,18 +238,18 @@ int neap__net_tensors(struct neap_net *net)
 			neap__filter_columns(layer), layer->density,
 			draw_weights(layer, layer->scale, neap__filter_fan(layer)),
 			l == 0 && net->options.values ? 1
-			: has_events(net, l - 1)      ? unit.events
+			: gets_events(net, layer)     ? unit.events
 						      : unit.numbers));
 		net->tensors[layer->weight].filter = layer->filter;
-		net->tensors[layer->weight].takes_spikes =
-			l == 0 ? !net->options.values : layer[-1].outputs == NEAP__OUTPUT_SPIKES;
+		net->tensors[layer->weight].takes_spikes = gets_spikes(net, layer);
+		net->tensors[layer->weight].sources = layer->nsources > 1 ? layer : NULL;
 		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
 			layer->recurrent = net->ntensors++;
 			NEAP_TRY(make(net, layer->recurrent, layer, "recurrent", layer->n,
 				layer->widths.own, layer->density,
 				draw_weights(layer, layer->recurrent_scale, layer->n),
-				has_events(net, l) ? unit.events : unit.numbers));
+				has_events(net, layer) ? unit.events : unit.numbers));
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}

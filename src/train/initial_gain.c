@@ -175,6 +175,35 @@ static void multiply(struct neap__param *weights, enum neap_precision precision,
 			factor * neap__element(weights->data, precision, i));
 }
 
+/* The mean rate of the units of all layers that a layer receives. */
+static int measure_sources(
+	double *hertz, struct neap__trainer *trainer, const struct neap__layer *layer)
+{
+	double sum = 0;
+
+	for (int k = 0; k < layer->nsources; k++) {
+		NEAP_TRY(measure_layer(hertz, trainer, layer->source[k].layer));
+		sum += *hertz * neap__source_of(layer, k)->n;
+	}
+	*hertz = sum / layer->below;
+	return 0;
+}
+
+/*
+ * 1: a layer receives spikes whose rates are measured: those of the inputs alone, or of layers
+ * below, whose own weights are scaled already.
+ */
+static int is_measured(const struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int k = 0; k < layer->nsources; k++) {
+		const struct neap__layer *from = neap__source_of(layer, k);
+		if (layer->source[k].is_back || (!from && layer->nsources > 1) ||
+			(from ? !neap__layer_spikes(net, from) : net->options.values))
+			return 0;
+	}
+	return 1;
+}
+
 static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__linear_cell *cell)
 {
 	const struct neap__layer *layer = &trainer->net->layers[l];
@@ -182,10 +211,10 @@ static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__
 	struct neap__initial_gain *gain = &trainer->gain[l];
 	double mean_square = 0;
 
-	if (l == 0) {
+	if (layer->source[0].layer < 0) {
 		NEAP_TRY(measure_inputs(&mean_square, gain, trainer, cell));
 	} else {
-		NEAP_TRY(measure_layer(&gain->hertz, trainer, l - 1));
+		NEAP_TRY(measure_sources(&gain->hertz, trainer, layer));
 		mean_square = neap__linear_cell_mean_square(
 			cell, fmax(gain->hertz, LEAST_HERTZ) * cell->step);
 	}
@@ -207,8 +236,9 @@ int neap__initial_gain(struct neap__trainer *trainer)
 	for (int l = 0; l < net->nlayers - 1 && trainer->options.gain > 0; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		struct neap__linear_cell cell;
-		int gets_spikes = l > 0 ? neap__layer_spikes(net, layer - 1) : !net->options.values;
-		if (layer->said_scale || layer->init == NEAP_INIT_TORCH || !gets_spikes)
+		if (layer->said_scale || layer->init == NEAP_INIT_TORCH ||
+			!(layer->threshold > 0) ||
+			!is_measured(net, layer))
 			continue;
 		int made = neap__linear_cell_make(&cell, net, layer);
 		NEAP_TRY(made);

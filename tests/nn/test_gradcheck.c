@@ -187,6 +187,42 @@ static void numbers(void **arg)
 	}
 }
 
+/* Layers that see several others, below and above, and integrators. */
+static void sources(void **arg)
+{
+	static const char *const specs[] = {"lif:5,lif:4:from=input+layer0,li:from=layer0+layer1",
+		"lif:5r:from=input+layer1,lif:4:reset=zero,li:from=input+layer0+layer1",
+		"lif:4:from=input+layer1+layer2,alif:4r:from=input,cubalif:3:from=layer0+layer1,"
+		"li:from=layer1+layer2",
+		"lif:5r:reset=hard:threshold=-0.1:reset_value=-0.4,lif:4:reset=hard:threshold=0,li",
+		"integrator:5r,lif:4:from=input+layer0,li", "integrator:5:learn=tau,integrator:4r:learn=tau,li",
+		"gru:4:from=input+layer1,integrator:4:learn=tau,lif:3:from=input+layer0+layer1,"
+		"li:from=layer0+layer2"};
+	struct batch_room room;
+	(void)arg;
+	make(&room);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int i = 0; i < 8; i++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_objective objective = *entropy();
+			objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
+			o.delay = i & 1;
+			o.density = i & 2 ? 0.6 : 1;
+			o.dropout = i & 4 ? 0.3 : 0;
+			objective.dropout = i & 4 ? 5 : 0;
+			o.surrogate = NEAP_SIGMOID;
+			check(&o, &objective, &room, 0);
+		}
+	batch_numbers(&room, 21, 1, NEAP_TARGET_LABEL, 3);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
+		struct neap_net_options o = options(specs[s]);
+		o.values = 1;
+		o.surrogate = NEAP_SIGMOID;
+		check(&o, entropy(), &room, 0);
+	}
+	batch_free(&room);
+}
+
 /* Shared weights: convolutions of every key, and pooling of every kind. */
 static void filters(void **arg)
 {
@@ -365,6 +401,7 @@ int main(void)
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(filters),
+		cmocka_unit_test(sources),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),

@@ -31,6 +31,8 @@ static const struct variant {
 	{"lif:257r,lif:100:reset=subtract,li", NEAP_FLOAT, NEAP_READ_MEAN, 0, 0, 64, 8, 2, 0.05},
 	{"lif:70r:width=1.5,li", NEAP_FLOAT, NEAP_READ_MEAN, 0, 0, 19, 3, 2, 0.1},
 	{"lif:70r:width=4,lif:40r:width=2,li", NEAP_DOUBLE, NEAP_READ_MEAN, 0, 0, 19, 3, 1, 0.1},
+	{"lif:70r:reset=hard:threshold=-0.1:reset_value=-1,lif:33:reset=hard:threshold=0,li",
+		NEAP_FLOAT, NEAP_READ_MEAN, 0, 0, 19, 3, 1, 0.1},
 	{"lif:33000,lif:9r,li", NEAP_FLOAT, NEAP_READ_MEAN, 0, 0, 3, 2, 2, 0.05},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };

@@ -157,6 +157,43 @@ static const struct variant {
 	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:40:pool=1x2:pooling=max,li",
 		.smooth = 1,
 		.freeze = "layer0"},
+	/* connections that skip layers, and back to layers below */
+	{.spec = "lif:70r,lif:33:reset=hard:from=input+layer0,li:from=layer0+layer1"},
+	{.spec = "lif:40:from=input+layer1+layer2:dropout=0.3,lif:33r:reset=zero:learn=tau,"
+		 "alif:20:from=layer0:delay=1,li:from=input+layer1+layer2:delay=1",
+		.precision = NEAP_DOUBLE},
+	{.spec = "lif:20:from=input+layer2,lif:33,lif:20:from=input+layer0,li:from=layer1+layer2",
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "lif:33r,lif:20:from=input+layer2,lif:20:from=layer0+layer1,li",
+		.smooth = 1,
+		.delay = 1},
+	{.spec = "gru:33:dropout=0.3,integrator:20:from=input+layer2:learn=tau,"
+		 "lif:40:from=input+layer0+layer1:dropout=0.4,integrator:20r,li:from=layer1+layer3",
+		.gated = 1},
+	{.spec = "integrator:33r,rnn:20:from=input+layer0,li:from=layer0+layer1",
+		.precision = NEAP_DOUBLE,
+		.gated = 1,
+		.values = 1},
+	{.spec = "lif:33:from=input+layer1,integrator:20,li:from=input+layer1",
+		.gated = 1,
+		.readout = NEAP_READ_STEP,
+		.values = 1,
+		.target = NEAP_TARGET_LABELS},
+	{.spec = "lif:70r,lif:33,lif:20:from=layer0,li:from=layer1+layer2",
+		.freeze = "layer0,layer1"},
+	{.spec = "lif:70r:from=input+layer2,lif:33,lif:20,li:from=layer1+layer2",
+		.freeze = "layer0,layer1"},
+	{.spec = "integrator:40:learn=tau,li", .gated = 1},
+	/* thresholds at 0 and below: units that spike without input, of no multiple of a register */
+	{.spec = "lif:70r:reset=hard:threshold=-0.02:reset_value=-0.5,lif:33:reset=hard:threshold=0:"
+		 "reset_value=-1,li"},
+	{.spec = "cubalif:37r:reset=hard:threshold=-0.02:reset_value=-0.5:tau_syn=2ms,lif:19:reset=hard:"
+		 "threshold=0,li",
+		.precision = NEAP_DOUBLE,
+		.surrogate = NEAP_SIGMOID},
+	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:conv=1x3:channels=3:pad=0x1,"
+		 "lif:conv=1x2:channels=3:from=layer0,li:from=layer1+layer2"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

@@ -24,7 +24,7 @@ torch.set_num_threads(1)  # tensors are small
 
 def dumps():
     """Nets that other programs have run and differentiated: tests/nn/torch_*.json."""
-    for name in ("torch_dump", "torch_cells", "torch_leaks"):
+    for name in ("torch_dump", "torch_cells", "torch_leaks", "torch_sources"):
         path = os.path.join(SOURCE, "tests", "nn", name + ".json")
         with open(path) as file:
             yield from ((net["name"], net) for net in json.load(file)["nets"])

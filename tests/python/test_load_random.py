@@ -20,9 +20,9 @@ CASES = range(int(os.environ.get("NEAP_MANY", "20")))
 
 def layer(pick):
     """A hidden layer; a third name a rule of initial weights, a third a scale."""
-    cell = pick.choice(("lif", "cubalif", "alif", "adlif", "rnn", "lstm", "gru", "egru"))
+    cell = pick.choice(("lif", "cubalif", "alif", "adlif", "integrator", "rnn", "lstm", "gru", "egru"))
     keys = pick.choice(("", ":init=" + pick.choice(("auto", "normal", "torch")), f":scale={pick.choice((0.5, 2, 9))}"))
-    if cell not in ("rnn", "lstm", "gru") and pick.random() < 0.3:
+    if cell not in ("integrator", "rnn", "lstm", "gru") and pick.random() < 0.3:
         keys += f":threshold={pick.choice((0.05, 0.5, 1))}"
     if cell in ("lif", "cubalif") and pick.random() < 0.3:
         keys += ":reset=" + pick.choice(("hard", "soft", "subtract"))
@@ -31,10 +31,20 @@ def layer(pick):
     return f"{cell}:{pick.choice((4, 7))}{pick.choice(('', 'r'))}{keys}"
 
 
+def sources(pick, index, hidden):
+    """The layer below, and a third of the time others below or above."""
+    if pick.random() > 0.4:
+        return ""
+    names = ["input", *(f"layer{i}" for i in range(hidden))]
+    more = {name for name in names if pick.random() < 0.4 and name != f"layer{index}"}
+    return ":from=" + "+".join(sorted({names[index], *more}))
+
+
 def options(pick, kind):
     """A network, and further options that change what is chosen by default."""
-    net = ",".join([layer(pick) for _ in range(pick.choice((1, 1, 2)))] +
-                   ["li" + pick.choice(("", "", ":tau=none", ":tau=3ms", ":init=torch"))])
+    net = [layer(pick) for _ in range(pick.choice((1, 1, 2, 3)))] + \
+          ["li" + pick.choice(("", "", ":tau=none", ":tau=3ms", ":init=torch"))]
+    net = ",".join(part + sources(pick, i, len(net) - 1) for i, part in enumerate(net))
     more = [option for option in (("--tau-out", pick.choice(("none", "0", "2ms"))), ("--init", "normal"), ("--euler",),
                                   ("--dt", "2ms")) if pick.random() < 0.25]
     if kind in ("label", "numbers") and pick.random() < 0.4:

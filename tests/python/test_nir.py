@@ -126,6 +126,11 @@ NEAP_NETS = {
             "cubalif:conv=2:channels=4:pad=1:dilation=1x2:reset=hard:scale=4:learn=tau,li",
     "pool": "lif:conv=1:channels=5:pool=1x2:pooling=avg:shape=2x5x2:reset=hard:scale=6,"
             "lif:12r:pool=2x1:reset=hard:scale=3,li",
+    "skip": "lif:24r:reset=hard:scale=3,integrator:9:tau=4ms:from=input+layer0:scale=3:delay=1,"
+            "lif:16:reset=hard:scale=4:from=layer0+layer1,li:from=input+layer2",
+    "feedback": "lif:24:reset=hard:scale=3:from=input+layer1+layer2,integrator:9r:scale=3:recurrent_scale=0.1:learn=tau,"
+                "lif:12r:reset=hard:scale=3,li:from=layer1+layer2:delay=1",
+    "image": "lif:conv=3:channels=4:stride=2x1:pad=1:shape=2x5x2:reset=hard:scale=3,lif:9:from=input+layer0:reset=hard:scale=3,li",
     "sparse": "lif:24r:reset=hard:scale=3:density=0.4,lif:16:reset=hard:scale=2:density=0.5,li",
 }
 # Convolutions whose sizes nir 1.0.8 infers wrongly: kernels that are not square, and groups.
@@ -152,7 +157,7 @@ def test_there_and_back(name, precision, tmp_path):
     path = os.path.join(str(tmp_path), "net.nir")
     run_tool("export", run, "--nir", path)
     assert answers(path) == answers(run)
-    if precision == "float":
+    if precision == "float" or name in ("skip", "feedback"):  # test_nir_graphs.py has the equations of these
         return
     spikes = draw(2, 20, 0.3, 6, 60)
     graph = Graph(path, 1e-3)
@@ -361,9 +366,9 @@ CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
     ({"n": lif(4, v_leak=np.zeros((4, 1, 1, 1, 1)))}, CHAIN, "dimension"),
     ({"n": ("LIF", {"tau": np.ones(4)})}, CHAIN, "has no 'r'"),
     ({"w": ("Linear", {"weight": np.ones(4)})}, CHAIN, "weights that are not a matrix"),
-    ({"m": lif(4), "w2": ("Linear", {"weight": np.ones((4, 12))})}, CHAIN + [("input", "w2"), ("w2", "m")], "receive node 'input'"),
+    ({"m": lif(4), "w2": ("Linear", {"weight": np.ones((4, 12))})}, CHAIN + [("input", "w2"), ("w2", "m")], "'m' is not connected to the Output"),
     ({}, [("input", "w"), ("w", "n")], "is not connected to the Output"),
-    ({}, [("input", "w"), ("w", "output"), ("n", "n")], "not on the path"),
+    ({}, [("input", "w"), ("w", "output"), ("n", "n")], "'n' receives nothing from the Input"),
     ({"in2": ("Input", {"shape": [4]})}, CHAIN, "more than one Input"),
     ({"output": ("Linear", {"weight": np.ones((4, 4))})}, CHAIN, "no Output"),
     ({"w": ("Affine", {"weight": np.ones((4, 12)), "bias": np.ones(3)})}, CHAIN, "bias of another size"),

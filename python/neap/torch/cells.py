@@ -218,8 +218,18 @@ class Li(Cell):
         return (kappa * state[0] + rest * self.arriving(x),)
 
 
+class Integrator(Cell):
+    """State: outputs, which are the membrane."""
+
+    leaks = {"tau": "leak"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """Returns the next state."""
+        return (self.tau.both()[0] * state[0] + self.arriving(x, state[0]),)
+
+
 CELLS: Dict[str, Callable[..., Cell]] = {
-    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
+    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "integrator": Integrator, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
     "egru": Egru, "li": Li}
 
 COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2, 3)}

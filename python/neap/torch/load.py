@@ -41,7 +41,9 @@ class Step(torch.nn.Module):
                  euler: bool):
         super().__init__()
         self.names = [f"layer{i}" for i in range(len(layers) - 1)] + ["readout"]
-        self.late = [bool(layer.keys["delay"]) for layer in layers]
+        # Of each layer, the layers that it receives, and 1 if their outputs of the step before arrive.
+        self.sources = [[(source, source > i or bool(source >= 0 and layer.keys["delay"])) for source in layer.sources]
+                        for i, layer in enumerate(layers)]
         for name, layer, own in zip(self.names, layers, tensors):
             setattr(self, name, CELLS[layer.cell](layer, own, dt, euler))
 
@@ -56,9 +58,9 @@ class Step(torch.nn.Module):
         """
         after: List[State] = []
         for index, name in enumerate(self.names):
-            if index:
-                x = state[index - 1][0] if self.late[index] else after[index - 1][0]
-            after.append(getattr(self, name)(state[index], x))
+            parts = [x if source < 0 else state[source][0] if late else after[source][0]
+                     for source, late in self.sources[index]]
+            after.append(getattr(self, name)(state[index], parts[0] if len(parts) == 1 else torch.cat(parts, 1)))
         return tuple(after), after[-1][0]
 
 
@@ -80,7 +82,7 @@ class Net(torch.nn.Module):
         self.layers = parse(settings)
         self.settings, self.loss_name = dict(settings), loss
         self.classes: List[Optional[str]] = []
-        self.max_steps = 0
+        self.max_steps, self.channels = 0, int(settings["inputs"])
         self.dt = value_of("dt", settings.get("dt", ""))
         self.readout = settings.get("readout", "")
         if not self.dt > 0 or self.readout not in _READOUTS or loss not in _LOSSES:
@@ -162,7 +164,7 @@ class Net(torch.nn.Module):
         rows = [_bins(self.dt, self.max_steps, *recording) for recording in recordings]
         lengths = [length for length, _ in rows]
         like = self.step.readout.bias
-        inputs = like.new_zeros(max(lengths, default=0), len(rows), self.layers[0].below)
+        inputs = like.new_zeros(max(lengths, default=0), len(rows), self.channels)
         for b, (_, events) in enumerate(rows):
             for t, unit in events:
                 if not 0 <= unit < inputs.shape[2]:
@@ -173,7 +175,7 @@ class Net(torch.nn.Module):
         return inputs, torch.tensor(lengths, dtype=torch.int64, device=like.device)
 
     def _check(self, inputs: torch.Tensor) -> None:
-        channels = self.layers[0].below
+        channels = self.channels
         if inputs.dim() != 3 or inputs.shape[2] != channels or not inputs.shape[0]:
             raise UsageError(f"inputs have shape {list(inputs.shape)}; the network needs [T, batch, {channels}] with "
                              f"at least one step. Transpose or reshape the inputs; net.binned() makes them of spikes")

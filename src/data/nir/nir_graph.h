@@ -34,7 +34,10 @@ enum { NEAP__NIR_DIMS = 4, NEAP__NIR_PARAMS = 7, NEAP__NIR_META = 256 };
 	X(LI, "LI", "tau r v_leak") \
 	X(IF, "IF", "r v_threshold v_reset?") \
 	X(LIF, "LIF", "tau r v_leak v_threshold v_reset?") \
-	X(CUBALIF, "CubaLIF", "tau_mem tau_syn r v_leak v_threshold v_reset? w_in?")
+	X(CUBALIF, "CubaLIF", "tau_mem tau_syn r v_leak v_threshold v_reset? w_in?") \
+	X(I, "I", "r") \
+	X(THRESHOLD, "Threshold", "threshold") \
+	X(CUBALI, "CubaLI", "tau_mem tau_syn r v_leak w_in?")
 /* clang-format on */
 enum neap__nir_type {
 #define NEAP__X(name, text, params) NEAP__NIR_##name,

@@ -10,7 +10,8 @@
 
 enum {
 	ONE_TO_ONE_MOST = 4096, /* units; a layer of neap's needs all n x n weights */
-	UNITS_MOST = 65536	/* of any node */
+	UNITS_MOST = 65536,	/* of any node */
+	DELAYS_MOST = 16	/* different ones of a node */
 };
 /* Numbers that products may take in all: so many for each of the file's, and some more. */
 #define ROOM_EACH 16
@@ -51,6 +52,9 @@ int neap__nir_is_source(const struct neap__nir_node *node)
 	case NEAP__NIR_IF:
 	case NEAP__NIR_LIF:
 	case NEAP__NIR_CUBALIF:
+	case NEAP__NIR_CUBALI:
+	case NEAP__NIR_I:
+	case NEAP__NIR_THRESHOLD:
 		return 1;
 	default:
 		return 0;
@@ -357,17 +361,59 @@ static int pass_bias(
 	return 0;
 }
 
-static int delay_of(const struct neap__nir_sums *s, int node, double *delay)
+/* The delays of a node are 0 or more; behind one that is more, nothing shows at first. */
+static int check_delays(const struct neap__nir_sums *s, int node, const double *bias)
 {
 	const struct neap__nir_array *a = neap__nir_param(&s->graph->node[node], "delay");
 
-	*delay = a->count > 0 ? a->data[0] : 0;
-	for (int64_t i = 0; i < a->count; i++)
-		if (a->data[i] != *delay)
-			return refuse(s, node,
-				"delays its units by different times; neap has one delay per "
-				"layer");
-	return *delay >= 0 ? 0 : refuse(s, node, "has a negative delay");
+	for (int64_t i = 0; i < a->count; i++) {
+		if (!(a->data[i] >= 0))
+			return refuse(s, node, "has a negative delay");
+		for (int64_t k = 0; bias && a->data[i] > 0 && k < s->size[node]; k++)
+			if (bias[k] != 0 && (a->count == 1 || k == i))
+				return refuse(s, node,
+					"delays a bias, which neap adds in every step. Put the Delay "
+					"before the weights");
+	}
+	return 0;
+}
+
+/* sum += a term behind a Delay: of each delay that its units have, one with these units. */
+static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum *sum,
+	const struct neap__nir_term *in, int64_t n)
+{
+	const struct neap__nir_array *a = neap__nir_param(&s->graph->node[node], "delay");
+	int differ = 0, found = 0;
+
+	for (int64_t i = 1; i < a->count; i++)
+		differ |= a->data[i] != a->data[0];
+	if (differ && (in->conv || in->pool))
+		return refuse(s, node,
+			"delays the units of a convolution or a pool by different times, which neap "
+			"does not support");
+	for (int64_t i = 0; i < (differ ? a->count : 1); i++) {
+		struct neap__nir_term term;
+		int known = 0;
+		for (int64_t k = 0; differ && k < i; k++)
+			known |= a->data[k] == a->data[i];
+		if (known)
+			continue;
+		if (++found > DELAYS_MOST)
+			return refuse(s, node, "has more than 16 different delays");
+		NEAP_TRY(pass_term(s, node, in, n, &term));
+		int rc = differ ? neap__nir_term_fill(s, &term) : 0;
+		for (int64_t k = 0; rc == 0 && differ && k < s->size[node]; k++)
+			if (a->data[k] != a->data[i])
+				memset(term.weight + k * term.columns, 0,
+					(size_t)term.columns * sizeof *term.weight);
+		if (rc < 0) {
+			free(term.weight);
+			return rc;
+		}
+		term.delay += a->count ? a->data[i] : 0;
+		NEAP_TRY(add_term(s, sum, term));
+	}
+	return 0;
 }
 
 static int make_sum(struct neap__nir_sums *s, int node);
@@ -375,7 +421,7 @@ static int make_sum(struct neap__nir_sums *s, int node);
 /* sum += what leaves a node. */
 static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *sum)
 {
-	double *bias, delay = 0;
+	double *bias;
 
 	if (neap__nir_is_source(&s->graph->node[node]))
 		return add_term(
@@ -384,17 +430,13 @@ static int add_output(struct neap__nir_sums *s, int node, struct neap__nir_sum *
 		return refuse(s, node, "is the Output of the graph, but has outgoing edges");
 	NEAP_TRY(make_sum(s, node));
 	const struct neap__nir_sum *in = &s->sum[node];
-	NEAP_TRY(delay_of(s, node, &delay));
 	NEAP_TRY(pass_bias(s, node, in, &bias));
-	int rc = add_bias(s, sum, bias);
+	int rc = check_delays(s, node, bias);
+	if (rc == 0)
+		rc = add_bias(s, sum, bias);
 	free(bias);
-	for (int i = 0; rc == 0 && i < in->terms; i++) {
-		struct neap__nir_term term;
-		rc = pass_term(s, node, &in->term[i], in->n, &term);
-		term.delay += delay;
-		if (rc == 0)
-			rc = add_term(s, sum, term);
-	}
+	for (int i = 0; rc == 0 && i < in->terms; i++)
+		rc = add_delayed(s, node, sum, &in->term[i], in->n);
 	return rc;
 }
 

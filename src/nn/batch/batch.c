@@ -135,10 +135,11 @@ static void begin_dropout(struct neap_net *net)
 	net->drops = net->can_drop && net->objective.dropout > 0;
 	for (int i = 0; i < net->ntensors; i++)
 		net->tensors[i].factor = 1;
-	for (int l = 1; l < net->nlayers; l++)
-		if (net->drops)
-			net->tensors[net->layers[l].weight].factor =
-				neap__dropout_scale(&net->layers[l - 1]);
+	for (int l = 0; l < net->nlayers; l++) { /* of several sources: by rows */
+		const struct neap__layer *from = neap__source_of(&net->layers[l], 0);
+		if (net->drops && from && net->layers[l].nsources == 1)
+			net->tensors[net->layers[l].weight].factor = neap__dropout_scale(from);
+	}
 	for (int g = 0; net->drops && g < net->ngroups; g++)
 		net->ops->draw(net, &net->groups[g]);
 }

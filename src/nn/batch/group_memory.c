@@ -101,11 +101,17 @@ static void take_group(
 		take_lists(net, group, from, parity, samples);
 }
 
+/* 1: the sums of the input weights have rows for the inputs that spike alone. */
+static int input_rows_vary(const struct neap_net *net)
+{
+	return net->layers[0].nsources == 1 && neap__is_deferred(net, net->layers[0].weight);
+}
+
 /* All but the sums of deferred input weights, whose rows depend on the batch. */
 static void take_grads(
 	const struct neap_net *net, struct neap__grads *grads, struct neap__bump *from)
 {
-	int input = net->layers[0].weight, rows_vary = neap__is_deferred(net, input);
+	int input = net->layers[0].weight, rows_vary = input_rows_vary(net);
 
 	grads->part = neap__bump_take(from, net->ntensors, sizeof *grads->part);
 	grads->total = neap__bump_take(from, net->ntensors, sizeof *grads->total);
@@ -151,7 +157,7 @@ uint64_t neap__input_rows_bytes(const struct neap_net *net, int rows)
 	double *total;
 	void *part;
 
-	if (!neap__is_deferred(net, net->layers[0].weight))
+	if (!input_rows_vary(net))
 		return 0;
 	return neap__block_bytes(take_rows(net, rows, &(struct neap__bump){0}, &total, &part), 1);
 }

@@ -2,6 +2,7 @@
 /* ports.c: the arrays of a caller in place of data set, readout and loss (neap/ports.h). */
 #include "nn/batch/ports.h"
 #include "nn/core/cell.h"
+#include "nn/sources.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
 
@@ -25,6 +26,10 @@ static int check_net(const struct neap_net *net)
 				"ports: layer %d has a convolution or pooling, which arrays of "
 				"steps do not support",
 				l);
+	if (!neap__is_chain(net))
+		return neap__fail(NEAP_EUSAGE,
+			"ports: a layer receives other layers than the one "
+			"below ('from'), which arrays of steps do not support");
 	return 0;
 }
 

@@ -29,7 +29,6 @@ struct neap__at {
 	unsigned char *state;		/* of the sample; forward only */
 	unsigned char *adjoint;		/* of the sample; backward only */
 	void *sums;			/* [widths.sums] of the layer's products; forward only */
-	const struct neap__list *below; /* outputs that enter; NULL: the inputs do */
 	const struct neap__list *prev;	/* own outputs of the step before */
 	struct neap__list *now;		/* own outputs: `finish` fills them in */
 	const struct neap__list *near_prev; /* units inside the support in the step before */

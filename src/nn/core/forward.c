@@ -53,8 +53,6 @@ static void enter_layer(struct neap_net *net, struct neap__group *group, int ali
 		at->now = neap__list_of(spikes[now], net, s, l);
 		at->near_prev = neap__list_of(near[prev], net, s, l);
 		at->near_now = neap__list_of(near[now], net, s, l);
-		at->below =
-			l ? neap__list_of(spikes[layer->delay ? prev : now], net, s, l - 1) : NULL;
 	}
 }
 
@@ -73,16 +71,20 @@ static struct neap__list inputs_of(const struct neap_net *net, const struct neap
 	return neap__input_list(net, at->sample, at->t, room);
 }
 
-/* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
-static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
+/* at->sums += W x of a source of the layer. */
+static void add_source(struct neap_net *net, struct neap__group *group, int alive, int source)
 {
-	const struct neap__layer *layer = group->at->layer, *below = layer - 1;
+	const struct neap__layer *layer = group->at->layer, *below = neap__source_of(layer, source);
+	const struct neap__layer_source *from = &layer->source[source];
 	struct neap__sample_rows *samples = group->sample_rows;
-	int drops = layer->index > 0 && neap__drops(net, below);
+	int drops = below && !from->is_back && neap__drops(net, below);
 
 	for (int i = 0; i < alive; i++) {
-		struct neap__at *at = &group->at[i];
-		struct neap__list arriving = at->below ? *at->below : inputs_of(net, at);
+		const struct neap__at *at = &group->at[i];
+		struct neap__list arriving =
+			below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
+					at->slot, from->layer)
+			      : inputs_of(net, at);
 		if (drops && below->outputs == NEAP__OUTPUT_ALL) {
 			real *to = neap__scratch_row(net, group->mask.values, at->slot);
 			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
@@ -94,17 +96,30 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		}
 		if (layer->pooled)
 			arriving = neap__pool_list(net, group, layer, at->slot, &arriving);
-		at->sums =
-			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
 		samples[i] = sample_of(&arriving, at->sums);
 	}
-	neap__products_add(net, samples, alive, layer->weight);
+	neap__products_add(net, samples, alive, layer->weight, from->row);
+}
+
+/* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
+static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer;
+	struct neap__sample_rows *samples = group->sample_rows;
+
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		at->sums =
+			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
+	}
+	for (int k = 0; k < layer->nsources; k++)
+		add_source(net, group, alive, k);
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)
 		samples[i] = sample_of(
 			group->at[i].prev, (real *)group->at[i].sums + layer->widths.own_at);
-	neap__products_add(net, samples, alive, layer->recurrent);
+	neap__products_add(net, samples, alive, layer->recurrent, 0);
 	if (layer->candidate < 0)
 		return;
 	for (int i = 0; i < alive; i++) {
@@ -113,7 +128,7 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 		struct neap__list gated = neap__code(layer)->gate(at, at->sums, room);
 		samples[i] = sample_of(&gated, (real *)at->sums + layer->widths.candidate_at);
 	}
-	neap__products_add(net, samples, alive, layer->candidate);
+	neap__products_add(net, samples, alive, layer->candidate, 0);
 }
 
 size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigned char *state,

@@ -46,7 +46,8 @@ enum {
 	/* Alignment of a layer in a state or adjoint, and of a sample, which is a cache line. */
 	NEAP__LAYER_ALIGN = 16,
 	NEAP__SAMPLE_ALIGN = 64,
-	NEAP__LEAKS_MOST = 2 /* time constants of a cell */
+	NEAP__LEAKS_MOST = 2,  /* time constants of a cell */
+	NEAP__SOURCES_MOST = 16 /* layers that a layer receives (chosen) */
 };
 
 /* A parameter tensor; struct neap_param shows it to the world. */
@@ -59,6 +60,7 @@ struct neap__param {
 	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
 	uint16_t *column;		   /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
+	const struct neap__layer *sources; /* a layer whose sources have rows each; NULL: one has all */
 	int takes_spikes;		   /* all its inputs are spikes: products need no factors */
 	int is_leak;			   /* logits of decays */
 	int is_frozen;			   /* it does not learn: its gradient is 0 */
@@ -123,11 +125,22 @@ struct neap__leak {
 	void *decay, *rest, *slope; /* [n] each: decay, 1 - decay, d decay / d logit (0: fixed) */
 };
 
+/* What a layer receives (nn/sources.h). */
+struct neap__layer_source {
+	int layer;   /* -1: the inputs */
+	int row;     /* the first row of W of its units */
+	int late;    /* 1: its outputs of the step before arrive */
+	int is_back; /* 1: it is a layer above */
+};
+
 /* A layer; the last layer of a net is the readout. */
 struct neap__layer {
 	const struct neap__cell *cell;
 	struct neap__cell_program *program; /* of a cell file; NULL: none */
-	int index, n, below; /* n: units; below: units of the layer below, or inputs */
+	int index, n, below; /* n: units; below: units of all its sources */
+	int nsources;
+	struct neap__layer_source source[NEAP__SOURCES_MOST]; /* [nsources], ascending */
+	int first_reader, last_reader; /* the layers that receive it are among these */
 	int hidden_at;	     /* hidden units below it, in all */
 	int is_recurrent, delay;
 	enum neap_reset reset;
@@ -448,6 +461,13 @@ static inline int neap__whole_batch(const struct neap_net *net)
 static inline int neap__has_plain_rows(const struct neap__param *tensor)
 {
 	return !tensor->row_start && !tensor->filter;
+}
+
+/* A source of the layer; NULL: the inputs. */
+static inline const struct neap__layer *neap__source_of(const struct neap__layer *layer, int source)
+{
+	int l = layer->source[source].layer;
+	return l < 0 ? NULL : layer + (l - layer->index);
 }
 
 /* 1: weights of the layer are shared, or what it receives is pooled. */

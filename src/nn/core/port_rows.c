@@ -32,7 +32,7 @@ void neap__port_input_grads(struct neap_net *net, struct neap__group *group, int
 			.out = out,
 			.in = (const real *)(const void *)(at->adjoint + layer->adjoint_at)};
 	}
-	neap__products_dot(net, samples, alive, layer->weight);
+	neap__products_dot(net, samples, alive, layer->weight, 0);
 }
 
 /*
@@ -62,5 +62,5 @@ void neap__port_state_grads(
 			.out = to,
 			.in = din + layer->widths.own_at};
 	}
-	neap__products_dot(net, samples, group->size, layer->recurrent);
+	neap__products_dot(net, samples, group->size, layer->recurrent, 0);
 }

@@ -17,12 +17,14 @@ static inline const struct neap__cell_code *neap__code(const struct neap__layer 
 	return layer->cell->code[NEAP__PRECISION];
 }
 
-static inline struct neap__matrix neap__weights(const struct neap_net *net, int tensor)
+/* The weights of a tensor from a row on. */
+static inline struct neap__matrix neap__weights(const struct neap_net *net, int tensor, int row)
 {
 	const struct neap__param *t = &net->tensors[tensor];
-	return (struct neap__matrix){.w = t->data,
+	const real *w = t->data;
+	return (struct neap__matrix){.w = t->row_start ? w : w + (size_t)row * (size_t)t->columns,
 		.columns = (int)t->columns,
-		.row_start = t->row_start,
+		.row_start = t->row_start ? t->row_start + row : NULL,
 		.column = t->column,
 		.filter = t->filter};
 }

@@ -12,9 +12,10 @@ static int run_of(const struct neap__sample_rows *samples, int count, int rows, 
 }
 
 void neap__products_add(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
+	int row)
 {
-	struct neap__matrix m = neap__weights(net, tensor);
+	struct neap__matrix m = neap__weights(net, tensor, row);
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->strips[tensor], rows, m.columns};
 
@@ -28,9 +29,10 @@ void neap__products_add(
 }
 
 void neap__products_dot(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor)
+	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
+	int row)
 {
-	struct neap__matrix m = neap__weights(net, tensor);
+	struct neap__matrix m = neap__weights(net, tensor, row);
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->turned[tensor], m.columns, rows};
 

@@ -43,7 +43,7 @@ static void start_others(const struct neap__at *at, real *ds)
  * where `next` is 1, in the step after: the last step of a sample has none after.
  */
 static void add_products(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *layer, int tensor, int next)
+	const struct neap__layer *layer, int tensor, int row, int next)
 {
 	struct neap__sample_rows *samples = group->sample_rows;
 	int count = 0, column = neap__column_of(layer, tensor);
@@ -59,16 +59,42 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 			.in = column +
 			      (next ? neap__deferred_din(at, layer->index) : din_of(at, layer))};
 	}
-	neap__products_dot(net, samples, count, tensor);
+	neap__products_dot(net, samples, count, tensor, row);
 }
 
-/* dS from the layer above, and what is no product; outputs that dropout or max pooling stopped get
+/* dS += W d(in) of the layers that receive the samples' layer: of those above it (skip
+ * connections), or with `back` of those below. */
+static void add_readers(struct neap_net *net, struct neap__group *group, int alive, int back)
+{
+	const struct neap__layer *layer = group->at->layer;
+	int own = layer->index, end = neap__computed_layers(net);
+
+	for (int l = layer->first_reader; l <= layer->last_reader && l < end; l++)
+		for (int k = 0; k < net->layers[l].nsources; k++) {
+			const struct neap__layer_source *from = &net->layers[l].source[k];
+			if (from->layer == own && from->is_back == back && l >= net->learns_from)
+				add_products(net, group, alive, &net->layers[l],
+					net->layers[l].weight, from->row, from->late);
+		}
+}
+
+/* The layer whose max pooling selects outputs of a layer; it is the only one that receives it. */
+static const struct neap__layer *pooling_reader(
+	const struct neap_net *net, const struct neap__layer *layer)
+{
+	for (int l = 0; l < net->nlayers && net->pools_most; l++)
+		if (net->layers[l].pooled && net->layers[l].source[0].layer == layer->index)
+			return &net->layers[l];
+	return NULL;
+}
+
+/* dS from the layers above, and what is no product; outputs that dropout or max pooling stopped get
  * nothing from above. */
 static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 {
-	const struct neap__layer *layer = group->at->layer, *above = layer + 1;
+	const struct neap__layer *layer = group->at->layer, *above = pooling_reader(net, layer);
 	real *others = group->scratch[0];
-	int drops = neap__drops(net, layer), stops = drops || above->pooled;
+	int drops = neap__drops(net, layer), stops = drops || above;
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
@@ -78,8 +104,7 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		else
 			start_others(at, ds);
 	}
-	if (above->index < neap__computed_layers(net))
-		add_products(net, group, alive, above, above->weight, above->delay);
+	add_readers(net, group, alive, 0);
 	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
@@ -89,12 +114,13 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 			neap__dropout_gradient(net, group, layer, at->slot, view, ds);
 			outputs = neap__dropout_list(net, group, layer, at->slot, &outputs);
 		}
-		if (above->pooled)
+		if (above)
 			neap__pool_gradient(net, group, above, view, &outputs, ds);
 		start_others(at, others);
 		for (int k = 0; k < view->active; k++)
 			ds[k] += others[k];
 	}
+	add_readers(net, group, alive, 1);
 }
 
 /* Backward through the second product, and the gradient of its weights. */
@@ -112,7 +138,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 			.in = din_of(at, layer) + layer->widths.candidate_at};
 		memset(samples[i].out, 0, (size_t)gated->count * sizeof(real));
 	}
-	neap__products_dot(net, samples, alive, layer->candidate);
+	neap__products_dot(net, samples, alive, layer->candidate, 0);
 	for (int i = 0; i < alive; i++) {
 		struct neap__view *view = neap__view_of(&group->at[i], layer->index);
 		neap__code(layer)->ungate(&group->at[i], view, samples[i].out);
@@ -121,7 +147,7 @@ static void reverse_candidate(struct neap_net *net, struct neap__group *group, i
 		samples[i].count = view->gated.count;
 	}
 	if (!net->tensors[layer->candidate].is_frozen)
-		neap__weights_add_now(net, group, alive, layer->candidate);
+		neap__weights_add_now(net, group, alive, layer->candidate, 0);
 }
 
 /* Moves the adjoints of all samples from step t + 1 to t. */
@@ -146,7 +172,7 @@ static void reverse_step(
 		if (!layer->cell->readout)
 			start_ds(net, group, alive);
 		if (layer->is_recurrent)
-			add_products(net, group, alive, layer, layer->recurrent, 1);
+			add_products(net, group, alive, layer, layer->recurrent, 0, 1);
 		for (int i = 0; i < alive; i++) {
 			struct neap__at *at = &group->at[i];
 			neap__code(layer)->backward(at, neap__view_of(at, l),
@@ -166,15 +192,30 @@ static void reverse_step(
 			continue;
 		}
 		neap__bias_add(net, group, alive, layer);
-		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
+		for (int k = 0; k < layer->nsources; k++)
+			neap__weights_add(net, group, alive, layer, &layer->source[k]);
 		if (layer->is_recurrent)
-			neap__weights_add(net, group, alive, layer, layer->recurrent, l, 1);
+			neap__weights_add(net, group, alive, layer, NULL);
 	}
 	if (net->dense && net->learns_from > 0) /* the inputs of the first layer that learns */
 		for (int i = 0; i < alive; i++) {
 			group->at[i].layer = &net->layers[net->taped_from];
 			neap__outputs_store(&group->at[i]);
 		}
+}
+
+/* The factor of dropout of a row of a tensor whose sources have rows each. */
+static double row_factor(const struct neap_net *net, const struct neap__param *tensor, int64_t row)
+{
+	const struct neap__layer *layer = tensor->sources;
+	int k = layer->nsources - 1;
+
+	while (k > 0 && layer->source[k].row > row)
+		k--;
+	const struct neap__layer *from = neap__source_of(layer, k);
+	return from && !layer->source[k].is_back && neap__drops(net, from)
+		       ? neap__dropout_scale(from)
+		       : 1;
 }
 
 void neap__fold_part(const struct neap_net *net, struct neap__grads *grads, int tensor, int64_t at,
@@ -200,6 +241,9 @@ void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int inde
 		int64_t at = tensor->row_start ? tensor->row_start[row] : row * tensor->columns;
 		int64_t end = tensor->row_start ? tensor->row_start[row + 1] : at + tensor->columns;
 		dirty[row] = 0;
+		if (tensor->sources && net->drops)
+			net->kernels->scale((real *)grads->part[index] + at,
+				(real)row_factor(net, tensor, row), (int)(end - at));
 		neap__fold_part(net, grads, index, at, end - at);
 	}
 }

@@ -43,7 +43,8 @@ int neap__is_deferred(const struct neap_net *net, int tensor)
 
 int neap__stores_inputs(const struct neap_net *net)
 {
-	return net->options.values && neap__has_plain_rows(&net->tensors[net->layers[0].weight]);
+	return net->options.values && net->layers[0].nsources == 1 &&
+	       neap__has_plain_rows(&net->tensors[net->layers[0].weight]);
 }
 
 /* Takes what the gradient of weights needs that numbers come in by. */

@@ -29,13 +29,15 @@ real *neap__deferred_inputs(
 	return inputs ? inputs + (size_t)row * net->options.inputs : NULL;
 }
 
-void neap__event_list_append(struct neap__deferred *deferred, int tensor,
+void neap__event_list_append(struct neap__deferred *deferred, int tensor, int first,
 	const struct neap__list *list, const uint16_t *slot, uint32_t from)
 {
 	struct neap__deferred_event *to = deferred->events[tensor] + deferred->count[tensor];
 
 	for (int k = 0; k < list->count; k++)
-		to[k] = (struct neap__deferred_event){slot ? slot[list->id[k]] : list->id[k], from};
+		to[k] = (struct neap__deferred_event){slot ? slot[list->id[k]]
+							   : (uint32_t)(first + list->id[k]),
+			from};
 	deferred->count[tensor] += (size_t)list->count;
 }
 

@@ -27,9 +27,9 @@ real *neap__deferred_inputs(
 	const struct neap_net *net, const struct neap__deferred *deferred, int row);
 /*
  * Defers the events of a list, each of which adds row `from` of d(in) to the row slot[id] of the
- * sums, or to row id where slot is NULL.
+ * sums, or to row first + id where slot is NULL.
  */
-void neap__event_list_append(struct neap__deferred *deferred, int tensor,
+void neap__event_list_append(struct neap__deferred *deferred, int tensor, int first,
 	const struct neap__list *list, const uint16_t *slot, uint32_t from);
 /* Adds the deferred events of a layer's tensor; `source_rows` rows of d(in) are in use. */
 void neap__event_list_sum(struct neap_net *net, struct neap__grads *grads,

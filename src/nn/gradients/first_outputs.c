@@ -22,7 +22,7 @@ void neap__first_outputs_add(
 			.in = (const real *)(const void *)(own + layer->adjoint_at) +
 			      neap__column_of(layer, layer->recurrent)};
 	}
-	neap__weights_add_now(net, group, group->size, layer->recurrent);
+	neap__weights_add_now(net, group, group->size, layer->recurrent, 0);
 	if (group->first + group->size == group->grads->first + group->grads->size)
 		neap__fold_tensor(net, group->grads, layer->recurrent);
 }

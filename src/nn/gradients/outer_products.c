@@ -103,7 +103,7 @@ static void events(const struct outer_work *w)
 				neap__event_list_sum(
 					w->net, w->grads, deferred, 0, tensor, source_rows);
 			struct neap__list list = neap__input_events(w->net, w->grads->first + s, t);
-			neap__event_list_append(deferred, tensor, &list, w->grads->slot,
+			neap__event_list_append(deferred, tensor, 0, &list, w->grads->slot,
 				(uint32_t)(w->t1 - t) * (uint32_t)deferred->samples + (uint32_t)s);
 		}
 	neap__event_list_sum(w->net, w->grads, deferred, 0, tensor, source_rows);

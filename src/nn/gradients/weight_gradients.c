@@ -152,32 +152,39 @@ static const real *din_of(const struct neap__at *at, int step)
 	return neap__deferred_row(at->net, group->deferred, l, step, at->slot);
 }
 
-void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor)
+void neap__weights_add_now(
+	struct neap_net *net, struct neap__group *group, int count, int tensor, int row)
 {
-	struct neap__matrix m = neap__weights(net, tensor);
+	struct neap__matrix m = neap__weights(net, tensor, row);
 	const struct neap__param *shape = &net->tensors[tensor];
 	const struct neap__sample_rows *samples = group->sample_rows;
-	uint8_t *dirty = group->grads->dirty + shape->row_offset;
+	uint8_t *dirty = group->grads->dirty + shape->row_offset + row;
+	real *part = group->grads->part[tensor];
 
+	if (!shape->row_start) /* compressed rows count from the first number of the tensor */
+		part += (size_t)row * (size_t)shape->columns;
 	if (shape->filter)
 		memset(dirty, 1, (size_t)shape->rows);
 	for (int i = 0; i < count && !shape->filter; i++)
 		for (int j = 0; j < samples[i].count; j++)
 			dirty[samples[i].id[j]] = 1;
-	neap__rows(net->kernels, &m)->grad((real *)group->grads->part[tensor], &m, samples, count);
+	neap__rows(net->kernels, &m)->grad(part, &m, samples, count);
 }
 
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *layer, int tensor, int from, int next)
+	const struct neap__layer *layer, const struct neap__layer_source *source)
 {
 	struct neap__deferred *deferred = group->deferred;
 	struct neap__sample_rows *samples = group->sample_rows;
-	int count = 0, step = group->step - next;
+	int tensor = source ? layer->weight : layer->recurrent;
+	int from = source ? source->layer : layer->index, next = source ? source->late : 1;
+	int count = 0, step = group->step - next, row = source ? source->row : 0;
+	int is_input = tensor == net->layers[0].weight && from < 0;
 	if (net->tensors[tensor].is_frozen)
 		return;
-	int drops = tensor == layer->weight && from >= 0 && neap__drops(net, layer - 1);
+	int drops = source && from >= 0 && !source->is_back && neap__drops(net, &net->layers[from]);
 
-	if (from < 0 && neap__stores_inputs(net)) {
+	if (is_input && neap__stores_inputs(net)) {
 		defer_inputs(net, group, alive);
 		return;
 	}
@@ -194,12 +201,13 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 		else
 			list = neap__input_events(net, at->sample, at->t);
 		if (drops)
-			list = neap__dropout_list(net, group, layer - 1, at->slot, &list);
-		if (tensor == layer->weight && layer->pooled)
+			list = neap__dropout_list(
+				net, group, &net->layers[from], at->slot, &list);
+		if (source && layer->pooled)
 			list = neap__pool_list(net, group, layer, at->slot, &list);
 		if (deferred->room[tensor])
-			neap__event_list_append(deferred, tensor, &list,
-				from < 0 ? group->grads->slot : NULL,
+			neap__event_list_append(deferred, tensor, row, &list,
+				is_input ? group->grads->slot : NULL,
 				(uint32_t)step * (uint32_t)deferred->samples + (uint32_t)at->slot);
 		else
 			samples[count++] = (struct neap__sample_rows){.id = list.id,
@@ -208,7 +216,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 				.in = din_of(at, step) + neap__column_of(layer, tensor)};
 	}
 	if (count)
-		neap__weights_add_now(net, group, count, tensor);
+		neap__weights_add_now(net, group, count, tensor, row);
 }
 
 void neap__bias_add(

@@ -27,13 +27,14 @@ void neap__weights_begin(
 void neap__weights_step(struct neap_net *net, struct neap__group *group);
 void neap__weights_store(const struct neap__at *at);
 /*
- * Adds the gradient of a layer's tensor that carries the outputs of layer `from` (-1: the inputs)
- * into d(in) of this step, or where `next` is 1 of the step after.
+ * Adds the gradient of the weights that carry the outputs of a source into d(in) of this step, or
+ * where it is late of the step after; NULL: of the recurrent weights.
  */
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *layer, int tensor, int from, int next);
-/* Adds the gradient of group->sample_rows[count] at once. */
-void neap__weights_add_now(struct neap_net *net, struct neap__group *group, int count, int tensor);
+	const struct neap__layer *layer, const struct neap__layer_source *source);
+/* Adds the gradient of group->sample_rows[count] at once, to the rows of the tensor from `row` on. */
+void neap__weights_add_now(
+	struct neap_net *net, struct neap__group *group, int count, int tensor, int row);
 void neap__weights_end(struct neap_net *net, struct neap__group *group);
 void neap__bias_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer);

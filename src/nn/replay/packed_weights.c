@@ -25,7 +25,7 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 	const struct neap__param *t = tensor < 0 ? NULL : &net->tensors[tensor];
 	int all = from->outputs == NEAP__OUTPUT_ALL, strip = net->ops->strip_columns(net);
 
-	if (!t || !neap__has_plain_rows(t))
+	if (!t || t->sources || !neap__has_plain_rows(t))
 		return 0;
 	if (all)
 		NEAP_TRY(make(net, &net->strips[tensor], t->rows, t->columns, strip));
@@ -44,7 +44,7 @@ int neap__net_packed(struct neap_net *net)
 	if (!net->packed || !net->strips || !net->turned)
 		return neap__fail_errno(ENOMEM, "net");
 	const struct neap__param *first = &net->tensors[net->layers[0].weight];
-	if (net->options.values && neap__has_plain_rows(first))
+	if (net->options.values && neap__has_plain_rows(first) && !first->sources)
 		NEAP_TRY(make(net, &net->strips[net->layers[0].weight], first->rows, first->columns,
 			net->ops->strip_columns(net)));
 	for (int l = 0; l < net->nlayers - 1; l++) {
@@ -52,7 +52,9 @@ int neap__net_packed(struct neap_net *net)
 		if (net->has_log)
 			NEAP_TRY(make(net, &net->packed[l], neap__walk_rows(layer), layer->n,
 				(int64_t)net->strip_units));
-		NEAP_TRY(make_strips(net, layer, layer[1].weight));
+		for (int r = layer->first_reader; r <= layer->last_reader; r++)
+			if (net->layers[r].source[0].layer == l)
+				NEAP_TRY(make_strips(net, layer, net->layers[r].weight));
 		if (layer->is_recurrent)
 			NEAP_TRY(make_strips(net, layer, layer->recurrent));
 		NEAP_TRY(make_strips(net, layer, layer->candidate));

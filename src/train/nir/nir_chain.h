@@ -1,25 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nir_chain.h: a graph of NIR as layers of neap: a chain of nodes with a state, each of which sees
- * the one before and itself, in Euler steps of dt (nir_model.h).
+ * nir_chain.h: a graph of NIR as layers of neap, in the order in which a step computes them, in
+ * Euler steps of dt (nir_model.h). Nodes with a state are layers. The outputs of a layer that is
+ * seen more than one step late, and inputs that are seen late, go through layers that repeat them a
+ * step later.
  */
-#ifndef NEAP_TRAIN_NIR_CHAIN_H
-#define NEAP_TRAIN_NIR_CHAIN_H
+#ifndef NEAP_TRAIN_NIR_NIR_CHAIN_H
+#define NEAP_TRAIN_NIR_NIR_CHAIN_H
 
 #include "data/nir/nir_sums.h"
 
+enum { NEAP__NIR_FEEDS = 16 }; /* as NEAP__SOURCES_MOST */
+
+/* What a layer receives. */
+struct neap__nir_feed {
+	int layer; /* -1: the Input; it may come later in the order, and is then seen a step late */
+	const struct neap__nir_term *term; /* NULL: one to one */
+	int origin; /* the layer whose outputs these are, where `layer` repeats them */
+	int64_t columns;
+};
+
 struct neap__nir_layer {
-	int node; /* -1: a readout that the graph does not have, which passes spikes on */
-	enum neap__nir_type type;
+	int node; /* -1: the graph does not have it */
+	enum neap__nir_type type; /* of CubaLI: LI, after another LI, its synapse */
+	int is_readout;
 	int64_t n, below;
-	struct neap__nir_term *feed, *own; /* from below; from itself, or NULL */
-	const double *bias;		   /* [n], or NULL */
-	int delay;			   /* steps by which the layer below is seen late */
-	double *gain;			   /* [n] factors of all weights and of the bias */
-	double *decay[2];		   /* [n] of the membrane, of the synaptic current */
-	int same[2];			   /* 1: all units have one decay, that of tau */
-	double tau[2];			   /* seconds */
-	double threshold, reset_value;	   /* of v - v_leak, of all units alike */
+	int feeds;
+	struct neap__nir_feed feed[NEAP__NIR_FEEDS]; /* by layer, ascending */
+	const struct neap__nir_term *own;	     /* from itself, or NULL */
+	double *bias;				     /* [n], or NULL */
+	int delay;	  /* steps by which layers before it are seen late */
+	double *gain;	  /* [n] factors of all weights and of the bias */
+	double *decay[2]; /* [n] of the membrane, of the synaptic current */
+	int same[2];	  /* 1: all units have one decay, that of tau */
+	double tau[2];	  /* seconds */
+	double threshold, reset_value; /* of v - v_leak, of all units alike */
 };
 
 struct neap__nir_chain {
@@ -28,6 +43,17 @@ struct neap__nir_chain {
 	int64_t inputs;
 	int is_single; /* all weights have 32 bits */
 };
+
+/* The convolution or pool before a layer; NULL: there is none. */
+static inline const struct neap__nir_filter *neap__nir_conv(const struct neap__nir_layer *layer)
+{
+	return layer->feed[0].term ? layer->feed[0].term->conv : NULL;
+}
+
+static inline const struct neap__nir_filter *neap__nir_pool(const struct neap__nir_layer *layer)
+{
+	return layer->feed[0].term ? layer->feed[0].term->pool : NULL;
+}
 
 /*
  * Finds the layers of a graph in steps of dt seconds. 0; NEAP_EFORMAT with a line about the node

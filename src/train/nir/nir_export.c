@@ -19,7 +19,8 @@ struct exporting {
 	struct neap__nir_graph *graph;
 	const struct neap_net *net;
 	struct neap__text *lost;
-	int strict, before; /* before: the node that the next layer sees */
+	int strict, before; /* before: the node that the next one follows */
+	int input, *cell;   /* the Input; [layers] nodes of layers */
 };
 
 /* Why no node of NIR is such a cell. */
@@ -63,31 +64,40 @@ static int make_array(struct neap__nir_array *a, int dims, int64_t rows, int64_t
 }
 
 /*
- * A tensor of the net turned, as NIR has it: [out][in]; a bias is a row. `below`: the image whose
- * units the rows are, where they are numbered as those of a convolution; or NULL.
+ * Rows [from, to) of a tensor of the net turned, as NIR has it: [out][in]; a bias is a row. `below`:
+ * the image whose units the rows are, where they are numbered as those of a convolution; or NULL.
  */
-static int tensor(const struct exporting *e, int node, const char *param, int index,
-	const struct neap__plane *below)
+static int tensor_rows(const struct exporting *e, int node, const char *param, int index, int64_t from,
+	int64_t to, const struct neap__plane *below)
 {
 	struct neap_param p;
 	struct neap__nir_array a;
 	int is_row = strcmp(param, "bias") == 0;
 
 	NEAP_TRY(neap_net_param(e->net, index, &p));
-	NEAP_TRY(make_array(&a, is_row ? 1 : 2, p.columns, p.rows));
+	NEAP_TRY(make_array(&a, is_row ? 1 : 2, p.columns, to - from));
 	a.is_single = p.precision == NEAP_FLOAT;
-	for (int64_t row = 0; row < p.rows; row++) {
+	for (int64_t row = from; row < to; row++) {
 		int64_t k = p.row_start ? p.row_start[row] : row * p.columns, first = k;
 		int64_t end = p.row_start ? p.row_start[row + 1] : k + p.columns;
-		int64_t in = unit_of(below, row);
+		int64_t in = unit_of(below, row - from);
 		for (; k < end; k++) {
 			int64_t column = p.column ? p.column[k] : k - first;
-			a.data[is_row ? column : column * p.rows + in] = element(&p, k);
+			a.data[is_row ? column : column * (to - from) + in] = element(&p, k);
 		}
 	}
 	int rc = neap__nir_set(e->graph, node, param, &a);
 	free(a.data);
 	return rc;
+}
+
+static int tensor(const struct exporting *e, int node, const char *param, int index,
+	const struct neap__plane *below)
+{
+	struct neap_param p;
+
+	NEAP_TRY(neap_net_param(e->net, index, &p));
+	return tensor_rows(e, node, param, index, 0, p.rows, below);
 }
 
 /* Gives a row of numbers the three dimensions of an image, if there is one. */
@@ -188,7 +198,8 @@ static int check_cell(const struct neap__layer *layer)
 {
 	const char *name = layer->cell->name, *why = "no node is such a cell";
 
-	if (strcmp(name, "lif") == 0 || strcmp(name, "cubalif") == 0 || layer->cell->readout)
+	if (strcmp(name, "lif") == 0 || strcmp(name, "cubalif") == 0 || strcmp(name, "integrator") == 0 ||
+		layer->cell->readout)
 		return 0;
 	for (size_t i = 0; i < sizeof not_said / sizeof not_said[0]; i++)
 		if (strcmp(name, not_said[i].cell) == 0)
@@ -203,9 +214,11 @@ static int check_cell(const struct neap__layer *layer)
 static int cell_node(struct exporting *e, const struct neap__layer *layer)
 {
 	int cuba = (layer->cell->traits & NEAP__HAS_SYNAPSE) != 0, rc, node;
+	int spikes = (layer->cell->traits & NEAP__HAS_THRESHOLD) != 0;
 	int pure = !layer->cell->readout && !cuba && layer->leaks[NEAP__MEMBRANE_LEAK].tensor < 0 &&
 		   layer->leaks[NEAP__MEMBRANE_LEAK].start >= 1;
-	enum neap__nir_type type = layer->cell->readout ? NEAP__NIR_LI
+	enum neap__nir_type type = !spikes && pure	? NEAP__NIR_I
+				   : !spikes		? NEAP__NIR_LI
 				   : cuba		? NEAP__NIR_CUBALIF
 				   : pure		? NEAP__NIR_IF
 							: NEAP__NIR_LIF;
@@ -219,9 +232,9 @@ static int cell_node(struct exporting *e, const struct neap__layer *layer)
 		rc = leak_rows(e, layer, node, NEAP__SECOND_LEAK, "tau_syn", "w_in");
 	if (rc == 0 && !pure)
 		rc = row(e, node, "v_leak", layer->n, 0, plane_of(layer));
-	if (rc == 0 && !layer->cell->readout)
+	if (rc == 0 && spikes)
 		rc = row(e, node, "v_threshold", layer->n, layer->threshold, plane_of(layer));
-	if (rc == 0 && !layer->cell->readout)
+	if (rc == 0 && spikes)
 		rc = row(e, node, "v_reset", layer->n,
 			layer->reset == NEAP_RESET_HARD ? layer->reset_value : 0, plane_of(layer));
 	return rc < 0 ? rc : node;
@@ -262,12 +275,13 @@ static int pool_node(struct exporting *e, const struct neap__layer *layer)
 			"averages. "
 			"Train with pooling=sum or pooling=avg",
 			layer->index);
-	if (layer->index && !layer[-1].conv[0])
+	const struct neap__layer *below = neap__source_of(layer, 0);
+	if (below && !below->conv[0])
 		return neap__fail(NEAP_EUSAGE,
 			"layer%d pools the outputs of layer%d, which is not a convolution, so "
 			"NIR "
 			"has no image to pool. Train with a convolution below, or without pool=",
-			layer->index, layer[-1].index);
+			layer->index, below->index);
 	NEAP_TRY(node = follow(e, layer, "pool",
 			 layer->pooling == NEAP__POOL_AVERAGE ? NEAP__NIR_AVGPOOL
 							      : NEAP__NIR_SUMPOOL));
@@ -329,7 +343,7 @@ static int affine_node(struct exporting *e, const struct neap__layer *layer)
 	static const int first = 0, last = -1;
 	int is_image = neap__from_conv(layer) || layer->pool[0], node;
 	const struct neap__plane in = layer->pool[0]	       ? neap__pooled_plane(layer)
-				      : neap__from_conv(layer) ? layer[-1].plane
+				      : neap__from_conv(layer) ? neap__source_of(layer, 0)->plane
 							       : (struct neap__plane){0};
 	const int size[] = {in.channels, in.height, in.width};
 
@@ -344,32 +358,118 @@ static int affine_node(struct exporting *e, const struct neap__layer *layer)
 	return tensor(e, node, "bias", layer->bias, NULL);
 }
 
+static int add_recurrent(const struct exporting *e, const struct neap__layer *layer)
+{
+	int cell = e->cell[layer->index], other;
+
+	if (!layer->is_recurrent)
+		return 0;
+	NEAP_TRY(other = add(e, layer, "recurrent", NEAP__NIR_LINEAR));
+	NEAP_TRY(tensor(e, other, "weight", layer->recurrent, NULL));
+	NEAP_TRY(neap__nir_add_edge(e->graph, cell, other));
+	return neap__nir_add_edge(e->graph, other, cell);
+}
+
+static int source_node(const struct exporting *e, const struct neap__layer *layer, int source)
+{
+	int from = layer->source[source].layer;
+	return from < 0 ? e->input : e->cell[from];
+}
+
+/* Marks what paths from layer `at` (-1: the inputs) reach without layer `missing`. */
+static void reach(const struct neap_net *net, int at, int missing, unsigned char *found)
+{
+	for (int l = 0; l < net->nlayers; l++)
+		for (int k = 0; k < net->layers[l].nsources; k++)
+			if (net->layers[l].source[k].layer == at && l != missing && !found[l]) {
+				found[l] = 1;
+				reach(net, l, missing, found);
+			}
+}
+
+/* In a graph, only what all paths from the Input pass is seen by layers below it one step later. */
+static int check_back(const struct exporting *e, const struct neap__layer *layer, int source)
+{
+	unsigned char *found = calloc((size_t)e->net->nlayers, 1);
+	int from = layer->source[source].layer;
+
+	if (!found)
+		return neap__fail_errno(ENOMEM, "network");
+	reach(e->net, -1, layer->index, found);
+	int is_open = found[from];
+	free(found);
+	return is_open ? neap__fail(NEAP_EUSAGE,
+				 "layer%d receives layer%d, which the inputs also reach without "
+				 "layer%d. NIR does not define that such a connection is one step "
+				 "late",
+				 layer->index, from, layer->index)
+		       : 0;
+}
+
+/* Weights from one of several sources of a layer, behind it; the first has the bias. */
+static int join_node(struct exporting *e, const struct neap__layer *layer, int source)
+{
+	static const int first = 0, last = -1;
+	const struct neap__layer_source *s = &layer->source[source];
+	const struct neap__layer *from = neap__source_of(layer, source);
+	const struct neap__plane *units = from ? plane_of(from) : NULL;
+	const struct neap__plane *image =
+		!from && neap__has_filter(&e->net->layers[0]) ? &e->net->layers[0].from : units;
+	int n = from ? from->n : e->net->options.inputs, node;
+	char flat[24], late[24], weight[24];
+
+	neap__print(flat, sizeof flat, "flatten%d", source);
+	neap__print(late, sizeof late, "delay%d", source);
+	neap__print(weight, sizeof weight, source ? "weight%d" : "weight", source);
+	if (s->is_back)
+		NEAP_TRY(check_back(e, layer, source));
+	e->before = source_node(e, layer, source);
+	if (s->late && !s->is_back) {
+		NEAP_TRY(node = follow(e, layer, late, NEAP__NIR_DELAY));
+		NEAP_TRY(row(e, node, "delay", n, e->net->options.dt, units));
+	}
+	if (image) {
+		const int size[] = {image->channels, image->height, image->width};
+		NEAP_TRY(node = follow(e, layer, flat, NEAP__NIR_FLATTEN));
+		NEAP_TRY(whole(e, node, "start_dim", 1, &first));
+		NEAP_TRY(whole(e, node, "end_dim", 1, &last));
+		NEAP_TRY(whole(e, node, "input_type", 3, size));
+	}
+	NEAP_TRY(node = follow(e, layer, weight, source ? NEAP__NIR_LINEAR : NEAP__NIR_AFFINE));
+	NEAP_TRY(tensor_rows(e, node, "weight", layer->weight, s->row, s->row + n, units));
+	if (!source)
+		NEAP_TRY(tensor(e, node, "bias", layer->bias, NULL));
+	return neap__nir_add_edge(e->graph, node, e->cell[layer->index]);
+}
+
+static int join_nodes(struct exporting *e, const struct neap__layer *layer)
+{
+	for (int k = 0; k < layer->nsources; k++)
+		NEAP_TRY(join_node(e, layer, k));
+	return add_recurrent(e, layer);
+}
+
 static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 {
 	int weight, cell, other;
 
-	NEAP_TRY(check_cell(layer));
-	if (!layer->cell->readout)
+	if (layer->cell->traits & NEAP__HAS_THRESHOLD)
 		NEAP_TRY(check_reset(e, layer));
-	if (layer->delay) {
+	if (layer->nsources > 1)
+		return join_nodes(e, layer);
+	e->before = source_node(e, layer, 0);
+	if (layer->source[0].late) {
 		NEAP_TRY(other = follow(e, layer, "delay", NEAP__NIR_DELAY));
 		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt,
-			neap__from_conv(layer) ? &layer[-1].plane : NULL));
+			neap__from_conv(layer) ? &neap__source_of(layer, 0)->plane : NULL));
 	}
 	if (layer->pool[0])
 		NEAP_TRY(pool_node(e, layer));
 	NEAP_TRY(layer->conv[0] ? conv_node(e, layer) : affine_node(e, layer));
 	weight = e->before;
-	NEAP_TRY(cell = cell_node(e, layer));
+	cell = e->cell[layer->index];
 	NEAP_TRY(neap__nir_add_edge(e->graph, weight, cell));
-	if (layer->is_recurrent) {
-		NEAP_TRY(other = add(e, layer, "recurrent", NEAP__NIR_LINEAR));
-		NEAP_TRY(tensor(e, other, "weight", layer->recurrent, NULL));
-		NEAP_TRY(neap__nir_add_edge(e->graph, cell, other));
-		NEAP_TRY(neap__nir_add_edge(e->graph, other, cell));
-	}
-	e->before = cell;
-	return 0;
+	return add_recurrent(e, layer);
 }
 
 /* Logits of decays, which time constants give back but for their last bits. */
@@ -414,26 +514,43 @@ static int metadata(const struct exporting *e, const struct neap__safetensors *f
 	return 0;
 }
 
-int neap__nir_model_graph(struct neap__nir_graph *graph, const struct neap_net *net,
-	const struct neap__safetensors *file, int strict, struct neap__text *lost)
+static int make_graph(struct exporting *e, const struct neap__safetensors *file)
 {
-	struct exporting e = {.graph = graph, .net = net, .lost = lost, .strict = strict};
+	const struct neap_net *net = e->net;
 	int end;
 
-	*graph = (struct neap__nir_graph){0};
-	NEAP_TRY(e.before = neap__nir_add_node(graph, "input", NEAP__NIR_INPUT));
+	NEAP_TRY(e->input = neap__nir_add_node(e->graph, "input", NEAP__NIR_INPUT));
 	const struct neap__plane *from = &net->layers[0].from;
 	const int shape[] = {from->channels, from->height, from->width};
 	if (neap__has_filter(&net->layers[0]))
-		NEAP_TRY(whole(&e, e.before, "shape", 3, shape));
+		NEAP_TRY(whole(e, e->input, "shape", 3, shape));
 	else
-		NEAP_TRY(row(&e, e.before, "shape", 1, net->options.inputs, NULL));
+		NEAP_TRY(row(e, e->input, "shape", 1, net->options.inputs, NULL));
+	for (int l = 0; l < net->nlayers; l++) {
+		NEAP_TRY(check_cell(&net->layers[l]));
+		NEAP_TRY(e->cell[l] = cell_node(e, &net->layers[l]));
+	}
 	for (int l = 0; l < net->nlayers; l++)
-		NEAP_TRY(layer_nodes(&e, &net->layers[l]));
-	NEAP_TRY(end = neap__nir_add_node(graph, "output", NEAP__NIR_OUTPUT));
-	NEAP_TRY(row(&e, end, "shape", 1, net->options.classes, NULL));
-	NEAP_TRY(neap__nir_add_edge(graph, e.before, end));
-	return metadata(&e, file);
+		NEAP_TRY(layer_nodes(e, &net->layers[l]));
+	NEAP_TRY(end = neap__nir_add_node(e->graph, "output", NEAP__NIR_OUTPUT));
+	NEAP_TRY(row(e, end, "shape", 1, net->options.classes, NULL));
+	NEAP_TRY(neap__nir_add_edge(e->graph, e->cell[net->nlayers - 1], end));
+	return metadata(e, file);
+}
+
+int neap__nir_model_graph(struct neap__nir_graph *graph, const struct neap_net *net,
+	const struct neap__safetensors *file, int strict, struct neap__text *lost)
+{
+	struct exporting e = {.graph = graph,
+		.net = net,
+		.lost = lost,
+		.strict = strict,
+		.cell = calloc((size_t)net->nlayers, sizeof *e.cell)};
+
+	*graph = (struct neap__nir_graph){0};
+	int rc = e.cell ? make_graph(&e, file) : neap__fail_errno(ENOMEM, "network");
+	free(e.cell);
+	return rc;
 }
 
 /* Makes the graph of the file and writes it. */

@@ -74,12 +74,18 @@ static int find_dt(struct importing *m)
 
 /* ---- the net that metadata describes ---- */
 
-/* Does a layer's cell, named in a specification, have such a node? */
-static int is_cell(const char *name, size_t length, enum neap__nir_type type)
+/* The cell of a layer. */
+static const char *cell_of(const struct neap__nir_layer *l)
 {
-	const char *want = type == NEAP__NIR_LI	       ? "li"
-			   : type == NEAP__NIR_CUBALIF ? "cubalif"
-						       : "lif";
+	return l->is_readout			      ? "li"
+	       : l->type == NEAP__NIR_CUBALIF	      ? "cubalif"
+	       : l->type == NEAP__NIR_LI || l->type == NEAP__NIR_I ? "integrator"
+						      : "lif";
+}
+
+static int is_cell(const char *name, size_t length, const struct neap__nir_layer *l)
+{
+	const char *want = cell_of(l);
 	return strlen(want) == length && memcmp(want, name, length) == 0;
 }
 
@@ -96,8 +102,8 @@ static int spec_fits(const struct importing *m)
 		size_t name = strcspn(at, ":,");
 		char *end = NULL;
 		long n = at[name] == ':' ? strtol(at + name + 1, &end, 10) : 0;
-		int last = l == chain->layers - 1, is_conv = chain->layer[l].feed->conv != NULL;
-		if (!is_cell(at, name, chain->layer[l].type) ||
+		int last = l == chain->layers - 1, is_conv = neap__nir_conv(&chain->layer[l]) != NULL;
+		if (!is_cell(at, name, &chain->layer[l]) ||
 			(!is_conv && n != chain->layer[l].n && !(last && end == at + name + 1) &&
 				!(last && n == 0)))
 			return 0;
@@ -138,7 +144,7 @@ static double decay_at(const struct neap_net *net, const struct neap__leak *leak
 
 static int filter_agrees(const struct neap__nir_layer *a, const struct neap__layer *b)
 {
-	const struct neap__nir_filter *conv = a->feed->conv, *pool = a->feed->pool;
+	const struct neap__nir_filter *conv = neap__nir_conv(a), *pool = neap__nir_pool(a);
 
 	const struct neap__nir_image *from = pool ? &pool->from : conv ? &conv->from : NULL;
 
@@ -163,6 +169,11 @@ static int layer_agrees(const struct importing *m, int index)
 	const struct neap__nir_layer *a = &m->chain.layer[index];
 	const struct neap__layer *b = &m->net->layers[index];
 
+	if (b->nsources != a->feeds)
+		return 0;
+	for (int i = 0; i < a->feeds; i++)
+		if (b->source[i].layer != a->feed[i].layer)
+			return 0;
 	if (b->n != a->n || b->below != a->below || b->delay != a->delay ||
 		b->is_recurrent != (a->own != NULL) || !filter_agrees(a, b))
 		return 0;
@@ -174,7 +185,7 @@ static int layer_agrees(const struct importing *m, int index)
 				    1 - a->decay[k][neap__nir_unit(a, i)]))
 				return 0;
 	}
-	if (b->cell->readout)
+	if (!(b->cell->traits & NEAP__HAS_THRESHOLD))
 		return 1;
 	return near(a->threshold, b->threshold) &&
 	       (b->reset != NEAP_RESET_HARD || near(a->reset_value, b->reset_value));
@@ -219,18 +230,21 @@ static int make_described(struct importing *m)
 
 /* ---- the net that the graph alone says ---- */
 
-static enum neap_reset reset_of(
-	const struct importing *m, const struct neap_net *described, int index)
+/* A Threshold and a layer that repeats another one have no membrane: what a reset does is lost. */
+static enum neap_reset reset_of(const struct importing *m, const struct neap__nir_layer *l,
+	const struct neap_net *described, int index)
 {
+	if (l->type == NEAP__NIR_THRESHOLD)
+		return NEAP_RESET_HARD;
 	if (m->hints->reset)
 		return *m->hints->reset;
 	return described && index < described->nlayers ? described->layers[index].reset
 						       : NEAP_RESET_HARD;
 }
 
-static void add_filter(struct neap__text *spec, const struct neap__nir_term *feed)
+static void add_filter(struct neap__text *spec, const struct neap__nir_layer *l)
 {
-	const struct neap__nir_filter *conv = feed->conv, *pool = feed->pool;
+	const struct neap__nir_filter *conv = neap__nir_conv(l), *pool = neap__nir_pool(l);
 	const struct neap__nir_image *from = pool ? &pool->from : conv ? &conv->from : NULL;
 
 	if (from)
@@ -247,31 +261,42 @@ static void add_filter(struct neap__text *spec, const struct neap__nir_term *fee
 			conv->dilation[0], conv->dilation[1], conv->groups);
 }
 
+/* What a layer receives, where that is not the layer below alone. */
+static void add_sources(struct neap__text *spec, const struct neap__nir_layer *l, int index)
+{
+	if (l->feeds == 1 && l->feed[0].layer == index - 1)
+		return;
+	for (int i = 0; i < l->feeds; i++) {
+		neap__text_add(spec, i ? "+" : ":from=");
+		if (l->feed[i].layer < 0)
+			neap__text_add(spec, "input");
+		else
+			neap__text_add(spec, "layer%d", l->feed[i].layer);
+	}
+}
+
 static int add_layer(const struct importing *m, struct neap__text *spec, int index,
 	const struct neap_net *described)
 {
 	const struct neap__nir_layer *l = &m->chain.layer[index];
 	int cuba = l->type == NEAP__NIR_CUBALIF, same = l->same[0] && (!cuba || l->same[1]);
 
-	neap__text_add(spec, "%s%s", index ? "," : "",
-		l->type == NEAP__NIR_LI ? "li"
-		: cuba			? "cubalif"
-					: "lif");
-	if (l->type != NEAP__NIR_LI)
-		neap__text_add(spec, ":%lld%s:reset=%s:reset_value=%.17g:threshold=%.17g:dropout=0",
-			(long long)l->n, l->own ? "r" : "",
-			reset_names[reset_of(m, described, index)], l->reset_value, l->threshold);
-	add_filter(spec, l->feed);
+	int spikes = l->type != NEAP__NIR_LI && l->type != NEAP__NIR_I;
+
+	neap__text_add(spec, "%s%s", index ? "," : "", cell_of(l));
+	if (!l->is_readout)
+		neap__text_add(spec, ":%lld%s:dropout=0", (long long)l->n, l->own ? "r" : "");
+	if (spikes)
+		neap__text_add(spec, ":reset=%s:reset_value=%.17g:threshold=%.17g",
+			reset_names[reset_of(m, l, described, index)], l->reset_value,
+			l->threshold);
+	add_sources(spec, l, index);
+	add_filter(spec, l);
 	neap__text_add(spec, ":tau=%.17gs", l->tau[0]);
 	if (cuba)
 		neap__text_add(spec, ":tau_syn=%.17gs", l->tau[1]);
 	if (index > 0)
 		neap__text_add(spec, ":delay=%d", l->delay);
-	else if (l->delay)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': node '%.80s' receives the Input with a delay, which neap does not "
-			"support in the first layer",
-			m->path, m->graph->node[l->node].name);
 	return neap__text_add(spec, ":density=1:learn=%s", same ? "none" : "tau");
 }
 

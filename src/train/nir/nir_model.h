@@ -10,10 +10,17 @@
  *     CubaLIF: i += ks (w_in I - i); v += k (v_leak - v + r i)
  *              cubalif:reset=hard, decays 1 - k, 1 - ks, weights times k r ks w_in
  *     LI:      as LIF, without spikes
- *              li, decay 1 - k, weights times r
+ *              li, decay 1 - k, weights times r; in other places integrator, weights times k r
+ *     I:       as IF, without spikes
+ *              integrator, decay 1, weights times dt r
+ *     CubaLI:  as CubaLIF, without spikes
+ *              integrator, decay 1 - ks, weights times ks w_in, and a layer as for LI
+ *     Threshold: a spike where I is above it
+ *              lif:reset=hard, decay 0
  *
  * and v becomes v_reset where it is above v_threshold. neap's membrane is v - v_leak. A connection
- * from a node to itself through weights is recurrent: what left it a step before enters.
+ * from a node to itself through weights is recurrent: what left it a step before enters. The same
+ * holds for connections that close a cycle (nir_order.h).
  *
  * Written is, for a decay of exp(-dt/tau), the time constant dt/(1 - exp(-dt/tau)), which gives the
  * same decay in Euler steps; r is tau/dt and w_in tau_syn/dt, so that all factors of weights are 1.

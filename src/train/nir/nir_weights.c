@@ -9,19 +9,20 @@ static int64_t unit_of(const struct neap__nir_image *image, int64_t i)
 	return image ? i % image->channels * image->height * image->width + i / image->channels : i;
 }
 
-/* The image of a layer that is a convolution, and of what arrives from one, pooled; or NULL. */
+/* The image of a layer that is a convolution; or NULL. */
 static const struct neap__nir_image *image_of(const struct neap__nir_layer *layer)
 {
-	return layer->feed->conv ? &layer->feed->conv->to : NULL;
+	const struct neap__nir_filter *conv = neap__nir_conv(layer);
+	return conv ? &conv->to : NULL;
 }
 
-static const struct neap__nir_image *image_below(const struct neap__nir_chain *chain, int index)
+/* The same of what arrives, pooled. What repeats a layer has its units in the order of the net. */
+static const struct neap__nir_image *image_below(
+	const struct neap__nir_chain *chain, const struct neap__nir_feed *feed)
 {
-	const struct neap__nir_layer *layer = &chain->layer[index];
-
-	if (index == 0 || !image_of(layer - 1))
+	if (feed->origin < 0 || !feed->term || !image_of(&chain->layer[feed->origin]))
 		return NULL;
-	return layer->feed->pool ? &layer->feed->pool->to : image_of(layer - 1);
+	return feed->term->pool ? &feed->term->pool->to : image_of(&chain->layer[feed->origin]);
 }
 
 int64_t neap__nir_unit(const struct neap__nir_layer *layer, int64_t unit)
@@ -37,24 +38,31 @@ static void store(const struct neap_param *p, int64_t at, double value)
 		((float *)p->data)[at] = (float)value;
 }
 
+/* Rows of a tensor. */
+struct rows {
+	int64_t from, count;
+};
+
 /*
- * Takes the weights of a term, from units of an image below to units of one; 0: the tensor lacks a
- * connection that has a weight.
+ * Takes the weights of a term (NULL: one to one), from units of an image below to units of one; 0:
+ * the tensor lacks a connection that has a weight.
  */
-static int set_weights(const struct neap_net *net, int tensor, const struct neap__nir_term *term,
-	const struct neap__nir_image *below, const struct neap__nir_layer *to)
+static int set_weights(const struct neap_net *net, int tensor, struct rows rows,
+	const struct neap__nir_term *term, const struct neap__nir_image *below,
+	const struct neap__nir_layer *to)
 {
 	struct neap_param p;
 
-	if (neap_net_param(net, tensor, &p) < 0)
+	if (neap_net_param(net, tensor, &p) < 0 || rows.from + rows.count > p.rows)
 		return 0;
-	for (int64_t row = 0; row < p.rows; row++) {
-		int64_t k = p.row_start ? p.row_start[row] : 0, in = unit_of(below, row);
+	for (int64_t row = rows.from; row < rows.from + rows.count; row++) {
+		int64_t k = p.row_start ? p.row_start[row] : 0;
+		int64_t in = unit_of(below, row - rows.from);
 		int64_t end = p.row_start ? p.row_start[row + 1] : 0;
 		for (int64_t column = 0; column < p.columns; column++) {
 			int64_t out = unit_of(image_of(to), column);
-			double w = term->weight ? term->weight[out * term->columns + in]
-						: (double)(in == out);
+			double w = term && term->weight ? term->weight[out * term->columns + in]
+						       : (double)(in == out);
 			if (!p.row_start)
 				store(&p, row * p.columns + column, w * to->gain[out]);
 			else if (k < end && p.column[k] == column)
@@ -69,7 +77,7 @@ static int set_weights(const struct neap_net *net, int tensor, const struct neap
 /* The kernels of a convolution: a row for each channel below, y and x. */
 static int set_kernels(const struct neap_net *net, int tensor, const struct neap__nir_layer *to)
 {
-	const struct neap__nir_filter *conv = to->feed->conv;
+	const struct neap__nir_filter *conv = neap__nir_conv(to);
 	int64_t taps = (int64_t)conv->kernel[0] * conv->kernel[1];
 	int64_t below = conv->from.channels / conv->groups, own = conv->to.channels / conv->groups;
 	struct neap_param p;
@@ -87,6 +95,27 @@ static int set_kernels(const struct neap_net *net, int tensor, const struct neap
 	return 1;
 }
 
+/* Weights of all sources of a layer, one after the other. */
+static int set_feeds(const struct neap_net *net, const struct neap__nir_chain *chain, int index)
+{
+	const struct neap__nir_layer *a = &chain->layer[index];
+	int tensor = net->layers[index].weight;
+	struct rows rows = {0, 0};
+
+	if (neap__nir_conv(a))
+		return set_kernels(net, tensor, a);
+	for (int i = 0; i < a->feeds; i++) {
+		const struct neap__nir_feed *feed = &a->feed[i];
+		const struct neap__nir_filter *pool = feed->term ? feed->term->pool : NULL;
+		rows.from += rows.count;
+		rows.count = pool ? pool->to.channels * pool->to.height * pool->to.width
+				  : feed->columns;
+		if (!set_weights(net, tensor, rows, feed->term, image_below(chain, feed), a))
+			return 0;
+	}
+	return 1;
+}
+
 int neap__nir_weights_set(const struct neap_net *net, const struct neap__nir_chain *chain)
 {
 	struct neap_param p;
@@ -94,10 +123,9 @@ int neap__nir_weights_set(const struct neap_net *net, const struct neap__nir_cha
 	for (int l = 0; l < chain->layers; l++) {
 		const struct neap__nir_layer *a = &chain->layer[l];
 		const struct neap__layer *b = &net->layers[l];
-		int set = a->feed->conv
-				  ? set_kernels(net, b->weight, a)
-				  : set_weights(net, b->weight, a->feed, image_below(chain, l), a);
-		if (!set || (a->own && !set_weights(net, b->recurrent, a->own, image_of(a), a)) ||
+		if (!set_feeds(net, chain, l) ||
+			(a->own && !set_weights(net, b->recurrent, (struct rows){0, a->n}, a->own,
+					   image_of(a), a)) ||
 			neap_net_param(net, b->bias, &p) < 0)
 			return 0;
 		for (int64_t i = 0; i < p.count; i++) {
