@@ -45,18 +45,19 @@
 #define LATE_RANKED 32 /* late plans: as RANKED; chosen */
 #define LATE_STARTS 3  /* late plans: as STARTS; chosen */
 /* Plans that reserve room only beside a part of each block, see search_part. */
-#define PARTS 24       /* seeds: 2 tails x 4 block lengths x 3 shares, see try_parts */
+#define PARTS 24       /* seeds, derived: 2 tails x 4 block lengths x 3 shares, see try_parts */
 #define PART_STARTS 2  /* of PARTS, improved by descent; chosen */
 #define PART_STATES 40 /* no such plans if the pool holds more states than this; chosen */
 /* Blocks of two lengths, see pair_turn. */
 #define PAIR_STARTS 3	     /* of the seeds, improved by descent; chosen */
 #define PAIR_FACTOR 1.1	     /* slower ones than this times the best plan are not; chosen */
 #define PAIR_ACTIONS 1500000 /* share of ACTIONS_MOST; chosen: about 0.1 s */
-#define BEST (RANKED + LATE_STARTS + PARTS)
-/* Late plans and PARTS get a third of the effort each; + 32, so that small efforts try some. */
+#define BEST (RANKED + LATE_STARTS + PARTS) /* derived: all that may be kept */
+/* Late plans and PARTS: a third of the effort each; + 32, so that small efforts try some; chosen.
+ */
 #define LATE_EFFORT(e) ((e) / 3 + 32)
 #define FINALS 6	/* plans per turn simulated over the full chain; chosen */
-#define FINALS_MOST 128 /* in all turns: 21 turns of FINALS; the default effort has 5 turns */
+#define FINALS_MOST 128 /* derived: 21 turns of FINALS; the default effort has 4 turns */
 /*
  * Blocks of a comparison run. Measured with the prototype: 8 blocks are 2% too optimistic; 16 reach
  * the steady state except for slow backlogs, which decide() catches.
@@ -73,7 +74,7 @@
 #define AGAIN_ACTIONS 3000000 /* share of ACTIONS_MOST for search_again; chosen: about 0.2 s */
 #define UNCONFIRMED 1e-3      /* relative error of a comparison run that counts; chosen */
 #define MULTIREAD_WORK 8      /* sums of the table of multiread.c per action; chosen */
-#define EFFORT_FIRST 125      /* first turn; 125 * 2^4 = 2000 is the default effort (neap/plan.h) */
+#define EFFORT_FIRST 125      /* first turn; 125 * 2^3 = 1000 is the default effort (neap/plan.h) */
 #define GAIN_LEAST 1e-4	      /* descent ends if a round gains less, relatively; chosen */
 
 struct block_search {
@@ -152,13 +153,13 @@ static void scale(int64_t *v, double x)
  *       48..51   multiread, in search_again: J and the price of a repeated read together, because
  * in longer blocks reads are easier to hide and pay at a lower price
  *
- * The factors and candidate values are chosen: small steps to converge, factors of two to leave
- * local minima.
+ * The candidate values are chosen.
  */
 static int neighbour(const struct block_search *search, const struct neap_blocks *from, int n,
 	struct neap_blocks *to)
 {
 	const struct neap__block_costs *s = &search->costs;
+	/* Chosen: small steps to converge, factors of two to leave local minima. */
 	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
 	struct neap_blocks *b = to;
 	*b = *from;
@@ -395,7 +396,7 @@ static int try_part(struct block_search *s, struct neap_blocks b, double steps, 
  */
 static int try_parts(struct block_search *s, struct neap_blocks from, int64_t tail)
 {
-	static const double shares[] = {0.1, 0.25, 0.4};
+	static const double shares[] = {0.1, 0.25, 0.4}; /* chosen */
 	double own = (double)from.advance,
 	       longest = s->costs.f > 0 ? s->costs.state_out / s->costs.f : 0;
 	const double steps[] = {own, 1.5 * own, longest, 0.75 * longest};

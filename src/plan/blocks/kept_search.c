@@ -113,6 +113,7 @@ static uint64_t draw(uint64_t *n, uint64_t sides)
 static int neighbour(
 	const struct kept_search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
 {
+	/* Chosen: as in block_search.c, with finer steps first. */
 	static const double factors[] = {0.97, 1.03, 0.93, 1.08, 0.85, 1.18, 0.7, 1.4, 0.5, 2};
 	static const double both[] = {0.93, 1.08};
 	struct neap_blocks *b = to;
@@ -208,6 +209,7 @@ static int seed(struct kept_search *s, double h, double tail, double kept, doubl
 
 static int seeds(struct kept_search *s)
 {
+	/* Chosen: shares and multiples (see the head of the file), the likeliest first. */
 	static const double held[] = {0.8, 0.6, 0.4, 0.9}, tails[] = {1.5, 6};
 	static const double kept[] = {0.3, 0.5, 0.4}, lasts[] = {1, 0.3};
 	for (int i = 0; i < SEEDS; i++)

@@ -158,7 +158,8 @@ static int fill_near(struct neap__near_plan *x, double places, int n)
 static int neighbour(const struct neap__near_costs *s, const struct neap__near_plan *from, int n,
 	struct neap__near_plan *x)
 {
-	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+	static const double factors[] = {
+		0.5, 0.8, 0.93, 1.08, 1.25, 2}; /* as in block_search.c; chosen */
 	int64_t *at[] = {&x->b.advance, &x->b.record, &x->b.tail, &x->n.advance, &x->n.record,
 		&x->n.tail, &x->n.last_advance, &x->n.last_record, &x->n.last_tail};
 	int numbers = s->spread ? 3 : 9;
@@ -178,7 +179,7 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	n -= 2;
 	if (!s->spread)
 		return fill_near(x, neap__near_places(s), n);
-	static const int moves[] = {-9, -3, -1, 1, 3, 9};
+	static const int moves[] = {-9, -3, -1, 1, 3, 9}; /* of NEAP_NEAR_SHARES; chosen */
 	if (n >= 6)
 		return 0;
 	x->n.share += moves[n];

@@ -20,8 +20,8 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
-#define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
-#define BATCH 1024 /* largest batch of the program, in operations; CHUNKS_MOST limits it */
+#define LOOK 2048  /* operations ahead, derived: half the window, so that a batch still fits */
+#define BATCH 1024 /* operations of a batch, derived: two for each of CHUNKS_MOST chunks */
 
 static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {

@@ -14,6 +14,7 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
+/* All values are chosen: comparing periods must cost less than performing them. */
 #define TRIES_MOST 12	    /* periods without a steady state before longer ones are tried */
 #define OPERATIONS_LEAST 32 /* of a period: comparing two takes as long as some operations */
 #define PERIODS_LEAST 6	    /* fewer periods are performed, not left out */

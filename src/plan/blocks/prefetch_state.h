@@ -12,7 +12,7 @@
 #include "plan/blocks/prefetch.h"
 #include "plan/core/simulate.h"
 
-/* Rings of operations and of GETs that are looked at at a time: powers of two. */
+/* Rings of operations and of GETs that are looked at at a time: powers of two; chosen. */
 #define NEAP__PREFETCH_WINDOW 4096
 #define NEAP__PREFETCH_GETS 1024
 

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
+/* Derived. */
 #define FAR (INT64_MAX / 8) /* steps: no limit, but sums of a few do not overflow */
 #define SLOTS_AT_ONCE 8	    /* upper bound of the slots that one call of refill uses */
 
