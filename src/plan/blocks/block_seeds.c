@@ -48,8 +48,9 @@
 
 /* Scales the score of multiread, which recomputes less than E(J); chosen. */
 #define MULTIREAD_FACTOR 0.97
-#define RESERVE_PRICE 1e-9 /* seconds a byte: of equal scores, the smaller reserve; chosen: tiny   \
-			    */
+#define RESERVE_PRICE                                                                              \
+	1e-9 /* seconds a byte: of equal scores, the smaller reserve; chosen: tiny                 \
+	      */
 
 int64_t neap__block_whole(double x)
 {
