@@ -121,7 +121,7 @@ struct cli_question {
 		.help = "plan with this strategy alone (default: all)", .names = neap_strategy_name}, \
 		CLI_PARAM_OPTIONS \
 	{.name = "effort", .kind = CLI_INT, .into = &(q).params.effort, .argument = "N", \
-		.help = "simulations that auto may run (default: 1000, with --chain 2000)", .low = 1, .high = 1e9}
+		.help = "simulations that auto may run (default 2000)", .low = 1, .high = 1e9}
 
 /* clang-format on */
 

@@ -142,7 +142,7 @@ struct neap_params {
 #define NEAP_X(name, option, meaning) int64_t name;
 	NEAP_PARAM_TABLE(NEAP_X)
 #undef NEAP_X
-	int64_t effort;	     /* limit of a search, in simulations or equivalent work; 0: default */
+	int64_t effort;	     /* limit of a search, in simulations or equivalent work; 0: 2000 */
 	int64_t reserved[4]; /* 0 */
 };
 

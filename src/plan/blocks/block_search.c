@@ -59,7 +59,7 @@
  */
 #define LATE_EFFORT(e) ((e) / 3 + 32)
 #define FINALS 6	/* plans per turn simulated over the full chain; chosen */
-#define FINALS_MOST 128 /* derived: 21 turns of FINALS; the default effort has 4 turns */
+#define FINALS_MOST 128 /* derived: 21 turns of FINALS; the default effort has 5 turns */
 /*
  * Blocks of a comparison run. Measured with the prototype: 8 blocks are 2% too optimistic; 16 reach
  * the steady state except for slow backlogs, which decide() catches.
@@ -76,7 +76,7 @@
 #define AGAIN_ACTIONS 3000000 /* share of ACTIONS_MOST for search_again; chosen: about 0.2 s */
 #define UNCONFIRMED 1e-3      /* relative error of a comparison run that counts; chosen */
 #define MULTIREAD_WORK 8      /* sums of the table of multiread.c per action; chosen */
-#define EFFORT_FIRST 125      /* first turn; 125 * 2^3 = 1000 is the default effort (neap/plan.h) */
+#define EFFORT_FIRST 125      /* first turn; 125 * 2^4 = 2000 is the default effort (neap/plan.h) */
 #define GAIN_LEAST 1e-4	      /* descent ends if a round gains less, relatively; chosen */
 
 struct block_search {
