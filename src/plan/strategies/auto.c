@@ -25,8 +25,9 @@
  * plan is slower, but a plan that keeps states is, by 0.1% (tests/plan/test_kept_states.c, row 3).
  */
 #define EFFORT 2000
-#define STEPS_LONG 100000000 /* beyond it a simulation takes longer: a quarter of EFFORT; chosen   \
-			      */
+#define STEPS_LONG                                                                                 \
+	100000000 /* beyond it a simulation takes longer: a quarter of EFFORT; chosen              \
+		   */
 
 #define FASTER 1e-12 /* relative: a plan must be faster by more to win */
 
