@@ -3,13 +3,14 @@
 """
 The include law: a file includes its own folder, public headers, and the folders that the
 law names for it, so that no two folders include each other. The files of src/sweep have an order instead, and call
-downwards only. Beside it, what each floor
-may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
+downwards only. In all of src/, no more than two files call each other in a cycle (CYCLES lists those that do,
+with the reason). Beside it, what each floor may not do at all: the planner is pure, nets know no checkpoints, a library does not exit.
 Modules of the Python package import those that the law names, and no package that is optional
 unless the law says so.
 Prints every breach and exits 1 if there is one.
     floors.py [FOLDER_OF_THE_PROJECT]
 """
+import collections
 import os
 import re
 import sys
@@ -198,6 +199,8 @@ PYTHON = {
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
 DEFINITION = re.compile(r"^[a-z][^;{}()#=]*?\b(neap_\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
+# Cycles of calls between more than two files of src/, as sets of their paths without the ending, and the reason for each.
+CYCLES = []
 # (folders, pattern, what it says)
 NEVER = [
     (("src/plan", "src/base"), r"#\s*include <(pthread|time|sys/|unistd|fcntl|threads|omp)",
@@ -219,6 +222,30 @@ def sources(*folders):
                     path = os.path.join(where, name)
                     with open(path) as file:
                         yield path, file.read()
+
+
+def cycles(calls):
+    """The sets of more than one node that reach each other (Tarjan, 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(calls.get(node, ())):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(calls):
+        if node not in index:
+            visit(node)
+    return found
 
 
 def line_of(text, match):
@@ -255,20 +282,31 @@ for folders, pattern, says in NEVER:
             continue
         for match in re.finditer(pattern, text):
             breaches.append(f"{path}:{line_of(text, match)}: {match.group(0)} -- {says}")
-rooms = {path[len("src/sweep/"):-2]: "" for path, _ in sources("src/sweep")}
-for path, text in sources("src/sweep"):
-    rooms[path[len("src/sweep/"):-2]] += re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment.group(0).count("\n"), text, flags=re.DOTALL)
-owner = {match.group(1): stem for stem, text in rooms.items() for match in DEFINITION.finditer(text)}
+rooms, owner = collections.defaultdict(str), {}
+for path, text in sources("src"):
+    stem = os.path.splitext(path)[0]
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+    if path.endswith(".c"):
+        owner.update((match.group(1), stem) for match in DEFINITION.finditer(text))
+    rooms[stem] += text
+calls = {}
 for stem, text in rooms.items():
-    if stem not in SWEEP_ORDER:
-        breaches.append(f"src/sweep/{stem}: SWEEP_ORDER has no place for it")
-        continue
-    below = SWEEP_ORDER[SWEEP_ORDER.index(stem):]
     inside = "\n".join(line for line in text.split("\n") if line[:1] in ("\t", " "))
-    for match in re.finditer(r"(?<!struct )\b(neap_\w+)\b", inside):
-        at = owner.get(match.group(1), stem)
-        if at in SWEEP_ORDER and at not in below:
-            breaches.append(f"src/sweep/{stem}: {match.group(1)} of {at}.c -- SWEEP_ORDER has {at} above {stem}")
+    named = re.findall(r"(?<!struct )\b(neap_\w+)\b", inside)
+    calls[stem] = {owner[name]: name for name in named if owner.get(name, stem) != stem}
+for group in cycles(calls):
+    if len(group) > 2 and group not in CYCLES:
+        breaches += [f"{stem}.c: calls {name} of {other}.c, in a cycle of {len(group)} files"
+                     for stem in sorted(group) for other, name in sorted(calls[stem].items()) if other in group]
+for path in sorted(stem for stem in rooms if stem.startswith("src/sweep/")):
+    stem = path[len("src/sweep/"):]
+    if stem not in SWEEP_ORDER:
+        breaches.append(f"{path}: SWEEP_ORDER has no place for it")
+        continue
+    for other, name in calls[path].items():
+        at = other[len("src/sweep/"):] if other.startswith("src/sweep/") else stem
+        if at in SWEEP_ORDER[:SWEEP_ORDER.index(stem)]:
+            breaches.append(f"{path}: {name} of {at}.c -- SWEEP_ORDER has {at} above {stem}")
 for path in sorted(os.path.join(where, name) for where, _, names in os.walk("python/neap") for name in names
                    if name.endswith(".py")):
     module = os.path.relpath(path, "python/neap")[:-len(".py")]

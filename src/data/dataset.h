@@ -9,6 +9,7 @@
 #include "data/augment/sample_extent.h"
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <neap/data.h>
 
 /* Events with spare memory, so that reading a whole epoch allocates a few times only. */
@@ -197,7 +198,12 @@ int neap__dataset_part(struct neap_dataset *set, int64_t index, double from, dou
 /* Sorts by (time, unit). 0 or -ENOMEM. */
 int neap__events_sort(struct neap_events *events);
 
-void neap__names_free(char **names, int count);
+static inline void neap__names_free(char **names, int count)
+{
+	for (int i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}
 
 /*
  * Moves those of `count` names behind the others of which no recording is whole (used[i] 0), and

@@ -2,7 +2,8 @@
 /*
  * comparison.h: one real batch swept under several strategies: what the files of `neap compare`
  * share. run_comparison.c runs it; comparison_costs.c, comparison_plan.c, comparison_predict.c,
- * comparison_reference.c, comparison_key.c and pace_probe.c are its parts.
+ * comparison_reference.c, comparison_key.c, comparison_sweep.c and transfer_overhead.c are its
+ * parts.
  */
 #ifndef NEAP_MEASURE_COMPARISON_H
 #define NEAP_MEASURE_COMPARISON_H

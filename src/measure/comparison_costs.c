@@ -33,36 +33,6 @@ enum {
 	     */
 #define TIER_SECONDS 0.2
 
-void neap__comparison_sweep(struct neap__comparison *c, struct neap_sweep_options *so,
-	int64_t steps, const char *strategy)
-{
-	*so = (struct neap_sweep_options){.size = sizeof *so,
-		.steps = steps,
-		.memory = c->result->memory,
-		.strategy = strategy,
-		.params = c->params,
-		.tiers = c->tiers.tier,
-		.ntiers = c->tiers.count,
-		.advance = c->costs.advance,
-		.record = c->costs.record,
-		.backward = c->costs.backward,
-		.replay = c->costs.replay,
-		.call = c->costs.call,
-		.trace = c->trace,
-		.patience = neap__patience(&c->options->sweep, steps, c->costs.advance),
-		.no_replan = c->options->sweep.no_replan || c->options->sweep.costs,
-		.interrupted = neap__comparison_watch,
-		.interrupted_user = c};
-}
-
-void neap__comparison_ops(const struct neap__comparison *c, struct neap_step_ops *ops, double tape)
-{
-	neap__net_steps_fill(ops, c->one.net);
-	if (tape > 0 && ops->tape_bytes < ops->tape_max_bytes)
-		ops->tape_bytes = (size_t)fmin(tape, (double)ops->tape_max_bytes);
-	ops->tape_mean_bytes = (size_t)c->costs.tape_mean;
-}
-
 /* Replaces a sweep by one without transfers, where the budget has a plan for that. */
 static int leave_out_transfers(struct neap_sweep **sweep, const struct neap_step_ops *ops,
 	struct neap__tape_probe *user, const struct neap_sweep_options *so)

@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_LEAST 10 /* seconds: of a sweep that takes longer it is said */
-
 static double waited(const struct neap__comparison *c)
 {
 	const struct neap_windows *windows = c->one.batch->windows;
@@ -42,26 +40,6 @@ static double expect(const struct neap_sweep *sweep, const struct neap__pace_now
 {
 	return (neap__comparison_predict(sweep, before) + neap__comparison_predict(sweep, after)) /
 	       2;
-}
-
-/*
- * Runs one sweep in an arena whose pages are mapped already, as in training after the first batch.
- * Mapping them is within the measurement of resident memory.
- */
-int neap__comparison_watch(void *comparison)
-{
-	struct neap__comparison *c = comparison;
-	const struct neap_compare_options *o = c->options;
-	double seconds = neap_sweep_foreseen(c->running);
-	if (seconds > SAID_LEAST && o->say) {
-		char line[160];
-		neap__print(line, sizeof line, "%s: about %.3g s, as of a tenth of its first pass",
-			c->name, seconds);
-		o->say(o->user, line);
-	}
-	if (seconds > 0)
-		c->running = NULL;
-	return o->progress ? o->progress(o->user, c->name, c->done, c->total) : 0;
 }
 
 /* Names the layers that never spike in the batch, once: equal gradients show little there. */
@@ -93,6 +71,10 @@ static void say_silent(struct neap__comparison *c)
 	c->told_silent = 1;
 }
 
+/*
+ * Runs one sweep in an arena whose pages are mapped already, as in training after the first batch.
+ * Mapping them is within the measurement of resident memory.
+ */
 static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 	struct neap_compare_run *run, struct measured *measured)
 {

@@ -17,6 +17,9 @@
 #include <math.h>
 #include <string.h>
 
+const struct neap__tier_calls neap__tier_public_calls = {
+	neap_tier_format, neap_tier_put, neap_tier_get, neap_tier_wait, neap_tier_measure};
+
 enum { BESIDE_STEPS = 256, BESIDE_REPEATS = 9, RATE_REPEATS = 3 };
 #define PATIENCE 30.0	     /* seconds without progress: systems give a disk 30 s for a command */
 #define PASSES 4	     /* forward passes; recomputing a lost record costs one at most */

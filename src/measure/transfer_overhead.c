@@ -5,6 +5,9 @@
  * caches and threads. The pace of a machine changes within seconds by more than the overhead,
  * hence the comparison with the sweeps just before and after. A channel with stalls counts as
  * saturated, so its bytes over its seconds are its rate.
+ *
+ * The pace probe is such a sweep without transfers. It runs before and after every sweep that is
+ * compared, and the plan's time is scaled by the costs it gives.
  */
 #include "measure/transfer_overhead.h"
 #include "store/tier_cost.h"
@@ -187,4 +190,28 @@ int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_swee
 	set_tier(&c->tiers, sizes.state, neap_sweep_plan(stream)->tier - 1,
 		neap__timing_of(lost, measured).median, &stats);
 	return 0;
+}
+
+int neap__pace_probe_run(struct neap__comparison *c)
+{
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+
+	c->now = c->planned;
+	if (!c->probe.sweep)
+		return 0;
+	NEAP_TRY(neap__transfer_overhead_probe(c, &stats, &c->now));
+	if (c->options->sweep.costs) { /* costs of the user's chain file, at this pace */
+		c->now.costs = c->planned.costs;
+		neap__costs_scale(&c->now.costs, c->now.pace);
+	} else {
+		neap__costs_scale(&c->now.costs, c->probe.cost_ratio);
+	}
+	return 0;
+}
+
+void neap__pace_probe_free(struct neap__pace_probe *probe)
+{
+	neap_sweep_free(probe->sweep);
+	free(probe->sequences);
+	*probe = (struct neap__pace_probe){0};
 }

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/struct_size.h"
+#include "plan/bound/bound_memory.h"
 #include "plan/bound/stage_bound.h"
 #include "plan/core/strategy.h"
 #include "plan/core/plan_row.h"

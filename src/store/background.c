@@ -52,23 +52,6 @@ int neap__background_get_spans(void *self, int64_t place, uint64_t tag,
 		ticket);
 }
 
-struct neap__gather neap__background_gather(const struct neap__job *job, struct neap_span *one)
-{
-	struct neap__gather gather = {.spans = one, .count = 1, .bytes = job->bytes};
-	gather.put = job->kind == NEAP__PUT || job->kind == NEAP__PUT_TAPES ||
-		     job->kind == NEAP__PUT_SPANS;
-	gather.tapes = job->kind == NEAP__PUT_TAPES || job->kind == NEAP__GET_TAPES;
-	*one = (struct neap_span){job->data, job->bytes};
-	if (job->kind == NEAP__PUT || job->kind == NEAP__GET)
-		return gather;
-	gather.spans = job->data;
-	gather.count = (int)job->bytes;
-	gather.bytes = 0;
-	for (int i = 0; i < gather.count; i++)
-		gather.bytes += gather.spans[i].bytes;
-	return gather;
-}
-
 int neap__background_wait(void *self, int64_t ticket)
 {
 	struct neap__background *background = self;

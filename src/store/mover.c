@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mover.c: the requests of a mover: tickets, queues, and which request may begin; the I/O thread.
+ * mover.c: posts requests and waits for them, and the I/O thread that performs them (piece_io.c).
+ * The queue of requests is in request_queue.c.
  */
 #include "store/mover_state.h"
 #include "store/piece_io.h"
@@ -28,92 +29,6 @@ uint64_t neap__layout_at(const struct neap__layout *layout, int tapes, int64_t p
 {
 	return tapes ? layout->states + (uint64_t)place * layout->tape_stride
 		     : (uint64_t)place * layout->stride;
-}
-
-/* With the lock: is the earlier request of its place done? */
-static int may_begin(const struct neap__request *r)
-{
-	return !r->after || r->after->reuse != r->after_reuse ||
-	       r->after->state == NEAP__REQUEST_DONE;
-}
-
-/*
- * With the lock. Refuses requests of a place where an abandoned put still hangs: they would hang,
- * too, and all requests behind them.
- */
-static void refuse_stuck(struct neap__mover *m, int direction)
-{
-	struct neap__request *r;
-	while ((r = m->queues[direction].first) != NULL && !may_begin(r) &&
-		r->after->state == NEAP__REQUEST_ABANDONED) {
-		neap__mover_unqueue(m, r);
-		r->answer = -ETIMEDOUT;
-		neap__print(r->detail, sizeof r->detail,
-			"an earlier transfer to the same place of slow memory hangs");
-		neap__mover_set_done(m, r);
-	}
-}
-
-struct neap__request *neap__mover_take(struct neap__mover *m, int direction)
-{
-	pthread_mutex_lock(&m->lock);
-	refuse_stuck(m, direction);
-	struct neap__request *r = m->queues[direction].first;
-	if (r && may_begin(r)) {
-		m->queues[direction].first = r->next;
-		r->state = NEAP__REQUEST_RUNNING;
-		r->begun_at = neap__seconds();
-	} else {
-		r = NULL;
-	}
-	pthread_mutex_unlock(&m->lock);
-	return r;
-}
-
-void neap__mover_give_back(struct neap__mover *m, struct neap__request *r)
-{
-	r->state = NEAP__REQUEST_FREE;
-	r->reuse++;
-	m->free[m->nfree++] = r;
-}
-
-void neap__mover_set_done(struct neap__mover *m, struct neap__request *r)
-{
-	if (r->state == NEAP__REQUEST_ABANDONED) {
-		m->abandoned--;
-		neap__mover_give_back(m, r);
-	} else {
-		r->state = NEAP__REQUEST_DONE;
-	}
-	r->done_at = neap__seconds();
-	m->place_keys[r - m->requests] = -1;
-	m->outstanding--;
-	pthread_cond_broadcast(&m->done);
-}
-
-void neap__mover_done(struct neap__mover *m, struct neap__request *r)
-{
-	pthread_mutex_lock(&m->lock);
-	neap__mover_set_done(m, r);
-	pthread_mutex_unlock(&m->lock);
-}
-
-void neap__mover_unqueue(struct neap__mover *m, struct neap__request *r)
-{
-	int direction = r->gather.put;
-	struct neap__request *before = NULL;
-	for (struct neap__request *at = m->queues[direction].first; at != r; at = at->next)
-		before = at;
-	*(before ? &before->next : &m->queues[direction].first) = r->next;
-	if (m->queues[direction].last == r)
-		m->queues[direction].last = before;
-	for (int i = 0; i < NEAP__REQUESTS; i++) {
-		struct neap__request *follower = &m->requests[i];
-		if (follower->after != r || follower->after_reuse != r->reuse)
-			continue;
-		follower->after = r->after; /* which the follower now comes after */
-		follower->after_reuse = r->after_reuse;
-	}
 }
 
 /* Movers that neap__mover_free left behind: released when one ends, acquired by readers. */
@@ -257,16 +172,6 @@ int neap__mover_post(struct neap__mover *m, const struct neap__job *job, int64_t
 	pthread_mutex_unlock(&m->lock);
 	while (!m->has_thread && neap__piece_io_run(m))
 		;
-	return 0;
-}
-
-int neap__mover_find(struct neap__mover *m, int64_t ticket, struct neap__request **r)
-{
-	int index = (int)(ticket & 0xffff);
-	*r = ticket >= 0 && index < NEAP__REQUESTS ? &m->requests[index] : NULL;
-	if (!*r || (*r)->state == NEAP__REQUEST_FREE || (*r)->state == NEAP__REQUEST_ABANDONED ||
-		(*r)->reuse != (uint32_t)(ticket >> 16))
-		return neap__fail(NEAP_EUSAGE, "no transfer has ticket %lld", (long long)ticket);
 	return 0;
 }
 

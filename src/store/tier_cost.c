@@ -31,9 +31,6 @@ enum {
 #define NEVER 1e15  /* bytes a second that no medium reaches */
 #define OUTLAST 1.5 /* transfers issued take this much longer than the computation */
 
-const struct neap__tier_calls neap__tier_public_calls = {
-	neap_tier_format, neap_tier_put, neap_tier_get, neap_tier_wait, neap_tier_measure};
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.c: the table of I/O engines, the choice of one, and requests that tests let hang. The
- * choice is the first row that works here, or the one that the environment variable NEAP_IO names;
- * messages take the names from the table.
+ * engine.c: the table of I/O engines, and the choice of one: the first row that works here, or the
+ * one that the environment variable NEAP_IO names. Messages take the names from the table.
  */
 #include "sys/engine.h"
 #include "base/fail.h"
 #include "base/print.h"
-#include "sys/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +20,7 @@ ENGINES(DECLARE)
 static const struct neap__io_engine_kind *const kinds[] = {ENGINES(ROW)};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-#define POLL 2e-4 /* seconds between looks at whether stalled requests were released */
-
-struct neap__stall_injection *neap__io_engine_stalls;
+int (*neap__io_engine_wrap)(struct neap__io_engine *engine);
 
 const char *neap__io_engine_name(int row)
 {
@@ -92,68 +88,20 @@ int neap__io_engine_open(struct neap__io_engine *engine, int depth)
 {
 	*engine = (struct neap__io_engine){0};
 	NEAP_TRY(open_any(engine, depth));
-	engine->stalls = engine->kind->blocks ? NULL : neap__io_engine_stalls;
-	return 0;
-}
-
-/* Counts the request; 1 if it is one that a test wants to hang. */
-static int stalls_now(struct neap__stall_injection *stalls, const struct neap__io_request *request)
-{
-	long long n = atomic_fetch_add(request->write ? &stalls->writes : &stalls->reads, 1) + 1;
-	long long first = request->write ? stalls->write : stalls->read;
-	long long row = stalls->row ? stalls->row : 1;
-	int hit = first && n >= first && n < first + row && !atomic_load(&stalls->released);
-	atomic_fetch_add(&stalls->stalled, hit);
-	return hit;
+	return neap__io_engine_wrap ? neap__io_engine_wrap(engine) : 0;
 }
 
 void neap__io_engine_start(struct neap__io_engine *engine, struct neap__io_request *request)
 {
 	engine->in_flight++;
-	if (engine->stalls && engine->stalls->delay_us)
-		neap__sleep(1e-6 * engine->stalls->delay_us);
-	if (engine->stalls && stalls_now(engine->stalls, request)) {
-		request->next = engine->stalled;
-		engine->stalled = request;
-		engine->nstalled++;
-		return;
-	}
 	engine->kind->start(engine->self, request);
-}
-
-static void release_stalled(struct neap__io_engine *engine)
-{
-	while (engine->stalled && atomic_load(&engine->stalls->released)) {
-		struct neap__io_request *request = engine->stalled;
-		engine->stalled = request->next;
-		engine->nstalled--;
-		engine->kind->start(engine->self, request);
-	}
-}
-
-/* Finishes a request while others may stall: polls whether these were released. */
-static struct neap__io_request *finish_stalled(struct neap__io_engine *engine, double seconds)
-{
-	double end = neap__seconds() + seconds;
-	struct neap__io_request *request = NULL;
-	do {
-		release_stalled(engine);
-		if (engine->in_flight > engine->nstalled)
-			request = engine->kind->finish(
-				engine->self, engine->nstalled && seconds > POLL ? POLL : seconds);
-		else
-			neap__sleep(POLL);
-	} while (!request && neap__seconds() < end);
-	return request;
 }
 
 struct neap__io_request *neap__io_engine_finish(struct neap__io_engine *engine, double seconds)
 {
 	if (engine->in_flight == 0)
 		return NULL;
-	struct neap__io_request *request = engine->stalls
-						   ? finish_stalled(engine, seconds)
-						   : engine->kind->finish(engine->self, seconds);
+	struct neap__io_request *request = engine->kind->finish(engine->self, seconds);
 	engine->in_flight -= request != NULL;
 	return request;
 }

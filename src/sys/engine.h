@@ -14,7 +14,7 @@
 #ifndef NEAP_SYS_ENGINE_H
 #define NEAP_SYS_ENGINE_H
 
-#include "sys/stall_injection.h"
+#include <neap/status.h>
 #include "sys/scratch.h"
 
 /* Requests in flight at most: twice what keeps a disk busy, as two disks may share them. */
@@ -64,11 +64,14 @@ struct neap__io_engine {
 	const struct neap__io_engine_kind *kind; /* NULL: closed */
 	void *self;
 	int in_flight;
-	struct neap__stall_injection *stalls; /* or NULL */
-	struct neap__io_request *stalled;     /* list of those that stall */
-	int nstalled;
 	char about[96]; /* its name, and why another one is not used */
 };
+
+/*
+ * Called at the end of neap__io_engine_open unless NULL; returns 0 or a code. Tests set it, to put
+ * an engine whose requests stall around the one that was opened.
+ */
+extern int (*neap__io_engine_wrap)(struct neap__io_engine *engine);
 
 /* The name of a row of the table, fastest first; NULL beyond its end. */
 const char *neap__io_engine_name(int row);

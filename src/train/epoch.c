@@ -287,12 +287,6 @@ int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *resul
 	return neap__evaluate(result, &evaluation);
 }
 
-int neap__chooses_best(const struct neap__trainer *trainer)
-{
-	return trainer->data.validation &&
-	       trainer->data.nsecond >= trainer->options.validation_least;
-}
-
 /*
  * Returns 1 if this epoch's model is the best so far: by validation accuracy, among equals by
  * loss, among equals the earlier.

@@ -64,27 +64,6 @@ struct evaluation_sums {
 	double steps;
 };
 
-int neap__evaluation_look(
-	const struct neap__evaluation *e, const struct neap_batch *batch, int64_t t)
-{
-	int64_t samples = e->so_far->samples;
-	int ends = 0;
-
-	if (e->ranks->peers)
-		return 0;
-	if (e->advanced)
-		ends = e->advanced(e->user,
-			(double)samples + batch->size * ((double)t / (double)batch->steps),
-			e->total);
-	else if (e->progress)
-		ends = e->progress(e->user, samples, e->total);
-	return ends ? neap__fail(NEAP_EINTERRUPTED,
-			      "interrupted after %lld sample%s and %lld of %lld steps",
-			      (long long)samples, samples == 1 ? "" : "s", (long long)t,
-			      (long long)batch->steps)
-		    : 0;
-}
-
 /*
  * Advances through all steps in pieces of about LOOK seconds: a step may last from a microsecond to
  * seconds, and a batch has up to 10^9 of them. How they are divided changes no result.

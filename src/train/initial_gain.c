@@ -108,12 +108,6 @@ static int add_sample(struct sums *sums, const struct neap__linear_cell *cell,
 	return 0;
 }
 
-int64_t neap__training_sample(const struct neap__data *d, int64_t i, int64_t some)
-{
-	int64_t k = (int64_t)((double)i * (double)d->nfirst / (double)some);
-	return d->first ? d->first[k] : k;
-}
-
 /* The mean square of membranes by a unit of what the data brings; 0 where that is nothing. */
 static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	struct neap__trainer *trainer, const struct neap__linear_cell *cell)

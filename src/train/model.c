@@ -111,16 +111,6 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	neap__tensor_bundle_meta(bundle, "neap.target", target_names[set->info.target]);
 }
 
-enum neap_target neap__model_target(const struct neap__safetensors *file)
-{
-	const char *name = neap__safetensors_meta(file, "neap.target");
-
-	for (int i = 0; name && i < NEAP_TARGETS; i++)
-		if (strcmp(name, target_names[i]) == 0)
-			return (enum neap_target)i;
-	return NEAP_TARGET_LABEL;
-}
-
 /* A tensor of the file that must have this type and shape. */
 static int take(void *into, const struct neap__safetensors *file, const char *name,
 	enum neap__dtype dtype, int dims, const uint64_t *shape)
@@ -398,57 +388,6 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 			options->classes);
 	return check_classes(
 		neap__safetensors_meta(file, "neap.classes"), set, info.name, info.classes);
-}
-
-void neap__model_class_names_free(char **names, int classes)
-{
-	for (int i = 0; names && i < classes; i++)
-		free(names[i]);
-	free(names);
-}
-
-/* A list of `count` texts from the metadata; NULL for those that are no texts, and behind its end.
- */
-static int read_names(char ***names, const char *text, int count)
-{
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-	int rc = 0;
-
-	*names = calloc((size_t)count + 1, sizeof **names);
-	for (int i = 0; *names && rc == 0 && i < count; i++) {
-		const char *name = json_string_value(json_array_get(list, (size_t)i));
-		(*names)[i] = name ? strdup(name) : NULL;
-		rc = name && !(*names)[i] ? -ENOMEM : 0;
-	}
-	json_decref(list);
-	if (*names && rc == 0)
-		return 0;
-	neap__model_class_names_free(*names, count);
-	*names = NULL;
-	return neap__fail_errno(ENOMEM, "names of classes or features");
-}
-
-int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes)
-{
-	return read_names(names, neap__safetensors_meta(file, "neap.classes"), classes);
-}
-
-int neap__model_texts(
-	char ***names, int *count, const struct neap__safetensors *file, const char *key)
-{
-	const char *text = neap__safetensors_meta(file, key);
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-
-	*count = (int)json_array_size(list);
-	json_decref(list);
-	NEAP_TRY(read_names(names, text, *count));
-	for (int i = 0; i < *count; i++)
-		if (!(*names)[i]) {
-			neap__model_class_names_free(*names, *count);
-			*names = NULL;
-			return neap__fail(NEAP_EFORMAT, "its metadata %s is damaged", key);
-		}
-	return 0;
 }
 
 uint64_t neap__weights_hash(const struct neap_net *net)

@@ -547,3 +547,15 @@ int neap__model_kind_fits(const struct neap__safetensors *file, const struct nea
 		return neap__model_refuse(file, set);
 	return 0;
 }
+
+static const char *const target_names[] = {NEAP_TARGET_TABLE(NEAP_CHOICE_NAME)};
+
+enum neap_target neap__model_target(const struct neap__safetensors *file)
+{
+	const char *name = neap__safetensors_meta(file, "neap.target");
+
+	for (int i = 0; name && i < NEAP_TARGETS; i++)
+		if (strcmp(name, target_names[i]) == 0)
+			return (enum neap_target)i;
+	return NEAP_TARGET_LABEL;
+}

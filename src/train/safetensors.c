@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c: types of elements; reading a file, with every rule of the format checked. */
+/* safetensors.c: types of elements; reading a file, with every rule of the format
+ * checked; lists of texts in its metadata. */
 #include "train/safetensors.h"
+#include "train/model.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "base/json.h"
@@ -295,4 +297,55 @@ void neap__safetensors_free(struct neap__safetensors *file)
 	free(file->pair);
 	free(file->buffer);
 	*file = (struct neap__safetensors){0};
+}
+
+void neap__model_class_names_free(char **names, int classes)
+{
+	for (int i = 0; names && i < classes; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* A list of `count` texts from the metadata; NULL for those that are no texts, and behind its end.
+ */
+static int read_names(char ***names, const char *text, int count)
+{
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	int rc = 0;
+
+	*names = calloc((size_t)count + 1, sizeof **names);
+	for (int i = 0; *names && rc == 0 && i < count; i++) {
+		const char *name = json_string_value(json_array_get(list, (size_t)i));
+		(*names)[i] = name ? strdup(name) : NULL;
+		rc = name && !(*names)[i] ? -ENOMEM : 0;
+	}
+	json_decref(list);
+	if (*names && rc == 0)
+		return 0;
+	neap__model_class_names_free(*names, count);
+	*names = NULL;
+	return neap__fail_errno(ENOMEM, "names of classes or features");
+}
+
+int neap__model_class_names(char ***names, const struct neap__safetensors *file, int classes)
+{
+	return read_names(names, neap__safetensors_meta(file, "neap.classes"), classes);
+}
+
+int neap__model_texts(
+	char ***names, int *count, const struct neap__safetensors *file, const char *key)
+{
+	const char *text = neap__safetensors_meta(file, key);
+	json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+
+	*count = (int)json_array_size(list);
+	json_decref(list);
+	NEAP_TRY(read_names(names, text, *count));
+	for (int i = 0; i < *count; i++)
+		if (!(*names)[i]) {
+			neap__model_class_names_free(*names, *count);
+			*names = NULL;
+			return neap__fail(NEAP_EFORMAT, "its metadata %s is damaged", key);
+		}
+	return 0;
 }

@@ -335,14 +335,6 @@ static int open_loaders(struct neap__trainer *trainer)
 	return neap__process_memory_loader(&d->validation, d->set, loading, &o->sweep);
 }
 
-int neap__net_spikes(const struct neap_net *net)
-{
-	for (int l = 0; l < net->nlayers - 1; l++)
-		if (neap__layer_spikes(net, &net->layers[l]))
-			return 1;
-	return 0;
-}
-
 /* "1 class", "2 classes". */
 static const char *counted(char room[40], int64_t count, const char *one, const char *more)
 {

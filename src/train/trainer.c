@@ -17,19 +17,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
-{
-	char line[512];
-	va_list args;
-
-	if (!trainer->options.say || !neap__ranks_root(&trainer->ranks))
-		return;
-	va_start(args, format);
-	neap__vprint(line, sizeof line, format, args);
-	va_end(args);
-	trainer->options.say(trainer->options.user, line);
-}
-
 /* Rank 0 writes run.json. */
 static int write_run(struct neap__trainer *trainer)
 {
@@ -227,20 +214,6 @@ static int check_ranks(struct neap__trainer *trainer)
 			group);
 	else
 		say_idle_threads(trainer, batch, groups);
-	return 0;
-}
-
-int neap__trainer_trace(struct neap__trainer *trainer)
-{
-	const char *path = trainer->options.sweep.trace;
-
-	NEAP_TRY(neap_trace_write(path, &trainer->trace, 1));
-	trainer->traced = trainer->planning.sweeps;
-	neap__trainer_say(trainer,
-		"trace of batch %" PRId64 " in '%s': %" PRId64 " events, %" PRId64
-		" older ones dropped",
-		trainer->traced, path, neap_trace_events(trainer->trace),
-		neap_trace_dropped(trainer->trace));
 	return 0;
 }
 

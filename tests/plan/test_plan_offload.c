@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains whose steps differ, with tiers: the rules, and the strategies that offload. */
 #include "oracle_test.h"
-#include "plan/offload/offload_exact.h"
+#include "plan/offload_exact.h"
 #include "plan/offload/offload_search.h"
 #include "plan/verify/measure_list.h"
 

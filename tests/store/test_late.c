@@ -13,7 +13,7 @@
 #include "store/mover.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
-#include "sys/stall_injection.h"
+#include "store/stall_injection.h"
 
 #define DISK "/var/tmp"
 #define PATIENCE 0.2 /* seconds */

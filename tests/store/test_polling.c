@@ -11,6 +11,7 @@
 #include <neap/tier.h>
 #include "store/fault_tier.h"
 #include "store/tier_state.h"
+#include "store/stall_injection.h"
 #include "sys/engine.h"
 
 enum { BYTES = 3 << 20, PLACES = 4 };

@@ -10,7 +10,7 @@
 #include "store/mover.h"
 #include "sweep/sweep.h"
 #include "sys/clock.h"
-#include "sys/stall_injection.h"
+#include "store/stall_injection.h"
 
 #define EFFORT 10
 #define STEPS 72

@@ -12,7 +12,7 @@
 #include "store/mover.h"
 #include "sweep/sweep.h"
 #include "sys/clock.h"
-#include "sys/stall_injection.h"
+#include "store/stall_injection.h"
 
 #include <signal.h>
 

@@ -16,9 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BASE_RATE 8000.0 /* Hz; pre-emphasis is given at this rate */
-#define BAND                                                                                       \
-	0.45 /* of the sampling rate: the highest centre of a filter; resample.h keeps as much */
 #define SILENCE 1e-9 /* root mean square below which a recording counts as silent */
 
 static const struct bound {
@@ -83,11 +80,6 @@ double *neap__encoder_number(struct neap_encoder_options *options, int index, co
 	return (double *)((char *)options + bounds[index].offset);
 }
 
-double neap__encoder_rate(const struct neap_encoder_options *settled)
-{
-	return fmax(BASE_RATE, settled->high / BAND);
-}
-
 float neap__encoder_scale(const struct neap_encoder_options *settled, double rms)
 {
 	return rms > SILENCE ? (float)(settled->rms / rms) : 0;
@@ -96,7 +88,7 @@ float neap__encoder_scale(const struct neap_encoder_options *settled, double rms
 struct neap__emphasis neap__emphasis_of(const struct neap_encoder_options *o)
 {
 	/* Keeps the corner frequency at any rate. */
-	double power = BASE_RATE / neap__encoder_rate(o);
+	double power = NEAP__ENCODER_BASE_RATE / neap__encoder_rate(o);
 	return (struct neap__emphasis){
 		.share = o->preemphasis > 0 ? (float)pow(o->preemphasis, power) : 0};
 }
@@ -114,7 +106,7 @@ void neap__emphasise(struct neap__emphasis *emphasis, float *x, int64_t n)
 
 double neap__encoder_highest(double rate)
 {
-	return BAND * rate;
+	return NEAP__ENCODER_BAND * rate;
 }
 
 int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
@@ -124,11 +116,12 @@ int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 			"the sampling rate is %g Hz; it must be between 100 and 1e7 Hz. Resample "
 			"the recording",
 			rate);
-	if (o->high > BAND * rate)
+	if (o->high > NEAP__ENCODER_BAND * rate)
 		return neap__fail(NEAP_EUSAGE,
 			"the sampling rate is %g Hz, but channels of up to %g Hz (--high) need at "
 			"least %.0f Hz. Resample the recording to at least %.0f Hz",
-			rate, o->high, ceil(o->high / BAND), ceil(o->high / BAND));
+			rate, o->high, ceil(o->high / NEAP__ENCODER_BAND),
+			ceil(o->high / NEAP__ENCODER_BAND));
 	return 0;
 }
 

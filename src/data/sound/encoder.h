@@ -6,7 +6,12 @@
 #ifndef NEAP_DATA_SOUND_ENCODER_H
 #define NEAP_DATA_SOUND_ENCODER_H
 
+#include <math.h>
 #include <neap/data.h>
+
+#define NEAP__ENCODER_BASE_RATE 8000.0 /* Hz; pre-emphasis is given at this rate */
+/* Of the sampling rate: the highest centre of a filter; resample.h keeps as much. */
+#define NEAP__ENCODER_BAND 0.45
 
 /* Puts defaults in place of zeros and checks what is left. NEAP_EUSAGE. */
 int neap__encoder_settle(
@@ -15,7 +20,10 @@ int neap__encoder_settle(
 int neap__encoder_numbers(void);
 double *neap__encoder_number(struct neap_encoder_options *options, int index, const char **name);
 /* Hz at which the model runs. Needs settled options. */
-double neap__encoder_rate(const struct neap_encoder_options *settled);
+static inline double neap__encoder_rate(const struct neap_encoder_options *settled)
+{
+	return fmax(NEAP__ENCODER_BASE_RATE, settled->high / NEAP__ENCODER_BAND);
+}
 /* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */
 void neap__encoder_compress(float *x, int n, float power);
 /* The largest --high, in Hz, for a sampling rate. */

@@ -119,7 +119,7 @@ struct neap__block_series {
 	struct neap__multiread multiread;
 };
 
-#define NEAP__BLOCK_SERIES (NEAP_REPLANS_MAX + 1)
+#define NEAP__BLOCK_SERIES (NEAP_REPLANS_MAX + 1) /* derived: one for each replacement */
 
 /* Cache of splits, by hash: the parts of all blocks have the same lengths. Size chosen. */
 #define NEAP__BLOCK_SPLITS 512 /* a power of two */

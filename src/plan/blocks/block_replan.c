@@ -12,7 +12,7 @@
 #include "plan/blocks/block_search.h"
 #include "plan/core/plan_row.h"
 
-#define TRIES 24 /* of neighbours that are run through */
+#define TRIES 24 /* neighbours that are simulated; chosen: twice the 12 of one round */
 
 struct replanning {
 	const struct neap_problem *problem;
@@ -57,6 +57,7 @@ static int try_blocks(struct replanning *x, const struct neap_blocks *blocks, in
 /* Another length of the blocks or of the tail; 0: there is no n-th one. */
 static int change(struct neap_blocks *b, int n)
 {
+	/* Chosen: costs changed by more than 5%, so a few tens of percent of a length suffice. */
 	static const double factors[] = {0.7, 0.9, 0.97, 1.03, 1.1, 1.4};
 	if (n >= 12)
 		return 0;

@@ -26,12 +26,14 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/block_seeds.h"
+#include "plan/blocks/coordinate_search.h"
 #include "plan/blocks/tried_plans.h"
 #include "plan/bound/at_bound.h"
 #include "plan/core/sizing.h"
@@ -45,18 +47,19 @@
 #define LATE_RANKED 32 /* late plans: as RANKED; chosen */
 #define LATE_STARTS 3  /* late plans: as STARTS; chosen */
 /* Plans that reserve room only beside a part of each block, see search_part. */
-#define PARTS 24       /* seeds: 2 tails x 4 block lengths x 3 shares, see try_parts */
+#define PARTS 24       /* seeds, derived: 2 tails x 4 block lengths x 3 shares, see try_parts */
 #define PART_STARTS 2  /* of PARTS, improved by descent; chosen */
 #define PART_STATES 40 /* no such plans if the pool holds more states than this; chosen */
 /* Blocks of two lengths, see pair_turn. */
 #define PAIR_STARTS 3	     /* of the seeds, improved by descent; chosen */
 #define PAIR_FACTOR 1.1	     /* slower ones than this times the best plan are not; chosen */
 #define PAIR_ACTIONS 1500000 /* share of ACTIONS_MOST; chosen: about 0.1 s */
-#define BEST (RANKED + LATE_STARTS + PARTS)
-/* Late plans and PARTS get a third of the effort each; + 32, so that small efforts try some. */
+#define BEST (RANKED + LATE_STARTS + PARTS) /* derived: all that may be kept */
+/* Late plans and PARTS: a third of the effort each; + 32, so that small efforts try some; chosen.
+ */
 #define LATE_EFFORT(e) ((e) / 3 + 32)
 #define FINALS 6	/* plans per turn simulated over the full chain; chosen */
-#define FINALS_MOST 128 /* in all turns: 21 turns of FINALS; the default effort has 5 turns */
+#define FINALS_MOST 128 /* derived: 21 turns of FINALS; the default effort has 5 turns */
 /*
  * Blocks of a comparison run. Measured with the prototype: 8 blocks are 2% too optimistic; 16 reach
  * the steady state except for slow backlogs, which decide() catches.
@@ -79,6 +82,8 @@
 struct block_search {
 	struct neap__block_costs costs;
 	struct neap__prefetch *prefetch;
+	struct neap__coordinates moves;
+	struct neap_blocks trial; /* of the descent */
 	double bound;
 	int64_t effort;
 	struct neap__block_seeds seeds;
@@ -129,47 +134,41 @@ static int simulate(struct block_search *s, struct neap_blocks *b, double *makes
 	return 0;
 }
 
-/* Scales a number, by at least +-1. */
-static void scale(int64_t *v, double x)
+static int score(void *search, void *plan, double below, double *makespan)
 {
-	int64_t old = *v;
-	*v = neap__block_whole((double)old * x + 0.5);
-	if (*v == old)
-		*v = x < 1 ? old - 1 : old + 1;
+	(void)below;
+	return simulate(search, plan, makespan);
 }
 
-/*
- * Sets *to to the n-th neighbour of `from` in coordinate descent. Returns 0 beyond the last one.
- *
- *     n  0..17   J, k, tail: six factors each (at least +-1, so that small numbers change)
- *       18..23   price of a repeated read: the same factors
- *       24..31   reserve        32..35  tail        36..40  reserve of the tail
- *       41..42   chunk q: half, double
- *       43..44   J, k, q together: half, double
- *       45..47   k = 0; inner method leaf; inner method multiread
- *       48..53   reserve_steps: six factors
- *       54..57   two lengths: `every` by one; J by one step, while the mean length is kept
- *       48..51   multiread, in search_again: J and the price of a repeated read together, because
- * in longer blocks reads are easier to hide and pay at a lower price
- *
- * The factors and candidate values are chosen: small steps to converge, factors of two to leave
- * local minima.
+/* The numbers that are scaled, and by what. Chosen: small steps to converge, twos to leave minima.
  */
-static int neighbour(const struct block_search *search, const struct neap_blocks *from, int n,
-	struct neap_blocks *to)
+static const size_t numbers[] = {offsetof(struct neap_blocks, advance),
+	offsetof(struct neap_blocks, record), offsetof(struct neap_blocks, tail)};
+static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+
+/*
+ * Changes a plan to its n-th neighbour in coordinate descent, behind those whose J, k or tail is
+ * scaled. Returns 0 beyond the last one.
+ *
+ *     n  0..5    price of a repeated read: the same factors
+ *        6..13   reserve        14..17  tail        18..22  reserve of the tail
+ *       23..24   chunk q: half, double
+ *       25..26   J, k, q together: half, double
+ *       27..29   k = 0; inner method leaf; inner method multiread
+ *       30..35   reserve_steps: six factors
+ *       36..39   two lengths: `every` by one; J by one step, while the mean length is kept
+ *       30..33   multiread, in search_again: J and the price of a repeated read together, because
+ *                in longer blocks reads are easier to hide and pay at a lower price
+ *
+ * The candidate values are chosen.
+ */
+static int change(const void *search, void *plan, int n)
 {
-	const struct neap__block_costs *s = &search->costs;
-	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
-	struct neap_blocks *b = to;
-	*b = *from;
-	if (n < 24) {
-		double x = factors[n % 6];
-		int64_t *at[] = {&b->advance, &b->record, &b->tail};
-		if (n >= 18) {
-			b->price *= x;
-			return 1;
-		}
-		scale(at[n / 6], x);
+	const struct block_search *of = search;
+	const struct neap__block_costs *s = &of->costs;
+	struct neap_blocks *b = plan;
+	if (n < 6) {
+		b->price *= factors[n];
 		return 1;
 	}
 	int64_t state = (int64_t)s->state, pool = neap__block_whole(s->pool),
@@ -180,7 +179,7 @@ static int neighbour(const struct block_search *search, const struct neap_blocks
 		tapes, tapes + state, pool / 2};
 	int64_t tails[] = {0, fit, b->tail + fit, b->tail + (unit ? body % unit : 0)};
 	int64_t spares[] = {0, state, 2 * state, pool / 8, pool / 3};
-	n -= 24;
+	n -= 6;
 	if (n < 8)
 		b->reserve = reserves[n];
 	else if (n < 12)
@@ -212,8 +211,8 @@ static int neighbour(const struct block_search *search, const struct neap_blocks
 			b->advance += more;
 			b->reserve_steps -= more * (b->every - 1);
 		}
-	} else if (n < 28 && search->again && b->inner == NEAP_BLOCKS_MULTIREAD) {
-		scale(&b->advance, n % 2 ? 1.08 : 0.93);
+	} else if (n < 28 && of->again && b->inner == NEAP_BLOCKS_MULTIREAD) {
+		neap__coordinate_scale(&b->advance, n % 2 ? 1.08 : 0.93);
 		b->price *= n < 26 ? 0.5 : 2;
 	} else {
 		return 0;
@@ -221,21 +220,10 @@ static int neighbour(const struct block_search *search, const struct neap_blocks
 	return 1;
 }
 
-/* First-improvement descent: rounds over all neighbours until a round gains under GAIN_LEAST. */
-static int descend(struct block_search *s, struct neap__block_seed *x)
+static int descend(struct block_search *s, int64_t i)
 {
-	double before = INFINITY;
-	while (s->effort > 0 && x->score < before * (1 - GAIN_LEAST)) {
-		struct neap_blocks to;
-		before = x->score;
-		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
-			double makespan;
-			NEAP_TRY(simulate(s, &to, &makespan));
-			if (makespan < x->score)
-				*x = (struct neap__block_seed){to, makespan};
-		}
-	}
-	return 0;
+	struct neap__block_seed *x = &s->best[i];
+	return neap__coordinate_descend(&s->moves, &x->b, &x->score, GAIN_LEAST, &s->effort);
 }
 
 /*
@@ -300,7 +288,7 @@ static int search_usual(struct block_search *s, double below)
 	for (int64_t i = 0; i < starts && s->effort > 0; i++) {
 		if (i > 1 && s->best[i].score > 2 * fmin(below, s->best[0].score))
 			continue;
-		NEAP_TRY(descend(s, &s->best[i]));
+		NEAP_TRY(descend(s, i));
 		if (neap__at_bound(s->best[i].score, s->bound))
 			break;
 	}
@@ -326,7 +314,7 @@ static int search_late(struct block_search *s)
 	if (s->nbest > from + LATE_STARTS)
 		s->nbest = from + LATE_STARTS;
 	for (int64_t i = from; i < s->nbest && s->effort > 0; i++)
-		NEAP_TRY(descend(s, &s->best[i]));
+		NEAP_TRY(descend(s, i));
 	sort_best(s, 0);
 	return 0;
 }
@@ -395,7 +383,7 @@ static int try_part(struct block_search *s, struct neap_blocks b, double steps, 
  */
 static int try_parts(struct block_search *s, struct neap_blocks from, int64_t tail)
 {
-	static const double shares[] = {0.1, 0.25, 0.4};
+	static const double shares[] = {0.1, 0.25, 0.4}; /* chosen */
 	double own = (double)from.advance,
 	       longest = s->costs.f > 0 ? s->costs.state_out / s->costs.f : 0;
 	const double steps[] = {own, 1.5 * own, longest, 0.75 * longest};
@@ -422,7 +410,7 @@ static int search_part(struct block_search *s, struct neap_plan *plan)
 	NEAP_TRY(try_parts(s, best, 0));
 	sort_best(s, from);
 	for (int64_t i = from; i < from + PART_STARTS && i < s->nbest; i++)
-		NEAP_TRY(descend(s, &s->best[i]));
+		NEAP_TRY(descend(s, i));
 	sort_best(s, 0);
 	NEAP_TRY(decide(s, plan));
 	s->part_actions = s->actions;
@@ -453,7 +441,7 @@ static int pair_turn(struct block_search *s, struct neap_plan *plan, int64_t eff
 	sort_best(s, 0);
 	for (int64_t i = 0; i < PAIR_STARTS && i < s->nbest; i++)
 		if (s->best[i].score <= PAIR_FACTOR * fmin(below, plan->makespan))
-			NEAP_TRY(descend(s, &s->best[i]));
+			NEAP_TRY(descend(s, i));
 	sort_best(s, 0);
 	return decide(s, plan);
 }
@@ -522,6 +510,15 @@ int neap__block_search(struct neap_plan *plan, const struct neap_problem *proble
 	if (!s)
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	s->bound = neap_bound(problem);
+	s->moves = (struct neap__coordinates){.search = s,
+		.trial = &s->trial,
+		.bytes = sizeof s->trial,
+		.numbers = numbers,
+		.nnumbers = 3,
+		.factors = factors,
+		.nfactors = 6,
+		.change = change,
+		.score = score};
 	int rc = neap__block_costs_init(&s->costs, problem, tier);
 	if (rc == 0)
 		rc = neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks));

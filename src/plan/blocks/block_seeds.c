@@ -46,9 +46,11 @@
 #define QUEUE_SHARE 0.9		 /* share of the pool for items that wait to be written */
 #define QUEUE_CHUNKS 8		 /* the pool holds this number of the chunks of late seeds */
 
-/* Scales the score of multiread, which recomputes less than E(J). */
+/* Scales the score of multiread, which recomputes less than E(J); chosen. */
 #define MULTIREAD_FACTOR 0.97
-#define RESERVE_PRICE 1e-9 /* seconds per byte: prefers the smaller reserve if scores are equal */
+#define RESERVE_PRICE                                                                              \
+	1e-9 /* seconds a byte: of equal scores, the smaller reserve; chosen: tiny                 \
+	      */
 
 int64_t neap__block_whole(double x)
 {
@@ -205,7 +207,7 @@ static void leaf_seeds(struct neap__block_seeds *seeds, const struct neap__block
 		2 * s->state_out / f, 4 * s->state_out / f, 8 * s->state_out / f,
 		s->state_in / cycle, 1, full_tier(s, 0), full_tier(s, l1)};
 	double reserves[] = {0, s->state, 2 * s->state, s->pool / 4, s->pool / 2};
-	static const double shares[] = {0, 0.5, 1, 1.3};
+	static const double shares[] = {0, 0.5, 1, 1.3}; /* chosen: none, half, full, too much */
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
 		for (int j = 0; j < 5; j++)
 			for (int k = 0; k < 4; k++)
@@ -226,7 +228,7 @@ static void leaf_seeds(struct neap__block_seeds *seeds, const struct neap__block
 
 static void multiread_seeds(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
 {
-	static const double prices[] = {0, 0.02, 0.1, 0.3, 1};
+	static const double prices[] = {0, 0.02, 0.1, 0.3, 1}; /* of a read; chosen */
 	double base = s->state_out / fmax(s->f, 1e-12);
 	double lengths[] = {base, 2 * base, 4 * base, 8 * base, 32};
 	if ((s->pool - s->tape) / s->state > MULTIREAD_SLOTS_MOST)
@@ -328,6 +330,7 @@ static void late_seed(
 
 void neap__block_seeds_late(struct neap__block_seeds *seeds, const struct neap__block_costs *s)
 {
+	/* Chosen: a late plan has few more steps or writes than its channel can take. */
 	static const double shares[] = {0, 0.02, 0.05, 0.1, 0.25};
 	static const double parts[] = {0.35, 0.7, 0.9, 1, 1.06};
 	double f = fmax(s->f, 1e-12), write = s->state_out / f, l1 = floor(s->pool / s->tape);

@@ -9,7 +9,7 @@
 #include <neap/plan.h>
 #include "plan/recompute/recompute_cost.h"
 
-#define NEAP__BLOCK_SEEDS 2400 /* usual kinds: at most 625, late ones: at most 1275 */
+#define NEAP__BLOCK_SEEDS 2400 /* derived: usual kinds at most 625, late ones at most 1275 */
 
 /* The values of a problem that the formulas use. */
 struct neap__block_costs {

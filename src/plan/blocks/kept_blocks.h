@@ -5,7 +5,7 @@
 
 #include <neap/plan.h>
 
-/* Limits, so that neap__kept_steps does not overflow. */
+/* Limits, chosen such that neap__kept_steps, their product, does not overflow. */
 #define NEAP__KEPT_MOST 100000		/* states */
 #define NEAP__KEPT_STEPS_MOST 100000000 /* steps of a block or of the tail */
 /*

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fail.h"
@@ -29,6 +30,7 @@
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
 #include "plan/blocks/block_seeds.h"
+#include "plan/blocks/coordinate_search.h"
 #include "plan/blocks/kept_blocks.h"
 #include "plan/blocks/tried_plans.h"
 #include "plan/bound/at_bound.h"
@@ -41,13 +43,15 @@
 #define SEEDS 48	     /* 4 shares h x 2 tails x 3 shares K x 2 lengths J_1 */
 #define ACTIONS_A_RUN 1500   /* a run costs 1 + actions / 1500 units of effort */
 #define ACTIONS_MOST 3000000 /* no simulation starts after this number of actions */
-#define NEIGHBOURS 50	     /* see neighbour() */
+#define NEIGHBOURS 50	     /* derived: 40 scaled and 10 others, see change() */
 #define WALK 200	     /* changes without a gain, see walk() */
 #define GAIN_LEAST 1e-5	     /* descent ends if a round gains less, relatively */
 
 struct kept_search {
 	struct neap__block_costs costs;
 	struct neap__prefetch *prefetch;
+	struct neap__coordinates moves;
+	struct neap_blocks trial; /* of the descent */
 	struct neap__tried_plans tried;
 	int64_t places; /* states that the tier has room for */
 	int64_t effort, actions;
@@ -102,58 +106,44 @@ static uint64_t draw(uint64_t *n, uint64_t sides)
 	return neap__random_below(1, NEAP__STREAM_PLAN, 0, (*n)++, sides);
 }
 
-/*
- * Sets *to to the n-th neighbour of `from`. Returns 0 beyond the last one.
- *
- *     n  0..39   J, x, K, J_1: ten factors each (at least +-1)
- *       40..43   J and J_1 together, x and J_1 together: two factors each
- *       44..47   one step of J more or less and one state fewer or more kept
- *       48..49   room for one state more or fewer that is read
- */
-static int neighbour(
-	const struct kept_search *s, const struct neap_blocks *from, int n, struct neap_blocks *to)
+static int score(void *search, void *plan, double below, double *makespan)
 {
-	static const double factors[] = {0.97, 1.03, 0.93, 1.08, 0.85, 1.18, 0.7, 1.4, 0.5, 2};
-	static const double both[] = {0.93, 1.08};
-	struct neap_blocks *b = to;
-	*b = *from;
-	int64_t *at[] = {&b->advance, &b->tail, &b->kept_states, &b->reserve_steps};
-	if (n < 40) {
-		int64_t *v = at[n / 10], old = *v;
-		double x = factors[n % 10];
-		*v = neap__block_whole((double)old * x + 0.5);
-		if (*v == old)
-			*v = x < 1 ? old - 1 : old + 1;
-	} else if (n < 44) {
-		int64_t *v = at[n < 42 ? 0 : 1];
+	return simulate(search, plan, below, makespan);
+}
+
+/* The numbers that are scaled, and by what; chosen: as in block_search.c, with finer steps first.
+ */
+static const size_t numbers[] = {offsetof(struct neap_blocks, advance),
+	offsetof(struct neap_blocks, tail), offsetof(struct neap_blocks, kept_states),
+	offsetof(struct neap_blocks, reserve_steps)};
+static const double factors[] = {0.97, 1.03, 0.93, 1.08, 0.85, 1.18, 0.7, 1.4, 0.5, 2};
+
+/*
+ * Changes a plan to its n-th neighbour behind the 40 whose J, x, K or J_1 is scaled. Returns 0
+ * beyond the last one.
+ *
+ *     n  0..3   J and J_1 together, x and J_1 together: two factors each
+ *        4..7   one step of J more or less and one state fewer or more kept
+ *        8..9   room for one state more or fewer that is read
+ */
+static int change(const void *search, void *plan, int n)
+{
+	static const double both[] = {0.93, 1.08}; /* chosen */
+	const struct kept_search *s = search;
+	struct neap_blocks *b = plan;
+	if (n < 4) {
+		int64_t *v = n < 2 ? &b->advance : &b->tail;
 		*v = neap__block_whole((double)*v * both[n % 2] + 0.5);
 		b->reserve_steps = neap__block_whole((double)b->reserve_steps * both[n % 2] + 0.5);
-	} else if (n < 48) {
+	} else if (n < 8) {
 		b->advance += n % 2 ? 1 : -1;
-		b->kept_states += n < 46 ? 1 : -1;
-	} else if (n < NEIGHBOURS) {
+		b->kept_states += n < 6 ? 1 : -1;
+	} else if (n < 10) {
 		b->reserve += (n % 2 ? 1 : -1) * (int64_t)s->costs.state;
 	} else {
 		return 0;
 	}
 	return 1;
-}
-
-/* First-improvement descent: rounds over all neighbours until a round gains under GAIN_LEAST. */
-static int descend(struct kept_search *s, struct neap__block_seed *x)
-{
-	double before = INFINITY;
-	while (s->effort > 0 && x->score < before * (1 - GAIN_LEAST)) {
-		struct neap_blocks to;
-		before = x->score;
-		for (int n = 0; neighbour(s, &x->b, n, &to); n++) {
-			double makespan;
-			NEAP_TRY(simulate(s, &to, x->score, &makespan));
-			if (makespan < x->score)
-				*x = (struct neap__block_seed){to, makespan};
-		}
-	}
-	return 0;
 }
 
 /*
@@ -168,7 +158,8 @@ static int walk(struct kept_search *s, struct neap__block_seed *x)
 		double makespan;
 		for (uint64_t k = draw(&n, 3) + 1; k > 0; k--) {
 			from = to;
-			(void)neighbour(s, &from, (int)draw(&n, NEIGHBOURS), &to);
+			(void)neap__coordinate_neighbour(
+				&s->moves, &from, (int)draw(&n, NEIGHBOURS), &to);
 		}
 		NEAP_TRY(simulate(s, &to, nextafter(x->score, INFINITY), &makespan));
 		if (makespan < x->score)
@@ -208,6 +199,7 @@ static int seed(struct kept_search *s, double h, double tail, double kept, doubl
 
 static int seeds(struct kept_search *s)
 {
+	/* Chosen: shares and multiples (see the head of the file), the likeliest first. */
 	static const double held[] = {0.8, 0.6, 0.4, 0.9}, tails[] = {1.5, 6};
 	static const double kept[] = {0.3, 0.5, 0.4}, lasts[] = {1, 0.3};
 	for (int i = 0; i < SEEDS; i++)
@@ -220,7 +212,9 @@ static int run_search(struct kept_search *s, struct neap_plan *plan)
 	int64_t first = 0;
 	NEAP_TRY(seeds(s));
 	for (int64_t i = 0; i < s->nbest; i++) {
-		NEAP_TRY(descend(s, &s->best[i]));
+		struct neap__block_seed *x = &s->best[i];
+		NEAP_TRY(neap__coordinate_descend(
+			&s->moves, &x->b, &x->score, GAIN_LEAST, &s->effort));
 		if (s->best[i].score < s->best[first].score)
 			first = i;
 	}
@@ -247,6 +241,15 @@ int neap__kept_search(struct neap_plan *plan, const struct neap_problem *problem
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	s->effort = effort;
 	s->below = INFINITY;
+	s->moves = (struct neap__coordinates){.search = s,
+		.trial = &s->trial,
+		.bytes = sizeof s->trial,
+		.numbers = numbers,
+		.nnumbers = 4,
+		.factors = factors,
+		.nfactors = 10,
+		.change = change,
+		.score = score};
 	s->places = neap__places(problem, tier);
 	neap__block_costs_fill(&s->costs, problem, tier, pool);
 	int rc = neap__tried_plans_init(&s->tried, sizeof(struct neap_blocks));

@@ -8,8 +8,8 @@
 #include <string.h>
 #include "base/fail.h"
 
-#define STEPS_MOST 4096 /* the time to fill the splits is quadratic in the steps */
-#define SLOTS_MOST 10	/* more stay unused: the time to fill grows with them */
+#define STEPS_MOST 4096 /* chosen: the time to fill the splits is quadratic in the steps */
+#define SLOTS_MOST 10	/* chosen: the time to fill grows with them; more stay unused */
 
 /* m_c. */
 static int64_t leaf_of(const struct neap__multiread *m, const struct neap_chain *chain,

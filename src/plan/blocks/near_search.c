@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "plan/blocks/block_plan.h"
 #include "plan/blocks/block_program.h"
+#include "plan/blocks/coordinate_search.h"
 #include "plan/blocks/near_seeds.h"
 #include "plan/blocks/tried_plans.h"
 #include "plan/bound/at_bound.h"
@@ -39,6 +40,8 @@
 struct near_search {
 	struct neap__near_costs costs;
 	struct neap__prefetch *prefetch;
+	struct neap__coordinates moves;
+	struct neap__near_plan trial; /* of the descent */
 	double bound;
 	int64_t effort, actions; /* remaining effort; actions of all simulations */
 	struct neap_plan *best;	 /* the best plan that was simulated in full */
@@ -117,15 +120,13 @@ static int simulate(struct near_search *s, struct neap__near_plan *x, double *ma
 	return 0;
 }
 
-/* Scales a number, by at least +-1; a number that is 0 becomes a part of `unit` steps. */
+/* Scales a number; a number that is 0 becomes a part of `unit` steps. */
 static void scale(int64_t *v, double factor, int64_t unit)
 {
-	int64_t old = *v;
-	*v = neap__block_whole((double)old * factor + 0.5);
-	if (old == 0 && factor > 1.1)
+	if (*v == 0 && factor > 1.1)
 		*v = 1 + unit / (factor < 2 ? 10 : 4);
-	else if (*v == old)
-		*v = factor < 1 ? old - 1 : old + 1;
+	else
+		neap__coordinate_scale(v, factor);
 }
 
 /* Changes one number of a tail or block such that near blocks exactly fill the near tier. */
@@ -154,16 +155,17 @@ static int fill_near(struct neap__near_plan *x, double places, int n)
 	}
 }
 
-/* Sets *x to the n-th neighbour of `from` in coordinate descent. Returns 0 beyond the last one. */
-static int neighbour(const struct neap__near_costs *s, const struct neap__near_plan *from, int n,
-	struct neap__near_plan *x)
+/* Changes *plan to its n-th neighbour in coordinate descent. Returns 0 beyond the last one. */
+static int change(const void *search, void *plan, int n)
 {
-	static const double factors[] = {0.5, 0.8, 0.93, 1.08, 1.25, 2};
+	const struct neap__near_costs *s = &((const struct near_search *)search)->costs;
+	struct neap__near_plan *x = plan;
+	static const double factors[] = {
+		0.5, 0.8, 0.93, 1.08, 1.25, 2}; /* as in block_search.c; chosen */
 	int64_t *at[] = {&x->b.advance, &x->b.record, &x->b.tail, &x->n.advance, &x->n.record,
 		&x->n.tail, &x->n.last_advance, &x->n.last_record, &x->n.last_tail};
 	int numbers = s->spread ? 3 : 9;
 	int64_t state = (int64_t)s->far.state;
-	*x = *from;
 	if (n < 6 * numbers) {
 		const int64_t *row =
 			at[n / 18 * 3]; /* whole blocks, near blocks, near blocks of the tail */
@@ -178,27 +180,26 @@ static int neighbour(const struct neap__near_costs *s, const struct neap__near_p
 	n -= 2;
 	if (!s->spread)
 		return fill_near(x, neap__near_places(s), n);
-	static const int moves[] = {-9, -3, -1, 1, 3, 9};
+	static const int moves[] = {-9, -3, -1, 1, 3, 9}; /* of NEAP_NEAR_SHARES; chosen */
 	if (n >= 6)
 		return 0;
 	x->n.share += moves[n];
 	return 1;
 }
 
-/* One round over all neighbours of *at, first improvement; *before is the makespan before it. */
+static int score(void *search, void *plan, double below, double *makespan)
+{
+	(void)below;
+	return simulate(search, plan, makespan);
+}
+
+/* One round of descent from *at; *before is the makespan before it. */
 static int descend(struct near_search *s, struct neap__near_seed *at, double *before)
 {
-	struct neap__near_plan to;
 	if (!(at->score < *before * (1 - GAIN_LEAST)))
 		return 0;
 	*before = at->score;
-	for (int n = 0; neighbour(&s->costs, &at->x, n, &to); n++) {
-		double makespan;
-		NEAP_TRY(simulate(s, &to, &makespan));
-		if (makespan < at->score)
-			*at = (struct neap__near_seed){to, makespan, at->kind};
-	}
-	return 0;
+	return neap__coordinate_round(&s->moves, &at->x, &at->score);
 }
 
 /* Simulates a plan in full that had a comparison run only, and keeps it if it is the best. */
@@ -298,6 +299,11 @@ int neap__near_search(struct neap_plan *plan, const struct neap_problem *problem
 		return neap__fail(-ENOMEM, "plan: out of memory");
 	s->bound = neap_bound(problem);
 	s->best = plan;
+	s->moves = (struct neap__coordinates){.search = s,
+		.trial = &s->trial,
+		.bytes = sizeof s->trial,
+		.change = change,
+		.score = score};
 	s->effort = effort;
 	int rc = neap__near_costs_init(&s->costs, problem, far, near);
 	if (rc == 0)

@@ -22,6 +22,7 @@
 #include "plan/blocks/block_program.h"
 #include "plan/core/sizing.h"
 
+/* All values are chosen; the first two as in block_seeds.c. */
 #define QUEUE_SHARE 0.9	 /* of the pool, for items that wait for their write */
 #define CHUNKS_FIT 8	 /* chunks that fit into the pool */
 #define NEAR_FILLED 0.98 /* of the near tier, by tapes */
@@ -191,7 +192,7 @@ static double drain(const struct neap__near_costs *s, double j, double k)
 static void spread_seeds(
 	struct neap__near_seeds *seeds, const struct neap__near_costs *s, double l1, double l2)
 {
-	static const double shares[] = {0, 0.05, 0.2, 0.5, 1};
+	static const double shares[] = {0, 0.05, 0.2, 0.5, 1}; /* chosen */
 	const struct neap__block_costs *c = &s->far;
 	double write = c->state_out / fmax(c->f, 1e-12), near = s->near.state_out;
 	const double lengths[] = {0, l1, l1 * 0.97, l1 / 2, write, write * 0.9, write * 0.7,

@@ -8,6 +8,7 @@
 
 #include "plan/blocks/block_seeds.h"
 
+/* Derived: at most so many are made (near_seeds.c), each of one of so many kinds. */
 #define NEAP__NEAR_SEEDS 4800
 #define NEAP__NEAR_KINDS 54
 

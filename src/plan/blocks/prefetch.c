@@ -15,22 +15,13 @@
  */
 #include "plan/blocks/prefetch.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <math.h>
 #include "base/fail.h"
-#include "base/grow.h"
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
-#define LOOK 2048  /* operations ahead: half the window, so that a batch still fits */
-#define BATCH 1024 /* largest batch of the program, in operations; CHUNKS_MOST limits it */
-
-int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room)
-{
-	int rc = neap__grow(table, rows, room, sizeof **table);
-	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
-}
+#define LOOK 2048  /* operations ahead, derived: half the window, so that a batch still fits */
+#define BATCH 1024 /* operations of a batch, derived: two for each of CHUNKS_MOST chunks */
 
 static int32_t take_number(struct neap__prefetch *x, struct neap__prefetch_numbers *n)
 {
@@ -504,4 +495,19 @@ int neap__prefetch_next(struct neap__prefetch *x,
 	NEAP_TRY(perform(x, op));
 	x->head++;
 	return x->error < 0 ? x->error : 1;
+}
+
+int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
+	const struct neap_blocks *blocks, const struct neap_near *near, double below, int64_t most,
+	int64_t *performed)
+{
+	NEAP_TRY(neap__prefetch_watch_begin(x));
+	int rc = neap__prefetch_start(x, problem, tier, blocks, near);
+	int64_t n = 0;
+	rc = rc < 0 ? rc : 1;
+	for (; rc > 0 && n < most && (below == INFINITY || neap__prefetch_least(x) < below); n++)
+		rc = neap__prefetch_next(x, NULL, NULL);
+	*performed += n;
+	neap__prefetch_watch_end(x);
+	return rc;
 }

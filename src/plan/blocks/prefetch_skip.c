@@ -14,6 +14,7 @@
 #include "plan/blocks/prefetch_state.h"
 #include "plan/core/steady_state.h"
 
+/* All values are chosen: comparing periods must cost less than performing them. */
 #define TRIES_MOST 12	    /* periods without a steady state before longer ones are tried */
 #define OPERATIONS_LEAST 32 /* of a period: comparing two takes as long as some operations */
 #define PERIODS_LEAST 6	    /* fewer periods are performed, not left out */
@@ -233,22 +234,15 @@ void neap__prefetch_block_begins(struct neap__prefetch *x, int begins)
 	neap__steady_begin(&w->steady, &x->clock);
 }
 
-int neap__prefetch_run(struct neap__prefetch *x, const struct neap_problem *problem, int tier,
-	const struct neap_blocks *blocks, const struct neap_near *near, double below, int64_t most,
-	int64_t *performed)
+int neap__prefetch_watch_begin(struct neap__prefetch *x)
 {
-	struct neap__prefetch_watch *watch = calloc(1, sizeof *watch);
-	if (!watch)
-		return neap__fail(-ENOMEM, "plan: out of memory");
 	free(x->watch);
-	x->watch = watch;
-	int rc = neap__prefetch_start(x, problem, tier, blocks, near);
-	int64_t n = 0;
-	rc = rc < 0 ? rc : 1;
-	for (; rc > 0 && n < most && (below == INFINITY || neap__prefetch_least(x) < below); n++)
-		rc = neap__prefetch_next(x, NULL, NULL);
-	*performed += n;
+	x->watch = calloc(1, sizeof *x->watch);
+	return x->watch ? 0 : neap__fail(-ENOMEM, "plan: out of memory");
+}
+
+void neap__prefetch_watch_end(struct neap__prefetch *x)
+{
+	free(x->watch);
 	x->watch = NULL;
-	free(watch);
-	return rc;
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prefetch_state.h: the state of prefetch.c, which prefetch_skip.c reads and moves on. */
+/*
+ * prefetch_state.h: the state of prefetch.c, which prefetch_skip.c reads and moves on. prefetch.c
+ * calls prefetch_start.c and prefetch_skip.c, which call neither each other nor prefetch.c.
+ */
 #ifndef NEAP_PLAN_BLOCKS_PREFETCH_STATE_H
 #define NEAP_PLAN_BLOCKS_PREFETCH_STATE_H
 
-#include "plan/blocks/prefetch.h"
+#include "base/fail.h"
+#include "base/grow.h"
 #include "plan/blocks/block_program.h"
+#include "plan/blocks/prefetch.h"
 #include "plan/core/simulate.h"
 
-/* Rings of operations and of GETs that are looked at at a time: powers of two. */
+/* Rings of operations and of GETs that are looked at at a time: powers of two; chosen. */
 #define NEAP__PREFETCH_WINDOW 4096
 #define NEAP__PREFETCH_GETS 1024
 
@@ -84,8 +89,16 @@ static inline struct neap__prefetch_put *neap__prefetch_put(
 }
 
 /* Grows a table to `room` rows. 0 or -ENOMEM. */
-int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room);
-/* To be called before the first operation of a block; may leave blocks out (prefetch_skip.c). */
+static inline int neap__prefetch_reserve(int32_t **table, int64_t *rows, int64_t room)
+{
+	int rc = neap__grow(table, rows, room, sizeof **table);
+	return rc < 0 ? neap__fail(rc, "schedule: out of memory") : 0;
+}
+
+/* prefetch_skip.c: from begin to end, blocks that are alike are left out. 0 or -ENOMEM. */
+int neap__prefetch_watch_begin(struct neap__prefetch *x);
+void neap__prefetch_watch_end(struct neap__prefetch *x);
+/* To be called before the first operation of a block; may leave blocks out. */
 void neap__prefetch_block_begins(struct neap__prefetch *x, int begins);
 
 #endif

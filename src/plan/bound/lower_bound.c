@@ -29,20 +29,6 @@
 #define SUM_ROUNDING 1e-9	      /* relative, of T (r + b) */
 #define POOL_MOST ((uint64_t)1 << 61) /* no bound changes beyond it; bytes stay in 63 bits */
 
-static _Thread_local int memory_short;
-
-void neap__bound_note_memory(void)
-{
-	memory_short = 1;
-}
-
-int neap__bound_memory_short(void)
-{
-	int was = memory_short;
-	memory_short = 0;
-	return was;
-}
-
 /*
  * The maximum of u T - Phi_u over all levels u >= t, with one slot, from Phi_t = `now`. a and b
  * are the tapes without and with the slot. Once Phi_{t-1} + t b exceeds t a, all later levels

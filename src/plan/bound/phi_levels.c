@@ -3,6 +3,7 @@
 #include "plan/bound/phi_levels.h"
 
 #include <stdlib.h>
+#include "plan/bound/bound_memory.h"
 #include "plan/bound/stage_bound.h"
 
 void neap__phi_levels_next(struct neap__phi_levels *x)

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "plan/bound/bound_memory.h"
 #include "plan/core/stage_sizes.h"
 
 #define ROUNDING 1e-9 /* relative, of sums over all stages */

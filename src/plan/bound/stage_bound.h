@@ -30,12 +30,4 @@
 /* Seconds that no schedule of the problem beats; chain.stages must be set. */
 double neap__stage_bound(const struct neap_problem *problem);
 
-/*
- * A bound for which there was no memory is a weaker one, which is still true. It is noted, so that
- * a plan fails instead of showing it. neap__bound_memory_short tells whether it was since the
- * last time it was asked, in this thread.
- */
-void neap__bound_note_memory(void);
-int neap__bound_memory_short(void);
-
 #endif

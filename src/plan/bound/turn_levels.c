@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "plan/bound/bound_memory.h"
 #include "plan/bound/stage_bound.h"
 
 /*

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "plan/bound/bound_memory.h"
 #include "plan/bound/linear_program.h"
 #include "plan/bound/stage_bound.h"
 #include "plan/bound/turn_levels.h"

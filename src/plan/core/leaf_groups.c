@@ -15,22 +15,6 @@
 #define MANY 1000000 /* groups, whose actions take some hundredths of a second */
 #define FASTER 1e-13 /* relative, so that rounding does not decide */
 
-int neap__leaf_groups_chain(struct neap_problem *grouped, const struct neap_problem *p, int64_t g)
-{
-	struct neap_chain *c = &grouped->chain;
-	const uint64_t most = INT64_MAX / 4;
-	*grouped = *p;
-	c->steps = neap__ceil_div(p->chain.steps, g);
-	c->tape = neap__sat_mul(p->chain.tape, (uint64_t)g);
-	c->tape_max = p->chain.tape_max ? neap__sat_add(c->tape, neap__tape_reserve(p)) : 0;
-	c->tape_mean = c->log = 0;
-	c->last = 0;
-	c->advance *= (double)g;
-	c->record *= (double)g;
-	c->backward *= (double)g;
-	return c->tape < most && c->tape_max < most;
-}
-
 /* Takes the plan of groups of g steps if it is faster. */
 static int attempt(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *p, const struct neap_params *fixed, int64_t g)
@@ -38,7 +22,7 @@ static int attempt(struct neap_plan *plan, const struct neap__strategy *row,
 	struct neap_problem grouped;
 	struct neap_plan trial = {
 		.size = sizeof trial, .strategy = plan->strategy, .chosen = plan->chosen};
-	if (!neap__leaf_groups_chain(&grouped, p, g))
+	if (!neap__grouped_chain(&grouped, p, g))
 		return 0;
 	NEAP_TRY(row->solve(&trial, &grouped, fixed));
 	if (!trial.feasible || __builtin_mul_overflow(trial.advance_steps, g, &trial.advance_steps))

@@ -20,7 +20,5 @@
 /* If groups make the feasible plan of the row faster, replaces it. 0 or a negative code. */
 int neap__leaf_groups_improve(struct neap_plan *plan, const struct neap__strategy *row,
 	const struct neap_problem *problem, const struct neap_params *fixed);
-/* The chain whose steps are groups of g steps. 1, or 0 if its sizes are too large. */
-int neap__leaf_groups_chain(struct neap_problem *grouped, const struct neap_problem *p, int64_t g);
 
 #endif

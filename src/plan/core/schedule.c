@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include "base/fail.h"
 #include "base/grow.h"
-#include "plan/core/leaf_groups.h"
 #include "plan/core/sizing.h"
 #include "plan/core/strategy.h"
 
@@ -223,7 +222,7 @@ static int open_row(struct neap_schedule *s)
 	if (g == 0)
 		return s->row->open(s);
 	if (!s->row->leaf_steps || g < 0 || g > whole.chain.steps ||
-		!neap__leaf_groups_chain(&s->problem, &whole, g))
+		!neap__grouped_chain(&s->problem, &whole, g))
 		return neap__fail(
 			NEAP_EUSAGE, "schedule: %s: group is %lld", s->row->name, (long long)g);
 	s->group = g;

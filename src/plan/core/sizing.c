@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/checked.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "plan/core/sizing.h"
@@ -179,4 +180,20 @@ int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
 	}
 	*plan = best;
 	return 0;
+}
+
+int neap__grouped_chain(struct neap_problem *grouped, const struct neap_problem *p, int64_t g)
+{
+	struct neap_chain *c = &grouped->chain;
+	const uint64_t most = INT64_MAX / 4;
+	*grouped = *p;
+	c->steps = neap__ceil_div(p->chain.steps, g);
+	c->tape = neap__sat_mul(p->chain.tape, (uint64_t)g);
+	c->tape_max = p->chain.tape_max ? neap__sat_add(c->tape, neap__tape_reserve(p)) : 0;
+	c->tape_mean = c->log = 0;
+	c->last = 0;
+	c->advance *= (double)g;
+	c->record *= (double)g;
+	c->backward *= (double)g;
+	return c->tape < most && c->tape_max < most;
 }

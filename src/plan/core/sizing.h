@@ -119,4 +119,8 @@ int neap__over_tiers(struct neap_plan *plan, const struct neap_problem *problem,
  */
 int64_t neap__outbox_room(const struct neap_problem *p, int tier, int64_t bytes, int64_t states);
 
+/* The chain whose steps are groups of g steps (leaf_groups.h). 1, or 0 if its sizes are too large.
+ */
+int neap__grouped_chain(struct neap_problem *grouped, const struct neap_problem *p, int64_t g);
+
 #endif

@@ -3,7 +3,8 @@
  * level_tables.h: the structs that the files of the level solver share; the symbols are those of
  * level_solver.h. Inside the solver all costs are in units of one advance, so f is 1.
  *
- *     level_solver.c   levels, hulls, the answer
+ *     level_solver.c   levels, builds the hulls, the answer
+ *     level_hulls.c    the hull of a part
  *     level_memo.c     costs and counts of parts, top down, as the hulls or the tables decide
  *     level_dp.c       the dynamic program, bottom up, where the hulls prove too little
  */

@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "plan/offload/offload_search.h"
 
+/* Chosen. */
 #define AHEAD_VALUES 4 /* a group leaves room for 0 to 3 records */
 #define HOT 0.01       /* of the cost: the temperature that the search begins with, */
 #define COLD 0.005     /* and by what the temperature has fallen at its end */

@@ -10,6 +10,7 @@
 #include "plan/offload/offload_search.h"
 #include "plan/stages/long_chain.h"
 
+/* Chosen such that a budget is found within about a second. */
 #define GROUPS 120     /* of longer chains than are searched */
 #define BARE_MOST 100  /* stages: of longer chains what needs no search is taken */
 #define STAGES_MOST 40 /* whose search takes so little time that it is bisected itself */

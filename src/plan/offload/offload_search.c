@@ -8,8 +8,9 @@
 #include "base/fail.h"
 #include "plan/offload/offload_search.h"
 
-#define MEMORY_MOST ((uint64_t)1 << 61) /* bytes: more than all sizes, which are 2^60 at most */
-#define RUNGS 24 /* budgets of the ladder, from this one to all bytes there are */
+#define MEMORY_MOST                                                                                \
+	((uint64_t)1 << 61) /* bytes, derived: more than all sizes, which are 2^60 at most */
+#define RUNGS 24 /* budgets of the ladder, from this one to all bytes there are; chosen */
 
 int neap__offload_search_init_bare(
 	struct neap__offload_search *x, const struct neap_problem *p, int64_t effort)

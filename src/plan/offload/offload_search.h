@@ -8,7 +8,7 @@
 
 #include "plan/offload/offload_choice.h"
 
-#define NEAP__OFFLOAD_SEARCH_STAGES 120 /* at most; longer chains: the named strategies */
+#define NEAP__OFFLOAD_SEARCH_STAGES 120 /* longer chains are searched in groups; chosen */
 
 /* A search: what is tried, and the best so far. */
 struct neap__offload_search {

@@ -8,11 +8,12 @@
 #include <string.h>
 #include "base/fail.h"
 
+/* Chosen: 2 MB and some tenths of a second for a table. */
 #define CELLS 500000   /* of the table */
 #define LEVELS_MOST 26 /* levels of memory for each of m, q and b */
 #define LEVELS_LEAST 5 /* with fewer the proposals are of no use */
 #define GROUP_MOST 64  /* stages of a group */
-#define EVER 1e300     /* seconds: cannot be done */
+#define EVER 1e300     /* seconds: cannot be done; sums of a few are finite */
 
 struct fluid {
 	const struct neap_problem *p;
@@ -268,7 +269,8 @@ static int propose(
 
 int neap__pofo_propose(struct neap__offload_search *x)
 {
-	static const double shares[] = {1, 0.94, 0.88, 0.8};
+	static const double shares[] = {
+		1, 0.94, 0.88, 0.8}; /* chosen: the fluid model is optimistic */
 	const struct neap_problem *p = x->problem;
 	double makespan;
 	for (int tier = 1; tier <= p->ntiers; tier++)

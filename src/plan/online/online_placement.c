@@ -10,8 +10,9 @@
 /* Rows allocated at the start, chosen: with fewer slots a sweep never allocates while it runs. */
 #define ROOM_FIRST 64
 
+/* Chosen. */
 #define SPACING_BITS 16	 /* minimum distance of new checkpoints: 2^-16 of the steps so far, */
-#define SPACING_SHARE 32 /* and c/32 steps, so that a change updates few parts; both chosen */
+#define SPACING_SHARE 32 /* and c/32 steps, so that a change updates few parts */
 #define AHEAD_BITS 40	 /* neap__placement_until looks at most 2^40 steps ahead */
 
 int neap__placement_open(struct neap__placement *x, struct neap__leaf_revolve *costs)

@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "plan/online/online_tier.h"
 
+/* Chosen: the work grows with LOOK_BACK for each state on the tier. */
 #define LOOK_BACK 24
 #define KNOWN 64 /* costs that are remembered, a power of two: most states are as far apart */
 

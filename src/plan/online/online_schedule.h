@@ -11,7 +11,7 @@
 #include "plan/core/schedule.h"
 
 #define NEAP__ONLINE_SLOTS                                                                         \
-	65536 /* at most: a dropped state has the sums of all later ones counted again */
+	65536 /* at most; chosen: a dropped state has the sums of all later ones counted again */
 
 struct neap__online {
 	struct neap__leaf_revolve costs;

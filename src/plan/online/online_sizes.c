@@ -14,6 +14,7 @@
 #include "plan/online/online_tier.h"
 #include "plan/core/sizing.h"
 
+/* All values are chosen. */
 #define PIECES 32	/* parts in which the tapes that are kept in passing go */
 #define RING_MOST 8	/* times R steps, after which tapes are not kept in passing */
 #define SEND_LEAST 50	/* send >= J / SEND_LEAST, or none is sent */

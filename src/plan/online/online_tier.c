@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
+/* Derived. */
 #define FAR (INT64_MAX / 8) /* steps: no limit, but sums of a few do not overflow */
 #define SLOTS_AT_ONCE 8	    /* upper bound of the slots that one call of refill uses */
 
@@ -67,201 +68,13 @@ void neap__online_tier_fini(struct neap__online_tier *x)
 	free(x->free_places);
 }
 
-int64_t neap__online_slot(struct neap__online_tier *x)
-{
-	x->held++;
-	return x->slots_free ? x->free_slots[--x->slots_free] : x->slots_made++;
-}
-
-void neap__online_slot_free(struct neap__online_tier *x, int64_t slot)
-{
-	x->held--;
-	x->free_slots[x->slots_free++] = (int32_t)slot;
-}
-
-int32_t neap__online_ticket(struct neap__online_tier *x)
-{
-	int32_t ticket = __builtin_ctzll(~x->tickets);
-	x->tickets |= (uint64_t)1 << ticket;
-	return ticket;
-}
-
-static int64_t record_of(const struct neap__online_tier *x, int32_t ticket)
-{
-	int64_t i = x->nrecords - 1;
-	while (x->records[i].ticket != ticket)
-		i--;
-	return i;
-}
-
-void neap__online_wait(struct neap__online_tier *x, struct neap_schedule *s, int32_t ticket)
-{
-	struct neap__online_record *r = &x->records[record_of(x, ticket)];
-	neap__wait(s, ticket);
-	r->ticket = -1;
-	if (x->now < r->end)
-		x->now = r->end;
-	x->tickets &= ~((uint64_t)1 << ticket);
-}
-
-void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *s)
-{
-	const struct neap__online_record *r = &x->records[record_of(x, x->leaving[0])];
-	x->taped -= r->t1 - r->t0;
-	neap__online_wait(x, s, x->leaving[0]);
-	x->leaving[0] = x->leaving[1];
-	x->nleaving--;
-}
-
-/* The order of records: a state comes before the tapes that start with it. */
-static int after(const struct neap__online_record *r, int64_t t0, int64_t t1)
-{
-	return r->t0 > t0 || (r->t0 == t0 && r->t1 > t1);
-}
-
-/* Adds a record in order and plans its write; returns its ticket or a negative code. */
-static int add_record(
-	struct neap__online_tier *x, int64_t t0, int64_t t1, int64_t place, double seconds)
-{
-	if (neap__grow(&x->records, &x->records_room, x->nrecords + 1, sizeof *x->records) < 0)
-		return out_of_memory();
-	int64_t i = x->nrecords++;
-	for (; i > 0 && after(&x->records[i - 1], t0, t1); i--)
-		x->records[i] = x->records[i - 1];
-	x->records[i] = (struct neap__online_record){
-		.t0 = t0, .t1 = t1, .place = place, .slot = -1, .ticket = neap__online_ticket(x)};
-	x->idle_at = (x->idle_at > x->now ? x->idle_at : x->now) + seconds;
-	x->records[i].end = x->idle_at;
-	return (int)x->records[i].ticket;
-}
-
-static void tapes_action(
-	struct neap_schedule *s, int kind, int64_t t0, int64_t t1, int64_t place, int32_t ticket)
-{
-	neap__emit(s, &(struct neap_action){.kind = (uint8_t)kind,
-			      .payload = NEAP_TAPE,
-			      .tier = (uint16_t)(kind == NEAP_DROP ? 0 : s->plan.tier),
-			      .ticket = ticket,
-			      .t0 = t0,
-			      .t1 = t1,
-			      .place = place});
-}
-
-void neap__online_drop_tapes(struct neap_schedule *s, int64_t t0, int64_t t1)
-{
-	tapes_action(s, NEAP_DROP, t0, t1, 0, 0);
-}
-
-/* Removes sent or dropped tapes from the start of the ring. */
-static void pop_gone(struct neap__online_tier *x)
-{
-	while (x->ring_count && neap__online_ring(x, 0)->send < 0) {
-		x->ring_head = (x->ring_head + 1) % x->ring_room;
-		x->ring_count--;
-	}
-}
-
-/* Removes all rows of sent or dropped tapes from the ring. */
-static void close_ranks(struct neap__online_tier *x)
-{
-	int64_t left = 0;
-	for (int64_t i = 0; i < x->ring_count; i++)
-		if (neap__online_ring(x, i)->send >= 0)
-			*neap__online_ring(x, left++) = *neap__online_ring(x, i);
-	x->ring_count = left;
-}
-
-/* Starts to write tapes of the ring; their memory is freed by the wait. */
-static int send(struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *r)
-{
-	if (x->nleaving == NEAP__ONLINE_LEAVING)
-		neap__online_wait_tapes(x, s);
-	int64_t place = x->chunks_made++;
-	int ticket = add_record(x, r->t0, r->t1, place, x->sizes.write_chunk);
-	NEAP_TRY(ticket);
-	tapes_action(s, NEAP_PUT, r->t0, r->t1, place, ticket);
-	x->leaving[x->nleaving++] = ticket;
-	x->ring_steps -= r->t1 - r->t0;
-	r->send = -1;
-	return 0;
-}
-
-static void drop_tapes(
-	struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *r)
-{
-	neap__online_drop_tapes(s, r->t0, r->t1);
-	x->taped -= r->t1 - r->t0;
-	x->ring_steps -= r->t1 - r->t0;
-	r->send = -1;
-}
-
-/* Drops all tapes that will not be sent. */
-static void drop_unsent(struct neap__online_tier *x, struct neap_schedule *s)
-{
-	for (int64_t i = 0; i < x->ring_count; i++)
-		if (neap__online_ring(x, i)->send == 0)
-			drop_tapes(x, s, neap__online_ring(x, i));
-	pop_gone(x);
-}
-
-/* Index of the oldest tapes with this value of `send`; ring_count: none. */
-static int64_t oldest(const struct neap__online_tier *x, int sent)
-{
-	int64_t i = 0;
-	while (i < x->ring_count && neap__online_ring(x, i)->send != sent)
-		i++;
-	return i;
-}
-
-/*
- * Frees memory of tapes. Order: the oldest that will not be sent, which cost nothing; then those in
- * flight; then those that will be sent, which first must be written.
- */
-static int let_go(struct neap__online_tier *x, struct neap_schedule *s)
-{
-	pop_gone(x);
-	int64_t i = oldest(x, 0), n = x->ring_count;
-	if (i == n && x->nleaving > 0) {
-		neap__online_wait_tapes(x, s);
-		return 0;
-	}
-	if (i == n && n > 0)
-		NEAP_TRY(send(x, s, neap__online_ring(x, oldest(x, 1))));
-	else if (n > 0)
-		drop_tapes(x, s, neap__online_ring(x, i));
-	else
-		return neap__fail(NEAP_EILLEGAL, "online: the pool is too small");
-	pop_gone(x);
-	return 0;
-}
-
-int neap__online_send_all(struct neap__online_tier *x, struct neap_schedule *s)
-{
-	close_ranks(x);
-	while (x->ring_count)
-		NEAP_TRY(let_go(x, s));
-	while (x->nleaving)
-		neap__online_wait_tapes(x, s);
-	x->asked = x->nrecords;
-	return 0;
-}
-
-void neap__online_drop_all(struct neap__online_tier *x, struct neap_schedule *s)
-{
-	for (int64_t i = 0; i < x->ring_count; i++)
-		if (neap__online_ring(x, i)->send >= 0)
-			drop_tapes(x, s, neap__online_ring(x, i));
-	pop_gone(x);
-	x->asked = x->nrecords;
-}
-
 /* Frees tapes until `bytes` fit in the pool and `steps` in the ring. */
 static int make_room(
 	struct neap__online_tier *x, struct neap_schedule *s, int64_t bytes, int64_t steps)
 {
 	while (neap__online_used(x) + bytes > x->sizes.pool ||
 		x->ring_steps + steps > x->sizes.recent)
-		NEAP_TRY(let_go(x, s));
+		NEAP_TRY(neap__online_let_go(x, s));
 	return 0;
 }
 
@@ -337,7 +150,7 @@ static int write_first(struct neap__online_tier *x, struct neap_schedule *s)
 	NEAP_TRY(make_lists(x, 0, x->places_made + 1));
 	int64_t place = x->places_free ? x->free_places[--x->places_free] : x->places_made++;
 	const struct neap__kept_state *first = &x->placement.kept[0];
-	int ticket = add_record(x, first->t, first->t, place, x->sizes.write_state);
+	int ticket = neap__online_add_record(x, first->t, first->t, place, x->sizes.write_state);
 	NEAP_TRY(ticket);
 	neap__put(s, first->slot, first->t, place, ticket);
 	x->written = 1;
@@ -402,9 +215,9 @@ static int send_some(struct neap__online_tier *x, struct neap_schedule *s)
 {
 	while (x->nleaving > 0 && x->idle_at - x->now <= (x->nleaving - 1) * x->sizes.write_chunk)
 		neap__online_wait_tapes(x, s);
-	while (is_idle(x) && !has_to_write(x) && oldest(x, 1) < x->ring_count)
-		NEAP_TRY(send(x, s, neap__online_ring(x, oldest(x, 1))));
-	pop_gone(x);
+	while (is_idle(x) && !has_to_write(x) && neap__online_oldest(x, 1) < x->ring_count)
+		NEAP_TRY(neap__online_send(x, s, neap__online_ring(x, neap__online_oldest(x, 1))));
+	neap__online_pop_gone(x);
 	return 0;
 }
 
@@ -443,12 +256,12 @@ static int record(struct neap__online_tier *x, struct neap_schedule *s, int64_t 
 {
 	int64_t n = to - x->at;
 	if (x->at >= x->sizes.ring_until)
-		drop_unsent(x, s);
+		neap__online_drop_unsent(x, s);
 	NEAP_TRY(make_room(x, s, n * x->sizes.tape, n));
 	if (x->ring_count == x->ring_room)
-		close_ranks(x);
+		neap__online_close_ring(x);
 	while (x->ring_count == x->ring_room)
-		NEAP_TRY(let_go(x, s));
+		NEAP_TRY(neap__online_let_go(x, s));
 	neap__record(s, x->at, to);
 	*neap__online_ring(x, x->ring_count++) =
 		(struct neap__online_tapes){.t0 = x->at, .t1 = to, .send = send};
@@ -463,7 +276,7 @@ static int record(struct neap__online_tier *x, struct neap_schedule *s, int64_t 
 
 static int advance(struct neap__online_tier *x, struct neap_schedule *s, int64_t to)
 {
-	drop_unsent(x, s);
+	neap__online_drop_unsent(x, s);
 	neap__advance(s, x->at, to);
 	x->from = x->at;
 	x->at = to;
@@ -503,7 +316,7 @@ static int onward(struct neap__online_tier *x, struct neap_schedule *s)
 		return record(x, s, x->steps, 0);
 	if (!x->full && (!x->written || next_to_write(x) > 0))
 		to = least(to, next_turn(x, step, x->sizes.write_state, 0));
-	if (x->sizes.send && oldest(x, 1) < x->ring_count)
+	if (x->sizes.send && neap__online_oldest(x, 1) < x->ring_count)
 		to = least(
 			to, next_turn(x, step, 2 * x->sizes.write_chunk, x->sizes.write_chunk / 2));
 	int64_t room = (x->sizes.pool - x->held * x->sizes.state) / x->sizes.tape;

@@ -121,7 +121,8 @@ int neap__online_tier_refill(struct neap__online_tier *x, struct neap_schedule *
 /* Ends the chain at step `at`, which is inside the last ADVANCE or RECORD. */
 void neap__online_tier_finish(struct neap__online_tier *x, int64_t at, int64_t steps);
 
-/* The following is shared by online_records.c and the files online_tier*.c. */
+/* The following is shared by online_tier.c (forward pass), online_tier_reverse.c
+ * (backward pass) and the files that both call: online_transfers.c, online_records.c. */
 
 int64_t neap__online_slot(struct neap__online_tier *x);
 void neap__online_slot_free(struct neap__online_tier *x, int64_t slot);
@@ -129,6 +130,21 @@ int32_t neap__online_ticket(struct neap__online_tier *x);
 void neap__online_wait(struct neap__online_tier *x, struct neap_schedule *s, int32_t ticket);
 /* Waits for the oldest tapes in flight. */
 void neap__online_wait_tapes(struct neap__online_tier *x, struct neap_schedule *s);
+/* Adds a record in order and plans its write; returns its ticket or a negative code. */
+int neap__online_add_record(
+	struct neap__online_tier *x, int64_t t0, int64_t t1, int64_t place, double seconds);
+/* Frees memory of tapes. Returns 0 or a negative code. */
+int neap__online_let_go(struct neap__online_tier *x, struct neap_schedule *s);
+/* Starts to write tapes of the ring; their memory is freed by the wait. 0 or a negative code. */
+int neap__online_send(
+	struct neap__online_tier *x, struct neap_schedule *s, struct neap__online_tapes *tapes);
+/* Index of the oldest tapes with this value of `send`; ring_count: none. */
+int64_t neap__online_oldest(const struct neap__online_tier *x, int sent);
+/* Drops all tapes that will not be sent. */
+void neap__online_drop_unsent(struct neap__online_tier *x, struct neap_schedule *s);
+/* Removes rows of sent or dropped tapes from the ring: all of them, or those at its start. */
+void neap__online_close_ring(struct neap__online_tier *x);
+void neap__online_pop_gone(struct neap__online_tier *x);
 /* Frees the place of a record whose row is being removed. */
 void neap__online_give_up(
 	struct neap__online_tier *x, struct neap_schedule *s, const struct neap__online_record *r);

@@ -9,8 +9,7 @@
 
 #include "base/fail.h"
 
-#define UNKNOWN_LEVEL INT64_MAX /* level of a part that was not examined yet */
-#define NEAP__ONLINE_RECORDS 48 /* transfers in flight, of 64 tickets; chosen */
+#define UNKNOWN_LEVEL INT64_MAX /* a mark: the part was not examined yet */
 #define LEAF_PIECES 8		/* pieces of a leaf, so that its tapes are freed early; chosen */
 
 /* Returns whether the state of a record is still in the slot from which it was written. */

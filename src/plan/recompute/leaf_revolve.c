@@ -5,6 +5,12 @@
  * of splits from the root down: one part of each split is full or a leaf, the other part continues
  * the path. A beam search chooses the path; it estimates the cost of the remaining part by the
  * convex hull.
+ *
+ * Parts whose lengths become known one by one, as they do where states were kept before the length
+ * of the chain was known (online_schedule.h), are loose if no table contains their split. Such a
+ * part is split so that one of its parts is full, by the split whose two parts cost least, where
+ * the hull stands for a cost that is not known. In a classic problem the hull is the cost, so the
+ * split is optimal.
  */
 #include "plan/recompute/leaf_revolve.h"
 
@@ -28,6 +34,7 @@
 #define OPEN_WORK 200000      /* EXACT_WORK for parts of any length */
 #define BEAM_MOST 8	      /* nodes per generation of the beam search */
 #define BEAM_NODES 200000     /* nodes of all generations: longer paths get narrower beams */
+#define LEVELS_TRIED 4	      /* levels of the full part of a loose split, and level 1 */
 #define LEVELS_NEAR 3	      /* levels tried below the level that contains a part */
 
 /* A full length beyond the chain, and the limit of advance steps: a sum of two fits in 63 bits. */
@@ -37,6 +44,16 @@
 
 typedef __int128 wide;
 typedef struct neap__leaf_use use_t;
+
+/* The full part of a level (from 1) with j slots in use. */
+static const struct neap__leaf_vertex *vertex_of(
+	const struct neap__leaf_revolve *x, int64_t level, int64_t j)
+{
+	return &x->vertex[(level - 1) * (x->slots + 1) + j];
+}
+
+static int64_t split_loose(const struct neap__leaf_revolve *x, const struct neap__leaf_part *part,
+	struct neap__leaf_part *left, struct neap__leaf_part *right);
 
 /* Numbers of actions of a leaf of l steps with j checkpoints; its record is not counted. */
 static use_t leaf_use(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
@@ -65,7 +82,7 @@ static void fill_row(struct neap__leaf_revolve *x, int64_t level)
 		row[j] = (struct neap__leaf_vertex){m, leaf_use(x, m, j)};
 		if (level == 1 || j == x->slots)
 			continue;
-		const struct neap__leaf_vertex *left = neap__leaf_vertex(x, level - 1, j),
+		const struct neap__leaf_vertex *left = vertex_of(x, level - 1, j),
 					       *right = &row[j + 1];
 		wide advances = (wide)left->l + left->use.advances + right->use.advances;
 		if (left->l >= BEYOND || right->l >= BEYOND || left->l + right->l > x->steps ||
@@ -94,7 +111,7 @@ static int make_rows(struct neap__leaf_revolve *x, int64_t room)
 static int fill_rows(struct neap__leaf_revolve *x, int64_t l, int64_t j, int64_t most)
 {
 	int64_t width = x->slots + 1;
-	while (x->levels == 0 || neap__leaf_vertex(x, x->levels, j)->l < l) {
+	while (x->levels == 0 || vertex_of(x, x->levels, j)->l < l) {
 		if ((x->levels + 1) * width > most)
 			return NEAP_EINFEASIBLE;
 		if (x->levels == x->room)
@@ -137,12 +154,13 @@ static int fill_exact(struct neap__leaf_revolve *x, int64_t cells, int64_t work)
 	return 0;
 }
 
-int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+/* The first level t with L_t(j) >= l; levels + 1 if there is none. */
+static int64_t level_of(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
 	int64_t low = 1, high = x->levels + 1;
 	while (low < high) {
 		int64_t middle = (low + high) / 2;
-		if (neap__leaf_vertex(x, middle, j)->l >= l)
+		if (vertex_of(x, middle, j)->l >= l)
 			high = middle;
 		else
 			low = middle + 1;
@@ -150,7 +168,8 @@ int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, 
 	return low;
 }
 
-int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
+/* Returns 1 if C(l,j) is known and sets *part and *cost; otherwise 0. */
+static int known_cost(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
 	struct neap__leaf_part *part, int64_t *cost)
 {
 	*part = (struct neap__leaf_part){.l = l, .j = j};
@@ -161,23 +180,24 @@ int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int6
 		*cost = exact_row(x, j)[l];
 		return *cost < NEVER;
 	}
-	int64_t level = neap__leaf_revolve_level(x, l, j);
-	if (level > x->levels || neap__leaf_vertex(x, level, j)->l != l)
+	int64_t level = level_of(x, l, j);
+	if (level > x->levels || vertex_of(x, level, j)->l != l)
 		return 0;
 	part->level = level;
-	*cost = neap__leaf_vertex(x, level, j)->use.advances;
+	*cost = vertex_of(x, level, j)->use.advances;
 	return 1;
 }
 
-double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+/* The hull of C at l: the chord between the full lengths around l, in advance steps. */
+static double chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
 {
-	int64_t level = neap__leaf_revolve_level(x, l, j);
+	int64_t level = level_of(x, l, j);
 	if (level == 1)
 		return 0;
-	const struct neap__leaf_vertex *a = neap__leaf_vertex(x, level - 1, j);
-	if (level > x->levels || neap__leaf_vertex(x, level, j)->l >= BEYOND)
+	const struct neap__leaf_vertex *a = vertex_of(x, level - 1, j);
+	if (level > x->levels || vertex_of(x, level, j)->l >= BEYOND)
 		return (double)a->use.advances + (double)level * (double)(l - a->l);
-	const struct neap__leaf_vertex *b = neap__leaf_vertex(x, level, j);
+	const struct neap__leaf_vertex *b = vertex_of(x, level, j);
 	return (double)a->use.advances + (double)(b->use.advances - a->use.advances) *
 						 (double)(l - a->l) / (double)(b->l - a->l);
 }
@@ -209,7 +229,7 @@ static void offer(struct beam *b, const struct leaf_node *n)
 	int64_t cost, at = b->chosen;
 	if (n->l < 1 || (n->j == b->x->slots && n->l > neap__leaf_revolve_fit(b->x, n->j)))
 		return;
-	if (neap__leaf_revolve_known(b->x, n->l, n->j, &part, &cost)) {
+	if (known_cost(b->x, n->l, n->j, &part, &cost)) {
 		if (b->end.l == 0 || n->cost + cost < b->end.cost) {
 			b->end = *n;
 			b->end.cost += cost;
@@ -245,7 +265,7 @@ static void expand_node(struct beam *b, int64_t parent, int64_t level)
 		int64_t j = side ? from.j : from.j + 1;
 		if (level < 1 || level > x->levels || j > x->slots)
 			continue;
-		const struct neap__leaf_vertex *v = neap__leaf_vertex(x, level, j);
+		const struct neap__leaf_vertex *v = vertex_of(x, level, j);
 		if (v->l >= from.l || v->l < 1)
 			continue;
 		struct leaf_node n = {.l = from.l - v->l,
@@ -253,7 +273,7 @@ static void expand_node(struct beam *b, int64_t parent, int64_t level)
 			.parent = parent,
 			.split = {side ? v->l : from.l - v->l, level, side}};
 		n.cost = from.cost + n.split.y + v->use.advances;
-		n.value = (double)n.cost + neap__leaf_revolve_chord(x, n.l, n.j);
+		n.value = (double)n.cost + chord(x, n.l, n.j);
 		offer(b, &n);
 	}
 }
@@ -262,7 +282,7 @@ static int next_generation(struct beam *b, int64_t first, int64_t last)
 {
 	b->chosen = 0;
 	for (int64_t i = first; i < last; i++) {
-		int64_t level = neap__leaf_revolve_level(b->x, b->nodes[i].l, b->nodes[i].j);
+		int64_t level = level_of(b->x, b->nodes[i].l, b->nodes[i].j);
 		for (int64_t near = level - LEVELS_NEAR; near <= level; near++)
 			if (near > 1)
 				expand_node(b, i, near);
@@ -335,13 +355,13 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	if (part->j == x->slots - 1 && (x->slots == 1 || (level == 0 && part->l > x->exact_most))) {
 		y = part->l - neap__leaf_revolve_fit(x, x->slots);
 	} else if (level > 0) {
-		y = neap__leaf_vertex(x, level - 1, part->j)->l;
+		y = vertex_of(x, level - 1, part->j)->l;
 		left->level = level - 1;
 		right->level = level;
 	} else if (level == 0) {
 		y = split_exact(x, part->l, part->j);
 	} else if (level == NEAP__LEAF_LOOSE) {
-		return neap__leaf_revolve_split_loose(x, part, left, right);
+		return split_loose(x, part, left, right);
 	} else {
 		const struct neap__leaf_split *split = &x->path[-1 - level];
 		int64_t next = -level < x->splits ? level - 1 : x->end.level;
@@ -354,38 +374,39 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	return y;
 }
 
-use_t neap__leaf_revolve_measure_known(
-	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
+static use_t measure_known(const struct neap__leaf_revolve *x, struct neap__leaf_part part)
 {
 	struct neap__leaf_part left, right;
 	if (part.l <= neap__leaf_revolve_fit(x, part.j))
 		return leaf_use(x, part.l, part.j);
 	if (part.level > 0)
-		return neap__leaf_vertex(x, part.level, part.j)->use;
+		return vertex_of(x, part.level, part.j)->use;
 	int64_t y = neap__leaf_revolve_split(x, &part, &left, &right);
-	use_t a = neap__leaf_revolve_measure_known(x, left),
-	      b = neap__leaf_revolve_measure_known(x, right);
+	use_t a = measure_known(x, left), b = measure_known(x, right);
 	return join(&a, &b, y);
 }
 
 /* Numbers of actions of the whole path, added from its end to the root without recursion. */
 static use_t measure_path(const struct neap__leaf_revolve *x)
 {
-	use_t all = neap__leaf_revolve_measure_known(x, x->end);
+	use_t all = measure_known(x, x->end);
 	struct neap__leaf_part part = x->end;
 	for (int64_t i = x->splits - 1; i >= 0; i--) {
 		const struct neap__leaf_split *split = &x->path[i];
 		int64_t j = split->full_left ? part.j - 1 : part.j;
-		use_t full = neap__leaf_vertex(x, split->level, split->full_left ? j : j + 1)->use;
+		use_t full = vertex_of(x, split->level, split->full_left ? j : j + 1)->use;
 		all = split->full_left ? join(&full, &all, split->y) : join(&all, &full, split->y);
 		part.j = j;
 	}
 	return all;
 }
 
-/* k leaves of m_{j+1} steps from the end, each reached by advancing from the start. */
-int neap__leaf_revolve_one_slot(
-	const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
+/*
+ * Numbers of actions of a part of l > m_j steps with one slot left: k leaves of m_{j+1} steps from
+ * the end, each reached by advancing from the start, and a first leaf of at most m_j. Returns 0, or
+ * NEAP_EINFEASIBLE if advances exceed 63 bits.
+ */
+static int measure_one_slot(const struct neap__leaf_revolve *x, int64_t l, int64_t j, use_t *use)
 {
 	int64_t m0 = neap__leaf_revolve_fit(x, j), m1 = neap__leaf_revolve_fit(x, j + 1);
 	int64_t k = (l - m0 - 1) / m1 + 1, first = l - k * m1;
@@ -414,18 +435,18 @@ static int64_t slots_useful(const struct neap__leaf_revolve *x)
 static int plan_slots(struct neap__leaf_revolve *x)
 {
 	if (x->slots == 1)
-		return neap__leaf_revolve_one_slot(x, x->steps, 0, &x->use);
+		return measure_one_slot(x, x->steps, 0, &x->use);
 	NEAP_TRY(fill_exact(x, EXACT_CELLS, EXACT_WORK));
 	if (x->exact_most == x->steps) {
-		x->use = neap__leaf_revolve_measure_known(x, x->root);
+		x->use = measure_known(x, x->root);
 		return 0;
 	}
 	NEAP_TRY(fill_rows(x, x->steps, 0, VERTICES_MOST));
 	struct neap__leaf_part part;
 	int64_t cost;
-	if (neap__leaf_revolve_known(x, x->steps, 0, &part, &cost)) {
+	if (known_cost(x, x->steps, 0, &part, &cost)) {
 		x->root = part;
-		x->use = neap__leaf_revolve_measure_known(x, x->root);
+		x->use = measure_known(x, x->root);
 		return 0;
 	}
 	NEAP_TRY(beam_search(x));
@@ -467,7 +488,7 @@ int neap__leaf_revolve_open(struct neap__leaf_revolve *x, int64_t pool, int64_t 
 	int rc = neap__leaf_revolve_reach(x, 1, 0);
 	for (int64_t before = 0; rc == 0 && x->levels < levels && x->levels > before;) {
 		before = x->levels;
-		rc = neap__leaf_revolve_reach(x, neap__leaf_vertex(x, before, 0)->l + 1, 0);
+		rc = neap__leaf_revolve_reach(x, vertex_of(x, before, 0)->l + 1, 0);
 	}
 	return rc;
 }
@@ -512,4 +533,99 @@ void neap__leaf_revolve_free(struct neap__leaf_revolve *x)
 	x->exact_cost = NULL;
 	x->path = NULL;
 	x->splits = x->levels = x->room = 0;
+}
+
+struct neap__leaf_part neap__leaf_revolve_part(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+{
+	struct neap__leaf_part part = {.l = l, .j = j};
+	int64_t cost;
+	if (j + 1 < x->slots && !known_cost(x, l, j, &part, &cost))
+		part.level = NEAP__LEAF_LOOSE;
+	return part;
+}
+
+int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+{
+	struct neap__leaf_part part;
+	struct neap__leaf_use use;
+	int64_t cost;
+	if (l <= neap__leaf_revolve_fit(x, j))
+		return 0;
+	if (j >= x->slots)
+		return NEAP__LEAF_NEVER;
+	if (j == x->slots - 1)
+		return measure_one_slot(x, l, j, &use) < 0 || use.advances > NEAP__LEAF_NEVER
+			       ? NEAP__LEAF_NEVER
+			       : use.advances;
+	if (l <= x->exact_most && known_cost(x, l, j, &part, &cost))
+		return cost;
+	double hull = chord(x, l, j) + 0.5;
+	return hull < (double)NEAP__LEAF_NEVER ? (int64_t)hull : NEAP__LEAF_NEVER;
+}
+
+static int64_t split_loose(const struct neap__leaf_revolve *x, const struct neap__leaf_part *part,
+	struct neap__leaf_part *left, struct neap__leaf_part *right)
+{
+	int64_t l = part->l, j = part->j, top = level_of(x, l, j);
+	int64_t best = INT64_MAX, y = 0;
+	for (int64_t down = 0; down <= LEVELS_TRIED; down++)
+		for (int side = 0; side < 2; side++) { /* the full part: right, left */
+			int64_t level = down == LEVELS_TRIED ? 1 : top - down;
+			if (level < 1 || level > x->levels)
+				continue;
+			int64_t full = vertex_of(x, level, side ? j : j + 1)->l;
+			int64_t at = side ? full : l - full;
+			if (full < 1 || full >= l)
+				continue;
+			int64_t cost = at + neap__leaf_revolve_cost(x, at, j) +
+				       neap__leaf_revolve_cost(x, l - at, j + 1);
+			if (cost < best)
+				best = cost, y = at;
+		}
+	*left = neap__leaf_revolve_part(x, y, j);
+	*right = neap__leaf_revolve_part(x, l - y, j + 1);
+	return y;
+}
+
+/* The actions of a part that is not loose; advances -1 where they exceed 63 bits. */
+static struct neap__leaf_use measure_any(
+	const struct neap__leaf_revolve *x, struct neap__leaf_part part)
+{
+	struct neap__leaf_use use = {0};
+	if (part.j != x->slots - 1 || part.l <= neap__leaf_revolve_fit(x, part.j))
+		return measure_known(x, part);
+	if (measure_one_slot(x, part.l, part.j, &use) < 0)
+		use.advances = -1;
+	return use;
+}
+
+static void add(struct neap__leaf_use *all, const struct neap__leaf_use *more)
+{
+	all->advances += more->advances;
+	all->saves += more->saves;
+	all->loads += more->loads;
+	all->peak = more->peak > all->peak ? more->peak : all->peak;
+	all->slots = more->slots > all->slots ? more->slots : all->slots;
+}
+
+/* One part of each loose split is full, so the loose parts form a single path. */
+struct neap__leaf_use neap__leaf_revolve_measure(
+	const struct neap__leaf_revolve *x, int64_t l, int64_t j)
+{
+	struct neap__leaf_part part = neap__leaf_revolve_part(x, l, j), left, right;
+	struct neap__leaf_use all = {0}, more;
+	while (part.level == NEAP__LEAF_LOOSE) {
+		int64_t y = split_loose(x, &part, &left, &right);
+		int go_left = left.level == NEAP__LEAF_LOOSE;
+		more = measure_any(x, go_left ? right : left);
+		more.advances += y;
+		more.loads++;
+		more.saves += right.l > neap__leaf_revolve_fit(x, right.j);
+		add(&all, &more);
+		part = go_left ? left : right;
+	}
+	more = measure_any(x, part);
+	add(&all, &more);
+	return all;
 }

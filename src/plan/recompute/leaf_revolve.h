@@ -97,7 +97,7 @@ int64_t neap__leaf_revolve_split(const struct neap__leaf_revolve *x,
 	struct neap__leaf_part *right);
 
 /*
- * For parts of any length that become known one by one (leaf_cost.c): makes tables of at least
+ * For parts of any length that become known one by one: makes tables of at least
  * `levels` levels, without a limit of steps. neap__leaf_revolve_reach adds the levels that a part
  * of l steps with j slots in use needs. The tables grow to at most 8 MiB or 1 KiB per slot,
  * whichever is more. Both return 0 or -ENOMEM.
@@ -112,7 +112,7 @@ int neap__leaf_revolve_reach(struct neap__leaf_revolve *x, int64_t l, int64_t j)
 int neap__leaf_revolve_reserve(struct neap__leaf_revolve *x, int64_t steps);
 /*
  * The part of l steps with j slots in use. Its level is NEAP__LEAF_LOOSE if no table contains its
- * split; neap__leaf_revolve_split_loose then compares all splits, which is optimal in a classic
+ * split; neap__leaf_revolve_split then compares all splits, which is optimal in a classic
  * problem.
  */
 #define NEAP__LEAF_LOOSE INT64_MIN
@@ -127,36 +127,5 @@ int64_t neap__leaf_revolve_cost(const struct neap__leaf_revolve *x, int64_t l, i
 /* Numbers of actions of a part of any length. */
 struct neap__leaf_use neap__leaf_revolve_measure(
 	const struct neap__leaf_revolve *x, int64_t l, int64_t j);
-/* neap__leaf_revolve_split for a part of level NEAP__LEAF_LOOSE. */
-int64_t neap__leaf_revolve_split_loose(const struct neap__leaf_revolve *x,
-	const struct neap__leaf_part *part, struct neap__leaf_part *left,
-	struct neap__leaf_part *right);
-
-/* The following is shared by leaf_revolve.c and leaf_cost.c only. */
-
-/* Returns 1 if C(l,j) is known and sets *part and *cost; otherwise 0. */
-int neap__leaf_revolve_known(const struct neap__leaf_revolve *x, int64_t l, int64_t j,
-	struct neap__leaf_part *part, int64_t *cost);
-/* The first level t with L_t(j) >= l; levels + 1 if there is none. */
-int64_t neap__leaf_revolve_level(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
-/* The hull of C at l: the chord between the full lengths around l, in advance steps. */
-double neap__leaf_revolve_chord(const struct neap__leaf_revolve *x, int64_t l, int64_t j);
-/* Numbers of actions of a part that is not loose. Recursion depth: at most slots + levels. */
-struct neap__leaf_use neap__leaf_revolve_measure_known(
-	const struct neap__leaf_revolve *x, struct neap__leaf_part part);
-/*
- * Numbers of actions of a part of l > m_j steps with one slot left: leaves of m_{j+1} steps from
- * the end, and a first leaf of at most m_j. Returns 0, or NEAP_EINFEASIBLE if advances exceed 63
- * bits.
- */
-int neap__leaf_revolve_one_slot(
-	const struct neap__leaf_revolve *x, int64_t l, int64_t j, struct neap__leaf_use *use);
-
-/* The full part of a level (from 1) with j slots in use. */
-static inline const struct neap__leaf_vertex *neap__leaf_vertex(
-	const struct neap__leaf_revolve *x, int64_t level, int64_t j)
-{
-	return &x->vertex[(level - 1) * (x->slots + 1) + j];
-}
 
 #endif

@@ -19,8 +19,15 @@
 #include "plan/core/plan_row.h"
 #include "plan/strategy_table.h"
 
-#define EFFORT 2000	     /* simulations, unless params say otherwise */
-#define STEPS_LONG 100000000 /* beyond it a simulation takes longer: a quarter of EFFORT */
+/*
+ * Simulations, unless params say otherwise. Measured on 186 random problems with tiers (8 to 20,000
+ * steps): 500 take 30% less time, and one plan is slower, by 0.002%; 1000 take 10% less, and no
+ * plan is slower, but a plan that keeps states is, by 0.1% (tests/plan/test_kept_states.c, row 3).
+ */
+#define EFFORT 2000
+#define STEPS_LONG                                                                                 \
+	100000000 /* beyond it a simulation takes longer: a quarter of EFFORT; chosen              \
+		   */
 
 #define FASTER 1e-12 /* relative: a plan must be faster by more to win */
 

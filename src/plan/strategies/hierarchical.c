@@ -16,11 +16,9 @@
  *
  * Peak: k S + c A bytes, as in the paper, without the live state.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include "base/fail.h"
-#include "plan/core/schedule.h"
+#include "plan/core/chunk_walk.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 #include "plan/core/predict_plan.h"
@@ -210,134 +208,99 @@ static int solve(
 }
 
 struct hierarchical {
-	int64_t n, c, k, i; /* chunks, steps of a chunk, slots, current chunk */
-	int64_t q;	    /* the states of chunks 0..q-1 are written */
-	int64_t window;	    /* limit of transfers in flight, at most k */
-	int64_t pad;	    /* shifts slots so that the last saved state is in slot k-1 */
-	int back;
+	struct neap__chunk_walk walk;
+	int64_t k;	/* slots */
+	int64_t q;	/* the states of chunks 0..q-1 are written */
+	int64_t window; /* limit of transfers in flight, at most k */
+	int64_t pad;	/* shifts slots so that the last saved state is in slot k-1 */
 };
-
-static int64_t start(const struct neap_schedule *s, int64_t i)
-{
-	const struct hierarchical *x = s->self;
-	return i == 0 ? 0 : s->problem.chain.steps - (x->n - i) * x->c;
-}
 
 static int64_t slot(const struct hierarchical *x, int64_t i)
 {
 	return (i + x->pad) % x->k;
 }
 
-static void forward(struct neap_schedule *s, int64_t i)
+static void keep(struct neap_schedule *s, int64_t i)
 {
 	const struct hierarchical *x = s->self;
-	int64_t gone = i - x->window;
+	int64_t gone = i - x->window, t = neap__chunk_start(s, i);
 	if (gone >= 0 && gone < x->q) {
 		neap__wait(s, (int32_t)(gone % x->window));
-		neap__drop(s, slot(x, gone), start(s, gone));
+		neap__drop(s, slot(x, gone), neap__chunk_start(s, gone));
 	}
-	neap__save(s, slot(x, i), start(s, i));
+	neap__save(s, slot(x, i), t);
 	if (i < x->q)
-		neap__put(s, slot(x, i), start(s, i), i, (int32_t)(i % x->window));
-	neap__advance(s, start(s, i), start(s, i + 1));
+		neap__put(s, slot(x, i), t, i, (int32_t)(i % x->window));
 }
 
-static void back(struct neap_schedule *s, int64_t i)
+static void bring(struct neap_schedule *s, int64_t i)
 {
 	const struct hierarchical *x = s->self;
-	int64_t next = i - x->window;
+	int64_t next = i - x->window, t = neap__chunk_start(s, i);
 	if (i < x->q) {
 		neap__wait(s, (int32_t)(WINDOW_MOST + i % x->window));
-		neap__forget(s, start(s, i), i);
+		neap__forget(s, t, i);
 	}
-	neap__load(s, slot(x, i), start(s, i));
-	neap__drop(s, slot(x, i), start(s, i));
+	neap__load(s, slot(x, i), t);
+	neap__drop(s, slot(x, i), t);
 	if (next >= 0 && next < x->q)
-		neap__get(s, slot(x, next), start(s, next), next,
+		neap__get(s, slot(x, next), neap__chunk_start(s, next), next,
 			(int32_t)(WINDOW_MOST + next % x->window));
 }
 
 /* A coarse schedule does the last k chunks in one step if no transfer is in flight. */
-static int skip_quiet(struct neap_schedule *s)
+static int quiet(struct neap_schedule *s)
 {
 	struct hierarchical *x = s->self;
-	int64_t quiet = x->q + x->window, count;
-	if (!s->coarse || x->i < quiet)
+	struct neap__chunk_walk *w = &x->walk;
+	int64_t from = x->q + x->window, count;
+	if (!s->coarse || w->i < from)
 		return 0;
-	if (!x->back) {
-		count = x->n - 1 - x->i;
+	if (!w->back) {
+		count = w->n - 1 - w->i;
 		if (count < 1)
 			return 0;
-		neap__compute(s, start(s, x->n - 1) - start(s, x->i), 0, count, 0);
-		x->i = x->n - 1;
+		neap__compute(s, neap__chunk_start(s, w->n - 1) - neap__chunk_start(s, w->i), 0,
+			count, 0);
+		w->i = w->n - 1;
 		return 1;
 	}
-	count = x->i - quiet + 1;
-	neap__compute(s, 0, start(s, x->i + 1) - start(s, quiet), 0, count);
-	x->i = quiet - 1;
+	count = w->i - from + 1;
+	neap__compute(s, 0, neap__chunk_start(s, w->i + 1) - neap__chunk_start(s, from), 0, count);
+	w->i = from - 1;
 	return 1;
-}
-
-static int refill(struct neap_schedule *s)
-{
-	struct hierarchical *x = s->self;
-	if (x->i < 0 || skip_quiet(s))
-		return 0;
-	int64_t i = x->i;
-	if (!x->back && i < x->n - 1) {
-		forward(s, i);
-		x->i++;
-		return 0;
-	}
-	if (x->back)
-		back(s, i);
-	neap__record(s, start(s, i), start(s, i + 1));
-	if (!x->back)
-		neap__emit_turn(s);
-	neap__backward(s, start(s, i), start(s, i + 1));
-	x->back = 1;
-	x->i--;
-	return 0;
 }
 
 /* Chunks are alike while each waits for one transfer and issues another. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct hierarchical *x = s->self;
-	int64_t i = x->i;
+	int64_t i = x->walk.i;
 	*every = x->window > 0 ? x->window : 1;
 	if (i < x->window || i >= x->q || i < 1)
 		return 0;
-	return x->back ? i - x->window : x->q - i;
-}
-
-static void skip(struct neap_schedule *s, int64_t units)
-{
-	struct hierarchical *x = s->self;
-	x->i += x->back ? -units : units;
+	return x->walk.back ? i - x->window : x->q - i;
 }
 
 static int open(struct neap_schedule *s)
 {
+	static const struct neap__chunk_moves moves = {
+		.keep = keep, .bring = bring, .quiet = quiet};
 	int64_t c = s->plan.params.chunk, k = s->plan.params.checkpoints;
 	if (c < 1 || k < 0 || (k < 1 && c < s->problem.chain.steps))
 		return neap__fail(NEAP_EUSAGE, "schedule: hierarchical: chunk %lld, %lld slots",
 			(long long)c, (long long)k);
-	struct hierarchical *x = s->self = calloc(1, sizeof *x);
-	if (!x)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->c = c;
-	x->n = neap__ceil_div(s->problem.chain.steps, c);
+	NEAP_TRY(neap__chunk_walk_open(s, sizeof(struct hierarchical), &moves, c));
+	struct hierarchical *x = s->self;
 	x->k = slots_of(&s->problem, c, k);
 	x->q = sent(&s->problem, c, k);
 	x->window = x->k < WINDOW_MOST ? x->k : WINDOW_MOST;
 	if (x->k > 0)
-		x->pad = (x->k - (x->n - 1) % x->k) % x->k;
+		x->pad = (x->k - (x->walk.n - 1) % x->k) % x->k;
 	if (x->q > 0 && s->plan.tier < 1)
 		return neap__fail(NEAP_EUSAGE, "schedule: hierarchical: no tier");
-	s->refill = refill;
 	s->alike = alike;
-	s->skip = skip;
+	s->skip = neap__chunk_walk_skip;
 	return 0;
 }
 

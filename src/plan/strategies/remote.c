@@ -15,10 +15,8 @@
  *
  * Peak: max(c A, d S) bytes; the paper's S + c A counts the live state.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include "base/fail.h"
-#include "plan/core/schedule.h"
+#include "plan/core/chunk_walk.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 #include "plan/core/predict_plan.h"
@@ -97,78 +95,64 @@ static int solve(
 }
 
 struct remote {
-	int64_t n, c, i; /* chunks, steps of a chunk, present chunk */
-	int back;
+	struct neap__chunk_walk walk;
 	struct neap__outbox out;
 };
 
 #define GET_TICKET (NEAP_TICKETS - 1) /* tickets from 0 on are those of the outbox */
 
-static int64_t start(const struct neap_schedule *s, int64_t i)
-{
-	const struct remote *x = s->self;
-	return i == 0 ? 0 : s->problem.chain.steps - (x->n - i) * x->c;
-}
-
-static int refill(struct neap_schedule *s)
+static void keep(struct neap_schedule *s, int64_t i)
 {
 	struct remote *x = s->self;
-	if (x->i < 0)
-		return 0;
-	int64_t t0 = start(s, x->i), t1 = start(s, x->i + 1);
-	if (!x->back && x->i < x->n - 1) {
-		neap__outbox_send(s, &x->out, t0, x->i);
-		neap__advance(s, t0, t1);
-		x->i++;
-		return 0;
-	}
-	if (x->back) {
-		neap__wait(s, GET_TICKET);
-		neap__forget(s, t0, x->i);
-	} else {
-		neap__outbox_free(s, &x->out, -1);
-	}
-	neap__record(s, t0, t1);
-	if (!x->back)
-		neap__emit_turn(s);
-	if (x->i > 0)
-		neap__get(s, NEAP_LIVE, start(s, x->i - 1), x->i - 1, GET_TICKET);
-	neap__backward(s, t0, t1);
-	x->back = 1;
-	x->i--;
-	return 0;
+	neap__outbox_send(s, &x->out, neap__chunk_start(s, i), i);
+}
+
+static void bring(struct neap_schedule *s, int64_t i)
+{
+	neap__wait(s, GET_TICKET);
+	neap__forget(s, neap__chunk_start(s, i), i);
+}
+
+static void last(struct neap_schedule *s)
+{
+	struct remote *x = s->self;
+	neap__outbox_free(s, &x->out, -1);
+}
+
+static void ahead(struct neap_schedule *s, int64_t i)
+{
+	if (i > 0)
+		neap__get(s, NEAP_LIVE, neap__chunk_start(s, i - 1), i - 1, GET_TICKET);
 }
 
 /* All chunks are alike but the first, which may be shorter, and the last. */
 static int64_t alike(struct neap_schedule *s, int64_t *every)
 {
 	const struct remote *x = s->self;
-	*every = !x->back && x->out.room > 0 ? x->out.room : 1;
-	if (x->back)
-		return x->i > 0 ? x->i : 0;
-	return x->i > 0 && x->i < x->n - 1 ? x->n - 1 - x->i : 0;
+	const struct neap__chunk_walk *w = &x->walk;
+	*every = !w->back && x->out.room > 0 ? x->out.room : 1;
+	if (w->back)
+		return w->i > 0 ? w->i : 0;
+	return w->i > 0 && w->i < w->n - 1 ? w->n - 1 - w->i : 0;
 }
 
 static void skip(struct neap_schedule *s, int64_t units)
 {
 	struct remote *x = s->self;
-	x->i += x->back ? -units : units;
-	if (!x->back)
-		neap__outbox_skip(&x->out, units, units * x->c);
+	neap__chunk_walk_skip(s, units);
+	if (!x->walk.back)
+		neap__outbox_skip(&x->out, units, units * x->walk.c);
 }
 
 static int open(struct neap_schedule *s)
 {
+	static const struct neap__chunk_moves moves = {keep, bring, last, ahead, NULL};
 	int64_t c = s->plan.params.chunk, steps = s->problem.chain.steps;
 	if (c < 1 || (c < steps && s->plan.tier < 1))
 		return neap__fail(NEAP_EUSAGE, "schedule: remote: chunk is %lld", (long long)c);
-	struct remote *x = s->self = calloc(1, sizeof *x);
-	if (!x)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->c = c;
-	x->n = neap__ceil_div(steps, c);
+	NEAP_TRY(neap__chunk_walk_open(s, sizeof(struct remote), &moves, c));
+	struct remote *x = s->self;
 	x->out.room = s->plan.stage_slots;
-	s->refill = refill;
 	s->alike = alike;
 	s->skip = skip;
 	return 0;

@@ -12,10 +12,8 @@
  *
  * Peak: (n - 1) S + c A bytes, S below the paper's (T/c) S + c A.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include "base/fail.h"
-#include "plan/core/schedule.h"
+#include "plan/core/chunk_walk.h"
 #include "plan/core/strategy.h"
 #include "plan/core/sizing.h"
 
@@ -57,54 +55,24 @@ static int solve(
 	return 0;
 }
 
-struct standard {
-	int64_t n, c, i; /* chunks, steps of a chunk, present chunk */
-	int back;
-};
-
-static int64_t start(const struct neap_schedule *s, int64_t i)
+static void keep(struct neap_schedule *s, int64_t i)
 {
-	const struct standard *x = s->self;
-	return i == 0 ? 0 : s->problem.chain.steps - (x->n - i) * x->c;
+	neap__save(s, i, neap__chunk_start(s, i));
 }
 
-static int refill(struct neap_schedule *s)
+static void bring(struct neap_schedule *s, int64_t i)
 {
-	struct standard *x = s->self;
-	if (x->i < 0)
-		return 0;
-	int64_t t0 = start(s, x->i), t1 = start(s, x->i + 1);
-	if (!x->back && x->i < x->n - 1) {
-		neap__save(s, x->i, t0);
-		neap__advance(s, t0, t1);
-		x->i++;
-		return 0;
-	}
-	if (x->back) {
-		neap__load(s, x->i, t0);
-		neap__drop(s, x->i, t0);
-	}
-	neap__record(s, t0, t1);
-	if (!x->back)
-		neap__emit_turn(s);
-	neap__backward(s, t0, t1);
-	x->back = 1;
-	x->i--;
-	return 0;
+	neap__load(s, i, neap__chunk_start(s, i));
+	neap__drop(s, i, neap__chunk_start(s, i));
 }
 
 static int open(struct neap_schedule *s)
 {
+	static const struct neap__chunk_moves moves = {.keep = keep, .bring = bring};
 	int64_t c = s->plan.params.chunk;
 	if (c < 1)
 		return neap__fail(NEAP_EUSAGE, "schedule: standard: chunk is %lld", (long long)c);
-	struct standard *x = s->self = calloc(1, sizeof *x);
-	if (!x)
-		return neap__fail(-ENOMEM, "schedule: out of memory");
-	x->c = c;
-	x->n = neap__ceil_div(s->problem.chain.steps, c);
-	s->refill = refill;
-	return 0;
+	return neap__chunk_walk_open(s, sizeof(struct neap__chunk_walk), &moves, c);
 }
 
 const struct neap__strategy neap__strategy_standard = {

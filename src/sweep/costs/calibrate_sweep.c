@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All values are chosen: a calibration takes SECONDS, shared between what it measures. */
 #define SECONDS 2.0	/* where the caller gives none */
 #define SWEEP_SHARE 0.1 /* of the time: a sweep that is long enough */
 #define TIERS_SHARE 0.4 /* of the time: for all tiers */
@@ -104,7 +105,7 @@ static int time_sweep(struct sweep_calibration *c, const char *strategy, int64_t
 }
 
 static const char *const strategies[] = {"standard", "mixed", "online"};
-#define STRATEGIES 3
+#define STRATEGIES 3 /* derived: the number of rows above */
 
 /* The first strategy that has room, with calls of some length; what a sweep takes. */
 static int find_strategy(struct sweep_calibration *c, int *found, struct neap_sweep_stats *stats)

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* All values are chosen; OFF is above the noise of a quiet machine. */
 #define OFF 0.05	  /* a cost that differs by this share is another one */
 #define CHEAP 10	  /* times as long as planning, that a sweep must take to be simulated */
 #define LATEST 6	  /* the part of these steps that tells most, */

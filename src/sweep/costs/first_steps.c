@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "sys/clock.h"
 
+/* Chosen: a first sweep of a second is delayed by at most a tenth. */
 #define SECONDS 0.03 /* of each kind of step */
 #define STEPS_MOST 4096
 #define BLOCK_MOST 64 /* steps a call */

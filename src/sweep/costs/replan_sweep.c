@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 
+/* All values are chosen. */
 #define GAIN 0.005 /* of the time, that a new rest must save */
 #define TRIES 8	   /* of a run */
 #define EFFORT 100 /* simulations of a search */

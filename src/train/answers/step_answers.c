@@ -30,19 +30,6 @@ static int largest(const double *z, int n)
 	return best;
 }
 
-void neap__answer_softmax(const struct neap__evaluation *e, double *score)
-{
-	int n = e->softmax ? e->options->classes : 0;
-	double most = n ? score[0] : 0, sum = 0;
-
-	for (int c = 1; c < n; c++)
-		most = score[c] > most ? score[c] : most;
-	for (int c = 0; c < n; c++)
-		sum += score[c] = exp(score[c] - most); /* no overflow, whatever the scores */
-	for (int c = 0; c < n; c++)
-		score[c] /= sum;
-}
-
 /* The answer to step t, which has just been made. */
 static int answer_step(const struct neap__evaluation *e, const struct neap_batch *batch,
 	const void *state, int64_t t, struct neap_answer *answer, double *score)

@@ -3,10 +3,11 @@
  * offload_exact.h: the fastest schedule of a chain of at most 8 stages and at most one tier,
  * recomputation and transfers together. It is A* search (Hart, Nilsson and Raphael, 1968) over
  * memory contents; the number of contents grows exponentially with the stages, which is why
- * longer chains are searched by choices (offload_search.h) only.
+ * longer chains are searched by choices (offload_search.h) only. A reference for the
+ * planners that neap has.
  */
-#ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_EXACT_H
-#define NEAP_PLAN_OFFLOAD_OFFLOAD_EXACT_H
+#ifndef NEAP_TESTS_PLAN_OFFLOAD_EXACT_H
+#define NEAP_TESTS_PLAN_OFFLOAD_EXACT_H
 
 #include "plan/core/action_list.h"
 

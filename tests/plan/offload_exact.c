@@ -7,7 +7,7 @@
  * Transfers are issued between two actions, and a payload that has left is freed at the end of
  * the action in which its transfer ended.
  */
-#include "plan/offload/offload_exact.h"
+#include "plan/offload_exact.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include "base/fail.h"
 #include "base/grow.h"
-#include "plan/offload/offload_exact_node.h"
+#include "plan/offload_exact_node.h"
 
 /* FNV-1a (Fowler, Noll and Vo): the 64-bit offset basis and prime. */
 #define FNV_START 1469598103934665603u

@@ -4,8 +4,8 @@
  * (offload_exact.c) and the schedule along its path (offload_exact_path.c). A set of states and
  * tapes is a word of 32 bits: bit t is x_t, bit 16 + i is the tape of stage i.
  */
-#ifndef NEAP_PLAN_OFFLOAD_OFFLOAD_EXACT_NODE_H
-#define NEAP_PLAN_OFFLOAD_OFFLOAD_EXACT_NODE_H
+#ifndef NEAP_TESTS_PLAN_OFFLOAD_EXACT_NODE_H
+#define NEAP_TESTS_PLAN_OFFLOAD_EXACT_NODE_H
 
 #include "plan/core/action_list.h"
 #include "plan/core/stage_sizes.h"

@@ -3,8 +3,8 @@
  * stall_injection.h: requests that an engine does not start until they are released, like those of
  * a disk that hangs, and requests that are slow. For tests.
  */
-#ifndef NEAP_SYS_STALL_INJECTION_H
-#define NEAP_SYS_STALL_INJECTION_H
+#ifndef NEAP_TESTS_STORE_STALL_INJECTION_H
+#define NEAP_TESTS_STORE_STALL_INJECTION_H
 
 #include <stdatomic.h>
 #include <neap/status.h>
@@ -21,7 +21,7 @@ struct neap__stall_injection {
 	atomic_llong reads, writes, stalled;
 };
 
-/* Engines that do not block take this when they are opened; it must outlive them. */
+/* Engines that do not block are opened under this, unless NULL; it must outlive them. */
 extern struct neap__stall_injection *neap__io_engine_stalls;
 
 #endif

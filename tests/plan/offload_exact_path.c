@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/fail.h"
-#include "plan/offload/offload_exact_node.h"
+#include "plan/offload_exact_node.h"
 
 /* Along the path. */
 struct writer {
