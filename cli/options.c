@@ -191,6 +191,18 @@ static int check_name(const char *command, const struct cli_option *option, cons
 			return cli_usage(command,
 				"--%s: '%s' has no colon before its keys. Did you mean %.*s:%s?",
 				option->name, text, (int)kind, text, text + kind + 1);
+	if (option->names && option->kind == CLI_LIST && strcasecmp(text, "all") == 0)
+		return cli_usage(command,
+			"--%s: '%s' is not a name. Leave out --%s to run all; to run some, pass the "
+			"option once per name: --%s %s --%s %s",
+			option->name, text, option->name, option->name, option->names(0),
+			option->name, option->names(1));
+	for (int i = 0; option->names && strcasecmp(text, "all") == 0 && option->names(i); i++)
+		if (strcmp(option->names(i), "auto") == 0)
+			return cli_usage(command,
+				"--%s: '%s' is not a name. Leave out --%s, or pass auto: it tries all and "
+				"picks the fastest",
+				option->name, text, option->name);
 	snprintf(before, sizeof before, "--%s: ", option->name);
 	return option->names ? cli_unknown_name(command, before, text, option->names) : CLI_DONE;
 }

@@ -36,6 +36,7 @@ struct at_end {
 	char why[1024];	  /* the line about the first one */
 	char others[200]; /* names of the next ones, as many as fit */
 	size_t listed;	  /* their number */
+	int64_t samples;  /* that were answered */
 };
 
 struct predicting {
@@ -306,6 +307,7 @@ static int run(struct predicting *p)
 		p->samples = 0;
 		rc = run_file(p);
 		p->before += p->samples;
+		p->at_end->samples = p->before;
 		if (is_skipped(p, rc))
 			rc = 0;
 	}
@@ -315,7 +317,35 @@ static int run(struct predicting *p)
 			p->before, p->before == 1 ? "" : "s", p->files_done, p->files.count);
 	if (rc < 0 || p->at_end->count == 0 || p->at_end->count < p->files.count)
 		return rc;
-	return neap__fail(p->at_end->code, "%s", p->at_end->why);
+	return neap__fail(p->at_end->code, "none of the %zu files can be used. The first: %s",
+		p->files.count, p->at_end->why);
+}
+
+/* What was written, on standard output as encode does; with --json an object. */
+static void say_written(const struct predicting *p, const char *out)
+{
+	const struct at_end *at_end = p->at_end;
+	char room[NEAP__PLAIN_TEXT];
+	struct neap__json object = {0};
+
+	if (cli_is_output(out))
+		return;
+	if (p->json) {
+		neap__json_begin(&object, NULL, '{');
+		neap__json_text(&object, "out", out);
+		neap__json_int(&object, "samples", at_end->samples);
+		neap__json_end(&object, '}');
+		if (!object.text.error)
+			printf("%s\n", object.text.data);
+		neap__json_free(&object);
+		return;
+	}
+	printf("%s: answers for %" PRId64 " sample%s", neap__plain_text(room, out),
+		at_end->samples, at_end->samples == 1 ? "" : "s");
+	if (p->files.named)
+		printf(" in %zu file%s", p->files.count - at_end->count,
+			p->files.count - at_end->count == 1 ? "" : "s");
+	printf("\n");
 }
 
 static int write_arrays(struct predicting *p, const char *path)
@@ -463,8 +493,10 @@ int cli_predict(int argc, char **argv)
 				       : cli_write_file("out", out, "predict", make, &p);
 	}
 	code = cli_traces_end(&traces, code);
-	if (code == CLI_DONE)
+	if (code == CLI_DONE) {
+		say_written(&p, out);
 		say_skipped(&p);
+	}
 	cli_answer_files_free(&p.files);
 	free(named);
 	return code;

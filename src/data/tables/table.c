@@ -465,7 +465,7 @@ static int take_row(struct neap__table *t)
 		if (rc == 0) {
 			t->filled = filled;
 			t->left_out++;
-			return 0;
+			return t->leave ? t->leave(t->user, sample) : 0;
 		}
 	}
 	if (!*sample)

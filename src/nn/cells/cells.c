@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct neap__cell cells[] = {
 #define NEAP__X(cell, traits)                                                                      \
@@ -29,6 +30,13 @@ const struct neap__cell *neap__cell_at(int index)
 	return index >= 0 && (size_t)index < sizeof cells / sizeof cells[0] ? &cells[index] : NULL;
 }
 
+/* Names of other libraries, and of kinds of nets, whose spelling is closer to another cell. */
+static const struct {
+	const char *name, *cell;
+} known_as[] = {{"snn", "lif"}, {"spiking", "lif"}, {"leaky", "lif"}, {"synaptic", "cubalif"},
+	{"iaf", "lif"}, {"if", "lif"}, {"srnn", "lif"}, {"rsnn", "lif"}, {"lsnn", "alif"},
+	{"elman", "rnn"}, {"dense", "li"}, {"linear", "li"}, {"fc", "li"}};
+
 int neap__cell_unknown(const char *name, int length)
 {
 	struct neap__text names = {0};
@@ -48,6 +56,10 @@ int neap__cell_unknown(const char *name, int length)
 		neap__suggest(&meant, neap__cell_at(i)->name);
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
 	}
+	for (size_t i = 0; i < sizeof known_as / sizeof known_as[0]; i++)
+		if (strlen(known_as[i].name) == (size_t)length &&
+			strncasecmp(name, known_as[i].name, (size_t)length) == 0)
+			meant.name = known_as[i].cell;
 	int rc = neap__fail(NEAP_EUSAGE,
 		"--net: unknown cell '%.*s'; choose one of %s%s Example: gru:64,li", length, name,
 		names.data ? names.data : "", *neap__did_you_mean(room, &meant, "") ? room : ".");
