@@ -156,6 +156,7 @@ def tables():
 def gaps_and_names():
     """Missing values, spikes in rows, classes in first rows, names that a shell would take apart."""
     write("none.csv", "id,a,b,state\n1,.,0.5,none\n1,2,,none\n1,3,0.7,none\n2,2,,fall\n2,4,#N/A,fall\n2,4,5,fall\n")
+    write("two-names.csv", "day,id,u\n1,x,1\n1,x,2\n2,y,3\n2,y,5\n")
     write("first-gap.csv", "id,u,state\n1,,jump\n1,2,\n1,3,\n2,1,fall\n2,4,\n")
     write("only-gap.csv", "id,u,state\n1,,jump\n1,2,walk\n1,3,walk\n2,1,fall\n2,4,fall\n")
     write("steady.csv", "u,v\n1,missing\n1,2\n2,3\n")

@@ -54,8 +54,7 @@ int neap__left_rows_end(const struct neap__left_rows *left, const struct neap__t
 }
 
 /* The next sample begins. */
-static int begin(
-	struct neap__left_rows *left, const struct neap__table *table, const char *sample)
+static int begin(struct neap__left_rows *left, const struct neap__table *table, const char *sample)
 {
 	if (left->sample && strcmp(left->sample, sample) == 0)
 		return 0;
@@ -76,8 +75,7 @@ int neap__left_rows_leave(struct neap__left_rows *left, const struct neap__table
 	if (neap__target_missing(text))
 		return 0;
 	NEAP_TRY(begin(left, table, sample));
-	const struct neap__left_target target = {
-		(char *)text, table->csv.path, table->csv.line};
+	const struct neap__left_target target = {(char *)text, table->csv.path, table->csv.line};
 	if (keep_class(left, &target) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", table->dir);
 	if (left->target.text)
@@ -140,7 +138,8 @@ void neap__left_rows_doubt(const struct neap__left_rows *left, const struct neap
 	if (found.count > 1)
 		neap__print(more, sizeof more, " and %d more", found.count - 1);
 	neap__doubt(o->warn, o->user,
-		"class '%.60s'%s is only in rows that --missing %s leaves out (the first is '%.200s', "
+		"class '%.60s'%s is only in rows that --missing %s leaves out (the first is "
+		"'%.200s', "
 		"line %lld), so the data set does not have it. Pass --missing zero to keep these "
 		"rows, or --classes FILE with all classes",
 		found.first->text, more, option_of(table), found.first->path,

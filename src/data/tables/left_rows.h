@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * left_rows.h: targets in rows that --missing leaves out. A sample whose only target is in such a row
- * would lose it, and so would a data set the class that occurs there alone.
+ * left_rows.h: targets in rows that --missing leaves out. A sample whose only target is in such a
+ * row would lose it, and so would a data set the class that occurs there alone.
  */
 #ifndef NEAP_DATA_TABLES_LEFT_ROWS_H
 #define NEAP_DATA_TABLES_LEFT_ROWS_H
@@ -17,11 +17,11 @@ struct neap__left_target {
 };
 
 struct neap__left_rows {
-	void *classes; /* tree of struct neap__left_target, one per text */
-	char *sample;  /* the last one with a left-out target; NULL: none */
+	void *classes;			 /* tree of struct neap__left_target, one per text */
+	char *sample;			 /* the last one with a left-out target; NULL: none */
 	struct neap__left_target target; /* its first left-out target */
-	int kept, answered; /* 1: it has a row that is kept, and one with a target */
-	int here;	    /* 1: the sample of the row kept last has one with a target */
+	int kept, answered;		 /* 1: it has a row that is kept, and one with a target */
+	int here; /* 1: the sample of the row kept last has one with a target */
 };
 
 /* A row of `sample` was left out, whose first target is `text`. 0, NEAP_EFORMAT or -ENOMEM. */
