@@ -4,7 +4,6 @@
  * files that are of no kind to be encoded (recordings.h).
  */
 #include "data/recordings.h"
-#include "data/events/event_source.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"
 #include "base/fail.h"
@@ -199,29 +198,12 @@ const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir
 	return room;
 }
 
-/* What encode has to be given about the channels of a folder of events. */
-static const char *channels_option(const char *dir)
-{
-	struct neap_event_options options = {.size = sizeof options, .label = "(.*)"};
-	struct neap_event_report report = {.size = sizeof report};
-	struct neap__event_source *source = NULL;
-	const char *option = " --sensor WIDTHxHEIGHT";
-	if (neap__folder_events_open(&source, dir, &options, &report) < 0)
-		return option;
-	if (!source->pixels)
-		option = source->inputs > 0 ? "" : " --inputs N";
-	else if (source->width > 0 && source->height > 0)
-		option = "";
-	source->close(source);
-	return option;
-}
-
 const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir)
 {
 	char label[NEAP__OPTION_TEXT];
 	int sees = neap__recordings_count(dir, neap__event_endings, NULL) >
 		   neap__recordings_count(dir, neap__sound_endings, NULL);
-	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? channels_option(dir) : "",
+	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? neap__event_channels(dir) : "",
 		neap__recordings_label(label, dir));
 	return room;
 }
