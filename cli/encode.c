@@ -353,7 +353,8 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 		return rc;
 	if (writes && (rc = cli_check_output("out", r->out, dir, "encode")) != CLI_DONE)
 		return rc;
-	if (writes && !r->force && access(r->out, F_OK) == 0)
+	/* A folder that does not exist is reported by its reader. */
+	if (writes && !r->force && access(r->out, F_OK) == 0 && access(dir, F_OK) == 0)
 		return cli_usage(
 			"encode", "'%s' already exists. Pass --force to overwrite it", r->out);
 	cli_catch_signals();

@@ -61,5 +61,10 @@ int cli_export(int argc, char **argv)
 	o.model = named[0];
 	cli_catch_signals(); /* the graph is whole, or not there */
 	int rc = neap_export(&o);
-	return rc < 0 ? cli_fail("export", rc) : CLI_DONE;
+	if (rc < 0)
+		return cli_fail("export", rc);
+	char plain[NEAP__PLAIN_TEXT];
+	if (!cli_quiet)
+		printf("%s\n", neap__plain_text(plain, o.nir));
+	return cli_finish("export");
 }

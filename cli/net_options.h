@@ -113,7 +113,8 @@ int cli_net_choices_into(
 			"16 for batches of 64 or more, 32 for rnn, lstm, gru)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
-		.help = "compute threads (default 0: one per processor)", .high = 1024}, \
+		.help = "compute threads (default 0: one per processor)", .high = 1024, \
+		.wrong = "0 uses one per processor"}, \
 	CLI_DEVICE_OPTION((net).device)
 
 #define CLI_LOSS_OPTIONS(loss, rates) \
@@ -232,7 +233,8 @@ int cli_net_choices_into(
 	{.name = "batch", .kind = CLI_COUNT, .into = &(o).batch, .argument = "N", \
 		.help = "samples per batch (default 64)", .low = 1, .high = CLI_BATCH_MOST}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
-		.help = "compute threads (default 0: one per processor)", .high = 1024}, \
+		.help = "compute threads (default 0: one per processor)", .high = 1024, \
+		.wrong = "0 uses one per processor"}, \
 	CLI_DEVICE_OPTION((o).device)
 /* clang-format on */
 

@@ -191,6 +191,20 @@ static int check_name(const char *command, const struct cli_option *option, cons
 			return cli_usage(command,
 				"--%s: '%s' has no colon before its keys. Did you mean %.*s:%s?",
 				option->name, text, (int)kind, text, text + kind + 1);
+	if (option->names && option->kind == CLI_LIST && strcasecmp(text, "all") == 0)
+		return cli_usage(command,
+			"--%s: '%s' is not a name. Leave out --%s to run all; to run some, pass "
+			"the "
+			"option once per name: --%s %s --%s %s",
+			option->name, text, option->name, option->name, option->names(0),
+			option->name, option->names(1));
+	for (int i = 0; option->names && strcasecmp(text, "all") == 0 && option->names(i); i++)
+		if (strcmp(option->names(i), "auto") == 0)
+			return cli_usage(command,
+				"--%s: '%s' is not a name. Leave out --%s, or pass auto: it tries "
+				"all and "
+				"picks the fastest",
+				option->name, text, option->name);
 	snprintf(before, sizeof before, "--%s: ", option->name);
 	return option->names ? cli_unknown_name(command, before, text, option->names) : CLI_DONE;
 }
@@ -491,6 +505,17 @@ static int take_letters(const struct cli_command *command, int argc, char **argv
 	return CLI_DONE;
 }
 
+/* 1: the unit of a value that a blank separates from its number: "--memory 64 MB". */
+static int is_unit(const char *arg)
+{
+	static const char *const units[] = {"K", "M", "G", "T", "B", "KB", "MB", "GB", "TB", "KiB",
+		"MiB", "GiB", "TiB", "ns", "us", "ms", "s", "min", "h", "Hz", "kHz", "%"};
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcasecmp(arg, units[i]) == 0)
+			return access(arg, F_OK) < 0;
+	return 0;
+}
+
 /* One argument more than there can be; `last` is the one before, or NULL. */
 static int unexpected(const struct cli_command *command, const char *last, const char *arg)
 {
@@ -498,6 +523,20 @@ static int unexpected(const struct cli_command *command, const char *last, const
 	int judges = strcmp(command->name, "eval") == 0 && last;
 	const char *dot = strrchr(arg, '.');
 
+	if (is_unit(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. A value and its unit are one word, without a "
+			"blank, such as 64M or 20ms",
+			arg);
+	char settings[4096];
+	snprintf(settings, sizeof settings, "%s/run.json", last ? last : "");
+	if (last &&
+		(strcmp(command->name, "compare") == 0 ||
+			strcmp(command->name, "calibrate") == 0) &&
+		access(settings, F_OK) == 0)
+		return cli_usage(command->name,
+			"'%s' is a run, but %s takes a data set and --net: neap %s %s --net SPEC",
+			last, command->name, command->name, neap__quoted(arg));
 	if (trains && strcmp(last, "text") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,

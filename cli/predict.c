@@ -36,6 +36,7 @@ struct at_end {
 	char why[1024];	  /* the line about the first one */
 	char others[200]; /* names of the next ones, as many as fit */
 	size_t listed;	  /* their number */
+	int64_t samples;  /* that were answered */
 };
 
 struct predicting {
@@ -51,6 +52,8 @@ struct predicting {
 	const char *shown; /* name of the file that is answered for, if answers show it; NULL */
 	int64_t before;	   /* samples of the files before it */
 	int64_t samples;   /* of this file, so far */
+	int64_t answered;  /* of all files: samples with an answer */
+	int64_t last;	   /* index of the one answered last in this file; -1: none */
 	size_t files_done;
 	int (*write)(void *file, const char *text, size_t length);
 	void *file;
@@ -171,6 +174,14 @@ static int writes_more(const struct predicting *p)
 	return p->figure || p->options.spikes || p->options.membranes;
 }
 
+/* A sample has an answer, or one per step. */
+static void count_answer(struct predicting *p, const struct neap_answer *answer)
+{
+	p->samples = answer->index + 1;
+	p->answered += answer->index != p->last;
+	p->last = answer->index;
+}
+
 /* Writes a line as JSON or CSV. 0, or a negative code. */
 static int on_answer(void *user, const struct neap_answer *answer)
 {
@@ -179,7 +190,7 @@ static int on_answer(void *user, const struct neap_answer *answer)
 	struct neap__text *line = &object.text;
 	struct neap_answer counted = *answer, *a = &counted;
 
-	p->samples = answer->index + 1;
+	count_answer(p, answer);
 	a->index += p->before;
 	if (p->json) {
 		cli_json_answer(&object, a, p->shown);
@@ -206,6 +217,7 @@ static int on_answer(void *user, const struct neap_answer *answer)
 static int on_array(void *user, const struct neap_answer *answer)
 {
 	struct predicting *p = user; /* the library writes the answer */
+	count_answer(p, answer);
 	return p->figure ? cli_sample_figure_answer(p->figure, answer) : 0;
 }
 
@@ -304,8 +316,10 @@ static int run(struct predicting *p)
 		p->options.data = p->files.path[p->files_done];
 		p->shown = p->files.named ? p->options.data : NULL;
 		p->samples = 0;
+		p->last = -1;
 		rc = run_file(p);
 		p->before += p->samples;
+		p->at_end->samples = p->answered;
 		if (is_skipped(p, rc))
 			rc = 0;
 	}
@@ -315,7 +329,37 @@ static int run(struct predicting *p)
 			p->before, p->before == 1 ? "" : "s", p->files_done, p->files.count);
 	if (rc < 0 || p->at_end->count == 0 || p->at_end->count < p->files.count)
 		return rc;
-	return neap__fail(p->at_end->code, "%s", p->at_end->why);
+	return neap__fail(p->at_end->code, "none of the %zu files can be used. The first: %s",
+		p->files.count, p->at_end->why);
+}
+
+/* What was written, on standard output as encode and plot do; with --json an object. CLI_DONE or
+ * one line. */
+static int say_written(const struct predicting *p, const char *out)
+{
+	const struct at_end *at_end = p->at_end;
+	char room[NEAP__PLAIN_TEXT];
+	struct neap__json object = {0};
+
+	if (cli_is_output(out) || cli_quiet)
+		return CLI_DONE;
+	if (p->json) {
+		neap__json_begin(&object, NULL, '{');
+		neap__json_text(&object, "out", out);
+		neap__json_int(&object, "samples", at_end->samples);
+		neap__json_end(&object, '}');
+		if (!object.text.error)
+			printf("%s\n", object.text.data);
+		neap__json_free(&object);
+		return cli_finish("predict");
+	}
+	printf("%s: answers for %" PRId64 " sample%s", neap__plain_text(room, out), at_end->samples,
+		at_end->samples == 1 ? "" : "s");
+	if (p->files.named)
+		printf(" in %zu file%s", p->files.count - at_end->count,
+			p->files.count - at_end->count == 1 ? "" : "s");
+	printf("\n");
+	return cli_finish("predict");
 }
 
 static int write_arrays(struct predicting *p, const char *path)
@@ -463,8 +507,10 @@ int cli_predict(int argc, char **argv)
 				       : cli_write_file("out", out, "predict", make, &p);
 	}
 	code = cli_traces_end(&traces, code);
-	if (code == CLI_DONE)
+	if (code == CLI_DONE) {
 		say_skipped(&p);
+		code = say_written(&p, out);
+	}
 	cli_answer_files_free(&p.files);
 	free(named);
 	return code;

@@ -7,7 +7,8 @@
     examples/series.py PLAID               (currents of eleven kinds of appliances, 16 values per step)
 
 The data is part of the package sktime. Both models are a GRU of 64 units and a linear layer on its last state, trained with
-Adam and a cosine learning-rate schedule. neap uses its default options except for the network and the number of epochs.
+Adam and a cosine learning-rate schedule. neap uses its default options except for the network, the schedule and the
+number of epochs.
 """
 import importlib.util
 import json
@@ -53,7 +54,7 @@ def of_neap(folder, epochs):
     """Accuracy on the test set."""
     done = subprocess.run(
         [NEAP, "train", os.path.join(folder, "train.npz"), "--test", os.path.join(folder, "test.npz"), "--net",
-         f"gru:{UNITS},li", "--epochs", str(epochs), "--validation", "0", "--memory", "16M", "--out",
+         f"gru:{UNITS},li", "--epochs", str(epochs), "--schedule", "cosine", "--validation", "0", "--memory", "16M", "--out",
          os.path.join(folder, "run"), "--json"],
         check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(done.stdout)["test"]["accuracy"]

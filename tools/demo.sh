@@ -16,7 +16,8 @@ trap 'exit 130' INT TERM
 
 # Every 100 steps each of the 70 inputs spikes once: the class shows in the times of spikes, not in their number.
 data=randman:steps=$steps,spikes=$((steps / 100)),samples=${NEAP_DEMO_SAMPLES:-64},classes=4,alpha=3
-net=(--net lif:256r,li --readout mean --validation 0 --seed "${NEAP_DEMO_SEED:-1}"
+# The schedule is that of the figures in docs/measurements.md.
+net=(--net lif:256r,li --readout mean --schedule cosine --validation 0 --seed "${NEAP_DEMO_SEED:-1}"
 	--epochs "${NEAP_DEMO_EPOCHS:-8}" --batch "${NEAP_DEMO_BATCH:-32}")
 
 train() { # number, title, name, options...

@@ -29,7 +29,7 @@ import problems  # noqa: E402
 import score_table  # noqa: E402
 from rows import Rows, key  # noqa: E402
 
-FIELDS = ("row", "cell", "program", "seed", "size", "options")
+FIELDS = ("row", "cell", "program", "seed", "size", "options", "schedule")
 
 
 def say(text):
@@ -62,13 +62,14 @@ def measure(unit, quick):
     problem, begun = problems.problem(unit["row"], quick), time.monotonic()
     if unit["program"].startswith("neap"):
         import neap_side
-        score = neap_side.run(problem, unit["cell"], unit["seed"], unit.get("options", "").split())
+        more = [] if unit["schedule"] == problems.SCHEDULE else ["--schedule", unit["schedule"]]
+        score = neap_side.run(problem, unit["cell"], unit["seed"], [*more, *unit.get("options", "").split()])
     elif unit["cell"] == "lif":
         import snn_side
-        score = snn_side.run(problem, unit["seed"])
+        score = snn_side.run(problem, unit["seed"], unit["schedule"])
     else:
         import torch_side
-        score = torch_side.run(problem, unit["cell"], unit["seed"])
+        score = torch_side.run(problem, unit["cell"], unit["seed"], unit["schedule"])
     return {**unit, "score": score, "seconds": round(time.monotonic() - begun, 1)}
 
 
@@ -85,7 +86,7 @@ def units(options, found):
         size = f"{len(p.train.y)}x{p.train.x.shape[1]} samples, {p.units} units, {p.epochs} epochs, {p.readout}"
         for seed in range(1, options.seeds + 1):
             for cell in cells(options, p):
-                unit = {"row": name, "cell": cell, "seed": seed, "size": size}
+                unit = {"row": name, "cell": cell, "seed": seed, "size": size, "schedule": options.schedule}
                 yield {**unit, "program": neap(), **({"options": options.neap} if options.neap else {})}
                 yield {**unit, "program": other(cell)}
 
@@ -136,6 +137,8 @@ def arguments():
                         help="save scores to FILE as JSON lines; scores in FILE are not measured a second time")
     parser.add_argument("--neap", metavar="OPTIONS",
                         help="additional options for neap train, as one argument: --neap '--readout mean'")
+    parser.add_argument("--schedule", default=problems.SCHEDULE, choices=("cooldown", "cosine", "constant"),
+                        help=f"learning-rate schedule of both programs (default: neap's default, {problems.SCHEDULE})")
     parser.add_argument("--quick", action="store_true",
                         help="24 samples, 8 units, one epoch: checks that everything runs; the scores are meaningless")
     options = parser.parse_args()

@@ -17,6 +17,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 NEAP = os.path.abspath(os.environ.get("NEAP_BIN", os.path.join(ROOT, "build", "neap")))
+SCHEDULE = "cooldown"  # neap's default schedule of the learning rate
 DT = 4e-3  # seconds per step of spoken digits: 150 steps for the longest recording that is used
 LONGEST = 0.6  # seconds; keeps nine recordings of ten, and halves the padding
 

@@ -42,10 +42,11 @@ class Spiking(torch.nn.Module):
         return (answers * inside).sum(1) / lengths[:, None]
 
 
-def run(problem, seed):
+def run(problem, seed, schedule):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     model = Spiking(problem.train.x.shape[2], problem.units, problem.classes or 1, problem.dt, problem.per_step)
-    x, lengths, y = torch_side.train(problem, model, lambda x, n, y: torch_side.loss_of(problem, model(x, n), y), seed)
+    x, lengths, y = torch_side.train(
+        problem, model, lambda x, n, y: torch_side.loss_of(problem, model(x, n), y), seed, schedule)
     with torch.no_grad():
         return torch_side.score(problem, model(x, lengths), y)

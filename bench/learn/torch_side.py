@@ -2,7 +2,7 @@
 """GRU and LSTM of PyTorch, and the training that they share with snnTorch's net.
 
 The model is what a PyTorch user writes: nn.GRU or nn.LSTM with its initial weights, and nn.Linear on the last state, or
-on every state if there is a target per step. Learning rate, schedule, clipping and batch are neap's defaults.
+on every state if there is a target per step. Learning rate, schedule, warm-up, clipping and batch are neap's defaults.
 """
 import math
 
@@ -10,6 +10,12 @@ import numpy as np
 import torch
 
 RATE, BATCH, WARMUP, CLIP = 4e-3, 32, 50, 1.0
+HELD = 0.6  # of the updates after the warm-up, before the rate of "cooldown" falls
+SHARES = {  # of the learning rate, when a share of the updates after the warm-up is done: src/train/learning_rate.c
+    "cooldown": lambda done: min(1, (1 - done) / (1 - HELD)),
+    "cosine": lambda done: 0.5 * (1 + math.cos(math.pi * done)),
+    "constant": lambda done: 1,
+}
 
 
 class Recurrent(torch.nn.Module):
@@ -59,14 +65,15 @@ def loss_of(problem, answers, y):
     return torch.nn.functional.cross_entropy(answers.flatten(0, -2), y.flatten())
 
 
-def train(problem, model, loss, seed):
+def train(problem, model, loss, seed, schedule):
     """Trains `model`, whose loss of a batch (x, lengths, y) is `loss`; returns the tensors of the test samples."""
     ((x, lengths, y), test), _ = prepare(problem)
     parameters, batches = list(model.parameters()), math.ceil(len(x) / BATCH)
     optimizer = torch.optim.Adam(parameters, RATE)
     warmup, total = min(WARMUP, 2 * batches), problem.epochs * batches
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: (i + 1) / warmup if i < warmup else 0.5 * (
-        1 + math.cos(math.pi * (i - warmup) / max(total - warmup, 1))))
+    share, after = SHARES[schedule], max(total - warmup, 1)
+    rates = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda i: (i + 1) / warmup if i < warmup else share((i - warmup) / after))
     order = torch.Generator().manual_seed(seed)
     for _ in range(problem.epochs):
         for at in torch.randperm(len(x), generator=order).split(BATCH):
@@ -75,7 +82,7 @@ def train(problem, model, loss, seed):
             loss(x[at, :most], lengths[at], y[at, :most] if problem.per_step else y[at]).backward()
             torch.nn.utils.clip_grad_norm_(parameters, CLIP)
             optimizer.step()
-            schedule.step()
+            rates.step()
     return test
 
 
@@ -86,11 +93,11 @@ def score(problem, answers, y):
     return loss_of(problem, answers, y).item() * prepare(problem)[1]
 
 
-def run(problem, cell, seed):
+def run(problem, cell, seed, schedule):
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     readout = "step" if problem.per_step else problem.readout
     model = Recurrent(cell, problem.train.x.shape[2], problem.units, problem.classes or 1, readout)
-    x, lengths, y = train(problem, model, lambda x, n, y: loss_of(problem, model(x, n), y), seed)
+    x, lengths, y = train(problem, model, lambda x, n, y: loss_of(problem, model(x, n), y), seed, schedule)
     with torch.no_grad():
         return score(problem, model(x, lengths), y)

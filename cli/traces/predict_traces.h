@@ -31,7 +31,8 @@ struct cli_traces {
 	{.name = "sample", .kind = CLI_INT, .into = &(traces).sample, .argument = "N", \
 		.help = "index of the only sample to answer, counted from 0 (default: all; --plot draws the " \
 			"first)", \
-		.high = 1e15, .given = &(traces).sample_given}
+		.high = 1e15, .given = &(traces).sample_given, \
+		.wrong = "Pass one index, or leave out --sample for the answers of all samples"}
 /* clang-format on */
 
 /* Checks the options and takes them over. CLI_DONE or one line. */

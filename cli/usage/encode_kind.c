@@ -145,6 +145,11 @@ int cli_encoded_several(const char *first, const char *second, int lists_columns
 					"without blanks: --drop NAME,NAME"
 				      : "Pass one file or folder, and the file to write with "
 					"--out");
+	if (dot && strcmp(dot, ".h5") == 0 && access(first, F_OK) == 0)
+		return cli_usage("encode",
+			"'%s' and '%s' are given, but one file or folder is encoded. If '%s' is "
+			"the file to write, which exists: neap encode %s --out %s --force",
+			first, second, second, neap__quoted(first), neap__quoted(second));
 	if (neap_encode_is_table(second) && neap_encode_is_table(first) && is_file(second))
 		return cli_usage("encode",
 			"'%s' and '%s' are given, but one file or folder is encoded. If '%s' has "

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,26 @@ int neap__missing_near(char *room, size_t size, const char *path)
 	return near[0] != '\0';
 }
 
+/* 1: files match the pattern, which the shell has not expanded. */
+static int matches(const char *pattern)
+{
+	glob_t found = {0};
+	int rc = glob(pattern, GLOB_NOSORT, NULL, &found);
+	globfree(&found);
+	return rc == 0;
+}
+
+/* 1: the part in front of the first comma is a file: "a.txt,b.txt". */
+static int begins_a_list(const char *path)
+{
+	char first[NAMES_ROOM];
+	size_t n = strcspn(path, ",");
+	if (!path[n] || n == 0 || n >= sizeof first)
+		return 0;
+	neap__print(first, sizeof first, "%.*s", (int)n, path);
+	return access(first, F_OK) == 0;
+}
+
 int neap__missing_file(int err, const char *path)
 {
 	char line[NAMES_ROOM], near[NAMES_ROOM];
@@ -80,6 +101,18 @@ int neap__missing_file(int err, const char *path)
 			"'%s' is an address, not a file. Download it, and pass the file: curl -LO "
 			"'%s'",
 			path, path);
+	if (err == ENOENT && strpbrk(path, "*?") && matches(path))
+		return neap__fail(rc,
+			"'%s' is a pattern, but one file or folder is read. Pass the folder that "
+			"the "
+			"files are in, or join texts and tables without a header: cat %s > all%s",
+			path, path, strrchr(path, '.') ? strrchr(path, '.') : "");
+	if (err == ENOENT && begins_a_list(path))
+		return neap__fail(rc,
+			"there is no file '%s'. If these are several files, pass one, or a folder "
+			"with "
+			"all of them; texts can be joined: cat FILE FILE > all.txt",
+			path);
 	if (err == ENOENT && strpbrk(path, "*?"))
 		return neap__fail(rc,
 			"no file matches the pattern '%s'. Pass the folder that the files are in",

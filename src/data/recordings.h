@@ -66,6 +66,8 @@ int neap__recordings_ends(const char *path, const char *const *endings);
 /* Files below the folder `dir` that have one of the endings (NULL: any); 0 as well where it cannot
  * be read. */
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
+/* Of a folder of events: " --sensor WIDTHxHEIGHT", " --inputs N", or "" if the files have both. */
+const char *neap__event_channels(const char *dir);
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
  */
 #define NEAP__OPTION_TEXT 160

@@ -203,7 +203,7 @@ const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *di
 	char label[NEAP__OPTION_TEXT];
 	int sees = neap__recordings_count(dir, neap__event_endings, NULL) >
 		   neap__recordings_count(dir, neap__sound_endings, NULL);
-	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? " --sensor WIDTHxHEIGHT" : "",
+	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? neap__event_channels(dir) : "",
 		neap__recordings_label(label, dir));
 	return room;
 }

@@ -288,7 +288,9 @@ static void add_drops(struct neap__text *to, const char *path, char *const *feat
 	neap__csv_close(&csv);
 }
 
-/* The first column other than the features that has a class of the model in its first row, or NULL.
+/*
+ * The first column other than the features that has a class of the model in its first row, or for a
+ * model of one number the column of its name; or NULL.
  */
 static char *find_target(const struct neap__safetensors *file, int classes, const char *path,
 	char *const *feature, int count)
@@ -296,6 +298,8 @@ static char *find_target(const struct neap__safetensors *file, int classes, cons
 	struct neap__csv csv;
 	char **name = NULL, **header = NULL, *found = NULL;
 	int64_t fields = 0;
+	enum neap_target target = neap__model_target(file);
+	int is_number = target == NEAP_TARGET_NUMBERS || target == NEAP_TARGET_SERIES;
 
 	if (neap__model_class_names(&name, file, classes) < 0 || !name)
 		return NULL;
@@ -305,7 +309,10 @@ static char *find_target(const struct neap__safetensors *file, int classes, cons
 	}
 	for (int64_t i = 0; header && i < fields; i++)
 		header[i] = strdup(csv.field[i]);
-	if (header && neap__csv_next(&csv) > 0)
+	for (int64_t i = 0; header && is_number && classes == 1 && i < fields && !found; i++)
+		if (header[i] && name[0] && strcmp(header[i], name[0]) == 0)
+			found = strdup(header[i]);
+	if (header && !found && neap__csv_next(&csv) > 0)
 		for (int64_t i = 0; i < fields && i < csv.fields && !found; i++)
 			if (header[i] && !is_among(header[i], feature, count) &&
 				is_among(csv.field[i], name, classes))

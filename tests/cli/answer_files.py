@@ -88,7 +88,11 @@ def half_written(folder):
     """A file that cannot be read is skipped and reported by its name; if all are such, --out is not written."""
     open(os.path.join(folder, "empty.wav"), "w").close()
     done = neap("predict", "run-sounds", "sounds/0_a_0.wav", "empty.wav", "--out", "half.csv", cwd=folder)
-    if done.returncode != 0 or "1 of 2 files skipped" not in done.stderr or not os.path.exists(os.path.join(folder, "half.csv")):
+    if done.returncode != 0 or "1 of 2 files skipped" not in done.stderr or not os.path.exists(os.path.join(folder, "half.csv")) or \
+            done.stdout != "half.csv: answers for 1 sample in 1 file\n":
+        return done.stderr + done.stdout
+    done = neap("predict", "run-sounds", "empty.wav", "empty.wav", cwd=folder)
+    if done.returncode != 2 or not done.stderr.startswith("neap predict: none of the 2 files can be used. The first: 'empty.wav'"):
         return done.stderr
     done = neap("predict", "run-sounds", "empty.wav", "--out", "none.csv", cwd=folder)
     return None if done.returncode == 2 and "empty.wav" in done.stderr and not os.path.exists(os.path.join(folder, "none.csv")) else done.stderr

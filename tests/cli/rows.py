@@ -389,7 +389,7 @@ def arrays(folder):
         run, path, out = (os.path.join(folder, name) for name in (f"{kind}-gru-0", f"{kind}.h5", "answers.npz"))
         done = neap("predict", run, path, "--out", out)
         rows = list(csv.reader(io.StringIO(neap("predict", run, path).stdout)))
-        if done.returncode != 0 or done.stdout or done.stderr:
+        if done.returncode != 0 or not done.stdout.startswith(f"{out}: answers for ") or done.stderr:
             return f"{kind}: {done}"
         head, body = rows[0][:-C], rows[1:]
         with np.load(out, allow_pickle=False) as found:

@@ -81,7 +81,7 @@ def sounds():
     sound("stray/dog/0.wav", 1200)
     sound("case/Dog/0.wav")
     sound("case/dog/0.wav", 1200)
-    for name, text in {"bird.txt": "bird\n", "empty.txt": "", "twice.txt": "cat\ndog\ncat\n", "pets.txt": "cat\ndog\n",
+    for name, text in {"bird.txt": "bird\n", "empty.txt": "", "twice.txt": "cat\ndog\ncat\n", "pets.txt": "cat\ndog\n", "moves.txt": "jump\nwalk\nfall\n",
                        "listed.txt": "cat/0.wav\ncat/9.wav\n", "all.txt": "".join(f"{k}/{i}.wav\n" for k in ("cat", "dog") for i in range(3))}.items():
         write(name, text)
 
@@ -156,6 +156,9 @@ def tables():
 def gaps_and_names():
     """Missing values, spikes in rows, classes in first rows, names that a shell would take apart."""
     write("none.csv", "id,a,b,state\n1,.,0.5,none\n1,2,,none\n1,3,0.7,none\n2,2,,fall\n2,4,#N/A,fall\n2,4,5,fall\n")
+    write("two-names.csv", "day,id,u\n1,x,1\n1,x,2\n2,y,3\n2,y,5\n")
+    write("first-gap.csv", "id,u,state\n1,,jump\n1,2,\n1,3,\n2,1,fall\n2,4,\n")
+    write("only-gap.csv", "id,u,state\n1,,jump\n1,2,walk\n1,3,walk\n2,1,fall\n2,4,fall\n")
     write("steady.csv", "u,v\n1,missing\n1,2\n2,3\n")
     write("humid.csv", "id,date,t,humidity (%),state\n" + "".join(f"{i},d{t},{i * 1.5 + t * t % 3},{'' if t else 5},{'ab'[i % 2]}\n" for i in range(4) for t in range(4)))
     write("o'brien.csv", "id;u\na;1,5\na;2,5\nb;3,5\n")

@@ -307,7 +307,7 @@ def steps_and_answers(folder):
         scores = np.array([row[-3:] for row in csv.reader(io.StringIO(lines))][1:], "f8")
         found = np.concatenate([membranes["readout"][i, :n] for i, n in enumerate(lengths)])
         assert np.array_equal(scores, found.astype("f8")), "other scores"
-        assert traces(folder, run, data, "--out", out)[2] == ""
+        assert traces(folder, run, data, "--out", out)[2] == f"{out}: answers for 5 samples\n"
         with np.load(out) as answers:
             assert np.array_equal(answers["scores"], scores)
         os.remove(out)
@@ -381,7 +381,7 @@ def figure(folder, data):
     answers = os.path.join(folder, "answers.npz")
     drawn = open(path, encoding="utf-8").read()
     done = neap("predict", run, data, "--plot", path, "--sample", 4, "--out", answers)
-    assert done.returncode == 0 and not done.stdout and open(path, encoding="utf-8").read() == drawn, done
+    assert done.returncode == 0 and done.stdout == f"{answers}: answers for 1 sample\n" and open(path, encoding="utf-8").read() == drawn, done
     os.remove(answers)
 
 

@@ -175,7 +175,7 @@ def penalty_is_told(folder):
         return str(told)
     text = " ".join(neap("train", "--help", "--rate-upper", "3").stdout.split())
     for line in ("in spikes per ms (default 20Hz)", "above --rate-upper (default 1)",
-                 "cosine, cooldown, constant (default cosine)"):
+                 "cosine, cooldown, constant (default cooldown)"):
         if line not in text:
             return f"--help has no '{line}'"
     return None

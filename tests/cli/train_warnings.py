@@ -257,10 +257,10 @@ def fell_midway(folder):
     for number, options in enumerate((["--epochs", "9"], ["--epochs", "9", "-q"], ["--epochs", "9", "--schedule", "constant"], ["--epochs", "9", "--lr", "0"],
                                       ["--epochs", "12", "--lr", "0.02"])):
         run = os.path.join(folder, f"midway{number}")
-        done = neap("train", data, *TRAIN[:1], "gru:16,li", *TRAIN[4:], "--validation", "0", *options, "--out", run)
+        done = neap("train", data, *TRAIN[:1], "gru:16,li", *TRAIN[4:], "--validation", "0", "--schedule", "cosine", *options, "--out", run)
         told.append([line for line in done.stderr.splitlines() if "had lowered" in line])
     run = os.path.join(folder, "midway-resumed")
-    for args in [data, "--net", "gru:16,li", "--memory", "4M", "--validation", "0", "--epochs", "4"], ["--resume", "--epochs", "9"]:
+    for args in [data, "--net", "gru:16,li", "--memory", "4M", "--validation", "0", "--schedule", "cosine", "--epochs", "4"], ["--resume", "--epochs", "9"]:
         done = neap("train", *args, "--threads", "1", "--out", run)
     rows = list(csv.DictReader(open(os.path.join(folder, "midway0", "metrics.csv"))))
     want = f"only 90 updates, and the training loss was still falling ({float(rows[5]['train_loss']):.4g} in epoch 6) when --schedule cosine " \

@@ -11,6 +11,7 @@
 #include "data/missing_file.h"
 #include "data/recordings.h"
 #include "data/tables/label_table.h"
+#include "data/tables/left_rows.h"
 #include "data/tables/odd_cells.h"
 #include "data/tables/sample_ids.h"
 #include "data/tables/table.h"
@@ -54,6 +55,7 @@ struct table_work {
 	struct neap__odd_cells odd;
 	struct neap__class_runs runs;
 	struct unanswered unanswered;
+	struct neap__left_rows left;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
 	const char **output;  /* [targets] names */
@@ -153,6 +155,12 @@ static int is_on_top(const struct table_work *w)
 	return u->gaps > 0 && !u->elsewhere && w->report->samples > 1;
 }
 
+static int leave_row(void *work, const char *sample)
+{
+	struct table_work *w = work;
+	return neap__left_rows_leave(&w->left, &w->table, sample, w->table.target[0]);
+}
+
 static int scan_row(struct table_work *w)
 {
 	const char *path;
@@ -167,8 +175,10 @@ static int scan_row(struct table_work *w)
 	const char *const *field = fields_of(w, &path, &line);
 	if (field)
 		NEAP_TRY(neap__targets_see(&w->targets, field, w->table.begins, path, line));
-	if (field && w->table.targets)
+	if (field && w->table.targets) {
 		see_answer(&w->unanswered, field[0], w->table.begins, path, line);
+		NEAP_TRY(neap__left_rows_keep(&w->left, &w->table, field[0]));
+	}
 	if (w->table.targets == 1 &&
 		neap__odd_cells_see(&w->odd, neap__target_missing(field[0]) ? "" : field[0],
 			w->table.begins, path, line) < 0)
@@ -341,9 +351,13 @@ static int scan(struct table_work *w)
 	}
 	w->targets.width = o->labels ? w->labels.targets : w->table.targets;
 	w->targets.numbers = o->numbers;
+	w->table.leave = w->table.targets > 0 && !o->labels ? leave_row : NULL;
+	w->table.user = w;
 	while ((rc = neap__table_next(&w->table)) > 0)
 		NEAP_TRY(scan_row(w));
 	NEAP_TRY(rc);
+	w->table.leave = NULL;
+	NEAP_TRY(neap__left_rows_end(&w->left, &w->table));
 	w->report->steps = w->rows;
 	w->report->features = w->table.features;
 	w->report->filled = w->table.filled;
@@ -471,12 +485,15 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 		doubt_cells(&w);
 	if (rc == 0)
 		doubt_unanswered(&w);
+	if (rc == 0)
+		neap__left_rows_doubt(&w.left, &w.table, &w.targets);
 	neap__array_out_abort(w.out);
 	forget(&w);
 	neap__label_table_free(&w.labels);
 	neap__targets_free(&w.targets);
 	neap__odd_cells_free(&w.odd);
 	neap__class_runs_free(&w.runs);
+	neap__left_rows_free(&w.left);
 	neap__table_close(&w.table);
 	free(w.number);
 	free(w.feature);

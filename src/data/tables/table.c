@@ -183,6 +183,17 @@ static int find_columns(struct neap__table *t)
 	if (t->header)
 		NEAP_TRY(keep_names(t));
 	NEAP_TRY(assign(t, o->sample_column, NEAP__COLUMN_SAMPLE, "--sample-column"));
+	int ids = 0;
+	for (int64_t i = 0; i < t->columns; i++)
+		ids += t->role[i] == NEAP__COLUMN_SAMPLE;
+	if (ids > 1)
+		return neap__fail(NEAP_EUSAGE,
+			"--sample-column: '%s' are %d columns, but one names the samples. Add a "
+			"column "
+			"to the table that joins them, such as P1-2, and pass its name; --drop "
+			"ignores "
+			"the others",
+			o->sample_column, ids);
 	NEAP_TRY(assign(t, o->targets, NEAP__COLUMN_TARGET, "--target"));
 	NEAP_TRY(assign(t, o->dropped, NEAP__COLUMN_DROPPED, "--drop"));
 	for (int64_t i = 0; i < t->columns; i++)
@@ -465,7 +476,7 @@ static int take_row(struct neap__table *t)
 		if (rc == 0) {
 			t->filled = filled;
 			t->left_out++;
-			return 0;
+			return t->leave ? t->leave(t->user, sample) : 0;
 		}
 	}
 	if (!*sample)

@@ -58,6 +58,10 @@ struct neap__table {
 	int has_single;		  /* 1: a sample has one row */
 	int begins;		  /* 1: it is the first of its sample */
 	int64_t filled, left_out; /* missing cells filled in, and rows left out, since the open */
+	/* NULL, or what is called for a row of `sample` that is left out, whose targets are
+	 * `target`; 0 or a negative code. */
+	int (*leave)(void *user, const char *sample);
+	void *user; /* of leave */
 };
 
 /* Finds the files and the columns. 0 or a negative code; close it in any case. */

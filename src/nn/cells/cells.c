@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct neap__cell cells[] = {
 #define NEAP__X(cell, traits)                                                                      \
@@ -29,6 +30,37 @@ const struct neap__cell *neap__cell_at(int index)
 	return index >= 0 && (size_t)index < sizeof cells / sizeof cells[0] ? &cells[index] : NULL;
 }
 
+/* Names of other libraries, and of kinds of nets, whose spelling is closer to another cell. */
+static const struct {
+	const char *name, *cell;
+} known_as[] = {{"snn", "lif"}, {"spiking", "lif"}, {"leaky", "lif"}, {"synaptic", "cubalif"},
+	{"iaf", "lif"}, {"if", "lif"}, {"srnn", "lif"}, {"rsnn", "lif"}, {"lsnn", "alif"},
+	{"elman", "rnn"}, {"dense", "li"}, {"linear", "li"}, {"fc", "li"}};
+
+/* What is not a cell here: how to get it. */
+static const struct {
+	const char *name, *instead;
+} no_cell[] = {
+#define CONVOLUTION "a convolution is a key of a layer, such as lif:conv=3:channels=8,li"
+	{"conv", CONVOLUTION},
+	{"conv1d", CONVOLUTION},
+	{"conv2d", CONVOLUTION},
+	{"cnn", CONVOLUTION},
+	{"scnn", CONVOLUTION},
+#undef CONVOLUTION
+#define POOLING "pooling is a key of a layer, such as lif:64:pool=2,li"
+	{"pool", POOLING},
+	{"maxpool", POOLING},
+	{"avgpool", POOLING},
+#undef POOLING
+	{"dropout", "--dropout P drops units of all hidden layers"},
+};
+
+static int is_name(const char *known, const char *name, int length)
+{
+	return strlen(known) == (size_t)length && strncasecmp(name, known, (size_t)length) == 0;
+}
+
 int neap__cell_unknown(const char *name, int length)
 {
 	struct neap__text names = {0};
@@ -44,10 +76,25 @@ int neap__cell_unknown(const char *name, int length)
 			"'%.*s:%.*s'? "
 			"Example: gru:64,li",
 			length, name, letters, name, length - letters, name + letters);
+	size_t digits = strspn(name, "0123456789");
+	if (digits > 0 &&
+		(digits == (size_t)length || (digits + 1 == (size_t)length && name[digits] == 'r')))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: '%.*s' is a size without a cell. Write the cell in front of it, "
+			"such as "
+			"lif:%.*s,li",
+			length, name, length, name);
+	for (size_t i = 0; i < sizeof no_cell / sizeof no_cell[0]; i++)
+		if (is_name(no_cell[i].name, name, length))
+			return neap__fail(NEAP_EUSAGE, "--net: unknown cell '%.*s': %s", length,
+				name, no_cell[i].instead);
 	for (int i = 0; neap__cell_at(i); i++) {
 		neap__suggest(&meant, neap__cell_at(i)->name);
 		neap__text_add(&names, "%s%s", i ? ", " : "", neap__cell_at(i)->name);
 	}
+	for (size_t i = 0; i < sizeof known_as / sizeof known_as[0]; i++)
+		if (is_name(known_as[i].name, name, length))
+			meant.name = known_as[i].cell;
 	int rc = neap__fail(NEAP_EUSAGE,
 		"--net: unknown cell '%.*s'; choose one of %s%s Example: gru:64,li", length, name,
 		names.data ? names.data : "", *neap__did_you_mean(room, &meant, "") ? room : ".");
