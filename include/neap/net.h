@@ -112,9 +112,10 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * a convolution, or in the first layer if the option `shape` is set. The units of a convolution are
  * numbered (y * width + x) * channels + channel.
  *
- * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1) and
- * adlif (tau_adapt 100ms, a 0.1, b 0.2). All but lif reset by subtraction one step later; cubalif
- * resets at once if its key `reset` is hard or soft. Gated cells are rnn (activation=tanh or relu),
+ * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1),
+ * adlif (tau_adapt 100ms, a 0.1, b 0.2) and seadlif (tau_adapt 100ms, a 60, b 120). All but lif and
+ * seadlif, which resets to zero at once, reset by subtraction one step later; cubalif resets at
+ * once if its key `reset` is hard or soft. Gated cells are rnn (activation=tanh or relu),
  * lstm, gru and egru; they are always recurrent, and have no tau and no reset (docs/cells.md has
  * their equations). For outputs that are numbers, rates and spikes below mean the average output.
  * Example: "lif:256r:tau=10ms,lif:128:reset=hard,li:tau=20ms".

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple
 from . import units
 from .errors import FormatError
 
-SPIKING = ("lif", "cubalif", "alif", "adlif")
+SPIKING = ("lif", "cubalif", "alif", "adlif", "seadlif")
 GATED = ("rnn", "lstm", "gru", "egru")
 _TIMES = ("tau", "tau_syn", "tau_adapt", "tau_out")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
@@ -15,6 +15,7 @@ _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", 
           "learn": ("none", "tau"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
               "activation": "tanh", "learn": "none"}
+_COUPLINGS = {"seadlif": {"a": 60.0, "b": 120.0}}  # defaults of a cell's own
 _A = 0.1  # default of adlif's `a` for steps of time_unit seconds
 # Settings of a network, numbers or names; keys of a layer override them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
@@ -110,7 +111,7 @@ def _layer(part: str, below: int, classes: int, settings: Dict[str, str], defaul
     if cell not in (*SPIKING, *GATED, "li"):
         raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
                           f"{', '.join((*SPIKING, *GATED))} and li")
-    keys = {**_FALLBACKS, **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
+    keys = {**_FALLBACKS, **_COUPLINGS.get(cell, {}), **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
     if cell != "lif":
         keys["reset"] = "subtract"
     if cell == "li":

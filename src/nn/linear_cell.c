@@ -39,6 +39,14 @@ static void fill_matrix(struct neap__linear_cell *cell, const struct neap_net_op
 		cell->m[0][0] -= (1 - beta) * a;
 		cell->m[0][1] = -(1 - beta) * rho;
 		cell->b[0] = 1 - beta;
+	} else if (traits & NEAP__HAS_SCALED_COUPLING) {
+		/* u = beta u + (1 - beta)(s - w); w = rho w + (1 - rho) a u, of the new u */
+		double rho = decay_of(o, cell->step, layer->tau_adapt), a = (1 - rho) * layer->a;
+		cell->m[0][1] = beta - 1;
+		cell->m[1][0] = a * beta;
+		cell->m[1][1] = rho - a * (1 - beta);
+		cell->b[0] = 1 - beta;
+		cell->b[1] = a * (1 - beta);
 	}
 }
 

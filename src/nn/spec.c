@@ -57,6 +57,8 @@ static const struct spec_key {
 		.fallback = 0.1},
 	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1, .adapts = 1},
 	{"b", NUMBER, AT(b), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.2},
+	{"a", NUMBER, AT(a), .where = NEAP__HAS_SCALED_COUPLING, ANY, .fallback = 60},
+	{"b", NUMBER, AT(b), .where = NEAP__HAS_SCALED_COUPLING, ANY, .fallback = 120},
 	{"activation", WORD, AT(activation), .where = NEAP__HAS_ACTIVATION, .words = activations},
 	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		.words = resets},
@@ -346,18 +348,20 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	const struct neap_net_options *o = &net->options;
 
 	for (int i = 0; i < KEYS; i++)
-		if (keys[i].fallback > 0)
+		if (keys[i].fallback > 0 && (keys[i].where & layer->cell->traits))
 			*(double *)field(layer, &keys[i]) = keys[i].adapts ? NAN : keys[i].fallback;
 	layer->is_recurrent = (layer->cell->traits & NEAP__IS_RECURRENT) != 0;
 	layer->learn = o->learn;
-	layer->reset = layer->cell->traits & NEAP__HAS_RESETS ? o->reset : NEAP_RESET_SUBTRACT;
+	layer->reset = layer->cell->traits & NEAP__HAS_RESETS		 ? o->reset
+		       : layer->cell->traits & NEAP__HAS_SCALED_COUPLING ? NEAP_RESET_HARD
+									 : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;
 	layer->width = o->width;
 	layer->height = o->height;
 	layer->support = o->support;
 	layer->threshold = o->threshold != 0 ? o->threshold : neap__cell_threshold(layer->cell);
-	layer->reset_value = o->reset_value;
+	layer->reset_value = layer->cell->traits & NEAP__HAS_SCALED_COUPLING ? 0 : o->reset_value;
 	layer->tau = layer->cell->readout ? o->tau_out : o->tau;
 	layer->init = o->init;
 	layer->scale = layer->cell->readout ? 1.0 : o->scale;
@@ -394,7 +398,8 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 		(layer->tau == NEAP_TAU_OUT_AUTO || layer->tau == NEAP__TAU_OUT_NUMBERS))
 		layer->tau = neap__automatic_tau_out(net, layer);
 	for (int i = 0; i < KEYS; i++)
-		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
+		if (keys[i].adapts && (keys[i].where & layer->cell->traits) &&
+			isnan(*(double *)field(layer, &keys[i])))
 			*(double *)field(layer, &keys[i]) =
 				keys[i].fallback * neap__unit_leak(&net->options, layer->tau_adapt);
 	return 0;

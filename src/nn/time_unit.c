@@ -35,7 +35,7 @@ struct neap__tensor_units neap__tensor_units(
 	if (!(traits & NEAP__HAS_LEAK))
 		return units;
 	double leak = neap__unit_leak(o, layer->tau);
-	if (traits & (NEAP__HAS_COUPLING | NEAP__READOUT))
+	if (traits & (NEAP__HAS_COUPLING | NEAP__HAS_SCALED_COUPLING | NEAP__READOUT))
 		units.events = 1 / leak;
 	else
 		units.numbers = units.bias = leak;

@@ -103,12 +103,18 @@ class Spiking:
         self.a = decay(TAU_ADAPT) * self.a + A * self.u + B * self.s
         return self.fire(self.beta * (self.u - self.s) + (1 - self.beta) * (arriving - self.a))
 
+    def seadlif(self, arriving):
+        s = self.fire(self.beta * self.u + (1 - self.beta) * (arriving - self.a))
+        rho = decay(TAU_ADAPT)
+        self.a = rho * self.a + (1 - rho) * (A * self.u + B * s)
+        return s
+
     def cubalif(self, arriving):
         self.i = decay(TAU_SYN) * self.i + arriving
         return self.fire(self.beta * self.u + self.i - (THETA * self.s if self.reset == "subtract" else 0))
 
     def states(self):
-        return {"alif": {".adaptation": self.a}, "adlif": {".adaptation": self.a},
+        return {"alif": {".adaptation": self.a}, "adlif": {".adaptation": self.a}, "seadlif": {".adaptation": self.a},
                 "cubalif": {".current": self.i}}.get(self.cell, {}) | {"": self.u}
 
 
@@ -133,6 +139,7 @@ NETS = {  # name: (specification, cell and reset of each layer, more options)
     "zero and soft": ("lif:24:reset=zero,lif:16r:reset=soft,li", (("lif", "zero"), ("lif", "soft")), []),
     "alif, recurrent": ("alif:24r:tau_adapt=40ms:adapt=0.3,li", (("alif", "subtract"),), []),
     "adlif over lif": ("lif:24,adlif:16r:tau_adapt=40ms:a=0.1:b=0.2,li", (("lif", "subtract"), ("adlif", "subtract")), []),
+    "seadlif over lif": ("lif:24,seadlif:16r:tau_adapt=40ms:a=0.1:b=0.2,li", (("lif", "subtract"), ("seadlif", "hard")), []),
     "cubalif, three resets": ("cubalif:20r:tau_syn=4ms,cubalif:16:tau_syn=4ms:reset=hard,cubalif:12:tau_syn=4ms:reset=soft,li",
                               (("cubalif", "subtract"), ("cubalif", "hard"), ("cubalif", "soft")), []),
     "learned time constants": ("lif:24r,li", (("lif", "subtract"),), ["--learn", "tau"]),

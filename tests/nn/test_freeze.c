@@ -21,6 +21,8 @@ static const struct {
 		NEAP_READ_LAST},
 	{"cubalif:40r:learn=tau,alif:33r:learn=tau,adlif:20r:scale=40:learn=tau,li:learn=tau",
 		"layer0,layer1,layer2.leak,readout.leak", 1, 1, NEAP_READ_SOFTMAX},
+	{"seadlif:40r:scale=40:learn=tau,seadlif:33r:scale=40:learn=tau,li:learn=tau",
+		"layer0,layer1.leak_adapt", 0, 1, NEAP_READ_MEAN},
 	{"gru:33:dropout=0.4,lstm:20,rnn:20:delay=1,li", "layer0,layer1", 1, 1, NEAP_READ_MEAN},
 	{"lstm:33,gru:20,li", "layer0.weight,readout.weight", 0, 1, NEAP_READ_MEAN},
 	{"egru:20:threshold=0.1,egru:20:threshold=0.1,li", "layer0,layer1.candidate", 0, 1,

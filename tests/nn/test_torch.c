@@ -4,7 +4,8 @@
  * (torch_dump.json, made by make_torch_dump.py: lif; torch_cells.json, made by
  * make_torch_cells.py: the other cells; torch_leaks.json, made by make_torch_leaks.py:
  * time constants that are learned; torch_filters.json, made by make_torch_filters.py:
- * convolutions and pooling; torch_cell_files.json, made by
+ * convolutions and pooling; torch_neurons.json, made by make_torch_neurons.py: cells that
+ * reset at once; torch_cell_files.json, made by
  * make_torch_cell_files.py: the cells of examples/cells).
  */
 #include "nn/nets.h"
@@ -27,13 +28,13 @@ static json_t *read_dump(const char *name)
 static int load(void **arg)
 {
 	static const char *const others[] = {"torch_cells.json", "torch_leaks.json",
-		"torch_cell_files.json", "torch_filters.json"};
+		"torch_cell_files.json", "torch_filters.json", "torch_neurons.json"};
 	const char *source = getenv("NEAP_SOURCE"); /* specifications have paths in it */
 	(void)arg;
 	if (source && chdir(source) < 0)
 		return -1;
 	dump = read_dump("torch_dump.json");
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
 		json_t *more = read_dump(others[i]);
 		if (!dump || !more)
 			return -1;

@@ -24,7 +24,7 @@ torch.set_num_threads(1)  # tensors are small
 
 def dumps():
     """Nets that other programs have run and differentiated: tests/nn/torch_*.json."""
-    for name in ("torch_dump", "torch_cells", "torch_leaks"):
+    for name in ("torch_dump", "torch_cells", "torch_leaks", "torch_neurons"):
         path = os.path.join(SOURCE, "tests", "nn", name + ".json")
         with open(path) as file:
             yield from ((net["name"], net) for net in json.load(file)["nets"])
@@ -107,6 +107,7 @@ NETS = {
     "alif": ("alif:24r:scale=2:surrogate=sigmoid:support=1,li", "--detach", "--surrogate", "gaussian"),
     "adlif": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--learn", "tau"),
     "adlif at 0.3 ms": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--dt", "0.3ms"),
+    "seadlif": ("seadlif:24r:scale=30:a=9,seadlif:12:scale=30:learn=tau,li",),
     "leaks": ("lif:24r:scale=2:learn=tau,cubalif:12:learn=tau,li:learn=tau", "--readout", "step"),
     "rnn": ("rnn:16,rnn:12:activation=relu,li", "--delay", "1"),
     "lstm": ("lstm:12,lstm:8,li",),

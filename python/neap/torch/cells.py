@@ -158,6 +158,21 @@ class Adlif(Spiking):
         return self.spike(u), u, w
 
 
+class Seadlif(Spiking):
+    """State: spikes, membrane, adaptation current."""
+
+    leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """Returns the next state."""
+        (before, u, w), key = state, self.layer.keys
+        (beta, rest), (rho, own_rest) = self.tau.both(), self.tau_adapt.both()
+        u = beta * u + rest * (self.arriving(x, before) - w)
+        s = self.spike(u)
+        u = (1 - self.for_reset(s)) * u
+        return s, u, rho * w + own_rest * (key["a"] * u + key["b"] * s)
+
+
 class Rnn(Cell):
     """State: outputs."""
 
@@ -219,7 +234,7 @@ class Li(Cell):
 
 
 CELLS: Dict[str, Callable[..., Cell]] = {
-    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
+    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "seadlif": Seadlif, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
     "egru": Egru, "li": Li}
 
 COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2, 3)}

@@ -14,6 +14,7 @@
 	X(cubalif, NEAP__LIF | NEAP__HAS_SYNAPSE | NEAP__HAS_RESET_KEY)                            \
 	X(alif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_RAISED_THRESHOLD)                     \
 	X(adlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_COUPLING)                            \
+	X(seadlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_SCALED_COUPLING)                   \
 	X(rnn, NEAP__GATED | NEAP__HAS_ACTIVATION)                                                 \
 	X(lstm, NEAP__GATED)                                                                       \
 	X(gru, NEAP__GATED)                                                                        \

@@ -175,6 +175,7 @@ enum neap__trait {
 	NEAP__HAS_RESET_KEY = 1 << 12,	     /* reset and reset_value, as keys alone; not zero */
 	NEAP__HAS_SURROGATE = 1 << 13,	     /* the surrogate without a threshold: cell files */
 	NEAP__HAS_FILTER = 1 << 14,	     /* conv and its keys: one row of sums, of its units */
+	NEAP__HAS_SCALED_COUPLING = 1 << 15, /* a, b times 1 - decay; reset to 0 at once */
 };
 
 /* A row of the table of cells (cells.h). */
