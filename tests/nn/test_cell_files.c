@@ -45,7 +45,7 @@ static const char *const pairs[][2] = {
 	{"cell c;state u;state w;u=decay(20ms)*u+(1-decay(20ms))*(in-w);spike u-1;reset u=0;"
 	 "w=decay(100ms)*w+(1-decay(100ms))*(20*u+30*spike):65r:scale=40,li",
 		"seadlif:65r:scale=40:a=20:b=30,li"},
-	{"@seadlif:65r:scale=40,li", "seadlif:65r:scale=40:tau=15ms:tau_adapt=180ms,li"},
+	{"@seadlif:65r:scale=40,li", "seadlif:65r:scale=40:tau=15ms:tau_adapt=180ms:a=60:b=120,li"},
 	{"cell c;state u;state w;u=decay(9ms)*u+(1-decay(9ms))*(in-w);spike u-1;reset u=0;"
 	 "w=decay(100ms)*w+(1-decay(100ms))*(2*u+30*spike):65r:scale=40:detach=1,lif:30:delay=1,li",
 		"seadlif:65r:scale=40:tau=9ms:a=2:b=30:detach=1,lif:30:delay=1,li"},

@@ -107,7 +107,8 @@ static void bytes(void **arg)
 		const char *spec;
 		int traces, on_tape; /* rows of a state; of a dense tape */
 	} cells[] = {{"lif:64r,li", 1, 1}, {"cubalif:64r,li", 3, 2}, {"alif:64r,li", 2, 2},
-		{"adlif:64r,li", 4, 2}, {"seadlif:64r,li", 4, 2}, {"lif:64r:reset=zero,li", 1, 1}};
+		{"adlif:64r,li", 4, 2}, {"seadlif:64r,li", 4, 2}, {"brf:64r,li", 0, 0},
+		{"lif:64r:reset=zero,li", 1, 1}};
 	struct batch_room room;
 	struct neap_net_sizes fixed = {.size = sizeof fixed}, learned = {.size = sizeof learned};
 

@@ -195,10 +195,14 @@ static void compare_net(const json_t *from, enum neap_precision precision)
 		if (!(worst < 1e-5 * top))
 			fprintf(stderr, "# net %s, %s: off by %g of %g\n", text(from, "name"),
 				p.name, worst, top);
-		assert_true(top > 1e-5);
-		/* In mV, a float of -65 has an error that is large compared with a step's change.
+		assert_true(top > (strstr(text(from, "name"), "brf") ? 1e-7 : 1e-5));
+		/*
+		 * In mV, a float of -65 has an error that is large compared with a step's change;
+		 * the weights of brf, which are multiplied by dt, are in the thousands.
 		 */
-		double rounded = strstr(text(from, "name"), "izhikevich") ? 1e-4 : 1e-5;
+		int is_rough = strstr(text(from, "name"), "izhikevich") ||
+			       strstr(text(from, "name"), "brf");
+		double rounded = is_rough ? 1e-4 : 1e-5;
 		assert_true(worst < (precision == NEAP_DOUBLE ? 1e-12 : rounded) * top);
 	}
 	compare_spikes(net, from, &room.batch, &objective);

@@ -42,6 +42,9 @@ static const char *const specs[] = {
 	"alif:70r:learn=tau,lif:40r:reset=zero:detach=1:learn=tau,li",
 	"adlif:70r:scale=40:learn=tau,li:learn=tau",
 	"seadlif:70r:scale=40:learn=tau,li:learn=tau",
+	"seadlif:70r:scale=40:learn=all:a=1..60:b=0..120,li",
+	"brf:70r:scale=900:omega=50..100:b=10..40,brf:40:scale=900:learn=tau:detach=1:delay=1,li",
+	"lif:70r:tau=5ms..25ms,cubalif:40r:scale=1:tau_syn=2ms..8ms:learn=tau,li",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 

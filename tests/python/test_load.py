@@ -90,7 +90,8 @@ def test_equals_other_programs(name):
                 assert found == steps
     loss.backward()
     grads = {part: p.grad for part, p in module.step.named_parameters()}
-    leaks = {"leak": "tau.logit", "leak_syn": "tau_syn.logit", "leak_adapt": "tau_adapt.logit"}
+    leaks = {"leak": "tau.logit", "leak_syn": "tau_syn.logit", "leak_adapt": "tau_adapt.logit",
+             "omega": "omega.stored", "a": "a.stored", "b": "b.stored"}
     for tensor in net["tensors"]:
         part, key = tensor["name"].split(".")
         found, wanted = grads[f"{part}.{leaks.get(key, key)}"].flatten(), torch.tensor(tensor["grad"], dtype=F64)
@@ -108,6 +109,9 @@ NETS = {
     "adlif": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--learn", "tau"),
     "adlif at 0.3 ms": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--dt", "0.3ms"),
     "seadlif": ("seadlif:24r:scale=30:a=9,seadlif:12:scale=30:learn=tau,li",),
+    "all of seadlif": ("seadlif:24r:scale=30:a=1..9:b=0..20:tau=5ms..25ms,seadlif:12:scale=30:learn=all,li",
+                       "--surrogate", "slayer"),
+    "brf": ("brf:24r:scale=900:omega=50..90,brf:12:scale=900:learn=tau:b=9..30,li", "--surrogate", "double_gaussian"),
     "leaks": ("lif:24r:scale=2:learn=tau,cubalif:12:learn=tau,li:learn=tau", "--readout", "step"),
     "rnn": ("rnn:16,rnn:12:activation=relu,li", "--delay", "1"),
     "lstm": ("lstm:12,lstm:8,li",),

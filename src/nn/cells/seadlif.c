@@ -11,48 +11,65 @@
  * State: U, w, and a bitmap of the last spikes where the next step needs them. Adjoint: d(in), dQ,
  * dw. Tape: as lif's, with Q for U.
  *
- * Where the leaks are learned (leak.h), there are two traces of (Q, w), (P, R) each: by tau's
- * parameter and by tau_adapt's. A term in brackets is part of one of the two alone:
+ * Where the leaks are learned (leak.h), there are two traces of (Q, w), (P, R), for each parameter:
+ * tau's, tau_adapt's, and with learn=all those of a and b. A term in brackets is part of one alone:
  *     P = beta (1 - S_{-1}) P_{-1} - (1 - beta) R_{-1} [+ beta' (U_{-1} - in + w_{-1}): tau]
  *     R = rho R_{-1} + (1 - rho) a (1 - S) P [+ rho' (w_{-1} - a U - b S): tau_adapt]
+ *         [+ (1 - rho) U: a] [+ (1 - rho) S: b]
  */
 #include "nn/cells/leak.h"
 #include "nn/cells/lif_tape.h"
 #include "nn/cells/spiking.h"
 #include "nn/core/forward.h"
 
-/* Rows of the traces: P by either parameter, masked after the step, then R. */
-enum { P, P_ADAPT, R, R_ADAPT, TRACES };
+/* Leaks after the two decays. Rows of traces: P of each, masked after the step, then R of each. */
+enum { A_LEAK = NEAP__SECOND_LEAK + 1, B_LEAK };
 
 /* P of this step, from the membrane and the adaptation of the one before. */
 static void trace_membrane(const struct neap__at *at, const real *in, const real *u, const real *w)
 {
 	const struct neap__leak *membrane = &at->layer->leaks[NEAP__MEMBRANE_LEAK];
 	const real *beta = membrane->decay, *rest = membrane->rest, *slope = membrane->slope;
-	const real *r = neap__trace(at, R), *r_adapt = neap__trace(at, R_ADAPT);
-	real *p = neap__trace(at, P), *p_adapt = neap__trace(at, P_ADAPT);
+	int n = at->layer->n, learned = neap__learned(at->layer);
 
-	for (int i = 0; i < at->layer->n; i++) {
-		p[i] = beta[i] * p[i] - rest[i] * r[i] + slope[i] * (u[i] - in[i] + w[i]);
-		p_adapt[i] = beta[i] * p_adapt[i] - rest[i] * r_adapt[i];
+	for (int l = 0; l < learned; l++) {
+		real *p = neap__trace(at, l);
+		const real *r = neap__trace(at, learned + l);
+		for (int i = 0; i < n; i++)
+			p[i] = beta[i] * p[i] - rest[i] * r[i];
 	}
+	real *p = neap__trace(at, NEAP__MEMBRANE_LEAK);
+	for (int i = 0; i < n; i++)
+		p[i] += slope[i] * (u[i] - in[i] + w[i]);
 }
 
 /* drive[n]: a U + b S. R of this step; w is not moved on yet. */
-static void trace_adaptation(const struct neap__at *at, const real *drive, const real *w)
+static void trace_adaptation(
+	const struct neap__at *at, const real *drive, const real *u, const real *w)
 {
-	const struct neap__leak *adapt = &at->layer->leaks[NEAP__SECOND_LEAK];
+	const struct neap__layer *layer = at->layer;
+	const struct neap__leak *adapt = &layer->leaks[NEAP__SECOND_LEAK];
 	const real *rho = adapt->decay, *rest = adapt->rest, *slope = adapt->slope;
-	real *p = neap__trace(at, P), *p_adapt = neap__trace(at, P_ADAPT);
-	real *r = neap__trace(at, R), *r_adapt = neap__trace(at, R_ADAPT), a = (real)at->layer->a;
+	const real *a = layer->leaks[A_LEAK].decay, *s = at->now->value;
+	int n = layer->n, learned = neap__learned(layer);
 
-	neap__mask_spikes(p, at->now);
-	neap__mask_spikes(p_adapt, at->now);
-	for (int i = 0; i < at->layer->n; i++) {
-		r[i] = rho[i] * r[i] + rest[i] * a * p[i];
-		r_adapt[i] = rho[i] * r_adapt[i] + rest[i] * a * p_adapt[i] +
-			     slope[i] * (w[i] - drive[i]);
+	for (int l = 0; l < learned; l++) {
+		real *p = neap__trace(at, l), *r = neap__trace(at, learned + l);
+		neap__mask_spikes(p, at->now);
+		for (int i = 0; i < n; i++)
+			r[i] = rho[i] * r[i] + rest[i] * a[i] * p[i];
 	}
+	real *r = neap__trace(at, learned + NEAP__SECOND_LEAK);
+	for (int i = 0; i < n; i++)
+		r[i] += slope[i] * (w[i] - drive[i]);
+	if (learned <= A_LEAK)
+		return;
+	r = neap__trace(at, learned + A_LEAK);
+	for (int i = 0; i < n; i++)
+		r[i] += rest[i] * u[i];
+	r = neap__trace(at, learned + B_LEAK);
+	for (int k = 0; k < at->now->count; k++)
+		r[at->now->id[k]] += rest[at->now->id[k]] * (s ? s[k] : 1);
 }
 
 static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
@@ -64,7 +81,7 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	const real *rho = adapt->decay, *adapt_rest = adapt->rest;
 	int n = layer->n;
 	real *u = (real *)(void *)(at->state + layer->state_at), *w = u + n, *drive = sums;
-	real a = (real)layer->a, b = (real)layer->b;
+	const real *a = layer->leaks[A_LEAK].decay, *b = layer->leaks[B_LEAK].decay, *s;
 
 	if (neap__learned(layer))
 		trace_membrane(at, in, u, w);
@@ -73,10 +90,12 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	size_t bytes = neap__spike(at, u, u, tape);
 	neap__reset_at_once(at, u);
 	for (int i = 0; i < n; i++)
-		drive[i] = a * u[i];
-	neap__add_spikes(drive, at->now, b);
+		drive[i] = a[i] * u[i];
+	s = at->now->value;
+	for (int k = 0; k < at->now->count; k++)
+		drive[at->now->id[k]] += b[at->now->id[k]] * (s ? s[k] : 1);
 	if (neap__learned(layer))
-		trace_adaptation(at, drive, w);
+		trace_adaptation(at, drive, u, w);
 	for (int i = 0; i < n; i++)
 		w[i] = rho[i] * w[i] + adapt_rest[i] * drive[i];
 	return bytes;
@@ -92,14 +111,15 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const real *rho = adapt->decay, *adapt_rest = adapt->rest;
 	int n = layer->n;
 	real *din = (real *)(void *)(at->adjoint + layer->adjoint_at), *du = din + n, *dw = du + n;
-	real a = (real)layer->a, b = (real)layer->b, *e = at->group->scratch[0];
+	const real *a = layer->leaks[A_LEAK].decay, *b = layer->leaks[B_LEAK].decay;
+	real *e = at->group->scratch[0];
 
 	for (int i = 0; i < n; i++)
-		du[i] = beta[i] * du[i] + adapt_rest[i] * a * dw[i];
+		du[i] = beta[i] * du[i] + adapt_rest[i] * a[i] * dw[i];
 	for (int k = 0; k < view->active; k++) {
 		int i = view->active_id[k];
 		real back = layer->detach ? 0 : q[k] * du[i];
-		e[k] = height[k] * (ds[k] + adapt_rest[i] * b * dw[i] - back);
+		e[k] = height[k] * (ds[k] + adapt_rest[i] * b[i] * dw[i] - back);
 	}
 	neap__mask_spikes(du, &view->spikes);
 	for (int k = 0; k < view->active; k++)
@@ -114,7 +134,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 
 const struct neap__cell_code NEAP_R(neap__seadlif) = {
 	.rows = {.state = 2, .adjoint = 3},
-	.traces = TRACES,
+	.traces = 4,
 	.shown = {{"membrane", 0}, {"adaptation", 1}},
 	.tape_max = neap__lif_tape_max,
 	.start = neap__start_bias,

@@ -86,7 +86,7 @@ struct neap__cell_code {
 	struct {
 		int state, adjoint, tape;
 	} rows;
-	int traces; /* rows of n numbers in a state, where the leaks are learned */
+	int traces; /* rows of n numbers in a state, where all time constants are learned */
 	/* What is worth a look after a step, the row that says most first. */
 	struct neap__shown shown[NEAP__SHOWN_MOST];
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
@@ -176,6 +176,7 @@ enum neap__trait {
 	NEAP__HAS_SURROGATE = 1 << 13,	     /* the surrogate without a threshold: cell files */
 	NEAP__HAS_FILTER = 1 << 14,	     /* conv and its keys: one row of sums, of its units */
 	NEAP__HAS_SCALED_COUPLING = 1 << 15, /* a, b times 1 - decay; reset to 0 at once */
+	NEAP__OSCILLATES = 1 << 16,	     /* omega, b, tau_adapt; spikes damp, nothing resets */
 };
 
 /* A row of the table of cells (cells.h). */
