@@ -21,7 +21,7 @@ _A = 0.1  # default of adlif's `a` for steps of time_unit seconds
 # Settings of a network, numbers or names; keys of a layer override them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
 _KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "omega", "density", "scale", "recurrent_scale", "dropout", "delay"}
-# Parameters that each unit may have of its own, LOW..HIGH; the file of a model has their tensors.
+# Parameters that units may have for themselves, LOW..HIGH; the file of a model has their tensors.
 _RANGES = {"tau", "tau_syn", "tau_adapt", "omega", "a", "b"}
 _FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "pool", "pooling", "shape"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
