@@ -111,7 +111,7 @@ NETS = {
     "seadlif": ("seadlif:24r:scale=30:a=9,seadlif:12:scale=30:learn=tau,li",),
     "all of seadlif": ("seadlif:24r:scale=30:a=1..9:b=0..20:tau=5ms..25ms,seadlif:12:scale=30:learn=all,li",
                        "--surrogate", "slayer"),
-    "brf": ("brf:24r:scale=900:omega=50..90,brf:12:scale=900:learn=tau:b=9..30,li", "--surrogate", "double_gaussian"),
+    "brf": ("brf:24r:scale=4000:omega=50..90,brf:12:scale=4000:learn=tau:b=9..30,li", "--surrogate", "double_gaussian"),
     "leaks": ("lif:24r:scale=2:learn=tau,cubalif:12:learn=tau,li:learn=tau", "--readout", "step"),
     "rnn": ("rnn:16,rnn:12:activation=relu,li", "--delay", "1"),
     "lstm": ("lstm:12,lstm:8,li",),
