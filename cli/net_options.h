@@ -79,7 +79,7 @@ int cli_net_choices_into(
 			"(default: 20ms if spikes enter it and it gives one answer per sample, else none)", \
 		.high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
-		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit", .choices = cli_learns}, \
+		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit; all: also a and b of seadlif", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "use the Euler decay 1 - dt/tau instead of exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \

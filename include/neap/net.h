@@ -50,7 +50,9 @@ extern "C" {
 	X(NEAP_SUPERSPIKE, superspike, "1/(1 + k|x|)^2") \
 	X(NEAP_SIGMOID, sigmoid, "k s(1 - s), s = 1/(1 + exp(-k x))") \
 	X(NEAP_ATAN, atan, "(k/2)/(1 + (pi k x/2)^2)") \
-	X(NEAP_GAUSSIAN, gaussian, "exp(-x^2/(2 width^2))/(width sqrt(2 pi))")
+	X(NEAP_GAUSSIAN, gaussian, "exp(-x^2/(2 width^2))/(width sqrt(2 pi))") \
+	X(NEAP_SLAYER, slayer, "height exp(-|x|/width)") \
+	X(NEAP_DOUBLE_GAUSSIAN, double_gaussian, "height (1.15 g(width) - 0.3 g(6 width)), g the gaussian")
 
 /* Names of surrogates in snnTorch. */
 #define NEAP_SURROGATE_ALIAS_TABLE(X) \
@@ -60,7 +62,8 @@ extern "C" {
 /* Parameters that a layer learns in addition to its weights. */
 #define NEAP_LEARN_TABLE(X) \
 	X(NEAP_LEARN_NONE, none, "nothing") \
-	X(NEAP_LEARN_TAU, tau, "the time constants of its cell, of each unit")
+	X(NEAP_LEARN_TAU, tau, "the time constants of its cell, of each unit; omega and b of brf") \
+	X(NEAP_LEARN_ALL, all, "these, and a and b of seadlif")
 
 /* Distribution of the initial weights and biases of a layer. */
 #define NEAP_INIT_TABLE(X) \
@@ -100,14 +103,14 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * NAME[:SIZE[r]][:KEY=VALUE]... `r` makes a layer recurrent; the last layer is a readout (`li`)
  * whose size is the number of classes. Keys override the options below for one layer: reset,
  * detach, tau, learn, surrogate, width, height, support, threshold, reset_value, density, init,
- * scale, delay, from, dropout. Times have the unit s, ms, us or ns. For li, only tau (0 and none: no
- * smoothing), learn, init, scale (default 1), density (1), delay and from apply; recurrent_scale is also
- * a key. Keys in the notation of other packages: beta and alpha, the decay per step of a membrane
- * or a current (tau, tau_syn), and slope (1/width).
+ * scale, delay, from, dropout. Times have the unit s, ms, us or ns. For li, only tau (0 and none:
+ * no smoothing), learn, init, scale (default 1), density (1), delay and from apply; recurrent_scale
+ * is also a key. Keys in the notation of other packages: beta and alpha, the decay per step of a
+ * membrane or a current (tau, tau_syn), and slope (1/width).
  *
- * from=input+layer0 lists the layers that a layer receives instead of the layer below: hidden layers
- * below it, or above it, whose outputs arrive one step later. Its weights have the rows of all
- * sources, in the order input, layer0, layer1, ...
+ * from=input+layer0 lists the layers that a layer receives instead of the layer below: hidden
+ * layers below it, or above it, whose outputs arrive one step later. Its weights have the rows of
+ * all sources, in the order input, layer0, layer1, ...
  *
  * Keys of a convolution, in layers of spiking cells: conv (height x width of the kernel, "5" or
  * "3x5"), channels, stride, pad, dilation, groups; the number of units follows from these. pool
@@ -116,9 +119,14 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  * a convolution, or in the first layer if the option `shape` is set. The units of a convolution are
  * numbered (y * width + x) * channels + channel.
  *
- * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1) and
- * adlif (tau_adapt 100ms, a 0.1, b 0.2). All but lif reset by subtraction one step later; cubalif
- * resets at once if its key `reset` is hard or soft. integrator has no threshold; it outputs its
+ * A parameter of a unit (tau, tau_syn, tau_adapt; a and b of seadlif; omega and b of brf) may be a
+ * range LOW..HIGH, from which each unit's value is drawn by the seed.
+ *
+ * Spiking cells are lif, cubalif (key tau_syn, default 5ms), alif (tau_adapt 100ms, adapt 0.1),
+ * adlif (tau_adapt 100ms, a 0.1, b 0.2) and seadlif (tau_adapt 100ms, a 1, b 1). All but lif and
+ * seadlif, which resets to zero at once, reset by subtraction one step later; cubalif resets at
+ * once if its key `reset` is hard or soft. brf (omega 50, b 20 per second, tau_adapt 10ms)
+ * oscillates, has no tau, and is not reset. integrator has no threshold; it outputs its
  * membrane potential. Gated cells are rnn (activation=tanh or relu),
  * lstm, gru and egru; they are always recurrent, and have no tau and no reset (docs/cells.md has
  * their equations). For outputs that are numbers, rates and spikes below mean the average output.
@@ -235,8 +243,10 @@ NEAP_API void neap_net_free(struct neap_net *net);
  * for gated cells the columns of the gates are next to each other, in PyTorch's order; egru also
  * has a tensor "layer0.candidate"); biases have one row. A convolution has a row for each (channel
  * below, y, x) of its kernel, and a bias for each channel. Sparse: values in compressed rows. If a
- * layer learns time constants, one row "layer0.leak" follows all other tensors and, for tau_syn or
- * tau_adapt, "layer0.leak_syn" or "layer0.leak_adapt": the decay per step is 1/(1 + exp(-value)).
+ * layer learns time constants or has a range of them, one row "layer0.leak" follows all other
+ * tensors and, for tau_syn or tau_adapt, "layer0.leak_syn" or "layer0.leak_adapt": the decay per
+ * step is 1/(1 + exp(-value)). "layer0.omega" and "layer0.b" of brf are logarithms, "layer0.a" and
+ * "layer0.b" of seadlif the numbers themselves.
  * data contains floats or doubles by the precision of the network; grad always contains `count`
  * doubles, complete after neap_net_end.
  */
@@ -249,7 +259,7 @@ struct neap_param {
 	const uint32_t *row_start; /* [rows + 1]; NULL if dense */
 	const uint16_t *column;	   /* [count]; NULL if dense */
 	enum neap_precision precision;
-	int is_leak; /* 1: values encode time constants and are excluded from weight decay */
+	int is_leak; /* 1: parameters of units such as time constants, excluded from weight decay */
 };
 
 /* Returns the number of parameter tensors. */

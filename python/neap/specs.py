@@ -7,19 +7,23 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 from . import units
 from .errors import FormatError
 
-SPIKING = ("lif", "cubalif", "alif", "adlif")
+SPIKING = ("lif", "cubalif", "alif", "adlif", "seadlif", "brf")
 GATED = ("rnn", "lstm", "gru", "egru")
 HIDDEN = (*SPIKING, "integrator", *GATED)
 _TIMES = ("tau", "tau_syn", "tau_adapt", "tau_out")
 _WORDS = {"reset": ("subtract", "zero", "hard", "soft"), "activation": ("tanh", "relu"),
-          "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"),
-          "learn": ("none", "tau"), "init": ("auto", "normal", "torch")}
+          "surrogate": ("triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", "slayer",
+                        "double_gaussian"),
+          "learn": ("none", "tau", "all"), "init": ("auto", "normal", "torch")}
 _FALLBACKS = {"tau_syn": 5e-3, "tau_adapt": 100e-3, "adapt": 0.1, "b": 0.2,
               "activation": "tanh", "learn": "none"}
+_COUPLINGS = {"seadlif": {"a": 1.0, "b": 1.0}, "brf": {"omega": 50.0, "b": 20.0, "tau_adapt": 10e-3}}
 _A = 0.1  # default of adlif's `a` for steps of time_unit seconds
 # Settings of a network, numbers or names; keys of a layer override them.
 _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "threshold", "reset_value", "tau")
-_KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "density", "scale", "recurrent_scale", "dropout", "delay"}
+_KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "omega", "density", "scale", "recurrent_scale", "dropout", "delay"}
+# Parameters that units may have for themselves, LOW..HIGH; the file of a model has their tensors.
+_RANGES = {"tau", "tau_syn", "tau_adapt", "omega", "a", "b"}
 _FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "pool", "pooling", "shape"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
@@ -69,6 +73,10 @@ def _number(name: str, text: str) -> float:
 
 def value_of(name: str, text: str) -> Any:
     """Parses a key's value: a word, or a number (times in seconds). FormatError shows an invalid value."""
+    low, dots, high = text.partition("..")
+    if dots and name in _RANGES:
+        ends = _number(name, low), _number(name, high)
+        return ends[0] + (ends[1] - ends[0]) / 2
     if name not in _WORDS:
         return _number(name, text)
     text = _SURROGATE_ALIASES.get(text, text) if name == "surrogate" else text
@@ -129,7 +137,7 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
     if cell not in (*HIDDEN, "li"):
         raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
                           f"{', '.join(HIDDEN)} and li")
-    keys = {**_FALLBACKS, **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
+    keys = {**_FALLBACKS, **_COUPLINGS.get(cell, {}), **defaults, "delay": float(index > 0 and settings.get("delay") == "1")}
     if cell != "lif":
         keys["reset"] = "subtract"
     if cell == "li":
@@ -151,6 +159,8 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif equals:
+            if ".." in text and name in _RANGES:
+                keys["ranges"] = (*keys.get("ranges", ()), name)
             keys[name] = value_of("tau_out" if cell == "li" and name == "tau" else name, text)
         else:
             size, recurrent = _size(word, part), recurrent or word.endswith("r")

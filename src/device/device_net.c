@@ -72,6 +72,12 @@ static int refuse_layer(const struct neap_net *net, int l)
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "
 			"remove the key or train on the CPU",
 			l, net->spec, key);
+	if (neap__has_ranges(layer))
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d of '%.200s' has a parameter whose units differ (LOW..HIGH), "
+			"which "
+			"is not implemented on devices; give one value or train on the CPU",
+			l, net->spec);
 	if (layer->cell->readout)
 		return 0;
 	if (cell_of(layer) < 0)
@@ -81,8 +87,9 @@ static int refuse_layer(const struct neap_net *net, int l)
 			"use lif, cubalif, alif or adlif, or train on the CPU",
 			l, net->spec, layer->cell->name);
 	/* exp() rounds differently, and products of all units have another order (product.c). */
-	if (layer->surrogate == NEAP_SIGMOID || layer->surrogate == NEAP_GAUSSIAN ||
-		isinf(layer->cut))
+	int is_known = layer->surrogate == NEAP_TRIANGLE || layer->surrogate == NEAP_BOXCAR ||
+		       layer->surrogate == NEAP_SUPERSPIKE || layer->surrogate == NEAP_ATAN;
+	if (!is_known || isinf(layer->cut))
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has the surrogate '%s'%s, which is not implemented on "
 			"devices; use triangle or boxcar, or train on the CPU",

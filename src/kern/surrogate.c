@@ -79,6 +79,34 @@ static inline double gaussian_integral(double x, const struct neap__slope *s)
 	return 0.5 * erfc(-x / ((double)s->width * sqrt(2.0)));
 }
 
+static inline double slayer(double x, const struct neap__slope *s)
+{
+	return (double)s->height * exp(-fabs(x) / (double)s->width);
+}
+
+static inline double slayer_integral(double x, const struct neap__slope *s)
+{
+	double w = (double)s->width, tail = w * exp(-fabs(x) / w);
+	return (double)s->height * (x < 0 ? tail : 2 * w - tail);
+}
+
+/* The constants of Yin, Corradi and Bohte (2021): weight and width of the negative lobes. */
+#define LOBES 0.15
+#define LOBE_WIDTH 6
+
+static inline double double_gaussian(double x, const struct neap__slope *s)
+{
+	double w = (double)s->width, y = x / w, z = y / LOBE_WIDTH;
+	double g = (1 + LOBES) * exp(-y * y / 2) - 2 * LOBES / LOBE_WIDTH * exp(-z * z / 2);
+	return (double)s->height * g / (w * sqrt(2 * PI));
+}
+
+static inline double double_gaussian_integral(double x, const struct neap__slope *s)
+{
+	double y = -x / ((double)s->width * sqrt(2.0));
+	return (double)s->height * ((1 + LOBES) * 0.5 * erfc(y) - LOBES * erfc(y / LOBE_WIDTH));
+}
+
 /* The loops over units. Formulas are made in double: the units inside the support are few. */
 #define DEFINE(name, h, F)                                                                         \
 	void NEAP_R(neap__slope_##name)(                                                           \
@@ -107,3 +135,5 @@ DEFINE(superspike, superspike, superspike_integral)
 DEFINE(sigmoid, sigmoid, sigmoid_integral)
 DEFINE(atan, atan_, atan_integral)
 DEFINE(gaussian, gaussian, gaussian_integral)
+DEFINE(slayer, slayer, slayer_integral)
+DEFINE(double_gaussian, double_gaussian, double_gaussian_integral)

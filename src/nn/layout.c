@@ -75,7 +75,7 @@ static void derive_log(struct neap_net *net)
 		/* What dropout lets through has another weight, which a walk does not know. */
 		if (layer->density < 1 || neap__has_filter(layer) || neap__has_filter(layer + 1) ||
 			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+			neap__has_ranges(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);
@@ -120,7 +120,9 @@ int neap__net_layout(struct neap_net *net)
 		layer->state_at =
 			place(&state, bytes_of(net, layer, c->rows.state, c->state_bytes));
 		if (neap__learned(layer))
-			layer->traces_at = place(&state, (size_t)c->traces * layer->n * bytes);
+			layer->traces_at = place(
+				&state, (size_t)(c->traces * neap__learned(layer) / layer->ntaus) *
+						layer->n * bytes);
 		if (hidden && layer->keeps_spikes)
 			layer->spikes_at = place(&state,
 				layer->outputs == NEAP__OUTPUT_ALL ? layer->n * bytes : bits);

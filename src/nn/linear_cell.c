@@ -24,6 +24,14 @@ static void fill_matrix(struct neap__linear_cell *cell, const struct neap_net_op
 	int traits = layer->cell->traits;
 	double beta = decay_of(o, cell->step, layer->tau);
 
+	if (traits & NEAP__OSCILLATES) { /* u = k u - x v + dt s; v = x u + k v */
+		double x = fmin(cell->step * layer->omega, 1);
+		cell->m[0][0] = cell->m[1][1] = sqrt(1 - x * x) - cell->step * layer->b;
+		cell->m[0][1] = -x;
+		cell->m[1][0] = x;
+		cell->b[0] = cell->step;
+		return;
+	}
 	cell->m[0][0] = beta;
 	cell->b[0] = 1;
 	if (traits & NEAP__HAS_SYNAPSE) { /* I = alpha I + s; u = beta u + I */
@@ -39,6 +47,14 @@ static void fill_matrix(struct neap__linear_cell *cell, const struct neap_net_op
 		cell->m[0][0] -= (1 - beta) * a;
 		cell->m[0][1] = -(1 - beta) * rho;
 		cell->b[0] = 1 - beta;
+	} else if (traits & NEAP__HAS_SCALED_COUPLING) {
+		/* u = beta u + (1 - beta)(s - w); w = rho w + (1 - rho) a u, of the new u */
+		double rho = decay_of(o, cell->step, layer->tau_adapt), a = (1 - rho) * layer->a;
+		cell->m[0][1] = beta - 1;
+		cell->m[1][0] = a * beta;
+		cell->m[1][1] = rho - a * (1 - beta);
+		cell->b[0] = 1 - beta;
+		cell->b[1] = a * (1 - beta);
 	}
 }
 
@@ -67,7 +83,8 @@ int neap__linear_cell_make(
 		.step = o->time_unit > 0 && !program ? o->time_unit : o->dt,
 		.threshold = program ? program->linear.distance : layer->threshold};
 	if (program ? !program->linear.is_known
-		    : !(layer->cell->traits & NEAP__HAS_LEAK) || layer->cell->readout)
+		    : !(layer->cell->traits & (NEAP__HAS_LEAK | NEAP__OSCILLATES)) ||
+				layer->cell->readout)
 		return 0;
 	cell->power = calloc(POWERS + 1, sizeof *cell->power);
 	cell->square = calloc(POWERS + 1, sizeof *cell->square);

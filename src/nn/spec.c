@@ -41,6 +41,7 @@ static const struct spec_key {
 	int adapts; /* its default adds up over tau_adapt, and is that of a time_unit */
 	int none; /* cells with one of these traits accept 0, also as `none`, although it is open */
 	int count; /* of SIZES: so many numbers, each at least `low` */
+	int leak;  /* 1 + the number of the leak that it is, whose units may differ; 0: none */
 } keys[] = {
 #define AT(member) .at = offsetof(struct neap__layer, member)
 #define THRESHOLDS NEAP__HAS_THRESHOLD | NEAP__HAS_SURROGATE
@@ -50,14 +51,21 @@ static const struct spec_key {
 #define ANY .low = -INFINITY, .high = INFINITY
 #define POSITIVE .low = 0, .high = INFINITY, .open = 1
 #define NOT_NEGATIVE .low = 0, .high = INFINITY
-	{"tau", TIME, AT(tau), .where = NEAP__HAS_LEAK, POSITIVE, .none = NEAP__READOUT},
-	{"tau_syn", TIME, AT(tau_syn), .where = NEAP__HAS_SYNAPSE, POSITIVE, .fallback = 5e-3},
+	{"tau", TIME, AT(tau), .where = NEAP__HAS_LEAK, POSITIVE, .none = NEAP__READOUT, .leak = 1},
+	{"tau_syn", TIME, AT(tau_syn), .where = NEAP__HAS_SYNAPSE, POSITIVE, .fallback = 5e-3,
+		.leak = 2},
 	{"tau_adapt", TIME, AT(tau_adapt), .where = NEAP__HAS_ADAPTATION, POSITIVE,
-		.fallback = 100e-3},
+		.fallback = 100e-3, .leak = 2},
+	{"tau_adapt", TIME, AT(tau_adapt), .where = NEAP__OSCILLATES, POSITIVE, .fallback = 10e-3},
+	{"omega", NUMBER, AT(omega), .where = NEAP__OSCILLATES, POSITIVE, .fallback = 50,
+		.leak = 1},
+	{"b", NUMBER, AT(b), .where = NEAP__OSCILLATES, POSITIVE, .fallback = 20, .leak = 2},
 	{"adapt", NUMBER, AT(adapt), .where = NEAP__HAS_RAISED_THRESHOLD, NOT_NEGATIVE,
 		.fallback = 0.1},
 	{"a", NUMBER, AT(a), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.1, .adapts = 1},
 	{"b", NUMBER, AT(b), .where = NEAP__HAS_COUPLING, ANY, .fallback = 0.2},
+	{"a", NUMBER, AT(a), .where = NEAP__HAS_SCALED_COUPLING, ANY, .fallback = 1, .leak = 3},
+	{"b", NUMBER, AT(b), .where = NEAP__HAS_SCALED_COUPLING, ANY, .fallback = 1, .leak = 4},
 	{"activation", WORD, AT(activation), .where = NEAP__HAS_ACTIVATION, .words = activations},
 	{"reset", WORD, AT(reset), .where = NEAP__HAS_RESETS | NEAP__HAS_RESET_KEY,
 		.words = resets},
@@ -74,7 +82,7 @@ static const struct spec_key {
 	{"scale", NUMBER, AT(scale), ALL, NOT_NEGATIVE},
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), .where = NEAP__HIDDEN, NOT_NEGATIVE},
 	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
-	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK, .words = learns},
+	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK | NEAP__OSCILLATES, .words = learns},
 	{"delay", FLAG, AT(delay), ALL, .high = 1},
 	{"from", SOURCES, AT(nsources), ALL},
 	{"conv", SIZES, AT(conv), CONV, .low = 1, .count = 2},
@@ -232,6 +240,31 @@ static int set_word(struct neap__layer *layer, const struct spec_key *key, struc
 	return rc;
 }
 
+/* LOW..HIGH, of each unit: a range of a parameter. Its middle is the value of the key. */
+static int set_range(
+	struct neap__layer *layer, const struct spec_key *key, struct word value, const char *dots)
+{
+	struct neap__leak *leak = &layer->leaks[key->leak - 1];
+	int first = (int)(dots - value.text), second = value.length - first - 2;
+	double low = number((struct word){value.text, first}, key->kind);
+	double high = number((struct word){dots + 2, second}, key->kind);
+
+	if (layer->cell->readout)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s of a readout is one value, not '%.*s'; only the units of hidden "
+			"layers can differ",
+			key->name, value.length, value.text);
+	if (!in_range(layer, key, low) || !in_range(layer, key, high) || !(low < high))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s='%.*s' is not a range. Write LOW..HIGH, each %s, LOW below HIGH",
+			key->name, value.length, value.text, accepted_range(layer, key));
+	leak->has_range = 1;
+	leak->low = low;
+	leak->high = high;
+	*(double *)field(layer, key) = low + (high - low) / 2;
+	return 0;
+}
+
 /* 1 where the layer has the key that the alias stands for; its value goes there. */
 static int set_alias(const struct neap_net *net, struct neap__layer *layer, struct word name,
 	struct word value, int *rc)
@@ -245,6 +278,8 @@ static int set_alias(const struct neap_net *net, struct neap__layer *layer, stru
 			continue;
 		double v = number(value, NUMBER), *into = field(layer, &keys[i]);
 		*rc = 0;
+		if (keys[i].leak)
+			layer->leaks[keys[i].leak - 1].has_range = 0;
 		if (!(v > 0) || !isfinite(v) || (alias->is_decay && v >= 1))
 			*rc = neap__fail(NEAP_EUSAGE,
 				"--net: %s must be a number above 0%s, not '%.*s'", alias->name,
@@ -284,6 +319,11 @@ static int set_key(
 			return set_sizes(layer, key, value);
 		if (key->kind == SOURCES)
 			return neap__sources_read(net, layer, value.text, value.length);
+		const char *dots = memmem(value.text, (size_t)value.length, "..", 2);
+		if (key->leak && dots)
+			return set_range(layer, key, value, dots);
+		if (key->leak)
+			layer->leaks[key->leak - 1].has_range = 0;
 		double v = accepts_none(layer, key) && same(value, "none")
 				   ? 0
 				   : number(value, key->kind);
@@ -350,18 +390,21 @@ static void set_defaults(const struct neap_net *net, struct neap__layer *layer)
 	const struct neap_net_options *o = &net->options;
 
 	for (int i = 0; i < KEYS; i++)
-		if (keys[i].fallback > 0)
+		if (keys[i].fallback > 0 && (keys[i].where & layer->cell->traits))
 			*(double *)field(layer, &keys[i]) = keys[i].adapts ? NAN : keys[i].fallback;
 	layer->is_recurrent = (layer->cell->traits & NEAP__IS_RECURRENT) != 0;
 	layer->learn = o->learn;
-	layer->reset = layer->cell->traits & NEAP__HAS_RESETS ? o->reset : NEAP_RESET_SUBTRACT;
+	int at_once = layer->cell->traits & (NEAP__HAS_SCALED_COUPLING | NEAP__OSCILLATES);
+	layer->reset = layer->cell->traits & NEAP__HAS_RESETS ? o->reset
+		       : at_once			      ? NEAP_RESET_HARD
+							      : NEAP_RESET_SUBTRACT;
 	layer->detach = o->detach;
 	layer->surrogate = o->surrogate;
 	layer->width = o->width;
 	layer->height = o->height;
 	layer->support = o->support;
 	layer->threshold = o->threshold != 0 ? o->threshold : neap__cell_threshold(layer->cell);
-	layer->reset_value = o->reset_value;
+	layer->reset_value = at_once ? 0 : o->reset_value;
 	layer->tau = layer->cell->readout ? o->tau_out : o->tau;
 	layer->init = o->init;
 	layer->scale = layer->cell->readout ? 1.0 : o->scale;
@@ -398,7 +441,8 @@ static int choose(const struct neap_net *net, struct neap__layer *layer)
 		(layer->tau == NEAP_TAU_OUT_AUTO || layer->tau == NEAP__TAU_OUT_NUMBERS))
 		layer->tau = neap__automatic_tau_out(net, layer);
 	for (int i = 0; i < KEYS; i++)
-		if (keys[i].adapts && isnan(*(double *)field(layer, &keys[i])))
+		if (keys[i].adapts && (keys[i].where & layer->cell->traits) &&
+			isnan(*(double *)field(layer, &keys[i])))
 			*(double *)field(layer, &keys[i]) =
 				keys[i].fallback * neap__unit_leak(&net->options, layer->tau_adapt);
 	return 0;
@@ -460,25 +504,66 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 		layer->cell->name, layer->cell->name);
 }
 
-/* Fills in the decay of the layer's next leak: what a step leaves of a number. */
-static int decay_of(
-	const struct neap_net *net, struct neap__layer *layer, const char *name, double tau)
+/* The layer's next leak. */
+static struct neap__leak *next_leak(
+	struct neap__layer *layer, enum neap__leak_kind kind, const char *name, double start)
 {
-	double dt = net->options.dt, *decay = &layer->leaks[layer->nleaks++].start;
-	int euler = net->options.euler && tau > 0;
+	struct neap__leak *leak = &layer->leaks[layer->nleaks++];
 
+	leak->kind = kind;
+	leak->name = name;
+	leak->start = start;
+	return leak;
+}
+
+/* Fills in the decay of the layer's next leak, `tensor`: what a step leaves of a number. */
+static int decay_of(const struct neap_net *net, struct neap__layer *layer, const char *name,
+	const char *tensor, double tau)
+{
+	struct neap__leak *leak = next_leak(layer, NEAP__LEAK_DECAY, tensor, 0);
+	double dt = net->options.dt, *decay = &leak->start;
+	int euler = net->options.euler && tau > 0;
+	int needs_logit = leak->has_range || layer->learn != NEAP_LEARN_NONE;
+
+	layer->ntaus = layer->nleaks;
+	if (leak->has_range)
+		tau = leak->low;
 	if (euler && dt > tau)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: %s is %g s, shorter than the time step of %g s, which --euler does "
 			"not support. Use a shorter --dt, or remove --euler",
 			name, tau, dt);
 	*decay = euler ? 1 - dt / tau : exp(-dt / tau); /* tau 0: nothing is left */
-	if (layer->learn == NEAP_LEARN_TAU && *decay < LEARNED_LEAST)
+	if (needs_logit && *decay < LEARNED_LEAST)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: learn=tau: %s is %g s, so short compared with the time step of %g "
-			"s that nothing remains to learn from. Use a longer one, or remove "
-			"learn=tau",
-			name, tau, dt);
+			"--net: %s: %s is %g s, so short compared with the time step of %g s that "
+			"nothing remains to learn from. Use a longer one, or remove %s",
+			leak->has_range ? "LOW..HIGH" : "learn=tau", name, tau, dt,
+			leak->has_range ? "the range" : "learn=tau");
+	return 0;
+}
+
+/* The leaks of a cell that oscillates; dt omega is the sine of the angle of a step. */
+static int oscillation_of(const struct neap_net *net, struct neap__layer *layer)
+{
+	double dt = net->options.dt, most = neap__most_turn() / dt;
+	struct neap__leak *turn = next_leak(layer, NEAP__LEAK_TURN, "omega", layer->omega);
+	double omega = turn->has_range ? turn->high : layer->omega;
+	int euler = net->options.euler;
+
+	next_leak(layer, NEAP__LEAK_DAMPING, "b", layer->b);
+	layer->ntaus = layer->nleaks;
+	layer->gamma = euler ? 1 - dt / layer->tau_adapt : exp(-dt / layer->tau_adapt);
+	if (euler && dt > layer->tau_adapt)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: tau_adapt is %g s, shorter than the time step of %g s, which "
+			"--euler does not support. Use a shorter --dt, or remove --euler",
+			layer->tau_adapt, dt);
+	if (omega > most)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: omega is %g radians per second; a time step of %g s allows at most "
+			"%g. Use a smaller omega or a shorter --dt",
+			omega, dt, most);
 	return 0;
 }
 
@@ -519,11 +604,17 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 			"--net: %s has no reset 'zero'; it has subtract, hard, soft",
 			layer->cell->name);
 	if (where & NEAP__HAS_LEAK)
-		NEAP_TRY(decay_of(net, layer, "tau", layer->tau));
+		NEAP_TRY(decay_of(net, layer, "tau", "leak", layer->tau));
 	if (where & NEAP__HAS_SYNAPSE)
-		NEAP_TRY(decay_of(net, layer, "tau_syn", layer->tau_syn));
+		NEAP_TRY(decay_of(net, layer, "tau_syn", "leak_syn", layer->tau_syn));
 	if (where & NEAP__HAS_ADAPTATION)
-		NEAP_TRY(decay_of(net, layer, "tau_adapt", layer->tau_adapt));
+		NEAP_TRY(decay_of(net, layer, "tau_adapt", "leak_adapt", layer->tau_adapt));
+	if (where & NEAP__HAS_SCALED_COUPLING) {
+		next_leak(layer, NEAP__LEAK_PLAIN, "a", layer->a);
+		next_leak(layer, NEAP__LEAK_PLAIN, "b", layer->b);
+	}
+	if (where & NEAP__OSCILLATES)
+		NEAP_TRY(oscillation_of(net, layer));
 	return layer->program ? neap__cell_program_build(net, layer) : 0;
 }
 
@@ -572,7 +663,10 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 		} else if (key->kind == SIZES) {
 			neap__text_add(text, ":%s=", key->name);
 			neap__sizes_write(text, field(layer, key), key->count);
-		} else
+		} else if (key->leak && layer->leaks[key->leak - 1].has_range)
+			neap__text_add(text, ":%s=%.17g..%.17g", key->name,
+				layer->leaks[key->leak - 1].low, layer->leaks[key->leak - 1].high);
+		else
 			neap__text_add(text, ":%s=%.17g", key->name, *(double *)field(layer, key));
 	}
 	return text->error;

@@ -142,25 +142,53 @@ static int make_decays(struct neap_net *net, struct neap__layer *layer)
 	return 0;
 }
 
-/* Tensors of the decays that a layer learns: logits of what the time constants say. */
+/*
+ * The parameter of unit i at first. In a range, values are uniform, by (seed, layer, leak, unit),
+ * so that they depend neither on what else is learned nor on the number of tensors.
+ */
+static double first_parameter(
+	const struct neap_net *net, const struct neap__layer *layer, int l, int i)
+{
+	const struct neap_net_options *o = &net->options;
+	const struct neap__leak *leak = &layer->leaks[l];
+	uint32_t stream = (uint32_t)(layer->index * NEAP__LEAKS_MOST + l);
+	double v = leak->start;
+
+	if (leak->has_range) {
+		v = leak->low + (leak->high - leak->low) * neap__random_uniform(o->seed,
+								   NEAP__STREAM_UNITS, stream,
+								   (uint64_t)i);
+		if (leak->kind == NEAP__LEAK_DECAY)
+			v = o->euler ? 1 - o->dt / v : exp(-o->dt / v);
+	}
+	return leak->kind == NEAP__LEAK_DECAY	? log(v / (1 - v))
+	       : leak->kind == NEAP__LEAK_PLAIN ? v
+						: log(v);
+}
+
+/* Tensors of the parameters that a layer learns or draws for each unit; others are not kept. */
 static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 {
-	const char *second = layer->cell->traits & NEAP__HAS_SYNAPSE ? "leak_syn" : "leak_adapt";
-
 	for (int l = 0; l < NEAP__LEAKS_MOST; l++)
-		layer->leaks[l].tensor = l < neap__learned(layer) ? net->ntensors++ : -1;
-	for (int l = 0; l < neap__learned(layer); l++) {
+		layer->leaks[l].tensor = l < neap__learned(layer) || layer->leaks[l].has_range
+						 ? net->ntensors++
+						 : -1;
+	for (int l = 0; l < layer->nleaks; l++) {
 		struct neap__leak *leak = &layer->leaks[l];
+		if (leak->tensor < 0)
+			continue;
 		struct neap__param *t = &net->tensors[leak->tensor];
-		double logit = log(leak->start / (1 - leak->start));
-		NEAP_TRY(make(net, leak->tensor, layer, l == NEAP__MEMBRANE_LEAK ? "leak" : second,
-			1, layer->n, 1, (struct draw){0}, 1));
+		NEAP_TRY(make(
+			net, leak->tensor, layer, leak->name, 1, layer->n, 1, (struct draw){0}, 1));
 		t->is_leak = 1;
-		for (int i = 0; i < layer->n; i++)
+		t->is_frozen = l >= neap__learned(layer);
+		for (int i = 0; i < layer->n; i++) {
+			double p = first_parameter(net, layer, l, i);
 			if (net->options.precision == NEAP_DOUBLE)
-				((double *)t->data)[i] = logit;
+				((double *)t->data)[i] = p;
 			else
-				((float *)t->data)[i] = (float)logit;
+				((float *)t->data)[i] = (float)p;
+		}
 	}
 	return make_decays(net, layer);
 }

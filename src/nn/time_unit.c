@@ -32,10 +32,12 @@ struct neap__tensor_units neap__tensor_units(
 	int traits = layer->cell->traits;
 	struct neap__tensor_units units = {1, 1, 1};
 
+	if (traits & NEAP__OSCILLATES) /* what arrives is multiplied by dt */
+		units.events = 1 / steps_of(o);
 	if (!(traits & NEAP__HAS_LEAK))
 		return units;
 	double leak = neap__unit_leak(o, layer->tau);
-	if (traits & (NEAP__HAS_COUPLING | NEAP__READOUT))
+	if (traits & (NEAP__HAS_COUPLING | NEAP__HAS_SCALED_COUPLING | NEAP__READOUT))
 		units.events = 1 / leak;
 	else
 		units.numbers = units.bias = leak;
@@ -55,7 +57,7 @@ struct neap__tensor_units neap__tensor_units(
 
 double neap__unit_slope(const struct neap_net *net, const struct neap__layer *layer)
 {
-	int knows_time = layer->cell->traits & NEAP__HAS_LEAK;
+	int knows_time = layer->cell->traits & (NEAP__HAS_LEAK | NEAP__OSCILLATES);
 
 	/* The spikes of a smooth net are the integral of the whole surrogate. */
 	return net->options.smooth || !knows_time ? 1 : fmin(steps_of(&net->options), 1);

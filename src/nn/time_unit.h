@@ -7,7 +7,7 @@
  * decay at dt) / (1 - decay at time_unit), which is about dt/time_unit:
  *     lif, alif    a spike moves the membrane by W: unit 1; a bias is added every step: r(tau)
  *     cubalif      a spike feeds a current that is added every step: r(tau_syn); a bias: both
- *     adlif, li    (1 - decay)(W x + b): a spike counts 1/r(tau), a bias 1
+ *     adlif, li    (1 - decay)(W x + b): a spike counts 1/r(tau), a bias 1; so does seadlif
  *     others       know no time: 1
  * Outputs that are numbers of all units act at every step, as a bias does. The answer of readout
  * `sum` grows with the number of steps, so that units of `li` are dt/time_unit of this there.

@@ -228,7 +228,7 @@ def main():
         for name, more in (
                 ("sparse", []), ("dense", ["--dense"]), ("no recurrence", ["--net", "lif:48,li"]),
                 ("two layers", ["--net", "lif:32r,lif:24r:reset=hard,li"]),
-                ("spiking cells", ["--net", "cubalif:32r,alif:24r,adlif:16r:scale=10,li"]),
+                ("spiking cells", ["--net", "cubalif:32r,alif:24r,seadlif:20:scale=9:a=1..9:learn=all,brf:9:scale=900:omega=50..90,adlif:16r:scale=10,li"]),
                 ("gated cells", ["--net", "lstm:16,egru:16:threshold=0.2,gru:16,li"]),
                 ("zero reset", ["--reset", "zero"]), ("sigmoid", ["--surrogate", "sigmoid"]),
                 ("a loss a step", ["--readout", "step"]), ("sparse weights", ["--density", "0.2"]),

@@ -31,7 +31,7 @@ else:
             file.create_dataset(name, data=array, **packed)
 """
 MIB = 1 << 20
-CELLS = ["lif", "alif", "adlif", "cubalif", "egru", "lstm", "gru", "rnn"]
+CELLS = ["lif", "alif", "adlif", "seadlif", "brf", "cubalif", "egru", "lstm", "gru", "rnn"]
 
 
 def drawn(draw, folder, number):

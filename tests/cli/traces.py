@@ -103,12 +103,27 @@ class Spiking:
         self.a = decay(TAU_ADAPT) * self.a + A * self.u + B * self.s
         return self.fire(self.beta * (self.u - self.s) + (1 - self.beta) * (arriving - self.a))
 
+    def seadlif(self, arriving):
+        s = self.fire(self.beta * self.u + (1 - self.beta) * (arriving - self.a))
+        rho = decay(TAU_ADAPT)
+        self.a = rho * self.a + (1 - rho) * (A * self.u + B * s)
+        return s
+
+    def brf(self, arriving):
+        turn = DT * 50.0
+        keep = np.sqrt(1 - turn * turn) - DT * 20.0 - DT * self.a
+        self.u, self.i = keep * self.u - turn * self.i + DT * arriving, turn * self.u + keep * self.i
+        self.s = (self.u - self.a > THETA).astype("f8")
+        self.a = decay(10e-3) * self.a + self.s
+        return self.s
+
     def cubalif(self, arriving):
         self.i = decay(TAU_SYN) * self.i + arriving
         return self.fire(self.beta * self.u + self.i - (THETA * self.s if self.reset == "subtract" else 0))
 
     def states(self):
-        return {"alif": {".adaptation": self.a}, "adlif": {".adaptation": self.a},
+        return {"alif": {".adaptation": self.a}, "adlif": {".adaptation": self.a}, "seadlif": {".adaptation": self.a},
+                "brf": {".velocity": self.i},
                 "cubalif": {".current": self.i}}.get(self.cell, {}) | {"": self.u}
 
 
@@ -133,6 +148,8 @@ NETS = {  # name: (specification, cell and reset of each layer, more options)
     "zero and soft": ("lif:24:reset=zero,lif:16r:reset=soft,li", (("lif", "zero"), ("lif", "soft")), []),
     "alif, recurrent": ("alif:24r:tau_adapt=40ms:adapt=0.3,li", (("alif", "subtract"),), []),
     "adlif over lif": ("lif:24,adlif:16r:tau_adapt=40ms:a=0.1:b=0.2,li", (("lif", "subtract"), ("adlif", "subtract")), []),
+    "seadlif over lif": ("lif:24,seadlif:16r:tau_adapt=40ms:a=0.1:b=0.2,li", (("lif", "subtract"), ("seadlif", "hard")), []),
+    "brf": ("brf:24r,brf:16,li", (("brf", "subtract"), ("brf", "subtract")), []),
     "cubalif, three resets": ("cubalif:20r:tau_syn=4ms,cubalif:16:tau_syn=4ms:reset=hard,cubalif:12:tau_syn=4ms:reset=soft,li",
                               (("cubalif", "subtract"), ("cubalif", "hard"), ("cubalif", "soft")), []),
     "learned time constants": ("lif:24r,li", (("lif", "subtract"),), ["--learn", "tau"]),

@@ -21,6 +21,12 @@ def surrogate(kind, width, height):
             return height * torch.clamp(1 - x.abs() / width, min=0)
         if kind == "superspike":
             return 1 / (1 + x.abs() / width) ** 2
+        if kind == "slayer":
+            return height * torch.exp(-x.abs() / width)
+        if kind == "double_gaussian":
+            normal = torch.distributions.Normal
+            near, far = normal(0.0, width), normal(0.0, 6 * width)
+            return height * (1.15 * near.log_prob(x).exp() - 0.3 * far.log_prob(x).exp())
         if kind == "atan":
             return 1 / (2 * width) / (1 + (math.pi * x / (2 * width)) ** 2)
         raise ValueError(kind)

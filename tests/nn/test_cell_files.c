@@ -21,7 +21,7 @@ static const struct neap_objective *objective(void)
 	return &o;
 }
 
-/* A cell as text, and the built-in cell that it is. */
+/* A cell as text, or @ and a file of examples/cells, and the built-in cell that it is. */
 static const char *const pairs[][2] = {
 	{"cell c;param tau=20ms;state u;u=decay(tau)*u+in;reset u=u-1;spike u-1:70r,li",
 		"lif:70r,li"},
@@ -42,6 +42,13 @@ static const char *const pairs[][2] = {
 	{"cell c;state u;state w;w=decay(100ms)*w+0.1*u+0.2*spike;reset u=u-1;"
 	 "u=decay(20ms)*u+(1-decay(20ms))*(in-w);spike u-1:65r:scale=40:detach=1,li",
 		"adlif:65r:scale=40:detach=1,li"},
+	{"cell c;state u;state w;u=decay(20ms)*u+(1-decay(20ms))*(in-w);spike u-1;reset u=0;"
+	 "w=decay(100ms)*w+(1-decay(100ms))*(20*u+30*spike):65r:scale=40,li",
+		"seadlif:65r:scale=40:a=20:b=30,li"},
+	{"@seadlif:65r:scale=40,li", "seadlif:65r:scale=40:tau=15ms:tau_adapt=180ms:a=60:b=120,li"},
+	{"cell c;state u;state w;u=decay(9ms)*u+(1-decay(9ms))*(in-w);spike u-1;reset u=0;"
+	 "w=decay(100ms)*w+(1-decay(100ms))*(2*u+30*spike):65r:scale=40:detach=1,lif:30:delay=1,li",
+		"seadlif:65r:scale=40:tau=9ms:a=2:b=30:detach=1,lif:30:delay=1,li"},
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
@@ -54,7 +61,11 @@ static void equals_built_in(void **arg)
 	batch_make(&room, 3, 6, 19, 0, 5, 0.05, lengths);
 	for (int i = 0; i < PAIRS * 4; i++) {
 		struct neap_net_result p = {.size = sizeof p}, q = {.size = sizeof q};
-		struct neap_net_options o = net_options(pairs[i / 4][0]);
+		const char *text = pairs[i / 4][0];
+		char path[4096], name[64] = "";
+		if (sscanf(text, "@%63[^:]", name) == 1)
+			text = example(path, name, strchr(text, ':') + 1);
+		struct neap_net_options o = net_options(text);
 		struct neap_net_sizes y = {.size = sizeof y}, z = {.size = sizeof z};
 		int in_float = i & 1;
 		o.precision = in_float ? NEAP_FLOAT : NEAP_DOUBLE;

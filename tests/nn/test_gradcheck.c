@@ -77,7 +77,13 @@ static void spiking_cells(void **arg)
 		"alif:5:adapt=0.3,alif:4r:delay=1:tau_adapt=7ms,li",
 		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6,li",
 		"adlif:5:scale=6:a=-0.2,adlif:4r:delay=1:scale=8:tau_adapt=6ms,li",
-		"alif:4r,adlif:4r:scale=6,cubalif:4r,lif:3r:reset=zero,li"};
+		"seadlif:6r:a=3:b=4:tau_adapt=9ms:scale=6,li",
+		"seadlif:5:scale=6:a=-2,seadlif:4r:delay=1:scale=8:tau_adapt=6ms:b=3,li",
+		"brf:6r:omega=200:b=30:scale=900,li",
+		"brf:5:omega=300:b=9:scale=900,brf:4r:delay=1:scale=900:tau_adapt=6ms,li",
+		"alif:4r:tau=5ms..25ms,brf:4:scale=900:omega=50..300:b=9..30,"
+		"seadlif:4:scale=9:a=1..3:tau_adapt=9ms..90ms,li",
+		"alif:4r,adlif:4r:scale=6,cubalif:4r,seadlif:4:scale=9,lif:3r:reset=zero,li"};
 	struct batch_room room;
 	(void)arg;
 	make(&room);
@@ -89,7 +95,7 @@ static void spiking_cells(void **arg)
 				objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
 				o.detach = detach;
 				o.euler = euler;
-				o.surrogate = NEAP_SIGMOID;
+				o.surrogate = euler ? NEAP_DOUBLE_GAUSSIAN : NEAP_SIGMOID;
 				check(&o, &objective, &room, 0);
 			}
 	batch_free(&room);
@@ -232,7 +238,7 @@ static void filters(void **arg)
 		"cubalif:conv=2:channels=3:pool=2x1:pooling=max:shape=2x5x4:dropout=0.3,"
 		"lif:5r:pool=1x2:pooling=max:delay=1,li",
 		"adlif:conv=1:channels=2:shape=2x5x4:pool=2:pooling=avg:scale=9:learn=tau,"
-		"adlif:conv=1:channels=3:scale=9:delay=1,li:pool=1x2:pooling=avg:delay=1",
+		"seadlif:conv=1:channels=3:scale=9:delay=1,li:pool=1x2:pooling=avg:delay=1",
 		"lif:40:pool=2:pooling=max:shape=2x5x4,lif:conv=3:shape=4x5x2:pad=1:channels=2,li",
 		"gru:8,lif:conv=2:shape=2x2x2:channels=3,li"};
 	(void)arg;
@@ -356,6 +362,10 @@ static void learned_leaks(void **arg)
 		"cubalif:6r:reset=hard:reset_value=0.1:learn=tau,cubalif:4:reset=soft:learn=tau,li",
 		"alif:6r:tau_adapt=12ms:adapt=0.4:learn=tau,li",
 		"adlif:6r:a=0.3:b=0.4:tau_adapt=9ms:scale=6:learn=tau,li",
+		"seadlif:6r:a=3:b=4:tau_adapt=9ms:scale=6:learn=tau,li",
+		"seadlif:6r:a=1..9:b=4:tau_adapt=9ms:scale=6:learn=all,li",
+		"brf:6r:omega=100..300:b=30:scale=900:learn=tau,brf:4r:scale=900:learn=all:delay=1,"
+		"li",
 		("adlif:5:scale=6:a=-0.2:learn=tau,cubalif:4r:delay=1:learn=tau,alif:4r:learn=tau,"
 		 "li")};
 	struct batch_room room;

@@ -19,8 +19,8 @@ static struct neap_net *train_with(
 static void lowered(void **arg)
 {
 	static const char *const specs[] = {"lif:50r,li", "lif:33:surrogate=sigmoid,li",
-		"cubalif:40r,li", "adlif:24r,lif:17,li", "rnn:21,li", "lstm:19,li", "gru:35,li",
-		"egru:20,li"};
+		"cubalif:40r,li", "adlif:24r,lif:17,li", "seadlif:24r,li", "brf:24r:scale=900,li",
+		"rnn:21,li", "lstm:19,li", "gru:35,li", "egru:20,li"};
 	const char *was = getenv("NEAP_ISA");
 	char *kept = was ? strdup(was) : NULL;
 

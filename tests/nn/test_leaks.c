@@ -107,7 +107,8 @@ static void bytes(void **arg)
 		const char *spec;
 		int traces, on_tape; /* rows of a state; of a dense tape */
 	} cells[] = {{"lif:64r,li", 1, 1}, {"cubalif:64r,li", 3, 2}, {"alif:64r,li", 2, 2},
-		{"adlif:64r,li", 4, 2}, {"lif:64r:reset=zero,li", 1, 1}};
+		{"adlif:64r,li", 4, 2}, {"seadlif:64r,li", 4, 2}, {"brf:64r,li", 0, 0},
+		{"lif:64r:reset=zero,li", 1, 1}};
 	struct batch_room room;
 	struct neap_net_sizes fixed = {.size = sizeof fixed}, learned = {.size = sizeof learned};
 
@@ -136,12 +137,98 @@ static void bytes(void **arg)
 	batch_free(&room);
 }
 
+/* The values that the units of a layer have, in the terms of the key. */
+static void drawn(double *to, struct neap_net *net, const char *tensor, double dt)
+{
+	struct neap_param p;
+	int found = 0;
+
+	for (int i = 0; i < neap_net_params(net); i++) {
+		neap_net_param(net, i, &p);
+		if (strcmp(p.name, tensor))
+			continue;
+		found = 1;
+		assert_true(p.is_leak);
+		for (int64_t k = 0; k < p.count; k++) {
+			double v = ((double *)p.data)[k];
+			to[k] = strstr(tensor, "leak")	  ? dt / log1p(exp(-v))
+				: strstr(tensor, "omega") ? exp(v)
+							  : v;
+		}
+	}
+	assert_true(found);
+}
+
+/*
+ * Ranges: uniform values in them, of the seed, layer, parameter and unit alone: not of what is
+ * learned, of other layers, of the precision. Where they are not learned their gradient is 0.
+ */
+static void ranges(void **arg)
+{
+	enum { UNITS = 400 };
+	static const struct {
+		const char *spec, *tensor;
+		double low, high;
+	} cases[] = {{"lif:400:tau=5ms..25ms%s,li", "layer0.leak", 5e-3, 25e-3},
+		{"lif:9,cubalif:400:tau_syn=1ms..2ms%s,li", "layer1.leak_syn", 1e-3, 2e-3},
+		{"alif:400:tau_adapt=0.06..0.3%s,li", "layer0.leak_adapt", 0.06, 0.3},
+		{"brf:400:omega=50..90:b=9..10%s,li", "layer0.omega", 50, 90},
+		{"seadlif:400:a=-3..120%s,li", "layer0.a", -3, 120},
+		{"seadlif:400:a=0..1:b=-9..-3%s,li", "layer0.b", -9, -3}};
+	static const char *const more[] = {"", ":learn=tau", ":learn=all"};
+	struct batch_room room;
+
+	(void)arg;
+	batch_make(&room, 3, 2, 19, 20, 5, 0.05, NULL);
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		double first[UNITS], again[UNITS], sum = 0, low = INFINITY, high = -INFINITY;
+		double width = cases[c].high - cases[c].low;
+		for (int m = 0; m < 4; m++) {
+			char spec[100];
+			snprintf(spec, sizeof spec, cases[c].spec, more[m % 3]);
+			struct neap_net_options o = net_options(spec);
+			o.seed = m == 3 ? 8 : 7;
+			struct neap_net *net = net_make(&o);
+			drawn(m ? again : first, net, cases[c].tensor, o.dt);
+			assert_int_equal(
+				memcmp(first, m ? again : first, sizeof first) != 0, m == 3);
+			struct neap_net_options p = net_options(neap_net_spec(net));
+			p.seed = o.seed;
+			struct neap_net *same = net_make(&p);
+			drawn(again, same, cases[c].tensor, o.dt);
+			assert_true(m == 3 || !memcmp(first, again, sizeof first));
+			double a = sweep_plain(net, &room.batch, objective());
+			assert_true(a == sweep_plain(same, &room.batch, objective()));
+			for (int i = 0; i < neap_net_params(net); i++) {
+				struct neap_param q;
+				neap_net_param(net, i, &q);
+				if (!strcmp(q.name, cases[c].tensor) && m == 0)
+					assert_true(neap_net_frozen(net, i) && largest(&q) == 0);
+			}
+			neap_net_free(net);
+			neap_net_free(same);
+		}
+		for (int i = 0; i < UNITS; i++) {
+			sum += first[i] / UNITS;
+			low = fmin(low, first[i]);
+			high = fmax(high, first[i]);
+		}
+		assert_true(
+			low >= cases[c].low - 1e-9 * width && low < cases[c].low + 0.03 * width);
+		assert_true(high <= cases[c].high + 1e-9 * width &&
+			    high > cases[c].high - 0.03 * width);
+		assert_true(fabs(sum - cases[c].low - width / 2) < 0.05 * width);
+	}
+	batch_free(&room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(beginning),
 		cmocka_unit_test(extremes),
 		cmocka_unit_test(bytes),
+		cmocka_unit_test(ranges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ enum { SAMPLES = 23 };
 static const char *const specs[] = {"lif:24r,li", "lif:17,lif:9r:dropout=0.3,li", "alif:12r,li",
 	"cubalif:11:learn=tau,li", "egru:8,li", "lstm:13,li", "rnn:16:dropout=0.2,gru:9,li",
 	"lif:21r:density=0.4,li",
+	"seadlif:13r:scale=40:learn=all:a=1..9,brf:9:scale=900:omega=20..90:learn=tau,li",
+	"lif:17r:tau=5ms..25ms,li",
 	"cell c;state u;state w;w=0.99*w+0.1*spike;u=0.9*u+in-w;reset u=u-1;spike u-1:21r,li",
 	("cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike u-0.5;"
 	 "reset u=-1;w=w+0.2*spike:13r,li"),

@@ -40,6 +40,20 @@ static const struct {
 	{"alif:8:a=1,li", "alif has no key 'a'"},
 	{"adlif:8:a=x,li", "a must be a finite number"},
 	{"adlif:8:b=inf,li", "b must be a finite number"},
+	{"seadlif:8:reset=soft,li", "seadlif has no key 'reset'"},
+	{"brf:8:tau=5ms,li", "brf has no key 'tau'"},
+	{"brf:8:omega=1000,li", "omega is 1000 radians per second; a time step of 0.001 s allows"},
+	{"brf:8:omega=1..1000,li",
+		"omega is 1000 radians per second; a time step of 0.001 s allows"},
+	{"brf:8:b=0,li", "b must be a number above 0, not '0'"},
+	{"lif:8:tau=25ms..5ms,li",
+		"tau='25ms..5ms' is not a range. Write LOW..HIGH, each a positive"},
+	{"lif:8:tau=5ms..,li", "tau='5ms..' is not a range"},
+	{"lif:8:tau=0..5ms,li", "tau='0..5ms' is not a range"},
+	{"lif:8:tau=1us..5ms,li",
+		"LOW..HIGH: tau is 1e-06 s, so short compared with the time step"},
+	{"lif:8,li:tau=5ms..9ms", "tau of a readout is one value, not '5ms..9ms'"},
+	{"alif:8:adapt=0.1..0.2,li", "adapt must be a number, 0 or more, not '0.1..0.2'"},
 	{"adlif:8:adapt=1,li", "adlif has no key 'adapt'"},
 	{"lif:0,li", "1 to 65535"},
 	{"lif:-3,li", "1 to 65535"},
@@ -201,7 +215,7 @@ static void bad_options(void **arg)
 	REFUSED(o.width = NAN);
 	REFUSED(o.density = 2);
 	REFUSED(o.dropout = 1);
-	REFUSED(o.learn = (enum neap_learn)2);
+	REFUSED(o.learn = (enum neap_learn)3);
 	REFUSED((o.euler = 1, o.learn = NEAP_LEARN_TAU, o.tau = o.dt)); /* leaves nothing */
 	REFUSED(o.dropout = -0.1);
 	REFUSED(o.group = -1);
@@ -285,6 +299,10 @@ static void canonical_cells(void **arg)
 		"cubalif:8:reset=hard:reset_value=-0.5,cubalif:7r:reset=soft,li",
 		"alif:8r:tau_adapt=30ms:adapt=0.7:threshold=0.9,li",
 		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
+		"seadlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,seadlif:7,adlif:6,li",
+		"brf:8r:omega=20:b=3:tau_adapt=30ms,brf:7:omega=20..30:learn=all,li",
+		"lif:8r:tau=5ms..25ms,alif:7:tau_adapt=0.1..0.3:tau=20ms,seadlif:6:a=-1..1:b=0..2,"
+		"li",
 		"rnn:8:activation=relu:recurrent_scale=0.9,li",
 		"egru:8:threshold=0.2:width=0.3:surrogate=atan,li",
 		"lstm:8:density=0.5:dropout=0.25,gru:7:delay=1,li",

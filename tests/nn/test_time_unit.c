@@ -89,7 +89,9 @@ static void steps(void **state)
 {
 	static const char *const specs[] = {"lif:100r,li", "lif:80:reset=soft,lif:60r:scale=2,li",
 		"cubalif:100r:scale=0.15:recurrent_scale=0.05,li", "alif:100r,li",
-		"adlif:100r:scale=60,li", "adlif:100r:scale=60:learn=tau,li:learn=tau"};
+		"adlif:100r:scale=60,li", "seadlif:100r:scale=60,li",
+		"brf:100r:omega=50..100:scale=900,li",
+		"adlif:100r:scale=60:learn=tau,li:learn=tau"};
 	struct batch_room coarse, fine;
 
 	(void)state;

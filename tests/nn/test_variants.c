@@ -28,6 +28,8 @@ static const char *const specs[] = {
 	"alif:65:adapt=0.3,alif:40r:detach=1:delay=1,li",
 	"adlif:70r:scale=40,li",
 	"adlif:65r:scale=40:detach=1,adlif:40:scale=40,li",
+	"seadlif:70r:scale=40,li",
+	"seadlif:65r:scale=40:detach=1:a=5,seadlif:40:scale=40:delay=1,li",
 	"cell c;state u;state w;w=0.99*w+0.1*spike;u=0.9*u+in-w;reset u=u-1;spike u-1:170r,li",
 	"cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike u-0.5;reset "
 	"u=-1;w=w+0.2*spike:70r,li",
@@ -39,6 +41,10 @@ static const char *const specs[] = {
 	"cubalif:70r:scale=0.7:learn=tau,li:learn=tau",
 	"alif:70r:learn=tau,lif:40r:reset=zero:detach=1:learn=tau,li",
 	"adlif:70r:scale=40:learn=tau,li:learn=tau",
+	"seadlif:70r:scale=40:learn=tau,li:learn=tau",
+	"seadlif:70r:scale=40:learn=all:a=1..60:b=0..120,li",
+	"brf:70r:scale=900:omega=50..100:b=10..40,brf:40:scale=900:learn=tau:detach=1:delay=1,li",
+	"lif:70r:tau=5ms..25ms,cubalif:40r:scale=1:tau_syn=2ms..8ms:learn=tau,li",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 

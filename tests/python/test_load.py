@@ -24,7 +24,7 @@ torch.set_num_threads(1)  # tensors are small
 
 def dumps():
     """Nets that other programs have run and differentiated: tests/nn/torch_*.json."""
-    for name in ("torch_dump", "torch_cells", "torch_leaks", "torch_sources"):
+    for name in ("torch_dump", "torch_cells", "torch_leaks", "torch_sources", "torch_neurons"):
         path = os.path.join(SOURCE, "tests", "nn", name + ".json")
         with open(path) as file:
             yield from ((net["name"], net) for net in json.load(file)["nets"])
@@ -90,7 +90,8 @@ def test_equals_other_programs(name):
                 assert found == steps
     loss.backward()
     grads = {part: p.grad for part, p in module.step.named_parameters()}
-    leaks = {"leak": "tau.logit", "leak_syn": "tau_syn.logit", "leak_adapt": "tau_adapt.logit"}
+    leaks = {"leak": "tau.logit", "leak_syn": "tau_syn.logit", "leak_adapt": "tau_adapt.logit",
+             "omega": "omega.stored", "a": "a.stored", "b": "b.stored"}
     for tensor in net["tensors"]:
         part, key = tensor["name"].split(".")
         found, wanted = grads[f"{part}.{leaks.get(key, key)}"].flatten(), torch.tensor(tensor["grad"], dtype=F64)
@@ -107,6 +108,10 @@ NETS = {
     "alif": ("alif:24r:scale=2:surrogate=sigmoid:support=1,li", "--detach", "--surrogate", "gaussian"),
     "adlif": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--learn", "tau"),
     "adlif at 0.3 ms": ("adlif:24r:scale=30,adlif:12:scale=30,li", "--dt", "0.3ms"),
+    "seadlif": ("seadlif:24r:scale=30:a=9,seadlif:12:scale=30:learn=tau,li",),
+    "all of seadlif": ("seadlif:24r:scale=30:a=1..9:b=0..20:tau=5ms..25ms,seadlif:12:scale=30:learn=all,li",
+                       "--surrogate", "slayer"),
+    "brf": ("brf:24r:scale=4000:omega=50..90,brf:12:scale=4000:learn=tau:b=9..30,li", "--surrogate", "double_gaussian"),
     "leaks": ("lif:24r:scale=2:learn=tau,cubalif:12:learn=tau,li:learn=tau", "--readout", "step"),
     "rnn": ("rnn:16,rnn:12:activation=relu,li", "--delay", "1"),
     "lstm": ("lstm:12,lstm:8,li",),

@@ -20,7 +20,7 @@ CASES = range(int(os.environ.get("NEAP_MANY", "20")))
 
 def layer(pick):
     """A hidden layer; a third name a rule of initial weights, a third a scale."""
-    cell = pick.choice(("lif", "cubalif", "alif", "adlif", "integrator", "rnn", "lstm", "gru", "egru"))
+    cell = pick.choice(("lif", "cubalif", "alif", "adlif", "seadlif", "brf", "integrator", "rnn", "lstm", "gru", "egru"))
     keys = pick.choice(("", ":init=" + pick.choice(("auto", "normal", "torch")), f":scale={pick.choice((0.5, 2, 9))}"))
     if cell not in ("integrator", "rnn", "lstm", "gru") and pick.random() < 0.3:
         keys += f":threshold={pick.choice((0.05, 0.5, 1))}"

@@ -181,7 +181,7 @@ def test_resets_in_metadata(tmp_path):
     assert answers(path) == answers(run)
 
 
-@pytest.mark.parametrize("cell", ["alif", "adlif", "rnn", "lstm", "gru", "egru"])
+@pytest.mark.parametrize("cell", ["alif", "adlif", "seadlif", "brf", "rnn", "lstm", "gru", "egru"])
 def test_cells_that_nir_cannot_say(cell, tmp_path):
     run = trained(str(tmp_path), f"lif:8:reset=hard,{cell}:8,li")
     done = subprocess.run([os.environ["NEAP_BIN"], "export", run, "--nir", str(tmp_path / "net.nir")],

@@ -15,7 +15,8 @@
 enum { SAMPLES = 40, INPUTS = 30, STEPS = 260 };
 
 static const char *const specs[] = {"lif:300:threshold=2,li", "cubalif:300,li", "alif:300,li",
-	"adlif:300,li", "cubalif:300:tau=5ms,li"}; /* the last: both time constants are equal */
+	"adlif:300,li", "seadlif:300:a=6,li", "brf:300,li",
+	"cubalif:300:tau=5ms,li"}; /* the last: both time constants are equal */
 
 /* A trainer of the set with a net whose weights were scaled. */
 static void make(
@@ -56,6 +57,15 @@ static void step(const struct neap__layer *layer, double x[2], double in)
 	} else if (strcmp(layer->cell->name, "adlif") == 0) {
 		x[1] = exp(-1e-3 / layer->tau_adapt) * x[1] + layer->a * x[0];
 		x[0] = beta * x[0] + (1 - beta) * (in - x[1]);
+	} else if (strcmp(layer->cell->name, "brf") == 0) {
+		double turn = 1e-3 * layer->omega, u = x[0];
+		double keep = sqrt(1 - turn * turn) - 1e-3 * layer->b;
+		x[0] = keep * u - turn * x[1] + 1e-3 * in;
+		x[1] = turn * u + keep * x[1];
+	} else if (strcmp(layer->cell->name, "seadlif") == 0) {
+		double rho = exp(-1e-3 / layer->tau_adapt);
+		x[0] = beta * x[0] + (1 - beta) * (in - x[1]);
+		x[1] = rho * x[1] + (1 - rho) * layer->a * x[0];
 	} else {
 		x[0] = beta * x[0] + in;
 	}

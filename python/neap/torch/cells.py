@@ -21,7 +21,7 @@ class _Decay(torch.nn.Module):
     def __init__(self, layer: Layer, key: str, dt: float, euler: bool, logit: Optional[torch.Tensor]):
         super().__init__()
         self.constant = layer.decay(key, dt, euler)
-        self.logit = None if logit is None else torch.nn.Parameter(logit)
+        self.logit = None if logit is None else torch.nn.Parameter(logit, layer.keys["learn"] != "none")
 
     def both(self) -> Tuple[torch.Tensor, torch.Tensor]:
         """Returns the decay d and 1 - d: numbers, or tensors [1, n] if they are learned."""
@@ -29,6 +29,21 @@ class _Decay(torch.nn.Module):
             return self.constant, 1 - self.constant  # type: ignore[return-value]
         most = 1 - torch.finfo(self.logit.dtype).eps / 2  # below 1, since a decay that rounds to 1 would never forget
         return torch.sigmoid(self.logit).clamp(max=most), torch.sigmoid(-self.logit)
+
+
+class _Value(torch.nn.Module):
+    """A number, or one per unit, learned or not: the tensor itself, or its exponential if ``scale`` is given."""
+
+    def __init__(self, number: float, stored: Optional[torch.Tensor], learns: bool, scale: Optional[float] = None):
+        super().__init__()
+        self.constant, self.scale = number * (1 if scale is None else scale), scale
+        self.stored = None if stored is None else torch.nn.Parameter(stored, learns)
+
+    def value(self) -> torch.Tensor:
+        """Returns the number, or a tensor [1, n], times the scale."""
+        if self.stored is None:
+            return self.constant  # type: ignore[return-value]
+        return self.stored if self.scale is None else self.scale * torch.exp(self.stored)
 
 
 class Cell(torch.nn.Module):
@@ -158,6 +173,48 @@ class Adlif(Spiking):
         return self.spike(u), u, w
 
 
+class Seadlif(Spiking):
+    """State: spikes, membrane, adaptation current."""
+
+    leaks = {"tau": "leak", "tau_adapt": "leak_adapt"}
+
+    def __init__(self, layer: Layer, tensors: Dict[str, torch.Tensor], dt: float, euler: bool):
+        super().__init__(layer, tensors, dt, euler)
+        learns = layer.keys["learn"] == "all"
+        self.a, self.b = (_Value(layer.keys[name], tensors.get(name), learns) for name in ("a", "b"))
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """Returns the next state."""
+        before, u, w = state
+        (beta, rest), (rho, own_rest) = self.tau.both(), self.tau_adapt.both()
+        u = beta * u + rest * (self.arriving(x, before) - w)
+        s = self.spike(u)
+        u = (1 - self.for_reset(s)) * u
+        return s, u, rho * w + own_rest * (self.a.value() * u + self.b.value() * s)
+
+
+class Brf(Spiking):
+    """State: spikes, the oscillation U and V, refractoriness."""
+
+    tensors_of_state = 4
+    leaks: Dict[str, str] = {}
+
+    def __init__(self, layer: Layer, tensors: Dict[str, torch.Tensor], dt: float, euler: bool):
+        super().__init__(layer, tensors, dt, euler)
+        learns = layer.keys["learn"] != "none"
+        self.dt, self.gamma = dt, layer.decay("tau_adapt", dt, euler)
+        self.omega, self.b = (_Value(layer.keys[name], tensors.get(name), learns, dt) for name in ("omega", "b"))
+
+    def forward(self, state: State, x: torch.Tensor) -> State:
+        """Returns the next state."""
+        before, u, v, q = state
+        turn = torch.as_tensor(self.omega.value(), dtype=u.dtype).clamp(max=0.999)
+        keep = torch.sqrt(1 - turn * turn) - self.b.value() - self.dt * self.for_reset(q)
+        u, v = keep * u - turn * v + self.dt * self.arriving(x, before), turn * u + keep * v
+        s = self.spike(u - self.for_reset(q))
+        return s, u, v, self.gamma * q + s
+
+
 class Rnn(Cell):
     """State: outputs."""
 
@@ -229,7 +286,8 @@ class Integrator(Cell):
 
 
 CELLS: Dict[str, Callable[..., Cell]] = {
-    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "integrator": Integrator, "rnn": Rnn, "lstm": Lstm, "gru": Gru,
+    "lif": Lif, "cubalif": Cubalif, "alif": Alif, "adlif": Adlif, "seadlif": Seadlif, "brf": Brf, "integrator": Integrator,
+    "rnn": Rnn, "lstm": Lstm, "gru": Gru,
     "egru": Egru, "li": Li}
 
 COLUMNS = {"rnn": (1, 1, 1), "lstm": (4, 4, 4), "gru": (3, 3, 6), "egru": (3, 2, 3)}

@@ -224,6 +224,10 @@ def _bins(dt: float, most: int, times: Sequence[float], units: Sequence[int],
     return length, [(t, int(unit)) for t, unit in zip(at, units) if t < length]
 
 
+# Keys of which each unit may have its own value, and the tensors with these values.
+_OF_UNITS = {"tau": "leak", "tau_syn": "leak_syn", "tau_adapt": "leak_adapt", "omega": "omega", "a": "a", "b": "b"}
+
+
 def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """Returns the tensors of a layer by their names in the layer, dense, with the masks of sparse ones."""
     found: Dict[str, torch.Tensor] = {}
@@ -239,8 +243,11 @@ def _own(prefix: str, layer: Layer, tensors: Dict[str, torch.Tensor]) -> Dict[st
         if tuple(found[name].shape) != shape:
             raise FormatError(f"tensor {full!r} has shape {list(tensor.shape)}; the settings of the network require "
                               f"{list(shape)}")
-    for name in ("leak", "leak_syn", "leak_adapt"):
+    for key, name in _OF_UNITS.items():
         tensor = tensors.get(f"{prefix}.{name}")
+        if tensor is None and key in layer.keys.get("ranges", ()):
+            raise FormatError(f"tensor '{prefix}.{name}' is missing; the range of {key!r} in the settings of the "
+                              f"network requires it")
         if tensor is not None:
             if tuple(tensor.shape) != (1, layer.n):
                 raise FormatError(f"tensor '{prefix}.{name}' has shape {list(tensor.shape)}; expected {[1, layer.n]}")

@@ -16,6 +16,10 @@ SLOPES: Dict[str, Slope] = {
     "sigmoid": lambda x, width, height: torch.sigmoid(x / width) * torch.sigmoid(-x / width) / width,
     "atan": lambda x, width, height: 0.5 / width / (1 + (math.pi * x / (2 * width)) ** 2),
     "gaussian": lambda x, width, height: torch.exp(-(x / width) ** 2 / 2) / (width * math.sqrt(2 * math.pi)),
+    "slayer": lambda x, width, height: height * torch.exp(-x.abs() / width),
+    "double_gaussian": lambda x, width, height: height * (1.15 * torch.exp(-(x / width) ** 2 / 2)
+                                                          - 0.05 * torch.exp(-(x / (6 * width)) ** 2 / 2))
+    / (width * math.sqrt(2 * math.pi)),
 }
 
 

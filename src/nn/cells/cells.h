@@ -15,6 +15,8 @@
 	X(alif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_RAISED_THRESHOLD)                     \
 	X(adlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_COUPLING)                            \
 	X(integrator, NEAP__HIDDEN | NEAP__HAS_LEAK)                                               \
+	X(seadlif, NEAP__LIF | NEAP__HAS_ADAPTATION | NEAP__HAS_SCALED_COUPLING)                   \
+	X(brf, NEAP__SPIKES | NEAP__OSCILLATES)                                                    \
 	X(rnn, NEAP__GATED | NEAP__HAS_ACTIVATION)                                                 \
 	X(lstm, NEAP__GATED)                                                                       \
 	X(gru, NEAP__GATED)                                                                        \
@@ -22,8 +24,8 @@
 	X(li, NEAP__READOUT | NEAP__HAS_LEAK)
 
 #define NEAP__GATED (NEAP__HIDDEN | NEAP__IS_RECURRENT)
-#define NEAP__LIF                                                                                  \
-	(NEAP__HIDDEN | NEAP__HAS_LEAK | NEAP__HAS_THRESHOLD | NEAP__HAS_DETACH | NEAP__HAS_FILTER)
+#define NEAP__SPIKES (NEAP__HIDDEN | NEAP__HAS_THRESHOLD | NEAP__HAS_DETACH | NEAP__HAS_FILTER)
+#define NEAP__LIF (NEAP__SPIKES | NEAP__HAS_LEAK)
 
 #define NEAP__X(cell, traits)                                                                      \
 	extern const struct neap__cell_code neap__##cell##_float, neap__##cell##_double;

@@ -36,7 +36,7 @@ static void *start(struct neap__at *at, void *row)
 /* The traces of the next step. */
 static void step_traces(const struct neap__at *at, const real *u, const real *current)
 {
-	real *q = neap__trace(at, NEAP__SECOND_LEAK), *r = neap__trace(at, NEAP__LEAKS_MOST);
+	real *q = neap__trace(at, NEAP__SECOND_LEAK), *r = neap__trace(at, NEAP__SECOND_LEAK + 1);
 
 	if (at->layer->reset == NEAP_RESET_HARD) {
 		neap__mask_spikes(neap__trace(at, NEAP__MEMBRANE_LEAK), at->now);

@@ -10,6 +10,26 @@ static real below_one(void)
 	return sizeof(real) == sizeof(double) ? (real)(1 - 0x1p-53) : (real)(1 - 0x1p-24);
 }
 
+/* As begin, of a parameter that is no decay. */
+static void begin_other(const struct neap_net *net, const struct neap__layer *layer,
+	const struct neap__leak *leak, const real *p)
+{
+	real *value = leak->decay, *rest = leak->rest, *slope = leak->slope;
+	double most = neap__most_turn(), dt = net->options.dt;
+	int is_plain = leak->kind == NEAP__LEAK_PLAIN, turns = leak->kind == NEAP__LEAK_TURN;
+
+	for (int i = 0; i < layer->n; i++) {
+		double x = is_plain ? (p ? (double)p[i] : leak->start)
+				    : dt * (p ? exp((double)p[i]) : leak->start);
+		int beyond = turns && x > most;
+		if (beyond)
+			x = most;
+		value[i] = (real)x;
+		rest[i] = turns ? (real)sqrt(1 - x * x) : 0;
+		slope[i] = !p || beyond ? 0 : is_plain ? 1 : (real)x;
+	}
+}
+
 void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer)
 {
 	for (int l = 0; l < NEAP__LEAKS_MOST; l++) {
@@ -18,6 +38,10 @@ void neap__leak_begin(struct neap_net *net, const struct neap__layer *layer)
 		if (!decay)
 			continue;
 		const real *p = leak->tensor < 0 ? NULL : net->tensors[leak->tensor].data;
+		if (leak->kind != NEAP__LEAK_DECAY) {
+			begin_other(net, layer, leak, p);
+			continue;
+		}
 		for (int i = 0; i < layer->n; i++) {
 			double d = p ? 1 / (1 + exp(-(double)p[i])) : leak->start;
 			double r = p ? 1 / (1 + exp((double)p[i])) : 1 - leak->start;

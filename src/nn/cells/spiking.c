@@ -66,6 +66,17 @@ void neap__mask_spikes(real *x, const struct neap__list *spikes)
 			x[spikes->id[k]] = 0;
 }
 
+void neap__add_spikes(real *x, const struct neap__list *spikes, real amount)
+{
+	const real *s = spikes->value;
+	if (s)
+		for (int i = 0; i < spikes->count; i++)
+			x[i] += amount * s[i];
+	else
+		for (int k = 0; k < spikes->count; k++)
+			x[spikes->id[k]] += amount;
+}
+
 void neap__smooth_spikes(struct neap__at *at)
 {
 	const struct neap__layer *layer = at->layer;

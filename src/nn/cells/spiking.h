@@ -14,6 +14,7 @@
 #define neap__delayed_spikes NEAP_R(neap__delayed_spikes)
 #define neap__reset_at_once NEAP_R(neap__reset_at_once)
 #define neap__mask_spikes NEAP_R(neap__mask_spikes)
+#define neap__add_spikes NEAP_R(neap__add_spikes)
 #define neap__smooth_spikes NEAP_R(neap__smooth_spikes)
 #define neap__spike NEAP_R(neap__spike)
 #define neap__heights NEAP_R(neap__heights)
@@ -30,6 +31,8 @@ void neap__delayed_reset(const struct neap__at *at, real *u, real amount);
 void neap__reset_at_once(const struct neap__at *at, real *u);
 /* x = (1 - S) x */
 void neap__mask_spikes(real *x, const struct neap__list *spikes);
+/* x += amount S */
+void neap__add_spikes(real *x, const struct neap__list *spikes, real amount);
 /* x += amount S_{-1}, not as a reset. */
 void neap__delayed_spikes(const struct neap__at *at, real *x, real amount);
 

@@ -25,12 +25,12 @@ struct neap__at {
 	const struct neap_sequence *sequence;
 	int sample, slot; /* its number in the batch, and in the group */
 	int64_t t;
-	int first;			/* the step is made for the first time: losses count */
-	unsigned char *state;		/* of the sample; forward only */
-	unsigned char *adjoint;		/* of the sample; backward only */
-	void *sums;			/* [widths.sums] of the layer's products; forward only */
-	const struct neap__list *prev;	/* own outputs of the step before */
-	struct neap__list *now;		/* own outputs: `finish` fills them in */
+	int first;		       /* the step is made for the first time: losses count */
+	unsigned char *state;	       /* of the sample; forward only */
+	unsigned char *adjoint;	       /* of the sample; backward only */
+	void *sums;		       /* [widths.sums] of the layer's products; forward only */
+	const struct neap__list *prev; /* own outputs of the step before */
+	struct neap__list *now;	       /* own outputs: `finish` fills them in */
 	const struct neap__list *near_prev; /* units inside the support in the step before */
 	struct neap__list *near_now;	    /* units inside the support: `finish` fills them in */
 };
@@ -90,7 +90,7 @@ struct neap__cell_code {
 	 * step before; 0: no rows do.
 	 */
 	int carried;
-	int traces; /* rows of n numbers in a state, where the leaks are learned */
+	int traces; /* rows of n numbers in a state, where all time constants are learned */
 	/* What is worth a look after a step, the row that says most first. */
 	struct neap__shown shown[NEAP__SHOWN_MOST];
 	size_t (*state_bytes)(const struct neap_net *net, const struct neap__layer *layer);
@@ -179,6 +179,8 @@ enum neap__trait {
 	NEAP__HAS_RESET_KEY = 1 << 12,	     /* reset and reset_value, as keys alone; not zero */
 	NEAP__HAS_SURROGATE = 1 << 13,	     /* the surrogate without a threshold: cell files */
 	NEAP__HAS_FILTER = 1 << 14,	     /* conv and its keys: one row of sums, of its units */
+	NEAP__HAS_SCALED_COUPLING = 1 << 15, /* a, b times 1 - decay; reset to 0 at once */
+	NEAP__OSCILLATES = 1 << 16,	     /* omega, b, tau_adapt; spikes damp, nothing resets */
 };
 
 /* A row of the table of cells (cells.h). */

@@ -46,7 +46,7 @@ enum {
 	/* Alignment of a layer in a state or adjoint, and of a sample, which is a cache line. */
 	NEAP__LAYER_ALIGN = 16,
 	NEAP__SAMPLE_ALIGN = 64,
-	NEAP__LEAKS_MOST = 2,  /* time constants of a cell */
+	NEAP__LEAKS_MOST = 4,	/* parameters that a cell has for each unit (struct neap__leak) */
 	NEAP__SOURCES_MOST = 16 /* layers that a layer receives (chosen) */
 };
 
@@ -60,12 +60,13 @@ struct neap__param {
 	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
 	uint16_t *column;		   /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
-	const struct neap__layer *sources; /* a layer whose sources have rows each; NULL: one has all */
-	int takes_spikes;		   /* all its inputs are spikes: products need no factors */
-	int is_leak;			   /* logits of decays */
-	int is_frozen;			   /* it does not learn: its gradient is 0 */
-	double factor;			   /* multiplies its gradient, in the batch begun */
-	double unit;			   /* the number that stands for 1 (time_unit.h) */
+	const struct neap__layer
+		*sources; /* a layer whose sources have rows each; NULL: one has all */
+	int takes_spikes; /* all its inputs are spikes: products need no factors */
+	int is_leak;	  /* parameters of units (struct neap__leak) */
+	int is_frozen;	  /* it does not learn: its gradient is 0 */
+	double factor;	  /* multiplies its gradient, in the batch begun */
+	double unit;	  /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */
@@ -118,11 +119,23 @@ struct neap__widths {
 /* The leaks of a cell: that of the membrane (tau), then tau_syn or tau_adapt where it has one. */
 enum { NEAP__MEMBRANE_LEAK, NEAP__SECOND_LEAK };
 
-/* A decay a step of each unit of a layer (leak.h). */
+/* What a parameter p of a unit stands for, and what its rows of struct neap__leak hold. */
+enum neap__leak_kind {
+	NEAP__LEAK_DECAY,   /* sigmoid(p), what a step leaves: it, 1 - it, its derivative */
+	NEAP__LEAK_TURN,    /* x = dt exp(p), the angle of a step: x, sqrt(1 - x^2), dx/dp */
+	NEAP__LEAK_DAMPING, /* x = dt exp(p): x, 0, dx/dp */
+	NEAP__LEAK_PLAIN    /* p: p, 0, 1 */
+};
+
+/* A parameter of each unit of a layer, most often a decay a step (leak.h). */
 struct neap__leak {
-	double start;		    /* the decay that the time constant of the options says */
-	int tensor;		    /* its logits, where it is learned; -1: fixed */
-	void *decay, *rest, *slope; /* [n] each: decay, 1 - decay, d decay / d logit (0: fixed) */
+	enum neap__leak_kind kind;
+	const char *name; /* of its tensor */
+	double start;	  /* the decay or value that the options say */
+	int has_range;	  /* the units differ: low to high, values of the key */
+	double low, high;
+	int tensor;		    /* where it is learned, or has a range; -1: `start` */
+	void *decay, *rest, *slope; /* [n] each, as its kind says; slope is 0 where it is fixed */
 };
 
 /* What a layer receives (nn/sources.h). */
@@ -137,11 +150,11 @@ struct neap__layer_source {
 struct neap__layer {
 	const struct neap__cell *cell;
 	struct neap__cell_program *program; /* of a cell file; NULL: none */
-	int index, n, below; /* n: units; below: units of all its sources */
+	int index, n, below;		    /* n: units; below: units of all its sources */
 	int nsources;
 	struct neap__layer_source source[NEAP__SOURCES_MOST]; /* [nsources], ascending */
 	int first_reader, last_reader; /* the layers that receive it are among these */
-	int hidden_at;	     /* hidden units below it, in all */
+	int hidden_at;		       /* hidden units below it, in all */
 	int is_recurrent, delay;
 	enum neap_reset reset;
 	int detach;
@@ -165,7 +178,9 @@ struct neap__layer {
 	int pools;
 
 	enum neap_learn learn;
-	int nleaks; /* time constants of the cell */
+	double omega, gamma; /* of brf: the frequency; what a step leaves of q */
+	int nleaks;	     /* parameters that each unit has */
+	int ntaus;	     /* of these, learned where time constants are; others: by learn=all */
 	struct neap__leak leaks[NEAP__LEAKS_MOST];
 	double cut;   /* the surrogate is 0 beyond |u - threshold| > cut; may be infinite */
 	double slope; /* multiplies its derivative (time_unit.h) */
@@ -482,10 +497,30 @@ static inline int neap__has_ports(const struct neap_net *net)
 	return net->ports.size != 0;
 }
 
-/* How many decays of a layer are learned. */
+/*
+ * The largest angle of a step of a unit that oscillates: at 1 its undamped oscillation ends, and
+ * the derivative of sqrt(1 - x^2) is infinite (chosen).
+ */
+static inline double neap__most_turn(void)
+{
+	return 0.999;
+}
+
+/* How many parameters of units are learned: the first ones of `leaks`. */
 static inline int neap__learned(const struct neap__layer *layer)
 {
-	return layer->learn == NEAP_LEARN_TAU ? layer->nleaks : 0;
+	return layer->learn == NEAP_LEARN_TAU	? layer->ntaus
+	       : layer->learn == NEAP_LEARN_ALL ? layer->nleaks
+						: 0;
+}
+
+/* 1: a parameter of the units is drawn from a range. */
+static inline int neap__has_ranges(const struct neap__layer *layer)
+{
+	for (int l = 0; l < layer->nleaks; l++)
+		if (layer->leaks[l].has_range)
+			return 1;
+	return 0;
 }
 
 /* The factor of outputs that dropout lets pass. */

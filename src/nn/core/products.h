@@ -15,12 +15,10 @@
 #define neap__strips_fill NEAP_R(neap__strips_fill)
 
 /* As `add` and `dot` of struct neap__row_ops, of samples[count]; `v` of samples may change. */
-void neap__products_add(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
-	int row);
-void neap__products_dot(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
-	int row);
+void neap__products_add(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, int row);
+void neap__products_dot(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, int row);
 /* Copies the weights into net->strips and net->turned, where these have room for them. */
 void neap__strips_fill(struct neap_net *net);
 

@@ -29,6 +29,8 @@ static const struct {
 } not_said[] = {
 	{"alif", "no node's threshold is raised by its spikes"},
 	{"adlif", "no node has an adaptation current"},
+	{"seadlif", "no node has an adaptation current"},
+	{"brf", "no node oscillates"},
 	{"rnn", "its nodes with a state are linear between spikes"},
 	{"lstm", "no node has gates"},
 	{"gru", "no node has gates"},
