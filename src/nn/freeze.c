@@ -47,7 +47,8 @@ static int mark(struct neap_net *net, const char *list)
 /* 1: a tensor of the layer learns. */
 static int learns(const struct neap_net *net, const struct neap__layer *layer)
 {
-	const int tensors[] = {layer->weight, layer->recurrent, layer->bias, layer->candidate};
+	const int tensors[] = {layer->weight, layer->recurrent, layer->bias, layer->candidate,
+		layer->delays.tensor};
 
 	for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
 		if (tensors[i] >= 0 && !net->tensors[tensors[i]].is_frozen)

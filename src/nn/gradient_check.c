@@ -129,8 +129,8 @@ static int probe_all(struct check *check, int probes, const double *gradient, do
 	*worst = 0;
 	for (int i = 0; i < net->ntensors; i++) {
 		const struct neap__param *t = &net->tensors[i];
-		int64_t count = t->count;
-		if (probes > 0)
+		int64_t count = t->is_frozen ? 0 : t->count; /* delays that are fixed */
+		if (probes > 0 && count)
 			count = 1 + (int64_t)((double)probes * (double)t->count / (double)weights);
 		count = count < t->count ? count : t->count;
 		for (int64_t k = 0; k < count; k++) {

@@ -18,7 +18,8 @@ static const char *const specs[] = {"lif:24r,li", "lif:17,lif:9r:dropout=0.3,li"
 	"cell c;state u;state w;w=0.99*w+0.1*spike;u=0.9*u+in-w;reset u=u-1;spike u-1:21r,li",
 	("cell c;state u=-1;state w;old=u;u=min(u+0.2*u^2+in-w;5);w=w+0.1*(old-w);spike u-0.5;"
 	 "reset u=-1;w=w+0.2*spike:13r,li"),
-	"lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li"};
+	"lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li",
+	"lif:17r,alif:9:delay=0..20:learn,li:delay=0..3"};
 
 /* What a sweep leaves. */
 struct found {

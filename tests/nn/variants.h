@@ -157,6 +157,16 @@ static const struct variant {
 	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:40:pool=1x2:pooling=max,li",
 		.smooth = 1,
 		.freeze = "layer0"},
+	{.spec = "lif:70r,lif:33:delay=0..9,li:delay=3"},
+	{.spec = "lif:70r:dropout=0.3,lif:33r:delay=0..64:learn:reset=zero,li:delay=2..5:learn",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.surrogate = NEAP_BOXCAR},
+	{.spec = "adlif:70r:scale=40,gru:9:delay=0..127:learn,li", .density = 0.5, .gated = 1},
+	{.spec = "lif:30r,alif:20:delay=1..7:learn,li:delay=0..2", .smooth = 1},
+	{.spec = "lif:70r,lif:33:delay=2..9:learn,lif:20:delay=0..5:learn,li",
+		.surrogate = NEAP_SIGMOID,
+		.freeze = "layer0,layer1.weight,layer1.bias"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

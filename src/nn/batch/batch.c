@@ -135,10 +135,13 @@ static void begin_dropout(struct neap_net *net)
 	net->drops = net->can_drop && net->objective.dropout > 0;
 	for (int i = 0; i < net->ntensors; i++)
 		net->tensors[i].factor = 1;
-	for (int l = 1; l < net->nlayers; l++)
-		if (net->drops)
-			net->tensors[net->layers[l].weight].factor =
-				neap__dropout_scale(&net->layers[l - 1]);
+	for (int l = 1; l < net->nlayers && net->drops; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		double scale = neap__dropout_scale(&layer[-1]);
+		net->tensors[layer->weight].factor = scale;
+		if (neap__has_delays(layer) && layer->delays.tensor >= 0)
+			net->tensors[layer->delays.tensor].factor = scale;
+	}
 	for (int g = 0; net->drops && g < net->ngroups; g++)
 		net->ops->draw(net, &net->groups[g]);
 }
@@ -199,6 +202,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	for (int l = 0; l < net->nlayers; l++) {
 		net->ops->leak(net, &net->layers[l]);
 		net->ops->bias(net, &net->layers[l]);
+		net->ops->delays(net, &net->layers[l]);
 	}
 	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;

@@ -6,6 +6,7 @@
 #include "nn/core/pooling.h"
 #include "nn/core/products.h"
 #include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/delay_gradients.h"
 #include "nn/gradients/weight_gradients.h"
 
 #include <string.h>
@@ -71,7 +72,10 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		else
 			start_others(at, ds);
 	}
-	add_products(net, group, alive, above, above->weight, above->delay);
+	if (neap__has_delays(above))
+		neap__delays_outputs(net, group, alive, above);
+	else
+		add_products(net, group, alive, above, above->weight, above->delay);
 	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
@@ -151,7 +155,13 @@ static void reverse_step(
 			continue;
 		}
 		neap__bias_add(net, group, alive, layer);
-		neap__weights_add(net, group, alive, layer, layer->weight, l - 1, layer->delay);
+		for (int i = 0; i < alive && neap__has_delays(layer); i++)
+			neap__delays_store(&group->at[i]);
+		if (neap__has_delays(layer))
+			neap__delays_weights(net, group, alive, layer);
+		else
+			neap__weights_add(
+				net, group, alive, layer, layer->weight, l - 1, layer->delay);
 		if (layer->is_recurrent)
 			neap__weights_add(net, group, alive, layer, layer->recurrent, l, 1);
 	}
