@@ -39,6 +39,8 @@ static const char *const specs[] = {
 	"cubalif:70r:scale=0.7:learn=tau,li:learn=tau",
 	"alif:70r:learn=tau,lif:40r:reset=zero:detach=1:learn=tau,li",
 	"adlif:70r:scale=40:learn=tau,li:learn=tau",
+	"lif:70r,lif:40:delay=0..20,li:delay=3..9:learn",
+	"alif:70r,gru:20:delay=2..9:learn,li",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 
