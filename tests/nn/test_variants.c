@@ -40,7 +40,7 @@ static const char *const specs[] = {
 	"alif:70r:learn=tau,lif:40r:reset=zero:detach=1:learn=tau,li",
 	"adlif:70r:scale=40:learn=tau,li:learn=tau",
 	"lif:70r,lif:40:delay=0..20,li:delay=3..9:learn",
-	"alif:70r,gru:20:delay=2..9:learn,li",
+	"alif:70r,cubalif:20:delay=2..9,li:delay=0..1:learn",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 
