@@ -185,11 +185,23 @@ static int which(const char *value, const char *a, const char *b)
 	return strcmp(value, a) == 0 ? 0 : strcmp(value, b) == 0 ? 1 : -1;
 }
 
+/* A bit of its own for each key; 0: it is none. */
+static unsigned bit_of(const char *name)
+{
+	for (unsigned i = 0; i < KEYS; i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return 1u << i;
+	return strcmp(name, "task") == 0   ? 1u << KEYS
+	       : strcmp(name, "part") == 0 ? 2u << KEYS
+					   : 0;
+}
+
 /* "KEY=VALUE,..." into values */
 static int parse(struct values *values, int *is_lag, int *is_test, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *pair;
 	int rc = copy ? 0 : neap__fail_errno(ENOMEM, "volleys");
+	unsigned given = 0;
 
 	while (rc == 0 && (pair = strsep(&rest, ",")) != NULL) {
 		char *value = strchr(pair, '=');
@@ -200,6 +212,12 @@ static int parse(struct values *values, int *is_lag, int *is_test, const char *l
 			break;
 		}
 		*value++ = '\0';
+		unsigned bit = bit_of(pair);
+		if (given & bit) {
+			rc = neap__fail(NEAP_EUSAGE, "volleys: %s is given twice", pair);
+			break;
+		}
+		given |= bit;
 		int is_task = strcmp(pair, "task") == 0;
 		int word = is_task ? which(value, "xor", "lag") : which(value, "train", "test");
 		if (!is_task && strcmp(pair, "part") != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nir_chain.c: the order of layers, and the arithmetic of their units (nir_chain.h). */
 #include "train/nir/nir_chain.h"
+#include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -153,20 +154,23 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 		int own = t->source == l->node;
 		struct neap__nir_term **to = own ? &l->own : &l->feed;
 		double steps = round(t->delay / dt);
+		int most = own ? 0 : t->conv || t->pool ? 1 : NEAP__DELAY_MOST;
 		if (*to)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': outputs of '%.80s' and '%.80s' enter node '%.80s'; a layer "
 				"of neap has one input layer, and itself",
 				s->path, s->graph->node[(*to)->source].name,
 				s->graph->node[t->source].name, s->graph->node[l->node].name);
-		if (fabs(t->delay - steps * dt) > NEAR_STEP * dt || steps > (own ? 0 : 1))
+		if (fabs(t->delay - steps * dt) > NEAR_STEP * dt || steps > most)
 			return neap__fail(NEAP_EFORMAT,
 				"'%s': node '%.80s' receives '%.80s' with a delay of %g s; %s, and "
 				"a time step is %g s",
 				s->path, s->graph->node[l->node].name,
 				s->graph->node[t->source].name, t->delay,
 				own ? "its own output arrives at the next step"
-				    : "neap supports delays of 0 or 1 steps",
+				: most == 1
+					? "neap supports delays of 0 or 1 steps before a convolution or a pool"
+					: "neap supports delays of whole steps, 127 at most",
 				dt);
 		if (own && (t->conv || t->pool))
 			return refuse(s, l->node,

@@ -351,9 +351,16 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 	NEAP_TRY(check_cell(layer));
 	if (!layer->cell->readout)
 		NEAP_TRY(check_reset(e, layer));
-	if (layer->delay) {
+	if (layer->delays.tensor >= 0)
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d has delays of its own for each unit, delay=%d..%d, which the "
+			"export to NIR does not support; train with one delay for all units, such "
+			"as delay=%d",
+			layer->index, layer->delays.least, layer->delays.most, layer->delays.most);
+	int delay = layer->delay ? layer->delay : layer->delays.most;
+	if (delay) {
 		NEAP_TRY(other = follow(e, layer, "delay", NEAP__NIR_DELAY));
-		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt,
+		NEAP_TRY(row(e, other, "delay", layer->below, delay * e->net->options.dt,
 			neap__from_conv(layer) ? &layer[-1].plane : NULL));
 	}
 	if (layer->pool[0])

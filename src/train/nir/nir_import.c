@@ -157,13 +157,21 @@ static int filter_agrees(const struct neap__nir_layer *a, const struct neap__lay
 	       (!pool || b->pooling == (pool->is_average ? NEAP__POOL_AVERAGE : NEAP__POOL_SUM));
 }
 
+/* The steps of delay that all units have; -1: they have different ones. */
+static int delay_of(const struct neap__layer *layer)
+{
+	if (layer->delays.tensor >= 0)
+		return -1;
+	return layer->delay ? layer->delay : layer->delays.most;
+}
+
 /* Does the graph still say of a layer what the net does? Resets are beyond a graph. */
 static int layer_agrees(const struct importing *m, int index)
 {
 	const struct neap__nir_layer *a = &m->chain.layer[index];
 	const struct neap__layer *b = &m->net->layers[index];
 
-	if (b->n != a->n || b->below != a->below || b->delay != a->delay ||
+	if (b->n != a->n || b->below != a->below || delay_of(b) != a->delay ||
 		b->is_recurrent != (a->own != NULL) || !filter_agrees(a, b))
 		return 0;
 	for (int64_t i = 0; i < a->n; i++) {
