@@ -64,9 +64,9 @@ static void derive_log(struct neap_net *net)
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || neap__has_delays(layer + 1) || neap__has_filter(layer) || neap__has_filter(layer + 1) ||
-			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+		if (layer->density < 1 || neap__has_delays(layer + 1) || neap__has_filter(layer) ||
+			neap__has_filter(layer + 1) || !neap__layer_code(net, layer)->walk ||
+			neap__learned(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);
@@ -99,8 +99,7 @@ static void place_delays(
 
 	net->has_delays = 1;
 	layer->delays.state_at = place(state, rows * row);
-	layer->delays.adjoint_at =
-		place(adjoint, rows * (size_t)layer->widths.in * net->ops->real);
+	layer->delays.adjoint_at = place(adjoint, rows * (size_t)layer->widths.in * net->ops->real);
 }
 
 int neap__net_layout(struct neap_net *net)

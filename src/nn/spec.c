@@ -273,7 +273,8 @@ static int check_delays(const struct neap_net *net, const struct neap__layer *la
 			"--net: layer %d has delay=%d..%d, but receives the outputs of %s, which "
 			"are numbers. Delays of more than one step are available for spikes; use "
 			"delay=0 or delay=1",
-			layer->index, layer->delays.least, layer->delays.most, layer[-1].cell->name);
+			layer->index, layer->delays.least, layer->delays.most,
+			layer[-1].cell->name);
 	return 0;
 }
 

@@ -128,9 +128,9 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 enum {
 	TENSORS = 5 + NEAP__LEAKS_MOST, /* a layer, at most */
 	/*
-	 * The steps that an update of Adam moves a delay by, in learning rates. Hammouamri and others
-	 * (2024) train the positions of their delays with 100 times the learning rate of the
-	 * weights.
+	 * The steps that an update of Adam moves a delay by, in learning rates. The published
+	 * configuration of Hammouamri and others (2024) trains delays with 100 times the learning
+	 * rate of the weights.
 	 */
 	DELAY_UNIT = 100
 };

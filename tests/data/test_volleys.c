@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_volleys.c: the volleys of `volleys` have the distance and the groups that the class names. */
+/* test_volleys.c: the volleys of `volleys` have the distance and the groups that the class names.
+ */
 #include "spikes.h"
 
 enum { UNITS = 7 };
 
-/* Steps and groups of the two volleys of a sample without noise; each channel spikes once in one. */
+/* Steps and groups of the two volleys of a sample without noise; each channel spikes once in one.
+ */
 static void volleys(struct neap_dataset *set, int64_t i, double first[2], int group[2], int *label)
 {
 	struct neap_events e;
@@ -35,9 +37,10 @@ static void classes(void **state)
 
 	(void)state;
 	for (int lag = 0; lag < 2; lag++) {
-		ok(neap_dataset_open(&set, lag ? "volleys:task=lag,gap=30,apart=12,classes=3,units=7,"
-						 "noise=0,samples=300"
-					       : "volleys:gap=30,units=7,noise=0,samples=300"));
+		ok(neap_dataset_open(
+			&set, lag ? "volleys:task=lag,gap=30,apart=12,classes=3,units=7,"
+				    "noise=0,samples=300"
+				  : "volleys:gap=30,units=7,noise=0,samples=300"));
 		memset(labels, 0, sizeof labels);
 		for (int64_t i = 0; i < 300; i++) {
 			double first[2];
@@ -72,8 +75,7 @@ static void seeds_parts_and_noise(void **state)
 		neap_dataset_close(set);
 	}
 	for (int i = 1; i < 4; i++)
-		assert_int_equal(
-			memcmp(e[0].time, e[i].time, 30 * sizeof(double)) == 0, i == 1);
+		assert_int_equal(memcmp(e[0].time, e[i].time, 30 * sizeof(double)) == 0, i == 1);
 	for (int i = 0; i < 5; i++)
 		neap_events_free(&e[i]);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delays of units: where they begin, that they stay in their range, what they take, what they do. */
+/* Delays of units: where they begin, that they stay in their range, what they take, what they do.
+ */
 #include "nn/nets.h"
 
 static const int64_t lengths[] = {70, 90, 33, 1};
@@ -70,8 +71,8 @@ static void range(void **arg)
 	(void)arg;
 	batch_make(&room, 3, 4, 19, 0, 5, 0.3, lengths);
 	for (int learns = 0; learns < 2; learns++) {
-		struct neap_net_options o = net_options(
-			learns ? "lif:10,li:delay=2..7:learn" : "lif:10,li:delay=2..7");
+		struct neap_net_options o =
+			net_options(learns ? "lif:10,li:delay=2..7:learn" : "lif:10,li:delay=2..7");
 		double loss[2];
 		for (int k = 0; k < 2; k++) {
 			struct neap_net *net = net_make(&o);
@@ -89,8 +90,8 @@ static void range(void **arg)
 /* Delays that are equal do what one delay of all units does, and the key of one step. */
 static void equal_ones(void **arg)
 {
-	static const char *const same[][2] = {
-		{"lif:40r:dropout=0.3,lif:20r:delay=0..1,li", "lif:40r:dropout=0.3,lif:20r:delay=%d,li"},
+	static const char *const same[][2] = {{"lif:40r:dropout=0.3,lif:20r:delay=0..1,li",
+						      "lif:40r:dropout=0.3,lif:20r:delay=%d,li"},
 		{"lif:40r,alif:20:delay=0..1:learn,li", "lif:40r,alif:20:delay=%d,li"},
 		{"adlif:40r:scale=30,li:delay=0..40", "adlif:40r:scale=30,li:delay=%d"},
 		{"lif:40r,gru:20:delay=0..40:learn,li", NULL}};

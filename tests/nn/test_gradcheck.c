@@ -223,7 +223,8 @@ static void delays(void **arg)
 {
 	static const char *const specs[] = {"lif:6,li:delay=3", "lif:6r,lif:5:delay=0..4,li",
 		"lif:6r,lif:5r:delay=0..4:learn,li:delay=2..6:learn",
-		"alif:5:dropout=0.3,cubalif:4r:delay=1..2:learn,adlif:5:scale=9:delay=11:dropout=0.5,"
+		"alif:5:dropout=0.3,cubalif:4r:delay=1..2:learn,adlif:5:scale=9:delay=11:dropout=0."
+		"5,"
 		"li:delay=0..1:learn",
 		"lif:6:reset=zero,gru:4:delay=0..3:learn:density=0.7,lif:4:scale=9,"
 		"lif:3:delay=0..127:learn,li:delay=0..1",
@@ -391,7 +392,8 @@ int main(void)
 		cmocka_unit_test(surrogates),
 		cmocka_unit_test(readouts),
 		cmocka_unit_test(numbers),
-		cmocka_unit_test(filters), cmocka_unit_test(delays),
+		cmocka_unit_test(filters),
+		cmocka_unit_test(delays),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volleys.c: tasks that need a memory of time. A sample has two volleys of spikes, `gap` steps apart,
- * at a random time; in a volley each channel of a group of `units` channels spikes once,
+ * volleys.c: tasks that need a memory of time. A sample has two volleys of spikes, `gap` steps
+ * apart, at a random time; in a volley each channel of a group of `units` channels spikes once,
  * within JITTER steps.
  *     task=xor  two groups; either volley is of the one or of the other, and the class is whether
  *               the two groups differ (delayed exclusive or)
  *     task=lag  the first volley is of the first group, the second of the second; the volleys of
- *               class c are gap + c apart steps apart (detection of coincidences, which needs the lag:
- *               Hammouamri and others 2024, section 2, on why delays help)
- * `noise` spikes are added at random channels and times. Every sample is a function of (seed, number).
+ *               class c are gap + c apart steps apart (detection of coincidences: of delayed spikes
+ *               of the one with those of the other)
+ * `noise` spikes are added at random channels and times. Every sample is a function of (seed,
+ * number).
  */
 #include "data/dataset.h"
 #include "base/fail.h"
@@ -21,35 +22,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP 1e-3 /* seconds */
+#define STEP 1e-3		/* seconds */
 #define FIRST_TEST (1ull << 41) /* the first sample of part=test */
 
-/* Steps: of a volley, in which the second one begins, and before the first and behind the second. */
+/* Steps: of a volley, in which the second one begins, and before the first and behind the second.
+ */
 enum { JITTER = 5, ONSET = 20, REST = 20, GROUPS = 2 };
 
-struct values {
+struct volley_keys {
 	double gap, apart, classes, units, noise, samples, seed, first;
 };
 
-static const struct volleys_key {
+static const struct volleys_key_row {
 	const char *name;
 	size_t offset;
 	double least, most;
 } keys[] = {
-	{"gap", offsetof(struct values, gap), 0, 1e6},
-	{"apart", offsetof(struct values, apart), 1, 1e4},
-	{"classes", offsetof(struct values, classes), 2, 1000},
-	{"units", offsetof(struct values, units), 1, 1000},
-	{"noise", offsetof(struct values, noise), 0, 1e6},
-	{"samples", offsetof(struct values, samples), 1, 1e8},
-	{"seed", offsetof(struct values, seed), 0, 9007199254740992.0},
-	{"first", offsetof(struct values, first), 0, 1e12},
+	{"gap", offsetof(struct volley_keys, gap), 0, 1e6},
+	{"apart", offsetof(struct volley_keys, apart), 1, 1e4},
+	{"classes", offsetof(struct volley_keys, classes), 2, 1000},
+	{"units", offsetof(struct volley_keys, units), 1, 1000},
+	{"noise", offsetof(struct volley_keys, noise), 0, 1e6},
+	{"samples", offsetof(struct volley_keys, samples), 1, 1e8},
+	{"seed", offsetof(struct volley_keys, seed), 0, 9007199254740992.0},
+	{"first", offsetof(struct volley_keys, first), 0, 1e12},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
 struct volleys {
 	struct neap_dataset set;
-	struct values v;
+	struct volley_keys v;
 	int is_lag;
 	uint64_t first;
 };
@@ -59,8 +61,8 @@ enum { LABEL, GROUP, BEGIN, JITTERS = 0x100, NOISE = 0x10000 };
 
 static double draw(const struct volleys *v, int64_t index, uint32_t place)
 {
-	return neap__random_uniform((uint64_t)v->v.seed, NEAP__STREAM_VOLLEYS, place,
-		v->first + (uint64_t)index);
+	return neap__random_uniform(
+		(uint64_t)v->v.seed, NEAP__STREAM_VOLLEYS, place, v->first + (uint64_t)index);
 }
 
 static int label_of(const struct volleys *v, int64_t index)
@@ -69,13 +71,13 @@ static int label_of(const struct volleys *v, int64_t index)
 }
 
 /* What is kept of the spikes: [from, to) seconds, as many as there is room for. */
-struct span {
+struct volley_span {
 	double from, to;
 	int64_t most;
 };
 
 /* 1 where there is no room for a spike that is to be kept. */
-static int add(struct neap_events *events, const struct span *span, double step, int unit)
+static int add(struct neap_events *events, const struct volley_span *span, double step, int unit)
 {
 	double time = (step + 0.5) * STEP;
 
@@ -94,7 +96,7 @@ static int64_t spikes_of(const struct volleys *v)
 }
 
 /* 1 where there are more spikes in the span than there is room for. */
-static int add_all(struct neap_dataset *set, int64_t index, const struct span *span,
+static int add_all(struct neap_dataset *set, int64_t index, const struct volley_span *span,
 	struct neap_events *events)
 {
 	struct volleys *v = (struct volleys *)set;
@@ -121,7 +123,7 @@ static int add_all(struct neap_dataset *set, int64_t index, const struct span *s
 
 static int volleys_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
-	const struct span all = {-INFINITY, INFINITY, spikes_of((struct volleys *)set)};
+	const struct volley_span all = {-INFINITY, INFINITY, spikes_of((struct volleys *)set)};
 
 	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)all.most));
 	buffer->events.duration = set->info.duration;
@@ -141,7 +143,7 @@ static int volleys_extent(
 static int volleys_part(struct neap_dataset *set, int64_t index, double from, double to,
 	size_t most, struct neap__event_buffer *buffer)
 {
-	const struct span span = {from, to, (int64_t)most};
+	const struct volley_span span = {from, to, (int64_t)most};
 
 	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
 	return add_all(set, index, &span, &buffer->events);
@@ -157,12 +159,12 @@ static const struct neap__dataset_ops volleys_ops = {.read = volleys_read,
 	.extent = volleys_extent,
 	.part = volleys_part};
 
-static int set_number(struct values *values, const char *name, const char *text)
+static int set_number(struct volley_keys *values, const char *name, const char *text)
 {
 	char known[256] = "task, part";
 
 	for (size_t i = 0; i < KEYS; i++) {
-		const struct volleys_key *key = &keys[i];
+		const struct volleys_key_row *key = &keys[i];
 		if (strcmp(key->name, name) != 0) {
 			size_t n = strlen(known);
 			neap__print(known + n, sizeof known - n, ", %s", key->name);
@@ -191,13 +193,11 @@ static unsigned bit_of(const char *name)
 	for (unsigned i = 0; i < KEYS; i++)
 		if (strcmp(keys[i].name, name) == 0)
 			return 1u << i;
-	return strcmp(name, "task") == 0   ? 1u << KEYS
-	       : strcmp(name, "part") == 0 ? 2u << KEYS
-					   : 0;
+	return strcmp(name, "task") == 0 ? 1u << KEYS : strcmp(name, "part") == 0 ? 2u << KEYS : 0;
 }
 
 /* "KEY=VALUE,..." into values */
-static int parse(struct values *values, int *is_lag, int *is_test, const char *list)
+static int parse(struct volley_keys *values, int *is_lag, int *is_test, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *pair;
 	int rc = copy ? 0 : neap__fail_errno(ENOMEM, "volleys");
@@ -223,9 +223,8 @@ static int parse(struct values *values, int *is_lag, int *is_test, const char *l
 		if (!is_task && strcmp(pair, "part") != 0)
 			rc = set_number(values, pair, value);
 		else if (word < 0)
-			rc = neap__fail(NEAP_EUSAGE,
-				"volleys: %s=%s is not valid; it must be %s", pair, value,
-				is_task ? "xor or lag" : "train or test");
+			rc = neap__fail(NEAP_EUSAGE, "volleys: %s=%s is not valid; it must be %s",
+				pair, value, is_task ? "xor or lag" : "train or test");
 		else
 			*(is_task ? is_lag : is_test) = word;
 	}
@@ -235,7 +234,7 @@ static int parse(struct values *values, int *is_lag, int *is_test, const char *l
 
 static int volleys_open(struct neap_dataset **out, const char *name)
 {
-	struct values values = {100, 15, 4, 10, 10, 2000, 0, 0};
+	struct volley_keys values = {100, 15, 4, 10, 10, 2000, 0, 0};
 	int is_lag = 0, is_test = 0;
 
 	if (name[strlen("volleys")] == ':')
@@ -255,8 +254,7 @@ static int volleys_open(struct neap_dataset **out, const char *name)
 	v->set.info.samples = (int64_t)values.samples;
 	v->set.info.inputs = GROUPS * (int)values.units;
 	v->set.info.classes = is_lag ? (int)values.classes : 2;
-	v->set.info.events =
-		(int64_t)((GROUPS * values.units + values.noise) * values.samples);
+	v->set.info.events = (int64_t)((GROUPS * values.units + values.noise) * values.samples);
 	double longest = values.gap + (is_lag ? (values.classes - 1) * values.apart : 0);
 	v->set.info.duration = (REST + longest + ONSET + JITTER + REST) * STEP;
 	for (int64_t i = 0; i < v->set.info.samples; i++)

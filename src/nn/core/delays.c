@@ -13,8 +13,7 @@ void neap__delays_begin(struct neap_net *net, const struct neap__layer *layer)
 
 	for (int i = 0; delays->most && i < layer->below; i++) {
 		/* fmax first: it makes a number of NaN. */
-		double d = p ? fmin(fmax((double)p[i], delays->least), delays->most)
-			     : delays->most;
+		double d = p ? fmin(fmax((double)p[i], delays->least), delays->most) : delays->most;
 		double whole = delays->learns ? fmin(floor(d), delays->most - 1) : rint(d);
 		delays->whole[i] = (uint8_t)whole;
 		part[i] = (real)(delays->learns ? d - whole : 0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delays.h: axonal delays: what unit j of the layer below gives out reaches the units of a layer d_j
+ * delays.h: axonal delays: the output of unit j of the layer below reaches the units of a layer d_j
  * steps later. A delay is a whole number of steps, or it is learned and lies between two: with
  * d = k + f, k whole and 0 <= f <= 1, an output arrives in two parts,
  *     x_j(t) = (1 - f_j) S_j(t - k_j) + f_j S_j(t - k_j - 1),
- * the linear interpolation of the delayed output (as DCLS interpolates positions: Hammouamri and
- * others 2024, equation 5, there for synapses), so that
+ * the linear interpolation of the delayed output (as DCLS interpolates the positions in a kernel,
+ * Khalfaoui-Hassani and others 2023, with which Hammouamri and others 2024 learn delays of
+ * synapses), so that
  *     dx_j(t)/dd_j = S_j(t - k_j - 1) - S_j(t - k_j).
  *
  * The state has a ring of `most` + 1 rows: row u % (most + 1) holds the outputs that arrive in step

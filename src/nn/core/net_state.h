@@ -60,11 +60,11 @@ struct neap__param {
 	uint16_t *column;		   /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
 	int takes_spikes; /* all its inputs are spikes of the step or the one before: no factors */
-	int is_leak;			   /* logits of decays */
-	int is_delay;			   /* steps */
-	int is_frozen;			   /* it does not learn: its gradient is 0 */
-	double factor;			   /* multiplies its gradient, in the batch begun */
-	double unit;			   /* the number that stands for 1 (time_unit.h) */
+	int is_leak;	  /* logits of decays */
+	int is_delay;	  /* steps */
+	int is_frozen;	  /* it does not learn: its gradient is 0 */
+	double factor;	  /* multiplies its gradient, in the batch begun */
+	double unit;	  /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */
@@ -128,7 +128,7 @@ struct neap__leak {
 struct neap__delays {
 	int least, most; /* steps; most 0: there are none, but for the key `delay` of one step */
 	int learns;
-	int tensor; /* of the delays [below]; -1: all are `most` */
+	int tensor;		     /* of the delays [below]; -1: all are `most` */
 	size_t state_at, adjoint_at; /* the rings in a sample's state and adjoint */
 	uint8_t *whole;		     /* [below] whole steps, in the batch begun */
 	void *part;		     /* [below] the part of a step beyond these */

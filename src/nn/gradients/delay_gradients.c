@@ -46,8 +46,8 @@ static int run_of(const struct neap__delays *delays, const uint16_t *id, int k, 
 	return end - k;
 }
 
-void neap__delays_outputs(struct neap_net *net, struct neap__group *group, int alive,
-	const struct neap__layer *above)
+void neap__delays_outputs(
+	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *above)
 {
 	const struct neap__delays *delays = &above->delays;
 	const real *part = delays->part;

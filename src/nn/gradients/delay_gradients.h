@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_gradients.h: the backward pass of axonal delays (core/delays.h). An output of step s acts on
- * d(in) of steps s + k and s + k + 1, which are later; the adjoint has them, in a ring of `most` + 1
- * rows of the products with W. With g0 = W_j d(in)(s + k_j), g1 = W_j d(in)(s + k_j + 1), both 0
- * beyond the sample's last step,
- *     dS_j(s) += (1 - f_j) g0 + f_j g1
- *     dW_j += S_j(s) ((1 - f_j) d(in)(s + k_j) + f_j d(in)(s + k_j + 1))
- *     dd_j += S_j(s) (g1 - g0).
- * All terms of S(s) are summed at step s, downwards in s and upwards in samples and units, so that no
- * bit depends on the ranges of steps.
+ * delay_gradients.h: the backward pass of axonal delays (core/delays.h). An output of step s acts
+ * on d(in) of steps s + k and s + k + 1, which are later; the adjoint has them, in a ring of `most`
+ * + 1 rows of the products with W. With g0 = W_j d(in)(s + k_j), g1 = W_j d(in)(s + k_j + 1), both
+ * 0 beyond the sample's last step, dS_j(s) += (1 - f_j) g0 + f_j g1 dW_j += S_j(s) ((1 - f_j)
+ * d(in)(s + k_j) + f_j d(in)(s + k_j + 1)) dd_j += S_j(s) (g1 - g0). All terms of S(s) are summed
+ * at step s, downwards in s and upwards in samples and units, so that no bit depends on the ranges
+ * of steps.
  */
 #ifndef NEAP_NN_GRADIENTS_DELAY_GRADIENTS_H
 #define NEAP_NN_GRADIENTS_DELAY_GRADIENTS_H

@@ -167,10 +167,10 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 				"a time step is %g s",
 				s->path, s->graph->node[l->node].name,
 				s->graph->node[t->source].name, t->delay,
-				own ? "its own output arrives at the next step"
-				: most == 1
-					? "neap supports delays of 0 or 1 steps before a convolution or a pool"
-					: "neap supports delays of whole steps, 127 at most",
+				own	    ? "its own output arrives at the next step"
+				: most == 1 ? "neap supports delays of 0 or 1 steps before a "
+					      "convolution or a pool"
+					    : "neap supports delays of whole steps, 127 at most",
 				dt);
 		if (own && (t->conv || t->pool))
 			return refuse(s, l->node,
