@@ -223,11 +223,10 @@ static void delays(void **arg)
 {
 	static const char *const specs[] = {"lif:6,li:delay=3", "lif:6r,lif:5:delay=0..4,li",
 		"lif:6r,lif:5r:delay=0..4:learn,li:delay=2..6:learn",
-		"alif:5:dropout=0.3,cubalif:4r:delay=1..2:learn,adlif:5:scale=9:delay=11:dropout=0."
-		"5,"
-		"li:delay=0..1:learn",
-		"lif:6:reset=zero,gru:4:delay=0..3:learn:density=0.7,lif:4:scale=9,"
-		"lif:3:delay=0..127:learn,li:delay=0..1",
+		("alif:5:dropout=0.3,cubalif:4r:delay=1..2:learn,"
+		 "adlif:5:scale=9:delay=11:dropout=0.5,li:delay=0..1:learn"),
+		("lif:6:reset=zero,gru:4:delay=0..3:learn:density=0.7,lif:4:scale=9,"
+		 "lif:3:delay=0..127:learn,li:delay=0..1"),
 		"lif:6:learn=tau,lif:5r:reset=zero:delay=5..9:learn:learn=tau,li:delay=1"};
 	static const int64_t lengths[] = {9, 13, 4};
 	struct batch_room room;
