@@ -244,7 +244,7 @@ struct neap_param {
 	const uint32_t *row_start; /* [rows + 1]; NULL if dense */
 	const uint16_t *column;	   /* [count]; NULL if dense */
 	enum neap_precision precision;
-	int is_leak; /* 1: values encode time constants and are excluded from weight decay */
+	int is_leak; /* 1: time constants or delays, which are excluded from weight decay */
 };
 
 /* Returns the number of parameter tensors. */

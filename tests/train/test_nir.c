@@ -147,8 +147,8 @@ static void refused_graphs(void **state)
 		{"layer0.cell", "v_reset", 1, 0.5, "a v_reset that differs"},
 		{"readout", "v_leak", 0, 0.5, "'readout' has a v_leak other than 0"},
 		{"layer1.delay", "delay", 0, 2e-3, "'layer1.delay' delays its units by different"},
-		{"layer1.delay", "delay", -1, 128e-3, "delays of whole steps, 127 at most"},
-		{"layer1.delay", "delay", -1, 1.5e-3, "delays of whole steps, 127 at most"},
+		{"layer1.delay", "delay", -1, 128e-3, "delays of 0 to 127 whole steps"},
+		{"layer1.delay", "delay", -1, 1.5e-3, "delays of 0 to 127 whole steps"},
 		{"layer1.delay", "delay", -1, -1e-3, "has a negative delay"},
 		{"input", "shape", 0, 7, "7 numbers leave node 'input', 5 may enter"},
 		{"input", "shape", 0, 1e9, "'input' has a shape"},
@@ -259,7 +259,7 @@ static void delays(void **state)
 		int rc = neap__nir_model_graph(&graph, net, &none, 1, &lost);
 		assert_int_equal(rc, i ? NEAP_EUSAGE : 0);
 		if (i)
-			assert_non_null(strstr(neap_detail(), "delays of its own for each unit"));
+			assert_non_null(strstr(neap_detail(), "a delay per unit"));
 		if (rc == 0) {
 			assert_int_equal(neap__nir_model_of(&file, &graph, "net.nir", &hints), 0);
 			const char *spec = neap__safetensors_meta(&file, "neap.net");

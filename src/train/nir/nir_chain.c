@@ -170,7 +170,7 @@ static int split_terms(struct neap__nir_sums *s, struct neap__nir_layer *l, doub
 				own	    ? "its own output arrives at the next step"
 				: most == 1 ? "neap supports delays of 0 or 1 steps before a "
 					      "convolution or a pool"
-					    : "neap supports delays of whole steps, 127 at most",
+					    : "neap supports delays of 0 to 127 whole steps",
 				dt);
 		if (own && (t->conv || t->pool))
 			return refuse(s, l->node,

@@ -353,7 +353,7 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 		NEAP_TRY(check_reset(e, layer));
 	if (layer->delays.tensor >= 0)
 		return neap__fail(NEAP_EUSAGE,
-			"layer %d has delays of its own for each unit, delay=%d..%d, which the "
+			"layer %d has a delay per unit, delay=%d..%d, which the "
 			"export to NIR does not support; train with one delay for all units, such "
 			"as delay=%d",
 			layer->index, layer->delays.least, layer->delays.most, layer->delays.most);
