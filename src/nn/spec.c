@@ -265,16 +265,15 @@ static int check_delays(const struct neap_net *net, const struct neap__layer *la
 		return 0;
 	if (neap__has_filter(layer))
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has %s and delay=%d..%d; with %s, only a delay of 0 or 1 "
-			"is available. Put the delay into another layer",
-			layer->index, key, layer->delays.least, layer->delays.most, key);
+			"--net: layer %d has %s and a delay of up to %d steps; with %s, a delay of "
+			"0 or 1 is available. Put the delay into another layer",
+			layer->index, key, layer->delays.most, key);
 	if (!neap__layer_spikes(net, layer - 1))
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has delay=%d..%d, but receives the outputs of %s, which "
-			"are numbers. Delays of more than one step are available for spikes; use "
+			"--net: layer %d has a delay of up to %d steps, but receives the outputs "
+			"of %s, which are numbers. Such delays are available for spikes; use "
 			"delay=0 or delay=1",
-			layer->index, layer->delays.least, layer->delays.most,
-			layer[-1].cell->name);
+			layer->index, layer->delays.most, layer[-1].cell->name);
 	return 0;
 }
 

@@ -227,7 +227,9 @@ static void delays(void **arg)
 		 "adlif:5:scale=9:delay=11:dropout=0.5,li:delay=0..1:learn"),
 		("lif:6:reset=zero,gru:4:delay=0..3:learn:density=0.7,lif:4:scale=9,"
 		 "lif:3:delay=0..127:learn,li:delay=0..1"),
-		"lif:6:learn=tau,lif:5r:reset=zero:delay=5..9:learn:learn=tau,li:delay=1"};
+		"lif:6:learn=tau,lif:5r:reset=zero:delay=5..9:learn:learn=tau,li:delay=1",
+		("cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1:5r,"
+		 "lif:4:scale=3:delay=0..5:learn,li")};
 	static const int64_t lengths[] = {9, 13, 4};
 	struct batch_room room;
 	(void)arg;

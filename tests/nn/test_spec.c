@@ -153,8 +153,9 @@ static const struct {
 	{"lif:8:delay=0..4,li", "the first layer does not have"},
 	{"gru:8,li:delay=2", "receives the outputs of gru, which are numbers"},
 	{"egru:8,lif:8:delay=0..4:learn,li", "receives the outputs of egru"},
-	{"lif:8,lif:conv=1:channels=2:shape=2x2x2:delay=2,li", "has conv and delay=2..2"},
-	{"lif:8,li:pool=1x2:shape=2x2x2:delay=0..4", "has pool and delay=0..4"},
+	{"lif:8,lif:conv=1:channels=2:shape=2x2x2:delay=2,li",
+		"has conv and a delay of up to 2 steps"},
+	{"lif:8,li:pool=1x2:shape=2x2x2:delay=0..4", "has pool and a delay of up to 4 steps"},
 };
 
 static void refusals(void **arg)

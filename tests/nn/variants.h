@@ -158,6 +158,10 @@ static const struct variant {
 		.smooth = 1,
 		.freeze = "layer0"},
 	{.spec = "lif:70r,lif:33:delay=0..9,li:delay=3"},
+	{.spec = "cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1:140r,lif:33:delay=0..9:"
+		 "learn,li",
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
 	{.spec = "lif:70r:dropout=0.3,lif:33r:delay=0..64:learn:reset=zero,li:delay=2..5:learn",
 		.precision = NEAP_DOUBLE,
 		.readout = NEAP_READ_STEP,
