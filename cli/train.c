@@ -330,7 +330,7 @@ static int finish_options(struct neap_train_options *o, struct neap_problem *cos
 {
 	if (!o->data)
 		return cli_usage("train", "DATA is missing: pass a data set, such as a file of "
-					  "'neap encode', or randman, the built-in one");
+					  "'neap encode', or randman, a built-in one");
 	if (stretch &&
 		cli_parse_span(&o->augment.stretch_low, &o->augment.stretch_high, stretch) < 0)
 		return cli_usage("train",

@@ -259,7 +259,8 @@ struct neap_param {
 	const uint32_t *row_start; /* [rows + 1]; NULL if dense */
 	const uint16_t *column;	   /* [count]; NULL if dense */
 	enum neap_precision precision;
-	int is_leak; /* 1: parameters of units such as time constants, excluded from weight decay */
+	/* 1: parameters of units, such as time constants or delays; excluded from weight decay */
+	int is_leak;
 };
 
 /* Returns the number of parameter tensors. */

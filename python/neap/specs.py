@@ -158,6 +158,9 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
                               f"Python modules. Use the command-line tool, such as neap predict")
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
+        elif name == "delay" and equals and text not in ("0", "1"):
+            raise FormatError(f"layer {part[:60]!r} has delays of more than one step, which are not available in Python "
+                              f"modules. Use the command-line tool, such as neap predict")
         elif equals:
             if ".." in text and name in _RANGES:
                 keys["ranges"] = (*keys.get("ranges", ()), name)

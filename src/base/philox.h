@@ -23,6 +23,7 @@ enum neap__random_stream {
 	NEAP__STREAM_PLAN,
 	NEAP__STREAM_CODING,
 	NEAP__STREAM_UNITS,
+	NEAP__STREAM_VOLLEYS,
 };
 
 struct neap__philox4 {

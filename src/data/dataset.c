@@ -15,6 +15,7 @@
 /* The first row whose `takes` says yes opens the data set. */
 static const struct neap__dataset_format *const formats[] = {
 	&neap__format_randman,
+	&neap__format_volleys,
 	&neap__format_text,
 	&neap__format_h5_arrays,
 	&neap__format_npz_arrays,

@@ -123,8 +123,9 @@ struct neap__dataset_format {
 	int (*open)(struct neap_dataset **set, const char *name);
 };
 
-extern const struct neap__dataset_format neap__format_randman, neap__format_h5_arrays,
-	neap__format_npz_arrays, neap__format_text, neap__format_recording, neap__format_shd;
+extern const struct neap__dataset_format neap__format_randman, neap__format_volleys,
+	neap__format_h5_arrays, neap__format_npz_arrays, neap__format_text, neap__format_recording,
+	neap__format_shd;
 
 /* Whether a name is that of a recording: of a sound file, or "-". */
 int neap__recording_named(const char *name);

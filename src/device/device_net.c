@@ -56,7 +56,7 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "density";
 	else if (layer->learn != NEAP_LEARN_NONE)
 		key = "learn";
-	else if (layer->delay)
+	else if (layer->delay || neap__has_delays(layer))
 		key = "delay";
 	else if (!neap__is_in_chain(layer))
 		key = "from";

@@ -55,9 +55,8 @@ static int settle_from(struct neap__layer *layer)
 
 	if (is_conv && !f->channels)
 		*f = below->plane;
-	if (is_conv &&
-		(f->channels != below->plane.channels || f->height != below->plane.height ||
-			f->width != below->plane.width))
+	if (is_conv && (f->channels != below->plane.channels || f->height != below->plane.height ||
+			       f->width != below->plane.width))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: layer %d has the shape %dx%dx%d, but the layer below has %dx%dx%d. "
 			"Remove the key shape",
@@ -164,7 +163,8 @@ int neap__filter_settle(const struct neap_net *net, struct neap__layer *layer)
 			       : 0;
 	if (layer->nsources > 1)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has %s and receives %d layers; conv and pool apply to one. "
+			"--net: layer %d has %s and receives %d layers; conv and pool apply to "
+			"one. "
 			"Use from with one layer, or a layer without conv and pool",
 			layer->index, layer->conv[0] ? "conv" : "pool", layer->nsources);
 	if (layer->source[0].layer < 0 && !layer->from.channels)

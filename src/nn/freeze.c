@@ -47,7 +47,8 @@ static int mark(struct neap_net *net, const char *list)
 /* 1: a tensor of the layer learns. */
 static int learns(const struct neap_net *net, const struct neap__layer *layer)
 {
-	const int tensors[] = {layer->weight, layer->recurrent, layer->bias, layer->candidate};
+	const int tensors[] = {layer->weight, layer->recurrent, layer->bias, layer->candidate,
+		layer->delays.tensor};
 
 	for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
 		if (tensors[i] >= 0 && !net->tensors[tensors[i]].is_frozen)
@@ -74,7 +75,8 @@ static void lower(struct neap_net *net)
 	net->taped_from = net->learns_from;
 	for (int l = net->learns_from; l < net->nlayers; l++) {
 		int first = net->layers[l].source[0].layer;
-		first = first < 0 && net->layers[l].nsources > 1 ? net->layers[l].source[1].layer : first;
+		first = first < 0 && net->layers[l].nsources > 1 ? net->layers[l].source[1].layer
+								 : first;
 		if (first >= 0 && first < net->taped_from)
 			net->taped_from = first;
 	}

@@ -66,16 +66,18 @@ static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 /* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
-	net->has_log = neap__is_chain(net) && !net->options.smooth && !net->options.values && net->nlayers <= NEAP__LAYERS_MOST;
+	net->has_log = neap__is_chain(net) && !net->options.smooth && !net->options.values &&
+		       net->nlayers <= NEAP__LAYERS_MOST;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;
 		if (layer->logged)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
-		if (layer->density < 1 || neap__has_filter(layer) || neap__has_filter(layer + 1) ||
-			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
-			neap__has_ranges(layer) || (l > 0 && layer[-1].dropout > 0))
+		if (layer->density < 1 || neap__has_delays(layer + 1) || neap__has_filter(layer) ||
+			neap__has_filter(layer + 1) || !neap__layer_code(net, layer)->walk ||
+			neap__learned(layer) || neap__has_ranges(layer) ||
+			(l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);
@@ -99,6 +101,18 @@ static size_t bytes_of(const struct neap_net *net, const struct neap__layer *lay
 	return bytes ? bytes(net, layer) : (size_t)rows * layer->n * net->ops->real;
 }
 
+/* The rings of the outputs that are on their way to a layer, and of its d(in) (delays.h). */
+static void place_delays(
+	struct neap_net *net, struct neap__layer *layer, size_t *state, size_t *adjoint)
+{
+	size_t rows = (size_t)layer->delays.most + 1, bits = (size_t)(layer->below + 7) / 8;
+	size_t row = net->options.smooth ? (size_t)layer->below * net->ops->real : bits;
+
+	net->has_delays = 1;
+	layer->delays.state_at = place(state, rows * row);
+	layer->delays.adjoint_at = place(adjoint, rows * (size_t)layer->widths.in * net->ops->real);
+}
+
 int neap__net_layout(struct neap_net *net)
 {
 	size_t state = 0, adjoint = 0, tape = 0, bytes = net->ops->real;
@@ -112,9 +126,8 @@ int neap__net_layout(struct neap_net *net)
 
 		derive_widths(net, layer);
 		NEAP_TRY(neap__filter_make(net, layer));
-		layer->din_mask = !neap__has_filter(layer) || layer->is_recurrent ? -1
-				  : layer->delay				  ? 1
-										  : 0;
+		int at_once = neap__has_filter(layer) || neap__has_delays(layer);
+		layer->din_mask = !at_once || layer->is_recurrent ? -1 : layer->delay ? 1 : 0;
 		if (hidden)
 			derive(net, layer);
 		layer->state_at =
@@ -130,6 +143,8 @@ int neap__net_layout(struct neap_net *net)
 			layer->support_at = place(&state, bits);
 		layer->adjoint_at =
 			place(&adjoint, bytes_of(net, layer, c->rows.adjoint, c->adjoint_bytes));
+		if (neap__has_delays(layer))
+			place_delays(net, layer, &state, &adjoint);
 		tape += neap__layer_tape(net, layer);
 		net->widest = layer->n > net->widest ? layer->n : net->widest;
 		row = layer->widths.sums > row ? layer->widths.sums : row;

@@ -175,7 +175,7 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 		.grad = t->grad,
 		.row_start = t->row_start,
 		.column = t->column,
-		.is_leak = t->is_leak,
+		.is_leak = t->is_leak || t->is_delay,
 		.precision = net->options.precision};
 	return 0;
 }

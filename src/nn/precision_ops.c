@@ -2,6 +2,7 @@
 /* precision_ops.c: the table of what runs a group, in the precision of the build. */
 #include "nn/precision_ops.h"
 #include "nn/cells/leak.h"
+#include "nn/core/delays.h"
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
 #include "nn/core/port_rows.h"
@@ -47,6 +48,7 @@ const struct neap__precision_ops NEAP_R(neap__precision_ops) = {
 	.strip_units = strip_units,
 	.leak = neap__leak_begin,
 	.bias = repeat_bias,
+	.delays = neap__delays_begin,
 	.draw = neap__dropout_draw,
 	.pack = neap__pack_net,
 	.strip_columns = strip_columns,

@@ -56,8 +56,10 @@ int neap__sources_read(
 		int n = (int)((plus ? plus : end) - word), source = layer_named(word, (size_t)n);
 		if (source == NOT_A_SOURCE || source >= net->nlayers - 1)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: from='%.*s' of layer %d: '%.*s' is not a hidden layer of the "
-				"network. Use input, layer0, layer1, ..., such as from=input+layer0",
+				"--net: from='%.*s' of layer %d: '%.*s' is not a hidden layer of "
+				"the "
+				"network. Use input, layer0, layer1, ..., such as "
+				"from=input+layer0",
 				length, text, layer->index, n, word);
 		if (source == layer->index)
 			return neap__fail(NEAP_EUSAGE,
@@ -85,7 +87,8 @@ int neap__sources_default(const struct neap_net *net, struct neap__layer *layer)
 	const struct neap__layer_source *first = &layer->source[0];
 	if (first->layer > layer->index || (layer->index == 0 && first->layer >= 0))
 		return neap__fail(NEAP_EUSAGE,
-			"--net: from of layer %d names only layers above it, whose outputs arrive one "
+			"--net: from of layer %d names only layers above it, whose outputs arrive "
+			"one "
 			"step later. Add %s",
 			layer->index, layer->index ? "input or a layer below" : "input");
 	layer->below = first->layer < 0 ? net->options.inputs : net->layers[first->layer].n;
@@ -118,7 +121,8 @@ static int check_pools(const struct neap_net *net, const struct neap__layer *lay
 		for (int k = 0; k < net->layers[l].nsources; k++)
 			if (l != layer->index && net->layers[l].source[k].layer == source)
 				return neap__fail(NEAP_EUSAGE,
-					"--net: layer %d has pooling=max and receives layer%d, which "
+					"--net: layer %d has pooling=max and receives layer%d, "
+					"which "
 					"layer %d receives too. Use pooling=sum or pooling=avg",
 					layer->index, source, l);
 	return 0;
@@ -144,7 +148,8 @@ int neap__sources_settle(struct neap_net *net)
 		NEAP_TRY(check_pools(net, layer));
 		if (l < net->nlayers - 1 && !find_readers(net, layer))
 			return neap__fail(NEAP_EUSAGE,
-				"--net: no layer receives the outputs of layer %d. Add layer%d to the key "
+				"--net: no layer receives the outputs of layer %d. Add layer%d to "
+				"the key "
 				"from of another layer, or remove the layer",
 				l, l);
 	}

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES, SOURCES };
+enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES, SOURCES, DELAYS };
 
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -83,7 +83,7 @@ static const struct spec_key {
 	{"recurrent_scale", NUMBER, AT(recurrent_scale), .where = NEAP__HIDDEN, NOT_NEGATIVE},
 	{"dropout", NUMBER, AT(dropout), .where = NEAP__HIDDEN, .low = 0, .high = 0.99},
 	{"learn", WORD, AT(learn), .where = NEAP__HAS_LEAK | NEAP__OSCILLATES, .words = learns},
-	{"delay", FLAG, AT(delay), ALL, .high = 1},
+	{"delay", DELAYS, AT(delay), ALL, .high = 1},
 	{"from", SOURCES, AT(nsources), ALL},
 	{"conv", SIZES, AT(conv), CONV, .low = 1, .count = 2},
 	{"stride", SIZES, AT(stride), CONV, .low = 1, .count = 2},
@@ -174,6 +174,8 @@ static const char *accepted_range(const struct neap__layer *layer, const struct 
 	if (accepts_none(layer, key))
 		return "none or a time such as 20ms";
 	switch (key->kind) {
+	case DELAYS:
+		return "0 to 127 steps such as 20, or a range of them such as 0..64";
 	case TIME:
 		return "a positive time such as 20ms";
 	case FLAG:
@@ -216,6 +218,81 @@ static int set_sizes(struct neap__layer *layer, const struct spec_key *key, stru
 		return 0;
 	return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'", key->name,
 		accepted_range(layer, key), value.length, value.text);
+}
+
+/* A whole number of steps; -1 where it is none. */
+static int steps_of(struct word word)
+{
+	int steps = word.length > 0 ? 0 : -1;
+
+	for (int i = 0; i < word.length && steps >= 0; i++) {
+		int digit = word.text[i] - '0';
+		steps = digit < 0 || digit > 9 ? -1 : steps * 10 + digit;
+		steps = steps > NEAP__DELAY_MOST ? -1 : steps;
+	}
+	return steps;
+}
+
+/* STEPS or STEPS..STEPS. One step for all is what reads the outputs of the step before. */
+static int set_delays(struct neap__layer *layer, const struct spec_key *key, struct word value)
+{
+	const char *dots = value.text, *end = value.text + value.length;
+
+	while (dots < end && !(dots + 1 < end && dots[0] == '.' && dots[1] == '.'))
+		dots++;
+	int least = steps_of((struct word){value.text, (int)(dots - value.text)});
+	int most = dots < end ? steps_of((struct word){dots + 2, (int)(end - dots - 2)}) : least;
+	if (least < 0 || most < least)
+		return neap__fail(NEAP_EUSAGE, "--net: %s must be %s, not '%.*s'", key->name,
+			accepted_range(layer, key), value.length, value.text);
+	layer->delay = least == 1 && most == 1;
+	layer->delays = (struct neap__delays){.tensor = -1};
+	if (most > least || most > 1) {
+		layer->delays.least = least;
+		layer->delays.most = most;
+	}
+	return 0;
+}
+
+/* The word `learn` behind delay=STEPS..STEPS. */
+static int learn_delays(struct neap__layer *layer)
+{
+	if (layer->delays.most == layer->delays.least)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: 'learn' behind a colon learns the delays of a range, and %s has "
+			"none. Write delay=0..64:learn, or learn=tau for time constants",
+			layer->cell->name);
+	layer->delays.learns = 1;
+	return 0;
+}
+
+/* Delays of units need a layer of spikes below; what shares weights has one delay at most. */
+static int check_delays(const struct neap_net *net, const struct neap__layer *layer)
+{
+	const char *key = layer->conv[0] ? "conv" : "pool";
+
+	if (!neap__has_delays(layer))
+		return 0;
+	if (neap__has_filter(layer))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has %s and a delay of up to %d steps; with %s, a delay of "
+			"0 or 1 is available. Put the delay into another layer",
+			layer->index, key, layer->delays.most, key);
+	if (!neap__is_in_chain(layer) || layer[-1].first_reader != layer->index ||
+		layer[-1].last_reader != layer->index)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has a delay of up to %d steps, so it must be the only "
+			"layer "
+			"that receives layer%d, and receive no other. Use delay=0 or delay=1, or "
+			"remove from",
+			layer->index, layer->delays.most, layer->index - 1);
+	if (!neap__layer_spikes(net, layer - 1))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has a delay of up to %d steps, but receives the outputs "
+			"of %s, which are numbers. Such delays are available for spikes; use "
+			"delay=0 or delay=1",
+			layer->index, layer->delays.most, layer[-1].cell->name);
+	return 0;
 }
 
 static int set_word(struct neap__layer *layer, const struct spec_key *key, struct word value)
@@ -319,6 +396,8 @@ static int set_key(
 			return set_sizes(layer, key, value);
 		if (key->kind == SOURCES)
 			return neap__sources_read(net, layer, value.text, value.length);
+		if (key->kind == DELAYS)
+			return set_delays(layer, key, value);
 		const char *dots = memmem(value.text, (size_t)value.length, "..", 2);
 		if (key->leak && dots)
 			return set_range(layer, key, value, dots);
@@ -481,6 +560,8 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 			struct word name = cut(&q, word.text + word.length, '=');
 			NEAP_TRY(set_key(net, layer, name,
 				(struct word){q, (int)(word.text + word.length - q)}));
+		} else if (words > 0 && same(word, "learn")) {
+			NEAP_TRY(learn_delays(layer));
 		} else if (words == 0) {
 			NEAP_TRY(set_size(layer, word));
 		} else {
@@ -586,8 +667,8 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 					key->name, count - 1, word);
 			continue;
 		}
-		double v = key->kind == FLAG ? *(int *)field(layer, key)
-					     : *(double *)field(layer, key);
+		double v = key->kind == FLAG || key->kind == DELAYS ? *(int *)field(layer, key)
+								    : *(double *)field(layer, key);
 		if (!in_range(layer, key, v))
 			return neap__fail(NEAP_EUSAGE, "%s must be %s, not %g", key->name,
 				accepted_range(layer, key), v);
@@ -639,6 +720,13 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 	return layer->index > 0 || key->at != offsetof(struct neap__layer, delay);
 }
 
+static void write_delays(struct neap__text *text, const struct neap__delays *delays)
+{
+	neap__text_add(text, ":delay=%d", delays->least);
+	if (delays->most > delays->least)
+		neap__text_add(text, "..%d%s", delays->most, delays->learns ? ":learn" : "");
+}
+
 static int write_layer(struct neap__text *text, struct neap__layer *layer)
 {
 	neap__text_add(text, "%s%s:%d%s", layer->index ? "," : "",
@@ -655,7 +743,9 @@ static int write_layer(struct neap__text *text, struct neap__layer *layer)
 		memcpy(&word, field(layer, key), sizeof word);
 		if (key->kind == WORD)
 			neap__text_add(text, ":%s=%s", key->name, key->words[word]);
-		else if (key->kind == FLAG)
+		else if (key->kind == DELAYS && neap__has_delays(layer))
+			write_delays(text, &layer->delays);
+		else if (key->kind == FLAG || key->kind == DELAYS)
 			neap__text_add(text, ":%s=%d", key->name, word);
 		else if (key->kind == SOURCES) {
 			neap__text_add(text, ":%s=", key->name);
@@ -722,6 +812,8 @@ int neap__net_parse(struct neap_net *net)
 		NEAP_TRY(check_layer(net, layer));
 	}
 	NEAP_TRY(neap__sources_settle(net));
+	for (int l = 1; l < layers; l++)
+		NEAP_TRY(check_delays(net, &net->layers[l]));
 	if (net->options.readout == NEAP_READ_AUTO)
 		net->options.readout = neap__automatic_readout(&net->options, 0);
 	for (int l = 0; l < layers && !rc; l++)

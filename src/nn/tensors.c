@@ -125,7 +125,15 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	return 0;
 }
 
-enum { TENSORS = 4 + NEAP__LEAKS_MOST }; /* a layer, at most */
+enum {
+	TENSORS = 5 + NEAP__LEAKS_MOST, /* a layer, at most */
+	/*
+	 * The steps that an update of Adam moves a delay by, in learning rates. The published
+	 * configuration of Hammouamri and others (2024) trains delays with 100 times the learning
+	 * rate of the weights.
+	 */
+	DELAY_UNIT = 100
+};
 
 static int make_decays(struct neap_net *net, struct neap__layer *layer)
 {
@@ -191,6 +199,40 @@ static int make_leaks(struct neap_net *net, struct neap__layer *layer)
 		}
 	}
 	return make_decays(net, layer);
+}
+
+/* Makes the tensor of the delays of a layer, drawn from their range, where they have one. */
+static int make_delays(struct neap_net *net, struct neap__layer *layer)
+{
+	struct neap__delays *delays = &layer->delays;
+	double range = delays->most - delays->least;
+
+	delays->tensor = -1;
+	if (!neap__has_delays(layer))
+		return 0;
+	delays->whole = neap__net_get_zeroed(net, (uint64_t)layer->below, sizeof *delays->whole);
+	delays->part = neap__net_get_zeroed(net, (uint64_t)layer->below, net->ops->real);
+	if (!delays->whole || !delays->part)
+		return neap__fail_errno(ENOMEM, "delays of %d units", layer->below);
+	if (range == 0)
+		return 0;
+	delays->tensor = net->ntensors++;
+	struct neap__param *t = &net->tensors[delays->tensor];
+	NEAP_TRY(make(net, delays->tensor, layer, "delay", 1, layer->below, 1, (struct draw){0},
+		DELAY_UNIT));
+	t->is_delay = 1;
+	t->is_frozen = !delays->learns;
+	for (int i = 0; i < layer->below; i++) {
+		double u = neap__random_uniform(net->options.seed, NEAP__STREAM_WEIGHTS,
+			(uint32_t)delays->tensor, (uint64_t)i);
+		double d = delays->least +
+			   (delays->learns ? u * range : fmin(floor(u * (range + 1)), range));
+		if (net->options.precision == NEAP_DOUBLE)
+			((double *)t->data)[i] = d;
+		else
+			((float *)t->data)[i] = (float)d;
+	}
+	return 0;
 }
 
 /* 1: a layer gives out events, 0: numbers of all units. */
@@ -269,7 +311,8 @@ int neap__net_tensors(struct neap_net *net)
 			: gets_events(net, layer)     ? unit.events
 						      : unit.numbers));
 		net->tensors[layer->weight].filter = layer->filter;
-		net->tensors[layer->weight].takes_spikes = gets_spikes(net, layer);
+		net->tensors[layer->weight].takes_spikes =
+			gets_spikes(net, layer) && !neap__has_delays(layer);
 		net->tensors[layer->weight].sources = layer->nsources > 1 ? layer : NULL;
 		layer->recurrent = layer->candidate = -1;
 		if (layer->is_recurrent) {
@@ -292,9 +335,11 @@ int neap__net_tensors(struct neap_net *net)
 			draw_biases(layer), unit.bias));
 	}
 	/* Last: initial weights depend on tensor numbers, and are the same with and without
-	 * `learn`. */
+	 * `learn` and `delay`. */
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(make_leaks(net, &net->layers[l]));
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(make_delays(net, &net->layers[l]));
 	double *grad = neap__net_get_zeroed(net, net->elements, sizeof *grad);
 	if (!grad)
 		return neap__fail_errno(ENOMEM, "gradients of %zu weights", net->elements);

@@ -205,6 +205,8 @@ int neap__optimizer_step(
 		optimizer->rule->step(&step);
 		finite &= all_finite(&step);
 	}
+	for (int l = 0; l < net->nlayers; l++) /* delays stay in their range */
+		net->ops->delays(net, &net->layers[l]);
 	neap__subnormals_restore(mode);
 	return finite;
 }

@@ -149,7 +149,9 @@ def small_cases():
         yield ["compare", "train.h5", "--net", net, "--memory", "8M"], "--net"
     for name in ("missing.h5", "empty", "text", "folder", "tone.wav", "pipe", "randman:",
                  "randman:classes=0", "randman:banana=1", "randman:classes", "randman:steps=50,steps=60",
-                 "randman:part=test,part=test", "randman:units=-1",
+                 "randman:part=test,part=test", "randman:units=-1", "volleys:", "volleys:task=and", "volleys:gap=-1",
+                 "volleys:gap", "volleys:banana=1", "volleys:units=0", "volleys:classes=1.5", "volleys:part=both",
+                 "volleys:task=lag,task=xor", "volleys:gap=5,gap=6", "volleys:samples=" + BIG,
                  "randman:samples=" + BIG):
         yield ["train", name, "--epochs", "1", "--memory", "8M"], name.split(":")[0]
         yield ["compare", name, "--memory", "8M"], name.split(":")[0]

@@ -29,6 +29,7 @@ REFUSED = [
     (["--net", "lif:9:tau=5ms..25ms,li"], "LOW..HIGH"),
     ([*NET, "--surrogate", "slayer"], "'slayer'"),
     (["--net", "lif:9:surrogate=double_gaussian:support=1,li"], "'double_gaussian'"),
+    (["--net", "lif:9,lif:7:delay=0..64:learn,li"], "'delay'"),
     (["--net", "lif:conv=1x3:channels=2:shape=1x1x10,li"], "'conv'"),
     (["--net", "lif:9,li:pool=1x3:shape=1x1x9"], "'pool'"),
     (["--net", "lif:9,lif:7:dropout=0.5,li"], "'dropout'"),

@@ -29,6 +29,10 @@ static const struct {
 	{"lstm:33,gru:20,li", "layer0.weight,readout.weight", 0, 1, NEAP_READ_MEAN},
 	{"egru:20:threshold=0.1,egru:20:threshold=0.1,li", "layer0,layer1.candidate", 0, 1,
 		NEAP_READ_MEAN},
+	{"lif:40r,lif:30:delay=0..20:learn,lif:20:delay=2..9:learn,li", "layer0,layer1.delay", 0, 1,
+		NEAP_READ_MEAN},
+	{"lif:40r,lif:30:delay=0..20:learn,lif:20:delay=2..9:learn,li", "layer0,layer1", 1, 1,
+		NEAP_READ_SUM},
 	{"gru:20,lif:30r:scale=9,egru:20:threshold=0.1,li", "layer0,layer1", 1, 0.6,
 		NEAP_READ_MEAN},
 };

@@ -201,7 +201,8 @@ static void sources(void **arg)
 		"lif:4:from=input+layer1+layer2,alif:4r:from=input,cubalif:3:from=layer0+layer1,"
 		"li:from=layer1+layer2",
 		"lif:5r:reset=hard:threshold=-0.1:reset_value=-0.4,lif:4:reset=hard:threshold=0,li",
-		"integrator:5r,lif:4:from=input+layer0,li", "integrator:5:learn=tau,integrator:4r:learn=tau,li",
+		"integrator:5r,lif:4:from=input+layer0,li",
+		"integrator:5:learn=tau,integrator:4r:learn=tau,li",
 		"gru:4:from=input+layer1,integrator:4:learn=tau,lif:3:from=input+layer0+layer1,"
 		"li:from=layer0+layer2"};
 	struct batch_room room;
@@ -258,6 +259,35 @@ static void filters(void **arg)
 			check(&o, &objective, &room, 0);
 			batch_free(&room);
 		}
+}
+
+/* Delays of units, fixed and learned, into cells of every kind and into the readout. */
+static void delays(void **arg)
+{
+	static const char *const specs[] = {"lif:6,li:delay=3", "lif:6r,lif:5:delay=0..4,li",
+		"lif:6r,lif:5r:delay=0..4:learn,li:delay=2..6:learn",
+		("alif:5:dropout=0.3,cubalif:4r:delay=1..2:learn,"
+		 "adlif:5:scale=9:delay=11:dropout=0.5,li:delay=0..1:learn"),
+		("lif:6:reset=zero,gru:4:delay=0..3:learn:density=0.7,lif:4:scale=9,"
+		 "lif:3:delay=0..127:learn,li:delay=0..1"),
+		"lif:6:learn=tau,lif:5r:reset=zero:delay=5..9:learn:learn=tau,li:delay=1",
+		("cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1:5r,"
+		 "lif:4:scale=3:delay=0..5:learn,li")};
+	static const int64_t lengths[] = {9, 13, 4};
+	struct batch_room room;
+	(void)arg;
+	batch_make(&room, 5, 3, 7, 13, 3, 0.3, lengths);
+	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
+		for (int detach = 0; detach < 2; detach++) {
+			struct neap_net_options o = options(specs[s]);
+			struct neap_objective objective = *entropy();
+			o.surrogate = NEAP_SIGMOID;
+			o.detach = detach;
+			objective.rates = (struct neap_rate_penalty){.l2 = 0.7};
+			objective.dropout = 4;
+			check(&o, &objective, &room, 0);
+		}
+	batch_free(&room);
 }
 
 static void penalties(void **arg)
@@ -412,6 +442,7 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(filters),
 		cmocka_unit_test(sources),
+		cmocka_unit_test(delays),
 		cmocka_unit_test(penalties),
 		cmocka_unit_test(densities),
 		cmocka_unit_test(dropouts),

@@ -113,8 +113,10 @@ static const struct kind {
 	{"lstm:8,rnn:16:dropout=0.2,li", 1, 0}, {"lif:12r,li", 1, 0}, {"egru:7,li", 0, 0},
 	{"lif:conv=1x2:channels=4:pool=1x2:pooling=max:shape=2x4x4,li:pool=2x1", 0, 0},
 	{"lif:conv=3:channels=4:shape=2x4x4:dropout=0.3,alif:6r:pool=2:pooling=avg,li", 0, 1},
-	{"lif:16r:from=input+layer1,lif:9:from=input+layer0:dropout=0.3,li:from=layer0+layer1", 0, 0},
-	{"integrator:13:learn=tau,lif:6:from=input+layer0:density=0.4,li:from=input+layer1", 1, 1}};
+	{"lif:16r:from=input+layer1,lif:9:from=input+layer0:dropout=0.3,li:from=layer0+layer1", 0,
+		0},
+	{"integrator:13:learn=tau,lif:6:from=input+layer0:density=0.4,li:from=input+layer1", 1, 1},
+	{"lif:9r,alif:6:delay=0..20:learn,li:delay=7", 0, 0}};
 enum { KINDS = sizeof kinds / sizeof kinds[0], SIZES = 4, FIRST = 5, STEPS = 70, MOST = 70 };
 /* Cut as the first, less of them, cut otherwise, and cut otherwise once more. */
 static const int sizes[SIZES] = {FIRST, 3, MOST, 11};

@@ -22,7 +22,8 @@ static const char *const specs[] = {"lif:24r,li", "lif:17,lif:9r:dropout=0.3,li"
 	 "reset u=-1;w=w+0.2*spike:13r,li"),
 	"lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li",
 	"lif:16r:from=input+layer1,lif:9:from=input+layer0:dropout=0.3,li:from=layer0+layer1",
-	"integrator:13:learn=tau,lif:6:from=input+layer0,li:from=input+layer1"};
+	"integrator:13:learn=tau,lif:6:from=input+layer0,li:from=input+layer1",
+	"lif:17r,alif:9:delay=0..20:learn,li:delay=0..3"};
 
 /* What a sweep leaves. */
 struct found {

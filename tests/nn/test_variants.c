@@ -45,6 +45,8 @@ static const char *const specs[] = {
 	"seadlif:70r:scale=40:learn=all:a=1..60:b=0..120,li",
 	"brf:70r:scale=900:omega=50..100:b=10..40,brf:40:scale=900:learn=tau:detach=1:delay=1,li",
 	"lif:70r:tau=5ms..25ms,cubalif:40r:scale=1:tau_syn=2ms..8ms:learn=tau,li",
+	"lif:70r,lif:40:delay=0..20,li:delay=3..9:learn",
+	"alif:70r,cubalif:20:delay=2..9,li:delay=0..1:learn",
 };
 enum { SPECS = sizeof specs / sizeof specs[0], SPARSE = 8 }; /* the first one with sparse tapes */
 

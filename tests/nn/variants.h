@@ -200,15 +200,32 @@ static const struct variant {
 	{.spec = "lif:70r:from=input+layer2,lif:33,lif:20,li:from=layer1+layer2",
 		.freeze = "layer0,layer1"},
 	{.spec = "integrator:40:learn=tau,li", .gated = 1},
-	/* thresholds at 0 and below: units that spike without input, of no multiple of a register */
-	{.spec = "lif:70r:reset=hard:threshold=-0.02:reset_value=-0.5,lif:33:reset=hard:threshold=0:"
+	/* thresholds at 0 and below: units that spike without input, of no multiple of a register
+	 */
+	{.spec = "lif:70r:reset=hard:threshold=-0.02:reset_value=-0.5,lif:33:reset=hard:threshold="
+		 "0:"
 		 "reset_value=-1,li"},
-	{.spec = "cubalif:37r:reset=hard:threshold=-0.02:reset_value=-0.5:tau_syn=2ms,lif:19:reset=hard:"
+	{.spec = "cubalif:37r:reset=hard:threshold=-0.02:reset_value=-0.5:tau_syn=2ms,lif:19:reset="
+		 "hard:"
 		 "threshold=0,li",
 		.precision = NEAP_DOUBLE,
 		.surrogate = NEAP_SIGMOID},
 	{.spec = "lif:conv=1x3:channels=4:shape=1x1x19,lif:conv=1x3:channels=3:pad=0x1,"
 		 "lif:conv=1x2:channels=3:from=layer0,li:from=layer1+layer2"},
+	{.spec = "lif:70r,lif:33:delay=0..9,li:delay=3"},
+	{.spec = "cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1:140r,lif:33:delay=0..9:"
+		 "learn,li",
+		.surrogate = NEAP_SIGMOID,
+		.density = 0.5},
+	{.spec = "lif:70r:dropout=0.3,lif:33r:delay=0..64:learn:reset=zero,li:delay=2..5:learn",
+		.precision = NEAP_DOUBLE,
+		.readout = NEAP_READ_STEP,
+		.surrogate = NEAP_BOXCAR},
+	{.spec = "adlif:70r:scale=40,gru:9:delay=0..127:learn,li", .density = 0.5, .gated = 1},
+	{.spec = "lif:30r,alif:20:delay=1..7:learn,li:delay=0..2", .smooth = 1},
+	{.spec = "lif:70r,lif:33:delay=2..9:learn,lif:20:delay=0..5:learn,li",
+		.surrogate = NEAP_SIGMOID,
+		.freeze = "layer0,layer1.weight,layer1.bias"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

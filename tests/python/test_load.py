@@ -287,6 +287,8 @@ def test_models_that_are_none(tmp_path):
             (dict(settings={"net": "lif:2x,li"}), "'2x'"), (dict(settings={"net": "lif,li"}), "0 units"),
             (dict(settings={"net": "lif:2:foo=1,li"}), "key 'foo'"), (dict(settings={"tau": "nan"}), "tau"),
             (dict(settings={"net": "lif:conv=3:channels=2,li"}), "has the key 'conv': convolutions"),
+            (dict(settings={"net": "lif:2,li:delay=0..9:learn"}), "delays of more than one step"),
+            (dict(settings={"net": "lif:2,li:delay=2"}), "delays of more than one step"),
             (dict(settings={"net": "lif:2:tau=-1ms,li"}), "tau"), (dict(settings={"reset": "never"}), "reset"),
             (dict(settings={"readout": "never"}), "readout"), (dict(settings={"dt": "0"}), "time step dt"),
             (dict(drop="width"), "setting width of the network is missing. The file is damaged"), (dict(settings={"net": "lif:3,li"}), "shape"),

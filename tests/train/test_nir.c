@@ -147,8 +147,8 @@ static void refused_graphs(void **state)
 		{"layer0.cell", "v_reset", 1, 0.5, "a v_reset that differs"},
 		{"readout", "v_leak", 0, 0.5, "'readout' has a v_leak other than 0"},
 		{"layer1.delay", "delay", 0, 2e-3, "'layer1.delay' delays its units by different"},
-		{"layer1.delay", "delay", -1, 2e-3, "delays of 0 or 1 steps"},
-		{"layer1.delay", "delay", -1, 1.5e-3, "delays of 0 or 1 steps"},
+		{"layer1.delay", "delay", -1, 128e-3, "delays of 0 to 127 whole steps"},
+		{"layer1.delay", "delay", -1, 1.5e-3, "delays of 0 to 127 whole steps"},
 		{"layer1.delay", "delay", -1, -1e-3, "has a negative delay"},
 		{"input", "shape", 0, 7, "7 numbers leave node 'input', 5 may enter"},
 		{"input", "shape", 0, 1e9, "'input' has a shape"},
@@ -241,10 +241,43 @@ static void hostile_metadata(void **state)
 	}
 }
 
+/* One delay for all units comes back; delays of their own are refused. */
+static void delays(void **state)
+{
+	static const char *const specs[] = {
+		"lif:6r:reset=hard,lif:4:reset=hard:delay=127,li:delay=2",
+		"lif:6:reset=hard,li:delay=0..4", "lif:6:reset=hard,li:delay=1..4:learn"};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const struct neap__safetensors none = {0};
+		const struct neap__nir_hints hints = {.dt = 1e-3};
+		struct neap__nir_graph graph;
+		struct neap__safetensors file;
+		struct neap__text lost = {0};
+		struct neap_net *net = make_net(specs[i]);
+		int rc = neap__nir_model_graph(&graph, net, &none, 1, &lost);
+		assert_int_equal(rc, i ? NEAP_EUSAGE : 0);
+		if (i)
+			assert_non_null(strstr(neap_detail(), "a delay per unit"));
+		if (rc == 0) {
+			assert_int_equal(neap__nir_model_of(&file, &graph, "net.nir", &hints), 0);
+			const char *spec = neap__safetensors_meta(&file, "neap.net");
+			assert_non_null(strstr(spec, ":delay=127"));
+			assert_non_null(strstr(spec, ":delay=2"));
+			neap__safetensors_free(&file);
+			neap__nir_free(&graph);
+		}
+		neap__text_free(&lost);
+		neap_net_free(net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back),
 		cmocka_unit_test(damaged), cmocka_unit_test(refused_graphs),
-		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata)};
+		cmocka_unit_test(refused_edges), cmocka_unit_test(hostile_metadata),
+		cmocka_unit_test(delays)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

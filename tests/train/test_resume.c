@@ -65,6 +65,7 @@ static struct neap_train_options augmented_run(const char *name)
 	struct neap_train_options o = small_run(name);
 	o.augment = (struct neap_augment){
 		.stretch_low = 0.9, .stretch_high = 1.2, .jitter = 2e-3, .shift = 2};
+	o.net.spec = "lif:24r,lif:9:delay=0..20:learn,li:delay=3";
 	o.net.dropout = 0.2;
 	o.net.learn = NEAP_LEARN_TAU;
 	return o;

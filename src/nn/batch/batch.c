@@ -135,10 +135,14 @@ static void begin_dropout(struct neap_net *net)
 	net->drops = net->can_drop && net->objective.dropout > 0;
 	for (int i = 0; i < net->ntensors; i++)
 		net->tensors[i].factor = 1;
-	for (int l = 0; l < net->nlayers; l++) { /* of several sources: by rows */
-		const struct neap__layer *from = neap__source_of(&net->layers[l], 0);
-		if (net->drops && from && net->layers[l].nsources == 1)
-			net->tensors[net->layers[l].weight].factor = neap__dropout_scale(from);
+	for (int l = 0; l < net->nlayers && net->drops; l++) { /* of several sources: by rows */
+		const struct neap__layer *layer = &net->layers[l];
+		const struct neap__layer *from = neap__source_of(layer, 0);
+		if (!from || layer->nsources > 1)
+			continue;
+		net->tensors[layer->weight].factor = neap__dropout_scale(from);
+		if (neap__has_delays(layer) && layer->delays.tensor >= 0)
+			net->tensors[layer->delays.tensor].factor = neap__dropout_scale(from);
 	}
 	for (int g = 0; net->drops && g < net->ngroups; g++)
 		net->ops->draw(net, &net->groups[g]);
@@ -200,6 +204,7 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	for (int l = 0; l < net->nlayers; l++) {
 		net->ops->leak(net, &net->layers[l]);
 		net->ops->bias(net, &net->layers[l]);
+		net->ops->delays(net, &net->layers[l]);
 	}
 	begin_dropout(net);
 	const struct neap_rate_penalty *p = &net->objective.rates;

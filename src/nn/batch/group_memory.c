@@ -89,6 +89,9 @@ static void take_group(
 	group->mask.passes = neap__bump_take(from, dropping, (uint64_t)net->hidden);
 	group->mask.ids = neap__bump_take(from, dropping * net->widest, sizeof *group->mask.ids);
 	group->mask.values = neap__bump_take(from, dropping, net->row_bytes);
+	uint64_t late = net->has_delays ? (uint64_t)samples : 0;
+	group->late.ids = neap__bump_take(from, late * net->widest, sizeof *group->late.ids);
+	group->late.values = neap__bump_take(from, late, net->row_bytes);
 	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
 	uint64_t most =
 		(uint64_t)(net->options.inputs > net->widest ? net->options.inputs : net->widest);

@@ -26,6 +26,13 @@ static int check_net(const struct neap_net *net)
 				"ports: layer %d has a convolution or pooling, which arrays of "
 				"steps do not support",
 				l);
+	for (int l = 1; l < net->nlayers; l++)
+		if (neap__has_delays(&net->layers[l]))
+			return neap__fail(NEAP_EUSAGE,
+				"ports: layer %d has a delay of up to %d steps, but arrays of "
+				"steps "
+				"support delays of 0 and 1",
+				l, net->layers[l].delays.most);
 	if (!neap__is_chain(net))
 		return neap__fail(NEAP_EUSAGE,
 			"ports: a layer receives other layers than the one "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward.c: a step of all samples, and the ranges made of steps (forward.h). */
 #include "nn/core/forward.h"
+#include "nn/core/delays.h"
 #include "nn/core/dropout.h"
 #include "nn/core/pooling.h"
 #include "nn/core/port_rows.h"
@@ -82,9 +83,10 @@ static void add_source(struct neap_net *net, struct neap__group *group, int aliv
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		struct neap__list arriving =
-			below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
-					at->slot, from->layer)
-			      : inputs_of(net, at);
+			neap__has_delays(layer) ? neap__delays_arrive(at)
+			: below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
+					  at->slot, from->layer)
+				: inputs_of(net, at);
 		if (drops && below->outputs == NEAP__OUTPUT_ALL) {
 			real *to = neap__scratch_row(net, group->mask.values, at->slot);
 			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
@@ -146,6 +148,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	for (int l = 0; l < neap__computed_layers(net) && alive; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		int known = walked && !layer->cell->readout;
+		int sends = !layer->cell->readout && neap__has_delays(layer + 1);
 		enter_layer(net, group, alive, l);
 		if (!known)
 			make_sums(net, group, alive);
@@ -154,6 +157,8 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 			unsigned char *to = tape && l >= net->taped_from ? tape + bytes : NULL;
 			bytes += known ? walked(at, to)
 				       : neap__code(layer)->finish(at, at->sums, to);
+			if (sends)
+				neap__delays_send(at);
 			if (first && !layer->cell->readout)
 				count_spikes(
 					neap__unit_spikes(net, group, at->slot) + layer->hidden_at,

@@ -46,8 +46,9 @@ enum {
 	/* Alignment of a layer in a state or adjoint, and of a sample, which is a cache line. */
 	NEAP__LAYER_ALIGN = 16,
 	NEAP__SAMPLE_ALIGN = 64,
-	NEAP__LEAKS_MOST = 4,	/* parameters that a cell has for each unit (struct neap__leak) */
-	NEAP__SOURCES_MOST = 16 /* layers that a layer receives (chosen) */
+	NEAP__LEAKS_MOST = 4,	 /* parameters that a cell has for each unit (struct neap__leak) */
+	NEAP__SOURCES_MOST = 16, /* layers that a layer receives (chosen) */
+	NEAP__DELAY_MOST = 127	 /* steps; a state has a bitmap a step */
 };
 
 /* A parameter tensor; struct neap_param shows it to the world. */
@@ -62,8 +63,9 @@ struct neap__param {
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
 	const struct neap__layer
 		*sources; /* a layer whose sources have rows each; NULL: one has all */
-	int takes_spikes; /* all its inputs are spikes: products need no factors */
+	int takes_spikes; /* all its inputs are spikes of the step or the one before: no factors */
 	int is_leak;	  /* parameters of units (struct neap__leak) */
+	int is_delay;	  /* steps */
 	int is_frozen;	  /* it does not learn: its gradient is 0 */
 	double factor;	  /* multiplies its gradient, in the batch begun */
 	double unit;	  /* the number that stands for 1 (time_unit.h) */
@@ -146,6 +148,16 @@ struct neap__layer_source {
 	int is_back; /* 1: it is a layer above */
 };
 
+/* Delays of the outputs of the layer below, unit by unit (delays.h). */
+struct neap__delays {
+	int least, most; /* steps; most 0: there are none, but for the key `delay` of one step */
+	int learns;
+	int tensor;		     /* of the delays [below]; -1: all are `most` */
+	size_t state_at, adjoint_at; /* the rings in a sample's state and adjoint */
+	uint8_t *whole;		     /* [below] whole steps, in the batch begun */
+	void *part;		     /* [below] the part of a step beyond these */
+};
+
 /* A layer; the last layer of a net is the readout. */
 struct neap__layer {
 	const struct neap__cell *cell;
@@ -156,6 +168,7 @@ struct neap__layer {
 	int first_reader, last_reader; /* the layers that receive it are among these */
 	int hidden_at;		       /* hidden units below it, in all */
 	int is_recurrent, delay;
+	struct neap__delays delays;
 	enum neap_reset reset;
 	int detach;
 	enum neap_surrogate surrogate;
@@ -277,6 +290,11 @@ struct neap__group {
 		uint16_t *ids;	 /* [sample][widest] scratch for the outputs that pass */
 		void *values;	 /* [sample] rows of scratch for their numbers */
 	} mask;
+	/* Of nets with delays (core/delays.h). */
+	struct {
+		uint16_t *ids; /* [sample][widest] scratch for the outputs that arrive */
+		void *values;  /* [sample] rows of scratch for their numbers */
+	} late;
 	/* Of nets with max pooling (core/pooling.h). */
 	struct {
 		uint16_t *ids; /* [sample][widest or inputs] scratch for the outputs that pass */
@@ -308,6 +326,8 @@ struct neap__precision_ops {
 	void (*leak)(struct neap_net *net, const struct neap__layer *layer);
 	/* Repeats the bias of a layer whose units share it, for the batch begun. */
 	void (*bias)(struct neap_net *net, const struct neap__layer *layer);
+	/* Sets the delays of a layer for the batch begun. */
+	void (*delays)(struct neap_net *net, const struct neap__layer *layer);
 	/* Draws which units dropout lets pass in the batch begun. */
 	void (*draw)(struct neap_net *net, struct neap__group *group);
 	/* Brings the weights into the order that replay reads them in. */
@@ -403,6 +423,7 @@ struct neap_net {
 	double tape_rate;    /* bytes a sample and step, measured; 0: not yet */
 	double log_rate;     /* the same of logs */
 	int can_drop;	     /* a layer has dropout */
+	int has_delays;	     /* a layer has delays of its units */
 	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
 	int drops;	     /* dropout is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
@@ -504,6 +525,12 @@ static inline int neap__has_ports(const struct neap_net *net)
 static inline double neap__most_turn(void)
 {
 	return 0.999;
+}
+
+/* 1: what the layer receives arrives after delays of the units below. */
+static inline int neap__has_delays(const struct neap__layer *layer)
+{
+	return layer->delays.most > 0;
 }
 
 /* How many parameters of units are learned: the first ones of `leaks`. */

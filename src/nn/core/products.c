@@ -11,9 +11,8 @@ static int run_of(const struct neap__sample_rows *samples, int count, int rows, 
 	return n;
 }
 
-void neap__products_add(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
-	int row)
+void neap__products_add(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, int row)
 {
 	struct neap__matrix m = neap__weights(net, tensor, row);
 	int rows = (int)net->tensors[tensor].rows;
@@ -28,9 +27,8 @@ void neap__products_add(
 	}
 }
 
-void neap__products_dot(
-	const struct neap_net *net, struct neap__sample_rows *samples, int count, int tensor,
-	int row)
+void neap__products_dot(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, int row)
 {
 	struct neap__matrix m = neap__weights(net, tensor, row);
 	int rows = (int)net->tensors[tensor].rows;

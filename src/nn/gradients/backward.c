@@ -7,6 +7,7 @@
 #include "nn/core/port_rows.h"
 #include "nn/core/products.h"
 #include "nn/gradients/deferred_sums.h"
+#include "nn/gradients/delay_gradients.h"
 #include "nn/gradients/weight_gradients.h"
 
 #include <string.h>
@@ -104,7 +105,10 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		else
 			start_others(at, ds);
 	}
-	add_readers(net, group, alive, 0);
+	if (neap__has_delays(layer + 1))
+		neap__delays_outputs(net, group, alive, layer + 1);
+	else
+		add_readers(net, group, alive, 0);
 	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
@@ -192,7 +196,11 @@ static void reverse_step(
 			continue;
 		}
 		neap__bias_add(net, group, alive, layer);
-		for (int k = 0; k < layer->nsources; k++)
+		for (int i = 0; i < alive && neap__has_delays(layer); i++)
+			neap__delays_store(&group->at[i]);
+		if (neap__has_delays(layer))
+			neap__delays_weights(net, group, alive, layer);
+		for (int k = 0; k < layer->nsources && !neap__has_delays(layer); k++)
 			neap__weights_add(net, group, alive, layer, &layer->source[k]);
 		if (layer->is_recurrent)
 			neap__weights_add(net, group, alive, layer, NULL);

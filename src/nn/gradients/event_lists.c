@@ -35,9 +35,8 @@ void neap__event_list_append(struct neap__deferred *deferred, int tensor, int fi
 	struct neap__deferred_event *to = deferred->events[tensor] + deferred->count[tensor];
 
 	for (int k = 0; k < list->count; k++)
-		to[k] = (struct neap__deferred_event){slot ? slot[list->id[k]]
-							   : (uint32_t)(first + list->id[k]),
-			from};
+		to[k] = (struct neap__deferred_event){
+			slot ? slot[list->id[k]] : (uint32_t)(first + list->id[k]), from};
 	deferred->count[tensor] += (size_t)list->count;
 }
 

@@ -201,8 +201,7 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 		else
 			list = neap__input_events(net, at->sample, at->t);
 		if (drops)
-			list = neap__dropout_list(
-				net, group, &net->layers[from], at->slot, &list);
+			list = neap__dropout_list(net, group, &net->layers[from], at->slot, &list);
 		if (source && layer->pooled)
 			list = neap__pool_list(net, group, layer, at->slot, &list);
 		if (deferred->room[tensor])

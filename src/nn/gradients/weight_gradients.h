@@ -32,7 +32,8 @@ void neap__weights_store(const struct neap__at *at);
  */
 void neap__weights_add(struct neap_net *net, struct neap__group *group, int alive,
 	const struct neap__layer *layer, const struct neap__layer_source *source);
-/* Adds the gradient of group->sample_rows[count] at once, to the rows of the tensor from `row` on. */
+/* Adds the gradient of group->sample_rows[count] at once, to the rows of the tensor from `row` on.
+ */
 void neap__weights_add_now(
 	struct neap_net *net, struct neap__group *group, int count, int tensor, int row);
 void neap__weights_end(struct neap_net *net, struct neap__group *group);

@@ -2,6 +2,7 @@
 /* nir_chain.c: the order of layers, and the arithmetic of their units (nir_chain.h). */
 #include "train/nir/nir_chain.h"
 #include "train/nir/nir_order.h"
+#include "nn/core/net_state.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
@@ -83,15 +84,15 @@ static int unit(const struct neap__nir_sums *s, struct neap__nir_layer *l, int64
 		NEAP_TRY(share_of(s, l->node, "tau_syn", i, dt, &ks));
 	l->decay[0][i] = 1 - k;
 	l->decay[1][i] = 1 - ks;
-	l->gain[i] = l->is_readout ? r
+	l->gain[i] = l->is_readout  ? r
 		     : has_membrane ? dt * r
 		     : cuba	    ? k * r * ks * value_of(node, "w_in", i, 1)
 				    : k * r;
 	if (fabs(l->gain[i] - 1) < NEAR_ONE)
 		l->gain[i] = 1;
-	*threshold = value_of(node, l->type == NEAP__NIR_THRESHOLD ? "threshold" : "v_threshold", i,
-			     1) -
-		     leak;
+	*threshold =
+		value_of(node, l->type == NEAP__NIR_THRESHOLD ? "threshold" : "v_threshold", i, 1) -
+		leak;
 	*reset = l->type == NEAP__NIR_THRESHOLD ? 0 : value_of(node, "v_reset", i, 0) - leak;
 	return 0;
 }
@@ -149,13 +150,16 @@ static int scale_thresholds(
 	return 0;
 }
 
-static int units(const struct neap__nir_sums *s, struct neap__nir_layer *l, double dt,
-	int is_synapse)
+static int units(
+	const struct neap__nir_sums *s, struct neap__nir_layer *l, double dt, int is_synapse)
 {
 	const struct neap__nir_node *node = &s->graph->node[l->node];
 	const struct neap__nir_filter *conv = neap__nir_conv(l);
 	int has_mem = neap__nir_param(node, "tau_mem")->data != NULL;
-	const char *const taus[] = {is_synapse ? "tau_syn" : has_mem ? "tau_mem" : "tau", "tau_syn"};
+	const char *const taus[] = {is_synapse ? "tau_syn"
+				    : has_mem  ? "tau_mem"
+					       : "tau",
+		"tau_syn"};
 	double *th = calloc((size_t)l->n, sizeof *th), *re = calloc((size_t)l->n, sizeof *re);
 	int rc = th && re ? make_rows(s, l) : neap__fail_errno(ENOMEM, "'%s'", s->path);
 
@@ -231,9 +235,39 @@ static int steps_of(const struct nir_making *m, int node, const struct neap__nir
 	return (int)steps;
 }
 
-/* 1: all layers before a node that enter it are seen at least one step late: `delay` of the layer.
- * -1: refused. */
-static int is_delayed(const struct nir_making *m, int node)
+/* 1: each node receives one other node, and no two the same one. */
+static int is_chain(const struct nir_making *m)
+{
+	for (int i = 0; i <= m->order.nodes; i++) {
+		int node = i < m->order.nodes ? m->order.node[i] : m->order.output, before = -1;
+		const struct neap__nir_sum *sum = &m->sums->sum[node];
+		for (int k = 0; k < sum->terms; k++) {
+			if (sum->term[k].source == node)
+				continue;
+			if (before >= 0)
+				return 0;
+			before = sum->term[k].source;
+		}
+		if (before != (i ? m->order.node[i - 1] : m->order.input))
+			return 0;
+	}
+	return 1;
+}
+
+/* 1: a layer can delay what its node receives by several steps itself. */
+static int can_delay(
+	const struct nir_making *m, int node, const struct neap__nir_term *t, int steps)
+{
+	return steps <= NEAP__DELAY_MOST && t->source != m->order.input && !t->conv && !t->pool &&
+	       !is_number(m->sums->graph->node[t->source].type) &&
+	       m->sums->graph->node[node].type != NEAP__NIR_CUBALI && is_chain(m);
+}
+
+/*
+ * `delay` of the layer of a node: 1 if all layers before it are seen at least one step late, and
+ * more in a chain, whose layers can delay by more. -1: refused.
+ */
+static int delay_of(const struct nir_making *m, int node)
 {
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
 	int late = 0, at_once = 0;
@@ -246,13 +280,17 @@ static int is_delayed(const struct nir_making *m, int node)
 		if (t->source == node || neap__nir_is_back(&m->order, t->source, node)) {
 			if (steps > 0)
 				return refuse(m->sums, node,
-					       "is part of a cycle with a Delay; NIR does not define "
-					       "whether the edge that closes the cycle adds a step"),
+					       "is part of a cycle with a Delay; NIR does not "
+					       "define "
+					       "whether the edge that closes the cycle adds a "
+					       "step"),
 				       -1;
 			continue;
 		}
 		if (t->source == m->order.input && steps == 0)
 			continue; /* the inputs of a step are seen at once */
+		if (steps > 1 && can_delay(m, node, t, steps))
+			return steps;
 		late |= steps > 0;
 		at_once |= steps == 0;
 	}
@@ -268,7 +306,7 @@ static int count_repeats(struct nir_making *m)
 	for (int i = 0; i <= m->order.nodes; i++) {
 		int node = i < m->order.nodes ? m->order.node[i] : m->order.output;
 		const struct neap__nir_sum *sum = &m->sums->sum[node];
-		int late = is_delayed(m, node);
+		int late = delay_of(m, node);
 		if (late < 0)
 			return NEAP_EFORMAT;
 		for (int k = 0; k < sum->terms; k++) {
@@ -280,7 +318,8 @@ static int count_repeats(struct nir_making *m)
 			if ((sum->term[k].conv || sum->term[k].pool))
 				return refuse(m->sums, node,
 					"receives a convolution or a pool with this delay; neap "
-					"supports a delay of one step there, and none from the Input");
+					"supports a delay of one step there, and none from the "
+					"Input");
 			double n = (double)m->sums->size[sum->term[k].source];
 			weights += (repeats - from->repeats) * n * n;
 			all += repeats - from->repeats;
@@ -289,12 +328,14 @@ static int count_repeats(struct nir_making *m)
 	}
 	if (all > REPEATS_MOST)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': the delays of the graph take %d layers that repeat others; the limit "
+			"'%s': the delays of the graph take %d layers that repeat others; the "
+			"limit "
 			"is %d",
 			m->sums->path, all, REPEATS_MOST);
 	if (weights > REPEATED_WEIGHTS)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s': the delays of the graph take layers with %.3g weights that repeat others; "
+			"'%s': the delays of the graph take layers with %.3g weights that repeat "
+			"others; "
 			"the limit is %.3g",
 			m->sums->path, weights, REPEATED_WEIGHTS);
 	m->room = all;
@@ -324,8 +365,8 @@ static int repeat(struct nir_making *m, int node)
 	of->repeat = of->repeats ? m->chain->layers : -1;
 	for (int i = 0; i < of->repeats; i++) {
 		int first = i == 0, origin = of->layer;
-		struct neap__nir_layer *l = add_layer(m, -1,
-			numbers ? NEAP__NIR_LI : NEAP__NIR_THRESHOLD, m->sums->size[node]);
+		struct neap__nir_layer *l = add_layer(
+			m, -1, numbers ? NEAP__NIR_LI : NEAP__NIR_THRESHOLD, m->sums->size[node]);
 		l->feeds = 1;
 		l->feed[0] = (struct neap__nir_feed){.layer = first ? origin : m->chain->layers - 2,
 			.origin = first ? origin : m->chain->layers - 2,
@@ -342,8 +383,8 @@ static int repeat(struct nir_making *m, int node)
 }
 
 /* What numbers have in addition at their readers: W v_leak, as a membrane of neap begins at 0. */
-static int add_leaks(
-	const struct nir_making *m, struct neap__nir_layer *l, int node, const struct neap__nir_term *t)
+static int add_leaks(const struct nir_making *m, struct neap__nir_layer *l, int node,
+	const struct neap__nir_term *t)
 {
 	const struct neap__nir_node *source = &m->sums->graph->node[t->source];
 	int any = 0, is_numeric = is_number(source->type);
@@ -366,8 +407,8 @@ static int add_leaks(
 	return 0;
 }
 
-static int check_filter(
-	const struct nir_making *m, const struct neap__nir_layer *l, const struct neap__nir_term *t, int own)
+static int check_filter(const struct nir_making *m, const struct neap__nir_layer *l,
+	const struct neap__nir_term *t, int own)
 {
 	int node = l->node >= 0 ? l->node : m->order.output;
 
@@ -394,7 +435,8 @@ static int check_filter(
 }
 
 /* Adds a source of a layer in the order of layers. */
-static int add_feed(const struct nir_making *m, struct neap__nir_layer *l, struct neap__nir_feed feed)
+static int add_feed(
+	const struct nir_making *m, struct neap__nir_layer *l, struct neap__nir_feed feed)
 {
 	int at = l->feeds, node = l->node >= 0 ? l->node : m->order.output;
 
@@ -422,7 +464,7 @@ static int add_feed(const struct nir_making *m, struct neap__nir_layer *l, struc
 /* Fills in what enters a layer, once all layers have their numbers. */
 static int feed_layer(struct nir_making *m, struct neap__nir_layer *l)
 {
-	int node = l->node >= 0 ? l->node : m->order.output, late = is_delayed(m, node);
+	int node = l->node >= 0 ? l->node : m->order.output, late = delay_of(m, node);
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
 
 	l->delay = late;
@@ -513,9 +555,8 @@ static int follow_synapse(struct nir_making *m, int node, int is_last)
 	l->is_readout = is_last;
 	l->feeds = 1;
 	l->below = l->n;
-	l->feed[0] = (struct neap__nir_feed){.layer = m->chain->layers - 2,
-		.origin = m->chain->layers - 2,
-		.columns = l->n};
+	l->feed[0] = (struct neap__nir_feed){
+		.layer = m->chain->layers - 2, .origin = m->chain->layers - 2, .columns = l->n};
 	if (l->n > REPEATED_MOST)
 		return refuse(m->sums, node,
 			"is a CubaLI of more than 4096 units, which neap does not support");
@@ -588,8 +629,8 @@ static int find_layers(struct nir_making *m)
 		m->place[i] = (struct nir_place){-1, -1, 0};
 	NEAP_TRY(count_repeats(m));
 	m->chain->inputs = s->size[m->order.input];
-	m->chain->layer = calloc(
-		(size_t)(2 * m->order.nodes + m->room) + 2, sizeof *m->chain->layer);
+	m->chain->layer =
+		calloc((size_t)(2 * m->order.nodes + m->room) + 2, sizeof *m->chain->layer);
 	if (!m->chain->layer)
 		return neap__fail_errno(ENOMEM, "'%s'", s->path);
 	NEAP_TRY(number_layers(m, &readout));

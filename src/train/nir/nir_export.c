@@ -66,11 +66,12 @@ static int make_array(struct neap__nir_array *a, int dims, int64_t rows, int64_t
 }
 
 /*
- * Rows [from, to) of a tensor of the net turned, as NIR has it: [out][in]; a bias is a row. `below`:
- * the image whose units the rows are, where they are numbered as those of a convolution; or NULL.
+ * Rows [from, to) of a tensor of the net turned, as NIR has it: [out][in]; a bias is a row.
+ * `below`: the image whose units the rows are, where they are numbered as those of a convolution;
+ * or NULL.
  */
-static int tensor_rows(const struct exporting *e, int node, const char *param, int index, int64_t from,
-	int64_t to, const struct neap__plane *below)
+static int tensor_rows(const struct exporting *e, int node, const char *param, int index,
+	int64_t from, int64_t to, const struct neap__plane *below)
 {
 	struct neap_param p;
 	struct neap__nir_array a;
@@ -200,8 +201,8 @@ static int check_cell(const struct neap__layer *layer)
 {
 	const char *name = layer->cell->name, *why = "no node is such a cell";
 
-	if (strcmp(name, "lif") == 0 || strcmp(name, "cubalif") == 0 || strcmp(name, "integrator") == 0 ||
-		layer->cell->readout)
+	if (strcmp(name, "lif") == 0 || strcmp(name, "cubalif") == 0 ||
+		strcmp(name, "integrator") == 0 || layer->cell->readout)
 		return 0;
 	for (size_t i = 0; i < sizeof not_said / sizeof not_said[0]; i++)
 		if (strcmp(name, not_said[i].cell) == 0)
@@ -219,11 +220,11 @@ static int cell_node(struct exporting *e, const struct neap__layer *layer)
 	int spikes = (layer->cell->traits & NEAP__HAS_THRESHOLD) != 0;
 	int pure = !layer->cell->readout && !cuba && layer->leaks[NEAP__MEMBRANE_LEAK].tensor < 0 &&
 		   layer->leaks[NEAP__MEMBRANE_LEAK].start >= 1;
-	enum neap__nir_type type = !spikes && pure	? NEAP__NIR_I
-				   : !spikes		? NEAP__NIR_LI
-				   : cuba		? NEAP__NIR_CUBALIF
-				   : pure		? NEAP__NIR_IF
-							: NEAP__NIR_LIF;
+	enum neap__nir_type type = !spikes && pure ? NEAP__NIR_I
+				   : !spikes	   ? NEAP__NIR_LI
+				   : cuba	   ? NEAP__NIR_CUBALIF
+				   : pure	   ? NEAP__NIR_IF
+						   : NEAP__NIR_LIF;
 
 	NEAP_TRY(node = add(e, layer, layer->cell->readout ? "" : "cell", type));
 	if (pure)
@@ -459,10 +460,17 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 		NEAP_TRY(check_reset(e, layer));
 	if (layer->nsources > 1)
 		return join_nodes(e, layer);
+	if (layer->delays.tensor >= 0)
+		return neap__fail(NEAP_EUSAGE,
+			"layer %d has a delay per unit, delay=%d..%d, which the "
+			"export to NIR does not support; train with one delay for all units, such "
+			"as delay=%d",
+			layer->index, layer->delays.least, layer->delays.most, layer->delays.most);
+	int delay = layer->delays.most ? layer->delays.most : layer->source[0].late;
 	e->before = source_node(e, layer, 0);
-	if (layer->source[0].late) {
+	if (delay) {
 		NEAP_TRY(other = follow(e, layer, "delay", NEAP__NIR_DELAY));
-		NEAP_TRY(row(e, other, "delay", layer->below, e->net->options.dt,
+		NEAP_TRY(row(e, other, "delay", layer->below, delay * e->net->options.dt,
 			neap__from_conv(layer) ? &neap__source_of(layer, 0)->plane : NULL));
 	}
 	if (layer->pool[0])

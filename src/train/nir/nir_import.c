@@ -77,10 +77,10 @@ static int find_dt(struct importing *m)
 /* The cell of a layer. */
 static const char *cell_of(const struct neap__nir_layer *l)
 {
-	return l->is_readout			      ? "li"
-	       : l->type == NEAP__NIR_CUBALIF	      ? "cubalif"
+	return l->is_readout					   ? "li"
+	       : l->type == NEAP__NIR_CUBALIF			   ? "cubalif"
 	       : l->type == NEAP__NIR_LI || l->type == NEAP__NIR_I ? "integrator"
-						      : "lif";
+								   : "lif";
 }
 
 static int is_cell(const char *name, size_t length, const struct neap__nir_layer *l)
@@ -102,7 +102,8 @@ static int spec_fits(const struct importing *m)
 		size_t name = strcspn(at, ":,");
 		char *end = NULL;
 		long n = at[name] == ':' ? strtol(at + name + 1, &end, 10) : 0;
-		int last = l == chain->layers - 1, is_conv = neap__nir_conv(&chain->layer[l]) != NULL;
+		int last = l == chain->layers - 1,
+		    is_conv = neap__nir_conv(&chain->layer[l]) != NULL;
 		if (!is_cell(at, name, &chain->layer[l]) ||
 			(!is_conv && n != chain->layer[l].n && !(last && end == at + name + 1) &&
 				!(last && n == 0)))
@@ -163,6 +164,14 @@ static int filter_agrees(const struct neap__nir_layer *a, const struct neap__lay
 	       (!pool || b->pooling == (pool->is_average ? NEAP__POOL_AVERAGE : NEAP__POOL_SUM));
 }
 
+/* The steps of delay that all units have; -1: they have different ones. */
+static int delay_of(const struct neap__layer *layer)
+{
+	if (layer->delays.tensor >= 0)
+		return -1;
+	return layer->delay ? layer->delay : layer->delays.most;
+}
+
 /* Does the graph still say of a layer what the net does? Resets are beyond a graph. */
 static int layer_agrees(const struct importing *m, int index)
 {
@@ -174,7 +183,7 @@ static int layer_agrees(const struct importing *m, int index)
 	for (int i = 0; i < a->feeds; i++)
 		if (b->source[i].layer != a->feed[i].layer)
 			return 0;
-	if (b->n != a->n || b->below != a->below || b->delay != a->delay ||
+	if (b->n != a->n || b->below != a->below || delay_of(b) != a->delay ||
 		b->is_recurrent != (a->own != NULL) || !filter_agrees(a, b))
 		return 0;
 	for (int64_t i = 0; i < a->n; i++) {

@@ -115,8 +115,7 @@ static int check_paths(const struct paths *p, const struct neap__nir_order *orde
 	for (int i = 0; i < order->nodes; i++) {
 		reach(p, order->node[i], -1);
 		if (!p->found[order->output])
-			return refuse(
-				p->sums, order->node[i], "is not connected to the Output");
+			return refuse(p->sums, order->node[i], "is not connected to the Output");
 	}
 	return 0;
 }
@@ -152,8 +151,10 @@ static int sort(const struct paths *p, struct neap__nir_order *order)
 			at++;
 		if (at == order->nodes)
 			return refuse(p->sums, order->node[placed],
-				"is part of a cycle that the Input enters at several nodes, so that the "
-				"graph does not define which of them is one step late. neap supports "
+				"is part of a cycle that the Input enters at several nodes, so "
+				"that the "
+				"graph does not define which of them is one step late. neap "
+				"supports "
 				"cycles that all paths from the Input enter at the same node");
 		move_up(order, at, placed);
 	}

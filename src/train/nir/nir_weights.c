@@ -62,7 +62,7 @@ static int set_weights(const struct neap_net *net, int tensor, struct rows rows,
 		for (int64_t column = 0; column < p.columns; column++) {
 			int64_t out = unit_of(image_of(to), column);
 			double w = term && term->weight ? term->weight[out * term->columns + in]
-						       : (double)(in == out);
+							: (double)(in == out);
 			if (!p.row_start)
 				store(&p, row * p.columns + column, w * to->gain[out]);
 			else if (k < end && p.column[k] == column)
@@ -108,8 +108,8 @@ static int set_feeds(const struct neap_net *net, const struct neap__nir_chain *c
 		const struct neap__nir_feed *feed = &a->feed[i];
 		const struct neap__nir_filter *pool = feed->term ? feed->term->pool : NULL;
 		rows.from += rows.count;
-		rows.count = pool ? pool->to.channels * pool->to.height * pool->to.width
-				  : feed->columns;
+		rows.count =
+			pool ? pool->to.channels * pool->to.height * pool->to.width : feed->columns;
 		if (!set_weights(net, tensor, rows, feed->term, image_below(chain, feed), a))
 			return 0;
 	}
