@@ -64,7 +64,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = layer->conv[0] ? "conv" : "pool";
 	if (!key && (layer->cell->traits & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0))
 		return neap__fail(NEAP_EUSAGE,
-			"layer %d of '%s' has threshold=%g; on devices, thresholds must be above 0. "
+			"layer %d of '%s' has threshold=%g; on devices, thresholds must be above "
+			"0. "
 			"Train on the CPU",
 			l, net->spec, layer->threshold);
 	if (key)

@@ -23,19 +23,4 @@ int neap__sources_settle(struct neap_net *net);
 /* Writes the value of `from`. */
 void neap__sources_write(struct neap__text *text, const struct neap__layer *layer);
 
-/* 1: the layer receives the layer below alone. */
-static inline int neap__is_in_chain(const struct neap__layer *layer)
-{
-	return layer->nsources == 1 && layer->source[0].layer == layer->index - 1;
-}
-
-/* 1: all layers do. */
-static inline int neap__is_chain(const struct neap_net *net)
-{
-	for (int l = 0; l < net->nlayers; l++)
-		if (!neap__is_in_chain(&net->layers[l]))
-			return 0;
-	return 1;
-}
-
 #endif

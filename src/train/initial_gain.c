@@ -231,8 +231,7 @@ int neap__initial_gain(struct neap__trainer *trainer)
 		const struct neap__layer *layer = &net->layers[l];
 		struct neap__linear_cell cell;
 		if (layer->said_scale || layer->init == NEAP_INIT_TORCH ||
-			!(layer->threshold > 0) ||
-			!is_measured(net, layer))
+			!(layer->threshold > 0) || !is_measured(net, layer))
 			continue;
 		int made = neap__linear_cell_make(&cell, net, layer);
 		NEAP_TRY(made);

@@ -225,8 +225,10 @@ static void refused(void **arg)
 	static const struct {
 		const char *spec, *line;
 	} nets[] = {{"lif:8:density=0.5,li", "'density'"},
-		{"lif:8:from=input+layer1,lif:8,li", "'from'"}, {"lif:8,li:from=input+layer0", "'from'"},
-		{"lif:8:reset=hard:threshold=0,li", "threshold=0"}, {"integrator:8,li", "integrator"}, {"lif:8:learn=tau,li", "'learn'"},
+		{"lif:8:from=input+layer1,lif:8,li", "'from'"},
+		{"lif:8,li:from=input+layer0", "'from'"},
+		{"lif:8:reset=hard:threshold=0,li", "threshold=0"},
+		{"integrator:8,li", "integrator"}, {"lif:8:learn=tau,li", "'learn'"},
 		{"lif:8,lif:8:delay=1,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
 		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},

@@ -372,7 +372,8 @@ static int check_delays(const struct neap__nir_sums *s, int node, const double *
 		for (int64_t k = 0; bias && a->data[i] > 0 && k < s->size[node]; k++)
 			if (bias[k] != 0 && (a->count == 1 || k == i))
 				return refuse(s, node,
-					"delays a bias, which neap adds in every step. Put the Delay "
+					"delays a bias, which neap adds in every step. Put the "
+					"Delay "
 					"before the weights");
 	}
 	return 0;
@@ -389,7 +390,8 @@ static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum 
 		differ |= a->data[i] != a->data[0];
 	if (differ && (in->conv || in->pool))
 		return refuse(s, node,
-			"delays the units of a convolution or a pool by different times, which neap "
+			"delays the units of a convolution or a pool by different times, which "
+			"neap "
 			"does not support");
 	for (int64_t i = 0; i < (differ ? a->count : 1); i++) {
 		struct neap__nir_term term;

@@ -2,7 +2,6 @@
 /* ports.c: the arrays of a caller in place of data set, readout and loss (neap/ports.h). */
 #include "nn/batch/ports.h"
 #include "nn/core/cell.h"
-#include "nn/sources.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
 

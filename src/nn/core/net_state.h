@@ -556,4 +556,19 @@ static inline double neap__dropout_scale(const struct neap__layer *layer)
 	return 1 / (1 - layer->dropout);
 }
 
+/* 1: the layer receives the layer below alone. */
+static inline int neap__is_in_chain(const struct neap__layer *layer)
+{
+	return layer->nsources == 1 && layer->source[0].layer == layer->index - 1;
+}
+
+/* 1: all layers do. */
+static inline int neap__is_chain(const struct neap_net *net)
+{
+	for (int l = 0; l < net->nlayers; l++)
+		if (!neap__is_in_chain(&net->layers[l]))
+			return 0;
+	return 1;
+}
+
 #endif

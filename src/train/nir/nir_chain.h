@@ -21,7 +21,7 @@ struct neap__nir_feed {
 };
 
 struct neap__nir_layer {
-	int node; /* -1: the graph does not have it */
+	int node;		  /* -1: the graph does not have it */
 	enum neap__nir_type type; /* of CubaLI: LI, after another LI, its synapse */
 	int is_readout;
 	int64_t n, below;
@@ -29,11 +29,11 @@ struct neap__nir_layer {
 	struct neap__nir_feed feed[NEAP__NIR_FEEDS]; /* by layer, ascending */
 	const struct neap__nir_term *own;	     /* from itself, or NULL */
 	double *bias;				     /* [n], or NULL */
-	int delay;	  /* steps by which layers before it are seen late */
-	double *gain;	  /* [n] factors of all weights and of the bias */
-	double *decay[2]; /* [n] of the membrane, of the synaptic current */
-	int same[2];	  /* 1: all units have one decay, that of tau */
-	double tau[2];	  /* seconds */
+	int delay;		       /* steps by which layers before it are seen late */
+	double *gain;		       /* [n] factors of all weights and of the bias */
+	double *decay[2];	       /* [n] of the membrane, of the synaptic current */
+	int same[2];		       /* 1: all units have one decay, that of tau */
+	double tau[2];		       /* seconds */
 	double threshold, reset_value; /* of v - v_leak, of all units alike */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nir_order.h: the order in which a step computes the nodes with a state. An edge from a to b closes
- * a cycle if all paths from the Input to a pass b (b dominates a: Lowry and Medlock 1969); what it
- * carries arrives one step later. If a cycle remains without these edges, a graph does not say which
- * of its nodes comes first, and is refused.
+ * nir_order.h: the order in which a step computes the nodes with a state. An edge from a to b
+ * closes a cycle if all paths from the Input to a pass b (b dominates a: Lowry and Medlock 1969);
+ * what it carries arrives one step later. If a cycle remains without these edges, a graph does not
+ * say which of its nodes comes first, and is refused.
  */
 #ifndef NEAP_TRAIN_NIR_NIR_ORDER_H
 #define NEAP_TRAIN_NIR_NIR_ORDER_H
