@@ -20,7 +20,8 @@ OPTIONAL = {  # where NULL has a meaning
     "neap_encode_is_table": "path", "neap_encode_table": "options",
     "neap_net_grad_save": "to", "neap_net_grad_load": "from",
     "neap_tier_put": "from", "neap_tier_get": "into", "neap_tier_put_tapes": "spans",
-    "neap_tier_get_tapes": "spans", "neap_detail_set": "line", "neap_journal_there": "suffix"}
+    "neap_tier_get_tapes": "spans", "neap_detail_set": "line", "neap_net_set_ports": "ports", "neap_spikes_list": "unit",
+    "neap_net_state_adjoint": "rows", "neap_journal_there": "suffix"}
 STEPS = {"neap_net_" + name for name in (  # called for every step: the net alone is looked at
     "advance", "record", "advance_log", "replay", "turn", "backward", "will_touch")}
 

@@ -222,13 +222,16 @@ int neap_net_state_put(const struct neap_net *net, void *state, const void *rows
 	return copy_states(&c);
 }
 
-/* 1: gradients of the state are rows of the adjoint and a product with recurrent weights. */
+/*
+ * 1: gradients of the state are rows of the adjoint and a product with recurrent weights. Outputs
+ * that are a membrane (integrator) also have a gradient through its leak.
+ */
 static int has_state_gradients(const struct neap_net *net, const struct neap__layer *layer)
 {
 	const struct neap__cell_code *code = neap__layer_code(net, layer);
 
 	return code->outputs == NEAP__OUTPUT_ALL && layer->recurrent >= 0 && layer->candidate < 0 &&
-	       (!code->rows.state || code->carried);
+	       !(layer->cell->traits & NEAP__HAS_LEAK) && (!code->rows.state || code->carried);
 }
 
 static int refuse_gradients(const struct neap__layer *layer)
