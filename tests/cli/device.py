@@ -103,12 +103,6 @@ def same_answers(folder):
     return None
 
 
-def calibrated(folder):
-    found = neap_json("calibrate", DATA, *NET, "--batch", "8", "--memory", "200K", "--slow", "pinned:1M", "--timed", "16", *DEVICE, env=FAKE,
-                      cwd=folder)
-    return None if found else "nothing"
-
-
 def windows(folder):
     """Inputs that are read in windows of 64 steps, and copied to the device a window ahead."""
     options = ["train", "randman:steps=1000,samples=6,units=20,classes=3", "--net", "lif:9r:scale=3,li", "--batch", "3",
@@ -193,7 +187,6 @@ def main():
         tap.run("weights that become infinite end the training", diverges, folder)
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
-        tap.run("calibrate measures the device", calibrated, folder)
         tap.run("inputs in windows: the weights of the processor", windows, folder)
         tap.run("random nets: the weights of the processor", random_nets, folder, int(os.environ.get("NEAP_SEED", 0)),
                 int(os.environ.get("NEAP_MANY", 5)))
