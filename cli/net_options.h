@@ -60,7 +60,7 @@ int cli_net_choices_into(
 		.help = "slope of the surrogate, 1/width; replaces --width (default: none)", \
 		.low = 1e-6, .high = 1e6}, \
 	{.name = "height", .kind = CLI_NUMBER, .into = &(net).height, .argument = "X", \
-		.help = "height of the triangular surrogate (default 1)", .low = 1e-6, .high = 1e6}, \
+		.help = "height of the surrogates triangle, slayer and double_gaussian (default 1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "support", .kind = CLI_NUMBER, .into = &(net).support, .argument = "X", \
 		.help = "distance from the threshold beyond which the surrogate derivative is 0, in units of " \
 			"the membrane potential (default 0: no limit)", .high = 1e6}, \
@@ -79,15 +79,15 @@ int cli_net_choices_into(
 			"(default: 20ms if spikes enter it and it gives one answer per sample, else none)", \
 		.high = 1e6}, \
 	{.name = "learn", .kind = CLI_CHOICE, .into = &(choices).learn, .argument = "KIND", \
-		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit; all: also a and b of seadlif", .choices = cli_learns}, \
+		.help = "parameters to learn in addition to the weights; tau: the time constants of each unit, omega and b of brf; all: also a and b of seadlif", .choices = cli_learns}, \
 	{.name = "euler", .kind = CLI_FLAG, .into = &(net).euler, \
 		.help = "use the Euler decay 1 - dt/tau instead of exp(-dt/tau)"}, \
 	{.name = "delay", .kind = CLI_COUNT, .into = &(net).delay, .argument = "N", \
-		.help = "delay of the input from the layer below in steps, 0 or 1 (default 0)", .high = 1}, \
+		.help = "delay of the input of each layer from the layer below in steps, 0 or 1; the key delay of a layer, as in lif:64:delay=0..20:learn, has longer and learned delays (default 0)", .high = 1}, \
 	{.name = "init", .kind = CLI_CHOICE, .into = &(choices).init, .argument = "RULE", \
 		.help = "distribution of the initial weights: torch, that of PyTorch's layers; normal, that of " \
 			"--scale and --recurrent-scale; auto, torch for rnn, lstm, gru, egru and a readout above " \
-			"them unless a scale is given, normal for others", .choices = cli_inits, \
+			"them or integrator unless a scale is given, normal for others", .choices = cli_inits, \
 		.given = &(choices).init_given}, \
 	{.name = "scale", .kind = CLI_NUMBER, .into = &(net).scale, .argument = "X", \
 		.help = "scale of the initial input weights (default 0.5)", .high = 1e6, \
@@ -103,14 +103,14 @@ int cli_net_choices_into(
 		.high = 0.99}, \
 	{.name = "readout", .kind = CLI_CHOICE, .into = &(choices).readout, .argument = "KIND", \
 		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; sum " \
-			"for classes of spiking layers; last for rnn, lstm and gru that read numbers; else mean", .choices = cli_readouts}, \
+			"for classes of spiking layers; last for rnn, lstm, gru and integrator if the inputs are numbers; else mean", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
 		.argument = "KIND", .help = "floating-point type of states, weights and gradients", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
 		.help = "use dense tapes and kernels, also for spikes"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \
 		.help = "samples whose weight gradients are summed together; affects rounding (default 0: 8, " \
-			"16 for batches of 64 or more, 32 for rnn, lstm, gru)", \
+			"16 for batches of 64 or more, 32 for rnn, lstm, gru, integrator)", \
 		.high = 65536}, \
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
 		.help = "compute threads (default 0: one per processor)", .high = 1024, \

@@ -5,7 +5,7 @@ import math
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from . import units
-from .errors import FormatError
+from .errors import FormatError, UsageError
 
 SPIKING = ("lif", "cubalif", "alif", "adlif", "seadlif", "brf")
 GATED = ("rnn", "lstm", "gru", "egru")
@@ -90,6 +90,7 @@ def parse(settings: Dict[str, str]) -> List[Layer]:
     """Returns the layers of a network from the settings in a model's file, whose values are all strings.
 
     :raises FormatError: if settings are missing or do not describe a network.
+    :raises UsageError: if only the command-line tool computes such a network.
     """
     defaults = {name: value_of(name, _setting(settings, name)) for name in _SETTINGS}
     inputs = int(_number("inputs", _setting(settings, "inputs")))
@@ -132,8 +133,8 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
            index: int, hidden: int) -> Layer:
     cell, *words = part.split(":")
     if cell.startswith("cell "):
-        raise FormatError(f"layer {index} is {cell[5:].split(';')[0][:40]}.cell, which a cell file describes; only the neap "
-                          f"tool runs such layers. Use 'neap eval' or 'neap predict'")
+        raise UsageError(f"layer {index} is {cell[5:].split(';')[0][:40]}.cell, which a cell file describes; only the neap "
+                         f"tool runs such layers. Use 'neap eval' or 'neap predict'")
     if cell not in (*HIDDEN, "li"):
         raise FormatError(f"the network has an unknown cell {cell[:40]!r}; the cells are "
                           f"{', '.join(HIDDEN)} and li")
@@ -154,13 +155,13 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
         elif equals and name == "from":
             sources = _sources(text, index, hidden, part)
         elif equals and name in _FILTERS:
-            raise FormatError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
-                              f"Python modules. Use the command-line tool, such as neap predict")
+            raise UsageError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
+                             f"Python modules. Use the command-line tool, such as neap predict")
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif name == "delay" and equals and text not in ("0", "1"):
-            raise FormatError(f"layer {part[:60]!r} has delays of more than one step, which are not available in Python "
-                              f"modules. Use the command-line tool, such as neap predict")
+            raise UsageError(f"layer {part[:60]!r} has delays of more than one step, which are not available in Python "
+                             f"modules. Use the command-line tool, such as neap predict")
         elif equals:
             if ".." in text and name in _RANGES:
                 keys["ranges"] = (*keys.get("ranges", ()), name)

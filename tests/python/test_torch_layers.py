@@ -78,7 +78,8 @@ def close(found, wanted, most):
 
 
 @pytest.mark.parametrize("reset", ["subtract", "zero", "hard", "soft"])
-@pytest.mark.parametrize("kind", ["triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian"])
+@pytest.mark.parametrize("kind", ["triangle", "boxcar", "superspike", "sigmoid", "atan", "gaussian", "slayer",
+                                  "double_gaussian"])
 def test_lif_equals_a_plain_loop(reset, kind):
     seed = hash_of(reset, kind)
     numbers = random.Random(seed)

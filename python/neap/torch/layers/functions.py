@@ -19,6 +19,7 @@ __all__ = ["RESETS", "SURROGATES", "alif", "gru", "lif", "lstm"]
 
 SURROGATES = {"triangle": _abi_nn.NEAP_TRIANGLE, "boxcar": _abi_nn.NEAP_BOXCAR, "superspike": _abi_nn.NEAP_SUPERSPIKE,
               "sigmoid": _abi_nn.NEAP_SIGMOID, "atan": _abi_nn.NEAP_ATAN, "gaussian": _abi_nn.NEAP_GAUSSIAN,
+              "slayer": _abi_nn.NEAP_SLAYER, "double_gaussian": _abi_nn.NEAP_DOUBLE_GAUSSIAN,
               "fast_sigmoid": _abi_nn.NEAP_SUPERSPIKE, "triangular": _abi_nn.NEAP_TRIANGLE}
 RESETS = {"subtract": _abi_nn.NEAP_RESET_SUBTRACT, "zero": _abi_nn.NEAP_RESET_ZERO, "hard": _abi_nn.NEAP_RESET_HARD,
           "soft": _abi_nn.NEAP_RESET_SOFT}
@@ -265,8 +266,8 @@ def lif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = Non
     :param tau: membrane time constant in seconds; ``dt``: seconds per step.
     :param reset: ``"subtract"``, ``"zero"`` (one step later), ``"hard"`` (to ``reset_value``) or ``"soft"`` (at once).
     :param detach: True: no gradient through the reset.
-    :param surrogate: ``"triangle"``, ``"boxcar"``, ``"superspike"`` (``"fast_sigmoid"``), ``"sigmoid"``, ``"atan"`` or
-        ``"gaussian"``, of ``width`` and ``height`` in docs/cells.md; 0 if ``|U - threshold| > support`` (0: no cutoff).
+    :param surrogate: ``"triangle"``, ``"boxcar"``, ``"superspike"`` (``"fast_sigmoid"``), ``"sigmoid"``, ``"atan"``,
+        ``"gaussian"``, ``"slayer"`` or ``"double_gaussian"``, of ``width`` and ``height`` in docs/cells.md; 0 if ``|U - threshold| > support`` (0: no cutoff).
     :param spikes: True: all inputs are 0 or 1, which is checked; False: they are computed as numbers; None: detected.
     :param memory: budget for states, tapes, the adjoint and the buffer of a tape, such as ``"16M"``; None: all tapes are
         kept. Inputs, outputs, weights and their gradients, and the work memory of libneap-nn, are not included.
