@@ -43,7 +43,7 @@ double neap__automatic_tau_out(const struct neap_net *net, const struct neap__la
 	int smooths = net->options.readout != NEAP_READ_STEP && !reads_numbers(net, layer) &&
 		      layer->tau != NEAP__TAU_OUT_NUMBERS;
 
-	return smooths || layer->learn == NEAP_LEARN_TAU ? TAU_OUT : 0;
+	return smooths || layer->learn != NEAP_LEARN_NONE ? TAU_OUT : 0;
 }
 
 enum neap_readout neap__automatic_readout(const struct neap_net_options *o, int of_numbers)

@@ -25,8 +25,7 @@ struct random_net {
 	char spec[1600], freeze[64];
 	struct neap_net_options options;
 	enum neap_target target;
-	int has_kinks;	 /* its loss has kinks that differences may meet */
-	int has_numbers; /* layers whose outputs are numbers */
+	int has_kinks; /* differences of its loss are not exact enough */
 };
 
 static inline void add(struct random_net *r, const char *format, ...)
@@ -69,6 +68,8 @@ static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 		add(r, often(d, 40) ? ":a=1..9:b=0..12" : ":a=2");
 	if (cell == BRF)
 		add(r, often(d, 50) ? ":omega=50..300:b=9..40" : ":omega=200:b=9..30");
+	if (cell == INTEGRATOR) /* others would grow without bound */
+		add(r, ":scale=0.3:recurrent_scale=0.02");
 	add(r, cell == BRF ? ":scale=900" : cell == ADLIF || cell == SEADLIF ? ":scale=20" : "");
 	if (cell == LIF && often(d, 50)) {
 		int reset = below(d, 4);
@@ -87,7 +88,7 @@ static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 	}
 	if (cell == EGRU)
 		add(r, ":threshold=0.1");
-	if (often(d, 35))
+	if ((cell < RNN && often(d, 35)) || often(d, 1))
 		add(r, ":learn=%s", often(d, 50) ? "tau" : "all");
 }
 
@@ -134,7 +135,6 @@ static inline void add_layer(
 	int is_filter = cell < INTEGRATOR && layer == 0 && often(d, 10);
 
 	add(r, "%s%s", layer ? "," : "", names[cell]);
-	r->has_numbers |= cell >= INTEGRATOR && cell != FILE_CELL;
 	if (is_filter) {
 		add(r, ":conv=1x3:channels=%d:shape=1x1x%d", 1 + below(d, 3), r->options.inputs);
 		if (often(d, 30))
@@ -206,6 +206,8 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	if (r->target == NEAP_TARGET_LABELS || r->target == NEAP_TARGET_SERIES)
 		o->readout = NEAP_READ_STEP;
 	r->has_kinks |= o->readout == NEAP_READ_MAX;
+	/* Sums of steps are far from the targets: such a loss is large beside its differences. */
+	r->has_kinks |= o->readout == NEAP_READ_SOFTMAX && r->target == NEAP_TARGET_NUMBERS;
 	if (often(d, 25)) {
 		snprintf(r->freeze, sizeof r->freeze, "layer%d%s", below(d, layers),
 			often(d, 50) ? "" : often(d, 50) ? ".weight" : ".bias");
