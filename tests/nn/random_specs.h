@@ -25,6 +25,7 @@ struct random_net {
 	char spec[1600], freeze[64];
 	struct neap_net_options options;
 	enum neap_target target;
+	int may_have_kinks; /* surrogates that end abruptly; rarely is a membrane at the end */
 	int has_kinks; /* differences of its loss are not exact enough */
 };
 
@@ -47,6 +48,21 @@ static inline void add_time(struct random_net *r, struct draws *d, const char *k
 		add(r, ":%s=%dms..%dms", key, first, first + 1 + below(d, 30));
 	else if (often(d, 50))
 		add(r, ":%s=%dms", key, first);
+}
+
+/* A layer of the nets that have logs. */
+static inline void add_plain(struct random_net *r, struct draws *d, int layer, int units)
+{
+	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
+
+	add(r, "%slif:%d%s:reset=%s", layer ? "," : "", 1 + below(d, units),
+		often(d, 60) ? "r" : "", resets[below(d, 4)]);
+	if (often(d, 10))
+		add_time(r, d, "tau", 2);
+	if (layer && often(d, 30))
+		add(r, ":delay=%d", below(d, often(d, 10) ? 5 : 2));
+	if (often(d, 10))
+		add(r, ":learn=tau");
 }
 
 enum random_cell { LIF, CUBALIF, ALIF, ADLIF, SEADLIF, BRF, INTEGRATOR, RNN, LSTM, GRU, EGRU, FILE_CELL };
@@ -165,8 +181,12 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	*r = (struct random_net){.options = NEAP_NET_OPTIONS_INIT};
 	r->options.inputs = 3 + below(d, 10);
 	r->options.classes = 1 + below(d, 4);
+	int plain = often(d, 15);
 	for (int l = 0; l < layers; l++)
-		add_layer(r, d, l, layers, units, links, late);
+		if (plain)
+			add_plain(r, d, l, units);
+		else
+			add_layer(r, d, l, layers, units, links, late);
 	add(r, ",li");
 	if (often(d, 35))
 		add(r, ":learn=%s", often(d, 50) ? "tau" : "all");
@@ -206,6 +226,7 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	if (r->target == NEAP_TARGET_LABELS || r->target == NEAP_TARGET_SERIES)
 		o->readout = NEAP_READ_STEP;
 	r->has_kinks |= o->readout == NEAP_READ_MAX;
+	r->may_have_kinks = strstr(r->spec, "support") || strstr(r->spec, "boxcar");
 	/* Sums of steps are far from the targets: such a loss is large beside its differences. */
 	r->has_kinks |= o->readout == NEAP_READ_SOFTMAX && r->target == NEAP_TARGET_NUMBERS;
 	if (often(d, 25)) {
