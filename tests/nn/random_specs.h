@@ -222,6 +222,9 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	o->learn = often(d, 10) ? NEAP_LEARN_ALL : NEAP_LEARN_NONE;
 	o->dropout = often(d, 15) ? 0.2 : 0;
 	o->group = below(d, 4);
+	if (often(d, 20))
+		o->dt = 1e-3 * (0.5 + 0.5 * below(d, 4));
+	o->time_unit = often(d, 50) ? 1e-3 : 0;
 	r->target = (enum neap_target)below(d, NEAP_TARGETS);
 	if (r->target == NEAP_TARGET_LABELS || r->target == NEAP_TARGET_SERIES)
 		o->readout = NEAP_READ_STEP;
@@ -230,8 +233,11 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	/* Sums of steps are far from the targets: such a loss is large beside its differences. */
 	r->has_kinks |= o->readout == NEAP_READ_SOFTMAX && r->target == NEAP_TARGET_NUMBERS;
 	if (often(d, 25)) {
-		snprintf(r->freeze, sizeof r->freeze, "layer%d%s", below(d, layers),
-			often(d, 50) ? "" : often(d, 50) ? ".weight" : ".bias");
+		static const char *const parts[] = {"", "", ".weight", ".bias", ".delay", ".leak"};
+		int many = often(d, 30) ? layers : 1, first = many > 1 ? 0 : below(d, layers);
+		for (int l = first; l < first + many; l++)
+			snprintf(r->freeze + strlen(r->freeze), sizeof r->freeze - strlen(r->freeze),
+				"%slayer%d%s", l > first ? "," : "", l, parts[below(d, 6)]);
 		o->freeze = r->freeze;
 	}
 }

@@ -8,7 +8,11 @@
 #include "nn/random_specs.h"
 #include "nn/net.h"
 #include "nn/batch/batch_groups.h"
+#include "nn/batch/live_batch.h"
+#include "nn/batch/peer_sum.h"
 #include "nn/core/net_memory.h"
+#include "ranks/rank_share.h"
+#include "thread_peers.h"
 
 #include <neap/ports.h>
 
@@ -226,8 +230,8 @@ static void check_same(struct one_case *c, const struct neap_net *net, double lo
 	const struct neap_net_options *as, const char *what)
 {
 	struct neap_net_options kept = c->net.options;
-	double again, off, most = kept.precision == NEAP_DOUBLE ? 1e-9 : 2e-2;
-	int groups = as->group != kept.group;
+	int groups = as->group != kept.group, frozen = as->freeze != kept.freeze;
+	double again, off, most = frozen ? 0 : kept.precision == NEAP_DOUBLE ? 1e-9 : 2e-2;
 
 	c->net.options = *as;
 	struct neap_net *other = open_net(c, &neap__heap_memory);
@@ -239,7 +243,7 @@ static void check_same(struct one_case *c, const struct neap_net *net, double lo
 	again = sweep_plain(other, &c->room.batch, &c->objective);
 	off = distance(c, net, other);
 	/* In float a rounded membrane may fall to the other side of a threshold. */
-	if (kept.precision == NEAP_DOUBLE || groups)
+	if (kept.precision == NEAP_DOUBLE || groups || frozen)
 		if (!(fabs(again - loss) <= most * (1 + fabs(loss))) || !(off <= most))
 			fault(c, "%s: loss %.17g instead of %.17g, gradients are off by %g", what,
 				again, loss, off);
@@ -318,6 +322,176 @@ static int check_log(struct one_case *c, struct neap_net *net, double loss, uint
 	return 1;
 }
 
+/* Gradients are saved in the middle of the backward pass, and another net goes on. */
+struct journal {
+	unsigned char *bytes;
+	size_t count, at;
+};
+
+static int write_journal(void *to, const void *from, size_t bytes)
+{
+	struct journal *j = to;
+
+	j->bytes = realloc(j->bytes, j->count + bytes + 1);
+	memcpy(j->bytes + j->count, from, bytes);
+	j->count += bytes;
+	return 0;
+}
+
+static int read_journal(void *from, void *to, size_t bytes)
+{
+	struct journal *j = from;
+
+	if (bytes > j->count - j->at)
+		return -1;
+	memcpy(to, j->bytes + j->at, bytes);
+	j->at += bytes;
+	return 0;
+}
+
+static void check_saved(struct one_case *c, struct neap_net *net, uint64_t hash)
+{
+	struct neap_net_sizes z = {.size = sizeof z};
+	struct neap_net *other = open_net(c, &neap__heap_memory);
+	struct journal journal = {0};
+	int64_t steps = c->room.batch.steps, done;
+	double loss;
+	size_t used;
+
+	neap_net_begin(net, &c->room.batch, &c->objective);
+	neap_net_begin(other, &c->room.batch, &c->objective);
+	neap_net_get_sizes(net, &z);
+	size_t room = z.tape_max * (size_t)steps;
+	unsigned char *state = room_for(z.state), *adjoint = room_for(z.adjoint);
+	unsigned char *tape[2] = {room_for(room), room_for(room)};
+	memset(state, 0, z.state);
+	neap_net_record(net, state, 0, 65, 1, tape[0], room, &used, &done);
+	neap_net_record(net, state, 65, steps, 1, tape[1], room, &used, &done);
+	neap_net_turn(net, state, adjoint, &loss);
+	neap_net_backward(net, adjoint, steps, 65, tape[1]);
+	if (neap_net_grad_save(net, write_journal, &journal) ||
+		neap_net_grad_load(other, read_journal, &journal) || journal.at != journal.count)
+		fault(c, "saved gradients: %zu of %zu bytes are read: %s", journal.at,
+			journal.count, neap_detail());
+	neap_net_backward(other, adjoint, 65, 0, tape[0]);
+	neap_net_end(net);
+	neap_net_end(other);
+	if (neap_net_grad_hash(other) != hash)
+		fault(c, "gradients that were saved and loaded are others");
+	neap_net_free(other);
+	free(journal.bytes);
+	free(state);
+	free(adjoint);
+	free(tape[0]);
+	free(tape[1]);
+}
+
+/* Steps that come one by one give the answers of the batch. */
+static void check_live(struct one_case *c, struct neap_net *net)
+{
+	const struct neap_sequence *s = &c->room.sequences[1];
+	struct neap_objective none = {.size = sizeof none};
+	struct neap_net_sizes z = {.size = sizeof z};
+	struct neap_net_result result = {.size = sizeof result};
+	struct neap_batch one = c->room.batch;
+	struct neap__live_batch live;
+	double answer[8], loss;
+
+	if (c->net.options.values || c->net.target > NEAP_TARGET_NUMBERS ||
+		c->net.target == NEAP_TARGET_LABELS)
+		return;
+	one.size = 1;
+	one.sequences = s;
+	one.steps = s->length;
+	neap_net_begin(net, &one, &none);
+	neap_net_get_sizes(net, &z);
+	unsigned char *state = room_for(z.state);
+	memset(state, 0, z.state);
+	neap_net_advance(net, state, 0, s->length, 1);
+	neap_net_turn(net, state, NULL, &loss);
+	neap_net_get_result(net, &result);
+	memcpy(answer, result.answer, sizeof *answer * (size_t)c->net.options.classes);
+	neap_net_end(net);
+	if (neap__live_batch_begin(&live, net))
+		fault(c, "live: %s", neap_detail());
+	memset(state, 0, z.state);
+	for (int64_t t = 0, n = 1; t < s->length; t += n, n = 1 + n % 5) {
+		uint32_t start[8];
+		n = t + n < s->length ? n : s->length - t;
+		for (int64_t k = 0; k <= n; k++)
+			start[k] = s->start[t + k] - s->start[t];
+		if (neap__live_batch_advance(
+			    &live, net, state, t, t + n, start, s->unit + s->start[t]))
+			fault(c, "live: %s", neap_detail());
+	}
+	neap__live_batch_close(&live, net, s->length);
+	neap_net_turn(net, state, NULL, &loss);
+	neap_net_get_result(net, &result);
+	if (memcmp(answer, result.answer, sizeof *answer * (size_t)c->net.options.classes) != 0)
+		fault(c, "steps that come one by one have other answers");
+	neap_net_end(net);
+	free(state);
+}
+
+/* A rank of those that share the batch. */
+struct rank {
+	struct one_case *c;
+	const struct thread_peers *peers;
+	uint64_t hash;
+	double loss;
+	pthread_t thread;
+};
+
+static void *run_rank(void *arg)
+{
+	struct rank *rank = arg;
+	const struct neap_peers *peers = &rank->peers->peers;
+	struct neap_objective goal = rank->c->objective;
+	struct neap_batch own = rank->c->room.batch;
+	struct neap_net *net;
+	char adjoint[8];
+
+	goal.peers = peers;
+	assert_int_equal(neap_net_create(&net, &rank->c->net.options), 0);
+	int group = neap_net_group(net, own.size), groups = (own.size - 1) / group + 1;
+	int first = neap__rank_sample(peers->rank, peers->count, own.size, group);
+	own.of = own.size;
+	own.size = neap__rank_sample(peers->rank + 1, peers->count, own.size, group) - first;
+	own.sequences += first;
+	assert_int_equal(neap__peer_room_make(net, peers, own.of, groups), 0);
+	if (own.size) {
+		rank->loss = sweep_plain(net, &own, &goal);
+	} else {
+		neap_net_begin(net, &own, &goal);
+		neap_net_turn(net, NULL, adjoint, &rank->loss);
+		neap_net_end(net);
+	}
+	rank->hash = neap_net_grad_hash(net);
+	neap_net_free(net);
+	return NULL;
+}
+
+static void check_ranks(struct one_case *c, double loss, uint64_t hash)
+{
+	enum { RANKS = 2 };
+	struct thread_peers_shared shared;
+	struct thread_peers peers[RANKS];
+	struct rank rank[RANKS];
+
+	thread_peers_make(peers, &shared, RANKS);
+	for (int r = 0; r < RANKS; r++) {
+		rank[r] = (struct rank){.c = c, .peers = &peers[r]};
+		assert_int_equal(pthread_create(&rank[r].thread, NULL, run_rank, &rank[r]), 0);
+	}
+	for (int r = 0; r < RANKS; r++) {
+		pthread_join(rank[r].thread, NULL);
+		if (rank[r].hash != hash || rank[r].loss != loss)
+			fault(c, "two ranks: loss %.17g instead of %.17g, or other gradients",
+				rank[r].loss, loss);
+	}
+	thread_peers_free(&shared);
+}
+
 /* The specification as it is written makes the same net. */
 static void check_text(struct one_case *c, const struct neap_net *net, double loss, uint64_t hash)
 {
@@ -376,6 +550,9 @@ static int check_net(struct one_case *c)
 	logs += check_log(c, net, loss, hash);
 	sweep_plain(net, &c->room.batch, &c->objective);
 	check_alone(c, net);
+	check_saved(c, net, hash);
+	check_live(c, net);
+	check_ranks(c, loss, hash);
 	neap_net_free(net);
 	if (memory.held)
 		fault(c, "%llu bytes are left", (unsigned long long)memory.held);
