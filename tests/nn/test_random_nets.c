@@ -16,7 +16,7 @@
 
 #include <neap/ports.h>
 
-enum { STEPS = 130, SAMPLES = 5, USUAL = 40 };
+enum { STEPS = 130, SAMPLES = 5, USUAL = 120 };
 static int64_t count = USUAL, logs;
 static const int64_t lengths[SAMPLES] = {STEPS, 71, 64, 0, 65};
 static const int64_t short_lengths[SAMPLES] = {13, 9, 4, 0, 11};
@@ -292,7 +292,7 @@ static int check_log(struct one_case *c, struct neap_net *net, double loss, uint
 {
 	struct neap_net_sizes z = {.size = sizeof z};
 	int64_t steps = c->room.batch.steps, end, done;
-	double again;
+	double again = 0;
 	size_t used;
 
 	neap_net_begin(net, &c->room.batch, &c->objective);

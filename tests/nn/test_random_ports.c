@@ -10,7 +10,7 @@
 
 #include <neap/ports.h>
 
-enum { STEPS = 12, LONG = 75, SAMPLES = 3, USUAL = 60 };
+enum { STEPS = 12, LONG = 75, SAMPLES = 3, USUAL = 200 };
 static int64_t count = USUAL, taken, continued;
 
 /* A case with its arrays of `steps` steps, and what was found in it. */
