@@ -5,7 +5,7 @@
 
 #include "nn/nets.h"
 
-/* A sequence of random numbers. */
+/* A sequence of random numbers: one a statement, as arguments have no order. */
 struct draws {
 	uint64_t seed, count;
 };
@@ -55,8 +55,9 @@ static inline void add_plain(struct random_net *r, struct draws *d, int layer, i
 {
 	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
 
-	add(r, "%slif:%d%s:reset=%s", layer ? "," : "", 1 + below(d, units),
-		often(d, 60) ? "r" : "", resets[below(d, 4)]);
+	int size = 1 + below(d, units), is_recurrent = often(d, 60);
+	add(r, "%slif:%d%s:reset=%s", layer ? "," : "", size, is_recurrent ? "r" : "",
+		resets[below(d, 4)]);
 	if (often(d, 10))
 		add_time(r, d, "tau", 2);
 	if (layer && often(d, 30))
@@ -156,9 +157,8 @@ static inline void add_layer(
 		if (often(d, 30))
 			add(r, ":pad=0x1");
 	} else {
-		add(r, ":%d%s", 1 + below(d, units), cell >= RNN && cell != FILE_CELL ? ""
-							 : often(d, 45)		 ? "r"
-										 : "");
+		int size = 1 + below(d, units), is_gated = cell >= RNN && cell != FILE_CELL;
+		add(r, ":%d%s", size, !is_gated && often(d, 45) ? "r" : "");
 	}
 	if (cell != FILE_CELL)
 		add_neuron(r, d, cell);
