@@ -169,7 +169,7 @@ static void readouts(void **arg)
 {
 	static const struct {
 		const char *spec;
-		int values, step, learns;
+		int values, step, learns; /* learns: enum neap_learn */
 		double tau;
 		enum neap_readout readout;
 	} cases[] = {
@@ -181,6 +181,8 @@ static void readouts(void **arg)
 		{"gru:8,li", 1, 0, 0, 0, NEAP_READ_LAST},
 		{"gru:8,li", 1, 1, 0, 0, NEAP_READ_STEP},
 		{"gru:8,li", 1, 0, 1, 20e-3, NEAP_READ_LAST},
+		{"gru:8,li", 1, 0, 2, 20e-3, NEAP_READ_LAST},
+		{"lif:8r,li:learn=all", 0, 1, 0, 20e-3, NEAP_READ_STEP},
 		{"egru:8,li:tau=none", 1, 0, 0, 0, NEAP_READ_MEAN},
 		{"gru:8,lif:8:tau=10ms,li", 1, 0, 0, 20e-3, NEAP_READ_SUM},
 		{"lif:8,lstm:8,li", 1, 0, 0, 0, NEAP_READ_LAST},
@@ -192,7 +194,7 @@ static void readouts(void **arg)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct neap_net_options o = options(cases[i].spec);
 		o.values = cases[i].values;
-		o.learn = cases[i].learns ? NEAP_LEARN_TAU : NEAP_LEARN_NONE;
+		o.learn = (enum neap_learn)cases[i].learns;
 		if (cases[i].step)
 			o.readout = NEAP_READ_STEP;
 		struct neap_net *net = net_make(&o);

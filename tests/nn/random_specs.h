@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random_specs.h: random networks of all cells and keys, some of which are refused. */
+#ifndef NEAP_TEST_RANDOM_SPECS_H
+#define NEAP_TEST_RANDOM_SPECS_H
+
+#include "nn/nets.h"
+
+/* A sequence of random numbers: one a statement, as arguments have no order. */
+struct draws {
+	uint64_t seed, count;
+};
+
+static inline int below(struct draws *d, int n)
+{
+	return (int)neap__random_below(d->seed, NEAP__STREAM_TEST, 77, d->count++, (uint64_t)n);
+}
+
+static inline int often(struct draws *d, int percent)
+{
+	return below(d, 100) < percent;
+}
+
+/* A network, its options and what a batch of it is like. */
+struct random_net {
+	char spec[1600], freeze[64];
+	struct neap_net_options options;
+	enum neap_target target;
+	int may_have_kinks; /* surrogates that end abruptly; rarely is a membrane at the end */
+	int has_kinks; /* differences of its loss are not exact enough */
+};
+
+static inline void add(struct random_net *r, const char *format, ...)
+{
+	size_t at = strlen(r->spec);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(r->spec + at, sizeof r->spec - at, format, list);
+	va_end(list);
+}
+
+/* `KEY=VALUE`, or a range from `low` on. */
+static inline void add_time(struct random_net *r, struct draws *d, const char *key, int low)
+{
+	int first = low + below(d, 20);
+
+	if (often(d, 50))
+		add(r, ":%s=%dms..%dms", key, first, first + 1 + below(d, 30));
+	else if (often(d, 50))
+		add(r, ":%s=%dms", key, first);
+}
+
+/* A layer of the nets that have logs. */
+static inline void add_plain(struct random_net *r, struct draws *d, int layer, int units)
+{
+	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
+
+	int size = 1 + below(d, units), is_recurrent = often(d, 60);
+	add(r, "%slif:%d%s:reset=%s", layer ? "," : "", size, is_recurrent ? "r" : "",
+		resets[below(d, 4)]);
+	if (often(d, 10))
+		add_time(r, d, "tau", 2);
+	if (layer && often(d, 30))
+		add(r, ":delay=%d", below(d, often(d, 10) ? 5 : 2));
+	if (often(d, 10))
+		add(r, ":learn=tau");
+}
+
+enum random_cell { LIF, CUBALIF, ALIF, ADLIF, SEADLIF, BRF, INTEGRATOR, RNN, LSTM, GRU, EGRU, FILE_CELL };
+
+static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
+{
+	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
+	static const char *const surrogates[] = {"triangle", "boxcar", "superspike", "sigmoid",
+		"atan", "gaussian", "slayer", "double_gaussian"};
+	int has_threshold = cell < INTEGRATOR, surrogate = below(d, 8);
+
+	if (cell <= SEADLIF || cell == INTEGRATOR)
+		add_time(r, d, "tau", 2);
+	if (cell == CUBALIF)
+		add_time(r, d, "tau_syn", 2);
+	if (cell == ALIF || cell == ADLIF || cell == SEADLIF)
+		add_time(r, d, "tau_adapt", 5);
+	if (cell == SEADLIF)
+		add(r, often(d, 40) ? ":a=1..9:b=0..12" : ":a=2");
+	if (cell == BRF)
+		add(r, often(d, 50) ? ":omega=50..300:b=9..40" : ":omega=200:b=9..30");
+	if (cell == INTEGRATOR) /* others would grow without bound */
+		add(r, ":scale=0.3:recurrent_scale=0.02");
+	add(r, cell == BRF ? ":scale=900" : cell == ADLIF || cell == SEADLIF ? ":scale=20" : "");
+	if (cell == LIF && often(d, 50)) {
+		int reset = below(d, 4);
+		add(r, ":reset=%s", resets[reset]);
+		if (reset == 2 && often(d, 30))
+			add(r, ":threshold=-0.02:reset_value=-0.5");
+	}
+	if (cell == CUBALIF && often(d, 50))
+		add(r, ":reset=%s", resets[2 + below(d, 2)]);
+	if (has_threshold && often(d, 30))
+		add(r, ":detach=1");
+	if (has_threshold && often(d, 40)) {
+		add(r, ":surrogate=%s", surrogates[surrogate]);
+		if (often(d, 30))
+			add(r, ":support=0.4");
+	}
+	if (cell == EGRU)
+		add(r, ":threshold=0.1");
+	if ((cell < RNN && often(d, 35)) || often(d, 1))
+		add(r, ":learn=%s", often(d, 50) ? "tau" : "all");
+}
+
+static inline void add_delay(struct random_net *r, struct draws *d)
+{
+	int least = below(d, 4), most = least + 1 + below(d, often(d, 10) ? 120 : 12);
+
+	if (often(d, 30))
+		add(r, ":delay=%d", often(d, 50) ? below(d, 2) : below(d, 20));
+	else
+		add(r, ":delay=%d..%d%s", least, most, often(d, 60) ? ":learn" : "");
+}
+
+/* Layers below and above; sometimes what is refused. */
+static inline void add_from(struct random_net *r, struct draws *d, int layer, int layers)
+{
+	int some = 0;
+
+	add(r, ":from=");
+	for (int s = -1; s < layers; s++) {
+		if (s == layer || !often(d, s == layer - 1 ? 85 : 35))
+			continue;
+		if (s < 0)
+			add(r, "%sinput", some++ ? "+" : "");
+		else
+			add(r, "%slayer%d", some++ ? "+" : "", s);
+	}
+	if (some)
+		return;
+	if (layer)
+		add(r, "layer%d", layer - 1);
+	else
+		add(r, "input");
+}
+
+static inline void add_layer(
+	struct random_net *r, struct draws *d, int layer, int layers, int units, int links, int late)
+{
+	static const char *const names[] = {"lif", "cubalif", "alif", "adlif", "seadlif", "brf",
+		"integrator", "rnn", "lstm", "gru", "egru",
+		"cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1"};
+	/* Delays need spikes, and skips are as frequent among these. */
+	int cell = often(d, 30) ? LIF : often(d, 65) ? below(d, INTEGRATOR) : below(d, 12);
+	int is_filter = cell < INTEGRATOR && layer == 0 && often(d, 10);
+
+	add(r, "%s%s", layer ? "," : "", names[cell]);
+	if (is_filter) {
+		add(r, ":conv=1x3:channels=%d:shape=1x1x%d", 1 + below(d, 3), r->options.inputs);
+		if (often(d, 30))
+			add(r, ":pad=0x1");
+	} else {
+		int size = 1 + below(d, units), is_gated = cell >= RNN && cell != FILE_CELL;
+		add(r, ":%d%s", size, !is_gated && often(d, 45) ? "r" : "");
+	}
+	if (cell != FILE_CELL)
+		add_neuron(r, d, cell);
+	if (!is_filter && often(d, 20))
+		add(r, ":density=0.%d", 3 + below(d, 6));
+	if (often(d, 25))
+		add(r, ":dropout=0.%d", 1 + below(d, 6));
+	if (layer && often(d, late))
+		add_delay(r, d);
+	if (often(d, links))
+		add_from(r, d, layer, layers);
+}
+
+/* Network `seed` of at most so many units per layer. */
+static inline void random_net(struct random_net *r, uint64_t seed, int units)
+{
+	struct draws draw = {seed, 0}, *d = &draw;
+	int layers = 1 + below(d, 4), links = below(d, 2) * 45, late = below(d, 2) * 60;
+
+	*r = (struct random_net){.options = NEAP_NET_OPTIONS_INIT};
+	r->options.inputs = 3 + below(d, 10);
+	r->options.classes = 1 + below(d, 4);
+	int plain = often(d, 15);
+	for (int l = 0; l < layers; l++)
+		if (plain)
+			add_plain(r, d, l, units);
+		else
+			add_layer(r, d, l, layers, units, links, late);
+	add(r, ",li");
+	if (often(d, 35))
+		add(r, ":learn=%s", often(d, 50) ? "tau" : "all");
+	if (often(d, 50))
+		add(r, ":tau=%dms", 2 + below(d, 20));
+	if (often(d, 15))
+		add(r, ":density=0.6");
+	if (often(d, 12)) {
+		int most = often(d, 50);
+		add(r, ":pool=1x2:shape=1x1x%d:pooling=%s", 2 + below(d, units), most ? "max" : "avg");
+		r->has_kinks |= most;
+	}
+	if (often(d, late))
+		add_delay(r, d);
+	if (often(d, links))
+		add_from(r, d, layers, layers);
+	struct neap_net_options *o = &r->options;
+	o->spec = r->spec;
+	o->seed = seed;
+	o->scale = 2;
+	o->recurrent_scale = 0.7;
+	o->threads = 1;
+	o->precision = often(d, 50) ? NEAP_DOUBLE : NEAP_FLOAT;
+	o->readout = (enum neap_readout)below(d, NEAP_READOUTS);
+	o->surrogate = often(d, 50) ? NEAP_SIGMOID : NEAP_TRIANGLE;
+	o->density = often(d, 20) ? 0.5 : 1;
+	o->dense = often(d, 15);
+	o->smooth = often(d, 15);
+	o->delay = often(d, 25);
+	o->values = often(d, 30);
+	o->euler = often(d, 15);
+	o->detach = often(d, 20);
+	o->learn = often(d, 10) ? NEAP_LEARN_ALL : NEAP_LEARN_NONE;
+	o->dropout = often(d, 15) ? 0.2 : 0;
+	o->group = below(d, 4);
+	if (often(d, 20))
+		o->dt = 1e-3 * (0.5 + 0.5 * below(d, 4));
+	o->time_unit = often(d, 50) ? 1e-3 : 0;
+	r->target = (enum neap_target)below(d, NEAP_TARGETS);
+	if (r->target == NEAP_TARGET_LABELS || r->target == NEAP_TARGET_SERIES)
+		o->readout = NEAP_READ_STEP;
+	r->has_kinks |= o->readout == NEAP_READ_MAX;
+	r->may_have_kinks = strstr(r->spec, "support") || strstr(r->spec, "boxcar");
+	/* Sums of steps are far from the targets: such a loss is large beside its differences. */
+	r->has_kinks |= o->readout == NEAP_READ_SOFTMAX && r->target == NEAP_TARGET_NUMBERS;
+	if (often(d, 25)) {
+		static const char *const parts[] = {"", "", ".weight", ".bias", ".delay", ".leak"};
+		int many = often(d, 30) ? layers : 1, first = many > 1 ? 0 : below(d, layers);
+		for (int l = first; l < first + many; l++)
+			snprintf(r->freeze + strlen(r->freeze), sizeof r->freeze - strlen(r->freeze),
+				"%slayer%d%s", l > first ? "," : "", l, parts[below(d, 6)]);
+		o->freeze = r->freeze;
+	}
+}
+
+#endif
