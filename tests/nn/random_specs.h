@@ -26,7 +26,7 @@ struct random_net {
 	struct neap_net_options options;
 	enum neap_target target;
 	int may_have_kinks; /* surrogates that end abruptly; rarely is a membrane at the end */
-	int has_kinks; /* differences of its loss are not exact enough */
+	int has_kinks;	    /* differences of its loss are not exact enough */
 };
 
 static inline void add(struct random_net *r, const char *format, ...)
@@ -66,7 +66,20 @@ static inline void add_plain(struct random_net *r, struct draws *d, int layer, i
 		add(r, ":learn=tau");
 }
 
-enum random_cell { LIF, CUBALIF, ALIF, ADLIF, SEADLIF, BRF, INTEGRATOR, RNN, LSTM, GRU, EGRU, FILE_CELL };
+enum random_cell {
+	LIF,
+	CUBALIF,
+	ALIF,
+	ADLIF,
+	SEADLIF,
+	BRF,
+	INTEGRATOR,
+	RNN,
+	LSTM,
+	GRU,
+	EGRU,
+	FILE_CELL
+};
 
 static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 {
@@ -141,8 +154,8 @@ static inline void add_from(struct random_net *r, struct draws *d, int layer, in
 		add(r, "input");
 }
 
-static inline void add_layer(
-	struct random_net *r, struct draws *d, int layer, int layers, int units, int links, int late)
+static inline void add_layer(struct random_net *r, struct draws *d, int layer, int layers,
+	int units, int links, int late)
 {
 	static const char *const names[] = {"lif", "cubalif", "alif", "adlif", "seadlif", "brf",
 		"integrator", "rnn", "lstm", "gru", "egru",
@@ -196,7 +209,8 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 		add(r, ":density=0.6");
 	if (often(d, 12)) {
 		int most = often(d, 50);
-		add(r, ":pool=1x2:shape=1x1x%d:pooling=%s", 2 + below(d, units), most ? "max" : "avg");
+		add(r, ":pool=1x2:shape=1x1x%d:pooling=%s", 2 + below(d, units),
+			most ? "max" : "avg");
 		r->has_kinks |= most;
 	}
 	if (often(d, late))
@@ -236,8 +250,9 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 		static const char *const parts[] = {"", "", ".weight", ".bias", ".delay", ".leak"};
 		int many = often(d, 30) ? layers : 1, first = many > 1 ? 0 : below(d, layers);
 		for (int l = first; l < first + many; l++)
-			snprintf(r->freeze + strlen(r->freeze), sizeof r->freeze - strlen(r->freeze),
-				"%slayer%d%s", l > first ? "," : "", l, parts[below(d, 6)]);
+			snprintf(r->freeze + strlen(r->freeze),
+				sizeof r->freeze - strlen(r->freeze), "%slayer%d%s",
+				l > first ? "," : "", l, parts[below(d, 6)]);
 		o->freeze = r->freeze;
 	}
 }

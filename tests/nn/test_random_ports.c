@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random networks with arrays of a caller: each is refused with one line, or the gradients of its
- * weights and inputs agree with differences of its outputs; outputs and gradients have the same bits
- * for every division of the steps into calls and number of threads; and a chain continues from its
- * state as if it had not been divided. `test_random_ports COUNT` for other counts.
+ * weights and inputs agree with differences of its outputs; outputs and gradients have the same
+ * bits for every division of the steps into calls and number of threads; and a chain continues from
+ * its state as if it had not been divided. `test_random_ports COUNT` for other counts.
  */
 #include "nn/random_specs.h"
 #include "nn/core/net_state.h"
@@ -126,8 +126,8 @@ static int run(struct ports_case *c, struct neap_net *net, int64_t cut, int lear
 		if (!learns)
 			rc = neap_net_advance(net, state, t, end, 1);
 		else
-			rc = neap_net_record(net, state, t, end, 1, tape + (size_t)k * room, room,
-				&used, &done);
+			rc = neap_net_record(
+				net, state, t, end, 1, tape + (size_t)k * room, room, &used, &done);
 		if (rc)
 			fault(c, "steps: %s", neap_detail());
 	}
@@ -358,7 +358,8 @@ static void random_ports(void **arg)
 		faults += wide.faults + narrow.faults;
 		bad += wide.faults || narrow.faults;
 	}
-	fprintf(stderr, "# %lld networks of two sizes, %lld accepted, %lld continued, %d with faults\n",
+	fprintf(stderr,
+		"# %lld networks of two sizes, %lld accepted, %lld continued, %d with faults\n",
 		(long long)count, (long long)taken, (long long)continued, bad);
 	assert_int_equal(faults, 0);
 	assert_true(count < 20 || taken > count / 3);
