@@ -127,13 +127,13 @@ def usage(program):
     return None
 
 
-def page(folder, name, tells, data=None):
-    """A script of a teaching page runs as it stands, twice in the same folder, and tells what the page says."""
+def page(folder, name, tells, data=None, times=2):
+    """A script of a teaching page runs as it stands, most often twice in the same folder, and tells what the page says."""
     env = dict(os.environ, NEAP_BIN=NEAP)
     env.pop("NEAP_DATA", None)  # tones are quicker
     script, out = os.path.join(SOURCE, "examples", "pages", name + ".py"), os.path.join(folder, name)
     os.makedirs(out)
-    for _ in range(2):
+    for _ in range(times):
         done = subprocess.run([sys.executable, script, *([data] if data else []), out], env=env, capture_output=True, text=True,
                               timeout=240)
         if done.returncode:
@@ -214,7 +214,7 @@ def page_help(folder, names):
 with Tap() as tap, Folder() as folder:
     tap.run("digits.sh: every settings, a speaker held out", digits, folder)
     tap.run("pages/concepts.py", page, folder, "concepts",
-            [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "])
+            [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "], times=1)
     tap.run("pages/concepts.py: a folder that is not there", no_tool, folder)
     tap.run("pages: --help", page_help, folder, ["concepts", "first_network"] +
             [name for name, needs in (("own_data", "numpy"), ("pytorch", "torch")) if importlib.util.find_spec(needs)])

@@ -332,8 +332,7 @@ static void canonical_cells(void **arg)
 		"adlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,li",
 		"seadlif:8r:tau_adapt=30ms:a=-0.25:b=0.5,seadlif:7,adlif:6,li",
 		"brf:8r:omega=20:b=3:tau_adapt=30ms,brf:7:omega=20..30:learn=all,li",
-		"lif:8r:tau=5ms..25ms,alif:7:tau_adapt=0.1..0.3:tau=20ms,seadlif:6:a=-1..1:b=0..2,"
-		"li",
+		"lif:8r:tau=5ms..25ms,alif:7:tau_adapt=0.1..0.3:tau=20ms,seadlif:6:a=-1..1,li",
 		"rnn:8:activation=relu:recurrent_scale=0.9,li",
 		"egru:8:threshold=0.2:width=0.3:surrogate=atan,li",
 		"lstm:8:density=0.5:dropout=0.25,gru:7:delay=1,li",

@@ -10,7 +10,7 @@
 #include "plan_test.h"
 #include "push.h"
 
-static int rounds = 200;
+static int rounds = 100;
 
 static void print_problem(const struct neap_problem *p)
 {

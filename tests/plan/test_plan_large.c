@@ -57,7 +57,7 @@ static void ten_million(void **state)
 	}
 }
 
-static int problems = 20;
+static int problems = 8;
 
 /* However long the chain and whatever the budget, a plan is quick. */
 static void quick(void **state)

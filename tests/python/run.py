@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs one file of these tests with pytest, by the python that NEAP_PYTHON names, by this python3 or
+Runs files of these tests with pytest in one process, by the python that NEAP_PYTHON names, by this python3 or
 by the system's, whichever has it, and prints TAP. Where none has pytest, says so and counts as
 skipped.
-    run.py FILE
+    run.py FILE...
 """
+import importlib.util
 import os
 import subprocess
 import sys
@@ -16,7 +17,9 @@ NEEDS = "pytest"
 def interpreter():
     named = os.environ.get("NEAP_PYTHON")
     for candidate in ([os.path.abspath(named)] if named else []) + [sys.executable, "/usr/bin/python3"]:
-        if subprocess.run([candidate, "-c", f"import {NEEDS}"], stderr=subprocess.DEVNULL).returncode == 0:
+        look = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({NEEDS!r}) is None)"  # quicker than an import
+        if candidate == sys.executable and importlib.util.find_spec(NEEDS) or \
+                candidate != sys.executable and subprocess.run([candidate, "-c", look], stderr=subprocess.DEVNULL).returncode == 0:
             return candidate
     return None
 
@@ -67,7 +70,7 @@ def main():
     tap = Tap()
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
     answer = pytest.main(["-q", "--no-header", "-p", "no:cacheprovider",
-                          "-W", "error", "--rootdir", os.path.dirname(sys.argv[1]), sys.argv[1]],
+                          "-W", "error", "--rootdir", os.path.dirname(sys.argv[1]), *sys.argv[1:]],
                          plugins=[tap])
     tap.line(f"1..{tap.count}")
     return 0 if answer in (0, 1, 5) else int(answer)

@@ -154,7 +154,7 @@ static void check_strategy(struct model *m, const struct gradient *want, const c
 	run_with(m, want, strategy, memory, file, &slow, &feasible);
 }
 
-#define FACTOR (TEST_SANITIZED ? 5 : 3) /* from one budget to the next */
+#define FACTOR (TEST_SANITIZED ? 5 : 4) /* from one budget to the next */
 
 static void check(int64_t steps, uint32_t extra, int file)
 {
