@@ -214,7 +214,7 @@ def page_help(folder, names):
 with Tap() as tap, Folder() as folder:
     tap.run("digits.sh: every settings, a speaker held out", digits, folder)
     tap.run("pages/concepts.py", page, folder, "concepts",
-            [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "], times=1)
+            [r"^overhead +25\.0%", r"^turn$", r"^lif:256r,li +36,864 ", r"^lstm:256,li +67,584 "], None, 1)
     tap.run("pages/concepts.py: a folder that is not there", no_tool, folder)
     tap.run("pages: --help", page_help, folder, ["concepts", "first_network"] +
             [name for name, needs in (("own_data", "numpy"), ("pytorch", "torch")) if importlib.util.find_spec(needs)])
