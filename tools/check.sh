@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # All tests; the last line counts them. --big adds the long ones, and the Python tests once more
 # with the newest frameworks: in the interpreter that NEAP_PYTHON names, else in a virtual
-# environment that is made in BUILD (frameworks.sh). With --big, or where NEAP_SANITIZED is set,
-# the fast suites run once more, built by clang with sanitizers; with --big those of faults, too.
+# environment that is made in BUILD (frameworks.sh). Where NEAP_SANITIZED is set, the suites device and fuzz
+# run once more, built by clang with sanitizers; with --big those of units and faults, too.
 #   check.sh BUILD [--big]
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -71,9 +71,9 @@ if [ "${2:-}" = --big ]; then
 fi
 if [ -n "${NEAP_SANITIZED:-}" ]; then
 	rm -f build-clang/meson-logs/testlog.junit.xml
-	faults=()
-	[ "${2:-}" = --big ] && faults=(fault)
-	suite build-clang tools/sanitize.sh fast "${faults[@]}"
+	sanitized=(short)
+	[ "${2:-}" = --big ] && sanitized=(fast fault)
+	suite build-clang tools/sanitize.sh "${sanitized[@]}"
 fi
 echo
 [ $failed = 0 ] || printf '%s\n' "${wrong[@]}"

@@ -5,6 +5,7 @@
 #   sanitize.sh fast [fault]                   built by clang, address and undefined: the
 #                                              suites unit, device and fuzz, and fault, on one engine, without
 #                                              those that read texts and run no code of ours (suite text)
+#   sanitize.sh short                          of these, the suites device and fuzz
 set -u
 cd "$(dirname "$0")/.." || exit 2
 kind=$1
@@ -16,14 +17,16 @@ thread)
 	build=build-tsan
 	tests+=(--suite unit --suite fault --suite property)
 	;;
-fast)
+fast | short)
+	suites=(--suite device --suite fuzz)
+	[ "$kind" = fast ] && suites+=(--suite unit)
 	kind=address,undefined
 	build=build-clang
 	export CC=clang
 	# Checks of address arithmetic take a third of the compile time. AddressSanitizer finds the accesses.
 	setup=(--buildtype=plain -Doptimization=1 -Dnn=enabled -Dtool=enabled -Dtests=enabled
 		-Dc_args=-fno-sanitize=pointer-overflow)
-	tests+=(--suite unit --suite device --suite fuzz ${2:+--suite "$2"} --no-suite engines --no-suite text)
+	tests+=("${suites[@]}" ${2:+--suite "$2"} --no-suite engines --no-suite text)
 	;;
 esac
 [ -f $build/build.ninja ] ||
