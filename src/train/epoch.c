@@ -259,6 +259,8 @@ static int save_model(struct neap__trainer *trainer)
 	struct neap__tensor_bundle bundle = {0};
 	char epoch[24];
 
+	/* A device that failed has other weights than those of the host: no file has them. */
+	NEAP_TRY(neap__on_device_share(trainer->net));
 	neap__model_describe(
 		&bundle, &trainer->options.net, trainer->data.set, trainer->options.max_steps);
 	neap__model_rows_write(&bundle, trainer->data.set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot.c: last.safetensors, from which an interrupted run resumes to the same bits. */
 #include "train/trainer.h"
+#include "nn/core/on_device.h"
 #include "train/model.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
@@ -109,6 +110,7 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	char hex[24];
 	struct neap__json settings = {0};
 
+	NEAP_TRY(neap__on_device_share(trainer->net));
 	neap__settings_write(&settings, NULL, &trainer->options, 1);
 	neap_machine_describe(&machine);
 	trainer->counters.seconds = trainer->session + neap__seconds() - trainer->started;

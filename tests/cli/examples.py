@@ -128,7 +128,7 @@ def usage(program):
 
 
 def page(folder, name, tells, data=None, times=2):
-    """A script of a teaching page runs as it stands, most often twice in the same folder, and tells what the page says."""
+    """A script of a teaching page runs as it stands, most often twice in the same folder, and prints what the page contains."""
     env = dict(os.environ, NEAP_BIN=NEAP)
     env.pop("NEAP_DATA", None)  # tones are quicker
     script, out = os.path.join(SOURCE, "examples", "pages", name + ".py"), os.path.join(folder, name)

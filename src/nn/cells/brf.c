@@ -12,7 +12,7 @@
  *     dU = k_{+1} dU_{+1} + dt omega dV_{+1} + s' dS; dV = k_{+1} dV_{+1} - dt omega dU_{+1}
  *
  * State: U, V, q, and a bitmap of the last spikes where the next step needs them. Adjoint: d(in),
- * dU, dV, and gamma dq - s' dS. Tape: U, V, q_{-1}; k_{+1} follows from q, which is computed again
+ * dU, dV, and gamma dq - s' dS. Tape: U, V, q_{-1}; k_{+1} follows from q, which is recomputed
  * as it was. The tape does not shrink with the activity, as dq takes in all units.
  *
  * Learned frequencies and dampings are exp of a parameter (NEAP__LEAK_TURN, NEAP__LEAK_DAMPING);
@@ -142,7 +142,7 @@ static size_t view_tape(struct neap__at *at, const unsigned char *tape, struct n
 	return TAPE * (size_t)n * sizeof(real);
 }
 
-/* Adds to the gradients of parameters what step t + 1 says, from dU_{+1}, dV_{+1}, U and V. */
+/* Adds the terms of step t + 1 to the gradients of parameters, from dU_{+1}, dV_{+1}, U and V. */
 static void learn(
 	const struct neap__at *at, const real *du, const real *dv, const real *u, const real *v)
 {

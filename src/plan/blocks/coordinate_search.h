@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coordinate_search.h: coordinate descent over plans of blocks, for the searches of this folder.
- * The neighbours of a plan differ from it in one number, times a factor, or as the search says.
+ * The neighbours of a plan differ from it in one number, times a factor, or by a rule of the search.
  */
 #ifndef NEAP_PLAN_BLOCKS_COORDINATE_SEARCH_H
 #define NEAP_PLAN_BLOCKS_COORDINATE_SEARCH_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a search says of its plans. */
+/* How a search changes and compares its plans. */
 struct neap__coordinates {
 	void *search, *trial;  /* the state of the search, and a plan to change */
 	size_t bytes;	       /* of a plan */
