@@ -244,7 +244,8 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 		o->readout = NEAP_READ_STEP;
 	r->has_kinks |= o->readout == NEAP_READ_MAX;
 	r->may_have_kinks = strstr(r->spec, "support") || strstr(r->spec, "boxcar");
-	/* Sums of steps are far from the targets: such a loss is large compared with its differences. */
+	/* Sums of steps are far from the targets: such a loss is large compared with its
+	 * differences. */
 	r->has_kinks |= o->readout == NEAP_READ_SOFTMAX && r->target == NEAP_TARGET_NUMBERS;
 	if (often(d, 25)) {
 		static const char *const parts[] = {"", "", ".weight", ".bias", ".delay", ".leak"};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coordinate_search.h: coordinate descent over plans of blocks, for the searches of this folder.
- * The neighbours of a plan differ from it in one number, times a factor, or by a rule of the search.
+ * The neighbours of a plan differ from it in one number, times a factor, or by a rule of the
+ * search.
  */
 #ifndef NEAP_PLAN_BLOCKS_COORDINATE_SEARCH_H
 #define NEAP_PLAN_BLOCKS_COORDINATE_SEARCH_H
