@@ -68,12 +68,25 @@ class Calls:
         return None
 
 
+WEIGHTS = 8 * 9 * 4  # bytes of the weights of the first layer
+
+
+def copies(calls):
+    """Each copy of the weights of a layer fails, to the device and back: no file has weights that are not those of the device."""
+    for number in range(1, 7):
+        wrong = calls.fails("fail_copy", number, copy_bytes=WEIGHTS)
+        if wrong:
+            return wrong
+    return None
+
+
 def main():
     every = sys.argv[1:] == ["all"]
     dice = random.Random(int(os.environ.get("NEAP_SEED", os.getpid())))
     with Tap() as tap, Folder() as folder:
         calls = Calls(folder, "pinned:64K,/var/tmp" if every else "pinned:64K")
         tap.run("no call fails: the weights of the processor, and all is freed", calls.count)
+        tap.run("copies of weights fail: one line and no model", copies, calls)
         for kind, name, more in (("fail", "calls", {}), ("fail", "calls", {"code": OUT_OF_MEMORY}), ("fail_job", "jobs", {})):
             most = calls.counts.get(name, 0)
             if most < 100:

@@ -126,6 +126,10 @@ static void read_environment(void)
 			driver.fail_code = atoi(value);
 		else if (strncmp(item, "fail_job=", 9) == 0)
 			driver.fail_job = atoll(value);
+		else if (strncmp(item, "fail_copy=", 10) == 0)
+			driver.fail_copy = atoll(value);
+		else if (strncmp(item, "copy_bytes=", 11) == 0)
+			driver.copy_bytes = strtoull(value, NULL, 10);
 		else if (strncmp(item, "report=", 7) == 0)
 			report = value;
 		else if (strncmp(item, "opened=", 7) == 0)

@@ -39,7 +39,10 @@ struct fake_driver {
 			    */
 	int fail_code;	   /* with this result [999] */
 	int64_t fail_job;  /* this job fails: it is not done, and all waits fail from then on */
-	int ignored_wait;  /* of this kind ... */
+	int64_t fail_copy; /* so does the copy of this number, of those of copy_bytes bytes */
+	int64_t sized_copies;
+	uint64_t copy_bytes;
+	int ignored_wait;	/* of this kind ... */
 	int64_t ignored_number; /* ... this one does nothing [0: none] ... */
 	int64_t ignored_count;	/* and so many from it on [1] */
 	/* Counted since the reset. */

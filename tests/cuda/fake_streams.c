@@ -158,6 +158,8 @@ static void perform(struct CUstream_st *stream, struct fake_job *job)
 	stream->seconds += duration(job);
 	fake_driver()->stream_seconds[stream->number % 8] = stream->seconds;
 	failed |= ++fake_driver()->jobs == fake_driver()->fail_job;
+	if (job->kind == FAKE_COPY && job->bytes == fake_driver()->copy_bytes)
+		failed |= ++fake_driver()->sized_copies == fake_driver()->fail_copy;
 	if (failed)
 		return;
 	fake_memory_open();
