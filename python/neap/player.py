@@ -16,7 +16,7 @@ States and tapes are offloaded to slow tiers and read back. A state that is lost
 state, and so is the first state of a group whose tape is lost. A tape that is larger than planned is not offloaded and
 counts as lost.
 """
-from typing import Any, Iterable, Iterator, Optional, Tuple
+from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
 from .backends import Backend, Counts, Outgrown, Sizes
@@ -51,6 +51,20 @@ def needed(backend: Backend, state: Any, steps: int, sizes: Sizes) -> int:
         before, weight = weight, backend.state_bytes(state) or planned
         most = max(most, nbytes + sum(map(max, planned, before, weight)))
     return most + sizes.staging
+
+
+def start_tapes(store: Store, backend: Backend, a: Action, tapes: Sequence[Any]) -> Optional[Transfer]:
+    """Starts the PUT or GET of tapes; None if one is missing, or if the tier cannot take or read them."""
+    put = a.kind == Kind.PUT
+    if None in tapes:
+        return None
+    pieces = [piece for tape in tapes for piece in (backend.tape_pieces if put else backend.regain)(tape)]
+    if put and not 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
+        return None
+    try:
+        return (store.put_tapes if put else store.get_tapes)(a.tier, a.place, a.t0 + 1, pieces, tapes)
+    except (RecordError, OSError):
+        return None
 
 
 class Player(Holding):
@@ -385,17 +399,10 @@ class Player(Holding):
 
     def _put_tapes(self, a: Action) -> None:
         """Starts to write tapes, which stay in place until the WAIT."""
-        store, transfer = self._needs_tiers(a), None
+        store = self._needs_tiers(a)
         self.counts.tape_puts += 1
         tapes = [self.tapes[g].tape for g in range(a.t0, a.t1)]
-        if None not in tapes:
-            pieces = [piece for tape in tapes for piece in self.backend.tape_pieces(tape)]
-            try:
-                if 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
-                    transfer = store.put_tapes(a.tier, a.place, a.t0 + 1, pieces, tapes)
-            except (RecordError, OSError):
-                pass
-        self._flying[a.ticket] = transfer, a, None
+        self._flying[a.ticket] = start_tapes(store, self.backend, a, tapes), a, None
 
     def _get_tapes(self, a: Action) -> None:
         """Starts to read tapes, whose bytes count from now on."""
@@ -406,11 +413,7 @@ class Player(Holding):
         rows = [self.away.pop(g, LOST) for g in groups]
         self._held -= self.sizes.graph * sum(kept is not LOST for kept in rows)
         if there:
-            pieces = [piece for kept in rows for piece in self.backend.regain(kept.tape)]
-            try:
-                transfer = store.get_tapes(a.tier, a.place, a.t0 + 1, pieces, [kept.tape for kept in rows])
-            except (RecordError, OSError):
-                pass
+            transfer = start_tapes(store, self.backend, a, [kept.tape for kept in rows])
         for g, kept in zip(groups, rows):
             self._keep(g, LOST if transfer is None else kept)
         self._flying[a.ticket] = transfer, a, None

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
 from .errors import RecordError, UsageError
-from .player import Backend, Counts, Outgrown, Player, Refused, Sizes
+from .player import Backend, Counts, Outgrown, Player, Refused, Sizes, start_tapes
 from .show import show_least, show_most, show_size
 from .stores import Store
 
@@ -292,17 +292,10 @@ class StagePlayer(Player):
 
     def _send_tapes(self, a: Action) -> None:
         """Starts to write tapes, which can be read until the WAIT."""
-        store, transfer = self._needs_tiers(a), None
+        store = self._needs_tiers(a)
         self.counts.tape_puts += 1
         tapes = [self.taken.get(i) for i in range(a.t0, a.t1)]
-        if None not in tapes:
-            pieces = [piece for tape in tapes for piece in self.backend.tape_pieces(tape)]
-            try:
-                if 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
-                    transfer = store.put_tapes(a.tier, a.place, a.t0 + 1, pieces, tapes)
-            except (RecordError, OSError):
-                pass
-        self.under_way[a.ticket] = transfer, a, None
+        self.under_way[a.ticket] = start_tapes(store, self.backend, a, tapes), a, None
 
     def _bring_tapes(self, a: Action) -> None:
         """Starts to read tapes, whose bytes count from now on."""
@@ -312,11 +305,7 @@ class StagePlayer(Player):
         if all(i in self.away for i in stages):
             for i in stages:
                 self.memory.tape(i, self.away[i][1], True)
-            pieces = [piece for i in stages for piece in self.backend.regain(self.away[i][0])]
-            try:
-                transfer = store.get_tapes(a.tier, a.place, a.t0 + 1, pieces, [self.away[i][0] for i in stages])
-            except (RecordError, OSError):
-                pass
+            transfer = start_tapes(store, self.backend, a, [self.away[i][0] for i in stages])
         self.under_way[a.ticket] = transfer, a, None
 
     def _tapes_over(self, a: Action, arrived: bool) -> None:
