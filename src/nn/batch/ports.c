@@ -29,13 +29,12 @@ static int check_net(const struct neap_net *net)
 		if (neap__has_delays(&net->layers[l]))
 			return neap__fail(NEAP_EUSAGE,
 				"ports: layer %d has a delay of up to %d steps, but arrays of "
-				"steps "
-				"support delays of 0 and 1",
+				"steps support delays of 0 and 1",
 				l, net->layers[l].delays.most);
 	if (!neap__is_chain(net))
 		return neap__fail(NEAP_EUSAGE,
-			"ports: a layer receives other layers than the one "
-			"below ('from'), which arrays of steps do not support");
+			"ports: a layer receives other layers than the one below ('from'), which "
+			"arrays of steps do not support");
 	return 0;
 }
 
