@@ -581,6 +581,11 @@ static int unexpected(const struct cli_command *command, const char *last, const
 			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
 			"one by another call: neap eval RUN %s",
 			arg, neap__quoted(arg));
+	if (strcmp(command->name, "export") == 0 && last)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. The file to write is an option: neap export %s "
+			"--nir %s",
+			arg, neap__quoted(last), neap__quoted(arg));
 	if (strcmp(command->name, "plan") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "

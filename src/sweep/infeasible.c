@@ -14,9 +14,11 @@ int neap__refuse_plan(const struct neap_plan *plan, uint64_t memory)
 	if (plan->least_bytes == 0)
 		return neap__fail(NEAP_EINFEASIBLE, "%s: %s", plan->strategy, plan->why);
 	return neap__fail(NEAP_EINFEASIBLE,
-		"a budget of %llu bytes is too small for %s: %s. Use at least %llu bytes (%s)",
+		"a budget of %llu bytes is too small for %s: %s. Use at least %llu bytes (%s)%s",
 		(unsigned long long)memory, plan->strategy, plan->why,
-		(unsigned long long)plan->least_bytes, neap__show_least(room, plan->least_bytes));
+		(unsigned long long)plan->least_bytes, neap__show_least(room, plan->least_bytes),
+		/* A number without a unit was meant as one with a unit. */
+		memory < 4096 ? "; sizes may have a unit, such as 64M" : "");
 }
 
 int neap__refuse_arena(uint64_t bytes, const char *strategy)

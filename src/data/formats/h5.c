@@ -43,12 +43,34 @@ void neap__h5_leave(const struct neap__h5_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Refuses a folder; one with the folders train and test becomes two files. */
+static int refuse_folder(const char *path)
+{
+	char part[2][4096], option[NEAP__OPTION_TEXT];
+	struct stat st;
+	int parts = 0;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
+		parts += stat(part[i], &st) == 0 && S_ISDIR(st.st_mode);
+	}
+	neap__recordings_option(option, parts == 2 ? part[0] : path);
+	if (parts == 2)
+		return neap__fail(-EISDIR,
+			"'%s' is a folder. Encode its parts first, and train on the files: neap "
+			"encode %s --out train.h5%s; neap encode %s --out test.h5%s; neap train "
+			"train.h5 --test test.h5",
+			path, neap__quoted(part[0]), option, neap__quoted(part[1]), option);
+	return neap__fail(-EISDIR,
+		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s", path,
+		neap__quoted(path), option);
+}
+
 int neap__h5_open(struct neap__h5_file *file, const char *path)
 {
 	struct stat st;
 	hsize_t user_block = 0;
 	hid_t access = -1, creation = -1;
-	char option[NEAP__OPTION_TEXT];
 	int rc = 0;
 
 	memset(file, 0, sizeof *file);
@@ -63,11 +85,7 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	}
 	if (!S_ISREG(st.st_mode)) {
 		rc = S_ISDIR(st.st_mode)
-			     ? neap__fail(-EISDIR,
-				       "'%s' is a folder. Encode it first: neap encode %s --out "
-				       "FILE.h5%s",
-				       path, neap__quoted(path),
-				       neap__recordings_option(option, path))
+			     ? refuse_folder(path)
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}
