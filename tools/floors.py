@@ -33,6 +33,7 @@ stages/buffer_moves stages/stage_flights stages/stage_saved_plan
 stages/buffer_placement stages/record_placement stages/stage_layout stages/stage_tables stages/stage_walk
 journal/journal_shared steps/counts sweep_plan costs/cost_watch repair/repair_costs online_plan
 journal/journal_ranks steps/model_checks table_sizes trace/trace_json sweep_state
+transfers/request
 agree arena/arena arena/recorded_ranges infeasible log_plan saved_plan sweep_options arena/arena_memory arena/fence steps/piece_ends trace/trace_ring
 """.split()
 LIBRARY = ["base", "sys", "ranks", "kern", "device", "device/kernels", "data", "data/formats", "data/augment", "data/encode", "data/npy", "data/events", "data/tables", "data/nir", "data/coding", "data/names", "data/sound", *NN, *PLAN, "store", *SWEEP, "measure", "train", "train/nir", "train/ranks", "train/answers", "train/reports"]

@@ -296,25 +296,26 @@ int neap__transfer_wait(struct neap_sweep *s, const struct neap_action *a)
 		return neap__fail(NEAP_EILLEGAL, "wait: nothing has ticket %d", a->ticket);
 	struct neap__ticket *ticket = &s->tickets[a->ticket];
 	if (ticket->state == NEAP__TICKET_IN_FLIGHT)
-		neap__transfer_end(s, ticket, ticket->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
-	if (ticket->tapes)
+		neap__transfer_end(
+			s, ticket, ticket->request.put ? NEAP_STALL_PUT : NEAP_STALL_GET);
+	if (ticket->request.payload)
 		return neap__tape_transfer_wait(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
 
 	struct neap__slot *slot = ticket->slot == NEAP_LIVE ? NULL : &s->arena.slots[ticket->slot];
 	if (slot)
 		slot->in_flight--;
-	else if (ticket->put)
+	else if (ticket->request.put)
 		s->live_puts--;
-	if (ticket->answer < 0)
-		neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
-	if (ticket->put)
+	if (ticket->request.answer < 0)
+		neap__transfer_mark_bad(s, ticket->request.tier, ticket->place, ticket->request.t);
+	if (ticket->request.put)
 		return 0;
-	if (ticket->answer < 0)
-		return neap__recover_state(s, ticket->slot, ticket->t);
-	s->rewrite_failures[ticket->tier - 1] = 0;
+	if (ticket->request.answer < 0)
+		return neap__recover_state(s, ticket->slot, ticket->request.t);
+	s->rewrite_failures[ticket->request.tier - 1] = 0;
 	if (!slot)
-		return neap__copy_load(s, neap__transit(s), ticket->t);
+		return neap__copy_load(s, neap__transit(s), ticket->request.t);
 	slot->state = NEAP__SLOT_HELD;
 	return 0;
 }

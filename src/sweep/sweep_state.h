@@ -12,6 +12,7 @@
 #include "sweep/arena/arena.h"
 #include "sweep/steps/model_checks.h"
 #include "sweep/trace/trace_ring.h"
+#include "sweep/transfers/request.h"
 #include "sweep/journal/journal.h"
 
 #define NEAP__RECORD_BLOCK 64 /* steps: a record_block is a multiple of this */
@@ -47,18 +48,12 @@ enum neap__ticket_state {
 #define NEAP__NO_SLOT (-2) /* slot of a ticket of tapes */
 
 struct neap__ticket {
-	int64_t engine; /* the tier's ticket */
-	int64_t slot, t, place;
-	int64_t t1;	   /* tapes: the end of their range */
+	struct neap__tier_request request;
+	int64_t slot, place;
 	int64_t order;	   /* counts tickets: smaller is older */
 	uint64_t promised; /* bytes of the arena that count for tapes that are not there yet */
-	int32_t answer;
-	int32_t span_row; /* tapes in flight: their row of spans */
-	uint16_t tier;
-	uint8_t state, put, tapes; /* tapes: NEAP_TAPE, NEAP_LOG; 0: a state */
-	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
-	double issued;	 /* seconds of sys/clock.h when the tier got the request */
-	uint64_t bytes;
+	int32_t span_row;  /* tapes in flight: their row of spans */
+	uint8_t state;	   /* enum neap__ticket_state */
 };
 
 struct neap__range {

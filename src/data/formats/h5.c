@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "data/recordings.h"
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/quote.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ static int refuse_folder(const char *path)
 	int parts = 0;
 
 	for (int i = 0; i < 2; i++) {
-		snprintf(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
+		neap__print(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
 		parts += stat(part[i], &st) == 0 && S_ISDIR(st.st_mode);
 	}
 	neap__recordings_option(option, parts == 2 ? part[0] : path);

@@ -47,7 +47,8 @@ static int release_sent(struct neap_sweep *s)
 {
 	for (int64_t i = s->arena.nextents - 1; i >= 0; i--) {
 		const struct neap__arena_extent *extent = &s->arena.extents[i];
-		if (extent->flight >= 0 && s->tickets[extent->flight].put && !extent->pinned) {
+		if (extent->flight >= 0 && s->tickets[extent->flight].request.put &&
+			!extent->pinned) {
 			neap__arena_release(&s->arena, extent->flight);
 			return 1;
 		}

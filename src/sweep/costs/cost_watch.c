@@ -67,20 +67,20 @@ int neap__replan_possible(const struct neap_sweep *s)
 void neap__replan_learn(struct neap_sweep *s, const struct neap__ticket *ticket)
 {
 	struct neap__cost_watch *w = &s->watch;
-	const int i = ticket->tier - 1;
+	const int i = ticket->request.tier - 1;
 	const struct neap_tier *tier = s->tiers[i];
 	double start = 0, end = 0;
-	if (!ticket->put || ticket->answer < 0 || s->position >= 0)
+	if (!ticket->request.put || ticket->request.answer < 0 || s->position >= 0)
 		return;
 	if (tier->ops.times)
 		tier->ops.times(tier->self, &start, &end);
-	if (!(start >= ticket->issued && end >= start))
+	if (!(start >= ticket->request.issued && end >= start))
 		return;
 	/* Requests overlap where a tier does several at a time. */
 	double from = start > w->last_end[i] ? start : w->last_end[i];
 	w->busy[i] += end > from ? end - from : 0;
 	w->last_end[i] = end > w->last_end[i] ? end : w->last_end[i];
-	w->planned[i] += neap_tier_seconds(&s->problem.tiers[i], 1, ticket->bytes);
+	w->planned[i] += neap_tier_seconds(&s->problem.tiers[i], 1, ticket->request.bytes);
 	w->records[i]++;
 }
 

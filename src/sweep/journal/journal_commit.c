@@ -140,7 +140,7 @@ static int may_commit(const struct neap_sweep *s)
 	if (s->recovering == 0)
 		return 1;
 	for (int i = 0; i < NEAP_TICKETS; i++)
-		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].tapes)
+		if (s->tickets[i].state == NEAP__TICKET_IN_FLIGHT && s->tickets[i].request.payload)
 			return 0; /* its extents may be freed, and rows move under the recovery */
 	return s->recovering == 1 && s->journal.in_hole;
 }

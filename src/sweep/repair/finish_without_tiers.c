@@ -22,14 +22,15 @@ static void end_transfers(struct neap_sweep *s)
 		struct neap__ticket *ticket = &s->tickets[i];
 		if (ticket->state == NEAP__TICKET_IN_FLIGHT)
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		int settled = ticket->state == NEAP__TICKET_ANSWERED && !ticket->tapes;
-		if (ticket->tapes && ticket->state != NEAP__TICKET_FREE) {
+		int settled = ticket->state == NEAP__TICKET_ANSWERED && !ticket->request.payload;
+		if (ticket->request.payload && ticket->state != NEAP__TICKET_FREE) {
 			neap__arena_release(arena, i);
 			neap__arena_end_promise(arena, ticket->promised);
 		}
-		if (settled && ticket->answer < 0)
-			neap__transfer_mark_bad(s, ticket->tier, ticket->place, ticket->t);
-		else if (settled && !ticket->put && ticket->slot >= 0)
+		if (settled && ticket->request.answer < 0)
+			neap__transfer_mark_bad(
+				s, ticket->request.tier, ticket->place, ticket->request.t);
+		else if (settled && !ticket->request.put && ticket->slot >= 0)
 			arena->slots[ticket->slot].state = NEAP__SLOT_HELD;
 		ticket->state = NEAP__TICKET_FREE;
 	}

@@ -34,12 +34,13 @@ static int64_t next_lost(const struct neap_sweep *s, int64_t t)
 /* A transfer of this record has failed and waits for its WAIT: makes its effect now. */
 static int redo_failed(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	if (!ticket->put && ticket->slot == NEAP_LIVE) {
+	if (!ticket->request.put && ticket->slot == NEAP_LIVE) {
 		ticket->state = NEAP__TICKET_REISSUE;
 		return 0;
 	}
-	ticket->answer = 0;
-	return ticket->put ? 0 : neap__copy_save(s, neap__arena_slot(&s->arena, ticket->slot));
+	ticket->request.answer = 0;
+	return ticket->request.put ? 0
+				   : neap__copy_save(s, neap__arena_slot(&s->arena, ticket->slot));
 }
 
 static int rewrite(struct neap_sweep *s, int tier, int64_t place)
@@ -48,8 +49,8 @@ static int rewrite(struct neap_sweep *s, int tier, int64_t place)
 	int answer;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_IN_FLIGHT && !ticket->tapes &&
-			ticket->tier == tier && ticket->place == place)
+		if (ticket->state == NEAP__TICKET_IN_FLIGHT && !ticket->request.payload &&
+			ticket->request.tier == tier && ticket->place == place)
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
 	}
 	NEAP_TRY(neap__transfer_store(s, tier, place, &answer));
@@ -61,9 +62,9 @@ static int rewrite(struct neap_sweep *s, int tier, int64_t place)
 	s->state_records[tier - 1][place] = t;
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (ticket->state == NEAP__TICKET_ANSWERED && ticket->answer < 0 &&
-			!ticket->tapes && ticket->tier == tier && ticket->place == place &&
-			ticket->t == t)
+		if (ticket->state == NEAP__TICKET_ANSWERED && ticket->request.answer < 0 &&
+			!ticket->request.payload && ticket->request.tier == tier &&
+			ticket->place == place && ticket->request.t == t)
 			NEAP_TRY(redo_failed(s, ticket));
 	}
 	return 0;

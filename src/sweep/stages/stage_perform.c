@@ -79,7 +79,7 @@ int neap__stage_wait(struct stage_run *r, int64_t number)
 	struct neap__stage_transfer *flight = &r->s->flights[number];
 	neap__stage_end_flight(r, number, f->put ? NEAP_STALL_PUT : NEAP_STALL_GET);
 	flight->state = NEAP__TRANSFER_OVER;
-	if (flight->answer >= 0)
+	if (flight->request.answer >= 0)
 		return 0;
 	neap__stage_mark_lost(r, f->record);
 	return f->put ? 0 : neap__stage_repair(r, number);

@@ -13,6 +13,7 @@
 #include "sweep/arena/arena_memory.h"
 #include "sweep/steps/model_checks.h"
 #include "sweep/stages/stage_program.h"
+#include "sweep/transfers/request.h"
 
 /* A flight while a sweep runs. */
 enum neap__transfer_state {
@@ -22,11 +23,8 @@ enum neap__transfer_state {
 };
 
 struct neap__stage_transfer {
-	int64_t engine; /* the tier's ticket */
-	int32_t answer;
-	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
-	uint8_t state;	 /* enum neap__transfer_state */
-	double issued;	 /* seconds of sys/clock.h when the tier got the request */
+	struct neap__tier_request request;
+	uint8_t state; /* enum neap__transfer_state */
 };
 
 /* Bytes of the arena that are taken: [from, to). */

@@ -5,14 +5,10 @@
  * that a tier refuses or loses is marked, and made again when it is needed.
  */
 #include "sweep/stages/stage_sweep.h"
-#include "sweep/trace/trace_ring.h"
 #include "base/checked.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
-#include "sys/clock.h"
-#include "base/debug_log.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define SHRINK 0.95 /* chosen: the next plan leaves other gaps between its records */
@@ -137,64 +133,40 @@ int neap__stage_tiers_format(struct neap_stage_sweep *s)
 	return 0;
 }
 
-static uint64_t tag_of(const struct stage_run *r, const struct neap__stage_record *record)
+static struct neap__request_owner own_requests(struct stage_run *r)
 {
-	uint64_t payload = record->t0 == record->t1 ? NEAP_STATE : NEAP_TAPE;
-	return payload << 62 | (r->s->generation & 0x3fff) << 48 |
-	       ((uint64_t)record->t0 & ((UINT64_C(1) << 48) - 1));
-}
-
-static void count_stall(struct stage_run *r, enum neap_stall reason, double start, int tier)
-{
-	double end = neap__seconds();
-	r->s->stats.stall += end - start;
-	r->s->stats.stalls[reason] += end - start;
-	neap__trace_add(r->s->options.trace, &(struct neap__event){.start = start,
-						     .end = end,
-						     .t0 = r->adjoint,
-						     .t1 = r->adjoint,
-						     .kind = NEAP__EVENT_WAIT + (uint32_t)reason,
-						     .tier = tier});
+	struct neap_stage_sweep *s = r->s;
+	return (struct neap__request_owner){s->tiers, &s->problem, s->options.trace, &s->stats,
+		&s->agreement, &s->memory.fence};
 }
 
 void neap__stage_mark_lost(struct stage_run *r, int64_t number)
 {
+	const struct neap__request_owner own = own_requests(r);
 	const struct neap__stage_record *record = &r->program->records[number];
-	double now = neap__seconds();
 	if (r->s->lost[number])
 		return;
 	r->s->lost[number] = 1;
-	r->s->stats.recoveries++;
-	neap__debug("tier %d lost a record of stages %lld to %lld, which will be recomputed",
-		record->tier, (long long)record->t0, (long long)record->t1);
-	neap__trace_add(r->s->options.trace, &(struct neap__event){.start = now,
-						     .end = now,
-						     .t0 = record->t0,
-						     .t1 = record->t1,
-						     .kind = NEAP__EVENT_LOST,
-						     .tier = record->tier});
+	neap__request_lost(&own, record->tier, record->t0, record->t1, "stages");
 }
 
-/* Hands a request to the tier; returns its answer to that. */
-static int request(struct stage_run *r, const struct neap__stage_record *record, int put,
-	const struct neap_span *spans, int count, int64_t *ticket)
+static struct neap__tier_request request_of(const struct neap__stage_record *record, int put)
 {
-	struct neap_stage_sweep *s = r->s;
-	struct neap_tier *tier = s->tiers[record->tier - 1];
-	uint64_t *moved = put ? s->stats.written : s->stats.read;
-	moved[record->tier - 1] += record->bytes;
-	s->stats.lost += neap_tier_lost(&s->problem.tiers[record->tier - 1], record->bytes);
-	return put ? neap__tier_put_tapes(
-			     tier, record->place, tag_of(r, record), spans, count, ticket)
-		   : neap__tier_get_tapes(
-			     tier, record->place, tag_of(r, record), spans, count, ticket);
+	return (struct neap__tier_request){.t = record->t0,
+		.t1 = record->t1,
+		.bytes = record->bytes,
+		.tier = (uint16_t)record->tier,
+		.put = (uint8_t)put,
+		.payload = record->t0 == record->t1 ? NEAP_STATE : NEAP_TAPE};
 }
 
-/* The model's calls are done, unless the tier keeps their order. */
-static void before_request(struct stage_run *r, const struct neap__stage_record *record)
+/* As neap__request_issue. */
+static int issue(struct stage_run *r, struct neap__tier_request *request, int64_t place,
+	const struct neap_span *spans, int count)
 {
-	if (!r->s->tiers[record->tier - 1]->ops.in_order)
-		neap__fence_wait(&r->s->memory.fence);
+	const struct neap__request_owner own = own_requests(r);
+	uint64_t tag = neap__request_tag(r->s->generation, request->payload, request->t);
+	return neap__request_issue(&own, request, place, tag, spans, count, 0);
 }
 
 int neap__stage_issue(struct stage_run *r, int64_t number)
@@ -212,89 +184,37 @@ int neap__stage_issue(struct stage_run *r, int64_t number)
 		if (part->bytes)
 			spans[count++] = (struct neap_span){r->base + part->offset, part->bytes};
 	}
-	before_request(r, record);
-	double start = flight->issued = neap__seconds();
+	flight->request = request_of(record, f->put);
 	flight->state = NEAP__TRANSFER_ANSWERED;
-	flight->answer = flight->refused = 0;
 	if (count == 0)
 		return 0; /* nothing to move */
-	if (!f->put && r->s->lost[f->record]) {
-		flight->answer = NEAP_ELOST;
-		return 0;
-	}
-	int rc = request(r, record, f->put, spans, count, &flight->engine);
-	flight->state = rc < 0 && !neap__agrees(&r->s->agreement) ? NEAP__TRANSFER_ANSWERED
-								  : NEAP__TRANSFER_UNDER_WAY;
-	flight->answer = flight->refused = rc;
-	count_stall(r, NEAP_STALL_ISSUE, start, record->tier);
+	if (!f->put && r->s->lost[f->record])
+		flight->request.answer = NEAP_ELOST;
+	else if (issue(r, &flight->request, record->place, spans, count))
+		flight->state = NEAP__TRANSFER_UNDER_WAY;
 	return 0;
-}
-
-static void trace_flight(struct stage_run *r, int64_t number)
-{
-	const struct neap__stage_flight *f = &r->program->flights[number];
-	const struct neap__stage_record *record = &r->program->records[f->record];
-	const struct neap__stage_transfer *flight = &r->s->flights[number];
-	const struct neap_tier *tier = r->s->tiers[record->tier - 1];
-	double now = neap__seconds(), start = 0, end = 0;
-	if (!r->s->options.trace)
-		return;
-	if (tier->ops.times)
-		tier->ops.times(tier->self, &start, &end);
-	if (!(start >= flight->issued && end >= start && end <= now)) {
-		start = flight->issued;
-		end = now;
-	}
-	neap__trace_add(r->s->options.trace,
-		&(struct neap__event){.queued = flight->issued,
-			.start = start,
-			.end = end,
-			.t0 = record->t0,
-			.t1 = record->t1,
-			.bytes = record->bytes,
-			.kind = NEAP__EVENT_TRANSFER,
-			.flags = (f->put ? NEAP__EVENT_PUT : 0u) |
-				 (record->t1 > record->t0 ? NEAP__EVENT_TAPES : 0u) |
-				 (flight->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
-				 (flight->answer == -ETIMEDOUT ? NEAP__EVENT_LATE : 0u),
-			.tier = record->tier});
 }
 
 void neap__stage_end_flight(struct stage_run *r, int64_t number, enum neap_stall reason)
 {
+	const struct neap__request_owner own = own_requests(r);
 	struct neap__stage_transfer *flight = &r->s->flights[number];
-	const struct neap__stage_flight *f = &r->program->flights[number];
-	int tier = r->program->records[f->record].tier;
 	if (flight->state != NEAP__TRANSFER_UNDER_WAY)
 		return;
-	double start = neap__seconds();
-	int answer = flight->refused;
-	if (answer == 0)
-		answer = neap__tier_wait(r->s->tiers[tier - 1], flight->engine);
+	neap__request_wait(&own, &flight->request, reason);
 	flight->state = NEAP__TRANSFER_ANSWERED;
-	r->s->stats.late += answer == -ETIMEDOUT;
-	/* Lost on one rank is lost on all; an agreement that fails ends the run before a call. */
-	flight->answer = neap__agree_answer(&r->s->agreement, answer);
-	count_stall(r, reason, start, tier);
-	trace_flight(r, number);
 }
 
 int neap__stage_fetch(struct stage_run *r, int64_t number, void *to)
 {
+	const struct neap__request_owner own = own_requests(r);
 	const struct neap__stage_record *record = &r->program->records[number];
-	const struct neap_span span = {to, record->bytes};
-	before_request(r, record);
-	double start = neap__seconds();
-	int64_t ticket;
-	int rc = request(r, record, 0, &span, 1, &ticket);
-	if (rc == 0)
-		rc = neap__tier_wait(r->s->tiers[record->tier - 1], ticket);
-	r->s->stats.late += rc == -ETIMEDOUT;
-	rc = neap__agree_answer(&r->s->agreement, rc);
-	count_stall(r, NEAP_STALL_REPAIR, start, record->tier);
-	if (rc < 0)
+	struct neap__tier_request request = request_of(record, 0);
+	if (issue(r, &request, record->place, &(struct neap_span){to, record->bytes}, 1))
+		neap__request_wait(&own, &request, NEAP_STALL_REPAIR);
+	if (request.answer < 0)
 		neap__stage_mark_lost(r, number);
-	return rc;
+	return request.answer;
 }
 
 void neap__stage_drain(struct stage_run *r)

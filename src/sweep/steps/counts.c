@@ -5,7 +5,6 @@
 #include "sweep/costs/cost_watch.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "base/debug_log.h"
 
 int neap__step_failure(const char *name, int rc)
 {
@@ -51,44 +50,15 @@ void neap__step_charge(
 			.start = start, .end = end, .t0 = t0, .t1 = t1, .kind = event});
 }
 
-void neap__count_stall(struct neap_sweep *s, enum neap_stall reason, double start,
-	const struct neap__ticket *ticket)
-{
-	double end = neap__seconds();
-	s->stats.stalls[reason] += end - start;
-	s->stats.stall += end - start;
-	neap__trace_add(s->options.trace, &(struct neap__event){.start = start,
-						  .end = end,
-						  .t0 = ticket->t,
-						  .t1 = ticket->tapes ? ticket->t1 : ticket->t,
-						  .kind = NEAP__EVENT_WAIT + (uint32_t)reason,
-						  .flags = ticket->tapes ? NEAP__EVENT_TAPES : 0,
-						  .tier = ticket->tier});
-}
-
-/* Adds a moment without duration to the trace. */
-static void mark(struct neap_sweep *s, uint32_t kind, int tier, int64_t t0, int64_t t1)
-{
-	if (!s->options.trace)
-		return;
-	double now = neap__seconds();
-	neap__trace_add(s->options.trace,
-		&(struct neap__event){
-			.start = now, .end = now, .t0 = t0, .t1 = t1, .kind = kind, .tier = tier});
-}
-
 void neap__count_overflow(struct neap_sweep *s, int64_t t0, int64_t t1)
 {
+	double now = neap__seconds();
 	s->stats.overflows++;
-	mark(s, NEAP__EVENT_OVERFLOW, 0, t0, t1);
-}
-
-void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1)
-{
-	s->stats.recoveries++;
-	neap__debug("tier %d lost %s of steps %lld to %lld, which will be recomputed", tier,
-		t1 > t0 ? "the tapes" : "the state", (long long)t0, (long long)t1);
-	mark(s, NEAP__EVENT_LOST, tier, t0, t1);
+	neap__trace_add(s->options.trace, &(struct neap__event){.start = now,
+						  .end = now,
+						  .t0 = t0,
+						  .t1 = t1,
+						  .kind = NEAP__EVENT_OVERFLOW});
 }
 
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps)

@@ -25,12 +25,7 @@ void neap__step_charge(
 	struct neap_sweep *s, double *kind, double start, uint32_t event, int64_t t0, int64_t t1);
 /* The live state is at t now; the steps to it are added to *steps. */
 void neap__step_passed(struct neap_sweep *s, int64_t t, int64_t *steps);
-/* Adds the time since `start`, in which the sweep waited, to `stall` and its reason. */
-void neap__count_stall(struct neap_sweep *s, enum neap_stall reason, double start,
-	const struct neap__ticket *ticket);
 /* Counts a tape of [t0, t1) that did not fit. */
 void neap__count_overflow(struct neap_sweep *s, int64_t t0, int64_t t1);
-/* Counts a record that a tier lost: of state t0, or of tapes of [t0, t1). */
-void neap__count_lost(struct neap_sweep *s, int tier, int64_t t0, int64_t t1);
 
 #endif

@@ -15,8 +15,6 @@
 #include "sweep/arena/recorded_ranges.h"
 #include "sweep/transfers/transfer.h"
 #include "base/fail.h"
-#include "store/tier_state.h"
-#include "sys/clock.h"
 
 #include <errno.h>
 
@@ -75,7 +73,7 @@ static void issue(
 	struct neap_sweep *s, struct neap__ticket *ticket, const struct neap__tape_record *record)
 {
 	int64_t from = 0;
-	int n = 0, rc;
+	int n = 0;
 	if (s->free_span_rows == 0) {
 		neap__ticket_answered(ticket, -EAGAIN);
 		return;
@@ -92,18 +90,12 @@ static void issue(
 		else
 			spans[n++] = (struct neap_span){at, extent->bytes};
 	}
-	struct neap_tier *tier = s->tiers[ticket->tier - 1];
 	/* Puts of one range before and after a commit may cut it differently: the period tells. */
-	uint64_t tag = neap__record_tag(s, ticket->tapes, ticket->t) ^ (record->period & 0x3fff)
-									       << 48;
-	neap__transfer_before(s, ticket->tier);
-	double start = neap__seconds();
-	if (ticket->put)
-		rc = neap__tier_put_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
-	else
-		rc = neap__tier_get_tapes(tier, ticket->place, tag, spans, n, &ticket->engine);
-	neap__ticket_issued(s, ticket, start, record->bytes, rc);
-	(ticket->put ? s->stats.written : s->stats.read)[ticket->tier - 1] += record->bytes;
+	uint64_t tag =
+		neap__request_tag(s->generation, ticket->request.payload, ticket->request.t) ^
+		(record->period & 0x3fff) << 48;
+	ticket->request.bytes = record->bytes;
+	neap__ticket_issue(s, ticket, tag, spans, n);
 	if (ticket->state == NEAP__TICKET_ANSWERED)
 		neap__tape_transfer_answered(s, ticket);
 }
@@ -136,11 +128,11 @@ static void gather(
 	for (int64_t i = 0; i < arena->nextents; i++) {
 		struct neap__arena_extent *extent = &arena->extents[i];
 		if (extent->t0 == extent->t1 || extent->flight >= 0 || extent->t1 <= record->t0 ||
-			extent->t0 >= record->t1 || !is_kind(extent, ticket->tapes))
+			extent->t0 >= record->t1 || !is_kind(extent, ticket->request.payload))
 			continue;
 		if (extent->t0 >= record->t0 && extent->t1 <= record->t1 && n < s->sizes.spans &&
-			add_piece(
-				s, record, &tail, extent, s->tape_place_bytes[ticket->tier - 1])) {
+			add_piece(s, record, &tail, extent,
+				s->tape_place_bytes[ticket->request.tier - 1])) {
 			extent->flight = (int16_t)neap__tape_transfer_number_of(s, ticket);
 			n++;
 			continue;
@@ -185,7 +177,7 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 		struct neap__arena_extent *extent =
 			neap__arena_insert(&s->arena, &place, piece->t0, piece->t1, piece->bytes);
 		extent->flight = (int16_t)flight;
-		if (ticket->tapes == NEAP_LOG)
+		if (ticket->request.payload == NEAP_LOG)
 			extent->slot = NEAP__LOG_EXTENT;
 	}
 	return 1;
@@ -194,7 +186,7 @@ static int make_places(struct neap_sweep *s, struct neap__ticket *ticket,
 /* Issues a GET if there is room for it. 1 if so. */
 static int try_get(struct neap_sweep *s, struct neap__ticket *ticket, int wait)
 {
-	const struct neap__tape_record *record = record_of(s, ticket->tier, ticket->place);
+	const struct neap__tape_record *record = record_of(s, ticket->request.tier, ticket->place);
 	neap__arena_end_promise(&s->arena, ticket->promised);
 	if (!make_places(s, ticket, record, wait)) {
 		neap__arena_promise(&s->arena, ticket->promised);
@@ -253,8 +245,8 @@ static void last_call(struct neap_sweep *s, struct neap__ticket *ticket)
 	s->waiting_gets--;
 	if (!try_get(s, ticket, 1)) {
 		neap__arena_end_promise(&s->arena, ticket->promised);
-		neap__count_overflow(s, ticket->t, ticket->t1);
-		ticket->answer = 0;
+		neap__count_overflow(s, ticket->request.t, ticket->request.t1);
+		ticket->request.answer = 0;
 	} else if (ticket->state == NEAP__TICKET_IN_FLIGHT) {
 		neap__transfer_end(s, ticket, NEAP_STALL_ROOM);
 	}
@@ -264,11 +256,11 @@ void neap__tape_transfer_postpone(struct neap_sweep *s)
 {
 	for (int i = 0; i < NEAP_TICKETS; i++) {
 		struct neap__ticket *ticket = &s->tickets[i];
-		if (!ticket->tapes || ticket->put)
+		if (!ticket->request.payload || ticket->request.put)
 			continue;
 		if (ticket->state == NEAP__TICKET_IN_FLIGHT && !neap__transfer_cancel(s, ticket))
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->answer < 0)
+		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->request.answer < 0)
 			continue;
 		neap__arena_release(&s->arena, i);
 		ticket->state = NEAP__TICKET_NO_ROOM;
@@ -285,18 +277,20 @@ static void arrived(struct neap_sweep *s, int flight)
 
 int neap__tape_transfer_wait(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	struct neap__tape_record *record = record_of(s, ticket->tier, ticket->place);
+	struct neap__tape_record *record = record_of(s, ticket->request.tier, ticket->place);
 	if (ticket->state == NEAP__TICKET_NO_ROOM)
 		last_call(s, ticket);
 	ticket->state = NEAP__TICKET_FREE;
-	if (ticket->answer < 0 && record->t0 == ticket->t && record->t1 == ticket->t1 &&
-		!record->bad) {
+	if (ticket->request.answer < 0 && record->t0 == ticket->request.t &&
+		record->t1 == ticket->request.t1 && !record->bad) {
 		record->bad = 1;
-		neap__count_lost(s, ticket->tier, ticket->t, ticket->t1);
+		neap__transfer_lost(s, ticket->request.tier, ticket->request.t, ticket->request.t1);
 	}
-	if (!ticket->put) {
+	if (!ticket->request.put) {
 		arrived(s, neap__tape_transfer_number_of(s, ticket));
-		return ticket->tapes == NEAP_LOG ? 0 : neap__ranges_add(s, ticket->t, ticket->t1);
+		return ticket->request.payload == NEAP_LOG
+			       ? 0
+			       : neap__ranges_add(s, ticket->request.t, ticket->request.t1);
 	}
 	neap__arena_release(&s->arena, neap__tape_transfer_number_of(s, ticket));
 	return 0;

@@ -5,16 +5,6 @@
 #include "sweep/costs/cost_watch.h"
 #include "sweep/steps/counts.h"
 #include "base/fail.h"
-#include "store/tier_state.h"
-#include "sys/clock.h"
-
-#include <errno.h>
-
-uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t)
-{
-	return (uint64_t)payload << 62 | (s->generation & 0x3fff) << 48 |
-	       ((uint64_t)t & ((UINT64_C(1) << 48) - 1));
-}
 
 int64_t *neap__transfer_record_at(struct neap_sweep *s, int tier, int64_t place)
 {
@@ -36,14 +26,14 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 			(long long)a->place, a->tier);
 	*out = &s->tickets[a->ticket];
 	**out = (struct neap__ticket){
+		.request = {.t = a->t0,
+			.t1 = tapes ? a->t1 : a->t0,
+			.tier = a->tier,
+			.put = a->kind == NEAP_PUT,
+			.payload = a->payload},
 		.slot = tapes ? NEAP__NO_SLOT : a->slot,
-		.t = a->t0,
-		.t1 = a->t1,
 		.place = a->place,
 		.order = s->issued++,
-		.tier = a->tier,
-		.put = a->kind == NEAP_PUT,
-		.tapes = a->payload,
 	};
 	return 0;
 }
@@ -51,62 +41,45 @@ int neap__ticket_begin(struct neap_sweep *s, const struct neap_action *a, struct
 void neap__ticket_answered(struct neap__ticket *ticket, int rc)
 {
 	ticket->state = NEAP__TICKET_ANSWERED;
-	ticket->answer = rc;
+	ticket->request.answer = rc;
 }
 
-void neap__ticket_issued(
-	struct neap_sweep *s, struct neap__ticket *ticket, double start, uint64_t bytes, int rc)
+struct neap__request_owner neap__transfer_own(struct neap_sweep *s)
 {
-	ticket->issued = start;
-	ticket->bytes = bytes;
-	ticket->state = rc < 0 && !neap__agrees(&s->agreement) ? NEAP__TICKET_ANSWERED
-							       : NEAP__TICKET_IN_FLIGHT;
-	ticket->answer = ticket->refused = rc;
-	s->stats.lost += neap_tier_lost(&s->problem.tiers[ticket->tier - 1], bytes);
-	neap__count_stall(s, NEAP_STALL_ISSUE, start, ticket);
+	return (struct neap__request_owner){s->tiers, &s->problem, s->options.trace, &s->stats,
+		&s->agreement, &s->arena.memory.fence};
 }
 
-static int is_late(const struct neap__ticket *ticket)
+void neap__ticket_issue(struct neap_sweep *s, struct neap__ticket *ticket, uint64_t tag,
+	const struct neap_span *spans, int count)
 {
-	return ticket->answer == -ETIMEDOUT;
+	const struct neap__request_owner own = neap__transfer_own(s);
+	int one = ticket->request.payload == NEAP_STATE;
+	ticket->state =
+		neap__request_issue(&own, &ticket->request, ticket->place, tag, spans, count, one)
+			? NEAP__TICKET_IN_FLIGHT
+			: NEAP__TICKET_ANSWERED;
 }
 
-/* Adds a transfer to the trace, with the tier's times where they are credible. */
-static void trace_transfer(struct neap_sweep *s, const struct neap__ticket *ticket)
+void neap__transfer_lost(struct neap_sweep *s, int tier, int64_t t, int64_t t1)
 {
-	const struct neap_tier *tier = s->tiers[ticket->tier - 1];
-	double now = neap__seconds(), start = 0, end = 0;
-	if (!s->options.trace)
-		return;
-	if (tier->ops.times)
-		tier->ops.times(tier->self, &start, &end);
-	if (!(start >= ticket->issued && end >= start && end <= now))
-		start = ticket->issued, end = now;
-	neap__trace_add(
-		s->options.trace, &(struct neap__event){.queued = ticket->issued,
-					  .start = start,
-					  .end = end,
-					  .t0 = ticket->t,
-					  .t1 = ticket->tapes ? ticket->t1 : ticket->t,
-					  .bytes = ticket->bytes,
-					  .kind = NEAP__EVENT_TRANSFER,
-					  .flags = (ticket->put ? NEAP__EVENT_PUT : 0u) |
-						   (ticket->tapes ? NEAP__EVENT_TAPES : 0u) |
-						   (ticket->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
-						   (is_late(ticket) ? NEAP__EVENT_LATE : 0u),
-					  .tier = ticket->tier});
+	const struct neap__request_owner own = neap__transfer_own(s);
+	neap__request_lost(&own, tier, t, t1, "steps");
 }
 
-void neap__transfer_before(struct neap_sweep *s, int tier)
+/* Hands a state to its tier, or asks for it. */
+static void issue_state(struct neap_sweep *s, struct neap__ticket *ticket, void *at)
 {
-	if (!s->tiers[tier - 1]->ops.in_order)
-		neap__fence_wait(&s->arena.memory.fence);
+	uint64_t bytes = s->problem.chain.state;
+	uint64_t tag = neap__request_tag(s->generation, NEAP_STATE, ticket->request.t);
+	ticket->request.bytes = bytes;
+	neap__ticket_issue(s, ticket, tag, &(struct neap_span){at, bytes}, 1);
 }
 
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 {
 	struct neap__ticket *ticket = NULL;
-	const unsigned char *from = neap__transit(s);
+	unsigned char *from = neap__transit(s);
 	NEAP_TRY(neap__ticket_begin(s, a, &ticket));
 	if (a->slot == NEAP_LIVE) {
 		if (s->live_t != a->t0)
@@ -123,13 +96,7 @@ int neap__transfer_put(struct neap_sweep *s, const struct neap_action *a)
 		slot->in_flight++;
 	}
 	*neap__transfer_record_at(s, a->tier, a->place) = a->t0;
-	neap__transfer_before(s, a->tier);
-	double start = neap__seconds();
-	int rc = neap__tier_put(s->tiers[a->tier - 1], a->place,
-		neap__record_tag(s, NEAP_STATE, a->t0), from, s->problem.chain.state,
-		&ticket->engine);
-	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
-	s->stats.written[a->tier - 1] += s->problem.chain.state;
+	issue_state(s, ticket, from);
 	return 0;
 }
 
@@ -137,46 +104,26 @@ void neap__transfer_issue_get(struct neap_sweep *s, struct neap__ticket *ticket)
 {
 	unsigned char *into = ticket->slot == NEAP_LIVE ? neap__transit(s)
 							: neap__arena_slot(&s->arena, ticket->slot);
-	neap__transfer_before(s, ticket->tier);
-	double start = neap__seconds();
-	int rc = neap__tier_get(s->tiers[ticket->tier - 1], ticket->place,
-		neap__record_tag(s, NEAP_STATE, ticket->t), into, s->problem.chain.state,
-		&ticket->engine);
-	neap__ticket_issued(s, ticket, start, s->problem.chain.state, rc);
-	s->stats.read[ticket->tier - 1] += s->problem.chain.state;
+	issue_state(s, ticket, into);
 }
 
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason)
 {
-	double start = neap__seconds();
-	int answer = ticket->refused;
-	if (answer == 0)
-		answer = neap__tier_wait(s->tiers[ticket->tier - 1], ticket->engine);
+	const struct neap__request_owner own = neap__transfer_own(s);
+	neap__request_wait(&own, &ticket->request, reason);
 	ticket->state = NEAP__TICKET_ANSWERED;
-	ticket->answer = answer;
-	s->stats.late += is_late(ticket);
-	/* Lost on one rank is lost on all; an agreement that fails ends the run before a call. */
-	ticket->answer = neap__agree_answer(&s->agreement, answer);
-	neap__count_stall(s, reason, start, ticket);
-	trace_transfer(s, ticket);
 	neap__replan_learn(s, ticket);
-	if (ticket->tapes)
+	if (ticket->request.payload)
 		neap__tape_transfer_answered(s, ticket);
 }
 
 int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 {
-	int tier = ticket->tier - 1;
-	/* Of ranks, each would find another answer. */
-	if (neap__agrees(&s->agreement))
-		return 0;
-	if (ticket->put || !neap__tier_cancel(s->tiers[tier], ticket->engine))
+	const struct neap__request_owner own = neap__transfer_own(s);
+	if (!neap__request_cancel(&own, &ticket->request))
 		return 0;
 	ticket->state = NEAP__TICKET_ANSWERED;
-	ticket->answer = 0;
-	s->stats.read[tier] -= ticket->bytes;
-	s->stats.lost -= neap_tier_lost(&s->problem.tiers[tier], ticket->bytes);
-	if (ticket->tapes)
+	if (ticket->request.payload)
 		neap__tape_transfer_answered(s, ticket);
 	return 1;
 }
@@ -184,7 +131,8 @@ int neap__transfer_cancel(struct neap_sweep *s, struct neap__ticket *ticket)
 /* 1 for tapes and slots among them; slots at the top are in the way of each other only. */
 static int in_the_way(const struct neap_sweep *s, const struct neap__ticket *ticket)
 {
-	return ticket->tapes || (ticket->slot >= 0 && s->arena.slots[ticket->slot].position < 0);
+	return ticket->request.payload ||
+	       (ticket->slot >= 0 && s->arena.slots[ticket->slot].position < 0);
 }
 
 int neap__transfer_end_oldest(struct neap_sweep *s)
@@ -227,8 +175,8 @@ void neap__transfer_postpone(struct neap_sweep *s)
 		if (ticket->state == NEAP__TICKET_IN_FLIGHT && ticket->slot == NEAP_LIVE &&
 			!neap__transfer_cancel(s, ticket))
 			neap__transfer_end(s, ticket, NEAP_STALL_REPAIR);
-		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->put ||
-			ticket->slot != NEAP_LIVE || ticket->answer < 0)
+		if (ticket->state != NEAP__TICKET_ANSWERED || ticket->request.put ||
+			ticket->slot != NEAP_LIVE || ticket->request.answer < 0)
 			continue;
 		ticket->state = NEAP__TICKET_REISSUE;
 	}
@@ -254,20 +202,21 @@ void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int6
 		return; /* the loss is known, or the place was forgotten or overwritten */
 	*held = neap__record_bad(t);
 	s->rewrite_failures[tier - 1] += s->rewritten[tier - 1] > 0;
-	neap__count_lost(s, tier, t, t);
+	neap__transfer_lost(s, tier, t, t);
 }
 
 int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t t)
 {
-	struct neap__ticket ticket = {
-		.slot = NEAP_LIVE, .t = t, .place = place, .tier = (uint16_t)tier};
+	struct neap__ticket ticket = {.request = {.t = t, .t1 = t, .tier = (uint16_t)tier},
+		.slot = NEAP_LIVE,
+		.place = place};
 	s->live_t = -1;
 	neap__transfer_issue_get(s, &ticket);
 	if (ticket.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &ticket, NEAP_STALL_REPAIR);
-	if (ticket.answer < 0) {
+	if (ticket.request.answer < 0) {
 		neap__transfer_mark_bad(s, tier, place, t);
-		return ticket.answer;
+		return ticket.request.answer;
 	}
 	s->rewrite_failures[tier - 1] = 0;
 	return neap__copy_load(s, neap__transit(s), t);
@@ -275,22 +224,15 @@ int neap__transfer_fetch(struct neap_sweep *s, int tier, int64_t place, int64_t 
 
 int neap__transfer_store(struct neap_sweep *s, int tier, int64_t place, int *answer)
 {
-	struct neap__ticket own = {.t = s->live_t,
+	struct neap__ticket own = {
+		.request = {.t = s->live_t, .t1 = s->live_t, .tier = (uint16_t)tier, .put = 1},
 		.slot = NEAP_LIVE,
-		.place = place,
-		.tier = (uint16_t)tier,
-		.put = 1};
+		.place = place};
 	NEAP_TRY(neap__copy_save(s, neap__transit(s)));
-	neap__transfer_before(s, tier);
-	double start = neap__seconds();
-	int rc = neap__tier_put(s->tiers[tier - 1], place,
-		neap__record_tag(s, NEAP_STATE, s->live_t), neap__transit(s),
-		s->problem.chain.state, &own.engine);
-	neap__ticket_issued(s, &own, start, s->problem.chain.state, rc);
+	issue_state(s, &own, neap__transit(s));
 	if (own.state == NEAP__TICKET_IN_FLIGHT)
 		neap__transfer_end(s, &own, NEAP_STALL_REPAIR);
-	s->stats.written[tier - 1] += s->problem.chain.state;
-	*answer = own.answer;
+	*answer = own.request.answer;
 	return 0;
 }
 
@@ -304,7 +246,7 @@ int neap__transfer_keep_state(struct neap_sweep *s)
 		s->recovery_records[i]++;
 		NEAP_TRY(neap__transfer_store(s, i + 1, place, &answer));
 		if (answer < 0)
-			neap__count_lost(s, i + 1, s->live_t, s->live_t);
+			neap__transfer_lost(s, i + 1, s->live_t, s->live_t);
 		s->state_records[i][place] = answer < 0 ? neap__record_bad(s->live_t) : s->live_t;
 		return 0;
 	}
@@ -328,7 +270,7 @@ int neap__tape_transfer_number_of(const struct neap_sweep *s, const struct neap_
 /* 1 if all tapes, or logs, of the ticket's kind have one size. */
 int neap__tape_transfer_is_fixed(const struct neap_sweep *s, const struct neap__ticket *ticket)
 {
-	return ticket->tapes == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
+	return ticket->request.payload == NEAP_LOG ? s->fixed_log && s->fixed : s->fixed;
 }
 
 void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *ticket)
@@ -336,7 +278,8 @@ void neap__tape_transfer_answered(struct neap_sweep *s, struct neap__ticket *tic
 	int flight = neap__tape_transfer_number_of(s, ticket);
 	s->span_rows[s->free_span_rows++] = ticket->span_row;
 	/* The plan counts what was put until its WAIT; room is short only where tapes vary. */
-	if (ticket->put ? !neap__tape_transfer_is_fixed(s, ticket) : ticket->answer < 0) {
+	if (ticket->request.put ? !neap__tape_transfer_is_fixed(s, ticket)
+				: ticket->request.answer < 0) {
 		neap__arena_release(&s->arena, flight);
 		return;
 	}

@@ -9,19 +9,16 @@
 #include "sweep/sweep_state.h"
 
 int neap__transfer_put(struct neap_sweep *s, const struct neap_action *action);
-/* Before a request to the tier: the model's calls are done, unless the tier keeps their order. */
-void neap__transfer_before(struct neap_sweep *s, int tier);
-
 /* Takes a free ticket for the action. NEAP_EILLEGAL where ticket, slot or place is not free. */
 int neap__ticket_begin(
 	struct neap_sweep *s, const struct neap_action *a, struct neap__ticket **out);
-/* The request was handed to the tier, from `start` on; rc: the tier's answer to that. */
-void neap__ticket_issued(
-	struct neap_sweep *s, struct neap__ticket *ticket, double start, uint64_t bytes, int rc);
+/* Hands the ticket's request to its tier: of a state spans[0]. It is IN_FLIGHT or ANSWERED then. */
+void neap__ticket_issue(struct neap_sweep *s, struct neap__ticket *ticket, uint64_t tag,
+	const struct neap_span *spans, int count);
+/* What requests need of the sweep. */
+struct neap__request_owner neap__transfer_own(struct neap_sweep *s);
 /* Sets an answer that is known without the tier; it waits for its WAIT like any other. */
 void neap__ticket_answered(struct neap__ticket *ticket, int rc);
-/* The tag of a record: kind, sweep and step, so that no record of an earlier sweep is taken. */
-uint64_t neap__record_tag(const struct neap_sweep *s, int payload, int64_t t);
 
 /* Waits for a ticket in flight; the answer stays for its WAIT. */
 void neap__transfer_end(struct neap_sweep *s, struct neap__ticket *ticket, enum neap_stall reason);
@@ -42,6 +39,8 @@ void neap__transfer_postpone(struct neap_sweep *s);
 /* Issues those GETs again. 1 if there is one. */
 int neap__transfer_resume(struct neap_sweep *s);
 
+/* Counts a record that the tier lost: of state t, t1 == t, or of tapes of [t, t1). */
+void neap__transfer_lost(struct neap_sweep *s, int tier, int64_t t, int64_t t1);
 /* Marks the record of state t as lost, and counts it once. */
 void neap__transfer_mark_bad(struct neap_sweep *s, int tier, int64_t place, int64_t t);
 /* Reads the record of state t into the live state and waits; marks it where it is lost. */
