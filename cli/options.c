@@ -41,6 +41,11 @@ static int out_of_range(const char *command, const struct cli_option *option, co
 	if (option->high == 0 || option->high >= CLI_STEPS_MOST)
 		return cli_usage(command, "--%s: '%s' is out of range; it must be at least %.15g",
 			option->name, text, option->low);
+	if (strcmp(option->name, "dt") == 0)
+		return cli_usage(command,
+			"--dt: '%s' is out of range; it must be between 1us and 10s. It applies to "
+			"spikes and events; a row of a table is always one step, without --dt",
+			text);
 	const char *unit = option->kind == CLI_TIME || option->kind == CLI_LIMIT ? "s" : "";
 	return cli_usage(command,
 		"--%s: '%s' is out of range; it must be between %.15g%s and %.15g%s", option->name,
@@ -517,8 +522,10 @@ static int is_unit(const char *arg)
 }
 
 /* One argument more than there can be; `last` is the one before, or NULL. */
-static int unexpected(const struct cli_command *command, const char *last, const char *arg)
+static int unexpected(const struct cli_command *command, const char *const *positional, int found,
+	const char *arg)
 {
+	const char *last = found ? positional[found - 1] : NULL;
 	int trains = strcmp(command->name, "train") == 0 && last;
 	int judges = strcmp(command->name, "eval") == 0 && last;
 	const char *dot = strrchr(arg, '.');
@@ -562,10 +569,11 @@ static int unexpected(const struct cli_command *command, const char *last, const
 	if (trains && access(arg, F_OK) == 0 && dot &&
 		(strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0))
 		return cli_usage(command->name,
-			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
-			"data it "
-			"belongs to: neap encode DATA --labels %s --out FILE.h5",
-			arg, arg, neap__quoted(arg));
+			"unexpected argument '%s'; one data set is trained on, and tables are "
+			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, pass "
+			"its file with --test; if it has the classes, encode it with the data: "
+			"--labels %s",
+			arg, neap__quoted(last), arg, neap__quoted(arg));
 	if (trains)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "
@@ -579,8 +587,8 @@ static int unexpected(const struct cli_command *command, const char *last, const
 	if (judges)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is evaluated. Evaluate the other "
-			"one by another call: neap eval RUN %s",
-			arg, neap__quoted(arg));
+			"one by another call: neap eval %s %s",
+			arg, neap__quoted(positional[0]), neap__quoted(arg));
 	if (strcmp(command->name, "export") == 0 && last)
 		return cli_usage(command->name,
 			"unexpected argument '%s'. The file to write is an option: neap export %s "
@@ -625,7 +633,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (found == command->most) {
-			return -1 - unexpected(command, found ? positional[found - 1] : NULL, arg);
+			return -1 - unexpected(command, positional, found, arg);
 		} else if (arg[0] == '\0') {
 			return -1 -
 			       cli_usage(command->name,

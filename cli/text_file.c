@@ -46,7 +46,8 @@ int cli_read_text(char **text, size_t *size, const char *path, const char *comma
 	if (failed)
 		return cli_usage(command, "cannot read '%s': %s", path, strerror(failed));
 	if (strlen(data) != length)
-		return cli_usage(command, "'%s' is not a text file", path);
+		return cli_usage(
+			command, "'%s' is not a text file. Pass one with a line per name", path);
 	return CLI_DONE;
 }
 

@@ -289,7 +289,8 @@ static int open_config(struct neap_run **config, const char *file)
 	const char *dot = strrchr(file, '.');
 	if (rc == NEAP_EFORMAT && (!dot || strcmp(dot, ".json") != 0))
 		return cli_usage("train",
-			"--config: '%s' is not a JSON file of options. Pass the run.json of a run: "
+			"--config: '%s' is not a JSON file of options, such as {\"net\": "
+			"\"gru:32,li\", \"epochs\": 3}. Write one, or pass the run.json of a run: "
 			"--config '%s/run.json'",
 			file, run_beside(room, file));
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;

@@ -114,6 +114,24 @@ static const struct foreign_name {
 	{{"bidirectional"}, NULL, "bidirectional layers are not supported. Leave it out", NULL},
 	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, "device",
 		"cuda or cuda:N for an NVIDIA GPU (docs/gpu.md)", NULL},
+	{{"class-weight", "class-weights", "pos-weight", "sample-weight", "balanced"}, NULL,
+		"classes are not weighted. Leave it out, or balance the samples of the classes in "
+		"the data",
+		"train"},
+	{{"logger", "wandb", "tensorboard", "mlflow", "log-dir"}, NULL,
+		"the curves are in RUN/metrics.csv, and 'neap plot RUN' draws them", "train"},
+	{{"folds", "k-fold", "kfold", "cv", "cross-validation", "n-splits", "num-folds"}, NULL,
+		"there is no cross-validation. Use --validation 0.2 with several --seed, each "
+		"with its own --out",
+		"train"},
+	{{"sample-column", "drop", "header", "missing", "classes", "polarity"}, NULL,
+		"it is an option of 'neap encode': neap encode TABLE --out FILE.h5, and then neap "
+		"train FILE.h5",
+		"train"},
+	{{"metric", "metrics", "scoring", "accuracy", "f1", "average"}, NULL,
+		"loss, accuracy and the confusion matrix are always reported; --json has the "
+		"numbers",
+		"eval"},
 	{{"early-stopping", "early-stop"}, NULL,
 		"training does not stop early; model.safetensors has the weights of the best "
 		"epoch. "

@@ -143,8 +143,9 @@ int neap__recordings_wrong_file(const char *path)
 	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
 	static const char *const sounds[] = {
 		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
-	static const char *const sheets[] = {".xlsx", ".xls", ".ods", ".parquet", ".feather",
-		".pkl", ".mat", ".json", ".jsonl", NULL};
+	static const char *const tensors[] = {".pt", ".pth", ".safetensors", ".pkl", NULL};
+	static const char *const sheets[] = {
+		".xlsx", ".xls", ".ods", ".parquet", ".feather", ".mat", ".json", ".jsonl", NULL};
 	static const char *const packed[] = {
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
 	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
@@ -160,6 +161,9 @@ int neap__recordings_wrong_file(const char *path)
 		neap__print(advice, sizeof advice,
 			"neap encode --any-sound reads every kind of sound file that libsndfile "
 			"knows");
+	else if (neap__recordings_ends(path, tensors))
+		neap__print(advice, sizeof advice,
+			"Save the tensors as arrays x and y: numpy.savez('data.npz', x=x, y=y)");
 	else if (neap__recordings_ends(path, sheets))
 		neap__print(advice, sizeof advice,
 			"If it is a table, save it as .csv from the program that wrote it");

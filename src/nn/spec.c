@@ -454,12 +454,20 @@ static int set_size(struct neap__layer *layer, struct word word)
 		layer->is_recurrent = 1;
 		i++;
 	}
+	if (n > 0 && i < word.length && (word.text[i] == 'x' || word.text[i] == '*'))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: size of %s must be a single number, not '%.*s'. Write each layer, "
+			"such as %s:%ld,%s:%ld,li",
+			layer->cell->name, word.length, word.text, layer->cell->name, n,
+			layer->cell->name, n);
 	if (word.length == 0 || i != word.length || n < 1 || n > NEAP__UNITS_MOST)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: size of %s must be 1 to %d%s, not '%.*s'. Example: gru:64,li",
 			layer->cell->name, NEAP__UNITS_MOST,
-			layer->cell->readout ? "" : ", with r behind it if recurrent", word.length,
-			word.text);
+			layer->cell->readout || layer->cell->traits & NEAP__IS_RECURRENT
+				? ""
+				: ", with r behind it if recurrent",
+			word.length, word.text);
 	layer->n = (int)n;
 	return 0;
 }

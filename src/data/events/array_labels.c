@@ -107,11 +107,32 @@ static int no_labels(const struct labels *s)
 		s->columns->path, (long long)s->source->samples, code);
 }
 
+/* 1: labels are 1 to `most`, and a class 0 would be empty. */
+static int begins_at_one(const struct labels *s, double most)
+{
+	double least = INFINITY, largest = 0;
+	for (int64_t i = 0; i < s->source->samples; i++) {
+		least = fmin(least, s->label[i]);
+		largest = fmax(largest, s->label[i]);
+	}
+	return least == 1 && largest == most && most > 1;
+}
+
+static int begin_at_zero(const struct labels *s, double most)
+{
+	return neap__fail(NEAP_EUSAGE,
+		"'%s': 'labels' are 1 to %g, but labels begin at 0. Subtract 1 from all of them, "
+		"and pass --classes %g",
+		s->columns->path, most, most);
+}
+
 static int no_classes(const struct labels *s)
 {
 	double most = 0;
 	for (int64_t i = 0; i < s->source->samples; i++)
 		most = fmax(most, fmin(floor(s->label[i]), MOST_CLASSES - 1));
+	if (begins_at_one(s, most))
+		return begin_at_zero(s, most);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' has no array 'classes', and its labels are numbers up to %g. Pass --classes "
 		"%.0f for classes 0 to %.0f, or --classes FILE with one name per line",
@@ -171,6 +192,8 @@ static int read_labels(struct labels *s, const struct neap_event_options *option
 		return count_differs(s, n);
 	if (o->classes == 0)
 		return no_classes(s);
+	if (begins_at_one(s, o->classes))
+		return begin_at_zero(s, o->classes);
 	for (int64_t i = 0; i < n; i++)
 		if (!(s->label[i] >= 0 && s->label[i] < o->classes) ||
 			s->label[i] != floor(s->label[i]))

@@ -37,8 +37,8 @@ int neap__h5_out_open(struct neap__h5_out *out, const char *path)
 	const char *name = neap__atomic_file_name(out->beside);
 	if (!name)
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not a regular file, which HDF5 requires. Choose another output "
-			"file",
+			"'%s' is not a regular file, which HDF5 requires. Pass the path of a new "
+			"file, such as FILE.h5",
 			path);
 	out->fd = open(name, O_WRONLY | O_CLOEXEC);
 	if (out->fd < 0)

@@ -208,8 +208,8 @@ int neap__nir_write(const struct neap__nir_graph *graph, const char *path)
 	/* Before it is opened: a FIFO would wait for a reader. */
 	if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is not a regular file, which HDF5 requires. Choose another output "
-			"file",
+			"'%s' is not a regular file, which HDF5 requires. Pass the path of a new "
+			"file, such as FILE.nir",
 			path);
 	NEAP_TRY(neap__atomic_file_open(&beside, path));
 	const char *name = neap__atomic_file_name(beside);

@@ -129,7 +129,10 @@ int neap__encoder_hears(const float *samples, int64_t n, int64_t first)
 {
 	for (int64_t i = 0; i < n; i++)
 		if (!(fabsf(samples[i]) <= 1e12f))
-			return neap__fail(NEAP_EFORMAT, "sample %lld is %g; samples must be finite",
+			return neap__fail(NEAP_EFORMAT,
+				"sample %lld is %g; samples must be finite. Replace it by 0 and "
+				"save the "
+				"recording",
 				(long long)(first + i), (double)samples[i]);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "data/tables/label_table.h"
 #include "data/tables/left_rows.h"
 #include "data/tables/odd_cells.h"
+#include "data/tables/row_times.h"
 #include "data/tables/sample_ids.h"
 #include "data/tables/table.h"
 #include "data/tables/table_targets.h"
@@ -56,6 +57,7 @@ struct table_work {
 	struct neap__class_runs runs;
 	struct unanswered unanswered;
 	struct neap__left_rows left;
+	struct neap__row_times times;
 	double *number;	      /* [width] targets of a row */
 	const char **feature; /* [features] names */
 	const char **output;  /* [targets] names */
@@ -167,6 +169,7 @@ static int scan_row(struct table_work *w)
 	int64_t line;
 	struct neap_table_report *r = w->report;
 	NEAP_TRY(count_row(w));
+	neap__row_times_see(&w->times, &w->table);
 	if (w->table.begins) {
 		r->samples++;
 		NEAP_TRY(see_sample(w));
@@ -481,6 +484,8 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 		neap__table_doubt(&w.table);
 	if (rc == 0)
 		doubt_targets(&w);
+	if (rc == 0)
+		neap__row_times_doubt(&w.times, &w.table);
 	if (rc == 0)
 		doubt_cells(&w);
 	if (rc == 0)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMAND = 700 /* bytes */ };
 #define SCATTERED                                                                                  \
 	"If its rows are scattered, sort them by sample, which keeps their order of time: %s"
 
@@ -35,18 +34,19 @@ static const char *separator(const struct neap__table *t)
 }
 
 /* Perl that changes the names of samples in each line but that of the columns. */
-static const char *change_names(
-	char room[COMMAND], const struct neap__table *t, const char *path, const char *change)
+static const char *change_names(char room[NEAP__ROWS_COMMAND], const struct neap__table *t,
+	const char *path, const char *change)
 {
 	const char *sep = separator(t);
-	neap__print(room, COMMAND,
+	neap__print(room, NEAP__ROWS_COMMAND,
 		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; %s%s; $_ = join(\"%s\", "
 		"@f) . \"\\n\"' %s",
 		sep, change, t->header ? " if $. > 1" : "", sep, neap__quoted(path));
 	return room;
 }
 
-static const char *add_class(char room[COMMAND], const struct neap__table *t, const char *path)
+static const char *add_class(
+	char room[NEAP__ROWS_COMMAND], const struct neap__table *t, const char *path)
 {
 	char change[60];
 	neap__print(change, sizeof change, "$f[%lld] .= \"-$f[%lld]\"",
@@ -55,7 +55,7 @@ static const char *add_class(char room[COMMAND], const struct neap__table *t, co
 	return change_names(room, t, path, change);
 }
 
-static const char *number_blocks(char room[COMMAND], const struct neap__table *t)
+static const char *number_blocks(char room[NEAP__ROWS_COMMAND], const struct neap__table *t)
 {
 	char change[100];
 	long long k = (long long)place_of(t, NEAP__COLUMN_SAMPLE);
@@ -64,32 +64,41 @@ static const char *number_blocks(char room[COMMAND], const struct neap__table *t
 	return change_names(room, t, t->csv.path, change);
 }
 
-/* A stable sort: rows of a sample keep their order. */
-static const char *sort_rows(char room[COMMAND], const struct neap__table *t)
+const char *neap__table_sort(char room[NEAP__ROWS_COMMAND], const struct neap__table *t,
+	const char *table, int64_t column)
 {
-	const char *slash = strrchr(t->csv.path, '/');
-	const char *base = slash ? slash + 1 : t->csv.path;
+	const char *slash = strrchr(table, '/'), *base = slash ? slash + 1 : table;
 	const char *out = strcmp(base, "sorted.csv") == 0 ? "by-sample.csv" : "sorted.csv";
 	long long k = (long long)place_of(t, NEAP__COLUMN_SAMPLE) + 1;
-	char sort[80];
-	const char *path = neap__quoted(t->csv.path);
-	neap__print(sort, sizeof sort, "LC_ALL=C sort -s -t%s -k%lld,%lld",
+	long long by = column < 0 ? 0 : (long long)(t->from ? t->from[column] : column) + 1;
+	char sort[120];
+	const char *path = neap__quoted(table);
+	size_t n = (size_t)neap__print(sort, sizeof sort, "LC_ALL=C sort -s -t%s",
 		t->csv.separator == '\t'  ? "\"$(printf '\\t')\""
 		: t->csv.separator == ';' ? "';'"
-					  : ",",
-		k, k);
+					  : ",");
+	if (k > 0)
+		n += (size_t)neap__print(sort + n, sizeof sort - n, " -k%lld,%lld", k, k);
+	if (by > 0)
+		neap__print(sort + n, sizeof sort - n, " -k%lld,%lld", by, by);
 	if (t->header)
-		neap__print(room, COMMAND, "(head -n 1 %s; tail -n +2 %s | %s) > %s", path, path,
-			sort, out);
+		neap__print(room, NEAP__ROWS_COMMAND, "(head -n 1 %s; tail -n +2 %s | %s) > %s",
+			path, path, sort, out);
 	else
-		neap__print(room, COMMAND, "%s %s > %s", sort, path, out);
+		neap__print(room, NEAP__ROWS_COMMAND, "%s %s > %s", sort, path, out);
 	return room;
+}
+
+/* A stable sort by sample: its rows keep their order. */
+static const char *sort_rows(char room[NEAP__ROWS_COMMAND], const struct neap__table *t)
+{
+	return neap__table_sort(room, t, t->csv.path, -1);
 }
 
 int neap__sample_ids_see(const struct neap__table *t, void **seen)
 {
 	const char *label = t->targets == 1 ? t->target[0] : "";
-	char command[COMMAND], other[COMMAND];
+	char command[NEAP__ROWS_COMMAND], other[NEAP__ROWS_COMMAND];
 	size_t bytes = strlen(t->sample) + 1;
 	char **found = tfind(t->sample, seen, by_text), *copy;
 	double number;
@@ -162,7 +171,7 @@ int neap__class_runs_see(struct neap__class_runs *c, const struct neap__table *t
 void neap__class_runs_doubt(
 	struct neap__class_runs *c, const struct neap__table *t, int64_t samples)
 {
-	char command[COMMAND];
+	char command[NEAP__ROWS_COMMAND];
 	if (c->unlike || c->changed == 0)
 		return;
 	neap__doubt(t->options->warn, t->options->user,

@@ -36,4 +36,12 @@ void neap__class_runs_free(struct neap__class_runs *runs);
  */
 int neap__sample_ids_see(const struct neap__table *table, void **seen);
 
+/*
+ * Prints the command that sorts the rows of `path` by sample and then by `column` (-1: they keep
+ * their order), into another file; returns `room`.
+ */
+enum { NEAP__ROWS_COMMAND = 700 /* bytes */ };
+const char *neap__table_sort(char room[NEAP__ROWS_COMMAND], const struct neap__table *table,
+	const char *path, int64_t column);
+
 #endif

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
 /* Numbers above a cell that is none: the line is wrong, not the column. */
 static int has_numbers_above(const struct neap__table *t)
 {
@@ -466,6 +468,50 @@ static int names_samples(struct neap__table *t, const char *name)
 	return rows >= LEAST && changes && 2 * repeats >= rows;
 }
 
+/* 1: the column at `place` of the file has two values in all rows, short words, which `pair` gets.
+ */
+static int has_pair(const struct neap__table *t, int64_t place, char pair[2][12])
+{
+	struct neap__csv csv;
+	int rc = neap__csv_open(&csv, t->csv.path), found = 0;
+	if (rc == 0 && t->header)
+		rc = neap__csv_next(&csv);
+	while (rc >= 0 && found <= 2 && (rc = neap__csv_next(&csv)) > 0) {
+		const char *text = place < csv.fields ? csv.field[place] : "";
+		size_t n = strlen(text);
+		if (n == 0 || n >= sizeof pair[0] || strspn(text, LETTERS) != n) {
+			found = 3;
+		} else if (found == 0 || (strcmp(text, pair[0]) != 0 &&
+						 (found < 2 || strcmp(text, pair[1]) != 0))) {
+			if (found < 2)
+				neap__print(pair[found], sizeof pair[0], "%s", text);
+			found++;
+		}
+	}
+	neap__csv_close(&csv);
+	return rc == 0 && found == 2;
+}
+
+/* The command that writes 0 and 1 for the two values of a column, if it has two. */
+static void advise_pair(char *room, size_t size, const struct neap__table *t, const char *name)
+{
+	char number[24], pair[2][12], place[24], edit[80], program[240];
+	for (int64_t i = 0; i < t->columns; i++) {
+		int64_t k = t->from ? t->from[i] : i;
+		if (strcmp(neap__table_column(t, i, number), name) != 0 || !has_pair(t, k, pair))
+			continue;
+		neap__print(place, sizeof place, "%lld", (long long)k);
+		neap__print(edit, sizeof edit, "$_ = $_ eq \"%s\" ? 0 : $_ eq \"%s\" ? 1 : $_",
+			pair[0], pair[1]);
+		edit_columns(program, sizeof program, t, edit, place);
+		size_t n = (size_t)neap__print(room, size,
+			"; to learn from it, write 0 for %s and 1 for %s: ", pair[0], pair[1]);
+		if (n < size)
+			on_all(room + n, size - n, t, program);
+		return;
+	}
+}
+
 /* What to do about a column of texts. In a first line that is data, `name` is one of them. */
 static void advise_column(char *room, size_t size, struct neap__table *t, const char *name)
 {
@@ -503,7 +549,10 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 			"--sample-column %s if it names the samples, ", neap__word(name));
 		sep = "or ";
 	}
-	neap__print(room + n, size - n, "%s--drop %s to ignore it", sep, neap__table_drop(t, name));
+	n += (size_t)neap__print(
+		room + n, size - n, "%s--drop %s to ignore it", sep, neap__table_drop(t, name));
+	if (n < size && !data)
+		advise_pair(room + n, size - n, t, name);
 }
 
 /* What to do about a field that is not a number. */

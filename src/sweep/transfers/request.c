@@ -21,8 +21,8 @@ static struct neap_tier *tier_of(
 }
 
 /* Counts the time since `start`, in which the sweep waited. */
-static void count_stall(const struct neap__request_owner *o, const struct neap__tier_request *request,
-	enum neap_stall reason, double start)
+static void count_stall(const struct neap__request_owner *o,
+	const struct neap__tier_request *request, enum neap_stall reason, double start)
 {
 	double end = neap__seconds();
 	o->stats->stalls[reason] += end - start;
@@ -50,19 +50,19 @@ static void trace_transfer(
 		start = request->issued;
 		end = now;
 	}
-	neap__trace_add(o->trace,
-		&(struct neap__event){.queued = request->issued,
-			.start = start,
-			.end = end,
-			.t0 = request->t,
-			.t1 = request->t1,
-			.bytes = request->bytes,
-			.kind = NEAP__EVENT_TRANSFER,
-			.flags = (request->put ? NEAP__EVENT_PUT : 0u) |
-				 (request->payload ? NEAP__EVENT_TAPES : 0u) |
-				 (request->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
-				 (request->answer == -ETIMEDOUT ? NEAP__EVENT_LATE : 0u),
-			.tier = request->tier});
+	neap__trace_add(
+		o->trace, &(struct neap__event){.queued = request->issued,
+				  .start = start,
+				  .end = end,
+				  .t0 = request->t,
+				  .t1 = request->t1,
+				  .bytes = request->bytes,
+				  .kind = NEAP__EVENT_TRANSFER,
+				  .flags = (request->put ? NEAP__EVENT_PUT : 0u) |
+					   (request->payload ? NEAP__EVENT_TAPES : 0u) |
+					   (request->answer < 0 ? NEAP__EVENT_FAILED : 0u) |
+					   (request->answer == -ETIMEDOUT ? NEAP__EVENT_LATE : 0u),
+				  .tier = request->tier});
 }
 
 int neap__request_issue(const struct neap__request_owner *o, struct neap__tier_request *request,
@@ -74,11 +74,9 @@ int neap__request_issue(const struct neap__request_owner *o, struct neap__tier_r
 		neap__fence_wait(o->fence);
 	request->issued = neap__seconds();
 	if (one && request->put)
-		rc = neap__tier_put(
-			tier, place, tag, spans->at, spans->bytes, &request->engine);
+		rc = neap__tier_put(tier, place, tag, spans->at, spans->bytes, &request->engine);
 	else if (one)
-		rc = neap__tier_get(
-			tier, place, tag, spans->at, spans->bytes, &request->engine);
+		rc = neap__tier_get(tier, place, tag, spans->at, spans->bytes, &request->engine);
 	else if (request->put)
 		rc = neap__tier_put_tapes(tier, place, tag, spans, count, &request->engine);
 	else
@@ -90,8 +88,8 @@ int neap__request_issue(const struct neap__request_owner *o, struct neap__tier_r
 	return rc == 0 || neap__agrees(o->agreement);
 }
 
-void neap__request_wait(
-	const struct neap__request_owner *o, struct neap__tier_request *request, enum neap_stall reason)
+void neap__request_wait(const struct neap__request_owner *o, struct neap__tier_request *request,
+	enum neap_stall reason)
 {
 	double start = neap__seconds();
 	int answer = request->refused;

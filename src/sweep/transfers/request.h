@@ -11,10 +11,10 @@
 #include "sweep/arena/fence.h"
 
 struct neap__tier_request {
-	int64_t engine;	 /* the tier's ticket */
-	int64_t t, t1;	 /* a state: x_t, t1 == t; else the tapes or logs of [t, t1) */
+	int64_t engine; /* the tier's ticket */
+	int64_t t, t1;	/* a state: x_t, t1 == t; else the tapes or logs of [t, t1) */
 	uint64_t bytes;
-	double issued;	 /* seconds of sys/clock.h when the tier got the request */
+	double issued; /* seconds of sys/clock.h when the tier got the request */
 	int32_t answer;
 	int32_t refused; /* of ranks: the tier's answer at once, which counts once all have it */
 	uint16_t tier;	 /* 1 = the first */
@@ -43,8 +43,8 @@ uint64_t neap__request_tag(uint64_t generation, int payload, int64_t t);
 int neap__request_issue(const struct neap__request_owner *o, struct neap__tier_request *request,
 	int64_t place, uint64_t tag, const struct neap_span *spans, int count, int one);
 /* Waits for the answer of a request that the tier has. */
-void neap__request_wait(
-	const struct neap__request_owner *o, struct neap__tier_request *request, enum neap_stall reason);
+void neap__request_wait(const struct neap__request_owner *o, struct neap__tier_request *request,
+	enum neap_stall reason);
 /*
  * Takes back a GET that will be issued again later. 1 if the tier had not begun it. Ranks take
  * nothing back: each would find another answer.

@@ -16,6 +16,9 @@
 enum { SAMPLES = 64 /* that are read */, EVENTS = 4096, NUMBERS = 1 << 16 /* of each, at most */ };
 /* Chosen: below the factor of degrees and radians, above that of calm and lively recordings. */
 static const double FAR = 30;
+/* Deviations between means. Chosen: above that of groups of samples, below that of degrees
+ * Fahrenheit of people's temperatures, whose size is not FAR from that in degrees Celsius. */
+static const double SHIFTED = 10;
 static const double ROUNDING = 1e-6; /* of zeros that were normalised in 32 bits, at most */
 enum { SHARE = 4 /* of the features must differ, one of so many; chosen */ };
 
@@ -202,8 +205,14 @@ void neap__input_doubts_say(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer, "%s", line);
 }
 
-/* Adds the squares of a sample's numbers, as they are in the file, to sum[features]. */
-static int add_squares(double *sum, int64_t *rows, struct neap_dataset *set, int64_t index)
+/* Of one feature, in some samples. */
+struct size {
+	double squares; /* of the numbers as they are in the file */
+	double sum;	/* of the numbers as they are normalised */
+};
+
+/* Adds a sample's numbers to size[features]. */
+static int add_sizes(struct size *size, int64_t *rows, struct neap_dataset *set, int64_t index)
 {
 	int64_t features = neap__features(set), count;
 	float *x;
@@ -211,7 +220,8 @@ static int add_squares(double *sum, int64_t *rows, struct neap_dataset *set, int
 	for (int64_t k = 0; rc == 0 && k < count; k++) {
 		int64_t f = k % features;
 		double number = (double)x[k] / set->scale[f] + set->shift[f];
-		sum[f] += number * number;
+		size[f].squares += number * number;
+		size[f].sum += (double)x[k];
 	}
 	*rows += count / features;
 	free(x);
@@ -225,11 +235,12 @@ static double known_size(const struct neap_dataset *set, int f)
 	return scale == 1 ? 0 : sqrt(shift * shift + 1 / (scale * scale));
 }
 
-/* The line about feature f of `far` ones. */
+/* The line about feature f of `far` ones, whose numbers in `count` rows have the given size. */
 static void show_far(char line[NEAP__TAKEN_TEXT], const struct neap_dataset *set, int f, int far,
-	double is, const char *whose)
+	const struct size *size, int64_t count, const char *whose)
 {
-	double was = known_size(set, f), times = is > was ? is / was : was / is;
+	double was = known_size(set, f), is = sqrt(size->squares / (double)count);
+	double times = is > was ? is / was : was / is, mean = size->sum / (double)count;
 	double unit = times < 100 ? 1 : pow(10, floor(log10(times))); /* one digit */
 	const char *name = f < set->nfeature_names ? set->feature_names[f] : NULL;
 	char which[100], more[60] = "";
@@ -238,11 +249,26 @@ static void show_far(char line[NEAP__TAKEN_TEXT], const struct neap_dataset *set
 	if (far > 1)
 		neap__print(more, sizeof more, "; %d of %d features are like this", far,
 			neap__features(set));
-	neap__print(line, NEAP__TAKEN_TEXT,
-		"warning: %s of '%.200s' is about %.0f times %s than in %s (root mean square %.3g, "
-		"not %.3g%s). Convert the data to the same units",
-		which, set->name, round(times / unit) * unit, is > was ? "larger" : "smaller",
-		whose, is, was, more);
+	if (times > FAR)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %s of '%.200s' is about %.0f times %s than in %s (root mean "
+			"square %.3g, not %.3g%s). Convert the data to the same units",
+			which, set->name, round(times / unit) * unit,
+			is > was ? "larger" : "smaller", whose, is, was, more);
+	else
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %s of '%.200s' has a mean of %.3g, but of %.3g in %s (%.0f "
+			"standard deviations away%s). Convert the data to the same units",
+			which, set->name, mean / set->scale[f] + set->shift[f], set->shift[f],
+			whose, fabs(mean), more);
+}
+
+static int is_far(const struct neap_dataset *set, int f, const struct size *size, int64_t count)
+{
+	double was = known_size(set, f), is = sqrt(size->squares / (double)count);
+
+	return was > 0 && ((is > ROUNDING * was && (is > FAR * was || is < was / FAR)) ||
+				  fabs(size->sum) > SHIFTED * (double)count);
 }
 
 int neap__scale_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, const char *whose)
@@ -252,19 +278,17 @@ int neap__scale_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, con
 
 	if (!set->ops->values || !set->shift)
 		return 0;
-	double *size = calloc((size_t)features, sizeof *size);
+	struct size *size = calloc((size_t)features, sizeof *size);
 	int rc = size ? 0 : neap__fail_errno(ENOMEM, "'%s'", set->name);
 	for (int64_t i = 0; i < samples && rc == 0; i++)
-		rc = add_squares(size, &count, set, i * (set->info.samples / samples));
-	for (int f = 0; f < features && rc == 0 && count > 0; f++) {
-		double was = known_size(set, f), is = size[f] = sqrt(size[f] / (double)count);
-		if (was > 0 && is > ROUNDING * was && (is > FAR * was || is < was / FAR))
+		rc = add_sizes(size, &count, set, i * (set->info.samples / samples));
+	for (int f = 0; f < features && rc == 0 && count > 0; f++)
+		if (is_far(set, f, &size[f], count))
 			first = far++ ? first : f;
-	}
 	/* A few of many features, such as the pixels of a margin, may be small by chance. */
-	int found = rc == 0 && far * SHARE >= features;
+	int found = rc == 0 && far > 0 && far * SHARE >= features;
 	if (found)
-		show_far(line, set, first, far, size[first], whose);
+		show_far(line, set, first, far, &size[first], count, whose);
 	free(size);
 	return rc < 0 ? rc : found;
 }
