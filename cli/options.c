@@ -521,6 +521,12 @@ static int is_unit(const char *arg)
 	return 0;
 }
 
+static int is_table(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
+}
+
 /* One argument more than there can be; `last` is the one before, or NULL. */
 static int unexpected(const struct cli_command *command, const char *const *positional, int found,
 	const char *arg)
@@ -566,14 +572,20 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 			"a colon, "
 			"and end with the readout li: --net %s:%s,li",
 			arg, *(const char *const *)net->into, arg);
-	if (trains && access(arg, F_OK) == 0 && dot &&
-		(strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0))
+	if (trains && access(arg, F_OK) == 0 && is_table(arg) && is_table(last))
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on, and tables are "
-			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, pass "
-			"its file with --test; if it has the classes, encode it with the data: "
-			"--labels %s",
+			"encoded first: neap encode %s --out FILE.h5. If '%s' is a test set, "
+			"encode it, "
+			"too, and pass its file with --test; if it has the classes, encode it with "
+			"the data: --labels %s",
 			arg, neap__quoted(last), arg, neap__quoted(arg));
+	if (trains && access(arg, F_OK) == 0 && is_table(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If '%s' has the classes, encode it with the "
+			"data it "
+			"belongs to: neap encode DATA --labels %s --out FILE.h5",
+			arg, arg, neap__quoted(arg));
 	if (trains)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; one data set is trained on. If '%s' is a test "

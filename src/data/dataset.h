@@ -81,6 +81,8 @@ struct neap_dataset {
 	int *order; /* [nfeature_names] column of the file that is feature k; NULL: column k */
 	double *unordered;   /* [nfeature_names] a row as it is in the file; with `order` */
 	char *sample_column; /* of the table that the rows are from; NULL: none is known */
+	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
+			*/
 	char **sample_names; /* [samples] in that column; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */

@@ -3,6 +3,7 @@
 #include "data/missing_file.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/suggest.h"
 
 #include <dirent.h>
@@ -91,6 +92,11 @@ int neap__missing_file(int err, const char *path)
 	char line[NAMES_ROOM], near[NAMES_ROOM];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
+	if (err == EACCES)
+		return neap__fail(rc,
+			"cannot read '%s': permission denied. As its owner, make it readable: "
+			"chmod u+r %s",
+			path, neap__quoted(path));
 	if (err == ENOENT && text_of(path))
 		return neap__fail(NEAP_EUSAGE,
 			"there is no file '%s'. A text is not encoded: pass it to train, eval or "

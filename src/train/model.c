@@ -106,6 +106,7 @@ void neap__model_describe(struct neap__tensor_bundle *bundle,
 	neap__model_encoding_write(bundle, options, set);
 	add_texts(bundle, NEAP__MODEL_FEATURES, set->feature_names, set->nfeature_names);
 	add_texts(bundle, NEAP__MODEL_SAMPLES, &set->sample_column, set->sample_column != NULL);
+	add_texts(bundle, NEAP__MODEL_MISSING, &set->missing, set->missing != NULL);
 	neap__print(text, sizeof text, "%" PRId64, max_steps);
 	neap__tensor_bundle_meta(bundle, "neap.max_steps", text);
 	neap__tensor_bundle_meta(bundle, "neap.target", target_names[set->info.target]);

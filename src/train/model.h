@@ -101,6 +101,7 @@ int neap__model_targets(
 #define NEAP__MODEL_SOUND "neap.encoder"
 #define NEAP__MODEL_EVENTS "neap.events"
 #define NEAP__MODEL_FEATURES "neap.features"
+#define NEAP__MODEL_MISSING "neap.missing" /* a list of the --missing of the training data */
 #define NEAP__MODEL_SAMPLES "neap.samples" /* a list of the column that names samples */
 int neap__model_coding(struct neap__coding *coding, const char *text);
 
@@ -138,6 +139,7 @@ struct neap__encoding {
 	int has_time_unit; /* as in a data set */
 	double time_unit;
 	int channels;
+	char missing[16]; /* how missing values were filled in; "": none was */
 };
 /* Adds the encoding of the set's spikes, and its channels if the net has more. */
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,

@@ -97,6 +97,11 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 			json_number_value(json_object_get(json, neap__event_numbers[i]));
 	json_decref(json);
 	encoding->has_time_unit = unit && neap__json_read_number(&encoding->time_unit, unit) == 0;
+	char **missing = NULL;
+	int count = 0;
+	NEAP_TRY(neap__model_texts(&missing, &count, file, NEAP__MODEL_MISSING));
+	neap__print(encoding->missing, sizeof encoding->missing, "%s", count ? missing[0] : "");
+	neap__model_class_names_free(missing, count);
 	int rc = neap__model_encoder(&encoding->sound, file);
 	return rc < 0 ? rc : 0;
 }
@@ -438,6 +443,8 @@ struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
 		.time_unit = set->time_unit};
 
 	memcpy(encoding.events, set->events, sizeof encoding.events);
+	neap__print(
+		encoding.missing, sizeof encoding.missing, "%s", set->missing ? set->missing : "");
 	return encoding;
 }
 
@@ -477,6 +484,11 @@ int neap__encoding_differs(
 			"as the training data was",
 			set->name, show_unit(now, set->time_unit), whose,
 			show_unit(then, was->time_unit), set->name);
+	else if (set->missing && *was->missing && strcmp(set->missing, was->missing) != 0)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: missing values of %.100s were filled in with --missing %s, but "
+			"those of the training data with --missing %s, %s",
+			set->name, set->missing, was->missing, wrong);
 	else
 		return 0;
 	return 1;

@@ -59,7 +59,7 @@ def values():
     yield ["--net", "GRU:64,li"], ("unknown cell 'GRU'", "did you mean 'gru'?")
     yield ["--net", "gru:64"], ("the last layer is 'gru:64'", "Use gru:64,li")
     yield ["--net", "64"], ("'64' is a size without a cell", "such as lif:64,li")
-    yield ["--net", "gru:64x2"], ("not '64x2'", "Example: gru:64,li")
+    yield ["--net", "gru:64x2"], ("not '64x2'", "such as gru:64,gru:64,li")
     yield ["--patience", "3"], ("'3' has no unit", "30s", "set --epochs")
     yield ["-lr", "0.1"], ("did you mean '--lr'?",)
     yield ["--text", "a.txt", "--text", "b.txt"], ("--text is given twice, 'a.txt' and 'b.txt'. Pass it once",)

@@ -183,6 +183,12 @@ def gaps_and_names():
     write("cased.csv", "\n".join([head, *(row[:-1] + row[-1].replace("a", "A") for row in rows)]) + "\n")
     write("semicolons.csv", "file;kind\n" + "".join(f"{i}.wav;{'xy'[i % 2]}\n" for i in range(6)))
     write("xy.txt", "x\ny\n")
+    write("sexes.csv", "id,sex,u,state\n" + "".join(f"{i},{'MF'[i % 3 > 0]},{i * 1.5 + t * t % 3},{'ab'[i % 2]}\n" for i in range(6) for t in range(5)))
+    write("backwards.csv", "id,at,u,state\n" + "".join(f"{i},2026-03-{9 - t:02},{i + t * t % 3},{'ab'[i % 2]}\n" for i in range(6) for t in range(5)))
+    write("caps.csv", "id,u,state\n" + "".join(f"{i},{i + t * t % 3},{'eE'[t > 2 and i == 3]}{'ab'[i % 2]}\n" for i in range(6) for t in range(5)))
+    table("shifted.csv", ["ax", "ay", "az"], change=lambda i, t, row: [*row[:2], str(float(row[2]) + 40), *row[3:]])
+    for name, step in ("holes-1", 2), ("holes-2", 3):
+        table(name + ".csv", ["ax", "ay", "az"], change=lambda i, t, row, step=step: [row[0], "" if t == step else row[1], *row[2:]])
 
 
 def arrays(path, events, save=np.savez, **more):
@@ -218,7 +224,7 @@ def events():
     offsets = np.arange(5) * 60
     names = np.array(["left", "right"] * 2)
     for name, more in {"one-behind": {}, "no-offsets": {"labels": np.arange(4) % 2}, "no-labels": {"offsets": offsets}, "named": {"offsets": offsets, "labels": names},
-                       "numbered": {"offsets": offsets, "labels": np.arange(4) % 3}, "three": {"offsets": offsets, "labels": np.arange(3) % 2},
+                       "numbered": {"offsets": offsets, "labels": np.arange(4) % 3}, "from-one": {"offsets": offsets, "labels": np.arange(4) % 3 + 1}, "three": {"offsets": offsets, "labels": np.arange(3) % 2},
                        "short": {"offsets": offsets[:4], "labels": np.arange(3) % 2}, "down": {"offsets": offsets[::-1], "labels": np.arange(4) % 2},
                        "below-0": {"offsets": offsets, "labels": np.arange(4) - 1}, "own": {"offsets": offsets, "labels": names, "classes": np.array(["up", "down"])},
                        "sized": {"offsets": offsets, "labels": names, "sensor_size": np.array([4, 4])}}.items():
@@ -309,8 +315,11 @@ def models():
             ["encode", "kilo.csv", "--out", "kilo.h5", *by_id],
             ["encode", "cells", "--out", "cells.h5", "--inputs", "20"], ["encode", "cased.csv", "--out", "cased.h5", *by_id],
             ["encode", "eat-sleep.csv", "--out", "eat-sleep.h5", *by_id], ["encode", "rest-eat.csv", "--out", "rest-eat.h5", *by_id],
-            ["encode", "more.csv", "--out", "more.h5", *by_id], ["encode", "less.csv", "--out", "less.h5", *by_id])
+            ["encode", "more.csv", "--out", "more.h5", *by_id], ["encode", "less.csv", "--out", "less.h5", *by_id],
+            ["encode", "shifted.csv", "--out", "shifted.h5", *by_id], ["encode", "holes-1.csv", "--out", "holes-1.h5", "--missing", "previous", *by_id],
+            ["encode", "holes-2.csv", "--out", "holes-2.h5", "--missing", "zero", *by_id])
     runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"], ["cells.h5", "--out", "counter"],
+            ["holes-1.h5", "--out", "filled"],
             ["text:steps=20:novel.txt", "--out", "reader"])
     for args in (*made, *(["train", *run, *TRAIN] for run in runs)):
         done = neap(*args)
@@ -319,7 +328,7 @@ def models():
 
 def known_options():
     """All options that a help has."""
-    helps = (neap(command, "--help").stdout for command in ("encode", "train", "eval", "predict"))
+    helps = (neap(command, "--help").stdout for command in ("encode", "train", "eval", "predict", "export"))
     return {option for text in helps for option in re.findall(r"--[a-z][a-z-]+", text)}
 
 

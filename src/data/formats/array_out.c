@@ -238,6 +238,8 @@ static int write_rest(struct neap__array_out *out, const char *const *classes, i
 		rc = neap__h5_out_names(out->out.file, "outputs", s->output_names, s->width);
 	if (rc >= 0 && s->sample_column)
 		rc = neap__h5_out_names(out->out.file, "sample_column", &s->sample_column, 1);
+	if (rc >= 0 && s->missing)
+		rc = neap__h5_out_names(out->out.file, "missing", &s->missing, 1);
 	return close_hdf5(out) < 0 ? -1 : rc;
 }
 
@@ -258,6 +260,9 @@ int neap__array_out_finish(struct neap__array_out *out, const char *const *class
 	if (rc == 0 && out->shape.sample_column)
 		rc = neap__h5_out_reserve(
 			&out->out, neap__h5_out_text_bytes(&out->shape.sample_column, 1));
+	if (rc == 0 && out->shape.missing)
+		rc = neap__h5_out_reserve(
+			&out->out, neap__h5_out_text_bytes(&out->shape.missing, 1));
 	if (rc == 0) {
 		neap__h5_enter(&guard);
 		errno = 0;

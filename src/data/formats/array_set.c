@@ -12,6 +12,7 @@
  *     features   (features) texts: names of the features, by which `predict` reads tables of text
  *     outputs    (d) texts: names of the numbers of y
  *     sample_column  one text: the column of a table that names the sample of a row, for `predict`
+ *     missing    one text: the --missing of `encode` by which values of x were filled in
  * Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is masked.
  */
 #include "data/formats/array_advice.h"
@@ -353,13 +354,13 @@ static int read_texts_of(
 	return s->file->ops->texts(s->file, &names, MOST_FEATURES, texts, count);
 }
 
-static int read_sample_column(struct array_set *s)
+static int read_text_of(struct array_set *s, const char *array, char **text)
 {
 	char **texts = NULL;
-	int count = 0, rc = read_texts_of(s, "sample_column", 1, &texts, &count);
+	int count = 0, rc = read_texts_of(s, array, 1, &texts, &count);
 
 	if (rc == 0 && count == 1) {
-		s->set.sample_column = texts[0];
+		*text = texts[0];
 		texts[0] = NULL;
 	}
 	neap__names_free(texts, count);
@@ -518,7 +519,8 @@ static int read_all(struct array_set *s)
 	NEAP_TRY(read_y(s));
 	NEAP_TRY(read_texts_of(
 		s, "features", s->set.info.inputs, &s->set.feature_names, &s->set.nfeature_names));
-	NEAP_TRY(read_sample_column(s));
+	NEAP_TRY(read_text_of(s, "sample_column", &s->set.sample_column));
+	NEAP_TRY(read_text_of(s, "missing", &s->set.missing));
 	memcpy(s->set.slow, s->file->slow, sizeof s->set.slow);
 	s->set.read_bytes = s->file->read_bytes + (size_t)s->row_room * sizeof *s->row;
 	if (s->gap[0] < 0 || neap__has_step_targets(&s->set))
@@ -545,6 +547,7 @@ int neap__array_set_open(struct neap_dataset **out, struct neap__array_file *fil
 		neap__names_free(s->set.class_names, s->set.nclass_names);
 		neap__names_free(s->set.feature_names, s->set.nfeature_names);
 		free(s->set.sample_column);
+		free(s->set.missing);
 		free(s->set.label);
 		free(s->set.numbers);
 		free(s);

@@ -413,6 +413,7 @@ static void name_features(struct neap_table_report *r, const char *const *names,
 
 static int write_all(struct table_work *w, const char *out)
 {
+	static const char *const missing[] = {NULL, "previous", "zero", NULL};
 	const struct neap__table_targets *y = &w->targets;
 	const struct neap__recordings *files = &w->table.files;
 	const struct neap_table_options *o = w->options;
@@ -441,6 +442,7 @@ static int write_all(struct table_work *w, const char *out)
 	if (!classes && w->table.targets)
 		shape.output_names = names_of(w, NEAP__COLUMN_TARGET, w->output);
 	shape.sample_column = o->sample_column;
+	shape.missing = r->filled ? missing[o->missing] : NULL;
 	r->classes = count;
 	r->numbers = classes ? 0 : shape.width;
 	r->step_targets = y->steps;

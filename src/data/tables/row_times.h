@@ -16,7 +16,7 @@ struct neap__row_times {
 		char above[NEAP__DATE_MOST]; /* the field of the row before; "": no date */
 		int64_t falls, line;	     /* rows with an earlier date; the first of them */
 		char path[200];		     /* of its file */
-	} column[NEAP__TIMED_MOST]; /* the first ignored ones */
+	} column[NEAP__TIMED_MOST];	     /* the first ignored ones */
 };
 
 /* Takes note of the row read last. */

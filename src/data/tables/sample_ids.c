@@ -10,6 +10,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SCATTERED                                                                                  \
 	"If its rows are scattered, sort them by sample, which keeps their order of time: %s"
@@ -172,12 +173,15 @@ void neap__class_runs_doubt(
 	struct neap__class_runs *c, const struct neap__table *t, int64_t samples)
 {
 	char command[NEAP__ROWS_COMMAND];
-	if (c->unlike || c->changed == 0)
+	/* Classes that differ in case alone have a warning of their own. */
+	if (c->unlike || c->changed == 0 || strcasecmp(c->from, c->to) == 0)
 		return;
 	neap__doubt(t->options->warn, t->options->user,
-		"in %lld of %lld samples the class changes (the first is '%s', from '%s' to '%s' "
+		"in %lld of %lld samples the class changes (the first is '%s', from '%s' "
+		"to '%s' "
 		"in "
-		"'%.120s', line %lld), so the data set has one class per step. If these rows are "
+		"'%.120s', line %lld), so the data set has one class per step. If these "
+		"rows are "
 		"different samples whose names restart in each class, add the class to the "
 		"names: %s",
 		(long long)c->changed, (long long)samples, c->sample, c->from, c->to, c->path,
