@@ -193,7 +193,8 @@ settings = {
         "options": {"show_source": False, "show_root_heading": True, "show_root_full_path": False,
                     "docstring_style": "sphinx", "docstring_section_style": "table", "heading_level": 2,
                     "members_order": "source", "filters": ["!^_"], "separate_signature": True, "line_length": 80,
-                    "show_if_no_docstring": False, "show_signature_annotations": True}}}}}],
+                    "show_if_no_docstring": False, "show_signature_annotations": True,
+                    "merge_init_into_class": True}}}}}],
 }
 # JSON is YAML.
 with open(os.path.join(BUILD, "mkdocs.yml"), "w") as file:
