@@ -113,7 +113,7 @@ PYTHON = {
     "sweeping": (["_abi", "_lib", "errors", "units", "plans", "problems", "models", "signals"], ["numpy"]),
     "stage_models": (["_abi", "errors", "models", "problems", "units"], ["numpy"]),
     "stage_sweeps": (["_abi", "errors", "problems", "stage_models", "sweeping"], ["numpy"]),
-    "sweeps": (["_lib", "errors", "units", "problems", "models", "sweeping", "stage_models", "stage_sweeps"], ["numpy"]),
+    "sweeps": (["_lib", "errors", "units", "plans", "problems", "models", "sweeping", "stage_models", "stage_sweeps"], ["numpy"]),
     "stores": (["_abi", "_lib", "errors", "problems", "show"], []),
     "backends": ([], []),
     "holding": (["actions", "backends", "stores"], []),
@@ -195,7 +195,7 @@ PYTHON = {
     "jax/scan_report": (["show", "planning", "second_order"], ["jax"]),
     "jax/scan": (["units", "errors", "leaves", "loops", "planning", "residuals", "second_order", "structure"], ["jax"]),
     "jax/__init__": (["reports", "gradients", "measuring", "planning", "scan", "scan_report"], ["jax"]),
-    "schedules": (["actions", "errors", "plans", "tables"], ["checkpoint_schedules"]),
+    "schedules": (["actions", "errors", "plans", "problems", "tables", "units"], ["checkpoint_schedules"]),
 }
 OPTIONAL = ("numpy", "torch", "jax", "checkpoint_schedules")
 DEFINITION = re.compile(r"^[a-z][^;{}()#=]*?\b(neap_\w+)\([^;{}]*\)\n\{", re.MULTILINE)

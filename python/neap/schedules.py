@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as schedules of checkpoint_schedules, for pyadjoint, tlm_adjoint, Firedrake and others that follow them.
-
-::
+"""Plans as schedules of checkpoint_schedules, for pyadjoint, tlm_adjoint, Firedrake and others that follow them::
 
     from neap.schedules import Schedule
     tape.enable_checkpointing(Schedule(1000, slots=20))                            # a number of checkpoints
@@ -28,7 +26,9 @@ from checkpoint_schedules import (CheckpointSchedule, Copy, EndForward, EndRever
 from .actions import LIVE, Action, Kind, Payload
 from .errors import UsageError
 from .plans import Plan, compare, plan
+from .problems import Slow
 from .tables import sort
+from .units import Seconds, Size
 
 __all__ = ["Schedule"]
 
@@ -355,24 +355,29 @@ class Schedule(CheckpointSchedule):
     :param steps: number of steps.
     :param strategy: a name of :func:`neap.strategies`; ``auto``: the fastest plan that can be expressed as a
         schedule.
-    :param int slots: number of checkpoints in memory, including the first state.
-    :param Size state: instead of ``slots``: bytes of a state, with ``tape`` and ``memory``.
-    :param tuple tape: bytes of the data that the backward step of one step needs.
-    :param Size memory: budget in bytes.
-    :param str slow: the disk, a :class:`neap.Tier`. With ``slots``, ``neap.Tier(write=2, read=2)`` specifies seconds
-        per checkpoint, in the unit of ``advance`` and ``backward``.
-    :param float advance: seconds of a forward step; ``backward``: of a backward step. The other arguments are those of
-        :func:`neap.plan`.
+    :param slots: number of checkpoints in memory, including the first state.
+    :param state: instead of ``slots``: bytes of a state, with ``tape`` and ``memory``.
+    :param tape: bytes of the data that the backward step of one step needs.
+    :param memory: budget in bytes, with ``state`` and ``tape``; None: no limit.
+    :param slow: the disk, a :class:`neap.Tier`; None: only memory. With ``slots``, ``neap.Tier(write=2, read=2)``
+        specifies seconds per checkpoint, in the unit of ``advance`` and ``backward``.
+    :param advance: seconds of a forward step.
+    :param backward: seconds of a backward step.
+    :param others: further arguments of :func:`neap.plan`.
     :raises BudgetError: if no plan fits.
     :raises UsageError: if an argument is invalid, or the plan of the strategy cannot be expressed as a schedule.
     """
 
-    def __init__(self, steps: int, *, strategy: str = "auto", **arguments: Any):
+    def __init__(self, steps: int, *, strategy: str = "auto", slots: Optional[int] = None, state: Optional[Size] = None,
+                 tape: Optional[Size] = None, memory: Optional[Size] = None, slow: Slow = None, advance: Seconds = 1.0,
+                 backward: Seconds = 2.0, **others: Any):
         if isinstance(steps, (tuple, list)):
             raise UsageError(f"steps={steps!r} is not valid: checkpoint_schedules has schedules of one chain. Pass one "
                              f"number of steps, or follow the plan of neap.plan for two chains")
         super().__init__(steps)
-        if arguments.get("slots") is None:
+        arguments = dict(others, slots=slots, state=state, tape=tape, memory=memory, slow=slow, advance=advance,
+                         backward=backward)
+        if slots is None:
             arguments.setdefault("tapes_stay", True)
         if strategy == "auto":
             self.plan, self._uses, self._used = _fastest(steps, arguments)

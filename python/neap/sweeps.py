@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward and backward pass of a NumPy model with a memory budget, run by libneap."""
 import ctypes
-from typing import Any, Optional
+import os
+from typing import Any, Optional, Union
 
 try:
     import numpy as np
@@ -12,11 +13,12 @@ from . import units
 from ._lib import check, lib
 from .errors import UsageError
 from .models import Callbacks, Tape
+from .plans import Plan
 from .problems import Stages
 from .stage_models import ArrayStages
 from .stage_sweeps import JoinSweep, StageSweep, join
-from .sweeping import Options, Result, Runner, Stats
-from .units import Seconds
+from .sweeping import Options, Paths, Result, Runner, Stats
+from .units import Seconds, Size
 
 __all__ = ["ArrayStages", "JoinSweep", "Result", "StageSweep", "Stats", "Sweep", "join", "sweep"]
 
@@ -73,7 +75,12 @@ class Sweep(Runner):
         return self._run(self._x0.ctypes.data, dx0.ctypes.data, dx0)
 
 
-def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, **arguments: Any) -> Result:
+def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, steps: Optional[int] = None,
+          memory: Optional[Size] = None, tape: Tape = None, slow: Paths = None, strategy: str = "auto",
+          plan: Optional[Plan] = None, advance: Seconds = 0, record: Seconds = 0, backward: Seconds = 0,
+          calibrate: Seconds = 0, journal: Union[None, str, "os.PathLike[str]"] = None, journal_seconds: float = 0,
+          journal_key: int = 0, trace: Union[None, str, "os.PathLike[str]"] = None, patience: Seconds = 0,
+          page_cache: bool = False, in_memory: bool = False) -> Result:
     """Runs the forward and backward pass of a NumPy model with a memory budget: ``loss, dx0 = neap.sweep(...)``.
 
     The model has the methods below. Their arrays are views of memory that libneap has allocated; they are
@@ -105,27 +112,27 @@ def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, **arguments: 
     :param x0: the first state, an array of numbers; structured arrays are allowed.
     :param stages: :class:`neap.ArrayStages`; or :class:`neap.Stages`, with which states and tapes are flat
         arrays of the dtype of x0. Stages contain sizes and times, so ``tape`` and seconds are not passed.
-    :param int steps: number of steps; not needed with ``stages`` or ``model.ended``.
-    :param Size memory: budget in bytes for checkpoints, tapes and the gradient, such as ``"64M"``; None: no limit. The
+    :param steps: number of steps; not needed with ``stages`` or ``model.ended``.
+    :param memory: budget in bytes for checkpoints, tapes and the gradient, such as ``"64M"``; None: no limit. The
         model's own arrays are not included.
-    :param tuple tape: shape of the tape of a step in numbers of the dtype of x0, or a ``numpy.dtype`` with a shape;
+    :param tape: shape of the tape of a step in numbers of the dtype of x0, or a ``numpy.dtype`` with a shape;
         None: ``model.tape`` if it exists, otherwise the shape of the state.
-    :param str slow: slow memory: a directory, ``"mem:4G"``, or a list of these, fastest first.
-    :param str strategy: a name of :func:`neap.strategies`.
-    :param Plan plan: a :class:`neap.Plan` to follow, instead of ``strategy``.
-    :param float advance: seconds per forward step that saves nothing. If ``advance``, ``record`` and ``backward`` are
+    :param slow: slow memory: a directory, ``"mem:4G"``, or a list of these, fastest first.
+    :param strategy: a name of :func:`neap.strategies`.
+    :param plan: a :class:`neap.Plan` to follow, instead of ``strategy``.
+    :param advance: seconds per forward step that saves nothing. If ``advance``, ``record`` and ``backward`` are
         0 and there is slow memory, the first run measures its first steps.
-    :param float record: seconds per forward step that saves its tape.
-    :param float backward: seconds per backward step.
-    :param float calibrate: seconds to spend on measuring the model and the slow memory before planning; 0: none.
-    :param str journal: a directory. If the process is killed, the same call continues from the last commit.
-    :param float journal_seconds: seconds between commits; 0: 30; negative: a commit at every call, for tests.
-    :param int journal_key: a number that identifies everything else the result depends on, such as a hash of the
+    :param record: seconds per forward step that saves its tape.
+    :param backward: seconds per backward step.
+    :param calibrate: seconds to spend on measuring the model and the slow memory before planning; 0: none.
+    :param journal: a directory. If the process is killed, the same call continues from the last commit.
+    :param journal_seconds: seconds between commits; 0: 30; negative: a commit at every call, for tests.
+    :param journal_key: a number that identifies everything else the result depends on, such as a hash of the
         parameters; a journal with a different key is not continued.
-    :param str trace: a file that Perfetto can open.
-    :param float patience: seconds without any transferred byte after which a transfer counts as lost; 0: never.
-    :param bool page_cache: True: files use the page cache of the system.
-    :param bool in_memory: True: directories of ``slow`` and ``journal`` may be in memory (tmpfs).
+    :param trace: a file that Perfetto can open.
+    :param patience: seconds without any transferred byte after which a transfer counts as lost; 0: never.
+    :param page_cache: True: files use the page cache of the system.
+    :param in_memory: True: directories of ``slow`` and ``journal`` may be in memory (tmpfs).
     :returns: a :class:`Result`: ``loss, dx0``, with the attributes ``stats`` and ``plan``.
     :raises BudgetError: if no plan fits; ``error.least`` is a sufficient budget.
     :raises UsageError: if an argument is invalid or the model lacks a method.
@@ -133,9 +140,15 @@ def sweep(model: Any, x0: Any, *, stages: Optional[Stages] = None, **arguments: 
 
     Exceptions of the model, and Ctrl-C, are passed on unchanged.
     """
+    seconds = dict(advance=advance, record=record, backward=backward, calibrate=calibrate)
+    others = dict(memory=memory, slow=slow, strategy=strategy, plan=plan, journal=journal, journal_seconds=journal_seconds,
+                  journal_key=journal_key, trace=trace, patience=patience, page_cache=page_cache, in_memory=in_memory)
     if stages is not None:
-        made: Runner = StageSweep(model, x0, stages=stages, **arguments)
+        given: Any = {name: value for name, value in seconds.items() if value != 0}  # it rejects these, and a tape
+        if tape is not None:
+            given["tape"] = tape
+        made: Runner = StageSweep(model, x0, stages=stages, steps=steps, **given, **others)
     else:
-        made = Sweep(model, x0, **arguments)
+        made = Sweep(model, x0, steps=steps, tape=tape, **seconds, **others)
     with made:
         return made.run()

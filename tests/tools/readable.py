@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The teaching pages link the terms of the glossary as tools/docs/prose.py requires, and no page has more phrases that are hard
-to read than tools/docs/phrases.txt records for it. A page that breaks one of these rules is reported."""
+"""The teaching pages link the terms of the glossary as tools/docs/prose.py requires, no page has more phrases that are hard
+to read than tools/docs/phrases.txt records for it, and docstrings describe the parameters that their functions have
+(tools/docs/docstrings.py). A page or module that breaks one of these rules is reported."""
 import os
 import shutil
 import subprocess
@@ -15,7 +16,12 @@ BREACHES = [("phrases.py", "docs/concepts.md", "## The idea", "## Computed again
             ("phrases.py", "README.md", "# neap\n", "# neap, 2 MB a step\n", "README.md: 'a step'"),
             ("prose.py", "docs/own-data.md", "[step](concepts.md#the-problem)", "step", "docs/own-data.md: 'step' is not a link"),
             ("prose.py", "docs/concepts.md", "**adjoint**", "adjoint", "docs/concepts.md: 'adjoint' is not a link"),
-            ("prose.py", "docs/glossary.md", "| sweep |", "| sequence |", "docs/concepts.md: 'sequence' is not a link")]
+            ("prose.py", "docs/glossary.md", "| sweep |", "| sequence |", "docs/concepts.md: 'sequence' is not a link"),
+            ("docstrings.py", "python/neap/torch/layers/modules.py", ":param scale:", ":param factor:", "not a parameter"),
+            ("docstrings.py", "python/neap/torch/layers/modules.py", "def __init__(self, inputs: int, units: int, rec",
+             "def begin(self, inputs: int, units: int, rec", "no __init__ of its own"),
+            ("docstrings.py", "python/neap/sweeps.py", ":param journal:", ":param str journal:", "not a parameter"),
+            ("docstrings.py", "python/neap/sweeps.py", ":param record: s", ":param advance: 0; ``record``: s", "needs its own")]
 
 
 def run(tool, tree):
@@ -43,11 +49,12 @@ def breach(tree, tool, page, old, new, says):
 
 
 with Tap() as tap, Folder() as folder:
-    for name in ("docs", "tools/docs"):
+    for name in ("docs", "tools/docs", "python/neap"):
         shutil.copytree(os.path.join(SOURCE, name), os.path.join(folder, name))
     for name in ("README.md", "CONTRIBUTING.md"):
         shutil.copy(os.path.join(SOURCE, name), folder)
     tap.run("links to the glossary", holds, "prose.py", folder)
     tap.run("phrases", holds, "phrases.py", SOURCE)
+    tap.run("docstrings", holds, "docstrings.py", SOURCE)
     for row in BREACHES:
         tap.run(row[4], breach, folder, *row)

@@ -14,6 +14,7 @@ from pygments.lexers import PythonLexer  # noqa: E402
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LONG = 34  # characters of code that a narrow screen has room for
+PRIVATE = re.compile(r'<p class="doc doc-class-bases">\s*Bases: <code><span[^>]*>_\w+</span></code></p>')  # a base class
 CODE = re.compile(r"(<pre\b.*?</pre>)|<code>(.*?)</code>", re.DOTALL)
 
 
@@ -37,8 +38,16 @@ def python(match):
     return f"{match.group(1)}{code}</code>"
 
 
+def table(match):
+    """A table of figures gets a class: on a narrow screen its cells are one below the other."""
+    return match.group(0).replace("<table>", '<table class="figures">', 1) if "<img" in match.group(0) else match.group(0)
+
+
 def on_page_content(text, page, **_):
+    text = re.sub(r"<table>.*?</table>", table, text, flags=re.DOTALL)
+    text = re.sub(r"<p>(<img [^>]*>)</p>", r'<p class="figure">\1</p>', text)  # scrolls on a narrow screen
     text = re.sub(r"::(</p>\s*<(?:div|pre))", r":\1", text)  # docstrings end a paragraph before code with "::"
+    text = PRIVATE.sub("", text)
     text = re.sub(r":(?:func|meth|class|attr|mod):(?=<code>)", "", text)  # roles of Sphinx
     if page.file.src_path.startswith("c/"):
         text = c_pages.linked(text, SOURCE)

@@ -63,6 +63,8 @@ def place(name):
     if name.startswith("include/neap/") and name.endswith(".h"):
         return c_pages.place(os.path.basename(name))
     full = os.path.join(SOURCE, name)
+    if name.endswith(".ipynb"):
+        return f"notebooks/{os.path.basename(name)[:-len('.ipynb')]}.md"
     if os.path.isfile(full):
         end = "" if name.endswith((".svg", ".png")) else ".txt"
         write("tree/" + name + end, read(full))
@@ -70,8 +72,8 @@ def place(name):
     sys.exit(f"site: a page names {name}, which is not there")
 
 
-def page(name):
-    """A Markdown file of the tree, with links that hold within the site."""
+def page(name, text=None):
+    """A Markdown file of the tree, or another text in its place, with links that hold within the site."""
     at = place(name)
 
     def link(match):
@@ -82,10 +84,34 @@ def page(name):
         there = os.path.relpath(place(tree), os.path.dirname(at) or ".")
         return match.group(1) + there + ("#" + anchor if anchor else "") + ")"
 
-    parts = re.split(r"(^```.*?^```$|^    .*?$|`[^`\n]+`)", read(SOURCE, name), flags=re.DOTALL | re.MULTILINE)
+    parts = re.split(r"(^```.*?^```$|^    .*?$|`[^`\n]+`)", text or read(SOURCE, name), flags=re.DOTALL | re.MULTILINE)
     # Two brackets beside each other are text, and no link by name.
     return write(at, "".join(part if i % 2 else re.sub(r"(\]\()([^)\s]+)\)", link, part.replace("][", "]\\["))
                              for i, part in enumerate(parts)))
+
+
+def notebooks():
+    """A page for each notebook: its cells, with the output that the file contains."""
+    rows = []
+    for name in sorted(os.listdir(os.path.join(SOURCE, "examples", "notebooks"))):
+        path, stem = f"examples/notebooks/{name}", os.path.splitext(name)[0]
+        parts, pictures = [], 0
+        shutil.copy(os.path.join(SOURCE, path), os.path.join(PAGES, os.path.dirname(place(path)), name))
+        for cell in json.loads(read(SOURCE, path))["cells"]:
+            source = "".join(cell["source"])
+            parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+            for out in cell.get("outputs", ()):
+                drawing = "".join(out.get("data", {}).get("image/svg+xml", ""))
+                if out["output_type"] == "stream":
+                    parts.append("```text\n" + "".join(out["text"]).rstrip("\n") + "\n```")
+                elif drawing:
+                    pictures += 1
+                    write(f"notebooks/{stem}-{pictures}.svg", drawing)
+                    parts.append(f'<p><img alt="drawing {pictures}" src="{stem}-{pictures}.svg"></p>')
+        heading, _, first = parts[0].partition("\n")
+        parts[0] = f"{heading}\n\nThis page shows a notebook with its output: <a href=\"{name}\">{name}</a>.\n{first}"
+        rows.append({heading.strip("# "): page(path, "\n\n".join(parts))})
+    return rows
 
 
 def file_of(name):
@@ -155,13 +181,13 @@ def navigation():
         if heading == "Reference":
             under = [{"Python": python_pages()}, {"C": c_pages.write_pages(SOURCE, write)}, {"Commands": commands()},
                      *under]
-        rows.append({heading: under})
+        rows.append({heading: under + (notebooks() if heading == "Start" else [])})
     return rows
 
 
 shutil.rmtree(PAGES, ignore_errors=True)
 shutil.rmtree(SITE, ignore_errors=True)
-os.makedirs(PAGES)
+os.makedirs(os.path.join(PAGES, "notebooks"))
 for folder, _, names in os.walk(os.path.join(SOURCE, "docs")):
     for name in names:
         if not name.endswith(".md"):
@@ -193,7 +219,8 @@ settings = {
         "options": {"show_source": False, "show_root_heading": True, "show_root_full_path": False,
                     "docstring_style": "sphinx", "docstring_section_style": "table", "heading_level": 2,
                     "members_order": "source", "filters": ["!^_"], "separate_signature": True, "line_length": 80,
-                    "show_if_no_docstring": False, "show_signature_annotations": True}}}}}],
+                    "show_if_no_docstring": False, "show_signature_annotations": True,
+                    "merge_init_into_class": True}}}}}],
 }
 # JSON is YAML.
 with open(os.path.join(BUILD, "mkdocs.yml"), "w") as file:

@@ -78,7 +78,10 @@ def measure(step: Callable[..., Any], carry: Any, xs: Any = None, length: Option
             rounds: int = 5) -> Costs:
     """Measures the seconds of a step for ``costs`` of :func:`scan`; to be called outside jit and grad.
 
-    :param step: as for :func:`scan`; ``carry``, ``xs`` and ``length`` are an example of its arguments.
+    :param step: the step function, as for :func:`scan`.
+    :param carry: an example of the first carry.
+    :param xs: example inputs [T, ...] or None.
+    :param length: T, if ``xs`` does not determine it.
     :param rounds: number of rounds, of which the median counts.
     :returns: a :class:`Costs`.
     :raises UsageError: if the call is inside a transformation, or an argument is invalid.

@@ -28,7 +28,7 @@ static const struct {
 	[ADVANCE] = {"advance", NEAP__SVG_BLUE, 1.2},
 	[RECORD] = {"record", NEAP__SVG_ORANGE, 2.2},
 	[BACKWARD] = {"backward", NEAP__SVG_GREEN, 2.2},
-	[TURN] = {"turn", NEAP__SVG_INK, 4},
+	[TURN] = {"turn", NEAP__SVG_INK, 9}, /* the diameter of a dot */
 	[STORED] = {"state in a slot", NEAP__SVG_FAINT, 0.6},
 	[WRITE] = {"write", NEAP__SVG_RED, 8},
 	[READ] = {"read", NEAP__SVG_SKY, 8},
@@ -244,12 +244,15 @@ static double write_head(struct neap__text *out, const char *title, const int64_
 			x = LEFT;
 			y += 22;
 		}
+		double from = i == TURN ? x + 10 : x, to = i == TURN ? from + 0.01 : x + 20;
 		if (out)
 			neap__text_add(out,
 				"<line x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\" stroke=\"%s\" "
-				"stroke-width=\"%g\"/><text x=\"%g\" y=\"%g\">%s</text>\n",
-				x, y - 5, x + 20, y - 5, looks[i].colour,
-				fmin(6, fmax(1.2, looks[i].width)), x + 25, y, looks[i].label);
+				"stroke-width=\"%g\"%s/><text x=\"%g\" y=\"%g\">%s</text>\n",
+				from, y - 5, to, y - 5, looks[i].colour,
+				i == TURN ? looks[i].width : fmin(6, fmax(1.2, looks[i].width)),
+				i == TURN ? " stroke-linecap=\"round\"" : "", x + 25, y,
+				looks[i].label);
 		x += width;
 	}
 	return y + 12;

@@ -263,11 +263,17 @@ def lif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = Non
     :param w_rec: recurrent weights V [units, units]; None: a feed-forward layer.
     :param bias: b [units]; None: zeros.
     :param state: the last state of an earlier call, to continue from it; None: zeros. It gets no gradient.
-    :param tau: membrane time constant in seconds; ``dt``: seconds per step.
+    :param tau: membrane time constant in seconds.
+    :param dt: seconds per step.
+    :param threshold: membrane potential above which a neuron spikes.
     :param reset: ``"subtract"``, ``"zero"`` (one step later), ``"hard"`` (to ``reset_value``) or ``"soft"`` (at once).
+    :param reset_value: membrane potential after a spike with ``reset="hard"``.
     :param detach: True: no gradient through the reset.
-    :param surrogate: ``"triangle"``, ``"boxcar"``, ``"superspike"`` (``"fast_sigmoid"``), ``"sigmoid"``, ``"atan"``,
-        ``"gaussian"``, ``"slayer"`` or ``"double_gaussian"``, of ``width`` and ``height`` in docs/cells.md; 0 if ``|U - threshold| > support`` (0: no cutoff).
+    :param surrogate: the surrogate derivative: ``"triangle"``, ``"boxcar"``, ``"superspike"`` (``"fast_sigmoid"``),
+        ``"sigmoid"``, ``"atan"``, ``"gaussian"``, ``"slayer"`` or ``"double_gaussian"``; docs/cells.md has the formulas.
+    :param width: width of the surrogate derivative.
+    :param height: factor of ``triangle``, ``slayer`` and ``double_gaussian``.
+    :param support: the surrogate derivative is 0 if ``|U - threshold| > support``; 0: no cutoff.
     :param spikes: True: all inputs are 0 or 1, which is checked; False: they are computed as numbers; None: detected.
     :param memory: budget for states, tapes, the adjoint and the buffer of a tape, such as ``"16M"``; None: all tapes are
         kept. Inputs, outputs, weights and their gradients, and the work memory of libneap-nn, are not included.
@@ -301,7 +307,8 @@ def alif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = No
     U = beta U + W x[t] + V S + b - threshold S, and then S = (U > threshold + adapt a), from the potentials U,
     adaptations a and spikes S of the step before (Bellec et al. 2018, with reset by subtraction).
 
-    :param tau_adapt: time constant of the adaptation in seconds; ``adapt``: its factor.
+    :param tau_adapt: time constant of the adaptation in seconds.
+    :param adapt: increase of the threshold per unit of a.
     :returns: spikes [T, B, units], and the last state: membrane potentials, adaptations and spikes, [B, units] each.
 
     See :func:`lif` for the other parameters and the errors.
@@ -325,8 +332,10 @@ def lstm(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional
     :class:`torch.nn.LSTM` with one layer.
 
     :param x: inputs [T, B, features].
-    :param w_ih: weights [4 units, features]; ``w_hh``: recurrent weights [4 units, units].
-    :param b_ih: bias [4 units], and ``b_hh``: a second one that is added to it; None: zeros.
+    :param w_ih: weights [4 units, features].
+    :param w_hh: recurrent weights [4 units, units].
+    :param b_ih: bias [4 units]; None: zeros.
+    :param b_hh: a second bias [4 units], which is added to the first; None: zeros.
     :param state: (h, c), [B, units] each, which may require gradients; None: zeros.
     :returns: outputs [T, B, units] and the last state (h, c), through which gradients flow.
 
@@ -347,8 +356,10 @@ def gru(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional[
     :class:`torch.nn.GRU` with one layer.
 
     :param x: inputs [T, B, features].
-    :param w_ih: weights [3 units, features]; ``w_hh``: recurrent weights [3 units, units].
-    :param b_ih: bias [3 units] of the products with inputs, and ``b_hh`` of those with outputs; None: zeros.
+    :param w_ih: weights [3 units, features].
+    :param w_hh: recurrent weights [3 units, units].
+    :param b_ih: bias [3 units] of the products with inputs; None: zeros.
+    :param b_hh: bias [3 units] of the products with the state; None: zeros.
     :param state: h [B, units], which may require a gradient; None: zeros.
     :returns: outputs [T, B, units] and the last state h, through which gradients flow.
 

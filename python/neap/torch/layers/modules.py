@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of ``functions`` as modules with parameters."""
 import math
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 
@@ -16,9 +16,8 @@ class _Spiking(torch.nn.Module):
 
     run: Callable[..., Any]
 
-    def __init__(self, inputs: int, units: int, recurrent: bool = False, *, bias: bool = True, scale: float = 0.5,
-                 recurrent_scale: float = 0.3, **options: Any):
-        super().__init__()
+    def _begin(self, inputs: int, units: int, recurrent: bool, bias: bool, scale: float, recurrent_scale: float,
+               options: Dict[str, Any]) -> None:
         _positive(inputs, units)
         self.inputs, self.units, self.options = inputs, units, options
         self.w_in = torch.nn.Parameter(torch.randn(units, inputs) * (scale / math.sqrt(inputs)))
@@ -46,19 +45,42 @@ class LIF(_Spiking):
     Weights are initialised as by ``neap train``: normal, with standard deviation ``scale / sqrt(inputs)`` and, for
     recurrent ones, ``recurrent_scale / sqrt(units)``; biases are 0.
 
-    :param inputs: number of features of x; ``units``: number of neurons.
-    :param recurrent: True: with recurrent weights ``w_rec``; ``bias``: True: with biases.
-
-    See :func:`lif` for the other arguments.
+    :param inputs: number of features of x.
+    :param units: number of neurons.
+    :param recurrent: True: with recurrent weights ``w_rec``.
+    :param bias: True: with biases.
+    :param scale: standard deviation of the initial input weights, times ``sqrt(inputs)``. If inputs are sparse spikes, a
+        larger value lets the neurons spike from the beginning.
+    :param recurrent_scale: standard deviation of the initial recurrent weights, times ``sqrt(units)``.
+    :param options: keyword arguments of :func:`lif`, such as ``tau`` and ``memory``, which are passed on in every call.
     """
 
     run = staticmethod(lif)
 
+    def __init__(self, inputs: int, units: int, recurrent: bool = False, *, bias: bool = True, scale: float = 0.5,
+                 recurrent_scale: float = 0.3, **options: Any):
+        super().__init__()
+        self._begin(inputs, units, recurrent, bias, scale, recurrent_scale, options)
+
 
 class ALIF(_Spiking):
-    """:func:`alif` as a module; see :class:`LIF` and :func:`alif` for the arguments."""
+    """:func:`alif` as a module, with the initial weights of :class:`LIF`.
+
+    :param inputs: number of features of x.
+    :param units: number of neurons.
+    :param recurrent: True: with recurrent weights ``w_rec``.
+    :param bias: True: with biases.
+    :param scale: standard deviation of the initial input weights, times ``sqrt(inputs)``.
+    :param recurrent_scale: standard deviation of the initial recurrent weights, times ``sqrt(units)``.
+    :param options: keyword arguments of :func:`alif`, such as ``tau_adapt`` and ``memory``.
+    """
 
     run = staticmethod(alif)
+
+    def __init__(self, inputs: int, units: int, recurrent: bool = False, *, bias: bool = True, scale: float = 0.5,
+                 recurrent_scale: float = 0.3, **options: Any):
+        super().__init__()
+        self._begin(inputs, units, recurrent, bias, scale, recurrent_scale, options)
 
 
 class _Gated(torch.nn.Module):
@@ -67,8 +89,7 @@ class _Gated(torch.nn.Module):
     run: Callable[..., Any]
     gates = 1
 
-    def __init__(self, inputs: int, units: int, *, bias: bool = True, **options: Any):
-        super().__init__()
+    def _begin(self, inputs: int, units: int, bias: bool, options: Dict[str, Any]) -> None:
         _positive(inputs, units)
         self.inputs, self.units, self.options = inputs, units, options
         rows, bound = self.gates * units, 1 / math.sqrt(units)
@@ -92,16 +113,36 @@ class _Gated(torch.nn.Module):
 
 class LSTM(_Gated):
     """:func:`lstm` as a module, with the parameters of :class:`torch.nn.LSTMCell`: ``weight_ih``, ``weight_hh``, ``bias_ih``
-    and ``bias_hh``, of the same shapes, names and initialisation. See :func:`lstm` for the other arguments."""
+    and ``bias_hh``, of the same shapes, names and initialisation.
+
+    :param inputs: number of features of x.
+    :param units: number of units.
+    :param bias: True: with both biases.
+    :param options: keyword arguments of :func:`lstm`, such as ``memory``, which are passed on in every call.
+    """
 
     run, gates = staticmethod(lstm), 4
+
+    def __init__(self, inputs: int, units: int, *, bias: bool = True, **options: Any):
+        super().__init__()
+        self._begin(inputs, units, bias, options)
 
 
 class GRU(_Gated):
     """:func:`gru` as a module, with the parameters of :class:`torch.nn.GRUCell`: ``weight_ih``, ``weight_hh``, ``bias_ih``
-    and ``bias_hh``, of the same shapes, names and initialisation. See :func:`gru` for the other arguments."""
+    and ``bias_hh``, of the same shapes, names and initialisation.
+
+    :param inputs: number of features of x.
+    :param units: number of units.
+    :param bias: True: with both biases.
+    :param options: keyword arguments of :func:`gru`, such as ``memory``, which are passed on in every call.
+    """
 
     run, gates = staticmethod(gru), 3
+
+    def __init__(self, inputs: int, units: int, *, bias: bool = True, **options: Any):
+        super().__init__()
+        self._begin(inputs, units, bias, options)
 
 
 def _positive(inputs: int, units: int) -> None:
