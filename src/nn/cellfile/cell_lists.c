@@ -177,7 +177,12 @@ static int write_lists(
 		step[steps++] = (struct target){s->state[k].next, k};
 		back[backs++] = (struct target){d->state[k], k};
 	}
-	step[steps++] = condition;
+	p->condition_state = -1;
+	for (int k = 0; k < s->nstates; k++)
+		if (s->state[k].next == s->condition)
+			p->condition_state = k;
+	if (p->condition_state < 0)
+		step[steps++] = condition;
 	back[backs++] = (struct target){d->in, NEAP__CELL_TO_IN};
 	if (p->returns_last)
 		back[backs++] = (struct target){d->last, NEAP__CELL_TO_LAST};
