@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(NEAP__CELL_FROM <= 64, "rows are bits");
+
 struct target {
 	int node, row;
 };
@@ -138,6 +140,10 @@ static int write_list(struct lister *w, struct neap__cell_list *list, int from_t
 			.to = (uint16_t)target[t].row,
 			.a = w->place[target[t].node]};
 	list->count = w->count;
+	list->reads = 0;
+	for (int i = 0; i < w->graph->count; i++)
+		if (w->used[i] && w->row[i] >= 0)
+			list->reads |= UINT64_C(1) << w->row[i];
 	list->instruction = neap__net_get(w->net, (uint64_t)w->count, sizeof *list->instruction);
 	if (!list->instruction)
 		return neap__fail_errno(ENOMEM, "%s", w->program->name);

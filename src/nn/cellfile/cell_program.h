@@ -59,6 +59,7 @@ struct neap__cell_instruction {
 
 struct neap__cell_list {
 	int count;
+	uint64_t reads; /* bit r: row r of NEAP__CELL_FROM is read */
 	struct neap__cell_instruction *instruction;
 };
 

@@ -221,7 +221,8 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		struct neap__cell_block block = {.at = at};
 		n = block.count = block_units(layer, first);
 		for (int k = 0; k < 3 + p->cut.is_sparse; k++) {
-			spread_block(rows[k], &from[k], first, n);
+			if (p->back.reads >> to[k] & 1)
+				spread_block(rows[k], &from[k], first, n);
 			block.from[to[k]] = rows[k];
 		}
 		if (!p->cut.is_sparse)
