@@ -239,6 +239,7 @@ int cli_net_choices_into(
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
 		.help = "compute threads (default 0: one per processor)", .high = 1024, \
 		.wrong = "0 uses one per processor"}, \
+	CLI_COMPILE_OPTION((o).compile_cells), \
 	CLI_DEVICE_OPTION((o).device)
 /* clang-format on */
 

@@ -81,7 +81,8 @@ static int build(struct neap_net *net)
 	neap__debug("net '%s': kernels %s, %d threads", net->options.spec, neap__isa_name(isa),
 		threads);
 	NEAP_TRY(neap__net_parse(net));
-	NEAP_TRY(neap__cells_compile(net));
+	if (net->options.compile_cells)
+		NEAP_TRY(neap__cells_compile(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
 	net->slice_to = net->elements;

@@ -27,7 +27,7 @@ int neap__cells_compile(struct neap_net *net)
 	int programs = 0;
 
 	/* A smooth net, of a gradient check, has spikes that only the interpreter computes. */
-	if (!net->options.compile_cells || net->options.smooth)
+	if (net->options.smooth)
 		return 0;
 	for (int l = 0; l < net->nlayers; l++) {
 		struct neap__cell_program *p = net->layers[l].program;

@@ -138,7 +138,10 @@ int neap__cell_lists_make(struct neap_net *net, struct neap__cell_program *progr
 extern const char *const neap__cell_part_names[NEAP__CELL_PARTS];
 int neap__cell_text(
 	struct neap__text *text, const struct neap__cell_program *program, int is_double);
-/* cell_compile.c: compiles the programs of a net whose options ask for it. 0 or NEAP_EUSAGE. */
+/*
+ * cell_compile.c: compiles the programs of a net, before its first batch. 0, -ENOMEM, or
+ * NEAP_EUSAGE: no layer is a cell file, or as in compiled_code.h.
+ */
 int neap__cells_compile(struct neap_net *net);
 
 /* cell_steps.c: fills in the functions of a program's code. */

@@ -36,9 +36,9 @@ extern char **environ;
  * discretion), and functions are called as written. The text includes no header and needs no
  * library, so that a compiler without the C library's headers is enough.
  */
-static const char *const flags[] = {"-O3", "-march=native", "-ffp-contract=off", "-fno-fast-math",
+static const char *const flags[] = {"-march=native", "-O3", "-ffp-contract=off", "-fno-fast-math",
 	"-fno-math-errno", "-fno-trapping-math", "-fno-builtin", "-fPIC", "-std=gnu11", "-w"};
-enum { FLAGS = sizeof flags / sizeof flags[0] };
+enum { FLAGS = sizeof flags / sizeof flags[0], COMMAND = FLAGS + 10 };
 
 enum {
 	MACROS = 1 << 17, /* bytes; gcc 12 predefines 16 KB */
@@ -52,7 +52,7 @@ static const char text_name[] = "neap_code_text", unfinished_ending[] = ".tmp";
 struct code {
 	const char *text, *option;
 	struct neap__text whole; /* with the text as a string */
-	int directory;
+	int directory, from; /* from: 1 without -march=native, which some compilers lack */
 	char place[PATH_MAX]; /* of the directory, for messages */
 	char name[48], unfinished[80];
 };
@@ -153,29 +153,47 @@ static int compiler_failed(const struct code *c, int status, char *output)
 	line[strcspn(line, "\n")] = '\0';
 	return neap__fail(NEAP_EUSAGE,
 		"%s: the C compiler 'cc' failed (status %d): '%.300s'. Install a working compiler, "
-		"or remove %s: the interpreter computes the same numbers",
+		"or remove %s: cell files are then interpreted, with the same results",
 		c->option, status, neap__plain_text(plain, line), c->option);
+}
+
+/* A command of the compiler: the flags and then `last`, which ends with NULL. */
+static void command(const char *argv[COMMAND], const struct code *c, const char *const *last)
+{
+	int n = 0;
+
+	argv[n++] = "cc";
+	for (int i = c->from; i < FLAGS; i++)
+		argv[n++] = flags[i];
+	while ((argv[n++] = *last++))
+		;
+}
+
+/* The macros that the compiler predefines, or its errors. Its exit status or -errno. */
+static int read_macros(struct code *c, char macros[MACROS])
+{
+	static const char *const last[] = {"-dM", "-E", "-xc", "/dev/null", NULL};
+	const char *argv[COMMAND];
+	int status;
+
+	do {
+		command(argv, c, last);
+		status = neap__command(argv, 1, macros, MACROS);
+	} while (status > 0 && !c->from++);
+	return status;
 }
 
 /* Fills in c->name: everything that the machine code depends on. */
 static int name_code(struct code *c)
 {
-	const char *argv[FLAGS + 8] = {"cc"};
 	struct neap__text key = {0};
 	char *macros = malloc(MACROS);
-	int n = 1;
 
 	if (!macros)
 		return neap__fail_errno(ENOMEM, "%s", c->option);
-	for (int i = 0; i < FLAGS; i++)
-		argv[n++] = flags[i];
-	argv[n++] = "-dM";
-	argv[n++] = "-E";
-	argv[n++] = "-xc";
-	argv[n++] = "/dev/null";
-	int status = neap__command(argv, 1, macros, MACROS);
+	int status = read_macros(c, macros);
 	if (status == 0 && write_whole(c) == 0) {
-		for (int i = 0; i < FLAGS; i++)
+		for (int i = c->from; i < FLAGS; i++)
 			neap__text_add(&key, "%s\n", flags[i]);
 		if (neap__text_add(&key, "%s%s", macros, c->whole.data) == 0) {
 			XXH128_hash_t hash = XXH3_128bits(key.data, key.length);
@@ -289,18 +307,12 @@ static int memory_file(const char *data, size_t bytes)
 static int run_compiler(
 	struct code *c, const char *to, int in, int out, const sigset_t *set, const sigset_t *old)
 {
-	const char *argv[FLAGS + 8] = {"cc"};
+	const char *const last[] = {"-shared", "-nostdlib", "-o", to, "-xc", "-", NULL};
+	const char *argv[COMMAND];
 	char output[8192];
-	int n = 1, interrupted = 0;
+	int interrupted = 0;
 
-	for (int i = 0; i < FLAGS; i++)
-		argv[n++] = flags[i];
-	argv[n++] = "-shared";
-	argv[n++] = "-nostdlib";
-	argv[n++] = "-o";
-	argv[n++] = to;
-	argv[n++] = "-xc";
-	argv[n++] = "-";
+	command(argv, c, last);
 	int status = spawn(argv, in, out, set, old, &interrupted);
 	if (interrupted)
 		return neap__fail(NEAP_EUSAGE, "%s: the C compiler was interrupted", c->option);
