@@ -42,6 +42,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0], COMMAND = FLAGS + 10 };
 
 enum {
 	MACROS = 1 << 17, /* bytes; gcc 12 predefines 16 KB */
+	FILE_MOST = 1 << 26, /* bytes of a shared object; the largest cell needs 1 MB */
 	STALE = 3600,	  /* seconds after which an unfinished file is of a killed process */
 	POLL = 2	  /* milliseconds between looks at the compiler; it takes 50 and more */
 };
@@ -315,7 +316,7 @@ static int run_compiler(
 	command(argv, c, last);
 	int status = spawn(argv, in, out, set, old, &interrupted);
 	if (interrupted)
-		return neap__fail(NEAP_EUSAGE, "%s: the C compiler was interrupted", c->option);
+		return neap__fail(NEAP_EINTERRUPTED, "%s: the C compiler was interrupted", c->option);
 	if (status == 0)
 		return 0;
 	if (status == -ENOENT)
@@ -325,17 +326,51 @@ static int run_compiler(
 	return compiler_failed(c, status, output);
 }
 
-/* Gives a complete file its name. 0 or -errno. */
+/*
+ * Reads a regular file of this user that nobody else can write to. Its bytes, which *data then
+ * has room for and the caller frees, or -errno.
+ */
+static ssize_t read_own(unsigned char **data, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022) ||
+		st.st_size > FILE_MOST)
+		return -EACCES;
+	*data = malloc((size_t)st.st_size + 1);
+	if (!*data)
+		return -ENOMEM;
+	ssize_t n = pread(fd, *data, (size_t)st.st_size, 0);
+	return n < 0 ? -errno : n;
+}
+
+/*
+ * Gives a file its name when it is complete: a hash of it follows it, as loading a file that was
+ * cut off ends the process. 0 or -errno.
+ */
 static int complete(struct code *c)
 {
-	int fd = openat(c->directory, c->unfinished, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int err = fd < 0 || fchmod(fd, 0600) < 0 || fsync(fd) < 0 ||
-				  renameat(c->directory, c->unfinished, c->directory, c->name) < 0
-			  ? errno
-			  : 0;
+	int fd = openat(c->directory, c->unfinished, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	unsigned char *data = NULL;
+	XXH128_canonical_t hash;
+	ssize_t bytes = -errno;
+	int rc = 0;
+
+	if (fd >= 0)
+		bytes = fchmod(fd, 0600) < 0 ? -errno : read_own(&data, fd);
+	if (bytes >= 0) {
+		XXH128_canonicalFromHash(&hash, XXH3_128bits(data, (size_t)bytes));
+		rc = pwrite(fd, &hash, sizeof hash, bytes) != sizeof hash ? -EIO : 0;
+		if (rc == 0 && (fsync(fd) < 0 || renameat(c->directory, c->unfinished, c->directory,
+							 c->name) < 0))
+			rc = -errno;
+	}
+	free(data);
 	if (fd >= 0)
 		close(fd);
-	return -err;
+	return bytes < 0 ? (int)bytes : rc;
 }
 
 static void place_of(char to[PATH_MAX], const struct code *c, const char *name)
@@ -396,16 +431,23 @@ static int compile(struct code *c)
 	return rc;
 }
 
-/* 1: a regular file of this user that nobody else can write to. */
-static int is_own(const struct code *c)
+/* 1: the kept file is as `complete` has written it. */
+static int is_complete(const struct code *c)
 {
-	struct stat st;
 	int fd = openat(c->directory, c->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int own = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		  st.st_uid == geteuid() && (st.st_mode & 022) == 0;
+	unsigned char *data = NULL;
+	XXH128_canonical_t hash;
+	ssize_t bytes = fd < 0 ? -1 : read_own(&data, fd) - (ssize_t)sizeof hash;
+	int is_same = 0;
+
+	if (bytes > 0) {
+		XXH128_canonicalFromHash(&hash, XXH3_128bits(data, (size_t)bytes));
+		is_same = memcmp(&hash, data + bytes, sizeof hash) == 0;
+	}
+	free(data);
 	if (fd >= 0)
 		close(fd);
-	return own;
+	return is_same;
 }
 
 /* Loads the kept file. 1, or 0: there is none that has this text. */
@@ -413,7 +455,7 @@ static int load(const struct code *c, void **function, const char *const *name, 
 {
 	char path[PATH_MAX];
 
-	if (!is_own(c))
+	if (!is_complete(c))
 		return 0;
 	place_of(path, c, c->name);
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -15,8 +15,8 @@
  * Sets function[i] to the function name[i] of the text, which stays loaded until the process ends.
  * The text is ASCII, and declares no function that it does not define. `option` is what asked for
  * the compiler, for messages. SIGINT, SIGTERM and SIGHUP of the calling thread end the compiler and
- * are delivered when its files are removed. 0, -ENOMEM, or NEAP_EUSAGE with a line: there is no
- * compiler, it failed or was interrupted, or the directory is not the user's alone.
+ * are delivered when its files are removed. 0, -ENOMEM, NEAP_EINTERRUPTED, or NEAP_EUSAGE with a line: there is no
+ * compiler, it failed, or the directory is not the user's alone.
  */
 int neap__compiled_code(void **function, const char *const *name, int functions, const char *text,
 	const char *option);
