@@ -28,8 +28,7 @@ struct timed_cell {
 };
 
 static const struct timed_cell cells[] = {
-	{"lif",
-		"cell lif;state u;u=decay(20ms)*u+in;reset u=u-1;spike u-1:512:scale=2,li",
+	{"lif", "cell lif;state u;u=decay(20ms)*u+in;reset u=u-1;spike u-1:512:scale=2,li",
 		"lif:512:scale=2,li", {NAN, 3, 1.2}},
 	{"alif",
 		"cell alif;state u;state a;a=decay(100ms)*a+spike;u=decay(20ms)*u+in;"
@@ -65,8 +64,10 @@ static struct neap_sequence *make_sequence(struct neap_sequence *s, int sample)
 	uint32_t *start = calloc(STEPS + 1, sizeof *start), count = 0;
 	uint16_t *unit = calloc((size_t)STEPS * INPUTS, sizeof *unit);
 
-	*s = (struct neap_sequence){
-		.length = STEPS, .start = start, .unit = unit, .label = sample % CLASSES,
+	*s = (struct neap_sequence){.length = STEPS,
+		.start = start,
+		.unit = unit,
+		.label = sample % CLASSES,
 		.index = sample};
 	for (int t = 0; start && unit && t < STEPS; t++) {
 		for (int i = 0; i < INPUTS; i++)
@@ -120,8 +121,7 @@ static int pass(struct timed_net *n, const struct neap_batch *batch, double *sec
 	if (!n->state || !n->adjoint || !n->tape)
 		return neap__fail_errno(ENOMEM, "benchmark of cells");
 	memset(n->state, 0, sizes.state);
-	NEAP_TRY(neap_net_record(
-		n->net, n->state, 0, STEPS, 1, n->tape, n->room, &used, &done));
+	NEAP_TRY(neap_net_record(n->net, n->state, 0, STEPS, 1, n->tape, n->room, &used, &done));
 	NEAP_TRY(neap_net_turn(n->net, n->state, n->adjoint, &loss));
 	NEAP_TRY(neap_net_backward(n->net, n->adjoint, STEPS, 0, n->tape));
 	NEAP_TRY(neap_net_end(n->net));
@@ -183,7 +183,8 @@ static int measure(struct neap__bench *bench, const struct timed_cell *cell, int
 	double unused;
 
 	for (int way = first; way < NETS; way++) {
-		NEAP_TRY(make_net(&nets[way], way ? cell->text : cell->built_in, threads, way == 2));
+		NEAP_TRY(
+			make_net(&nets[way], way ? cell->text : cell->built_in, threads, way == 2));
 		NEAP_TRY(pass(&nets[way], batch, &unused));
 	}
 	for (int i = 0; i < runs; i++)

@@ -208,8 +208,8 @@ struct neap_net_options {
 	const char *shape;
 	/*
 	 * 1: the steps of cell files are compiled with the C compiler `cc`, and the machine code is
-	 * kept in the user's cache directory (docs/cell-files.md). Results are bit-identical to
-	 * those of the interpreter. NEAP_EUSAGE without a compiler or without a cell file.
+	 * kept in the user's cache directory (docs/cell-files.md); 0: they are interpreted. Results
+	 * are bit-identical. 1 is NEAP_EUSAGE without a compiler or without a cell file.
 	 */
 	int compile_cells;
 };

@@ -58,8 +58,7 @@ int neap__model_start(
  * device and compile_cells are as in neap_net_options.
  */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads, const char *device,
-	int compile_cells);
+	const struct neap__safetensors *file, int threads, const char *device, int compile_cells);
 /* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model;
  * `otherwise` is as in struct neap__class_owner. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,

@@ -116,8 +116,8 @@ static void *advanced(struct neap_net *net, const struct neap_batch *batch)
 /* 1: the specification is accepted, and has the same bits in both ways. */
 static int compare(const char *spec, enum neap_precision precision, int dense)
 {
-	struct neap_objective objective = {.size = sizeof objective,
-		.rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
+	struct neap_objective objective = {
+		.size = sizeof objective, .rates = {.upper = 0.02, .upper_weight = 1, .l2 = 0.1}};
 	struct neap_net_options o = net_options(spec);
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
 	struct neap_net *net[2];
@@ -234,7 +234,7 @@ static int remove_folder(void **arg)
 	}
 	if (directory)
 		closedir(directory);
-	for (const char *below_ = "/neap/code\0/neap\0"; ; below_ += strlen(below_) + 1) {
+	for (const char *below_ = "/neap/code\0/neap\0";; below_ += strlen(below_) + 1) {
 		snprintf(path, sizeof path, "%s%s", folder, below_);
 		rmdir(path);
 		if (!*below_)

@@ -151,6 +151,8 @@ void neap__cell_block_run(enum neap__cell_part part, const struct neap__cell_blo
 		interpret(lists[part], block);
 		return;
 	}
-	memcpy(&compiled, &p->compiled[part], sizeof compiled); /* C has no cast from data to functions */
-	compiled(block->from, block->to, p->constants, functions, (real)layer->threshold, block->count);
+	memcpy(&compiled, &p->compiled[part],
+		sizeof compiled); /* C has no cast from data to functions */
+	compiled(block->from, block->to, p->constants, functions, (real)layer->threshold,
+		block->count);
 }

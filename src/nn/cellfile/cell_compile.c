@@ -16,8 +16,8 @@ static int compile(struct neap__cell_program *p, int is_double)
 	if (rc < 0)
 		rc = neap__fail_errno(ENOMEM, "%s", p->name);
 	else
-		rc = neap__compiled_code(p->compiled, neap__cell_part_names, NEAP__CELL_PARTS,
-			text.data, option);
+		rc = neap__compiled_code(
+			p->compiled, neap__cell_part_names, NEAP__CELL_PARTS, text.data, option);
 	neap__text_free(&text);
 	return rc;
 }
@@ -37,6 +37,6 @@ int neap__cells_compile(struct neap_net *net)
 	}
 	if (programs)
 		return 0;
-	return neap__fail(NEAP_EUSAGE,
-		"%s: no layer of the network is a cell file. Remove %s", option, option);
+	return neap__fail(NEAP_EUSAGE, "%s: no layer of the network is a cell file. Remove %s",
+		option, option);
 }

@@ -2,8 +2,8 @@
 /*
  * cell_program.h: the cell of a layer that a cell file describes. From the text, the values of its
  * parameters and the net's options come three lists of instructions over rows of units: the step,
- * the spike condition from a tape, and the backward step from a tape. cell_steps.c runs them, by the
- * interpreter or, if the net's options ask for it, as machine code that the C compiler makes.
+ * the spike condition from a tape, and the backward step from a tape. cell_steps.c runs them: the
+ * interpreter does or, if the net's options ask for it, machine code that the C compiler makes.
  */
 #ifndef NEAP_NN_CELLFILE_CELL_PROGRAM_H
 #define NEAP_NN_CELLFILE_CELL_PROGRAM_H
@@ -101,9 +101,11 @@ struct neap__cell_program {
 	int takes_last;	   /* the step uses spikes of the step before */
 	int returns_last;  /* and they have a gradient */
 	int condition_row; /* of the tape's rows; -1: `condition` computes it */
-	/* The state after a step that is the spike condition, so that it has no row of its own; -1 */
+	/* The state after a step that is the spike condition, so that it has no row of its own; -1
+	 */
 	int condition_state;
-	/* Functions of the compiled parts, of the type that cell_blocks.c has; NULL: interpreted. */
+	/* Functions of the compiled parts, of the type that cell_blocks.c has; NULL: interpreted.
+	 */
 	void *compiled[NEAP__CELL_PARTS];
 };
 

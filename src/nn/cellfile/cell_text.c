@@ -25,7 +25,7 @@ const char *const neap__cell_part_names[NEAP__CELL_PARTS] = {
 	"cell_step", "cell_record", "cell_condition", "cell_back"};
 
 /* What an operand is: a value is the instruction that computes it. */
-struct source {
+struct cell_operand {
 	enum { VALUE, CONSTANT, ROW } kind;
 	int number;
 };
@@ -34,7 +34,7 @@ struct writer {
 	struct neap__text *text;
 	const struct neap__cell_instruction *instruction;
 	int count, stages, with_tape;
-	struct source operand[MOST][3];
+	struct cell_operand operand[MOST][3];
 	int stage[MOST];       /* from which on a value is known */
 	uint8_t needed[MOST];  /* 1: a value that is stored, or one that leads there */
 	uint8_t crosses[MOST]; /* 1: a value that is in an array */
@@ -79,7 +79,7 @@ static int operands_of(const struct neap__cell_instruction *i)
 /* Finds what operands are, the stages of values, and which of them are needed and where. */
 static void resolve(struct writer *w)
 {
-	struct source now[NEAP__CELL_REGISTERS] = {{0}};
+	struct cell_operand now[NEAP__CELL_REGISTERS] = {{0}};
 
 	w->stages = 1;
 	for (int k = 0; k < w->count; k++) {
@@ -89,17 +89,17 @@ static void resolve(struct writer *w)
 		w->needed[k] = is_store(i) && !is_left_out(w, i);
 		for (int o = 0; o < operands_of(i); o++) {
 			int number = code[o] & NEAP__CELL_NUMBER_BITS;
-			struct source *s = &w->operand[k][o];
+			struct cell_operand *s = &w->operand[k][o];
 			*s = code[o] < NEAP__CELL_CONSTANT ? now[number]
-			     : code[o] < NEAP__CELL_ROW	   ? (struct source){CONSTANT, number}
-							   : (struct source){ROW, number};
+			     : code[o] < NEAP__CELL_ROW	   ? (struct cell_operand){CONSTANT, number}
+							   : (struct cell_operand){ROW, number};
 			if (s->kind == VALUE && w->stage[s->number] > w->stage[k])
 				w->stage[k] = w->stage[s->number];
 		}
 		w->stage[k] += called(i->op) >= 0;
 		if (!is_store(i))
 			now[i->to] = i->op == NEAP__CELL_CONST ? w->operand[k][0]
-							       : (struct source){VALUE, k};
+							       : (struct cell_operand){VALUE, k};
 	}
 	for (int k = w->count - 1; k >= 0; k--)
 		for (int o = 0; w->needed[k] && o < operands_of(&w->instruction[k]); o++)
@@ -113,7 +113,7 @@ static void resolve(struct writer *w)
 		int at = is_store(i) ? w->stages - 1 : w->stage[k];
 		w->crosses[k] |= w->needed[k] && called(i->op) >= 0;
 		for (int o = 0; w->needed[k] && o < operands_of(i); o++) {
-			struct source s = w->operand[k][o];
+			struct cell_operand s = w->operand[k][o];
 			if (s.kind == ROW)
 				w->row[s.number] = 1;
 			else if (s.kind == CONSTANT)
@@ -127,14 +127,15 @@ static void resolve(struct writer *w)
 #define ADD(...) neap__text_add(w->text, __VA_ARGS__)
 
 /* An operand in a loop over the units i of a stage, or in one with calls. */
-static void write_operand(struct writer *w, struct source s, int stage, int in_call)
+static void write_operand(struct writer *w, struct cell_operand s, int stage, int in_call)
 {
 	if (s.kind == CONSTANT)
 		ADD("k%d", s.number);
 	else if (s.kind == ROW)
 		ADD(in_call ? "from%d[j + i]" : "x%d", s.number);
 	else
-		ADD(w->stage[s.number] == stage && !in_call && called(w->instruction[s.number].op) < 0
+		ADD(w->stage[s.number] == stage && !in_call &&
+					called(w->instruction[s.number].op) < 0
 				? "v%d"
 				: "t%d[i]",
 			s.number);
@@ -239,7 +240,8 @@ static int array_units(const struct writer *w, int is_double)
 
 static void write_function(struct writer *w, const char *name, int is_double)
 {
-	ADD("\nvoid %s(const R *const *from, R *const *to, const R *k, F const *f, R theta, long n)\n"
+	ADD("\nvoid %s(const R *const *from, R *const *to, const R *k, F const *f, R theta, long "
+	    "n)\n"
 	    "{\n",
 		name);
 	for (int r = 0; r < NEAP__CELL_FROM; r++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compiled_code.c: compiles, keeps and loads shared objects (compiled_code.h). Files are named through
- * the open directory that was checked (/proc/PID/fd/N/NAME), so that nobody can exchange it
+ * compiled_code.c: compiles, keeps and loads shared objects (compiled_code.h). Files are named
+ * through the open directory that was checked (/proc/PID/fd/N/NAME), so that nobody can exchange it
  * afterwards. A file is compiled under a name of this process and renamed when it is complete, so
  * that processes that compile the same text at once do not disturb each other.
  */
@@ -41,10 +41,10 @@ static const char *const flags[] = {"-march=native", "-O3", "-ffp-contract=off",
 enum { FLAGS = sizeof flags / sizeof flags[0], COMMAND = FLAGS + 10 };
 
 enum {
-	MACROS = 1 << 17, /* bytes; gcc 12 predefines 16 KB */
+	MACROS = 1 << 17,    /* bytes; gcc 12 predefines 16 KB */
 	FILE_MOST = 1 << 26, /* bytes of a shared object; the largest cell needs 1 MB */
-	STALE = 3600,	  /* seconds after which an unfinished file is of a killed process */
-	POLL = 2	  /* milliseconds between looks at the compiler; it takes 50 and more */
+	STALE = 3600,	     /* seconds after which an unfinished file is of a killed process */
+	POLL = 2	     /* milliseconds between looks at the compiler; it takes 50 and more */
 };
 
 static const char text_name[] = "neap_code_text", unfinished_ending[] = ".tmp";
@@ -53,8 +53,8 @@ static const char text_name[] = "neap_code_text", unfinished_ending[] = ".tmp";
 struct code {
 	const char *text, *option;
 	struct neap__text whole; /* with the text as a string */
-	int directory, from; /* from: 1 without -march=native, which some compilers lack */
-	char place[PATH_MAX]; /* of the directory, for messages */
+	int directory, from;	 /* from: 1 without -march=native, which some compilers lack */
+	char place[PATH_MAX];	 /* of the directory, for messages */
 	char name[48], unfinished[80];
 };
 
@@ -105,13 +105,14 @@ static int open_directory(struct code *c)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: cannot use the directory '%.300s': %s. Set XDG_CACHE_HOME to a "
 			"directory that you can write to, or remove %s",
-			c->option, neap__plain_text(plain, c->place), neap__error_text(-fd), c->option);
+			c->option, neap__plain_text(plain, c->place), neap__error_text(-fd),
+			c->option);
 	c->directory = fd;
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
 		return 0;
 	return neap__fail(NEAP_EUSAGE,
 		"%s: other users can access the directory '%.300s' or own it, so code from it is "
-		"not executed. Remove it or make it yours alone (mode 700), or set XDG_CACHE_HOME "
+		"not executed. Remove it or give it the mode 700, or set XDG_CACHE_HOME "
 		"to another directory",
 		c->option, neap__plain_text(plain, c->place));
 }
@@ -126,8 +127,8 @@ static int write_whole(struct code *c)
 		int length = (int)strcspn(line, "\n");
 		neap__text_add(w, "\t\"");
 		for (int i = 0; i < length; i++)
-			neap__text_add(w, line[i] == '"' || line[i] == '\\' ? "\\%c" : "%c",
-				line[i]);
+			neap__text_add(
+				w, line[i] == '"' || line[i] == '\\' ? "\\%c" : "%c", line[i]);
 		line += length + (line[length] == '\n');
 		neap__text_add(w, "\\n\"\n");
 	}
@@ -206,9 +207,9 @@ static int name_code(struct code *c)
 	}
 	neap__text_free(&key);
 	int rc = status == -ENOENT || status == -EACCES || status == -ENOTDIR ? no_compiler(c)
-		 : status != 0	? compiler_failed(c, status, macros)
-		 : !*c->name	? neap__fail_errno(ENOMEM, "%s", c->option)
-				: 0;
+		 : status != 0 ? compiler_failed(c, status, macros)
+		 : !*c->name   ? neap__fail_errno(ENOMEM, "%s", c->option)
+			       : 0;
 	free(macros);
 	return rc;
 }
@@ -259,8 +260,8 @@ static int wait_for(pid_t child, const sigset_t *set, int *interrupted)
  * Runs the compiler in a process group of its own, which receives no signal of the terminal: it is
  * ended by wait_for. `old`: its signal mask. Its exit status, or -errno.
  */
-static int spawn(const char *const *argv, int in, int out, const sigset_t *set,
-	const sigset_t *old, int *interrupted)
+static int spawn(const char *const *argv, int in, int out, const sigset_t *set, const sigset_t *old,
+	int *interrupted)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -316,7 +317,8 @@ static int run_compiler(
 	command(argv, c, last);
 	int status = spawn(argv, in, out, set, old, &interrupted);
 	if (interrupted)
-		return neap__fail(NEAP_EINTERRUPTED, "%s: the C compiler was interrupted", c->option);
+		return neap__fail(
+			NEAP_EINTERRUPTED, "%s: the C compiler was interrupted", c->option);
 	if (status == 0)
 		return 0;
 	if (status == -ENOENT)
@@ -375,7 +377,7 @@ static int complete(struct code *c)
 
 static void place_of(char to[PATH_MAX], const struct code *c, const char *name)
 {
-	snprintf(to, PATH_MAX, "/proc/%ld/fd/%d/%s", (long)getpid(), c->directory, name);
+	neap__print(to, PATH_MAX, "/proc/%ld/fd/%d/%s", (long)getpid(), c->directory, name);
 }
 
 /* Removes what killed processes left. */
@@ -419,8 +421,8 @@ static int compile(struct code *c)
 			rc = neap__fail(NEAP_EUSAGE,
 				"%s: cannot write compiled code to '%.300s': %s. Set "
 				"XDG_CACHE_HOME to a directory that you can write to, or remove %s",
-				c->option, neap__plain_text(plain, c->place), neap__error_text(-err),
-				c->option);
+				c->option, neap__plain_text(plain, c->place),
+				neap__error_text(-err), c->option);
 		unlinkat(c->directory, c->unfinished, 0);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -470,8 +472,7 @@ static int load(const struct code *c, void **function, const char *const *name, 
 	return found;
 }
 
-static int open_code(
-	struct code *c, void **function, const char *const *name, int functions)
+static int open_code(struct code *c, void **function, const char *const *name, int functions)
 {
 	char plain[NEAP__PLAIN_TEXT];
 
