@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STEPS = 40, SAMPLES = 3, USUAL = 6 };
+enum { STEPS = 40, SAMPLES = 3, USUAL = 4 };
 static int64_t count = USUAL;
 static const int64_t lengths[SAMPLES] = {STEPS, 33, 7};
 static char folder[] = "/tmp/neap-cells-XXXXXX";
