@@ -12,6 +12,7 @@ static const char examples[] = "  neap bench planner\n"
 			       "  neap bench planner --json > planner.json\n"
 			       "  neap bench auto\n"
 			       "  neap bench kernels --only 'avx2 dots 512'\n"
+			       "  neap bench cells --only lif\n"
 			       "  neap bench store --dir /scratch\n";
 
 struct benching {
@@ -146,7 +147,8 @@ int cli_bench(int argc, char **argv)
 			 "planning, 'auto' compares its plans with those of the best named "
 			 "strategy, 'store' measures slow memory with each engine (and fio, if "
 			 "installed), 'kernels' compares inner loops with the memory bandwidth and "
-			 "multiplication rate of this machine",
+			 "multiplication rate of this machine, 'cells' compares cell files with "
+			 "built-in cells",
 		.examples = examples,
 		.options = options,
 		.least = 1,

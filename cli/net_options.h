@@ -36,6 +36,9 @@ int cli_net_choices_into(
 	{.name = "device", .kind = CLI_TEXT, .into = &(device), .argument = "NAME", \
 		.help = "device that computes, such as cuda or cuda:1; --memory then counts its bytes, and --slow takes " \
 			"pinned:SIZE (default cpu: the processor)"}
+#define CLI_COMPILE_OPTION(compile) \
+	{.name = "compile-cells", .kind = CLI_FLAG, .into = &(compile), \
+		.help = "compile cell files with the C compiler cc; the results are the same"}
 #define CLI_NET_OPTIONS(net, choices) \
 	CLI_GROUP("Network"), \
 	{.name = "net", .kind = CLI_TEXT, .into = &(net).spec, .argument = "SPEC", \
@@ -115,6 +118,7 @@ int cli_net_choices_into(
 	{.name = "threads", .kind = CLI_COUNT, .into = &(net).threads, .argument = "N", \
 		.help = "compute threads (default 0: one per processor)", .high = 1024, \
 		.wrong = "0 uses one per processor"}, \
+	CLI_COMPILE_OPTION((net).compile_cells), \
 	CLI_DEVICE_OPTION((net).device)
 
 #define CLI_LOSS_OPTIONS(loss, rates) \
@@ -235,6 +239,7 @@ int cli_net_choices_into(
 	{.name = "threads", .kind = CLI_COUNT, .into = &(o).threads, .argument = "N", \
 		.help = "compute threads (default 0: one per processor)", .high = 1024, \
 		.wrong = "0 uses one per processor"}, \
+	CLI_COMPILE_OPTION((o).compile_cells), \
 	CLI_DEVICE_OPTION((o).device)
 /* clang-format on */
 

@@ -63,7 +63,7 @@ LAW = {
     "kern": ["base", "sys"],
     "nn/core": ["base", "sys", "kern"],
     "nn/cells": ["base", "kern", "nn/core"],
-    "nn/cellfile": ["base", "kern", "nn/core", "nn/cells"],
+    "nn/cellfile": ["base", "sys", "kern", "nn/core", "nn/cells"],
     "nn/gradients": ["base", "kern", "nn/core"],
     "nn/replay": ["base", "kern", "nn/core"],
     "nn/batch": ["base", "sys", "ranks", "kern", "nn/core", "nn/gradients", "nn/replay"],

@@ -29,7 +29,8 @@ struct neap__benchmark {
 	X(neap__bench_auto)                                                                        \
 	X(neap__bench_store)                                                                       \
 	X(neap__bench_arena)                                                                       \
-	X(neap__bench_kernels)
+	X(neap__bench_kernels)                                                                     \
+	X(neap__bench_cells)
 
 #define NEAP__X(row) extern const struct neap__benchmark row;
 NEAP__BENCHMARK_TABLE(NEAP__X)

@@ -206,6 +206,12 @@ struct neap_net_options {
 	 * number (channel * height + y) * width + x.
 	 */
 	const char *shape;
+	/*
+	 * 1: the steps of cell files are compiled with the C compiler `cc`, and the machine code is
+	 * kept in the user's cache directory (docs/cell-files.md); 0: they are interpreted. Results
+	 * are bit-identical. 1 is NEAP_EUSAGE without a compiler or without a cell file.
+	 */
+	int compile_cells;
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)

@@ -438,6 +438,7 @@ struct neap_eval_options {
 	/* As `progress`, several times per second in a batch; not with `peers`. May be NULL. */
 	int (*advanced)(void *user, double done, int64_t total);
 	const char *device; /* as in neap_net_options */
+	int compile_cells;  /* as in neap_net_options */
 };
 /* Evaluates a model on a data set. */
 NEAP_API int neap_eval(struct neap_eval_result *result, const struct neap_eval_options *options);

@@ -2,6 +2,7 @@
 /* net.c: making and freeing a net, its parameters, and what a batch found. */
 #include "nn/net.h"
 #include "nn/core/net_state.h"
+#include "nn/cellfile/cell_program.h"
 #include "nn/gradients/outer_tiles.h"
 #include "nn/filter.h"
 #include "nn/freeze.h"
@@ -80,6 +81,8 @@ static int build(struct neap_net *net)
 	neap__debug("net '%s': kernels %s, %d threads", net->options.spec, neap__isa_name(isa),
 		threads);
 	NEAP_TRY(neap__net_parse(net));
+	if (net->options.compile_cells)
+		NEAP_TRY(neap__cells_compile(net));
 	NEAP_TRY(neap__net_layout(net));
 	NEAP_TRY(neap__net_tensors(net));
 	net->slice_to = net->elements;

@@ -245,7 +245,7 @@ static int check_size(const struct neap_net_options *options, const struct neap_
 }
 
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads, const char *device)
+	const struct neap__safetensors *file, int threads, const char *device, int compile_cells)
 {
 	const char *text = neap__safetensors_meta(file, "neap.net");
 	const char *cut = neap__safetensors_meta(file, "neap.max_steps");
@@ -271,6 +271,10 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	}
 	if (rc == NEAP_EUSAGE) /* nonsense in a file is the file's fault */
 		rc = NEAP_EFORMAT;
+	if (rc == 0 && compile_cells && (rc = neap__cells_compile(*net)) < 0) {
+		neap_net_free(*net);
+		*net = NULL;
+	}
 	options->spec = options->shape = NULL; /* belonged to json */
 	json_decref(json);
 	if (rc < 0)

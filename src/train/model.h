@@ -53,9 +53,12 @@ int neap__model_take(struct neap_net *net, const struct neap__safetensors *file)
  */
 int neap__model_start(
 	struct neap_net *net, const struct neap__safetensors *file, int fresh_readout);
-/* Makes the net that a file describes and copies its parameters. threads: 0 for one a processor. */
+/*
+ * Makes the net that a file describes and copies its parameters. threads: 0 for one a processor;
+ * device and compile_cells are as in neap_net_options.
+ */
 int neap__model_open(struct neap_net **net, struct neap_net_options *options, int64_t *max_steps,
-	const struct neap__safetensors *file, int threads, const char *device);
+	const struct neap__safetensors *file, int threads, const char *device, int compile_cells);
 /* 0, or NEAP_EUSAGE where channels, classes or names of a data set do not fit the model;
  * `otherwise` is as in struct neap__class_owner. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,

@@ -338,6 +338,23 @@ def missing_on_a_rank(folder):
                    wrap=wrap)
 
 
+def compiled(folder):
+    """Ranks compile a cell file for themselves or take what another has compiled; a rank without a compiler is named."""
+    if not shutil.which("cc"):
+        return None
+    base = ["train", DATA, *SETTINGS, "--epochs", "1", "--net", "cell c;state u;u=0.9*u+in;spike u-1;reset u=0:20r:scale=3,li"]
+    env = {"XDG_CACHE_HOME": os.path.join(folder, "cache")}
+    alone = neap(*base, "--out", "interpreted", "--json", "-q", cwd=folder)
+    two = run(2, *base, "--compile-cells", "--out", "compiled", "--json", "-q", cwd=folder, env=env)
+    if result(alone, os.path.join(folder, "interpreted")) != result(two, os.path.join(folder, "compiled")):
+        return "other weights"
+    if any(not name.endswith(".so") for name in os.listdir(os.path.join(folder, "cache/neap/code"))):
+        return str(os.listdir(os.path.join(folder, "cache/neap/code")))
+    wrap = wrapper(folder, "[ $rank = 1 ] && PATH=/nowhere")
+    return refuses(folder, 2, ["neap train: rank 1 (", "there is no C compiler 'cc' in PATH"], 1, 2, *base, "--compile-cells", "--out", "bad",
+                   wrap=wrap, env=env)
+
+
 def not_installed(folder):
     """neap without neap-mpi beside it says what is missing."""
     lone = os.path.join(folder, "neap")
@@ -493,6 +510,7 @@ def main():
         tap.run("a rank that hangs", impatient, folder)
         bad_starts(tap, folder)
         tap.run("a text, and one that a rank does not see", missing_on_a_rank, folder)
+        tap.run("compiled cell files", compiled, folder)
         tap.run("without neap-mpi", not_installed, folder)
         tap.run("an mpirun of another library", other_mpirun, folder)
         tap.run("more ranks than groups", more_ranks_than_groups, folder)

@@ -133,7 +133,7 @@ static void check(int rc, struct neap__safetensors *file)
 	fuzz_line(rc);
 	if (rc < 0)
 		return;
-	rc = neap__model_open(&net, &options, &max_steps, file, 1, NULL);
+	rc = neap__model_open(&net, &options, &max_steps, file, 1, NULL, 0);
 	FUZZ_CHECK(rc == 0, "%s", neap_detail());
 	neap_net_free(net);
 	neap__safetensors_free(file);

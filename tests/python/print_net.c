@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	const struct neap__nir_hints hints = {
 		.dt = argc > 4 ? atof(argv[4]) : 0, .reset = argc > 5 ? &reset : NULL};
 	need(neap__model_file_read(&file, argv[1], &hints));
-	need(neap__model_open(&net, &options, &most, &file, 1, NULL));
+	need(neap__model_open(&net, &options, &most, &file, 1, NULL, 0));
 	need(neap_dataset_open(&set, argv[2]));
 	struct neap_loader_options loading = {.size = sizeof loading,
 		.batch = atoi(argv[3]),

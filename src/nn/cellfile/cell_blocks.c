@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cell_blocks.c: the interpreter of cell files (cell_blocks.h). One instruction goes through all
- * units of a block, so that the time to decode it is shared and its loop is vectorised.
+ * units of a block, so that the time to decode it is shared and its loop is vectorised. Compiled
+ * parts (cell_text.c) are called instead.
  */
 #include "nn/cellfile/cell_blocks.h"
 
@@ -21,6 +22,16 @@ FUNCTION(tanh)
 FUNCTION(sin)
 FUNCTION(cos)
 #undef FUNCTION
+
+/* The functions that compiled code calls, which are therefore the interpreter's. */
+typedef real (*function)(real);
+#define NEAP_X(op, name) real_##name,
+static const function functions[NEAP__CELL_FUNCTIONS] = {NEAP__CELL_FUNCTION_TABLE(NEAP_X)};
+#undef NEAP_X
+
+/* A part, as cell_text.c writes it. */
+typedef void (*compiled_part)(const real *const *from, real *const *to, const real *constants,
+	const function *functions, real theta, long units);
 
 /* The iterations are independent: a result replaces at most the operand of the same unit. */
 #ifdef __clang__
@@ -102,7 +113,7 @@ static const real *operand(uint16_t code, const real (*registers)[NEAP__CELL_BLO
 					  : block->from[number];
 }
 
-void neap__cell_block_run(const struct neap__cell_list *list, const struct neap__cell_block *block)
+static void interpret(const struct neap__cell_list *list, const struct neap__cell_block *block)
 {
 	real registers[NEAP__CELL_REGISTERS][NEAP__CELL_BLOCK];
 	const struct neap__at *at = block->at;
@@ -114,6 +125,8 @@ void neap__cell_block_run(const struct neap__cell_list *list, const struct neap_
 	for (int k = 0; k < list->count; k++) {
 		const struct neap__cell_instruction *i = &list->instruction[k];
 		const real *a = operand(i->a, const_registers, constants, block);
+		if (i->op == NEAP__CELL_OPS && !block->to[i->to])
+			continue; /* a row of the tape, of a step without one */
 		if (i->op == NEAP__CELL_OPS)
 			memcpy(block->to[i->to], a, (size_t)n * sizeof *a);
 		else if (i->op == NEAP__CELL_RESET_NOW && frozen)
@@ -125,4 +138,21 @@ void neap__cell_block_run(const struct neap__cell_list *list, const struct neap_
 				operand(i->b, const_registers, constants, block),
 				operand(i->c, const_registers, constants, block), n);
 	}
+}
+
+void neap__cell_block_run(enum neap__cell_part part, const struct neap__cell_block *block)
+{
+	const struct neap__layer *layer = block->at->layer;
+	const struct neap__cell_program *p = layer->program;
+	const struct neap__cell_list *lists[] = {&p->step, &p->step, &p->condition, &p->back};
+	compiled_part compiled;
+
+	if (!p->compiled[part]) {
+		interpret(lists[part], block);
+		return;
+	}
+	memcpy(&compiled, &p->compiled[part],
+		sizeof compiled); /* C has no cast from data to functions */
+	compiled(block->from, block->to, p->constants, functions, (real)layer->threshold,
+		block->count);
 }

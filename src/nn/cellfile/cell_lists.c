@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(NEAP__CELL_FROM <= 64, "rows are bits");
+
 struct target {
 	int node, row;
 };
@@ -138,6 +140,10 @@ static int write_list(struct lister *w, struct neap__cell_list *list, int from_t
 			.to = (uint16_t)target[t].row,
 			.a = w->place[target[t].node]};
 	list->count = w->count;
+	list->reads = 0;
+	for (int i = 0; i < w->graph->count; i++)
+		if (w->used[i] && w->row[i] >= 0)
+			list->reads |= UINT64_C(1) << w->row[i];
 	list->instruction = neap__net_get(w->net, (uint64_t)w->count, sizeof *list->instruction);
 	if (!list->instruction)
 		return neap__fail_errno(ENOMEM, "%s", w->program->name);
@@ -177,7 +183,12 @@ static int write_lists(
 		step[steps++] = (struct target){s->state[k].next, k};
 		back[backs++] = (struct target){d->state[k], k};
 	}
-	step[steps++] = condition;
+	p->condition_state = -1;
+	for (int k = 0; k < s->nstates; k++)
+		if (s->state[k].next == s->condition)
+			p->condition_state = k;
+	if (p->condition_state < 0)
+		step[steps++] = condition;
 	back[backs++] = (struct target){d->in, NEAP__CELL_TO_IN};
 	if (p->returns_last)
 		back[backs++] = (struct target){d->last, NEAP__CELL_TO_LAST};

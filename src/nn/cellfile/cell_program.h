@@ -2,13 +2,15 @@
 /*
  * cell_program.h: the cell of a layer that a cell file describes. From the text, the values of its
  * parameters and the net's options come three lists of instructions over rows of units: the step,
- * the spike condition from a tape, and the backward step from a tape. cell_steps.c runs them.
+ * the spike condition from a tape, and the backward step from a tape. cell_steps.c runs them: the
+ * interpreter does or, if the net's options ask for it, machine code that the C compiler makes.
  */
 #ifndef NEAP_NN_CELLFILE_CELL_PROGRAM_H
 #define NEAP_NN_CELLFILE_CELL_PROGRAM_H
 
 #include "nn/cellfile/cell_derivative.h"
 #include "nn/core/cell.h"
+#include "base/text.h"
 
 /* Rows that instructions read: of the sample, or of a block of units. */
 enum {
@@ -37,6 +39,8 @@ enum {
 enum {
 	/* Units that an instruction goes through: registers of a block stay in the first cache. */
 	NEAP__CELL_BLOCK = 128,
+	/* Units that a call of compiled code goes through: the rows of a block stay there. */
+	NEAP__CELL_WIDE = 512,
 	NEAP__CELL_REGISTERS = 64
 };
 
@@ -55,8 +59,24 @@ struct neap__cell_instruction {
 
 struct neap__cell_list {
 	int count;
+	uint64_t reads; /* bit r: row r of NEAP__CELL_FROM is read */
 	struct neap__cell_instruction *instruction;
 };
+
+/* What is run of a program: the step without a tape and with one, and the other two lists. */
+enum neap__cell_part {
+	NEAP__CELL_STEP,
+	NEAP__CELL_RECORD,
+	NEAP__CELL_CONDITION,
+	NEAP__CELL_BACK,
+	NEAP__CELL_PARTS
+};
+
+/* Functions of the C library in cells, in the order of their operations: cell_blocks.c. */
+#define NEAP__CELL_FUNCTION_TABLE(X) X(EXP, exp) X(LOG, log) X(TANH, tanh) X(SIN, sin) X(COS, cos)
+#define NEAP_X(op, name) NEAP__CELL_CALL_##op,
+enum { NEAP__CELL_FUNCTION_TABLE(NEAP_X) NEAP__CELL_FUNCTIONS };
+#undef NEAP_X
 
 /* x = m x + b in: the step while no unit spikes, x[0] the spike condition less that at rest. */
 struct neap__cell_linear {
@@ -81,6 +101,12 @@ struct neap__cell_program {
 	int takes_last;	   /* the step uses spikes of the step before */
 	int returns_last;  /* and they have a gradient */
 	int condition_row; /* of the tape's rows; -1: `condition` computes it */
+	/* The state after a step that is the spike condition, so that it has no row of its own; -1
+	 */
+	int condition_state;
+	/* Functions of the compiled parts, of the type that cell_blocks.c has; NULL: interpreted.
+	 */
+	void *compiled[NEAP__CELL_PARTS];
 };
 
 /* 1: the name of a layer is a cell file, or the text of one. */
@@ -105,6 +131,20 @@ void neap__cell_linearise(struct neap__cell_linear *linear, const struct neap__c
 /* cell_lists.c: writes the lists of a program. 0, NEAP_EUSAGE or -ENOMEM. */
 int neap__cell_lists_make(struct neap_net *net, struct neap__cell_program *program,
 	const struct neap__cell_source *source, const struct neap__cell_derivative *derivative);
+
+/*
+ * cell_text.c: writes the parts of a program as C functions of these names, for the net's
+ * precision. The text consists of this file's words and of numbers of rows, constants and
+ * operations: names and numbers of the cell file are not in it. 0 or -ENOMEM.
+ */
+extern const char *const neap__cell_part_names[NEAP__CELL_PARTS];
+int neap__cell_text(
+	struct neap__text *text, const struct neap__cell_program *program, int is_double);
+/*
+ * cell_compile.c: compiles the programs of a net, before its first batch. 0, -ENOMEM, or
+ * NEAP_EUSAGE: no layer is a cell file, or as in compiled_code.h.
+ */
+int neap__cells_compile(struct neap_net *net);
 
 /* cell_steps.c: fills in the functions of a program's code. */
 void neap__cell_steps_float(struct neap__cell_code *code, int is_sparse);

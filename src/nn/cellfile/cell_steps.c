@@ -43,8 +43,8 @@ static real *row_of(unsigned char *at, const struct neap__layer *layer, int row)
 
 static int block_units(const struct neap__layer *layer, int first)
 {
-	int left = layer->n - first;
-	return left < NEAP__CELL_BLOCK ? left : NEAP__CELL_BLOCK;
+	int left = layer->n - first, most = neap__cell_block_units(layer->program);
+	return left < most ? left : most;
 }
 
 /* Spikes of the step before in the step's last tape row. */
@@ -88,11 +88,13 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 {
 	const struct neap__layer *layer = at->layer;
 	const struct neap__cell_program *p = layer->program;
-	real *x = at->group->scratch[0], last[NEAP__CELL_BLOCK], unused[NEAP__CELL_BLOCK];
+	real *x = at->group->scratch[0], last[NEAP__CELL_WIDE];
 	int rows = p->cut.is_sparse ? 0 : p->cut.count;
 	struct spread before = {0};
 	const real *reset_last = NULL, *frozen = NULL;
 
+	if (p->condition_state >= 0)
+		x = row_of(at->state + layer->state_at, layer, p->condition_state);
 	if (at->t > 0 && p->takes_last) {
 		before = spread_list(at->prev);
 		if (layer->smooth)
@@ -103,7 +105,8 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 	for (int first = 0, n; first < layer->n; first += n) {
 		struct neap__cell_block block = {.at = at};
 		n = block.count = block_units(layer, first);
-		spread_block(last, &before, first, n);
+		if (p->takes_last)
+			spread_block(last, &before, first, n);
 		for (int k = 0; k < p->nstates; k++)
 			block.from[k] = block.to[k] =
 				row_of(at->state + layer->state_at, layer, k) + first;
@@ -114,8 +117,8 @@ static size_t finish(struct neap__at *at, void *sums, unsigned char *tape)
 		block.to[NEAP__CELL_TO_CONDITION] = x + first;
 		for (int k = 0; k < rows; k++)
 			block.to[NEAP__CELL_TO_TAPE + k] =
-				tape ? row_of(tape, layer, k) + first : unused;
-		neap__cell_block_run(&p->step, &block);
+				tape ? row_of(tape, layer, k) + first : NULL;
+		neap__cell_block_run(tape ? NEAP__CELL_RECORD : NEAP__CELL_STEP, &block);
 	}
 	if (p->cut.is_sparse)
 		return neap__spike(at, x, x, tape);
@@ -152,7 +155,7 @@ static const real *condition(
 {
 	const struct neap__layer *layer = at->layer;
 	const struct neap__cell_program *p = layer->program;
-	real *x = view->numbers[0], last[NEAP__CELL_BLOCK];
+	real *x = view->numbers[0], last[NEAP__CELL_WIDE];
 
 	if (p->condition_row >= 0)
 		return (const real *)(const void *)tape + (size_t)p->condition_row * layer->n;
@@ -164,7 +167,7 @@ static const real *condition(
 			last_block(last, layer, tape, first, n);
 		block.from[NEAP__CELL_FROM_LAST] = block.from[NEAP__CELL_FROM_RESET_LAST] = last;
 		block.to[NEAP__CELL_TO_CONDITION] = x + first;
-		neap__cell_block_run(&p->condition, &block);
+		neap__cell_block_run(NEAP__CELL_CONDITION, &block);
 	}
 	return x;
 }
@@ -204,7 +207,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 	const struct neap__layer *layer = at->layer;
 	const struct neap__cell_program *p = layer->program;
 	unsigned char *adjoint = at->adjoint + layer->adjoint_at;
-	real rows[5][NEAP__CELL_BLOCK];
+	real rows[5][NEAP__CELL_WIDE];
 	struct spread from[] = {
 		{.id = view->active_id, .value = neap__heights(at, view), .count = view->active},
 		{.id = view->active_id, .value = ds, .count = view->active},
@@ -218,7 +221,8 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		struct neap__cell_block block = {.at = at};
 		n = block.count = block_units(layer, first);
 		for (int k = 0; k < 3 + p->cut.is_sparse; k++) {
-			spread_block(rows[k], &from[k], first, n);
+			if (p->back.reads >> to[k] & 1)
+				spread_block(rows[k], &from[k], first, n);
 			block.from[to[k]] = rows[k];
 		}
 		if (!p->cut.is_sparse)
@@ -233,7 +237,7 @@ static void backward(struct neap__at *at, const struct neap__view *view, void *d
 		if (p->returns_last)
 			block.to[NEAP__CELL_TO_LAST] =
 				row_of(adjoint, layer, 1 + p->nstates) + first;
-		neap__cell_block_run(&p->back, &block);
+		neap__cell_block_run(NEAP__CELL_BACK, &block);
 	}
 }
 

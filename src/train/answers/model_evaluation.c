@@ -274,7 +274,8 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 	NEAP_TRY(neap__model_file_read(&e->file, options->model, &hints));
 	int rc = neap__model_open(&e->net, &e->net_options, &max_steps, &e->file,
 		neap__ranks_threads(&e->ranks, options->threads),
-		neap__on_device_of_rank(device, options->device, e->ranks.local));
+		neap__on_device_of_rank(device, options->device, e->ranks.local),
+		options->compile_cells);
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", options->model);
 	NEAP_TRY(open_data(e, options));

@@ -572,7 +572,7 @@ static int export_file(const struct neap__safetensors *file, const struct neap_e
 	struct neap_net *net;
 	int64_t max_steps;
 
-	NEAP_TRY(neap__model_open(&net, &options, &max_steps, file, 1, NULL));
+	NEAP_TRY(neap__model_open(&net, &options, &max_steps, file, 1, NULL, 0));
 	int rc = neap__nir_model_graph(&graph, net, file, !o->metadata, &lost);
 	if (rc == 0)
 		rc = neap__nir_write(&graph, o->nir);
