@@ -24,7 +24,8 @@ _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "thre
 _KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "omega", "density", "scale", "recurrent_scale", "dropout", "delay"}
 # Parameters that units may have for themselves, LOW..HIGH; the file of a model has their tensors.
 _RANGES = {"tau", "tau_syn", "tau_adapt", "omega", "a", "b"}
-_FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "pool", "pooling", "shape"}
+_FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "shape",
+            *(pool + end for pool in ("pool", "conv_pool") for end in ("", "_stride", "_pad")), "pooling", "conv_pooling"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
 _SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}

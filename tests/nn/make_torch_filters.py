@@ -29,20 +29,25 @@ class Lif(Spiking):
         return self.u
 
 
+def pooled(image, size, pooling, stride=None, pad=0):
+    """Windows of an image (channels, height, width); a mean counts the zeros of the padding."""
+    if pooling == "max":
+        return F.max_pool2d(image[None], size, stride, pad)[0]
+    return F.avg_pool2d(image[None], size, stride, pad)[0] * (math.prod(size) if pooling == "sum" else 1)
+
+
 class Pool:
     """Pools the outputs y of an image of (channels, height, width); None: as they are."""
 
-    def __init__(self, shape, from_conv, size=None, pooling="sum"):
-        self.shape, self.from_conv, self.size, self.pooling = shape, from_conv, size, pooling
+    def __init__(self, shape, from_conv, size=None, pooling="sum", windows=(None, 0)):
+        self.shape, self.from_conv, self.size, self.pooling, self.windows = shape, from_conv, size, pooling, windows
 
     def image(self, y):
         c, h, w = self.shape
         image = y.view(h, w, c).permute(2, 0, 1) if self.from_conv else y.view(c, h, w)
         if self.size is None:
             return image
-        if self.pooling == "max":
-            return F.max_pool2d(image[None], self.size)[0]
-        return F.avg_pool2d(image[None], self.size)[0] * (math.prod(self.size) if self.pooling == "sum" else 1)
+        return pooled(image, self.size, self.pooling, *self.windows)
 
     def __call__(self, y):
         image = self.image(y)
@@ -50,22 +55,27 @@ class Pool:
 
 
 class Conv(Pool):
-    def __init__(self, shape, from_conv, kernel, channels, scale, stride=1, pad=0, dilation=1, groups=1, **pool):
+    def __init__(self, shape, from_conv, kernel, channels, scale, stride=1, pad=0, dilation=1, groups=1,
+                 behind=None, **pool):
         super().__init__(shape, from_conv, **pool)
+        self.behind = behind  # (size, pooling, stride, pad) of windows of the sums, to which the bias is added
         self.options = {"stride": stride, "padding": pad, "dilation": dilation, "groups": groups}
         fan = shape[0] // groups * math.prod(kernel)
         self.w = weights(channels, shape[0] // groups, *kernel, scale=scale / math.sqrt(fan))
         self.b = weights(channels, scale=0.02 * scale)
         self.groups = groups
 
+    def sums(self, y):
+        if self.behind is None:
+            return F.conv2d(self.image(y)[None], self.w, self.b, **self.options)[0]
+        out = F.conv2d(self.image(y)[None], self.w, None, **self.options)[0]
+        return pooled(out, *self.behind) + self.b[:, None, None]
+
     def __call__(self, y):
-        out = F.conv2d(self.image(y)[None], self.w, self.b, **self.options)[0]
-        return out.permute(1, 2, 0).flatten()
+        return self.sums(y).permute(1, 2, 0).flatten()
 
     def plane(self):
-        c, h, w = self.shape
-        image = self.image(torch.zeros(c * h * w))
-        return tuple(F.conv2d(image[None], self.w, self.b, **self.options)[0].shape)
+        return tuple(self.sums(torch.zeros(math.prod(self.shape))).shape)
 
     def rows(self, w):
         """[channel below, i, j][channel of a group]"""
@@ -121,11 +131,36 @@ def pools(pooling):
     return make
 
 
+def windows(pooling):
+    """Windows that overlap, leave gaps and are padded, before and behind convolutions."""
+    more = 2 if pooling == "avg" else 1
+
+    def make():
+        behind = "sum" if pooling == "max" else pooling
+        a, b = two({"kernel": (2, 2), "channels": 3, "scale": 3 * more, "size": (3, 2), "pooling": pooling,
+                    "windows": ((1, 1), (1, 0)), "behind": ((2, 1), behind, (1, 1), 0)},
+                   {"kernel": (2, 1), "channels": 4, "scale": 4 * more, "size": (2, 2), "pooling": pooling,
+                    "windows": ((1, 3), (1, 1)), "behind": ((3, 2), behind, (2, 1), (1, 1))})
+        last = Pool(b.plane(), True, (2, 2), pooling, ((1, 1), (1, 0)))
+        by = f"pooling={pooling}"
+        return run("windows " + pooling,
+                   f"lif:conv=2:channels=3:pool=3x2:{by}:pool_stride=1:pool_pad=1x0:shape=2x6x5:"
+                   f"conv_pool=2x1:conv_pooling={behind}:conv_pool_stride=1:tau=10ms,"
+                   f"alif:conv=2x1:channels=4:pool=2:{by}:pool_stride=1x3:pool_pad=1:conv_pool=3x2:"
+                   f"conv_pooling={behind}:conv_pool_stride=2x1:conv_pool_pad=1:tau=15ms:tau_adapt=12ms:adapt=0.15,"
+                   f"li:tau=20ms:pool=2:{by}:pool_stride=1:pool_pad=1x0",
+                   [convolved(Lif, a, tau=10e-3), convolved(Alif, b, tau=15e-3, tau_adapt=12e-3, adapt=0.15)],
+                   60, 3, [30, 21], 0.08, pool=last)
+    return make
+
+
 def nets():
     yield strides
     yield groups
     for pooling in ("sum", "avg", "max"):
         yield pools(pooling)
+    for pooling in ("sum", "avg", "max"):
+        yield windows(pooling)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,13 @@ static const struct variant {
 	{.spec = "lif:70r,lif:conv=2:channels=8:pooling=max:pool=2:shape=2x5x7:learn=tau,"
 		 "adlif:conv=1:channels=3:scale=20,li:pool=1x2:pooling=avg",
 		.surrogate = NEAP_SUPERSPIKE},
+	{.spec = "lif:conv=1x3:channels=5:pool=1x3:pool_stride=1x2:shape=1x1x19:conv_pool=1x2,"
+		 "lif:conv=1x2:channels=17:pool=1x3:pool_stride=1x1:pool_pad=0x1:pooling=max,"
+		 "li:pool=1x2:pool_stride=1:pooling=avg"},
+	{.spec = "alif:conv=1x4:channels=33:shape=1x1x19:conv_pool=1x3:conv_pooling=avg:"
+		 "conv_pool_stride=1x2:conv_pool_pad=0x1:dropout=0.3,lif:20r:pool=1x3:"
+		 "pool_stride=1x2:pooling=max:delay=1,li",
+		.precision = NEAP_DOUBLE},
 	{.spec = "lif:conv=1x3:channels=9:pool=1x2:pooling=avg:shape=1x1x19,gru:9,li",
 		.gated = 1,
 		.values = 1},

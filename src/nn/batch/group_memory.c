@@ -93,12 +93,16 @@ static void take_group(
 	group->late.ids = neap__bump_take(from, late * net->widest, sizeof *group->late.ids);
 	group->late.values = neap__bump_take(from, late, net->row_bytes);
 	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
-	uint64_t most =
-		(uint64_t)(net->options.inputs > net->widest ? net->options.inputs : net->widest);
+	int widest = net->options.inputs > net->widest ? net->options.inputs : net->widest;
+	group->pool.most = net->pools_most > widest ? net->pools_most : widest;
+	uint64_t most = (uint64_t)group->pool.most;
 	group->pool.ids = neap__bump_take(from, pooling * most, sizeof *group->pool.ids);
 	group->pool.values = neap__bump_take(from, pooling * most, bytes);
 	group->pool.best =
 		neap__bump_take(from, (uint64_t)net->pools_most, sizeof *group->pool.best);
+	group->pool.into =
+		neap__bump_take(from, (uint64_t)net->pools_of_unit, sizeof *group->pool.into);
+	group->pool.products = neap__bump_take(from, (uint64_t)net->pools_of_unit, bytes);
 	group->room = samples;
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);

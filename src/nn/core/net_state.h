@@ -93,6 +93,12 @@ enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 enum neap__pooling { NEAP__POOLING_TABLE(NEAP_X) };
 #undef NEAP_X
 
+/* Windows of an image, along height and width; size 0: there are none. */
+struct neap__windows {
+	int size[2], stride[2], pad[2];
+	enum neap__pooling by;
+};
+
 /* Units as an image. Those of a convolution are numbered (y, x, channel), inputs (channel, y, x).
  */
 struct neap__plane {
@@ -180,14 +186,16 @@ struct neap__layer {
 	enum neap__activation activation;
 
 	/* Shared weights (nn/filter.h); sizes are height, width, and 0 where there is none. */
-	int conv[2], stride[2], pad[2], dilation[2], pool[2];
+	int conv[2], stride[2], pad[2], dilation[2];
 	int channels, groups;
-	enum neap__pooling pooling;
-	struct neap__plane from, plane; /* what arrives, before pooling; its own units */
-	struct neap__filter *filter;	/* NULL: no weights are shared */
+	struct neap__windows pool, conv_pool; /* of what arrives; of the sums of a convolution */
+	struct neap__plane from, plane;	      /* what arrives, before pooling; its own units */
+	struct neap__filter *filter;	      /* NULL: no weights are shared */
 	void *biases; /* [widths.sums] its bias, repeated in the batch begun; NULL: its tensor is */
-	const uint16_t *pooled;	    /* [below] the number of a unit's pool; max pooling */
-	const uint16_t *pool_first; /* [pools] its first unit */
+	/* Of max pooling (core/pooling.h): the pool of each unit [below], or where windows overlap
+	 * the pools [pool_start[unit], pool_start[unit + 1]); the first unit of each pool. */
+	const uint16_t *pooled, *pool_first;
+	const uint32_t *pool_start; /* [below + 1]; NULL: a unit has one pool at most */
 	int pools;
 
 	enum neap_learn learn;
@@ -297,9 +305,13 @@ struct neap__group {
 	} late;
 	/* Of nets with max pooling (core/pooling.h). */
 	struct {
-		uint16_t *ids; /* [sample][widest or inputs] scratch for the outputs that pass */
-		void *values;  /* [sample][widest or inputs] their numbers */
+		int most;      /* the most units, inputs or pools of a layer */
+		uint16_t *ids; /* [sample][most] scratch for the outputs that pass */
+		void *values;  /* [sample][most] their numbers */
 		int32_t *best; /* [pools of the layer that has most] zeros between calls */
+		/* Of windows that overlap: [the most pools of a unit] */
+		uint16_t *into;
+		void *products;
 	} pool;
 };
 
@@ -425,6 +437,7 @@ struct neap_net {
 	int can_drop;	     /* a layer has dropout */
 	int has_delays;	     /* a layer has delays of its units */
 	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
+	int pools_of_unit;   /* that a unit belongs to at most, where they overlap; 0: none do */
 	int drops;	     /* dropout is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
 	size_t sample_log;   /* bytes a sample's log of a step takes at most */
@@ -509,7 +522,7 @@ static inline const struct neap__layer *neap__source_of(const struct neap__layer
 /* 1: weights of the layer are shared, or what it receives is pooled. */
 static inline int neap__has_filter(const struct neap__layer *layer)
 {
-	return layer->conv[0] > 0 || layer->pool[0] > 0;
+	return layer->conv[0] > 0 || layer->pool.size[0] > 0;
 }
 
 /* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */

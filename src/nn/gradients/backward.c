@@ -63,6 +63,33 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 	neap__products_dot(net, samples, count, tensor, row);
 }
 
+/* The outputs of the samples' layer that arrive at a layer above it. */
+static struct neap__list outputs_above(
+	const struct neap_net *net, struct neap__group *group, const struct neap__at *at)
+{
+	struct neap__list outputs = neap__view_of(at, at->layer->index)->spikes;
+
+	return neap__drops(net, at->layer)
+		       ? neap__dropout_list(net, group, at->layer, at->slot, &outputs)
+		       : outputs;
+}
+
+/* dS += W d(in) of a layer whose max pooling has windows that overlap. */
+static void add_pools(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int next)
+{
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		if (next && at->t + 1 >= at->sequence->length)
+			continue;
+		struct neap__list outputs = outputs_above(net, group, at);
+		neap__pool_products(net, group, layer, at->slot,
+			neap__view_of(at, at->layer->index), &outputs,
+			next ? neap__deferred_din(at, layer->index) : din_of(at, layer),
+			neap__scratch_row(net, group->sums, at->slot));
+	}
+}
+
 /* dS += W d(in) of the layers that receive the samples' layer: of those above it (skip
  * connections), or with `back` of those below. */
 static void add_readers(struct neap_net *net, struct neap__group *group, int alive, int back)
@@ -73,7 +100,11 @@ static void add_readers(struct neap_net *net, struct neap__group *group, int ali
 	for (int l = layer->first_reader; l <= layer->last_reader && l < end; l++)
 		for (int k = 0; k < net->layers[l].nsources; k++) {
 			const struct neap__layer_source *from = &net->layers[l].source[k];
-			if (from->layer == own && from->is_back == back && l >= net->learns_from)
+			if (from->layer != own || from->is_back != back || l < net->learns_from)
+				continue;
+			if (net->layers[l].pool_start)
+				add_pools(net, group, alive, &net->layers[l], from->late);
+			else
 				add_products(net, group, alive, &net->layers[l],
 					net->layers[l].weight, from->row, from->late);
 		}
@@ -113,12 +144,10 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
 		real *ds = neap__scratch_row(net, group->sums, at->slot);
-		struct neap__list outputs = view->spikes;
-		if (drops) {
+		struct neap__list outputs = outputs_above(net, group, at);
+		if (drops)
 			neap__dropout_gradient(net, group, layer, at->slot, view, ds);
-			outputs = neap__dropout_list(net, group, layer, at->slot, &outputs);
-		}
-		if (above)
+		if (above && !above->pool_start)
 			neap__pool_gradient(net, group, above, view, &outputs, ds);
 		start_others(at, others);
 		for (int k = 0; k < view->active; k++)
