@@ -24,6 +24,7 @@ enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES, SOURCES, DELAYS };
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const norms[] = {NEAP__NORM_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const poolings[] = {NEAP__POOLING_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -91,6 +92,7 @@ static const struct spec_key {
 	{"dilation", SIZES, AT(dilation), CONV, .low = 1, .count = 2},
 	{"groups", SIZES, AT(groups), CONV, .low = 1, .count = 1},
 	{"channels", SIZES, AT(channels), CONV, .low = 1, .count = 1},
+	{"norm", WORD, AT(norm.kind), CONV, .words = norms},
 	{"conv_pool", SIZES, AT(conv_pool.size), CONV, .low = 1, .count = 2},
 	{"conv_pooling", WORD, AT(conv_pool.by), CONV, .words = poolings},
 	{"conv_pool_stride", SIZES, AT(conv_pool.stride), CONV, .low = 1, .count = 2},
@@ -735,6 +737,8 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 		return neap__has_filter(layer);
 	if (key->where == (NEAP__HAS_FILTER | NEAP__READOUT))
 		return writes_windows(key, &layer->pool, offsetof(struct neap__layer, pool));
+	if (key->at == offsetof(struct neap__layer, norm.kind))
+		return layer->norm.kind != NEAP__NORM_NONE;
 	if (is_within(key, offsetof(struct neap__layer, conv_pool)))
 		return writes_windows(
 			key, &layer->conv_pool, offsetof(struct neap__layer, conv_pool));

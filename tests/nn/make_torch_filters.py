@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes torch_filters.json: networks with convolutions and pooling, run and differentiated by PyTorch.
+"""Writes torch_filters.json: networks with convolutions, pooling and batch normalisation, run and differentiated by PyTorch.
 
-Products are torch.nn.functional's conv2d, max_pool2d and avg_pool2d in double precision. Units of a
+Products are torch.nn.functional's conv2d, max_pool2d, avg_pool2d and batch_norm in double precision. Units of a
 convolution are numbered (y, x, channel), inputs (channel, y, x). test_torch.c compares loss, spikes
 and gradients. Usage: make_torch_filters.py [torch_filters.json]
 """
@@ -93,6 +93,36 @@ def convolved(cell, conv, **options):
     return layer
 
 
+def normed(layer, channels):
+    """The layer with batch normalisation of its products: the running statistics of F.batch_norm are given."""
+    def row(low, high):
+        return torch.empty(channels).uniform_(low, high)
+
+    product, scale, mean, variance = layer.product, row(0.6, 1.4).requires_grad_(), row(-0.2, 0.2), row(0.4, 2)
+    bias = product.b if isinstance(product, Conv) else layer.b
+
+    def normalised(x):
+        sums = product(x) - bias.repeat(layer.n // channels)
+        sums = F.batch_norm(sums.view(-1, channels), mean, variance, scale, bias, training=False, eps=1e-5)
+        return sums.flatten()
+
+    layer.product = normalised
+    layer.leaks = {"norm_scale": scale, "norm_mean": with_grad(mean, torch.zeros(channels)),
+                   "norm_variance": with_grad(variance, torch.zeros(channels))}
+    return layer
+
+
+def norms():
+    a, b = two({"kernel": (3, 2), "channels": 4, "scale": 3, "groups": 2},
+               {"kernel": (2, 2), "channels": 3, "scale": 4, "size": (2, 1), "pooling": "avg", "behind": ((1, 2), "sum", None, 0)})
+    return run("norms", "lif:conv=3x2:groups=2:channels=4:shape=2x6x5:norm=batch:tau=10ms,"
+               "alif:conv=2:channels=3:pool=2x1:pooling=avg:conv_pool=1x2:norm=batch:tau=15ms:tau_adapt=12ms:adapt=0.15,"
+               "cubalif:7r:norm=batch:tau=10ms:tau_syn=4ms,li:tau=20ms",
+               [normed(convolved(Lif, a, tau=10e-3), 4),
+                normed(convolved(Alif, b, tau=15e-3, tau_adapt=12e-3, adapt=0.15), 3),
+                normed(Cubalif(7, math.prod(b.plane()), True, 2, tau=10e-3, tau_syn=4e-3), 7)], 60, 3, [30, 21], 0.06)
+
+
 def two(first, second):
     """A layer on the inputs (2, 6, 5), and one on top of it."""
     conv = Conv((2, 6, 5), False, **first)
@@ -161,6 +191,7 @@ def nets():
         yield pools(pooling)
     for pooling in ("sum", "avg", "max"):
         yield windows(pooling)
+    yield norms
 
 
 if __name__ == "__main__":

@@ -195,6 +195,8 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 		add_neuron(r, d, cell);
 	if (!is_filter && often(d, 20))
 		add(r, ":density=0.%d", 3 + below(d, 6));
+	if (cell < INTEGRATOR && often(d, 15))
+		add(r, ":norm=batch");
 	if (often(d, 25))
 		add(r, ":dropout=0.%d", 1 + below(d, 6));
 	if (layer && often(d, late))

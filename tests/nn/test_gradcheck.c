@@ -251,7 +251,10 @@ static void filters(void **arg)
 		"li:pool=2x1:pool_stride=1:shape=1x5x1:pooling=max",
 		"lif:conv=2x1:channels=4:shape=2x5x4:pool=1x2:pool_stride=2:conv_pool=2x1:"
 		"conv_pool_pad=1x0:conv_pooling=avg:pooling=max,li:pool=2:pool_stride=1x2:pool_pad="
-		"1:pooling=max"};
+		"1:pooling=max",
+		"lif:conv=2x1:channels=4:groups=2:shape=2x5x4:norm=batch:conv_pool=2x1,"
+		"cubalif:6r:norm=batch:dropout=0.3,alif:5:norm=batch:from=layer0+layer1:learn=tau,"
+		"li"};
 	(void)arg;
 	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
 		for (int values = 0; values < 2; values++) {

@@ -3,6 +3,7 @@
 #include "nn/core/forward.h"
 #include "nn/core/delays.h"
 #include "nn/core/dropout.h"
+#include "nn/core/norm.h"
 #include "nn/core/pooling.h"
 #include "nn/core/port_rows.h"
 #include "nn/core/products.h"
@@ -103,19 +104,45 @@ static void add_source(struct neap_net *net, struct neap__group *group, int aliv
 	neap__products_add(net, samples, alive, layer->weight, from->row);
 }
 
+/* at->sums = what the cell starts with + W x, whose statistics the first pass counts. */
+static void make_normed(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer;
+	size_t n = (size_t)layer->n;
+
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		at->sums = memset(neap__scratch_row(net, group->products, at->slot), 0,
+			n * sizeof(real));
+	}
+	for (int k = 0; k < layer->nsources; k++)
+		add_source(net, group, alive, k);
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		const real *products = at->sums;
+		at->sums =
+			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
+		if (at->first)
+			neap__norm_count(at, products);
+		net->kernels->sum(at->sums, products, layer->n);
+	}
+}
+
 /* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
 static void make_sums(struct neap_net *net, struct neap__group *group, int alive)
 {
 	const struct neap__layer *layer = group->at->layer;
 	struct neap__sample_rows *samples = group->sample_rows;
 
-	for (int i = 0; i < alive; i++) {
+	for (int i = 0; i < alive && !layer->norm.kind; i++) {
 		struct neap__at *at = &group->at[i];
 		at->sums =
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
 	}
-	for (int k = 0; k < layer->nsources; k++)
+	for (int k = 0; k < layer->nsources && !layer->norm.kind; k++)
 		add_source(net, group, alive, k);
+	if (layer->norm.kind)
+		make_normed(net, group, alive);
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)

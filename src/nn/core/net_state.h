@@ -57,6 +57,7 @@ struct neap__param {
 	int64_t rows, columns, count;	   /* count: numbers stored, rows * columns where dense */
 	size_t offset, row_offset;	   /* first number and row, counted over all tensors */
 	void *data;			   /* [count] */
+	const void *in_use; /* [count] what products use: data, or what a norm makes of it */
 	double *grad;			   /* [count] complete after neap_net_end */
 	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
 	uint16_t *column;		   /* [count]; NULL when dense */
@@ -92,6 +93,26 @@ enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 #define NEAP_X(choice, name, meaning) choice,
 enum neap__pooling { NEAP__POOLING_TABLE(NEAP_X) };
 #undef NEAP_X
+
+/* Normalisation of the products of a layer, as the tables of net.h. */
+/* clang-format off */
+#define NEAP__NORM_TABLE(X) \
+	X(NEAP__NORM_NONE, none, "none") \
+	X(NEAP__NORM_BATCH, batch, "by the running statistics of the batches before")
+/* clang-format on */
+#define NEAP_X(choice, name, meaning) choice,
+enum neap__norm_kind { NEAP__NORM_TABLE(NEAP_X) };
+#undef NEAP_X
+
+/* Batch normalisation (core/norm.h). */
+struct neap__norm {
+	enum neap__norm_kind kind;
+	int scale, mean, variance; /* its tensors */
+	int channels;		   /* of the convolution; of dense weights: units */
+	double *factor;		   /* [channels] k, in the batch begun */
+	double *found[2];	   /* [channels] mean and variance in the batch that ended */
+	int has_found;
+};
 
 /* Windows of an image, along height and width; size 0: there are none. */
 struct neap__windows {
@@ -189,9 +210,11 @@ struct neap__layer {
 	int conv[2], stride[2], pad[2], dilation[2];
 	int channels, groups;
 	struct neap__windows pool, conv_pool; /* of what arrives; of the sums of a convolution */
+	struct neap__norm norm;
 	struct neap__plane from, plane;	      /* what arrives, before pooling; its own units */
 	struct neap__filter *filter;	      /* NULL: no weights are shared */
-	void *biases; /* [widths.sums] its bias, repeated in the batch begun; NULL: its tensor is */
+	/* [widths.sums] its bias, repeated or with a norm, in the batch begun; NULL: its tensor is */
+	void *biases;
 	/* Of max pooling (core/pooling.h): the pool of each unit [below], or where windows overlap
 	 * the pools [pool_start[unit], pool_start[unit + 1]); the first unit of each pool. */
 	const uint16_t *pooled, *pool_first;
@@ -285,6 +308,7 @@ struct neap__group {
 	struct neap__list *spike_lists[2], *support_lists[2];
 	void *scratch[2];	  /* rows as wide as the widest layer (net->row_bytes) */
 	void *sums;		  /* [sample] such rows: forward the sums of a cell, backward dS */
+	void *products;		  /* [sample] such rows, of nets with a norm: W x alone */
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended, in order */
 	void *sample_rows;	  /* [sample] struct neap__sample_rows of a product */
@@ -436,6 +460,7 @@ struct neap_net {
 	double log_rate;     /* the same of logs */
 	int can_drop;	     /* a layer has dropout */
 	int has_delays;	     /* a layer has delays of its units */
+	int has_norm;	     /* a layer has batch normalisation */
 	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
 	int pools_of_unit;   /* that a unit belongs to at most, where they overlap; 0: none do */
 	int drops;	     /* dropout is on in the batch begun */
@@ -523,6 +548,19 @@ static inline const struct neap__layer *neap__source_of(const struct neap__layer
 static inline int neap__has_filter(const struct neap__layer *layer)
 {
 	return layer->conv[0] > 0 || layer->pool.size[0] > 0;
+}
+
+/* Added to the variances of a norm, as in PyTorch. */
+#define NEAP__NORM_EPSILON 1e-5
+
+/* The channel of the first column of a row of weights that a norm scales. */
+static inline int neap__norm_channel(const struct neap__layer *layer, int64_t row)
+{
+	int taps = layer->conv[0] * layer->conv[1];
+
+	return taps ? (int)(row / taps) / (layer->from.channels / layer->groups) *
+			      (layer->channels / layer->groups)
+		    : 0;
 }
 
 /* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */
