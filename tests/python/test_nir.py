@@ -135,6 +135,8 @@ NEAP_NETS = {
 }
 # Convolutions whose sizes nir 1.0.8 infers wrongly: kernels that are not square, and groups.
 MORE_NETS = {
+    "norm": "lif:conv=3x1:channels=6:groups=2:pad=1x0:shape=2x5x2:norm=batch:conv_pool=2x1:reset=hard:scale=3,"
+            "cubalif:9r:norm=batch:reset=hard:scale=4,lif:7:density=0.6:norm=batch:from=layer0+layer1:reset=hard,li",
     "windows": "lif:conv=2x1:channels=5:pool=1x2:pool_stride=1:pooling=avg:shape=2x5x2:conv_pool=3x1:conv_pool_stride=1:"
                "reset=hard:scale=6,lif:12r:pool=2x1:pool_stride=1:reset=hard:scale=3,li",
     "groups": "lif:conv=3x2:channels=6:groups=2:pad=1x0:shape=2x5x2:reset=hard:scale=3,"

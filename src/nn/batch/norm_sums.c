@@ -5,6 +5,7 @@
 #include "nn/core/net_state.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The share of a batch in the running statistics, as in PyTorch. */
 #define SHARE 0.1
@@ -105,6 +106,22 @@ void neap__norm_move(struct neap_net *net)
 			}
 		norm->has_found = 0;
 	}
+}
+
+void neap__norm_fold(struct neap_net *net)
+{
+	for (int l = 0; l < net->nlayers; l++) {
+		struct neap__layer *layer = &net->layers[l];
+		struct neap__param *w = &net->tensors[layer->weight];
+		if (!layer->norm.kind)
+			continue;
+		net->ops->bias(net, layer);
+		memcpy(w->data, w->in_use, (size_t)w->count * net->ops->real);
+		memcpy(net->tensors[layer->bias].data, layer->biases,
+			(size_t)layer->norm.channels * net->ops->real);
+		layer->norm.kind = NEAP__NORM_NONE;
+	}
+	net->has_norm = 0;
 }
 
 void neap__norm_start(struct neap_net *net, int layer)

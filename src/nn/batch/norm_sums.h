@@ -20,5 +20,7 @@ void neap__norm_move(struct neap_net *net);
  * the mean variance: the layer begins with the deviation that its weights give to its products.
  */
 void neap__norm_start(struct neap_net *net, int layer);
+/* Writes what norms make of weights and biases into these; the net has no norm from then on. */
+void neap__norm_fold(struct neap_net *net);
 
 #endif

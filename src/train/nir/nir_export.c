@@ -3,6 +3,7 @@
 #include "train/nir/nir_model.h"
 #include "train/model.h"
 #include "train/model_file.h"
+#include "nn/batch/norm_sums.h"
 #include "nn/core/cell.h"
 #include "nn/filter.h"
 #include "base/fail.h"
@@ -555,6 +556,21 @@ static int leak_meta(const struct exporting *e)
 	return 0;
 }
 
+/* Writes the settings of the net, whose weights and biases have taken up its norms. */
+static int settings_meta(const struct exporting *e, const char *key, const char *settings)
+{
+	static const char norm[] = ":norm=batch";
+	char *text = strdup(settings);
+
+	if (!text)
+		return neap__fail_errno(ENOMEM, "network");
+	for (char *at; (at = strstr(text, norm));)
+		memmove(at, at + sizeof norm - 1, strlen(at + sizeof norm - 1) + 1);
+	int rc = neap__nir_add_text(e->graph, key, text);
+	free(text);
+	return rc;
+}
+
 static int metadata(const struct exporting *e, const struct neap__safetensors *file)
 {
 	double dt = e->net->options.dt;
@@ -566,8 +582,7 @@ static int metadata(const struct exporting *e, const struct neap__safetensors *f
 		if (strncmp(file->pair[i].key, "neap.", 5) == 0 &&
 			e->graph->metas < NEAP__NIR_META &&
 			strcmp(file->pair[i].key, "neap.settings") != 0)
-			NEAP_TRY(neap__nir_add_text(
-				e->graph, file->pair[i].key, file->pair[i].value));
+			NEAP_TRY(settings_meta(e, file->pair[i].key, file->pair[i].value));
 	return 0;
 }
 
@@ -620,6 +635,7 @@ static int export_file(const struct neap__safetensors *file, const struct neap_e
 	int64_t max_steps;
 
 	NEAP_TRY(neap__model_open(&net, &options, &max_steps, file, 1, NULL));
+	neap__norm_fold(net);
 	int rc = neap__nir_model_graph(&graph, net, file, !o->metadata, &lost);
 	if (rc == 0)
 		rc = neap__nir_write(&graph, o->nir);

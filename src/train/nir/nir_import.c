@@ -186,7 +186,7 @@ static int layer_agrees(const struct importing *m, int index)
 	const struct neap__nir_layer *a = &m->chain.layer[index];
 	const struct neap__layer *b = &m->net->layers[index];
 
-	if (b->nsources != a->feeds)
+	if (b->nsources != a->feeds || b->norm.kind) /* a graph has no statistics */
 		return 0;
 	for (int i = 0; i < a->feeds; i++)
 		if (b->source[i].layer != a->feed[i].layer)
