@@ -158,6 +158,9 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
         elif equals and name in _FILTERS:
             raise UsageError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
                              f"Python modules. Use the command-line tool, such as neap predict")
+        elif equals and name == "norm":
+            raise UsageError(f"layer {part[:60]!r} has the key 'norm': batch normalisation is not available in Python "
+                             f"modules. Use the command-line tool, such as neap predict")
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif name == "delay" and equals and text not in ("0", "1"):

@@ -50,9 +50,9 @@ static int check_norms(const struct neap_net *net)
 	for (int l = 0; l < net->nlayers; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		const struct neap__param *t = net->tensors;
-		if (!layer->norm.kind || (t[layer->weight].is_frozen == t[layer->bias].is_frozen &&
-						 t[layer->weight].is_frozen <=
-							 t[layer->norm.scale].is_frozen))
+		if (!layer->norm.kind ||
+			(t[layer->weight].is_frozen == t[layer->bias].is_frozen &&
+				t[layer->weight].is_frozen <= t[layer->norm.scale].is_frozen))
 			continue;
 		return neap__fail(NEAP_EUSAGE,
 			"--freeze: layer%d has norm=batch, whose weight, bias and norm_scale are "

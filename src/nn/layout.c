@@ -75,9 +75,9 @@ static void derive_log(struct neap_net *net)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
 		if (layer->density < 1 || neap__has_delays(layer + 1) || neap__has_filter(layer) ||
-			neap__has_filter(layer + 1) || layer->norm.kind || !neap__layer_code(net, layer)->walk ||
-			neap__learned(layer) || neap__has_ranges(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+			neap__has_filter(layer + 1) || layer->norm.kind ||
+			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
+			neap__has_ranges(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);

@@ -518,8 +518,7 @@ static void check_text(struct one_case *c, const struct neap_net *net, double lo
 		fault(c, "own text %s: %s", neap_net_spec(net), neap_detail());
 		return;
 	}
-	if (sweep_plain(again, &c->room.batch, &c->objective) != loss ||
-		bits_of(again) != hash)
+	if (sweep_plain(again, &c->room.batch, &c->objective) != loss || bits_of(again) != hash)
 		fault(c, "own text makes another net: %s", neap_net_spec(net));
 	neap_net_free(again);
 }

@@ -158,7 +158,8 @@ static const struct variant {
 		 "conv_pool_stride=1x2:conv_pool_pad=0x1:dropout=0.3,lif:20r:pool=1x3:"
 		 "pool_stride=1x2:pooling=max:delay=1,li",
 		.precision = NEAP_DOUBLE},
-	{.spec = "lif:70r:norm=batch,cubalif:33:norm=batch:dropout=0.3,alif:20r:norm=batch:delay=2..9:learn,li",
+	{.spec = "lif:70r:norm=batch,cubalif:33:norm=batch:dropout=0.3,alif:20r:norm=batch:delay=2."
+		 ".9:learn,li",
 		.density = 0.5},
 	{.spec = "alif:conv=1x4:channels=6:pool=1x2:shape=1x1x19:norm=batch:learn=tau,"
 		 "lif:33:from=input+layer0:norm=batch:reset=zero,li",

@@ -54,7 +54,7 @@ static void turn_gradients(const struct neap_net *net, const struct neap__layer 
 		scale[c] = net->tensors[norm->scale].is_frozen
 				   ? 0
 				   : scale[c] / sqrt(number(net, norm->variance, c) +
-						     NEAP__NORM_EPSILON);
+							NEAP__NORM_EPSILON);
 }
 
 /* The sums of k x and of its square, to mean and variance of x; of channels that k stops: kept. */
@@ -96,7 +96,8 @@ void neap__norm_move(struct neap_net *net)
 {
 	for (int l = 0; l < net->nlayers && net->has_norm; l++) {
 		struct neap__norm *norm = &net->layers[l].norm;
-		if (!norm->kind || !norm->has_found || net->tensors[net->layers[l].weight].is_frozen)
+		if (!norm->kind || !norm->has_found ||
+			net->tensors[net->layers[l].weight].is_frozen)
 			continue;
 		const int tensors[] = {norm->mean, norm->variance};
 		for (int i = 0; i < 2; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* norm_sums.h: gradients and statistics of batch normalisation, at the end of a batch (core/norm.h).
+/* norm_sums.h: gradients and statistics of batch normalisation, at the end of a batch
+ * (core/norm.h).
  */
 #ifndef NEAP_NN_BATCH_NORM_SUMS_H
 #define NEAP_NN_BATCH_NORM_SUMS_H

@@ -112,8 +112,8 @@ static void make_normed(struct neap_net *net, struct neap__group *group, int ali
 
 	for (int i = 0; i < alive; i++) {
 		struct neap__at *at = &group->at[i];
-		at->sums = memset(neap__scratch_row(net, group->products, at->slot), 0,
-			n * sizeof(real));
+		at->sums = memset(
+			neap__scratch_row(net, group->products, at->slot), 0, n * sizeof(real));
 	}
 	for (int k = 0; k < layer->nsources; k++)
 		add_source(net, group, alive, k);

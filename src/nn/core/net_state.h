@@ -54,13 +54,13 @@ enum {
 /* A parameter tensor; struct neap_param shows it to the world. */
 struct neap__param {
 	char name[40];
-	int64_t rows, columns, count;	   /* count: numbers stored, rows * columns where dense */
-	size_t offset, row_offset;	   /* first number and row, counted over all tensors */
-	void *data;			   /* [count] */
-	const void *in_use; /* [count] what products use: data, or what a norm makes of it */
-	double *grad;			   /* [count] complete after neap_net_end */
-	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
-	uint16_t *column;		   /* [count]; NULL when dense */
+	int64_t rows, columns, count; /* count: numbers stored, rows * columns where dense */
+	size_t offset, row_offset;    /* first number and row, counted over all tensors */
+	void *data;		      /* [count] */
+	const void *in_use;  /* [count] what products use: data, or what a norm makes of it */
+	double *grad;	     /* [count] complete after neap_net_end */
+	uint32_t *row_start; /* [rows + 1] compressed rows; NULL when dense */
+	uint16_t *column;    /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
 	const struct neap__layer
 		*sources; /* a layer whose sources have rows each; NULL: one has all */
@@ -211,9 +211,10 @@ struct neap__layer {
 	int channels, groups;
 	struct neap__windows pool, conv_pool; /* of what arrives; of the sums of a convolution */
 	struct neap__norm norm;
-	struct neap__plane from, plane;	      /* what arrives, before pooling; its own units */
-	struct neap__filter *filter;	      /* NULL: no weights are shared */
-	/* [widths.sums] its bias, repeated or with a norm, in the batch begun; NULL: its tensor is */
+	struct neap__plane from, plane; /* what arrives, before pooling; its own units */
+	struct neap__filter *filter;	/* NULL: no weights are shared */
+	/* [widths.sums] its bias, repeated or with a norm, in the batch begun; NULL: its tensor is
+	 */
 	void *biases;
 	/* Of max pooling (core/pooling.h): the pool of each unit [below], or where windows overlap
 	 * the pools [pool_start[unit], pool_start[unit + 1]); the first unit of each pool. */
@@ -559,7 +560,7 @@ static inline int neap__norm_channel(const struct neap__layer *layer, int64_t ro
 	int taps = layer->conv[0] * layer->conv[1];
 
 	return taps ? (int)(row / taps) / (layer->from.channels / layer->groups) *
-			      (layer->channels / layer->groups)
+			       (layer->channels / layer->groups)
 		    : 0;
 }
 
