@@ -133,6 +133,7 @@ static const struct {
 	{"lif:8:pool=3:shape=1x2x2,li", "larger than the 2x2 units"},
 	{"lif:8:pool=2:pooling=min:shape=1x2x2,li", "pooling 'min' is not one of sum, max, avg"},
 	{"lif:8:norm=batch,li", NULL},
+	{"lif:8,BatchNorm2d,li", "norm=batch,li"},
 	{"lif:8:norm=layer,li", "norm 'layer' is not one of none, batch"},
 	{"gru:8:norm=batch,li", "gru has no key 'norm'"},
 	{"lif:8,li:norm=batch", "li has no key 'norm'"},
