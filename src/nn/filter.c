@@ -186,12 +186,16 @@ static int settle_conv(struct neap__layer *layer)
 			"--net: conv=%dx%d of layer %d is larger than the %dx%d units that it "
 			"receives. Reduce it, or increase pad",
 			layer->conv[0], layer->conv[1], layer->index, in.height, in.width);
-	if (layer->conv_pool.size[0] && layer->conv_pool.by == NEAP__POOL_MAX)
+	int is_max = layer->conv_pool.size[0] && layer->conv_pool.by == NEAP__POOL_MAX;
+	if (is_max && high * wide > NEAP__UNITS_MOST / layer->channels)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has conv_pooling=max, but the sums of a convolution are "
-			"pooled by sum or avg. Use these, or pool=%d:pooling=max of the layer "
-			"that receives the spikes",
-			layer->index, layer->conv_pool.size[0]);
+			"--net: layer %d has conv_pooling=max of %d channels of %lldx%lld sums; "
+			"the limit is %d. Reduce channels, or increase stride or pool",
+			layer->index, layer->channels, (long long)high, (long long)wide,
+			NEAP__UNITS_MOST);
+	layer->sums[0] = (int)high;
+	layer->sums[1] = (int)wide;
+	layer->wide = is_max ? layer->channels * (int)high * (int)wide : 0;
 	NEAP_TRY(settle_windows(&layer->conv_pool, layer, "conv_pool", high, wide));
 	high = windows_along(&layer->conv_pool, 0, high);
 	wide = windows_along(&layer->conv_pool, 1, wide);
@@ -300,7 +304,6 @@ struct filter_making {
 	struct neap_net *net;
 	struct neap__layer *layer;
 	struct neap__plane in; /* after pooling */
-	int sums[2];	       /* height and width of the sums of the convolution */
 	int spreads, is_max;   /* windows of sums and means overlap; pools are its units */
 	int places, units;
 	struct neap__filter_unit *unit;
@@ -332,6 +335,10 @@ static void list_sums(struct filter_making *m, int row, int y, int x)
 	const struct neap__layer *l = m->layer;
 	int top, bottom, left, right;
 
+	if (l->wide) { /* maxima are made of all sums */
+		add_tap(m, row, (y * l->sums[1] + x) * l->channels);
+		return;
+	}
 	windows_of(&l->conv_pool, 0, y, l->plane.height, &top, &bottom);
 	windows_of(&l->conv_pool, 1, x, l->plane.width, &left, &right);
 	for (int oy = top; oy < bottom && m->taps <= TAPS_MOST; oy++)
@@ -345,8 +352,8 @@ static void list_taps(struct filter_making *m, int y, int x)
 	const struct neap__layer *l = m->layer;
 	int top, bottom, left, right;
 
-	reached(l, 0, y, m->sums[0], &top, &bottom);
-	reached(l, 1, x, m->sums[1], &left, &right);
+	reached(l, 0, y, l->sums[0], &top, &bottom);
+	reached(l, 1, x, l->sums[1], &left, &right);
 	for (int oy = top; oy < bottom && m->taps <= TAPS_MOST; oy++)
 		for (int ox = left; ox < right; ox++) {
 			int i = y + l->pad[0] - oy * l->stride[0];
@@ -531,8 +538,6 @@ int neap__filter_make(struct neap_net *net, struct neap__layer *layer)
 		   : layer->conv[0] ? m.in.height * m.in.width
 				    : 1;
 	m.units = m.is_max ? m.in.channels * m.in.height * m.in.width : layer->below;
-	m.sums[0] = (int)steps_along(layer, 0, m.in.height);
-	m.sums[1] = (int)steps_along(layer, 1, m.in.width);
 	struct neap__filter *filter = neap__net_get(net, 1, sizeof *filter);
 	m.unit = neap__net_get(net, (uint64_t)m.units, sizeof *m.unit);
 	m.start = neap__net_get(net, (uint64_t)m.places + 2, sizeof *m.start);

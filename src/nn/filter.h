@@ -7,10 +7,10 @@
  *         W[c, i, j][o] P[c](stride y + dilation i - pad, stride x + dilation j - pad)
  *     in[o](y, x) = b[o] + f sum over windows (i, j) of conv_pool of K[o](...)
  * with P the pooled outputs, c the channels of the group of o, and f 1 or, for means, 1 / (units of
- * a window). This is the Conv2d of PyTorch and NIR (a cross-correlation); a Conv1d has images of
- * height 1. The bias is one of each channel. Windows are those of PyTorch's pools: what is left
- * over at the lower and right edges enters none, padding is 0 and counts in means; windows may
- * overlap.
+ * a window); or the largest K of the window (core/sum_pool.h). This is the Conv2d of PyTorch and
+ * NIR (a cross-correlation); a Conv1d has images of height 1. The bias is one of each channel.
+ * Windows are those of PyTorch's pools: what is left over at the lower and right edges enters none,
+ * padding is 0 and counts in means; windows may overlap.
  *
  * The table of a layer (struct neap__filter) lists, for each place of the image, the taps of a unit
  * there: the place of the window that it belongs to, or where windows overlap its own place. Taps

@@ -127,6 +127,11 @@ int neap__net_layout(struct neap_net *net)
 		derive_widths(net, layer);
 		NEAP_TRY(neap__filter_make(net, layer));
 		net->has_norm |= layer->norm.kind != NEAP__NORM_NONE;
+		layer->wide_index = net->nwide;
+		net->nwide += layer->wide > 0;
+		size_t wide = neap__round_up((uint64_t)neap__products_of(layer) * bytes, 64);
+		if (neap__is_apart(layer) && wide > net->wide_bytes)
+			net->wide_bytes = wide;
 		int at_once = neap__has_filter(layer) || neap__has_delays(layer);
 		layer->din_mask = !at_once || layer->is_recurrent ? -1 : layer->delay ? 1 : 0;
 		if (hidden)

@@ -123,6 +123,36 @@ def norms():
                 normed(Cubalif(7, math.prod(b.plane()), True, 2, tau=10e-3, tau_syn=4e-3), 7)], 60, 3, [30, 21], 0.06)
 
 
+def maxima():
+    """Maxima of the sums of convolutions, in windows without and with overlap."""
+    a, b = two({"kernel": (3, 2), "channels": 3, "scale": 3, "behind": ((2, 2), "max", None, 0)},
+               {"kernel": (2, 1), "channels": 4, "scale": 4, "pad": (1, 1), "behind": ((3, 2), "max", (1, 1), (1, 1))})
+    return run("maxima", "lif:conv=3x2:channels=3:shape=2x6x5:conv_pool=2:conv_pooling=max:tau=10ms,"
+               "alif:conv=2x1:channels=4:pad=1:conv_pool=3x2:conv_pooling=max:conv_pool_stride=1:conv_pool_pad=1:norm=batch:"
+               "tau=15ms:tau_adapt=12ms:adapt=0.15:delay=1,li:tau=20ms",
+               [convolved(Lif, a, tau=10e-3),
+                normed_sums(convolved(Alif, b, tau=15e-3, tau_adapt=12e-3, adapt=0.15, delay=True), 4)], 60, 3, [30, 21], 0.06)
+
+
+def normed_sums(layer, channels):
+    """As normed, of the sums before they are pooled."""
+    conv, pools = layer.product, layer.product.behind
+    conv.behind, units = None, layer.n
+    layer.n = math.prod(conv.plane())
+    normed(layer, channels)
+    sums, size, image = layer.product, layer.n, conv.plane()
+    layer.n = units
+
+    def product(x):
+        layer.n = size
+        found = sums(x).view(*image[1:], channels).permute(2, 0, 1) - conv.b[:, None, None]
+        layer.n = units
+        return (pooled(found, *pools) + conv.b[:, None, None]).permute(1, 2, 0).flatten()
+
+    layer.product = product
+    return layer
+
+
 def two(first, second):
     """A layer on the inputs (2, 6, 5), and one on top of it."""
     conv = Conv((2, 6, 5), False, **first)
@@ -192,6 +222,7 @@ def nets():
     for pooling in ("sum", "avg", "max"):
         yield windows(pooling)
     yield norms
+    yield maxima
 
 
 if __name__ == "__main__":

@@ -155,10 +155,10 @@ static inline void add_from(struct random_net *r, struct draws *d, int layer, in
 }
 
 /* Windows of a pool; some overlap, leave gaps or are padded. */
-static inline void add_windows(struct random_net *r, struct draws *d, const char *name, int has_max)
+static inline void add_windows(struct random_net *r, struct draws *d, const char *name)
 {
 	static const char *const poolings[] = {"sum", "avg", "max"};
-	int size = 2 + below(d, 2), by = below(d, 2 + has_max);
+	int size = 2 + below(d, 2), by = below(d, 3);
 
 	add(r, ":%s=1x%d:%sing=%s", name, size, name, poolings[by]);
 	r->has_kinks |= by == 2;
@@ -184,9 +184,9 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 		if (often(d, 30))
 			add(r, ":pad=0x1");
 		if (often(d, 40))
-			add_windows(r, d, "pool", 1);
+			add_windows(r, d, "pool");
 		if (often(d, 40))
-			add_windows(r, d, "conv_pool", 0);
+			add_windows(r, d, "conv_pool");
 	} else {
 		int size = 1 + below(d, units), is_gated = cell >= RNN && cell != FILE_CELL;
 		add(r, ":%d%s", size, !is_gated && often(d, 45) ? "r" : "");
@@ -229,7 +229,7 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 		add(r, ":density=0.6");
 	if (often(d, 12)) {
 		add(r, ":shape=1x1x%d", 2 + below(d, units));
-		add_windows(r, d, "pool", 1);
+		add_windows(r, d, "pool");
 	}
 	if (often(d, late))
 		add_delay(r, d);

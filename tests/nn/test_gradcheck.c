@@ -252,6 +252,12 @@ static void filters(void **arg)
 		"lif:conv=2x1:channels=4:shape=2x5x4:pool=1x2:pool_stride=2:conv_pool=2x1:"
 		"conv_pool_pad=1x0:conv_pooling=avg:pooling=max,li:pool=2:pool_stride=1x2:pool_pad="
 		"1:pooling=max",
+		"lif:conv=2x1:channels=3:shape=2x5x4:pool=1x2:pooling=max:conv_pool=2x1:conv_"
+		"pooling=max:"
+		"conv_pool_stride=1:conv_pool_pad=1x0:dropout=0.2,"
+		"alif:conv=1x2:channels=3:conv_pool=2:conv_pool_stride=1:conv_pooling=max:norm="
+		"batch:delay=1:"
+		"pad=1,li",
 		"lif:conv=2x1:channels=4:groups=2:shape=2x5x4:norm=batch:conv_pool=2x1,"
 		"cubalif:6r:norm=batch:dropout=0.3,alif:5:norm=batch:from=layer0+layer1:learn=tau,"
 		"li"};

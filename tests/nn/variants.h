@@ -158,6 +158,10 @@ static const struct variant {
 		 "conv_pool_stride=1x2:conv_pool_pad=0x1:dropout=0.3,lif:20r:pool=1x3:"
 		 "pool_stride=1x2:pooling=max:delay=1,li",
 		.precision = NEAP_DOUBLE},
+	{.spec = "lif:conv=1x3:channels=5:shape=1x1x19:conv_pool=1x2:conv_pooling=max:dropout=0.3,"
+		 "lif:conv=1x2:channels=6:conv_pool=1x3:conv_pool_stride=1:conv_pooling=max:delay="
+		 "1:"
+		 "norm=batch,li"},
 	{.spec = "lif:70r:norm=batch,cubalif:33:norm=batch:dropout=0.3,alif:20r:norm=batch:delay=2."
 		 ".9:learn,li",
 		.density = 0.5},

@@ -74,7 +74,9 @@ static void take_group(
 	for (int i = 0; i < 2; i++)
 		group->scratch[i] = neap__bump_take(from, 1, net->row_bytes + NEAP__SPARE * bytes);
 	group->sums = neap__bump_take(from, samples, net->row_bytes);
-	group->products = neap__bump_take(from, net->has_norm ? samples : 0, net->row_bytes);
+	group->products = neap__bump_take(from, net->wide_bytes ? samples : 0, net->wide_bytes);
+	group->spread =
+		neap__bump_take(from, (uint64_t)net->nwide * (uint64_t)samples, net->wide_bytes);
 	group->at = neap__bump_take(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
 	group->sample_rows = neap__bump_take(from, samples, sizeof(struct neap__sample_rows));

@@ -62,7 +62,7 @@ static void take_statistics(const struct neap_net *net, struct neap__layer *laye
 {
 	struct neap__norm *norm = &layer->norm;
 	double *sum = net->tensors[norm->mean].grad, *square = net->tensors[norm->variance].grad;
-	double count = (double)net->whole_steps * (layer->n / norm->channels);
+	double count = (double)net->whole_steps * (neap__products_of(layer) / norm->channels);
 
 	norm->has_found = count > 0;
 	for (int c = 0; c < norm->channels; c++) {

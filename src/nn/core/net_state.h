@@ -210,6 +210,9 @@ struct neap__layer {
 	int conv[2], stride[2], pad[2], dilation[2];
 	int channels, groups;
 	struct neap__windows pool, conv_pool; /* of what arrives; of the sums of a convolution */
+	/* Of conv_pooling=max (core/sum_pool.h): the sums that are pooled, 0 where none are; their
+	 * height and width; the number of the layer among those that pool sums. */
+	int wide, sums[2], wide_index;
 	struct neap__norm norm;
 	struct neap__plane from, plane; /* what arrives, before pooling; its own units */
 	struct neap__filter *filter;	/* NULL: no weights are shared */
@@ -307,9 +310,11 @@ struct neap__group {
 
 	/* [parity of the step][sample * layers + layer]: outputs, and units inside the support. */
 	struct neap__list *spike_lists[2], *support_lists[2];
-	void *scratch[2];	  /* rows as wide as the widest layer (net->row_bytes) */
-	void *sums;		  /* [sample] such rows: forward the sums of a cell, backward dS */
-	void *products;		  /* [sample] such rows, of nets with a norm: W x alone */
+	void *scratch[2]; /* rows as wide as the widest layer (net->row_bytes) */
+	void *sums;	  /* [sample] such rows: forward the sums of a cell, backward dS */
+	/* Of nets with a norm or with maxima of sums: rows of net->wide_bytes. [sample] W x alone;
+	 * [layers with maxima][sample] gradients of the sums that are pooled. */
+	void *products, *spread;
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended, in order */
 	void *sample_rows;	  /* [sample] struct neap__sample_rows of a product */
@@ -462,6 +467,8 @@ struct neap_net {
 	int can_drop;	     /* a layer has dropout */
 	int has_delays;	     /* a layer has delays of its units */
 	int has_norm;	     /* a layer has batch normalisation */
+	int nwide;	     /* layers with maxima of the sums of a convolution */
+	size_t wide_bytes;   /* of a row of products, where a layer makes them apart */
 	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
 	int pools_of_unit;   /* that a unit belongs to at most, where they overlap; 0: none do */
 	int drops;	     /* dropout is on in the batch begun */
@@ -562,6 +569,18 @@ static inline int neap__norm_channel(const struct neap__layer *layer, int64_t ro
 	return taps ? (int)(row / taps) / (layer->from.channels / layer->groups) *
 			       (layer->channels / layer->groups)
 		    : 0;
+}
+
+/* 1: the products W x of a layer are made apart from its other sums. */
+static inline int neap__is_apart(const struct neap__layer *layer)
+{
+	return layer->norm.kind != NEAP__NORM_NONE || layer->wide > 0;
+}
+
+/* Numbers of these products. */
+static inline int neap__products_of(const struct neap__layer *layer)
+{
+	return layer->wide > 0 ? layer->wide : layer->n;
 }
 
 /* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */

@@ -39,7 +39,7 @@ void neap__norm_count(const struct neap__at *at, const real *x)
 	double *sum = at->group->grads->total[norm->mean];
 	double *square = at->group->grads->total[norm->variance];
 
-	for (const real *end = x + at->layer->n; x < end; x += norm->channels)
+	for (const real *end = x + neap__products_of(at->layer); x < end; x += norm->channels)
 		for (int c = 0; c < norm->channels; c++) {
 			double v = (double)x[c];
 			sum[c] += v;

@@ -24,7 +24,7 @@
 
 /* Makes the weights and the bias that the batch begun uses. */
 void neap__norm_begin(struct neap_net *net, const struct neap__layer *layer);
-/* Adds k x [n] of a sample's step to the sums of the batch. */
+/* Adds k x, all products of a sample's step, to the sums of the batch. */
 void neap__norm_count(const struct neap__at *at, const real *x);
 
 #endif

@@ -371,6 +371,11 @@ static int conv_node(struct exporting *e, const struct neap__layer *layer)
 	const int size[] = {in.height, in.width};
 	int node;
 
+	if (layer->wide)
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d has conv_pooling=max, which NIR cannot express: it has sums and "
+			"averages. Train with conv_pooling=sum or conv_pooling=avg",
+			layer->index);
 	if (layer->is_recurrent)
 		return neap__fail(NEAP_EUSAGE,
 			"layer%d is a convolution with recurrent connections, which no node of NIR "
