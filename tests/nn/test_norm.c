@@ -107,12 +107,12 @@ static void compare_layer(const struct neap_net *net, const struct neap_net *pla
 static const char *const specs[] = {
 	"lif:30r:norm=batch,lif:20:norm=batch:reset=zero,li",
 	"lif:30:density=0.4,cubalif:20r:density=0.4:norm=batch:dropout=0.3,alif:12:norm=batch,li",
-	"lif:conv=1x3:channels=6:shape=1x1x19:norm=batch,"
-	"adlif:conv=1x4:channels=8:groups=2:pool=1x2:conv_pool=1x3:conv_pool_stride=1:norm=batch:"
-	"scale=60,"
-	"li",
-	"lif:30:from=input+layer1:norm=batch,seadlif:20r:scale=40:from=input+layer0:norm=batch,"
-	"brf:9:scale=900:norm=batch,li",
+	("lif:conv=1x3:channels=6:shape=1x1x19:norm=batch,"
+	 "adlif:conv=1x4:channels=8:groups=2:pool=1x2:conv_pool=1x3:conv_pool_stride=1:norm=batch:"
+	 "scale=60,"
+	 "li"),
+	("lif:30:from=input+layer1:norm=batch,seadlif:20r:scale=40:from=input+layer0:norm=batch,"
+	 "brf:9:scale=900:norm=batch,li"),
 	"lif:20,lif:20:delay=0..9:learn:norm=batch:learn=tau,li",
 };
 

@@ -107,7 +107,8 @@ static void add_source(struct neap_net *net, struct neap__group *group, int aliv
 			: below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
 					  at->slot, from->layer)
 				: neap__inputs_of(net, at);
-		list = neap__arriving(at, layer, source, list);
+		if (net->drops || layer->pooled)
+			list = neap__arriving(at, layer, source, list);
 		samples[i] = sample_of(&list, at->sums);
 	}
 	neap__products_add(net, samples, alive, layer->weight, from->row);
