@@ -132,6 +132,7 @@ static const struct {
 	{"lif:8:pad=1,li", "but no conv"},
 	{"lif:8:pool=3:shape=1x2x2,li", "larger than the 2x2 units"},
 	{"lif:8:pool=2:pooling=min:shape=1x2x2,li", "pooling 'min' is not one of sum, max, avg"},
+	{"li:from=input+layer1,lif:8,li", "li is a readout, which must be the last layer"},
 	{"lif:8:norm=batch,li", NULL},
 	{"lif:8,BatchNorm2d,li", "norm=batch,li"},
 	{"lif:8:norm=layer,li", "norm 'layer' is not one of none, batch"},
