@@ -9,6 +9,8 @@ rate and number of epochs, one after the other, each in a process of its own wit
 
     python3 bench/learn/moving_shapes.py --seeds 3
 
+With --norm, neap trains this network and one with four convolutions, each with and without batch normalisation.
+
 Each row has the accuracy on the test samples, seconds per epoch, and the peak resident memory of the process. NEAP_BIN names
 a build other than build/neap. Packages: numpy, h5py, torch, snntorch.
 """
@@ -27,6 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NEAP = os.path.abspath(os.environ.get("NEAP_BIN", os.path.join(HERE, "..", "..", "build", "neap")))
 SIDE, CLASSES, TAU = 34, 4, 20e-3
 NET = ("lif:conv=5:stride=2:pad=2:channels=8,lif:conv=3:pad=1:pool=2:channels=16,li:pool=2")
+MIDDLE = "lif:conv=3:pad=1:channels=8"
 
 
 def shape(kind, size, dy, dx):
@@ -86,11 +89,11 @@ def measured(command):
     return output, usage.ru_maxrss / 1024
 
 
-def neap(folder, seed, args, begin=False):
+def neap(folder, seed, args, begin=False, net=NET):
     """One training by neap; `begin`: without learning, which leaves the initial weights in a file for snnTorch."""
-    out = os.path.join(folder, f"{'begin' if begin else 'run'}{seed}")
+    out = os.path.join(folder, f"begin{seed}" if begin else f"run{seed}.{net.count('conv=')}.{net.count('norm=')}")
     output, mib = measured([
-        NEAP, "train", os.path.join(folder, "train.h5"), "--test", os.path.join(folder, "test.h5"), "--net", NET, "--validation", "0",
+        NEAP, "train", os.path.join(folder, "train.h5"), "--test", os.path.join(folder, "test.h5"), "--net", net, "--validation", "0",
         "--epochs", str(1 if begin else args.epochs), "--batch", str(args.batch), "--lr", str(0 if begin else args.lr),
         "--memory", args.memory, "--threads", str(args.threads), "--seed", str(seed), "--schedule", "constant", "--warmup", "0",
         "--clip", "0", "--rate-weight", "0", "--tau", f"{TAU}s", "--detach", "--out", out, "--quiet", "--json"])
@@ -169,6 +172,24 @@ def torch_side(args):
     print(json.dumps({"accuracy": right / len(y), "seconds": seconds}))
 
 
+def normalised(net):
+    *layers, readout = net.split(",")
+    return ",".join([layer + ":norm=batch" for layer in layers] + [readout])
+
+
+def norms(folder, args):
+    """Nets of two and of four convolutions, with and without batch normalisation."""
+    first, second, readout = NET.split(",")
+    print("convolutions  norm   accuracy: mean, and of each seed  s/epoch")
+    for net in (NET, ",".join([first, MIDDLE, MIDDLE, second, readout])):
+        for norm in (False, True):
+            runs = [neap(folder, seed, args, net=normalised(net) if norm else net)[0] for seed in range(1, args.seeds + 1)]
+            found = [100 * run["test"]["accuracy"] for run in runs]
+            seconds = sum(run["seconds_per_epoch"] for run in runs) / len(runs)
+            print(f"{net.count('conv='):12}  {'batch' if norm else 'none':5}  {np.mean(found):14.1f}  {' '.join(f'{a:5.1f}' for a in found)}"
+                  f"  {seconds:7.2f}", flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--samples", type=int, default=800)
@@ -179,6 +200,7 @@ def main():
     p.add_argument("--memory", default="64M", help="neap's memory budget")
     p.add_argument("--seeds", type=int, default=3)
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--norm", action="store_true", help="compare nets with and without batch normalisation, in neap alone")
     p.add_argument("--torch", type=int, help=argparse.SUPPRESS)
     p.add_argument("--folder", help=argparse.SUPPRESS)
     args = p.parse_args()
@@ -191,6 +213,8 @@ def main():
     np.savez(os.path.join(folder, "data.npz"), train_events=train[0], train_labels=train[1], test_events=test[0],
              test_labels=test[1])
     print(f"{NET}; {train[0].mean() * 100:.2f}% of inputs spike per step")
+    if args.norm:
+        return norms(folder, args)
     print("seed  program   accuracy  s/epoch  peak MiB")
     for seed in range(1, args.seeds + 1):
         run, mib = neap(folder, seed, args)

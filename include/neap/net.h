@@ -114,7 +114,12 @@ enum neap_readout { NEAP_READOUT_TABLE(NEAP_X) NEAP_READOUTS };
  *
  * Keys of a convolution, in layers of spiking cells: conv (height x width of the kernel, "5" or
  * "3x5"), channels, stride, pad, dilation, groups; the number of units follows from these. pool
- * (height x width) pools what a spiking layer or a readout receives, by pooling=sum, max or avg.
+ * (height x width) pools what a spiking layer or a readout receives, by pooling=sum, max or avg, in
+ * windows pool_stride apart (default: pool) with padding pool_pad. conv_pool pools the sums of the
+ * convolution, before the bias is added, by conv_pooling=sum, avg or max; conv_pool_stride and
+ * conv_pool_pad are keys too.
+ * norm=batch normalises the products of a layer of spiking cells per channel, or per unit, by the
+ * running statistics of the batches before (tensors norm_scale, norm_mean and norm_variance).
  * shape (CHANNELSxHEIGHTxWIDTH of what the layer receives) need not be given if the layer below is
  * a convolution, or in the first layer if the option `shape` is set. The units of a convolution are
  * numbered (y * width + x) * channels + channel.

@@ -24,7 +24,8 @@ _SETTINGS = ("reset", "surrogate", "detach", "width", "height", "support", "thre
 _KEYS = {*_SETTINGS, *_FALLBACKS, "init", "a", "omega", "density", "scale", "recurrent_scale", "dropout", "delay"}
 # Parameters that units may have for themselves, LOW..HIGH; the file of a model has their tensors.
 _RANGES = {"tau", "tau_syn", "tau_adapt", "omega", "a", "b"}
-_FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "pool", "pooling", "shape"}
+_FILTERS = {"conv", "channels", "stride", "pad", "dilation", "groups", "shape",
+            *(pool + end for pool in ("pool", "conv_pool") for end in ("", "_stride", "_pad")), "pooling", "conv_pooling"}
 # Names in other packages: of keys (decay per step, or 1/key) and of surrogates.
 _ALIASES = {"beta": "tau", "alpha": "tau_syn", "slope": "width"}
 _SURROGATE_ALIASES = {"fast_sigmoid": "superspike", "triangular": "triangle"}
@@ -157,6 +158,9 @@ def _layer(part: str, inputs: int, classes: int, settings: Dict[str, str], defau
         elif equals and name in _FILTERS:
             raise UsageError(f"layer {part[:60]!r} has the key {name!r}: convolutions and pooling are not available in "
                              f"Python modules. Use the command-line tool, such as neap predict")
+        elif equals and name == "norm":
+            raise UsageError(f"layer {part[:60]!r} has the key 'norm': batch normalisation is not available in Python "
+                             f"modules. Use the command-line tool, such as neap predict")
         elif equals and name not in _KEYS:
             raise FormatError(f"layer {part[:60]!r} has an unknown key {name[:40]!r}; docs/cells.md lists the keys")
         elif name == "delay" and equals and text not in ("0", "1"):

@@ -60,6 +60,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "delay";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
+	else if (layer->norm.kind)
+		key = "norm";
 	else if (neap__has_filter(layer))
 		key = layer->conv[0] ? "conv" : "pool";
 	if (!key && (layer->cell->traits & NEAP__HAS_THRESHOLD) && !(layer->threshold > 0))

@@ -17,6 +17,8 @@ static int reads_numbers(const struct neap_net *net, const struct neap__layer *l
 		return 0;
 	for (int k = 0; k < layer->nsources; k++) {
 		const struct neap__layer *from = neap__source_of(layer, k);
+		if (from && !from->cell)
+			continue; /* above a readout that is not the last layer, which is refused */
 		if (from ? neap__layer_code(net, from)->outputs != NEAP__OUTPUT_SPIKES
 			 : net->options.values)
 			return 1;

@@ -6,6 +6,7 @@
 #include "kern/kern.h"
 
 #include <errno.h>
+#include <limits.h>
 
 enum {
 	/* Taps of a layer, which bounds the table that a short text can ask for: 64 MiB. */
@@ -14,6 +15,71 @@ enum {
 };
 
 /* ---- sizes ---- */
+
+/* Windows along an axis of so many units; 0: none fits. */
+static int64_t windows_along(const struct neap__windows *w, int axis, int64_t size)
+{
+	int64_t room = size + 2 * (int64_t)w->pad[axis] - w->size[axis];
+
+	return w->size[axis] == 0 ? size : room < 0 ? 0 : room / w->stride[axis] + 1;
+}
+
+/* The windows [*from, *to) of `count` along an axis that a place belongs to. */
+static void windows_of(
+	const struct neap__windows *w, int axis, int place, int count, int *from, int *to)
+{
+	int last = place + w->pad[axis], first = last - w->size[axis] + 1;
+
+	*from = place;
+	*to = place + 1;
+	if (!w->size[axis])
+		return;
+	*from = first > 0 ? (first + w->stride[axis] - 1) / w->stride[axis] : 0;
+	*to = last / w->stride[axis] + 1;
+	*to = *to < count ? *to : count;
+}
+
+static int overlap(const struct neap__windows *w)
+{
+	return w->stride[0] < w->size[0] || w->stride[1] < w->size[1];
+}
+
+/* Units of a window of a sum, which each count as an input more; of others 1. */
+static double area_of_sum(const struct neap__windows *w)
+{
+	return w->size[0] && w->by == NEAP__POOL_SUM ? (double)w->size[0] * w->size[1] : 1;
+}
+
+/* What is wrong with the keys of windows of an image; the keys begin with `name`. */
+static int settle_windows(struct neap__windows *w, const struct neap__layer *layer,
+	const char *name, int64_t high, int64_t wide)
+{
+	const int64_t image[2] = {high, wide};
+
+	if (!w->size[0] && (w->stride[0] || w->pad[0] || w->pad[1]))
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has %s_%s, but no %s. Add the size of its windows, such "
+			"as %s=2",
+			layer->index, name, w->stride[0] ? "stride" : "pad", name, name);
+	for (int i = 0; i < 2 && w->size[0]; i++) {
+		if (!w->stride[i])
+			w->stride[i] = w->size[i];
+		if (2 * w->pad[i] > w->size[i])
+			return neap__fail(NEAP_EUSAGE,
+				"--net: %s_pad=%dx%d of layer %d is more than half of %s=%dx%d. "
+				"Reduce it",
+				name, w->pad[0], w->pad[1], layer->index, name, w->size[0],
+				w->size[1]);
+		if (windows_along(w, i, image[i]) < 1)
+			return neap__fail(NEAP_EUSAGE,
+				"--net: %s=%dx%d of layer %d is larger than the %lldx%lld units "
+				"that "
+				"it %s. Reduce it",
+				name, w->size[0], w->size[1], layer->index, (long long)high,
+				(long long)wide, w == &layer->pool ? "receives" : "pools");
+	}
+	return 0;
+}
 
 static int refuse_plane(const struct neap__layer *layer)
 {
@@ -64,13 +130,15 @@ static int settle_from(struct neap__layer *layer)
 			below->plane.height, below->plane.width);
 	if (!f->channels || !is_plane_of(f, layer->below))
 		return refuse_plane(layer);
-	for (int i = 0; i < 2 && layer->pool[0]; i++)
-		if (layer->pool[i] > (i ? f->width : f->height))
-			return neap__fail(NEAP_EUSAGE,
-				"--net: pool=%dx%d of layer %d is larger than the %dx%d units that "
-				"it receives. Reduce it",
-				layer->pool[0], layer->pool[1], layer->index, f->height, f->width);
-	if (layer->pool[0] && layer->pooling == NEAP__POOL_MAX && below &&
+	NEAP_TRY(settle_windows(&layer->pool, layer, "pool", f->height, f->width));
+	int64_t pools = f->channels * windows_along(&layer->pool, 0, f->height) *
+			windows_along(&layer->pool, 1, f->width);
+	if (pools > NEAP__UNITS_MOST)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: pool of layer %d has %lld windows; the limit is %d. Increase "
+			"pool_stride",
+			layer->index, (long long)pools, NEAP__UNITS_MOST);
+	if (layer->pool.size[0] && layer->pool.by == NEAP__POOL_MAX && below &&
 		!(below->cell->traits & (NEAP__HAS_FILTER | NEAP__HAS_SURROGATE)))
 		return neap__fail(NEAP_EUSAGE,
 			"--net: pooling=max of layer %d needs spikes, but a layer of %s has "
@@ -83,10 +151,8 @@ struct neap__plane neap__pooled_plane(const struct neap__layer *layer)
 {
 	struct neap__plane plane = layer->from;
 
-	if (layer->pool[0]) {
-		plane.height /= layer->pool[0];
-		plane.width /= layer->pool[1];
-	}
+	plane.height = (int)windows_along(&layer->pool, 0, plane.height);
+	plane.width = (int)windows_along(&layer->pool, 1, plane.width);
 	return plane;
 }
 
@@ -120,6 +186,19 @@ static int settle_conv(struct neap__layer *layer)
 			"--net: conv=%dx%d of layer %d is larger than the %dx%d units that it "
 			"receives. Reduce it, or increase pad",
 			layer->conv[0], layer->conv[1], layer->index, in.height, in.width);
+	int is_max = layer->conv_pool.size[0] && layer->conv_pool.by == NEAP__POOL_MAX;
+	if (is_max && high * wide > NEAP__UNITS_MOST / layer->channels)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: layer %d has conv_pooling=max of %d channels of %lldx%lld sums; "
+			"the limit is %d. Reduce channels, or increase stride or pool",
+			layer->index, layer->channels, (long long)high, (long long)wide,
+			NEAP__UNITS_MOST);
+	layer->sums[0] = (int)high;
+	layer->sums[1] = (int)wide;
+	layer->wide = is_max ? layer->channels * (int)high * (int)wide : 0;
+	NEAP_TRY(settle_windows(&layer->conv_pool, layer, "conv_pool", high, wide));
+	high = windows_along(&layer->conv_pool, 0, high);
+	wide = windows_along(&layer->conv_pool, 1, wide);
 	if (high * wide > NEAP__UNITS_MOST / layer->channels || rows > UINT16_MAX)
 		return neap__fail(NEAP_EUSAGE,
 			"--net: conv of layer %d has %d channels of %lldx%lld units and %lld rows "
@@ -141,22 +220,32 @@ static int settle_conv(struct neap__layer *layer)
 /* Keys of conv, without it. */
 static int has_strays(const struct neap__layer *l)
 {
-	int strays = l->channels != 0 || l->groups != 1;
+	int strays = l->channels != 0 || l->groups != 1 || l->conv_pool.size[0] != 0;
 
 	for (int i = 0; i < 2; i++)
 		strays |= l->stride[i] != 1 || l->pad[i] != 0 || l->dilation[i] != 1;
 	return !l->conv[0] && strays;
 }
 
+/* Windows of one unit each are none. */
+static void settle_trivial(struct neap__windows *w)
+{
+	if (w->size[0] == 1 && w->size[1] == 1 && w->stride[0] <= 1 && w->stride[1] <= 1 &&
+		!w->pad[0] && !w->pad[1])
+		*w = (struct neap__windows){.by = w->by};
+}
+
 int neap__filter_settle(const struct neap_net *net, struct neap__layer *layer)
 {
-	if (layer->pool[0] == 1 && layer->pool[1] == 1)
-		layer->pool[0] = layer->pool[1] = 0;
+	settle_trivial(&layer->pool);
+	settle_trivial(&layer->conv_pool);
 	if (has_strays(layer))
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has channels, stride, pad, dilation or groups, but no "
-			"conv. Add the size of its kernel, such as conv=5",
+			"--net: layer %d has channels, stride, pad, dilation, groups or conv_pool, "
+			"but no conv. Add the size of its kernel, such as conv=5",
 			layer->index);
+	if (!neap__has_filter(layer))
+		NEAP_TRY(settle_windows(&layer->pool, layer, "pool", 0, 0));
 	if (!neap__has_filter(layer))
 		return layer->from.channels && !is_plane_of(&layer->from, layer->below)
 			       ? refuse_plane(layer)
@@ -199,27 +288,31 @@ int neap__filter_biases(const struct neap__layer *layer)
 /* Outputs of a pool that count: weights of a sum over a pool are as many more inputs. */
 int neap__filter_fan(const struct neap__layer *layer)
 {
-	int of_pool = layer->pool[0] && layer->pooling == NEAP__POOL_SUM
-			      ? layer->pool[0] * layer->pool[1]
-			      : 1;
+	double of_pools = area_of_sum(&layer->pool) * area_of_sum(&layer->conv_pool);
+	double fan = neap__filter_rows(layer) / (layer->conv[0] ? layer->groups : 1) * of_pools;
 
-	return neap__filter_rows(layer) / (layer->conv[0] ? layer->groups : 1) * of_pool;
+	return fan < INT_MAX ? (int)fan : INT_MAX;
 }
 
 /* ---- tables ---- */
 
-/* A table in the making: its units, and one place more than the image has, which has no taps. */
+/*
+ * A table in the making: its units, and one place more than the image has, which has no taps. Where
+ * windows of `pool` overlap, a place is a place before pooling, else a window.
+ */
 struct filter_making {
 	struct neap_net *net;
 	struct neap__layer *layer;
 	struct neap__plane in; /* after pooling */
-	int places;
+	int spreads, is_max;   /* windows of sums and means overlap; pools are its units */
+	int places, units;
 	struct neap__filter_unit *unit;
 	uint32_t *start;
 	struct neap__filter_tap *tap; /* NULL: they are counted alone */
+	uint64_t taps;
 };
 
-/* The units [*from, *to) of a convolution along an axis whose kernels reach a place. */
+/* The sums [*from, *to) of a convolution along an axis whose kernels reach a place. */
 static void reached(const struct neap__layer *l, int axis, int place, int units, int *from, int *to)
 {
 	int last = place + l->pad[axis], first = last - l->dilation[axis] * (l->conv[axis] - 1);
@@ -229,92 +322,175 @@ static void reached(const struct neap__layer *l, int axis, int place, int units,
 	*to = *to < units ? *to : units;
 }
 
-/* Lists the taps of a place of the pooled image; returns how many. */
-static uint32_t list_taps(const struct filter_making *m, int y, int x, struct neap__filter_tap *to)
+static void add_tap(struct filter_making *m, int row, int at)
+{
+	if (m->tap)
+		m->tap[m->taps] = (struct neap__filter_tap){(uint16_t)row, (uint16_t)at};
+	m->taps++;
+}
+
+/* Lists that a row of W is added to the sum at (y, x), which may be pooled. */
+static void list_sums(struct filter_making *m, int row, int y, int x)
 {
 	const struct neap__layer *l = m->layer;
 	int top, bottom, left, right;
-	uint32_t count = 0;
 
-	reached(l, 0, y, l->plane.height, &top, &bottom);
-	reached(l, 1, x, l->plane.width, &left, &right);
-	for (int oy = top; oy < bottom; oy++)
+	if (l->wide) { /* maxima are made of all sums */
+		add_tap(m, row, (y * l->sums[1] + x) * l->channels);
+		return;
+	}
+	windows_of(&l->conv_pool, 0, y, l->plane.height, &top, &bottom);
+	windows_of(&l->conv_pool, 1, x, l->plane.width, &left, &right);
+	for (int oy = top; oy < bottom && m->taps <= TAPS_MOST; oy++)
+		for (int ox = left; ox < right; ox++)
+			add_tap(m, row, (oy * l->plane.width + ox) * l->channels);
+}
+
+/* Lists the taps of a place of the pooled image. */
+static void list_taps(struct filter_making *m, int y, int x)
+{
+	const struct neap__layer *l = m->layer;
+	int top, bottom, left, right;
+
+	reached(l, 0, y, l->sums[0], &top, &bottom);
+	reached(l, 1, x, l->sums[1], &left, &right);
+	for (int oy = top; oy < bottom && m->taps <= TAPS_MOST; oy++)
 		for (int ox = left; ox < right; ox++) {
 			int i = y + l->pad[0] - oy * l->stride[0];
 			int j = x + l->pad[1] - ox * l->stride[1];
-			if (i % l->dilation[0] || j % l->dilation[1])
-				continue;
-			if (to)
-				to[count] = (struct neap__filter_tap){
-					.row = (uint16_t)(i / l->dilation[0] * l->conv[1] +
-							  j / l->dilation[1]),
-					.at = (uint16_t)((oy * l->plane.width + ox) * l->channels)};
-			count++;
+			if (i % l->dilation[0] == 0 && j % l->dilation[1] == 0)
+				list_sums(m, i / l->dilation[0] * l->conv[1] + j / l->dilation[1],
+					oy, ox);
 		}
-	return count;
+}
+
+/* Rows of W from one window to the next, and from one channel to the next, of dense weights. */
+static int row_step(const struct filter_making *m)
+{
+	return neap__from_conv(m->layer) ? m->in.channels : 1;
+}
+
+static int channel_step(const struct filter_making *m)
+{
+	return neap__from_conv(m->layer) ? 1 : m->in.height * m->in.width;
+}
+
+/* The windows [top, bottom) x [left, right) that a place before pooling belongs to. */
+struct filter_span {
+	int top, bottom, left, right;
+};
+
+static struct filter_span span_of(const struct filter_making *m, int y, int x)
+{
+	struct filter_span s;
+
+	windows_of(&m->layer->pool, 0, y, m->in.height, &s.top, &s.bottom);
+	windows_of(&m->layer->pool, 1, x, m->in.width, &s.left, &s.right);
+	return s;
+}
+
+/* The taps of a place: of all windows that it belongs to, or of the window that it is. */
+static void list_place(struct filter_making *m, int place)
+{
+	const struct neap__layer *l = m->layer;
+	int wide = m->spreads ? l->from.width : m->in.width, y = place / wide, x = place % wide;
+	struct filter_span s =
+		m->spreads ? span_of(m, y, x) : (struct filter_span){y, y + 1, x, x + 1};
+
+	for (int wy = s.top; wy < s.bottom && m->taps <= TAPS_MOST; wy++)
+		for (int wx = s.left; wx < s.right; wx++)
+			if (l->conv[0])
+				list_taps(m, wy, wx);
+			else
+				add_tap(m, m->spreads ? (wy * m->in.width + wx) * row_step(m) : 0,
+					0);
 }
 
 /* Fills in start, and the taps where there is room for them. */
-static int list_places(const struct filter_making *m)
+static int list_places(struct filter_making *m)
 {
-	uint64_t taps = 0;
-
+	m->taps = 0;
 	for (int p = 0; p < m->places; p++) {
-		struct neap__filter_tap *to = m->tap ? m->tap + taps : NULL;
-		m->start[p] = (uint32_t)taps;
-		if (m->layer->conv[0])
-			taps += list_taps(m, p / m->in.width, p % m->in.width, to);
-		else if (to)
-			to[0] = (struct neap__filter_tap){0};
-		taps += !m->layer->conv[0];
-		if (taps > TAPS_MOST)
+		m->start[p] = (uint32_t)m->taps;
+		list_place(m, p);
+		if (m->taps > TAPS_MOST)
 			return neap__fail(NEAP_EUSAGE,
-				"--net: the kernels of conv of layer %d have more than %d places. "
-				"Reduce conv, or increase stride",
+				"--net: the kernels of conv and the windows of pools of layer %d "
+				"have more than %d places. Reduce conv or conv_pool, or increase "
+				"stride or pool_stride",
 				m->layer->index, TAPS_MOST);
 	}
-	m->start[m->places] = m->start[m->places + 1] = (uint32_t)taps;
+	m->start[m->places] = m->start[m->places + 1] = (uint32_t)m->taps;
 	return 0;
 }
 
-/* Of max pooling: the pool of each unit, and the first unit of each pool. */
-static void list_pools(const struct filter_making *m, int unit, int pool)
-{
-	uint16_t *pooled = (uint16_t *)(uintptr_t)m->layer->pooled;
-	uint16_t *first = (uint16_t *)(uintptr_t)m->layer->pool_first;
-
-	if (!pooled)
-		return;
-	pooled[unit] = (uint16_t)pool;
-	if (pool != NO_POOL && unit < first[pool])
-		first[pool] = (uint16_t)unit;
-}
-
-static void list_units(const struct filter_making *m)
+/* What a unit of a channel at a place enters; place -1: nothing. */
+static void list_unit(struct filter_making *m, int unit, int channel, int place)
 {
 	const struct neap__layer *l = m->layer;
-	const struct neap__plane *from = &l->from, *in = &m->in;
-	int is_conv = neap__from_conv(l), high = l->pool[0] ? l->pool[0] : 1;
-	int wide = l->pool[0] ? l->pool[1] : 1, group = in->channels / l->groups;
-	int taps = l->conv[0] * l->conv[1], own = l->conv[0] ? l->channels / l->groups : 0;
+	int own = l->conv[0] ? l->channels / l->groups : 0;
+	int rows = l->conv[0] ? l->conv[0] * l->conv[1] : channel_step(m), row = channel * rows;
+	int has_row = !l->conv[0] && !m->spreads; /* for itself: all have the same tap */
+
+	if (has_row && place >= 0)
+		row += place * row_step(m);
+	m->unit[unit] = (struct neap__filter_unit){.place = (uint16_t)(place < 0 ? m->places
+								       : has_row ? 0
+										 : place),
+		.row = (uint16_t)(place < 0 ? 0 : row),
+		.at = (uint16_t)(channel / (m->in.channels / l->groups) * own)};
+}
+
+static void list_units(struct filter_making *m)
+{
+	const struct neap__plane *from = m->is_max ? &m->in : &m->layer->from;
+	int is_conv = neap__from_conv(m->layer);
 
 	for (int c = 0; c < from->channels; c++)
 		for (int y = 0; y < from->height; y++)
 			for (int x = 0; x < from->width; x++) {
-				int unit = neap__plane_unit(from, is_conv, c, y, x);
-				int down = y / high, across = x / wide;
-				int counts = down < in->height && across < in->width;
-				int pool = neap__plane_unit(in, is_conv, c, down, across);
-				int place = !counts	 ? m->places
-					    : l->conv[0] ? down * in->width + across
-							 : 0;
-				m->unit[unit] = (struct neap__filter_unit){.place = (uint16_t)place,
-					.row = (uint16_t)(!counts      ? 0
-							  : l->conv[0] ? c * taps
-								       : pool),
-					.at = (uint16_t)(c / group * own)};
-				list_pools(m, unit, counts ? pool : NO_POOL);
+				struct filter_span s =
+					m->is_max ? (struct filter_span){y, y + 1, x, x + 1}
+						  : span_of(m, y, x);
+				int none = s.top >= s.bottom || s.left >= s.right;
+				int place = none	 ? -1
+					    : m->spreads ? y * from->width + x
+							 : s.top * m->in.width + s.left;
+				list_unit(m, neap__plane_unit(from, is_conv, c, y, x), c, place);
 			}
+}
+
+/* Of max pooling: the pools of each unit, where there is room for them, and the first unit of each.
+ */
+static uint32_t list_pools(
+	struct filter_making *m, uint16_t *pooled, uint32_t *start, uint16_t *first)
+{
+	const struct neap__plane *from = &m->layer->from;
+	int is_conv = neap__from_conv(m->layer);
+	uint32_t count = 0;
+
+	for (int unit = 0; unit < m->layer->below; unit++) {
+		int c = is_conv ? unit % from->channels : unit / (from->height * from->width);
+		int place = is_conv ? unit / from->channels : unit % (from->height * from->width);
+		struct filter_span s = span_of(m, place / from->width, place % from->width);
+		uint32_t begin = count;
+		for (int y = s.top; y < s.bottom; y++)
+			for (int x = s.left; x < s.right; x++, count++) {
+				int pool = neap__plane_unit(&m->in, is_conv, c, y, x);
+				if (pooled)
+					pooled[start ? count : (uint32_t)unit] = (uint16_t)pool;
+				if (first && unit < first[pool])
+					first[pool] = (uint16_t)unit;
+			}
+		if (pooled && !start && count == begin)
+			pooled[unit] = NO_POOL;
+		if (start)
+			start[unit + 1] = count;
+		int own = (int)(count - begin);
+		if (start && own > m->net->pools_of_unit)
+			m->net->pools_of_unit = own;
+	}
+	return count;
 }
 
 static int make_pools(struct filter_making *m)
@@ -322,19 +498,31 @@ static int make_pools(struct filter_making *m)
 	struct neap__layer *l = m->layer;
 	int pools = m->in.channels * m->in.height * m->in.width;
 
-	if (!l->pool[0] || l->pooling != NEAP__POOL_MAX)
+	if (!l->pool.size[0] || l->pool.by != NEAP__POOL_MAX)
 		return 0;
-	uint16_t *pooled = neap__net_get(m->net, (uint64_t)l->below, sizeof *pooled);
+	uint64_t count = m->is_max ? list_pools(m, NULL, NULL, NULL) : (uint64_t)l->below;
+	uint16_t *pooled = neap__net_get(m->net, count, sizeof *pooled);
 	uint16_t *first = neap__net_get(m->net, (uint64_t)pools, sizeof *first);
-	if (!pooled || !first)
+	uint32_t *start =
+		m->is_max ? neap__net_get_zeroed(m->net, (uint64_t)l->below + 1, sizeof *start)
+			  : NULL;
+	if (!pooled || !first || (m->is_max && !start))
 		return neap__fail_errno(ENOMEM, "pools of layer %d", l->index);
 	for (int i = 0; i < pools; i++)
 		first[i] = UINT16_MAX;
+	list_pools(m, pooled, start, first);
 	l->pooled = pooled;
 	l->pool_first = first;
+	l->pool_start = start;
 	l->pools = pools;
 	m->net->pools_most = pools > m->net->pools_most ? pools : m->net->pools_most;
 	return 0;
+}
+
+static double factor_of(const struct neap__windows *w)
+{
+	int averages = w->size[0] && w->by == NEAP__POOL_AVERAGE;
+	return averages ? 1.0 / ((double)w->size[0] * w->size[1]) : 1;
 }
 
 int neap__filter_make(struct neap_net *net, struct neap__layer *layer)
@@ -343,9 +531,15 @@ int neap__filter_make(struct neap_net *net, struct neap__layer *layer)
 
 	if (!neap__has_filter(layer))
 		return 0;
-	m.places = layer->conv[0] ? m.in.height * m.in.width : 1;
+	int is_max = layer->pool.by == NEAP__POOL_MAX, overlaps = overlap(&layer->pool);
+	m.spreads = overlaps && !is_max;
+	m.is_max = overlaps && is_max;
+	m.places = m.spreads	    ? layer->from.height * layer->from.width
+		   : layer->conv[0] ? m.in.height * m.in.width
+				    : 1;
+	m.units = m.is_max ? m.in.channels * m.in.height * m.in.width : layer->below;
 	struct neap__filter *filter = neap__net_get(net, 1, sizeof *filter);
-	m.unit = neap__net_get(net, (uint64_t)layer->below, sizeof *m.unit);
+	m.unit = neap__net_get(net, (uint64_t)m.units, sizeof *m.unit);
 	m.start = neap__net_get(net, (uint64_t)m.places + 2, sizeof *m.start);
 	if (!filter || !m.unit || !m.start)
 		return neap__fail_errno(ENOMEM, "net");
@@ -358,11 +552,10 @@ int neap__filter_make(struct neap_net *net, struct neap__layer *layer)
 	NEAP_TRY(make_pools(&m));
 	NEAP_TRY(list_places(&m));
 	list_units(&m);
-	int averages = layer->pool[0] && layer->pooling == NEAP__POOL_AVERAGE;
 	*filter = (struct neap__filter){.unit = m.unit,
 		.start = m.start,
 		.tap = m.tap,
-		.factor = averages ? 1.0 / (layer->pool[0] * layer->pool[1]) : 1};
+		.factor = factor_of(&layer->pool) * factor_of(&layer->conv_pool)};
 	layer->filter = filter;
 	return 0;
 }

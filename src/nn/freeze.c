@@ -44,6 +44,25 @@ static int mark(struct neap_net *net, const char *list)
 	}
 }
 
+/* What a norm makes of weights and bias has one gradient, which its parts are made from. */
+static int check_norms(const struct neap_net *net)
+{
+	for (int l = 0; l < net->nlayers; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		const struct neap__param *t = net->tensors;
+		if (!layer->norm.kind ||
+			(t[layer->weight].is_frozen == t[layer->bias].is_frozen &&
+				t[layer->weight].is_frozen <= t[layer->norm.scale].is_frozen))
+			continue;
+		return neap__fail(NEAP_EUSAGE,
+			"--freeze: layer%d has norm=batch, whose weight, bias and norm_scale are "
+			"normalised together. Freeze layer%d, layer%d.norm_scale, or none of "
+			"these",
+			l, l, l);
+	}
+	return 0;
+}
+
 /* 1: a tensor of the layer learns. */
 static int learns(const struct neap_net *net, const struct neap__layer *layer)
 {
@@ -89,6 +108,7 @@ int neap__net_freeze(struct neap_net *net)
 	if (!list || !*list)
 		return 0;
 	NEAP_TRY(mark(net, list));
+	NEAP_TRY(check_norms(net));
 	while (net->learns_from < net->nlayers && !learns(net, &net->layers[net->learns_from]))
 		net->learns_from++;
 	if (net->learns_from == net->nlayers)

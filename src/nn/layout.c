@@ -75,9 +75,9 @@ static void derive_log(struct neap_net *net)
 			net->sample_log += (1 + (size_t)layer->n) * sizeof(uint16_t);
 		/* What dropout lets through has another weight, which a walk does not know. */
 		if (layer->density < 1 || neap__has_delays(layer + 1) || neap__has_filter(layer) ||
-			neap__has_filter(layer + 1) || !neap__layer_code(net, layer)->walk ||
-			neap__learned(layer) || neap__has_ranges(layer) ||
-			(l > 0 && layer[-1].dropout > 0))
+			neap__has_filter(layer + 1) || layer->norm.kind ||
+			!neap__layer_code(net, layer)->walk || neap__learned(layer) ||
+			neap__has_ranges(layer) || (l > 0 && layer[-1].dropout > 0))
 			net->has_log = 0;
 	}
 	net->strip_units = (size_t)net->ops->strip_units(net);
@@ -126,6 +126,12 @@ int neap__net_layout(struct neap_net *net)
 
 		derive_widths(net, layer);
 		NEAP_TRY(neap__filter_make(net, layer));
+		net->has_norm |= layer->norm.kind != NEAP__NORM_NONE;
+		layer->wide_index = net->nwide;
+		net->nwide += layer->wide > 0;
+		size_t wide = neap__round_up((uint64_t)neap__products_of(layer) * bytes, 64);
+		if (neap__is_apart(layer) && wide > net->wide_bytes)
+			net->wide_bytes = wide;
 		int at_once = neap__has_filter(layer) || neap__has_delays(layer);
 		layer->din_mask = !at_once || layer->is_recurrent ? -1 : layer->delay ? 1 : 0;
 		if (hidden)

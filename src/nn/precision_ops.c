@@ -5,6 +5,7 @@
 #include "nn/core/delays.h"
 #include "nn/core/dropout.h"
 #include "nn/core/forward.h"
+#include "nn/core/norm.h"
 #include "nn/core/port_rows.h"
 #include "nn/core/precision.h"
 #include "nn/core/products.h"
@@ -29,6 +30,10 @@ static void repeat_bias(struct neap_net *net, const struct neap__layer *layer)
 {
 	const struct neap__param *t = &net->tensors[layer->bias];
 
+	if (layer->norm.kind) {
+		neap__norm_begin(net, layer);
+		return;
+	}
 	for (int at = 0; layer->biases && at < layer->widths.sums; at += (int)t->columns)
 		memcpy((real *)layer->biases + at, t->data, (size_t)t->columns * sizeof(real));
 }

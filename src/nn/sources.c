@@ -115,7 +115,7 @@ static int check_pools(const struct neap_net *net, const struct neap__layer *lay
 {
 	int source = layer->source[0].layer;
 
-	if (!layer->pool[0] || layer->pooling != NEAP__POOL_MAX || source < 0)
+	if (!layer->pool.size[0] || layer->pool.by != NEAP__POOL_MAX || source < 0)
 		return 0;
 	for (int l = 0; l < net->nlayers; l++)
 		for (int k = 0; k < net->layers[l].nsources; k++)

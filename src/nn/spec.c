@@ -24,6 +24,7 @@ enum spec_kind { NUMBER, TIME, FLAG, WORD, SIZES, SOURCES, DELAYS };
 static const char *const activations[] = {NEAP__ACTIVATION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const norms[] = {NEAP__NORM_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const poolings[] = {NEAP__POOLING_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -91,8 +92,15 @@ static const struct spec_key {
 	{"dilation", SIZES, AT(dilation), CONV, .low = 1, .count = 2},
 	{"groups", SIZES, AT(groups), CONV, .low = 1, .count = 1},
 	{"channels", SIZES, AT(channels), CONV, .low = 1, .count = 1},
-	{"pool", SIZES, AT(pool), POOL, .low = 1, .count = 2},
-	{"pooling", WORD, AT(pooling), POOL, .words = poolings},
+	{"norm", WORD, AT(norm.kind), CONV, .words = norms},
+	{"conv_pool", SIZES, AT(conv_pool.size), CONV, .low = 1, .count = 2},
+	{"conv_pooling", WORD, AT(conv_pool.by), CONV, .words = poolings},
+	{"conv_pool_stride", SIZES, AT(conv_pool.stride), CONV, .low = 1, .count = 2},
+	{"conv_pool_pad", SIZES, AT(conv_pool.pad), CONV, .low = 0, .count = 2},
+	{"pool", SIZES, AT(pool.size), POOL, .low = 1, .count = 2},
+	{"pooling", WORD, AT(pool.by), POOL, .words = poolings},
+	{"pool_stride", SIZES, AT(pool.stride), POOL, .low = 1, .count = 2},
+	{"pool_pad", SIZES, AT(pool.pad), POOL, .low = 0, .count = 2},
 	{"shape", SIZES, AT(from), POOL, .low = 1, .count = 3},
 #undef POOL
 #undef CONV
@@ -707,6 +715,22 @@ static int check_layer(struct neap_net *net, struct neap__layer *layer)
 	return layer->program ? neap__cell_program_build(net, layer) : 0;
 }
 
+static int is_within(const struct spec_key *key, size_t windows)
+{
+	return key->at >= windows && key->at < windows + sizeof(struct neap__windows);
+}
+
+/* 1: the key is part of the text, where it is one of these windows. Strides and paddings are where
+ * they are not those of a plain pool. */
+static int writes_windows(const struct spec_key *key, const struct neap__windows *w, size_t at)
+{
+	if (key->at == at + offsetof(struct neap__windows, stride))
+		return w->size[0] && (w->stride[0] != w->size[0] || w->stride[1] != w->size[1]);
+	if (key->at == at + offsetof(struct neap__windows, pad))
+		return w->size[0] && (w->pad[0] || w->pad[1]);
+	return w->size[0] > 0;
+}
+
 /* 1: the key is part of the text. Only NEAP_INIT_NORMAL has scales. */
 static int is_written(const struct neap__layer *layer, const struct spec_key *key)
 {
@@ -720,7 +744,12 @@ static int is_written(const struct neap__layer *layer, const struct spec_key *ke
 	if (key->at == offsetof(struct neap__layer, from))
 		return neap__has_filter(layer);
 	if (key->where == (NEAP__HAS_FILTER | NEAP__READOUT))
-		return layer->pool[0] > 0;
+		return writes_windows(key, &layer->pool, offsetof(struct neap__layer, pool));
+	if (key->at == offsetof(struct neap__layer, norm.kind))
+		return layer->norm.kind != NEAP__NORM_NONE;
+	if (is_within(key, offsetof(struct neap__layer, conv_pool)))
+		return writes_windows(
+			key, &layer->conv_pool, offsetof(struct neap__layer, conv_pool));
 	if (key->where == NEAP__HAS_FILTER)
 		return layer->conv[0] > 0;
 	if (key->kind == SOURCES)

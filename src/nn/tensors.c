@@ -105,6 +105,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 	if (density < 1)
 		NEAP_TRY(connect(net, t, index, density));
 	t->data = neap__net_get(net, (uint64_t)t->count, net->ops->real);
+	t->in_use = t->data;
 	if (!t->data)
 		return neap__fail_errno(
 			ENOMEM, "%s: %lld x %lld", t->name, (long long)rows, (long long)columns);
@@ -126,7 +127,7 @@ static int make(struct neap_net *net, int index, const struct neap__layer *layer
 }
 
 enum {
-	TENSORS = 5 + NEAP__LEAKS_MOST, /* a layer, at most */
+	TENSORS = 8 + NEAP__LEAKS_MOST, /* a layer, at most */
 	/*
 	 * The steps that an update of Adam moves a delay by, in learning rates. The published
 	 * configuration of Hammouamri and others (2024) trains delays with 100 times the learning
@@ -235,6 +236,47 @@ static int make_delays(struct neap_net *net, struct neap__layer *layer)
 	return 0;
 }
 
+/* One row [channels] of a norm, all of a value. */
+static int make_norm_row(struct neap_net *net, const struct neap__layer *layer, int *index,
+	const char *name, double value)
+{
+	*index = net->ntensors++;
+	NEAP_TRY(make(net, *index, layer, name, 1, layer->norm.channels, 1, (struct draw){0}, 1));
+	for (int c = 0; c < layer->norm.channels; c++) {
+		void *data = net->tensors[*index].data;
+		if (net->options.precision == NEAP_DOUBLE)
+			((double *)data)[c] = value;
+		else
+			((float *)data)[c] = (float)value;
+	}
+	return 0;
+}
+
+/* Makes the tensors of a norm, and the room for the weights and biases in use. */
+static int make_norm(struct neap_net *net, struct neap__layer *layer)
+{
+	struct neap__norm *norm = &layer->norm;
+	struct neap__param *weight = &net->tensors[layer->weight];
+
+	if (!norm->kind)
+		return 0;
+	norm->channels = layer->conv[0] ? layer->channels : layer->n;
+	NEAP_TRY(make_norm_row(net, layer, &norm->scale, "norm_scale", 1));
+	NEAP_TRY(make_norm_row(net, layer, &norm->mean, "norm_mean", 0));
+	NEAP_TRY(make_norm_row(net, layer, &norm->variance, "norm_variance", 1));
+	net->tensors[norm->mean].is_frozen = net->tensors[norm->variance].is_frozen = 1;
+	double *rows = neap__net_get_zeroed(net, 3 * (uint64_t)norm->channels, sizeof *rows);
+	weight->in_use = neap__net_get_zeroed(net, (uint64_t)weight->count, net->ops->real);
+	if (!layer->biases)
+		layer->biases = neap__net_get_zeroed(net, (uint64_t)layer->n, net->ops->real);
+	if (!rows || !weight->in_use || !layer->biases)
+		return neap__fail_errno(ENOMEM, "norm of layer %d", layer->index);
+	norm->factor = rows;
+	norm->found[0] = rows + norm->channels;
+	norm->found[1] = rows + 2 * (size_t)norm->channels;
+	return 0;
+}
+
 /* 1: a layer gives out events, 0: numbers of all units. */
 static int has_events(const struct neap_net *net, const struct neap__layer *layer)
 {
@@ -340,6 +382,8 @@ int neap__net_tensors(struct neap_net *net)
 		NEAP_TRY(make_leaks(net, &net->layers[l]));
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(make_delays(net, &net->layers[l]));
+	for (int l = 0; l < net->nlayers; l++)
+		NEAP_TRY(make_norm(net, &net->layers[l]));
 	double *grad = neap__net_get_zeroed(net, net->elements, sizeof *grad);
 	if (!grad)
 		return neap__fail_errno(ENOMEM, "gradients of %zu weights", net->elements);

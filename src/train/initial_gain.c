@@ -11,11 +11,13 @@
  * What the first layer gets is measured on some training samples. A layer above gets the spikes
  * that the layers below it make of a few samples before anything is learned; they count as
  * independent ones. Layers whose specification says a scale, whose cells have no membrane, or that
- * get numbers instead of spikes are left alone.
+ * get numbers instead of spikes are left alone. Batch normalisation begins with the statistics of
+ * these samples and weights.
  */
 #include "train/learning_rate.h"
 #include "train/trainer.h"
 #include "train/evaluate.h"
+#include "nn/batch/norm_sums.h"
 #include "nn/linear_cell.h"
 #include "data/dataset.h"
 #include "nn/core/cell.h"
@@ -132,8 +134,8 @@ static int measure_inputs(double *mean_square, struct neap__initial_gain *gain,
 	return rc;
 }
 
-/* Spikes a unit and second of layer l, of a few samples. */
-static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
+/* Runs a few samples through the net, as one batch. */
+static int run_trials(struct neap_eval_result *result, struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
 	int64_t index[TRIALS], count = d->nfirst < TRIALS ? d->nfirst : TRIALS;
@@ -144,7 +146,6 @@ static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
 		.steps = limit > 0 && limit < TRIAL_STEPS ? limit : TRIAL_STEPS,
 		.index = index,
 		.count = count};
-	struct neap_eval_result result = {.size = sizeof result};
 	struct neap_loader *loader;
 
 	for (int64_t i = 0; i < count; i++)
@@ -154,9 +155,17 @@ static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
 		.options = &trainer->options.net,
 		.loss = trainer->objective.loss,
 		.loader = loader};
-	int rc = neap__evaluate(&result, &evaluation);
+	int rc = neap__evaluate(result, &evaluation);
 	neap_loader_close(loader);
-	NEAP_TRY(rc);
+	return rc;
+}
+
+/* Spikes a unit and second of layer l, of a few samples. */
+static int measure_layer(double *hertz, struct neap__trainer *trainer, int l)
+{
+	struct neap_eval_result result = {.size = sizeof result};
+
+	NEAP_TRY(run_trials(&result, trainer));
 	*hertz = result.rates ? result.rates[l] / trainer->options.net.dt : 0;
 	neap_eval_result_free(&result);
 	return 0;
@@ -220,6 +229,39 @@ static int scale_layer(struct neap__trainer *trainer, int l, const struct neap__
 	return 0;
 }
 
+/* Begins the statistics of a layer with a norm (nn/core/norm.h) with those of a few samples. */
+static int start_norm(struct neap__trainer *trainer, int l)
+{
+	struct neap_eval_result result = {.size = sizeof result};
+
+	if (!trainer->net->layers[l].norm.kind)
+		return 0;
+	NEAP_TRY(run_trials(&result, trainer));
+	neap_eval_result_free(&result);
+	neap__norm_find(trainer->net);
+	neap__norm_start(trainer->net, l);
+	return 0;
+}
+
+/* Scales a layer by what arrives, where that is known. */
+static int gain_of(struct neap__trainer *trainer, int l)
+{
+	const struct neap_net *net = trainer->net;
+	const struct neap__layer *layer = &net->layers[l];
+	struct neap__linear_cell cell;
+
+	if (!(trainer->options.gain > 0) || layer->said_scale || layer->init == NEAP_INIT_TORCH ||
+		!(layer->threshold > 0) || !is_measured(net, layer))
+		return 0;
+	int made = neap__linear_cell_make(&cell, net, layer);
+	NEAP_TRY(made);
+	if (!made)
+		return 0;
+	int rc = scale_layer(trainer, l, &cell);
+	neap__linear_cell_free(&cell);
+	return rc;
+}
+
 int neap__initial_gain(struct neap__trainer *trainer)
 {
 	const struct neap_net *net = trainer->net;
@@ -227,19 +269,9 @@ int neap__initial_gain(struct neap__trainer *trainer)
 	trainer->gain = calloc((size_t)net->nlayers, sizeof *trainer->gain);
 	if (!trainer->gain)
 		return neap__fail_errno(ENOMEM, "%d layers", net->nlayers);
-	for (int l = 0; l < net->nlayers - 1 && trainer->options.gain > 0; l++) {
-		const struct neap__layer *layer = &net->layers[l];
-		struct neap__linear_cell cell;
-		if (layer->said_scale || layer->init == NEAP_INIT_TORCH ||
-			!(layer->threshold > 0) || !is_measured(net, layer))
-			continue;
-		int made = neap__linear_cell_make(&cell, net, layer);
-		NEAP_TRY(made);
-		if (!made)
-			continue;
-		int rc = scale_layer(trainer, l, &cell);
-		neap__linear_cell_free(&cell);
-		NEAP_TRY(rc);
+	for (int l = 0; l < net->nlayers - 1; l++) {
+		NEAP_TRY(gain_of(trainer, l));
+		NEAP_TRY(start_norm(trainer, l));
 	}
 	return 0;
 }

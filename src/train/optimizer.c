@@ -2,6 +2,7 @@
 /* optimizer.c: the table of rules, the moments of a net's tensors, one update of them all. */
 #include "train/optimizer.h"
 #include <neap/train.h>
+#include "nn/batch/norm_sums.h"
 #include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
@@ -205,6 +206,7 @@ int neap__optimizer_step(
 		optimizer->rule->step(&step);
 		finite &= all_finite(&step);
 	}
+	neap__norm_move(net);
 	for (int l = 0; l < net->nlayers; l++) /* delays stay in their range */
 		net->ops->delays(net, &net->layers[l]);
 	neap__subnormals_restore(mode);

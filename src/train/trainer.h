@@ -152,9 +152,9 @@ int neap__epoch(struct neap__trainer *trainer, double *samples);
 int neap__validate(struct neap__trainer *trainer, struct neap_eval_result *result);
 
 /*
- * initial_gain.c: multiplies the weights of all layers; net and data are open. The result is a
- * function of the options and the samples alone. 0, -ENOMEM or what reading the set fails with. say
- * tells what was done, in a line.
+ * initial_gain.c: multiplies the weights of all layers, and begins the statistics of those with a
+ * norm; net and data are open. The result is a function of the options and the samples alone. 0,
+ * -ENOMEM or what reading the set fails with. say tells what was done, in a line.
  */
 int neap__initial_gain(struct neap__trainer *trainer);
 /* The i-th of `some` training samples that are spread over all of them. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Convolutions and pooling (`--net lif:conv=...`): shapes from files and --shape, the same weights for all plans and threads, models,
+Convolutions, pooling and batch normalisation (`--net lif:conv=...`): shapes from files and --shape, the same weights for all plans and threads, models,
 runs that are resumed, and errors.
 """
 import os
@@ -13,7 +13,8 @@ import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 
 SIDE, STEPS, SAMPLES, CLASSES = 12, 300, 24, 3
-NET = "lif:conv=3:stride=2:pad=1:channels=4:scale=4,alif:conv=3:pool=2:pooling=max:channels=6:scale=3,li"
+NET = ("lif:conv=3:stride=2:pad=1:channels=4:norm=batch:scale=4,"
+       "alif:conv=2:pool=3:pool_stride=2:pool_pad=1:pooling=max:channels=6:scale=3:conv_pool=2:conv_pool_stride=1,lif:9:norm=batch,li")
 
 
 def write_events(path, sensor=True):

@@ -32,6 +32,7 @@ REFUSED = [
     (["--net", "lif:9,lif:7:delay=0..64:learn,li"], "'delay'"),
     (["--net", "lif:conv=1x3:channels=2:shape=1x1x10,li"], "'conv'"),
     (["--net", "lif:9,li:pool=1x3:shape=1x1x9"], "'pool'"),
+    (["--net", "lif:9:norm=batch,li"], "'norm'"),
     (["--net", "lif:9,lif:7:dropout=0.5,li"], "'dropout'"),
     ([*NET, "--dropout", "0.2"], "'dropout'"),
     ([*NET, "--surrogate", "sigmoid"], "'sigmoid'"),

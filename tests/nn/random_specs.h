@@ -154,6 +154,20 @@ static inline void add_from(struct random_net *r, struct draws *d, int layer, in
 		add(r, "input");
 }
 
+/* Windows of a pool; some overlap, leave gaps or are padded. */
+static inline void add_windows(struct random_net *r, struct draws *d, const char *name)
+{
+	static const char *const poolings[] = {"sum", "avg", "max"};
+	int size = 2 + below(d, 2), by = below(d, 3);
+
+	add(r, ":%s=1x%d:%sing=%s", name, size, name, poolings[by]);
+	r->has_kinks |= by == 2;
+	if (often(d, 60))
+		add(r, ":%s_stride=1x%d", name, 1 + below(d, 4));
+	if (often(d, 40))
+		add(r, ":%s_pad=0x1", name);
+}
+
 static inline void add_layer(struct random_net *r, struct draws *d, int layer, int layers,
 	int units, int links, int late)
 {
@@ -169,6 +183,10 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 		add(r, ":conv=1x3:channels=%d:shape=1x1x%d", 1 + below(d, 3), r->options.inputs);
 		if (often(d, 30))
 			add(r, ":pad=0x1");
+		if (often(d, 40))
+			add_windows(r, d, "pool");
+		if (often(d, 40))
+			add_windows(r, d, "conv_pool");
 	} else {
 		int size = 1 + below(d, units), is_gated = cell >= RNN && cell != FILE_CELL;
 		add(r, ":%d%s", size, !is_gated && often(d, 45) ? "r" : "");
@@ -177,6 +195,8 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 		add_neuron(r, d, cell);
 	if (!is_filter && often(d, 20))
 		add(r, ":density=0.%d", 3 + below(d, 6));
+	if (cell < INTEGRATOR && often(d, 15))
+		add(r, ":norm=batch");
 	if (often(d, 25))
 		add(r, ":dropout=0.%d", 1 + below(d, 6));
 	if (layer && often(d, late))
@@ -208,10 +228,8 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	if (often(d, 15))
 		add(r, ":density=0.6");
 	if (often(d, 12)) {
-		int most = often(d, 50);
-		add(r, ":pool=1x2:shape=1x1x%d:pooling=%s", 2 + below(d, units),
-			most ? "max" : "avg");
-		r->has_kinks |= most;
+		add(r, ":shape=1x1x%d", 2 + below(d, units));
+		add_windows(r, d, "pool");
 	}
 	if (often(d, late))
 		add_delay(r, d);

@@ -241,7 +241,26 @@ static void filters(void **arg)
 		"adlif:conv=1:channels=2:shape=2x5x4:pool=2:pooling=avg:scale=9:learn=tau,"
 		"seadlif:conv=1:channels=3:scale=9:delay=1,li:pool=1x2:pooling=avg:delay=1",
 		"lif:40:pool=2:pooling=max:shape=2x5x4,lif:conv=3:shape=4x5x2:pad=1:channels=2,li",
-		"gru:8,lif:conv=2:shape=2x2x2:channels=3,li"};
+		"gru:8,lif:conv=2:shape=2x2x2:channels=3,li",
+		"lif:conv=2:channels=3:shape=2x5x4:conv_pool=2:conv_pool_stride=1,"
+		"lif:conv=2x1:pad=1:channels=2:conv_pool=3x2:conv_pooling=avg:conv_pool_pad=1,li",
+		"lif:conv=2:channels=3:shape=2x5x4:pool=3x2:pool_stride=1:pool_pad=1,"
+		"lif:6r:pool=2:pool_stride=1:pooling=avg:delay=1,li",
+		"lif:conv=2x1:channels=3:shape=2x5x4:pool=3:pool_stride=2:pool_pad=1:pooling=max:"
+		"dropout=0.3,lif:5:pool=2:pool_stride=1:pooling=max:dropout=0.3,"
+		"li:pool=2x1:pool_stride=1:shape=1x5x1:pooling=max",
+		"lif:conv=2x1:channels=4:shape=2x5x4:pool=1x2:pool_stride=2:conv_pool=2x1:"
+		"conv_pool_pad=1x0:conv_pooling=avg:pooling=max,li:pool=2:pool_stride=1x2:pool_pad="
+		"1:pooling=max",
+		"lif:conv=2x1:channels=3:shape=2x5x4:pool=1x2:pooling=max:conv_pool=2x1:conv_"
+		"pooling=max:"
+		"conv_pool_stride=1:conv_pool_pad=1x0:dropout=0.2,"
+		"alif:conv=1x2:channels=3:conv_pool=2:conv_pool_stride=1:conv_pooling=max:norm="
+		"batch:delay=1:"
+		"pad=1,li",
+		"lif:conv=2x1:channels=4:groups=2:shape=2x5x4:norm=batch:conv_pool=2x1,"
+		"cubalif:6r:norm=batch:dropout=0.3,alif:5:norm=batch:from=layer0+layer1:learn=tau,"
+		"li"};
 	(void)arg;
 	for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++)
 		for (int values = 0; values < 2; values++) {

@@ -23,7 +23,8 @@ static const char *const specs[] = {"lif:24r,li", "lif:17,lif:9r:dropout=0.3,li"
 	"lif:conv=1x5:channels=3:shape=1x1x19,lif:9:pool=1x2:pooling=max,li",
 	"lif:16r:from=input+layer1,lif:9:from=input+layer0:dropout=0.3,li:from=layer0+layer1",
 	"integrator:13:learn=tau,lif:6:from=input+layer0,li:from=input+layer1",
-	"lif:17r,alif:9:delay=0..20:learn,li:delay=0..3"};
+	"lif:17r,alif:9:delay=0..20:learn,li:delay=0..3",
+	"lif:conv=1x5:channels=3:shape=1x1x19:norm=batch:conv_pool=1x2,cubalif:9:norm=batch,li"};
 
 /* What a sweep leaves. */
 struct found {
@@ -94,6 +95,12 @@ static void *run_rank(void *arg)
 	memcpy(rank->found.rate, rank->found.result.rate,
 		(size_t)rank->found.result.layers * sizeof(double));
 	rank->found.hash = neap_net_grad_hash(net);
+	for (int l = 0; l < net->nlayers; l++) /* the statistics of norms */
+		for (int c = 0; c < 2 * net->layers[l].norm.channels; c++) {
+			uint64_t bits;
+			memcpy(&bits, &net->layers[l].norm.found[0][c], sizeof bits);
+			rank->found.hash = rank->found.hash * 31 + bits;
+		}
 	neap_net_free(net);
 	return NULL;
 }

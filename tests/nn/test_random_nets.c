@@ -103,6 +103,20 @@ static struct neap_net *open_net(struct one_case *c, const struct neap__net_memo
 	return NULL;
 }
 
+/* A hash of all gradients, and of the statistics of norms. */
+static uint64_t bits_of(const struct neap_net *net)
+{
+	uint64_t hash = neap_net_grad_hash(net);
+
+	for (int l = 0; l < net->nlayers; l++)
+		for (int c = 0; c < 2 * net->layers[l].norm.channels; c++) {
+			uint64_t bits;
+			memcpy(&bits, &net->layers[l].norm.found[0][c], sizeof bits);
+			hash = hash * 31 + bits;
+		}
+	return hash;
+}
+
 /* Bits of a sweep: the state at cuts, then tapes from there in random room. */
 static uint64_t sweep_cut(struct one_case *c, struct neap_net *net, int parts, double *loss)
 {
@@ -167,7 +181,7 @@ end:
 	free(states);
 	free(live);
 	free(adjoint);
-	return neap_net_grad_hash(net);
+	return bits_of(net);
 }
 
 /* Divisions into ranges, and threads. */
@@ -313,7 +327,7 @@ static int check_log(struct one_case *c, struct neap_net *net, double loss, uint
 		done != steps || neap_net_backward(net, adjoint, steps, 0, tape))
 		fault(c, "replay: %s", neap_detail());
 	neap_net_end(net);
-	if (again != loss || neap_net_grad_hash(net) != hash)
+	if (again != loss || bits_of(net) != hash)
 		fault(c, "replay: loss %g instead of %g, or other gradients", again, loss);
 	free(state);
 	free(adjoint);
@@ -376,7 +390,7 @@ static void check_saved(struct one_case *c, struct neap_net *net, uint64_t hash)
 	neap_net_backward(other, adjoint, 65, 0, tape[0]);
 	neap_net_end(net);
 	neap_net_end(other);
-	if (neap_net_grad_hash(other) != hash)
+	if (bits_of(other) != hash)
 		fault(c, "gradients that were saved and loaded are others");
 	neap_net_free(other);
 	free(journal.bytes);
@@ -466,7 +480,7 @@ static void *run_rank(void *arg)
 		neap_net_turn(net, NULL, adjoint, &rank->loss);
 		neap_net_end(net);
 	}
-	rank->hash = neap_net_grad_hash(net);
+	rank->hash = bits_of(net);
 	neap_net_free(net);
 	return NULL;
 }
@@ -504,8 +518,7 @@ static void check_text(struct one_case *c, const struct neap_net *net, double lo
 		fault(c, "own text %s: %s", neap_net_spec(net), neap_detail());
 		return;
 	}
-	if (sweep_plain(again, &c->room.batch, &c->objective) != loss ||
-		neap_net_grad_hash(again) != hash)
+	if (sweep_plain(again, &c->room.batch, &c->objective) != loss || bits_of(again) != hash)
 		fault(c, "own text makes another net: %s", neap_net_spec(net));
 	neap_net_free(again);
 }
@@ -539,7 +552,7 @@ static int check_net(struct one_case *c)
 	held = memory.held;
 	neap_net_end(net);
 	double loss = sweep_plain(net, &c->room.batch, &c->objective);
-	uint64_t hash = neap_net_grad_hash(net);
+	uint64_t hash = bits_of(net);
 	if (!isfinite(loss))
 		fault(c, "loss %g", loss);
 	if (memory.held != held)

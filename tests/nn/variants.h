@@ -151,6 +151,24 @@ static const struct variant {
 	{.spec = "lif:70r,lif:conv=2:channels=8:pooling=max:pool=2:shape=2x5x7:learn=tau,"
 		 "adlif:conv=1:channels=3:scale=20,li:pool=1x2:pooling=avg",
 		.surrogate = NEAP_SUPERSPIKE},
+	{.spec = "lif:conv=1x3:channels=5:pool=1x3:pool_stride=1x2:shape=1x1x19:conv_pool=1x2,"
+		 "lif:conv=1x2:channels=17:pool=1x3:pool_stride=1x1:pool_pad=0x1:pooling=max,"
+		 "li:pool=1x2:pool_stride=1:pooling=avg"},
+	{.spec = "alif:conv=1x4:channels=33:shape=1x1x19:conv_pool=1x3:conv_pooling=avg:"
+		 "conv_pool_stride=1x2:conv_pool_pad=0x1:dropout=0.3,lif:20r:pool=1x3:"
+		 "pool_stride=1x2:pooling=max:delay=1,li",
+		.precision = NEAP_DOUBLE},
+	{.spec = "lif:conv=1x3:channels=5:shape=1x1x19:conv_pool=1x2:conv_pooling=max:dropout=0.3,"
+		 "lif:conv=1x2:channels=6:conv_pool=1x3:conv_pool_stride=1:conv_pooling=max:delay="
+		 "1:"
+		 "norm=batch,li"},
+	{.spec = "lif:70r:norm=batch,cubalif:33:norm=batch:dropout=0.3,alif:20r:norm=batch:delay=2."
+		 ".9:learn,li",
+		.density = 0.5},
+	{.spec = "alif:conv=1x4:channels=6:pool=1x2:shape=1x1x19:norm=batch:learn=tau,"
+		 "lif:33:from=input+layer0:norm=batch:reset=zero,li",
+		.precision = NEAP_DOUBLE,
+		.values = 1},
 	{.spec = "lif:conv=1x3:channels=9:pool=1x2:pooling=avg:shape=1x1x19,gru:9,li",
 		.gated = 1,
 		.values = 1},

@@ -19,9 +19,15 @@ def convolved(x, weight, bias, stride, padding, dilation, groups):
     return out + np.reshape(bias, (-1, 1, 1))
 
 
-def pooled(x, kernel):
-    (high, wide), (c, h, w) = (int(k) for k in kernel), x.shape
-    return x[:, :h // high * high, :w // wide * wide].reshape(c, h // high, high, w // wide, wide).sum((2, 4))
+def pooled(x, node, is_average):
+    """Sums or means of windows of an image (channel, y, x), which the padding fills with zeros."""
+    kernel, stride, padding = ([int(k) for k in node[name]] for name in ("kernel_size", "stride", "padding"))
+    x = np.pad(x, [(0, 0), *((p, p) for p in padding)])
+    out = np.zeros((x.shape[0], *((n - k) // s + 1 for n, k, s in zip(x.shape[1:], kernel, stride))))
+    for i, j in np.ndindex(*out.shape[1:]):
+        y, z = i * stride[0], j * stride[1]
+        out[:, i, j] = x[:, y:y + kernel[0], z:z + kernel[1]].sum((1, 2))
+    return out / (np.prod(kernel) if is_average else 1)
 
 
 class Graph:
@@ -90,7 +96,9 @@ class Graph:
             line = [np.array([fill, p[name]]) for name, fill in (("stride", 1), ("padding", 0), ("dilation", 1))]
             return convolved(total[:, None], p["weight"][:, :, None], p["bias"], *line, p["groups"])[:, 0], None
         if kind in ("SumPool2d", "AvgPool2d"):
-            return pooled(total, p["kernel_size"]) / (p["kernel_size"].prod() if kind == "AvgPool2d" else 1), None
+            return pooled(total, p, kind == "AvgPool2d"), None
+        if kind == "Scale":
+            return p["scale"] * total, None
         v, i = state
         if kind == "CubaLIF":
             i = i + dt / p["tau_syn"] * (p.get("w_in", 1) * total - i)

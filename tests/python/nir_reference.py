@@ -82,7 +82,7 @@ class Reference:
             line = [np.array([fill, p[name]]) for name, fill in (("stride", 1), ("padding", 0), ("dilation", 1))]
             return convolved(x[:, None], p["weight"][:, :, None], p["bias"], *line, p["groups"])[:, 0]
         if kind in ("SumPool2d", "AvgPool2d"):
-            return pooled(x, p["kernel_size"]) / (np.prod(p["kernel_size"]) if kind == "AvgPool2d" else 1)
+            return pooled(x, p, kind == "AvgPool2d")
         if kind == "Threshold":
             return (x > p["threshold"]).astype("f8")
         v, i, _ = state

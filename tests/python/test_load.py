@@ -287,6 +287,7 @@ def test_models_that_are_none(tmp_path):
             (dict(settings={"net": "lif:2x,li"}), "'2x'"), (dict(settings={"net": "lif,li"}), "0 units"),
             (dict(settings={"net": "lif:2:foo=1,li"}), "key 'foo'"), (dict(settings={"tau": "nan"}), "tau"),
             (dict(settings={"net": "lif:conv=3:channels=2,li"}), "has the key 'conv': convolutions"),
+            (dict(settings={"net": "lif:9:norm=batch,li"}), "has the key 'norm': batch normalisation"),
             (dict(settings={"net": "lif:2,li:delay=0..9:learn"}), "delays of more than one step"),
             (dict(settings={"net": "lif:2,li:delay=2"}), "delays of more than one step"),
             (dict(settings={"net": "lif:2:tau=-1ms,li"}), "tau"), (dict(settings={"reset": "never"}), "reset"),

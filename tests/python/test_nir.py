@@ -134,8 +134,13 @@ NEAP_NETS = {
     "sparse": "lif:24r:reset=hard:scale=3:density=0.4,lif:16:reset=hard:scale=2:density=0.5,li",
 }
 # Convolutions whose sizes nir 1.0.8 infers wrongly: kernels that are not square, and groups.
-MORE_NETS = {"groups": "lif:conv=3x2:channels=6:groups=2:pad=1x0:shape=2x5x2:reset=hard:scale=3,"
-                       "lif:conv=2x1:channels=9:groups=3:reset=hard:scale=4,li:pool=2x1:pooling=avg"}
+MORE_NETS = {
+    "norm": "lif:conv=3x1:channels=6:groups=2:pad=1x0:shape=2x5x2:norm=batch:conv_pool=2x1:reset=hard:scale=3,"
+            "cubalif:9r:norm=batch:reset=hard:scale=4,lif:7:density=0.6:norm=batch:from=layer0+layer1:reset=hard,li",
+    "windows": "lif:conv=2x1:channels=5:pool=1x2:pool_stride=1:pooling=avg:shape=2x5x2:conv_pool=3x1:conv_pool_stride=1:"
+               "reset=hard:scale=6,lif:12r:pool=2x1:pool_stride=1:reset=hard:scale=3,li",
+    "groups": "lif:conv=3x2:channels=6:groups=2:pad=1x0:shape=2x5x2:reset=hard:scale=3,"
+              "lif:conv=2x1:channels=9:groups=3:reset=hard:scale=4,li:pool=2x1:pooling=avg"}
 
 
 def trained(folder, net, *more):
@@ -354,7 +359,14 @@ CHAIN = [("input", "w"), ("w", "n"), ("n", "output")]
     ({"w": conv((4, 12, 1, 1), bias=np.ones(3))}, CHAIN, "a bias of another size than its channels"),
     ({"input": ("Input", {"shape": [3, 2, 2]}), "w": conv((1, 3, 1, 1)), "n": lif(4, tau=[1e-3, 2e-3, 1e-3, 1e-3])}, CHAIN,
      "differ between units of a channel"),
-    ({"w": pool([1, 1], stride=[2, 2])}, CHAIN, "windows that overlap, leave gaps"),
+    ({"w": pool([1, 1], stride=[0, 2])}, CHAIN, "a stride below 1, or padding of more than half"),
+    ({"w": pool([1, 1], padding=[1, 0])}, CHAIN, "a stride below 1, or padding of more than half"),
+    ({"input": ("Input", {"shape": [4, 3, 1]}), "w": pool([3, 1]), "k": pool([1, 1])}, [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")], "follows another pool"),
+    ({"input": ("Input", {"shape": [12, 3, 1]}), "w": conv((1, 12, 1, 1), bias=np.ones(1)),
+      "k": pool([2, 1], stride=[1, 1], padding=[1, 0])},
+     [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")], "biases differ between units of a channel"),
+    ({"input": ("Input", {"shape": [3, 2, 2]}), "w": conv((1, 3, 1, 1)), "k": ("Scale", {"scale": np.array([1, 1, 2, 1.0])})},
+     [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")], "factors differ between units of a channel"),
     ({"w": pool([2, 1])}, CHAIN, "windows larger than what enters"),
     ({"input": ("Input", {"shape": [12]}), "w": pool([1, 1])}, CHAIN, "channels, height and width"),
     ({"k": conv((4, 4, 1, 1))}, [("input", "w"), ("w", "k"), ("k", "n"), ("n", "output")],

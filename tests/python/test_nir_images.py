@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random NIR graphs of convolutions and pools: neap's spikes equal the equations of NIR at every step."""
+"""Random NIR graphs of convolutions, pools and scales: neap's spikes equal the equations of NIR at every step."""
 import os
 
 import pytest
@@ -31,12 +31,20 @@ class Chain:
         self.nodes[name] = (kind, params)
         return name
 
-    def pool(self):
-        kernel = [self.whole(1, 2), self.whole(1, 2)]
-        if any(size < k for size, k in zip(self.shape[1:], kernel)):
+    def pool(self, pads=True):
+        kernel = [self.whole(1, 3), self.whole(1, 3)]
+        stride = kernel if self.pick.random() < 0.4 else [self.whole(1, 3), self.whole(1, 3)]
+        pad = [self.whole(0, k // 2) if pads and self.pick.random() < 0.5 else 0 for k in kernel]
+        size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(self.shape[1:], kernel, stride, pad)]
+        if min(size) < 1:
             return
-        self.add(str(self.pick.choice(["SumPool2d", "AvgPool2d"])), kernel_size=kernel, stride=kernel, padding=[0, 0])
-        self.shape = (self.shape[0], self.shape[1] // kernel[0], self.shape[2] // kernel[1])
+        self.add(str(self.pick.choice(["SumPool2d", "AvgPool2d"])), kernel_size=kernel, stride=stride, padding=pad)
+        self.shape = (self.shape[0], *size)
+
+    def scale(self):
+        """A batch normalisation that a graph has as factors of channels, or as one for each unit."""
+        factor = self.pick.uniform(0.5, 1.5, (self.shape[0], 1, 1))
+        self.add("Scale", scale=np.broadcast_to(factor, self.shape))
 
     def conv(self):
         groups = int(self.pick.choice([g for g in (1, 2, 3) if self.shape[0] % g == 0]))
@@ -46,10 +54,18 @@ class Chain:
         if min(size) < 1:
             return
         out = groups * self.whole(1, 3)
+        has_bias = self.pick.random() < 0.7
+        bias = self.pick.normal(size=out) * 0.2 * has_bias
         self.add("Conv2d", weight=self.pick.normal(size=(out, self.shape[0] // groups, *kernel)) * 1.5,
-                 bias=self.pick.normal(size=out) * 0.2, stride=stride, padding=pad, dilation=dilation, groups=groups,
+                 bias=bias, stride=stride, padding=pad, dilation=dilation, groups=groups,
                  input_shape=self.shape[1:])
         self.shape = (out, *size)
+        if self.pick.random() < 0.3:
+            self.scale()
+        if self.pick.random() < 0.5:
+            self.pool(not has_bias)  # the bias of windows with padding differs between units
+        if self.pick.random() < 0.3:
+            self.scale()
         self.neurons()
 
     def neurons(self):

@@ -80,12 +80,14 @@ static const char *make_pool(struct neap__nir_filter *f, const struct neap__nir_
 	if (!take(f->kernel, node, "kernel_size", 0, 1) || !take(f->stride, node, "stride", 0, 1) ||
 		!take(f->pad, node, "padding", 0, 0) || f->kernel[0] < 1 || f->kernel[1] < 1)
 		return "has a kernel_size, stride or padding that is not a whole number";
-	for (int i = 0; i < 2; i++)
-		if (f->stride[i] != f->kernel[i] || f->pad[i] != 0)
-			return "has windows that overlap, leave gaps or are padded; the pools of "
-			       "neap have stride = kernel_size and no padding";
-	f->to = (struct neap__nir_image){
-		f->from.channels, f->from.height / f->kernel[0], f->from.width / f->kernel[1]};
+	int64_t size[2];
+	for (int i = 0; i < 2; i++) {
+		if (f->stride[i] < 1 || f->pad[i] < 0 || 2 * f->pad[i] > f->kernel[i])
+			return "has a stride below 1, or padding of more than half of kernel_size";
+		int64_t room = (i ? f->from.width : f->from.height) + 2 * (int64_t)f->pad[i];
+		size[i] = room < f->kernel[i] ? 0 : (room - f->kernel[i]) / f->stride[i] + 1;
+	}
+	f->to = (struct neap__nir_image){f->from.channels, size[0], size[1]};
 	return neap__nir_image_size(&f->to) > 0 ? NULL : "has windows larger than what enters";
 }
 

@@ -193,10 +193,16 @@ static int find_sizes(struct neap__nir_sums *s)
 	return 0;
 }
 
+static void free_term(struct neap__nir_term *term)
+{
+	free(term->weight);
+	free(term->scale);
+}
+
 static void free_sum(struct neap__nir_sum *sum)
 {
 	for (int i = 0; i < sum->terms; i++)
-		free(sum->term[i].weight);
+		free_term(&sum->term[i]);
 	free(sum->term);
 	free(sum->bias);
 	*sum = (struct neap__nir_sum){0};
@@ -226,7 +232,7 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 		if (own->source != term.source || own->delay != term.delay)
 			continue;
 		if (own->pool || own->conv || term.pool || term.conv) {
-			free(term.weight);
+			free_term(&term);
 			return refuse(s, term.source,
 				"reaches a node by two ways, one of them through a convolution or "
 				"a pool; neap supports one");
@@ -241,7 +247,7 @@ static int add_term(struct neap__nir_sums *s, struct neap__nir_sum *sum, struct 
 	}
 	struct neap__nir_term *more = realloc(sum->term, ((size_t)sum->terms + 1) * sizeof *more);
 	if (!more) {
-		free(term.weight);
+		free_term(&term);
 		return no_memory(s);
 	}
 	sum->term = more;
@@ -260,6 +266,33 @@ static int add_bias(struct neap__nir_sums *s, struct neap__nir_sum *sum, const d
 	return 0;
 }
 
+/* Copies the factors of a term's channels, times what a Scale node (NULL: none) multiplies by. */
+static int pass_scale(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
+	const struct neap__nir_array *by, struct neap__nir_term *to)
+{
+	int64_t channels = from->conv ? from->conv->to.channels : 0;
+
+	to->scale = NULL;
+	if (!from->scale && !by)
+		return 0;
+	if (!(to->scale = numbers(s, channels, 1)))
+		return no_memory(s);
+	int64_t area = s->size[node] / channels;
+	for (int64_t c = 0; c < channels; c++) {
+		double factor = !by ? 1 : by->data[by->count > 1 ? c * area : 0];
+		for (int64_t i = 1; by && by->count > 1 && i < area; i++)
+			if (by->data[c * area + i] != factor) {
+				free(to->scale);
+				to->scale = NULL;
+				return refuse(s, node,
+					"follows a convolution, but its factors differ between "
+					"units of a channel; neap shares the weights of a channel");
+			}
+		to->scale[c] = (from->scale ? from->scale[c] : 1) * factor;
+	}
+	return 0;
+}
+
 /* A copy of a term behind a convolution or a pool, which only what pools may be before. */
 static int pass_filter(struct neap__nir_sums *s, int node, const struct neap__nir_term *from,
 	struct neap__nir_term *to)
@@ -267,14 +300,25 @@ static int pass_filter(struct neap__nir_sums *s, int node, const struct neap__ni
 	const struct neap__nir_filter *filter = &s->filter[node];
 
 	*to = *from;
-	to->weight = NULL;
-	if (from->weight || from->conv || (filter->is_pool && from->pool))
+	to->weight = to->scale = NULL;
+	if (from->weight)
 		return refuse(s, node,
-			"follows weights, a convolution or a pool; neap supports it only after the "
-			"Input or a node with a state, with at most a pool between");
-	*(filter->is_pool ? &to->pool : &to->conv) = filter;
+			"follows weights; neap supports a convolution or a pool only after the "
+			"Input or a node with a state");
+	if (filter->is_pool ? from->behind || (from->pool && !from->conv) : from->conv != NULL)
+		return refuse(s, node,
+			filter->is_pool ? "follows another pool; neap supports one before and one "
+					  "behind a convolution"
+					: "follows another convolution; neap supports it only "
+					  "after the Input or a node with a state, with at most a "
+					  "pool between");
 	to->columns = s->size[node];
-	return 0;
+	if (!filter->is_pool) {
+		to->conv = filter;
+		return 0;
+	}
+	*(from->conv ? &to->behind : &to->pool) = filter;
+	return pass_scale(s, node, from, NULL, to);
 }
 
 /* A copy of a term behind n x m weights (NULL: none) or behind factors of each unit (NULL: 1). */
@@ -289,10 +333,13 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	if (neap__nir_is_filter(n->type))
 		return pass_filter(s, node, from, to);
 	*to = *from;
-	to->weight = NULL;
-	if ((w->data || scale->data) && from->conv)
+	to->weight = to->scale = NULL;
+	if (w->data && from->conv)
 		return refuse(s, node,
-			"follows a convolution; neap supports only a node with a state there");
+			"follows a convolution; neap supports only a pool, a Scale or a node with "
+			"a state there");
+	if (from->conv)
+		return pass_scale(s, node, from, scale->data ? scale : NULL, to);
 	if (!w->data && !scale->data && !from->weight)
 		return 0;
 	if (w->data && from->weight && (double)rows * (double)m * (double)columns > PRODUCT_MOST)
@@ -327,6 +374,34 @@ static int pass_term(struct neap__nir_sums *s, int node, const struct neap__nir_
 	return 0;
 }
 
+/*
+ * The bias behind a pool: one of all units of a channel times those of each window, where they are
+ * equal, so that what an export divides comes back with the same bits.
+ */
+static void pool_bias(const struct neap__nir_filter *f, const double *in, double *out)
+{
+	for (int64_t i = 0; i < neap__nir_image_size(&f->to); i++) {
+		int64_t c = i / (f->to.height * f->to.width), y = i / f->to.width % f->to.height;
+		int64_t top = y * f->stride[0] - f->pad[0];
+		int64_t left = i % f->to.width * f->stride[1] - f->pad[1];
+		double sum = 0, first = 0, count = 0, area = (double)f->kernel[0] * f->kernel[1];
+		int differ = 0;
+		for (int64_t k = top > 0 ? top : 0; k < top + f->kernel[0] && k < f->from.height;
+			k++)
+			for (int64_t j = left > 0 ? left : 0;
+				j < left + f->kernel[1] && j < f->from.width; j++) {
+				double b = in[(c * f->from.height + k) * f->from.width + j];
+				first = count == 0 ? b : first;
+				differ |= b != first;
+				sum += b;
+				count++;
+			}
+		if (!differ)
+			sum = first * count;
+		out[i] = !f->is_average ? sum : !differ && count == area ? first : sum / area;
+	}
+}
+
 /* The bias that leaves a node; *out from malloc, NULL: 0. */
 static int pass_bias(
 	struct neap__nir_sums *s, int node, const struct neap__nir_sum *in, double **out)
@@ -339,12 +414,16 @@ static int pass_bias(
 	*out = NULL;
 	if (!in->bias && !bias->data)
 		return 0;
-	if (in->bias && neap__nir_is_filter(n->type))
+	if (in->bias && neap__nir_is_filter(n->type) && !s->filter[node].is_pool)
 		return refuse(s, node,
 			"follows a bias; neap supports it only after a node with a "
 			"state");
 	if (!(*out = numbers(s, s->size[node], 1)))
 		return no_memory(s);
+	if (neap__nir_is_filter(n->type) && s->filter[node].is_pool) {
+		pool_bias(&s->filter[node], in->bias, *out);
+		return 0;
+	}
 	for (int64_t i = 0; neap__nir_is_filter(n->type) && i < s->size[node]; i++)
 		(*out)[i] = bias->data[i / (s->size[node] / bias->count)];
 	if (neap__nir_is_filter(n->type))
@@ -409,7 +488,7 @@ static int add_delayed(struct neap__nir_sums *s, int node, struct neap__nir_sum 
 				memset(term.weight + k * term.columns, 0,
 					(size_t)term.columns * sizeof *term.weight);
 		if (rc < 0) {
-			free(term.weight);
+			free_term(&term);
 			return rc;
 		}
 		term.delay += a->count ? a->data[i] : 0;

@@ -4,8 +4,9 @@
  * are the Input node of the outermost graph and nodes with a state; all that lies between (weights,
  * scales, delays, ends of inner graphs) is multiplied out:
  *     in = bias + sum over terms of weight * (output of the source, delay seconds ago)
- * Convolutions and pools are kept as they are: of a source, its outputs may be pooled first, and a
- * convolution or weights come then.
+ * Convolutions and pools are kept as they are: of a source, its outputs may be pooled first; a
+ * convolution or weights come then; sums of a convolution may be pooled. Scales behind a
+ * convolution, such as a batch normalisation, are multiplied out to one factor of each channel.
  */
 #ifndef NEAP_DATA_NIR_SUMS_H
 #define NEAP_DATA_NIR_SUMS_H
@@ -17,7 +18,9 @@ struct neap__nir_term {
 	double delay; /* seconds */
 	int64_t columns;
 	double *weight; /* [n][columns]; NULL: one to one, n is columns; or a convolution */
-	const struct neap__nir_filter *pool, *conv; /* NULL: none */
+	/* NULL: none. Pools before and behind the convolution. */
+	const struct neap__nir_filter *pool, *conv, *behind;
+	double *scale; /* [channels of conv]; NULL: 1 */
 };
 
 struct neap__nir_sum {

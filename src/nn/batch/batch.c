@@ -8,6 +8,7 @@
 #include "nn/batch/batch_groups.h"
 #include "nn/batch/group_memory.h"
 #include "nn/batch/group_sums.h"
+#include "nn/batch/norm_sums.h"
 #include "nn/batch/peer_sum.h"
 #include "nn/core/cell.h"
 #include "nn/core/on_device.h"
@@ -292,6 +293,8 @@ int neap_net_end(struct neap_net *net)
 		neap__gradient_sums(net);
 	else if (net->objective.peers && net->peer_room->has_gradients)
 		rc = neap__peer_gradients(net);
+	if (rc == 0 && (!net->objective.peers || net->peer_room->has_gradients))
+		neap__norm_end(net);
 	net->batch = NULL;
 	return rc;
 }

@@ -74,6 +74,9 @@ static void take_group(
 	for (int i = 0; i < 2; i++)
 		group->scratch[i] = neap__bump_take(from, 1, net->row_bytes + NEAP__SPARE * bytes);
 	group->sums = neap__bump_take(from, samples, net->row_bytes);
+	group->products = neap__bump_take(from, net->wide_bytes ? samples : 0, net->wide_bytes);
+	group->spread =
+		neap__bump_take(from, (uint64_t)net->nwide * (uint64_t)samples, net->wide_bytes);
 	group->at = neap__bump_take(from, samples, sizeof *group->at);
 	/* Pointers and counts, the same in either precision. */
 	group->sample_rows = neap__bump_take(from, samples, sizeof(struct neap__sample_rows));
@@ -93,12 +96,16 @@ static void take_group(
 	group->late.ids = neap__bump_take(from, late * net->widest, sizeof *group->late.ids);
 	group->late.values = neap__bump_take(from, late, net->row_bytes);
 	uint64_t pooling = net->pools_most ? (uint64_t)samples : 0;
-	uint64_t most =
-		(uint64_t)(net->options.inputs > net->widest ? net->options.inputs : net->widest);
+	int widest = net->options.inputs > net->widest ? net->options.inputs : net->widest;
+	group->pool.most = net->pools_most > widest ? net->pools_most : widest;
+	uint64_t most = (uint64_t)group->pool.most;
 	group->pool.ids = neap__bump_take(from, pooling * most, sizeof *group->pool.ids);
 	group->pool.values = neap__bump_take(from, pooling * most, bytes);
 	group->pool.best =
 		neap__bump_take(from, (uint64_t)net->pools_most, sizeof *group->pool.best);
+	group->pool.into =
+		neap__bump_take(from, (uint64_t)net->pools_of_unit, sizeof *group->pool.into);
+	group->pool.products = neap__bump_take(from, (uint64_t)net->pools_of_unit, bytes);
 	group->room = samples;
 	for (int parity = 0; parity < 2; parity++)
 		take_lists(net, group, from, parity, samples);

@@ -378,7 +378,8 @@ int neap__peer_gradients(struct neap_net *net)
 		struct round round = {net, at};
 		rc = run_round(&round);
 	}
-	if (rc == 0 && !net->keeps_slice)
+	/* The gradient of a scale needs those of all its weights. */
+	if (rc == 0 && (!net->keeps_slice || net->has_norm))
 		rc = peers->gather(peers->user, net->tensors[0].grad,
 			neap__peer_slices(net, net->elements, sizeof(double)));
 	if (rc == 0)

@@ -25,6 +25,12 @@ static int check_net(const struct neap_net *net)
 				"ports: layer %d has a convolution or pooling, which arrays of "
 				"steps do not support",
 				l);
+	for (int l = 0; l < net->nlayers; l++)
+		if (net->layers[l].norm.kind)
+			return neap__fail(NEAP_EUSAGE,
+				"ports: layer %d has norm=batch, which arrays of steps do not "
+				"support",
+				l);
 	for (int l = 1; l < net->nlayers; l++)
 		if (neap__has_delays(&net->layers[l]))
 			return neap__fail(NEAP_EUSAGE,

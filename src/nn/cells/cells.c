@@ -53,6 +53,12 @@ static const struct {
 	{"maxpool", POOLING},
 	{"avgpool", POOLING},
 #undef POOLING
+#define NORM "batch normalisation is a key of a layer, such as lif:64:norm=batch,li"
+	{"batchnorm", NORM},
+	{"batchnorm1d", NORM},
+	{"batchnorm2d", NORM},
+	{"norm", NORM},
+#undef NORM
 	{"dropout", "--dropout P drops units of all hidden layers"},
 };
 

@@ -3,11 +3,13 @@
 #include "nn/core/forward.h"
 #include "nn/core/delays.h"
 #include "nn/core/dropout.h"
+#include "nn/core/norm.h"
 #include "nn/core/pooling.h"
 #include "nn/core/port_rows.h"
 #include "nn/core/products.h"
 #include "nn/core/spike_lists.h"
 #include "nn/core/spike_log.h"
+#include "nn/core/sum_pool.h"
 
 #include <string.h>
 
@@ -63,13 +65,32 @@ static struct neap__sample_rows sample_of(const struct neap__list *list, real *o
 		.id = list->id, .v = list->value, .count = list->count, .out = out};
 }
 
-/* What arrives at the first layer. */
-static struct neap__list inputs_of(const struct neap_net *net, const struct neap__at *at)
+struct neap__list neap__inputs_of(const struct neap_net *net, const struct neap__at *at)
 {
 	if (!net->options.values)
 		return neap__input_events(net, at->sample, at->t);
 	real *room = (real *)at->group->inputs + (size_t)at->slot * net->options.inputs;
 	return neap__input_list(net, at->sample, at->t, room);
+}
+
+struct neap__list neap__arriving(const struct neap__at *at, const struct neap__layer *layer,
+	int source, struct neap__list list)
+{
+	const struct neap_net *net = at->net;
+	const struct neap__layer *below = neap__source_of(layer, source);
+	struct neap__group *group = at->group;
+	int drops = below && !layer->source[source].is_back && neap__drops(net, below);
+
+	if (drops && below->outputs == NEAP__OUTPUT_ALL) {
+		real *to = neap__scratch_row(net, group->mask.values, at->slot);
+		neap__dropout_all(to, net, group, below, at->slot, list.value,
+			(real)neap__dropout_scale(below));
+		list.value = to;
+	} else if (drops) {
+		list = neap__dropout_list(net, group, below, at->slot, &list);
+		neap__dropout_raise(net, group, below, at->slot, &list);
+	}
+	return layer->pooled ? neap__pool_list(net, group, layer, at->slot, &list) : list;
 }
 
 /* at->sums += W x of a source of the layer. */
@@ -78,29 +99,46 @@ static void add_source(struct neap_net *net, struct neap__group *group, int aliv
 	const struct neap__layer *layer = group->at->layer, *below = neap__source_of(layer, source);
 	const struct neap__layer_source *from = &layer->source[source];
 	struct neap__sample_rows *samples = group->sample_rows;
-	int drops = below && !from->is_back && neap__drops(net, below);
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
-		struct neap__list arriving =
+		struct neap__list list =
 			neap__has_delays(layer) ? neap__delays_arrive(at)
 			: below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
 					  at->slot, from->layer)
-				: inputs_of(net, at);
-		if (drops && below->outputs == NEAP__OUTPUT_ALL) {
-			real *to = neap__scratch_row(net, group->mask.values, at->slot);
-			neap__dropout_all(to, net, group, below, at->slot, arriving.value,
-				(real)neap__dropout_scale(below));
-			arriving.value = to;
-		} else if (drops) {
-			arriving = neap__dropout_list(net, group, below, at->slot, &arriving);
-			neap__dropout_raise(net, group, below, at->slot, &arriving);
-		}
-		if (layer->pooled)
-			arriving = neap__pool_list(net, group, layer, at->slot, &arriving);
-		samples[i] = sample_of(&arriving, at->sums);
+				: neap__inputs_of(net, at);
+		if (net->drops || layer->pooled)
+			list = neap__arriving(at, layer, source, list);
+		samples[i] = sample_of(&list, at->sums);
 	}
 	neap__products_add(net, samples, alive, layer->weight, from->row);
+}
+
+/*
+ * at->sums = what the cell starts with + W x, made apart: the first pass counts its statistics, and
+ * its maxima may be what counts.
+ */
+static void make_apart(struct neap_net *net, struct neap__group *group, int alive)
+{
+	const struct neap__layer *layer = group->at->layer;
+
+	for (int i = 0; i < alive; i++)
+		group->at[i].sums = memset(neap__products_row(net, group, group->at[i].slot), 0,
+			(size_t)neap__products_of(layer) * sizeof(real));
+	for (int k = 0; k < layer->nsources; k++)
+		add_source(net, group, alive, k);
+	for (int i = 0; i < alive; i++) {
+		struct neap__at *at = &group->at[i];
+		const real *products = at->sums;
+		at->sums =
+			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
+		if (at->first && layer->norm.kind)
+			neap__norm_count(at, products);
+		if (layer->wide)
+			neap__sum_pool_add(layer, products, at->sums);
+		else
+			net->kernels->sum(at->sums, products, layer->n);
+	}
 }
 
 /* at->sums = what the cell starts with + W x + V S_{-1} + the second product. */
@@ -108,14 +146,17 @@ static void make_sums(struct neap_net *net, struct neap__group *group, int alive
 {
 	const struct neap__layer *layer = group->at->layer;
 	struct neap__sample_rows *samples = group->sample_rows;
+	int is_apart = neap__is_apart(layer);
 
-	for (int i = 0; i < alive; i++) {
+	for (int i = 0; i < alive && !is_apart; i++) {
 		struct neap__at *at = &group->at[i];
 		at->sums =
 			neap__code(layer)->start(at, neap__scratch_row(net, group->sums, at->slot));
 	}
-	for (int k = 0; k < layer->nsources; k++)
+	for (int k = 0; k < layer->nsources && !is_apart; k++)
 		add_source(net, group, alive, k);
+	if (is_apart)
+		make_apart(net, group, alive);
 	if (!layer->is_recurrent)
 		return;
 	for (int i = 0; i < alive; i++)

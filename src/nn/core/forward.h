@@ -10,6 +10,8 @@
 #include "nn/core/precision.h"
 
 #define neap__start_bias NEAP_R(neap__start_bias)
+#define neap__arriving NEAP_R(neap__arriving)
+#define neap__inputs_of NEAP_R(neap__inputs_of)
 #define neap__group_alive NEAP_R(neap__group_alive)
 #define neap__group_step NEAP_R(neap__group_step)
 #define neap__tapes_begin NEAP_R(neap__tapes_begin)
@@ -20,6 +22,15 @@
 
 /* A `start` of struct neap__cell_code: sums that begin with the bias. */
 void *neap__start_bias(struct neap__at *at, void *row);
+
+/* What arrives at the first layer. */
+struct neap__list neap__inputs_of(const struct neap_net *net, const struct neap__at *at);
+/*
+ * What of the outputs `list` of a source arrives at a layer after dropout and max pooling, in
+ * scratch of the sample's slot.
+ */
+struct neap__list neap__arriving(const struct neap__at *at, const struct neap__layer *layer,
+	int source, struct neap__list list);
 
 /* Fills in group->at for the samples that have a step t, in their order; returns how many. */
 int neap__group_alive(struct neap_net *net, struct neap__group *group, int64_t t);

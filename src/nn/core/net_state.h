@@ -54,12 +54,13 @@ enum {
 /* A parameter tensor; struct neap_param shows it to the world. */
 struct neap__param {
 	char name[40];
-	int64_t rows, columns, count;	   /* count: numbers stored, rows * columns where dense */
-	size_t offset, row_offset;	   /* first number and row, counted over all tensors */
-	void *data;			   /* [count] */
-	double *grad;			   /* [count] complete after neap_net_end */
-	uint32_t *row_start;		   /* [rows + 1] compressed rows; NULL when dense */
-	uint16_t *column;		   /* [count]; NULL when dense */
+	int64_t rows, columns, count; /* count: numbers stored, rows * columns where dense */
+	size_t offset, row_offset;    /* first number and row, counted over all tensors */
+	void *data;		      /* [count] */
+	const void *in_use;  /* [count] what products use: data, or what a norm makes of it */
+	double *grad;	     /* [count] complete after neap_net_end */
+	uint32_t *row_start; /* [rows + 1] compressed rows; NULL when dense */
+	uint16_t *column;    /* [count]; NULL when dense */
 	const struct neap__filter *filter; /* its rows are shared by units; NULL: one a unit */
 	const struct neap__layer
 		*sources; /* a layer whose sources have rows each; NULL: one has all */
@@ -92,6 +93,32 @@ enum neap__activation { NEAP__ACTIVATION_TABLE(NEAP_X) };
 #define NEAP_X(choice, name, meaning) choice,
 enum neap__pooling { NEAP__POOLING_TABLE(NEAP_X) };
 #undef NEAP_X
+
+/* Normalisation of the products of a layer, as the tables of net.h. */
+/* clang-format off */
+#define NEAP__NORM_TABLE(X) \
+	X(NEAP__NORM_NONE, none, "none") \
+	X(NEAP__NORM_BATCH, batch, "by the running statistics of the batches before")
+/* clang-format on */
+#define NEAP_X(choice, name, meaning) choice,
+enum neap__norm_kind { NEAP__NORM_TABLE(NEAP_X) };
+#undef NEAP_X
+
+/* Batch normalisation (core/norm.h). */
+struct neap__norm {
+	enum neap__norm_kind kind;
+	int scale, mean, variance; /* its tensors */
+	int channels;		   /* of the convolution; of dense weights: units */
+	double *factor;		   /* [channels] k, in the batch begun */
+	double *found[2];	   /* [channels] mean and variance in the batch that ended */
+	int has_found;
+};
+
+/* Windows of an image, along height and width; size 0: there are none. */
+struct neap__windows {
+	int size[2], stride[2], pad[2];
+	enum neap__pooling by;
+};
 
 /* Units as an image. Those of a convolution are numbered (y, x, channel), inputs (channel, y, x).
  */
@@ -180,14 +207,22 @@ struct neap__layer {
 	enum neap__activation activation;
 
 	/* Shared weights (nn/filter.h); sizes are height, width, and 0 where there is none. */
-	int conv[2], stride[2], pad[2], dilation[2], pool[2];
+	int conv[2], stride[2], pad[2], dilation[2];
 	int channels, groups;
-	enum neap__pooling pooling;
+	struct neap__windows pool, conv_pool; /* of what arrives; of the sums of a convolution */
+	/* Of conv_pooling=max (core/sum_pool.h): the sums that are pooled, 0 where none are; their
+	 * height and width; the number of the layer among those that pool sums. */
+	int wide, sums[2], wide_index;
+	struct neap__norm norm;
 	struct neap__plane from, plane; /* what arrives, before pooling; its own units */
 	struct neap__filter *filter;	/* NULL: no weights are shared */
-	void *biases; /* [widths.sums] its bias, repeated in the batch begun; NULL: its tensor is */
-	const uint16_t *pooled;	    /* [below] the number of a unit's pool; max pooling */
-	const uint16_t *pool_first; /* [pools] its first unit */
+	/* [widths.sums] its bias, repeated or with a norm, in the batch begun; NULL: its tensor is
+	 */
+	void *biases;
+	/* Of max pooling (core/pooling.h): the pool of each unit [below], or where windows overlap
+	 * the pools [pool_start[unit], pool_start[unit + 1]); the first unit of each pool. */
+	const uint16_t *pooled, *pool_first;
+	const uint32_t *pool_start; /* [below + 1]; NULL: a unit has one pool at most */
 	int pools;
 
 	enum neap_learn learn;
@@ -275,8 +310,11 @@ struct neap__group {
 
 	/* [parity of the step][sample * layers + layer]: outputs, and units inside the support. */
 	struct neap__list *spike_lists[2], *support_lists[2];
-	void *scratch[2];	  /* rows as wide as the widest layer (net->row_bytes) */
-	void *sums;		  /* [sample] such rows: forward the sums of a cell, backward dS */
+	void *scratch[2]; /* rows as wide as the widest layer (net->row_bytes) */
+	void *sums;	  /* [sample] such rows: forward the sums of a cell, backward dS */
+	/* Of nets with a norm or with maxima of sums: rows of net->wide_bytes. [sample] W x alone;
+	 * [layers with maxima][sample] gradients of the sums that are pooled. */
+	void *products, *spread;
 	struct neap__view *views; /* [layers][sample] */
 	struct neap__at *at;	  /* [sample] those that have not ended, in order */
 	void *sample_rows;	  /* [sample] struct neap__sample_rows of a product */
@@ -297,9 +335,13 @@ struct neap__group {
 	} late;
 	/* Of nets with max pooling (core/pooling.h). */
 	struct {
-		uint16_t *ids; /* [sample][widest or inputs] scratch for the outputs that pass */
-		void *values;  /* [sample][widest or inputs] their numbers */
+		int most;      /* the most units, inputs or pools of a layer */
+		uint16_t *ids; /* [sample][most] scratch for the outputs that pass */
+		void *values;  /* [sample][most] their numbers */
 		int32_t *best; /* [pools of the layer that has most] zeros between calls */
+		/* Of windows that overlap: [the most pools of a unit] */
+		uint16_t *into;
+		void *products;
 	} pool;
 };
 
@@ -424,7 +466,11 @@ struct neap_net {
 	double log_rate;     /* the same of logs */
 	int can_drop;	     /* a layer has dropout */
 	int has_delays;	     /* a layer has delays of its units */
+	int has_norm;	     /* a layer has batch normalisation */
+	int nwide;	     /* layers with maxima of the sums of a convolution */
+	size_t wide_bytes;   /* of a row of products, where a layer makes them apart */
 	int pools_most;	     /* pools of the layer with max pooling that has most; 0: none has */
+	int pools_of_unit;   /* that a unit belongs to at most, where they overlap; 0: none do */
 	int drops;	     /* dropout is on in the batch begun */
 	int has_log;	     /* its spikes can be logged, and tapes replayed from them */
 	size_t sample_log;   /* bytes a sample's log of a step takes at most */
@@ -509,7 +555,32 @@ static inline const struct neap__layer *neap__source_of(const struct neap__layer
 /* 1: weights of the layer are shared, or what it receives is pooled. */
 static inline int neap__has_filter(const struct neap__layer *layer)
 {
-	return layer->conv[0] > 0 || layer->pool[0] > 0;
+	return layer->conv[0] > 0 || layer->pool.size[0] > 0;
+}
+
+/* Added to the variances of a norm, as in PyTorch. */
+#define NEAP__NORM_EPSILON 1e-5
+
+/* The channel of the first column of a row of weights that a norm scales. */
+static inline int neap__norm_channel(const struct neap__layer *layer, int64_t row)
+{
+	int taps = layer->conv[0] * layer->conv[1];
+
+	return taps ? (int)(row / taps) / (layer->from.channels / layer->groups) *
+			       (layer->channels / layer->groups)
+		    : 0;
+}
+
+/* 1: the products W x of a layer are made apart from its other sums. */
+static inline int neap__is_apart(const struct neap__layer *layer)
+{
+	return layer->norm.kind != NEAP__NORM_NONE || layer->wide > 0;
+}
+
+/* Numbers of these products. */
+static inline int neap__products_of(const struct neap__layer *layer)
+{
+	return layer->wide > 0 ? layer->wide : layer->n;
 }
 
 /* 1: inputs, outputs and gradients are arrays of the caller; the readout is not computed. */

@@ -21,7 +21,7 @@ static inline const struct neap__cell_code *neap__code(const struct neap__layer 
 static inline struct neap__matrix neap__weights(const struct neap_net *net, int tensor, int row)
 {
 	const struct neap__param *t = &net->tensors[tensor];
-	const real *w = t->data;
+	const real *w = t->in_use;
 	return (struct neap__matrix){.w = t->row_start ? w : w + (size_t)row * (size_t)t->columns,
 		.columns = (int)t->columns,
 		.row_start = t->row_start ? t->row_start + row : NULL,

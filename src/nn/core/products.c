@@ -52,9 +52,9 @@ void neap__strips_fill(struct neap_net *net)
 	for (int i = 0; i < net->ntensors; i++) {
 		const struct neap__param *t = &net->tensors[i];
 		if (net->strips[i])
-			neap__pack(net->strips[i], t->data, (int)t->rows, (int)t->columns, strip);
+			neap__pack(net->strips[i], t->in_use, (int)t->rows, (int)t->columns, strip);
 		if (net->turned[i])
 			neap__pack_turned(
-				net->turned[i], t->data, (int)t->rows, (int)t->columns, strip);
+				net->turned[i], t->in_use, (int)t->rows, (int)t->columns, strip);
 	}
 }

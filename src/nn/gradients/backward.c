@@ -6,6 +6,7 @@
 #include "nn/core/pooling.h"
 #include "nn/core/port_rows.h"
 #include "nn/core/products.h"
+#include "nn/core/sum_pool.h"
 #include "nn/gradients/deferred_sums.h"
 #include "nn/gradients/delay_gradients.h"
 #include "nn/gradients/weight_gradients.h"
@@ -39,6 +40,15 @@ static void start_others(const struct neap__at *at, real *ds)
 		ds[k] += outputs[view->active_id[k]];
 }
 
+/* d(in) of a layer as its products see it, of the step or, where `next` is 1, of the step after. */
+static const real *source_din(
+	const struct neap__at *at, const struct neap__layer *layer, int tensor, int next)
+{
+	if (layer->wide && tensor == layer->weight)
+		return neap__spread_row(at->net, at->group, layer, at->slot);
+	return next ? neap__deferred_din(at, layer->index) : din_of(at, layer);
+}
+
 /*
  * dS += V d(in) of `layer`, which the outputs of the samples' layer enter in the same step or,
  * where `next` is 1, in the step after: the last step of a sample has none after.
@@ -57,10 +67,36 @@ static void add_products(struct neap_net *net, struct neap__group *group, int al
 		samples[count++] = (struct neap__sample_rows){.id = view->active_id,
 			.count = view->active,
 			.out = neap__scratch_row(net, group->sums, at->slot),
-			.in = column +
-			      (next ? neap__deferred_din(at, layer->index) : din_of(at, layer))};
+			.in = column + source_din(at, layer, tensor, next)};
 	}
 	neap__products_dot(net, samples, count, tensor, row);
+}
+
+/* The outputs of the samples' layer that arrive at a layer above it. */
+static struct neap__list outputs_above(
+	const struct neap_net *net, struct neap__group *group, const struct neap__at *at)
+{
+	struct neap__list outputs = neap__view_of(at, at->layer->index)->spikes;
+
+	return neap__drops(net, at->layer)
+		       ? neap__dropout_list(net, group, at->layer, at->slot, &outputs)
+		       : outputs;
+}
+
+/* dS += W d(in) of a layer whose max pooling has windows that overlap. */
+static void add_pools(struct neap_net *net, struct neap__group *group, int alive,
+	const struct neap__layer *layer, int next)
+{
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		if (next && at->t + 1 >= at->sequence->length)
+			continue;
+		struct neap__list outputs = outputs_above(net, group, at);
+		neap__pool_products(net, group, layer, at->slot,
+			neap__view_of(at, at->layer->index), &outputs,
+			source_din(at, layer, layer->weight, next),
+			neap__scratch_row(net, group->sums, at->slot));
+	}
 }
 
 /* dS += W d(in) of the layers that receive the samples' layer: of those above it (skip
@@ -73,7 +109,11 @@ static void add_readers(struct neap_net *net, struct neap__group *group, int ali
 	for (int l = layer->first_reader; l <= layer->last_reader && l < end; l++)
 		for (int k = 0; k < net->layers[l].nsources; k++) {
 			const struct neap__layer_source *from = &net->layers[l].source[k];
-			if (from->layer == own && from->is_back == back && l >= net->learns_from)
+			if (from->layer != own || from->is_back != back || l < net->learns_from)
+				continue;
+			if (net->layers[l].pool_start)
+				add_pools(net, group, alive, &net->layers[l], from->late);
+			else
 				add_products(net, group, alive, &net->layers[l],
 					net->layers[l].weight, from->row, from->late);
 		}
@@ -113,18 +153,41 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
 		real *ds = neap__scratch_row(net, group->sums, at->slot);
-		struct neap__list outputs = view->spikes;
-		if (drops) {
+		struct neap__list outputs = outputs_above(net, group, at);
+		if (drops)
 			neap__dropout_gradient(net, group, layer, at->slot, view, ds);
-			outputs = neap__dropout_list(net, group, layer, at->slot, &outputs);
-		}
-		if (above)
+		if (above && !above->pool_start)
 			neap__pool_gradient(net, group, above, view, &outputs, ds);
 		start_others(at, others);
 		for (int k = 0; k < view->active; k++)
 			ds[k] += others[k];
 	}
 	add_readers(net, group, alive, 1);
+}
+
+/* Gradients of the sums whose maxima a layer receives: makes the products of what arrives anew. */
+static void spread_maxima(
+	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
+{
+	const struct neap__layer_source *from = &layer->source[0];
+
+	for (int i = 0; i < alive; i++) {
+		const struct neap__at *at = &group->at[i];
+		if (from->late && at->t + 1 >= at->sequence->length)
+			continue; /* outputs of the last step enter no step */
+		struct neap__list list = neap__arriving(at, layer, 0,
+			from->layer < 0 ? neap__inputs_of(net, at)
+					: neap__view_of(at, from->layer)->spikes);
+		struct neap__sample_rows sample = {.id = list.id,
+			.v = list.value,
+			.count = list.count,
+			.out = neap__products_row(net, group, at->slot)};
+		memset(sample.out, 0, (size_t)layer->wide * sizeof *sample.out);
+		neap__products_add(net, &sample, 1, layer->weight, 0);
+		neap__sum_pool_spread(layer, neap__products_row(net, group, at->slot),
+			from->late ? neap__deferred_din(at, layer->index) : din_of(at, layer),
+			neap__spread_row(net, group, layer, at->slot));
+	}
 }
 
 /* Backward through the second product, and the gradient of its weights. */
@@ -186,6 +249,8 @@ static void reverse_step(
 			reverse_candidate(net, group, alive);
 		for (int i = 0; i < alive; i++)
 			neap__weights_store(&group->at[i]);
+		if (layer->wide)
+			spread_maxima(net, group, alive, layer);
 		if (l == 0 && net->ports.input_grads)
 			neap__port_input_grads(net, group, alive);
 		if (net->dense) { /* neap__outer_tile_add sums later, with those of other groups */

@@ -66,6 +66,8 @@ static int move_all(struct gradient_mover *m, struct neap_net *net)
 	move(m, &result->spikes, sizeof result->spikes);
 	move(m, &result->judged, sizeof result->judged);
 	move(m, &result->right, sizeof result->right);
+	if (net->has_norm) /* what its statistics are means over */
+		move(m, &net->whole_steps, sizeof net->whole_steps);
 	return m->rc;
 }
 

@@ -3,6 +3,7 @@
 #include "nn/gradients/weight_gradients.h"
 #include "nn/core/dropout.h"
 #include "nn/core/pooling.h"
+#include "nn/core/sum_pool.h"
 #include "nn/gradients/event_lists.h"
 
 #include <string.h>
@@ -212,7 +213,9 @@ void neap__weights_add(struct neap_net *net, struct neap__group *group, int aliv
 			samples[count++] = (struct neap__sample_rows){.id = list.id,
 				.v = list.value,
 				.count = list.count,
-				.in = din_of(at, step) + neap__column_of(layer, tensor)};
+				.in = source && layer->wide
+					      ? neap__spread_row(net, group, layer, at->slot)
+					      : din_of(at, step) + neap__column_of(layer, tensor)};
 	}
 	if (count)
 		neap__weights_add_now(net, group, count, tensor, row);

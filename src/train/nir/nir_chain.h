@@ -44,7 +44,7 @@ struct neap__nir_chain {
 	int is_single; /* all weights have 32 bits */
 };
 
-/* The convolution or pool before a layer; NULL: there is none. */
+/* The convolution before a layer, or a pool before or behind it; NULL: there is none. */
 static inline const struct neap__nir_filter *neap__nir_conv(const struct neap__nir_layer *layer)
 {
 	return layer->feed[0].term ? layer->feed[0].term->conv : NULL;
@@ -53,6 +53,19 @@ static inline const struct neap__nir_filter *neap__nir_conv(const struct neap__n
 static inline const struct neap__nir_filter *neap__nir_pool(const struct neap__nir_layer *layer)
 {
 	return layer->feed[0].term ? layer->feed[0].term->pool : NULL;
+}
+
+static inline const struct neap__nir_filter *neap__nir_behind(const struct neap__nir_layer *layer)
+{
+	return layer->feed[0].term ? layer->feed[0].term->behind : NULL;
+}
+
+/* The image of a layer's units; NULL: it is no convolution. */
+static inline const struct neap__nir_image *neap__nir_image_of(const struct neap__nir_layer *layer)
+{
+	const struct neap__nir_filter *conv = neap__nir_conv(layer),
+				      *behind = neap__nir_behind(layer);
+	return behind ? &behind->to : conv ? &conv->to : NULL;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "train/nir/nir_model.h"
 #include "train/model.h"
 #include "train/model_file.h"
+#include "nn/batch/norm_sums.h"
 #include "nn/core/cell.h"
 #include "nn/filter.h"
 #include "base/fail.h"
@@ -267,12 +268,21 @@ static int follow(struct exporting *e, const struct neap__layer *layer, const ch
 	return e->before = node;
 }
 
-static int pool_node(struct exporting *e, const struct neap__layer *layer)
+static int windows_node(struct exporting *e, const struct neap__layer *layer, const char *part,
+	const struct neap__windows *w)
 {
-	static const int none[2] = {0, 0};
 	int node;
 
-	if (layer->pooling == NEAP__POOL_MAX)
+	NEAP_TRY(node = follow(e, layer, part,
+			 w->by == NEAP__POOL_AVERAGE ? NEAP__NIR_AVGPOOL : NEAP__NIR_SUMPOOL));
+	NEAP_TRY(whole(e, node, "kernel_size", 2, w->size));
+	NEAP_TRY(whole(e, node, "stride", 2, w->stride));
+	return whole(e, node, "padding", 2, w->pad);
+}
+
+static int pool_node(struct exporting *e, const struct neap__layer *layer)
+{
+	if (layer->pool.by == NEAP__POOL_MAX)
 		return neap__fail(NEAP_EUSAGE,
 			"layer%d has pooling=max, which NIR cannot express: it has sums and "
 			"averages. "
@@ -285,12 +295,7 @@ static int pool_node(struct exporting *e, const struct neap__layer *layer)
 			"NIR "
 			"has no image to pool. Train with a convolution below, or without pool=",
 			layer->index, below->index);
-	NEAP_TRY(node = follow(e, layer, "pool",
-			 layer->pooling == NEAP__POOL_AVERAGE ? NEAP__NIR_AVGPOOL
-							      : NEAP__NIR_SUMPOOL));
-	NEAP_TRY(whole(e, node, "kernel_size", 2, layer->pool));
-	NEAP_TRY(whole(e, node, "stride", 2, layer->pool));
-	return whole(e, node, "padding", 2, none);
+	return windows_node(e, layer, "pool", &layer->pool);
 }
 
 /* Kernels as [out][in of a group][y][x]. */
@@ -319,12 +324,58 @@ static int kernels(const struct exporting *e, int node, const struct neap__layer
 	return rc;
 }
 
+/* What becomes b where a window adds it up `area` times, the last bit included where a number does.
+ */
+static double share(double b, double area)
+{
+	double c = b / area;
+	const double other[] = {nextafter(c, -INFINITY), nextafter(c, INFINITY)};
+
+	for (int i = 0; i < 2 && c * area != b; i++)
+		if (other[i] * area == b)
+			return other[i];
+	return c;
+}
+
+/* A graph adds the bias before its pool, neap behind it. */
+static int conv_bias(const struct exporting *e, int node, const struct neap__layer *layer)
+{
+	const struct neap__windows *w = &layer->conv_pool;
+	struct neap__nir_array a;
+	struct neap_param p;
+	int any = 0;
+
+	if (!w->size[0])
+		return tensor(e, node, "bias", layer->bias, NULL);
+	NEAP_TRY(neap_net_param(e->net, layer->bias, &p));
+	for (int64_t i = 0; i < p.count; i++)
+		any |= element(&p, i) != 0;
+	if (any && (w->pad[0] || w->pad[1]))
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d has conv_pool_pad and a bias. NIR adds the bias before the pool, "
+			"whose windows at the border have fewer units. Train without "
+			"conv_pool_pad",
+			layer->index);
+	NEAP_TRY(make_array(&a, 1, p.count, 0));
+	for (int64_t i = 0; i < p.count; i++)
+		a.data[i] = share(element(&p, i),
+			w->by == NEAP__POOL_SUM ? (double)w->size[0] * w->size[1] : 1);
+	int rc = neap__nir_set(e->graph, node, "bias", &a);
+	free(a.data);
+	return rc;
+}
+
 static int conv_node(struct exporting *e, const struct neap__layer *layer)
 {
 	const struct neap__plane in = neap__pooled_plane(layer);
 	const int size[] = {in.height, in.width};
 	int node;
 
+	if (layer->wide)
+		return neap__fail(NEAP_EUSAGE,
+			"layer%d has conv_pooling=max, which NIR cannot express: it has sums and "
+			"averages. Train with conv_pooling=sum or conv_pooling=avg",
+			layer->index);
 	if (layer->is_recurrent)
 		return neap__fail(NEAP_EUSAGE,
 			"layer%d is a convolution with recurrent connections, which no node of NIR "
@@ -332,20 +383,22 @@ static int conv_node(struct exporting *e, const struct neap__layer *layer)
 			layer->index);
 	NEAP_TRY(node = follow(e, layer, "weight", NEAP__NIR_CONV2D));
 	NEAP_TRY(kernels(e, node, layer));
-	NEAP_TRY(tensor(e, node, "bias", layer->bias, NULL));
+	NEAP_TRY(conv_bias(e, node, layer));
 	NEAP_TRY(whole(e, node, "input_shape", 2, size));
 	NEAP_TRY(whole(e, node, "stride", 2, layer->stride));
 	NEAP_TRY(whole(e, node, "padding", 2, layer->pad));
 	NEAP_TRY(whole(e, node, "dilation", 2, layer->dilation));
-	return whole(e, node, "groups", 1, &layer->groups);
+	NEAP_TRY(whole(e, node, "groups", 1, &layer->groups));
+	return layer->conv_pool.size[0] ? windows_node(e, layer, "sums_pool", &layer->conv_pool)
+					: 0;
 }
 
 /* Weights of all pairs of units; an image that arrives is made a row first. */
 static int affine_node(struct exporting *e, const struct neap__layer *layer)
 {
 	static const int first = 0, last = -1;
-	int is_image = neap__from_conv(layer) || layer->pool[0], node;
-	const struct neap__plane in = layer->pool[0]	       ? neap__pooled_plane(layer)
+	int is_image = neap__from_conv(layer) || layer->pool.size[0], node;
+	const struct neap__plane in = layer->pool.size[0]      ? neap__pooled_plane(layer)
 				      : neap__from_conv(layer) ? neap__source_of(layer, 0)->plane
 							       : (struct neap__plane){0};
 	const int size[] = {in.channels, in.height, in.width};
@@ -473,7 +526,7 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 		NEAP_TRY(row(e, other, "delay", layer->below, delay * e->net->options.dt,
 			neap__from_conv(layer) ? &neap__source_of(layer, 0)->plane : NULL));
 	}
-	if (layer->pool[0])
+	if (layer->pool.size[0])
 		NEAP_TRY(pool_node(e, layer));
 	NEAP_TRY(layer->conv[0] ? conv_node(e, layer) : affine_node(e, layer));
 	weight = e->before;
@@ -508,6 +561,21 @@ static int leak_meta(const struct exporting *e)
 	return 0;
 }
 
+/* Writes the settings of the net, whose weights and biases have taken up its norms. */
+static int settings_meta(const struct exporting *e, const char *key, const char *settings)
+{
+	static const char norm[] = ":norm=batch";
+	char *text = strdup(settings);
+
+	if (!text)
+		return neap__fail_errno(ENOMEM, "network");
+	for (char *at; (at = strstr(text, norm));)
+		memmove(at, at + sizeof norm - 1, strlen(at + sizeof norm - 1) + 1);
+	int rc = neap__nir_add_text(e->graph, key, text);
+	free(text);
+	return rc;
+}
+
 static int metadata(const struct exporting *e, const struct neap__safetensors *file)
 {
 	double dt = e->net->options.dt;
@@ -519,8 +587,7 @@ static int metadata(const struct exporting *e, const struct neap__safetensors *f
 		if (strncmp(file->pair[i].key, "neap.", 5) == 0 &&
 			e->graph->metas < NEAP__NIR_META &&
 			strcmp(file->pair[i].key, "neap.settings") != 0)
-			NEAP_TRY(neap__nir_add_text(
-				e->graph, file->pair[i].key, file->pair[i].value));
+			NEAP_TRY(settings_meta(e, file->pair[i].key, file->pair[i].value));
 	return 0;
 }
 
@@ -573,6 +640,7 @@ static int export_file(const struct neap__safetensors *file, const struct neap_e
 	int64_t max_steps;
 
 	NEAP_TRY(neap__model_open(&net, &options, &max_steps, file, 1, NULL, 0));
+	neap__norm_fold(net);
 	int rc = neap__nir_model_graph(&graph, net, file, !o->metadata, &lost);
 	if (rc == 0)
 		rc = neap__nir_write(&graph, o->nir);

@@ -143,6 +143,15 @@ static double decay_at(const struct neap_net *net, const struct neap__leak *leak
 	return 1 / (1 + exp(-logit));
 }
 
+static int windows_agree(const struct neap__nir_filter *a, const struct neap__windows *b)
+{
+	for (int i = 0; i < 2; i++)
+		if (b->size[i] != (a ? a->kernel[i] : 0) ||
+			(a && (b->stride[i] != a->stride[i] || b->pad[i] != a->pad[i])))
+			return 0;
+	return !a || b->by == (a->is_average ? NEAP__POOL_AVERAGE : NEAP__POOL_SUM);
+}
+
 static int filter_agrees(const struct neap__nir_layer *a, const struct neap__layer *b)
 {
 	const struct neap__nir_filter *conv = neap__nir_conv(a), *pool = neap__nir_pool(a);
@@ -156,12 +165,11 @@ static int filter_agrees(const struct neap__nir_layer *a, const struct neap__lay
 		return 0;
 	for (int i = 0; i < 2; i++)
 		if (b->conv[i] != (conv ? conv->kernel[i] : 0) ||
-			b->pool[i] != (pool ? pool->kernel[i] : 0) ||
 			(conv && (b->stride[i] != conv->stride[i] || b->pad[i] != conv->pad[i] ||
 					 b->dilation[i] != conv->dilation[i])))
 			return 0;
-	return (!conv || b->groups == conv->groups) &&
-	       (!pool || b->pooling == (pool->is_average ? NEAP__POOL_AVERAGE : NEAP__POOL_SUM));
+	return (!conv || b->groups == conv->groups) && windows_agree(pool, &b->pool) &&
+	       windows_agree(neap__nir_behind(a), &b->conv_pool);
 }
 
 /* The steps of delay that all units have; -1: they have different ones. */
@@ -178,7 +186,7 @@ static int layer_agrees(const struct importing *m, int index)
 	const struct neap__nir_layer *a = &m->chain.layer[index];
 	const struct neap__layer *b = &m->net->layers[index];
 
-	if (b->nsources != a->feeds)
+	if (b->nsources != a->feeds || b->norm.kind) /* a graph has no statistics */
 		return 0;
 	for (int i = 0; i < a->feeds; i++)
 		if (b->source[i].layer != a->feed[i].layer)
@@ -251,6 +259,15 @@ static enum neap_reset reset_of(const struct importing *m, const struct neap__ni
 						       : NEAP_RESET_HARD;
 }
 
+static void add_windows(
+	struct neap__text *spec, const char *name, const struct neap__nir_filter *pool)
+{
+	if (pool)
+		neap__text_add(spec, ":%s=%dx%d:%sing=%s:%s_stride=%dx%d:%s_pad=%dx%d", name,
+			pool->kernel[0], pool->kernel[1], name, pool->is_average ? "avg" : "sum",
+			name, pool->stride[0], pool->stride[1], name, pool->pad[0], pool->pad[1]);
+}
+
 static void add_filter(struct neap__text *spec, const struct neap__nir_layer *l)
 {
 	const struct neap__nir_filter *conv = neap__nir_conv(l), *pool = neap__nir_pool(l);
@@ -259,15 +276,14 @@ static void add_filter(struct neap__text *spec, const struct neap__nir_layer *l)
 	if (from)
 		neap__text_add(spec, ":shape=%lldx%lldx%lld", (long long)from->channels,
 			(long long)from->height, (long long)from->width);
-	if (pool)
-		neap__text_add(spec, ":pool=%dx%d:pooling=%s", pool->kernel[0], pool->kernel[1],
-			pool->is_average ? "avg" : "sum");
+	add_windows(spec, "pool", pool);
 	if (conv)
 		neap__text_add(spec,
 			":conv=%dx%d:channels=%lld:stride=%dx%d:pad=%dx%d:dilation=%dx%d:groups=%d",
 			conv->kernel[0], conv->kernel[1], (long long)conv->to.channels,
 			conv->stride[0], conv->stride[1], conv->pad[0], conv->pad[1],
 			conv->dilation[0], conv->dilation[1], conv->groups);
+	add_windows(spec, "conv_pool", neap__nir_behind(l));
 }
 
 /* What a layer receives, where that is not the layer below alone. */

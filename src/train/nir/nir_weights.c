@@ -9,25 +9,20 @@ static int64_t unit_of(const struct neap__nir_image *image, int64_t i)
 	return image ? i % image->channels * image->height * image->width + i / image->channels : i;
 }
 
-/* The image of a layer that is a convolution; or NULL. */
-static const struct neap__nir_image *image_of(const struct neap__nir_layer *layer)
-{
-	const struct neap__nir_filter *conv = neap__nir_conv(layer);
-	return conv ? &conv->to : NULL;
-}
-
-/* The same of what arrives, pooled. What repeats a layer has its units in the order of the net. */
+/* The image of what arrives, pooled; or NULL. What repeats a layer has its units in the order of
+ * the net. */
 static const struct neap__nir_image *image_below(
 	const struct neap__nir_chain *chain, const struct neap__nir_feed *feed)
 {
-	if (feed->origin < 0 || !feed->term || !image_of(&chain->layer[feed->origin]))
+	if (feed->origin < 0 || !feed->term || !neap__nir_image_of(&chain->layer[feed->origin]))
 		return NULL;
-	return feed->term->pool ? &feed->term->pool->to : image_of(&chain->layer[feed->origin]);
+	return feed->term->pool ? &feed->term->pool->to
+				: neap__nir_image_of(&chain->layer[feed->origin]);
 }
 
 int64_t neap__nir_unit(const struct neap__nir_layer *layer, int64_t unit)
 {
-	return unit_of(image_of(layer), unit);
+	return unit_of(neap__nir_image_of(layer), unit);
 }
 
 static void store(const struct neap_param *p, int64_t at, double value)
@@ -60,7 +55,7 @@ static int set_weights(const struct neap_net *net, int tensor, struct rows rows,
 		int64_t in = unit_of(below, row - rows.from);
 		int64_t end = p.row_start ? p.row_start[row + 1] : 0;
 		for (int64_t column = 0; column < p.columns; column++) {
-			int64_t out = unit_of(image_of(to), column);
+			int64_t out = unit_of(neap__nir_image_of(to), column);
 			double w = term && term->weight ? term->weight[out * term->columns + in]
 							: (double)(in == out);
 			if (!p.row_start)
@@ -77,7 +72,8 @@ static int set_weights(const struct neap_net *net, int tensor, struct rows rows,
 /* The kernels of a convolution: a row for each channel below, y and x. */
 static int set_kernels(const struct neap_net *net, int tensor, const struct neap__nir_layer *to)
 {
-	const struct neap__nir_filter *conv = neap__nir_conv(to);
+	const struct neap__nir_term *term = to->feed[0].term;
+	const struct neap__nir_filter *conv = term->conv;
 	int64_t taps = (int64_t)conv->kernel[0] * conv->kernel[1];
 	int64_t below = conv->from.channels / conv->groups, own = conv->to.channels / conv->groups;
 	struct neap_param p;
@@ -87,10 +83,11 @@ static int set_kernels(const struct neap_net *net, int tensor, const struct neap
 	for (int64_t row = 0; row < p.rows; row++)
 		for (int64_t column = 0; column < p.columns; column++) {
 			int64_t channel = row / taps, out = channel / below * own + column;
-			double w =
-				conv->weight[(out * below + channel % below) * taps + row % taps];
+			double scale = term->scale ? term->scale[out] : 1,
+			       w = conv->weight[(out * below + channel % below) * taps +
+						row % taps];
 			store(&p, row * p.columns + column,
-				w * to->gain[out * conv->to.height * conv->to.width]);
+				w * scale * to->gain[out * (to->n / conv->to.channels)]);
 		}
 	return 1;
 }
@@ -125,7 +122,7 @@ int neap__nir_weights_set(const struct neap_net *net, const struct neap__nir_cha
 		const struct neap__layer *b = &net->layers[l];
 		if (!set_feeds(net, chain, l) ||
 			(a->own && !set_weights(net, b->recurrent, (struct rows){0, a->n}, a->own,
-					   image_of(a), a)) ||
+					   neap__nir_image_of(a), a)) ||
 			neap_net_param(net, b->bias, &p) < 0)
 			return 0;
 		for (int64_t i = 0; i < p.count; i++) {
