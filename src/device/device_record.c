@@ -52,7 +52,7 @@ size_t neap__device_tape_max(const struct neap__device_backend *b)
 
 	for (int l = 0; l < net->layers; l++)
 		bytes += (size_t)neap__round_up(
-			(uint64_t)net->batch.samples * neap__device_tape_most(&net->lif[l]),
+			(uint64_t)net->batch.samples * neap__device_tape_most(net, l),
 			ALIGNED);
 	return bytes;
 }
@@ -132,7 +132,7 @@ static void add_counts(const struct neap__device_backend *b, int64_t t0, int64_t
 	}
 	for (size_t i = 0; i < rows_of(b); i++)
 		group->support += b->batch.host.near[i];
-	group->recorded += (double)steps * b->net->hidden;
+	group->recorded += (double)steps * net->near_units;
 	group->tape_bytes += (double)bytes;
 	group->tape_steps += (double)steps;
 }

@@ -11,31 +11,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-int neap__device_fetch_counts(void *self, struct neap_net *net)
+/* Copies between `count` numbers of a device's array and the host. */
+static int copy(const struct neap__device_backend *b, void *host, void *at, uint64_t bytes, int in)
 {
-	const struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = b->batch.memory;
-	double *to = net->groups[0].spikes;
+	return in ? m->write(m->user, at, host, bytes) : m->read(m->user, host, at, bytes);
+}
 
-	for (int l = 0; l < b->batch.net.layers; l++) {
-		size_t units = (size_t)b->batch.net.lif[l].units;
-		NEAP_TRY(m->read(m->user, to, b->batch.room.count[l], units * sizeof *to));
-		to += units;
+/*
+ * The counts of all layers to the host, or back. Of a dense net each part of a group of samples has
+ * its own: of a layer, [groups][parts][units] follow each other.
+ */
+static int move_counts(const struct neap__device_backend *b, struct neap_net *net, int in)
+{
+	const struct neap__device_net *device = &b->batch.net;
+	size_t parts = (size_t)neap__device_counts(device), at = 0;
+
+	for (int l = 0; l < device->layers; l++) {
+		size_t units = (size_t)neap__device_units(device, l);
+		double *all = malloc(parts * units * sizeof *all);
+		int rc = all ? 0 : neap__fail_errno(ENOMEM, "counts of %zu units", units);
+		if (rc == 0 && (!in || device->dense))
+			rc = copy(b, all, b->batch.room.count[l], parts * units * sizeof *all, 0);
+		for (int g = 0; g < net->ngroups && rc == 0; g++) {
+			struct neap__group *group = &net->groups[g];
+			int place = group->first - group->grads->first, step = group->per_part;
+			for (int s = 0; s < group->size; s += step) {
+				size_t part = device->dense
+						      ? (size_t)((group->grads - net->grads) *
+									device->parts +
+								(place + s) / step)
+						      : 0;
+				double *host = neap__unit_spikes(net, group, s) + at;
+				double *there = all + part * units;
+				memcpy(in ? there : host, in ? host : there, units * sizeof *all);
+				if (!device->dense)
+					break;
+			}
+			if (!device->dense)
+				break;
+		}
+		if (rc == 0 && in)
+			rc = copy(b, all, b->batch.room.count[l], parts * units * sizeof *all, 1);
+		free(all);
+		NEAP_TRY(rc);
+		at += units;
 	}
 	return 0;
 }
 
-static int send_counts(const struct neap__device_backend *b)
+int neap__device_fetch_counts(void *self, struct neap_net *net)
 {
-	const struct neap_memory_ops *m = b->batch.memory;
-	const double *from = b->net->groups[0].spikes;
-
-	for (int l = 0; l < b->batch.net.layers; l++) {
-		size_t units = (size_t)b->batch.net.lif[l].units;
-		NEAP_TRY(m->write(m->user, b->batch.room.count[l], from, units * sizeof *from));
-		from += units;
-	}
-	return 0;
+	return move_counts(self, net, 0);
 }
 
 int neap__device_send_penalties(void *self, struct neap_net *net)
@@ -45,15 +72,8 @@ int neap__device_send_penalties(void *self, struct neap_net *net)
 
 	for (int l = 0; net->has_penalty && l < b->batch.net.layers; l++)
 		NEAP_TRY(m->write(m->user, (void *)(uintptr_t)b->batch.penalty[l], net->penalty[l],
-			(uint64_t)b->batch.net.lif[l].units * sizeof(float)));
+			(uint64_t)neap__device_units(&b->batch.net, l) * sizeof(float)));
 	return 0;
-}
-
-/* Copies between `count` numbers of a device's array and the host. */
-static int copy(const struct neap__device_backend *b, void *host, void *at, uint64_t bytes, int in)
-{
-	const struct neap_memory_ops *m = b->batch.memory;
-	return in ? m->write(m->user, at, host, bytes) : m->read(m->user, host, at, bytes);
 }
 
 /*
@@ -114,7 +134,7 @@ int neap__device_send_sums(void *self, struct neap_net *net)
 	struct neap__device_backend *b = self;
 
 	neap__round_list_clear(&b->rounds, b->batch.net.layers); /* tapes come from a journal */
-	NEAP_TRY(send_counts(b));
+	NEAP_TRY(move_counts(b, net, 1));
 	if (!net->objective.loss)
 		return 0;
 	b->unfolded = 1;

@@ -62,9 +62,8 @@ static void run_backward(struct emulated_case *c)
 static void count_units(struct emulated_case *c)
 {
 	c->count = calloc((size_t)c->net->hidden, sizeof *c->count);
-	for (int g = 0; g < c->net->ngroups; g++)
-		for (int i = 0; i < c->net->hidden; i++)
-			c->count[i] += c->net->groups[g].spikes[i];
+	for (int i = 0; i < c->net->hidden; i++)
+		c->count[i] = neap__unit_sum(c->net, i, 0, c->net->ngrads);
 }
 
 void emulated_case_run(struct emulated_case *c)
