@@ -110,3 +110,14 @@ void emulated_case_free(struct emulated_case *c)
 	neap_net_free(c->net);
 	batch_free(&c->batch);
 }
+
+void emulated_case_assert(struct emulated_case *c)
+{
+	emulated_case_run(c);
+	const char *wrong = emulated_case_compare(c, 1);
+	if (wrong || getenv("NEAP_VERBOSE"))
+		fprintf(stderr, "# %s: spikes %.3f, support %.3f, loss %g: %s\n", c->options.spec,
+			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
+	assert_null(wrong);
+	emulated_case_free(c);
+}
