@@ -28,8 +28,8 @@ static const struct net_case cases[] = {
 	{"lif:24:reset=zero,li:tau=none", NEAP_READ_STEP, 5, 90, 0.1, 0},
 	{"lif:70r:reset=soft:surrogate=boxcar,li", NEAP_READ_MAX, 3, 70, 0.05, 0},
 	{"lif:20r,li", NEAP_READ_SOFTMAX, 2, 130, 0.1, 0.2},
-	{"lstm:7,gru:6,li", NEAP_READ_STEP, 9, 70, 0.1, 0},
-	{"egru:9,rnn:5,li", NEAP_READ_MAX, 5, 66, 0.1, 0},
+	{"lstm:4,gru:3,li", NEAP_READ_STEP, 9, 70, 0.1, 0},
+	{"egru:4,rnn:3,li", NEAP_READ_MAX, 5, 66, 0.1, 0},
 };
 
 static const struct net_plan {
