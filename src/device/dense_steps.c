@@ -3,6 +3,9 @@
 #include "device/dense_steps.h"
 #include "base/fail.h"
 
+/* Columns from which on a product of many steps is worth a launch: a few launches each 64 steps. */
+enum { ABOVE_LEAST = 16 };
+
 /* A range of steps; what does not belong to a direction is 0. */
 struct dense_range {
 	const struct neap__device_net *net;
@@ -24,12 +27,11 @@ static int add_below(const struct dense_range *r, int below, const float *weight
 	int columns)
 {
 	int units = r->net->dense[below].units;
-	struct dense_product_arguments a = {.batch = r->net->batch,
-		.t0 = r->t0,
-		.t1 = r->t1,
+	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
 		.terms = units,
 		.columns = columns,
-		.outputs = r->room->dense_outputs[below] + step_of(r, units),
+		.width = units,
+		.numbers = r->room->dense_outputs[below] + step_of(r, units),
 		.weight = weight,
 		.bias = bias,
 		.sums = r->room->sums};
@@ -182,6 +184,28 @@ static int move_adjoint(const struct dense_range *r, int l, int save)
 	return neap__launch_dense_adjoint(r->on, &a);
 }
 
+/*
+ * W d(in) of the layer above, of all steps, if it is large and dS begins with it. It goes where the
+ * outputs of the layer go later.
+ */
+static int add_above(const struct dense_range *r, struct dense_backward_arguments *a)
+{
+	int cell = a->layer.cell, units = a->layer.units;
+	struct dense_product_arguments product = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
+		.terms = a->above_columns,
+		.columns = units,
+		.width = a->above_width,
+		.turned = 1,
+		.numbers = a->above + step_of(r, a->above_width),
+		.weight = a->above_weight,
+		.sums = a->values + step_of(r, units)};
+
+	if ((cell != DEVICE_RNN && cell != DEVICE_LSTM) || a->above_columns < ABOVE_LEAST)
+		return 0;
+	a->is_added = 1;
+	return neap__launch_dense_product(r->on, &product);
+}
+
 static int layer_back(const struct dense_range *r, int l)
 {
 	const struct neap__device_dense *layer = &r->net->dense[l];
@@ -210,6 +234,7 @@ static int layer_back(const struct dense_range *r, int l)
 		a.above_weight = layer[1].weight;
 		a.above = r->room->currents[l + 1];
 	}
+	NEAP_TRY(add_above(r, &a));
 	NEAP_TRY(move_adjoint(r, l, 0));
 	for (a.t = r->t1 - 1; a.t >= r->t0; a.t--) {
 		a.candidate = 0;

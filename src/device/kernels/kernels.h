@@ -67,7 +67,8 @@ enum {
 	DEVICE_TILE_THREADS = 128,
 	DEVICE_TILE_UNITS = 4,
 	DEVICE_TILE_SAMPLES = 32,
-	DEVICE_TILE_TERMS = 64, /* that are in shared memory at a time */
+	DEVICE_TILE_TERMS = 64,	 /* that are in shared memory at a time, forward ... */
+	DEVICE_BACK_TERMS = 128, /* ... and backward, where a thread has one sum */
 	DEVICE_BIG_TILE = 64,	/* rows and columns of products of many steps */
 	DEVICE_BIG_TERMS = 16
 };
@@ -274,13 +275,17 @@ struct dense_inputs_arguments {
 	DEVICE_POINTER(float) sums;
 };
 
-/* sums[t - t0][sample][columns] = bias + outputs[t - t0][sample][terms] . weight[terms][columns] */
+/*
+ * sums[row][columns] = bias + numbers[row][terms] . weight, for rows of all steps and samples. Rows
+ * of samples that have ended are computed from what is there, and not used.
+ */
 struct dense_product_arguments {
-	struct neap__device_batch batch;
-	int t0, t1, terms, columns;
-	DEVICE_POINTER(const float) outputs; /* of step t0 */
+	int rows, terms, columns;
+	int width;  /* numbers from a row to the next */
+	int turned; /* 0: weight[terms][columns]; 1: weight[columns][terms] */
+	DEVICE_POINTER(const float) numbers;
 	DEVICE_POINTER(const float) weight;
-	DEVICE_POINTER(const float) bias;
+	DEVICE_POINTER(const float) bias; /* NULL: 0 */
 	DEVICE_POINTER(float) sums;
 };
 
@@ -340,6 +345,7 @@ struct dense_backward_arguments {
 	struct neap__device_dense layer;
 	int t1, t, candidate;
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
+	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
 	DEVICE_POINTER(const float) above;	  /* its currents */
@@ -554,8 +560,8 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0) \
 	X(dense_begin, a->batch.samples, neap__device_threads(a->layer.units), 0) \
 	X(dense_inputs, (a->t1 - a->t0) * a->batch.samples, neap__device_threads(a->layer.in), 0) \
-	X(dense_product, neap__device_tiles((a->t1 - a->t0) * a->batch.samples, DEVICE_BIG_TILE, \
-		a->columns, DEVICE_BIG_TILE), DEVICE_TILE_THREADS, \
+	X(dense_product, neap__device_tiles(a->rows, DEVICE_BIG_TILE, a->columns, DEVICE_BIG_TILE), \
+		DEVICE_TILE_THREADS, \
 		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS)) \
 	X(dense_forward, neap__device_unit_tiles(a->batch.samples, a->layer.units), \
 		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_TILE_TERMS) + \
@@ -566,8 +572,8 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	X(dense_readout_back, a->batch.samples, neap__device_threads(a->readout.classes), 0) \
 	X(dense_adjoint, a->batch.samples, neap__device_threads(a->layer.sums), 0) \
 	X(dense_backward, neap__device_unit_tiles(a->batch.samples, a->layer.units), \
-		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_TILE_TERMS) + \
-		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_TILE_TERMS)) \
+		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_BACK_TERMS) + \
+		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_BACK_TERMS)) \
 	X(outer_products, a->blocks, DEVICE_TILE_THREADS, \
 		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS) + \
 		neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
