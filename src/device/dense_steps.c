@@ -23,8 +23,8 @@ static size_t step_of(const struct dense_range *r, int width)
 }
 
 /* b + W x of all steps, from the outputs of layer `below`. */
-static int add_below(const struct dense_range *r, int below, const float *weight, const float *bias,
-	int columns)
+static int add_below(
+	const struct dense_range *r, int below, const float *weight, const float *bias, int columns)
 {
 	int units = r->net->dense[below].units;
 	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
@@ -125,8 +125,8 @@ static int read_out(const struct dense_range *r)
 		.state = r->state,
 		.outputs = r->room->outputs};
 
-	NEAP_TRY(add_below(
-		r, r->net->layers - 1, readout->weight, readout->bias, readout->classes));
+	NEAP_TRY(
+		add_below(r, r->net->layers - 1, readout->weight, readout->bias, readout->classes));
 	return neap__launch_dense_readout(r->on, &a);
 }
 
@@ -347,8 +347,7 @@ static int add_gradients(const struct dense_range *r)
 		if (l == r->net->layers)
 			continue;
 		const struct neap__device_dense *dense = &r->net->dense[l];
-		NEAP_TRY(add_tensor(
-			r, &a, l, layer->recurrent, room->values[l], 1, dense->own_at));
+		NEAP_TRY(add_tensor(r, &a, l, layer->recurrent, room->values[l], 1, dense->own_at));
 		if (layer->candidate >= 0)
 			NEAP_TRY(add_tensor(r, &a, l, layer->candidate, room->gated_values[l], 0,
 				dense->candidate_at));

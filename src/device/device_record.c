@@ -52,8 +52,7 @@ size_t neap__device_tape_max(const struct neap__device_backend *b)
 
 	for (int l = 0; l < net->layers; l++)
 		bytes += (size_t)neap__round_up(
-			(uint64_t)net->batch.samples * neap__device_tape_most(net, l),
-			ALIGNED);
+			(uint64_t)net->batch.samples * neap__device_tape_most(net, l), ALIGNED);
 	return bytes;
 }
 

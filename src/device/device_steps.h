@@ -31,7 +31,8 @@ struct neap__device_room {
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
 	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
 
-	/* Of nets of rnn, lstm, gru and egru, whose `currents` have the columns `sums` of a layer: */
+	/* Of nets of rnn, lstm, gru and egru, whose `currents` have the columns `sums` of a layer:
+	 */
 	float **dense_outputs; /* [layers][steps + 1][samples][units] */
 	float *sums;	       /* [steps][samples][most columns of W of a layer or the readout] */
 	float *gated;	       /* [samples][most units] */

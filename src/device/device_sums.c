@@ -37,11 +37,10 @@ static int move_counts(const struct neap__device_backend *b, struct neap_net *ne
 			struct neap__group *group = &net->groups[g];
 			int place = group->first - group->grads->first, step = group->per_part;
 			for (int s = 0; s < group->size; s += step) {
-				size_t part = device->dense
-						      ? (size_t)((group->grads - net->grads) *
-									device->parts +
-								(place + s) / step)
-						      : 0;
+				size_t part = device->dense ? (size_t)((group->grads - net->grads) *
+									       device->parts +
+								       (place + s) / step)
+							    : 0;
 				double *host = neap__unit_spikes(net, group, s) + at;
 				double *there = all + part * units;
 				memcpy(in ? there : host, in ? host : there, units * sizeof *all);

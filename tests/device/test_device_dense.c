@@ -25,7 +25,7 @@ static void several_layers(void **arg)
 /* Units: a part of a tile, a tile and one more, more terms than a tile has, rows of big tiles. */
 static void sizes(void **arg)
 {
-	static const int units[] = {1, 4, 5, 65, 130};
+	static const int units[] = {1, 8, 9, 65, 130};
 	char spec[40];
 
 	(void)arg;
@@ -33,7 +33,7 @@ static void sizes(void **arg)
 		for (int k = 0; k < 4; k++) {
 			snprintf(spec, sizeof spec, "%s:%d,li", cells[k], units[i]);
 			struct emulated_case c =
-				emulated_case_make(spec, 3, units[i] > 5 ? 3 : 12, 0.3);
+				emulated_case_make(spec, 3, units[i] > 9 ? 3 : 12, 0.3);
 			emulated_case_assert(&c);
 		}
 }
@@ -50,8 +50,8 @@ static void batches(void **arg)
 		for (int k = 0; k < 4; k++) {
 			char spec[40];
 			snprintf(spec, sizeof spec, "%s:7,li", cells[k]);
-			struct emulated_case c = emulated_case_make(
-				spec, batches[i].samples, batches[i].steps, 0.3);
+			struct emulated_case c =
+				emulated_case_make(spec, batches[i].samples, batches[i].steps, 0.3);
 			c.options.group = batches[i].group;
 			emulated_case_assert(&c);
 		}
@@ -116,9 +116,9 @@ static void add_layer(char *spec, size_t room, uint32_t *state)
 		":threshold=0.4:width=0.2"};
 	uint32_t cell = draw(state, 4);
 	size_t used = strlen(spec);
-	const char *more = cell == 3			       ? surrogates[draw(state, 6)]
+	const char *more = cell == 3			 ? surrogates[draw(state, 6)]
 			   : cell == 0 && draw(state, 2) ? ":activation=relu"
-							       : "";
+							 : "";
 
 	snprintf(spec + used, room - used, "%s:%d:scale=%d%s,", cells[cell],
 		1 + (int)draw(state, draw(state, 6) ? 20 : 80), 1 + (int)draw(state, 4), more);

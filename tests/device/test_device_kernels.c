@@ -222,8 +222,9 @@ static void refused(void **arg)
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},
 		{"brf:8,li", "a layer of brf"}, {"lif:8,gru:7,li", "layers of lif and of gru"},
 		{"egru:8,alif:7,li", "layers of egru and of alif"},
-		{"egru:8:surrogate=gaussian,li", "'gaussian'"}, {"lstm:8:density=0.5,li", "'density'"},
-		{"rnn:4097,li", "4097 units"}, {"lif:4097,li", "4097 units"}};
+		{"egru:8:surrogate=gaussian,li", "'gaussian'"},
+		{"lstm:8:density=0.5,li", "'density'"}, {"rnn:4097,li", "4097 units"},
+		{"lif:4097,li", "4097 units"}};
 	const float *weights[16] = {0};
 
 	(void)arg;

@@ -58,18 +58,19 @@ enum {
 	DEVICE_BLOCK_STEPS =
 		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
 	DEVICE_SQUARES =
-		512,	 /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
+		512,	  /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
 	DEVICE_TREE = 16, /* levels of a tree of sums: fewer than 2^16 groups */
 	/*
-	 * Blocks of kernels of dense products. A thread has one unit and DEVICE_TILE_SAMPLES samples
-	 * are 8 in each of 4 warps, so that a warp reads 128 bytes of shared memory for 4 terms.
+	 * Blocks of kernels of dense products: a thread has one unit of one sample. The more alike
+	 * both numbers are, the less a block reads; 8 units are a sector of 32 bytes of weights,
+	 * and 512 units of 32 samples are 128 blocks, for 132 multiprocessors.
 	 */
 	DEVICE_TILE_THREADS = 128,
-	DEVICE_TILE_UNITS = 4,
-	DEVICE_TILE_SAMPLES = 32,
+	DEVICE_TILE_UNITS = 8,
+	DEVICE_TILE_SAMPLES = 16,
 	DEVICE_TILE_TERMS = 64,	 /* that are in shared memory at a time, forward ... */
 	DEVICE_BACK_TERMS = 128, /* ... and backward, where a thread has one sum */
-	DEVICE_BIG_TILE = 64,	/* rows and columns of products of many steps */
+	DEVICE_BIG_TILE = 64,	 /* rows and columns of products of many steps */
 	DEVICE_BIG_TERMS = 16
 };
 
@@ -132,8 +133,8 @@ struct neap__device_dense {
 	int by_lanes; /* dS adds up products in 16 lanes (kern/dots.c); 0: in one chain */
 	int surrogate;
 	float theta, cut, width, height;
-	int state_at, outputs_at;	       /* bytes in a sample's state */
-	int adjoint_at;			       /* bytes in a sample's adjoint: d(in), then other rows */
+	int state_at, outputs_at; /* bytes in a sample's state */
+	int adjoint_at;		  /* bytes in a sample's adjoint: d(in), then other rows */
 	DEVICE_POINTER(const float) weight;    /* [below][in] */
 	DEVICE_POINTER(const float) recurrent; /* [units][own] */
 	DEVICE_POINTER(const float) candidate; /* [units][units]; egru alone */
@@ -218,7 +219,7 @@ struct input_rows_arguments {
 struct neap__device_gradient {
 	int first_block; /* of its rows * groups blocks of threads */
 	int rows, columns;
-	int late; /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
+	int late;	 /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
 	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
@@ -246,12 +247,11 @@ struct gradient_rows_arguments {
  *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below
  *     dense_forward  V h and the cell: one launch for each step, two of egru
  *     dense_end      outputs of the last step to the state
- * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back for
- * the readout, and from the last layer down
- *     dense_adjoint   d(in) of step t1, and after the steps that of t0
- *     dense_backward  one launch for each step, two of egru
- * and then outer_products, and gradient_rows for the weights that events enter. `outputs` is
- * [t - t0 + 1][samples][units], `currents` [t1 - t][samples][sums].
+ * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back
+ * for the readout, and from the last layer down dense_adjoint   d(in) of step t1, and after the
+ * steps that of t0 dense_backward  one launch for each step, two of egru and then outer_products,
+ * and gradient_rows for the weights that events enter. `outputs` is [t - t0 + 1][samples][units],
+ * `currents` [t1 - t][samples][sums].
  */
 struct dense_begin_arguments {
 	struct neap__device_batch batch;
@@ -259,7 +259,7 @@ struct dense_begin_arguments {
 	int t0, t1;
 	DEVICE_POINTER(const u8) state;
 	DEVICE_POINTER(float) outputs;
-	u32 share;		    /* of tapes, as in lif_forward */
+	u32 share; /* of tapes, as in lif_forward */
 	int most;
 	DEVICE_POINTER(u32) offset; /* NULL: there are no tapes */
 	DEVICE_POINTER(int) done;
@@ -295,7 +295,7 @@ struct dense_forward_arguments {
 	struct neap__device_dense layer;
 	int t0, t, candidate;
 	DEVICE_POINTER(u8) state;
-	DEVICE_POINTER(float) sums; /* of step t; egru keeps its gates there */
+	DEVICE_POINTER(float) sums;	  /* of step t; egru keeps its gates there */
 	DEVICE_POINTER(const float) from; /* outputs of step t - 1 */
 	DEVICE_POINTER(float) to;	  /* outputs of step t */
 	DEVICE_POINTER(float) gated;	  /* [samples][units] r y_{-1} of egru */

@@ -104,7 +104,8 @@ static void look_at_layer(struct neap__step_viewer *v, int l, const unsigned cha
 	view->spike = outputs->id;
 }
 
-/* Outputs on a device are in the state alone: spikes as bitmaps, numbers of all units as they are. */
+/* Outputs on a device are in the state alone: spikes as bitmaps, numbers of all units as they are.
+ */
 static void take_outputs(
 	const struct neap_net *net, struct neap__list *list, const unsigned char *state, int l)
 {
@@ -112,8 +113,7 @@ static void take_outputs(
 	const unsigned char *last = state + layer->spikes_at;
 
 	if (layer->outputs == NEAP__OUTPUT_ALL) {
-		*list = (struct neap__list){
-			.count = layer->n, .id = net->identity, .value = last};
+		*list = (struct neap__list){.count = layer->n, .id = net->identity, .value = last};
 		return;
 	}
 	list->count = 0;
