@@ -19,42 +19,46 @@ static int copy(const struct neap__device_backend *b, void *host, void *at, uint
 }
 
 /*
- * The counts of all layers to the host, or back. Of a dense net each part of a group of samples has
- * its own: of a layer, [groups][parts][units] follow each other.
+ * Copies the counts of a layer between `all`, as the device has them, and the groups of the net,
+ * where the layer begins at `first`. Those of a spiking net go to the first group; of a dense net
+ * each part of a group has its own.
  */
+static void copy_counts(const struct neap__device_net *device, struct neap_net *net, double *all,
+	size_t units, size_t first, int in)
+{
+	for (int g = 0; g < (device->dense ? net->ngroups : 1); g++) {
+		const struct neap__group *group = &net->groups[g];
+		int per_part = device->dense ? group->per_part : group->size;
+		size_t part = (size_t)(group->grads - net->grads) * (size_t)device->parts;
+		part += (size_t)((group->first - group->grads->first) / per_part);
+		for (int s = 0; s < group->size; s += per_part, part++) {
+			double *host = neap__unit_spikes(net, group, s) + first;
+			double *there = all + (device->dense ? part * units : 0);
+			memcpy(in ? there : host, in ? host : there, units * sizeof *all);
+		}
+	}
+}
+
+/* The counts of all layers to the host, or back. */
 static int move_counts(const struct neap__device_backend *b, struct neap_net *net, int in)
 {
 	const struct neap__device_net *device = &b->batch.net;
-	size_t parts = (size_t)neap__device_counts(device), at = 0;
+	size_t parts = (size_t)neap__device_counts(device), first = 0;
 
 	for (int l = 0; l < device->layers; l++) {
 		size_t units = (size_t)neap__device_units(device, l);
-		double *all = malloc(parts * units * sizeof *all);
+		size_t bytes = parts * units * sizeof(double);
+		double *all = malloc(bytes);
 		int rc = all ? 0 : neap__fail_errno(ENOMEM, "counts of %zu units", units);
-		if (rc == 0 && (!in || device->dense))
-			rc = copy(b, all, b->batch.room.count[l], parts * units * sizeof *all, 0);
-		for (int g = 0; g < net->ngroups && rc == 0; g++) {
-			struct neap__group *group = &net->groups[g];
-			int place = group->first - group->grads->first, step = group->per_part;
-			for (int s = 0; s < group->size; s += step) {
-				size_t part = device->dense ? (size_t)((group->grads - net->grads) *
-									       device->parts +
-								       (place + s) / step)
-							    : 0;
-				double *host = neap__unit_spikes(net, group, s) + at;
-				double *there = all + part * units;
-				memcpy(in ? there : host, in ? host : there, units * sizeof *all);
-				if (!device->dense)
-					break;
-			}
-			if (!device->dense)
-				break;
-		}
+		if (rc == 0)
+			rc = copy(b, all, b->batch.room.count[l], bytes, 0);
+		if (rc == 0)
+			copy_counts(device, net, all, units, first, in);
 		if (rc == 0 && in)
-			rc = copy(b, all, b->batch.room.count[l], parts * units * sizeof *all, 1);
+			rc = copy(b, all, b->batch.room.count[l], bytes, 1);
 		free(all);
 		NEAP_TRY(rc);
-		at += units;
+		first += units;
 	}
 	return 0;
 }
