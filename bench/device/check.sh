@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|strategies|memory|epoch|lif|offload|torch|compiled|context]...
+#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|offload|torch|compiled|context]...
 # The part `context` runs over CONTEXT_TOKENS tokens (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
@@ -33,16 +33,36 @@ run() { # part, what, log, command...
 }
 
 SMALL="randman:steps=300,samples=128,units=60,classes=5"
-part_bits() {
-	local n=0 net
-	for net in lif:48r,li lif:100:reset=hard,lif:33r,li:tau=none lif:200r:reset=zero:surrogate=boxcar,li cubalif:40r,li alif:40r,li \
-		adlif:40r,li; do
+# The weights after two epochs of each network, on the CPU and on the device.
+bits_of() { # part, networks...
+	local part=$1 n=0 net
+	shift
+	for net in "$@"; do
 		n=$((n + 1))
 		local options="$SMALL --net $net --epochs 2 --batch 32 --memory 2M --scale 2"
-		run bits "$net, CPU" "$work/log" $NEAP train $options --out "$work/cpu$n" || continue
-		run bits "$net, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu$n" || continue
-		cmp -s "$work/cpu$n/model.safetensors" "$work/gpu$n/model.safetensors" &&
-			row bits "$net: weights after two epochs" "equal" || row bits "$net: weights after two epochs" "FAIL: differ"
+		run "$part" "$net, CPU" "$work/log" $NEAP train $options --out "$work/cpu-$part$n" || continue
+		run "$part" "$net, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu-$part$n" || continue
+		cmp -s "$work/cpu-$part$n/model.safetensors" "$work/gpu-$part$n/model.safetensors" &&
+			row "$part" "$net: weights after two epochs" "PASS: equal" ||
+			row "$part" "$net: weights after two epochs" "FAIL: differ"
+	done
+}
+
+part_bits() {
+	bits_of bits lif:48r,li lif:100:reset=hard,lif:33r,li:tau=none lif:200r:reset=zero:surrogate=boxcar,li cubalif:40r,li alif:40r,li \
+		adlif:40r,li
+}
+
+# rnn, lstm, gru and egru: bits, and an LSTM beside that of PyTorch in float32 without TF32.
+part_dense() {
+	local size
+	bits_of dense rnn:48,li lstm:70,li gru:33,lstm:20,li:tau=none egru:48,rnn:17:activation=relu,li egru:130:surrogate=superspike,li
+	for size in 32 256; do
+		run dense "lstm:512, B $size" "$work/log" $NEAP compare "randman:steps=1000,samples=$size,units=700,classes=20" --net lstm:512,li \
+			--batch $size --memory 24G --repeats 3 --strategy bptt --device cuda --json || continue
+		grep '^{' "$work/log" >"$work/lstm$size"
+		run dense "nn.LSTM, B $size" "$work/log" python3 bench/device/lstm.py "$work/lstm$size" --batch $size || continue
+		sed "s/^/dense       lstm:512, B $size: /" "$work/log"
 	done
 }
 
@@ -184,7 +204,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits strategies memory lif offload epoch torch compiled context}"; do
+for part in "${@:-launches optimizer bits dense strategies memory lif offload epoch torch compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

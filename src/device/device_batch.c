@@ -31,24 +31,60 @@ static void *take(struct parts *p, uint64_t count, uint64_t size)
 	return p->at ? p->at + first : NULL;
 }
 
-static void take_layer(
-	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net, int l)
+static void take_tapes(struct neap__device_batch_memory *b, struct parts *p, int l)
 {
-	const struct neap__device_lif *lif = &b->net.lif[l];
-	uint64_t samples = (uint64_t)b->net.batch.samples, units = (uint64_t)lif->units;
-	uint64_t most = neap__device_tape_most(lif), steps = (uint64_t)b->room.steps;
+	uint64_t samples = (uint64_t)b->net.batch.samples, steps = (uint64_t)b->room.steps;
+	uint64_t most = neap__device_tape_most(&b->net, l);
 	uint64_t all = neap__sat_mul(samples * steps, most);
 	uint64_t share = neap__round_up((all < TAPES_MOST ? all : TAPES_MOST) / samples, 8);
 
 	share = share < most ? neap__round_up(most, 8) : share;
+	if (b->net.dense) /* all tapes have this size, and there are few steps of them */
+		share = neap__round_up(steps * most, 8);
 	b->share[l] = (u32)share;
 	b->tape[l] = take(p, samples, share);
-	b->room.spikes[l] = take(p, steps * samples, neap__device_words(lif) * sizeof(u32));
-	b->room.count[l] = take(p, units, sizeof(double));
+}
+
+static void take_layer(
+	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net, int l)
+{
+	const struct neap__device_dense *dense = b->net.dense ? &b->net.dense[l] : NULL;
+	uint64_t samples = (uint64_t)b->net.batch.samples, steps = (uint64_t)b->room.steps;
+	uint64_t units = (uint64_t)neap__device_units(&b->net, l);
+	uint64_t rows = (DEVICE_BLOCK_STEPS + 1) * samples;
+
+	take_tapes(b, p, l);
+	if (dense)
+		b->room.dense_outputs[l] = take(p, (steps + 1) * samples, units * sizeof(float));
+	else
+		b->room.spikes[l] =
+			take(p, steps * samples, neap__device_words((int)units) * sizeof(u32));
+	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
 	if (!net->objective.loss)
 		return;
-	b->room.currents[l] = take(p, (DEVICE_BLOCK_STEPS + 1) * samples, units * sizeof(float));
+	b->room.currents[l] =
+		take(p, rows, (dense ? (uint64_t)dense->sums : units) * sizeof(float));
 	b->penalty[l] = take(p, units, sizeof(float));
+	if (dense)
+		b->room.values[l] = take(p, rows, units * sizeof(float));
+	if (dense && dense->candidate)
+		b->room.gated_values[l] = take(p, rows, units * sizeof(float));
+}
+
+/* What layers of a dense net use one after the other. */
+static void take_dense(struct neap__device_batch_memory *b, struct parts *p)
+{
+	uint64_t samples = (uint64_t)b->net.batch.samples, steps = (uint64_t)b->room.steps;
+	uint64_t columns = (uint64_t)b->net.readout.classes, units = 0;
+
+	for (int l = 0; l < b->net.layers; l++) {
+		const struct neap__device_dense *layer = &b->net.dense[l];
+		columns = (uint64_t)layer->in > columns ? (uint64_t)layer->in : columns;
+		if (layer->candidate && (uint64_t)layer->units > units)
+			units = (uint64_t)layer->units;
+	}
+	b->room.sums = take(p, steps * samples, columns * sizeof(float));
+	b->room.gated = take(p, samples, units * sizeof(float));
 }
 
 static void take_progress(struct neap__device_progress *progress, struct parts *p, uint64_t rows)
@@ -66,7 +102,7 @@ static void take_rows(struct neap__device_batch_memory *b, struct parts *p)
 	uint64_t bits = 2 * (uint64_t)b->net.groups * (uint64_t)b->net.batch.group * sizeof(u32);
 	uint64_t first = p->used;
 
-	for (int l = 0; l < b->net.layers; l++)
+	for (int l = 0; l < b->net.layers && !b->net.dense; l++)
 		b->room.rows[l] = take(p, (uint64_t)b->net.lif[l].units, bits);
 	b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
 	b->room.row_bits = p->at ? p->at + first : NULL;
@@ -108,6 +144,8 @@ static void take_all(
 	take_sums(b, p, net);
 	for (int l = 0; l < b->net.layers; l++)
 		take_layer(b, p, net, l);
+	if (b->net.dense)
+		take_dense(b, p);
 	if (!net->objective.loss)
 		return;
 	b->room.readout_currents =
@@ -115,13 +153,29 @@ static void take_all(
 	take_rows(b, p);
 }
 
+/* The same of a dense net, whose tapes and outputs are large: one step at least. */
+static int dense_steps_of(const struct neap__device_batch_memory *b)
+{
+	uint64_t most = 1, steps;
+
+	for (int l = 0; l < b->net.layers; l++) {
+		uint64_t tape = neap__device_tape_most(&b->net, l);
+		most = tape > most ? tape : most;
+	}
+	steps = TAPES_MOST / (most * (uint64_t)b->net.batch.samples);
+	steps = steps < DEVICE_BLOCK_STEPS ? steps : DEVICE_BLOCK_STEPS;
+	return steps > 0 ? (int)steps : 1;
+}
+
 /* Steps of a launch forward: few enough that what all samples write in them is not much. */
 static int steps_of(const struct neap__device_batch_memory *b, const struct neap_net *net)
 {
 	uint64_t words = (uint64_t)b->net.readout.classes, steps = NEAP__DEVICE_STEPS_MOST;
 
+	if (b->net.dense)
+		return dense_steps_of(b);
 	for (int l = 0; l < b->net.layers; l++)
-		words += 1 + neap__device_words(&b->net.lif[l]);
+		words += 1 + neap__device_words(b->net.lif[l].units);
 	while (steps > DEVICE_BLOCK_STEPS &&
 		(steps * words * sizeof(u32) * (uint64_t)b->net.batch.samples > STEPS_BYTES ||
 			steps / 2 >= (uint64_t)net->batch->steps))
@@ -167,7 +221,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc(6 * layers + 2 * tensors, sizeof *b->pointers);
+	b->pointers = calloc(9 * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -183,6 +237,9 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->tape = (unsigned char **)(b->pointers + 5 * layers);
 	b->room.part = (float **)(b->pointers + 6 * layers);
 	b->room.total = (double **)(b->pointers + 6 * layers + tensors);
+	b->room.dense_outputs = (float **)(b->pointers + 6 * layers + 2 * tensors);
+	b->room.values = b->room.dense_outputs + layers;
+	b->room.gated_values = b->room.values + layers;
 	return make_pinned(b);
 }
 
@@ -221,7 +278,8 @@ static int clear(const struct neap__device_batch_memory *b)
 
 	for (int l = 0; l < b->net.layers; l++)
 		NEAP_TRY(m->fill(m->user, b->room.count[l], 0,
-			(uint64_t)b->net.lif[l].units * sizeof(double)));
+			(uint64_t)neap__device_units(&b->net, l) *
+				(uint64_t)neap__device_counts(&b->net) * sizeof(double)));
 	return b->sums_bytes ? m->fill(m->user, b->sums, 0, b->sums_bytes) : 0;
 }
 

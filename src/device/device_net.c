@@ -32,18 +32,48 @@ _Static_assert((int)DEVICE_BLOCK_STEPS == (int)NEAP__GRADIENT_BLOCK, "gradient b
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_X)};
 #undef NEAP_X
 
-/* The cell of kernels; -1: they have none of that name. */
-static int cell_of(const struct neap__layer *layer)
+/* Cells, by their numbers in kernels. */
+static const char *const spiking[] = {[DEVICE_LIF] = "lif",
+	[DEVICE_CUBALIF] = "cubalif",
+	[DEVICE_ALIF] = "alif",
+	[DEVICE_ADLIF] = "adlif"};
+static const char *const dense[] = {
+	[DEVICE_RNN] = "rnn", [DEVICE_LSTM] = "lstm", [DEVICE_GRU] = "gru", [DEVICE_EGRU] = "egru"};
+enum { SPIKING = sizeof spiking / sizeof spiking[0], DENSE = sizeof dense / sizeof dense[0] };
+
+/* The number of a layer's cell among `count` names; -1: it is none of them. */
+static int cell_of(const struct neap__layer *layer, const char *const *names, int count)
 {
-	static const char *const names[] = {[DEVICE_LIF] = "lif",
-		[DEVICE_CUBALIF] = "cubalif",
-		[DEVICE_ALIF] = "alif",
-		[DEVICE_ADLIF] = "adlif"};
-	int cell = (int)(sizeof names / sizeof names[0]) - 1;
+	int cell = count - 1;
 
 	while (cell >= 0 && strcmp(layer->cell->name, names[cell]) != 0)
 		cell--;
 	return cell;
+}
+
+static int is_dense(const struct neap__layer *layer)
+{
+	return cell_of(layer, dense, DENSE) >= 0;
+}
+
+/* exp() rounds differently. */
+static int knows_surrogate(const struct neap__layer *layer)
+{
+	return layer->surrogate == NEAP_TRIANGLE || layer->surrogate == NEAP_BOXCAR ||
+	       layer->surrogate == NEAP_SUPERSPIKE || layer->surrogate == NEAP_ATAN;
+}
+
+/* Cells with outputs that are numbers have other kernels than spiking ones. */
+static int refuse_mixture(const struct neap_net *net, int l)
+{
+	const struct neap__layer *layer = &net->layers[l], *first = &net->layers[0];
+
+	if (is_dense(layer) == is_dense(first))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"'%.200s' has layers of %s and of %s, and devices do not have both in one net; use "
+		"cells of rnn, lstm, gru and egru alone, or none of them, or train on the CPU",
+		net->spec, first->cell->name, layer->cell->name);
 }
 
 /* Options of a layer that no kernel implements, by their keys. */
@@ -83,16 +113,16 @@ static int refuse_layer(const struct neap_net *net, int l)
 			l, net->spec);
 	if (layer->cell->readout)
 		return 0;
-	if (cell_of(layer) < 0)
+	if (!is_dense(layer) && cell_of(layer, spiking, SPIKING) < 0)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%.200s' is a layer of %s, which is not implemented on "
-			"devices; "
-			"use lif, cubalif, alif or adlif, or train on the CPU",
+			"devices; use lif, cubalif, alif, adlif, rnn, lstm, gru or egru, or train "
+			"on the CPU",
 			l, net->spec, layer->cell->name);
-	/* exp() rounds differently, and products of all units have another order (product.c). */
-	int is_known = layer->surrogate == NEAP_TRIANGLE || layer->surrogate == NEAP_BOXCAR ||
-		       layer->surrogate == NEAP_SUPERSPIKE || layer->surrogate == NEAP_ATAN;
-	if (!is_known || isinf(layer->cut))
+	NEAP_TRY(refuse_mixture(net, l));
+	/* Products of all units of spiking layers have another order (product.c). */
+	int needs_cut = !is_dense(layer) && isinf(layer->cut);
+	if ((layer->cell->traits & NEAP__HAS_THRESHOLD) && (!knows_surrogate(layer) || needs_cut))
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d of '%s' has the surrogate '%s'%s, which is not implemented on "
 			"devices; use triangle or boxcar, or train on the CPU",
@@ -150,7 +180,7 @@ static struct neap__device_lif describe_layer(
 {
 	const struct neap__leak *membrane = &layer->leaks[NEAP__MEMBRANE_LEAK];
 
-	return (struct neap__device_lif){.cell = cell_of(layer),
+	return (struct neap__device_lif){.cell = cell_of(layer, spiking, SPIKING),
 		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
@@ -182,6 +212,35 @@ static struct neap__device_lif describe_layer(
 		.bias = weights[layer->bias]};
 }
 
+static struct neap__device_dense describe_dense(
+	const struct neap_net *net, const struct neap__layer *layer, const float *const *weights)
+{
+	return (struct neap__device_dense){.cell = cell_of(layer, dense, DENSE),
+		.units = layer->n,
+		.below = layer->below,
+		.is_first = layer->index == 0,
+		.is_relu = layer->activation == NEAP__RELU,
+		.in = layer->widths.in,
+		.own = layer->widths.own,
+		.sums = layer->widths.sums,
+		.own_at = layer->widths.own_at,
+		.candidate_at = layer->widths.candidate_at,
+		.tape = (int)(neap__layer_tape(net, layer) / sizeof(float)),
+		.by_lanes = layer->outputs != NEAP__OUTPUT_ALL && !isinf(layer->cut),
+		.surrogate = (int)layer->surrogate,
+		.theta = (float)layer->threshold,
+		.cut = (float)layer->cut,
+		.width = (float)layer->width,
+		.height = (float)layer->height,
+		.state_at = (int)layer->state_at,
+		.outputs_at = (int)layer->spikes_at,
+		.adjoint_at = (int)layer->adjoint_at,
+		.weight = weights[layer->weight],
+		.recurrent = weights[layer->recurrent],
+		.candidate = layer->candidate >= 0 ? weights[layer->candidate] : NULL,
+		.bias = weights[layer->bias]};
+}
+
 /* Offsets as in nn/cells/li.c. */
 static struct neap__device_readout describe_readout(
 	const struct neap_net *net, const float *const *weights)
@@ -203,6 +262,20 @@ static struct neap__device_readout describe_readout(
 		.bias = weights[layer->bias]};
 }
 
+/* Samples of a group go in parts of equal size, whose outputs the CPU adds up one by one. */
+static int describe_dense_layers(
+	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
+{
+	device->dense = calloc((size_t)device->layers, sizeof *device->dense);
+	if (!device->dense)
+		return neap__fail_errno(ENOMEM, "description of a net");
+	for (int l = 0; l < device->layers; l++)
+		device->dense[l] = describe_dense(net, &net->layers[l], weights);
+	device->per_part = net->ngroups ? net->groups[0].per_part : 1;
+	device->parts = (device->batch.group + device->per_part - 1) / device->per_part;
+	return 0;
+}
+
 int neap__device_net_describe(
 	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
 {
@@ -219,6 +292,11 @@ int neap__device_net_describe(
 		.readout = describe_readout(net, weights),
 		.has_errors = net->options.readout == NEAP_READ_STEP ||
 			      net->options.readout == NEAP_READ_SOFTMAX};
+	for (int l = 0; l < device->layers; l++)
+		if (net->layers[l].cell->traits & NEAP__HAS_THRESHOLD)
+			device->near_units += net->layers[l].n;
+	if (is_dense(&net->layers[0]))
+		return describe_dense_layers(device, net, weights);
 	device->lif = calloc((size_t)device->layers, sizeof *device->lif);
 	if (!device->lif)
 		return neap__fail_errno(ENOMEM, "description of a net");
@@ -230,16 +308,21 @@ int neap__device_net_describe(
 void neap__device_net_free(struct neap__device_net *device)
 {
 	free(device->lif);
+	free(device->dense);
 	*device = (struct neap__device_net){0};
 }
 
-size_t neap__device_words(const struct neap__device_lif *layer)
+int neap__device_units(const struct neap__device_net *device, int layer)
 {
-	return ((size_t)layer->units + 31) / 32;
+	return device->dense ? device->dense[layer].units : device->lif[layer].units;
 }
 
-size_t neap__device_tape_most(const struct neap__device_lif *layer)
+size_t neap__device_tape_most(const struct neap__device_net *device, int layer)
 {
-	size_t bytes = 4 * (size_t)layer->units;
-	return layer->reset == DEVICE_ZERO ? bytes + 8 + 4 * neap__device_words(layer) : bytes + 4;
+	if (device->dense)
+		return (size_t)device->dense[layer].tape * sizeof(float);
+	const struct neap__device_lif *lif = &device->lif[layer];
+	size_t bytes = 4 * (size_t)lif->units;
+	return lif->reset == DEVICE_ZERO ? bytes + 8 + 4 * neap__device_words(lif->units)
+					 : bytes + 4;
 }

@@ -16,9 +16,12 @@ struct neap__device_net {
 	const struct neap_net *net;
 	int layers, groups; /* groups: those whose gradients are added together */
 	struct neap__device_batch batch;
-	struct neap__device_lif *lif; /* [layers] */
+	struct neap__device_lif *lif;	  /* [layers]; NULL: they are dense */
+	struct neap__device_dense *dense; /* [layers] of rnn, lstm, gru and egru; or NULL */
+	int parts, per_part;		  /* of a group of samples, whose outputs are added up */
 	struct neap__device_readout readout;
 	int has_errors; /* the host computes the errors of the readout */
+	int near_units; /* units of layers with a surrogate: those inside its support are counted */
 };
 
 /* NEAP_EUSAGE, in one line, if the net has an option that no kernel implements; else 0. */
@@ -32,9 +35,19 @@ int neap__device_net_describe(
 	struct neap__device_net *device, const struct neap_net *net, const float *const *weights);
 void neap__device_net_free(struct neap__device_net *device);
 
-/* Bytes of the largest tape of a step of a hidden layer, as lif_forward writes it. */
-size_t neap__device_tape_most(const struct neap__device_lif *layer);
-/* Words of a bitmap of the units of a layer. */
-size_t neap__device_words(const struct neap__device_lif *layer);
+int neap__device_units(const struct neap__device_net *device, int layer);
+/* Bytes of the largest tape of a step of a hidden layer. */
+size_t neap__device_tape_most(const struct neap__device_net *device, int layer);
+/* Words of a bitmap of so many units. */
+static inline size_t neap__device_words(int units)
+{
+	return ((size_t)units + 31) / 32;
+}
+
+/* Sums of a layer's outputs that are counted for each unit. */
+static inline int neap__device_counts(const struct neap__device_net *device)
+{
+	return device->dense ? device->groups * device->parts : 1;
+}
 
 #endif

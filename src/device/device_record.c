@@ -52,8 +52,7 @@ size_t neap__device_tape_max(const struct neap__device_backend *b)
 
 	for (int l = 0; l < net->layers; l++)
 		bytes += (size_t)neap__round_up(
-			(uint64_t)net->batch.samples * neap__device_tape_most(&net->lif[l]),
-			ALIGNED);
+			(uint64_t)net->batch.samples * neap__device_tape_most(net, l), ALIGNED);
 	return bytes;
 }
 
@@ -132,7 +131,7 @@ static void add_counts(const struct neap__device_backend *b, int64_t t0, int64_t
 	}
 	for (size_t i = 0; i < rows_of(b); i++)
 		group->support += b->batch.host.near[i];
-	group->recorded += (double)steps * b->net->hidden;
+	group->recorded += (double)steps * net->near_units;
 	group->tape_bytes += (double)bytes;
 	group->tape_steps += (double)steps;
 }
@@ -234,6 +233,30 @@ static int pack_round(struct neap__device_backend *b, unsigned char *tape, uint6
 	return neap__round_list_add(&b->rounds, at, m->round);
 }
 
+/*
+ * The step before which a round of a dense net that begins at t is full: its tapes have one size,
+ * so that it is known before they are written.
+ */
+static int64_t dense_end(const struct neap__device_backend *b, int64_t t, int64_t t1, size_t room)
+{
+	const struct neap__device_net *net = &b->batch.net;
+	int samples = net->batch.samples, is_full = 1;
+
+	for (; is_full && t1 > t + 1; t1 -= is_full) {
+		for (int l = 0; l < net->layers; l++)
+			for (int s = 0; s < samples; s++) {
+				int64_t end = b->net->batch->sequences[s].length;
+				end = end < t1 ? end : t1;
+				b->batch.host.bytes[l * samples + s] =
+					end > t ? (u32)((uint64_t)(end - t) *
+							  neap__device_tape_most(net, l))
+						: 0;
+			}
+		is_full = round_bytes(b, t1 - t, b->batch.host.bytes) > room;
+	}
+	return t1;
+}
+
 /* A round that is recorded: *done and *bytes are set. */
 struct recording {
 	unsigned char *tape;
@@ -251,6 +274,8 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 	int64_t end, n;
 
 	NEAP_TRY(range_end(b, t, t1, &end));
+	if (b->batch.net.dense)
+		end = dense_end(b, t, end, r->room);
 	NEAP_TRY(m->move(m->user, b->batch.second, state, b->net->state_bytes));
 	NEAP_TRY(write_rooms(b, state, t, end, first, &r->done));
 	n = r->done - t;

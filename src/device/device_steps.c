@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_steps.c: the launches of a range of steps (device_steps.h). */
 #include "device/device_steps.h"
+#include "device/dense_steps.h"
 #include "base/fail.h"
 
 static const struct neap__device_readout no_readout;
@@ -15,6 +16,8 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 	const struct neap__device_room *room, u8 *state, int t0, int t1,
 	const struct neap__device_tapes *tapes)
 {
+	if (net->dense)
+		return neap__dense_forward(net, on, room, state, t0, t1, tapes);
 	for (int l = 0; l < net->layers; l++) {
 		struct lif_forward_arguments a = {.batch = net->batch,
 			.layer = net->lif[l],
@@ -67,6 +70,8 @@ int neap__device_pack(const struct neap__device_net *net, const struct neap__dev
 int neap__device_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
 	const struct neap__device_room *room, int t0, int t1)
 {
+	if (net->dense)
+		return neap__dense_count(net, on, room, t0, t1);
 	for (int l = 0; l < net->layers; l++) {
 		struct spike_counts_arguments a = {.batch = net->batch,
 			.units = net->lif[l].units,
@@ -154,6 +159,7 @@ static int add_rows(const struct range *range, struct gradient_rows_arguments *a
 	a->tensor[a->tensors++] = (struct neap__device_gradient){.first_block = a->blocks,
 		.rows = (int)t->rows,
 		.columns = (int)t->columns,
+		.width = (int)t->columns,
 		.late = late,
 		.factor = (float)t->factor,
 		.currents = currents,
@@ -200,6 +206,8 @@ int neap__device_backward(const struct neap__device_net *net,
 	struct range range = {net, on, room, t1, t0,
 		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS};
 
+	if (net->dense)
+		return neap__dense_backward(net, on, room, adjoint, t1, t0, tapes);
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));

@@ -27,9 +27,17 @@ struct neap__device_room {
 	void *row_bits;	       /* `rows` of all layers and `input_rows`, in one block ... */
 	size_t row_bytes;      /* ... of so many bytes */
 	const float **penalty; /* [layers][units]; NULL: no penalty on rates */
-	double **count;	       /* [layers][units] spikes; NULL: not counted */
+	double **count;	       /* [layers][counts][units] spikes or outputs (neap__device_counts) */
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
 	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
+
+	/* Of nets of rnn, lstm, gru and egru, whose `currents` have the columns `sums` of a layer:
+	 */
+	float **dense_outputs; /* [layers][steps + 1][samples][units] */
+	float *sums;	       /* [steps][samples][most columns of W of a layer or the readout] */
+	float *gated;	       /* [samples][most units] */
+	float **values;	       /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
+	float **gated_values;  /* the same, of egru */
 };
 
 /* The tapes of steps [t0, t1), written by one call. */

@@ -11,31 +11,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-int neap__device_fetch_counts(void *self, struct neap_net *net)
+/* Copies between `count` numbers of a device's array and the host. */
+static int copy(const struct neap__device_backend *b, void *host, void *at, uint64_t bytes, int in)
 {
-	const struct neap__device_backend *b = self;
 	const struct neap_memory_ops *m = b->batch.memory;
-	double *to = net->groups[0].spikes;
+	return in ? m->write(m->user, at, host, bytes) : m->read(m->user, host, at, bytes);
+}
 
-	for (int l = 0; l < b->batch.net.layers; l++) {
-		size_t units = (size_t)b->batch.net.lif[l].units;
-		NEAP_TRY(m->read(m->user, to, b->batch.room.count[l], units * sizeof *to));
-		to += units;
+/*
+ * Copies the counts of a layer between `all`, as the device has them, and the groups of the net,
+ * where the layer begins at `first`. Those of a spiking net go to the first group; of a dense net
+ * each part of a group has its own.
+ */
+static void copy_counts(const struct neap__device_net *device, struct neap_net *net, double *all,
+	size_t units, size_t first, int in)
+{
+	for (int g = 0; g < (device->dense ? net->ngroups : 1); g++) {
+		const struct neap__group *group = &net->groups[g];
+		int per_part = device->dense ? group->per_part : group->size;
+		size_t part = (size_t)(group->grads - net->grads) * (size_t)device->parts;
+		part += (size_t)((group->first - group->grads->first) / per_part);
+		for (int s = 0; s < group->size; s += per_part, part++) {
+			double *host = neap__unit_spikes(net, group, s) + first;
+			double *there = all + (device->dense ? part * units : 0);
+			memcpy(in ? there : host, in ? host : there, units * sizeof *all);
+		}
+	}
+}
+
+/* The counts of all layers to the host, or back. */
+static int move_counts(const struct neap__device_backend *b, struct neap_net *net, int in)
+{
+	const struct neap__device_net *device = &b->batch.net;
+	size_t parts = (size_t)neap__device_counts(device), first = 0;
+
+	for (int l = 0; l < device->layers; l++) {
+		size_t units = (size_t)neap__device_units(device, l);
+		size_t bytes = parts * units * sizeof(double);
+		double *all = malloc(bytes);
+		int rc = all ? 0 : neap__fail_errno(ENOMEM, "counts of %zu units", units);
+		if (rc == 0)
+			rc = copy(b, all, b->batch.room.count[l], bytes, 0);
+		if (rc == 0)
+			copy_counts(device, net, all, units, first, in);
+		if (rc == 0 && in)
+			rc = copy(b, all, b->batch.room.count[l], bytes, 1);
+		free(all);
+		NEAP_TRY(rc);
+		first += units;
 	}
 	return 0;
 }
 
-static int send_counts(const struct neap__device_backend *b)
+int neap__device_fetch_counts(void *self, struct neap_net *net)
 {
-	const struct neap_memory_ops *m = b->batch.memory;
-	const double *from = b->net->groups[0].spikes;
-
-	for (int l = 0; l < b->batch.net.layers; l++) {
-		size_t units = (size_t)b->batch.net.lif[l].units;
-		NEAP_TRY(m->write(m->user, b->batch.room.count[l], from, units * sizeof *from));
-		from += units;
-	}
-	return 0;
+	return move_counts(self, net, 0);
 }
 
 int neap__device_send_penalties(void *self, struct neap_net *net)
@@ -45,15 +75,8 @@ int neap__device_send_penalties(void *self, struct neap_net *net)
 
 	for (int l = 0; net->has_penalty && l < b->batch.net.layers; l++)
 		NEAP_TRY(m->write(m->user, (void *)(uintptr_t)b->batch.penalty[l], net->penalty[l],
-			(uint64_t)b->batch.net.lif[l].units * sizeof(float)));
+			(uint64_t)neap__device_units(&b->batch.net, l) * sizeof(float)));
 	return 0;
-}
-
-/* Copies between `count` numbers of a device's array and the host. */
-static int copy(const struct neap__device_backend *b, void *host, void *at, uint64_t bytes, int in)
-{
-	const struct neap_memory_ops *m = b->batch.memory;
-	return in ? m->write(m->user, at, host, bytes) : m->read(m->user, host, at, bytes);
 }
 
 /*
@@ -114,7 +137,7 @@ int neap__device_send_sums(void *self, struct neap_net *net)
 	struct neap__device_backend *b = self;
 
 	neap__round_list_clear(&b->rounds, b->batch.net.layers); /* tapes come from a journal */
-	NEAP_TRY(send_counts(b));
+	NEAP_TRY(move_counts(b, net, 1));
 	if (!net->objective.loss)
 		return 0;
 	b->unfolded = 1;

@@ -118,13 +118,18 @@ def windows(folder):
 def random_case(seed):
     """Options of a random training that a device takes, and slow memory."""
     r = random.Random(seed)
-    layers = []
+    layers, dense = [], seed % 3 == 1
     for _ in range(r.choice((1, 1, 2))):
+        if dense:
+            cell = r.choice(("rnn", "rnn:activation=relu", "lstm", "gru", "egru", "egru:surrogate=superspike", "egru:threshold=0.1"))
+            name, _, more = cell.partition(":")
+            layers.append(f"{name}:{r.choice((1, 4, 7, 13))}:scale={r.choice((1, 3))}{':' + more if more else ''}")
+            continue
         cell = r.choice(("lif", "lif", "cubalif", "alif", "adlif"))
         reset = ":reset=" + r.choice(("subtract", "zero", "hard", "soft")) if cell == "lif" else ""
         surrogate = r.choice(("", ":surrogate=boxcar", ":surrogate=atan:support=0.7"))
         layers.append(f"{cell}:{r.choice((1, 7, 32, 33, 40))}{r.choice(('', 'r'))}:scale={r.choice((1, 3, 5))}{reset}{surrogate}")
-    data = f"randman:steps={r.choice((5, 64, 65, 130))},samples={r.choice((2, 9, 20))},units={r.choice((1, 20))},classes=3"
+    data = f"randman:steps={r.choice((5, 64, 65) if dense else (5, 64, 65, 130))},samples={r.choice((2, 9, 20))},units={r.choice((1, 20))},classes=3"
     options = ["train", data, "--net", ",".join(layers) + ",li" + r.choice(("", ":tau=none")), "--batch", r.choice((1, 4, 16)),
                "--group", r.choice((0, 3)), "--epochs", "2", "--validation", "0", "--memory", "1M", "--threads", "1", "--seed", seed, "--quiet",
                "--readout", r.choice(("mean", "sum", "last", "max", "step", "softmax")),
@@ -160,7 +165,8 @@ REFUSED = [
     (["--device", "gpu"], {}, r"device 'gpu'.*cuda"),
     (["--device", "cuda:7"], {}, r"cuda:7"),
     (["--device", "cuda"], {"NEAP_CUDA_DRIVER": "libnone.so"}, r"no CUDA driver"),
-    (["--device", "cuda", "--net", "gru:8,li"], {}, r"gru, which is not implemented on devices"),
+    (["--device", "cuda", "--net", "brf:8,li"], {}, r"brf, which is not implemented on devices"),
+    (["--device", "cuda", "--net", "lif:8,gru:8,li"], {}, r"layers of lif and of gru"),
     (["--device", "cuda", "--net", "lif:8:density=0.5,li"], {}, r"'density'"),
     (["--device", "cuda", "--net", "lif:8:learn=tau,li"], {}, r"'learn'"),
     (["--device", "cuda", "--net", "lif:8:surrogate=sigmoid,li"], {}, r"'sigmoid'"),

@@ -56,6 +56,13 @@ def reports(folder):
     return None if neap_json("train", *TRAIN[1:-2], "--epochs", "1", "--out", "none", cwd=folder)["device"] is None else "no null"
 
 
+def dense_bytes(folder):
+    """What is planned for rnn, lstm, gru and egru is what is allocated, but for the last page of the arena."""
+    found = neap_json("train", DATA, "--threads", "1", "--net", "lstm:40,egru:9,li", "--batch", "24", "--validation", "0", "--epochs", "1",
+                      "--memory", "3M", *DEVICE, "--out", "dense", env=FAKE, cwd=folder)["device"]
+    return None if 0 <= found["allocated"] - found["planned"] < 4096 and found["measured"] == found["allocated"] else f"{found}"
+
+
 def one_line(done, words):
     lines = [line for line in done.stderr.splitlines() if line.startswith("neap ")]
     if done.returncode != 2 or len(lines) != 1 or not re.search(words, lines[0]):
@@ -115,6 +122,7 @@ def main():
     with Tap() as tap, Folder() as folder:
         tap.run("the default budget is half of the free memory of the device", default_budget, folder)
         tap.run("reports have the bytes of the device, and those of the process", reports, folder)
+        tap.run("layers of lstm and egru: the bytes planned are the bytes allocated", dense_bytes, folder)
         tap.run("a budget that is not free: one line with the least one", named_budget, folder)
         tap.run("no room for a batch: one line", too_little, folder, 1100000, r"a batch needs \d+ bytes of the memory of cuda:0.*--batch")
         tap.run("no room for the device itself: one line", too_little, folder, 1000, r"device 'cuda'.*memory")

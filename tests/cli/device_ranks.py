@@ -43,9 +43,9 @@ def one_budget(folder):
 
 
 def refused(folder):
-    done = run(2, *TRAIN, "--net", "gru:8,li", *DEVICE, "--out", "gru", cwd=folder, env=FAKE)
+    done = run(2, *TRAIN, "--net", "brf:8,li", *DEVICE, "--out", "brf", cwd=folder, env=FAKE)
     lines = ours(done)
-    if done.returncode != 2 or len(lines) != 1 or "a layer of gru" not in lines[0] or os.path.exists(os.path.join(folder, "gru")):
+    if done.returncode != 2 or len(lines) != 1 or "a layer of brf" not in lines[0] or os.path.exists(os.path.join(folder, "brf")):
         return f"{lines} {said(done)}"
     return None
 

@@ -15,7 +15,7 @@ from harness import SOURCE, Folder, Tap, neap
 
 DATA = "randman:steps=40,samples=12,units=10,classes=3"
 RUN = ["--threads", "1", "--batch", "6", "--epochs", "1", "--memory", "1M", "--quiet"]
-WORKS = {"lif", "cubalif", "alif", "adlif"}
+WORKS = {"lif", "cubalif", "alif", "adlif", "rnn", "lstm", "gru", "egru"}
 NET = ["--net", "lif:9r,lif:7,li"]
 
 # Options, and the words of the line.
@@ -42,6 +42,10 @@ REFUSED = [
     ([*NET, "--precision", "double"], "'precision=double'"),
     ([*NET, "--freeze", "layer0"], "'freeze'"),
     (["--net", "lif:5000,li"], "at most 4096"),
+    (["--net", "lstm:9:density=0.5,li"], "'density'"),
+    (["--net", "gru:9,lstm:7:dropout=0.5,li"], "'dropout'"),
+    (["--net", "egru:9:surrogate=slayer,li"], "'slayer'"),
+    (["--net", "lstm:9,lif:7,li"], "layers of lstm and of lif"),
     (["--net", "li"], "no hidden layer"),
     (["--net", "cell lif;state u;u=0.9*u+in;spike u-1:9,li"], "a layer of lif.cell"),
     ([*NET, "--memory-total", "1G"], "--memory-total"),
@@ -57,6 +61,8 @@ ACCEPTED = [
                                  ["--max-steps", "17"], ["--shift", "2", "--jitter", "2ms"], ["--weight-decay", "0.01", "--optimizer", "adamw"],
                                  ["--inputs", "20K"], ["--loss", "mse"], ["--init", "torch"])),
     ["--net", "lif:9:surrogate=superspike:support=0.5,li"],
+    *(["--net", net] for net in ("rnn:9,li", "lstm:9,rnn:5:activation=relu,li", "gru:9,egru:6,li", "egru:9:surrogate=atan,li")),
+    ["--net", "lstm:9,li", "--freeze", "layer0.recurrent", "--clip", "0.1", "--rate-upper", "5Hz"],
 ]
 
 
@@ -98,14 +104,14 @@ def same_weights(folder, number, more):
 
 def refused_commands(folder):
     """Other commands refuse the same, and leave nothing."""
-    for command in ["compare", DATA, "--net", "gru:8,li"], ["calibrate", DATA, "--net", "gru:8,li", "--out", "x"]:
+    for command in ["compare", DATA, "--net", "brf:8,li"], ["calibrate", DATA, "--net", "brf:8,li", "--out", "x"]:
         done = neap(*command, "--threads", "1", *DEVICE, env=FAKE, cwd=folder)
-        if done.returncode != 2 or "a layer of gru" not in done.stderr or os.path.exists(os.path.join(folder, "x")):
+        if done.returncode != 2 or "a layer of brf" not in done.stderr or os.path.exists(os.path.join(folder, "x")):
             return f"{command[0]}: {said(done)}"
-    neap("train", DATA, *RUN, "--net", "gru:8,li", "--out", "gru", cwd=folder)
+    neap("train", DATA, *RUN, "--net", "brf:8,li", "--out", "brf", cwd=folder)
     for command in "eval", "predict":
-        done = neap(command, "gru", DATA, *DEVICE, env=FAKE, cwd=folder)
-        if done.returncode != 2 or "a layer of gru" not in done.stderr or done.stdout:
+        done = neap(command, "brf", DATA, *DEVICE, env=FAKE, cwd=folder)
+        if done.returncode != 2 or "a layer of brf" not in done.stderr or done.stdout:
             return f"{command}: {said(done)}"
     return None
 
@@ -114,7 +120,7 @@ def main():
     every = sys.argv[1:] == ["all"]
     dice = random.Random(int(os.environ.get("NEAP_SEED", os.getpid())))
     with Tap() as tap, Folder() as folder:
-        tap.run("cells: lif and its kin work, others are refused by name", all_cells, folder)
+        tap.run("cells: others than those of devices are refused by name", all_cells, folder)
         for more, words in REFUSED:
             tap.run(f"refused: {' '.join(more)}", refused, folder, more, words)
         tap.run("compare, calibrate, eval and predict refuse the same", refused_commands, folder)

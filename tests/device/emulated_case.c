@@ -62,9 +62,8 @@ static void run_backward(struct emulated_case *c)
 static void count_units(struct emulated_case *c)
 {
 	c->count = calloc((size_t)c->net->hidden, sizeof *c->count);
-	for (int g = 0; g < c->net->ngroups; g++)
-		for (int i = 0; i < c->net->hidden; i++)
-			c->count[i] += c->net->groups[g].spikes[i];
+	for (int i = 0; i < c->net->hidden; i++)
+		c->count[i] = neap__unit_sum(c->net, i, 0, c->net->ngrads);
 }
 
 void emulated_case_run(struct emulated_case *c)
@@ -110,4 +109,15 @@ void emulated_case_free(struct emulated_case *c)
 	free(c->count);
 	neap_net_free(c->net);
 	batch_free(&c->batch);
+}
+
+void emulated_case_assert(struct emulated_case *c)
+{
+	emulated_case_run(c);
+	const char *wrong = emulated_case_compare(c, 1);
+	if (wrong || getenv("NEAP_VERBOSE"))
+		fprintf(stderr, "# %s: spikes %.3f, support %.3f, loss %g: %s\n", c->options.spec,
+			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
+	assert_null(wrong);
+	emulated_case_free(c);
 }

@@ -109,6 +109,29 @@ static void load_events(struct emulated_net *e, int t0, int t1)
 	e->device.batch.unit = e->unit;
 }
 
+static void make_dense_room(struct emulated_net *e)
+{
+	const struct neap__device_net *d = &e->device;
+	struct neap__device_room *r = &e->room;
+	size_t layers = (size_t)d->layers, samples = (size_t)d->batch.samples;
+	size_t rows = (BLOCK + 1) * samples * sizeof(float);
+	size_t columns = (size_t)d->readout.classes, most = 0;
+
+	r->dense_outputs = zeros(3 * layers * sizeof *r->dense_outputs);
+	r->values = r->dense_outputs + layers;
+	r->gated_values = r->values + layers;
+	for (size_t l = 0; l < layers; l++) {
+		size_t units = (size_t)d->dense[l].units, in = (size_t)d->dense[l].in;
+		r->dense_outputs[l] = exactly(rows * units);
+		r->values[l] = exactly(rows * units);
+		r->gated_values[l] = exactly(rows * (d->dense[l].candidate ? units : 0));
+		columns = in > columns ? in : columns;
+		most = units > most ? units : most;
+	}
+	r->sums = exactly(BLOCK * samples * columns * sizeof *r->sums);
+	r->gated = exactly(samples * most * sizeof *r->gated);
+}
+
 static void make_room(struct emulated_net *e)
 {
 	const struct neap_net *net = e->c->net;
@@ -128,14 +151,17 @@ static void make_room(struct emulated_net *e)
 	r->row_bytes = bits * ((size_t)net->hidden + (size_t)d->batch.inputs);
 	r->row_bits = exactly(r->row_bytes);
 	r->input_rows = (u32 *)(void *)((char *)r->row_bits + bits * (size_t)net->hidden);
+	if (d->dense)
+		make_dense_room(e);
 	for (size_t l = 0; l < layers; l++) {
-		size_t units = (size_t)d->lif[l].units;
+		size_t units = (size_t)neap__device_units(d, (int)l);
+		size_t wide = d->dense ? (size_t)d->dense[l].sums : units;
 		r->spikes[l] = exactly(
-			steps * samples * neap__device_words(&d->lif[l]) * sizeof **r->spikes);
-		r->currents[l] = exactly((steps + 1) * samples * units * sizeof **r->currents);
+			steps * samples * neap__device_words((int)units) * sizeof **r->spikes);
+		r->currents[l] = exactly((steps + 1) * samples * wide * sizeof **r->currents);
 		r->rows[l] = (u32 *)(void *)((char *)r->row_bits + bits * first);
 		first += units;
-		r->count[l] = zeros(units * sizeof **r->count);
+		r->count[l] = zeros((size_t)neap__device_counts(d) * units * sizeof **r->count);
 	}
 	for (size_t i = 0; i < tensors; i++) {
 		size_t count = (size_t)d->groups * (size_t)net->tensors[i].count;
@@ -190,11 +216,19 @@ static void end(struct emulated_net *e)
 		free(e->room.spikes[l]);
 		free(e->room.currents[l]);
 		free(e->room.count[l]);
+		if (!e->device.dense)
+			continue;
+		free(e->room.dense_outputs[l]);
+		free(e->room.values[l]);
+		free(e->room.gated_values[l]);
 	}
 	for (int i = 0; i < e->c->net->ntensors; i++) {
 		free(e->room.part[i]);
 		free(e->room.total[i]);
 	}
+	free(e->room.dense_outputs);
+	free(e->room.sums);
+	free(e->room.gated);
 	free(e->room.spikes);
 	free(e->room.currents);
 	free(e->room.rows);
@@ -227,7 +261,7 @@ static struct piece piece_make(const struct emulated_net *e, int t0, int t1)
 		exactly(steps * samples * (size_t)e->device.readout.classes * sizeof *p.outputs);
 	for (size_t l = 0; l < layers; l++) {
 		struct neap__device_layer_tapes *to = &p.tapes.layer[l];
-		size_t most = neap__device_tape_most(&e->device.lif[l]);
+		size_t most = neap__device_tape_most(&e->device, (int)l);
 		size_t held = e->c->share_steps ? (size_t)e->c->share_steps : steps;
 		to->share = (u32)((held * most + 7) & ~(size_t)7);
 		to->tape = exactly(samples * to->share);
@@ -464,17 +498,37 @@ static int compare_gradient(struct emulated_net *e, int tensor)
 	return 0;
 }
 
-/* Spikes of each unit, and how many units were inside the support of the surrogate. */
+/* The sum of the counts of a unit, as neap__unit_sum makes it of those of the CPU. */
+static double count_of(const struct emulated_net *e, int l, int unit)
+{
+	const struct neap__device_net *d = &e->device;
+	size_t units = (size_t)neap__device_units(d, l);
+	const double *count = e->room.count[l] + unit;
+	struct neap__number_tree tree = {0};
+
+	if (!d->dense)
+		return *count;
+	for (int g = 0; g < d->groups; g++) {
+		double sum = 0;
+		for (int p = 0; p < d->parts; p++, count += units)
+			sum += *count;
+		neap__number_tree_add(&tree, sum, g, 1);
+	}
+	return neap__number_tree_end(&tree);
+}
+
+/* Spikes or outputs of each unit, and how many units were inside the support of the surrogate. */
 static int compare_counts(struct emulated_net *e)
 {
 	const double *count = e->c->count;
 	double near = 0, expected = 0;
 
 	for (int l = 0; l < e->device.layers; l++) {
-		size_t units = (size_t)e->device.lif[l].units;
-		if (differ(e, "spikes of layer", l, count, e->room.count[l], units * sizeof *count))
-			return -1;
-		count += units;
+		for (int i = 0; i < neap__device_units(&e->device, l); i++) {
+			double found = count_of(e, l, i);
+			if (differ(e, "spikes of layer", l, count++, &found, sizeof found))
+				return -1;
+		}
 		for (int i = 0; i < e->pieces; i++)
 			for (int s = 0; s < e->device.batch.samples; s++)
 				near += e->piece[i].tapes.layer[l].near[s];

@@ -42,6 +42,8 @@ struct emulated_case emulated_case_make(const char *spec, int samples, int steps
 /* Runs the net on the CPU with the arithmetic of AVX-512. From now on `c` stays where it is. */
 void emulated_case_run(struct emulated_case *c);
 void emulated_case_free(struct emulated_case *c);
+/* Runs a case on both, fails if a bit differs, and frees it. NEAP_VERBOSE prints its activity. */
+void emulated_case_assert(struct emulated_case *c);
 
 /* The step after those of gradient block b. */
 static inline int block_end(const struct emulated_case *c, int b)

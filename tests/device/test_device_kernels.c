@@ -5,18 +5,6 @@
  */
 #include "emulated_net.h"
 
-/* Runs a case, on the device in the order of threads 1, and frees it. */
-static void assert_same(struct emulated_case *c)
-{
-	emulated_case_run(c);
-	const char *wrong = emulated_case_compare(c, 1);
-	if (wrong || getenv("NEAP_VERBOSE"))
-		fprintf(stderr, "# %s: spikes %.3f, support %.3f, loss %g: %s\n", c->options.spec,
-			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
-	assert_null(wrong);
-	emulated_case_free(c);
-}
-
 static const char *const reset_names[] = {"subtract", "zero", "hard", "soft"};
 
 /* Each reset in each of these layers. */
@@ -29,7 +17,7 @@ static void assert_same_resets(const char *const *layers, int count, int dense)
 			snprintf(spec, sizeof spec, "%s:reset=%s,li", layers[k], reset_names[i]);
 			struct emulated_case c = emulated_case_make(spec, 6, 80, 0.1);
 			c.options.dense = dense;
-			assert_same(&c);
+			emulated_case_assert(&c);
 		}
 }
 
@@ -67,7 +55,7 @@ static void several_layers(void **arg)
 	(void)arg;
 	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
 		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -86,7 +74,7 @@ static void other_cells(void **arg)
 			c.options.scale = 4;
 			c.options.dense = dense;
 			c.cut = 30;
-			assert_same(&c);
+			emulated_case_assert(&c);
 		}
 }
 
@@ -107,7 +95,7 @@ static void sizes(void **arg)
 			emulated_case_make(nets[i].spec, few ? 2 : 5, nets[i].steps, 0.3);
 		if (few)
 			c.options.scale = 12; /* so that units spike in so few steps */
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -120,7 +108,7 @@ static void batches(void **arg)
 		struct emulated_case c =
 			emulated_case_make("lif:6r,li", samples[i], i == 3 ? 4 : 66, 0.3);
 		c.options.group = i == 3 ? 0 : c.options.group;
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -132,17 +120,17 @@ static void readouts(void **arg)
 	for (int kind = NEAP_READ_MEAN; kind <= NEAP_READ_SOFTMAX; kind++) {
 		struct emulated_case c = emulated_case_make("lif:40r,li", 5, 70, 0.2);
 		c.options.readout = (enum neap_readout)kind;
-		assert_same(&c);
+		emulated_case_assert(&c);
 		c = emulated_case_make("lif:40r,li:tau=none", 5, 70, 0.2);
 		c.options.readout = (enum neap_readout)kind;
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 	for (int i = 0; i < 5; i++) {
 		struct emulated_case c = emulated_case_make("lif:20,li", 3, 66, 0.2);
 		c.options.classes = classes[i];
 		for (int s = 0; s < 3; s++)
 			c.batch.sequences[s].label %= classes[i];
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -166,7 +154,7 @@ static void losses(void **arg)
 				batch_free(&c.batch);
 				continue;
 			}
-			assert_same(&c);
+			emulated_case_assert(&c);
 		}
 }
 
@@ -183,7 +171,7 @@ static void penalties(void **arg)
 			.lower_weight = 2,
 			.l1 = 0.01,
 			.l2 = 0.2};
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -200,7 +188,7 @@ static void calls(void **arg)
 		c.share_steps = shares[i % 4];
 		c.window = i & 1;
 		c.pack = i >> 1 & 1;
-		assert_same(&c);
+		emulated_case_assert(&c);
 	}
 }
 
@@ -212,11 +200,11 @@ static void scales(void **arg)
 	(void)arg;
 	c.options.dt = 3e-3;
 	c.options.time_unit = 1e-3;
-	assert_same(&c);
+	emulated_case_assert(&c);
 	c = emulated_case_make("lif:30r,lif:20r,li", 5, 70, 0.2);
 	c.options.freeze = "layer1,layer0.recurrent";
 	c.options.euler = 1;
-	assert_same(&c);
+	emulated_case_assert(&c);
 }
 
 /* What no kernel implements: one line that names it. */
@@ -232,7 +220,11 @@ static void refused(void **arg)
 		{"lif:8,lif:8:delay=1,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
 		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},
-		{"gru:8,li", "a layer of gru"}, {"lif:4097,li", "4097 units"}};
+		{"brf:8,li", "a layer of brf"}, {"lif:8,gru:7,li", "layers of lif and of gru"},
+		{"egru:8,alif:7,li", "layers of egru and of alif"},
+		{"egru:8:surrogate=gaussian,li", "'gaussian'"},
+		{"lstm:8:density=0.5,li", "'density'"}, {"rnn:4097,li", "4097 units"},
+		{"lif:4097,li", "4097 units"}};
 	const float *weights[16] = {0};
 
 	(void)arg;

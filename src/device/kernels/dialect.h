@@ -54,6 +54,18 @@
 #define LOWEST(x) (31 - (int)clz((u32)(x) & -(u32)(x)))
 #define OR_SHARED(at, bits) atomic_or((volatile local u32 *)(at), bits)
 #define OR_GLOBAL(at, bits) atomic_or((volatile global u32 *)(at), bits)
+#define ADD_GLOBAL(at, count) atomic_add((volatile global u32 *)(at), count)
+#define LOAD4(to, from)                                                                            \
+	do {                                                                                       \
+		float4 four_ = vload4(0, from);                                                    \
+		(to)[0] = four_.x;                                                                 \
+		(to)[1] = four_.y;                                                                 \
+		(to)[2] = four_.z;                                                                 \
+		(to)[3] = four_.w;                                                                 \
+	} while (0)
+#define BITS_OF(x) as_uint(x)
+#define FLOAT_OF(bits) as_float(bits)
+#define KERNEL_TILE(name) KERNEL(name)
 #define INLINE static inline
 #define UNROLL
 
@@ -106,6 +118,23 @@ extern __shared__ unsigned char shared_memory[];
 #define LOWEST(x) (__ffs((int)(x)) - 1)
 #define OR_SHARED(at, bits) atomicOr(at, bits)
 #define OR_GLOBAL(at, bits) atomicOr(at, bits)
+/* Adds a whole number: any order gives the same sum. */
+#define ADD_GLOBAL(at, count) atomicAdd(at, count)
+/* to[0..3] = from[0..3] of shared memory, a multiple of 16 bytes from its start. */
+#define LOAD4(to, from)                                                                            \
+	do {                                                                                       \
+		float4 four_ = *(const float4 *)(from);                                            \
+		(to)[0] = four_.x;                                                                 \
+		(to)[1] = four_.y;                                                                 \
+		(to)[2] = four_.z;                                                                 \
+		(to)[3] = four_.w;                                                                 \
+	} while (0)
+#define BITS_OF(x) __float_as_uint(x)
+#define FLOAT_OF(bits) __uint_as_float(bits)
+/* A kernel of blocks of DEVICE_TILE_THREADS threads, which may use more registers each. */
+#define KERNEL_TILE(name)                                                                          \
+	extern "C" __global__ void __launch_bounds__(DEVICE_TILE_THREADS)                          \
+		name(const struct name##_arguments arg)
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 
@@ -132,7 +161,28 @@ extern __shared__ unsigned char shared_memory[];
 #define LOWEST(x) __builtin_ctz(x)
 #define OR_SHARED(at, bits) (*(at) |= (bits))
 #define OR_GLOBAL(at, bits) (*(at) |= (bits))
+#define ADD_GLOBAL(at, count) (*(at) += (count))
+#define LOAD4(to, from)                                                                            \
+	do {                                                                                       \
+		for (int i_ = 0; i_ < 4; i_++)                                                     \
+			(to)[i_] = (from)[i_];                                                     \
+	} while (0)
+#define BITS_OF(x) emulated_bits(x)
+#define FLOAT_OF(bits) emulated_float(bits)
+#define KERNEL_TILE(name) KERNEL(name)
 #define INLINE static inline
+static inline uint32_t emulated_bits(float x)
+{
+	uint32_t bits;
+	__builtin_memcpy(&bits, &x, sizeof bits);
+	return bits;
+}
+static inline float emulated_float(uint32_t bits)
+{
+	float x;
+	__builtin_memcpy(&x, &bits, sizeof x);
+	return x;
+}
 #define UNROLL
 
 #endif

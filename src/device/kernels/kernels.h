@@ -58,8 +58,20 @@ enum {
 	DEVICE_BLOCK_STEPS =
 		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
 	DEVICE_SQUARES =
-		512,	 /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
-	DEVICE_TREE = 16 /* levels of a tree of sums: fewer than 2^16 groups */
+		512,	  /* gradients whose squares are added up in order (NEAP__SLICE_BLOCK) */
+	DEVICE_TREE = 16, /* levels of a tree of sums: fewer than 2^16 groups */
+	/*
+	 * Blocks of kernels of dense products: a thread has one unit of one sample. The more alike
+	 * both numbers are, the less a block reads; 8 units are a sector of 32 bytes of weights,
+	 * and 512 units of 32 samples are 128 blocks, for 132 multiprocessors.
+	 */
+	DEVICE_TILE_THREADS = 128,
+	DEVICE_TILE_UNITS = 8,
+	DEVICE_TILE_SAMPLES = 16,
+	DEVICE_TILE_TERMS = 64,	 /* that are in shared memory at a time, forward ... */
+	DEVICE_BACK_TERMS = 128, /* ... and backward, where a thread has one sum */
+	DEVICE_BIG_TILE = 64,	 /* rows and columns of products of many steps */
+	DEVICE_BIG_TERMS = 16
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
@@ -67,6 +79,7 @@ enum { DEVICE_SUBTRACT, DEVICE_ZERO, DEVICE_HARD, DEVICE_SOFT };
 enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
 enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
 enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
+enum { DEVICE_RNN, DEVICE_LSTM, DEVICE_GRU, DEVICE_EGRU };
 /* The optimizers (enum neap__update_rule). */
 enum { DEVICE_ADAM, DEVICE_ADAMW, DEVICE_SGD };
 
@@ -104,6 +117,28 @@ struct neap__device_lif {
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
+};
+
+/*
+ * A hidden layer of rnn, lstm, gru or egru; the symbols are those of nn/cells/. Columns are those
+ * of struct neap__widths, counted in numbers.
+ */
+struct neap__device_dense {
+	int cell;
+	int units, below;
+	int is_first, is_relu;
+	int in, own, sums; /* columns of W and of V, and of d(in) */
+	int own_at, candidate_at;
+	int tape;     /* numbers of a step's tape */
+	int by_lanes; /* dS adds up products in 16 lanes (kern/dots.c); 0: in one chain */
+	int surrogate;
+	float theta, cut, width, height;
+	int state_at, outputs_at; /* bytes in a sample's state */
+	int adjoint_at;		  /* bytes in a sample's adjoint: d(in), then other rows */
+	DEVICE_POINTER(const float) weight;    /* [below][in] */
+	DEVICE_POINTER(const float) recurrent; /* [units][own] */
+	DEVICE_POINTER(const float) candidate; /* [units][units]; egru alone */
+	DEVICE_POINTER(const float) bias;      /* [sums] */
 };
 
 /* The readout, which is computed with the last hidden layer; of other layers `classes` is 0. */
@@ -184,9 +219,10 @@ struct input_rows_arguments {
 struct neap__device_gradient {
 	int first_block; /* of its rows * groups blocks of threads */
 	int rows, columns;
-	int late; /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
+	int late;	 /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
+	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
-	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][columns] */
+	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
 	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
 	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
 	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
@@ -203,6 +239,159 @@ struct gradient_rows_arguments {
 	int fold; /* 1: t0 begins the gradient block */
 	int tensors, blocks, threads;
 	struct neap__device_gradient tensor[DEVICE_TENSORS];
+};
+
+/*
+ * Layers of rnn, lstm, gru and egru. The steps [t0, t1) of a layer are, forward,
+ *     dense_begin    outputs of step t0 - 1, and what is known of the tapes
+ *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below
+ *     dense_forward  V h and the cell: one launch for each step, two of egru
+ *     dense_end      outputs of the last step to the state
+ * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back
+ * for the readout, and from the last layer down dense_adjoint   d(in) of step t1, and after the
+ * steps that of t0 dense_backward  one launch for each step, two of egru and then outer_products,
+ * and gradient_rows for the weights that events enter. `outputs` is [t - t0 + 1][samples][units],
+ * `currents` [t1 - t][samples][sums].
+ */
+struct dense_begin_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t0, t1;
+	DEVICE_POINTER(const u8) state;
+	DEVICE_POINTER(float) outputs;
+	u32 share; /* of tapes, as in lif_forward */
+	int most;
+	DEVICE_POINTER(u32) offset; /* NULL: there are no tapes */
+	DEVICE_POINTER(int) done;
+	DEVICE_POINTER(u32) bytes;
+	DEVICE_POINTER(u32) near_units; /* zeroed; dense_forward of egru counts */
+};
+
+/* sums[t - t0][sample][in] = bias + the rows of weights of the events of a step. */
+struct dense_inputs_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t0, t1;
+	DEVICE_POINTER(float) sums;
+};
+
+/*
+ * sums[row][columns] = bias + numbers[row][terms] . weight, for rows of all steps and samples. Rows
+ * of samples that have ended are computed from what is there, and not used.
+ */
+struct dense_product_arguments {
+	int rows, terms, columns;
+	int width;  /* numbers from a row to the next */
+	int turned; /* 0: weight[terms][columns]; 1: weight[columns][terms] */
+	DEVICE_POINTER(const float) numbers;
+	DEVICE_POINTER(const float) weight;
+	DEVICE_POINTER(const float) bias; /* NULL: 0 */
+	DEVICE_POINTER(float) sums;
+};
+
+/* Step t of a layer; candidate 1: the second part of egru. */
+struct dense_forward_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t0, t, candidate;
+	DEVICE_POINTER(u8) state;
+	DEVICE_POINTER(float) sums;	  /* of step t; egru keeps its gates there */
+	DEVICE_POINTER(const float) from; /* outputs of step t - 1 */
+	DEVICE_POINTER(float) to;	  /* outputs of step t */
+	DEVICE_POINTER(float) gated;	  /* [samples][units] r y_{-1} of egru */
+	DEVICE_POINTER(u8) tape;	  /* NULL: no tapes are written */
+	u32 share;
+	DEVICE_POINTER(u32) near_units;
+};
+
+struct dense_end_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t0, t1;
+	DEVICE_POINTER(const float) outputs;
+	DEVICE_POINTER(u8) state;
+};
+
+/* The readout of steps [t0, t1) from sums[t - t0][sample][classes]. */
+struct dense_readout_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_readout readout;
+	int t0, t1;
+	DEVICE_POINTER(const float) sums;
+	DEVICE_POINTER(u8) state;
+	DEVICE_POINTER(float) outputs; /* [t - t0][sample][classes]; NULL: not needed */
+};
+
+struct dense_readout_back_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_readout readout;
+	int t1, t0;
+	DEVICE_POINTER(u8) adjoint;
+	DEVICE_POINTER(const float) errors;	/* as in lif_backward */
+	DEVICE_POINTER(float) readout_currents; /* written */
+};
+
+struct dense_adjoint_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t1, t0, save; /* save 1: from `currents` to `adjoint`; 0: the other way */
+	DEVICE_POINTER(u8) adjoint;
+	DEVICE_POINTER(float) currents;
+};
+
+/* Step t of a layer backward; candidate 1: the second part of egru. */
+struct dense_backward_arguments {
+	struct neap__device_batch batch;
+	struct neap__device_dense layer;
+	int t1, t, candidate;
+	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
+	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
+	DEVICE_POINTER(u8) adjoint;
+	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
+	DEVICE_POINTER(const float) above;	  /* its currents */
+	DEVICE_POINTER(const u8) tape;
+	u32 share;
+	int most, tape_t0;
+	DEVICE_POINTER(const u32) offset;
+	DEVICE_POINTER(float) currents;
+	DEVICE_POINTER(float) values; /* written: outputs [t1 - t][samples][units] */
+	DEVICE_POINTER(float) gated;  /* written: r y_{-1} of egru, the same */
+};
+
+/* A tensor of weights that numbers enter, or a bias. */
+struct neap__device_outer {
+	int first_block; /* of its groups * tiles blocks of threads */
+	int rows, columns;
+	int late;	 /* 1: outputs of step t meet d(in) of t + 1 */
+	int width, from; /* of `currents`, as in struct neap__device_gradient */
+	float factor;
+	DEVICE_POINTER(const float) values; /* [t1 - t][samples][rows]; NULL: ones, of a bias */
+	DEVICE_POINTER(const float) currents;
+	DEVICE_POINTER(float) part; /* [groups][rows][columns], as there */
+	DEVICE_POINTER(double) total;
+};
+
+/*
+ * Adds the outer products of outputs and d(in) of steps [t0, t1), in the order of gradient_rows,
+ * each fused with the sum. A block of threads adds a tile of one group.
+ */
+struct outer_products_arguments {
+	struct neap__device_batch batch;
+	int t1, t0, fold;
+	int tensors, blocks;
+	struct neap__device_outer tensor[DEVICE_TENSORS];
+};
+
+/*
+ * Adds the outputs of each unit in steps [t0, t1) to count[groups][parts][units], steps upwards and
+ * samples upwards in each part of `per_part` samples of a group.
+ */
+struct dense_counts_arguments {
+	struct neap__device_batch batch;
+	int units, t0, t1;
+	int groups, parts, per_part;
+	DEVICE_POINTER(const float) outputs; /* of step t0 */
+	DEVICE_POINTER(double) count;
 };
 
 /* Adds the spikes of each unit in steps [t0, t1), in samples that have these steps, to
@@ -336,6 +525,23 @@ static inline int neap__device_threads(int items)
 	return items < 256 ? (items + 31) & ~31 : 256;
 }
 
+/* Blocks of a kernel of dense products for so many rows and columns. */
+static inline int neap__device_tiles(int rows, int high, int columns, int wide)
+{
+	return (rows + high - 1) / high * ((columns + wide - 1) / wide);
+}
+
+static inline int neap__device_unit_tiles(int samples, int units)
+{
+	return neap__device_tiles(samples, DEVICE_TILE_SAMPLES, units, DEVICE_TILE_UNITS);
+}
+
+/* Bytes of the tiles in shared memory: lines of `terms` numbers, padded (dense_tile.k). */
+static inline unsigned neap__shared_tile(int lines, int terms)
+{
+	return neap__shared_array(lines * (terms + 4), 4);
+}
+
 /*
  * X(name, blocks, threads, bytes of shared memory): all kernels; `a` is a pointer to the arguments.
  */
@@ -351,7 +557,27 @@ static inline int neap__device_threads(int items)
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->blocks, a->threads, 0) \
 	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \
-	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0)
+	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0) \
+	X(dense_begin, a->batch.samples, neap__device_threads(a->layer.units), 0) \
+	X(dense_inputs, (a->t1 - a->t0) * a->batch.samples, neap__device_threads(a->layer.in), 0) \
+	X(dense_product, neap__device_tiles(a->rows, DEVICE_BIG_TILE, a->columns, DEVICE_BIG_TILE), \
+		DEVICE_TILE_THREADS, \
+		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS)) \
+	X(dense_forward, neap__device_unit_tiles(a->batch.samples, a->layer.units), \
+		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_TILE_TERMS) + \
+		neap__shared_tile(4 * DEVICE_TILE_UNITS, DEVICE_TILE_TERMS) + \
+		neap__shared_array(DEVICE_TILE_SAMPLES, 4)) \
+	X(dense_end, a->batch.samples, neap__device_threads(a->layer.units), 0) \
+	X(dense_readout, a->batch.samples, neap__device_threads(a->readout.classes), 0) \
+	X(dense_readout_back, a->batch.samples, neap__device_threads(a->readout.classes), 0) \
+	X(dense_adjoint, a->batch.samples, neap__device_threads(a->layer.sums), 0) \
+	X(dense_backward, neap__device_unit_tiles(a->batch.samples, a->layer.units), \
+		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_BACK_TERMS) + \
+		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_BACK_TERMS)) \
+	X(outer_products, a->blocks, DEVICE_TILE_THREADS, \
+		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS) + \
+		neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
+	X(dense_counts, a->groups * a->parts * ((a->units + 63) / 64), 64, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
 enum neap__device_kernel { NEAP__DEVICE_KERNELS(NEAP_X) NEAP__DEVICE_KERNEL_COUNT };

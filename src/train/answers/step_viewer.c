@@ -104,13 +104,22 @@ static void look_at_layer(struct neap__step_viewer *v, int l, const unsigned cha
 	view->spike = outputs->id;
 }
 
-/* Lists of a device are in the state alone, as bitmaps. */
-static void take_spikes(struct neap__list *list, const unsigned char *bits, int n)
+/* Outputs on a device are in the state alone: spikes as bitmaps, numbers of all units as they are.
+ */
+static void take_outputs(
+	const struct neap_net *net, struct neap__list *list, const unsigned char *state, int l)
 {
+	const struct neap__layer *layer = &net->layers[l];
+	const unsigned char *last = state + layer->spikes_at;
+
+	if (layer->outputs == NEAP__OUTPUT_ALL) {
+		*list = (struct neap__list){.count = layer->n, .id = net->identity, .value = last};
+		return;
+	}
 	list->count = 0;
 	list->id = list->room;
-	for (int i = 0; i < n; i++)
-		if (bits[i / 8] >> (i % 8) & 1)
+	for (int i = 0; i < layer->n; i++)
+		if (last[i / 8] >> (i % 8) & 1)
 			list->room[list->count++] = (uint16_t)i;
 }
 
@@ -145,9 +154,12 @@ const struct neap_step_view *neap__step_viewer_look(
 	}
 	const unsigned char *own = (const unsigned char *)state + group->state_at;
 	for (int l = 0; l < net->nlayers; l++) {
-		struct neap__list *outputs = &group->spike_lists[t & 1][l];
-		if (net->backend && l < net->nlayers - 1)
-			take_spikes(outputs, own + net->layers[l].spikes_at, net->layers[l].n);
+		struct neap__list of_device, *outputs = &group->spike_lists[t & 1][l];
+		if (net->backend && l < net->nlayers - 1) {
+			of_device = *outputs;
+			take_outputs(net, &of_device, own, l);
+			outputs = &of_device;
+		}
 		look_at_layer(v, l, own, outputs);
 	}
 	return &v->view;
