@@ -253,9 +253,9 @@ static void approximate_times_are_in_the_same_steps(void **state)
 		const char *name;
 		double dt;
 	} cases[] = {{"randman:samples=100", 1e-3}, {"randman:samples=20", 1.7e-6},
-		{"randman:samples=20", 1e-9}, {"randman:samples=40,alpha=1,units=7", 0.9e-3},
-		{"randman:samples=10,dim=3,units=131,alpha=1.5", 1e-3},
-		{"randman:samples=5,spikes=20,steps=1000,noise=2,units=130", 1e-3},
+		{"randman:samples=20", 1e-9}, {"randman:samples=40,alpha=1,units=3,classes=2", 0.9e-3},
+		{"randman:samples=10,dim=3,units=131,alpha=2,classes=2", 1e-3},
+		{"randman:samples=5,spikes=20,steps=1000,noise=2,units=130,classes=2", 1e-3},
 		{"randman:samples=9,spikes=3,steps=100000000,units=5", 1e-3}};
 	(void)state;
 	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {

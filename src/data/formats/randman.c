@@ -187,13 +187,13 @@ struct span {
 };
 
 /* The point of a window of time. */
-struct point {
+struct randman_point {
 	double x[16], start;
 	uint64_t key; /* of its random numbers */
 	int64_t window;
 };
 
-static void draw_point(struct point *p, const struct randman *r, uint64_t sample, int64_t window)
+static void draw_point(struct randman_point *p, const struct randman *r, uint64_t sample, int64_t window)
 {
 	/* A generator a point: point and window together may need more than 64 bits. */
 	p->key = neap__random_u64(r->seed, NEAP__STREAM_RANDMAN, 0x300u, sample);
@@ -205,7 +205,7 @@ static void draw_point(struct point *p, const struct randman *r, uint64_t sample
 }
 
 /* Spike time of a unit whose function has the value v. */
-static double time_of(const struct randman *r, const struct point *p, int f, double v)
+static double time_of(const struct randman *r, const struct randman_point *p, int f, double v)
 {
 	v = (v - r->low[f]) * r->scale[f];
 	double time = p->start + fmin(fmax(v, 0), 1) * r->window;
@@ -218,7 +218,7 @@ static double time_of(const struct randman *r, const struct point *p, int f, dou
 }
 
 /* Approximate values of all units, if steps of dt can be told with them; else 0. */
-static int approximate(const struct randman *r, int label, const struct point *p, double dt)
+static int approximate(const struct randman *r, int label, const struct randman_point *p, double dt)
 {
 	const struct neap__randman_terms terms = {
 		term_of(r, label * r->units, 0), r->units, r->dim, r->terms};
@@ -249,7 +249,7 @@ static int is_settled(double time, double error, double dt)
 static int add_window(const struct randman *r, int label, uint64_t sample, int64_t window,
 	const struct span *span, struct neap_events *events)
 {
-	struct point p;
+	struct randman_point p;
 	draw_point(&p, r, sample, window);
 	int rough = approximate(r, label, &p, span->dt);
 	for (int u = 0; u < r->units; u++) {
