@@ -33,6 +33,7 @@ def recordings(path):
             count = r.integers(3000, 6000)
             rows["times"][i] = np.sort(r.uniform(0, 0.8, count)).astype(np.float16)
             rows["units"][i] = r.integers(0, CHANNELS, count).astype(np.uint16)
+        file.attrs["inputs"] = CHANNELS
         file["labels"] = r.integers(0, CLASSES, SAMPLES).astype(np.uint16)
 
 

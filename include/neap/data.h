@@ -251,7 +251,7 @@ struct neap_loader_options {
 	 */
 	int rank, ranks, group, last_group;
 	/*
-	 * A batch of at most so many bytes is held in memory as a whole, and the next one with it,
+	 * A batch of at most this number of bytes is held in memory as a whole, with the next one,
 	 * even if it needs more than half of `window_bytes`; 0: not.
 	 */
 	uint64_t whole_bytes;
