@@ -148,7 +148,7 @@ int cli_net_choices_into(
 		.help = "slow memory for offloading: DIR|FILE|mem:SIZE,... fastest first; DIR+DIR stripes " \
 			"over both (default: none)"}, \
 	{.name = "inputs", .kind = CLI_SIZE, .into = &(sweep).inputs, .argument = "BYTES", \
-		.help = "limit on buffered inputs; longer samples are read in windows (default 16M)", \
+		.help = "limit on buffered inputs; longer samples are read in windows (default: 16M, or more with a large budget)", \
 		.low = 1}, \
 	{.name = "slow-in-memory", .kind = CLI_FLAG, .into = &(sweep).slow_in_memory, \
 		.help = "allow a directory in memory (tmpfs) for --slow"}, \

@@ -250,6 +250,11 @@ struct neap_loader_options {
 	 * neap_batch.of is the size of the whole batch. ranks 0: the whole batch.
 	 */
 	int rank, ranks, group, last_group;
+	/*
+	 * A batch of at most this number of bytes is held in memory as a whole, with the next one,
+	 * even if it needs more than half of `window_bytes`; 0: not.
+	 */
+	uint64_t whole_bytes;
 };
 
 /* Opens a loader for a data set, which is borrowed until the loader is closed. */

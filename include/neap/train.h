@@ -57,7 +57,11 @@ struct neap_sweep_settings {
 		*slow; /* slow tiers, "DIR[+DIR...]|FILE|mem:SIZE,...", fastest first; NULL: none */
 	int slow_in_memory; /* 1: a DIR may be in RAM (tmpfs) */
 	int page_cache;	    /* 1: files go through the page cache */
-	/* Bound in bytes on the inputs of long batches, which are read in windows; 0: 16 MiB. */
+	/*
+	 * Bound in bytes on the inputs of long batches, which are read in windows; 0: 16 MiB, but
+	 * batches stay in memory as a whole while two of them take at most an eighth of
+	 * `memory_total`, a quarter of `memory`, or, if neither is set, a sixteenth of free memory.
+	 */
 	uint64_t inputs;
 	/*
 	 * Costs of steps and tiers, measured beforehand (a chain file): seconds per step of a whole
@@ -237,7 +241,7 @@ struct neap_train_result {
 	uint64_t arena_bytes, weights_bytes, grads_bytes, optimizer_bytes;
 	uint64_t data_bytes;  /* memory of the largest batch, whole or in windows */
 	int64_t window_steps; /* of a window of a long batch; 0: no windows were used */
-	double input_wait;    /* seconds that sweeps waited for windows */
+	double input_wait;    /* seconds spent waiting for batches and windows of inputs */
 	int64_t overflows, recoveries;
 	int64_t late;		    /* transfers abandoned in this session: see patience */
 	double predicted, measured; /* sums over all sweeps, in seconds */

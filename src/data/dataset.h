@@ -16,6 +16,12 @@
 struct neap__event_buffer {
 	struct neap_events events;
 	int64_t room;
+	/*
+	 * 0; or the length of the steps into which the events will be sorted, in seconds, if that
+	 * is all that they are read for: then a kind may give other times in the same steps, in any
+	 * order but for the last, which has the largest.
+	 */
+	double dt;
 };
 
 /*

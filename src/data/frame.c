@@ -115,7 +115,7 @@ static int long_batch(struct neap__batch_frame *frame, const struct neap__source
 		return 0;
 	for (int i = 0; i < size; i++)
 		NEAP_TRY(describe(source, &frame->sequence[i], index[i], 0, &bytes));
-	if (bytes <= (double)source->window_bytes / 2)
+	if (bytes <= (double)source->whole_bytes)
 		return 0;
 	frame->is_long = 1;
 	for (int i = 0; i < size; i++) {
@@ -156,6 +156,7 @@ static int add_sample(struct neap__batch_frame *frame, const struct neap__source
 {
 	struct neap_events *events = &source->events->events;
 
+	source->events->dt = source->augment ? 0 : source->dt;
 	NEAP_TRY(neap__dataset_read(source->set, index, source->events));
 	int rc = source->augment ? add_augmented(frame, source, s, index)
 				 : neap__bins_add(&frame->bins, events, source->inputs, source->dt,

@@ -20,7 +20,7 @@ struct neap__source {
 	double dt;
 	const struct neap__augment *augment; /* borrowed; NULL: none */
 	int64_t steps;			     /* cut samples beyond; 0: no limit */
-	uint64_t window_bytes;		     /* a batch of more than half of it is long */
+	uint64_t whole_bytes;		     /* a batch of more is long */
 	const int *cancel;		     /* becomes 1 where the batch is no longer wanted */
 	struct neap__event_buffer *events;   /* borrowed: of the sample being read */
 };

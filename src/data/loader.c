@@ -136,9 +136,10 @@ static int check_options(const struct neap_dataset *set, const struct neap_loade
 			"--shift, --jitter and --stretch augment spikes, but the samples of '%s' "
 			"are rows of numbers per step. Remove them",
 			set->name);
-	if (o->window_bytes > SIZE_MAX / 4)
+	uint64_t most = o->window_bytes > o->whole_bytes ? o->window_bytes : o->whole_bytes;
+	if (most > SIZE_MAX / 4)
 		return neap__fail(NEAP_EUSAGE, "windows of %llu bytes are not possible",
-			(unsigned long long)o->window_bytes);
+			(unsigned long long)most);
 	if (o->ranks < 0 || o->last_group < 0 ||
 		(o->ranks > 0 && (o->rank < 0 || o->rank >= o->ranks || o->group < 1)))
 		return neap__fail(NEAP_EUSAGE, "rank %d of %d, groups of %d and %d samples",
@@ -201,7 +202,8 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		.dt = set->info.steps ? 1 : o.dt,
 		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
 		.steps = o.steps,
-		.window_bytes = o.window_bytes,
+		.whole_bytes = o.whole_bytes > o.window_bytes / 2 ? o.whole_bytes
+								  : o.window_bytes / 2,
 		.cancel = &loader->cancel,
 		.events = &loader->events};
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);
@@ -241,15 +243,18 @@ static double reading_rows(const struct neap_dataset *set)
 }
 
 /* The same of values: two frames that are made as large as they have to be, or windows. */
-static int values_most(
-	const struct neap__source *source, int64_t count, double longest, uint64_t *bytes)
+static int values_most(const struct neap__source *source, uint64_t window_bytes, int64_t count,
+	double longest, uint64_t *bytes)
 {
 	double size = (double)(source->batch < count ? source->batch : count);
 	double batch = size * longest * (double)neap__step_bytes(source->set);
 
-	if (batch > (double)source->window_bytes / 2)
-		batch = (double)source->window_bytes;
-	*bytes = (uint64_t)(2 * batch + reading_rows(source->set));
+	double windows = 0;
+	if (batch > (double)source->whole_bytes) {
+		batch = (double)source->whole_bytes;
+		windows = (double)window_bytes;
+	}
+	*bytes = (uint64_t)(2 * batch + windows + reading_rows(source->set));
 	return 0;
 }
 
@@ -257,7 +262,7 @@ int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
 {
 	const struct neap__source *source = &loader->source;
 	const int64_t *index = loader->options.index;
-	double half = (double)source->window_bytes / 2, longest = 0, events = 0;
+	double whole = (double)source->whole_bytes, longest = 0, events = 0;
 
 	for (int64_t i = 0; i < loader->count; i++) {
 		struct neap__sample_extent e;
@@ -267,17 +272,18 @@ int neap__loader_most(const struct neap_loader *loader, uint64_t *bytes)
 		events = fmax(events, (double)e.count);
 	}
 	if (source->set->info.values)
-		return values_most(source, loader->count, longest, bytes);
+		return values_most(
+			source, loader->options.window_bytes, loader->count, longest, bytes);
 	double sample = (longest + 1) * sizeof(uint32_t) + events * sizeof(uint16_t) +
 			longest * (double)neap__step_bytes(source->set);
 	double batch =
 		sample * (double)(source->batch < loader->count ? source->batch : loader->count);
 	double reading = events * (EVENT_READ + EVENT_SORTED) + longest * BIN_COUNT, windows = 0;
 	double rows = source->set->coded ? reading_rows(source->set) : 0;
-	if (batch > half && source->set->ops->part) { /* windows have their own bound */
-		reading = fmin(reading, half / sample * reading);
-		windows = (double)source->window_bytes;
-		batch = half;
+	if (batch > whole && source->set->ops->part) { /* windows have their own bound */
+		reading = fmin(reading, whole / sample * reading);
+		windows = (double)loader->options.window_bytes;
+		batch = whole;
 	}
 	*bytes = (uint64_t)(GROWTH * (2 * batch + reading) + windows + rows);
 	return 0;

@@ -132,6 +132,7 @@ static int read_part(struct neap_windows *w, int64_t index, double from, double 
 {
 	const struct neap__windows_options *o = &w->options;
 
+	w->events.dt = o->augment ? 0 : o->dt;
 	if (o->augment)
 		neap__augment_reach(o->augment, index, &from, &to);
 	int rc = neap__dataset_part(o->set, index, from, to, w->most, &w->events);

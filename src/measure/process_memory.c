@@ -28,6 +28,9 @@
 /* Heap that lies free between what is used: a share of the heap, and a constant. */
 enum { FREE_SHARE = 32, FREE = 1 << 20 };
 enum { SUMS_SHARE = 8, INPUTS_SHARE = 16, INPUTS_LEAST = 4 << 20 };
+/* Of the memory that is known to be there, for a batch that is held whole and is not read anew in
+   every pass, and as much for the next one; chosen. */
+enum { WHOLE_SHARE_TOTAL = 16, WHOLE_SHARE_BUDGET = 8, WHOLE_SHARE_FREE = 32 };
 
 static uint64_t memory_tiers(const struct neap__tiers *tiers)
 {
@@ -121,12 +124,22 @@ uint64_t neap__process_memory_left(
 	return held < m->total ? (m->total - held) & ~(uint64_t)4095 : 0;
 }
 
+static uint64_t whole_bytes(const struct neap_sweep_settings *s)
+{
+	if (s->memory_total)
+		return s->memory_total / WHOLE_SHARE_TOTAL;
+	if (s->memory)
+		return s->memory / WHOLE_SHARE_BUDGET;
+	return neap__memory_free() / WHOLE_SHARE_FREE;
+}
+
 int neap__process_memory_loader(struct neap_loader **loader, struct neap_dataset *set,
 	struct neap_loader_options options, const struct neap_sweep_settings *s)
 {
 	uint64_t most;
 
 	options.window_bytes = s ? s->inputs : 0;
+	options.whole_bytes = s && !s->inputs ? whole_bytes(s) : 0;
 	NEAP_TRY(neap_loader_open(loader, set, &options));
 	if (!s || s->inputs || !s->memory_total)
 		return 0;
@@ -136,6 +149,7 @@ int neap__process_memory_loader(struct neap_loader **loader, struct neap_dataset
 	neap_loader_close(*loader);
 	*loader = NULL;
 	NEAP_TRY(rc);
+	options.whole_bytes = 0;
 	options.window_bytes = s->memory_total / INPUTS_SHARE;
 	if (options.window_bytes < INPUTS_LEAST)
 		options.window_bytes = INPUTS_LEAST;

@@ -375,6 +375,15 @@ static const struct neap_batch *next_batch(void *loader)
 	return neap__loader_ahead(loader);
 }
 
+/* The next batch; the time until it is there counts as waiting for inputs. */
+static int wait_for_batch(struct neap__trainer *trainer, const struct neap_batch **batch)
+{
+	double start = neap__seconds();
+	int rc = neap_loader_next(trainer->data.loader, batch);
+	trainer->result->input_wait += neap__seconds() - start;
+	return rc;
+}
+
 int neap__epoch(struct neap__trainer *trainer, double *samples)
 {
 	struct neap__data *d = &trainer->data;
@@ -386,7 +395,7 @@ int neap__epoch(struct neap__trainer *trainer, double *samples)
 		NEAP_TRY(neap_loader_start(d->loader, c->epoch, c->batch));
 		neap__rank_meter_reset(&trainer->meter);
 		neap__net_ahead(trainer->net, next_batch, d->loader);
-		while ((rc = neap_loader_next(d->loader, &batch)) > 0) {
+		while ((rc = wait_for_batch(trainer, &batch)) > 0) {
 			*samples += batch->of > 0 ? batch->of : batch->size;
 			NEAP_TRY(train_batch(trainer, batch));
 			NEAP_TRY(after_batch(trainer, *samples));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_randman.c: samples of `randman` are functions of seed and point, and lie on manifolds. */
 #include "spikes.h"
+#include "data/bins.h"
+#include "data/dataset.h"
 
 static struct neap_events sample(const char *name, int64_t index)
 {
@@ -236,6 +238,73 @@ static void bad_names(void **state)
 	}
 }
 
+static void check_bins(const struct neap__bins *a, const struct neap__bins *b, int64_t index)
+{
+	if (a->starts != b->starts || a->units != b->units ||
+		memcmp(a->start, b->start, a->starts * sizeof *a->start) != 0 ||
+		memcmp(a->unit, b->unit, a->units * sizeof *a->unit) != 0)
+		fail_msg("sample %lld has other spikes", (long long)index);
+}
+
+/* Times of which only the step matters may be approximate, but never in another step. */
+static void approximate_times_are_in_the_same_steps(void **state)
+{
+	static const struct {
+		const char *name;
+		double dt;
+	} cases[] = {{"randman:samples=100", 1e-3}, {"randman:samples=20", 1.7e-6},
+		{"randman:samples=20", 1e-9}, {"randman:samples=40,alpha=1,units=3,classes=2", 0.9e-3},
+		{"randman:samples=10,dim=3,units=131,alpha=2,classes=2", 1e-3},
+		{"randman:samples=5,spikes=20,steps=1000,noise=2,units=130,classes=2", 1e-3},
+		{"randman:samples=9,spikes=3,steps=100000000,units=5", 1e-3}};
+	(void)state;
+	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+		struct neap_dataset *set;
+		struct neap__event_buffer exact = {0}, rough = {.dt = cases[k].dt};
+		struct neap__bins a = {0}, b = {0};
+		int64_t length, other, different = 0;
+		ok(neap_dataset_open(&set, cases[k].name));
+		for (int64_t i = 0; i < set->info.samples; i++) {
+			double dt = cases[k].dt, from = 0.31 * set->info.duration;
+			int long_sample = set->info.duration / dt > 1e5;
+			int64_t t = (int64_t)(from / dt), most = 1 << 16;
+			ok(neap__dataset_read(set, i, &exact));
+			ok(neap__dataset_read(set, i, &rough));
+			assert_int_equal(exact.events.count, rough.events.count);
+			for (int64_t e = 0; e < exact.events.count; e++)
+				different += exact.events.time[e] != rough.events.time[e];
+			neap__bins_clear(&a);
+			neap__bins_clear(&b);
+			int64_t n = exact.events.count;
+			assert_int_equal(neap__bins_step(exact.events.time[n - 1], dt),
+				neap__bins_step(rough.events.time[n - 1], dt));
+			if (!long_sample) {
+				ok(neap__bins_add(
+					&a, &exact.events, set->info.inputs, dt, 0, &length));
+				ok(neap__bins_add(
+					&b, &rough.events, set->info.inputs, dt, 0, &other));
+				assert_int_equal(length, other);
+			}
+			/* And in a part that ends within the sample. */
+			ok(neap__dataset_part(set, i, from - 0.01 * dt, 1e3 * dt + from,
+				(size_t)most, &exact));
+			ok(neap__dataset_part(set, i, from - 0.01 * dt, 1e3 * dt + from,
+				(size_t)most, &rough));
+			ok(neap__bins_add_part(
+				&a, &exact.events, set->info.inputs, dt, t + 1, t + 1000));
+			ok(neap__bins_add_part(
+				&b, &rough.events, set->info.inputs, dt, t + 1, t + 1000));
+			check_bins(&a, &b, i);
+		}
+		assert_true(different > 0 || cases[k].dt < 1e-8);
+		neap__event_buffer_free(&exact);
+		neap__event_buffer_free(&rough);
+		neap__bins_free(&a);
+		neap__bins_free(&b);
+		neap_dataset_close(set);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_points_lie_on_the_manifolds),
 		cmocka_unit_test(values_are_spread),
 		cmocka_unit_test(times_are_the_formula),
+		cmocka_unit_test(approximate_times_are_in_the_same_steps),
 		cmocka_unit_test(bad_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

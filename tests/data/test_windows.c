@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long batches in windows: the same events, whatever the order they are asked for in. */
 #include "spikes.h"
+#include "data/loader_memory.h"
 
 struct pair {
 	struct neap_dataset *set;
@@ -232,9 +233,38 @@ static void left_early(void **state)
 	close_pair(&p);
 }
 
+/* A batch above half the bound of windows stays whole if that is allowed. */
+static void batches_may_stay_whole(void **state)
+{
+	struct neap_loader_options o = {
+		.size = sizeof o, .batch = 4, .dt = 1e-3, .window_bytes = 50000};
+	struct neap_dataset *set;
+	(void)state;
+	ok(neap_dataset_open(&set, "randman:steps=10000,spikes=20,units=30,samples=8"));
+	/* 4 samples of 10,001 starts and 600 spikes take 164,816 bytes. */
+	for (int k = 0; k < 3; k++) {
+		struct neap_loader *loader;
+		const struct neap_batch *batch;
+		uint64_t most;
+		o.whole_bytes = k == 0 ? 0 : k == 1 ? 164815 : 164816;
+		ok(neap_loader_open(&loader, set, &o));
+		ok(neap__loader_most(loader, &most));
+		ok(neap_loader_start(loader, 0, 0));
+		assert_int_equal(neap_loader_next(loader, &batch), 1);
+		assert_int_equal(batch->windows == NULL, k == 2);
+		assert_true(batch->bytes <= most);
+		neap_loader_close(loader);
+	}
+	o.whole_bytes = UINT64_MAX;
+	struct neap_loader *none;
+	assert_int_equal(neap_loader_open(&none, set, &o), NEAP_EUSAGE);
+	neap_dataset_close(set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(batches_may_stay_whole),
 		cmocka_unit_test(of_random_manifolds),
 		cmocka_unit_test(of_files),
 		cmocka_unit_test(of_augmented),

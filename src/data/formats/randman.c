@@ -7,7 +7,9 @@
  * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. Every
  * sample is a function of (seed, point), so any sample can be made at any time.
  */
+#include "data/bins.h"
 #include "data/dataset.h"
+#include "data/formats/randman_curve.h"
 #include "base/fail.h"
 #include "base/philox.h"
 #include "base/print.h"
@@ -18,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TWO_PI 6.283185307179586
+#define TWO_PI NEAP__TWO_PI
 #define STEP 1e-3 /* seconds */
 /* Terms below this share of the first are left out; the paper's cut-off is 1000 terms. */
 #define SMALLEST_TERM 1e-3
@@ -26,7 +28,7 @@
 #define TEST_POINTS (1ull << 41) /* where the points of part=test begin */
 
 /* Approximate values of a function differ from exact ones by less than this share of their bound:
- * derived, the error of roughly_sin is below 1e-11 of the bound per dimension, and there are at
+ * derived, the error of neap__roughly_sin is below 1e-11 of the bound per dimension, and there are at
  * most 16. */
 #define CLOSE 1e-9
 
@@ -61,19 +63,29 @@ struct randman {
 	uint64_t seed, first;
 	int64_t spikes;
 	double window, noise; /* seconds */
-	/* [classes * units]: terms of {amplitude, frequency, phase} for each dimension */
-	double *term;
+	double *term;	     /* of each class, as randman_curve.h says */
 	double *low, *scale; /* [classes * units]: to [0, 1] */
+	double *error;	     /* [classes * units]: of an approximate spike time, seconds */
+	double *curve;	     /* [units] of the sample being read */
 };
+
+/* The first term of a function in a dimension. */
+static double *term_of(const struct randman *r, int function, int d)
+{
+	size_t units = (size_t)r->units, class = (size_t)function / units;
+	return r->term + 3 * units * (size_t)r->terms * (class * (size_t)r->dim + (size_t)d) +
+	       (size_t)function % units;
+}
 
 static double value_at(const struct randman *r, int function, const double *x)
 {
 	double product = 1;
+	size_t units = (size_t)r->units;
 	for (int d = 0; d < r->dim; d++) {
-		const double *t = r->term + 3 * (size_t)r->terms * (size_t)(function * r->dim + d);
+		const double *t = term_of(r, function, d);
 		double sum = 0;
-		for (int k = 0; k < r->terms; k++, t += 3)
-			sum += t[0] * sin(TWO_PI * (t[1] * x[d] + t[2]));
+		for (int k = 0; k < r->terms; k++, t += 3 * units)
+			sum += t[0] * sin(TWO_PI * (t[units] * x[d] + t[2 * units]));
 		product *= sum;
 	}
 	return product;
@@ -81,15 +93,19 @@ static double value_at(const struct randman *r, int function, const double *x)
 
 static void draw_terms(struct randman *r, double alpha)
 {
-	size_t n = (size_t)(r->classes * r->units) * (size_t)r->dim * (size_t)r->terms;
-	for (size_t i = 0; i < n; i++) {
-		double k = (double)(i % (size_t)r->terms) + 1;
-		double *t = r->term + 3 * i;
-		for (uint32_t j = 0; j < 3; j++)
-			t[j] = neap__random_uniform(r->seed, NEAP__STREAM_RANDMAN, j, i);
-		t[0] *= pow(k, -alpha);
-		t[1] *= k;
-	}
+	uint64_t i = 0;
+	size_t units = (size_t)r->units;
+	for (int f = 0; f < r->classes * r->units; f++)
+		for (int d = 0; d < r->dim; d++) {
+			double *t = term_of(r, f, d);
+			for (int k = 0; k < r->terms; k++, i++, t += 3 * units) {
+				for (uint32_t j = 0; j < 3; j++)
+					t[j * units] = neap__random_uniform(
+						r->seed, NEAP__STREAM_RANDMAN, j, i);
+				t[0] *= pow((double)k + 1, -alpha);
+				t[units] *= (double)k + 1;
+			}
+		}
 }
 
 /* The points of the manifold at which normalise compares values: GRID values of each of `dim`
@@ -104,36 +120,19 @@ static void draw_grid(const struct randman *r, double *x)
 						      0x100u + (uint32_t)d, i);
 }
 
-/*
- * sin(2 pi turns) with an error below 1e-11 for |turns| < 1e4: the Taylor series to the 15th power
- * within a quarter of a turn. Unlike a call of sin, compilers vectorize it.
- */
-static inline double roughly_sin(double turns)
-{
-	double t = turns - 0.25;
-	t -= (t + 0x1.8p52) - 0x1.8p52; /* adding 1.5 * 2^52 rounds to an integer */
-	double a = TWO_PI * (0.25 - fabs(t)), b = a * a, sum = -1 / 1307674368000.0;
-	sum = sum * b + 1 / 6227020800.0;
-	sum = sum * b - 1 / 39916800.0;
-	sum = sum * b + 1 / 362880.0;
-	sum = sum * b - 1 / 5040.0;
-	sum = sum * b + 1 / 120.0;
-	sum = sum * b - 1 / 6.0;
-	return a + a * b * sum;
-}
-
 /* Approximate values of a function on the grid; returns an upper bound of their magnitudes. */
 static double rough_values(const struct randman *r, int function, const double *x, double *value)
 {
 	double bound = 1;
+	size_t units = (size_t)r->units;
 	for (int i = 0; i < GRID; i++)
 		value[i] = 1;
 	for (int d = 0; d < r->dim; d++) {
-		const double *t = r->term + 3 * (size_t)r->terms * (size_t)(function * r->dim + d);
+		const double *t = term_of(r, function, d);
 		double sum[GRID] = {0}, most = 0;
-		for (int k = 0; k < r->terms; k++, t += 3) {
+		for (int k = 0; k < r->terms; k++, t += 3 * units) {
 			for (int i = 0; i < GRID; i++)
-				sum[i] += t[0] * roughly_sin(t[1] * x[d * GRID + i] + t[2]);
+				sum[i] += t[0] * neap__roughly_sin(t[units] * x[d * GRID + i] + t[2 * units]);
 			most += t[0];
 		}
 		for (int i = 0; i < GRID; i++)
@@ -157,6 +156,7 @@ static int normalise(struct randman *r)
 	for (int f = 0; f < r->classes * r->units; f++) {
 		double low = INFINITY, high = -INFINITY, least = INFINITY, most = -INFINITY;
 		double margin = CLOSE * rough_values(r, f, grid, value);
+		r->error[f] = margin;
 		for (int i = 0; i < GRID; i++) {
 			least = fmin(least, value[i]);
 			most = fmax(most, value[i]);
@@ -172,6 +172,8 @@ static int normalise(struct randman *r)
 		}
 		r->low[f] = low;
 		r->scale[f] = high > low ? 1 / (high - low) : 0;
+		/* And the rounding of the time itself. */
+		r->error[f] = r->error[f] * r->scale[f] * r->window + 1e-12 * r->set.info.duration;
 	}
 	free(grid);
 	return 0;
@@ -181,30 +183,82 @@ static int normalise(struct randman *r)
 struct span {
 	double from, to;
 	int64_t most; /* events */
+	double dt;    /* as in struct neap__event_buffer */
 };
+
+/* The point of a window of time. */
+struct randman_point {
+	double x[16], start;
+	uint64_t key; /* of its random numbers */
+	int64_t window;
+};
+
+static void draw_point(struct randman_point *p, const struct randman *r, uint64_t sample, int64_t window)
+{
+	/* A generator a point: point and window together may need more than 64 bits. */
+	p->key = neap__random_u64(r->seed, NEAP__STREAM_RANDMAN, 0x300u, sample);
+	p->window = window;
+	p->start = (double)window * r->window;
+	for (int d = 0; d < r->dim; d++)
+		p->x[d] = neap__random_uniform(
+			p->key, NEAP__STREAM_RANDMAN, 0x200u + (uint32_t)d, (uint64_t)window);
+}
+
+/* Spike time of a unit whose function has the value v. */
+static double time_of(const struct randman *r, const struct randman_point *p, int f, double v)
+{
+	v = (v - r->low[f]) * r->scale[f];
+	double time = p->start + fmin(fmax(v, 0), 1) * r->window;
+	if (r->noise > 0)
+		time += r->noise * neap__random_normal(p->key, NEAP__STREAM_RANDMAN,
+					   0x10000u + (uint32_t)(f % r->units),
+					   (uint64_t)p->window);
+	/* Inside the last step at the latest. */
+	return fmin(fmax(time, 0), r->set.info.duration - 0.5 * STEP);
+}
+
+/* Approximate values of all units, if steps of dt can be told with them; else 0. */
+static int approximate(const struct randman *r, int label, const struct randman_point *p, double dt)
+{
+	const struct neap__randman_terms terms = {
+		term_of(r, label * r->units, 0), r->units, r->dim, r->terms};
+	if (!(dt > 0))
+		return 0;
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2")) {
+		neap__randman_curve_avx2(r->curve, &terms, p->x);
+		return 1;
+	}
+#endif
+	neap__randman_curve(r->curve, &terms, p->x);
+	return 1;
+}
+
+/* 1 if a time in error of at most `error` is in the step of the exact one. */
+static int is_settled(double time, double error, double dt)
+{
+	/* Spikes around the steps of a window are told apart to a hundredth of a step (windows.c). */
+	return error < 1e-3 * dt &&
+	       neap__bins_step(time - error, dt) == neap__bins_step(time + error, dt);
+}
 
 /*
  * Spikes of one window of time: one a unit, at the point (sample, window). 1 where there
  * are more than are to be kept.
  */
-static int add_window(const struct randman *r, int label, uint64_t point, int64_t window,
+static int add_window(const struct randman *r, int label, uint64_t sample, int64_t window,
 	const struct span *span, struct neap_events *events)
 {
-	double x[16], start = (double)window * r->window, length = r->set.info.duration;
-	/* A generator a point: point and window together may need more than 64 bits. */
-	uint64_t key = neap__random_u64(r->seed, NEAP__STREAM_RANDMAN, 0x300u, point);
-	for (int d = 0; d < r->dim; d++)
-		x[d] = neap__random_uniform(
-			key, NEAP__STREAM_RANDMAN, 0x200u + (uint32_t)d, (uint64_t)window);
+	struct randman_point p;
+	draw_point(&p, r, sample, window);
+	int rough = approximate(r, label, &p, span->dt);
 	for (int u = 0; u < r->units; u++) {
 		int f = label * r->units + u;
-		double v = (value_at(r, f, x) - r->low[f]) * r->scale[f];
-		double time = start + fmin(fmax(v, 0), 1) * r->window;
-		if (r->noise > 0)
-			time += r->noise * neap__random_normal(key, NEAP__STREAM_RANDMAN,
-						   0x10000u + (uint32_t)u, (uint64_t)window);
-		/* Inside the last step at the latest. */
-		time = fmin(fmax(time, 0), length - 0.5 * STEP);
+		double time = 0;
+		if (rough)
+			time = time_of(r, &p, f, r->curve[u]);
+		if (!rough || !is_settled(time, r->error[f], span->dt))
+			time = time_of(r, &p, f, value_at(r, f, p.x));
 		if (time < span->from || time >= span->to)
 			continue;
 		if (events->count == span->most)
@@ -215,17 +269,36 @@ static int add_window(const struct randman *r, int label, uint64_t point, int64_
 	return 0;
 }
 
+/* The last event to the end. */
+static void move_last(struct neap_events *events)
+{
+	int64_t last = 0, n = events->count;
+	for (int64_t i = 1; i < n; i++)
+		last = events->time[i] > events->time[last] ? i : last;
+	if (n == 0)
+		return;
+	double time = events->time[last];
+	uint16_t unit = events->unit[last];
+	events->time[last] = events->time[n - 1];
+	events->unit[last] = events->unit[n - 1];
+	events->time[n - 1] = time;
+	events->unit[n - 1] = unit;
+}
+
 static int randman_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	struct randman *r = (struct randman *)set;
-	const struct span all = {-INFINITY, INFINITY, r->spikes * r->units};
+	const struct span all = {
+		-INFINITY, INFINITY, r->spikes * r->units, buffer->dt};
 	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)all.most));
 	buffer->events.count = 0;
 	buffer->events.duration = set->info.duration;
 	for (int64_t w = 0; w < r->spikes; w++)
 		(void)add_window(
 			r, set->label[index], r->first + (uint64_t)index, w, &all, &buffer->events);
-	return neap__events_sort(&buffer->events);
+	if (buffer->dt > 0)
+		move_last(&buffer->events);
+	return buffer->dt > 0 ? 0 : neap__events_sort(&buffer->events);
 }
 
 static int randman_extent(
@@ -242,7 +315,7 @@ static int randman_part(struct neap_dataset *set, int64_t index, double from, do
 	size_t most, struct neap__event_buffer *buffer)
 {
 	struct randman *r = (struct randman *)set;
-	const struct span span = {from, to, (int64_t)most};
+	const struct span span = {from, to, (int64_t)most, buffer->dt};
 	double reach = FARTHEST * r->noise, last = (double)(r->spikes - 1);
 	/* What noise carried beyond the end comes back to the last step. */
 	double first = floor((from - reach) / r->window - 1e-6) - (r->noise > 0);
@@ -263,6 +336,8 @@ static void randman_close(struct neap_dataset *set)
 	free(r->term);
 	free(r->low);
 	free(r->scale);
+	free(r->error);
+	free(r->curve);
 }
 
 static const struct neap__dataset_ops randman_ops = {.read = randman_read,
@@ -352,9 +427,12 @@ static int allocate(struct randman *r)
 	r->term = malloc(functions * (size_t)r->dim * (size_t)r->terms * 3 * sizeof(double));
 	r->low = malloc(functions * sizeof(double));
 	r->scale = malloc(functions * sizeof(double));
+	r->error = malloc(functions * sizeof(double));
+	r->curve = malloc((size_t)r->units * sizeof(double));
 	r->set.label = malloc((size_t)r->set.info.samples * sizeof(int32_t));
-	return r->term && r->low && r->scale && r->set.label ? 0
-							     : neap__fail_errno(ENOMEM, "randman");
+	return r->term && r->low && r->scale && r->error && r->curve && r->set.label
+		       ? 0
+		       : neap__fail_errno(ENOMEM, "randman");
 }
 
 static int randman_open(struct neap_dataset **out, const char *name)

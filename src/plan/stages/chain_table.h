@@ -49,15 +49,37 @@ struct neap__chain_table_partly {
 	float low, high;     /* its values at the ends of both halves */
 };
 
+/* A split that may be the best one of a part that ends where the table ends. */
+struct neap__chain_table_spine {
+	int32_t split;
+	float left; /* seconds of its left part */
+};
+
 struct neap__chain_table {
 	const struct neap_chain *chain;
 	int64_t n;	 /* stages */
+	int64_t last;	 /* the stage with which the longest part ends, */
+	int taped;	 /* and whether its tape is there: then D, not C, of `last` is needed */
 	int64_t levels;	 /* 0..levels of memory, whole chunks of them */
-	int64_t stride;	 /* floats from row to row */
 	double unit;	 /* bytes a level */
 	double per_byte; /* 1 / unit */
 	struct neap__part_costs parts;
-	float *rows[2]; /* C, D by neap__pair; levels of D count the tape of t */
+	/*
+	 * C, D: a row for each part, in columns of t, with the levels below 0 that splits at i
+	 * look at in front; levels of D count the tape of t. whole 0: only the levels of the
+	 * chunk being filled and as many below it, and what follows.
+	 */
+	float *rows[2];
+	int whole;
+	int64_t *column_at; /* [n + 1] where the column of t begins, */
+	int64_t *row_at;    /* [n + 2] and in it the row of i */
+	int32_t *reach;	    /* [n + 1] levels in front of the row of i */
+	/* Of the parts i..last, C or D: all levels by i; the splits, ascending, that may be the
+	   best in a level: those of [first, next). */
+	float *ends;
+	uint32_t *spine_first; /* by neap__spine_at */
+	struct neap__chain_table_spine *spine;
+	int64_t spines, spine_room; /* negative: there was no memory */
 
 	/* Two of each: a split advances, or records the last stage on its way to j. */
 	int32_t *by[2];	   /* [n + 1] levels that a_j and B_j take */
@@ -68,15 +90,17 @@ struct neap__chain_table {
 	int32_t *full[2];  /* C, D: the level from which on nothing is recomputed */
 
 	/*
-	 * The chunk of levels being filled, C and D: in rows of i; as far below as either
-	 * kind of split goes, in columns of t; the last levels of both its halves of the
-	 * one and of the other; the best splits at its end.
+	 * The chunk of levels being filled, C and D, in rows of i; the last levels of both its
+	 * halves, and of those as far below as either kind of split goes, in columns of t; the
+	 * best splits at its end.
 	 */
-	float *chunk[2], *shifted[2][2], *left[2][2], *right[2][2][2];
+	float *chunk[2], *left[2][2], *right[2][2][2];
 	int32_t *winners[2];
 	float *values[2]; /* of splits at these levels */
 	int32_t *likely;  /* a list of splits */
 	struct neap__chain_table_partly *partly;
+	struct neap__chain_table_spine *found; /* of one i and chunk, and their levels there */
+	uint32_t *found_at;
 	void *arrays[40]; /* all of them */
 	int narrays;	  /* negative: there was no memory */
 };
@@ -92,11 +116,18 @@ static inline int64_t neap__chain_table_up(const struct neap__chain_table *x, in
 	return levels + ((double)levels * x->unit < (double)bytes);
 }
 
-/* C or D of a pair. */
+/* Where the splits of i..last at a level are listed: chunk by chunk, as they are found. */
+static inline int64_t neap__spine_at(const struct neap__chain_table *x, int64_t i, int64_t level)
+{
+	const int64_t chunk = NEAP__CHAIN_TABLE_CHUNK;
+	return (level / chunk * (x->last + 1) + i) * chunk + level % chunk;
+}
+
+/* C or D of a pair, from level 0 on; whole 0: from the first level of the chunk on. */
 static inline float *neap__chain_table_row(
 	const struct neap__chain_table *x, int taped, int64_t i, int64_t t)
 {
-	return x->rows[taped] + neap__pair(i, t) * x->stride;
+	return x->rows[taped] + x->column_at[t] + x->row_at[i] + x->reach[i];
 }
 
 /* Fills the rows from the arrays that neap__chain_table_fill made; the same bits with any vectors.
@@ -120,9 +151,26 @@ struct neap__chain_table_choice {
  */
 int neap__chain_table_fill(
 	struct neap__chain_table *x, const struct neap_chain *chain, uint64_t memory);
-/* The same for the bytes that the part 0..last takes, x_0's included; taped: D of it. */
+
+struct neap__chain_table_part {
+	uint64_t memory; /* bytes of the part 0..last, x_0's included */
+	int64_t last;
+	int taped;
+	double unit; /* bytes a level; 0: chosen */
+};
+
+/*
+ * The same for a part, taped: D of it. Rows of more than 24 MB are not kept: neap__chain_table_knows
+ * is then 1 for the parts i..last only, and others are to be filled by themselves, with the same
+ * unit, which gives the same choices. Then 300 stages take 50 MB.
+ */
 int neap__chain_table_fill_part(struct neap__chain_table *x, const struct neap_chain *chain,
-	uint64_t memory, int64_t last, int taped);
+	const struct neap__chain_table_part *part);
+/* Is the choice for this part known? */
+static inline int neap__chain_table_knows(const struct neap__chain_table *x, int taped, int64_t t)
+{
+	return x->whole || (t == x->last && taped == x->taped);
+}
 void neap__chain_table_free(struct neap__chain_table *x);
 
 /* Least bytes of a whole plan, x_0 included; UINT64_MAX: too many stages. */

@@ -10,8 +10,10 @@
  */
 #include "plan/stages/chain_table.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
+#include "base/grow.h"
 #include "plan/core/stage_sizes.h"
 
 #define CHUNK NEAP__CHAIN_TABLE_CHUNK
@@ -56,15 +58,17 @@ static float *left_chunk(const struct neap__chain_table *x, int taped, int64_t i
 	return x->chunk[taped] + neap__row_pair(x->n, i, t) * CHUNK;
 }
 
-static float *right_chunk(
-	const struct neap__chain_table *x, int record, int taped, int64_t j, int64_t t)
+/* A chunk of a row, from its first level m on. */
+static float *row_chunk(
+	const struct neap__chain_table *x, int taped, int64_t j, int64_t t, int64_t m)
 {
-	return x->shifted[record][taped] + neap__pair(j, t) * CHUNK;
+	return neap__chain_table_row(x, taped, j, t) + (x->whole ? m : 0);
 }
 
 static const float *right_of(const struct filling *f, int32_t split)
 {
-	return right_chunk(f->x, split % 2, f->taped, split / 2, f->t);
+	return row_chunk(f->x, f->taped, split / 2, f->t, f->m) -
+	       f->x->by[split % 2][split / 2];
 }
 
 static const float *left_of(const struct filling *f, int32_t split)
@@ -282,22 +286,39 @@ static void fill_chunk(struct filling *f)
 		f->best[m] = cost + (left ? left[m] : 0);
 }
 
-/* The row as far below the chunk as a split goes. */
-static void set_right(const struct filling *f, int record)
+/* The last levels of the halves of a row as far below the chunk as a split goes. */
+static void set_right(const struct filling *f)
 {
 	struct neap__chain_table *x = f->x;
-	int64_t from = f->m - x->by[record][f->i], at = neap__pair(f->i, f->t);
-	const float *row = neap__chain_table_row(x, f->taped, f->i, f->t);
-	float *right = right_chunk(x, record, f->taped, f->i, f->t);
-	if (from >= f->full + CHUNK)
-		return; /* as it is */
-	int64_t none = from >= 0 ? 0 : from > -CHUNK ? -from : CHUNK;
-	for (int64_t m = 0; m < none; m++)
-		right[m] = INFINITY;
-	if (none < CHUNK)
-		memcpy(right + none, row + from + none, (size_t)(CHUNK - none) * sizeof *right);
-	x->right[1][record][f->taped][at] = right[CHUNK - 1];
-	x->right[0][record][f->taped][at] = right[HALF - 1];
+	int64_t at = neap__pair(f->i, f->t);
+	for (int record = 0; record < 2; record++) {
+		int64_t by = x->by[record][f->i];
+		if (by > x->reach[f->i])
+			continue; /* for good without room */
+		const float *right = row_chunk(x, f->taped, f->i, f->t, f->m) - by;
+		x->right[1][record][f->taped][at] = right[CHUNK - 1];
+		x->right[0][record][f->taped][at] = right[HALF - 1];
+	}
+}
+
+/* Appends the chunk, or its first value alone, to its row, where the levels below move down. */
+static void append(const struct filling *f, int repeat)
+{
+	const struct neap__chain_table *x = f->x;
+	float *row = row_chunk(x, f->taped, f->i, f->t, f->m);
+	int64_t reach = x->reach[f->i];
+	int ends = !x->whole && f->t == x->last && f->taped == x->taped;
+	if (!x->whole && f->i == 0)
+		return; /* no split is at stage 0 */
+	if (!x->whole && !ends && repeat && f->m - 3 * CHUNK - reach >= f->full)
+		return; /* all of the row has one value */
+	if (!x->whole)
+		memmove(row - reach, row - reach + CHUNK, (size_t)reach * sizeof *row);
+	for (int m = 0; m < CHUNK; m++)
+		row[m] = f->best[repeat ? 0 : m];
+	if (ends)
+		memcpy(x->ends + f->i * (x->levels + 1) + f->m, row, CHUNK * sizeof *row);
+	set_right(f);
 }
 
 /* Puts a chunk where the longer parts look for it. */
@@ -305,25 +326,10 @@ static void keep_chunk(const struct filling *f)
 {
 	struct neap__chain_table *x = f->x;
 	int64_t at = neap__pair(f->i, f->t), row = neap__row_pair(x->n, f->i, f->t);
-	float *values = neap__chain_table_row(x, f->taped, f->i, f->t);
-	memcpy(values + f->m, f->best, CHUNK * sizeof *values);
 	x->left[1][f->taped][row] = f->best[CHUNK - 1];
 	x->left[0][f->taped][row] = f->best[HALF - 1];
-	for (int record = 0; record < 2 && f->i > 0; record++)
-		set_right(f, record);
+	append(f, 0);
 	x->winners[f->taped][at] = f->winner;
-}
-
-/* The same as one chunk lower. */
-static void repeat_chunk(const struct filling *f)
-{
-	struct neap__chain_table *x = f->x;
-	float *values = neap__chain_table_row(x, f->taped, f->i, f->t);
-	if (f->m - 2 * CHUNK < f->full)
-		for (int64_t m = f->m; m <= x->levels; m++)
-			values[m] = f->best[0];
-	for (int record = 0; record < 2 && f->i > 0; record++)
-		set_right(f, record);
 }
 
 static void fill_pair(struct neap__chain_table *x, int64_t m, int64_t i, int64_t t, int taped)
@@ -335,7 +341,7 @@ static void fill_pair(struct neap__chain_table *x, int64_t m, int64_t i, int64_t
 	f.best = left_chunk(x, taped, i, t);
 	f.full = x->full[taped][at];
 	if (m - CHUNK >= f.full) {
-		repeat_chunk(&f);
+		append(&f, 1);
 		return;
 	}
 	fill_chunk(&f);
@@ -344,8 +350,8 @@ static void fill_pair(struct neap__chain_table *x, int64_t m, int64_t i, int64_t
 
 static void fill_chunks(struct neap__chain_table *x, int64_t m)
 {
-	for (int64_t first = 0; first <= x->n; first += TILE) {
-		int64_t last = first + TILE - 1 < x->n ? first + TILE - 1 : x->n;
+	for (int64_t first = 0; first <= x->last; first += TILE) {
+		int64_t last = first + TILE - 1 < x->last ? first + TILE - 1 : x->last;
 		for (int64_t i = last; i >= 0; i--)
 			for (int64_t t = larger(i, first); t <= last; t++) {
 				fill_pair(x, m, i, t, 0);
@@ -353,6 +359,95 @@ static void fill_chunks(struct neap__chain_table *x, int64_t m)
 					fill_pair(x, m, i, t, 1);
 			}
 	}
+}
+
+/* A split of i..last at the levels of a chunk. */
+struct spine_split {
+	float cost, left[CHUNK];
+	/* A choice is made in bytes, so that the right part may have a level more. */
+	const float *right, *above;
+};
+
+/* 0 where the split has room at no level. */
+static int read_split(struct spine_split *s, const struct filling *f, int32_t split)
+{
+	const struct neap__chain_table *x = f->x;
+	int record = split % 2;
+	int64_t j = split / 2, by = x->by[record][j];
+	if (by > x->reach[j])
+		return 0;
+	const float *left = left_of(f, split);
+	/* As in the row, where a chunk that is repeated has one value. */
+	int repeated = f->m - CHUNK >= x->full[record][neap__pair(f->i, j - 1)];
+	for (int k = 0; k < CHUNK; k++)
+		s->left[k] = left[repeated ? 0 : k];
+	s->cost = cost_of(f, split);
+	s->right = right_of(f, split);
+	s->above = s->right + (by > 0);
+	return 1;
+}
+
+/*
+ * Seconds that the best choice in a level, made in bytes, takes at most. MARGIN is more than the
+ * rounding of floats: derived, three roundings of 2^-24 each.
+ */
+#define MARGIN 1e-6f
+static void spine_bounds(const struct filling *f, float *restrict bound)
+{
+	struct spine_split s;
+	for (int k = 0; k < CHUNK; k++)
+		bound[k] = INFINITY;
+	for (int32_t split = (int32_t)(2 * (f->i + 1)); split < 2 * (f->t + 1); split++) {
+		if (!read_split(&s, f, split))
+			continue;
+		for (int64_t k = larger(split_from(f, split) - f->m, 0); k < CHUNK; k++) {
+			float right = s.above[k] > s.right[k] ? s.above[k] : s.right[k];
+			float value = s.cost + right + s.left[k];
+			bound[k] = value < bound[k] ? value : bound[k];
+		}
+	}
+	for (int k = 0; k < CHUNK; k++)
+		bound[k] = bound[k] < INFINITY ? bound[k] * (1 + MARGIN) : FLT_MAX;
+}
+
+/*
+ * Lists the splits of i..last that neap__chain_table_choose may find to be the best in a number of
+ * bytes of each level of the chunk.
+ */
+static void list_spine(struct neap__chain_table *x, int64_t m, int64_t i)
+{
+	struct filling f = {.x = x, .i = i, .t = x->last, .m = m, .taped = x->taped};
+	struct spine_split s;
+	float bound[CHUNK];
+	int64_t count[CHUNK + 1] = {0}, n = 0, at = neap__spine_at(x, i, m);
+	f.after = neap__stage_after(x->chain, f.t);
+	f.tape = f.taped ? neap__chain_table_up(x, tape_of(x->chain, f.t)) : 0;
+	spine_bounds(&f, bound);
+	for (int32_t split = (int32_t)(2 * (i + 1)); split < 2 * (f.t + 1); split++) {
+		if (!read_split(&s, &f, split))
+			continue;
+		for (int k = 0; k < CHUNK; k++) {
+			float right = s.above[k] < s.right[k] ? s.above[k] : s.right[k];
+			if (!(s.cost + right + s.left[k] <= bound[k]))
+				continue;
+			x->found_at[n] = (uint32_t)k;
+			x->found[n++] = (struct neap__chain_table_spine){split, s.left[k]};
+			count[k + 1]++;
+		}
+	}
+	if (x->spine_room < 0 ||
+		neap__grow(&x->spine, &x->spine_room, x->spines + n, sizeof *x->spine) < 0) {
+		x->spine_room = -1;
+		return;
+	}
+	/* By level, in each by split. */
+	for (int k = 0; k < CHUNK; k++) {
+		count[k + 1] += count[k];
+		x->spine_first[at + k + 1] = (uint32_t)(x->spines + count[k + 1]);
+	}
+	for (int64_t k = 0; k < n; k++)
+		x->spine[x->spines + count[x->found_at[k]]++] = x->found[k];
+	x->spines += n;
 }
 
 /* Ways from i: what they take at most up to each j. */
@@ -400,10 +495,6 @@ static void prepare_full(struct neap__chain_table *x, int64_t i, int64_t t, int 
 
 void NEAP__CHAIN_TABLE_ROWS(struct neap__chain_table *x)
 {
-	for (int64_t j = 1; j <= x->n; j++) {
-		x->by[0][j] = (int32_t)neap__chain_table_up(x, (int64_t)x->chain->stages->state[j]);
-		x->by[1][j] = (int32_t)neap__chain_table_up(x, neap__stage_resume(x->chain, j));
-	}
 	for (int64_t i = 0; i < x->n; i++)
 		prepare_ways(x, i);
 	for (int64_t t = 0; t <= x->n; t++)
@@ -412,6 +503,18 @@ void NEAP__CHAIN_TABLE_ROWS(struct neap__chain_table *x)
 			if (t < x->n)
 				prepare_full(x, i, t, 1);
 		}
-	for (int64_t m = 0; m <= x->levels; m += CHUNK)
+	for (int k = 0; k < 2; k++)
+		for (int64_t t = 0; t <= x->last; t++)
+			for (int64_t j = 1; j <= t; j++) {
+				float *row = neap__chain_table_row(x, k, j, t);
+				for (int64_t m = 1; m <= x->reach[j]; m++)
+					row[-m] = INFINITY;
+				for (int64_t half = 0; half < 4; half++)
+					x->right[half % 2][half / 2][k][neap__pair(j, t)] = INFINITY;
+			}
+	for (int64_t m = 0; m <= x->levels; m += CHUNK) {
 		fill_chunks(x, m);
+		for (int64_t i = 0; i <= x->last && !x->whole; i++)
+			list_spine(x, m, i);
+	}
 }

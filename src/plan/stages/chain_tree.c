@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chain_tree.c: a table is filled for the groups of a part, its choices are followed down to single
- * groups, and the table is freed. Of the tree that this gives, the nodes with few groups are the
+ * groups, and the table is freed. A table that would be large knows only the choices of the parts
+ * that end with it: those of the others, which are shorter, come from tables of their own. Of the tree that this gives, the nodes with few groups are the
  * parts that are solved anew, in the bytes that they have. The coarser tree of such a part stays
  * where the finer one takes no less time, as both round sizes up in their own way.
  */
@@ -30,15 +31,22 @@ struct group_node {
 	int64_t i, t, bytes, right, left;
 	int taped, kind;
 	struct neap__chain_table_choice choice;
+	double way; /* seconds to x_j */
 	double seconds;
 };
 
 struct group_tree {
 	struct neap__stage_groups groups;
 	struct neap_chain chain; /* of the groups */
-	struct neap__chain_table table;
-	struct group_node *nodes;
+	double unit;		 /* bytes a level of all tables */
+	struct neap__chain_table table; /* of groups `first` and following, filled for a part */
+	struct neap_stages part_stages;
+	struct neap_chain part_chain;
+	int64_t first;
+	struct group_node *nodes; /* children behind their parents */
 	int64_t count;
+	int64_t *left; /* nodes that are to be followed with another table */
+	int64_t nleft;
 };
 
 struct growing {
@@ -48,33 +56,86 @@ struct growing {
 	int tables; /* filled so far */
 };
 
-/* Adds what the table chooses for a part, and for its parts; answers its number. */
-static int64_t follow(struct group_tree *x, int64_t i, int64_t t, int64_t bytes, int taped)
+static int64_t add_node(struct group_tree *x, int64_t i, int64_t t, int64_t bytes, int taped)
 {
-	const struct neap__part_costs *parts = &x->table.parts;
-	int64_t at = x->count++;
+	x->nodes[x->count] = (struct group_node){.i = i, .t = t, .bytes = bytes, .taped = taped};
+	return x->count++;
+}
+
+/* Adds the parts that a node is taken apart into, as far as the table knows; the others are left. */
+static void follow(struct group_tree *x, int64_t at)
+{
 	struct group_node *n = &x->nodes[at];
-	*n = (struct group_node){.i = i, .t = t, .bytes = bytes, .taped = taped};
-	if (i == t) {
+	const struct neap__part_costs *parts = &x->table.parts;
+	if (n->i == n->t) {
 		n->kind = NEAP__CHAIN_LEAF;
-		n->seconds = neap__leaf_cost(&x->chain, t, taped);
-		return at;
+		return;
 	}
-	if (taped && !neap__backward_needs_input(x->chain.stages)) {
+	if (n->taped && !neap__backward_needs_input(x->chain.stages)) {
 		n->kind = NEAP__CHAIN_FIRST;
-		n->left = follow(x, i, t - 1, bytes + (int64_t)x->groups.tape[t], 0);
-		n->seconds = x->groups.backward[t] + x->nodes[n->left].seconds;
-		return at;
+		n->left = add_node(
+			x, n->i, n->t - 1, n->bytes + (int64_t)x->groups.tape[n->t], 0);
+		follow(x, n->left);
+		return;
 	}
-	struct neap__chain_table_choice k = neap__chain_table_choose(&x->table, taped, i, t, bytes);
+	if (!x->table.chain || !neap__chain_table_knows(&x->table, n->taped, n->t - x->first)) {
+		x->left[x->nleft++] = at;
+		return;
+	}
+	int64_t i = n->i - x->first;
+	struct neap__chain_table_choice k =
+		neap__chain_table_choose(&x->table, n->taped, i, n->t - x->first, n->bytes);
+	n->way = (k.record ? parts->record : parts->advance)[neap__row_pair(parts->n, i, k.j - 1)];
+	k.j += x->first;
 	n->kind = NEAP__CHAIN_SPLIT;
 	n->choice = k;
-	n->right = follow(x, k.j, t, k.right, taped);
-	n->left = follow(x, i, k.j - 1, k.left, k.record);
-	n->seconds =
-		(k.record ? parts->record : parts->advance)[neap__row_pair(parts->n, i, k.j - 1)] +
-		x->nodes[n->right].seconds + x->nodes[n->left].seconds;
-	return at;
+	n->right = add_node(x, k.j, n->t, k.right, n->taped);
+	follow(x, n->right);
+	n->left = add_node(x, n->i, k.j - 1, k.left, k.record);
+	follow(x, n->left);
+}
+
+/* Fills a table for a node. */
+static int fill_table(struct group_tree *x, const struct group_node *n)
+{
+	const struct neap_stages *s = x->chain.stages;
+	int64_t i = n->i, steps = n->t - (n->t == x->chain.steps) + 1 - i;
+	struct neap__chain_table_part part = {
+		.memory = (uint64_t)n->bytes + s->state[i],
+		.last = n->t - i,
+		.taped = n->taped,
+		.unit = x->unit};
+	neap__chain_table_free(&x->table);
+	x->part_stages = *s;
+	x->part_stages.advance = s->advance + i;
+	x->part_stages.record = s->record ? s->record + i : NULL;
+	x->part_stages.backward = s->backward + i;
+	x->part_stages.state = s->state + i;
+	x->part_stages.tape = s->tape + i;
+	x->part_stages.advance_tmp = s->advance_tmp ? s->advance_tmp + i : NULL;
+	x->part_stages.record_tmp = s->record_tmp ? s->record_tmp + i : NULL;
+	x->part_stages.backward_tmp = s->backward_tmp ? s->backward_tmp + i : NULL;
+	x->part_chain = x->chain;
+	x->part_chain.steps = steps;
+	x->part_chain.stages = &x->part_stages;
+	x->first = i;
+	NEAP_TRY(neap__chain_table_fill_part(&x->table, &x->part_chain, &part));
+	x->unit = x->table.unit;
+	return 0;
+}
+
+/* Seconds of all parts, from those of their parts. */
+static void add_seconds(struct group_tree *x)
+{
+	for (int64_t at = x->count - 1; at >= 0; at--) {
+		struct group_node *n = &x->nodes[at];
+		if (n->kind == NEAP__CHAIN_LEAF)
+			n->seconds = neap__leaf_cost(&x->chain, n->t, n->taped);
+		else if (n->kind == NEAP__CHAIN_FIRST)
+			n->seconds = x->groups.backward[n->t] + x->nodes[n->left].seconds;
+		else
+			n->seconds = n->way + x->nodes[n->right].seconds + x->nodes[n->left].seconds;
+	}
 }
 
 static int solve(struct group_tree *x, const struct growing *g, const struct chain_part *part)
@@ -88,12 +149,21 @@ static int solve(struct group_tree *x, const struct growing *g, const struct cha
 	x->chain.steps = x->groups.n;
 	x->chain.stages = &x->groups.stages;
 	int64_t last = x->groups.n - !loss;
-	NEAP_TRY(neap__chain_table_fill_part(
-		&x->table, &x->chain, (uint64_t)part->bytes + x->groups.state[0], last, taped));
-	x->nodes = malloc((size_t)(3 * x->groups.n + 3) * sizeof *x->nodes);
-	if (!x->nodes)
+	size_t most = (size_t)(3 * x->groups.n + 3);
+	x->nodes = malloc(most * sizeof *x->nodes);
+	x->left = malloc(most * sizeof *x->left);
+	if (!x->nodes || !x->left)
 		return neap__fail(-ENOMEM, "plan: out of memory");
-	(void)follow(x, 0, last, part->bytes, taped);
+	(void)add_node(x, 0, last, part->bytes, taped);
+	/* The table of all groups also tells whether they fit, and how many bytes a level is. */
+	NEAP_TRY(fill_table(x, &x->nodes[0]));
+	follow(x, 0);
+	while (x->nleft > 0) {
+		int64_t at = x->left[--x->nleft];
+		NEAP_TRY(fill_table(x, &x->nodes[at]));
+		follow(x, at);
+	}
+	add_seconds(x);
 	return 0;
 }
 
@@ -102,6 +172,7 @@ static void free_groups(struct group_tree *x)
 	neap__chain_table_free(&x->table);
 	neap__stage_groups_free(&x->groups);
 	free(x->nodes);
+	free(x->left);
 }
 
 /* The first stage of a group; beyond the last one the chain's end, or the end of its loss. */

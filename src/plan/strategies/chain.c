@@ -22,7 +22,7 @@
 #include "plan/stages/tree_schedule.h"
 #include "plan/core/sizing.h"
 
-#define BLOCKS 128	   /* whose tables take some 50 MB and a fifth of a second */
+#define BLOCKS 128	   /* whose tables take some 15 MB and a fifth of a second */
 #define AGAIN_GROUPS 96	   /* of a part, whose table takes 25 MB and some 20 ms, */
 #define AGAIN_MOST 48	   /* and of it, of parts that are grouped anew */
 #define AGAIN_STAGES 20000 /* of longer chains the tables that may be filled reach too little */
