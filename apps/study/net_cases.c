@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "base/checked.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
@@ -33,7 +34,13 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 	snprintf(room->data, sizeof room->data, "randman:steps=%lld,spikes=%lld,samples=%d%s",
 		(long long)net->steps, (long long)spikes, net->batch,
 		net->steps > 20000 ? ",alpha=3" : "");
-	snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
+	if (net->active > 0)
+		snprintf(room->data + strlen(room->data), sizeof room->data - strlen(room->data),
+			",units=%d,active=%g", net->units, net->active);
+	if (net->spec)
+		snprintf(room->spec, sizeof room->spec, "%s,li", net->spec);
+	else
+		snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
 	*options = (struct neap_compare_options){.size = sizeof *options,
 		.sweep.no_replan = 1,
 		.data = room->data,
@@ -183,6 +190,13 @@ static const char *number(char room[32], double value)
 	return room;
 }
 
+/* Whether the tapes of a result have one size. */
+static const char *tapes_of(const struct neap_compare_result *result)
+{
+	const struct neap_chain *c = &result->problem.chain;
+	return c->tape_max > c->tape ? "vary" : "fixed";
+}
+
 int neap__net_row(struct neap__study *study, const char *before, const struct neap__netcase *net,
 	const struct neap_compare_result *result, const struct neap_compare_run *run)
 {
@@ -192,13 +206,13 @@ int neap__net_row(struct neap__study *study, const char *before, const struct ne
 	if (!run->ran)
 		return neap__study_row(study, "%s%s,,%d,%lld,%s,%llu,,,,,,,,,,,,,,", before,
 			run->reference ? "reference" : run->plan.strategy, net->units,
-			(long long)run->steps, net->dense ? "fixed" : "vary",
+			(long long)run->steps, tapes_of(result),
 			(unsigned long long)result->memory);
 	return neap__study_row(study,
 		"%s%s,%s,%d,%lld,%s,%llu,%llu,%llu,%llu,%s,%s,%s,%s,%s,%s,%llu,%.6g,%lld,%lld,"
 		"%016" PRIx64,
 		before, run->reference ? "reference" : run->plan.strategy, run->plan.chosen,
-		net->units, (long long)run->steps, net->dense ? "fixed" : "vary",
+		net->units, (long long)run->steps, tapes_of(result),
 		(unsigned long long)result->memory, (unsigned long long)run->plan.peak_bytes,
 		(unsigned long long)st->peak_measured, (unsigned long long)run->plan.slow_bytes,
 		number(predicted, run->expected), number(seconds, run->seconds),

@@ -13,13 +13,15 @@ struct neap__netcase {
 	int64_t steps;
 	int dense;  /* 1: tapes of one size; 0: sparse ones, which vary */
 	int spikes; /* of an input over all steps; 0: one in 50 steps */
+	double active;	  /* share of the time between two spikes of an input in which they are */
+	const char *spec; /* layers; NULL: recurrent spiking ones */
 	/* Of weights, recurrent weights and spikes, which set the activity; 0: 2, 0.3 and 1. */
 	double scale, recurrent, threshold;
 };
 
 /* Options of neap_compare for a net; they point into `room`. */
 struct neap__netroom {
-	char data[128], spec[64];
+	char data[160], spec[96];
 };
 void neap__net_options(struct neap_compare_options *options, struct neap__netroom *room,
 	const struct neap__study *study, const struct neap__netcase *net);

@@ -4,8 +4,9 @@
  * robustness of surrogate gradient learning", Neural Computation 33, 2021, 2.1):
  * class c and unit u have f(x) = prod_d sum_k k^-alpha a sin(2 pi (k b x_d + p)) with
  * a, b, p uniform in [0, 1); x uniform in the cube [0, 1]^dim is a sample; f, brought
- * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. Every
- * sample is a function of (seed, point), so any sample can be made at any time.
+ * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. With
+ * `active` below 1, the spikes of a window are in its first part: a burst. Every sample is a function
+ * of (seed, point), so any sample can be made at any time.
  */
 #include "data/dataset.h"
 #include "base/fail.h"
@@ -33,7 +34,7 @@
 enum { GRID = 1024, MOST_TERMS = 1000 };
 
 struct values {
-	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first;
+	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first, active;
 };
 
 static const struct randman_key {
@@ -52,6 +53,7 @@ static const struct randman_key {
 	{"spikes", offsetof(struct values, spikes), 1, 1e7, 1},
 	{"noise", offsetof(struct values, noise), 0, 1e6, 0},
 	{"first", offsetof(struct values, first), 0, 1e12, 1},
+	{"active", offsetof(struct values, active), 1e-3, 1, 0},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
@@ -61,6 +63,7 @@ struct randman {
 	uint64_t seed, first;
 	int64_t spikes;
 	double window, noise; /* seconds */
+	double active;	      /* share of a window in which all its spikes are */
 	/* [classes * units]: terms of {amplitude, frequency, phase} for each dimension */
 	double *term;
 	double *low, *scale; /* [classes * units]: to [0, 1] */
@@ -199,7 +202,7 @@ static int add_window(const struct randman *r, int label, uint64_t point, int64_
 	for (int u = 0; u < r->units; u++) {
 		int f = label * r->units + u;
 		double v = (value_at(r, f, x) - r->low[f]) * r->scale[f];
-		double time = start + fmin(fmax(v, 0), 1) * r->window;
+		double time = start + fmin(fmax(v, 0), 1) * r->window * r->active;
 		if (r->noise > 0)
 			time += r->noise * neap__random_normal(key, NEAP__STREAM_RANDMAN,
 						   0x10000u + (uint32_t)u, (uint64_t)window);
@@ -359,7 +362,7 @@ static int allocate(struct randman *r)
 
 static int randman_open(struct neap_dataset **out, const char *name)
 {
-	struct values v = {10, 70, 1, 2, 100, 4000, 0, 1, 0, 0};
+	struct values v = {10, 70, 1, 2, 100, 4000, 0, 1, 0, 0, 1};
 	int test = 0;
 	if (name[strlen("randman")] == ':')
 		NEAP_TRY(parse(&v, &test, name + strlen("randman:")));
@@ -377,6 +380,7 @@ static int randman_open(struct neap_dataset **out, const char *name)
 	r->first = (uint64_t)v.first + (test ? TEST_POINTS : 0);
 	r->spikes = (int64_t)v.spikes;
 	r->noise = v.noise * STEP;
+	r->active = v.active;
 	r->set.ops = &randman_ops;
 	r->set.info.samples = (int64_t)v.samples;
 	r->set.info.inputs = r->units;
