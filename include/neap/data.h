@@ -300,6 +300,7 @@ struct neap_encoder_options {
 	double refractory;  /* seconds [1e-3]; negative: none */
 	double inhibition;  /* lateral inhibition [0.8]; negative: none */
 	int span;	    /* range of the inhibition in channels [12] */
+	int pool;	    /* adjacent channels whose spikes share one input [1], at most `channels` */
 	double compression; /* exponent [0.3] */
 };
 
