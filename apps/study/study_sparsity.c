@@ -69,8 +69,8 @@ enum { SHOWN = 5 };
 
 static int run(struct neap__study *study, const struct sparsity_case *c, int bursts, int dense)
 {
-	char spec[96], before[128];
-	const int64_t steps = neap__study_scaled(study, 2000, 10000, 120);
+	char spec[96], before[160];
+	const int64_t steps = neap__study_scaled(study, 1000, 10000, 120);
 	struct neap__netcase net = {.units = UNITS,
 		.batch = BATCH,
 		.steps = steps,
@@ -83,7 +83,8 @@ static int run(struct neap__study *study, const struct sparsity_case *c, int bur
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap_problem p = {.size = sizeof p};
-	int rc = 0;
+	double cpu;
+	int rc = 0, repeats = (int)neap__study_scaled(study, 3, 5, 1);
 
 	if (strcmp(c->cell, "rnn") == 0)
 		snprintf(spec, sizeof spec, "%s:density=%g", c->spec, c->density);
@@ -94,15 +95,18 @@ static int run(struct neap__study *study, const struct sparsity_case *c, int bur
 	neap__net_options(&o, &room, study, &net);
 	o.sweep.memory = (uint64_t)net.steps / 10 * p.chain.tape;
 	o.strategies = strategies;
-	o.repeats = (int)neap__study_scaled(study, 3, 5, 1);
+	o.repeats = (int)neap__study_scaled(study, 1, 5, 1);
 	NEAP_TRY(neap_compare(&result, &o));
-	snprintf(before, sizeof before, "%s,%s,%g,%.4g,%.4g,%.4g,%llu,%llu,", c->cell,
-		bursts ? "bursts" : "uniform", c->density,
-		100.0 * net.spikes / (double)net.steps, 100 * result.spikes, 100 * result.support,
-		(unsigned long long)result.problem.chain.tape,
-		(unsigned long long)p.chain.tape);
-	for (int i = 0; rc == 0 && i < result.runs_count; i++)
-		rc = neap__net_row(study, before, &net, &result, &result.runs[i]);
+	for (int i = 0; rc == 0 && i < result.runs_count; i++) {
+		rc = neap__net_cpu(&cpu, study, &net, &result, &result.runs[i], repeats);
+		snprintf(before, sizeof before, "%s,%s,%g,%.4g,%.4g,%.4g,%llu,%llu,%.6g,", c->cell,
+			bursts ? "bursts" : "uniform", c->density,
+			100.0 * net.spikes / (double)net.steps, 100 * result.spikes,
+			100 * result.support, (unsigned long long)result.problem.chain.tape,
+			(unsigned long long)p.chain.tape, cpu);
+		if (rc == 0)
+			rc = neap__net_row(study, before, &net, &result, &result.runs[i]);
+	}
 	neap_compare_result_free(&result);
 	return rc < 0 ? rc : neap__study_done(study);
 }
@@ -135,7 +139,7 @@ static int row_of(const struct neap__study *s, int at, const char *strategy)
 	const char *name = neap__row_text(s, at, "point");
 	for (int i = at; i < neap__points_count(s->points) && neap__row_is(s, i, "point", name); i++)
 		if (neap__row_is(s, i, "strategy", strategy) &&
-			isfinite(neap__row_number(s, i, "seconds")))
+			isfinite(neap__row_number(s, i, "cpu")))
 			return i;
 	return -1;
 }
@@ -162,11 +166,17 @@ static int fastest(const struct neap__study *s, int at)
 		int i = neap_strategy_traits(strategies[k]) & NEAP_STRATEGY_CHOOSES
 				? -1
 				: row_of(s, at, strategies[k]);
-		if (i >= 0 && (best < 0 || neap__row_number(s, i, "seconds") <
-						   neap__row_number(s, best, "seconds")))
+		if (i >= 0 && (best < 0 || neap__row_number(s, i, "cpu") <
+						   neap__row_number(s, best, "cpu")))
 			best = i;
 	}
 	return best;
+}
+
+/* Processor time of a row relative to that of store-all, the first row of its point, minus 1. */
+static double overhead(const struct neap__study *s, int all, int row)
+{
+	return neap__row_number(s, row, "cpu") / neap__row_number(s, all, "cpu") - 1;
 }
 
 static void add_row(struct neap__study *s, int at)
@@ -192,7 +202,7 @@ static void add_row(struct neap__study *s, int at)
 			neap__text_add(&s->report, " - |");
 			continue;
 		}
-		neap__text_add(&s->report, " %+.0f%% |", 100 * neap__row_number(s, i, "overhead"));
+		neap__text_add(&s->report, " %+.0f%% |", 100 * overhead(s, at, i));
 		overflows += neap__row_number(s, i, "overflows");
 	}
 	neap__text_add(&s->report, " `%s` | %.0f |\n",
@@ -277,7 +287,7 @@ static void overheads(struct neap__study *s, struct neap__figure *f, const char 
 		int row = row_of(s, i, strategy);
 		if (row >= 0)
 			neap__figure_xy(f, neap__row_number(s, i, column),
-				100 * neap__row_number(s, row, "overhead"));
+				100 * overhead(s, i, row));
 	}
 }
 
@@ -295,7 +305,7 @@ static double worst(const struct neap__study *s, const char *strategy, int *poin
 		int row = row_of(s, i, strategy);
 		if (row < 0)
 			return NAN;
-		most = fmax(most, neap__row_number(s, row, "overhead"));
+		most = fmax(most, overhead(s, i, row));
 		++*points;
 	}
 	return most;
@@ -320,14 +330,14 @@ static int draw_overheads(struct neap__study *s)
 		int dense = strcmp(cells[c], "rnn") == 0;
 		neap__figure_panel(&f, cells[c],
 			dense ? "density of the weights" : "spikes per unit and step (%)",
-			"overhead over store-all (%)", NEAP__LOG_X);
+			"processor time over store-all (%)", NEAP__LOG_X);
 		for (int k = 0; k < SHOWN; k++)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
 	return neap__study_figure(s, &f,
-		"In 1/10 of the memory of dense tapes, the overhead of `auto` is at most %.0f%% in "
-		"all %d cases; of the fixed strategies, the largest overhead is smallest for "
-		"`%s`: %.0f%%.",
+		"In 1/10 of the memory of dense tapes, `auto` takes at most %.0f%% more processor "
+		"time than store-all in all %d cases; of the fixed strategies, the largest overhead "
+		"is smallest for `%s`: %.0f%%.",
 		100 * most, points, best ? best : "none", 100 * least);
 }
 
@@ -340,8 +350,9 @@ static int draw(struct neap__study *study)
 		"in the first tenth of the time between two spikes. The threshold of the rows with "
 		"the most spikes is below the potential after a reset. The budget is 1/10 of the "
 		"memory of store-all with dense tapes. `replay` stores the spikes and rebuilds "
-		"the tapes from them. The overhead is relative to store-all with the same kind of "
-		"tapes, which is not limited to this budget; `-`: the strategy does not fit the "
+		"the tapes from them. The overhead is processor time (with that of transfers, "
+		"without waiting for them) relative to store-all with the same kind of tapes, which "
+		"is not limited to this budget; `-`: the strategy does not fit the "
 		"budget or does not apply. If a sparse tape is larger than planned and does not "
 		"fit, its step is recomputed; `overflows` is the number of these tapes in the "
 		"sweeps of all strategies.\n",
@@ -353,5 +364,5 @@ static int draw(struct neap__study *study)
 
 const struct neap__experiment neap__study_sparsity = {"sparsity",
 	"activity, cells and density of weights: store, recompute or offload",
-	"cell,inputs,density,inputs_active,spikes,support,tape,tape_dense," NEAP__NET_COLUMNS,
+	"cell,inputs,density,inputs_active,spikes,support,tape,tape_dense,cpu," NEAP__NET_COLUMNS,
 	measure, draw};

@@ -6,7 +6,7 @@
  * double precision over sequences of up to a million steps.
  *
  * The nets of the second check differ in what rounding can do: the outputs of rnn are numbers
- * (tanh). In a spiking net, rounding sooner or later moves a spike, after which gradients differ by
+ * (tanh). In a spiking net, rounding can move a spike, after which gradients differ by
  * whole spikes; without recurrent weights such a difference decays with the membrane, with them it
  * can spread.
  */
@@ -372,9 +372,9 @@ static int draw(struct neap__study *study)
 		"\nRelative error |g - exact| / |exact| of the gradient in single precision, "
 		"compared with double precision (`rnn:%d,li`, `lif:%d,li` and, recurrent, "
 		"`lif:%dr,li`; one sequence, `auto` in 4 MiB). Gradients are summed over the steps "
-		"in double precision, block by block. Rounding moves spikes of the spiking "
-		"nets.\n\n| net | steps | relative error | time, single precision | time, double "
-		"precision |\n|---|---|---|---|---|\n",
+		"in double precision, block by block. In spiking nets, rounding can move a spike, "
+		"which changes the gradient by more than rounding.\n\n| net | steps | relative "
+		"error | time, single precision | time, double precision |\n|---|---|---|---|---|\n",
 		UNITS, UNITS, UNITS);
 	neap__figure_begin(&f, "stability");
 	neap__figure_panel(&f, "Gradient in single precision against double", "steps T",
