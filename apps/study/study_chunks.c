@@ -196,6 +196,12 @@ static int end_figure(struct neap__study *study, struct neap__figure *f, const c
 	int model = best(study, strategy, "predicted", 1), real = best(study, strategy, "seconds", 1);
 	if (model < 0 || real < 0)
 		return neap__study_figure(study, f, "No pair ran.");
+	if (model == real)
+		return neap__study_figure(study, f,
+			"In at most %.3g MiB, `%s` is the fastest with c = %s and k = %s, as "
+			"predicted.",
+			budget_of(study, strategy) / MIB, strategy,
+			neap__row_text(study, real, "chunk"), neap__row_text(study, real, "count"));
 	return neap__study_figure(study, f,
 		"In at most %.3g MiB, `%s` is the fastest with c = %s and k = %s; the predicted "
 		"pair, c = %s and k = %s, is %.1f%% slower.",

@@ -518,11 +518,11 @@ static int draw(struct neap__study *study)
 			most = times, best = strategies[i];
 	}
 	return neap__study_figure(study, &f,
-		"With an overhead of %.0f%%, plans of `auto` lengthen a sequence %s%.3g times in "
-		"the same memory; of the fixed strategies, `%s` lengthens it the most, %.3g times.",
+		"With an overhead of %.0f%%, plans of `auto` lengthen a sequence %s%.*f times in "
+		"the same memory; of the fixed strategies, `%s` lengthens it the most, %.*f times.",
 		100 * allowed[0],
 		automatic >= longest / short_steps(study) * (1 - 1e-9) ? "at least " : "",
-		automatic, best, most);
+		automatic < 100, automatic, best, most < 100, most);
 }
 
 const struct neap__experiment neap__study_howfar = {"howfar",
