@@ -281,8 +281,7 @@ static int write_svg(const struct neap__figure *f, const char *folder)
 	struct neap__text out = {0};
 	char path[PATH];
 
-	neap__svg_begin(
-		&out, WIDTH, draw_panels(NULL, f), f->title[0] ? f->title : f->name);
+	neap__svg_begin(&out, WIDTH, draw_panels(NULL, f), f->title[0] ? f->title : f->name);
 	draw_panels(&out, f);
 	neap__svg_end(&out);
 	snprintf(path, sizeof path, "%s/%s.svg", folder, f->name);

@@ -11,8 +11,8 @@
 struct neap__netcase {
 	int units, batch;
 	int64_t steps;
-	int dense;  /* 1: tapes of one size; 0: sparse ones, which vary */
-	int spikes; /* of an input over all steps; 0: one in 50 steps */
+	int dense;	  /* 1: tapes of one size; 0: sparse ones, which vary */
+	int spikes;	  /* of an input over all steps; 0: one in 50 steps */
 	double active;	  /* share of the time between two spikes of an input in which they are */
 	const char *spec; /* layers; NULL: recurrent spiking ones */
 	/* Of weights, recurrent weights and spikes, which set the activity; 0: 2, 0.3 and 1. */
@@ -45,7 +45,7 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap_params *params, uint64_t memory);
 
 /*
- * Seconds of processor time of a sweep of a comparison's run, with its plan and costs: the least of
+ * Seconds of CPU time of a sweep of a comparison's run, with its plan and costs: the least of
  * `repeats` sweeps. It counts the threads that move data and no waiting, so it is comparable on a
  * machine that does other work. NAN: the run did not run.
  */

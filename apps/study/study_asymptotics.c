@@ -166,9 +166,11 @@ static int draw(struct neap__study *study)
 		"take 1 KiB each. Lines are planned values; marks are the measured peaks "
 		"of sweeps that were run. The exponents are fitted to the values for T "
 		">= 10^4. `remote` offloads a checkpoint every sqrt(T) steps and stores the tapes "
-		"of one such chunk at a time; `double` divides each of these chunks once more, with "
+		"of one such chunk at a time; `double` divides each of these chunks once more, "
+		"with "
 		"checkpoints in fast memory. `revolve` and `stream` use constant memory, at the "
-		"cost of recomputation and of slow memory, respectively.\n\n| strategy | memory layout | fitted exponent | expected | "
+		"cost of recomputation and of slow memory, respectively.\n\n| strategy | memory "
+		"layout | fitted exponent | expected | "
 		"peaks equal to the plan |\n|---|---|---|---|---|\n");
 	neap__figure_begin(&f, "asymptotics");
 	neap__figure_panel(&f, "Minimum fast memory", "steps T", "fast memory (KiB)",

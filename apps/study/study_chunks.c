@@ -193,7 +193,8 @@ static void panel(
 
 static int end_figure(struct neap__study *study, struct neap__figure *f, const char *strategy)
 {
-	int model = best(study, strategy, "predicted", 1), real = best(study, strategy, "seconds", 1);
+	int model = best(study, strategy, "predicted", 1),
+	    real = best(study, strategy, "seconds", 1);
 	if (model < 0 || real < 0)
 		return neap__study_figure(study, f, "No pair ran.");
 	if (model == real)

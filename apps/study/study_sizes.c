@@ -114,7 +114,8 @@ static int draw(struct neap__study *study)
 		}
 	}
 	return neap__study_figure(study, &f,
-		"`double` needs %.1f%% (T = %g, N = %g) to %.1f%% (T = %g, N = %g) of the memory of "
+		"`double` needs %.1f%% (T = %g, N = %g) to %.1f%% (T = %g, N = %g) of the memory "
+		"of "
 		"store-all.",
 		100 * share[0], at[0][0], at[0][1], 100 * share[1], at[1][0], at[1][1]);
 }

@@ -122,8 +122,8 @@ static int point(struct neap__study *study, int number, int bursts, int dense)
 static int measure(struct neap__study *study)
 {
 	for (int i = 0; i < CASES; i++) {
-		int kinds = study->options.scale == NEAP_STUDY_TINY ? cases[i].tiny
-								    : cases[i].kinds;
+		int kinds =
+			study->options.scale == NEAP_STUDY_TINY ? cases[i].tiny : cases[i].kinds;
 		for (int bursts = 0; bursts < 2; bursts++)
 			if (kinds & (bursts ? BURSTS : UNIFORM))
 				NEAP_TRY(point(study, i, bursts, 0));
@@ -137,7 +137,8 @@ static int measure(struct neap__study *study)
 static int row_of(const struct neap__study *s, int at, const char *strategy)
 {
 	const char *name = neap__row_text(s, at, "point");
-	for (int i = at; i < neap__points_count(s->points) && neap__row_is(s, i, "point", name); i++)
+	for (int i = at; i < neap__points_count(s->points) && neap__row_is(s, i, "point", name);
+		i++)
 		if (neap__row_is(s, i, "strategy", strategy) &&
 			isfinite(neap__row_number(s, i, "cpu")))
 			return i;
@@ -173,7 +174,7 @@ static int fastest(const struct neap__study *s, int at)
 	return best;
 }
 
-/* Processor time of a row relative to that of store-all, the first row of its point, minus 1. */
+/* CPU time of a row relative to that of store-all, the first row of its point, minus 1. */
 static double overhead(const struct neap__study *s, int all, int row)
 {
 	return neap__row_number(s, row, "cpu") / neap__row_number(s, all, "cpu") - 1;
@@ -250,8 +251,8 @@ static void sizes(struct neap__study *s, struct neap__figure *f, const char *cel
 		if (!begins(s, i) || is_dense(s, i) || !neap__row_is(s, i, "cell", cell) ||
 			!neap__row_is(s, i, "inputs", inputs))
 			continue;
-		double share = 100 * neap__row_number(s, i, "tape") /
-			       neap__row_number(s, i, "tape_dense");
+		double share =
+			100 * neap__row_number(s, i, "tape") / neap__row_number(s, i, "tape_dense");
 		double at = neap__row_number(s, i, "spikes");
 		neap__figure_xy(f, at, share);
 		widen(range, share, at);
@@ -286,8 +287,8 @@ static void overheads(struct neap__study *s, struct neap__figure *f, const char 
 			continue;
 		int row = row_of(s, i, strategy);
 		if (row >= 0)
-			neap__figure_xy(f, neap__row_number(s, i, column),
-				100 * overhead(s, i, row));
+			neap__figure_xy(
+				f, neap__row_number(s, i, column), 100 * overhead(s, i, row));
 	}
 }
 
@@ -321,8 +322,7 @@ static int draw_overheads(struct neap__study *s)
 
 	for (int k = 0; strategies[k]; k++) {
 		double found = worst(s, strategies[k], &others);
-		if (!(neap_strategy_traits(strategies[k]) & NEAP_STRATEGY_CHOOSES) &&
-			found < least)
+		if (!(neap_strategy_traits(strategies[k]) & NEAP_STRATEGY_CHOOSES) && found < least)
 			least = found, best = strategies[k];
 	}
 	neap__figure_begin(&f, "sparsity");
@@ -330,13 +330,14 @@ static int draw_overheads(struct neap__study *s)
 		int dense = strcmp(cells[c], "rnn") == 0;
 		neap__figure_panel(&f, cells[c],
 			dense ? "density of the weights" : "spikes per unit and step (%)",
-			"processor time over store-all (%)", NEAP__LOG_X);
+			"CPU time over store-all (%)", NEAP__LOG_X);
 		for (int k = 0; k < SHOWN; k++)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
 	return neap__study_figure(s, &f,
 		"In 1/10 of the memory of dense tapes, `auto` takes at most %.0f%% more processor "
-		"time than store-all in all %d cases; of the fixed strategies, the largest overhead "
+		"time than store-all in all %d cases; of the fixed strategies, the largest "
+		"overhead "
 		"is smallest for `%s`: %.0f%%.",
 		100 * most, points, best ? best : "none", 100 * least);
 }
@@ -350,8 +351,9 @@ static int draw(struct neap__study *study)
 		"in the first tenth of the time between two spikes. The threshold of the rows with "
 		"the most spikes is below the potential after a reset. The budget is 1/10 of the "
 		"memory of store-all with dense tapes. `replay` stores the spikes and rebuilds "
-		"the tapes from them. The overhead is processor time (with that of transfers, "
-		"without waiting for them) relative to store-all with the same kind of tapes, which "
+		"the tapes from them. The overhead is CPU time (with that of transfers, "
+		"without waiting for them) relative to store-all with the same kind of tapes, "
+		"which "
 		"is not limited to this budget; `-`: the strategy does not fit the "
 		"budget or does not apply. If a sparse tape is larger than planned and does not "
 		"fit, its step is recomputed; `overflows` is the number of these tapes in the "

@@ -107,8 +107,7 @@ static int update(struct stability_training *t, int64_t number)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "no batch");
 	NEAP_TRY(neap_net_begin(t->one.net, batch, &t->one.objective));
 	t->stats.size = sizeof t->stats;
-	NEAP_TRY(neap_sweep_run(
-		t->sweep[number % t->sweeps], NULL, NULL, &t->loss, &t->stats));
+	NEAP_TRY(neap_sweep_run(t->sweep[number % t->sweeps], NULL, NULL, &t->loss, &t->stats));
 	NEAP_TRY(neap_net_end(t->one.net));
 	t->recoveries += t->stats.recoveries;
 	t->seconds += t->stats.seconds;
@@ -212,8 +211,8 @@ static int updates(struct neap__study *study)
 	if (rc == 0)
 		rc = begin(&cut, tiers, &o, &params, p.memory);
 	if (rc == 0)
-		rc = train(study, name, &all, &cut, tiers,
-			neap__study_scaled(study, 500, 10000, 20));
+		rc = train(
+			study, name, &all, &cut, tiers, neap__study_scaled(study, 500, 10000, 20));
 	end(&all);
 	end(&cut);
 	for (int i = 0; i < TIERS; i++)
@@ -277,9 +276,8 @@ static int precision(struct neap__study *study, int kind, int64_t steps)
 		rc = gradient(&single, &count, &fast, study, spec, steps, NEAP_FLOAT);
 	if (rc == 0) {
 		neap__net_distance(exact, single, count, &cosine, &error);
-		rc = neap__study_row(study,
-			"error,%s,auto,%" PRId64 ",,,,,%.6g,%.6g,,%.6g,,", nets[kind], steps, fast,
-			slow, error);
+		rc = neap__study_row(study, "error,%s,auto,%" PRId64 ",,,,,%.6g,%.6g,,%.6g,,",
+			nets[kind], steps, fast, slow, error);
 	}
 	free(exact);
 	free(single);
@@ -292,8 +290,7 @@ static int measure(struct neap__study *study)
 	NEAP_TRY(updates(study));
 	for (int kind = 0; nets[kind]; kind++)
 		for (int64_t steps = 1000; steps <= most; steps *= 10) {
-			int rc = neap__study_point(
-				study, "error %s T=%" PRId64, nets[kind], steps);
+			int rc = neap__study_point(study, "error %s T=%" PRId64, nets[kind], steps);
 			NEAP_TRY(rc);
 			if (rc > 0)
 				NEAP_TRY(precision(study, kind, steps));
@@ -348,8 +345,8 @@ static struct stability_errors series(
 		e.low = fmin(e.low, error);
 		e.high = fmax(e.high, error);
 		neap__figure_xy(figure, neap__row_number(study, i, "steps"), error);
-		neap__text_add(&study->report, "| %s | %s | %.2g | %.3g s | %.3g s |\n",
-			nets[kind], neap__row_text(study, i, "steps"), error,
+		neap__text_add(&study->report, "| %s | %s | %.2g | %.3g s | %.3g s |\n", nets[kind],
+			neap__row_text(study, i, "steps"), error,
 			neap__row_number(study, i, "took"), neap__row_number(study, i, "beside"));
 	}
 	return e;
@@ -374,7 +371,8 @@ static int draw(struct neap__study *study)
 		"`lif:%dr,li`; one sequence, `auto` in 4 MiB). Gradients are summed over the steps "
 		"in double precision, block by block. In spiking nets, rounding can move a spike, "
 		"which changes the gradient by more than rounding.\n\n| net | steps | relative "
-		"error | time, single precision | time, double precision |\n|---|---|---|---|---|\n",
+		"error | time, single precision | time, double precision "
+		"|\n|---|---|---|---|---|\n",
 		UNITS, UNITS, UNITS);
 	neap__figure_begin(&f, "stability");
 	neap__figure_panel(&f, "Gradient in single precision against double", "steps T",

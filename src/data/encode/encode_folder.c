@@ -240,8 +240,9 @@ static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
 	struct neap__thread_pool **pool, const char *out, const struct encode_work *work,
 	int threads)
 {
-	int rc = neap__ranks_root(ranks) ? neap_shd_create(
-			     writer, out, neap__encoder_inputs(&work->encoder)) : 0;
+	int rc = neap__ranks_root(ranks)
+			 ? neap_shd_create(writer, out, neap__encoder_inputs(&work->encoder))
+			 : 0;
 	threads = neap__ranks_threads(ranks, threads);
 	if (rc == 0)
 		rc = neap__thread_pool_create(pool, threads ? threads : neap__processors());

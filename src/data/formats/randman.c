@@ -5,8 +5,8 @@
  * class c and unit u have f(x) = prod_d sum_k k^-alpha a sin(2 pi (k b x_d + p)) with
  * a, b, p uniform in [0, 1); x uniform in the cube [0, 1]^dim is a sample; f, brought
  * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. With
- * `active` below 1, the spikes of a window are in its first part: a burst. Every sample is a function
- * of (seed, point), so any sample can be made at any time.
+ * `active` below 1, the spikes of a window are in its first part: a burst. Every sample is a
+ * function of (seed, point), so any sample can be made at any time.
  */
 #include "data/dataset.h"
 #include "base/fail.h"
