@@ -350,9 +350,8 @@ static int draw_lengths(struct neap__study *study, struct neap__figure *f, const
 	for (double x = first; isfinite(x); x = next_x(study, p, x))
 		last = x;
 	return neap__study_figure(study, f,
-		"From T = %g to T = %g with %d slots, the overhead of `revolve` changes from "
-		"%.0f%% "
-		"to %.0f%%, that of `async` from %.0f%% to %.0f%%.",
+		"From T = %g to T = %g with %d slots, the overhead changes from %.0f%% to %.0f%% "
+		"for `revolve` and from %.0f%% to %.0f%% for `async`.",
 		first, last, p->slots, overhead_at(study, p, "revolve", first),
 		overhead_at(study, p, "revolve", last), overhead_at(study, p, "async", first),
 		overhead_at(study, p, "async", last));

@@ -518,8 +518,8 @@ static int draw(struct neap__study *study)
 			most = times, best = strategies[i];
 	}
 	return neap__study_figure(study, &f,
-		"With an overhead of %.0f%%, plans of `auto` lengthen a sequence %s%.*f times in "
-		"the same memory; of the fixed strategies, `%s` lengthens it the most, %.*f times.",
+		"With an overhead of %.0f%%, plans of `auto` make sequences %s%.*f times longer in "
+		"the same memory; of the fixed strategies, `%s` reaches the most, %.*f times.",
 		100 * allowed[0],
 		automatic >= longest / short_steps(study) * (1 - 1e-9) ? "at least " : "",
 		automatic < 100, automatic, best, most < 100, most);

@@ -179,8 +179,8 @@ static int draw(struct neap__study *study)
 	double root = growth(study, "standard", &from, &to);
 	double twice = growth(study, "double", &from, &to);
 	return neap__study_figure(study, &f,
-		"From T = %g to T = %g, the fast memory of store-all grows %.3g times, that of "
-		"`standard` %.3g times and that of `double` %.3g times.",
+		"From T = %g to T = %g, fast memory grows %.3g times for store-all, %.3g times for "
+		"`standard` and %.3g times for `double`.",
 		from, to, all, root, twice);
 }
 

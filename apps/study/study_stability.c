@@ -312,7 +312,8 @@ static int table_of_updates(struct neap__study *study)
 				"5 steps in remote chunks of 20), which offloads states to a file "
 				"and to a memory tier by turns. In three of four sweeps of "
 				"`double`, one offloaded state is lost, is corrupted or cannot be "
-				"read, and is recomputed (recovered). The loss is that of the last "
+				"read, and is recomputed (recovered). The loss is measured on the "
+				"last "
 				"batch.\n\n| updates | weights that differ | recovered states | "
 				"loss | time of `double` | time of store-all "
 				"|\n|---|---|---|---|---|---|\n",
@@ -369,7 +370,7 @@ static int draw(struct neap__study *study)
 		"\nRelative error |g - exact| / |exact| of the gradient in single precision, "
 		"compared with double precision (`rnn:%d,li`, `lif:%d,li` and, recurrent, "
 		"`lif:%dr,li`; one sequence, `auto` in 4 MiB). Gradients are summed over the steps "
-		"in double precision, block by block. In spiking nets, rounding can move a spike, "
+		"in double precision, block by block. In spiking nets, rounding can move spikes, "
 		"which changes the gradient by more than rounding.\n\n| net | steps | relative "
 		"error | time, single precision | time, double precision "
 		"|\n|---|---|---|---|---|\n",
