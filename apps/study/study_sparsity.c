@@ -70,7 +70,7 @@ enum { SHOWN = 5 };
 static int run(struct neap__study *study, const struct sparsity_case *c, int bursts, int dense)
 {
 	char spec[96], before[160];
-	const int64_t steps = neap__study_scaled(study, 1000, 10000, 120);
+	const int64_t steps = neap__study_scaled(study, 300, 10000, 120);
 	struct neap__netcase net = {.units = UNITS,
 		.batch = BATCH,
 		.steps = steps,
