@@ -45,7 +45,7 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap_params *params, uint64_t memory);
 
 /*
- * Seconds of CPU time of a sweep of a comparison's run, with its plan and costs: the least of
+ * Seconds of CPU time of a sweep of a comparison's run, planned with its costs: the least of
  * `repeats` sweeps. It counts the threads that move data and no waiting, so it is comparable on a
  * machine that does other work. NAN: the run did not run.
  */
