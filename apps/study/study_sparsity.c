@@ -335,8 +335,8 @@ static int draw_overheads(struct neap__study *s)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
 	return neap__study_figure(s, &f,
-		"In 1/10 of the memory of dense tapes, `auto` takes at most %.0f%% more processor "
-		"time than store-all in all %d cases; of the fixed strategies, the largest "
+		"In 1/10 of the memory of dense tapes, `auto` takes at most %.0f%% more CPU "
+		"time than store-all in %d cases; of the fixed strategies, the largest "
 		"overhead "
 		"is smallest for `%s`: %.0f%%.",
 		100 * most, points, best ? best : "none", 100 * least);
@@ -351,7 +351,7 @@ static int draw(struct neap__study *study)
 		"in the first tenth of the time between two spikes. The threshold of the rows with "
 		"the most spikes is below the potential after a reset. The budget is 1/10 of the "
 		"memory of store-all with dense tapes. `replay` stores the spikes and rebuilds "
-		"the tapes from them. The overhead is CPU time (with that of transfers, "
+		"the tapes from them. The overhead is CPU time (including transfers, "
 		"without waiting for them) relative to store-all with the same kind of tapes, "
 		"which "
 		"is not limited to this budget; `-`: the strategy does not fit the "
