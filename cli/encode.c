@@ -17,6 +17,7 @@ static const char examples[] =
 	"  neap encode digits/train --out train.h5 --label '([0-9]+)_.*' \\\n"
 	"      --speaker '[0-9]+_([a-z]+)_.*'\n"
 	"  neap encode commands --out commands.h5 --channels 256 --high 7000\n"
+	"  neap encode commands --out commands.h5 --channels 700 --pool 5\n"
 	"  neap encode digits/train --out long.h5 --label '([0-9]+)_.*' --concat 10s\n"
 	"  neap encode commands --out valid.h5 --split commands/validation_list.txt\n"
 	"  neap encode commands --out train.h5 --classes words.txt \\\n"
@@ -364,10 +365,16 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 		return rc;
 	if (kind == CLI_EVENTS) /* which rank 0 encodes alone, and tables as well */
 		return writes ? encode_events(r, dir) : CLI_DONE;
+	if (kind == CLI_TABLE && r->events.pool)
+		return cli_usage("encode",
+			"--pool applies to recordings and events, but '%s' contains tables. Remove "
+			"the option",
+			dir);
 	if (kind == CLI_TABLE)
 		return writes ? encode_table(r, dir) : CLI_DONE;
 	cli_progress_start(&r->progress, "encode", "files");
 	r->options.peers = peers;
+	r->options.encoder.pool = r->events.pool;
 	r->options.warn = warn;
 	r->options.doubt = doubt;
 	double started = now();
@@ -437,13 +444,17 @@ int cli_encode(int argc, char **argv)
 			.help = "duration of a sample, concatenated from recordings of one class and speaker "
 				"(default: one recording per sample)",
 			.low = 1e-3, .high = 1e5},
+		CLI_GROUP("Recordings and events"),
+		{.name = "pool", .kind = CLI_COUNT, .into = &e->pool, .argument = "N",
+			.help = "of recordings: number of adjacent channels of the ear whose spikes share one "
+				"channel of the data set; of cameras: side of the squares of pixels that share "
+				"a channel (default 1)",
+			.low = 1, .high = 65536},
 		CLI_GROUP("Events of cameras and the like"),
 		{.name = "sensor", .kind = CLI_TEXT, .into = &r.sensor, .argument = "WxH",
 			.help = "width and height of the event camera in pixels (default: as in the file)"},
 		{.name = "crop", .kind = CLI_TEXT, .into = &r.crop, .argument = "WxH+X+Y",
 			.help = "part of the sensor to use (default: all)"},
-		{.name = "pool", .kind = CLI_COUNT, .into = &e->pool, .argument = "N",
-			.help = "side of the squares of pixels that share a channel (default 1)", .low = 1, .high = 65536},
 		{.name = "polarity", .kind = CLI_CHOICE, .into = &r.polarity, .argument = "WHAT",
 			.help = "polarities to use, split into two channels per pixel, merged, or one alone",
 			.choices = polarities,

@@ -52,8 +52,8 @@ int cli_study(int argc, char **argv)
 				"continued; required"},
 		{.name = "quick", .kind = CLI_FLAG, .into = &quick,
 			.help = "run the version that takes minutes (default)"},
-		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "run the version that takes two "
-			"hours"},
+		{.name = "full", .kind = CLI_FLAG, .into = &full, .help = "run the version that takes about "
+			"three hours"},
 		{.name = "tiny", .kind = CLI_FLAG, .into = &tiny,
 			.help = "run the version that takes seconds, as a check that everything works"},
 		{.name = "slow", .kind = CLI_TEXT, .into = &o.slow, .argument = "DIR",

@@ -85,8 +85,15 @@ int neap__study_done(struct neap__study *study);
 int64_t neap__study_scaled(
 	const struct neap__study *study, int64_t quick, int64_t full, int64_t tiny);
 
-/* Ends a figure and puts it into the report with a caption. */
-int neap__study_figure(struct neap__study *study, struct neap__figure *figure, const char *caption);
+/* Of long work within a point: an error if the user has interrupted the study. */
+int neap__study_alive(struct neap__study *study);
+
+/*
+ * Ends a figure and puts it into the report. The text is the one finding that the figure shows, a
+ * sentence with numbers of its points: the title of the figure and its caption.
+ */
+int neap__study_figure(struct neap__study *study, struct neap__figure *figure, const char *format,
+	...) __attribute__((format(printf, 3, 4)));
 
 /* Shorthands for the rows. */
 const char *neap__row_text(const struct neap__study *study, int row, const char *column);

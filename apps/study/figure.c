@@ -17,7 +17,8 @@
 #define LEFT 66.0
 #define RIGHT 18.0
 #define HEIGHT 230.0 /* px of the frame of a panel */
-#define TITLE 17.0   /* font size */
+#define TITLE 17.0   /* font size of the finding */
+#define HEADING 15.0 /* and of a panel's title */
 #define ROW 22.0     /* px of a row of the legend, and of a line of text */
 #define MARK 4.0     /* px from the middle of a mark to its rim */
 #define CROWD 5	     /* shades of a panel at most */
@@ -236,7 +237,7 @@ static double draw_part(struct neap__text *out, const struct panel_part *p, doub
 
 	snprintf(title, sizeof title, p->of > 1 ? "%s (%d of %d)" : "%s", panel->title,
 		p->number + 1, p->of);
-	top = neap__svg_wrapped(out, 12, top + TITLE, TITLE, 50, title);
+	top = neap__svg_wrapped(out, 12, top + HEADING, HEADING, 56, title);
 	top = neap__svg_wrapped(out, 12, top + 2, NEAP__SVG_FONT, 56, panel->y) - 4;
 	struct neap__svg_axis x = {
 		.from = LEFT, .size = WIDTH - LEFT - RIGHT, .log = panel->flags & NEAP__LOG_X};
@@ -264,6 +265,8 @@ static double draw_part(struct neap__text *out, const struct panel_part *p, doub
 static double draw_panels(struct neap__text *out, const struct neap__figure *f)
 {
 	double top = 4;
+	if (f->title[0])
+		top = neap__svg_wrapped(out, 12, top + TITLE, TITLE, 50, f->title) + 6;
 	for (int i = 0; i < f->npanels; i++) {
 		struct panel_part p = {.figure = f, .panel = i};
 		divide(&p);
@@ -278,7 +281,7 @@ static int write_svg(const struct neap__figure *f, const char *folder)
 	struct neap__text out = {0};
 	char path[PATH];
 
-	neap__svg_begin(&out, WIDTH, draw_panels(NULL, f), f->name);
+	neap__svg_begin(&out, WIDTH, draw_panels(NULL, f), f->title[0] ? f->title : f->name);
 	draw_panels(&out, f);
 	neap__svg_end(&out);
 	snprintf(path, sizeof path, "%s/%s.svg", folder, f->name);

@@ -47,6 +47,7 @@ enum { NEAP__PANELS_MOST = 8, NEAP__LINES_MOST = 256 };
 
 struct neap__figure {
 	char name[64];
+	char title[600]; /* the finding, above the panels; "": none */
 	struct neap__figure_panel panels[NEAP__PANELS_MOST];
 	int npanels;
 	struct neap__figure_line lines[NEAP__LINES_MOST]; /* that have points */

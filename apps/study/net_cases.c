@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include "base/checked.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
@@ -29,11 +31,18 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 {
 	int64_t spikes = net->spikes ? net->spikes : net->steps / 50 + 1;
 	/* Long sequences have smoother manifolds, whose inputs fit in memory. Else every pass would
-	   make the inputs again, window by window, on the processors that move data. */
+	   make the inputs again, window by window, on the processors that move data. Sets with many
+	   inputs open faster with smoother manifolds and fewer classes. */
 	snprintf(room->data, sizeof room->data, "randman:steps=%lld,spikes=%lld,samples=%d%s",
 		(long long)net->steps, (long long)spikes, net->batch,
-		net->steps > 20000 ? ",alpha=3" : "");
-	snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
+		net->steps > 20000 || net->active > 0 ? ",alpha=3" : "");
+	if (net->active > 0)
+		snprintf(room->data + strlen(room->data), sizeof room->data - strlen(room->data),
+			",classes=2,units=%d,active=%g", net->units, net->active);
+	if (net->spec)
+		snprintf(room->spec, sizeof room->spec, "%s,li", net->spec);
+	else
+		snprintf(room->spec, sizeof room->spec, "lif:%dr,li", net->units);
 	*options = (struct neap_compare_options){.size = sizeof *options,
 		.sweep.no_replan = 1,
 		.data = room->data,
@@ -173,6 +182,77 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	return rc;
 }
 
+static double cpu_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* `tape`: bytes per step, as planned. A plan that does not fit leaves *seconds as it is. */
+static int cpu_of(double *seconds, struct neap__one_batch *one, const struct neap_sweep_options *o,
+	uint64_t tape, int repeats)
+{
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct neap_step_ops ops;
+	struct neap_sweep *sweep;
+	double loss;
+	int rc = 0;
+
+	neap__net_steps_fill(&ops, one->net);
+	if (ops.tape_bytes < ops.tape_max_bytes)
+		ops.tape_bytes = ops.tape_mean_bytes =
+			tape < ops.tape_max_bytes ? tape : ops.tape_max_bytes;
+	rc = neap_sweep_create(&sweep, &ops, one->net, o);
+	if (rc < 0)
+		return rc == NEAP_EINFEASIBLE ? neap_net_end(one->net) : rc;
+	*seconds = INFINITY;
+	for (int i = 0; rc == 0 && i < repeats; i++) {
+		double begun = cpu_now();
+		rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
+		*seconds = fmin(*seconds, cpu_now() - begun);
+	}
+	neap_sweep_free(sweep);
+	return rc < 0 ? rc : neap_net_end(one->net);
+}
+
+int neap__net_cpu(double *seconds, const struct neap__study *study, const struct neap__netcase *net,
+	const struct neap_compare_result *result, const struct neap_compare_run *run, int repeats)
+{
+	const struct neap_chain *c = &result->problem.chain;
+	struct neap_sweep_options so = {.size = sizeof so,
+		.steps = net->steps,
+		.memory = run->reference ? 0 : result->memory,
+		.strategy = run->reference ? "bptt" : run->plan.strategy,
+		.advance = c->advance,
+		.record = c->record,
+		.backward = c->backward,
+		.replay = c->replay,
+		.call = c->call,
+		.no_replan = 1};
+	struct neap_compare_options o;
+	struct neap__netroom room;
+	struct neap__one_batch one;
+	struct neap_tier *tier;
+
+	*seconds = NAN;
+	if (!run->ran)
+		return 0;
+	neap__net_options(&o, &room, study, net);
+	const struct neap__one_batch_source source = {
+		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
+	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
+	so.tiers = &tier;
+	so.ntiers = 1;
+	int rc = neap__one_batch_open(&one, &source);
+	if (rc == 0)
+		rc = cpu_of(seconds, &one, &so,
+			run->problem.chain.tape ? run->problem.chain.tape : c->tape, repeats);
+	neap__one_batch_close(&one);
+	neap_tier_close(tier);
+	return rc;
+}
+
 /* A number, or nothing where there is none. */
 static const char *number(char room[32], double value)
 {
@@ -181,6 +261,13 @@ static const char *number(char room[32], double value)
 	else
 		room[0] = '\0';
 	return room;
+}
+
+/* Whether the tapes of a result have one size. */
+static const char *tapes_of(const struct neap_compare_result *result)
+{
+	const struct neap_chain *c = &result->problem.chain;
+	return c->tape_max > c->tape ? "vary" : "fixed";
 }
 
 int neap__net_row(struct neap__study *study, const char *before, const struct neap__netcase *net,
@@ -192,13 +279,13 @@ int neap__net_row(struct neap__study *study, const char *before, const struct ne
 	if (!run->ran)
 		return neap__study_row(study, "%s%s,,%d,%lld,%s,%llu,,,,,,,,,,,,,,", before,
 			run->reference ? "reference" : run->plan.strategy, net->units,
-			(long long)run->steps, net->dense ? "fixed" : "vary",
+			(long long)run->steps, tapes_of(result),
 			(unsigned long long)result->memory);
 	return neap__study_row(study,
 		"%s%s,%s,%d,%lld,%s,%llu,%llu,%llu,%llu,%s,%s,%s,%s,%s,%s,%llu,%.6g,%lld,%lld,"
 		"%016" PRIx64,
 		before, run->reference ? "reference" : run->plan.strategy, run->plan.chosen,
-		net->units, (long long)run->steps, net->dense ? "fixed" : "vary",
+		net->units, (long long)run->steps, tapes_of(result),
 		(unsigned long long)result->memory, (unsigned long long)run->plan.peak_bytes,
 		(unsigned long long)st->peak_measured, (unsigned long long)run->plan.slow_bytes,
 		number(predicted, run->expected), number(seconds, run->seconds),

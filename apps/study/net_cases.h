@@ -11,15 +11,17 @@
 struct neap__netcase {
 	int units, batch;
 	int64_t steps;
-	int dense;  /* 1: tapes of one size; 0: sparse ones, which vary */
-	int spikes; /* of an input over all steps; 0: one in 50 steps */
+	int dense;	  /* 1: tapes of one size; 0: sparse ones, which vary */
+	int spikes;	  /* of an input over all steps; 0: one in 50 steps */
+	double active;	  /* share of the time between two spikes of an input in which they are */
+	const char *spec; /* layers; NULL: recurrent spiking ones */
 	/* Of weights, recurrent weights and spikes, which set the activity; 0: 2, 0.3 and 1. */
 	double scale, recurrent, threshold;
 };
 
 /* Options of neap_compare for a net; they point into `room`. */
 struct neap__netroom {
-	char data[128], spec[64];
+	char data[160], spec[96];
 };
 void neap__net_options(struct neap_compare_options *options, struct neap__netroom *room,
 	const struct neap__study *study, const struct neap__netcase *net);
@@ -42,6 +44,13 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap__study *study, const struct neap__netcase *net, const char *strategy,
 	const struct neap_params *params, uint64_t memory);
 
+/*
+ * Seconds of CPU time of a sweep of a comparison's run, planned with its costs: the least of
+ * `repeats` sweeps. It counts the threads that move data and no waiting, so it is comparable on a
+ * machine that does other work. NAN: the run did not run.
+ */
+int neap__net_cpu(double *seconds, const struct neap__study *study, const struct neap__netcase *net,
+	const struct neap_compare_result *result, const struct neap_compare_run *run, int repeats);
 /* Sets *values to all gradients, one after the other, which the caller frees. Their number. */
 int64_t neap__net_gradient(const struct neap_net *net, double **values);
 /* Cosine of two gradients, and |g - whole| / |whole|. */

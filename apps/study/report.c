@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/fail.h"
@@ -93,12 +94,23 @@ void neap__report_missing(struct neap__study *study, int count)
 		study->experiment->name, study->experiment->about, count);
 }
 
-int neap__study_figure(struct neap__study *study, struct neap__figure *figure, const char *caption)
+int neap__study_figure(
+	struct neap__study *study, struct neap__figure *figure, const char *format, ...)
 {
-	char name[64];
+	char name[64], finding[sizeof figure->title];
+	va_list args;
+	size_t n = 0;
+
+	va_start(args, format);
+	vsnprintf(finding, sizeof finding, format, args);
+	va_end(args);
+	for (const char *at = finding; *at; at++)
+		if (*at != '`') /* marks names of code in the report alone */
+			figure->title[n++] = *at;
+	figure->title[n] = '\0';
 	snprintf(name, sizeof name, "%s", figure->name);
 	NEAP_TRY(neap__figure_end(figure, study->options.out, study->options.png));
-	neap__text_add(&study->report, "\n![%s](%s.svg)\n\n%s\n", name, name, caption);
+	neap__text_add(&study->report, "\n![%s](%s.svg)\n\n%s\n", name, name, finding);
 	return 0;
 }
 

@@ -78,6 +78,13 @@ int neap__study_point(struct neap__study *study, const char *format, ...)
 	return 1;
 }
 
+int neap__study_alive(struct neap__study *study)
+{
+	char name[200];
+	snprintf(name, sizeof name, "%s %s", study->experiment->name, study->point);
+	return tell(study, name);
+}
+
 int neap__study_row(struct neap__study *study, const char *format, ...)
 {
 	char *values = NULL;

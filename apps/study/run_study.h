@@ -22,7 +22,7 @@ const char *neap_study_about(const char *name);
 
 enum neap_study_scale {
 	NEAP_STUDY_QUICK, /* all of them within minutes on two processors */
-	NEAP_STUDY_FULL,  /* within two hours */
+	NEAP_STUDY_FULL,  /* within about three hours */
 	NEAP_STUDY_TINY,  /* within seconds: to see that it works; says little */
 };
 

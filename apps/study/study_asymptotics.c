@@ -147,16 +147,30 @@ static void series(struct neap__study *study, struct neap__figure *f, const char
 				less(neap__row_number(study, i, column)) / 1024);
 }
 
+static double exponent(const double *fitted, const char *label)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(grown[i].label, label) == 0)
+			return fitted[i];
+	return NAN;
+}
+
 static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
 	char key[80];
+	double fitted[KINDS];
 	neap__text_add(&study->report,
 		"The minimum fast memory of each strategy as a function of the number of "
 		"steps T, without the live state and the adjoint. A state and a tape "
 		"take 1 KiB each. Lines are planned values; marks are the measured peaks "
 		"of sweeps that were run. The exponents are fitted to the values for T "
-		">= 10^4.\n\n| strategy | memory layout | fitted exponent | expected | "
+		">= 10^4. `remote` offloads a checkpoint every sqrt(T) steps and stores the tapes "
+		"of one such chunk at a time; `double` divides each of these chunks once more, "
+		"with "
+		"checkpoints in fast memory. `revolve` and `stream` use constant memory, at the "
+		"cost of recomputation and of slow memory, respectively.\n\n| strategy | memory "
+		"layout | fitted exponent | expected | "
 		"peaks equal to the plan |\n|---|---|---|---|---|\n");
 	neap__figure_begin(&f, "asymptotics");
 	neap__figure_panel(&f, "Minimum fast memory", "steps T", "fast memory (KiB)",
@@ -165,6 +179,7 @@ static int draw(struct neap__study *study)
 		int exact, runs;
 		double a = fit(study, grown[i].label, &exact, &runs);
 		a = fabs(a) < 5e-4 ? 0 : a;
+		fitted[i] = a;
 		neap__text_add(&study->report, "| `%s` | %s | %.3f | %g | %d of %d |\n",
 			grown[i].label, grown[i].what, a, grown[i].exponent, exact, runs);
 		snprintf(key, sizeof key, "%s: T^%.2f", grown[i].label, a);
@@ -172,11 +187,10 @@ static int draw(struct neap__study *study)
 		series(study, &f, grown[i].label, "peak_measured", key, NEAP__MARKS);
 	}
 	return neap__study_figure(study, &f,
-		"`remote` offloads a checkpoint every sqrt(T) steps and stores the tapes "
-		"of one such chunk at a time; `double` divides each of these chunks once "
-		"more, with checkpoints in fast memory. `revolve` and `stream` use "
-		"constant memory, at the cost of recomputation and of slow memory, "
-		"respectively.");
+		"The minimum fast memory grows as T^%.2f for `bptt`, T^%.2f for `standard`, T^%.2f "
+		"for `double` and T^%.2f for `revolve`.",
+		exponent(fitted, "bptt"), exponent(fitted, "standard"), exponent(fitted, "double"),
+		exponent(fitted, "revolve"));
 }
 
 const struct neap__experiment neap__study_asymptotics = {"asymptotics",

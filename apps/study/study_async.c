@@ -330,6 +330,52 @@ static void add_table(struct neap__study *study)
 	}
 }
 
+/* The measured overhead of a strategy, in percent, at a place of a panel. */
+static double overhead_at(
+	const struct neap__study *study, const struct panel *p, const char *strategy, double x)
+{
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		if (neap__row_is(study, i, "axis", p->axis) &&
+			neap__row_is(study, i, "strategy", strategy) &&
+			neap__row_number(study, i, "slots") == p->slots &&
+			neap__row_number(study, i, p->x) == x)
+			return 100 * neap__row_number(study, i, "overhead");
+	return NAN;
+}
+
+/* Ends the figure over the steps; the finding is about the panel p. */
+static int draw_lengths(struct neap__study *study, struct neap__figure *f, const struct panel *p)
+{
+	double first = next_x(study, p, 0), last = first;
+	for (double x = first; isfinite(x); x = next_x(study, p, x))
+		last = x;
+	return neap__study_figure(study, f,
+		"From T = %g to T = %g with %d slots, the overhead changes from %.0f%% to %.0f%% "
+		"for `revolve` and from %.0f%% to %.0f%% for `async`.",
+		first, last, p->slots, overhead_at(study, p, "revolve", first),
+		overhead_at(study, p, "revolve", last), overhead_at(study, p, "async", first),
+		overhead_at(study, p, "async", last));
+}
+
+/* Ends the figure over the other axes. */
+static int draw_sizes(struct neap__study *study, struct neap__figure *f)
+{
+	int all = 0, less = 0;
+	for (int i = 0; i + 2 < neap__points_count(study->points); i++) {
+		if (!neap__row_is(study, i, "strategy", "revolve") ||
+			neap__row_is(study, i, "axis", "steps") ||
+			neap__row_number(study, i, "slots") != 10)
+			continue;
+		int plans = neap__row_is(study, i, "axis", "tau");
+		const char *column = plans ? "predicted_overhead" : "overhead";
+		all++;
+		less += neap__row_number(study, i + 2, column) < neap__row_number(study, i, column);
+	}
+	return neap__study_figure(study, f,
+		"`async` has less overhead than `revolve` in %d of these %d cases with 10 slots.",
+		less, all);
+}
+
 static int draw(struct neap__study *study)
 {
 	static const struct panel lengths[SLOTS] = {
@@ -362,16 +408,11 @@ static int draw(struct neap__study *study)
 	neap__figure_begin(&f, "async");
 	for (int c = 0; c < SLOTS; c++)
 		draw_panel(study, &f, &lengths[c]);
-	NEAP_TRY(neap__study_figure(study, &f,
-		"The overhead of Revolve grows with T; the overhead of `async` "
-		"approaches a constant."));
+	NEAP_TRY(draw_lengths(study, &f, &lengths[1]));
 	neap__figure_begin(&f, "async-sizes");
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		draw_panel(study, &f, &others[i]);
-	NEAP_TRY(neap__study_figure(study, &f,
-		"The longer a state takes to write, the fewer states are written. If a "
-		"transfer takes many steps, the constant intervals of `async` are slower "
-		"than Revolve without slow memory (last panel)."));
+	NEAP_TRY(draw_sizes(study, &f));
 	add_table(study);
 	return 0;
 }

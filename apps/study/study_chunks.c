@@ -17,15 +17,7 @@
 static const struct chunked {
 	const char *strategy;
 	int remote; /* the k checkpoints make up a remote chunk; else they travel together */
-	const char *caption;
-} chunked[] = {
-	{"hierarchical", 0,
-		"Longer chunks store more tapes. With more checkpoints per transfer, the "
-		"sweep waits less for slow memory but needs more fast memory."},
-	{"double", 1,
-		"Short chunks need little memory but many calls of the model. With more "
-		"checkpoints, a remote chunk is longer and fewer states are transferred."},
-};
+} chunked[] = {{"hierarchical", 0}, {"double", 1}};
 enum { CHUNKED = sizeof chunked / sizeof chunked[0] };
 
 struct grid {
@@ -199,6 +191,29 @@ static void panel(
 	mark(study, f, best(study, strategy, real, times), real, unit, 6, "best measured");
 }
 
+static int end_figure(struct neap__study *study, struct neap__figure *f, const char *strategy)
+{
+	int model = best(study, strategy, "predicted", 1),
+	    real = best(study, strategy, "seconds", 1);
+	if (model < 0 || real < 0)
+		return neap__study_figure(study, f, "No pair ran.");
+	if (model == real)
+		return neap__study_figure(study, f,
+			"In at most %.3g MiB, `%s` is the fastest with c = %s and k = %s, as "
+			"predicted.",
+			budget_of(study, strategy) / MIB, strategy,
+			neap__row_text(study, real, "chunk"), neap__row_text(study, real, "count"));
+	return neap__study_figure(study, f,
+		"In at most %.3g MiB, `%s` is the fastest with c = %s and k = %s; the predicted "
+		"pair, c = %s and k = %s, is %.1f%% slower.",
+		budget_of(study, strategy) / MIB, strategy, neap__row_text(study, real, "chunk"),
+		neap__row_text(study, real, "count"), neap__row_text(study, model, "chunk"),
+		neap__row_text(study, model, "count"),
+		100 * (neap__row_number(study, model, "seconds") /
+				      neap__row_number(study, real, "seconds") -
+			      1));
+}
+
 static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
@@ -208,7 +223,8 @@ static int draw(struct neap__study *study)
 		"checkpoints at a time. `double` offloads a checkpoint every c k steps "
 		"(a remote chunk) and divides a remote chunk into k chunks, with "
 		"checkpoints in fast memory. Each pair (c, k) runs in the least memory "
-		"that it needs. Lines are predicted, marks are measured. The table "
+		"that it needs. Longer chunks store more tapes; more checkpoints need more fast "
+		"memory and save transfers. Lines are predicted, marks are measured. The table "
 		"compares two pairs: the one with the smallest predicted memory or time, "
 		"and the one with the smallest measured value. It has the measured "
 		"values of both.\n\n| strategy | minimised | smallest prediction | "
@@ -225,7 +241,7 @@ static int draw(struct neap__study *study)
 		neap__figure_begin(&f, name);
 		panel(study, &f, chunked[i].strategy, 0);
 		panel(study, &f, chunked[i].strategy, 1);
-		NEAP_TRY(neap__study_figure(study, &f, chunked[i].caption));
+		NEAP_TRY(end_figure(study, &f, chunked[i].strategy));
 	}
 	return 0;
 }

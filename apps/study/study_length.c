@@ -115,6 +115,26 @@ static void panel(struct neap__study *study, struct neap__figure *f, const struc
 	}
 }
 
+/* How many times the memory of a strategy grows from the shortest sequence to the longest one. */
+static double growth(
+	const struct neap__study *study, const char *strategy, double *from, double *to)
+{
+	double least = NAN, most = NAN;
+	*from = *to = NAN;
+	for (int i = 0; i < neap__points_count(study->points); i++) {
+		double steps = neap__row_number(study, i, "steps");
+		double peak = neap__row_number(study, i, "peak_measured");
+		if (!neap__row_is(study, i, "axis", "T") ||
+			!neap__row_is(study, i, "strategy", strategy) || !isfinite(peak))
+			continue;
+		if (!(steps >= *from))
+			*from = steps, least = peak;
+		if (!(steps <= *to))
+			*to = steps, most = peak;
+	}
+	return most / least;
+}
+
 static int draw(struct neap__study *study)
 {
 	static const struct curve time[2] = {
@@ -140,7 +160,8 @@ static int draw(struct neap__study *study)
 		"chunks, the others in the least memory in which `standard` runs. Marks "
 		"are measured (medians). Lines are predicted: the planned peak, and the "
 		"time that follows from the times of steps and transfers measured "
-		"beforehand.\n",
+		"beforehand. The last table of this report lists the marks that deviate from their "
+		"line.\n",
 		BATCH, UNITS, STEPS);
 	neap__figure_begin(&f, "length");
 	neap__figure_panel(
@@ -153,11 +174,14 @@ static int draw(struct neap__study *study)
 	neap__figure_panel(
 		&f, "Time of a batch, T = 300", "units N", "microseconds per step", flags);
 	panel(study, &f, &price[0], &price[1]);
+	double from = NAN, to = NAN;
+	double all = growth(study, "reference", &from, &to);
+	double root = growth(study, "standard", &from, &to);
+	double twice = growth(study, "double", &from, &to);
 	return neap__study_figure(study, &f,
-		"The memory of store-all grows in proportion to T, the memory of "
-		"`standard` (and of the strategies with the same budget) in proportion "
-		"to the square root of T, and the memory of `double` more slowly. The "
-		"last table of this report lists the marks that deviate from their line.");
+		"From T = %g to T = %g, fast memory grows %.3g times for store-all, %.3g times for "
+		"`standard` and %.3g times for `double`.",
+		from, to, all, root, twice);
 }
 
 const struct neap__experiment neap__study_length = {"length",

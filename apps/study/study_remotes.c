@@ -74,6 +74,17 @@ static void series(struct neap__study *study, struct neap__figure *f, const char
 				neap__row_number(study, i, column) / unit);
 }
 
+/* The first or the last row that ran with a remote chunk. */
+static int row_of(const struct neap__study *study, int last)
+{
+	int found = -1;
+	for (int i = 0; i < neap__points_count(study->points); i++)
+		if (neap__row_is(study, i, "strategy", "double") &&
+			isfinite(neap__row_number(study, i, "seconds")) && (found < 0 || last))
+			found = i;
+	return found;
+}
+
 static int draw(struct neap__study *study)
 {
 	struct neap__figure f;
@@ -114,9 +125,19 @@ static int draw(struct neap__study *study)
 		NEAP__LOG_X | NEAP__ZERO_Y);
 	series(study, &f, "predicted", 1e-3, "double, predicted", NEAP__LINE);
 	series(study, &f, "seconds", 1e-3, "double, measured", NEAP__MARKS);
+	int first = row_of(study, 0), last = row_of(study, 1);
+	if (first < 0 || last < 0)
+		return neap__study_figure(study, &f, "No length ran.");
 	return neap__study_figure(study, &f,
-		"Memory grows with the square root of R. The time falls with R until "
-		"transfers are rare.");
+		"From R = %s to R = %s, fast memory grows %.2g times and the time changes by "
+		"%+.0f%%.",
+		neap__row_text(study, first, "remote_chunk"),
+		neap__row_text(study, last, "remote_chunk"),
+		neap__row_number(study, last, "peak_measured") /
+			neap__row_number(study, first, "peak_measured"),
+		100 * (neap__row_number(study, last, "seconds") /
+				      neap__row_number(study, first, "seconds") -
+			      1));
 }
 
 const struct neap__experiment neap__study_remotes = {"remotes",

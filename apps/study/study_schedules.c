@@ -7,6 +7,7 @@
  * takes 2 ms to slow memory or back.
  */
 #include <stdio.h>
+#include <string.h>
 #include "base/fail.h"
 #include "study/experiment.h"
 #include "sys/atomic_file.h"
@@ -99,13 +100,16 @@ static int draw_one(struct neap__study *study, const struct drawn *d)
 	struct neap_schedule *schedule = NULL;
 	struct neap_problem p = {.size = sizeof p};
 	struct neap_plan plan = {.size = sizeof plan};
-	char path[PATH], title[160], name[64];
+	char path[PATH], title[240], name[64];
 
 	NEAP_TRY(plan_of(&plan, &p, d));
 	snprintf(name, sizeof name, "schedules-%s", d->label);
 	snprintf(path, sizeof path, "%s/%s.svg", study->options.out, name);
-	snprintf(title, sizeof title, "%s: %s (%.0f MiB, %.0f ms)", d->label, d->what,
+	snprintf(title, sizeof title, "%s: %s: %.0f MiB, %.0f ms", d->label, d->what,
 		(double)plan.peak_bytes / (double)MIB, 1e3 * plan.makespan);
+	if (plan.overhead > 0)
+		snprintf(title + strlen(title), sizeof title - strlen(title),
+			", %.0f%% slower than storing every tape", 100 * plan.overhead);
 	NEAP_TRY(neap_schedule_open(&schedule, &p, &plan));
 	int rc = neap__atomic_file_open(&file, path);
 	if (rc == 0)

@@ -77,11 +77,13 @@ static int draw(struct neap__study *study)
 	static const char *const names[] = {"bptt", "double"};
 	struct neap__figure f;
 	char title[80];
+	double share[2] = {INFINITY, 0}, at[2][2] = {{0}}; /* least, most; steps and units */
 
 	neap__text_add(&study->report,
 		"Measured peaks of sweeps of `lif:Nr,li` with dense tapes. `double` uses "
 		"remote chunks of sqrt(T) steps in a file, which contain chunks of "
-		"sqrt(sqrt(T) S/A) steps (S, A: bytes of a state and a tape).\n\n| steps "
+		"sqrt(sqrt(T) S/A) steps (S, A: bytes of a state and a tape). Lines are planned "
+		"values, marks are measured.\n\n| steps "
 		"| batch | units | store-all | `double` | `double` / store-all | slow "
 		"memory |\n|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i + 1 < neap__points_count(study->points); i += 2) {
@@ -92,6 +94,12 @@ static int draw(struct neap__study *study)
 			neap__row_text(study, i, "steps"), neap__row_text(study, i, "batch"),
 			neap__row_text(study, i, "units"), all / MIB, least / MIB,
 			100 * least / all, neap__row_number(study, i + 1, "slow_bytes") / MIB);
+		for (int k = 0; k < 2; k++)
+			if (k ? least / all > share[k] : least / all < share[k]) {
+				share[k] = least / all;
+				at[k][0] = neap__row_number(study, i, "steps");
+				at[k][1] = neap__row_number(study, i, "units");
+			}
 	}
 	neap__figure_begin(&f, "sizes");
 	for (int i = 0; i < TASKS; i++) {
@@ -105,7 +113,11 @@ static int draw(struct neap__study *study)
 				k ? NULL : "bptt (store-all)", NEAP__MARKS);
 		}
 	}
-	return neap__study_figure(study, &f, "Lines are planned values, marks are measured.");
+	return neap__study_figure(study, &f,
+		"`double` needs %.1f%% (T = %g, N = %g) to %.1f%% (T = %g, N = %g) of the memory "
+		"of "
+		"store-all.",
+		100 * share[0], at[0][0], at[0][1], 100 * share[1], at[1][0], at[1][1]);
 }
 
 const struct neap__experiment neap__study_sizes = {"sizes",

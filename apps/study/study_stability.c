@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * study_stability.c: two checks. The first trains with store-all and with sweeps that recompute,
- * use a file and lose records, and compares the bits of the weights over thousands of updates.
- * The second measures the distance of gradients in single and double precision over sequences of
- * up to a million steps.
+ * study_stability.c: two checks. The first trains with store-all and with sweeps of `double` that
+ * recompute, use a file and a memory tier by turns and lose records, and compares the bits of the
+ * weights over thousands of updates. The second measures the distance of gradients in single and
+ * double precision over sequences of up to a million steps.
  *
- * The second check takes a net whose outputs are numbers (rnn, tanh), because rounding sooner or
- * later moves a spike, after which gradients of spiking nets differ by whole spikes.
+ * The nets of the second check differ in what rounding can do: the outputs of rnn are numbers
+ * (tanh). In a spiking net, rounding can move a spike, after which gradients differ by
+ * whole spikes; without recurrent weights such a difference decays with the membrane, with them it
+ * can spread.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,34 +24,50 @@
 #include "measure/one_batch.h"
 #include "train/optimizer.h"
 
-#define UNITS 32
+#define UNITS 32 /* of the nets whose gradients are compared */
 #define BATCH 8
 #define STEPS 200
 #define RATE 1e-3		   /* learning rate */
 #define MEMORY ((uint64_t)4 << 20) /* budget of the sweeps whose gradients are compared */
 
-/* One of the two trainings; the tier is NULL for store-all. */
+enum { TIERS = 2 }; /* a file, and memory that is used as one */
+
+static const char *const nets[] = {"rnn", "lif", "lif-recurrent", NULL};
+static const char *const specs[] = {"rnn:%d,li", "lif:%d,li", "lif:%dr,li"};
+
+/* A tier that fails on demand. */
+struct stability_tier {
+	struct neap_tier *tier;
+	struct neap__faults faults;
+};
+
+/* One of the two trainings: of store-all, with one sweep, or of `double`, with a sweep per tier. */
 struct stability_training {
 	struct neap__one_batch one;
 	struct neap__optimizer optimizer;
-	struct neap_tier *tier;
-	struct neap_sweep *sweep;
+	struct neap_sweep *sweep[TIERS];
+	int sweeps;
 	struct neap_sweep_stats stats;
 	int64_t recoveries;
-	double seconds;
+	double seconds, loss;
 };
 
-/* Chooses the request of the next sweep that fails, and how: differently for every update. */
-static void arm(struct neap__faults *faults, const struct neap_tier *tier, int64_t update)
+/*
+ * Chooses the request of the next sweep that fails, and how: differently for every two updates,
+ * which use one tier each.
+ */
+static void arm(struct stability_tier *t, int64_t number)
 {
-	const struct neap__fault_counts so_far = neap__fault_counts(tier);
-	int64_t which = 1 + update % 5;
-	faults->lose_put = update % 4 == 1 ? so_far.puts + which : 0;
-	faults->corrupt_put = update % 4 == 2 ? so_far.puts + which : 0;
-	faults->fail_get = update % 4 == 3 ? so_far.gets + which : 0;
+	const struct neap__fault_counts so_far = neap__fault_counts(t->tier);
+	int64_t which = 1 + number % 5;
+	number /= TIERS;
+	t->faults.lose_put = number % 4 == 1 ? so_far.puts + which : 0;
+	t->faults.corrupt_put = number % 4 == 2 ? so_far.puts + which : 0;
+	t->faults.fail_get = number % 4 == 3 ? so_far.gets + which : 0;
 }
 
-static int begin(struct stability_training *t, struct neap_tier *tier,
+/* `tiers` NULL: of store-all. */
+static int begin(struct stability_training *t, struct stability_tier *tiers,
 	const struct neap_compare_options *o, const struct neap_params *params, uint64_t memory)
 {
 	const struct neap__rule_settings settings = {
@@ -61,25 +79,27 @@ static int begin(struct stability_training *t, struct neap_tier *tier,
 		.seed = o->seed};
 	struct neap_sweep_options so = {.size = sizeof so,
 		.steps = STEPS,
-		.strategy = tier ? "double" : "bptt",
+		.strategy = tiers ? "double" : "bptt",
 		.params = *params,
 		.memory = memory,
-		.tiers = &t->tier,
-		.ntiers = tier ? 1 : 0};
+		.ntiers = tiers ? 1 : 0};
 	struct neap_step_ops ops;
 
-	t->tier = tier;
 	NEAP_TRY(neap__one_batch_open(&t->one, &source));
 	NEAP_TRY(neap__optimizer_init(
 		&t->optimizer, neap__rule_find("adam"), &settings, t->one.net));
 	neap__net_steps_fill(&ops, t->one.net);
-	return neap_sweep_create(&t->sweep, &ops, t->one.net, &so);
+	t->sweeps = tiers ? TIERS : 1;
+	for (int i = 0; i < t->sweeps; i++) {
+		so.tiers = tiers ? &tiers[i].tier : NULL;
+		NEAP_TRY(neap_sweep_create(&t->sweep[i], &ops, t->one.net, &so));
+	}
+	return 0;
 }
 
 static int update(struct stability_training *t, int64_t number)
 {
 	const struct neap_batch *batch;
-	double loss;
 
 	NEAP_TRY(neap_loader_start(t->one.loader, number, 0));
 	int rc = neap_loader_next(t->one.loader, &batch);
@@ -87,7 +107,7 @@ static int update(struct stability_training *t, int64_t number)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "no batch");
 	NEAP_TRY(neap_net_begin(t->one.net, batch, &t->one.objective));
 	t->stats.size = sizeof t->stats;
-	NEAP_TRY(neap_sweep_run(t->sweep, NULL, NULL, &loss, &t->stats));
+	NEAP_TRY(neap_sweep_run(t->sweep[number % t->sweeps], NULL, NULL, &t->loss, &t->stats));
 	NEAP_TRY(neap_net_end(t->one.net));
 	t->recoveries += t->stats.recoveries;
 	t->seconds += t->stats.seconds;
@@ -98,58 +118,84 @@ static int update(struct stability_training *t, int64_t number)
 
 static void end(struct stability_training *t)
 {
-	neap_sweep_free(t->sweep);
+	for (int i = 0; i < t->sweeps; i++)
+		neap_sweep_free(t->sweep[i]);
 	neap__optimizer_fini(&t->optimizer);
 	neap__one_batch_close(&t->one);
 }
 
-/* Numbers of the weights whose bits differ. */
-static int64_t differing(const struct neap_net *a, const struct neap_net *b)
+/* Counts the weights, and those of them whose bits differ. */
+static int count_weights(
+	int64_t *all, int64_t *differing, const struct neap_net *a, const struct neap_net *b)
 {
 	struct neap_param p, q;
-	int64_t count = 0;
+
+	*all = *differing = 0;
 	for (int i = 0; i < neap_net_params(a); i++) {
-		if (neap_net_param(a, i, &p) < 0 || neap_net_param(b, i, &q) < 0)
-			return -1;
+		NEAP_TRY(neap_net_param(a, i, &p));
+		NEAP_TRY(neap_net_param(b, i, &q));
+		*all += p.count;
 		for (int64_t k = 0; k < p.count; k++)
-			count += memcmp((const float *)p.data + k, (const float *)q.data + k,
-					 sizeof(float)) != 0;
+			*differing += memcmp((const float *)p.data + k, (const float *)q.data + k,
+					      sizeof(float)) != 0;
 	}
-	return count;
+	return 0;
+}
+
+static int updates_row(struct neap__study *study, const char *net, int64_t updates,
+	const struct stability_training *all, const struct stability_training *cut)
+{
+	int64_t weights, differing;
+	NEAP_TRY(count_weights(&weights, &differing, all->one.net, cut->one.net));
+	return neap__study_row(study,
+		"updates,%s,double,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+		",%.6g,%.6g,%.6g,,%" PRIu64 ",%" PRIu64,
+		net, STEPS, updates, weights, differing, cut->recoveries, cut->seconds,
+		all->seconds, all->loss, cut->stats.peak_planned, cut->stats.peak_measured);
 }
 
 /* Runs both trainings update by update; a row each tenth of the updates. */
-static int train(struct neap__study *study, struct stability_training *all,
-	struct stability_training *cut, struct neap__faults *faults, int64_t updates)
+static int train(struct neap__study *study, const char *net, struct stability_training *all,
+	struct stability_training *cut, struct stability_tier tiers[TIERS], int64_t updates)
 {
 	for (int64_t n = 0; n < updates; n++) {
-		arm(faults, cut->tier, n);
+		arm(&tiers[n % TIERS], n);
 		NEAP_TRY(update(all, n));
 		NEAP_TRY(update(cut, n));
-		if ((n + 1) % (updates / 10) && n + 1 < updates)
-			continue;
-		NEAP_TRY(neap__study_row(study,
-			"updates,double,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.6g,%.6g,,%" PRIu64
-			",%" PRIu64,
-			STEPS, n + 1, differing(all->one.net, cut->one.net), cut->recoveries,
-			cut->seconds, all->seconds, cut->stats.peak_planned,
-			cut->stats.peak_measured));
+		if ((n + 1) % (updates / 10) == 0)
+			NEAP_TRY(updates_row(study, net, n + 1, all, cut));
+		if (n % 16 == 0)
+			NEAP_TRY(neap__study_alive(study));
 	}
 	return neap__study_done(study);
 }
 
+static int open_tiers(
+	struct stability_tier tiers[TIERS], const struct neap__study *study, uint64_t memory)
+{
+	for (int i = 0; i < TIERS; i++) {
+		struct neap_tier *inner;
+		NEAP_TRY(i == 0 ? neap_tier_open_file(&inner, study->options.slow, NULL)
+				: neap_tier_open_memory(&inner, memory));
+		NEAP_TRY(neap__fault_open(&tiers[i].tier, inner, &tiers[i].faults));
+	}
+	return 0;
+}
+
 static int updates(struct neap__study *study)
 {
-	const struct neap__netcase net = {
-		.units = UNITS, .batch = BATCH, .steps = STEPS, .dense = 1};
+	const struct neap__netcase net = {.units = (int)neap__study_scaled(study, 128, 512, 32),
+		.batch = BATCH,
+		.steps = STEPS,
+		.dense = 1};
 	const struct neap_params params = {.remote_chunk = 20, .chunk = 5};
 	struct stability_training all = {0}, cut = {0};
-	struct neap__faults faults = {0};
+	struct stability_tier tiers[TIERS] = {0};
 	struct neap_compare_options o;
 	struct neap__netroom room;
-	struct neap_tier *file, *tier;
 	struct neap_problem p = {.size = sizeof p};
 	struct neap_plan plan = {.size = sizeof plan};
+	char name[32];
 
 	int rc = neap__study_point(study, "updates");
 	if (rc <= 0)
@@ -157,23 +203,27 @@ static int updates(struct neap__study *study)
 	NEAP_TRY(neap__net_sizes(&p, study, &net));
 	NEAP_TRY(neap__plan_least(&plan, &p, "double", &params));
 	neap__net_options(&o, &room, study, &net);
-	snprintf(room.data, sizeof room.data, "randman:steps=%d,spikes=5,samples=64", STEPS);
-	NEAP_TRY(neap_tier_open_file(&file, study->options.slow, NULL));
-	NEAP_TRY(neap__fault_open(&tier, file, &faults));
-	rc = begin(&all, NULL, &o, &(struct neap_params){0}, 0);
+	snprintf(room.data, sizeof room.data, "randman:steps=%d,spikes=5,samples=1000", STEPS);
+	snprintf(name, sizeof name, "lif:%dr", net.units);
+	rc = open_tiers(tiers, study, 4 * STEPS * p.chain.state);
 	if (rc == 0)
-		rc = begin(&cut, tier, &o, &params, p.memory);
+		rc = begin(&all, NULL, &o, &(struct neap_params){0}, 0);
 	if (rc == 0)
-		rc = train(study, &all, &cut, &faults, neap__study_scaled(study, 500, 2000, 20));
+		rc = begin(&cut, tiers, &o, &params, p.memory);
+	if (rc == 0)
+		rc = train(
+			study, name, &all, &cut, tiers, neap__study_scaled(study, 500, 10000, 20));
 	end(&all);
 	end(&cut);
-	neap_tier_close(tier);
+	for (int i = 0; i < TIERS; i++)
+		neap_tier_close(tiers[i].tier);
 	return rc;
 }
 
 /* Sets *values to the gradient of one sweep as one list, which the caller frees. */
-static int gradient(double **values, int64_t *count, uint64_t *hash, double *seconds,
-	const struct neap__study *study, int64_t steps, enum neap_precision precision)
+static int gradient(double **values, int64_t *count, double *seconds,
+	const struct neap__study *study, const char *spec, int64_t steps,
+	enum neap_precision precision)
 {
 	const struct neap__netcase net = {.units = UNITS, .batch = 1, .steps = steps};
 	struct neap_sweep_options so = {
@@ -187,7 +237,7 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 	double loss;
 
 	neap__net_options(&o, &room, study, &net);
-	snprintf(room.spec, sizeof room.spec, "rnn:%d,li", UNITS);
+	snprintf(room.spec, sizeof room.spec, "%s", spec);
 	o.net.precision = precision;
 	const struct neap__one_batch_source source = {.data = o.data,
 		.net = &o.net,
@@ -207,7 +257,6 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 		rc = neap_net_end(one.net);
 	if (rc == 0) {
 		*count = neap__net_gradient(one.net, values);
-		*hash = neap_net_grad_hash(one.net);
 		*seconds = stats.seconds;
 		rc = *values ? 0 : neap__fail_errno(ENOMEM, "a gradient");
 	}
@@ -216,18 +265,19 @@ static int gradient(double **values, int64_t *count, uint64_t *hash, double *sec
 	return rc;
 }
 
-static int precision(struct neap__study *study, int64_t steps)
+static int precision(struct neap__study *study, int kind, int64_t steps)
 {
 	double *exact = NULL, *single = NULL, cosine, error, fast = 0, slow = 0;
-	uint64_t hash;
+	char spec[64];
 	int64_t count;
-	int rc = gradient(&exact, &count, &hash, &slow, study, steps, NEAP_DOUBLE);
+	snprintf(spec, sizeof spec, specs[kind], UNITS);
+	int rc = gradient(&exact, &count, &slow, study, spec, steps, NEAP_DOUBLE);
 	if (rc == 0)
-		rc = gradient(&single, &count, &hash, &fast, study, steps, NEAP_FLOAT);
+		rc = gradient(&single, &count, &fast, study, spec, steps, NEAP_FLOAT);
 	if (rc == 0) {
 		neap__net_distance(exact, single, count, &cosine, &error);
-		rc = neap__study_row(study, "error,auto,%" PRId64 ",,,,%.6g,%.6g,%.6g,,", steps,
-			fast, slow, error);
+		rc = neap__study_row(study, "error,%s,auto,%" PRId64 ",,,,,%.6g,%.6g,,%.6g,,",
+			nets[kind], steps, fast, slow, error);
 	}
 	free(exact);
 	free(single);
@@ -238,63 +288,108 @@ static int measure(struct neap__study *study)
 {
 	int64_t most = neap__study_scaled(study, 100000, 1000000, 1000);
 	NEAP_TRY(updates(study));
-	for (int64_t steps = 1000; steps <= most; steps *= 10) {
-		int rc = neap__study_point(study, "error T=%" PRId64, steps);
-		NEAP_TRY(rc);
-		if (rc > 0)
-			NEAP_TRY(precision(study, steps));
-	}
+	for (int kind = 0; nets[kind]; kind++)
+		for (int64_t steps = 1000; steps <= most; steps *= 10) {
+			int rc = neap__study_point(study, "error %s T=%" PRId64, nets[kind], steps);
+			NEAP_TRY(rc);
+			if (rc > 0)
+				NEAP_TRY(precision(study, kind, steps));
+		}
 	return 0;
+}
+
+/* The table of updates; the row of the last one, or -1. */
+static int table_of_updates(struct neap__study *study)
+{
+	int last = -1;
+	for (int i = 0; i < neap__points_count(study->points); i++) {
+		if (!neap__row_is(study, i, "what", "updates"))
+			continue;
+		if (last < 0)
+			neap__text_add(&study->report,
+				"Training `%s,li` with Adam, %d steps, batches of %d out of 1000 "
+				"sequences: once with store-all, and once with `double` (chunks of "
+				"5 steps in remote chunks of 20), which offloads states to a file "
+				"and to a memory tier by turns. In three of four sweeps of "
+				"`double`, one offloaded state is lost, is corrupted or cannot be "
+				"read, and is recomputed (recovered). The loss is measured on the "
+				"last "
+				"batch.\n\n| updates | weights that differ | recovered states | "
+				"loss | time of `double` | time of store-all "
+				"|\n|---|---|---|---|---|---|\n",
+				neap__row_text(study, i, "net"), STEPS, BATCH);
+		last = i;
+		neap__text_add(&study->report, "| %s | %s of %s | %s | %.3g | %.3g s | %.3g s |\n",
+			neap__row_text(study, i, "updates"), neap__row_text(study, i, "differing"),
+			neap__row_text(study, i, "weights"), neap__row_text(study, i, "recoveries"),
+			neap__row_number(study, i, "loss"), neap__row_number(study, i, "took"),
+			neap__row_number(study, i, "beside"));
+	}
+	return last;
+}
+
+/* The lowest and the highest error of a net over the steps. */
+struct stability_errors {
+	double low, high;
+};
+
+static struct stability_errors series(
+	struct neap__study *study, struct neap__figure *figure, int kind)
+{
+	struct stability_errors e = {INFINITY, 0};
+	neap__figure_series(figure, NULL, kind, nets[kind], NEAP__MARKS | NEAP__LINE);
+	for (int i = 0; i < neap__points_count(study->points); i++) {
+		if (!neap__row_is(study, i, "what", "error") ||
+			!neap__row_is(study, i, "net", nets[kind]))
+			continue;
+		double error = neap__row_number(study, i, "error");
+		e.low = fmin(e.low, error);
+		e.high = fmax(e.high, error);
+		neap__figure_xy(figure, neap__row_number(study, i, "steps"), error);
+		neap__text_add(&study->report, "| %s | %s | %.2g | %.3g s | %.3g s |\n", nets[kind],
+			neap__row_text(study, i, "steps"), error,
+			neap__row_number(study, i, "took"), neap__row_number(study, i, "beside"));
+	}
+	return e;
 }
 
 static int draw(struct neap__study *study)
 {
+	struct stability_errors e[sizeof nets / sizeof nets[0]];
 	struct neap__figure f;
+	int last = table_of_updates(study);
 
+	if (last >= 0)
+		neap__text_add(&study->report,
+			"\nAfter %s updates with %s recovered states, %s of %s weights differ.\n",
+			neap__row_text(study, last, "updates"),
+			neap__row_text(study, last, "recoveries"),
+			neap__row_text(study, last, "differing"),
+			neap__row_text(study, last, "weights"));
 	neap__text_add(&study->report,
-		"Training with Adam, %d units, %d steps, batches of %d out of 64 "
-		"sequences: once with store-all, and once with `double` (chunks of 5 "
-		"steps in remote chunks of 20, offloaded to a file). In three of four "
-		"sweeps of `double`, one offloaded state is lost, is corrupted or cannot "
-		"be read, and is recomputed (recovered).\n\n| updates | weights that "
-		"differ | recovered states | time of `double` | time of store-all "
+		"\nRelative error |g - exact| / |exact| of the gradient in single precision, "
+		"compared with double precision (`rnn:%d,li`, `lif:%d,li` and, recurrent, "
+		"`lif:%dr,li`; one sequence, `auto` in 4 MiB). Gradients are summed over the steps "
+		"in double precision, block by block. In spiking nets, rounding can move spikes, "
+		"which changes the gradient by more than rounding.\n\n| net | steps | relative "
+		"error | time, single precision | time, double precision "
 		"|\n|---|---|---|---|---|\n",
-		UNITS, STEPS, BATCH);
-	for (int i = 0; i < neap__points_count(study->points); i++)
-		if (neap__row_is(study, i, "what", "updates"))
-			neap__text_add(&study->report, "| %s | %s | %s | %.3g s | %.3g s |\n",
-				neap__row_text(study, i, "updates"),
-				neap__row_text(study, i, "differing"),
-				neap__row_text(study, i, "recoveries"),
-				neap__row_number(study, i, "took"),
-				neap__row_number(study, i, "beside"));
-	neap__text_add(&study->report,
-		"\nRelative error |g - exact| / |exact| of the gradient in single "
-		"precision, compared with double precision (`rnn:%d,li`, one sequence, "
-		"`auto` in 4 MiB):\n\n| steps | relative error | time, single precision "
-		"| time, double precision |\n|---|---|---|---|\n",
-		UNITS);
+		UNITS, UNITS, UNITS);
 	neap__figure_begin(&f, "stability");
 	neap__figure_panel(&f, "Gradient in single precision against double", "steps T",
 		"relative error", NEAP__LOG_X | NEAP__LOG_Y);
-	neap__figure_series(&f, "auto", 0, NULL, NEAP__MARKS | NEAP__LINE);
-	for (int i = 0; i < neap__points_count(study->points); i++) {
-		if (!neap__row_is(study, i, "what", "error"))
-			continue;
-		double error = neap__row_number(study, i, "error");
-		neap__figure_xy(&f, neap__row_number(study, i, "steps"), error);
-		neap__text_add(&study->report, "| %s | %.2g | %.3g s | %.3g s |\n",
-			neap__row_text(study, i, "steps"), error,
-			neap__row_number(study, i, "took"), neap__row_number(study, i, "beside"));
-	}
+	for (int kind = 0; nets[kind]; kind++)
+		e[kind] = series(study, &f, kind);
 	return neap__study_figure(study, &f,
-		"Gradients are summed over the steps in double precision, block by "
-		"block, so the error does not grow with the number of steps.");
+		"At every length, the relative error of single precision is %.1g to %.1g without "
+		"spikes (rnn), %.1g to %.1g with spikes (lif) and %.1g to %.1g with recurrent "
+		"spikes.",
+		e[0].low, e[0].high, e[1].low, e[1].high, e[2].low, e[2].high);
 }
 
 const struct neap__experiment neap__study_stability = {"stability",
 	"identical weights after thousands of updates, and rounding error of "
 	"gradients",
-	"what,strategy,steps,updates,differing,recoveries,took,beside,error,peak_bytes,"
-	"peak_measured",
+	"what,net,strategy,steps,updates,weights,differing,recoveries,took,beside,loss,error,"
+	"peak_bytes,peak_measured",
 	measure, draw};

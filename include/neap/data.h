@@ -146,9 +146,10 @@ struct neap_dataset_info {
  * manifold) alpha=2 (smoothness) steps=100 (of 1 ms) samples=4000 seed=0 (for manifolds and points)
  * spikes=1 (per unit; each in a separate part of the steps, with a separate point) noise=0
  * (standard deviation of spike times in steps) part=train (or test: other points of the same
- * manifolds) first=0 (index of the first point); or "volleys" or "volleys:KEY=VALUE,..." for two
- * volleys of spikes at some distance in time. Keys and their defaults: task=xor (whether the two
- * are of different groups of channels) or lag (their distance, one per class) gap=100 (shortest
+ * manifolds) first=0 (index of the first point) active=1 (share of each part of the steps in which
+ * its spikes are: below 1, the units spike in bursts); or "volleys" or "volleys:KEY=VALUE,..." for
+ * two volleys of spikes at some distance in time. Keys and their defaults: task=xor (whether the
+ * two are of different groups of channels) or lag (their distance, one per class) gap=100 (shortest
  * distance in steps of 1 ms) apart=15 (steps between the distances of the classes) classes=4 (of
  * task=lag) units=10 (channels of each of two groups) noise=10 (additional spikes) samples=2000
  * seed=0 part=train first=0.
@@ -304,6 +305,7 @@ struct neap_encoder_options {
 	double refractory;  /* seconds [1e-3]; negative: none */
 	double inhibition;  /* lateral inhibition [0.8]; negative: none */
 	int span;	    /* range of the inhibition in channels [12] */
+	int pool; /* adjacent channels whose spikes share one input [1], at most `channels` */
 	double compression; /* exponent [0.3] */
 };
 

@@ -42,6 +42,8 @@ void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 			neap__json_number(&sound, name, value);
 		}
 		neap__json_int(&sound, "span", o.span);
+		if (o.pool > 1)
+			neap__json_int(&sound, "pool", o.pool);
 		neap__json_end(&sound, '}');
 		neap__tensor_bundle_json(bundle, SOUND, &sound);
 	}
@@ -72,6 +74,7 @@ int neap__model_encoder(struct neap_encoder_options *encoder, const struct neap_
 		return 0;
 	o.channels = (int)json_integer_value(json_object_get(json, "channels"));
 	o.span = (int)json_integer_value(json_object_get(json, "span"));
+	o.pool = (int)json_integer_value(json_object_get(json, "pool")); /* 0: none */
 	for (int i = 0; i < neap__encoder_numbers(); i++) {
 		const char *name;
 		double *value = neap__encoder_number(&o, i, &name);
@@ -115,6 +118,11 @@ static int sound_differs(const struct neap__encoding *was, const struct neap_dat
 	*name = "channels";
 	*a = then.channels;
 	*b = now.channels;
+	if (*a == *b) {
+		*name = "pool";
+		*a = then.pool;
+		*b = now.pool;
+	}
 	for (int i = 0; i < neap__encoder_numbers() && fabs(*a - *b) <= 1e-6 * fabs(*a); i++) {
 		*a = *neap__encoder_number(&then, i, name);
 		*b = *neap__encoder_number(&now, i, name);
@@ -180,11 +188,22 @@ static void add_sound_options(struct neap__text *to, struct neap_encoder_options
 		return;
 	if (was.channels != usual.channels)
 		neap__text_add(to, " --channels %d", was.channels);
+	if (was.pool != usual.pool)
+		neap__text_add(to, " --pool %d", was.pool);
 	for (int i = 0; i < neap__encoder_numbers(); i++) {
 		double value = *neap__encoder_number(&was, i, &name);
 		if (value != *neap__encoder_number(&usual, i, &name))
 			neap__text_add(to, " --%s %g", name, value);
 	}
+}
+
+/* Those of sound that a data set of the model's inputs needs, if it is encoded with `pool`. */
+static void add_shape_of_sound(
+	struct neap__text *to, const struct neap_encoder_options *was, int pool)
+{
+	neap__text_add(to, " --channels %d --low %g --high %g", was->channels, was->low, was->high);
+	if (was->pool != 1 || pool != 1)
+		neap__text_add(to, " --pool %d", was->pool);
 }
 
 /* "with --time-unit 1ms". */
@@ -223,8 +242,7 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	else if (was.sound.size && !set)
 		add_sound_options(&to, was.sound);
 	else if (was.sound.size && set->encoder.size)
-		neap__text_add(&to, " --channels %d --low %g --high %g", was.sound.channels,
-			was.sound.low, was.sound.high);
+		add_shape_of_sound(&to, &was.sound, set->encoder.pool);
 	if (!was.has_events && was.has_time_unit && !set) /* channels without pixels */
 		neap__text_add(&to, " --inputs %d", was.channels);
 	if (was.has_time_unit && was.time_unit > 0 && (!set || set->time_unit != was.time_unit))

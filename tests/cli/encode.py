@@ -225,10 +225,50 @@ def single(folder):
     return None
 
 
+def events_of(path):
+    """Times and units of the samples, and the attributes."""
+    with h5py.File(path) as file:
+        return ([np.asarray(x) for x in file["spikes/times"][:]], [np.asarray(x) for x in file["spikes/units"][:]],
+                {**file.attrs})
+
+
+def pooled(folder):
+    """--pool joins the spikes of adjacent channels and changes nothing else; what a model was trained on is applied to recordings."""
+    for name, more in (("whole", ()), ("pooled", ("--pool", "5")), ("one", ("--pool", "1"))):
+        done = neap("encode", "words", "--out", f"{name}.h5", "--channels", "32", *more, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    path = {name: os.path.join(folder, name + ".h5") for name in ("whole", "pooled", "one")}
+    times, units, attrs = events_of(path["whole"])
+    pooled_times, pooled_units, pooled_attrs = events_of(path["pooled"])
+    assert open(path["whole"], "rb").read() == open(path["one"], "rb").read()
+    assert sum(len(x) for x in times) > 100
+    for a, b, c, d in zip(times, pooled_times, units, pooled_units):
+        assert np.array_equal(a, b) and np.array_equal(c // 5, d)
+    assert pooled_attrs["inputs"] == 7 and pooled_attrs["encoder_pool"] == 5 and pooled_attrs["encoder_channels"] == 32, pooled_attrs
+    assert "encoder_pool" not in attrs
+    done = neap("train", "pooled.h5", "--net", "lif:16,li", "--epochs", "1", "--out", "run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    model = os.path.join("run", "model.safetensors")
+    from_file = neap("predict", model, "pooled.h5", "--json", cwd=folder)
+    from_sound = neap("predict", model, "words/no/0.wav", "--json", cwd=folder)
+    assert from_file.returncode == 0 and from_sound.returncode == 0, from_file.stderr + from_sound.stderr
+    assert "warning" not in from_sound.stderr, from_sound.stderr
+    done = neap("eval", model, "whole.h5", cwd=folder)
+    assert done.returncode == 2 and "--pool 5" in done.stderr, done.stderr
+    with open(os.path.join(folder, "t.csv"), "w") as out:
+        out.write("a,b\n1,2\n3,4\n")
+    for args, needle in ((("words", "--channels", "32", "--pool", "33"), "joins more channels than the 32"),
+                         (("t.csv", "--pool", "2"), "contains tables")):
+        done = neap("encode", *args, "--out", "never.h5", cwd=folder)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and needle in done.stderr, done.stderr
+    return None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         words(os.path.join(folder, "words"))
         tap.run("official parts from lists", parts, folder)
+        tap.run("pooled channels of recordings", pooled, folder)
         tap.run("a list that is given twice", list_twice, folder)
         tap.run("a sensor that does not fit", sensor, folder)
         tap.run("empty files", empty, folder)

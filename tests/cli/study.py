@@ -36,6 +36,17 @@ def study(folder, *args, **more):
     return neap("study", *args, "--tiny", "--out", folder, **more)
 
 
+def finding(report, name, root):
+    """The line below a figure is one sentence with numbers, or its title has them, and is in the figure."""
+    title, rest = report.split(f"({name})\n", 1)
+    caption = title.rsplit("![", 1)[1].rstrip("]") if name.startswith("schedules-") else rest.split("\n")[1]
+    assert any(c.isdigit() for c in caption) and "nan" not in caption and "inf" not in caption, (name, caption)
+    if not name.startswith("schedules-"):
+        assert caption.endswith(".") and "![" not in caption, (name, caption)
+    drawn = " ".join("".join(text.itertext()) for text in root.iter() if text.tag.endswith("text"))
+    assert caption.replace("`", "") in drawn, (name, caption, drawn[:300])
+
+
 def every_experiment(folder):
     done = study(folder)
     assert done.returncode == 0 and done.stdout == "", done
@@ -51,6 +62,7 @@ def every_experiment(folder):
             root = xml.etree.ElementTree.parse(os.path.join(folder, name)).getroot()
             assert root.tag.endswith("svg"), name
             assert f"({name})" in report, f"{name} is not in the report"
+            finding(report, name, root)
             crowd = [len({line.get("stroke") for line in panel}) for panel in panels_of(root)]
             assert not crowd or max(crowd) <= 5, (name, crowd)
 

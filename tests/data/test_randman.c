@@ -81,6 +81,41 @@ static void a_function_of_seed_and_point(void **state)
 	assert_memory_not_equal(a, b, sizeof a);
 }
 
+/* Spikes are in the first quarter of their windows of 50 steps, in the order of those of
+ * `active=1`, four times as close to the beginning. */
+static void bursts_are_compressed_windows(void **state)
+{
+	(void)state;
+	enum { WINDOWS = 8 };
+	struct neap_dataset *set[2];
+	struct neap_events e[2];
+	double time[2][33][WINDOWS];
+
+	ok(neap_dataset_open(&set[0], "randman:units=33,steps=400,spikes=8,samples=3"));
+	ok(neap_dataset_open(&set[1], "randman:units=33,steps=400,spikes=8,samples=3,active=0.25"));
+	for (int64_t i = 0; i < 3; i++) {
+		for (int k = 0; k < 2; k++) {
+			int count[33] = {0};
+			ok(neap_dataset_read(set[k], i, &e[k]));
+			assert_int_equal(e[k].count, 33 * WINDOWS);
+			for (int64_t n = 0; n < e[k].count; n++) {
+				int u = e[k].unit[n];
+				assert_true(count[u] < WINDOWS);
+				time[k][u][count[u]++] = e[k].time[n];
+			}
+			neap_events_free(&e[k]);
+		}
+		for (int u = 0; u < 33; u++)
+			for (int w = 0; w < WINDOWS; w++) {
+				double start = 0.05 * w;
+				assert_true(fabs(time[1][u][w] - start -
+						    0.25 * (time[0][u][w] - start)) < 1e-3);
+			}
+	}
+	neap_dataset_close(set[0]);
+	neap_dataset_close(set[1]);
+}
+
 /* Train and test share their manifolds: the nearest training sample has the right class. */
 static void test_points_lie_on_the_manifolds(void **state)
 {
@@ -222,6 +257,8 @@ static void bad_names(void **state)
 		{"randman:samples=0", "samples"},
 		{"randman:noise=-1", "noise"},
 		{"randman:noise=inf", "noise"},
+		{"randman:active=0", "active"},
+		{"randman:active=1.5", "active"},
 		{"randman:spikes=200", "one spike per step"},
 		{"randman:seed=-1", "seed"},
 		{"randman:part=valid", "train or test"},
@@ -310,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_unit_spikes_in_time),
 		cmocka_unit_test(a_function_of_seed_and_point),
+		cmocka_unit_test(bursts_are_compressed_windows),
 		cmocka_unit_test(test_points_lie_on_the_manifolds),
 		cmocka_unit_test(values_are_spread),
 		cmocka_unit_test(times_are_the_formula),

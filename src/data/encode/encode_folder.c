@@ -37,7 +37,7 @@ struct encode_work {
 		*has_speaker; /* [nclasses], [nspeakers] 1: of a whole recording */
 };
 
-/* Bins of 1 ms in which a channel spikes. Events are in order of time. */
+/* Bins of 1 ms in which an input spikes. Events are in order of time. */
 static double active_bins(const struct neap_events *events)
 {
 	double last[700], bins = 0;
@@ -190,6 +190,10 @@ static int finish(struct neap_shd_writer *writer, const struct encode_work *work
 	}
 	attributes[count++] = (struct neap_attribute){"encoder_span", o->span};
 	attributes[count++] = (struct neap_attribute){"encoder_rate", neap__encoder_rate(o)};
+	if (o->pool > 1) { /* else the channels are the inputs */
+		attributes[count++] = (struct neap_attribute){"encoder_pool", o->pool};
+		attributes[count++] = (struct neap_attribute){"encoder_channels", o->channels};
+	}
 	return neap_shd_finish(writer, (const char *const *)recordings->classes, work->classes,
 		(const char *const *)recordings->speakers, work->speakers, attributes, count);
 }
@@ -236,7 +240,9 @@ static int open_both(struct neap__ranks *ranks, struct neap_shd_writer **writer,
 	struct neap__thread_pool **pool, const char *out, const struct encode_work *work,
 	int threads)
 {
-	int rc = neap__ranks_root(ranks) ? neap_shd_create(writer, out, work->encoder.channels) : 0;
+	int rc = neap__ranks_root(ranks)
+			 ? neap_shd_create(writer, out, neap__encoder_inputs(&work->encoder))
+			 : 0;
 	threads = neap__ranks_threads(ranks, threads);
 	if (rc == 0)
 		rc = neap__thread_pool_create(pool, threads ? threads : neap__processors());
@@ -328,7 +334,7 @@ static int encode_found(struct neap__ranks *ranks, struct neap__recordings *reco
 	neap__thread_pool_free(pool);
 	report->classes = work->classes;
 	report->speakers = work->speakers;
-	double bins = report->seconds_of_audio * 1000 * work->encoder.channels;
+	double bins = report->seconds_of_audio * 1000 * neap__encoder_inputs(&work->encoder);
 	report->active = bins > 0 ? report->active / bins : 0;
 	if (rc == 0)
 		rc = neap__ranks_send(ranks, report, sizeof *report);

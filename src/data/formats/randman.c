@@ -4,8 +4,9 @@
  * robustness of surrogate gradient learning", Neural Computation 33, 2021, 2.1):
  * class c and unit u have f(x) = prod_d sum_k k^-alpha a sin(2 pi (k b x_d + p)) with
  * a, b, p uniform in [0, 1); x uniform in the cube [0, 1]^dim is a sample; f, brought
- * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. Every
- * sample is a function of (seed, point), so any sample can be made at any time.
+ * to [0, 1] over the manifold, is the time of the unit's spike. alpha sets the smoothness. With
+ * `active` below 1, the spikes of a window are in its first part: a burst. Every sample is a
+ * function of (seed, point), so any sample can be made at any time.
  */
 #include "data/bins.h"
 #include "data/dataset.h"
@@ -35,7 +36,7 @@
 enum { GRID = 1024, MOST_TERMS = 1000 };
 
 struct values {
-	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first;
+	double classes, units, dim, alpha, steps, samples, seed, spikes, noise, first, active;
 };
 
 static const struct randman_key {
@@ -54,6 +55,7 @@ static const struct randman_key {
 	{"spikes", offsetof(struct values, spikes), 1, 1e7, 1},
 	{"noise", offsetof(struct values, noise), 0, 1e6, 0},
 	{"first", offsetof(struct values, first), 0, 1e12, 1},
+	{"active", offsetof(struct values, active), 1e-3, 1, 0},
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
 
@@ -63,6 +65,7 @@ struct randman {
 	uint64_t seed, first;
 	int64_t spikes;
 	double window, noise; /* seconds */
+	double active;	     /* share of a window in which all its spikes are */
 	double *term;	     /* of each class, as randman_curve.h says */
 	double *low, *scale; /* [classes * units]: to [0, 1] */
 	double *error;	     /* [classes * units]: of an approximate spike time, seconds */
@@ -208,7 +211,7 @@ static void draw_point(struct randman_point *p, const struct randman *r, uint64_
 static double time_of(const struct randman *r, const struct randman_point *p, int f, double v)
 {
 	v = (v - r->low[f]) * r->scale[f];
-	double time = p->start + fmin(fmax(v, 0), 1) * r->window;
+	double time = p->start + fmin(fmax(v, 0), 1) * r->window * r->active;
 	if (r->noise > 0)
 		time += r->noise * neap__random_normal(p->key, NEAP__STREAM_RANDMAN,
 					   0x10000u + (uint32_t)(f % r->units),
@@ -437,7 +440,7 @@ static int allocate(struct randman *r)
 
 static int randman_open(struct neap_dataset **out, const char *name)
 {
-	struct values v = {10, 70, 1, 2, 100, 4000, 0, 1, 0, 0};
+	struct values v = {10, 70, 1, 2, 100, 4000, 0, 1, 0, 0, 1};
 	int test = 0;
 	if (name[strlen("randman")] == ':')
 		NEAP_TRY(parse(&v, &test, name + strlen("randman:")));
@@ -455,6 +458,7 @@ static int randman_open(struct neap_dataset **out, const char *name)
 	r->first = (uint64_t)v.first + (test ? TEST_POINTS : 0);
 	r->spikes = (int64_t)v.spikes;
 	r->noise = v.noise * STEP;
+	r->active = v.active;
 	r->set.ops = &randman_ops;
 	r->set.info.samples = (int64_t)v.samples;
 	r->set.info.inputs = r->units;

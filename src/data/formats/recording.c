@@ -82,7 +82,7 @@ int neap__recording_shape(
 	r->set.label[0] = -1;
 	r->set.encoder = options;
 	r->set.info.samples = 1;
-	r->set.info.inputs = options.channels;
+	r->set.info.inputs = neap__encoder_inputs(&options);
 	*out = &r->set;
 	return 0;
 }

@@ -203,24 +203,32 @@ static int find_sizes(struct neap__shd *shd, int channels_known)
 }
 
 /* The settings with which neap made spikes of recordings, if this is such a file. */
-static int read_encoder(struct neap__shd *shd, double channels)
+static int read_encoder(struct neap__shd *shd, double inputs)
 {
-	struct neap_encoder_options o = {.size = sizeof o, .channels = (int)channels};
-	double span = 0;
+	struct neap_encoder_options o = {.size = sizeof o};
+	double span = 0, pool = 1, channels = inputs;
 	char room[64];
 	int known;
 
 	NEAP_TRY(known = neap__h5_attribute(&shd->file, "encoder_span", &span));
-	if (!known || !(span >= 1 && span <= 700) || channels > 700)
+	if (!known || !(span >= 1 && span <= 700) || inputs > 700)
+		return 0;
+	NEAP_TRY(known = neap__h5_attribute(&shd->file, "encoder_pool", &pool));
+	if (known)
+		NEAP_TRY(known = neap__h5_attribute(&shd->file, "encoder_channels", &channels));
+	if (!(channels >= 0 && channels <= 700 && pool >= 1 && pool <= 700))
 		return 0;
 	o.span = (int)span;
+	o.pool = (int)pool;
+	o.channels = (int)channels;
 	for (int i = 0; i < neap__encoder_numbers(); i++) {
 		const char *name;
 		double *value = neap__encoder_number(&o, i, &name);
 		neap__print(room, sizeof room, "encoder_%s", name);
 		NEAP_TRY(neap__h5_attribute(&shd->file, room, value));
 	}
-	if (neap__encoder_settle(&shd->set.encoder, &o) < 0)
+	if (neap__encoder_settle(&shd->set.encoder, &o) < 0 ||
+		(known && neap__encoder_inputs(&shd->set.encoder) != (int)inputs))
 		shd->set.encoder = (struct neap_encoder_options){0};
 	return 0;
 }

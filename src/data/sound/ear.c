@@ -20,6 +20,7 @@ int neap__ear_init(struct neap__ear *ear, const struct neap_encoder_options *o)
 	ear->rate = neap__encoder_rate(o);
 	ear->refractory = o->refractory > 0 ? (int)lround(o->refractory * ear->rate) : 0;
 	ear->span = o->span;
+	ear->pool = o->pool;
 	ear->decay = (float)exp(-1 / (o->tau * ear->rate));
 	ear->drive = (float)(o->gain * -expm1(-1 / (o->tau * ear->rate)));
 	ear->inhibition = (float)o->inhibition;
@@ -74,12 +75,12 @@ static void inhibit(struct neap__ear *ear)
 	}
 }
 
-static int add_spike(struct neap__ear *ear, int channel, double time)
+static int add_spike(struct neap__ear *ear, int input, double time)
 {
 	struct neap_events *e = &ear->out.events;
 	NEAP_TRY(neap__event_buffer_grow(&ear->out, e->count + 1));
 	e->time[e->count] = time;
-	e->unit[e->count++] = (uint16_t)channel;
+	e->unit[e->count++] = (uint16_t)input;
 	return 0;
 }
 
@@ -113,7 +114,7 @@ int neap__ear_listen(struct neap__ear *ear, const float *x, int64_t n)
 				continue;
 			ear->potential[k] -= 1.0f;
 			ear->rest[k] = ear->refractory;
-			NEAP_TRY(add_spike(ear, k, (double)ear->heard / ear->rate));
+			NEAP_TRY(add_spike(ear, k / ear->pool, (double)ear->heard / ear->rate));
 		}
 	}
 	return 0;

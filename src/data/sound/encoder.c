@@ -62,6 +62,12 @@ int neap__encoder_settle(
 	if (o.span < 1 || o.span > 700)
 		return neap__fail(
 			NEAP_EUSAGE, "encoder: span is %d; it must be between 1 and 700", o.span);
+	o.pool = o.pool == 0 ? 1 : o.pool;
+	if (o.pool < 1 || o.pool > o.channels)
+		return neap__fail(NEAP_EUSAGE,
+			"--pool %d joins more channels than the %d of the ear. Lower --pool, or "
+			"raise --channels",
+			o.pool, o.channels);
 	if (!(o.low < o.high))
 		return neap__fail(
 			NEAP_EUSAGE, "--low %g Hz must be below --high %g Hz", o.low, o.high);

@@ -24,6 +24,11 @@ static inline double neap__encoder_rate(const struct neap_encoder_options *settl
 {
 	return fmax(NEAP__ENCODER_BASE_RATE, settled->high / NEAP__ENCODER_BAND);
 }
+/* Inputs of the network: groups of `pool` channels, of which the last may be smaller. */
+static inline int neap__encoder_inputs(const struct neap_encoder_options *settled)
+{
+	return (settled->channels - 1) / settled->pool + 1;
+}
 /* x_k <- max(0, x_k)^power, what an inner hair cell makes of the output of its filter. */
 void neap__encoder_compress(float *x, int n, float power);
 /* The largest --high, in Hz, for a sampling rate. */
