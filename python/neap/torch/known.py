@@ -4,10 +4,9 @@ import types
 import weakref
 from typing import Any, Dict, List, NamedTuple, Set
 
+from ..group_plans import Measured
 from ..problems import Tier
 from .compiled import Groups
-from .places import Places
-from .timing import Measured
 
 __all__ = ["Known", "known_of", "nothing_known"]
 
@@ -19,16 +18,15 @@ class Known(NamedTuple):
     leaves: List[Any]
     rng: List[bool]
     measured: Dict[Any, Measured]
-    plans: Dict[Any, Any]
+    plans: Dict[Any, Any]  # see scan_choice.Facts
     tiers: Dict[Any, List[Tier]]
-    places: Dict[Any, Places]
-    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; _Job._kind
+    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; Arguments.kind
     groups: Groups  # compiled ones
 
 
 def nothing_known() -> Known:
     """Returns the initial value, before the first call of a step."""
-    return Known([], [False], {}, {}, {}, {}, set(), Groups())
+    return Known([], [False], {}, {}, {}, set(), Groups())
 
 
 _METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType

@@ -7,9 +7,9 @@ import torch
 
 from .. import units
 from ..errors import UsageError, stack_level
+from ..group_plans import Costs
 from ..stores import Paths
 from ..units import Size
-from .timing import Costs
 
 __all__ = ["Options", "options"]
 

@@ -13,13 +13,14 @@ import torch
 from .. import units
 from ..actions import Action
 from ..errors import BudgetError, UsageError, too_small
+from ..places import StagePlaces, stage_places
 from ..plans import Plan, plan
 from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
 from ..show import show_least
 from ..stage_player import StagePlayer, StageRefused, StageSizes, peak_of
-from ..stores import OpenTier, Paths, Store, measured_tiers
+from ..stores import ROOMS, OpenTier, Paths, Store, measured_tiers
 from ..units import Size
 from .around import Around
 from .device import Device, generator_kept, get_rng, memory_of, offloading, set_rng
@@ -27,12 +28,11 @@ from .double import Once
 from .heap import give_back
 from .layouts import dense
 from .measure import addresses, charge
-from .places import StagePlaces, stage_places
 from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
 from .tapes import aligned
 from .tiers.exhaustion import device_memory
-from .tiers.offload import ROOMS, Offload
+from .tiers.offload import Offload
 from .tiers.rates import device_tiers
 from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten

@@ -14,13 +14,12 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 import torch
 
 from ...errors import BudgetError, UsageError, too_small
+from ...group_plans import Chain, Chosen, Costs, Measured, fastest
+from ...places import Places, places_of
 from ...player import Backend, Player, Sizes
 from ...reports import Report
 from ...show import show_least
 from ...stores import OpenTier, Paths, Store, measured_tiers
-from ..places import Places, places_of
-from ..planning import Chain, Chosen, fastest
-from ..timing import Costs, Measured
 from .nets import Kind, give, take
 
 __all__ = ["Budget", "Steps"]

@@ -20,14 +20,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ...errors import LostRecord, RecordError, stack_level
-from ...stores import Paths, Store, Transfer
+from ...stores import ROOMS, Paths, Store, Transfer
 from ..device import Device, Ticket
 from ..tapes import aligned
 from .slabs import Block
 
-__all__ = ["ROOMS", "Offload", "record_bytes"]
-
-ROOMS = 4  # rooms for files; chosen: a record being copied and one being written or read, in each direction
+__all__ = ["Offload", "record_bytes"]
 
 Pieces = Sequence[Tuple[torch.Tensor, int]]
 
