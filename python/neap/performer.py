@@ -24,7 +24,16 @@ class Performer:
     :param strict: False: data that does not fit the budget is kept nevertheless, and counted.
     :param store: the open tiers, for plans with slow tiers.
 
-    A derived class has a method for each action of ``_PERFORM`` that is missing here.
+    A derived class defines how steps run and how bytes are counted:
+
+    - ``_advance``, ``_record``, ``_backward``, ``_save``, ``_load``, ``_drop``: perform an action
+    - ``_begin()``: counts the first state, which is the live one; ``_turn()``: counts the adjoint of the last state
+      instead of that state; ``_used()``: returns the current bytes; ``let_go()``: frees states and tapes
+    - ``_state_of(a)``, ``_tapes_of(a)``: return what a PUT writes; None for a lost state or tape
+    - ``_room_of(a)``: returns memory for the state that a GET reads, whose bytes count from now on; None if there is no
+      room. ``_get_tapes(a)``: starts a GET of tapes likewise
+    - ``_state_over(a, state)``: takes the state of a GET that has ended, None if it is lost; ``_tapes_over(a, arrived)``:
+      ends a transfer of tapes. Tapes that were written are freed, and tapes that did not arrive are lost.
     """
 
     def __init__(self, backend: Backend, actions: Iterable[Action], strict: bool, counts: Optional[Counts],
@@ -170,48 +179,6 @@ class Performer:
     def _forget(self, a: Action) -> None:
         if self.store is not None and a.payload == Payload.STATE:
             self.store.forget(a.tier, a.place)
-
-    # Defined by a derived class, in addition to _advance, _record, _backward, _save, _load and _drop
-
-    def let_go(self) -> None:
-        """Frees states and tapes."""
-        raise NotImplementedError
-
-    def _begin(self) -> None:
-        """Counts the first state, which is the live one."""
-        raise NotImplementedError
-
-    def _turn(self) -> None:
-        """Counts the adjoint of the last state instead of that state."""
-        raise NotImplementedError
-
-    def _used(self) -> int:
-        """Returns the current bytes."""
-        raise NotImplementedError
-
-    def _state_of(self, a: Action) -> Any:
-        """Returns the state that a PUT writes; None if it is lost."""
-        raise NotImplementedError
-
-    def _tapes_of(self, a: Action) -> Sequence[Any]:
-        """Returns the tapes that a PUT writes; None for lost ones."""
-        raise NotImplementedError
-
-    def _room_of(self, a: Action) -> Any:
-        """Returns memory for the state that a GET reads, whose bytes count from now on; None: there is no room."""
-        raise NotImplementedError
-
-    def _get_tapes(self, a: Action) -> None:
-        """Starts to read tapes, whose bytes count from now on."""
-        raise NotImplementedError
-
-    def _state_over(self, a: Action, state: Any) -> None:
-        """Takes the state of a GET that ended; None: it is lost."""
-        raise NotImplementedError
-
-    def _tapes_over(self, a: Action, arrived: bool) -> None:
-        """Frees tapes that were written. Tapes that could not be written or read are lost."""
-        raise NotImplementedError
 
 
 _PERFORM = {Kind.ADVANCE: "_advance", Kind.RECORD: "_record", Kind.BACKWARD: "_backward", Kind.SAVE: "_save",

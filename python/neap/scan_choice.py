@@ -5,7 +5,7 @@ machine. Pure: no framework, clock or file.
 A group is as large as the budget allows; if no plan fits, it is halved until one does or it is a single step.
 """
 import functools
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from .backends import Sizes
 from .errors import BudgetError, too_small
@@ -14,17 +14,19 @@ from .places import Places, places_of
 from .show import show_least
 from .stores import OpenTier
 
-__all__ = ["Asked", "Choice", "Facts", "Machine", "choose", "enough", "graph_of_a_step", "planned"]
+__all__ = ["Asked", "Choice", "Facts", "Machine", "choose", "enough", "graph_of_a_step", "halved", "planned"]
 
 GROUP = 20  # steps per graph, unless the budget requires fewer: 3% slower than plain autograd
 COMPILED = 8  # steps per compiled graph: compilers take 1 to 3 s per step of a group (measured for RNN, LIF and GRU cells)
 LARGER = 40  # candidates for error.least, each 1/8 larger: the last is 100 times the first
 SHARE = 8  # the tape of a group is at most 1/SHARE of the budget
 
+Machine = Callable[[int], List[OpenTier]]  # from the bytes of a state on a tier to the slow tiers, fastest first
+
 
 class Asked(NamedTuple):
     """The arguments of a call that its plan depends on. ``host``: bytes of host memory as the first tier; ``slow``: the
-    other tiers as text; ``compiled``: groups are compiled."""
+    other tiers as text; ``compiled``: groups are compiled; ``most``: largest group, unless ``group`` is given."""
 
     steps: int
     memory: Optional[int]
@@ -34,6 +36,7 @@ class Asked(NamedTuple):
     host: Optional[int] = None
     slow: Optional[str] = None
     compiled: bool = False
+    most: int = GROUP
 
     def free(self, left: Optional[int]) -> bool:
         """True if everything stays in memory, so nothing is measured."""
@@ -56,6 +59,10 @@ class Facts:
     def __init__(self, plans: Optional[Dict[Any, Tuple[Chosen, Places]]] = None):
         self.plans = {} if plans is None else plans
 
+    def aside(self, group: int) -> int:
+        """Returns the bytes that groups of this size need in addition to a plan."""
+        return 0
+
     def group(self, group: int, travels: bool = False, timed: bool = True) -> Measured:
         """Returns the measurements of a group whose tape stays in memory or, if it ``travels``, can be offloaded; without
         its costs if ``timed`` is False."""
@@ -71,17 +78,9 @@ class Facts:
         raise NotImplementedError
 
 
-class Machine:
-    """The slow tiers of a machine, measured when they are first asked for."""
-
-    def tiers(self, record: int) -> List[OpenTier]:
-        """Returns the tiers for states of ``record`` bytes, fastest first."""
-        return []
-
-
 class Choice(NamedTuple):
-    """The plan of a call: steps per group, planned sizes, places on tiers, bytes of a state on a tier, and bytes reserved
-    for gradients."""
+    """The plan of a call: steps per group, planned sizes, places on tiers, bytes of a state on a tier, and bytes of the
+    budget that are not part of the plan (``charged``)."""
 
     group: int
     sizes: Sizes
@@ -128,14 +127,20 @@ def choose(asked: Asked, facts: Facts, machine: Machine, left: Optional[int]) ->
 
     :raises BudgetError: if no plan fits; ``least`` may be too small.
     """
-    group = min(_first_group(asked, facts, left), asked.steps)
+    def attempt(group: int) -> Choice:
+        if asked.compiled and not asked.free(left):
+            _chosen(asked, facts, machine, group, left, timed=False)  # raises before a group is compiled
+        return _chosen(asked, facts, machine, group, left)
+    return halved(min(_first_group(asked, facts, left), asked.steps), asked.group is not None, attempt)
+
+
+def halved(group: int, fixed: bool, attempt: Callable[[int], Any]) -> Any:
+    """Returns ``attempt(group)`` for the first group that fits, which is halved unless it is ``fixed``."""
     while True:
         try:
-            if asked.compiled and not asked.free(left):
-                _chosen(asked, facts, machine, group, left, timed=False)  # raises before a group is compiled
-            return _chosen(asked, facts, machine, group, left)
+            return attempt(group)
         except BudgetError:
-            if group == 1 or asked.group is not None:
+            if group == 1 or fixed:
                 raise
             group //= 2
 
@@ -144,7 +149,7 @@ def _first_group(asked: Asked, facts: Facts, left: Optional[int]) -> int:
     """Returns the requested steps per group, or the most that the budget allows."""
     if asked.group is not None:
         return asked.group
-    group = most = min(COMPILED, asked.steps) if asked.compiled else GROUP
+    group = most = min(COMPILED, asked.steps) if asked.compiled else asked.most
     if left is not None:
         group = max(1, min(most, max(0, left) // SHARE // graph_of_a_step(asked, facts)))
     return _dividing(asked.steps, group) if asked.compiled else group
@@ -160,10 +165,12 @@ def _dividing(steps: int, most: int) -> int:
 def _chosen(asked: Asked, facts: Facts, machine: Machine, group: int, left: Optional[int], timed: bool = True) -> Choice:
     """Returns the fastest plan for ``group`` steps per graph."""
     free = asked.free(left)
+    aside = 0 if free else facts.aside(group)
+    left = None if left is None else left - aside
     stays = None if free else facts.group(group, timed=timed)
     state, adjoint = (stays.state, stays.adjoint) if stays else (facts.record, facts.adjoint)
     chain = Chain(asked.steps, group, asked.strategy, max(1, state), adjoint, left)
-    tiers = [] if free else machine.tiers(facts.record)
+    tiers = [] if free else machine(facts.record)
     key = chain, asked.slow, asked.host, stays
     if key not in facts.plans:
         goes = facts.group(group, True, timed) if tiers and not facts.walk else None
@@ -175,7 +182,7 @@ def _chosen(asked: Asked, facts: Facts, machine: Machine, group: int, left: Opti
     staging = sum(tier.spec().staging for tier, used in zip(tiers, places.used) if used)
     sizes = Sizes(chain.state, made.found.adjoint if stays else adjoint, max(1, made.found.tape),
                   None if free else left, staging, made.found.graph)
-    return Choice(group, sizes, made, places, facts.record)
+    return Choice(group, sizes, made, places, facts.record, aside)
 
 
 def enough(asked: Asked, facts: Facts, machine: Machine, least: int) -> Tuple[int, int]:

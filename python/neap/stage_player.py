@@ -170,12 +170,21 @@ class StagePlayer(Performer):
             del state
             self.counts.record_steps += 1
             self._note(nbytes)
-            self.over += max(0, nbytes - self.planned.tape[i])
-            self.taken[i] = tape
-            self.memory.tape(i, nbytes)
+            self._keep(i, tape, nbytes)
             self.memory.move(i + 1)
             self.memory.part = True
             self._top = max(self._top, i + 1)
+
+    def _keep(self, i: int, tape: Any, nbytes: int) -> None:
+        self.over += max(0, nbytes - self.planned.tape[i])
+        self.taken[i] = tape
+        self.memory.tape(i, nbytes)
+
+    def _take(self, i: int) -> Tuple[Any, int]:
+        nbytes = self.memory.taped[i]
+        self.over -= max(0, nbytes - self.planned.tape[i])
+        self.memory.tape(i, 0)
+        return self.taken.pop(i, None), nbytes
 
     def _bytes(self, state: Any) -> int:
         found = self.backend.state_bytes(state)
@@ -221,8 +230,7 @@ class StagePlayer(Performer):
             tape = self.taken.pop(i)
             self.adjoint = self.backend.reverse(tape, state, self.adjoint, i)
             self.memory.bytes += self.planned.state[i] - self.planned.state[i + 1] + grads
-            self.over -= max(0, self.memory.taped[i] - self.planned.tape[i])
-            self.memory.tape(i, 0)
+            self._take(i)
             self.memory.move(-1)
             self.counts.backward_steps += 1
 
@@ -269,19 +277,16 @@ class StagePlayer(Performer):
         for i in range(a.t0, a.t1):
             if a.kind == Kind.GET:
                 tape, nbytes = self.away.pop(i, (None, 0))
-                self.memory.tape(i, nbytes if arrived else 0)
                 if arrived:
-                    self.taken[i] = tape
-                    self.over += max(0, nbytes - self.planned.tape[i])
+                    self._keep(i, tape, nbytes)
                 else:
+                    self.memory.tape(i, 0)
                     self.counts.recoveries += 1
                 continue
-            nbytes, tape = self.memory.taped[i], self.taken.pop(i, None)
             if self.memory.part and self.memory.live == i + 1:
                 self.live = None
                 self.memory.move(-1)
-            self.over -= max(0, nbytes - self.planned.tape[i])
-            self.memory.tape(i, 0)
+            tape, nbytes = self._take(i)
             if arrived:
                 self.backend.shed(tape)
                 self.away[i] = tape, nbytes
@@ -302,9 +307,7 @@ class StagePlayer(Performer):
         self.counts.record_steps += 1
         self.counts.recorded_again += 1
         self._note(nbytes)
-        self.over += max(0, nbytes - self.planned.tape[i])
-        self.taken[i] = tape
-        self.memory.tape(i, nbytes)
+        self._keep(i, tape, nbytes)
 
     def _state_over(self, a: Action, state: Any) -> None:
         t = a.t0
@@ -335,21 +338,17 @@ class _Nothing(StageBackend):
     def __init__(self, tape: Sequence[int]):
         self.tape, self.waited, self.tape_bytes = tape, 0.0, [1] * TIERS
 
-    def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
+    def advance(self, state: Any, *unused: Any) -> Any:
+        """Returns its argument; also used as ``output``, ``empty`` and ``shed``."""
         return state
 
-    def record(self, state: Any, t0: int, t1: int, first: bool,
-               room: Optional[int]) -> Tuple[Any, Any, int]:
-        return state, state, self.tape[t0]
+    output = empty = shed = advance
 
-    def output(self, tape: Any) -> Any:
-        return tape
+    def record(self, state: Any, t0: int, *unused: Any) -> Tuple[Any, Any, int]:
+        return state, state, self.tape[t0]
 
     def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
         return adjoint
-
-    def empty(self, t: int) -> Any:
-        return ()
 
     def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
         return state, ()
@@ -357,11 +356,7 @@ class _Nothing(StageBackend):
     def tape_pieces(self, tape: Any) -> Sequence[Tuple[int, int]]:
         return [(0, 1)]
 
-    def shed(self, tape: Any) -> None:
-        pass
-
-    def regain(self, tape: Any) -> Sequence[Tuple[int, int]]:
-        return ()
+    regain = tape_pieces
 
     def put(self, *unused: Any) -> Any:
         """Transfers nothing; also used as ``get``, ``wait``, ``forget`` and ``close``."""

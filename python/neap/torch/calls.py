@@ -11,7 +11,6 @@ from ..player import Player, Refused
 from ..reports import Report
 from ..scan_choice import Choice
 from ..show import show_least
-from ..stores import Store
 from .arguments import Arguments
 from .device import generator_kept, get_rng, set_rng
 from .double import Once, Second, second
@@ -19,7 +18,7 @@ from .leaves import leaves_of
 from .measure import addresses, charge
 from .runs import Again, Run, differentiable, laid
 from .tiers.exhaustion import device_memory
-from .tiers.offload import Offload
+from .tiers.offload import opened
 from .transforms import check_backward
 from .trees import flatten, nbytes, unflatten
 
@@ -80,18 +79,11 @@ class Call:
         self.double, self.memory = self.options.double, self.options.memory
 
     def _player(self) -> Player:
-        store: Any = None
-        made, options = self.made, self.options
-        places, chosen = made.places, made.chosen
-        tapes = [count * made.sizes.tape for count in places.groups]
-        if self.device is not None and made.stored:
-            self.run.spans = True
-            store = Offload(self.device, made.record, options.host is not None, options.slow, chosen.spill)
-            store.format(places.states, places.tapes, tapes, options.host)
-            self.report.host = store.host_bytes
-        elif options.slow is not None and made.stored:
-            store = Store(options.slow, made.record)
-            store.format(places.states, places.tapes, tapes)
+        made, options, chosen = self.made, self.options, self.made.chosen
+        self.run.spans = self.device is not None and made.stored
+        store = opened(self.device, options.slow, options.host, made.record, made.places,
+                       [count * made.sizes.tape for count in made.places.groups], chosen.spill)
+        self.report.host = getattr(store, "host_bytes", 0)
         return Player(self.run, chosen.actions or chosen.plan, self.run.steps, made.group, made.sizes, options.strict,
                       self.report.counts, store)
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known about the step of a scan, and the slow tiers of this machine: measured once, for the choice of a plan."""
 import sys
-from typing import Any, Callable, List, Optional
+import types
+import weakref
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import torch
 
@@ -11,9 +13,8 @@ from ..group_plans import Costs, Measured
 from ..player import needed
 from ..stores import OpenTier, measured_tiers
 from .arguments import Arguments
-from .compiled import Compiler
+from .compiled import Compiler, Groups
 from .device import generator_kept, get_rng
-from .known import Known
 from .measure import addresses
 from .runs import Again, Run, differentiable
 from .tiers.offload import record_bytes
@@ -21,9 +22,44 @@ from .tiers.rates import device_tiers
 from .timing import UNTIMED, measure
 from .trees import nbytes
 
-__all__ = ["Facts", "Machine"]
+__all__ = ["Facts", "Known", "known_of", "nothing_known", "tiers"]
 
 TIMED = 0.05  # seconds of measuring a tier
+
+
+class Known(NamedTuple):
+    """Results of previous calls of one step: leaves that were found, whether it uses random numbers, and measured
+    groups by kind."""
+
+    leaves: List[Any]
+    rng: List[bool]
+    measured: Dict[Any, Measured]
+    plans: Dict[Any, Any]  # see scan_choice.Facts
+    tiers: Dict[Any, List[OpenTier]]
+    needs: Set[Any]  # "grad", "walk": see Again; "made": its steps create leaves that require gradients; Arguments.kind
+    groups: Groups  # compiled ones
+
+
+def nothing_known() -> Known:
+    """Returns the initial value, before the first call of a step."""
+    return Known([], [False], {}, {}, {}, set(), Groups())
+
+
+_METHODS = types.MethodType, types.BuiltinMethodType, types.MethodWrapperType
+_steps: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # step -> reduce -> buffers -> Known
+
+
+def known_of(step: Any, reduce: Any, buffers: Any) -> Known:
+    """Returns the results of previous calls of a step with this ``reduce`` and ``buffers``, which belong to the state.
+    Methods are new objects each time, so nothing is stored."""
+    if type(step) in _METHODS or type(reduce) in _METHODS:
+        return nothing_known()
+    try:
+        rows = _steps.setdefault(step, weakref.WeakKeyDictionary())
+        key = known_of if reduce is None else reduce  # None has no weak references
+        return rows.setdefault(key, {}).setdefault(buffers, nothing_known())
+    except TypeError:  # not hashable, or without weak references
+        return nothing_known()
 
 
 class Facts(scan_choice.Facts):
@@ -88,19 +124,12 @@ class Facts(scan_choice.Facts):
             return needed(run, run.state(given.start), given.steps, sizes)
 
 
-class Machine(scan_choice.Machine):
-    """The tiers of a call, stored in ``known``."""
-
-    def __init__(self, given: Arguments, known: Known):
-        self.given, self.known = given, known
-
-    def tiers(self, record: int) -> List[OpenTier]:
-        given, options = self.given, self.given.options
-        key = record, options.tiers
-        if key not in self.known.tiers and given.device is not None:
-            most = min(options.memory or sys.maxsize, options.host or sys.maxsize) // 4
-            self.known.tiers[key] = device_tiers(given.device, given.cast.where, record, most, options.host, options.slow,
-                                                 TIMED)
-        elif key not in self.known.tiers and options.slow is not None:
-            self.known.tiers[key] = list(measured_tiers(options.slow, record, TIMED))
-        return self.known.tiers.get(key, [])
+def tiers(given: Arguments, known: Known, record: int) -> List[OpenTier]:
+    """Returns the slow tiers of a call, for states of ``record`` bytes; each is measured once."""
+    options, key = given.options, (record, given.options.tiers)
+    if key not in known.tiers and given.device is not None:
+        most = min(options.memory or sys.maxsize, options.host or sys.maxsize) // 4
+        known.tiers[key] = device_tiers(given.device, given.cast.where, record, most, options.host, options.slow, TIMED)
+    elif key not in known.tiers and options.slow is not None:
+        known.tiers[key] = list(measured_tiers(options.slow, record, TIMED))
+    return known.tiers.get(key, [])

@@ -18,22 +18,20 @@ import torch
 from ..errors import UsageError
 from ..player import Counts
 from ..reports import Report, stack_level
-from ..scan_choice import Asked, Choice, enough, planned
+from ..scan_choice import Asked, Choice, Machine, enough, planned
 from ..stores import Paths
 from ..units import Size
 from . import axes
-from .arguments import Arguments, arguments
+from .arguments import Arguments, Options, arguments, options
 from .around import Unregistered
 from .calls import Call, ScanFunction
 from .checks import Hashes
 from .compiled import Compiler, Untraceable, not_compiled
 from .device import generator_kept, memory_of, offloading, set_rng
-from .facts import Facts, Machine
+from .facts import Facts, Known, known_of, nothing_known, tiers
 from .heap import Heap, resident
-from .known import Known, known_of, nothing_known
 from .loops import plain, unrolled
 from .measure import addresses
-from .options import Options, options
 from .repeatable import shared
 from .runs import Again, Run
 from .tiers.exhaustion import device_memory
@@ -203,7 +201,7 @@ class _Job:
         slow = None if asked.slow is None else repr(asked.slow)
         return (Asked(run.steps, asked.memory, asked.strategy, asked.group, asked.strict, asked.host, slow,
                       self.compiler is not None),
-                Facts(self.given, known, self.compiler, run, self.run), Machine(self.given, known))
+                Facts(self.given, known, self.compiler, run, self.run), functools.partial(tiers, self.given, known))
 
     def _planned(self, told: Report) -> Choice:
         """Returns the plan.
