@@ -108,7 +108,7 @@ class Arguments:
     give: Optional[Callable[[int], Any]]
     steps: int
     cast: Cast
-    random: Generators
+    random: Generators = dataclasses.field(init=False)
     device: Optional[Device] = None
 
     @property
@@ -159,7 +159,7 @@ def arguments(step: Any, state: Tree, inputs: Any, steps: Optional[int], options
     start, shape = flatten(state, "the state")
     cast = Cast((start or rows or [torch.empty(0)])[0].device)
     made = Arguments(options, called if buffered is None else buffered, called, hint, module, buffered, around, state,
-                     start, shape, rows, input_shape, give, count, cast, Generators([]))
+                     start, shape, rows, input_shape, give, count, cast)
     tensors = [*tensors_in(state), *(rows or ()), *made.params(found)]
     made.random = Generators([x.device for x in tensors], around.generators, options.rng is not False)
     return made
