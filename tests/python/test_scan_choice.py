@@ -38,7 +38,8 @@ class Steps(Facts):
         costs = Costs(1e-3 * group, 1.1e-3 * group, 2e-3 * group)
         if travels:
             return Measured(self.bytes_of(0, group) // 2, costs, 0, GRAPH * group, 0.0, STATE, STATE)
-        return Measured(self.bytes_of(0, group), costs, state=self.state_of(group), adjoint=self.state_of(group), grows=self.grows)
+        state = self.state_of(group)
+        return Measured(self.bytes_of(0, group), costs, state=state, adjoint=state, grows=self.grows)
 
     def every(self, group):
         self.asked.append((group, "every"))
