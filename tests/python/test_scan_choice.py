@@ -89,7 +89,7 @@ def test_without_a_budget_nothing_is_measured():
     assert planned(Asked(48, None, "standard"), facts, none).sizes.tape == GROUP * TAPE
 
 
-@pytest.mark.parametrize("compiled, tiers", itertools.product((False, True), ((), (tier(),), (tier(3000), tier(rate=1e6)))))
+@pytest.mark.parametrize("compiled, tiers", list(itertools.product((False, True), ((), (tier(),), (tier(3000), tier(rate=1e6))))))
 def test_the_largest_group_that_fits(compiled, tiers):
     """Groups are halved until a plan fits; a larger one, asked for by itself, does not."""
     groups = set()
