@@ -25,8 +25,8 @@ Machine = Callable[[int], List[OpenTier]]  # from the bytes of a state on a tier
 
 
 class Asked(NamedTuple):
-    """The arguments of a call that its plan depends on. ``host``: bytes of host memory as the first tier; ``slow``: the
-    other tiers as text; ``compiled``: groups are compiled; ``most``: largest group, unless ``group`` is given."""
+    """The arguments of a call that its plan depends on. ``host``: bytes of host memory, tier 1; ``slow``: the other
+    tiers as text; ``compiled``: groups are compiled; ``most``: largest group, unless ``group`` is given."""
 
     steps: int
     memory: Optional[int]
@@ -63,8 +63,8 @@ class Facts:
         """Returns the bytes that groups of this size need in addition to a plan."""
         return 0
 
-    def group(self, group: int, travels: bool = False, timed: bool = True) -> Measured:
-        """Returns the measurements of a group whose tape stays in memory or, if it ``travels``, can be offloaded; without
+    def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
+        """Returns the measurements of a group whose tape stays in memory or (``offloaded``) can be offloaded; without
         its costs if ``timed`` is False."""
         raise NotImplementedError
 
@@ -72,9 +72,9 @@ class Facts:
         """Returns the measurements of a group, and the bytes of all states and tapes."""
         raise NotImplementedError
 
-    def largest(self, sizes: Sizes, travels: bool, stored: bool) -> int:
+    def largest(self, sizes: Sizes, offloaded: bool, stored: bool) -> int:
         """Returns the largest number of bytes that a single step needs, in a plan of these sizes that offloads tapes
-        (``travels``) or uses tiers (``stored``)."""
+        (``offloaded``) or uses tiers (``stored``)."""
         raise NotImplementedError
 
 
@@ -193,14 +193,14 @@ def enough(asked: Asked, facts: Facts, machine: Machine, least: int) -> Tuple[in
     for _ in range(LARGER if least else 0):
         try:
             found = choose(asked, facts, machine, least)
-        except BudgetError as again:
-            least = max(least + least // 8 + 1, again.least)
+        except BudgetError as error:
+            least = max(least + least // 8 + 1, error.least)
             continue
-        sizes, travels = found.sizes, found.chosen.travels
-        key = sizes.state, sizes.adjoint, sizes.staging, travels, found.stored
+        sizes, offloaded = found.sizes, found.chosen.travels
+        key = sizes.state, sizes.adjoint, sizes.staging, offloaded, found.stored
         if asked.strict and key not in fits:
             fits[key] = sizes.state + sizes.adjoint + sizes.tape + sizes.staging if asked.compiled else \
-                facts.largest(sizes, travels, found.stored)
+                facts.largest(sizes, offloaded, found.stored)
         if fits.get(key, 0) <= least:
             return found.group, least
         least = fits[key]

@@ -33,10 +33,10 @@ class Steps(Facts):
     def state_of(self, t):
         return STATE + (STATE * t // 8 if self.grows else 0)
 
-    def group(self, group, travels=False, timed=True):
-        self.asked.append((group, travels, timed))
+    def group(self, group, offloaded=False, timed=True):
+        self.asked.append((group, offloaded, timed))
         costs = Costs(1e-3 * group, 1.1e-3 * group, 2e-3 * group)
-        if travels:
+        if offloaded:
             return Measured(self.bytes_of(0, group) // 2, costs, 0, GRAPH * group, 0.0, STATE, STATE)
         state = self.state_of(group)
         return Measured(self.bytes_of(0, group), costs, state=state, adjoint=state, grows=self.grows)
@@ -48,7 +48,7 @@ class Steps(Facts):
         states = tuple(self.state_of(min(t, self.steps)) for t in (*begins, self.steps))
         return self.group(group)._replace(tapes=tapes, states=states)
 
-    def largest(self, sizes, travels, stored):
+    def largest(self, sizes, offloaded, stored):
         self.asked.append("largest")
         return max(self.bytes_of(t, t + 1) + 2 * self.state_of(t + 1) for t in range(self.steps)) + sizes.staging
 

@@ -80,14 +80,14 @@ class Facts(scan_choice.Facts):
         self.adjoint = nbytes(x for x in given.start if differentiable(x))
         self.gradients = 2 * sum(run.memory.rounded(nbytes([param])) for param in run.params)
 
-    def group(self, group: int, travels: bool = False, timed: bool = True) -> Measured:
-        found = self._measured(group, travels, self.given.options.costs if timed else UNTIMED, timed)
+    def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
+        found = self._measured(group, offloaded, self.given.options.costs if timed else UNTIMED, timed)
         return found._replace(grows=True) if self.given.kind in self.known.needs else found
 
     def every(self, group: int) -> Measured:
         return self._measured(group, False, UNTIMED, True, True)
 
-    def _measured(self, group: int, travels: bool, costs: Optional[Costs], ready: bool, every: bool = False) -> Measured:
+    def _measured(self, group: int, offloaded: bool, costs: Optional[Costs], ready: bool, every: bool = False) -> Measured:
         """Returns the measurements of a group. ``ready``: compiled groups are compiled, not only traced."""
         given, run = self.given, self.run
         if self.compiler is not None:
@@ -95,9 +95,9 @@ class Facts(scan_choice.Facts):
             made = (self.compiler.ready if ready else self.compiler.traced)(run, state, group)
             if not ready:
                 return Measured(made.nbytes, Costs(1, 1, 2), 0, 0, 0.0, *run.state_bytes(state))
-        key = self._key(group, travels, costs, every)
+        key = self._key(group, offloaded, costs, every)
         if key not in self.known.measured:
-            run.travels, where = travels, given.random
+            run.travels, where = offloaded, given.random
             with generator_kept(where), given.around.attributes.restored(), given.cast():
                 before = get_rng(where)
                 found = measure(run, given.start, group, costs, every)
@@ -106,19 +106,19 @@ class Facts(scan_choice.Facts):
                 self.known.measured[key] = found
         return self.known.measured[key]
 
-    def _key(self, group: int, travels: bool, costs: Optional[Costs], every: bool) -> Any:
+    def _key(self, group: int, offloaded: bool, costs: Optional[Costs], every: bool) -> Any:
         """Returns what measurements depend on."""
         given, run = self.given, self.run
         parts = () if given.module is None else given.module.modules()
-        return (self.compiler is not None, group, travels, costs, every and given.steps, run.rng, run.grad, run.walk,
+        return (self.compiler is not None, group, offloaded, costs, every and given.steps, run.rng, run.grad, run.walk,
                 run.memory, given.cast.key, tuple(getattr(part, "training", None) for part in parts),
                 torch.get_num_threads(), len(run.params), tuple(x.requires_grad for x in given.inputs or ()),
                 *[(x.shape, x.dtype, x.device) for x in given.start],
                 *[(x.shape[1:], x.dtype, x.device) for x in given.inputs or ()])
 
-    def largest(self, sizes: Sizes, travels: bool, stored: bool) -> int:
+    def largest(self, sizes: Sizes, offloaded: bool, stored: bool) -> int:
         given, run = self.given, self.fresh()
-        run.travels, run.stored = travels, stored
+        run.travels, run.stored = offloaded, stored
         run.emitting, run.caller = False, addresses(given.start)
         with generator_kept(given.random), given.around.attributes.restored(), given.cast():
             return needed(run, run.state(given.start), given.steps, sizes)

@@ -196,7 +196,7 @@ class _Facts(Facts):
     def aside(self, group: int) -> int:
         return 0 if self.steps.fixed else group * self.steps.most
 
-    def group(self, group: int, travels: bool = False, timed: bool = True) -> Measured:
+    def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
         return self.steps._measured(group) if timed else Measured(self.steps.most, Costs(1, 1, 2))
 
     def every(self, group: int) -> Measured:
