@@ -51,6 +51,8 @@ COMMANDS = {
     "examples": ["cli_examples"],
     "man": ["cli_help"],
     "python": ["python_library", "python_plans", "python_sweep", "python_units"],
+    "python/neap/group_plans.py": ["python_scan_choice"],
+    "python/neap/performer.py": ["python_player", "python_torch_sequential"],
     "python/neap/torch": ["python_torch*"],
     "python/neap/jax": ["python_jax*"],
     "docs": ["readable", "cli_readme", "cli_documents"],

@@ -43,15 +43,17 @@ LOST = TapeOf(None, None, 0, (0, 0))
 class Holding:
     """Slots, tapes, states for recoveries, and tapes on tiers, under the budget of ``sizes``."""
 
-    def __init__(self, sizes: Sizes, counts: Counts):
-        self.sizes, self.counts = sizes, counts
+    counts: Counts
+    _flying: Dict[int, Tuple[Optional[Transfer], Action, Any]]  # see Performer
+
+    def __init__(self, sizes: Sizes):
+        self.sizes = sizes
         self.slots: Dict[int, Held] = {}
         self.tapes: Dict[int, TapeOf] = {}
         self.away: Dict[int, TapeOf] = {}  # tapes on tiers
         self._large: List[Tuple[int, int]] = []  # heap of tapes larger than planned: (-bytes, group)
         self._spare: Dict[int, Held] = {}  # states stored during recomputations of lost ones, by group
         self._parts: List[Held] = []  # of a group that is being recomputed; the live state belongs to the last
-        self._flying: Dict[int, Tuple[Optional[Transfer], Action, Any]] = {}
         self._held = 0  # bytes of all these
         self._planned: Weight = sizes.state, sizes.adjoint
         self._live, self._adjoint = self._planned  # counted bytes of live state and adjoint, at least as planned
@@ -68,16 +70,14 @@ class Holding:
         """Returns the current bytes of slots and tapes."""
         return self._held
 
-    def _note(self, more: int) -> None:
-        now = self._held + self._live + self._adjoint + self.sizes.staging + more
-        if now > self.counts.peak:
-            self.counts.peak = now
+    def _used(self) -> int:
+        return self._held + self._live + self._adjoint + self.sizes.staging
 
     def _left(self) -> Optional[int]:
         """Returns the free bytes of the budget; None: no limit."""
         if self.sizes.memory is None:
             return None
-        return self.sizes.memory - self._held - self._live - self._adjoint - self.sizes.staging
+        return self.sizes.memory - self._used()
 
     def _clear(self, nbytes: int, hard: bool = False) -> bool:
         """Frees items until ``nbytes`` are free; returns False if that is impossible."""

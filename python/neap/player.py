@@ -16,22 +16,18 @@ States and tapes are offloaded to slow tiers and read back. A state that is lost
 state, and so is the first state of a group whose tape is lost. A tape that is larger than planned is not offloaded and
 counts as lost.
 """
-from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterable, Optional, Sequence, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
 from .backends import Backend, Counts, Outgrown, Sizes
-from .errors import BudgetError, Error, RecordError, UsageError
 from .holding import LOST, Held, Holding, TapeOf, Weight
+from .performer import Performer, Refused
 from .show import show_least, show_most
-from .stores import Store, Transfer
+from .stores import Store
 
 __all__ = ["Backend", "Counts", "Outgrown", "Player", "Refused", "Sizes", "needed"]
 
 SPARES = 64  # most states stored by a recovery; chosen: each halves the remaining distance
-
-
-class Refused(BudgetError):
-    """The BudgetError of a player, as distinguished from a BudgetError that a step raised."""
 
 
 def _tape_of(t: int, nbytes: int, others: int) -> str:
@@ -53,21 +49,7 @@ def needed(backend: Backend, state: Any, steps: int, sizes: Sizes) -> int:
     return most + sizes.staging
 
 
-def start_tapes(store: Store, backend: Backend, a: Action, tapes: Sequence[Any]) -> Optional[Transfer]:
-    """Starts the PUT or GET of tapes; None if one is missing, or if the tier cannot take or read them."""
-    put = a.kind == Kind.PUT
-    if None in tapes:
-        return None
-    pieces = [piece for tape in tapes for piece in (backend.tape_pieces if put else backend.regain)(tape)]
-    if put and not 0 < sum(size for _, size in pieces) <= store.tape_bytes[a.tier - 1]:
-        return None
-    try:
-        return (store.put_tapes if put else store.get_tapes)(a.tier, a.place, a.t0 + 1, pieces, tapes)
-    except (RecordError, OSError):
-        return None
-
-
-class Player(Holding):
+class Player(Holding, Performer):
     """Performs the actions of a plan: ``forward`` up to TURN, ``backward`` the rest.
 
     :param actions: an iterable of :class:`neap.Action` over ``ceil(steps / group)`` groups.
@@ -81,57 +63,16 @@ class Player(Holding):
     def __init__(self, backend: Backend, actions: Iterable[Action], steps: int, group: int,
                  sizes: Sizes, strict: bool = True, counts: Optional[Counts] = None,
                  store: Optional[Store] = None):
-        super().__init__(sizes, counts or Counts())
-        self.backend, self.steps, self.group, self.strict = backend, steps, group, strict
-        self.store, self.first = store, None
-        self.live: Any = None
-        self.adjoint: Any = None
-        self._actions: Iterator[Action] = iter(actions)
-        self._top = 0  # steps below it ran before
+        Performer.__init__(self, backend, actions, strict, counts, store)
+        Holding.__init__(self, sizes)
+        self.steps, self.group = steps, group
         self._weight = self._planned  # of the live state
 
-    def forward(self, state: Any) -> Any:
-        """Performs the actions from the first state up to TURN; returns the last state."""
-        self.live = self.first = state
-        self._weight = self._weigh(state)
-        for action in self._actions:
-            if action.kind == Kind.TURN:
-                last = self.live
-                self._reached(self._weight, self.steps)
-                return last
-            self._do(action)
-        raise Error("the actions end before TURN, which separates the forward from the backward pass. Pass all actions "
-                    "of a plan")
+    def _begin(self) -> None:
+        self._weight = self._weigh(self.live)
 
-    def backward(self, adjoint: Any) -> Any:
-        """Performs the other actions from the adjoint of the last state; returns the adjoint of the first state."""
-        self.adjoint = adjoint
-        for action in self._actions:
-            self._do(action)
-        found, self.adjoint = self.adjoint, None
-        self.close()
-        return found
-
-    def close(self) -> None:
-        """Waits for transfers in flight; frees slots, tapes, tiers and the stream of actions."""
-        flying, self._flying = self._flying, {}
-        for transfer, _, _ in flying.values():
-            if transfer is not None:
-                self._over(transfer)
-        if self.store is not None:
-            self.store.close()
-        self.let_go()
-        self.live = self.adjoint = self.first = None
-        self._actions = iter(())
-
-    def _do(self, action: Action) -> None:
-        perform = _PERFORM.get(action.kind)
-        if perform is None or action.payload == Payload.LOG:
-            raise UsageError(f"the action '{action}' needs logs, which this backend does not have. Use a plan without "
-                             f"logs (log=None)")
-        perform(self, action)
-        self.counts.actions += 1
-        self._note(0)
+    def _turn(self) -> None:
+        self._reached(self._weight, self.steps)
 
     def _span(self, g: int) -> Tuple[int, int]:
         return g * self.group, min((g + 1) * self.group, self.steps)
@@ -210,10 +151,9 @@ class Player(Holding):
         what the new state needs in addition to the live one, exceed ``room``, the tape is None, the state may be None,
         and the bytes are a lower bound."""
         self.counts.record_steps += t1 - t0
-        try:
-            after, tape, nbytes = self.backend.record(self.live, t0, t1, first, room)
-        except Outgrown as error:  # its traceback references the graph, so it is dropped here
-            return None, None, error.nbytes, None
+        after, tape, nbytes = self._recorded_or_not(t0, t1, first, room)
+        if tape is None:
+            return None, None, nbytes, None
         weight = self._weigh(after)
         nbytes_more = max(0, weight[0] - self._live)
         if room is not None and nbytes + nbytes_more > room:
@@ -342,107 +282,49 @@ class Player(Holding):
 
     # Slow tiers
 
-    def _over(self, transfer: Transfer) -> bool:
-        """Waits for a transfer; returns False if the record is lost."""
-        assert self.store is not None
-        before = self.store.waited
-        try:
-            self.store.wait(transfer)
-        except (RecordError, OSError):
-            return False
-        finally:
-            self.counts.waited += self.store.waited - before
-        return True
+    def _state_of(self, a: Action) -> Any:
+        return self.live if a.slot == LIVE else self.slots[a.slot].state
 
-    def _needs_tiers(self, a: Action) -> Store:
-        if self.store is None:
-            raise UsageError(f"the action '{a}' needs a slow tier, but none is open. Pass store=, or a plan without "
-                             f"tiers")
-        return self.store
+    def _tapes_of(self, a: Action) -> Sequence[Any]:
+        return [self.tapes[g].tape for g in range(a.t0, a.t1)]
 
-    def _move(self, a: Action, state: Any, put: bool) -> None:
-        """Starts a transfer; if it cannot start, the record is lost."""
-        store, transfer = self._needs_tiers(a), None
-        try:
-            state, pieces = self.backend.pieces(state)
-            transfer = (store.put if put else store.get)(a.tier, a.place, a.t0 + 1, pieces, state)
-        except (RecordError, OSError):
-            pass
-        self._flying[a.ticket] = transfer, a, state
-
-    def _put(self, a: Action) -> None:
-        if a.payload == Payload.TAPE:
-            self._put_tapes(a)
-            return
-        self.counts.puts += 1
-        state = self.live if a.slot == LIVE else self.slots[a.slot].state
-        if state is None:  # its slot was lost, so the record is also lost
-            self._flying[a.ticket] = None, a, None
-        else:
-            self._move(a, state, True)
-
-    def _get(self, a: Action) -> None:
-        if a.payload == Payload.TAPE:
-            self._get_tapes(a)
-            return
-        self.counts.gets += 1
+    def _room_of(self, a: Action) -> Any:
         if a.slot == LIVE:
             self.live, self._live = None, self._planned[0]
         else:
             self.slots[a.slot] = held = Held(a.t0)
             if not self._clear(self.sizes.state):
-                self._flying[a.ticket] = None, a, None
-                return
-            held.nbytes = self.sizes.state  # from now on
+                return None
+            held.nbytes = self.sizes.state
             self._held += held.nbytes
-        self._move(a, self.backend.empty(a.t0 * self.group), False)
-
-    def _put_tapes(self, a: Action) -> None:
-        """Starts to write tapes, which stay in place until the WAIT."""
-        store = self._needs_tiers(a)
-        self.counts.tape_puts += 1
-        tapes = [self.tapes[g].tape for g in range(a.t0, a.t1)]
-        self._flying[a.ticket] = start_tapes(store, self.backend, a, tapes), a, None
+        return self.backend.empty(a.t0 * self.group)
 
     def _get_tapes(self, a: Action) -> None:
-        """Starts to read tapes, whose bytes count from now on."""
-        store, transfer = self._needs_tiers(a), None
-        self.counts.tape_gets += 1
         groups = range(a.t0, a.t1)
         there = all(g in self.away for g in groups) and self._clear(sum(self.away[g].nbytes for g in groups))
         rows = [self.away.pop(g, LOST) for g in groups]
         self._held -= self.sizes.graph * sum(kept is not LOST for kept in rows)
-        if there:
-            transfer = start_tapes(store, self.backend, a, [kept.tape for kept in rows])
+        started = self._start_tapes(a, [kept.tape if there else None for kept in rows])
         for g, kept in zip(groups, rows):
-            self._keep(g, LOST if transfer is None else kept)
-        self._flying[a.ticket] = transfer, a, None
+            self._keep(g, kept if started else LOST)
 
     def _wait(self, a: Action) -> None:
-        """Ends a transfer. A record that cannot be read is recomputed; a failed PUT is detected by its GET."""
-        transfer, started, state = self._flying.pop(a.ticket)
-        if state is _LANDED:
-            if started.kind == Kind.GET and started.slot == LIVE and started.payload == Payload.STATE:
-                self._recompute(started.t0 * self.group)
+        if self._flying[a.ticket][2] is not _LANDED:
+            super()._wait(a)
             return
-        arrived = transfer is not None and self._over(transfer)
-        if started.payload == Payload.TAPE:
-            self._tapes_moved(started, arrived)
-            return
-        if started.kind == Kind.PUT:
-            return
-        if started.slot != LIVE:  # a lost state is recomputed by its LOAD
-            self._lose(self.slots[started.slot])
-        if not arrived:
-            self.counts.recoveries += 1
-            if started.slot == LIVE:
-                self._recompute(started.t0 * self.group)
-            return
-        state = self.backend.filled(state)
-        if started.slot == LIVE:
-            self._moved(state, started.t0 * self.group)
+        _, started, _ = self._flying.pop(a.ticket)
+        if started.kind == Kind.GET and started.slot == LIVE and started.payload == Payload.STATE:
+            self._recompute(started.t0 * self.group)
+
+    def _state_over(self, a: Action, state: Any) -> None:
+        if a.slot != LIVE:  # a lost state is recomputed by its LOAD
+            self._lose(self.slots[a.slot])
+            if state is not None:
+                self._fill(self.slots[a.slot], state, self._weigh(state)[0])
+        elif state is None:
+            self._recompute(a.t0 * self.group)
         else:
-            self._fill(self.slots[started.slot], state, self._weigh(state)[0])
+            self._moved(state, a.t0 * self.group)
 
     def _land(self) -> bool:
         """Ends all transfers before their WAIT; returns False if there is none. A state read for the live state is
@@ -453,7 +335,7 @@ class Player(Holding):
             arrived = self._over(transfer)
             self._flying[ticket] = None, a, _LANDED
             if a.payload == Payload.TAPE:
-                self._tapes_moved(a, arrived)
+                self._tapes_over(a, arrived)
             elif a.kind == Kind.GET and not arrived:
                 self.counts.recoveries += 1
                 if a.slot != LIVE:
@@ -470,8 +352,7 @@ class Player(Holding):
                     self.slots[a.slot] = held
         return bool(flying)
 
-    def _tapes_moved(self, a: Action, arrived: bool) -> None:
-        """Frees tapes that were written; marks tapes that could not be read as lost."""
+    def _tapes_over(self, a: Action, arrived: bool) -> None:
         if a.kind == Kind.GET and arrived:
             return
         rows = [(g, self._take(g)) for g in range(a.t0, a.t1)]
@@ -520,14 +401,5 @@ class Player(Holding):
             self.counts.advance_steps += t1 - t0
             self._moved(self.backend.advance(self.live, t0, t1, False), t1)
 
-    def _forget(self, a: Action) -> None:
-        if self.store is not None and a.payload == Payload.STATE:
-            self.store.forget(a.tier, a.place)
-
 
 _LANDED = object()  # replaces the state of a transfer that was ended before its WAIT
-
-_PERFORM = {Kind.ADVANCE: Player._advance, Kind.RECORD: Player._record, Kind.BACKWARD: Player._backward,
-            Kind.SAVE: Player._save, Kind.LOAD: Player._load, Kind.DROP: Player._drop,
-            Kind.PUT: Player._put, Kind.GET: Player._get, Kind.WAIT: Player._wait,
-            Kind.FORGET: Player._forget}

@@ -8,8 +8,8 @@ state that is part of a tape leaves with it. A tape that is lost on a tier is re
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from .actions import LIVE, Action, Kind, Payload
-from .errors import RecordError, UsageError
-from .player import Backend, Counts, Outgrown, Player, Refused, Sizes, start_tapes
+from .backends import Backend, Counts
+from .performer import Performer, Refused
 from .show import show_least, show_most, show_size
 from .stores import Store
 
@@ -28,10 +28,6 @@ class StageBackend(Backend):
 
     def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
         """Returns the adjoint of x_i from the adjoint of x_{i+1}; ``state`` is x_i. Consumes the tape."""
-        raise NotImplementedError
-
-    def room_for(self, i: int) -> Any:
-        """Returns memory for a state x_i, to be read from a tier."""
         raise NotImplementedError
 
 
@@ -110,7 +106,7 @@ class _Memory:
         return self.state[t]
 
 
-class StagePlayer(Player):
+class StagePlayer(Performer):
     """Performs a plan of stages: ``forward`` up to TURN, ``backward`` the rest. Gradients of parameters are counted as
     they are allocated.
 
@@ -122,93 +118,82 @@ class StagePlayer(Player):
 
     def __init__(self, backend: StageBackend, actions: Iterable[Action], sizes: StageSizes,
                  strict: bool = True, counts: Optional[Counts] = None, store: Optional[Store] = None):
-        super().__init__(backend, actions, len(sizes.tape), 1,
-                         Sizes(0, 0, 0, sizes.memory, sizes.staging), strict, counts, store)
+        super().__init__(backend, actions, strict, counts, store)
         self.planned = sizes
         self.memory = _Memory(sizes.state)
         self.taken: Dict[int, Any] = {}  # tapes by stage
         self.away: Dict[int, Tuple[Any, int]] = {}  # tapes on tiers, and on their way back, with their bytes
         self.kept: Dict[int, Tuple[int, Any, bool]] = {}  # step numbers and states by slot; True: part of a tape
-        self.under_way: Dict[int, Tuple[Any, Action, Any]] = {}
         self.over = 0  # bytes by which tapes exceed the plan
 
-    def forward(self, state: Any) -> Any:
+    def _begin(self) -> None:
         self.memory.move(0)
-        last = super().forward(state)
-        self._count(self.planned.state[-1])
-        self.memory.bytes += self.planned.state[-1]
-        self.memory.move(-1)
-        return last
 
-    def close(self) -> None:
-        flying, self.under_way = self.under_way, {}
-        for transfer, _, _ in flying.values():
-            if transfer is not None:
-                self._over(transfer)
+    def _turn(self) -> None:
+        self._note(self.planned.state[-1])
+        self.memory.bytes += self.planned.state[-1]
+        self.live = None
+        self.memory.move(-1)
+
+    def let_go(self) -> None:
         self.taken.clear()
         self.away.clear()
         self.kept.clear()
-        super().close()
 
     @property
     def held(self) -> int:
         """Returns the current bytes of states and tapes."""
         return self.memory.bytes
 
-    def _do(self, action: Action) -> None:
-        perform = _STAGES.get(action.kind)
-        if perform is None or action.payload == Payload.LOG:
-            raise UsageError(f"the action '{action}' needs logs, which this backend does not have. Use a plan without "
-                             f"logs (log=None)")
-        perform(self, action)
-        self.counts.actions += 1
-        self._count(0)
+    def _used(self) -> int:
+        return self.memory.bytes + self.planned.staging
 
-    def _count(self, more: int) -> None:
-        now = self.memory.bytes + more + self.planned.staging
-        if now > self.counts.peak:
-            self.counts.peak = now
-
-    def _go_on(self, a: Action) -> None:
+    def _advance(self, a: Action) -> None:
         for i in range(a.t0, a.t1):
-            self._count(self.planned.state[i + 1])
+            self._note(self.planned.state[i + 1])
             self._made(self.backend.advance(self.live, i, i + 1, i >= self._top), i + 1)
             self.memory.move(i + 1)
             self._top = max(self._top, i + 1)
         self.counts.advance_steps += a.t1 - a.t0
 
-    def _tape_stage(self, a: Action) -> None:
+    def _record(self, a: Action) -> None:
         for i in range(a.t0, a.t1):
             room = None
             if self.planned.memory is not None and self.strict:
                 room = self.planned.tape[i] + self.planned.memory - self.planned.peak - self.over
-            tape, nbytes = self._stage_tape(i, room)
+            state, tape, nbytes = self._recorded_or_not(i, i + 1, i >= self._top, room)
             if tape is None:
                 raise self._refusal(f"the saved tensors of stage {i} take more than {show_size(nbytes)}, but "
                                     f"{show_size(self.planned.tape[i])} were planned and "
                                     f"{show_most(max(0, room or 0))} are left")
+            self._made(state, i + 1)
+            del state
             self.counts.record_steps += 1
-            self._count(nbytes)
-            self.over += max(0, nbytes - self.planned.tape[i])
-            self.taken[i] = tape
-            self.memory.tape(i, nbytes)
+            self._note(nbytes)
+            self._keep(i, tape, nbytes)
             self.memory.move(i + 1)
             self.memory.part = True
             self._top = max(self._top, i + 1)
 
-    def _stage_tape(self, i: int, room: Optional[int]) -> Tuple[Any, int]:
-        """Records a stage; returns its tape and the tape's bytes, or None and a lower bound if it is too large."""
-        try:
-            state, tape, nbytes = self.backend.record(self.live, i, i + 1, i >= self._top, room)
-        except Outgrown as error:  # its traceback references the graph, so it is dropped here
-            return None, error.nbytes
-        self._made(state, i + 1)
-        return tape, nbytes
+    def _keep(self, i: int, tape: Any, nbytes: int) -> None:
+        self.over += max(0, nbytes - self.planned.tape[i])
+        self.taken[i] = tape
+        self.memory.tape(i, nbytes)
+
+    def _take(self, i: int) -> Tuple[Any, int]:
+        nbytes = self.memory.taped[i]
+        self.over -= max(0, nbytes - self.planned.tape[i])
+        self.memory.tape(i, 0)
+        return self.taken.pop(i, None), nbytes
+
+    def _bytes(self, state: Any) -> int:
+        found = self.backend.state_bytes(state)
+        return found[0] if found else 0
 
     def _made(self, state: Any, t: int) -> None:
         """Makes ``state``, which is x_t, the live state."""
         self.live = state
-        nbytes = self._weigh(state)[0]
+        nbytes = self._bytes(state)
         if nbytes > self.planned.state[t] and self.planned.memory is not None and self.strict:
             raise self._refusal(f"the output of stage {t - 1} takes {show_least(nbytes)}, but "
                                 f"{show_most(self.planned.state[t])} were planned")
@@ -220,12 +205,9 @@ class StagePlayer(Player):
         self.close()
         for i in range(len(tapes)):
             state, nbytes = self.backend.tape_bytes(state, i, i + 1)
-            states[i + 1], tapes[i] = max(states[i + 1], self._weigh(state)[0]), max(tapes[i], nbytes)
+            states[i + 1], tapes[i] = max(states[i + 1], self._bytes(state)), max(tapes[i], nbytes)
         return StageRefused(f"{reason}. Increase memory, or pass strict=False to keep it anyway",
                             self.planned._replace(state=states, tape=tapes))
-
-    def _fit(self, t: int) -> None:
-        """Does nothing: ``memory`` counts the bytes of stages."""
 
     def _found(self, t: int) -> Any:
         """Returns x_t if it exists, else None."""
@@ -238,26 +220,25 @@ class StagePlayer(Player):
             return self.backend.output(self.taken[t - 1])
         return self.first if t == 0 else None
 
-    def _turn_back(self, a: Action) -> None:
+    def _backward(self, a: Action) -> None:
         for i in reversed(range(a.t0, a.t1)):
             state = self._state_at(i)
             self._needs_tape(i, state)
             grads = self.planned.grads[i]
-            self._count(self.planned.state[i] - self.memory.released(i) + grads + self.planned.terms[i])
+            self._note(self.planned.state[i] - self.memory.released(i) + grads + self.planned.terms[i])
             self.live = None
             tape = self.taken.pop(i)
             self.adjoint = self.backend.reverse(tape, state, self.adjoint, i)
             self.memory.bytes += self.planned.state[i] - self.planned.state[i + 1] + grads
-            self.over -= max(0, self.memory.taped[i] - self.planned.tape[i])
-            self.memory.tape(i, 0)
+            self._take(i)
             self.memory.move(-1)
             self.counts.backward_steps += 1
 
-    def _keep_state(self, a: Action) -> None:
+    def _save(self, a: Action) -> None:
         self.kept[a.slot] = a.t0, self.live, self.memory.part
         self.memory.hold(a.t0)
 
-    def _take_state(self, a: Action) -> None:
+    def _load(self, a: Action) -> None:
         if a.payload == Payload.TAPE:
             if a.t0 - 1 not in self.taken:
                 self._needs_tape(a.t0 - 1, self._state_at(a.t0 - 1))
@@ -267,66 +248,45 @@ class StagePlayer(Player):
         self.memory.move(a.t0)
         self.memory.part = part
 
-    def _drop_state(self, a: Action) -> None:
+    def _drop(self, a: Action) -> None:
         self.memory.let_go(self.kept.pop(a.slot)[0])
 
     # States and tapes on slow tiers
 
-    def _start(self, a: Action, state: Any, put: bool) -> None:
-        """Starts a transfer; if it cannot start, the record is lost."""
-        store, transfer = self._needs_tiers(a), None
-        try:
-            state, pieces = self.backend.pieces(state)
-            start = store.put if put else store.get
-            transfer = start(a.tier, a.place, a.t0 + 1, pieces, state)
-        except (RecordError, OSError):
-            pass
-        self.under_way[a.ticket] = transfer, a, state
+    def _state_of(self, a: Action) -> Any:
+        return self.live if a.slot == LIVE else self.kept[a.slot][1]
 
-    def _send(self, a: Action) -> None:
-        if a.payload == Payload.TAPE:
-            self._send_tapes(a)
-            return
-        self.counts.puts += 1
-        self._start(a, self.live if a.slot == LIVE else self.kept[a.slot][1], True)
+    def _tapes_of(self, a: Action) -> Sequence[Any]:
+        return [self.taken.get(i) for i in range(a.t0, a.t1)]
 
-    def _send_tapes(self, a: Action) -> None:
-        """Starts to write tapes, which can be read until the WAIT."""
-        store = self._needs_tiers(a)
-        self.counts.tape_puts += 1
-        tapes = [self.taken.get(i) for i in range(a.t0, a.t1)]
-        self.under_way[a.ticket] = start_tapes(store, self.backend, a, tapes), a, None
+    def _room_of(self, a: Action) -> Any:
+        if a.slot == LIVE:
+            self.live = None
+            self.memory.move(-1)
+        self.memory.bytes += self.planned.state[a.t0]
+        return self.backend.empty(a.t0)
 
-    def _bring_tapes(self, a: Action) -> None:
-        """Starts to read tapes, whose bytes count from now on."""
-        store, transfer = self._needs_tiers(a), None
-        self.counts.tape_gets += 1
+    def _get_tapes(self, a: Action) -> None:
         stages = range(a.t0, a.t1)
         if all(i in self.away for i in stages):
             for i in stages:
                 self.memory.tape(i, self.away[i][1], True)
-            transfer = start_tapes(store, self.backend, a, [self.away[i][0] for i in stages])
-        self.under_way[a.ticket] = transfer, a, None
+        self._start_tapes(a, [self.away.get(i, (None,))[0] for i in stages])
 
     def _tapes_over(self, a: Action, arrived: bool) -> None:
-        """Ends a transfer of tapes. Tapes that were written are freed; those that could not be written or read are
-        lost."""
         for i in range(a.t0, a.t1):
             if a.kind == Kind.GET:
                 tape, nbytes = self.away.pop(i, (None, 0))
-                self.memory.tape(i, nbytes if arrived else 0)
                 if arrived:
-                    self.taken[i] = tape
-                    self.over += max(0, nbytes - self.planned.tape[i])
+                    self._keep(i, tape, nbytes)
                 else:
+                    self.memory.tape(i, 0)
                     self.counts.recoveries += 1
                 continue
-            nbytes, tape = self.memory.taped[i], self.taken.pop(i, None)
             if self.memory.part and self.memory.live == i + 1:
                 self.live = None
                 self.memory.move(-1)
-            self.over -= max(0, nbytes - self.planned.tape[i])
-            self.memory.tape(i, 0)
+            tape, nbytes = self._take(i)
             if arrived:
                 self.backend.shed(tape)
                 self.away[i] = tape, nbytes
@@ -336,7 +296,7 @@ class StagePlayer(Player):
         state = self._found(t)
         if state is not None:
             return state
-        self._count(self.planned.state[t])
+        self._note(self.planned.state[t])
         return self._made_again(t)
 
     def _needs_tape(self, i: int, state: Any) -> None:
@@ -346,43 +306,19 @@ class StagePlayer(Player):
         _, tape, nbytes = self.backend.record(state, i, i + 1, False, None)
         self.counts.record_steps += 1
         self.counts.recorded_again += 1
-        self._count(nbytes)
-        self.over += max(0, nbytes - self.planned.tape[i])
-        self.taken[i] = tape
-        self.memory.tape(i, nbytes)
+        self._note(nbytes)
+        self._keep(i, tape, nbytes)
 
-    def _bring(self, a: Action) -> None:
-        if a.payload == Payload.TAPE:
-            self._bring_tapes(a)
-            return
-        self.counts.gets += 1
-        if a.slot == LIVE:
-            self.live = None
-            self.memory.move(-1)
-        self.memory.bytes += self.planned.state[a.t0]
-        self._start(a, self.backend.room_for(a.t0), False)
-
-    def _arrive(self, a: Action) -> None:
-        """Ends a transfer. A state that cannot be read is recomputed."""
-        transfer, started, state = self.under_way.pop(a.ticket)
-        arrived = transfer is not None and self._over(transfer)
-        if started.payload == Payload.TAPE:
-            self._tapes_over(started, arrived)
-            return
-        if started.kind == Kind.PUT:
-            return
-        t = started.t0
-        if arrived:
-            state = self.backend.filled(state)
-        else:
-            self.counts.recoveries += 1
+    def _state_over(self, a: Action, state: Any) -> None:
+        t = a.t0
+        if state is None:
             state = self._made_again(t)
         self.memory.bytes -= self.planned.state[t]
-        if started.slot == LIVE:
+        if a.slot == LIVE:
             self.live = state
             self.memory.move(t)
         else:
-            self.kept[started.slot] = t, state, False
+            self.kept[a.slot] = t, state, False
             self.memory.hold(t)
 
     def _made_again(self, t: int) -> Any:
@@ -390,21 +326,10 @@ class StagePlayer(Player):
         near = next(i for i in reversed(range(t + 1)) if self._found(i) is not None)
         state = self._found(near)
         for i in range(near, t):
-            self._count(self.planned.state[i] + self.planned.state[i + 1])
+            self._note(self.planned.state[i] + self.planned.state[i + 1])
             state = self.backend.advance(state, i, i + 1, False)
         self.counts.advance_steps += t - near
         return state
-
-    def _forget_record(self, a: Action) -> None:
-        if self.store is not None and a.payload == Payload.STATE:
-            self.store.forget(a.tier, a.place)
-
-
-_STAGES = {Kind.ADVANCE: StagePlayer._go_on, Kind.RECORD: StagePlayer._tape_stage,
-           Kind.BACKWARD: StagePlayer._turn_back, Kind.SAVE: StagePlayer._keep_state,
-           Kind.LOAD: StagePlayer._take_state, Kind.DROP: StagePlayer._drop_state,
-           Kind.PUT: StagePlayer._send, Kind.GET: StagePlayer._bring, Kind.WAIT: StagePlayer._arrive,
-           Kind.FORGET: StagePlayer._forget_record}
 
 
 class _Nothing(StageBackend):
@@ -413,21 +338,17 @@ class _Nothing(StageBackend):
     def __init__(self, tape: Sequence[int]):
         self.tape, self.waited, self.tape_bytes = tape, 0.0, [1] * TIERS
 
-    def advance(self, state: Any, t0: int, t1: int, first: bool) -> Any:
+    def advance(self, state: Any, *unused: Any) -> Any:
+        """Returns its argument; also used as ``output``, ``empty`` and ``shed``."""
         return state
 
-    def record(self, state: Any, t0: int, t1: int, first: bool,
-               room: Optional[int]) -> Tuple[Any, Any, int]:
-        return state, state, self.tape[t0]
+    output = empty = shed = advance
 
-    def output(self, tape: Any) -> Any:
-        return tape
+    def record(self, state: Any, t0: int, *unused: Any) -> Tuple[Any, Any, int]:
+        return state, state, self.tape[t0]
 
     def reverse(self, tape: Any, state: Any, adjoint: Any, i: int) -> Any:
         return adjoint
-
-    def room_for(self, i: int) -> Any:
-        return ()
 
     def pieces(self, state: Any) -> Tuple[Any, Sequence[Tuple[int, int]]]:
         return state, ()
@@ -435,11 +356,7 @@ class _Nothing(StageBackend):
     def tape_pieces(self, tape: Any) -> Sequence[Tuple[int, int]]:
         return [(0, 1)]
 
-    def shed(self, tape: Any) -> None:
-        pass
-
-    def regain(self, tape: Any) -> Sequence[Tuple[int, int]]:
-        return ()
+    regain = tape_pieces
 
     def put(self, *unused: Any) -> Any:
         """Transfers nothing; also used as ``get``, ``wait``, ``forget`` and ``close``."""

@@ -14,10 +14,12 @@ from .errors import UsageError, stack_level
 from .problems import Tier
 from .show import show_least
 
-__all__ = ["OpenTier", "Paths", "Store", "Transfer", "measured_tiers"]
+__all__ = ["ROOMS", "OpenTier", "Paths", "Store", "Transfer", "measured_tiers"]
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
+ROOMS = 4  # in host memory, for records of a device on their way to files; chosen: a record being copied and one being
+# written or read, in each direction
 _GLANCE = 0.1  # seconds of waiting between two checks for signals
 
 

@@ -156,7 +156,7 @@ def limited(seconds):
 def fixed_tiers(graph=None):
     """Planners are told the same of tiers each time; ``graph`` 0: nodes and objects of tensors count nothing."""
     measure, rates, *users = (importlib.import_module(f"neap.torch.{name}")
-                              for name in ("measure", "tiers.rates", "scan", "sequential"))
+                              for name in ("measure", "tiers.rates", "facts", "sequential"))
     users.append(rates)
     measured, counted, rated = rates.measured_tiers, measure.GRAPH, rates.rates_of
 

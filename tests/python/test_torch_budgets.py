@@ -11,12 +11,11 @@ torch = pytest.importorskip("torch")
 
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
+from neap.group_plans import Costs, _between  # noqa: E402
 from neap.player import Outgrown  # noqa: E402
 from neap.show import show_least  # noqa: E402
 from neap.torch.measure import Counter  # noqa: E402
-from neap.torch.planning import _between  # noqa: E402
 from neap.torch.sizing import Sizer  # noqa: E402
-from neap.torch.timing import Costs  # noqa: E402
 from cells_of_tests import COSTS, B, I, N, case, grads, plain, same, scanned  # noqa: E402
 
 MANY = int(os.environ.get("NEAP_MANY", "60"))

@@ -291,7 +291,7 @@ class Late(Cache):
                                             ("turns", "auto"), ("turns", "disk-revolve")])
 def test_a_state_that_grows_after_the_measured_steps(kind, strategy, monkeypatch):
     tier = OpenTier(Tier(write=1e9, read=1e9, capacity=1 << 24, name="mem", duplex=True).spec())
-    monkeypatch.setattr(sys.modules["neap.torch.scan"], "measured_tiers", lambda *unused: [tier])  # same plans always
+    monkeypatch.setattr(sys.modules["neap.torch.facts"], "measured_tiers", lambda *unused: [tier])  # same plans always
     made, start, x = cache_case()
     made, start = Late(kind), torch.randn(3, 4, 16)
     wanted = run_cache(made, start, x)

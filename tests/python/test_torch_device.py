@@ -106,7 +106,7 @@ def test_no_host_memory(fake):
     assert told.recoveries == told.counts.gets > 0
 
 
-def test_copies_are_waited_for_when_a_backward_ends_early(fake):
+def test_copies_are_waited_for_when_a_backward_ends_early(fake, monkeypatch):
     """An exception half way, and a scan that is dropped, leave no copy under way."""
     made, state, x, _ = case("wide", 60, 3)
     options = dict(strategy="double", group=1, memory="420K", host="64M", costs=COSTS)
@@ -118,14 +118,9 @@ def test_copies_are_waited_for_when_a_backward_ends_early(fake):
     def failing(self, a):
         raise KeyError("made up")
     last, out = nt.scan(made, state, x, **options)
-    original = Player._backward
-    from neap import player
-    player._PERFORM[neap.BACKWARD] = failing
-    try:
-        with pytest.raises(KeyError):
-            out.sum().backward()
-    finally:
-        player._PERFORM[neap.BACKWARD] = original
+    monkeypatch.setattr(Player, "_backward", failing)
+    with pytest.raises(KeyError):
+        out.sum().backward()
     assert fake.open == []
 
 

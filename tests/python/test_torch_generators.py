@@ -103,7 +103,7 @@ def test_random_numbers_of_other_devices(monkeypatch, kind, options):
     torch.manual_seed(1)
     fake, cell, x, h = Fake(), torch.nn.GRUCell(I, N), torch.randn(T, B, I), torch.zeros(B, N)
     monkeypatch.setattr(torch, kind, fake, raising=False)
-    module = sys.modules["neap.torch.scan"]
+    module = sys.modules["neap.torch.arguments"]
     monkeypatch.setattr(module, "Generators", lambda devices, *more: Generators([*devices, torch.device(kind)], *more))
 
     def step(h, x, t):
@@ -137,7 +137,7 @@ def test_devices_whose_generator_is_not_known(monkeypatch):
         Generators([torch.device("hpu")])
     assert torch.equal(Generators([torch.device("hpu")], strict=False).get(), torch.get_rng_state())
     assert torch.equal(Generators([torch.device("meta")]).get(), torch.get_rng_state())
-    module = sys.modules["neap.torch.scan"]
+    module = sys.modules["neap.torch.arguments"]
     monkeypatch.setattr(module, "Generators", lambda devices, *more: Generators([*devices, torch.device("hpu")], *more))
     given = lambda h, x, t: (h.tanh(), None), torch.ones(2, requires_grad=True), None  # noqa: E731
     with pytest.raises(neap.UsageError, match="pass rng=False"):

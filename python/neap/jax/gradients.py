@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from .. import units
-from ..actions import Kind
 from ..errors import BudgetError, UsageError, too_small
+from ..places import places_of
 from ..plans import Plan, plan
 from ..player import Player, Sizes
 from ..reports import Report
+from ..scan_choice import halved
 from ..show import show_least
 from ..stores import OpenTier, Paths, Store, measured_tiers
 from ..units import Size
@@ -53,15 +54,6 @@ def _arrays(tree: Any, name: str) -> Any:
         return jax.tree.map(lambda x: jnp.asarray(x, dtype=jnp.asarray(x).dtype), tree)
     except TypeError as error:
         raise UsageError(f"{name}: {error}. Pass JAX or NumPy arrays, numbers, or pytrees of these") from None
-
-
-def _places(made: Plan) -> List[int]:
-    """Returns the number of places that a plan uses on each tier."""
-    found = [0] * len(made.tiers)
-    for a in made:
-        if a.kind == Kind.PUT:
-            found[a.tier - 1] = max(found[a.tier - 1], a.place + 1)
-    return found
 
 
 class ValueAndGrad:
@@ -165,14 +157,8 @@ class ValueAndGrad:
             if left is not None:
                 one = self._of(known, arrays, 1).tape
                 group = max(1, min(GROUP, max(0, left) // SHARE // max(1, one)))
-        group = min(group, steps)
-        while True:
-            try:
-                return self._planned_for(known, arrays, steps, group, charged, left, told)
-            except BudgetError:
-                if group == 1 or self._group is not None:
-                    raise
-                group //= 2
+        return halved(min(group, steps), self._group is not None,
+                      lambda group: self._planned_for(known, arrays, steps, group, charged, left, told))
 
     def _of(self, known: _Known, arrays: List[Leaves], steps: int) -> Group:
         if steps not in known.groups:
@@ -246,7 +232,7 @@ class ValueAndGrad:
 
     def _player(self, run: Run, made: Plan, sizes: Sizes, group: int, tiers: List[OpenTier],
                 told: Report) -> Player:
-        store, places = None, _places(made) if tiers else []
+        store, places = None, places_of(made).states if tiers else []
         if any(places) and self._slow is not None:
             sizes = sizes._replace(staging=sum(
                 tier.raw.staging for tier, count in zip(tiers, places) if count))

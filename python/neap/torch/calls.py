@@ -2,25 +2,23 @@
 """One call of a scan as a node of autograd: ``forward`` performs its plan up to TURN and keeps slots and tapes,
 ``backward`` performs the rest."""
 import contextlib
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 
 from ..errors import BudgetError, UsageError, too_small
-from ..plans import Plan
-from ..player import Player, Refused, Sizes
+from ..player import Player, Refused
 from ..reports import Report
+from ..scan_choice import Choice
 from ..show import show_least
-from ..stores import Paths, Store
-from .around import Around
-from .device import Device, generator_kept, get_rng, set_rng
+from .arguments import Arguments
+from .device import generator_kept, get_rng, set_rng
 from .double import Once, Second, second
 from .leaves import leaves_of
 from .measure import addresses, charge
-from .places import Places
-from .runs import Again, Cast, Run, differentiable, laid
+from .runs import Again, Run, differentiable, laid
 from .tiers.exhaustion import device_memory
-from .tiers.offload import Offload
+from .tiers.offload import opened
 from .transforms import check_backward
 from .trees import flatten, nbytes, unflatten
 
@@ -69,36 +67,24 @@ class ScanFunction(torch.autograd.Function):
 class Call:
     """One call of a scan: its run, its plan, and their execution."""
 
-    def __init__(self, run: Run, start: List[torch.Tensor], made: Plan, group: int, sizes: Sizes,
-                 strict: bool, cast: Cast, around: Around, learn: Callable[[Again], None], told: Report):
-        self.run, self.group, self.sizes = run, group, sizes
-        self.actions: Iterable[Any] = made
-        self.strict, self.cast, self.around, self.learn, self.report = strict, cast, around, learn, told
-        self.states, self.inputs, self.outputs = len(start), len(run.inputs or ()), 0
-        self.first = run.state(start, 0)
-        run.like, run.caller = self.first.leaves, addresses(start)
-        self.slow: Optional[Paths] = None
-        self.host: Optional[int] = None
-        self.record, self.spill = 1, False  # bytes of a state on a tier; tier 1 is host memory and files (Chosen)
-        self.double = False  # second derivatives are supported
-        self.memory: Optional[int] = None
-        self.enough: Callable[[int], Tuple[int, int]] = lambda least: (0, least)  # _Job.enough
-        self.places = Places([], [], [])
-        self.device: Optional[Device] = None
-        self.redoes = made.advance_steps + made.record_steps > -(-run.steps // group)
+    def __init__(self, run: Run, given: Arguments, made: Choice, learn: Callable[[Again], None],
+                 enough: Callable[[int], Tuple[int, int]], told: Report):
+        self.run, self.made, self.options, self.device = run, made, given.options, given.device
+        self.cast, self.around, self.learn, self.enough, self.report = given.cast, given.around, learn, enough, told
+        self.states, self.inputs, self.outputs = len(given.start), len(run.inputs or ()), 0
+        self.first = run.state(given.start, 0)
+        run.like, run.caller = self.first.leaves, addresses(given.start)
+        plan = made.chosen.plan
+        self.redoes = plan.advance_steps + plan.record_steps > -(-run.steps // made.group)
+        self.double, self.memory = self.options.double, self.options.memory
 
     def _player(self) -> Player:
-        store: Any = None
-        tapes = [count * self.sizes.tape for count in self.places.groups]
-        if self.device is not None and any(self.places.used):
-            self.run.spans = True
-            store = Offload(self.device, self.record, self.host is not None, self.slow, self.spill)
-            store.format(self.places.states, self.places.tapes, tapes, self.host)
-            self.report.host = store.host_bytes
-        elif self.slow is not None and any(self.places.used):
-            store = Store(self.slow, self.record)
-            store.format(self.places.states, self.places.tapes, tapes)
-        return Player(self.run, self.actions, self.run.steps, self.group, self.sizes, self.strict,
+        made, options, chosen = self.made, self.options, self.made.chosen
+        self.run.spans = self.device is not None and made.stored
+        store = opened(self.device, options.slow, options.host, made.record, made.places,
+                       [count * made.sizes.tape for count in made.places.groups], chosen.spill)
+        self.report.host = getattr(store, "host_bytes", 0)
+        return Player(self.run, chosen.actions or chosen.plan, self.run.steps, made.group, made.sizes, options.strict,
                       self.report.counts, store)
 
     def first_step(self) -> List[torch.Tensor]:
@@ -190,7 +176,7 @@ class Call:
             try:
                 found, report.double_kept, report.double_tape = second(
                     self.run, self.first, self.cast, gradients, cotangents, wanted,
-                    report.memory - report.charged if report.memory is not None and self.strict else None)
+                    report.memory - report.charged if report.memory is not None and self.options.strict else None)
             except BudgetError as error:
                 error.least += report.charged
                 raise

@@ -13,13 +13,14 @@ import torch
 from .. import units
 from ..actions import Action
 from ..errors import BudgetError, UsageError, too_small
+from ..places import StagePlaces, stage_places
 from ..plans import Plan, plan
 from ..player import Counts
 from ..problems import Stages
 from ..reports import Report
 from ..show import show_least
 from ..stage_player import StagePlayer, StageRefused, StageSizes, peak_of
-from ..stores import OpenTier, Paths, Store, measured_tiers
+from ..stores import ROOMS, OpenTier, Paths, measured_tiers
 from ..units import Size
 from .around import Around
 from .device import Device, generator_kept, get_rng, memory_of, offloading, set_rng
@@ -27,12 +28,11 @@ from .double import Once
 from .heap import give_back
 from .layouts import dense
 from .measure import addresses, charge
-from .places import StagePlaces, stage_places
 from .runs import Again, Cast, differentiable
 from .stages import LayerRun, LayerState, kept_bytes
 from .tapes import aligned
 from .tiers.exhaustion import device_memory
-from .tiers.offload import ROOMS, Offload
+from .tiers.offload import opened
 from .tiers.rates import device_tiers
 from .transforms import check_backward, transformed, uncompiled
 from .trees import Tree, flatten, nbytes, unflatten
@@ -123,16 +123,11 @@ class _Call:
 
     def forward(self) -> Tuple[StagePlayer, LayerState]:
         """Runs the forward pass; returns a player at TURN and the last state."""
-        store: Any = None
-        fit, places = self.fit, self.fit.places
+        fit, places, states = self.fit, self.fit.places, self.fit.sizes.state
         self.run.sends = places.sent
-        if any((*places.states, *places.tapes)) and self.device is not None:
-            store = Offload(self.device, _record(fit.sizes.state), self.host is not None, self.slow)
-            store.format(places.states, places.tapes, places.nbytes, self.host)
-            self.report.host = store.host_bytes
-        elif any((*places.states, *places.tapes)) and self.slow is not None:
-            store = Store(self.slow, max(fit.sizes.state))
-            store.format(places.states, places.tapes, places.nbytes)
+        store = opened(self.device, self.slow, self.host, max(states) if self.device is None else _record(states), places,
+                       places.nbytes)
+        self.report.host = getattr(store, "host_bytes", 0)
         player = StagePlayer(self.run, fit.actions, fit.sizes, self.strict, self.report.counts, store)
         before, begins = get_rng(self.run.device), not any(self.run.done)
         try:

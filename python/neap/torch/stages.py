@@ -383,10 +383,10 @@ class LayerRun(StageBackend):
         rows = {address(x): x for x in state.leaves}
         return state, [(span(x) if self.spans else at, size) for (at, size), x in rows.items() if size]
 
-    def room_for(self, i: int) -> LayerState:
+    def empty(self, t: int) -> LayerState:
         rooms: Dict[int, torch.Tensor] = {}
         leaves = []
-        for dtype, shape, stride, offset, bit, (at, size) in self.layouts[i]:
+        for dtype, shape, stride, offset, bit, (at, size) in self.layouts[t]:
             if at not in rooms:
                 rooms[at] = torch.empty(size, dtype=torch.uint8, device=self.device)
             whole = torch.empty(0, dtype=dtype, device=self.device) if not size else rooms[at].view(dtype)

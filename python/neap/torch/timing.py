@@ -2,48 +2,23 @@
 """Measures the bytes that a group of steps keeps for its backward step, and its seconds."""
 import ctypes
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import torch
 
+from ..group_plans import Costs, Measured
 from .checks import Hashes, NotDeterministic
 from .heap import give_back
 from .measure import Samples, addresses
 from .runs import Again, Run, State
 
-__all__ = ["Costs", "Measured", "measure"]
+__all__ = ["UNTIMED", "measure"]
 
 ROUNDS = 5  # number of timed runs of a group, unless they take longer than
 ENOUGH = 0.2  # seconds in total
 
 
-class Costs(NamedTuple):
-    """Seconds of a group of steps."""
-
-    advance: float
-    record: float
-    backward: float
-
-
 UNTIMED = Costs(0, 0, 0)  # of groups of which only the bytes are needed
-
-
-class Measured(NamedTuple):
-    """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
-    which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
-    direction; bytes of a state and of its adjoint, and whether the size of states changes from group to group; with
-    ``every``, the bytes of all states and of all tapes."""
-
-    tape: int
-    costs: Costs
-    spare: int = 0
-    graph: int = 0
-    moving: float = 0.0
-    state: int = 0
-    adjoint: int = 0
-    grows: bool = False
-    states: Tuple[int, ...] = ()
-    tapes: Tuple[int, ...] = ()
 
 
 def measure(run: Run, start: List[torch.Tensor], group: int, costs: Optional[Costs], every: bool = False) -> Measured:

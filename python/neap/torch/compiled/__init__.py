@@ -4,8 +4,8 @@
 ``tracing`` records a group and its backward pass as one graph of operations, ``partition`` divides it into three,
 ``groups`` compiles and compares these, ``runs`` runs the steps of a scan with them, ``calls`` provides them for a call.
 """
-from .calls import LARGEST, Compiler, group_size, not_compiled
+from .calls import Compiler, not_compiled
 from .groups import Groups
 from .tracing import Untraceable
 
-__all__ = ["LARGEST", "Compiler", "Groups", "Untraceable", "group_size", "not_compiled"]
+__all__ = ["Compiler", "Groups", "Untraceable", "not_compiled"]

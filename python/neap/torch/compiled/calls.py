@@ -15,17 +15,9 @@ from .groups import Group, Groups
 from .runs import CompiledRun
 from .tracing import Untraceable, reason
 
-__all__ = ["LARGEST", "Compiler", "group_size", "not_compiled"]
+__all__ = ["Compiler", "not_compiled"]
 
 _LOCK = threading.RLock()  # PyTorch's tracer and compiler are not thread-safe
-LARGEST = 8  # steps: compilers take 1 to 3 s per step of a group (measured for RNN, LIF and GRU cells)
-
-
-def group_size(steps: int, most: int) -> int:
-    """Returns the steps per group: the largest divisor of ``steps`` up to ``most``, unless it is less than half of it;
-    a last group of another size would be compiled in addition."""
-    found = max(size for size in range(1, most + 1) if steps % size == 0)
-    return found if 2 * found >= most else most
 
 
 def not_compiled(known: Groups, error: Untraceable) -> str:

@@ -9,18 +9,17 @@ import functools
 import os
 import time
 import weakref
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
 from ...errors import BudgetError, UsageError, too_small
-from ...player import Backend, Player, Sizes
+from ...group_plans import Costs, Measured
+from ...player import Backend, Player
 from ...reports import Report
+from ...scan_choice import Asked, Choice, Facts, choose
 from ...show import show_least
 from ...stores import OpenTier, Paths, Store, measured_tiers
-from ..places import Places, places_of
-from ..planning import Chain, Chosen, fastest
-from ..timing import Costs, Measured
 from .nets import Kind, give, take
 
 __all__ = ["Budget", "Steps"]
@@ -125,46 +124,32 @@ class Steps(Backend):
         """
         self.begin(outputs)
         made = self._plan(budget)
-        sizes, found = made.sizes, made.chosen
-        report.planned(found.plan, self.steps, made.group, sizes.state, sizes.tape, made.buffer, budget.memory,
-                       found.plan.peak + made.buffer)
+        sizes, plan = made.sizes, made.chosen.plan
+        report.planned(plan, self.steps, made.group, sizes.state, sizes.tape, made.charged, budget.memory,
+                       plan.peak + made.charged)
         store = None
-        if budget.slow is not None and any(made.places.used):
+        if budget.slow is not None and made.stored:
             store = Store(budget.slow, self.state)
             store.format(made.places.states, made.places.tapes, [count * sizes.tape for count in made.places.groups])
         if self.measured:
             self.begin(outputs)  # without the gradients of the measured steps
-        player = Player(self, found.plan, self.steps, made.group, sizes, True, report.counts, store)
+        player = Player(self, plan, self.steps, made.group, sizes, True, report.counts, store)
         return player, player.forward(self.start())
 
-    def _plan(self, budget: Budget) -> "_Made":
+    def _plan(self, budget: Budget) -> Choice:
         """Returns the plan of a call."""
-        steps, memory = self.steps, budget.memory
-        group = min(LARGEST, steps)
-        if memory is None and budget.strategy in ("auto", "bptt"):
-            chosen = fastest(Chain(steps, group, budget.strategy, self.state, self.adjoint, None), [], None, None, _never)
-            return _Made(group, 0, Sizes(self.state, self.adjoint, 1, None), chosen, Places([], [], []))
-        if memory is not None:
-            group = max(1, min(group, memory // SHARE // self.most))
-        while True:
-            buffer = 0 if self.fixed else group * self.most
-            left = None if memory is None else memory - buffer
-            found = self._measured(group)
-            tiers = _tiers(_paths(budget.slow), self.state) if budget.slow is not None else []
-            chain = Chain(steps, group, budget.strategy, self.state, self.adjoint, left)
-            try:
-                chosen = fastest(chain, list(tiers), found, found if tiers else None, _never)
-                places = places_of(chosen.plan)
-                staging = sum(tier.spec().staging for tier, used in zip(tiers, places.used) if used)
-                return _Made(group, buffer, Sizes(self.state, self.adjoint, found.tape, left, staging), chosen, places)
-            except BudgetError as error:
-                if group > 1:
-                    group //= 2
-                    continue
-                least = error.least + buffer if error.least else 0
-                why = f"one step takes {show_least(found.tape)} for its tape, {show_least(self.state)} for its state, and " \
-                      f"{show_least(buffer)} for a buffer"
-                raise (too_small(memory or 0, least, why, budget.strategy) if least else error) from None
+        def tiers(record: int) -> List[OpenTier]:
+            return [] if budget.slow is None else list(_tiers(_paths(budget.slow), record))
+        facts = _Facts(self)
+        try:
+            return choose(Asked(self.steps, budget.memory, budget.strategy, most=LARGEST), facts, tiers, budget.memory)
+        except BudgetError as error:
+            if not error.least:
+                raise
+            buffer = facts.aside(1)
+            why = f"one step takes {show_least(facts.group(1).tape)} for its tape, {show_least(self.state)} for its state, and " \
+                  f"{show_least(buffer)} for a buffer"
+            raise too_small(budget.memory or 0, error.least + buffer, why, budget.strategy) from None
 
     def _measured(self, group: int) -> Measured:
         """Returns bytes and seconds of a group, measured once per kind of layer. The first steps are not measured, since
@@ -201,22 +186,25 @@ class Tape:
         self.nbytes = memory.numel()
 
 
-class _Made(NamedTuple):
-    """The plan of a call: steps per group, bytes of the buffer, sizes, plan, places on slow tiers."""
+class _Facts(Facts):
+    """What is known about the steps of a call: the largest possible tape, and measured groups."""
 
-    group: int
-    buffer: int
-    sizes: Sizes
-    chosen: Chosen
-    places: Places
+    def __init__(self, steps: Steps):
+        super().__init__()
+        self.steps, self.record, self.adjoint = steps, steps.state, steps.adjoint
+
+    def aside(self, group: int) -> int:
+        return 0 if self.steps.fixed else group * self.steps.most
+
+    def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
+        return self.steps._measured(group) if timed else Measured(self.steps.most, Costs(1, 1, 2))
+
+    def every(self, group: int) -> Measured:
+        raise UsageError("strategy='chain' is for groups of steps that differ in size, and the steps of a layer are planned "
+                         "with one size. Use strategy='auto'")
 
 
 _found: Dict[Any, Measured] = {}
-
-
-def _never() -> Measured:
-    raise UsageError("strategy='chain' is for groups of steps that differ in size, and the steps of a layer are planned "
-                     "with one size. Use strategy='auto'")
 
 
 @functools.lru_cache(maxsize=KEPT)

@@ -20,14 +20,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ...errors import LostRecord, RecordError, stack_level
-from ...stores import Paths, Store, Transfer
+from ...stores import ROOMS, Paths, Store, Transfer
 from ..device import Device, Ticket
 from ..tapes import aligned
 from .slabs import Block
 
-__all__ = ["ROOMS", "Offload", "record_bytes"]
-
-ROOMS = 4  # rooms for files; chosen: a record being copied and one being written or read, in each direction
+__all__ = ["Offload", "opened", "record_bytes"]
 
 Pieces = Sequence[Tuple[torch.Tensor, int]]
 
@@ -367,3 +365,20 @@ class Offload:
         self._flying.clear()
         self._rooms, self._jobs = [], []
         self._abandon()
+
+
+def opened(device: Optional[Device], slow: Optional[Paths], host: Optional[int], record: int, places: Any,
+           nbytes: Sequence[int], spill: bool = False) -> Any:
+    """Returns the open tiers of a plan with its places, for states of ``record`` bytes; None if it uses none.
+
+    :param places: places for states and for tapes, by tier. ``nbytes``: bytes of the records of tapes, by tier.
+    """
+    if not any((*places.states, *places.tapes)) or device is None and slow is None:
+        return None
+    if device is None:
+        store: Any = Store(slow, record)  # type: ignore[arg-type]
+        store.format(places.states, places.tapes, nbytes)
+    else:
+        store = Offload(device, record, host is not None, slow, spill)
+        store.format(places.states, places.tapes, nbytes, host)
+    return store

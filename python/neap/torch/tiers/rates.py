@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from ...problems import INFINITE, Tier
+from ...problems import Tier
 from ...stores import OpenTier, Paths, measured_tiers
 from ..device import Device
 
-__all__ = ["Rates", "device_tiers", "rates_of", "spilled"]
+__all__ = ["Rates", "device_tiers", "rates_of"]
 
 SIZES = 1 << 16, 1 << 24  # bytes of the two copies; chosen: 16 MiB take 0.3 ms over PCIe 5
 ROUNDS = 5  # copies of each kind; the fastest counts
@@ -116,17 +116,4 @@ def device_tiers(device: Device, place: torch.device, nbytes: int, most: int, ho
                     cpu=rates.cpu).spec()
         spec.write_fixed, spec.read_fixed = rates.out_fixed, rates.into_fixed
         found.insert(0, OpenTier(spec))
-    return found
-
-
-def spilled(host: OpenTier, files: OpenTier, share: float) -> OpenTier:
-    """Returns host memory and files as one tier, of which every ``share``-th record goes to a file: both are written
-    and read at the same time."""
-    found = host.bounded(None, 0.0)
-    raw, a, b = found.raw, host.raw, files.raw
-    raw.write_rate, raw.read_rate = min(a.write_rate, b.write_rate / share), min(a.read_rate, b.read_rate / share)
-    for name in ("write_fixed", "read_fixed", "cpu", "cpu_fixed"):
-        setattr(raw, name, (1 - share) * getattr(a, name) + share * getattr(b, name))
-    raw.capacity = min(INFINITE, a.capacity + b.capacity)
-    raw.flags = a.flags & b.flags
     return found

@@ -2,8 +2,8 @@
 """The places on slow tiers that a plan uses, and the largest number of tapes on tiers at a time."""
 from typing import FrozenSet, List, NamedTuple, Sequence, Set
 
-from ..actions import Action, Kind, Payload
-from ..plans import Plan
+from .actions import Action, Kind, Payload
+from .plans import Plan
 
 __all__ = ["Places", "StagePlaces", "places_of", "stage_places"]
 

@@ -4,21 +4,44 @@ groups of different sizes."""
 import contextlib
 import sys
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..errors import BudgetError, stack_level
-from ..plans import Plan, plan
-from ..problems import Stages
-from ..show import show_least
-from ..stores import OpenTier
+from .errors import BudgetError, stack_level
 from .places import places_of
-from .tiers.offload import ROOMS
-from .tiers.rates import spilled
-from .timing import Costs, Measured
+from .plans import Plan, plan
+from .problems import INFINITE, Stages
+from .show import show_least
+from .stores import ROOMS, OpenTier
 
-__all__ = ["Chain", "Chosen", "differs", "fastest", "through_host"]
+__all__ = ["Chain", "Chosen", "Costs", "Measured", "differs", "fastest", "through_host"]
 
 SHARES = (0.1, 0.3, 0.5)  # fractions of the budget for the graphs of offloaded tapes
+
+
+class Costs(NamedTuple):
+    """Seconds of a group of steps."""
+
+    advance: float
+    record: float
+    backward: float
+
+
+class Measured(NamedTuple):
+    """Measurements of a group: bytes of its tape, its costs, bytes of graphs that it drops; bytes of its own graph,
+    which stay in memory if the tape is offloaded, and seconds of computation per byte of such a tape, in each
+    direction; bytes of a state and of its adjoint, and whether the size of states changes from group to group; with
+    ``every``, the bytes of all states and of all tapes."""
+
+    tape: int
+    costs: Costs
+    spare: int = 0
+    graph: int = 0
+    moving: float = 0.0
+    state: int = 0
+    adjoint: int = 0
+    grows: bool = False
+    states: Tuple[int, ...] = ()
+    tapes: Tuple[int, ...] = ()
 
 
 class Chain(NamedTuple):
@@ -167,6 +190,19 @@ def through_host(chain: Chain, tiers: List[OpenTier], stays: Optional[Measured],
         assert failed is not None
         raise failed
     return min(found, key=lambda one: one.plan.seconds)
+
+
+def spilled(host: OpenTier, files: OpenTier, share: float) -> OpenTier:
+    """Returns host memory and files as one tier, of which every ``share``-th record goes to a file: both are written
+    and read at the same time."""
+    found = host.bounded(None, 0.0)
+    raw, a, b = found.raw, host.raw, files.raw
+    raw.write_rate, raw.read_rate = min(a.write_rate, b.write_rate / share), min(a.read_rate, b.read_rate / share)
+    for name in ("write_fixed", "read_fixed", "cpu", "cpu_fixed"):
+        setattr(raw, name, (1 - share) * getattr(a, name) + share * getattr(b, name))
+    raw.capacity = min(INFINITE, a.capacity + b.capacity)
+    raw.flags = a.flags & b.flags
+    return found
 
 
 def _sending(made: Plan, found: Measured, left: Optional[int]) -> Chosen:
