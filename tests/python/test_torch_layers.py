@@ -138,6 +138,7 @@ def test_gated_layers_equal_pytorch(name):
         close(torch.autograd.grad(loss(*found), given), torch.autograd.grad(loss(*wanted), given), 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*slower.*:RuntimeWarning")  # a plan depends on times that are measured
 def test_bits_for_all_budgets_and_threads():
     """A budget that recomputes, one thread and several, tapes in memory and on a tier."""
     given, g = leaves(5, torch.float32, shape=(200, 9, 20, 33))
