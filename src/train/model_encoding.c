@@ -505,7 +505,7 @@ int neap__encoding_differs(
 	else if (set->missing && *was->missing && strcmp(set->missing, was->missing) != 0)
 		neap__print(line, NEAP__TAKEN_TEXT,
 			"warning: missing values of %.100s were filled in with --missing %s, but "
-			"those of the training data with --missing %s, %s",
+			"the training data with --missing %s, %s",
 			set->name, set->missing, was->missing, wrong);
 	else
 		return 0;

@@ -60,7 +60,7 @@ static const struct {
 	{"lif:65536,li", "1 to 65535"},
 	{"lif:99999999999999999999,li", "1 to 65535"},
 	{"lif:8rr,li", "1 to 65535"},
-	{"lif:8x,li", "1 to 65535"},
+	{"lif:8x,li", "a single number"},
 	{"lif:r,li", "1 to 65535"},
 	{"lif:8::tau=1ms,li", "expected KEY=VALUE"},
 	{"lif:8:9,li", "expected KEY=VALUE"},

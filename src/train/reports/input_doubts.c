@@ -258,7 +258,7 @@ static void show_far(char line[NEAP__TAKEN_TEXT], const struct neap_dataset *set
 	else
 		neap__print(line, NEAP__TAKEN_TEXT,
 			"warning: %s of '%.200s' has a mean of %.3g, but of %.3g in %s (%.0f "
-			"standard deviations away%s). Convert the data to the same units",
+			"standard deviations%s). Convert the data to the same units",
 			which, set->name, mean / set->scale[f] + set->shift[f], set->shift[f],
 			whose, fabs(mean), more);
 }
