@@ -152,6 +152,9 @@ int neap__recording_shape(
  * the command that reads this one.
  */
 int neap__contents_refuse(const char *path, const char *problem);
+/* Whether training reads the array file as it is, and the line that refuses to encode it. */
+int neap__contents_is_set(const char *path);
+int neap__contents_refuse_set(const char *path);
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);

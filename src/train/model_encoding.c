@@ -7,6 +7,7 @@
 #include "train/model.h"
 #include "data/dataset.h"
 #include "data/events/event_source.h"
+#include "data/formats/contents.h"
 #include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
@@ -412,6 +413,16 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		return neap__fail(NEAP_EUSAGE,
 			"the folder '%s' is empty. Put the data into it, or pass another one",
 			data);
+	if (is_folder && neap__recordings_having(data, neap__sound_endings) == 0 &&
+		neap__contents_set_in(line, sizeof line, data))
+		return neap__fail(NEAP_EUSAGE, "'%s' is a folder. Pass the data set in it: %s",
+			data, neap__quoted(line));
+	if (is_folder && kind == NEAP__OF_SOUND &&
+		neap__recordings_having(data, neap__sound_endings) +
+				neap__recordings_having(data, neap__table_endings) ==
+			0 &&
+		neap__recordings_having(data, neap__event_endings))
+		return neap__model_wants(file, "'%s' contains events", data);
 	neap__print(line, sizeof line, "%s", neap_detail());
 	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
 		has_events(data, NULL, 0))

@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import unicodedata
 import wave
 
 from harness import Folder, Tap, neap, need
@@ -290,9 +291,29 @@ def files():
     write("text-array.h5", "x,y\n")
 
 
+def misplaced():
+    """Data sets in folders, file names in other letters and forms of Unicode, and files that are not what their names say."""
+    for path in "kept/train.h5", "packed/ok.npz":
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        parts = {"x": rng.normal(size=(8, 5, 3)), "y": np.arange(8) % 2}
+        if path.endswith(".npz"):
+            np.savez(path, **parts)
+            continue
+        with h5py.File(path, "w") as file:
+            for key, value in parts.items():
+                file[key] = value
+    write("junk.h5", "no data set\n")
+    write("empty.h5", "")
+    for k, bird in enumerate(("Amsel", "Grünfink", "Mönch", "Möwe")):
+        for i in range(4):
+            sound(f"birds/2026-05-01_{bird}_{i}.wav", 500 + 200 * k)
+            sound(f"forms/{unicodedata.normalize('NFD' if i % 2 else 'NFC', bird)}-{i // 2}.wav", 500 + 200 * k)
+
+
 def texts():
     plain = "The cat sat on the mat, and the dog ran. " * 12
     write("novel.txt", plain)
+    write("notes.log", plain)
     write("other.txt", plain.replace("cat", "Żaba"))
     write("wide.txt", plain.encode("utf-16"))
     write("latin.txt", (plain + "größer").encode("latin-1"))
@@ -410,7 +431,7 @@ def slip(code, args, words, steps, options):
 def main():
     with Tap() as tap, Folder() as folder:
         os.chdir(folder)
-        for prepare in sounds, tables, events, files, texts, models:
+        for prepare in sounds, tables, events, files, misplaced, texts, models:
             tap.run("data: " + prepare.__name__, prepare)
         options = known_options()
         for kind, code, args, words, steps in rows():
