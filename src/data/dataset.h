@@ -189,14 +189,15 @@ int neap__dataset_open_live(
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. Its columns of these
  * names are the features, in this order, and `ignored` names the others ("": none). count 0: all
  * columns are features. The column `sample`, if the table has it, tells which sample a row belongs
- * to; else, and where it is NULL, the table is one sample.
+ * to; else, and where it is NULL, the table is one sample. `target`: NULL, or the column that the
+ * answers are to be compared with, for advice.
  */
 int neap__table_named(const char *name);
 int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
 /* The same but for the name and the lock of the set. */
 int neap__table_set_open(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

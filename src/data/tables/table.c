@@ -262,6 +262,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 {
 	size_t n = 0;
 	char advice[400];
+	const char *samples = sample;
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
 	if (!sorted)
 		return no_memory(t);
@@ -286,7 +287,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	free(sorted);
 	for (int k = 0; k < count; k++)
 		if (!taken[k] && neap__table_data_name(t))
-			return neap__table_unnamed(t, names, count);
+			return neap__table_unnamed(t, names, count, samples);
 		else if (!taken[k])
 			return neap__fail(NEAP_EUSAGE,
 				"'%s' has no column '%.60s', which is one of the %d features that "
@@ -308,7 +309,7 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 	if (rc == 0 && t->names)
 		rc = match_names(t, names, count, sample, taken, ignored);
 	else if (rc == 0 && t->columns != count)
-		rc = neap__table_unnamed(t, names, count);
+		rc = neap__table_unnamed(t, names, count, sample);
 	free(taken);
 	if (rc < 0) {
 		free(value);

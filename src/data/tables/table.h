@@ -44,6 +44,7 @@ struct neap__table {
 	int64_t columns;
 	int features, targets;
 	int predicts; /* 1: for predict, which has no options about columns; set after open */
+	const char *meant; /* NULL, or the column that eval compares with; set after open; borrowed */
 	struct neap__csv csv; /* the file that is read */
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
@@ -106,8 +107,10 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 /* NEAP_EUSAGE: the `bytes` of `text`, a value of `option`, are not a column. */
 int neap__table_no_column(
 	const struct neap__table *table, const char *option, int bytes, const char *text);
-/* NEAP_EUSAGE: the columns have no names, and the model's features [count] are not all of them. */
-int neap__table_unnamed(const struct neap__table *table, const char *const *names, int count);
+/* NEAP_EUSAGE: the columns have no names, and the model's features [count] are not all of them.
+ * `sample`: its column that names samples, or NULL. */
+int neap__table_unnamed(
+	const struct neap__table *table, const char *const *names, int count, const char *sample);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */
