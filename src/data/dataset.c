@@ -146,6 +146,7 @@ void neap_dataset_close(struct neap_dataset *set)
 	free(set->unordered);
 	free(set->sample_column);
 	free(set->missing);
+	free(set->doubt);
 	free(set->label);
 	free(set->speaker);
 	free(set->numbers);

@@ -90,6 +90,7 @@ struct neap_dataset {
 	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
 			*/
 	char **sample_names; /* [samples] in that column; NULL: none */
+	char *doubt;	     /* a line about its numbers for `predict`; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */

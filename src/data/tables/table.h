@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "data/recordings.h"
 #include "data/tables/csv.h"
+#include "data/tables/missing_codes.h"
 #include <neap/data.h>
 
 enum neap__table_column {
@@ -54,6 +55,7 @@ struct neap__table {
 	const char *sample;	  /* its name: a field, or the file's path below the folder */
 	unsigned char *traits;	  /* [features] enum neap__feature_trait */
 	double *above;		  /* [features] the row before */
+	struct neap__missing_code *codes; /* [features] */
 	int64_t run, longest;	  /* rows of this sample, of the longest one so far */
 	int64_t samples;	  /* so far */
 	int has_single;		  /* 1: a sample has one row */
@@ -88,6 +90,9 @@ int neap__table_is_gap(const char *text);
 /* The value of --drop that ignores the column `name` and those that are ignored already, as a word
  * of a command (quote.h). */
 const char *neap__table_drop(const struct neap__table *table, const char *name);
+/* Prints the command that empties the cells of these columns that have the number. */
+void neap__table_empty(char *room, size_t size, const struct neap__table *table, double number,
+	const int *columns, int count);
 /*
  * Prints "neap encode FILE ... --out FILE.h5", with `missing` as the value of --missing, for a
  * table of predict, whose other columns are ignored. `sample`: the column that names samples, or

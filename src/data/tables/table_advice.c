@@ -415,6 +415,20 @@ static void edit_columns(char *program, size_t size, const struct neap__table *t
 		sep, edit, places, sep);
 }
 
+void neap__table_empty(char *room, size_t size, const struct neap__table *t, double number,
+	const int *columns, int count)
+{
+	enum { COLUMNS = 60 };
+	char places[COLUMNS] = "", edit[60], program[240];
+	size_t n = 0;
+	for (int i = 0; i < count && n + 8 < COLUMNS; i++)
+		n += (size_t)neap__print(places + n, COLUMNS - n, "%s%lld", n ? ", " : "",
+			(long long)(t->from ? t->from[columns[i]] : columns[i]));
+	neap__print(edit, sizeof edit, "s/^ *%g(\\.0*)? *$//", number);
+	edit_columns(program, sizeof program, t, edit, places);
+	on_all(room, size, t, program);
+}
+
 /* Columns of true and false: the command that writes 1 and 0, in all of them. */
 static void advise_truth(char *room, size_t size, const struct neap__table *t, const char *name)
 {

@@ -148,6 +148,7 @@ static void doubt_samples(const struct neap__table *t)
 
 void neap__table_doubt(const struct neap__table *t)
 {
+	char line[NEAP__DETAIL_BYTES];
 	if (!t->options->warn)
 		return;
 	doubt_header(t);
@@ -156,6 +157,8 @@ void neap__table_doubt(const struct neap__table *t)
 	if (t->names && t->longest > 2)
 		doubt_time(t);
 	doubt_first(t);
+	if (neap__missing_codes_doubt(line, sizeof line, t))
+		WARN(t, "%s", line);
 	doubt_classes(t);
 	doubt_samples(t);
 }

@@ -187,6 +187,7 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	struct neap_table_report report = {.size = sizeof report};
 	struct row_reading reading = {0};
 	struct neap__table table;
+	char line[NEAP__TAKEN_TEXT];
 	struct table_set *s = calloc(1, sizeof *s);
 
 	ignored[0] = '\0';
@@ -209,6 +210,8 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 		advise_samples(ignored, &table, column);
 		s->set.sample_column = column ? strdup(column) : NULL; /* for advice alone */
 	}
+	if (rc == 0 && neap__missing_codes_doubt(line, sizeof line, &table))
+		s->set.doubt = strdup(line);
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */

@@ -233,6 +233,11 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 		return 0;
 	if (e->note[0])
 		options->say(options->user, e->note);
+	if (e->set->doubt) {
+		neap__print(line, sizeof line, "warning: '%.200s': %s", e->set->name,
+			e->set->doubt);
+		options->say(options->user, line);
+	}
 	if (!e->is_live && !e->set->ops->values && !e->set->ops->adopt && !e->set->coded &&
 		e->set->info.events == 0) {
 		neap__print(line, sizeof line,
