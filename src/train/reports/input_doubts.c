@@ -192,8 +192,8 @@ static void say_short_text(const struct neap__trainer *trainer)
 			(long long)d->info.events + 1);
 }
 
-/* The steps that a sample of a text loses to --max-steps. */
-static void say_cut_text(const struct neap__trainer *trainer)
+/* The characters that a sample of a text loses to --max-steps. 1: there are some. */
+static int say_cut_text(const struct neap__trainer *trainer)
 {
 	const struct neap__data *d = &trainer->data;
 	int64_t most = trainer->options.max_steps;
@@ -201,14 +201,16 @@ static void say_cut_text(const struct neap__trainer *trainer)
 
 	if (file && strncmp(++file, "steps=", 6) == 0)
 		file = strchr(file, ':') ? strchr(file, ':') + 1 : file;
-	if (file && d->set->ops->adopt && most > 0 && most < d->info.steps)
-		neap__trainer_say(trainer,
+	if (!file || !d->set->ops->adopt || most <= 0 || most >= d->info.steps)
+		return 0;
+	neap__trainer_say(trainer,
 			"warning: --max-steps %lld leaves out the end of each sample of %lld "
 			"characters, %.0f%% of the text. To learn all of it in samples of %lld, "
 			"pass text:steps=%lld:%s instead",
 			(long long)most, (long long)d->info.steps,
 			100.0 * (double)(d->info.steps - most) / (double)d->info.steps,
 			(long long)most, (long long)most, file);
+	return 1;
 }
 
 /*
@@ -283,12 +285,12 @@ void neap__input_doubts_say(const struct neap__trainer *trainer)
 	say_no_inputs(trainer);
 	say_augment(trainer);
 	say_short_text(trainer);
-	say_cut_text(trainer);
+	int is_cut = say_cut_text(trainer);
 	say_padding(trainer);
 	say_scale(trainer, trainer->data.test, "the training data");
 	say_scale(trainer, trainer->options.from ? trainer->data.set : NULL, NEAP__OF_MODEL);
-	if (neap__few_steps(
-		    line, &trainer->data.info, trainer->options.net.dt, trainer->options.max_steps))
+	if (!is_cut &&
+		neap__few_steps(line, &trainer->data.info, trainer->options.net.dt, trainer->options.max_steps))
 		neap__trainer_say(trainer, "%s", line);
 }
 
