@@ -227,7 +227,7 @@ def listed(folder):
 PATTERNS = (  # names of recordings, and the classes that the pattern of the line finds
     (("bird1", "bird2", "cat1", "cat2"), "bird, cat"), (("0_a_0", "0_b_1", "7_a_0", "7_b_1"), "0, 7"),
     (("001-dog", "002-dog", "003-cat", "004-cat"), "cat, dog"), (("s1_yes", "s1_no", "s2_yes", "s2_no"), "no, yes"),
-    (("r1", "r2"), "r"), (("Ж1", "Щ1", "Ж2", "Щ2"), "Ж, Щ"), (("1-Möwe", "1-Mönch", "2-Möwe", "2-Mönch"), "Mönch, Möwe"))
+    (("r1", "r2"), "r"), (("Ж1", "Щ1", "Ж2", "Щ2"), "Ж, Щ"), (("Möwe-1", "Mönch-1", "Möwe-2", "Mönch-2"), "Mönch, Möwe"))
 
 
 def nameless(folder):
