@@ -14,7 +14,13 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MOST_LINES = 20, MOST_NAMES = 5 /* in a line */, NAMES_SHOWN = 8, LONGEST_FIRST = 200, MOST_COMPARED = 1000 /* classes: pairs are compared */ };
+enum {
+	MOST_LINES = 20,
+	MOST_NAMES = 5 /* in a line */,
+	NAMES_SHOWN = 8,
+	LONGEST_FIRST = 200,
+	MOST_COMPARED = 1000 /* classes: pairs are compared */
+};
 
 /* The line without quoted names and digits: equal for files with the same fault. */
 static void fault_of(char *room, size_t size, const char *line)
@@ -269,7 +275,8 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 		snprintf(line, sizeof line,
 			"the classes '%.60s' and '%.60s' are the same text in two forms of Unicode "
 			"(NFC and NFD). Rename the files, and repeat the command with --force: "
-			"python3 -c \"import glob, os, unicodedata; d = %s; [os.renames(p, q if not "
+			"python3 -c \"import glob, os, unicodedata; d = %s; [os.renames(p, q if "
+			"not "
 			"os.path.exists(q) else '-2.'.join(q.rsplit('.', 1))) for p in "
 			"glob.glob(d + '/**/*.*', recursive=True) for q in [d + "
 			"unicodedata.normalize('NFC', p[len(d):])] if p != q and "

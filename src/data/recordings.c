@@ -183,7 +183,8 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 	if (n > 4 && strcasecmp(choice->other + n - 4, ".txt") == 0)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' contains no file that encode reads, but %lld of other kinds, such as "
-			"'%s'. If they are texts to learn, pass one: neap train --text FILE. If each "
+			"'%s'. If they are texts to learn, pass one: neap train --text FILE. If "
+			"each "
 			"line is an event, t x y p, rename them: %s",
 			dir, (long long)choice->others, choice->other,
 			neap__rename_events(command, sizeof command, dir));

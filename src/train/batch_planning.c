@@ -135,7 +135,8 @@ static const char *show_overhead(char room[OVERHEAD], const struct neap_plan *pl
 static void say_budget(const struct neap__trainer *trainer, const struct neap_plan *plan)
 {
 	enum { DOUBLINGS = 20 };
-	/* Chosen: times as long as with all tapes stored, which is worth a line, and which is not. */
+	/* Chosen: times as long as with all tapes stored, which is worth a line, and which is not.
+	 */
 	static const double slow = 10, enough = 2;
 	struct neap_problem problem = *neap_sweep_problem(trainer->sweep);
 	struct neap_plan other = {.size = sizeof other};

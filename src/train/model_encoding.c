@@ -383,7 +383,8 @@ static void add_labels(struct neap__text *to, const char *target, const char *fo
 
 /*
  * The options for a folder of tables with one class each, by the first table: --drop, or "". For
- * eval, `classes` of the model, also the option for their classes, if the folders have none; else 0.
+ * eval, `classes` of the model, also the option for their classes, if the folders have none; else
+ * 0.
  */
 static void drop_options(
 	char room[200], const struct neap__safetensors *file, const char *folder, int classes)
@@ -404,8 +405,8 @@ static void drop_options(
 			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
 				neap__recordings_count(folder, neap__table_endings, &flat);
 				if (classes && flat) {
-					target = neap__model_table_target(file, classes,
-						all.file[i].path, feature, count);
+					target = neap__model_table_target(
+						file, classes, all.file[i].path, feature, count);
 					add_labels(&to, target, folder);
 				}
 				kept[0] = target;

@@ -151,7 +151,7 @@ SLIPS = (  # the command, and what its line has
     ("export ev.h5 --nir a.nir", "'ev.h5' is not a graph in NIR", "the folder of a run"),
     ("train data.npz --resume cls", "'cls' is a run, not a data set", "neap train --out 'cls' --resume"),
     ("train data.npz --resume=cls/last.safetensors", "is a run, not a data set", "neap train --out 'cls' --resume"),
-    ("train data.npz --resume=yes", "--resume takes no value, but 'yes' is given", "Pass --resume alone"),
+    ("train data.npz --resume=yes", "--resume takes no value, but 'yes' is given", "Pass only --resume"),
     # compare, calibrate, plan, study, bench
     ("compare data.npz --epochs 3", "'--epochs'", TRAINED),
     ("compare data.npz --strategy bptt,revolve", "'bptt,revolve' is a list", "--strategy bptt --strategy"),

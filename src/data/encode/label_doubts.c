@@ -24,8 +24,8 @@ const char *neap__label_cut(char *file, size_t size, const char *dir, const char
 			continue;
 		path[count++] = all.file[i].path;
 		if (!cuts && (cuts = neap__name_pattern_cuts(pattern, all.file[i].path)) != 0)
-			neap__print(file, size, "%s",
-				neap__recordings_below(all.file[i].path, dir));
+			neap__print(
+				file, size, "%s", neap__recordings_below(all.file[i].path, dir));
 	}
 	if (cuts)
 		other = neap__pattern_proposal(path, count);

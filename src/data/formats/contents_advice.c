@@ -455,9 +455,9 @@ int neap__contents_refuse_events(const char *path, const char *folder)
 {
 	struct neap__contents c;
 	neap__contents_list(&c, path);
-	return is_for_training(&c) ? neap__contents_refuse_set(path)
-				   : refuse(path, "contains no events that can be encoded", 1,
-					     folder);
+	return is_for_training(&c)
+		       ? neap__contents_refuse_set(path)
+		       : refuse(path, "contains no events that can be encoded", 1, folder);
 }
 
 int neap__contents_set_in(char *room, size_t size, const char *folder)
@@ -470,7 +470,8 @@ int neap__contents_set_in(char *room, size_t size, const char *folder)
 		for (int64_t i = 0; i < all.count && looks < LOOKS && !found; i++) {
 			const char *path = all.file[i].path;
 			const char *name = neap__recordings_below(path, folder);
-			if (all.file[i].stray || !neap__recordings_ends(path, neap__event_endings) ||
+			if (all.file[i].stray ||
+				!neap__recordings_ends(path, neap__event_endings) ||
 				(!any && !strcasestr(name, "train")))
 				continue;
 			looks++;
@@ -494,8 +495,7 @@ int neap__contents_refuse_folder(const char *path)
 		parts += neap__recordings_folder(part[i]);
 	}
 	if (parts < 2 && neap__contents_set_in(part[0], sizeof part[0], path))
-		return neap__fail(
-			-EISDIR, "'%s' is a folder. Pass the data set in it: %s", path,
+		return neap__fail(-EISDIR, "'%s' is a folder. Pass the data set in it: %s", path,
 			neap__quoted(part[0]));
 	neap__recordings_option(option, parts == 2 ? part[0] : path);
 	if (parts == 2)

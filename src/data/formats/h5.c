@@ -51,7 +51,7 @@ static int refuse_other(const struct neap__h5_file *file)
 
 	if (file->bytes == 0)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s' is empty. Restore it from its source, or write it again", path);
+			"'%s' is empty. Restore it from its source, or rewrite it", path);
 	if (neap__recordings_text(path))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is not an HDF5 file. If it is a text to learn, pass the name "
@@ -60,7 +60,7 @@ static int refuse_other(const struct neap__h5_file *file)
 	if (neap__recordings_ends(path, endings))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' is not an HDF5 file, although its name ends as one. Restore it from "
-			"its source, write it again, or rename it with the ending of its contents",
+			"its source, rewrite it, or rename it with the ending of its contents",
 			path);
 	return !neap__recordings_read(path)
 		       ? neap__recordings_wrong_file(path)

@@ -135,8 +135,8 @@ static int locate(const struct neap__name_pattern *p, const char *path, const ch
 	return found == 0 && *stem < bytes ? match(p, name, bytes, place, path) : found;
 }
 
-/* 1: a letter that is not ASCII begins there, by the first byte in UTF-8: those of 0xC2 and 0xE2 are
- * signs and dashes, and those from 0xF0 on mostly symbols. */
+/* 1: a letter that is not ASCII begins there, by the first byte in UTF-8: those of 0xC2 and 0xE2
+ * are signs and dashes, and those from 0xF0 on mostly symbols. */
 static int is_foreign_letter(const char *at)
 {
 	unsigned char lead = (unsigned char)*at;

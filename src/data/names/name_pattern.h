@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * name_pattern.h: a regular expression (PCRE2, UTF-8, where \w is a letter of any script) on file
- * names, whose group 1 is the name of a class or a speaker. The work for a name is bounded: a pattern that would try without end is refused.
+ * names, whose group 1 is the name of a class or a speaker. The work for a name is bounded: a
+ * pattern that would try without end is refused.
  */
 #ifndef NEAP_DATA_NAME_PATTERN_H
 #define NEAP_DATA_NAME_PATTERN_H

@@ -16,8 +16,8 @@ static const char *const patterns[] = {"^([A-Za-z]+)", "^([^0-9_-]+)", "^([0-9]+
 	"^(.+)$"};
 enum { PATTERNS = sizeof patterns / sizeof patterns[0] };
 
-/* Different names that the pattern finds; 0: it does not match all paths, finds a part of a word, or
- * too many names. */
+/* Different names that the pattern finds; 0: it does not match all paths, finds a part of a word,
+ * or too many names. */
 static int names_found(
 	const struct neap__name_pattern *pattern, const char *const *paths, int64_t count)
 {

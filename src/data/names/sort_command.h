@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort_command.h: shell commands that sort recordings into one folder per class, and rename them. */
+/* sort_command.h: shell commands that sort recordings into one folder per class, and rename them.
+ */
 #ifndef NEAP_DATA_NAMES_SORT_COMMAND_H
 #define NEAP_DATA_NAMES_SORT_COMMAND_H
 

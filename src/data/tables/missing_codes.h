@@ -6,10 +6,7 @@
 #ifndef NEAP_DATA_TABLES_MISSING_CODES_H
 #define NEAP_DATA_TABLES_MISSING_CODES_H
 
-#include <stddef.h>
 #include <stdint.h>
-
-struct neap__table;
 
 /* Of a feature: its first number of that form, how often it is there, and the others. */
 struct neap__missing_code {
@@ -19,10 +16,7 @@ struct neap__missing_code {
 
 /* Takes note of the numbers [features] of a row. */
 void neap__missing_codes_see(struct neap__missing_code *codes, const double *value, int features);
-/*
- * The line about the first feature with such a code, and the command that empties its cells, to
- * line[size]. 1, or 0: there is none.
- */
-int neap__missing_codes_doubt(char *line, size_t size, const struct neap__table *table);
+/* 1: the code is far from all other numbers of the feature. */
+int neap__missing_codes_is(const struct neap__missing_code *code);
 
 #endif

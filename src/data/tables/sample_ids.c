@@ -96,8 +96,8 @@ static const char *sort_rows(char room[NEAP__ROWS_COMMAND], const struct neap__t
 	return neap__table_sort(room, t, t->csv.path, -1);
 }
 
-/* 1: a text in the column of targets is in no other sample than before. Keeps the text, and behind it
- * the sample. */
+/* 1: a text in the column of targets is in no other sample than before. Keeps the text, and behind
+ * it the sample. */
 static int each_target_in_one(
 	void **targets, const char *target, const char *sample, int64_t *different)
 {
@@ -124,7 +124,8 @@ static int each_target_in_one(
  */
 static int are_swapped(const struct neap__table *t)
 {
-	int64_t sample = place_of(t, NEAP__COLUMN_SAMPLE), target = place_of(t, NEAP__COLUMN_TARGET);
+	int64_t sample = place_of(t, NEAP__COLUMN_SAMPLE),
+		target = place_of(t, NEAP__COLUMN_TARGET);
 	int64_t different = 0, blocks = 0, rows = 0;
 	struct neap__csv csv;
 	void *targets = NULL;

@@ -45,21 +45,22 @@ struct neap__table {
 	int64_t columns;
 	int features, targets;
 	int predicts; /* 1: for predict, which has no options about columns; set after open */
-	const char *meant; /* NULL, or the column that eval compares with; set after open; borrowed */
+	const char
+		*meant; /* NULL, or the column that eval compares with; set after open; borrowed */
 	struct neap__csv csv; /* the file that is read */
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;		  /* [features] */
-	const char **target;	  /* [targets] */
-	const char *sample;	  /* its name: a field, or the file's path below the folder */
-	unsigned char *traits;	  /* [features] enum neap__feature_trait */
-	double *above;		  /* [features] the row before */
+	double *value;	       /* [features] */
+	const char **target;   /* [targets] */
+	const char *sample;    /* its name: a field, or the file's path below the folder */
+	unsigned char *traits; /* [features] enum neap__feature_trait */
+	double *above;	       /* [features] the row before */
 	struct neap__missing_code *codes; /* [features] */
-	int64_t run, longest;	  /* rows of this sample, of the longest one so far */
-	int64_t samples;	  /* so far */
-	int has_single;		  /* 1: a sample has one row */
-	int begins;		  /* 1: it is the first of its sample */
+	int64_t run, longest;		  /* rows of this sample, of the longest one so far */
+	int64_t samples;		  /* so far */
+	int has_single;			  /* 1: a sample has one row */
+	int begins;			  /* 1: it is the first of its sample */
 	int64_t filled, left_out; /* missing cells filled in, and rows left out, since the open */
 	/* NULL, or what is called for a row of `sample` that is left out, whose targets are
 	 * `target`; 0 or a negative code. */
@@ -90,6 +91,11 @@ int neap__table_is_gap(const char *text);
 /* The value of --drop that ignores the column `name` and those that are ignored already, as a word
  * of a command (quote.h). */
 const char *neap__table_drop(const struct neap__table *table, const char *name);
+/*
+ * The line about the first feature with a code of missing values (missing_codes.h), and the command
+ * that empties its cells, to line[size]. 1, or 0: there is none.
+ */
+int neap__table_codes(char *line, size_t size, const struct neap__table *table);
 /* Prints the command that empties the cells of these columns that have the number. */
 void neap__table_empty(char *room, size_t size, const struct neap__table *table, double number,
 	const int *columns, int count);

@@ -198,8 +198,8 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 {
 	static const struct {
 		const char *mark, *what, *program;
-	} kinds[] = {{"#", "Lines that begin with # are comments. Delete them: ",
-			     "sed -i.old '/^#/d'"},
+	} kinds[] = {
+		{"#", "Lines that begin with # are comments. Delete them: ", "sed -i.old '/^#/d'"},
 		{",", "The quotes make each line one field. Remove them: ",
 			"sed -i.old 's/^\"//; s/\"\\r*$//'"},
 		{"|", "Separate the fields by commas: ", "sed -i.old 's/|/,/g'"},
@@ -309,7 +309,8 @@ static int is_plain(const char *name, char separator)
 
 /*
  * ": sed ...", which inserts the names of the features for the columns of numbers, `sample` (may be
- * NULL) for the first of texts, and others for what remains; "" if there are too few columns, or a name is not plain.
+ * NULL) for the first of texts, and others for what remains; "" if there are too few columns, or a
+ * name is not plain.
  */
 static void insert_names(struct neap__text *to, const struct neap__table *t,
 	const char *const *names, int count, const char *sample)

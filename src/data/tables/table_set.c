@@ -123,8 +123,8 @@ static int names_samples(const char *name)
 	return n >= 2 && strcasecmp(name + n - 2, "id") == 0;
 }
 
-/* The first column that is not read and has the same text in most pairs of neighbouring rows, but not
- * in all: names of samples, whose rows are together. -1: none has. */
+/* The first column that is not read and has the same text in most pairs of neighbouring rows, but
+ * not in all: names of samples, whose rows are together. -1: none has. */
 static int64_t in_blocks(const struct neap__table *t)
 {
 	enum { ROWS = 2000 /* that are looked at; chosen */ };
@@ -134,7 +134,8 @@ static int64_t in_blocks(const struct neap__table *t)
 	int rc = same && above ? neap__csv_open(&csv, t->files.file[0].path) : -ENOMEM;
 	if (rc == 0)
 		rc = neap__csv_next(&csv); /* the names */
-	while (rc > 0 && rows < ROWS && (rc = neap__csv_next(&csv)) > 0 && csv.fields == t->columns) {
+	while (rc > 0 && rows < ROWS && (rc = neap__csv_next(&csv)) > 0 &&
+		csv.fields == t->columns) {
 		for (int64_t i = 0; i < t->columns; i++) {
 			same[i] += above[i] && strcmp(above[i], csv.field[i]) == 0;
 			free(above[i]);
@@ -208,9 +209,9 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	if (rc == 0 && !split && ignored[0] && table.files.count == 1) {
 		const char *column = find_samples(&table);
 		advise_samples(ignored, &table, column);
-		s->set.sample_column = column ? strdup(column) : NULL; /* for advice alone */
+		s->set.sample_column = column ? strdup(column) : NULL; /* only for advice */
 	}
-	if (rc == 0 && neap__missing_codes_doubt(line, sizeof line, &table))
+	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
 		s->set.doubt = strdup(line);
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);

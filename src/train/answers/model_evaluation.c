@@ -144,8 +144,7 @@ static int advise_table(const struct open_evaluation *e, const char *data, const
 	int count = 0;
 
 	NEAP_TRY(neap__model_texts(&sample, &count, &e->file, NEAP__MODEL_SAMPLES));
-	options = neap__model_table_options(
-		&e->file, &e->net_options, data,
+	options = neap__model_table_options(&e->file, &e->net_options, data,
 		count && e->set->sample_names ? sample[0] : e->set->sample_column);
 	int rc = neap__fail(NEAP_EUSAGE,
 		"'%.300s' %s encode it with a column of targets: neap encode %.300s --out "
@@ -234,8 +233,8 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 	if (e->note[0])
 		options->say(options->user, e->note);
 	if (e->set->doubt) {
-		neap__print(line, sizeof line, "warning: '%.200s': %s", e->set->name,
-			e->set->doubt);
+		neap__print(
+			line, sizeof line, "warning: '%.200s': %s", e->set->name, e->set->doubt);
 		options->say(options->user, line);
 	}
 	if (!e->is_live && !e->set->ops->values && !e->set->ops->adopt && !e->set->coded &&

@@ -204,12 +204,12 @@ static int say_cut_text(const struct neap__trainer *trainer)
 	if (!file || !d->set->ops->adopt || most <= 0 || most >= d->info.steps)
 		return 0;
 	neap__trainer_say(trainer,
-			"warning: --max-steps %lld leaves out the end of each sample of %lld "
-			"characters, %.0f%% of the text. To learn all of it in samples of %lld, "
-			"pass text:steps=%lld:%s instead",
-			(long long)most, (long long)d->info.steps,
-			100.0 * (double)(d->info.steps - most) / (double)d->info.steps,
-			(long long)most, (long long)most, file);
+		"warning: --max-steps %lld leaves out the end of each sample of %lld "
+		"characters, %.0f%% of the text. To learn all of it in samples of %lld, "
+		"pass text:steps=%lld:%s instead",
+		(long long)most, (long long)d->info.steps,
+		100.0 * (double)(d->info.steps - most) / (double)d->info.steps, (long long)most,
+		(long long)most, file);
 	return 1;
 }
 
@@ -252,8 +252,7 @@ static void say_padding(const struct neap__trainer *trainer)
 		return;
 	least = INT64_MAX;
 	for (int64_t i = 0; i < samples; i++) {
-		int64_t zeros = padding_of(
-			d->set, neap__training_sample(d, i, samples), &length);
+		int64_t zeros = padding_of(d->set, neap__training_sample(d, i, samples), &length);
 		first = i == 0 ? length : first;
 		if (zeros < 0 || length != first)
 			return;
@@ -289,8 +288,8 @@ void neap__input_doubts_say(const struct neap__trainer *trainer)
 	say_padding(trainer);
 	say_scale(trainer, trainer->data.test, "the training data");
 	say_scale(trainer, trainer->options.from ? trainer->data.set : NULL, NEAP__OF_MODEL);
-	if (!is_cut &&
-		neap__few_steps(line, &trainer->data.info, trainer->options.net.dt, trainer->options.max_steps))
+	if (!is_cut && neap__few_steps(line, &trainer->data.info, trainer->options.net.dt,
+			       trainer->options.max_steps))
 		neap__trainer_say(trainer, "%s", line);
 }
 
