@@ -443,7 +443,9 @@ static int take_value(const struct cli_command *command, const struct cli_option
 {
 	if (option->kind == CLI_FLAG) {
 		if (value)
-			return cli_usage(command->name, "--%s takes no value", option->name);
+			return cli_usage(command->name,
+				"--%s takes no value, but '%s' is given. Pass only --%s",
+				option->name, value, option->name);
 		*(int *)option->into = 1;
 		if (option->given)
 			*option->given = 1;

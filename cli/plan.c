@@ -5,6 +5,7 @@
 #include "problem_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,26 @@ static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 	return rc;
 }
 
+/* No strategy has a plan: the least budget, if one is known. The report above has the reasons. */
+static int no_plan(const struct cli_plans *plans)
+{
+	const struct neap_problem *p = plans->problem;
+	int classic = (p->chain.flags & NEAP_CHAIN_CLASSIC) != 0;
+	uint64_t least = 0;
+	for (int i = 0; i < plans->count; i++) {
+		if (plans->plan[i].feasible)
+			return CLI_DONE;
+		uint64_t bytes = plans->plan[i].least_bytes;
+		least = bytes && (!least || bytes < least) ? bytes : least;
+	}
+	if (!least)
+		return cli_usage("plan", "there is no plan: %s%s", plans->plan[0].why,
+			cli_why_hint(plans->plan[0].why));
+	return cli_usage("plan",
+		"there is no plan for --%s %" PRIu64 ". Pass at least --%s %" PRIu64,
+		classic ? "slots" : "memory", p->memory, classic ? "slots" : "memory", least);
+}
+
 static int answer(const struct plan_request *r, const struct cli_plans *plans)
 {
 	int rc = CLI_DONE;
@@ -131,12 +152,14 @@ static int answer(const struct plan_request *r, const struct cli_plans *plans)
 		return cli_plan_actions(plans->problem, &plans->plan[0]);
 	if (r->json)
 		return print_json(plans, &r->ranks);
-	if (plans->count > 1)
-		return cli_plans_table(plans);
+	if (plans->count > 1) {
+		rc = cli_plans_table(plans);
+		return rc == CLI_DONE ? no_plan(plans) : rc;
+	}
 	rc = cli_plan_details(plans->problem, &plans->plan[0]);
 	if (rc == CLI_DONE && r->ranks.ranks.ranks)
 		rc = cli_plan_ranks_print(plans->problem, &plans->plan[0], &r->ranks);
-	return rc;
+	return rc == CLI_DONE ? no_plan(plans) : rc;
 }
 
 static int answer_question(struct plan_request *r, struct cli_plans *plans)

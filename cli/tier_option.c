@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tier_option.c: --tier NAME:key=value,... for problems given by numbers. */
 #include "cli.h"
+#include "base/quote.h"
 
 #include <string.h>
 
@@ -120,6 +121,18 @@ int cli_parse_tier(struct neap_tier_spec *tier, const char *text, int classic, c
 
 	*tier = (struct neap_tier_spec){
 		.capacity = NEAP_INFINITE, .flags = classic ? NEAP_TIER_SYNC : 0};
+	if (!text[name] && strchr(text, '/'))
+		return cli_usage(command,
+			"--tier: '%s' is a path, but plan takes the name and the rates of a tier, "
+			"such as --tier disk:write=500M,read=2G. To measure a folder: neap "
+			"calibrate DATA --slow %s --out chain.json, and then neap plan --chain "
+			"chain.json --memory 64M",
+			text, neap__quoted(text));
+	if (!text[name] && name && !classic)
+		return cli_usage(command,
+			"--tier: '%s' has no rates, so its transfers would take no time. Add them: "
+			"--tier %s:write=500M,read=2G",
+			text, neap__word(text));
 	if (n >= sizeof copy)
 		return cli_usage(command,
 			"--tier: the value is longer than the limit of %zu characters",

@@ -275,6 +275,22 @@ static int open_run(struct neap_run **run, const char *out, int data_given)
 	return rc < 0 ? cli_fail("train", rc) : CLI_DONE;
 }
 
+/* Refuses a run that is passed to --resume, which has no value. */
+static int refuse_resumed(int argc, char **argv)
+{
+	static const char option[] = "--resume";
+	size_t n = strlen(option);
+	for (int i = 1; i < argc; i++) {
+		const char *value = strncmp(argv[i], option, n) != 0 ? NULL
+				    : argv[i][n] == '='		     ? argv[i] + n + 1
+				    : !argv[i][n] && i + 1 < argc    ? argv[i + 1]
+								     : NULL;
+		if (value && value[0] != '-' && cli_refuse_run(value, "train") != CLI_DONE)
+			return CLI_USAGE;
+	}
+	return CLI_DONE;
+}
+
 /* The options of --config into *config. CLI_DONE or one line. */
 static int open_config(struct neap_run **config, const char *file)
 {
@@ -522,6 +538,8 @@ int cli_train(int argc, char **argv)
 		.options = options,
 		.least = 0,
 		.most = 1};
+	if (refuse_resumed(argc, argv) != CLI_DONE)
+		return CLI_USAGE;
 	int parsed = cli_parse(&command, argc, argv, data);
 
 	if (parsed < 0)

@@ -2,6 +2,7 @@
 /* encode_notes.c: skipped files, names and doubts (cli.h). */
 #include "cli.h"
 #include "base/quote.h"
+#include "data/encode/label_doubts.h"
 
 #include <neap/data.h>
 
@@ -13,7 +14,13 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-enum { MOST_LINES = 20, MOST_NAMES = 5 /* in a line */, NAMES_SHOWN = 8, LONGEST_FIRST = 200 };
+enum {
+	MOST_LINES = 20,
+	MOST_NAMES = 5 /* in a line */,
+	NAMES_SHOWN = 8,
+	LONGEST_FIRST = 200,
+	MOST_COMPARED = 1000 /* classes: pairs are compared */
+};
 
 /* The line without quoted names and digits: equal for files with the same fault. */
 static void fault_of(char *room, size_t size, const char *line)
@@ -170,6 +177,19 @@ static int twins(const char **names, int count, const char **one, const char **o
 	return 0;
 }
 
+/* The first two names that are the same text (label_doubts.h). */
+static int same_texts(const char **names, int count, const char **one, const char **other)
+{
+	for (int i = 0; i < count; i++)
+		for (int k = i + 1; k < count; k++)
+			if (neap__label_same_text(names[i], names[k])) {
+				*one = names[i];
+				*other = names[k];
+				return 1;
+			}
+	return 0;
+}
+
 /* The data set's classes; *count 0: they have no names. */
 static const char **class_names(const struct neap_dataset *set, int *count)
 {
@@ -207,7 +227,7 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	struct neap_dataset *set;
 	struct inside in = {0};
 	const char *one, *other;
-	char line[700];
+	char line[1000], file[200];
 	if (neap_dataset_open(&set, out) < 0)
 		return;
 	int count;
@@ -227,6 +247,14 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 			label, name[0], dir, in.folders);
 		doubt(user, line);
 	}
+	if (label && strchr(label, '-') && (one = neap__label_cut(file, sizeof file, dir, label))) {
+		snprintf(line, sizeof line,
+			"--label '%.100s' finds only a part of the word in '%.100s', since "
+			"[A-Za-z] has no other letters than ASCII. Pass --label %s, and repeat the "
+			"command with --force",
+			label, file, neap__quoted(one));
+		doubt(user, line);
+	}
 	if (label && count > 2 && count == samples && strcmp(label, "(.*)") != 0) {
 		snprintf(line, sizeof line,
 			"--label '%.100s' gives each of the %d files a separate class: a network "
@@ -241,6 +269,19 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 			"the classes '%.60s' and '%.60s' differ only in case. If they are the same "
 			"class, rename one of them",
 			one, other);
+		doubt(user, line);
+	}
+	if (count > 1 && count <= MOST_COMPARED && same_texts(name, count, &one, &other)) {
+		snprintf(line, sizeof line,
+			"the classes '%.60s' and '%.60s' are the same text in two forms of Unicode "
+			"(NFC and NFD). Rename the files, and repeat the command with --force: "
+			"python3 -c \"import glob, os, unicodedata; d = %s; [os.renames(p, q if "
+			"not "
+			"os.path.exists(q) else '-2.'.join(q.rsplit('.', 1))) for p in "
+			"glob.glob(d + '/**/*.*', recursive=True) for q in [d + "
+			"unicodedata.normalize('NFC', p[len(d):])] if p != q and "
+			"os.path.isfile(p)]\"",
+			one, other, neap__python_quoted(dir));
 		doubt(user, line);
 	}
 	free(name);

@@ -51,11 +51,11 @@ static int open_named(struct neap_dataset **out, const char *name,
 }
 
 int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT])
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT])
 {
 	struct neap_dataset *set = NULL;
 	*out = NULL;
-	int rc = neap__table_set_open(&set, name, names, count, sample, ignored);
+	int rc = neap__table_set_open(&set, name, names, count, sample, target, ignored);
 	return rc < 0 ? rc : give_name(out, set, name);
 }
 
@@ -146,6 +146,7 @@ void neap_dataset_close(struct neap_dataset *set)
 	free(set->unordered);
 	free(set->sample_column);
 	free(set->missing);
+	free(set->doubt);
 	free(set->label);
 	free(set->speaker);
 	free(set->numbers);

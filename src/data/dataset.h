@@ -90,6 +90,7 @@ struct neap_dataset {
 	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
 			*/
 	char **sample_names; /* [samples] in that column; NULL: none */
+	char *doubt;	     /* a line about its numbers for `predict`; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
 	double *shift, *scale; /* [inputs] a value is (number - shift) scale; NULL: the number */
@@ -152,6 +153,9 @@ int neap__recording_shape(
  * the command that reads this one.
  */
 int neap__contents_refuse(const char *path, const char *problem);
+/* Whether training reads the array file as it is, and the line that refuses to encode it. */
+int neap__contents_is_set(const char *path);
+int neap__contents_refuse_set(const char *path);
 
 /* Tries fn(arg) as neap_data_set_trial says: 0, or the signal that ended it. */
 int neap__data_try(void (*fn)(void *arg), void *arg);
@@ -186,14 +190,15 @@ int neap__dataset_open_live(
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. Its columns of these
  * names are the features, in this order, and `ignored` names the others ("": none). count 0: all
  * columns are features. The column `sample`, if the table has it, tells which sample a row belongs
- * to; else, and where it is NULL, the table is one sample.
+ * to; else, and where it is NULL, the table is one sample. `target`: NULL, or the column that the
+ * answers are to be compared with, for advice.
  */
 int neap__table_named(const char *name);
 int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
 /* The same but for the name and the lock of the set. */
 int neap__table_set_open(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT]);
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

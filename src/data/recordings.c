@@ -7,6 +7,7 @@
 #include "base/print.h"
 #include "data/names/name_list.h"
 #include "data/names/name_pattern.h"
+#include "data/names/sort_command.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -172,11 +173,21 @@ static const char *below(const char *path, const char *dir)
 /* What is wrong with a folder of which nothing counts. */
 static int none_kept(const char *dir, const struct neap__recordings_choice *choice)
 {
+	char command[500];
 	if (choice->unlisted)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': --split and --without leave none of its %lld files to be encoded. "
 			"Check that their lines are paths below that folder",
 			dir, (long long)choice->unlisted);
+	size_t n = strlen(choice->other);
+	if (n > 4 && strcasecmp(choice->other + n - 4, ".txt") == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' contains no file that encode reads, but %lld of other kinds, such as "
+			"'%s'. If they are texts to learn, pass one: neap train --text FILE. If "
+			"each "
+			"line is an event, t x y p, rename them: %s",
+			dir, (long long)choice->others, choice->other,
+			neap__rename_events(command, sizeof command, dir));
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. "
 		"It "

@@ -84,6 +84,8 @@ int neap__recordings_no_group(
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings);
 int neap__recordings_wrong_file(const char *path);
+/* 1: by its ending, the file is a text. */
+int neap__recordings_text(const char *path);
 /* 1: by its ending, encode reads the file. */
 int neap__recordings_read(const char *path);
 /* Whether `path` is a folder. */

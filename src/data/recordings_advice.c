@@ -4,6 +4,7 @@
  * files that are of no kind to be encoded (recordings.h).
  */
 #include "data/recordings.h"
+#include "data/dataset.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"
 #include "base/fail.h"
@@ -93,6 +94,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	char table[300], advice[900] = "", above[400] = "";
 	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;
+	if (neap__contents_is_set(path))
+		return neap__contents_refuse_set(path);
 	char sort[900];
 	find_table(table, sizeof table, dir);
 	neap__sort_command(sort, sizeof sort, table[0] ? table : "labels.csv", dir);
@@ -138,9 +141,14 @@ int neap__recordings_read(const char *path)
 	       neap__recordings_ends(path, others);
 }
 
-int neap__recordings_wrong_file(const char *path)
+int neap__recordings_text(const char *path)
 {
 	static const char *const texts[] = {".txt", ".md", ".rst", ".log", ".text", NULL};
+	return neap__recordings_ends(path, texts);
+}
+
+int neap__recordings_wrong_file(const char *path)
+{
 	static const char *const sounds[] = {
 		".mp3", ".ogg", ".oga", ".opus", ".au", ".caf", ".w64", NULL};
 	static const char *const tensors[] = {".pt", ".pth", ".safetensors", ".pkl", NULL};
@@ -150,7 +158,7 @@ int neap__recordings_wrong_file(const char *path)
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
 	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
 	char advice[300] = "docs/own-data.md lists the kinds of data";
-	if (neap__recordings_ends(path, texts))
+	if (neap__recordings_text(path))
 		neap__print(advice, sizeof advice,
 			"If it is a text, pass it to train: neap train --text %.100s. If it is a "
 			"table "

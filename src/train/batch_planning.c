@@ -13,6 +13,7 @@
 #include "base/print.h"
 #include "base/show.h"
 #include "sys/clock.h"
+#include "sys/memory.h"
 #include "sys/atomic_file.h"
 
 #include <math.h>
@@ -130,6 +131,38 @@ static const char *show_overhead(char room[OVERHEAD], const struct neap_plan *pl
 	return room;
 }
 
+/* Budgets that a machine cannot have, and such that make plans slow. */
+static void say_budget(const struct neap__trainer *trainer, const struct neap_plan *plan)
+{
+	enum { DOUBLINGS = 20 };
+	/* Chosen: times as long as with all tapes stored, which is worth a line, and which is not.
+	 */
+	static const double slow = 10, enough = 2;
+	struct neap_problem problem = *neap_sweep_problem(trainer->sweep);
+	struct neap_plan other = {.size = sizeof other};
+	uint64_t total = trainer->net->device ? 0 : neap__memory_total();
+	char budget[24], there[24];
+
+	if (total && problem.memory > total)
+		neap__trainer_say(trainer,
+			"warning: the memory budget of %s is more than the memory of this machine, "
+			"%s. A plan for longer samples may then be refused; lower --memory",
+			neap__show_size(budget, problem.memory), neap__show_size(there, total));
+	if (plan->overhead + 1 < slow)
+		return;
+	for (int i = 0; i < DOUBLINGS && (!other.feasible || other.overhead + 1 > enough); i++) {
+		problem.memory = neap__sat_mul(problem.memory, 2);
+		if (neap_plan_make(&other, &problem, plan->strategy, NULL) < 0)
+			return;
+	}
+	if (other.feasible && other.overhead + 1 < slow)
+		neap__trainer_say(trainer,
+			"warning: with this budget, a pass takes %.0f times as long as with all "
+			"tapes stored. With --memory %lluK it takes %.1f times as long",
+			plan->overhead + 1, (unsigned long long)(problem.memory >> 10) + 1,
+			other.overhead + 1);
+}
+
 void neap__planning_say(const struct neap__trainer *trainer)
 {
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
@@ -168,6 +201,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		params, neap__show_size(peak, plan->peak_bytes),
 		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
 		show_overhead(over, plan), neap__show_time(bound, plan->bound));
+	say_budget(trainer, plan);
 	if (named)
 		return;
 	const char *name;

@@ -162,6 +162,12 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 	const struct neap__safetensors *file, const struct neap_net_options *options,
 	const struct neap_dataset *set);
 /*
+ * The first column of the table, other than the features [count], that has a class of the model in
+ * its first row, or for a model of one number the column of its name; or NULL. The caller frees it.
+ */
+char *neap__model_table_target(const struct neap__safetensors *file, int classes, const char *path,
+	char *const *feature, int count);
+/*
  * " --sample-column ID --target CLASS --drop TIME": the options of `neap encode` for a table with
  * the model's features and a column of targets, "COLUMN" if it is not recognized. `sample`: the
  * column that names samples, or NULL. The caller frees the result; NULL: no memory.
@@ -191,10 +197,11 @@ int neap__model_texts(
 /*
  * Opens a table of text, whose columns are found by these names, as a set; the column that
  * named the samples of the training data divides it into samples. `line` is about columns that are
- * ignored, "": none. 0 or a negative code.
+ * ignored, "": none. `classes`: of the model, if the answers are compared with targets, so that
+ * advice names their column; 0: they are not. 0 or a negative code.
  */
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
-	const char *name, char line[NEAP__TAKEN_TEXT]);
+	const char *name, int classes, char line[NEAP__TAKEN_TEXT]);
 
 /* What the data that a model was trained on asked for; a class a sample where the file says
  * nothing.

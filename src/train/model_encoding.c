@@ -7,6 +7,7 @@
 #include "train/model.h"
 #include "data/dataset.h"
 #include "data/events/event_source.h"
+#include "data/formats/contents.h"
 #include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
@@ -20,6 +21,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOUND NEAP__MODEL_SOUND
 #define EVENTS NEAP__MODEL_EVENTS
@@ -311,11 +313,7 @@ static void add_drops(struct neap__text *to, const char *path, char *const *feat
 	neap__csv_close(&csv);
 }
 
-/*
- * The first column other than the features that has a class of the model in its first row, or for a
- * model of one number the column of its name; or NULL.
- */
-static char *find_target(const struct neap__safetensors *file, int classes, const char *path,
+char *neap__model_table_target(const struct neap__safetensors *file, int classes, const char *path,
 	char *const *feature, int count)
 {
 	struct neap__csv csv;
@@ -356,7 +354,7 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	int count = 0;
 
 	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count)
-		target = find_target(file, options->classes, path, feature, count);
+		target = neap__model_table_target(file, options->classes, path, feature, count);
 	const char *const kept[] = {sample, target};
 	if (sample)
 		neap__text_add(&to, " --sample-column %s", neap__word(sample));
@@ -370,13 +368,33 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	return to.data;
 }
 
-/* The options for a folder of tables with one class each, by the first table: --drop, or "". */
-static void drop_options(char room[200], const struct neap__safetensors *file, const char *folder)
+/* " --target COLUMN" or " --labels FILE" for tables whose folders do not name their classes. */
+static void add_labels(struct neap__text *to, const char *target, const char *folder)
+{
+	char labels[300];
+
+	neap__print(labels, sizeof labels, "%s/../labels.csv", folder);
+	if (target)
+		neap__text_add(to, " --target %s", neap__word(target));
+	else
+		neap__text_add(to, " --labels %s",
+			access(labels, R_OK) == 0 ? neap__quoted(labels) : "FILE.csv");
+}
+
+/*
+ * The options for a folder of tables with one class each, by the first table: --drop, or "". For
+ * eval, `classes` of the model, also the option for their classes, if the folders have none; else
+ * 0.
+ */
+static void drop_options(
+	char room[200], const struct neap__safetensors *file, const char *folder, int classes)
 {
 	struct neap__recordings all = {0};
 	struct neap__text to = {0};
 	char **feature = NULL;
-	const char *const kept[2] = {NULL, NULL};
+	const char *kept[2] = {NULL, NULL};
+	char *target = NULL;
+	int64_t flat = 0;
 	int count = 0;
 
 	room[0] = '\0';
@@ -385,11 +403,19 @@ static void drop_options(char room[200], const struct neap__safetensors *file, c
 		neap__recordings_all(&all, folder) == 0)
 		for (int64_t i = 0; i < all.count; i++)
 			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
+				neap__recordings_count(folder, neap__table_endings, &flat);
+				if (classes && flat) {
+					target = neap__model_table_target(
+						file, classes, all.file[i].path, feature, count);
+					add_labels(&to, target, folder);
+				}
+				kept[0] = target;
 				add_drops(&to, all.file[i].path, feature, count, kept);
 				break;
 			}
 	if (to.data && to.length < 200)
 		neap__print(room, 200, "%s", to.data);
+	free(target);
 	neap__text_free(&to);
 	neap__recordings_free(&all);
 	neap__model_class_names_free(feature, count);
@@ -412,6 +438,16 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		return neap__fail(NEAP_EUSAGE,
 			"the folder '%s' is empty. Put the data into it, or pass another one",
 			data);
+	if (is_folder && neap__recordings_having(data, neap__sound_endings) == 0 &&
+		neap__contents_set_in(line, sizeof line, data))
+		return neap__fail(NEAP_EUSAGE, "'%s' is a folder. Pass the data set in it: %s",
+			data, neap__quoted(line));
+	if (is_folder && kind == NEAP__OF_SOUND &&
+		neap__recordings_having(data, neap__sound_endings) +
+				neap__recordings_having(data, neap__table_endings) ==
+			0 &&
+		neap__recordings_having(data, neap__event_endings))
+		return neap__model_wants(file, "'%s' contains events", data);
 	neap__print(line, sizeof line, "%s", neap_detail());
 	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
 		has_events(data, NULL, 0))
@@ -433,7 +469,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	if (is_folder)
 		neap__recordings_label(label, data);
 	if (is_folder)
-		drop_options(drops, file, data);
+		drop_options(drops, file, data, predicts ? 0 : options->classes);
 	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"

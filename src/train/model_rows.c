@@ -244,17 +244,20 @@ int neap__model_match_features(
 }
 
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
-	const char *name, char line[NEAP__TAKEN_TEXT])
+	const char *name, int classes, char line[NEAP__TAKEN_TEXT])
 {
-	char **features, **samples = NULL, ignored[NEAP__TAKEN_TEXT];
+	char *target = NULL, **features, **samples = NULL, ignored[NEAP__TAKEN_TEXT];
 	int count, nsamples = 0;
 
 	line[0] = '\0';
 	NEAP_TRY(neap__model_texts(&features, &count, file, NEAP__MODEL_FEATURES));
 	int rc = neap__model_texts(&samples, &nsamples, file, NEAP__MODEL_SAMPLES);
+	if (rc == 0 && classes > 0)
+		target = neap__model_table_target(file, classes, name, features, count);
 	if (rc == 0)
 		rc = neap__dataset_open_table(set, name, (const char *const *)features, count,
-			nsamples ? samples[0] : NULL, ignored);
+			nsamples ? samples[0] : NULL, target, ignored);
+	free(target);
 	if (rc == 0 && nsamples && (*set)->info.samples == 1 && (*set)->info.steps > 1 &&
 		!(*set)->sample_names)
 		neap__print(line, NEAP__TAKEN_TEXT,

@@ -227,12 +227,12 @@ def listed(folder):
 PATTERNS = (  # names of recordings, and the classes that the pattern of the line finds
     (("bird1", "bird2", "cat1", "cat2"), "bird, cat"), (("0_a_0", "0_b_1", "7_a_0", "7_b_1"), "0, 7"),
     (("001-dog", "002-dog", "003-cat", "004-cat"), "cat, dog"), (("s1_yes", "s1_no", "s2_yes", "s2_no"), "no, yes"),
-    (("r1", "r2"), "r"))
+    (("r1", "r2"), "r"), (("Ж1", "Щ1", "Ж2", "Щ2"), "Ж, Щ"), (("Möwe-1", "Mönch-1", "Möwe-2", "Mönch-2"), "Mönch, Möwe"))
 
 
 def nameless(folder):
     """names of recordings that differ in all parts: no pattern that makes each file a class is proposed"""
-    for i, names in enumerate((("001", "002", "003"), ("Ж1", "Ж2", "Ж3", "Ж4"))):
+    for i, names in enumerate((("001", "002", "003"), ("Ж", "Щ", "Ы", "Э"))):
         for name in names:
             sound(os.path.join(folder, f"nameless{i}", name + ".wav"))
         for args in ["encode", f"nameless{i}", "--out", "nameless.h5"], ["train", f"nameless{i}"]:

@@ -654,7 +654,7 @@ def advised(tap, folder, rng):
             ("numbers", npz(x=x, y=y), "encode", "neap train 'a.npz'"), ("numbers of HDF5", h5(x=x, y=y), "encode", "neap train 'a.h5'"),
             ("other names of columns", npz(time=[1], col=[2], row=[3]), "encode", "Save the columns of the events as t, x, y and p"),
             ("records of other names", npy(np.zeros(3, [("time", "i8"), ("col", "i4")])), "encode", "as t, x, y and p"),
-            ("nothing like it", npz(names=["a"]), "train", "docs/data.md"), ("a folder", lambda: ".", "train", "neap encode '.' --out"),
+            ("nothing like it", npz(names=["a"]), "train", "docs/data.md"), ("a folder", lambda: ".", "train", "Pass the data set in it: './a.h5'"),
             ("many arrays", npz(**{f"a{i}": x for i in range(40)}), "train", " more. ")):
         done = neap(command, save(), "--out", "never", cwd=here)
         tap.check(f"advice for {command}: {name}", None if done.returncode == 2 and words in done.stderr and

@@ -14,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import unicodedata
 import wave
 
 from harness import Folder, Tap, neap, need
@@ -290,9 +291,56 @@ def files():
     write("text-array.h5", "x,y\n")
 
 
+def misplaced():
+    """Data sets in folders, file names in other letters and forms of Unicode, and files that are not what their names say."""
+    for path in "kept/train.h5", "packed/ok.npz":
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        parts = {"x": rng.normal(size=(8, 5, 3)), "y": np.arange(8) % 2}
+        if path.endswith(".npz"):
+            np.savez(path, **parts)
+            continue
+        with h5py.File(path, "w") as file:
+            for key, value in parts.items():
+                file[key] = value
+    write("junk.h5", "no data set\n")
+    write("empty.h5", "")
+    for k, bird in enumerate(("Amsel", "Grünfink", "Mönch", "Möwe")):
+        for i in range(4):
+            sound(f"birds/2026-05-01_{bird}_{i}.wav", 500 + 200 * k)
+            sound(f"forms/{unicodedata.normalize('NFD' if i % 2 else 'NFC', bird)}-{i // 2}.wav", 500 + 200 * k)
+
+
+def clinic():
+    """A table of patients with a date per row, and what export programs and people do to it."""
+    names, rows = "patient,day,hr,temp,kind", []
+    for i in range(12):
+        for t in range(5):
+            rows.append(f"P{i:02},2026-03-{t + 1:02},{70 + 9 * (i % 2) + rng.normal():.2f},{37 + rng.normal() / 5:.2f},{'well ill'.split()[i % 2]}")
+    write("clinic.csv", "\n".join([names, *rows]) + "\n")
+    write("comments.csv", "\n".join(["# units: bpm, degC", "# exported", names, *rows]) + "\n")
+    for name in "nameless.csv", "nameless-too.csv":
+        write(name, "\n".join(rows) + "\n")
+    write("renamed.csv", "\n".join(["who,day,hr,temp,kind", *rows]) + "\n")
+    gaps = [re.sub(r",7[0-9][.0-9]*,", ",,", row) if k % 9 == 4 else row for k, row in enumerate(rows)]
+    write("gaps.csv", "\n".join([names, *gaps]) + "\n")
+    write("codes.csv", "\n".join([names, *(row.replace(",,", ",-99,") for row in gaps)]) + "\n")
+    bare = [",".join(row.split(",")[i] for i in (0, 2, 3)) for row in (names, *gaps)]
+    write("codes-bare.csv", "\n".join(row.replace(",,", ",-99,") for row in bare) + "\n")
+    for i in range(4):
+        part = [",".join(row.split(",")[1:4]) for row in rows if row.startswith(f"P{i:02}")]
+        write(f"clinics/wards/P{i:02}.csv", "\n".join(["day,hr,temp", *part]) + "\n")
+        write(f"moves/{'ab'[i % 2]}/{i}.txt", "".join(f"{1000 * k} {k % 8} {3 * k % 8} {k % 2}\n" for k in range(1, 20)))
+    write("clinics/labels.csv", "".join(f"P{i:02}.csv,{'well ill'.split()[i % 2]}\n" for i in range(4)))
+    by_patient = ["--sample-column", "patient", "--target", "kind", "--drop", "day"]
+    for args in (["encode", "clinic.csv", "--out", "clinic.h5", *by_patient], ["train", "clinic.h5", "--out", "doctor", *TRAIN]):
+        done = neap(*args)
+        assert done.returncode == 0, done.stderr
+
+
 def texts():
     plain = "The cat sat on the mat, and the dog ran. " * 12
     write("novel.txt", plain)
+    write("notes.log", plain)
     write("other.txt", plain.replace("cat", "Żaba"))
     write("wide.txt", plain.encode("utf-16"))
     write("latin.txt", (plain + "größer").encode("latin-1"))
@@ -410,7 +458,7 @@ def slip(code, args, words, steps, options):
 def main():
     with Tap() as tap, Folder() as folder:
         os.chdir(folder)
-        for prepare in sounds, tables, events, files, texts, models:
+        for prepare in sounds, tables, events, files, misplaced, clinic, texts, models:
             tap.run("data: " + prepare.__name__, prepare)
         options = known_options()
         for kind, code, args, words, steps in rows():

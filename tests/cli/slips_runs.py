@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 
 from harness import Folder, Tap, neap, need
@@ -148,6 +149,9 @@ SLIPS = (  # the command, and what its line has
     ("export cls --nir a.nir", "layer0 is gru, which NIR cannot express"),
     ("export ran --nir no/a.nir --metadata", "--nir: cannot write 'no/a.nir'", "Create the folder"),
     ("export ev.h5 --nir a.nir", "'ev.h5' is not a graph in NIR", "the folder of a run"),
+    ("train data.npz --resume cls", "'cls' is a run, not a data set", "neap train --out 'cls' --resume"),
+    ("train data.npz --resume=cls/last.safetensors", "is a run, not a data set", "neap train --out 'cls' --resume"),
+    ("train data.npz --resume=yes", "--resume takes no value, but 'yes' is given", "Pass only --resume"),
     # compare, calibrate, plan, study, bench
     ("compare data.npz --epochs 3", "'--epochs'", TRAINED),
     ("compare data.npz --strategy bptt,revolve", "'bptt,revolve' is a list", "--strategy bptt --strategy"),
@@ -156,6 +160,8 @@ SLIPS = (  # the command, and what its line has
     ("calibrate cls", "'cls' is a run, not a data set", "neap calibrate DATA --net SPEC"),
     ("plan data.npz", "unexpected argument 'data.npz'", "neap calibrate 'data.npz' --out chain.json", "neap plan --chain chain.json --memory 64M"),
     (SIZES, "--memory is missing"),
+    (SIZES + " --memory 9K --tier /tmp", "'/tmp' is a path", "neap calibrate DATA --slow '/tmp' --out chain.json"),
+    (SIZES + " --memory 9K --tier ssd", "'ssd' has no rates", "--tier ssd:write=500M,read=2G"),
     (SIZES + " --memory 9K --strategy best", "--strategy: 'best' is not one of", "revolve"),
     (SIZES + " --memory 9K --save no/x.plan", "--save: cannot write 'no/x.plan'", "Create the folder"),
     ("study nothing --out s", "'nothing' is not one of", "howfar"),
@@ -176,6 +182,9 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
     ("train long.npz --net gru:4,li --epochs 1 --max-steps 5 --out cut", "--max-steps 5 cuts the samples of 'long.npz' to their first 5 of up to 60 steps"),
     ("compare long.npz --net gru:4,li --max-steps 5", "--max-steps 5 cuts the samples of 'long.npz'"),
+    ("train text:steps=20:t.txt --net gru:4,li --epochs 1 --max-steps 5 --out short", "--max-steps 5 leaves out the end of each sample of 20 characters, 75% of the text", "pass text:steps=5:t.txt instead"),
+    ("train padded.npz --net gru:4,li --epochs 1 --out padded", "18 of 18 samples end in rows of zeros, up to ", "python3 -c"),
+    ("train data.npz --net gru:4,li --epochs 1 --memory 900T --out vast", "the memory budget of 900 TiB is more than the memory of this machine"),
     ("train text:few.txt --net gru:4,li --epochs 1 --out few", "the text has only 5 characters", "Pass a longer one"),
     ("train data.npz --net gru:4,li --epochs 1 --encode delta:threshold=99 --out still", "have no spike", "such as --encode delta:threshold=0.7"),
     ("train data.npz --net gru:4,li --epochs 1 --encode threshold:level=99 --out above", "have no spike", "such as --encode threshold:level="),
@@ -209,6 +218,8 @@ def prepare(folder):
         for i in range(3):
             t, at = np.sort(rng.integers(0, 200, 9)), rng.integers(0, 8, (2, 9))
             np.savez(os.path.join(folder, "cams", kind, f"{i}.npz"), t=t, x=at[0], y=at[1], p=t % 2)
+    steps = np.arange(60) < rng.integers(5, 50, 20)[:, None]
+    np.savez(os.path.join(folder, "padded.npz"), x=rng.normal(size=(20, 60, 2)) * steps[..., None], y=np.arange(20) % 2)
     events(folder, "ev.h5")
     events(folder, "far.h5", "--time-unit", "1s")
     shutil.copy(os.path.join(folder, "data.npz"), os.path.join(folder, "copy.npz"))
@@ -291,6 +302,42 @@ def keeps_model(folder):
     return None if again.returncode == 0 and "warning: no snapshot in 'lost': starting from the beginning" in again.stderr else again.stderr
 
 
+def unpadded(folder):
+    """The command of the warning about padding makes a file with the lengths, about which there is no such warning."""
+    line = neap("train", "padded.npz", *NUMBERS[:-3], "--net", "gru:4,li", "--out", "pads", cwd=folder).stderr
+    done = subprocess.run(["sh", "-c", re.search("python3 -c .*", line).group()], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]})
+    if done.returncode:
+        return done.stderr
+    again = neap("train", "neap.npz", *NUMBERS[:-3], "--net", "gru:4,li", "--out", "lengths", cwd=folder)
+    return None if again.returncode == 0 and "zeros" not in again.stderr else again.stderr
+
+
+def no_plan_fits(folder):
+    """A budget without a plan ends with exit code 2, and a line whose budget has one."""
+    for strategy in [], ["--strategy", "revolve"]:
+        done = neap(*SIZES.split(), "--memory", "1K", *strategy, cwd=folder)
+        found = re.search(r"there is no plan for --memory 1024. Pass at least --memory (\d+)\n$", done.stderr)
+        if done.returncode != 2 or not found:
+            return f"{done.returncode}: {done.stderr}"
+        done = neap(*SIZES.split(), "--memory", found.group(1), *strategy, cwd=folder)
+        if done.returncode or done.stderr:
+            return done.stderr
+    return None
+
+
+def slow_budget(folder):
+    """A budget whose plan is ten times slower than storing everything has a warning with a budget that is not."""
+    np.savez(os.path.join(folder, "deep.npz"), x=np.random.default_rng(4).normal(size=(2, 400, 2)), y=np.arange(2))
+    args = ["train", "deep.npz", "--net", "gru:4,li", "--epochs", "1", "--batch", "1", "--validation", "0", "--strategy", "revolve", "--memory"]
+    least = re.search(r"Use at least (\d+) bytes", neap(*args, "1", cwd=folder).stderr).group(1)
+    found = re.search(r"takes (\d+) times as long as with all tapes stored. With --memory (\d+K) it takes ([\d.]+) times as long", neap(*args, least, "--out", "slow", cwd=folder).stderr)
+    if not found or int(found.group(1)) < 10 or float(found.group(3)) >= 10:
+        return str(found)
+    line = neap(*args, found.group(2), "--out", "faster", cwd=folder).stderr
+    return line if "times as long" in line else None
+
+
 def main():
     known = {}
     with Tap() as tap, Folder() as folder:
@@ -299,6 +346,9 @@ def main():
             tap.run(args, slip, folder, args, needles, known)
         for args, *needles in NOTES:
             tap.run(args, note, folder, args, needles)
+        tap.run("lengths of padded samples", unpadded, folder)
+        tap.run("a budget without a plan", no_plan_fits, folder)
+        tap.run("a budget with a slow plan", slow_budget, folder)
         tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)
 

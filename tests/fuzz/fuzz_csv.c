@@ -29,7 +29,7 @@ static void read_one(const char *path, int count)
 	char ignored[NEAP__TAKEN_TEXT];
 	struct neap_dataset *set;
 	struct neap_dataset_info info = {.size = sizeof info};
-	int rc = neap__dataset_open_table(&set, path, names, count, "c", ignored);
+	int rc = neap__dataset_open_table(&set, path, names, count, "c", "b", ignored);
 	fuzz_line(rc);
 	if (rc < 0)
 		return;

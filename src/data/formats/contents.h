@@ -6,6 +6,7 @@
 #ifndef NEAP_DATA_FORMATS_CONTENTS_H
 #define NEAP_DATA_FORMATS_CONTENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <neap/status.h>
 
@@ -32,5 +33,11 @@ void neap__contents_list(struct neap__contents *contents, const char *path);
 /* neap__contents_refuse (dataset.h) of a file without events, alone or of a folder of recordings,
  * or of one that training reads as it is. */
 int neap__contents_refuse_events(const char *path, const char *folder);
+/* Refuses a folder where a data set is expected: the data set in it, or how it is encoded. A folder
+ * with the folders train and test becomes two files. Opens files with HDF5: without its lock. */
+int neap__contents_refuse_folder(const char *path);
+/* The path of the data set in the folder that was probably meant to room[size]; 0: there is none.
+ */
+int neap__contents_set_in(char *room, size_t size, const char *folder);
 
 #endif

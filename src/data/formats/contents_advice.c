@@ -4,10 +4,12 @@
 #include "data/formats/contents.h"
 #include "data/dataset.h"
 #include "data/event_names.h"
+#include "data/recordings.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -431,14 +433,78 @@ int neap__contents_refuse(const char *path, const char *problem)
 	return refuse(path, problem, 0, NULL);
 }
 
-int neap__contents_refuse_events(const char *path, const char *folder)
+int neap__contents_is_set(const char *path)
 {
+	static const char *const arrays[] = {".npz", ".h5", ".hdf5", NULL};
 	struct neap__contents c;
+	if (!neap__recordings_ends(path, arrays))
+		return 0;
 	neap__contents_list(&c, path);
-	if (!is_for_training(&c))
-		return refuse(path, "contains no events that can be encoded", 1, folder);
+	return is_for_training(&c);
+}
+
+int neap__contents_refuse_set(const char *path)
+{
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' is already a data set, so there is nothing to encode. Pass it to train: "
 		"neap train %s",
 		path, neap__quoted(path));
+}
+
+int neap__contents_refuse_events(const char *path, const char *folder)
+{
+	struct neap__contents c;
+	neap__contents_list(&c, path);
+	return is_for_training(&c)
+		       ? neap__contents_refuse_set(path)
+		       : refuse(path, "contains no events that can be encoded", 1, folder);
+}
+
+int neap__contents_set_in(char *room, size_t size, const char *folder)
+{
+	enum { LOOKS = 4 /* at files, each with HDF5 in a child process; chosen */ };
+	struct neap__recordings all = {0};
+	int looks = 0, found = 0;
+	/* First files that are named as parts for training, then all. */
+	for (int any = 0; neap__recordings_all(&all, folder) == 0 && any < 2 && !found; any++) {
+		for (int64_t i = 0; i < all.count && looks < LOOKS && !found; i++) {
+			const char *path = all.file[i].path;
+			const char *name = neap__recordings_below(path, folder);
+			if (all.file[i].stray ||
+				!neap__recordings_ends(path, neap__event_endings) ||
+				(!any && !strcasestr(name, "train")))
+				continue;
+			looks++;
+			found = neap__contents_is_set(path);
+			if (found)
+				neap__print(room, size, "%s", path);
+		}
+		neap__recordings_free(&all);
+	}
+	neap__recordings_free(&all);
+	return found;
+}
+
+int neap__contents_refuse_folder(const char *path)
+{
+	char part[2][4096], option[NEAP__OPTION_TEXT];
+	int parts = 0;
+
+	for (int i = 0; i < 2; i++) {
+		neap__print(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
+		parts += neap__recordings_folder(part[i]);
+	}
+	if (parts < 2 && neap__contents_set_in(part[0], sizeof part[0], path))
+		return neap__fail(-EISDIR, "'%s' is a folder. Pass the data set in it: %s", path,
+			neap__quoted(part[0]));
+	neap__recordings_option(option, parts == 2 ? part[0] : path);
+	if (parts == 2)
+		return neap__fail(-EISDIR,
+			"'%s' is a folder. Encode its parts first, and train on the files: neap "
+			"encode %s --out train.h5%s; neap encode %s --out test.h5%s; neap train "
+			"train.h5 --test test.h5",
+			path, neap__quoted(part[0]), option, neap__quoted(part[1]), option);
+	return neap__fail(-EISDIR,
+		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s", path,
+		neap__quoted(path), option);
 }

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,27 +43,31 @@ void neap__h5_leave(const struct neap__h5_guard *guard)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Refuses a folder; one with the folders train and test becomes two files. */
-static int refuse_folder(const char *path)
+/* A file that is not HDF5. Holds the lock: opens no file with HDF5. */
+static int refuse_other(const struct neap__h5_file *file)
 {
-	char part[2][4096], option[NEAP__OPTION_TEXT];
-	struct stat st;
-	int parts = 0;
+	static const char *const endings[] = {".h5", ".hdf5", NULL};
+	const char *path = file->path;
 
-	for (int i = 0; i < 2; i++) {
-		neap__print(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
-		parts += stat(part[i], &st) == 0 && S_ISDIR(st.st_mode);
-	}
-	neap__recordings_option(option, parts == 2 ? part[0] : path);
-	if (parts == 2)
-		return neap__fail(-EISDIR,
-			"'%s' is a folder. Encode its parts first, and train on the files: neap "
-			"encode %s --out train.h5%s; neap encode %s --out test.h5%s; neap train "
-			"train.h5 --test test.h5",
-			path, neap__quoted(part[0]), option, neap__quoted(part[1]), option);
-	return neap__fail(-EISDIR,
-		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s", path,
-		neap__quoted(path), option);
+	if (file->bytes == 0)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is empty. Restore it from its source, or rewrite it", path);
+	if (neap__recordings_text(path))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not an HDF5 file. If it is a text to learn, pass the name "
+			"'text:%s'",
+			path, path);
+	if (neap__recordings_ends(path, endings))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is not an HDF5 file, although its name ends as one. Restore it from "
+			"its source, rewrite it, or rename it with the ending of its contents",
+			path);
+	return !neap__recordings_read(path)
+		       ? neap__recordings_wrong_file(path)
+		       : neap__fail(NEAP_EFORMAT,
+				 "'%s' is not an HDF5 file. Encode recordings, events and tables "
+				 "first: neap encode %s --out FILE.h5",
+				 path, neap__quoted(path));
 }
 
 int neap__h5_open(struct neap__h5_file *file, const char *path)
@@ -86,24 +89,13 @@ int neap__h5_open(struct neap__h5_file *file, const char *path)
 	}
 	if (!S_ISREG(st.st_mode)) {
 		rc = S_ISDIR(st.st_mode)
-			     ? refuse_folder(path)
+			     ? neap__fail(-EISDIR, "'%s' is a folder. Pass a file in it", path)
 			     : neap__fail(NEAP_EFORMAT, "'%s' is not a regular file", path);
 		goto out;
 	}
 	file->bytes = (uint64_t)st.st_size;
 	if (H5Fis_hdf5(path) <= 0) {
-		size_t n = strlen(path);
-		int is_text = n > 4 && strcasecmp(path + n - 4, ".txt") == 0;
-		rc = is_text ? neap__fail(NEAP_EFORMAT,
-				       "'%s' is not an HDF5 file. If it is a text to learn, pass "
-				       "the name 'text:%s'",
-				       path, path)
-		     : !neap__recordings_read(path)
-			     ? neap__recordings_wrong_file(path)
-			     : neap__fail(NEAP_EFORMAT,
-				       "'%s' is not an HDF5 file. Encode recordings, events and "
-				       "tables first: neap encode %s --out FILE.h5",
-				       path, neap__quoted(path));
+		rc = refuse_other(file);
 		goto out;
 	}
 	access = H5Pcreate(H5P_FILE_ACCESS);

@@ -8,6 +8,7 @@
  */
 #include "data/formats/shd.h"
 #include "data/formats/contents.h"
+#include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "base/print.h"
 #include "base/fail.h"
@@ -325,6 +326,9 @@ static int open_all(struct neap__shd *shd)
 static int shd_open(struct neap_dataset **out, const char *path)
 {
 	struct neap__h5_guard guard;
+	/* Before the lock is taken, since the line depends on files that HDF5 opens. */
+	if (neap__recordings_folder(path))
+		return neap__contents_refuse_folder(path);
 	struct neap__shd *shd = calloc(1, sizeof *shd);
 	char *copy = strdup(path);
 	if (!shd || !copy) {

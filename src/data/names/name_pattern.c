@@ -13,6 +13,14 @@
 #define MOST_TRIES 100000 /* steps of a match: milliseconds */
 #define MOST_HEAP 1024	  /* KiB */
 
+/* Letters of all scripts are \w, and a character is matched as a whole; names that are not UTF-8
+ * match as far as they are. */
+#ifdef PCRE2_MATCH_INVALID_UTF /* since 10.34 */
+#define OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF)
+#else
+#define OPTIONS 0
+#endif
+
 struct neap__name_pattern {
 	const char *text, *what;
 	pcre2_code *code;
@@ -29,7 +37,11 @@ static int compile(struct neap__name_pattern *p)
 	if (strlen(p->text) > LONGEST)
 		return neap__fail(NEAP_EUSAGE, "%s: the pattern is longer than %d characters",
 			p->what, LONGEST);
-	p->code = pcre2_compile((PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+	p->code = pcre2_compile(
+		(PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, OPTIONS, &error, &at, NULL);
+	if (!p->code && error < 0) /* the pattern is not UTF-8 */
+		p->code = pcre2_compile(
+			(PCRE2_SPTR)p->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
 	if (!p->code) {
 		pcre2_get_error_message(error, why, sizeof why);
 		return neap__fail(NEAP_EUSAGE, "%s '%s': at character %zu: %s. Correct the pattern",
@@ -94,22 +106,64 @@ static int no_match(const struct neap__name_pattern *p, const char *name, const 
 			is_label ? "Remove --label to use the folder that each file is in as its "
 				   "class, or change the pattern"
 				 : "Change the pattern to a part of the file name");
+	int is_ascii = 1;
+	for (const char *at = name; *at; at++)
+		is_ascii &= !((unsigned char)*at & 0x80);
 	return neap__fail(NEAP_EUSAGE,
-		"%s '%s' does not match '%s'. Change the pattern, or move the file away", p->what,
-		p->text, path);
+		"%s '%s' does not match '%s'. %sChange the pattern, or move the file away", p->what,
+		p->text, path,
+		is_ascii || !strstr(p->text, "-")
+			? ""
+			: "Ranges such as [A-Za-z] contain only ASCII letters; \\p{L} matches "
+			  "every "
+			  "letter, and [^_]+ what is between underscores. ");
 }
 
-/* The extension is matched only if the pattern needs it, and never is the name itself. */
-int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
+/*
+ * Finds group 1 in the file name of `path`: in front of the extension, or with it if the pattern
+ * does not match there. As match, with the name and the length of its first part.
+ */
+static int locate(const struct neap__name_pattern *p, const char *path, const char **out,
+	size_t *stem, PCRE2_SIZE place[2])
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *dot = strrchr(name, '.');
-	size_t bytes = strlen(name), stem = dot && dot > name ? (size_t)(dot - name) : bytes;
+	size_t bytes = strlen(name);
+	*out = name;
+	*stem = dot && dot > name ? (size_t)(dot - name) : bytes;
+	int found = match(p, name, *stem, place, path);
+	return found == 0 && *stem < bytes ? match(p, name, bytes, place, path) : found;
+}
+
+/* 1: a letter that is not ASCII begins there, by the first byte in UTF-8: those of 0xC2 and 0xE2
+ * are signs and dashes, and those from 0xF0 on mostly symbols. */
+static int is_foreign_letter(const char *at)
+{
+	unsigned char lead = (unsigned char)*at;
+	return lead >= 0xC3 && lead < 0xF0 && lead != 0xE2;
+}
+
+int neap__name_pattern_cuts(const struct neap__name_pattern *p, const char *path)
+{
+	const char *name;
+	size_t stem;
+	PCRE2_SIZE place[2];
+	if (locate(p, path, &name, &stem, place) <= 0)
+		return 0;
+	const char *before = name + place[0];
+	while (before > name && ((unsigned char)*--before & 0xC0) == 0x80)
+		;
+	return is_foreign_letter(name + place[1]) || (place[0] > 0 && is_foreign_letter(before));
+}
+
+/* The extension is never the name itself. */
+int neap__name_pattern_find(const struct neap__name_pattern *p, char **out, const char *path)
+{
+	const char *name;
+	size_t stem;
 	PCRE2_SIZE place[2] = {0, 0};
-	int found = match(p, name, stem, place, path);
-	if (found == 0 && stem < bytes)
-		found = match(p, name, bytes, place, path);
-	NEAP_TRY(found);
+	int found;
+	NEAP_TRY(found = locate(p, path, &name, &stem, place));
 	if (found && place[0] > stem)
 		return neap__fail(NEAP_EUSAGE,
 			"%s '%s' matches only the extension of '%s'. Change the pattern so that "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort_command.h: the shell command that sorts recordings into one folder per class. */
+/* sort_command.h: shell commands that sort recordings into one folder per class, and rename them.
+ */
 #ifndef NEAP_DATA_NAMES_SORT_COMMAND_H
 #define NEAP_DATA_NAMES_SORT_COMMAND_H
 
@@ -11,5 +12,7 @@
  * semicolons or tabs.
  */
 void neap__sort_command(char *room, size_t size, const char *labels, const char *dir);
+/* Prints a command that renames the text files in `dir` as files of events; returns room. */
+const char *neap__rename_events(char *room, size_t size, const char *dir);
 
 #endif

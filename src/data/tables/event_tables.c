@@ -4,6 +4,7 @@
 #include "base/print.h"
 #include "base/quote.h"
 #include "data/event_names.h"
+#include "data/names/sort_command.h"
 #include "data/recordings.h"
 #include "data/tables/csv.h"
 
@@ -108,4 +109,17 @@ int neap__event_tables_advise(char *room, size_t size, const char *path)
 	int columns = first ? print_command(room, size, path, first) : 0;
 	neap__recordings_free(&all);
 	return columns;
+}
+
+int neap__event_texts_advise(char *room, size_t size, const char *dir)
+{
+	static const char *const texts[] = {".txt", NULL};
+	if (!neap__recordings_folder(dir) || neap__recordings_having(dir, texts) == 0 ||
+		neap__recordings_having(dir, neap__sound_endings) +
+				neap__recordings_having(dir, neap__event_endings) +
+				neap__recordings_having(dir, neap__table_endings) >
+			0)
+		return 0;
+	neap__rename_events(room, size, dir);
+	return 1;
 }

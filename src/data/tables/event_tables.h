@@ -14,5 +14,10 @@ enum { NEAP__SPIKE_COLUMNS = 2 /* time and channel of events without pixels */ }
  * file has: four of a camera, or NEAP__SPIKE_COLUMNS; 0, and "": it has none.
  */
 int neap__event_tables_advise(char *room, size_t size, const char *path);
+/*
+ * Prints the command that renames the text files of a folder so that they are read as events. 1, or
+ * 0: it has none, or other files that encode reads.
+ */
+int neap__event_texts_advise(char *room, size_t size, const char *dir);
 
 #endif

@@ -96,6 +96,61 @@ static const char *sort_rows(char room[NEAP__ROWS_COMMAND], const struct neap__t
 	return neap__table_sort(room, t, t->csv.path, -1);
 }
 
+/* 1: a text in the column of targets is in no other sample than before. Keeps the text, and behind
+ * it the sample. */
+static int each_target_in_one(
+	void **targets, const char *target, const char *sample, int64_t *different)
+{
+	size_t bytes = strlen(target) + 1;
+	char **found = tfind(target, targets, by_text);
+	if (found)
+		return strcmp(*found + bytes, sample) == 0;
+	char *copy = malloc(bytes + strlen(sample) + 1);
+	if (!copy)
+		return 0;
+	memcpy(copy, target, bytes);
+	memcpy(copy + bytes, sample, strlen(sample) + 1);
+	++*different;
+	if (tsearch(copy, targets, by_text))
+		return 1;
+	free(copy);
+	return 0;
+}
+
+/*
+ * 1: each text in the column of targets is in one block of rows, of two or more on average, and in
+ * one of several samples: the columns of samples and of targets are probably swapped. Reads the
+ * file.
+ */
+static int are_swapped(const struct neap__table *t)
+{
+	int64_t sample = place_of(t, NEAP__COLUMN_SAMPLE),
+		target = place_of(t, NEAP__COLUMN_TARGET);
+	int64_t different = 0, blocks = 0, rows = 0;
+	struct neap__csv csv;
+	void *targets = NULL;
+	char *above = NULL;
+	int several = 0, fits = target >= 0 && t->options->sample_column && t->options->targets;
+	int rc = fits ? neap__csv_open(&csv, t->csv.path) : -1, is_open = rc == 0;
+	if (rc == 0 && t->header)
+		rc = neap__csv_next(&csv);
+	while (rc >= 0 && fits && (rc = neap__csv_next(&csv)) > 0 && csv.fields == t->columns) {
+		const char *here = csv.field[target];
+		blocks += !above || strcmp(above, here) != 0;
+		free(above);
+		above = strdup(here);
+		rows++;
+		several |= strcmp(csv.field[sample], t->sample) != 0;
+		fits = above && each_target_in_one(&targets, here, csv.field[sample], &different);
+	}
+	fits &= several && blocks == different && 2 * blocks <= rows;
+	free(above);
+	tdestroy(targets, free);
+	if (is_open)
+		neap__csv_close(&csv);
+	return fits;
+}
+
 int neap__sample_ids_see(const struct neap__table *t, void **seen)
 {
 	const char *label = t->targets == 1 ? t->target[0] : "";
@@ -109,6 +164,13 @@ int neap__sample_ids_see(const struct neap__table *t, void **seen)
 			"so column '%.60s' of --sample-column probably does not name the samples. "
 			"Pass the column that does",
 			t->sample, t->options->sample_column);
+	if (found && strcmp(*found + bytes, label) != 0 && are_swapped(t))
+		return neap__table_wrong(t,
+			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "
+			"and each class is in one sample and one block of rows, so the two "
+			"columns are probably swapped. Pass --sample-column %.60s --target %.60s",
+			t->sample, label, *found + bytes, neap__word(t->options->targets),
+			neap__word(t->options->sample_column));
 	if (found && strcmp(*found + bytes, label) != 0)
 		return neap__table_wrong(t,
 			"sample '%.60s' has the class '%.60s' here, but '%.60s' in rows above, "

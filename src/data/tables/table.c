@@ -209,7 +209,8 @@ static int find_columns(struct neap__table *t)
 	t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
 	t->traits = calloc((size_t)t->features, 1);
 	t->above = calloc((size_t)t->features, sizeof *t->above);
-	return t->value && t->target && t->traits && t->above ? 0 : no_memory(t);
+	t->codes = calloc((size_t)t->features, sizeof *t->codes);
+	return t->value && t->target && t->traits && t->above && t->codes ? 0 : no_memory(t);
 }
 
 int neap__table_open(struct neap__table *t, const char *path,
@@ -262,6 +263,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 {
 	size_t n = 0;
 	char advice[400];
+	const char *samples = sample;
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
 	if (!sorted)
 		return no_memory(t);
@@ -286,7 +288,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	free(sorted);
 	for (int k = 0; k < count; k++)
 		if (!taken[k] && neap__table_data_name(t))
-			return neap__table_unnamed(t, names, count);
+			return neap__table_unnamed(t, names, count, samples);
 		else if (!taken[k])
 			return neap__fail(NEAP_EUSAGE,
 				"'%s' has no column '%.60s', which is one of the %d features that "
@@ -308,14 +310,18 @@ int neap__table_match(struct neap__table *t, const char *const *names, int count
 	if (rc == 0 && t->names)
 		rc = match_names(t, names, count, sample, taken, ignored);
 	else if (rc == 0 && t->columns != count)
-		rc = neap__table_unnamed(t, names, count);
+		rc = neap__table_unnamed(t, names, count, sample);
 	free(taken);
+	free(t->codes); /* of other features */
+	t->codes = rc < 0 ? NULL : calloc((size_t)count + 1, sizeof *t->codes);
+	if (rc == 0 && !t->codes)
+		rc = no_memory(t);
 	if (rc < 0) {
 		free(value);
 		return rc;
 	}
 	free(t->value);
-	free(t->traits); /* of other features */
+	free(t->traits);
 	t->traits = NULL;
 	t->value = value;
 	t->features = count;
@@ -337,6 +343,8 @@ void neap__table_rewind(struct neap__table *t)
 	t->file = -1;
 	free(t->last);
 	t->last = NULL;
+	if (t->codes)
+		memset(t->codes, 0, (size_t)t->features * sizeof *t->codes);
 }
 
 /* Finds columns that are in another order than in the first file by their names: 1 or a code. */
@@ -435,6 +443,7 @@ static void see_values(struct neap__table *t)
 	t->run = t->begins ? 1 : t->run + 1;
 	t->samples += t->begins;
 	t->longest = t->run > t->longest ? t->run : t->longest;
+	neap__missing_codes_see(t->codes, t->value, t->features);
 	for (int i = 0; t->traits && i < t->features; i++) {
 		double x = t->value[i], above = t->above[i];
 		if (!t->begins && !(x > above))
@@ -520,6 +529,7 @@ void neap__table_close(struct neap__table *t)
 	free(t->value);
 	free(t->traits);
 	free(t->above);
+	free(t->codes);
 	free(t->target);
 	neap__recordings_free(&t->files);
 }

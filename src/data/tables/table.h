@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "data/recordings.h"
 #include "data/tables/csv.h"
+#include "data/tables/missing_codes.h"
 #include <neap/data.h>
 
 enum neap__table_column {
@@ -44,19 +45,22 @@ struct neap__table {
 	int64_t columns;
 	int features, targets;
 	int predicts; /* 1: for predict, which has no options about columns; set after open */
+	const char
+		*meant; /* NULL, or the column that eval compares with; set after open; borrowed */
 	struct neap__csv csv; /* the file that is read */
 	int64_t file;	      /* its number; -1: none yet */
 	char *last;	      /* name of the sample in the row before, NULL where rows begin */
 	/* The row read last. */
-	double *value;		  /* [features] */
-	const char **target;	  /* [targets] */
-	const char *sample;	  /* its name: a field, or the file's path below the folder */
-	unsigned char *traits;	  /* [features] enum neap__feature_trait */
-	double *above;		  /* [features] the row before */
-	int64_t run, longest;	  /* rows of this sample, of the longest one so far */
-	int64_t samples;	  /* so far */
-	int has_single;		  /* 1: a sample has one row */
-	int begins;		  /* 1: it is the first of its sample */
+	double *value;	       /* [features] */
+	const char **target;   /* [targets] */
+	const char *sample;    /* its name: a field, or the file's path below the folder */
+	unsigned char *traits; /* [features] enum neap__feature_trait */
+	double *above;	       /* [features] the row before */
+	struct neap__missing_code *codes; /* [features] */
+	int64_t run, longest;		  /* rows of this sample, of the longest one so far */
+	int64_t samples;		  /* so far */
+	int has_single;			  /* 1: a sample has one row */
+	int begins;			  /* 1: it is the first of its sample */
 	int64_t filled, left_out; /* missing cells filled in, and rows left out, since the open */
 	/* NULL, or what is called for a row of `sample` that is left out, whose targets are
 	 * `target`; 0 or a negative code. */
@@ -88,6 +92,14 @@ int neap__table_is_gap(const char *text);
  * of a command (quote.h). */
 const char *neap__table_drop(const struct neap__table *table, const char *name);
 /*
+ * The line about the first feature with a code of missing values (missing_codes.h), and the command
+ * that empties its cells, to line[size]. 1, or 0: there is none.
+ */
+int neap__table_codes(char *line, size_t size, const struct neap__table *table);
+/* Prints the command that empties the cells of these columns that have the number. */
+void neap__table_empty(char *room, size_t size, const struct neap__table *table, double number,
+	const int *columns, int count);
+/*
  * Prints "neap encode FILE ... --out FILE.h5", with `missing` as the value of --missing, for a
  * table of predict, whose other columns are ignored. `sample`: the column that names samples, or
  * NULL.
@@ -106,8 +118,10 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 /* NEAP_EUSAGE: the `bytes` of `text`, a value of `option`, are not a column. */
 int neap__table_no_column(
 	const struct neap__table *table, const char *option, int bytes, const char *text);
-/* NEAP_EUSAGE: the columns have no names, and the model's features [count] are not all of them. */
-int neap__table_unnamed(const struct neap__table *table, const char *const *names, int count);
+/* NEAP_EUSAGE: the columns have no names, and the model's features [count] are not all of them.
+ * `sample`: its column that names samples, or NULL. */
+int neap__table_unnamed(
+	const struct neap__table *table, const char *const *names, int count, const char *sample);
 /* Back to the first row of all. */
 void neap__table_rewind(struct neap__table *table);
 /* NEAP_EFORMAT for the row read last. */

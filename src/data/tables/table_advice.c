@@ -119,12 +119,16 @@ void neap__table_encoding(char *room, size_t size, const struct neap__table *t, 
 		if (t->role[i] == NEAP__COLUMN_SAMPLE)
 			sample = t->names[i];
 	for (int64_t i = 0; t->names && i < t->columns; i++)
-		if (t->role[i] == NEAP__COLUMN_DROPPED && (!sample || strcmp(sample, t->names[i])))
+		if (t->role[i] == NEAP__COLUMN_DROPPED &&
+			(!sample || strcmp(sample, t->names[i])) &&
+			(!t->meant || strcmp(t->meant, t->names[i])))
 			neap__text_add(&drop, "%s%s", drop.length ? "," : "", t->names[i]);
 	if (missing)
 		neap__text_add(&to, " --missing %s", missing);
 	if (sample)
 		neap__text_add(&to, " --sample-column %s", neap__word(sample));
+	if (t->meant)
+		neap__text_add(&to, " --target %s", neap__word(t->meant));
 	if (drop.length)
 		neap__text_add(&to, " --drop %s", neap__word(drop.data));
 	neap__print(room, size, "%s --out FILE.h5", to.data ? to.data : "neap encode");
@@ -142,8 +146,8 @@ static void advise_gaps(char *room, size_t size, const struct neap__table *t, co
 	if (t->predicts)
 		neap__print(room, size,
 			"%s. Fill it in, or encode the table, with --missing as for the training "
-			"data, and predict FILE.h5: %s",
-			has, command);
+			"data, and %s FILE.h5: %s",
+			has, t->meant ? "evaluate" : "predict", command);
 	else
 		neap__print(room, size,
 			"%s. Fill it in, remove the row, pass --missing previous to repeat the "
@@ -194,7 +198,8 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 {
 	static const struct {
 		const char *mark, *what, *program;
-	} kinds[] = {{"#", "The first line is a comment. Delete it: ", "sed -i.old 1d"},
+	} kinds[] = {
+		{"#", "Lines that begin with # are comments. Delete them: ", "sed -i.old '/^#/d'"},
 		{",", "The quotes make each line one field. Remove them: ",
 			"sed -i.old 's/^\"//; s/\"\\r*$//'"},
 		{"|", "Separate the fields by commas: ", "sed -i.old 's/|/,/g'"},
@@ -212,15 +217,39 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 	return NULL;
 }
 
+/* 1: the first line begins with #, and the first one that does not has a column of this name. */
+static int is_below_comments(const struct neap__table *t, int bytes, const char *text)
+{
+	enum { LINES = 100 };
+	struct neap__csv csv;
+	int found = 0, lines = 0;
+	if (!t->names || t->names[0][0] != '#' || neap__csv_open(&csv, t->csv.path) < 0)
+		return 0;
+	while (lines++ < LINES && neap__csv_next(&csv) > 0 && csv.field[0][0] == '#')
+		;
+	for (int64_t i = 0; i < csv.fields && lines <= LINES; i++)
+		found |= strncmp(csv.field[i], text, (size_t)bytes) == 0 && !csv.field[i][bytes];
+	neap__csv_close(&csv);
+	return found;
+}
+
 int neap__table_no_column(
 	const struct neap__table *t, const char *option, int bytes, const char *text)
 {
 	const char *data = neap__table_data_name(t);
 	double number;
-	int64_t column = 0, texts = 0, last = 0;
+	int is_sample = strcmp(option, "--sample-column") == 0; /* usually the first text */
+	int64_t column = 0, texts = 0, first = 0;
 	char names[300];
 	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
 	char mean[80], advice[400];
+	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
+		on_all(advice, sizeof advice, t, "sed -i.old '/^#/d'");
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' begins with comments, '%.40s', and the names of the columns are "
+			"below. Delete the comments: %s",
+			option, t->csv.path, t->names[0], advice);
+	}
 	if (neap__table_separation(advice, sizeof advice, t))
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s', but one column, '%.80s'. %s", option,
@@ -254,12 +283,12 @@ int neap__table_no_column(
 			(long long)t->columns);
 	for (int64_t i = 0; i < t->columns; i++)
 		if (neap__table_number(&number, t->names[i]) < 0 && texts++ == 0)
-			last = i + 1;
+			first = i + 1;
 	if (neap__table_number(&number, names) == 0 && number == floor(number) && number >= 1 &&
 		number <= (double)t->columns)
 		column = (int64_t)number;
 	else
-		column = texts == 1 ? last : t->columns;
+		column = texts == 1 || (texts && is_sample) ? first : t->columns;
 	return neap__fail(NEAP_EUSAGE,
 		"%s: '%s' has no column '%.*s'. Its first line looks like data ('%.30s' is a "
 		"number), not names. Pass --header no and the number of the column, from 1 to "
@@ -279,11 +308,12 @@ static int is_plain(const char *name, char separator)
 }
 
 /*
- * ": sed ...", which inserts the names of the features for the columns of numbers, and others for
- * what remains; "" if there are too few columns, or a name is not plain.
+ * ": sed ...", which inserts the names of the features for the columns of numbers, `sample` (may be
+ * NULL) for the first of texts, and others for what remains; "" if there are too few columns, or a
+ * name is not plain.
  */
-static void insert_names(
-	struct neap__text *to, const struct neap__table *t, const char *const *names, int count)
+static void insert_names(struct neap__text *to, const struct neap__table *t,
+	const char *const *names, int count, const char *sample)
 {
 	double number;
 	int feature = 0;
@@ -294,17 +324,23 @@ static void insert_names(
 			    (!t->names || neap__table_number(&number, t->names[i]) == 0);
 		if (takes && !is_plain(names[feature], t->separator))
 			break;
+		int is_sample = !takes && sample && t->names && is_plain(sample, t->separator);
 		if (takes)
 			neap__text_add(to, "%s%s", between, names[feature++]);
+		else if (is_sample)
+			neap__text_add(to, "%s%s", between, sample);
 		else
 			neap__text_add(to, "%scolumn%lld", between, (long long)i + 1);
+		if (is_sample) /* the first text */
+			sample = NULL;
 	}
 	neap__text_add(to, "' %s", neap__quoted(t->dir));
 	if (feature < count && to->data)
 		to->data[0] = '\0';
 }
 
-int neap__table_unnamed(const struct neap__table *t, const char *const *names, int count)
+int neap__table_unnamed(
+	const struct neap__table *t, const char *const *names, int count, const char *sample)
 {
 	enum { LONGEST = 600 /* of the command in a message */ };
 	const char *data = neap__table_data_name(t);
@@ -314,7 +350,7 @@ int neap__table_unnamed(const struct neap__table *t, const char *const *names, i
 	int64_t numbers = t->names ? 0 : t->columns;
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		numbers += neap__table_number(&number, t->names[i]) == 0;
-	insert_names(&command, t, names, count);
+	insert_names(&command, t, names, count, sample);
 	if (data)
 		neap__print(shows, sizeof shows, " (the first line has the number '%.30s')", data);
 	int rc = neap__fail(NEAP_EUSAGE,
@@ -378,6 +414,20 @@ static void edit_columns(char *program, size_t size, const struct neap__table *t
 		"perl -i.old -pe 's/\\r?\\n$//; @f = split /%s/, $_, -1; %s for @f[%s]; $_ = "
 		"join(\"%s\", @f) . \"\\n\"'",
 		sep, edit, places, sep);
+}
+
+void neap__table_empty(char *room, size_t size, const struct neap__table *t, double number,
+	const int *columns, int count)
+{
+	enum { COLUMNS = 60 };
+	char places[COLUMNS] = "", edit[60], program[240];
+	size_t n = 0;
+	for (int i = 0; i < count && n + 8 < COLUMNS; i++)
+		n += (size_t)neap__print(places + n, COLUMNS - n, "%s%lld", n ? ", " : "",
+			(long long)(t->from ? t->from[columns[i]] : columns[i]));
+	neap__print(edit, sizeof edit, "s/^ *%g(\\.0*)? *$//", number);
+	edit_columns(program, sizeof program, t, edit, places);
+	on_all(room, size, t, program);
 }
 
 /* Columns of true and false: the command that writes 1 and 0, in all of them. */

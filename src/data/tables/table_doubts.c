@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_doubts.c: warnings about columns that are probably meant otherwise (table.h). */
 #include "base/fail.h"
+#include "base/print.h"
 #include "base/quote.h"
 #include "data/data_doubts.h"
 #include "data/event_names.h"
@@ -146,8 +147,40 @@ static void doubt_samples(const struct neap__table *t)
 			t->options->sample_column);
 }
 
+int neap__table_codes(char *line, size_t size, const struct neap__table *t)
+{
+	int64_t first = 0;
+	char number[24], empty[600];
+	const struct neap__missing_code *found = NULL;
+	int like[8] = {0}, likes = 0;
+	for (int64_t i = 0; t->codes && i < t->columns; i++) {
+		const struct neap__missing_code *c = &t->codes[t->place[i]];
+		if (t->role[i] != NEAP__COLUMN_FEATURE || !neap__missing_codes_is(c) ||
+			(found && c->code != found->code))
+			continue;
+		if (!found)
+			first = i;
+		found = found ? found : c;
+		if (likes < 8)
+			like[likes++] = (int)i;
+	}
+	if (!found)
+		return 0;
+	neap__table_empty(empty, sizeof empty, t, found->code, like, likes);
+	neap__print(line, size,
+		"column '%.60s' is %g in %lld of %lld rows, far from its other numbers (%g to %g), "
+		"and it is read as a number. If it marks missing values, empty these cells%s: %s",
+		neap__table_column(t, first, number), found->code, (long long)found->count,
+		(long long)(found->count + found->others), found->least, found->most,
+		t->predicts ? ", and encode the table with --missing as the training data"
+			    : ", and repeat the command with --missing previous and --force",
+		empty);
+	return 1;
+}
+
 void neap__table_doubt(const struct neap__table *t)
 {
+	char line[NEAP__DETAIL_BYTES];
 	if (!t->options->warn)
 		return;
 	doubt_header(t);
@@ -156,6 +189,8 @@ void neap__table_doubt(const struct neap__table *t)
 	if (t->names && t->longest > 2)
 		doubt_time(t);
 	doubt_first(t);
+	if (neap__table_codes(line, sizeof line, t))
+		WARN(t, "%s", line);
 	doubt_classes(t);
 	doubt_samples(t);
 }

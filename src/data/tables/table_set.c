@@ -123,31 +123,72 @@ static int names_samples(const char *name)
 	return n >= 2 && strcasecmp(name + n - 2, "id") == 0;
 }
 
+/* The first column that is not read and has the same text in most pairs of neighbouring rows, but
+ * not in all: names of samples, whose rows are together. -1: none has. */
+static int64_t in_blocks(const struct neap__table *t)
+{
+	enum { ROWS = 2000 /* that are looked at; chosen */ };
+	struct neap__csv csv;
+	int64_t found = -1, rows = 0, *same = calloc((size_t)t->columns + 1, sizeof *same);
+	char **above = calloc((size_t)t->columns + 1, sizeof *above);
+	int rc = same && above ? neap__csv_open(&csv, t->files.file[0].path) : -ENOMEM;
+	if (rc == 0)
+		rc = neap__csv_next(&csv); /* the names */
+	while (rc > 0 && rows < ROWS && (rc = neap__csv_next(&csv)) > 0 &&
+		csv.fields == t->columns) {
+		for (int64_t i = 0; i < t->columns; i++) {
+			same[i] += above[i] && strcmp(above[i], csv.field[i]) == 0;
+			free(above[i]);
+			above[i] = strdup(csv.field[i]);
+		}
+		rows++;
+	}
+	for (int64_t i = t->columns - 1; same && i >= 0; i--)
+		if (t->role[i] == NEAP__COLUMN_DROPPED && same[i] < rows - 1 && 2 * same[i] >= rows)
+			found = i;
+	for (int64_t i = 0; above && i < t->columns; i++)
+		free(above[i]);
+	if (same && above)
+		neap__csv_close(&csv);
+	free(above);
+	free(same);
+	return found;
+}
+
+/* The column that is not read and probably names the samples, by its name or its rows; or NULL. */
+static const char *find_samples(const struct neap__table *t)
+{
+	for (int64_t i = 0; t->names && i < t->columns; i++)
+		if (t->role[i] == NEAP__COLUMN_DROPPED && names_samples(t->names[i]))
+			return t->names[i];
+	int64_t column = t->names ? in_blocks(t) : -1;
+	return column < 0 ? NULL : t->names[column];
+}
+
 /* All rows are one sample, although a column that is not read may name several. */
-static void advise_samples(char ignored[NEAP__TAKEN_TEXT], const struct neap__table *t)
+static void advise_samples(
+	char ignored[NEAP__TAKEN_TEXT], const struct neap__table *t, const char *column)
 {
 	size_t n = strlen(ignored);
-	const char *column = NULL;
 	char command[400];
-	for (int64_t i = 0; t->names && i < t->columns; i++)
-		if (!column && t->role[i] == NEAP__COLUMN_DROPPED && names_samples(t->names[i]))
-			column = t->names[i];
 	neap__table_encoding(command, sizeof command, t, column ? column : "NAME", NULL);
 	if (n < NEAP__TAKEN_TEXT)
 		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,
 			"; all rows are one sample. If %s%.60s%s names several samples, encode the "
-			"table and predict FILE.h5: %s",
+			"table and %s FILE.h5: %s%s",
 			column ? "'" : "", column ? column : "one of them", column ? "'" : "",
-			command);
+			t->meant ? "evaluate" : "predict", command,
+			column ? "" : ", without NAME in the list");
 }
 
 int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,
-	int count, const char *sample, char ignored[NEAP__TAKEN_TEXT])
+	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT])
 {
 	const struct neap_table_options options = {.size = sizeof options};
 	struct neap_table_report report = {.size = sizeof report};
 	struct row_reading reading = {0};
 	struct neap__table table;
+	char line[NEAP__TAKEN_TEXT];
 	struct table_set *s = calloc(1, sizeof *s);
 
 	ignored[0] = '\0';
@@ -157,6 +198,7 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
 	table.predicts = 1;
+	table.meant = target;
 	if (rc == 0 && count > 0)
 		rc = neap__table_match(&table, names, count, sample, ignored);
 	int split = 0; /* 1: a column names the samples */
@@ -164,8 +206,13 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
 	if (rc == 0)
 		rc = read_rows(s, &table, &reading);
-	if (rc == 0 && !split && ignored[0] && table.files.count == 1)
-		advise_samples(ignored, &table);
+	if (rc == 0 && !split && ignored[0] && table.files.count == 1) {
+		const char *column = find_samples(&table);
+		advise_samples(ignored, &table, column);
+		s->set.sample_column = column ? strdup(column) : NULL; /* only for advice */
+	}
+	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
+		s->set.doubt = strdup(line);
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */

@@ -144,8 +144,8 @@ static int advise_table(const struct open_evaluation *e, const char *data, const
 	int count = 0;
 
 	NEAP_TRY(neap__model_texts(&sample, &count, &e->file, NEAP__MODEL_SAMPLES));
-	options = neap__model_table_options(
-		&e->file, &e->net_options, data, count && e->set->sample_names ? sample[0] : NULL);
+	options = neap__model_table_options(&e->file, &e->net_options, data,
+		count && e->set->sample_names ? sample[0] : e->set->sample_column);
 	int rc = neap__fail(NEAP_EUSAGE,
 		"'%.300s' %s encode it with a column of targets: neap encode %.300s --out "
 		"FILE.h5%s",
@@ -205,7 +205,8 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 		!neap__safetensors_meta(&e->file, NEAP__MODEL_INPUTS))
 		return neap__model_wants(&e->file, "'%.300s' is a table of numbers", options->data);
 	if (neap__table_named(options->data))
-		return neap__model_open_table(&e->set, &e->file, options->data, e->note);
+		return neap__model_open_table(&e->set, &e->file, options->data,
+			predicts(options) ? 0 : e->net_options.classes, e->note);
 	if (!e->is_live) {
 		rc = neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
 		return rc < 0 ? neap__model_advise_encoding(&e->file, &e->net_options,
@@ -231,6 +232,11 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 		return 0;
 	if (e->note[0])
 		options->say(options->user, e->note);
+	if (e->set->doubt) {
+		neap__print(
+			line, sizeof line, "warning: '%.200s': %s", e->set->name, e->set->doubt);
+		options->say(options->user, line);
+	}
 	if (!e->is_live && !e->set->ops->values && !e->set->ops->adopt && !e->set->coded &&
 		e->set->info.events == 0) {
 		neap__print(line, sizeof line,

@@ -6,6 +6,7 @@
 #include "data/step_rows.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/show.h"
 
 #include <errno.h>
@@ -191,6 +192,91 @@ static void say_short_text(const struct neap__trainer *trainer)
 			(long long)d->info.events + 1);
 }
 
+/* The characters that a sample of a text loses to --max-steps. 1: there are some. */
+static int say_cut_text(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	int64_t most = trainer->options.max_steps;
+	const char *file = strchr(d->set->name, ':'); /* text:FILE or text:steps=N:FILE */
+
+	if (file && strncmp(++file, "steps=", 6) == 0)
+		file = strchr(file, ':') ? strchr(file, ':') + 1 : file;
+	if (!file || !d->set->ops->adopt || most <= 0 || most >= d->info.steps)
+		return 0;
+	neap__trainer_say(trainer,
+		"warning: --max-steps %lld leaves out the end of each sample of %lld "
+		"characters, %.0f%% of the text. To learn all of it in samples of %lld, "
+		"pass text:steps=%lld:%s instead",
+		(long long)most, (long long)d->info.steps,
+		100.0 * (double)(d->info.steps - most) / (double)d->info.steps, (long long)most,
+		(long long)most, file);
+	return 1;
+}
+
+/*
+ * Rows of zeros at the end of a sample, 0 as well if such rows are elsewhere in it, since these are
+ * ordinary steps then; or a negative code. `length`: of all rows.
+ */
+static int64_t padding_of(struct neap_dataset *set, int64_t index, int64_t *length)
+{
+	int64_t features = neap__features(set), count, zeros = 0, others = 0;
+	float *x;
+	int rc = read_rows(&x, &count, set, index);
+	*length = set->ops->length(set, index);
+	if (rc == 0 && count < *length * features) /* longer than what is read */
+		count = 0;
+	for (int64_t t = 0; rc == 0 && t < count / features; t++) {
+		int is_zero = 1;
+		for (int64_t f = 0; f < features; f++) {
+			double zero = (0 - set->shift[f]) * set->scale[f];
+			is_zero &= fabs((double)x[t * features + f] - zero) <=
+				   ROUNDING * fmax(1, fabs(zero));
+		}
+		others += !is_zero && zeros > 0; /* rows of zeros before it */
+		zeros = is_zero ? zeros + 1 : zeros;
+	}
+	free(x);
+	return rc < 0 ? rc : others ? 0 : zeros;
+}
+
+/* Samples of one length that end in rows of zeros, in numbers that differ: padding. */
+static void say_padding(const struct neap__trainer *trainer)
+{
+	const struct neap__data *d = &trainer->data;
+	int64_t samples = d->nfirst < SAMPLES ? d->nfirst : SAMPLES, padded = 0, most = 0, least;
+	int64_t length, first = 0;
+	const char *name = d->set->name;
+	char command[500] = "";
+
+	if (!d->set->ops->values || !d->set->shift || samples < 2)
+		return;
+	least = INT64_MAX;
+	for (int64_t i = 0; i < samples; i++) {
+		int64_t zeros = padding_of(d->set, neap__training_sample(d, i, samples), &length);
+		first = i == 0 ? length : first;
+		if (zeros < 0 || length != first)
+			return;
+		padded += zeros > 0;
+		most = zeros > most ? zeros : most;
+		least = zeros < least ? zeros : least;
+	}
+	if (2 * padded < samples || most == least || most == first)
+		return;
+	if (neap__has_step_targets(d->set) || !strstr(name, ".npz"))
+		neap__print(command, sizeof command, " (docs/data.md)");
+	else
+		neap__print(command, sizeof command,
+			": python3 -c \"import numpy; d = dict(numpy.load(%s)); d['lengths'] = "
+			"[max([0, *numpy.flatnonzero(s.reshape(len(s), -1).any(1))]) + 1 for s in "
+			"d['x']]; numpy.savez('neap.npz', **d)\"",
+			neap__python_quoted(name));
+	neap__trainer_say(trainer,
+		"warning: %lld of %lld samples end in rows of zeros, up to %lld of %lld, which are "
+		"read as steps. If they are padding, save the number of steps of each sample as "
+		"'lengths'%s",
+		(long long)padded, (long long)samples, (long long)most, (long long)first, command);
+}
+
 void neap__input_doubts_say(const struct neap__trainer *trainer)
 {
 	char line[NEAP__FEW_STEPS_LINE];
@@ -198,10 +284,12 @@ void neap__input_doubts_say(const struct neap__trainer *trainer)
 	say_no_inputs(trainer);
 	say_augment(trainer);
 	say_short_text(trainer);
+	int is_cut = say_cut_text(trainer);
+	say_padding(trainer);
 	say_scale(trainer, trainer->data.test, "the training data");
 	say_scale(trainer, trainer->options.from ? trainer->data.set : NULL, NEAP__OF_MODEL);
-	if (neap__few_steps(
-		    line, &trainer->data.info, trainer->options.net.dt, trainer->options.max_steps))
+	if (!is_cut && neap__few_steps(line, &trainer->data.info, trainer->options.net.dt,
+			       trainer->options.max_steps))
 		neap__trainer_say(trainer, "%s", line);
 }
 
