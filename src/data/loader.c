@@ -202,8 +202,8 @@ int neap_loader_open(struct neap_loader **out, struct neap_dataset *set,
 		.dt = set->info.steps ? 1 : o.dt,
 		.augment = neap__augment_used(&o.augment) ? &loader->augment : NULL,
 		.steps = o.steps,
-		.whole_bytes = o.whole_bytes > o.window_bytes / 2 ? o.whole_bytes
-								  : o.window_bytes / 2,
+		.whole_bytes =
+			o.whole_bytes > o.window_bytes / 2 ? o.whole_bytes : o.window_bytes / 2,
 		.cancel = &loader->cancel,
 		.events = &loader->events};
 	loader->order = malloc((size_t)loader->count * sizeof *loader->order);

@@ -290,7 +290,8 @@ static void approximate_times_are_in_the_same_steps(void **state)
 		const char *name;
 		double dt;
 	} cases[] = {{"randman:samples=100", 1e-3}, {"randman:samples=20", 1.7e-6},
-		{"randman:samples=20", 1e-9}, {"randman:samples=40,alpha=1,units=3,classes=2", 0.9e-3},
+		{"randman:samples=20", 1e-9},
+		{"randman:samples=40,alpha=1,units=3,classes=2", 0.9e-3},
 		{"randman:samples=10,dim=3,units=131,alpha=2,classes=2", 1e-3},
 		{"randman:samples=5,spikes=20,steps=1000,noise=2,units=130,classes=2", 1e-3},
 		{"randman:samples=9,spikes=3,steps=100000000,units=5", 1e-3}};
@@ -323,10 +324,10 @@ static void approximate_times_are_in_the_same_steps(void **state)
 				assert_int_equal(length, other);
 			}
 			/* And in a part that ends within the sample. */
-			ok(neap__dataset_part(set, i, from - 0.01 * dt, 1e3 * dt + from,
-				(size_t)most, &exact));
-			ok(neap__dataset_part(set, i, from - 0.01 * dt, 1e3 * dt + from,
-				(size_t)most, &rough));
+			ok(neap__dataset_part(
+				set, i, from - 0.01 * dt, 1e3 * dt + from, (size_t)most, &exact));
+			ok(neap__dataset_part(
+				set, i, from - 0.01 * dt, 1e3 * dt + from, (size_t)most, &rough));
 			ok(neap__bins_add_part(
 				&a, &exact.events, set->info.inputs, dt, t + 1, t + 1000));
 			ok(neap__bins_add_part(

@@ -99,8 +99,8 @@ static void memory_of_planning(void **state)
 	struct random r = {test_seed(46), 0};
 	struct neap_plan plan = {.size = sizeof plan};
 	(void)state;
-	uint64_t all = unequal(&c, &r, 300,
-		NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT);
+	uint64_t all = unequal(
+		&c, &r, 300, NEAP_STAGES_TAPE_HOLDS_OUTPUT | NEAP_STAGES_BACKWARD_NEEDS_INPUT);
 	c.p.memory = all / 8;
 	most = held;
 	size_t before = held;

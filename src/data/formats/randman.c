@@ -29,8 +29,8 @@
 #define TEST_POINTS (1ull << 41) /* where the points of part=test begin */
 
 /* Approximate values of a function differ from exact ones by less than this share of their bound:
- * derived, the error of neap__roughly_sin is below 1e-11 of the bound per dimension, and there are at
- * most 16. */
+ * derived, the error of neap__roughly_sin is below 1e-11 of the bound per dimension, and there are
+ * at most 16. */
 #define CLOSE 1e-9
 
 enum { GRID = 1024, MOST_TERMS = 1000 };
@@ -65,11 +65,11 @@ struct randman {
 	uint64_t seed, first;
 	int64_t spikes;
 	double window, noise; /* seconds */
-	double active;	     /* share of a window in which all its spikes are */
-	double *term;	     /* of each class, as randman_curve.h says */
-	double *low, *scale; /* [classes * units]: to [0, 1] */
-	double *error;	     /* [classes * units]: of an approximate spike time, seconds */
-	double *curve;	     /* [units] of the sample being read */
+	double active;	      /* share of a window in which all its spikes are */
+	double *term;	      /* of each class, as randman_curve.h says */
+	double *low, *scale;  /* [classes * units]: to [0, 1] */
+	double *error;	      /* [classes * units]: of an approximate spike time, seconds */
+	double *curve;	      /* [units] of the sample being read */
 };
 
 /* The first term of a function in a dimension. */
@@ -135,7 +135,8 @@ static double rough_values(const struct randman *r, int function, const double *
 		double sum[GRID] = {0}, most = 0;
 		for (int k = 0; k < r->terms; k++, t += 3 * units) {
 			for (int i = 0; i < GRID; i++)
-				sum[i] += t[0] * neap__roughly_sin(t[units] * x[d * GRID + i] + t[2 * units]);
+				sum[i] += t[0] * neap__roughly_sin(
+							 t[units] * x[d * GRID + i] + t[2 * units]);
 			most += t[0];
 		}
 		for (int i = 0; i < GRID; i++)
@@ -196,7 +197,8 @@ struct randman_point {
 	int64_t window;
 };
 
-static void draw_point(struct randman_point *p, const struct randman *r, uint64_t sample, int64_t window)
+static void draw_point(
+	struct randman_point *p, const struct randman *r, uint64_t sample, int64_t window)
 {
 	/* A generator a point: point and window together may need more than 64 bits. */
 	p->key = neap__random_u64(r->seed, NEAP__STREAM_RANDMAN, 0x300u, sample);
@@ -240,7 +242,8 @@ static int approximate(const struct randman *r, int label, const struct randman_
 /* 1 if a time in error of at most `error` is in the step of the exact one. */
 static int is_settled(double time, double error, double dt)
 {
-	/* Spikes around the steps of a window are told apart to a hundredth of a step (windows.c). */
+	/* Spikes around the steps of a window are told apart to a hundredth of a step (windows.c).
+	 */
 	return error < 1e-3 * dt &&
 	       neap__bins_step(time - error, dt) == neap__bins_step(time + error, dt);
 }
@@ -291,8 +294,7 @@ static void move_last(struct neap_events *events)
 static int randman_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer)
 {
 	struct randman *r = (struct randman *)set;
-	const struct span all = {
-		-INFINITY, INFINITY, r->spikes * r->units, buffer->dt};
+	const struct span all = {-INFINITY, INFINITY, r->spikes * r->units, buffer->dt};
 	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)all.most));
 	buffer->events.count = 0;
 	buffer->events.duration = set->info.duration;

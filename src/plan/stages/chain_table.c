@@ -20,8 +20,9 @@
 #define LEVELS_MOST 20000   /* where they do */
 #define CELLS_MOST 64000000 /* floats in both tables: 256 MB */
 #define WORK_MOST 3e9	    /* levels of splits, where sizes divide the budget */
-#define ROWS_MOST 6000000   /* floats in both tables that are kept where not all are needed: 24 MB */
-#define LEVELS_FEW 1000     /* tables with more levels are of few stages: all of them are kept */
+#define ROWS_MOST 6000000   /* floats in both tables that are kept where not all are needed: 24 MB \
+			     */
+#define LEVELS_FEW 1000	    /* tables with more levels are of few stages: all of them are kept */
 #define SPARE 96	    /* levels of a row that CELLS_MOST counts in addition */
 #define CHUNK NEAP__CHAIN_TABLE_CHUNK
 #define GROUP NEAP__CHAIN_TABLE_GROUP
@@ -132,8 +133,7 @@ static void choose_reach(struct neap__chain_table *x)
 	}
 	x->row_at[1] = x->whole ? x->levels + 1 : 0; /* no split is at stage 0 */
 	for (int64_t j = 1; j <= x->last; j++)
-		x->row_at[j + 1] =
-			x->row_at[j] + x->reach[j] + (x->whole ? x->levels + 1 : CHUNK);
+		x->row_at[j + 1] = x->row_at[j] + x->reach[j] + (x->whole ? x->levels + 1 : CHUNK);
 }
 
 static void make_rows(struct neap__chain_table *x)
@@ -288,8 +288,8 @@ static double split_value(const struct neap__chain_table *x, int taped, int64_t 
 	const int64_t *need = k->record ? x->parts.need_d : x->parts.need_c;
 	const float *right =
 		left ? x->ends + k->j * (x->levels + 1) : neap__chain_table_row(x, taped, k->j, t);
-	double first = ways[neap__row_pair(x->n, i, k->j - 1)] +
-		       value(x, right, taped, k->j, t, k->right);
+	double first =
+		ways[neap__row_pair(x->n, i, k->j - 1)] + value(x, right, taped, k->j, t, k->right);
 	if (!left)
 		return first + value(x, neap__chain_table_row(x, k->record, i, k->j - 1), k->record,
 				       i, k->j - 1, k->left);

@@ -160,9 +160,9 @@ struct neap__chain_table_part {
 };
 
 /*
- * The same for a part, taped: D of it. Rows of more than 24 MB are not kept: neap__chain_table_knows
- * is then 1 for the parts i..last only, and others are to be filled by themselves, with the same
- * unit, which gives the same choices. Then 300 stages take 50 MB.
+ * The same for a part, taped: D of it. Rows of more than 24 MB are not kept:
+ * neap__chain_table_knows is then 1 for the parts i..last only, and others are to be filled by
+ * themselves, with the same unit, which gives the same choices. Then 300 stages take 50 MB.
  */
 int neap__chain_table_fill_part(struct neap__chain_table *x, const struct neap_chain *chain,
 	const struct neap__chain_table_part *part);

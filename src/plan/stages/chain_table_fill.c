@@ -67,8 +67,7 @@ static float *row_chunk(
 
 static const float *right_of(const struct filling *f, int32_t split)
 {
-	return row_chunk(f->x, f->taped, split / 2, f->t, f->m) -
-	       f->x->by[split % 2][split / 2];
+	return row_chunk(f->x, f->taped, split / 2, f->t, f->m) - f->x->by[split % 2][split / 2];
 }
 
 static const float *left_of(const struct filling *f, int32_t split)
@@ -510,7 +509,8 @@ void NEAP__CHAIN_TABLE_ROWS(struct neap__chain_table *x)
 				for (int64_t m = 1; m <= x->reach[j]; m++)
 					row[-m] = INFINITY;
 				for (int64_t half = 0; half < 4; half++)
-					x->right[half % 2][half / 2][k][neap__pair(j, t)] = INFINITY;
+					x->right[half % 2][half / 2][k][neap__pair(j, t)] =
+						INFINITY;
 			}
 	for (int64_t m = 0; m <= x->levels; m += CHUNK) {
 		fill_chunks(x, m);

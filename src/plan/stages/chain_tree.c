@@ -2,9 +2,10 @@
 /*
  * chain_tree.c: a table is filled for the groups of a part, its choices are followed down to single
  * groups, and the table is freed. A table that would be large knows only the choices of the parts
- * that end with it: those of the others, which are shorter, come from tables of their own. Of the tree that this gives, the nodes with few groups are the
- * parts that are solved anew, in the bytes that they have. The coarser tree of such a part stays
- * where the finer one takes no less time, as both round sizes up in their own way.
+ * that end with it: those of the others, which are shorter, come from tables of their own. Of the
+ * tree that this gives, the nodes with few groups are the parts that are solved anew, in the bytes
+ * that they have. The coarser tree of such a part stays where the finer one takes no less time, as
+ * both round sizes up in their own way.
  */
 #include "plan/stages/chain_tree.h"
 
@@ -37,8 +38,8 @@ struct group_node {
 
 struct group_tree {
 	struct neap__stage_groups groups;
-	struct neap_chain chain; /* of the groups */
-	double unit;		 /* bytes a level of all tables */
+	struct neap_chain chain;	/* of the groups */
+	double unit;			/* bytes a level of all tables */
 	struct neap__chain_table table; /* of groups `first` and following, filled for a part */
 	struct neap_stages part_stages;
 	struct neap_chain part_chain;
@@ -62,7 +63,8 @@ static int64_t add_node(struct group_tree *x, int64_t i, int64_t t, int64_t byte
 	return x->count++;
 }
 
-/* Adds the parts that a node is taken apart into, as far as the table knows; the others are left. */
+/* Adds the parts that a node is taken apart into, as far as the table knows; the others are left.
+ */
 static void follow(struct group_tree *x, int64_t at)
 {
 	struct group_node *n = &x->nodes[at];
@@ -73,8 +75,7 @@ static void follow(struct group_tree *x, int64_t at)
 	}
 	if (n->taped && !neap__backward_needs_input(x->chain.stages)) {
 		n->kind = NEAP__CHAIN_FIRST;
-		n->left = add_node(
-			x, n->i, n->t - 1, n->bytes + (int64_t)x->groups.tape[n->t], 0);
+		n->left = add_node(x, n->i, n->t - 1, n->bytes + (int64_t)x->groups.tape[n->t], 0);
 		follow(x, n->left);
 		return;
 	}
@@ -100,8 +101,7 @@ static int fill_table(struct group_tree *x, const struct group_node *n)
 {
 	const struct neap_stages *s = x->chain.stages;
 	int64_t i = n->i, steps = n->t - (n->t == x->chain.steps) + 1 - i;
-	struct neap__chain_table_part part = {
-		.memory = (uint64_t)n->bytes + s->state[i],
+	struct neap__chain_table_part part = {.memory = (uint64_t)n->bytes + s->state[i],
 		.last = n->t - i,
 		.taped = n->taped,
 		.unit = x->unit};
@@ -134,7 +134,8 @@ static void add_seconds(struct group_tree *x)
 		else if (n->kind == NEAP__CHAIN_FIRST)
 			n->seconds = x->groups.backward[n->t] + x->nodes[n->left].seconds;
 		else
-			n->seconds = n->way + x->nodes[n->right].seconds + x->nodes[n->left].seconds;
+			n->seconds =
+				n->way + x->nodes[n->right].seconds + x->nodes[n->left].seconds;
 	}
 }
 
