@@ -60,7 +60,8 @@ struct neap_sweep_settings {
 	/*
 	 * Bound in bytes on the inputs of long batches, which are read in windows; 0: 16 MiB, but
 	 * batches stay in memory as a whole while two of them take at most an eighth of
-	 * `memory_total`, a quarter of `memory`, or, if neither is set, a sixteenth of free memory.
+	 * `memory_total`, a quarter of `memory`, or, if neither is set, a sixteenth of free memory,
+	 * and at most a quarter of free memory.
 	 */
 	uint64_t inputs;
 	/*

@@ -30,7 +30,12 @@ enum { FREE_SHARE = 32, FREE = 1 << 20 };
 enum { SUMS_SHARE = 8, INPUTS_SHARE = 16, INPUTS_LEAST = 4 << 20 };
 /* Of the memory that is known to be there, for a batch that is held whole and is not read anew in
    every pass, and as much for the next one; chosen. */
-enum { WHOLE_SHARE_TOTAL = 16, WHOLE_SHARE_BUDGET = 8, WHOLE_SHARE_FREE = 32 };
+enum {
+	WHOLE_SHARE_TOTAL = 16,
+	WHOLE_SHARE_BUDGET = 8,
+	WHOLE_SHARE_FREE = 32,
+	WHOLE_SHARE_ROOM = 8
+};
 
 static uint64_t memory_tiers(const struct neap__tiers *tiers)
 {
@@ -126,11 +131,15 @@ uint64_t neap__process_memory_left(
 
 static uint64_t whole_bytes(const struct neap_sweep_settings *s)
 {
+	uint64_t room = neap__memory_free();
+	/* A budget can be larger than the memory of the machine. */
+	uint64_t most = room / WHOLE_SHARE_ROOM, share = room / WHOLE_SHARE_FREE;
+
 	if (s->memory_total)
-		return s->memory_total / WHOLE_SHARE_TOTAL;
-	if (s->memory)
-		return s->memory / WHOLE_SHARE_BUDGET;
-	return neap__memory_free() / WHOLE_SHARE_FREE;
+		share = s->memory_total / WHOLE_SHARE_TOTAL;
+	else if (s->memory)
+		share = s->memory / WHOLE_SHARE_BUDGET;
+	return share < most ? share : most;
 }
 
 int neap__process_memory_loader(struct neap_loader **loader, struct neap_dataset *set,

@@ -371,7 +371,7 @@ static void foreign_mistakes(void **state)
 	fclose(text);
 	refused(neap_dataset_open(&set, path), NEAP_EFORMAT, "not an HDF5 file");
 	assert_int_equal(truncate(path, 0), 0);
-	refused(neap_dataset_open(&set, path), NEAP_EFORMAT, "not an HDF5 file");
+	refused(neap_dataset_open(&set, path), NEAP_EFORMAT, "is empty");
 	unlink(path);
 	refused(neap_dataset_open(&set, path), -ENOENT, path);
 	refused(neap_dataset_open(&set, "/tmp"), -EISDIR, "is a folder");

@@ -21,12 +21,12 @@ def pytest_configure(config):
 TOOL = os.environ.get("NEAP_BIN", "")
 
 
-def run_tool(*arguments):
-    """What `neap ARGUMENTS` prints; the test is skipped where the tool was not built."""
+def run_tool(*arguments, code=0):
+    """What `neap ARGUMENTS` prints, with exit code `code`; the test is skipped where the tool was not built."""
     if not TOOL:
         pytest.skip("no tool")
     done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 

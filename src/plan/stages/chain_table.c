@@ -20,8 +20,7 @@
 #define LEVELS_MOST 20000   /* where they do */
 #define CELLS_MOST 64000000 /* floats in both tables: 256 MB */
 #define WORK_MOST 3e9	    /* levels of splits, where sizes divide the budget */
-#define ROWS_MOST 6000000   /* floats in both tables that are kept where not all are needed: 24 MB \
-			     */
+#define ROWS_MOST 6000000   /* floats in both tables of rows that are kept: 24 MB */
 #define LEVELS_FEW 1000	    /* tables with more levels are of few stages: all of them are kept */
 #define SPARE 96	    /* levels of a row that CELLS_MOST counts in addition */
 #define CHUNK NEAP__CHAIN_TABLE_CHUNK
