@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # All tests; the last line counts them. --big adds the long ones, and the Python tests once more
 # with the newest frameworks: in the interpreter that NEAP_PYTHON names, else in a virtual
-# environment that is made in BUILD (frameworks.sh). Where NEAP_SANITIZED is set, the suites device and fuzz
-# run once more, built by clang with sanitizers; with --big those of units and faults, too.
+# environment that is made in BUILD (frameworks.sh). Where NEAP_SANITIZED is set, the suite fuzz
+# runs once more, built by clang with sanitizers; with --big those of devices, units and faults, too.
 #   check.sh BUILD [--big]
 set -u
 cd "$(dirname "$0")/.." || exit 2

@@ -5,7 +5,7 @@
 #   sanitize.sh fast [fault]                   built by clang, address and undefined: the
 #                                              suites unit, device and fuzz, and fault, on one engine, without
 #                                              those that read texts and run no code of ours (suite text)
-#   sanitize.sh short                          of these, the suites device and fuzz
+#   sanitize.sh short                          of these, the suite fuzz
 set -u
 cd "$(dirname "$0")/.." || exit 2
 kind=$1
@@ -18,8 +18,8 @@ thread)
 	tests+=(--suite unit --suite fault --suite property)
 	;;
 fast | short)
-	suites=(--suite device --suite fuzz)
-	[ "$kind" = fast ] && suites+=(--suite unit)
+	suites=(--suite fuzz)
+	[ "$kind" = fast ] && suites+=(--suite device --suite unit)
 	kind=address,undefined
 	build=build-clang
 	export CC=clang
