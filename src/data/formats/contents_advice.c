@@ -9,6 +9,7 @@
 #include "base/print.h"
 #include "base/quote.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -485,11 +486,26 @@ int neap__contents_set_in(char *room, size_t size, const char *folder)
 	return found;
 }
 
+static int is_hollow(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry = NULL;
+
+	while (folder && (entry = readdir(folder)) && entry->d_name[0] == '.')
+		;
+	if (folder)
+		closedir(folder);
+	return folder && !entry;
+}
+
 int neap__contents_refuse_folder(const char *path)
 {
 	char part[2][4096], option[NEAP__OPTION_TEXT];
 	int parts = 0;
 
+	if (is_hollow(path))
+		return neap__fail(-EISDIR,
+			"the folder '%s' is empty. Put the data into it, or check the path", path);
 	for (int i = 0; i < 2; i++) {
 		neap__print(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
 		parts += neap__recordings_folder(part[i]);
