@@ -250,7 +250,7 @@ static void delays(void **state)
 	for (int i = 0; i < 3; i++) {
 		const struct neap__safetensors none = {0};
 		const struct neap__nir_hints hints = {.dt = 1e-3};
-		struct neap__nir_graph graph;
+		struct neap__nir_graph graph = {0};
 		struct neap__safetensors file;
 		struct neap__text lost = {0};
 		struct neap_net *net = make_net(specs[i]);
@@ -264,8 +264,8 @@ static void delays(void **state)
 			assert_non_null(strstr(spec, ":delay=127"));
 			assert_non_null(strstr(spec, ":delay=2"));
 			neap__safetensors_free(&file);
-			neap__nir_free(&graph);
 		}
+		neap__nir_free(&graph);
 		neap__text_free(&lost);
 		neap_net_free(net);
 	}
