@@ -24,15 +24,17 @@ def _paths() -> List[str]:
 
 @functools.lru_cache(maxsize=None)
 def nn() -> Any:
-    """Returns libneap-nn with declared functions; raises ImportError if it is not installed."""
+    """Returns libneap-nn with declared functions, those of layers at least; raises ImportError if it is not installed."""
     assert lib is not None  # libneap-nn uses the libneap that is already loaded
     named, reason = os.environ.get("NEAP_NN_LIBRARY"), ""
     for path in [named] if named else _paths():
         try:
             library = ctypes.CDLL(path)
+            library.neap_net_set_ports  # of all that layers call, the newest function
             for name, (result, arguments) in _abi_nn.FUNCTIONS.items():
-                function = getattr(library, name)
-                function.restype, function.argtypes = result, arguments
+                function = getattr(library, name, None)  # in wheels, there are no functions that read files
+                if function is not None:
+                    function.restype, function.argtypes = result, arguments
             return library
         except (OSError, AttributeError) as error:
             reason = reason or str(error)
