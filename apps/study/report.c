@@ -133,7 +133,7 @@ static void write_agreement(const struct neap__agreement *a, struct neap__text *
 		neap__text_add(out,
 			"\nTime: within %.0f%% of the prediction in %d of %d points (goal: nine "
 			"of ten points; %s). A table lists the others. `predicted` and "
-			"`measured` are those of the repetition with the median time; "
+			"`measured` belong to the repetition with the median time; "
 			"`difference` is the median of the differences of the repetitions, "
 			"if a point was repeated.\n",
 			100 * CLOSE, a->close, a->times,

@@ -434,7 +434,8 @@ static void add_runs(struct neap__study *s)
 		"process during the sweep; neither includes the inputs. `overhead` "
 		"compares the measured time with the measured time of store-all. "
 		"`predicted` is computed from step times measured just before and after "
-		"each sweep, not from those of the planned table.\n\n| size | strategy | steps | "
+		"each sweep, not from the times of the planned table.\n\n| size | strategy | steps "
+		"| "
 		"units | arena | resident | slow memory | time "
 		"per sweep | predicted | overhead "
 		"|\n|---|---|---|---|---|---|---|---|---|---|\n");
