@@ -132,7 +132,10 @@ static void write_agreement(const struct neap__agreement *a, struct neap__text *
 	if (a->times)
 		neap__text_add(out,
 			"\nTime: within %.0f%% of the prediction in %d of %d points (goal: nine "
-			"of ten points; %s). A table lists the others.\n",
+			"of ten points; %s). A table lists the others. `predicted` and "
+			"`measured` belong to the repetition with the median time; "
+			"`difference` is the median of the differences of the repetitions, "
+			"if a point was repeated.\n",
 			100 * CLOSE, a->close, a->times,
 			10 * a->close >= 9 * a->times ? "reached" : "missed");
 	if (a->table.length)

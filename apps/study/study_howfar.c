@@ -432,8 +432,11 @@ static void add_runs(struct neap__study *s)
 		"(`reference`) in as much memory as it needs. `arena` is the measured "
 		"peak of the sweep's memory; `resident` is the growth of the whole "
 		"process during the sweep; neither includes the inputs. `overhead` "
-		"compares the measured time with the measured time of store-all.\n\n| "
-		"size | strategy | steps | units | arena | resident | slow memory | time "
+		"compares the measured time with the measured time of store-all. "
+		"`predicted` is computed from step times measured just before and after "
+		"each sweep, not from the times of the planned table.\n\n| size | strategy | steps "
+		"| "
+		"units | arena | resident | slow memory | time "
 		"per sweep | predicted | overhead "
 		"|\n|---|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < neap__points_count(s->points); i++) {
@@ -473,13 +476,14 @@ static int draw(struct neap__study *study)
 		"store-all needs for %d units), if the overhead is limited to 10, 50 or "
 		"100%%. The plans use sizes, step times and transfer times measured on "
 		"this machine, batches of %d and dense tapes. Step times were measured "
-		"for several numbers of units; between them, the logarithm of the time "
-		"is interpolated linearly in the logarithm of the number of units. The "
-		"search stops at 16,384 times the steps and 32 times the units (`over` "
+		"once, with %d steps and several numbers of units; between them, the "
+		"logarithm of the time is interpolated linearly in the logarithm of the "
+		"number of units. The search stops at 16,384 times the steps and 32 times the "
+		"units (`over` "
 		"in the table).\n\n| strategy | longer, 10%% | 50%% | 100%% | larger, "
 		"10%% | 50%% | 100%% |\n|---|---|---|---|---|---|---|\n",
 		UNITS, (double)memory / MIB, short_steps(study), long_steps(study),
-		(double)narrow / MIB, NARROW, BATCH);
+		(double)narrow / MIB, NARROW, BATCH, short_steps(study));
 	for (int i = 0; strategies[i]; i++) {
 		neap__text_add(&study->report, "| `%s` |", strategies[i]);
 		add_times(study, "steps", strategies[i], short_steps(study), longest);
@@ -517,12 +521,18 @@ static int draw(struct neap__study *study)
 		else if (times > most)
 			most = times, best = strategies[i];
 	}
+	char measured[48] = "";
+	int row = run_of(study, "longest", "auto");
+	if (row >= 0)
+		snprintf(measured, sizeof measured, " (measured: %.3g times)",
+			neap__row_number(study, row, "steps") / short_steps(study));
 	return neap__study_figure(study, &f,
 		"With an overhead of %.0f%%, plans of `auto` make sequences %s%.*f times longer in "
-		"the same memory; of the fixed strategies, `%s` reaches the most, %.*f times.",
+		"the same memory%s; of the fixed strategies, plans of `%s` reach the most, %.*f "
+		"times.",
 		100 * allowed[0],
 		automatic >= longest / short_steps(study) * (1 - 1e-9) ? "at least " : "",
-		automatic < 100, automatic, best, most < 100, most);
+		automatic < 100, automatic, measured, best, most < 100, most);
 }
 
 const struct neap__experiment neap__study_howfar = {"howfar",

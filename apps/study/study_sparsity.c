@@ -335,10 +335,9 @@ static int draw_overheads(struct neap__study *s)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
 	return neap__study_figure(s, &f,
-		"In 1/10 of the memory of dense tapes, `auto` takes at most %.0f%% more CPU "
-		"time than store-all in %d cases; of the fixed strategies, the largest "
-		"overhead "
-		"is smallest for `%s`: %.0f%%.",
+		"In 1/10 of the memory, `auto` takes at most %.0f%% more CPU time than store-all "
+		"in the %d cases other than lif with dense tapes; of the fixed strategies, `%s` "
+		"has the smallest maximum: %.0f%%.",
 		100 * most, points, best ? best : "none", 100 * least);
 }
 
@@ -347,9 +346,11 @@ static int draw(struct neap__study *study)
 	neap__text_add(&study->report,
 		"Cells `" LIF "`, conv (`" CONV "`), `" EGRU "` and `rnn:256r` with the given "
 		"density of weights, each with the readout `li`; batches of %d, %s steps, 256 "
-		"inputs. An input spikes in the given share of the steps: uniformly, or in bursts, "
-		"in the first tenth of the time between two spikes. The threshold of the rows with "
-		"the most spikes is below the potential after a reset. The budget is 1/10 of the "
+		"inputs. An input spikes in the given share of the steps: once in each of the "
+		"windows of equal length into which the sequence is divided, in any of its steps "
+		"(uniform) or in its first tenth, as all other inputs (bursts). The threshold of "
+		"the rows with the most spikes is below the potential after a reset. The budget is "
+		"1/10 of the "
 		"memory of store-all with dense tapes. `replay` stores the spikes and rebuilds "
 		"the tapes from them. The overhead is CPU time (including transfers, "
 		"without waiting for them) relative to store-all with the same kind of tapes, "
