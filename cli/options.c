@@ -608,6 +608,11 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 			"unexpected argument '%s'. The file to write is an option: neap export %s "
 			"--nir %s",
 			arg, neap__quoted(last), neap__quoted(arg));
+	if (strcmp(command->name, "plan") == 0 && arg[strspn(arg, "0123456789")] == '\0')
+		return cli_usage(command->name,
+			"unexpected argument '%s'. If it is the number of steps: neap plan --steps "
+			"%s",
+			arg, arg);
 	if (strcmp(command->name, "plan") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "

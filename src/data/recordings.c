@@ -232,27 +232,27 @@ static int keep_files(
 								: neap__recordings_wrong_file(dir);
 }
 
-/* Every name in the list is a file's: a list of other files would go unnoticed. */
-static int check_list(const struct neap__recordings *all, const char *dir,
-	const struct neap__recordings_choice *choice)
+/* Every name in a list is a file's: a list of other files would go unnoticed. */
+static int check_list(const struct neap__recordings *all, const char *dir, const char *option,
+	const struct neap__name_list *list)
 {
 	int64_t found = 0;
-	if (!choice->only)
+	if (!list)
 		return 0;
 	for (int64_t i = 0; i < all->count; i++)
-		found += neap__name_list_has(choice->only, below(all->file[i].path, dir));
-	if (found == choice->only->count)
+		found += neap__name_list_has(list, below(all->file[i].path, dir));
+	if (found == list->count)
 		return 0;
-	for (int k = 0; k < choice->only->count; k++) {
-		const char *name = choice->only->name[k];
+	for (int k = 0; k < list->count; k++) {
+		const char *name = list->name[k];
 		int there = 0;
 		for (int64_t i = 0; i < all->count && !there; i++)
 			there = strcmp(below(all->file[i].path, dir), name) == 0;
 		if (!there)
 			return neap__fail(NEAP_EUSAGE,
-				"--split: '%.200s' is not among the %lld files of '%s'. List paths "
+				"%s: '%.200s' is not among the %lld files of '%s'. List paths "
 				"relative to that folder",
-				name, (long long)all->count, dir);
+				option, name, (long long)all->count, dir);
 	}
 	return 0;
 }
@@ -442,7 +442,9 @@ int neap__recordings_find(
 	if (rc == 0)
 		qsort(all->file, (size_t)all->count, sizeof *all->file, by_path);
 	if (rc == 0)
-		rc = check_list(all, dir, choice);
+		rc = check_list(all, dir, "--split", choice->only);
+	if (rc == 0)
+		rc = check_list(all, dir, "--without", choice->without);
 	if (rc == 0)
 		rc = keep_files(all, dir, choice);
 	for (int64_t i = 0; rc == 0 && i < all->count; i++)

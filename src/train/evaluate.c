@@ -318,7 +318,10 @@ int neap__evaluate(struct neap_eval_result *result, const struct neap__evaluatio
 	e.so_far = result;
 	*result = (struct neap_eval_result){.size = sizeof(struct neap_eval_result),
 		.classes = classes,
-		.target_deviation = neap__mean_deviation(e.deviation, classes)};
+		/* As the loss is told: of normalised targets it is 1. */
+		.target_deviation = e.normalised && e.deviation
+					    ? 1
+					    : neap__mean_deviation(e.deviation, classes)};
 	int rc = neap__ranks_agree(e.ranks, make_confusion(result, &e));
 	if (rc >= 0)
 		rc = run_batches(result, &sums, &e, &answers);

@@ -82,7 +82,7 @@ def sounds():
     sound("stray/dog/0.wav", 1200)
     sound("case/Dog/0.wav")
     sound("case/dog/0.wav", 1200)
-    for name, text in {"bird.txt": "bird\n", "empty.txt": "", "twice.txt": "cat\ndog\ncat\n", "pets.txt": "cat\ndog\n", "moves.txt": "jump\nwalk\nfall\n",
+    for name, text in {"bird.txt": "bird\n", "empty.txt": "", "twice.txt": "cat\ndog\ncat\n", "pets.txt": "cat\ndog\n", "moves.txt": "jump\nwalk\nfall\n", "nofile.txt": "cat/0.wav\nnowhere.wav\n",
                        "listed.txt": "cat/0.wav\ncat/9.wav\n", "all.txt": "".join(f"{k}/{i}.wav\n" for k in ("cat", "dog") for i in range(3))}.items():
         write(name, text)
 
