@@ -161,7 +161,7 @@ int cli_encoded_several(const char *first, const char *second, int lists_columns
 		is_file(first))
 		return cli_usage("encode",
 			"'%s' and '%s' are given, but one file or folder is encoded. Pass the "
-			"folder that they are in, or encode each by a call of its own; if '%s' has "
+			"folder that they are in, or encode each separately; if '%s' has "
 			"the classes: neap encode %s --labels %s --out FILE.h5",
 			first, second, second, neap__quoted(first), neap__quoted(second));
 	if (neap_encode_is_table(second) && neap_encode_is_table(first) && is_file(second))
