@@ -252,7 +252,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 		return 0;
 	}
 	uint64_t bytes = bytes_of(problem, tier, &best);
-	neap__refuse(plan, bytes, "remote chunks of %lld and chunks of %lld steps need %llu",
+	neap__refuse(plan, bytes, "remote chunks of %lld and chunks of %lld steps need %llu bytes",
 		(long long)best.r, (long long)best.c, (unsigned long long)bytes);
 	return 0;
 }

@@ -186,7 +186,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 		}
 		int64_t k = slots_of(problem, best.c, best.k);
 		uint64_t bytes = bytes_of(problem, tier, &best);
-		neap__refuse(plan, bytes, "%lld slots and chunks of %lld steps need %llu",
+		neap__refuse(plan, bytes, "%lld slots and chunks of %lld steps need %llu bytes",
 			(long long)k, (long long)best.c, (unsigned long long)bytes);
 		return 0;
 	}

@@ -81,7 +81,7 @@ static int attempt(struct neap_plan *plan, const struct neap_problem *problem,
 			chunk = steps;
 			bytes = whole;
 		}
-		neap__refuse(plan, bytes, "chunks of %lld steps need %llu", (long long)chunk,
+		neap__refuse(plan, bytes, "chunks of %lld steps need %llu bytes", (long long)chunk,
 			(unsigned long long)bytes);
 		return 0;
 	}

@@ -176,7 +176,7 @@ static int refuse(struct neap_plan *plan, const struct neap_problem *problem, in
 		NEAP_TRY(rc);
 		*(rc > 0 ? &high : &low) = middle;
 	}
-	neap__refuse(plan, high, "blocks and their logs need %llu", (unsigned long long)high);
+	neap__refuse(plan, high, "blocks and their logs need %llu bytes", (unsigned long long)high);
 	return 0;
 }
 

@@ -23,7 +23,7 @@ static void refuse(struct neap_plan *plan, const struct neap_problem *problem, i
 	int64_t c = chunk ? chunk : neap__chunk_least(problem, steps, 1);
 	uint64_t least = neap__fixed_bytes(problem, 0) +
 			 (uint64_t)neap__bytes(problem, neap__ceil_div(steps, c) - 1, c);
-	neap__refuse(plan, least, "chunks of %lld steps need %llu", (long long)c,
+	neap__refuse(plan, least, "chunks of %lld steps need %llu bytes", (long long)c,
 		(unsigned long long)least);
 }
 
