@@ -117,7 +117,8 @@ int neap__targets_see(struct neap__table_targets *t, const char *const *field, i
 		none += neap__target_missing(field[i]);
 	if (none > 0 && none < t->width)
 		return neap__fail(NEAP_EFORMAT,
-			"'%s', line %lld: %d of %d targets are empty. Fill in all of them, or none",
+			"'%s', line %lld: %d of %d targets are empty. Fill in all of the row, or "
+			"none, which leaves the row without targets",
 			path, (long long)line, none, t->width);
 	if (none) {
 		t->steps = 1;

@@ -105,7 +105,8 @@ static int check_test(const struct neap__trainer *trainer)
 	if (info.inputs > trainer->options.net.inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"test set %s has %d input channels, but the network has %d (from %s). "
-			"Encode both with the same settings, or train with --channels %d",
+			"Encode both with the same settings; if the channels of the training data "
+			"are the first of those of the test set, train with --channels %d",
 			info.name, info.inputs, trainer->options.net.inputs, d->info.name,
 			info.inputs);
 	int numbers = neap__has_number_targets(d->test);

@@ -210,8 +210,11 @@ static int check_cell(const struct neap__layer *layer)
 			why = not_said[i].why;
 	if (layer->program)
 		why = "no node contains equations";
-	return neap__fail(NEAP_EUSAGE, "layer%d is %s, which NIR cannot express: %s", layer->index,
-		name, why);
+	return neap__fail(NEAP_EUSAGE,
+		"layer%d is %s, which NIR cannot express: %s. PyTorch reads the weights from the "
+		"run's "
+		"model.safetensors (docs/weights.md)",
+		layer->index, name, why);
 }
 
 /* The node with the state of a layer; its number. */
