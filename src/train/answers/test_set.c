@@ -106,7 +106,7 @@ static int check_test(const struct neap__trainer *trainer)
 		return neap__fail(NEAP_EUSAGE,
 			"test set %s has %d input channels, but the network has %d (from %s). "
 			"Encode both with the same settings; if the channels of the training data "
-			"are the first of those of the test set, train with --channels %d",
+			"are the first channels of the test set, train with --channels %d",
 			info.name, info.inputs, trainer->options.net.inputs, d->info.name,
 			info.inputs);
 	int numbers = neap__has_number_targets(d->test);
