@@ -240,4 +240,4 @@ static int run(struct neap__bench *bench)
 }
 
 const struct neap__benchmark neap__bench_cells = {
-	"cells", "cell files, interpreted and compiled, beside built-in cells", run};
+	"cells", "cell files, interpreted and compiled, compared with built-in cells", run};

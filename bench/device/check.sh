@@ -53,7 +53,7 @@ part_bits() {
 		adlif:40r,li
 }
 
-# rnn, lstm, gru and egru: bits, and an LSTM beside that of PyTorch in float32 without TF32.
+# rnn, lstm, gru and egru: bits, and an LSTM compared with that of PyTorch in float32 without TF32.
 part_dense() {
 	local size
 	bits_of dense rnn:48,li lstm:70,li gru:33,lstm:20,li:tau=none egru:48,rnn:17:activation=relu,li egru:130:surrogate=superspike,li

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time of a step of torch.nn.LSTM in float32 without TF32, forward and backward, beside that of neap on the same GPU.
+"""Time of a step of torch.nn.LSTM in float32 without TF32, forward and backward, compared with that of neap on the same GPU.
     lstm.py COMPARE.json [--units 512] [--batch 32] [--steps 1000] [--inputs 700] [--device cuda]
 COMPARE.json is what `neap compare --json --strategy bptt --device cuda` printed for lstm:512,li and the same sizes. A step of neap
 includes the readout and the gradients of all weights. The last row is PASS if neap takes at most 1.5 times as long.

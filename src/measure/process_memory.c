@@ -28,8 +28,8 @@
 /* Heap that lies free between what is used: a share of the heap, and a constant. */
 enum { FREE_SHARE = 32, FREE = 1 << 20 };
 enum { SUMS_SHARE = 8, INPUTS_SHARE = 16, INPUTS_LEAST = 4 << 20 };
-/* Of the memory that is known to be there, for a batch that is held whole and is not read anew in
-   every pass, and as much for the next one; chosen. */
+/* Of the memory that is known to be there, for a batch that is held whole and is not read once more
+   in every pass, and as much for the next one; chosen. */
 enum {
 	WHOLE_SHARE_TOTAL = 16,
 	WHOLE_SHARE_BUDGET = 8,

@@ -66,7 +66,7 @@ struct randman {
 	int64_t spikes;
 	double window, noise; /* seconds */
 	double active;	      /* share of a window in which all its spikes are */
-	double *term;	      /* of each class, as randman_curve.h says */
+	double *term;	      /* of each class, laid out as in randman_curve.h */
 	double *low, *scale;  /* [classes * units]: to [0, 1] */
 	double *error;	      /* [classes * units]: of an approximate spike time, seconds */
 	double *curve;	      /* [units] of the sample being read */

@@ -165,7 +165,8 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 	add_readers(net, group, alive, 1);
 }
 
-/* Gradients of the sums whose maxima a layer receives: makes the products of what arrives anew. */
+/* Gradients of the sums whose maxima a layer receives: computes the products of what arrives a
+ * second time. */
 static void spread_maxima(
 	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
 {

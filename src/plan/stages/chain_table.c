@@ -270,7 +270,7 @@ uint64_t neap__chain_table_least(const struct neap_chain *chain)
 	return least;
 }
 
-/* What a row of a part says of so many bytes. */
+/* What a row of a part holds for so many bytes. */
 static double value(const struct neap__chain_table *x, const float *row, int taped, int64_t i,
 	int64_t t, int64_t bytes)
 {

@@ -3,9 +3,9 @@
  * chain_tree.c: a table is filled for the groups of a part, its choices are followed down to single
  * groups, and the table is freed. A table that would be large knows only the choices of the parts
  * that end with it: those of the others, which are shorter, come from tables of their own. Of the
- * tree that this gives, the nodes with few groups are the parts that are solved anew, in the bytes
- * that they have. The coarser tree of such a part stays where the finer one takes no less time, as
- * both round sizes up in their own way.
+ * tree that this gives, the nodes with few groups are the parts that are solved once more, in the
+ * bytes that they have. The coarser tree of such a part stays where the finer one takes no less
+ * time, as both round sizes up in their own way.
  */
 #include "plan/stages/chain_tree.h"
 
