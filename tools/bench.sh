@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Limits of planning time, then planning and sweeping, measured: a line about the machine,
-# then CSV.
+# then CSV, then what changed since earlier runs, which are kept in bench-history.csv
+# (NEAP_BENCH_HISTORY: another file).
 #   bench.sh BUILD
-set -eu
+set -eu -o pipefail
 cd "$(dirname "$0")/.."
 neap=$1/neap
 # Tests whose limits hold only here, where nothing else runs (tests/time_limit.h).
@@ -12,7 +13,8 @@ NEAP_LIMITS=1 meson test -C "$1" --no-rebuild --suite timed --no-suite big --pri
 slow=$(mktemp -d "${TMPDIR:-/var/tmp}/neap-bench-XXXXXX")
 trap 'rm -rf "$slow"' EXIT
 
-python3 - "$neap" "$slow" <<'PYTHON'
+commit=$(git describe --always --dirty 2>/dev/null || echo unknown)
+python3 - "$neap" "$slow" <<'PYTHON' | python3 tools/bench_history.py "${NEAP_BENCH_HISTORY:-bench-history.csv}" "$commit"
 import json
 import os
 import platform
@@ -38,7 +40,7 @@ for steps, slots in ((1000, 10), (10**6, 10), (10**9, 1000)):
     middle = statistics.median(times)
     print(f"plan,T={steps} slots={slots},revolve,{middle:.3g},"
           f"{(max(times) - min(times)) / middle:.2f},,,")
-for steps, memory in ((1000, "2M"), (10000, "4M")):
+for steps, memory in ((1000, "256K"), (10000, "512K")):
     data = f"randman:steps={steps},samples=32"
     result = ask("compare", data, "--memory", memory, "--slow", slow, "--repeats", "5")
     for run in result["runs"]:
