@@ -19,21 +19,8 @@
 #include "sweep/transfers/tape_transfer.h"
 #include "sweep/transfers/transfer.h"
 #include "base/fail.h"
+#include "plan/recompute/binomial.h"
 #include "sys/clock.h"
-
-/* Units to the next state kept, of `units` >= 2, with c states, that at the start included. */
-static int64_t split(int64_t units, int64_t c)
-{
-	if (c <= 1)
-		return units - 1;
-	int64_t r = neap__recovery_repeats(units, c);
-	int64_t least = units - neap__recovery_reach(c - 1, r),
-		fair = neap__recovery_reach(c, r - 2), most = neap__recovery_reach(c, r - 1);
-	int64_t y = r >= 2 && fair > least ? fair : least;
-	y = y < 1 ? 1 : y;
-	y = y > most ? most : y;
-	return y < units ? y : units - 1;
-}
 
 /*
  * Begins the recovery of a hole [h0, t). Tapes below the hole take the room of states that would
@@ -85,7 +72,8 @@ static int advance_to_leaf(struct neap_sweep *s, int64_t low, int64_t t, int kep
 		if (states < 1 || n <= m || arena->nextents + 2 > arena->extents_max)
 			return neap__rewrite_to(s, start);
 		if (kept) {
-			int64_t y = split((n + m - 1) / m, states + 1) * m;
+			struct neap__binomial units = neap__binomial((n + m - 1) / m, states + 1);
+			int64_t y = neap__binomial_split(&units) * m;
 			y = s->live_t + (y < n ? y : n - m);
 			NEAP_TRY(neap__rewrite_to(s, y < start ? y : start));
 		}

@@ -2,6 +2,7 @@
 /* repair_costs.c: estimates of what repairs cost, from which the sweep chooses among them. */
 #include "sweep/repair/repair_costs.h"
 #include "base/checked.h"
+#include "plan/recompute/binomial.h"
 
 #define STATES 128 /* beyond the arena, at most: half of the rows that its table has to spare */
 #define TAPES                                                                                      \
@@ -74,27 +75,6 @@ int neap__fallback_pays(const struct neap_sweep *s, int64_t t)
 	return planned > 2 * here;
 }
 
-/* C(c + r, c), at most 10^15: more units than there are. */
-int64_t neap__recovery_reach(int64_t c, int64_t r)
-{
-	double steps = 1;
-	int64_t few = c < r ? c : r, many = c < r ? r : c;
-	for (int64_t i = 1; i <= few && steps < 1e15; i++)
-		steps = steps * (double)(many + i) / (double)i;
-	return steps < 1e15 ? (int64_t)(steps + 0.5) : INT64_C(1000000000000000);
-}
-
-/* How often Revolve passes a unit at most: the least r with neap__recovery_reach(c, r) >= units. */
-int64_t neap__recovery_repeats(int64_t units, int64_t c)
-{
-	int64_t r = 0;
-	if (c == 1)
-		return units - 1;
-	while (neap__recovery_reach(c, r) < units)
-		r++;
-	return r;
-}
-
 int64_t neap__recovery_leaf_steps(const struct neap_sweep *s, uint64_t bytes)
 {
 	uint64_t density = s->recent_tape ? s->recent_tape : s->problem.chain.tape + 1;
@@ -125,7 +105,8 @@ double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t 
 	if (gap < neap__worst(s))
 		return 1e300;
 	int64_t units = (n + leaf.steps - 1) / leaf.steps;
-	return (double)n * (double)(1 + neap__recovery_repeats(units, leaf.states + 1));
+	int64_t repeats = units > 1 ? neap__binomial(units, leaf.states + 1).t : 0;
+	return (double)n * (double)(1 + repeats);
 }
 
 int neap__rewrite_pays(const struct neap_sweep *s, int tier)

@@ -21,10 +21,6 @@ double neap__recover_tapes_cost(const struct neap_sweep *s, int64_t n, uint64_t 
 int neap__rewrite_pays(const struct neap_sweep *s, int tier);
 /* The part of neap__fallback_spare that is mapped. */
 uint64_t neap__fallback_room(const struct neap_sweep *s);
-/* C(c + r, c), at most 10^15: more units than there are. */
-int64_t neap__recovery_reach(int64_t c, int64_t r);
-/* How often Revolve passes a unit at most: the least r with neap__recovery_reach(c, r) >= units. */
-int64_t neap__recovery_repeats(int64_t units, int64_t c);
 /* Steps whose tapes fit in `bytes`, at least one. */
 int64_t neap__recovery_leaf_steps(const struct neap_sweep *s, uint64_t bytes);
 /*
