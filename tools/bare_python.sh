@@ -3,8 +3,9 @@
 # The Python package in bare Debian 12 systems. In one with a C compiler, libxxhash-dev and python3-venv: `pip install .`
 # in a virtual environment and the first lines of docs/python.md; then, with the libraries of the tool, `make wheel`. In
 # one with python3-venv and no compiler: that wheel without an index, the same lines, and the tool by its command, by
-# `python -m neap` and by neap.train. Prints the wall-clock time of each installation. Needs root, debootstrap, Debian's
-# packages and PyPI; about 2 GB of disk.
+# `python -m neap` and by neap.train. At the end, in the first system, `make demo` with its packages installed. Prints the
+# wall-clock time of each installation and of the demo with its build. Needs root, debootstrap, Debian's packages and PyPI;
+# about 2 GB of disk.
 #   bare_python.sh [FOLDER_FOR_THE_WHEEL]
 set -eu
 cd "$(dirname "$0")/.."
@@ -63,3 +64,6 @@ inside "$base" ". venv/bin/activate; neap --version; python -m neap --version
 	cd /; ~/work/venv/bin/python -c 'import neap; print(neap.train(\"randman:steps=500\", epochs=1, memory=\"1M\", out=\"/root/work/other\"))'"
 echo "bare_python: its neap trains, as a command and as neap.train"
 [ $# = 0 ] || { mkdir -p "$1" && cp "$build"/root/work/dist/* "$1/"; }
+inside "$build" "cd tree; tools/deps.sh --tool; time make demo"
+sed -n '/^real/!p' "$build/log" | tail -n 22
+echo "bare_python: make demo in $(seconds "$build") on $(nproc) processors, with the build, without the packages"
