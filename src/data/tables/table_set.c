@@ -181,10 +181,20 @@ static void advise_samples(
 			column ? "" : ", without NAME in the list");
 }
 
-int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,
-	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT])
+/* --missing by its name, of those that tables of answers have. */
+static enum neap_missing missing_of(const char *name)
 {
-	const struct neap_table_options options = {.size = sizeof options};
+	return !name			       ? NEAP_MISSING_ERROR
+	       : strcmp(name, "previous") == 0 ? NEAP_MISSING_PREVIOUS
+	       : strcmp(name, "zero") == 0     ? NEAP_MISSING_ZERO
+					       : NEAP_MISSING_ERROR;
+}
+
+int neap__table_set_open(struct neap_dataset **out, const char *path,
+	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT])
+{
+	const struct neap_table_options options = {
+		.size = sizeof options, .missing = missing_of(choice->missing)};
 	struct neap_table_report report = {.size = sizeof report};
 	struct row_reading reading = {0};
 	struct neap__table table;
@@ -198,9 +208,10 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
 	table.predicts = 1;
-	table.meant = target;
-	if (rc == 0 && count > 0)
-		rc = neap__table_match(&table, names, count, sample, ignored);
+	table.meant = choice->target;
+	if (rc == 0 && choice->count > 0)
+		rc = neap__table_match(
+			&table, choice->names, choice->count, choice->sample, ignored);
 	int split = 0; /* 1: a column names the samples */
 	for (int64_t i = 0; rc == 0 && i < table.columns; i++)
 		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
@@ -213,6 +224,8 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	}
 	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
 		s->set.doubt = strdup(line);
+	s->set.filled = table.filled;
+	s->set.left_out = table.left_out;
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */
