@@ -192,8 +192,10 @@ struct neap__table_choice {
 	const char *const *names; /* [count] of the features, in their order; count 0: all columns */
 	int count;
 	const char *sample; /* the column that names samples, if the table has it; NULL: none */
-	/* NULL, or the column that the answers are to be compared with, for advice. */
+	/* NULL, or the column of the model's targets, for advice; 1: answers are compared with it.
+	 */
 	const char *target;
+	int judges;
 	const char *missing; /* "previous" or "zero" as --missing of encode; NULL: none is accepted */
 };
 /*

@@ -257,7 +257,7 @@ static void show_filled(
 }
 
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
-	const char *name, int classes, char line[NEAP__TAKEN_TEXT])
+	const char *name, int classes, int judges, char line[NEAP__TAKEN_TEXT])
 {
 	char *target = NULL, **features, **samples = NULL, **missing = NULL;
 	char ignored[NEAP__TAKEN_TEXT], filled[200] = "";
@@ -268,12 +268,13 @@ int neap__model_open_table(struct neap_dataset **set, const struct neap__safeten
 	int rc = neap__model_texts(&samples, &nsamples, file, NEAP__MODEL_SAMPLES);
 	if (rc == 0)
 		rc = neap__model_texts(&missing, &nmissing, file, NEAP__MODEL_MISSING);
-	if (rc == 0 && classes > 0)
+	if (rc == 0)
 		target = neap__model_table_target(file, classes, name, features, count);
 	const struct neap__table_choice choice = {.names = (const char *const *)features,
 		.count = count,
 		.sample = nsamples ? samples[0] : NULL,
 		.target = target,
+		.judges = judges,
 		.missing = nmissing ? missing[0] : NULL};
 	if (rc == 0)
 		rc = neap__dataset_open_table(set, name, &choice, ignored);

@@ -388,6 +388,7 @@ def main():
         tap.run("windows", windows, runs, noise[0])
         tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
         tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
+        tap.run("standard input in blocks", compressed_input, folder, runs["mean"])
         tap.run("a level is told", level_of, runs["mean"], folder)
         tap.run("arrays", arrays, folder, runs["mean"], noise[0])
         tap.run("samples of data sets", data_sets, folder, runs["mean"], data)

@@ -340,6 +340,13 @@ def other_chains(folder):
     return neap("plan", "--steps", "500,300", "--slots", "8", "--strategy", "join", cwd=folder).stderr or None
 
 
+def dense_cells(folder):
+    """compare prints spikes of cells that spike, and sizes of tapes that differ."""
+    heads = [neap("compare", "data.npz", "--net", net, "--memory", "1M", "--strategy", "bptt", cwd=folder).stdout.splitlines()[:2] for net in ("gru:4,li", "lif:4,li")]
+    said = [[word in " ".join(head) for word in ("spikes", "support", "at most 0 B")] for head in heads]
+    return None if said == [[False] * 3, [True, True, False]] else str(heads)
+
+
 def slow_budget(folder):
     """A budget whose plan is ten times slower than storing everything has a warning with a budget that is not."""
     np.savez(os.path.join(folder, "deep.npz"), x=np.random.default_rng(4).normal(size=(2, 400, 2)), y=np.arange(2))
@@ -363,6 +370,7 @@ def main():
         tap.run("lengths of padded samples", unpadded, folder)
         tap.run("a budget without a plan", no_plan_fits, folder)
         tap.run("a budget with a slow plan", slow_budget, folder)
+        tap.run(dense_cells.__doc__, dense_cells, folder)
         tap.run(other_chains.__doc__, other_chains, folder)
         tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)

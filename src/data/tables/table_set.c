@@ -155,14 +155,16 @@ static int64_t in_blocks(const struct neap__table *t)
 	return found;
 }
 
-/* The column that is not read and probably names the samples, by its name or its rows; or NULL. */
-static const char *find_samples(const struct neap__table *t)
+/* The column that is not read and probably names the samples, by its name or its rows, and is not
+ * `target`; or NULL. */
+static const char *find_samples(const struct neap__table *t, const char *target)
 {
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_DROPPED && names_samples(t->names[i]))
 			return t->names[i];
 	int64_t column = t->names ? in_blocks(t) : -1;
-	return column < 0 ? NULL : t->names[column];
+	return column < 0 || (target && strcmp(t->names[column], target) == 0) ? NULL
+									       : t->names[column];
 }
 
 /* All rows are one sample, although a column that is not read may name several. */
@@ -171,14 +173,12 @@ static void advise_samples(
 {
 	size_t n = strlen(ignored);
 	char command[400];
-	neap__table_encoding(command, sizeof command, t, column ? column : "NAME", NULL);
+	neap__table_encoding(command, sizeof command, t, column, NULL);
 	if (n < NEAP__TAKEN_TEXT)
 		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,
-			"; all rows are one sample. If %s%.60s%s names several samples, encode the "
-			"table and %s FILE.h5: %s%s",
-			column ? "'" : "", column ? column : "one of them", column ? "'" : "",
-			t->meant ? "evaluate" : "predict", command,
-			column ? "" : ", without NAME in the list");
+			"; all rows are one sample. If '%.60s' names several samples, encode the "
+			"table and %s FILE.h5: %s",
+			column, t->meant ? "evaluate" : "predict", command);
 }
 
 /* --missing by its name, of those that tables of answers have. */
@@ -208,7 +208,7 @@ int neap__table_set_open(struct neap_dataset **out, const char *path,
 	s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
 	table.predicts = 1;
-	table.meant = choice->target;
+	table.meant = choice->judges ? choice->target : NULL;
 	if (rc == 0 && choice->count > 0)
 		rc = neap__table_match(
 			&table, choice->names, choice->count, choice->sample, ignored);
@@ -218,8 +218,9 @@ int neap__table_set_open(struct neap_dataset **out, const char *path,
 	if (rc == 0)
 		rc = read_rows(s, &table, &reading);
 	if (rc == 0 && !split && ignored[0] && table.files.count == 1) {
-		const char *column = find_samples(&table);
-		advise_samples(ignored, &table, column);
+		const char *column = find_samples(&table, choice->target);
+		if (column)
+			advise_samples(ignored, &table, column);
 		s->set.sample_column = column ? strdup(column) : NULL; /* only for advice */
 	}
 	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
