@@ -249,6 +249,9 @@ int cli_encoded_no_classes(const char *classes, const char *dir);
 /* The line about two arguments, of which the second may be the file to write; lists_columns:
  * --target or --drop is given. */
 int cli_encoded_several(const char *first, const char *second, int lists_columns);
+/* usage/joined_texts.c: prints the line about several texts that are to be learned, if all the files
+ * are texts. 1, or 0: they are not. */
+int cli_several_texts(const char *const *file, int count);
 /* The quoted name of the only run in the current folder, written to `room`, or "FOLDER". */
 const char *cli_only_run(char room[300]);
 /* Refuses a share as --split. CLI_DONE, or the exit code after one line. */
@@ -270,8 +273,9 @@ void cli_skipped_end(struct cli_skipped *skipped, int failed);
 int cli_encoded_out(const char *out);
 /* Prints the names of the classes of the data set that was written. */
 void cli_encoded_names(const char *out);
-/* Calls `doubt` for classes and folders that are probably meant otherwise; `label`: --label. */
-void cli_encoded_doubts(const char *out, const char *dir, const char *label,
+/* Calls `doubt` for classes and folders that are probably meant otherwise; `label`: --label;
+ * `given`: all options but the file to write, as words of a command behind a blank. */
+void cli_encoded_doubts(const char *out, const char *dir, const char *label, const char *given,
 	void (*doubt)(void *user, const char *line), void *user);
 
 #endif

@@ -279,19 +279,21 @@ static int print_table(const struct neap_compare_result *result, int verbose)
 	char state[24], tape[24], full[24], memory[24], f[24], r[24], b[24], inputs[24];
 	char about[NEAP__PLAIN_TEXT];
 
-	printf("%d samples, %" PRId64
-	       " steps; state %s, tape %s per step (at most %s); budget %s\n",
-		result->batch, result->steps, neap__show_size(state, c->state),
-		neap__show_size(tape, c->tape), neap__show_size(full, c->tape_max),
-		neap__show_size(memory, result->memory));
+	printf("%d samples, %" PRId64 " steps; state %s, tape %s per step", result->batch,
+		result->steps, neap__show_size(state, c->state), neap__show_size(tape, c->tape));
+	if (c->tape_max > c->tape) /* 0: all tapes have the same size */
+		printf(" (at most %s)", neap__show_size(full, c->tape_max));
+	printf("; budget %s\n", neap__show_size(memory, result->memory));
 	if (result->window_steps)
 		printf("inputs in windows of at most %" PRId64 " steps, %s in all\n",
 			result->window_steps, neap__show_size(inputs, result->data_bytes));
-	printf("per step: advance %s, record %s, backward %s; per call %s; spikes %.2f%%, support "
-	       "%.2f%%\n",
+	printf("per step: advance %s, record %s, backward %s; per call %s",
 		neap__show_time(f, c->advance), neap__show_time(r, c->record),
-		neap__show_time(b, c->backward), neap__show_time(inputs, c->call),
-		100 * result->spikes, 100 * result->support);
+		neap__show_time(b, c->backward), neap__show_time(inputs, c->call));
+	if (!isnan(result->spikes))
+		printf("; spikes %.2f%%, support %.2f%%", 100 * result->spikes,
+			100 * result->support);
+	printf("\n");
 	for (int i = 0; i < result->problem.ntiers; i++)
 		printf("%s: write %.0f MB/s, read %.0f MB/s, %s of computing per GiB\n",
 			neap__plain_text(about, result->tier_about[i]), tiers[i].write_rate / 1e6,

@@ -4,6 +4,8 @@
 #include "figure_file.h"
 #include "json_report.h"
 #include "rank_process.h"
+#include "base/quote.h"
+#include "base/text.h"
 
 #include <neap/data.h>
 
@@ -39,6 +41,7 @@ struct encode_request {
 	struct neap_table_options table;
 	const char *out, *sensor, *crop, *classes;
 	struct cli_list split, without;
+	const char *given; /* the options as words of a command, for advice */
 	int json, force, polarity, header, missing, strict;
 	struct cli_skipped skipped;
 	char *text;  /* of --classes */
@@ -105,7 +108,7 @@ static void show_skipped(int64_t others, const char *other, const int64_t damage
 static void doubt_written(struct encode_request *r, const char *dir)
 {
 	if (r->split.count == 0 && r->without.count == 0)
-		cli_encoded_doubts(r->out, dir, r->options.label, doubt, r);
+		cli_encoded_doubts(r->out, dir, r->options.label, r->given, doubt, r);
 }
 
 static int report_json(const struct neap_encode_report *r, const char *out, double seconds)
@@ -397,6 +400,22 @@ static int encode(struct encode_request *r, const struct cli_option *options, co
 		(o)->classes = (const char *const *)(r)->name, (o)->nclasses = (r)->names,         \
 		(o)->strict = (r)->strict, (o)->progress = show, (o)->user = (r))
 
+/* The options that say how to encode, behind blanks; `dir`: what is encoded. */
+static void add_given(struct neap__text *to, int argc, char **argv, const char *dir)
+{
+	static const char *const others[] = {"--force", "--json", "--quiet", "-q"};
+
+	for (int i = 1; i < argc; i++) {
+		int is_other = strcmp(argv[i], dir) == 0 || strncmp(argv[i], "--out=", 6) == 0;
+		for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+			is_other |= strcmp(argv[i], others[k]) == 0;
+		if (strcmp(argv[i], "--out") == 0 || strcmp(argv[i], "-o") == 0)
+			i++;
+		else if (!is_other)
+			neap__text_add(to, " %s", neap__word(argv[i]));
+	}
+}
+
 int cli_encode(int argc, char **argv)
 {
 	struct encode_request r = {.options = {.size = sizeof r.options},
@@ -508,6 +527,7 @@ int cli_encode(int argc, char **argv)
 		"(docs/data.md).",
 		examples, options, 1, MOST_PATHS};
 	const char *dir[MOST_PATHS];
+	struct neap__text given = {0};
 	int parsed = cli_parse(&command, argc, argv, dir);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
@@ -521,6 +541,8 @@ int cli_encode(int argc, char **argv)
 		rc = settle_events(&r);
 	if (rc == CLI_DONE)
 		rc = cli_encoded_classes(&r.name, &r.names, &r.text, r.classes, dir[0]);
+	add_given(&given, argc, argv, dir[0]);
+	r.given = given.data && !given.error ? given.data : "";
 	SHARE(o, &r);
 	SHARE(e, &r);
 	SHARE(t, &r);
@@ -528,5 +550,6 @@ int cli_encode(int argc, char **argv)
 		rc = encode(&r, options, dir[0]);
 	free(r.text);
 	free(r.name);
+	neap__text_free(&given);
 	return rc;
 }

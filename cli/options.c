@@ -529,6 +529,31 @@ static int is_table(const char *path)
 	return dot && (strcasecmp(dot, ".csv") == 0 || strcasecmp(dot, ".tsv") == 0);
 }
 
+/* 1, after one line: the argument and those behind it are texts, as the first ones are. */
+static int are_texts(
+	const struct cli_command *command, const char *first, int argc, char **argv, int at)
+{
+	enum { MOST = 4096 };
+	const char **file = calloc(MOST, sizeof *file);
+	int count = 0, found;
+
+	if (!file || strcmp(command->name, "train") != 0) {
+		free(file);
+		return 0;
+	}
+	for (int i = 0; i < taken.count; i++)
+		if (strcmp(taken.option[i]->name, "text") == 0)
+			file[count++] = taken.value[i];
+	file[count++] = first;
+	for (; at < argc && argv[at][0] != '-' && count < MOST; at++)
+		file[count++] = argv[at];
+	for (int i = 0; i < count; i++)
+		file[i] += strncmp(file[i], "text:", 5) == 0 ? 5 : 0;
+	found = cli_several_texts(file, count);
+	free(file);
+	return found;
+}
+
 /* One argument more than there can be; `last` is the one before, or NULL. */
 static int unexpected(const struct cli_command *command, const char *const *positional, int found,
 	const char *arg)
@@ -652,7 +677,10 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (found == command->most) {
-			return -1 - unexpected(command, positional, found, arg);
+			return -1 - (found && are_texts(command, positional[found - 1], argc, argv,
+						      i)
+						    ? CLI_USAGE
+						    : unexpected(command, positional, found, arg));
 		} else if (arg[0] == '\0') {
 			return -1 -
 			       cli_usage(command->name,

@@ -108,7 +108,8 @@ static int use_plan(const struct plan_request *r, const struct cli_plans *plans)
 	uint32_t flags = r->actions ? NEAP_WRITE_ACTIONS : 0;
 	int rc = CLI_DONE;
 	if (!plan->feasible)
-		return cli_usage("plan", "%s is infeasible: %s", plan->strategy, plan->why);
+		return cli_usage("plan", "%s is infeasible: %s%s", plan->strategy, plan->why,
+			cli_why_hint(plan->why));
 	if (r->draw)
 		rc = cli_plan_draw(plans->problem, plan, r->draw);
 	if (rc == CLI_DONE && r->save)

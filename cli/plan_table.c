@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { WHY = 160 /* bytes */ };
+
 const char *cli_show_percent(char room[24], double ratio)
 {
 	if (!isfinite(ratio))
@@ -83,7 +85,7 @@ static const char *waited_for(const struct neap_problem *p, const struct neap_pl
 	return plan->tier > 0 ? p->tiers[plan->tier - 1].name : p->tiers[best].name;
 }
 
-static void why_slower(char room[96], const struct neap_problem *p, const struct neap_plan *plan,
+static void why_slower(char room[WHY], const struct neap_problem *p, const struct neap_plan *plan,
 	const struct neap_plan *best)
 {
 	char slower[24];
@@ -92,21 +94,21 @@ static void why_slower(char room[96], const struct neap_problem *p, const struct
 	double lost = plan->lost - best->lost;
 	double steps = (double)p->chain.steps + (double)p->chain.join;
 	if (more <= 0.0005 * best->makespan) {
-		snprintf(room, 96, "as fast");
+		snprintf(room, WHY, "as fast");
 		return;
 	}
-	size_t n = (size_t)snprintf(room, 96, "%s slower: ",
+	size_t n = (size_t)snprintf(room, WHY, "%s slower: ",
 		cli_show_percent(slower, best->makespan > 0 ? more / best->makespan : INFINITY));
 	if (p->ntiers > 0 && stall > 0.5 * more)
-		snprintf(room + n, 96 - n, "waits for %.16s %.0f%%", waited_for(p, plan),
+		snprintf(room + n, WHY - n, "waits for %.16s %.0f%%", waited_for(p, plan),
 			100 * plan->stall / plan->makespan);
 	else if (lost > 0.5 * more)
-		snprintf(room + n, 96 - n, "loses %.0f%% to transfers",
+		snprintf(room + n, WHY - n, "loses %.0f%% to transfers",
 			100 * plan->lost / plan->makespan);
 	else if (again > 0)
-		snprintf(room + n, 96 - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
+		snprintf(room + n, WHY - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
 	else
-		snprintf(room + n, 96 - n, "copies states");
+		snprintf(room + n, WHY - n, "copies states");
 }
 
 const char *cli_why_hint(const char *why)
@@ -115,7 +117,9 @@ const char *cli_why_hint(const char *why)
 		const char *begin, *hint;
 	} hints[] = {{"needs a slow tier", ": add --tier"},
 		{"needs bytes", ": pass --memory, --state and --tape, not --slots"},
-		{"needs a uniform chain", ": the steps of --chain differ"}};
+		{"needs a uniform chain", ": the steps of --chain differ"},
+		{"needs steps that differ", "; --chain FILE can list them"},
+		{"needs two chains", ": --steps 500,300 is two"}};
 
 	for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
 		if (strncmp(why, hints[i].begin, strlen(hints[i].begin)) == 0)
@@ -123,7 +127,7 @@ const char *cli_why_hint(const char *why)
 	return "";
 }
 
-static void why_not(char room[96], const struct neap_problem *p, const struct neap_plan *plan,
+static void why_not(char room[WHY], const struct neap_problem *p, const struct neap_plan *plan,
 	const struct neap_plan *best)
 {
 	char least[24];
@@ -131,16 +135,16 @@ static void why_not(char room[96], const struct neap_problem *p, const struct ne
 	if (plan->feasible)
 		why_slower(room, p, plan, best);
 	else if (plan->least_bytes)
-		snprintf(room, 96, "needs %s%s", cli_show_least(least, p, plan->least_bytes),
+		snprintf(room, WHY, "needs %s%s", cli_show_least(least, p, plan->least_bytes),
 			classic ? " slots" : "");
 	else
-		snprintf(room, 96, "%.60s%s", plan->why, cli_why_hint(plan->why));
+		snprintf(room, WHY, "%.80s%s", plan->why, cli_why_hint(plan->why));
 }
 
 static void print_row(const struct neap_problem *p, const struct neap_plan *plan,
 	const struct neap_plan *best, int chosen)
 {
-	char peak[24], slow[24], time[24], over[24], gap[24], why[160];
+	char peak[24], slow[24], time[24], over[24], gap[24], why[WHY];
 	if (chosen)
 		cli_show_params(why, &plan->params);
 	else

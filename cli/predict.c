@@ -276,8 +276,11 @@ static int is_skipped(struct predicting *p, int rc)
 				n ? ", " : "", name);
 		return 1;
 	}
+	char room[sizeof at_end->why];
 	at_end->code = rc;
-	snprintf(at_end->why, sizeof at_end->why, "%s", neap_detail());
+	snprintf(at_end->why, sizeof at_end->why, "%s",
+		cli_answer_files_all(room, sizeof room, &p->files, p->files.path[p->files_done],
+			neap_detail()));
 	return 1;
 }
 
@@ -293,11 +296,11 @@ static void say_skipped(const struct predicting *p)
 		      "the first file have none. Pass a file with names first, or --json\n",
 			stderr);
 	if (at_end->count > 0) {
-		fprintf(stderr, "warning: %zu of %zu files skipped. The first: %s%s%s%s\n",
+		fprintf(stderr, "warning: %zu of %zu files skipped%s%s%s. The first: %s\n",
 			at_end->count + p->files.skipped, p->files.count + p->files.skipped,
-			neap__plain_text(room, at_end->why),
-			at_end->listed ? ". Others with faults: " : "", neap__plain(at_end->others),
-			at_end->count > at_end->listed + 1 ? ", and more" : "");
+			at_end->listed ? ", also " : "", neap__plain(at_end->others),
+			at_end->count > at_end->listed + 1 ? " and more" : "",
+			neap__plain_text(room, at_end->why));
 	} else if (p->files.skipped > 0 && !cli_quiet) {
 		fprintf(stderr, "%zu file%s of other kinds skipped\n", p->files.skipped,
 			p->files.skipped == 1 ? "" : "s");

@@ -583,6 +583,8 @@ int cli_train(int argc, char **argv)
 	o.progress = on_progress;
 	o.say = on_line;
 	o.user = &training;
+	if (parsed > 0 && text && cli_several_texts((const char *[]){text, data[0]}, 2))
+		return CLI_USAGE;
 	if (parsed > 0 && text)
 		return cli_usage("train",
 			"--text and DATA '%s' are both given; pass only one of them", data[0]);

@@ -9,6 +9,8 @@
 #define HEIGHT 220.0 /* of a panel */
 #define LEFT 84.0
 #define TOP 44.0
+#define TITLE 17.0    /* font size */
+#define TITLE_LINE 72 /* characters of a title that fit in one line */
 #define GAP 22.0 /* between panels */
 #define RIGHT 24.0
 #define ROW 20.0     /* of the legend */
@@ -179,16 +181,17 @@ int cli_svg_panels(struct neap__text *out, const char *title, const char *x_titl
 		shown += fit(&y, &panels[p]);
 	}
 	fit_x(&x, panels, npanels);
-	double bottom = TOP + shown * (HEIGHT + GAP) - GAP + 44;
+	/* A title of several lines moves the panels down. */
+	double one = neap__svg_wrapped(NULL, LEFT, 26, TITLE, TITLE_LINE, "x");
+	double top = TOP + neap__svg_wrapped(NULL, LEFT, 26, TITLE, TITLE_LINE, title) - one;
+	double bottom = top + shown * (HEIGHT + GAP) - GAP + 44;
 	neap__svg_begin(out, LEFT + WIDTH + RIGHT, bottom + 14 + nlegend * ROW, title);
-	neap__text_add(out, "<text x=\"%.2f\" y=\"26\" font-size=\"17\">", LEFT);
-	neap__svg_escaped(out, title);
-	neap__text_add(out, "</text>\n");
+	neap__svg_wrapped(out, LEFT, 26, TITLE, TITLE_LINE, title);
 	for (int p = 0, at = 0; p < npanels; p++) {
 		struct neap__svg_axis y = {.turned = 1, .whole = panels[p].grid != NULL};
 		if (!fit(&y, &panels[p]))
 			continue;
-		y.from = TOP + at++ * (HEIGHT + GAP);
+		y.from = top + at++ * (HEIGHT + GAP);
 		y.size = HEIGHT;
 		add_panel(out, &panels[p], &x, &y);
 		if (at == shown)

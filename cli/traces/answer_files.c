@@ -2,6 +2,7 @@
 /* answer_files.c: the files below folders, by their endings (answer_files.h). */
 #include "answer_files.h"
 #include "cli.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -121,7 +122,39 @@ int cli_answer_files(
 		code = stat(given[i], &st) == 0 && S_ISDIR(st.st_mode)
 			       ? add_folder(files, given[i], command)
 			       : add(files, given[i], command);
+	if (count == 1 && files->named)
+		files->folder = given[0];
 	return code;
+}
+
+/* 1: a file is in the folder itself, so no folder names its class. */
+static int is_flat(const struct cli_answer_files *files)
+{
+	size_t n = strlen(files->folder);
+
+	while (n > 1 && files->folder[n - 1] == '/')
+		n--;
+	for (size_t i = 0; i < files->count; i++)
+		if (!strchr(files->path[i] + n + 1, '/'))
+			return 1;
+	return 0;
+}
+
+const char *cli_answer_files_all(char *room, size_t size, const struct cli_answer_files *files,
+	const char *path, const char *line)
+{
+	char one[4200];
+
+	if (!files->folder)
+		return line;
+	snprintf(one, sizeof one, "neap encode %s ", neap__quoted(path));
+	const char *at = strstr(line, one);
+	if (!at)
+		return line;
+	snprintf(room, size, "%.*sneap encode %s%s %s", (int)(at - line), line,
+		neap__quoted(files->folder), is_flat(files) ? " --label '(.*)'" : "",
+		at + strlen(one));
+	return room;
 }
 
 void cli_answer_files_free(struct cli_answer_files *files)

@@ -204,7 +204,7 @@ static const char **class_names(const struct neap_dataset *set, int *count)
 }
 
 static void doubt_parts(char *line, size_t size, const char *const *name, int count,
-	const char *dir, const struct inside *in)
+	const char *dir, const char *given, const struct inside *in)
 {
 	int classes = 0;
 	char path[2][200];
@@ -213,21 +213,22 @@ static void doubt_parts(char *line, size_t size, const char *const *name, int co
 	for (int i = 0; i < count; i++)
 		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
 	snprintf(line, size,
-		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately, with the same "
-		"options%s: neap encode %s --out %s.h5, and neap encode %s --out %s.h5",
+		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately%s: neap encode "
+		"%s --out %s.h5%.300s; neap encode %s --out %s.h5%.300s",
 		in->part[0], in->part[1], dir,
 		classes ? "became classes" : "were merged into one data set",
-		classes ? " and --label if the file names contain the class" : "",
-		neap__quoted(path[0]), in->part[0], neap__quoted(path[1]), in->part[1]);
+		classes ? ", with --label if the file names contain the class" : "",
+		neap__quoted(path[0]), in->part[0], given, neap__quoted(path[1]), in->part[1],
+		given);
 }
 
-void cli_encoded_doubts(const char *out, const char *dir, const char *label,
+void cli_encoded_doubts(const char *out, const char *dir, const char *label, const char *given,
 	void (*doubt)(void *user, const char *line), void *user)
 {
 	struct neap_dataset *set;
 	struct inside in = {0};
 	const char *one, *other;
-	char line[1000], file[200];
+	char line[1400], file[200];
 	if (neap_dataset_open(&set, out) < 0)
 		return;
 	int count;
@@ -236,7 +237,7 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label,
 	int64_t samples = neap_dataset_info(set, &info) < 0 ? 0 : info.samples;
 	look_inside(&in, dir);
 	if (in.parts == 2) {
-		doubt_parts(line, sizeof line, name, count, dir, &in);
+		doubt_parts(line, sizeof line, name, count, dir, given, &in);
 		doubt(user, line);
 	}
 	if (label && count == 1 && in.folders > 1) {

@@ -173,7 +173,7 @@ struct neap_net_options {
 	enum neap_readout readout;
 	/*
 	 * Samples per group, whose gradients are summed together; 0: at most 8, 16 in batches of 64
-	 * and more, 32 if all hidden cells output numbers (rnn, lstm, gru).
+	 * and more, 32 if all hidden cells output numbers (integrator, rnn, lstm, gru).
 	 */
 	int group;
 	int threads; /* 0: one per processor */
@@ -285,7 +285,7 @@ NEAP_API int neap_net_frozen(const struct neap_net *net, int index);
  * Firing-rate regularisation: lower and upper bounds on the rate r_j of each hidden unit of every
  * spiking layer, its spikes in the batch divided by the sum of the samples' lengths, per step. In
  * the options of train.h, r_j is in spikes per millisecond if a time_unit is set. Layers whose
- * outputs are numbers (rnn, lstm, gru, egru) are not penalised.
+ * outputs are numbers (integrator, rnn, lstm, gru, egru) are not penalised.
  */
 struct neap_rate_penalty {
 	double upper, upper_weight; /* weight * sum_j max(0, r_j - upper)^2 */

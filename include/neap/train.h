@@ -538,7 +538,7 @@ struct neap_compare_result {
 	uint64_t data_bytes, weights_bytes, grads_bytes;
 	int64_t window_steps; /* of a window of a long batch; 0: no windows were used */
 	double input_wait;    /* seconds that sweeps waited for windows */
-	double spikes, support;
+	double spikes, support; /* per unit and step; NaN: no spiking layer */
 	int64_t trace_dropped; /* events dropped because sweep.trace was full */
 	/* Tiers that failed while they were measured and were left out: one line about each. */
 	int tiers_lost;

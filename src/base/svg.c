@@ -66,8 +66,9 @@ double neap__svg_wrapped(
 		if (length > (size_t)characters) {
 			for (end = (size_t)characters; end > 0 && at[end] != ' ';)
 				end--;
-			if (end == 0) /* a word longer than a line */
-				end = strcspn(at, " ");
+			if (end == 0) /* a word longer than a line is cut between characters */
+				for (end = (size_t)characters; (at[end] & 0xc0) == 0x80;)
+					end++;
 		}
 		if (out) {
 			neap__text_add(

@@ -28,7 +28,7 @@ int neap__is_control(const char *text);
  */
 char *neap__plain(char *text);
 /* The same for a copy, cut to fit. */
-#define NEAP__PLAIN_TEXT 512
+#define NEAP__PLAIN_TEXT 1536 /* more than a line of detail, since it may end in a command */
 const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text);
 /*
  * The same with control characters and bytes that are not UTF-8 as \n, \t and \xNN, so that names

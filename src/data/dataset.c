@@ -50,12 +50,12 @@ static int open_named(struct neap_dataset **out, const char *name,
 	return rc < 0 ? rc : give_name(out, set, name);
 }
 
-int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT])
+int neap__dataset_open_table(struct neap_dataset **out, const char *name,
+	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT])
 {
 	struct neap_dataset *set = NULL;
 	*out = NULL;
-	int rc = neap__table_set_open(&set, name, names, count, sample, target, ignored);
+	int rc = neap__table_set_open(&set, name, choice, ignored);
 	return rc < 0 ? rc : give_name(out, set, name);
 }
 

@@ -89,7 +89,8 @@ struct neap_dataset {
 	char *sample_column; /* of the table that the rows are from; NULL: none is known */
 	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
 			*/
-	char **sample_names; /* [samples] in that column; NULL: none */
+	int64_t filled, left_out; /* by it: values, and rows with missing ones, of a table of text */
+	char **sample_names;	  /* [samples] in that column; NULL: none */
 	char *doubt;	     /* a line about its numbers for `predict`; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
@@ -186,19 +187,27 @@ int neap__dataset_open_live(
 	struct neap_dataset **out, const char *name, const struct neap_encoder_options *encoder);
 
 #define NEAP__TAKEN_TEXT 900
+/* What is read of a table of text; borrowed. */
+struct neap__table_choice {
+	const char *const *names; /* [count] of the features, in their order; count 0: all columns */
+	int count;
+	const char *sample; /* the column that names samples, if the table has it; NULL: none */
+	/* NULL, or the column of the model's targets, for advice; 1: answers are compared with it.
+	 */
+	const char *target;
+	int judges;
+	const char *missing; /* "previous" or "zero" as --missing of encode; NULL: none is accepted */
+};
 /*
- * Opens a table of text, .csv or .tsv by its name, as a set without targets. Its columns of these
- * names are the features, in this order, and `ignored` names the others ("": none). count 0: all
- * columns are features. The column `sample`, if the table has it, tells which sample a row belongs
- * to; else, and where it is NULL, the table is one sample. `target`: NULL, or the column that the
- * answers are to be compared with, for advice.
+ * Opens a table of text, .csv or .tsv by its name, as a set without targets. `ignored` names the
+ * columns that are no features ("": none). Without a column of samples the table is one sample.
  */
 int neap__table_named(const char *name);
-int neap__dataset_open_table(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
+int neap__dataset_open_table(struct neap_dataset **out, const char *name,
+	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT]);
 /* The same but for the name and the lock of the set. */
-int neap__table_set_open(struct neap_dataset **out, const char *name, const char *const *names,
-	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT]);
+int neap__table_set_open(struct neap_dataset **out, const char *name,
+	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT]);
 
 /* neap_dataset_read into a buffer that is used again. Takes the set's lock. */
 int neap__dataset_read(struct neap_dataset *set, int64_t index, struct neap__event_buffer *buffer);

@@ -5,11 +5,14 @@
 #include "base/print.h"
 #include "base/quote.h"
 #include "base/suggest.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -76,6 +79,160 @@ static int matches(const char *pattern)
 	return rc == 0;
 }
 
+/* 1: by its name, the file is data, or a document that only programs read. */
+static int is_data(const char *path)
+{
+	static const char *const data[] = {".csv", ".tsv", "_events.txt", ".json", ".jsonl", ".xml",
+		".svg", ".pdf", ".ps", ".eps", ".rtf", ".wav", ".flac", ".npz", ".npy", ".h5"};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof data / sizeof data[0]; i++)
+		if (n >= strlen(data[i]) && strcasecmp(path + n - strlen(data[i]), data[i]) == 0)
+			return 1;
+	return 0;
+}
+
+int neap__text_like(const char *path)
+{
+	enum { HEAD = 4096 /* bytes that are looked at */ };
+	char head[HEAD + 1];
+	FILE *file = is_data(path) ? NULL : fopen(path, "rb");
+	size_t n = file ? fread(head, 1, HEAD, file) : 0, i = 0;
+
+	if (file)
+		fclose(file);
+	head[n] = '\0';
+	while (i < n) {
+		int bytes = neap__utf8_bytes(head + i);
+		if (bytes == 0 && n == HEAD && i + 4 > n) /* a character that is cut off */
+			break;
+		if (bytes == 0 || !head[i] ||
+			(neap__is_control(head + i) && !strchr("\t\n\r\f", head[i])))
+			return 0;
+		i += (size_t)bytes;
+	}
+	return n > 0;
+}
+
+enum { EXTENSION = 24 /* bytes; longer ones are none */ };
+
+/* The extension of a text; "": it is none. */
+static void extension_of(char room[EXTENSION], const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+
+	room[0] = '\0';
+	if (dot && dot > name && strlen(dot) < EXTENSION && neap__text_like(path))
+		neap__print(room, EXTENSION, "%s", dot);
+}
+
+/* Extensions of texts, and how many there are of each. */
+struct extensions {
+	char kind[8][EXTENSION];
+	int count[8], kinds;
+};
+
+static void count_extension(struct extensions *e, const char *path)
+{
+	char here[EXTENSION];
+	int k = 0;
+
+	extension_of(here, path);
+	while (k < e->kinds && strcmp(e->kind[k], here) != 0)
+		k++;
+	if (!here[0] || k == (int)(sizeof e->count / sizeof e->count[0]))
+		return;
+	if (k == e->kinds)
+		memcpy(e->kind[e->kinds++], here, sizeof here);
+	e->count[k]++;
+}
+
+int neap__join_texts(char *room, size_t size, const char *folder)
+{
+	enum { LOOKS = 200 /* at files; chosen */ };
+	char *copy = strdup(folder), *roots[] = {copy, NULL}, pattern[EXTENSION + 2];
+	FTS *walk = copy ? fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL) : NULL;
+	FTSENT *entry = NULL;
+	struct extensions e = {0};
+	int best = 0;
+
+	for (int looks = 0; walk && looks < LOOKS && (entry = fts_read(walk));)
+		if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
+			fts_set(walk, entry, FTS_SKIP);
+		} else if (entry->fts_info == FTS_F) {
+			count_extension(&e, entry->fts_path);
+			looks++;
+		}
+	if (walk)
+		fts_close(walk);
+	free(copy);
+	for (int k = 1; k < e.kinds; k++)
+		best = e.count[k] > e.count[best] ? k : best;
+	if (!e.kinds)
+		return 0;
+	neap__print(pattern, sizeof pattern, "*%s", e.kind[best]);
+	neap__print(room, size, "find %s -name %s -exec cat {} + > all.txt", neap__quoted(folder),
+		neap__quoted(pattern));
+	return 1;
+}
+
+/* The pattern as a word that the shell expands: all but its wildcards is quoted if needed. */
+static void add_pattern(struct neap__text *to, const char *pattern)
+{
+	static const char wildcards[] = "*?[]";
+	char part[NAMES_ROOM];
+
+	while (*pattern) {
+		size_t wild = strspn(pattern, wildcards);
+		size_t plain = strcspn(pattern + wild, wildcards);
+		neap__text_add(to, "%.*s", (int)wild, pattern);
+		neap__print(part, sizeof part, "%.*s", (int)plain, pattern + wild);
+		if (plain)
+			neap__text_add(to, "%s", neap__word(part));
+		pattern += wild + plain;
+	}
+}
+
+/* What to do instead of passing a pattern that the shell did not expand, which files match. */
+static void pattern_advice(char *room, size_t size, const char *pattern)
+{
+	const char *slash = strrchr(pattern, '/'), *dot = strrchr(slash ? slash : pattern, '.');
+	char folder[NAMES_ROOM], extension[EXTENSION];
+	glob_t found = {0};
+	struct neap__text word = {0};
+	int arrays = dot && strcasecmp(dot, ".npz") == 0;
+
+	neap__print(folder, sizeof folder, "%.*s", slash ? (int)(slash - pattern) : 1,
+		slash ? pattern : ".");
+	extension_of(extension,
+		glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc ? found.gl_pathv[0] : "");
+	add_pattern(&word, pattern);
+	if (extension[0])
+		neap__print(room, size, "Join the texts, and pass text:all.txt: cat %s > all.txt",
+			word.data ? word.data : pattern);
+	else if (dot && (strcasecmp(dot, ".h5") == 0 || strcasecmp(dot, ".hdf5") == 0))
+		neap__print(room, size,
+			"Pass one of the files; to train on all, encode their recordings from one "
+			"folder into one file");
+	else
+		neap__print(room, size,
+			"Pass the folder that the files are in%s%s. predict takes several files: "
+			"leave out the quotation marks%s%s%s",
+			strpbrk(folder, "*?[") ? "" : ": ",
+			strpbrk(folder, "*?[") ? "" : neap__quoted(folder),
+			arrays ? ". Arrays x and y with equal numbers of steps are joined to "
+				 "all.npz: python3 -c \"import glob, numpy; d = [numpy.load(f) for f "
+				 "in sorted(glob.glob("
+			       : "",
+			arrays ? neap__quoted(pattern) : "",
+			arrays ? "))]; numpy.savez('all.npz', **{k: numpy.concatenate([f[k] for f in "
+				 "d]) for k in d[0].files})\""
+			       : "");
+	neap__text_free(&word);
+	globfree(&found);
+}
+
 /* 1: the part in front of the first comma is a file: "a.txt,b.txt". */
 static int begins_a_list(const char *path)
 {
@@ -89,7 +246,7 @@ static int begins_a_list(const char *path)
 
 int neap__missing_file(int err, const char *path)
 {
-	char line[NAMES_ROOM], near[NAMES_ROOM];
+	char line[NAMES_ROOM], near[NAMES_ROOM], advice[800];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
 	if (err == EACCES)
@@ -107,12 +264,11 @@ int neap__missing_file(int err, const char *path)
 			"'%s' is an address, not a file. Download it, and pass the file: curl -LO "
 			"'%s'",
 			path, path);
-	if (err == ENOENT && strpbrk(path, "*?") && matches(path))
-		return neap__fail(rc,
-			"'%s' is a pattern, but one file or folder is read. Pass the folder that "
-			"the "
-			"files are in, or join texts and tables without a header: cat %s > all%s",
-			path, path, strrchr(path, '.') ? strrchr(path, '.') : "");
+	if (err == ENOENT && strpbrk(path, "*?[") && matches(path)) {
+		pattern_advice(advice, sizeof advice, path);
+		return neap__fail(rc, "'%s' is a pattern, but one file or folder is read. %s", path,
+			advice);
+	}
 	if (err == ENOENT && begins_a_list(path))
 		return neap__fail(rc,
 			"there is no file '%s'. If these are several files, pass one, or a folder "

@@ -173,21 +173,26 @@ static const char *below(const char *path, const char *dir)
 /* What is wrong with a folder of which nothing counts. */
 static int none_kept(const char *dir, const struct neap__recordings_choice *choice)
 {
-	char command[500];
+	char command[500], rename[500];
+	int has_texts = neap__join_texts(command, sizeof command, dir);
 	if (choice->unlisted)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': --split and --without leave none of its %lld files to be encoded. "
 			"Check that their lines are paths below that folder",
 			dir, (long long)choice->unlisted);
 	size_t n = strlen(choice->other);
-	if (n > 4 && strcasecmp(choice->other + n - 4, ".txt") == 0)
+	if (has_texts && n > 4 && strcasecmp(choice->other + n - 4, ".txt") == 0)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' contains no file that encode reads, but %lld of other kinds, such as "
-			"'%s'. If they are texts to learn, pass one: neap train --text FILE. If "
-			"each "
-			"line is an event, t x y p, rename them: %s",
-			dir, (long long)choice->others, choice->other,
-			neap__rename_events(command, sizeof command, dir));
+			"'%s'. If they are texts to learn, join them: %s; neap train --text "
+			"all.txt. If each line is an event, t x y p, rename them: %s",
+			dir, (long long)choice->others, choice->other, command,
+			neap__rename_events(rename, sizeof rename, dir));
+	if (has_texts)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' contains no file that encode reads, but %lld of other kinds, such as "
+			"'%s'. To learn its texts as one: %s; neap train --text all.txt",
+			dir, (long long)choice->others, choice->other, command);
 	return neap__fail(NEAP_EFORMAT,
 		"'%s' contains no file that encode reads, but %lld of other kinds, such as '%s'. "
 		"It "
@@ -462,6 +467,15 @@ int neap__recordings_folder(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int neap__recordings_parts(char test[4096], const char *path)
+{
+	char train[4096];
+
+	neap__print(train, sizeof train, "%s/train", path);
+	neap__print(test, 4096, "%s/test", path);
+	return neap__recordings_folder(train) && neap__recordings_folder(test);
 }
 
 const char *neap__recordings_below(const char *path, const char *dir)

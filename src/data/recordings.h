@@ -61,6 +61,8 @@ int neap__recordings_number(struct neap__recordings *recordings, const char *dir
 	struct neap__recordings_choice *choice);
 /* Counts the files with one of the endings below `dir`, and in it, if `flat` is not NULL. */
 int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat);
+/* 1: a table below `path` has missing values; `path` may be a table. tables/table_gaps.c. */
+int neap__tables_have_gaps(const char *path);
 /* 1: the path has one of the endings. */
 int neap__recordings_ends(const char *path, const char *const *endings);
 /* Files below the folder `dir` that have one of the endings (NULL: any); 0 as well where it cannot
@@ -90,6 +92,8 @@ int neap__recordings_text(const char *path);
 int neap__recordings_read(const char *path);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
+/* 1: the folder has folders 'train' and 'test', and the path of the latter is in `test`. */
+int neap__recordings_parts(char test[4096], const char *path);
 /* The path of a file below `dir`, as lists of files have it; its last part where they are one. */
 const char *neap__recordings_below(const char *path, const char *dir);
 /* Sorts by class, speaker and path. */

@@ -5,6 +5,7 @@
  */
 #include "data/recordings.h"
 #include "data/dataset.h"
+#include "data/missing_file.h"
 #include "data/names/pattern_proposal.h"
 #include "data/names/sort_command.h"
 #include "base/fail.h"
@@ -158,7 +159,7 @@ int neap__recordings_wrong_file(const char *path)
 		".gz", ".zip", ".bz2", ".xz", ".tar", ".tgz", ".7z", NULL};
 	static const char *const cameras[] = {".aedat", ".aedat2", ".bag", ".mat", NULL};
 	char advice[300] = "docs/own-data.md lists the kinds of data";
-	if (neap__recordings_text(path))
+	if (neap__recordings_text(path) || neap__text_like(path))
 		neap__print(advice, sizeof advice,
 			"If it is a text, pass it to train: neap train --text %.100s. If it is a "
 			"table "

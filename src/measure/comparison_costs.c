@@ -11,6 +11,7 @@
 #include "measure/batch_sampling.h"
 #include "measure/transfer_overhead.h"
 #include "measure/tape_probe.h"
+#include "nn/core/cell.h"
 #include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -77,8 +78,8 @@ static int sweeps(struct neap__comparison *c, const struct neap__tape_sizes *tap
 	neap_sweep_release(probe->sweep);
 	if (rc == 0) {
 		neap_net_get_result(c->one.net, &found);
-		c->result->spikes = found.spikes;
-		c->result->support = found.support;
+		c->result->spikes = neap__net_spikes(c->one.net) ? found.spikes : NAN;
+		c->result->support = neap__net_spikes(c->one.net) ? found.support : NAN;
 		probe->tapes.tapes = NULL;
 		c->costs.tape_mean = neap__tape_sizes_worst(tapes, probe->batch.steps);
 		rc = neap__transfer_overhead_sweep(&stream, c, probe->batch.steps);

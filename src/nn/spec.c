@@ -350,9 +350,20 @@ static int set_range(
 	return 0;
 }
 
+/* Refuses a second value of a parameter, by the same key or by another name of it. */
+static int see_key(const struct neap__layer *layer, struct word *seen, struct word name)
+{
+	if (seen->text)
+		return neap__fail(NEAP_EUSAGE,
+			"--net: %s has '%.*s' and '%.*s', which set the same parameter. Remove one",
+			layer->cell->name, seen->length, seen->text, name.length, name.text);
+	*seen = name;
+	return 0;
+}
+
 /* 1 where the layer has the key that the alias stands for; its value goes there. */
 static int set_alias(const struct neap_net *net, struct neap__layer *layer, struct word name,
-	struct word value, int *rc)
+	struct word value, struct word seen[KEYS], int *rc)
 {
 	const struct spec_alias *alias = aliases;
 
@@ -362,9 +373,9 @@ static int set_alias(const struct neap_net *net, struct neap__layer *layer, stru
 		if (strcmp(keys[i].name, alias->key) || !(keys[i].where & layer->cell->traits))
 			continue;
 		double v = number(value, NUMBER), *into = field(layer, &keys[i]);
-		*rc = 0;
-		if (keys[i].leak)
-			layer->leaks[keys[i].leak - 1].has_range = 0;
+		*rc = see_key(layer, &seen[i], name);
+		if (*rc < 0)
+			return 1;
 		if (!(v > 0) || !isfinite(v) || (alias->is_decay && v >= 1))
 			*rc = neap__fail(NEAP_EUSAGE,
 				"--net: %s must be a number above 0%s, not '%.*s'", alias->name,
@@ -378,8 +389,8 @@ static int set_alias(const struct neap_net *net, struct neap__layer *layer, stru
 	return 0;
 }
 
-static int set_key(
-	const struct neap_net *net, struct neap__layer *layer, struct word name, struct word value)
+static int set_key(const struct neap_net *net, struct neap__layer *layer, struct word name,
+	struct word value, struct word seen[KEYS])
 {
 	struct neap__text names = {0};
 	int where = layer->cell->traits, rc;
@@ -394,6 +405,7 @@ static int set_key(
 		const struct spec_key *key = &keys[i];
 		if (!same(name, key->name) || !(key->where & where))
 			continue;
+		NEAP_TRY(see_key(layer, &seen[i], name));
 		if (layer->index == 0 && strcmp(key->name, "delay") == 0)
 			return neap__fail(NEAP_EUSAGE,
 				"--net: delay applies to the input from the layer below, which the "
@@ -409,8 +421,6 @@ static int set_key(
 		const char *dots = memmem(value.text, (size_t)value.length, "..", 2);
 		if (key->leak && dots)
 			return set_range(layer, key, value, dots);
-		if (key->leak)
-			layer->leaks[key->leak - 1].has_range = 0;
 		double v = accepts_none(layer, key) && same(value, "none")
 				   ? 0
 				   : number(value, key->kind);
@@ -426,7 +436,7 @@ static int set_key(
 			key->at == offsetof(struct neap__layer, recurrent_scale);
 		return 0;
 	}
-	if (set_alias(net, layer, name, value, &rc))
+	if (set_alias(net, layer, name, value, seen, &rc))
 		return rc;
 	struct neap__suggestion meant = {.text = name.text, .length = (size_t)name.length};
 	char room[80];
@@ -561,6 +571,7 @@ static int unexpected(struct word text, struct word word)
 static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct word text)
 {
 	const char *p = text.text, *end = p + text.length;
+	struct word seen[KEYS] = {0};
 	int words = 0;
 
 	NEAP_TRY(set_cell(net, layer, cut(&p, end, ':')));
@@ -575,7 +586,7 @@ static int parse_layer(struct neap_net *net, struct neap__layer *layer, struct w
 		if (memchr(word.text, '=', (size_t)word.length)) {
 			struct word name = cut(&q, word.text + word.length, '=');
 			NEAP_TRY(set_key(net, layer, name,
-				(struct word){q, (int)(word.text + word.length - q)}));
+				(struct word){q, (int)(word.text + word.length - q)}, seen));
 		} else if (words > 0 && same(word, "learn")) {
 			NEAP_TRY(learn_delays(layer));
 		} else if (words == 0) {

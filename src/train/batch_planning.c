@@ -168,7 +168,9 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
 	const struct neap_problem *problem = neap_sweep_problem(trainer->sweep);
 	struct neap_plan other = {.size = sizeof other}, second = {.size = sizeof second};
-	int named = strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
+	/* auto improves the best plan of a strategy to one that is no strategy's. */
+	int is_own = (neap_strategy_traits(plan->chosen) & NEAP_STRATEGY_CHOOSES) != 0;
+	int named = !is_own && strcmp(plan->strategy, plan->chosen) == 0, fit = 0;
 	char peak[24], budget[24], makespan[24], bound[24], over[OVERHEAD], params[96] = "";
 	size_t n = 0;
 	const struct {
@@ -197,7 +199,9 @@ void neap__planning_say(const struct neap__trainer *trainer)
 	neap__trainer_say(trainer,
 		"plan (longest batch, %lld steps): %s%s%s; peak %s of %s; %s per forward and "
 		"backward pass, %s (lower bound %s)",
-		(long long)problem->chain.steps, plan->chosen, named ? "" : ", chosen by auto",
+		(long long)problem->chain.steps,
+		is_own ? "blocks whose tapes are stored, moved or recomputed" : plan->chosen,
+		named ? "" : ", chosen by auto",
 		params, neap__show_size(peak, plan->peak_bytes),
 		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
 		show_overhead(over, plan), neap__show_time(bound, plan->bound));
@@ -215,9 +219,10 @@ void neap__planning_say(const struct neap__trainer *trainer)
 			second = other;
 	}
 	if (second.feasible)
-		neap__trainer_say(trainer, "%d strategies fit the budget; second fastest: %s (%s)",
-			fit, second.strategy, show_overhead(over, &second));
-	else
+		neap__trainer_say(trainer, "%d strategies fit the budget; %s: %s (%s)", fit,
+			is_own ? "the fastest of them" : "second fastest", second.strategy,
+			show_overhead(over, &second));
+	else if (!is_own)
 		neap__trainer_say(
 			trainer, "%s is the only strategy that fits the budget", plan->chosen);
 }

@@ -6,6 +6,7 @@
 #include "train/evaluate.h"
 #include "train/model.h"
 #include "nn/batch/batch.h"
+#include "nn/core/cell.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"

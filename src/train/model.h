@@ -197,11 +197,11 @@ int neap__model_texts(
 /*
  * Opens a table of text, whose columns are found by these names, as a set; the column that
  * named the samples of the training data divides it into samples. `line` is about columns that are
- * ignored, "": none. `classes`: of the model, if the answers are compared with targets, so that
- * advice names their column; 0: they are not. 0 or a negative code.
+ * ignored, "": none. `classes`: of the model; `judges`: the answers are compared with targets, so
+ * that advice names their column. 0 or a negative code.
  */
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
-	const char *name, int classes, char line[NEAP__TAKEN_TEXT]);
+	const char *name, int classes, int judges, char line[NEAP__TAKEN_TEXT]);
 
 /* What the data that a model was trained on asked for; a class a sample where the file says
  * nothing.

@@ -368,53 +368,65 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	return to.data;
 }
 
-/* " --target COLUMN" or " --labels FILE" for tables whose folders do not name their classes. */
-static void add_labels(struct neap__text *to, const char *target, const char *folder)
+enum { DROPS = 400 /* bytes of these options */ };
+
+/* " --target COLUMN" or " --labels FILE" for tables whose folders do not name their classes;
+ * `each_step`: targets are per step, which --labels does not have. */
+static void add_labels(
+	struct neap__text *to, const char *target, const char *folder, int each_step)
 {
 	char labels[300];
 
 	neap__print(labels, sizeof labels, "%s/../labels.csv", folder);
 	if (target)
 		neap__text_add(to, " --target %s", neap__word(target));
+	else if (each_step)
+		neap__text_add(to, " --target COLUMN");
 	else
 		neap__text_add(to, " --labels %s",
 			access(labels, R_OK) == 0 ? neap__quoted(labels) : "FILE.csv");
 }
 
 /*
- * The options for a folder of tables with one class each, by the first table: --drop, or "". For
- * eval, `classes` of the model, also the option for their classes, if the folders have none; else
- * 0.
+ * The options for a folder of tables by the first one: --drop and --missing, or "". For eval,
+ * `classes` of the model, also the option for their targets, if the folders have none; else 0.
  */
 static void drop_options(
-	char room[200], const struct neap__safetensors *file, const char *folder, int classes)
+	char room[DROPS], const struct neap__safetensors *file, const char *folder, int classes)
 {
+	enum neap_target is = neap__model_target(file);
+	int each_step = is == NEAP_TARGET_LABELS || is == NEAP_TARGET_SERIES;
 	struct neap__recordings all = {0};
 	struct neap__text to = {0};
-	char **feature = NULL;
+	char **feature = NULL, **missing = NULL;
 	const char *kept[2] = {NULL, NULL};
 	char *target = NULL;
 	int64_t flat = 0;
-	int count = 0;
+	int count = 0, filled = 0;
 
 	room[0] = '\0';
-	if (neap__model_target(file) == NEAP_TARGET_LABEL &&
-		neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count &&
+	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count &&
 		neap__recordings_all(&all, folder) == 0)
 		for (int64_t i = 0; i < all.count; i++)
 			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
 				neap__recordings_count(folder, neap__table_endings, &flat);
-				if (classes && flat) {
+				if (classes && (flat || is != NEAP_TARGET_LABEL)) {
 					target = neap__model_table_target(
 						file, classes, all.file[i].path, feature, count);
-					add_labels(&to, target, folder);
+					add_labels(&to, target, folder, each_step);
 				}
 				kept[0] = target;
 				add_drops(&to, all.file[i].path, feature, count, kept);
+				if (neap__model_texts(&missing, &filled, file,
+					    NEAP__MODEL_MISSING) == 0 &&
+					(filled || neap__tables_have_gaps(folder)))
+					neap__text_add(&to, " --missing %s",
+						filled ? missing[0] : "previous");
 				break;
 			}
-	if (to.data && to.length < 200)
-		neap__print(room, 200, "%s", to.data);
+	if (to.data && to.length < DROPS)
+		neap__print(room, DROPS, "%s", to.data);
+	neap__model_class_names_free(missing, filled);
 	free(target);
 	neap__text_free(&to);
 	neap__recordings_free(&all);
@@ -426,7 +438,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
 	char option[NEAP__OPTION_TEXT], label[NEAP__OPTION_TEXT] = "";
-	char drops[200] = "";
+	char drops[DROPS] = "", part[4096];
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 
@@ -466,20 +478,25 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 					    neap__recordings_having(data, neap__table_endings) >
 				    0
 			  : 0;
+	/* A folder of both parts would be evaluated with what the model learned from. */
+	int is_part = is_folder && neap__recordings_parts(part, data);
+	const char *folder = is_part ? part : data;
 	if (is_folder)
-		neap__recordings_label(label, data);
+		neap__recordings_label(label, folder);
 	if (is_folder)
-		drop_options(drops, file, data, predicts ? 0 : options->classes);
-	rc = neap__fail(rc, "'%s' %s. Encode it first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
+		drop_options(drops, file, folder, predicts ? 0 : options->classes);
+	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"
+		: is_part  ? "is a folder with a part for training"
 		: answered ? "is a folder"
 		: neap__recordings_having(data, neap__event_endings)
 			? "contains events"
 			: "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
+		is_part ? "its part 'test'" : "it",
 		known ? ", with the settings of the training data" : "",
-		classes.length ? classes.data : "", neap__quoted(data),
-		known ? settings : neap__recordings_option(option, data),
+		classes.length ? classes.data : "", neap__quoted(folder),
+		known ? settings : neap__recordings_option(option, folder),
 		!known || !is_folder ? ""
 		: predicts && *label ? " --label '(.*)'"
 				     : label,

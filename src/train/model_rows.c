@@ -243,21 +243,44 @@ int neap__model_match_features(
 	return rc;
 }
 
-int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
-	const char *name, int classes, char line[NEAP__TAKEN_TEXT])
+/* What --missing of the training data did to a table. */
+static void show_filled(
+	char *room, size_t size, const struct neap_dataset *set, const char *missing)
 {
-	char *target = NULL, **features, **samples = NULL, ignored[NEAP__TAKEN_TEXT];
-	int count, nsamples = 0;
+	int n = neap__print(room, size,
+		"%lld missing value%s filled in by --missing %.20s, as in the training data",
+		(long long)set->filled, set->filled == 1 ? " was" : "s were", missing);
+
+	if (set->left_out && n > 0 && (size_t)n < size)
+		neap__print(room + n, size - (size_t)n, ", and %lld row%s left out",
+			(long long)set->left_out, set->left_out == 1 ? " was" : "s were");
+}
+
+int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,
+	const char *name, int classes, int judges, char line[NEAP__TAKEN_TEXT])
+{
+	char *target = NULL, **features, **samples = NULL, **missing = NULL;
+	char ignored[NEAP__TAKEN_TEXT], filled[200] = "";
+	int count, nsamples = 0, nmissing = 0;
 
 	line[0] = '\0';
 	NEAP_TRY(neap__model_texts(&features, &count, file, NEAP__MODEL_FEATURES));
 	int rc = neap__model_texts(&samples, &nsamples, file, NEAP__MODEL_SAMPLES);
-	if (rc == 0 && classes > 0)
-		target = neap__model_table_target(file, classes, name, features, count);
 	if (rc == 0)
-		rc = neap__dataset_open_table(set, name, (const char *const *)features, count,
-			nsamples ? samples[0] : NULL, target, ignored);
+		rc = neap__model_texts(&missing, &nmissing, file, NEAP__MODEL_MISSING);
+	if (rc == 0)
+		target = neap__model_table_target(file, classes, name, features, count);
+	const struct neap__table_choice choice = {.names = (const char *const *)features,
+		.count = count,
+		.sample = nsamples ? samples[0] : NULL,
+		.target = target,
+		.judges = judges,
+		.missing = nmissing ? missing[0] : NULL};
+	if (rc == 0)
+		rc = neap__dataset_open_table(set, name, &choice, ignored);
 	free(target);
+	if (rc == 0 && ((*set)->filled || (*set)->left_out))
+		show_filled(filled, sizeof filled, *set, missing[0]);
 	if (rc == 0 && nsamples && (*set)->info.samples == 1 && (*set)->info.steps > 1 &&
 		!(*set)->sample_names)
 		neap__print(line, NEAP__TAKEN_TEXT,
@@ -267,9 +290,12 @@ int neap__model_open_table(struct neap_dataset **set, const struct neap__safeten
 			name, samples[0], (long long)(*set)->info.steps);
 	neap__model_class_names_free(features, count);
 	neap__model_class_names_free(samples, nsamples);
+	neap__model_class_names_free(missing, nmissing);
 	if (rc == 0 && ignored[0])
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"'%.100s': ignored columns, which are not features of the model: %s", name,
-			ignored);
+			"'%.100s': %s%signored columns, which are not features of the model: %s",
+			name, filled, filled[0] ? "; " : "", ignored);
+	else if (rc == 0 && filled[0])
+		neap__print(line, NEAP__TAKEN_TEXT, "'%.100s': %s", name, filled);
 	return rc;
 }

@@ -197,8 +197,6 @@ void neap__doubts_say_falling(
 /* setup.c: opens the data, makes net, optimizer and loaders. Writes nothing. */
 int neap__setup(struct neap__trainer *trainer);
 void neap__setup_say(const struct neap__trainer *trainer);
-/* 1: some hidden layer's outputs are spikes. */
-int neap__net_spikes(const struct neap_net *net);
 void neap__teardown(struct neap__trainer *trainer);
 /* Returns the longest sample of a data set in steps, at most `limit` (0: no limit). */
 int64_t neap__longest(const struct neap_dataset_info *info, double dt, int64_t limit);

@@ -134,6 +134,23 @@ def piped(run, data, *args, piece=0):
     return process.returncode, out.decode(), err.decode()
 
 
+def adpcm(blocks=9):
+    """A file of IMA ADPCM: blocks of 256 bytes that have 505 samples each."""
+    draw = random.Random(1)
+    data = b"".join(struct.pack("<hBB", 0, 20, 0) + draw.randbytes(252) for _ in range(blocks))
+    parts = ((b"fmt ", struct.pack("<HHIIHHHH", 0x11, 1, 8000, 4055, 256, 4, 2, 505)), (b"fact", struct.pack("<I", 505 * blocks)), (b"data", data))
+    body = b"WAVE" + b"".join(name + struct.pack("<I", len(part)) + part for name, part in parts)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def compressed_input(folder, run):
+    """A file of blocks is answered for as a whole from a pipe, as from a file."""
+    path = os.path.join(folder, "blocks.wav")
+    with open(path, "wb") as file:
+        file.write(adpcm())
+    return None if piped(run, adpcm())[1] == neap("predict", run, path).stdout else "other answers"
+
+
 def standard_input(folder, run, sound):
     with open(sound, "rb") as file:
         data = file.read()
@@ -157,7 +174,7 @@ def standard_input(folder, run, sound):
     extra = data[:36] + b"LIST" + struct.pack("<I", 70000) + bytes(70000) + data[36:]
     assert piped(run, extra, "--every", "30ms") == (0, base, ""), "a chunk before the sound"
     for bad, word in ((b"", "is not a recording"), (b"RIFF", "is not a recording"), (b"fLaC" + bytes(100), "is not a recording"),
-                      (data[:44], "no samples"), (data[:30], "recording")):
+                      (data[:44], "no samples"), (data[:30], "recording"), (adpcm(), "has compressed samples (IMA ADPCM)")):
         code, out, err = piped(run, bad, "--every", "30ms")
         assert code == 2 and out == "" and len(err.splitlines()) == 1 and word in err, (bad[:20], code, out, err)
 
@@ -371,6 +388,7 @@ def main():
         tap.run("windows", windows, runs, noise[0])
         tap.run("lines of JSON", json_lines, runs["mean"], noise[0])
         tap.run("standard input", standard_input, folder, runs["mean"], noise[0])
+        tap.run("standard input in blocks", compressed_input, folder, runs["mean"])
         tap.run("a level is told", level_of, runs["mean"], folder)
         tap.run("arrays", arrays, folder, runs["mean"], noise[0])
         tap.run("samples of data sets", data_sets, folder, runs["mean"], data)

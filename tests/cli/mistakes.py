@@ -346,7 +346,7 @@ def skipped(folder):
     found = [neap("predict", "classes", "stray", *more, "-q", cwd=folder) for more in ([], ["--out", "stray.csv"])]
     answers = [found[0].stdout, open(os.path.join(folder, "stray.csv"), encoding="utf-8").read()]
     for done, text in zip(found, answers):
-        if done.returncode != 0 or done.stderr.count("\n") != 1 or "3 of 5 files skipped. The first: 'stray/aa.csv'" not in done.stderr:
+        if done.returncode != 0 or done.stderr.count("\n") != 1 or "3 of 5 files skipped, also 'stray/labels.csv'. The first: 'stray/aa.csv'" not in done.stderr:
             return f"{done.returncode}: {done.stderr}"
         if [line.split(",")[0] for line in text.splitlines()] != ["file", "stray/a.csv", "stray/b.csv"]:
             return text

@@ -190,6 +190,11 @@ def gaps_and_names():
     table("shifted.csv", ["ax", "ay", "az"], change=lambda i, t, row: [*row[:2], str(float(row[2]) + 40), *row[3:]])
     for name, step in ("holes-1", 2), ("holes-2", 3):
         table(name + ".csv", ["ax", "ay", "az"], change=lambda i, t, row, step=step: [row[0], "" if t == step else row[1], *row[2:]])
+    for i in range(4):
+        for part in "train", "test":
+            rows = [[t / 10, *rng.normal(size=3).round(3) + i % 2] for t in range(4)]
+            rows[1][2] = ""
+            write(f"fits/{part}/{'ab'[i % 2]}/{i}.csv", "clock,ax,ay,az\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
 
 
 def arrays(path, events, save=np.savez, **more):
@@ -215,6 +220,8 @@ def events():
     for i in range(4):
         arrays(f"quiet/{'ab'[i % 2]}/{i}.npz", draw(60 * (i > 1)))
         arrays(f"still/{i}.npz", draw())
+        for part in "train", "test":
+            arrays(f"fields/{part}/{'ab'[i % 2]}/{i}.npz", draw())
         arrays(f"views/{'ab'[i % 2]}_{i}.npz", draw())
         t, x, y, p = draw()
         for folder, saved in {"upper": {"t": t, "X": x, "Y": y, "P": p}, "pairs": {"t": t, "xy": np.stack([x, y], 1), "p": p}}.items():
@@ -283,6 +290,8 @@ def files():
                          "below-labels": {"labels": np.arange(3) - 1}}.items():
         spikes(name + "-spikes.h5", **change)
     x, y = rng.normal(size=(8, 5, 3)), np.arange(8) % 2
+    for name in "part-1", "part-2":
+        np.savez(name + ".npz", x=x, y=y)
     for name, parts in {"only-x": {"x": x}, "only-y": {"y": y}, "y-short": {"x": x, "y": y[:5]}, "lengths-short": {"x": x, "y": y, "lengths": np.full(5, 3)},
                         "lengths-long": {"x": x, "y": y, "lengths": np.full(8, 9)}, "grouped": {"train/x": x, "train/y": y}, "other-names": {"X": x, "labels": y}}.items():
         with h5py.File(name + "-array.h5", "w") as file:
@@ -350,6 +359,10 @@ def texts():
     write("page.html", "<p>" + plain)
     write("book.pdf", b"%PDF-1.4\n\xff\xfe" + bytes(50))
     write("book.docx", b"PK\3\4\xff" + bytes(60))
+    for name in "abcdefg":
+        write(f"prog/{name}.py", "def f(x):\n    return x + 1\n" * 9)
+        write(f"two words/{name}.py", "def f(x):\n    return x + 1\n" * 9)
+    write("prog/notes.md", "# notes\n")
     os.makedirs("library", exist_ok=True)
     write("library/one.txt", plain)
 
@@ -396,7 +409,7 @@ def rows():
 
 
 OWN = re.compile(r"neap (?:encode|train|predict|eval) [^ ].*")
-SHELL = re.compile(r"(?:(?:python3|perl|sed|find|iconv|tr|printf) .*|\(head .*)")
+SHELL = re.compile(r"(?:cat [^;]* > all\.txt|(?:python3|perl|sed|find|iconv|tr|printf) .*|\(head .*)")
 
 
 def lines_of(done):
@@ -416,14 +429,14 @@ def follow(step, line):
         exec(code, {"numpy": np, "h5py": h5py, "labels": ["a", "b"] * 2, "y": [0, 1]})  # pylint: disable=exec-used
         return None
     if word == "shell":
-        command = found.group()
+        command = found.group().split("; neap train")[0]
         for end in (" If its rows", " If each block", " If its columns", "; if they are classes",
                     "; if it is the target"):
             command = command.split(end)[0].rstrip(".") if end in command else command
         env = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
         done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=False)
     elif word == "proposed":
-        command = found.group()
+        command = found.group().split("; neap")[0]
         for pair in rest:
             command = command.replace(*pair.split("=", 1))
         done = neap(*shlex.split(command)[1:])
@@ -455,6 +468,19 @@ def slip(code, args, words, steps, options):
     return next((wrong for wrong in (follow(step, line) for step in steps) if wrong), None)
 
 
+def nested():
+    """Recordings of equal names in different subfolders that a table lists stay apart when they are sorted by class."""
+    names = [f"s{i // 3}/{i % 3}.wav" for i in range(6)] + ["./s2/50%.wav", "s2%2F50.wav"]
+    for name in names:
+        sound("nest/" + name)
+    write("nest.csv", "".join(f"{name},{'xy'[i % 2]}\n" for i, name in enumerate(names)))
+    os.rename("sorted", "sorted-before")
+    wrong = follow("shell", neap("encode", "nest", "--labels", "nest.csv", "--out", "nest.h5").stderr)
+    found = sorted(os.path.join(path, file) for path, _, files in os.walk("sorted") for file in files)
+    want = sorted(f"sorted/{'xy'[i % 2]}/" + name.removeprefix("./").replace("%", "%25").replace("/", "%2F") for i, name in enumerate(names))
+    return wrong or (None if found == want else str(found))
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         os.chdir(folder)
@@ -463,6 +489,7 @@ def main():
         options = known_options()
         for kind, code, args, words, steps in rows():
             tap.run(f"{kind}: neap {shlex.join(args)}", slip, code, args, words, steps, options)
+        tap.run(nested.__doc__, nested)
         os.chdir(HERE)
 
 

@@ -73,6 +73,9 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --lr 0,004", "--lr: '0,004' is not a number", "Did you mean 0.004?"),
     ("train data.npz --max-steps 50ms", "--max-steps: '50ms' is not a whole number", "Did you mean 50?"),
     ("train data.npz --shift 2px", "--shift: '2px' is not a whole number between 0 and 65535", "Did you mean 2?"),
+    ("train data.npz --net lif:8:tau=5ms..9ms:beta=0.9,li", "lif has 'tau' and 'beta', which set the same parameter", "Remove one"),
+    ("train data.npz --net cubalif:8:alpha=0.9:tau_syn=5ms,li", "cubalif has 'alpha' and 'tau_syn', which set the same parameter", "Remove one"),
+    ("train data.npz --net lif:8:scale=1:scale=2,li", "lif has 'scale' and 'scale', which set the same parameter", "Remove one"),
     ("train data.npz --net 128", "'128' is a size without a cell", "such as lif:128,li"),
     ("train data.npz --net 128r,li", "'128r' is a size without a cell", "such as lif:128r,li"),
     ("train data.npz --net cnn:8,li", "unknown cell 'cnn'", "lif:conv=3:channels=8,li"),
@@ -326,6 +329,24 @@ def no_plan_fits(folder):
     return None
 
 
+def other_chains(folder):
+    """Strategies for other chains say which, in the table and alone."""
+    table = neap(*SIZES.split(), "--memory", "9K", cwd=folder).stdout
+    for name, reason in ("pofo", "needs steps that differ, but these are all equal; --chain FILE can list them"), \
+            ("join", "needs two chains that end in one loss; this is one chain: --steps 500,300 is two"):
+        done = neap(*SIZES.split(), "--memory", "9K", "--strategy", name, cwd=folder)
+        if f"{name:13} {reason}\n" not in table or done.returncode != 2 or reason not in done.stderr:
+            return table + done.stderr
+    return neap("plan", "--steps", "500,300", "--slots", "8", "--strategy", "join", cwd=folder).stderr or None
+
+
+def dense_cells(folder):
+    """compare prints spikes of cells that spike, and sizes of tapes that differ."""
+    heads = [neap("compare", "data.npz", "--net", net, "--memory", "1M", "--strategy", "bptt", cwd=folder).stdout.splitlines()[:2] for net in ("gru:4,li", "lif:4,li")]
+    said = [[word in " ".join(head) for word in ("spikes", "support", "at most 0 B")] for head in heads]
+    return None if said == [[False] * 3, [True, True, False]] else str(heads)
+
+
 def slow_budget(folder):
     """A budget whose plan is ten times slower than storing everything has a warning with a budget that is not."""
     np.savez(os.path.join(folder, "deep.npz"), x=np.random.default_rng(4).normal(size=(2, 400, 2)), y=np.arange(2))
@@ -349,6 +370,8 @@ def main():
         tap.run("lengths of padded samples", unpadded, folder)
         tap.run("a budget without a plan", no_plan_fits, folder)
         tap.run("a budget with a slow plan", slow_budget, folder)
+        tap.run(dense_cells.__doc__, dense_cells, folder)
+        tap.run(other_chains.__doc__, other_chains, folder)
         tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)
 

@@ -213,7 +213,7 @@ def answer_tables(tap, folder):
     tap.run("predict on one table: too few columns", refuse, "2 columns without names", "classes", bare)
     tap.run("predict on one table: --out is the table", refuse, "would replace the data that is read", "classes", short, "--out", short)
     tap.run("predict on one table: an empty field", refuse, "line 10", "classes", odd)
-    tap.run("predict on one table: the command that encodes it", refuse, "--missing as for the training data", "classes", odd)
+    tap.run("predict on one table: the command that encodes it", refuse, "encode the table with --missing", "classes", odd)
 
     def folder_answers():
         got, _ = columns("classes", top)

@@ -29,7 +29,12 @@ static void read_one(const char *path, int count)
 	char ignored[NEAP__TAKEN_TEXT];
 	struct neap_dataset *set;
 	struct neap_dataset_info info = {.size = sizeof info};
-	int rc = neap__dataset_open_table(&set, path, names, count, "c", "b", ignored);
+	const struct neap__table_choice choice = {.names = names,
+		.count = count,
+		.sample = "c",
+		.target = "b",
+		.missing = count ? "previous" : NULL};
+	int rc = neap__dataset_open_table(&set, path, &choice, ignored);
 	fuzz_line(rc);
 	if (rc < 0)
 		return;

@@ -31,6 +31,7 @@ struct encode_work {
 	struct neap__encoded_recording *item;
 	const char *dir;
 	int last; /* code of the last file that was skipped */
+	double fastest; /* Hz, the highest of the sampling rates that were too low */
 	struct neap__first_names silent;
 	int classes, speakers; /* that the file gets */
 	unsigned char *has_class,
@@ -61,10 +62,12 @@ static void encode_one(void *arg, int number, int thread)
 	double rate;
 	(void)thread;
 	memset(&item->events, 0, sizeof item->events);
+	item->slow = 0;
 	item->rc = neap__sound_read(&samples, &count, &rate, file->path, work->any_sound);
 	if (item->rc == 0 && (item->rc = neap__encoder_takes(&work->encoder, rate)) < 0) {
 		neap__fail_in(item->rc, "'%s': ", file->path);
 		free(samples);
+		item->slow = rate;
 		neap__print(item->detail, sizeof item->detail,
 			"%s, or lower --high to %.0f Hz or less", neap_detail(),
 			floor(neap__encoder_highest(rate)));
@@ -102,6 +105,7 @@ static int write_block(struct neap__concat *concat, struct encode_work *work, in
 			if (options->warn)
 				options->warn(options->user, item->detail);
 			work->last = neap__fail(NEAP_EFORMAT, "%s", item->detail);
+			work->fastest = fmax(work->fastest, item->slow);
 		} else if (rc == 0) {
 			rc = neap__concat_add(concat, &item->events);
 		}
@@ -285,6 +289,19 @@ static void doubt_silent(
 				: "");
 }
 
+/* No recording has the frequencies that the options ask for, which is no fault of any of them. */
+static int all_slow(const struct encode_work *work, const struct neap_encode_options *o)
+{
+	double high = work->encoder.high, most = floor(neap__encoder_highest(work->fastest));
+
+	return neap__fail(NEAP_EFORMAT,
+		"--high is %g Hz%s, but none of the recordings of '%s' has such frequencies: their "
+		"highest sampling rate is %g Hz, which allows %.0f Hz. Lower --high to %.0f Hz or "
+		"less, or resample them to at least %.0f Hz",
+		high, o->encoder.high > 0 ? "" : " (default)", work->dir, work->fastest, most, most,
+		ceil(neap__encoder_least(high)));
+}
+
 /* What is wrong with what was written, and else the end of the file: on rank 0. */
 static int end_file(struct neap_encode_report *report, struct neap_shd_writer **writer,
 	const struct neap__concat *concat, struct encode_work *work, const char *dir,
@@ -293,6 +310,8 @@ static int end_file(struct neap_encode_report *report, struct neap_shd_writer **
 	report->samples = concat->written;
 	report->seconds_left = concat->left;
 	report->silent = work->silent.count;
+	if (work->recordings->count > 1 && report->low_rates == work->recordings->count)
+		return all_slow(work, o);
 	if (report->files == 0)
 		return work->recordings->count > 1 ? neap__fail_in(work->last,
 							     "none of the recordings of '%s' can "

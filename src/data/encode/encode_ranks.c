@@ -12,7 +12,7 @@
 /* A recording on its way: its numbers, then the times of its spikes, then their channels. */
 struct packed {
 	int64_t count;
-	double duration, active;
+	double duration, active, slow;
 	int label, speaker, rc, pad;
 	char detail[512];
 };
@@ -30,6 +30,7 @@ static char *pack(char *to, const struct neap__encoded_recording *item)
 	struct packed head = {.count = item->rc < 0 ? 0 : e->count,
 		.duration = e->duration,
 		.active = item->active,
+		.slow = item->slow,
 		.label = e->label,
 		.speaker = e->speaker,
 		.rc = item->rc};
@@ -51,7 +52,8 @@ static int unpack(struct neap__encoded_recording *item, const char **from)
 	memcpy(&head, *from, sizeof head);
 	size_t n = (size_t)head.count;
 	const char *time = *from + sizeof head, *unit = time + n * sizeof(double);
-	*item = (struct neap__encoded_recording){.active = head.active, .rc = head.rc};
+	*item = (struct neap__encoded_recording){
+		.active = head.active, .slow = head.slow, .rc = head.rc};
 	memcpy(item->detail, head.detail, sizeof head.detail);
 	item->events = (struct neap_events){.count = head.count,
 		.duration = head.duration,

@@ -15,6 +15,7 @@
 struct neap__encoded_recording {
 	struct neap_events events;
 	double active; /* (channel, 1 ms) bins with a spike */
+	double slow;   /* Hz, its sampling rate if that is too low; else 0 */
 	int rc;
 	char detail[512];
 };

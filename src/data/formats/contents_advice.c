@@ -4,6 +4,7 @@
 #include "data/formats/contents.h"
 #include "data/dataset.h"
 #include "data/event_names.h"
+#include "data/missing_file.h"
 #include "data/recordings.h"
 #include "base/fail.h"
 #include "base/print.h"
@@ -500,27 +501,34 @@ static int is_hollow(const char *path)
 
 int neap__contents_refuse_folder(const char *path)
 {
-	char part[2][4096], option[NEAP__OPTION_TEXT];
-	int parts = 0;
+	char part[2][4096], option[NEAP__OPTION_TEXT], command[500];
+	int parts = neap__recordings_parts(part[1], path);
 
 	if (is_hollow(path))
 		return neap__fail(-EISDIR,
 			"the folder '%s' is empty. Put the data into it, or check the path", path);
-	for (int i = 0; i < 2; i++) {
-		neap__print(part[i], sizeof part[i], "%s/%s", path, i ? "test" : "train");
-		parts += neap__recordings_folder(part[i]);
-	}
-	if (parts < 2 && neap__contents_set_in(part[0], sizeof part[0], path))
+	neap__print(part[0], sizeof part[0], "%s/train", path);
+	if (!parts && neap__contents_set_in(part[0], sizeof part[0], path))
 		return neap__fail(-EISDIR, "'%s' is a folder. Pass the data set in it: %s", path,
 			neap__quoted(part[0]));
-	neap__recordings_option(option, parts == 2 ? part[0] : path);
-	if (parts == 2)
+	if (!parts && !neap__recordings_having(path, neap__sound_endings) &&
+		!neap__recordings_having(path, neap__event_endings) &&
+		!neap__recordings_having(path, neap__table_endings) &&
+		neap__join_texts(command, sizeof command, path))
+		return neap__fail(-EISDIR,
+			"'%s' is a folder without data that encode reads. To learn its texts as "
+			"one: %s; neap train --text all.txt",
+			path, command);
+	neap__recordings_option(option, parts ? part[0] : path);
+	const char *missing = neap__tables_have_gaps(path) ? " --missing previous" : "";
+	if (parts)
 		return neap__fail(-EISDIR,
 			"'%s' is a folder. Encode its parts first, and train on the files: neap "
-			"encode %s --out train.h5%s; neap encode %s --out test.h5%s; neap train "
-			"train.h5 --test test.h5",
-			path, neap__quoted(part[0]), option, neap__quoted(part[1]), option);
+			"encode %s --out train.h5%s%s; neap encode %s --out test.h5%s%s; neap "
+			"train train.h5 --test test.h5",
+			path, neap__quoted(part[0]), missing, option, neap__quoted(part[1]),
+			missing, option);
 	return neap__fail(-EISDIR,
-		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s", path,
-		neap__quoted(path), option);
+		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s%s", path,
+		neap__quoted(path), missing, option);
 }

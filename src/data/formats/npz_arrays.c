@@ -4,12 +4,14 @@
 #include "data/formats/arrays.h"
 #include "data/formats/contents.h"
 #include "data/dataset.h"
+#include "data/missing_file.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_ARRAYS = 8, READING = 1 << 20 };
 
@@ -135,7 +137,8 @@ static int npz_arrays_open(struct neap_dataset **set, const char *path)
 		return neap__fail_errno(ENOMEM, "%s", path);
 	}
 	a->file = (struct neap__array_file){.ops = &ops, .path = copy, .read_bytes = READING};
-	int rc = strcmp(path + strlen(path) - 4, ".npy") == 0
+	int rc = access(path, F_OK) < 0 && errno == ENOENT ? neap__missing_file(ENOENT, path)
+		 : strcmp(path + strlen(path) - 4, ".npy") == 0
 			 ? neap__contents_refuse(path, "is one array, not a data set")
 			 : neap__npz_open(&a->archive, copy);
 	if (rc < 0) {

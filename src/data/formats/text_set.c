@@ -346,16 +346,17 @@ static int text_open(struct neap_dataset **set, const char *name)
 	}
 	if (stat(path, &st) < 0)
 		return no_text(name, path);
-	static const char *const endings[] = {".txt", NULL};
-	if (S_ISDIR(st.st_mode) && neap__recordings_count(path, endings, NULL) == 0)
+	char command[500];
+	if (S_ISDIR(st.st_mode) && neap__join_texts(command, sizeof command, path))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is a folder without .txt files, and a text is one file. Pass the "
-			"file: text:FILE",
-			path);
+			"'%s' is a folder, and a text is one file. Join its files, and pass "
+			"text:all.txt: %s",
+			path, command);
 	if (S_ISDIR(st.st_mode))
 		return neap__fail(NEAP_EUSAGE,
-			"'%s' is a folder, not a text. Join its files: cat %s/*.txt > all.txt",
-			path, neap__quoted(path));
+			"'%s' is a folder without texts, and a text is one file. Pass the file: "
+			"text:FILE",
+			path);
 	struct text_set *s = calloc(1, sizeof *s);
 	if (!s)
 		return neap__fail_errno(ENOMEM, "%s", name);

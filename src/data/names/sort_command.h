@@ -8,7 +8,8 @@
 
 /*
  * Prints a command that copies the recordings which the table `labels` lists, in `dir` or by their
- * paths, with or without the extension .wav, to sorted/CLASS/. Fields are separated by commas,
+ * paths, with or without the extension .wav, to sorted/CLASS/, with %2F for the slashes of their
+ * paths. Fields are separated by commas,
  * semicolons or tabs.
  */
 void neap__sort_command(char *room, size_t size, const char *labels, const char *dir);

@@ -115,6 +115,11 @@ double neap__encoder_highest(double rate)
 	return NEAP__ENCODER_BAND * rate;
 }
 
+double neap__encoder_least(double high)
+{
+	return high / NEAP__ENCODER_BAND;
+}
+
 int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 {
 	if (!(rate >= 100 && rate <= 1e7))
@@ -126,8 +131,8 @@ int neap__encoder_takes(const struct neap_encoder_options *o, double rate)
 		return neap__fail(NEAP_EUSAGE,
 			"the sampling rate is %g Hz, but channels of up to %g Hz (--high) need at "
 			"least %.0f Hz. Resample the recording to at least %.0f Hz",
-			rate, o->high, ceil(o->high / NEAP__ENCODER_BAND),
-			ceil(o->high / NEAP__ENCODER_BAND));
+			rate, o->high, ceil(neap__encoder_least(o->high)),
+			ceil(neap__encoder_least(o->high)));
 	return 0;
 }
 

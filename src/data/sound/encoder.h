@@ -33,6 +33,8 @@ static inline int neap__encoder_inputs(const struct neap_encoder_options *settle
 void neap__encoder_compress(float *x, int n, float power);
 /* The largest --high, in Hz, for a sampling rate. */
 double neap__encoder_highest(double rate);
+/* The least sampling rate for a --high, both in Hz. */
+double neap__encoder_least(double high);
 
 /* 0, or NEAP_EUSAGE where recordings at `rate` Hz are not accepted. */
 int neap__encoder_takes(const struct neap_encoder_options *settled, double rate);

@@ -319,9 +319,32 @@ static int open_head(struct neap__sound **sound, int fd, const unsigned char hea
 		NEAP_EFORMAT, "standard input is not a recording. Pass wav, flac or aiff");
 }
 
+/* 1: each sample has its own bytes. Of blocks, libsndfile repeats the last one of a pipe. */
+static int is_plain(int format)
+{
+	static const int plain[] = {SF_FORMAT_PCM_S8, SF_FORMAT_PCM_U8, SF_FORMAT_PCM_16,
+		SF_FORMAT_PCM_24, SF_FORMAT_PCM_32, SF_FORMAT_FLOAT, SF_FORMAT_DOUBLE,
+		SF_FORMAT_ULAW, SF_FORMAT_ALAW};
+
+	for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+		if ((format & SF_FORMAT_SUBMASK) == plain[i])
+			return 1;
+	return 0;
+}
+
 int neap__sound_open_pipe(struct neap__sound **sound, int fd, const unsigned char head[12])
 {
 	NEAP_TRY(open_head(sound, fd, head, 1));
+	if (!is_plain((*sound)->info.format)) {
+		SF_FORMAT_INFO about = {.format = (*sound)->info.format & SF_FORMAT_SUBMASK};
+		int known = sf_command(NULL, SFC_GET_FORMAT_INFO, &about, sizeof about) == 0;
+		neap__sound_close(*sound);
+		*sound = NULL;
+		return neap__fail(NEAP_EFORMAT,
+			"standard input has compressed samples (%s), which cannot be read as a "
+			"stream. Write it to a file, and pass the file, or convert it to 16-bit PCM",
+			known && about.name ? about.name : "in blocks");
+	}
 	(*sound)->live = 1;
 	return 0;
 }

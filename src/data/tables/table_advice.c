@@ -60,17 +60,6 @@ static int has_thousands(const char *text)
 	return text[strcspn(text, ", ")] && neap__table_number(&number, room) == 0;
 }
 
-int neap__table_is_gap(const char *text)
-{
-	static const char *const gaps[] = {"", "nan", "na", "n/a", "n.a.", "n.a", "<na>", "#n/a",
-		"#na", "nd", "n/d", "n.d.", "null", "#null!", "none", "nil", "missing", "inf",
-		"-inf", "#div/0!", "#num!", "#value!", "?", "-", "--", "---", ".", "..", "..."};
-	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
-		if (strcasecmp(text, gaps[i]) == 0)
-			return 1;
-	return 0;
-}
-
 static int is_truth(const char *text)
 {
 	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
@@ -145,8 +134,8 @@ static void advise_gaps(char *room, size_t size, const struct neap__table *t, co
 	neap__table_encoding(command, sizeof command, t, NULL, "previous");
 	if (t->predicts)
 		neap__print(room, size,
-			"%s. Fill it in, or encode the table, with --missing as for the training "
-			"data, and %s FILE.h5: %s",
+			"%s. Fill it in, or encode the table with --missing, as the training data "
+			"if that had missing values, and %s FILE.h5: %s",
 			has, t->meant ? "evaluate" : "predict", command);
 	else
 		neap__print(room, size,

@@ -155,14 +155,16 @@ static int64_t in_blocks(const struct neap__table *t)
 	return found;
 }
 
-/* The column that is not read and probably names the samples, by its name or its rows; or NULL. */
-static const char *find_samples(const struct neap__table *t)
+/* The column that is not read and probably names the samples, by its name or its rows, and is not
+ * `target`; or NULL. */
+static const char *find_samples(const struct neap__table *t, const char *target)
 {
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_DROPPED && names_samples(t->names[i]))
 			return t->names[i];
 	int64_t column = t->names ? in_blocks(t) : -1;
-	return column < 0 ? NULL : t->names[column];
+	return column < 0 || (target && strcmp(t->names[column], target) == 0) ? NULL
+									       : t->names[column];
 }
 
 /* All rows are one sample, although a column that is not read may name several. */
@@ -171,20 +173,28 @@ static void advise_samples(
 {
 	size_t n = strlen(ignored);
 	char command[400];
-	neap__table_encoding(command, sizeof command, t, column ? column : "NAME", NULL);
+	neap__table_encoding(command, sizeof command, t, column, NULL);
 	if (n < NEAP__TAKEN_TEXT)
 		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,
-			"; all rows are one sample. If %s%.60s%s names several samples, encode the "
-			"table and %s FILE.h5: %s%s",
-			column ? "'" : "", column ? column : "one of them", column ? "'" : "",
-			t->meant ? "evaluate" : "predict", command,
-			column ? "" : ", without NAME in the list");
+			"; all rows are one sample. If '%.60s' names several samples, encode the "
+			"table and %s FILE.h5: %s",
+			column, t->meant ? "evaluate" : "predict", command);
 }
 
-int neap__table_set_open(struct neap_dataset **out, const char *path, const char *const *names,
-	int count, const char *sample, const char *target, char ignored[NEAP__TAKEN_TEXT])
+/* --missing by its name, of those that tables of answers have. */
+static enum neap_missing missing_of(const char *name)
 {
-	const struct neap_table_options options = {.size = sizeof options};
+	return !name			       ? NEAP_MISSING_ERROR
+	       : strcmp(name, "previous") == 0 ? NEAP_MISSING_PREVIOUS
+	       : strcmp(name, "zero") == 0     ? NEAP_MISSING_ZERO
+					       : NEAP_MISSING_ERROR;
+}
+
+int neap__table_set_open(struct neap_dataset **out, const char *path,
+	const struct neap__table_choice *choice, char ignored[NEAP__TAKEN_TEXT])
+{
+	const struct neap_table_options options = {
+		.size = sizeof options, .missing = missing_of(choice->missing)};
 	struct neap_table_report report = {.size = sizeof report};
 	struct row_reading reading = {0};
 	struct neap__table table;
@@ -198,21 +208,25 @@ int neap__table_set_open(struct neap_dataset **out, const char *path, const char
 	s->set.info.values = 1;
 	int rc = neap__table_open(&table, path, &options, &report);
 	table.predicts = 1;
-	table.meant = target;
-	if (rc == 0 && count > 0)
-		rc = neap__table_match(&table, names, count, sample, ignored);
+	table.meant = choice->judges ? choice->target : NULL;
+	if (rc == 0 && choice->count > 0)
+		rc = neap__table_match(
+			&table, choice->names, choice->count, choice->sample, ignored);
 	int split = 0; /* 1: a column names the samples */
 	for (int64_t i = 0; rc == 0 && i < table.columns; i++)
 		split |= table.role[i] == NEAP__COLUMN_SAMPLE;
 	if (rc == 0)
 		rc = read_rows(s, &table, &reading);
 	if (rc == 0 && !split && ignored[0] && table.files.count == 1) {
-		const char *column = find_samples(&table);
-		advise_samples(ignored, &table, column);
+		const char *column = find_samples(&table, choice->target);
+		if (column)
+			advise_samples(ignored, &table, column);
 		s->set.sample_column = column ? strdup(column) : NULL; /* only for advice */
 	}
 	if (rc == 0 && neap__table_codes(line, sizeof line, &table))
 		s->set.doubt = strdup(line);
+	s->set.filled = table.filled;
+	s->set.left_out = table.left_out;
 	tdestroy(reading.seen, free);
 	neap__table_close(&table);
 	if (rc < 0 || !split) { /* a file is no name that a table gives */

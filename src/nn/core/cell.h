@@ -212,6 +212,15 @@ static inline int neap__layer_spikes(const struct neap_net *net, const struct ne
 	return neap__layer_code(net, layer)->outputs == NEAP__OUTPUT_SPIKES;
 }
 
+/* 1: some hidden layer's outputs are spikes. */
+static inline int neap__net_spikes(const struct neap_net *net)
+{
+	for (int l = 0; l < net->nlayers - 1; l++)
+		if (neap__layer_spikes(net, &net->layers[l]))
+			return 1;
+	return 0;
+}
+
 /* The most bytes of tape that a sample's step takes in a layer. */
 static inline size_t neap__layer_tape(const struct neap_net *net, const struct neap__layer *layer)
 {

@@ -158,7 +158,7 @@ static int solve(
 {
 	(void)fixed;
 	if (!problem->chain.stages) {
-		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
+		neap__refuse(plan, 0, "needs steps that differ, but these are all equal");
 		return 0;
 	}
 	if (problem->chain.steps > NEAP__CHAIN_TABLE_STAGES)

@@ -148,7 +148,7 @@ static int solve(
 	struct neap__join_part *part;
 	struct neap__join_sizes x;
 	if (problem->chain.join == 0) {
-		neap__refuse(plan, 0, "needs two chains (--steps A,B)");
+		neap__refuse(plan, 0, "needs two chains that end in one loss; this is one chain");
 		return 0;
 	}
 	int given = fixed->tail > 0 && !(problem->chain.flags & NEAP_CHAIN_CLASSIC);

@@ -54,7 +54,7 @@ static int solve(
 	struct neap__action_list list = {0};
 	(void)fixed;
 	if (!p->chain.stages)
-		neap__refuse(plan, 0, "needs per-step sizes and costs (a chain file)");
+		neap__refuse(plan, 0, "needs steps that differ, but these are all equal");
 	else if (p->ntiers == 0)
 		neap__refuse(plan, 0, "needs a slow tier");
 	else {

@@ -206,7 +206,7 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 		return neap__model_wants(&e->file, "'%.300s' is a table of numbers", options->data);
 	if (neap__table_named(options->data))
 		return neap__model_open_table(&e->set, &e->file, options->data,
-			predicts(options) ? 0 : e->net_options.classes, e->note);
+			e->net_options.classes, !predicts(options), e->note);
 	if (!e->is_live) {
 		rc = neap__dataset_open_as(&e->set, options->data, rc > 0 ? &encoder : NULL);
 		return rc < 0 ? neap__model_advise_encoding(&e->file, &e->net_options,

@@ -8,6 +8,7 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "data/dataset.h"
+#include "nn/core/cell.h"
 #include "data/step_rows.h"
 #include "data/target_units.h"
 #include "base/print.h"

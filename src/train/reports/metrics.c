@@ -6,6 +6,7 @@
  */
 #include "train/trainer.h"
 #include "train/evaluate.h"
+#include "nn/core/cell.h"
 #include "base/fail.h"
 #include "base/text.h"
 #include "sys/clock.h"

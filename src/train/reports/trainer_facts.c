@@ -35,14 +35,6 @@ int neap__trainer_trace(struct neap__trainer *trainer)
 	return 0;
 }
 
-int neap__net_spikes(const struct neap_net *net)
-{
-	for (int l = 0; l < net->nlayers - 1; l++)
-		if (neap__layer_spikes(net, &net->layers[l]))
-			return 1;
-	return 0;
-}
-
 int neap__chooses_best(const struct neap__trainer *trainer)
 {
 	return trainer->data.validation &&
