@@ -249,8 +249,8 @@ int cli_encoded_no_classes(const char *classes, const char *dir);
 /* The line about two arguments, of which the second may be the file to write; lists_columns:
  * --target or --drop is given. */
 int cli_encoded_several(const char *first, const char *second, int lists_columns);
-/* usage/joined_texts.c: prints the line about several texts that are to be learned, if all the files
- * are texts. 1, or 0: they are not. */
+/* usage/joined_texts.c: prints the line about several texts that are to be learned, if all the
+ * files are texts. 1, or 0: they are not. */
 int cli_several_texts(const char *const *file, int count);
 /* The quoted name of the only run in the current folder, written to `room`, or "FOLDER". */
 const char *cli_only_run(char room[300]);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define COLUMNS 80
-#define NAME 20	      /* columns of a name at most */
-#define NUMBER 5      /* columns of a class's number */
+#define NAME 20			   /* columns of a name at most */
+#define NUMBER 5		   /* columns of a class's number */
 #define NAME_ROOM NEAP__PLAIN_TEXT /* bytes: NAME characters of UTF-8 */
 
 int64_t cli_confusion_samples(const struct neap_eval_result *r, int label)

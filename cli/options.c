@@ -677,10 +677,10 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 			if (rc != CLI_DONE)
 				return -1 - rc;
 		} else if (found == command->most) {
-			return -1 - (found && are_texts(command, positional[found - 1], argc, argv,
-						      i)
-						    ? CLI_USAGE
-						    : unexpected(command, positional, found, arg));
+			return -1 -
+			       (found && are_texts(command, positional[found - 1], argc, argv, i)
+					       ? CLI_USAGE
+					       : unexpected(command, positional, found, arg));
 		} else if (arg[0] == '\0') {
 			return -1 -
 			       cli_usage(command->name,

@@ -106,7 +106,8 @@ static void why_slower(char room[WHY], const struct neap_problem *p, const struc
 		snprintf(room + n, WHY - n, "loses %.0f%% to transfers",
 			100 * plan->lost / plan->makespan);
 	else if (again > 0)
-		snprintf(room + n, WHY - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
+		snprintf(
+			room + n, WHY - n, "recomputes %.2gx", (double)plan->advance_steps / steps);
 	else
 		snprintf(room + n, WHY - n, "copies states");
 }

@@ -279,8 +279,8 @@ static int is_skipped(struct predicting *p, int rc)
 	char room[sizeof at_end->why];
 	at_end->code = rc;
 	snprintf(at_end->why, sizeof at_end->why, "%s",
-		cli_answer_files_all(room, sizeof room, &p->files, p->files.path[p->files_done],
-			neap_detail()));
+		cli_answer_files_all(
+			room, sizeof room, &p->files, p->files.path[p->files_done], neap_detail()));
 	return 1;
 }
 

@@ -11,7 +11,7 @@
 #define TOP 44.0
 #define TITLE 17.0    /* font size */
 #define TITLE_LINE 72 /* characters of a title that fit in one line */
-#define GAP 22.0 /* between panels */
+#define GAP 22.0      /* between panels */
 #define RIGHT 24.0
 #define ROW 20.0     /* of the legend */
 #define FEW 60	     /* points of a series that get marks */

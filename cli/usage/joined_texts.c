@@ -3,7 +3,7 @@
 #include "cli.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "data/missing_file.h"
+#include "base/text_like.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -536,10 +536,10 @@ struct neap_compare_result {
 	struct neap_problem problem;	      /* as measured: sizes and seconds per step */
 	char tier_about[NEAP_TIERS_MAX][320]; /* location, page cache, engine */
 	uint64_t data_bytes, weights_bytes, grads_bytes;
-	int64_t window_steps; /* of a window of a long batch; 0: no windows were used */
-	double input_wait;    /* seconds that sweeps waited for windows */
+	int64_t window_steps;	/* of a window of a long batch; 0: no windows were used */
+	double input_wait;	/* seconds that sweeps waited for windows */
 	double spikes, support; /* per unit and step; NaN: no spiking layer */
-	int64_t trace_dropped; /* events dropped because sweep.trace was full */
+	int64_t trace_dropped;	/* events dropped because sweep.trace was full */
 	/* Tiers that failed while they were measured and were left out: one line about each. */
 	int tiers_lost;
 	char tier_lost[NEAP_TIERS_MAX][512];

@@ -89,8 +89,9 @@ struct neap_dataset {
 	char *sample_column; /* of the table that the rows are from; NULL: none is known */
 	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
 			*/
-	int64_t filled, left_out; /* by it: values, and rows with missing ones, of a table of text */
-	char **sample_names;	  /* [samples] in that column; NULL: none */
+	int64_t filled,
+		left_out;    /* by it: values, and rows with missing ones, of a table of text */
+	char **sample_names; /* [samples] in that column; NULL: none */
 	char *doubt;	     /* a line about its numbers for `predict`; NULL: none */
 	/* Of samples that are rows of steps. */
 	float *numbers;	       /* [samples][classes] NEAP_TARGET_NUMBERS; NULL: none */
@@ -189,14 +190,16 @@ int neap__dataset_open_live(
 #define NEAP__TAKEN_TEXT 900
 /* What is read of a table of text; borrowed. */
 struct neap__table_choice {
-	const char *const *names; /* [count] of the features, in their order; count 0: all columns */
+	const char *const
+		*names; /* [count] of the features, in their order; count 0: all columns */
 	int count;
 	const char *sample; /* the column that names samples, if the table has it; NULL: none */
 	/* NULL, or the column of the model's targets, for advice; 1: answers are compared with it.
 	 */
 	const char *target;
 	int judges;
-	const char *missing; /* "previous" or "zero" as --missing of encode; NULL: none is accepted */
+	const char
+		*missing; /* "previous" or "zero" as --missing of encode; NULL: none is accepted */
 };
 /*
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. `ignored` names the

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "base/text_like.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -77,41 +78,6 @@ static int matches(const char *pattern)
 	int rc = glob(pattern, GLOB_NOSORT, NULL, &found);
 	globfree(&found);
 	return rc == 0;
-}
-
-/* 1: by its name, the file is data, or a document that only programs read. */
-static int is_data(const char *path)
-{
-	static const char *const data[] = {".csv", ".tsv", "_events.txt", ".json", ".jsonl", ".xml",
-		".svg", ".pdf", ".ps", ".eps", ".rtf", ".wav", ".flac", ".npz", ".npy", ".h5"};
-	size_t n = strlen(path);
-
-	for (size_t i = 0; i < sizeof data / sizeof data[0]; i++)
-		if (n >= strlen(data[i]) && strcasecmp(path + n - strlen(data[i]), data[i]) == 0)
-			return 1;
-	return 0;
-}
-
-int neap__text_like(const char *path)
-{
-	enum { HEAD = 4096 /* bytes that are looked at */ };
-	char head[HEAD + 1];
-	FILE *file = is_data(path) ? NULL : fopen(path, "rb");
-	size_t n = file ? fread(head, 1, HEAD, file) : 0, i = 0;
-
-	if (file)
-		fclose(file);
-	head[n] = '\0';
-	while (i < n) {
-		int bytes = neap__utf8_bytes(head + i);
-		if (bytes == 0 && n == HEAD && i + 4 > n) /* a character that is cut off */
-			break;
-		if (bytes == 0 || !head[i] ||
-			(neap__is_control(head + i) && !strchr("\t\n\r\f", head[i])))
-			return 0;
-		i += (size_t)bytes;
-	}
-	return n > 0;
 }
 
 enum { EXTENSION = 24 /* bytes; longer ones are none */ };
@@ -222,11 +188,13 @@ static void pattern_advice(char *room, size_t size, const char *pattern)
 			strpbrk(folder, "*?[") ? "" : ": ",
 			strpbrk(folder, "*?[") ? "" : neap__quoted(folder),
 			arrays ? ". Arrays x and y with equal numbers of steps are joined to "
-				 "all.npz: python3 -c \"import glob, numpy; d = [numpy.load(f) for f "
+				 "all.npz: python3 -c \"import glob, numpy; d = [numpy.load(f) for "
+				 "f "
 				 "in sorted(glob.glob("
 			       : "",
 			arrays ? neap__quoted(pattern) : "",
-			arrays ? "))]; numpy.savez('all.npz', **{k: numpy.concatenate([f[k] for f in "
+			arrays ? "))]; numpy.savez('all.npz', **{k: numpy.concatenate([f[k] for f "
+				 "in "
 				 "d]) for k in d[0].files})\""
 			       : "");
 	neap__text_free(&word);
@@ -266,8 +234,8 @@ int neap__missing_file(int err, const char *path)
 			path, path);
 	if (err == ENOENT && strpbrk(path, "*?[") && matches(path)) {
 		pattern_advice(advice, sizeof advice, path);
-		return neap__fail(rc, "'%s' is a pattern, but one file or folder is read. %s", path,
-			advice);
+		return neap__fail(
+			rc, "'%s' is a pattern, but one file or folder is read. %s", path, advice);
 	}
 	if (err == ENOENT && begins_a_list(path))
 		return neap__fail(rc,

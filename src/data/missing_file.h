@@ -13,9 +13,6 @@ int neap__missing_file(int err, const char *path);
 /* Prints the path of the file that was probably meant by the missing `path`. 1, or 0: none was. */
 int neap__missing_near(char *room, size_t size, const char *path);
 
-/* 1: a file that begins as a text does, UTF-8 without control characters, is not empty, and is no
- * other kind of data by its name. */
-int neap__text_like(const char *path);
 /*
  * Prints the command that joins the texts of a folder to all.txt: those with the most frequent
  * extension. 1, or 0: there are none.

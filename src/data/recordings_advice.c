@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/quote.h"
+#include "base/text_like.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -201,8 +201,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		"backward pass, %s (lower bound %s)",
 		(long long)problem->chain.steps,
 		is_own ? "blocks whose tapes are stored, moved or recomputed" : plan->chosen,
-		named ? "" : ", chosen by auto",
-		params, neap__show_size(peak, plan->peak_bytes),
+		named ? "" : ", chosen by auto", params, neap__show_size(peak, plan->peak_bytes),
 		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
 		show_overhead(over, plan), neap__show_time(bound, plan->bound));
 	say_budget(trainer, plan);

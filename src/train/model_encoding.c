@@ -372,8 +372,7 @@ enum { DROPS = 400 /* bytes of these options */ };
 
 /* " --target COLUMN" or " --labels FILE" for tables whose folders do not name their classes;
  * `each_step`: targets are per step, which --labels does not have. */
-static void add_labels(
-	struct neap__text *to, const char *target, const char *folder, int each_step)
+static void add_labels(struct neap__text *to, const char *target, const char *folder, int each_step)
 {
 	char labels[300];
 
@@ -417,8 +416,8 @@ static void drop_options(
 				}
 				kept[0] = target;
 				add_drops(&to, all.file[i].path, feature, count, kept);
-				if (neap__model_texts(&missing, &filled, file,
-					    NEAP__MODEL_MISSING) == 0 &&
+				if (neap__model_texts(
+					    &missing, &filled, file, NEAP__MODEL_MISSING) == 0 &&
 					(filled || neap__tables_have_gaps(folder)))
 					neap__text_add(&to, " --missing %s",
 						filled ? missing[0] : "previous");

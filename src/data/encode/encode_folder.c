@@ -30,7 +30,7 @@ struct encode_work {
 	int64_t first, written; /* of this rank's block; files of the rounds before */
 	struct neap__encoded_recording *item;
 	const char *dir;
-	int last; /* code of the last file that was skipped */
+	int last;	/* code of the last file that was skipped */
 	double fastest; /* Hz, the highest of the sampling rates that were too low */
 	struct neap__first_names silent;
 	int classes, speakers; /* that the file gets */

@@ -9,9 +9,12 @@ void neap__sort_command(char *room, size_t size, const char *labels, const char 
 	const char *in = neap__quoted(dir);
 	/* Files of equal names in different subfolders stay apart: a slash becomes %2F. */
 	neap__print(room, size,
-		"tr ';\\t' , < %s | tr -d '\\r\"' | while IFS=, read -r f c _ || [ \"$f\" ]; do n=$(printf "
-		"%%s \"$f\" | sed 's:^\\./::;s:^\\.:_.:;s:%%:%%25:g;s:/:%%2F:g'); for e in '' .wav; do "
-		"for g in %s/\"$f$e\" \"$f$e\"; do if [ -f \"$g\" ]; then mkdir -p sorted/\"$c\"; cp "
+		"tr ';\\t' , < %s | tr -d '\\r\"' | while IFS=, read -r f c _ || [ \"$f\" ]; do "
+		"n=$(printf "
+		"%%s \"$f\" | sed 's:^\\./::;s:^\\.:_.:;s:%%:%%25:g;s:/:%%2F:g'); for e in '' "
+		".wav; do "
+		"for g in %s/\"$f$e\" \"$f$e\"; do if [ -f \"$g\" ]; then mkdir -p sorted/\"$c\"; "
+		"cp "
 		"\"$g\" sorted/\"$c/$n$e\"; break 2; fi; done; done; done",
 		neap__quoted(labels), in);
 }

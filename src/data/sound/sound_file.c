@@ -342,7 +342,8 @@ int neap__sound_open_pipe(struct neap__sound **sound, int fd, const unsigned cha
 		*sound = NULL;
 		return neap__fail(NEAP_EFORMAT,
 			"standard input has compressed samples (%s), which cannot be read as a "
-			"stream. Write it to a file, and pass the file, or convert it to 16-bit PCM",
+			"stream. Write it to a file, and pass the file, or convert it to 16-bit "
+			"PCM",
 			known && about.name ? about.name : "in blocks");
 	}
 	(*sound)->live = 1;
