@@ -97,7 +97,7 @@ def options_hold(line):
         if re.match(r"(tools|examples|bench)/", word) and not os.path.exists(os.path.join(SOURCE, word)):
             return f"{word} is not there"
     for word in words[1:] if words and words[0] in ("cc", "mpicc", "gfortran", "sbatch") else ():
-        if word.endswith((".c", ".f90", ".slurm")) and word not in YOURS and not os.path.exists(os.path.join(SOURCE, word)):
+        if word.endswith((".c", ".f90", ".slurm")) and ")" not in word and word not in YOURS and not os.path.exists(os.path.join(SOURCE, word)):
             return f"{word} is not in the folder of the source code"
     if tool is None or tool + 1 == len(words) or words[tool + 1] in ("help", "--version", "-v"):
         return None
