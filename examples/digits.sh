@@ -4,7 +4,7 @@
 #   examples/digits.sh RECORDINGS [SETTINGS] [--without SPEAKER] [--seed N ...]
 # RECORDINGS contains train/ and test/ with files DIGIT_SPEAKER_NUMBER.wav, for example from the Free
 # Spoken Digit Dataset (https://github.com/Jakobovski/free-spoken-digit-dataset; its test set is
-# numbers 0 to 4). SETTINGS is one of the settings below. --without SPEAKER uses only the recordings
+# numbers 0 to 4, docs/speech.md uses 3 and 4 and shows how to make the folder). SETTINGS is one of the settings below. --without SPEAKER uses only the recordings
 # in train/: it trains on all other speakers and tests on SPEAKER. Further options are passed to
 # neap train. Spikes and runs are written to the folder digits (DIGITS=folder). The tool is NEAP=tool,
 # or build/neap, or neap on the PATH. The saved model is the one with the best accuracy on 1/10 of the training

@@ -521,10 +521,10 @@ static int draw(struct neap__study *study)
 		else if (times > most)
 			most = times, best = strategies[i];
 	}
-	char measured[48] = "";
+	char measured[64] = "";
 	int row = run_of(study, "longest", "auto");
 	if (row >= 0)
-		snprintf(measured, sizeof measured, " (measured: %.3g times)",
+		snprintf(measured, sizeof measured, " (the measured search stopped at %.3g times)",
 			neap__row_number(study, row, "steps") / short_steps(study));
 	return neap__study_figure(study, &f,
 		"With an overhead of %.0f%%, plans of `auto` make sequences %s%.*f times longer in "

@@ -33,6 +33,8 @@ ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "s
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
 BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|n-cars|n-tidigits|commands|SHD|SSC|fsdd)\b|\.\.\.")
 DIGITS = os.path.join(data_dir() or "", "data/fsdd") if "all" in sys.argv else ""
+# Programs of the reader.
+YOURS = ("mine.c",)
 # Pages whose data sets the lines of Python take for granted (tests/python/test_docs.py).
 GIVEN = ("docs/data.md", "docs/events.md", "docs/weights.md", "docs/python.md")
 SHELLS, SHOWN = ("sh", "bash", "console"), ("text", "json", "toml", "diff")
@@ -94,6 +96,9 @@ def options_hold(line):
     for word in words[:1]:
         if re.match(r"(tools|examples|bench)/", word) and not os.path.exists(os.path.join(SOURCE, word)):
             return f"{word} is not there"
+    for word in words[1:] if words and words[0] in ("cc", "mpicc", "gfortran", "sbatch") else ():
+        if word.endswith((".c", ".f90", ".slurm")) and ")" not in word and word not in YOURS and not os.path.exists(os.path.join(SOURCE, word)):
+            return f"{word} is not in the folder of the source code"
     if tool is None or tool + 1 == len(words) or words[tool + 1] in ("help", "--version", "-v"):
         return None
     done = neap(words[tool + 1], "--help")
