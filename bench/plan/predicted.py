@@ -16,12 +16,12 @@ import tempfile
 LIMIT, AUTO_LIMIT = 1.10, 1.15
 STRATEGIES = ["standard", "double", "stream", "async", "auto"]
 BATCH, SPIKES = 32, 0.02   # samples; spikes per step that each unit of randman has in all
-BYTES_PER_STEP = 640       # of the budget: about an eighth of the tapes
+BYTES_PER_STEP, MOST = 640, 64 << 20   # of the budget: about an eighth of the tapes of 256 units, and at most 64 MiB
 
 
 def compare(neap, steps, repeats, net, folder):
     data = f"randman:steps={steps},spikes={int(steps * SPIKES)},samples={BATCH}"
-    budget = max(steps * BYTES_PER_STEP, 4 << 20)
+    budget = min(max(steps * BYTES_PER_STEP, 4 << 20), MOST)
     chosen = [word for name in STRATEGIES for word in ("--strategy", name)]
     command = [neap, "compare", data, "--scale", "2", "--net", net, "--memory", str(budget), "--slow", folder,
                "--reference-memory", "16G", "--repeats", str(repeats), *chosen, "--json"]
@@ -52,7 +52,7 @@ def table(found):
 
 
 def main():
-    neap, cases = sys.argv[1], sys.argv[2:] or ["10000:5", "100000:3", "1000000:1:lif:128r,li"]
+    neap, cases = sys.argv[1], sys.argv[2:] or ["10000:5", "100000:3", "1000000:1:lif:64r,li"]
     missed = False
     with tempfile.TemporaryDirectory(dir=os.environ.get("NEAP_BENCH_DISK", "/var/tmp")) as folder:
         for case in cases:
