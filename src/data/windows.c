@@ -26,6 +26,7 @@ struct frame {
 	int ready;
 	int64_t from, to;
 	uint64_t used;			/* when */
+	double seconds;			/* of a processor that reading it took */
 	struct neap_sequence *sequence; /* [batch] */
 	uint32_t *start;		/* [batch * (wide + 1)] of spikes */
 	uint16_t *unit;			/* [units] of spikes */
@@ -51,6 +52,8 @@ struct neap_windows {
 	int down;	    /* 1: the sweep goes to earlier steps */
 	uint64_t clock;
 	double waited;
+	double read_seconds; /* of a processor, of all windows read */
+	int64_t read_steps;
 
 	/* The reader's. */
 	struct neap__event_buffer events;
@@ -202,11 +205,9 @@ static int read_window(struct neap_windows *w, struct frame *frame, int64_t from
 	return FITS;
 }
 
-static int run(void *self, const struct neap__job *job)
+/* Reads the widest window around the step asked for that fits the frame. */
+static int read_asked(struct neap_windows *w, struct frame *frame)
 {
-	struct neap_windows *w = self;
-	struct frame *frame = &w->frame[job->kind];
-
 	for (int64_t wide = w->wide; wide >= NARROW; wide /= 2) {
 		int64_t from = frame->asked / wide * wide;
 		int64_t to = from + wide < w->steps ? from + wide : w->steps;
@@ -220,6 +221,17 @@ static int run(void *self, const struct neap__job *job)
 		w->options.set->name, (long long)(frame->asked / NARROW * NARROW),
 		(long long)(frame->asked / NARROW * NARROW + NARROW),
 		(unsigned long long)w->options.bytes);
+}
+
+static int run(void *self, const struct neap__job *job)
+{
+	struct neap_windows *w = self;
+	struct frame *frame = &w->frame[job->kind];
+	double start = neap__thread_seconds();
+	int rc = read_asked(w, frame);
+
+	frame->seconds = neap__thread_seconds() - start;
+	return rc;
 }
 
 static int make_frames(struct neap_windows *w)
@@ -282,6 +294,10 @@ static int settle(struct neap_windows *w, struct frame *frame)
 	int rc = neap__worker_wait(w->worker, frame->ticket);
 	frame->ticket = -1;
 	frame->ready = rc == 0;
+	if (rc == 0) {
+		w->read_seconds += frame->seconds;
+		w->read_steps += frame->to - frame->from;
+	}
 	return rc;
 }
 
@@ -320,6 +336,22 @@ void neap__windows_free(struct neap_windows *w)
 uint64_t neap__windows_bytes(const struct neap_windows *w)
 {
 	return w->bytes;
+}
+
+void neap__windows_settle(struct neap_windows *w)
+{
+	for (int i = 0; i < FRAMES; i++)
+		(void)settle(w, &w->frame[i]);
+}
+
+double neap__windows_cost(const struct neap_windows *w)
+{
+	return w->read_steps > 0 ? w->read_seconds / (double)w->read_steps : 0;
+}
+
+int64_t neap__windows_held(const struct neap_windows *w)
+{
+	return FRAMES * w->wide;
 }
 
 double neap_windows_waited(const struct neap_windows *w)

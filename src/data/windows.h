@@ -21,6 +21,12 @@ int neap__windows_create(
 /* Binds the windows to a batch, whose sequences (length, index) are borrowed. */
 void neap__windows_bind(struct neap_windows *windows, const struct neap_sequence *sequences,
 	int size, int64_t steps);
+/* Seconds of a processor that reading a step of the batch took on average; 0: nothing was read. */
+double neap__windows_cost(const struct neap_windows *windows);
+/* Steps that all frames hold at once: a sweep over fewer of them reads each once. */
+int64_t neap__windows_held(const struct neap_windows *windows);
+/* Waits until no window is being read. For measurements; what fails is told by the next take. */
+void neap__windows_settle(struct neap_windows *windows);
 uint64_t neap__windows_bytes(const struct neap_windows *windows);
 void neap__windows_free(struct neap_windows *windows);
 

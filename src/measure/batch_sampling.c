@@ -5,6 +5,7 @@
 #include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "data/windows.h"
 #include "store/tier_cost.h"
 #include "sys/clock.h"
 
@@ -54,6 +55,8 @@ static int record_range(struct neap__tape_sizes *tapes, struct neap_net *net,
 	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), rooms->state, rooms->state_bytes));
 	NEAP_TRY(neap_net_advance(net, rooms->state, t < BEFORE ? 0 : t - BEFORE, t, 0));
 	NEAP_TRY(neap__net_wait(net));
+	if (batch->windows) /* the next window, whose reader would take a processor */
+		neap__windows_settle(batch->windows);
 	double start = neap__seconds() - waited(batch);
 	for (; t < end; at += done - t, t = done) {
 		int64_t t1 = (t / BLOCK + 1) * BLOCK;

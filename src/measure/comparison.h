@@ -38,6 +38,7 @@ struct neap__pace_probe {
 	struct neap__costs costs;	 /* that its calibrating sweeps gave */
 	double seconds;			 /* of a calibrating sweep; 0 before the first */
 	double cost_ratio;		 /* of steps of the whole batch to those of `batch` */
+	double reading; /* seconds that reading inputs adds to a step of the whole batch only */
 };
 
 struct neap__comparison {
@@ -134,6 +135,8 @@ double neap__comparison_predict(const struct neap_sweep *sweep, const struct nea
 
 /* Multiplies the seconds of steps by `times`. */
 void neap__costs_scale(struct neap__costs *costs, double times);
+/* Adds the seconds that reading its inputs takes to each step that needs them. */
+void neap__costs_add_reading(struct neap__costs *costs, double seconds);
 
 /*
  * Runs the probe's sweep and sets `now`. Begins and ends the batch; gradients are undefined.

@@ -15,7 +15,10 @@
 #include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "data/windows.h"
+#include "nn/core/net_state.h"
 #include "store/tier_cost.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -138,6 +141,21 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes
 	return sweeps(c, tapes);
 }
 
+/*
+ * Seconds by which the thread that reads windows delays a step, where all processors compute: the
+ * other threads of the net wait at the end of each call for the one that shares its processor with
+ * the reader. The sweep over the first steps does not meet that, since frames hold its windows.
+ */
+static double reading_of(const struct neap__comparison *c)
+{
+	const struct neap_windows *windows = c->one.batch->windows;
+
+	if (!windows || c->one.net->device || neap__windows_held(windows) < SWEPT ||
+		neap__thread_pool_threads(c->one.net->pool) < neap__processors())
+		return 0;
+	return neap__windows_cost(windows);
+}
+
 static int calibrate_long(struct neap__comparison *c)
 {
 	struct neap__tape_sizes tapes = {0};
@@ -151,6 +169,7 @@ static int calibrate_long(struct neap__comparison *c)
 		SWEPT, c->result->memory);
 	if (rc == 0)
 		c->costs.tape_mean = neap__tape_sizes_worst(&c->tapes, c->one.batch->steps);
+	c->probe.reading = reading_of(c);
 	int ended = neap_net_end(c->one.net);
 	return rc < 0 ? rc : ended;
 }
@@ -226,6 +245,7 @@ int neap__comparison_costs(struct neap__comparison *c)
 		NEAP_TRY(measure_costs(c));
 		c->probe.costs = c->costs;
 		neap__costs_scale(&c->costs, c->probe.cost_ratio);
+		neap__costs_add_reading(&c->costs, c->probe.reading);
 		if (settings->costs)
 			take_known(&c->costs, &settings->costs->chain);
 		c->planned.costs = c->costs;

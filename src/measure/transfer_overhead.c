@@ -205,6 +205,7 @@ int neap__pace_probe_run(struct neap__comparison *c)
 		neap__costs_scale(&c->now.costs, c->now.pace);
 	} else {
 		neap__costs_scale(&c->now.costs, c->probe.cost_ratio);
+		neap__costs_add_reading(&c->now.costs, c->now.pace * c->probe.reading);
 	}
 	return 0;
 }

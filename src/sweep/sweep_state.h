@@ -117,6 +117,8 @@ struct neap__cost_watch {
 	double known_advance, known_write; /* seconds of a step and a state: planned, or found */
 	int64_t step;			   /* the block that was looked at last */
 	int64_t tries;
+	/* Seconds of searches in this run, and of the longest one; those before it are kept. */
+	double searched, search;
 	/* Of forward steps when the sweep came to `mark_at`; stats.foreseen is told later. */
 	int64_t mark_at, foresee_at;
 	double mark_found, mark_planned;

@@ -20,6 +20,13 @@ double neap__cpu_seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double neap__thread_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 void neap__sleep(double seconds)
 {
 	struct timespec left = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};

@@ -10,6 +10,8 @@
 double neap__seconds(void);
 /* Processor seconds of this process, all threads. */
 double neap__cpu_seconds(void);
+/* Processor seconds of the calling thread. */
+double neap__thread_seconds(void);
 /* Sleeps for `seconds` at least; signals do not end it. */
 void neap__sleep(double seconds);
 /* A random number that is not 0, to tell runs apart; no result may depend on it. */

@@ -124,7 +124,7 @@ int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes)
 			"cannot create a file of %llu bytes in '%s': too large",
 			(unsigned long long)bytes, scratch->directory);
 	struct stat st;
-	if (!scratch->name || fstat(scratch->fd, &st) < 0 || (uint64_t)st.st_size < bytes)
+	if (fstat(scratch->fd, &st) < 0 || (uint64_t)st.st_size < bytes)
 		NEAP_TRY(neap__scratch_truncate(scratch, bytes));
 	if (bytes == 0)
 		return 0;

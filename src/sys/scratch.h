@@ -61,8 +61,9 @@ int neap__scratch_settle(const char *directory);
 /* Removes the name of a kept file, which goes when it is closed. */
 void neap__scratch_remove(struct neap__scratch *scratch);
 /*
- * Makes the file exactly `bytes` long, header included, and reserves its blocks where the file
- * system can. A kept file that is longer stays so.
+ * Makes the file at least `bytes` long, header included, and reserves its blocks where the file
+ * system can. A longer file stays so: giving blocks back and taking new ones costs the time of
+ * many transfers, when sweeps with different plans use a tier in turns.
  */
 int neap__scratch_reserve(struct neap__scratch *scratch, uint64_t bytes);
 /* Whole transfers. NEAP_ESHORT where the file ends early. */

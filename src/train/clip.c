@@ -10,6 +10,7 @@
 #include "nn/batch/peer_sum.h"
 #include "base/fail.h"
 #include "ranks/rank_share.h"
+#include "sys/pool.h"
 
 #include <math.h>
 
@@ -45,6 +46,44 @@ static void add(struct kahan *k, double value)
 static size_t end_of(const struct neap_net *net, size_t at)
 {
 	return at + NEAP__SLICE_BLOCK < net->slice_to ? at + NEAP__SLICE_BLOCK : net->slice_to;
+}
+
+enum { BLOCKS = 16, ITEMS = 64 }; /* of an item; of a job */
+
+/* Sums of squares of the blocks [first, first + BLOCKS * ITEMS) of all gradients. */
+struct squares_job {
+	const struct neap_net *net;
+	size_t first;
+	double square[BLOCKS * ITEMS];
+};
+
+static void squares_item(void *arg, int item, int thread)
+{
+	struct squares_job *job = arg;
+	int tensor = 0;
+
+	(void)thread;
+	for (size_t b = (size_t)item * BLOCKS; b < ((size_t)item + 1) * BLOCKS; b++) {
+		size_t at = (job->first + b) * NEAP__SLICE_BLOCK;
+		if (at < job->net->elements)
+			job->square[b] = squares(job->net, at, end_of(job->net, at), &tensor);
+	}
+}
+
+/* The sum of this process, whose threads make blocks that are added up in their order. */
+static void sum_of_threads(struct kahan *k, const struct neap_net *net)
+{
+	size_t blocks = (net->elements + NEAP__SLICE_BLOCK - 1) / NEAP__SLICE_BLOCK;
+	struct squares_job job = {.net = net};
+
+	for (; job.first < blocks; job.first += BLOCKS * ITEMS) {
+		size_t left = blocks - job.first;
+		left = left < BLOCKS * ITEMS ? left : BLOCKS * ITEMS;
+		neap__thread_pool_run(
+			net->pool, (int)((left + BLOCKS - 1) / BLOCKS), squares_item, &job);
+		for (size_t b = 0; b < left; b++)
+			add(k, job.square[b]);
+	}
 }
 
 /* The sum over all ranks: each makes its blocks, and adds up all. */
@@ -92,14 +131,14 @@ static void scale(struct neap_net *net, double factor)
 int neap__clip(double *norm, struct neap_net *net, double limit, const struct neap_peers *peers)
 {
 	struct kahan k = {0};
-	int tensor = 0, rc = 0, on_device = neap__on_device_keeps(net);
+	int rc = 0, on_device = neap__on_device_keeps(net);
 
 	if (on_device)
 		rc = sum_of_device(&k, net);
 	else if (peers)
 		rc = sum_of_ranks(&k, net, peers);
-	for (size_t at = 0; at < net->elements && !peers && !on_device; at += NEAP__SLICE_BLOCK)
-		add(&k, squares(net, at, end_of(net, at), &tensor));
+	else
+		sum_of_threads(&k, net);
 	*norm = sqrt(k.sum);
 	if (rc < 0 || !(limit > 0) || !isfinite(*norm) || *norm <= limit)
 		return rc;

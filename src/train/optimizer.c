@@ -8,8 +8,10 @@
 #include "base/fail.h"
 #include "base/subnormals.h"
 #include "base/text.h"
+#include "sys/pool.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +169,8 @@ static int step_on_device(
 	return finite;
 }
 
+enum { PIECE = 4096 }; /* numbers that a thread updates at a time: 100 KiB with their moments */
+
 /* The sum of all x - x is 0 unless some x is NaN or infinite. */
 static int all_finite(const struct neap__rule_step *step)
 {
@@ -176,6 +180,31 @@ static int all_finite(const struct neap__rule_step *step)
 		sum += x - x;
 	}
 	return sum == 0;
+}
+
+/* The update of a tensor by all threads, in pieces: each number is a function of its own alone. */
+struct tensor_update {
+	const struct neap__rule *rule;
+	struct neap__rule_step step; /* of the whole tensor */
+	size_t real;		     /* bytes of a number */
+	atomic_int finite;
+};
+
+static void update_piece(void *arg, int item, int thread)
+{
+	struct tensor_update *update = arg;
+	struct neap__rule_step piece = update->step;
+	int64_t first = (int64_t)item * PIECE, left = piece.count - first;
+
+	(void)thread;
+	piece.count = left < PIECE ? left : PIECE;
+	piece.data = (char *)piece.data + (size_t)first * update->real;
+	piece.grad += first;
+	for (int m = 0; m < NEAP__MOMENTS_MAX; m++)
+		piece.moment[m] = piece.moment[m] ? piece.moment[m] + first : NULL;
+	update->rule->step(&piece);
+	if (!all_finite(&piece))
+		atomic_store_explicit(&update->finite, 0, memory_order_relaxed);
 }
 
 int neap__optimizer_step(
@@ -194,7 +223,9 @@ int neap__optimizer_step(
 		struct neap__rule_settings settings = optimizer->settings;
 		if (param.is_leak)
 			settings.weight_decay = 0;
-		struct neap__rule_step step = {.count = part.count,
+		struct tensor_update of = {.rule = optimizer->rule, .real = net->ops->real};
+		atomic_init(&of.finite, 1);
+		of.step = (struct neap__rule_step){.count = part.count,
 			.data = (char *)param.data + (size_t)part.first * net->ops->real,
 			.precision = param.precision,
 			.grad = param.grad + part.first,
@@ -202,9 +233,10 @@ int neap__optimizer_step(
 			.unit = net->tensors[i].unit,
 			.update = update,
 			.settings = &settings};
-		memcpy(step.moment, optimizer->moment[i], sizeof step.moment);
-		optimizer->rule->step(&step);
-		finite &= all_finite(&step);
+		memcpy(of.step.moment, optimizer->moment[i], sizeof of.step.moment);
+		neap__thread_pool_run(
+			net->pool, (int)((part.count + PIECE - 1) / PIECE), update_piece, &of);
+		finite &= atomic_load_explicit(&of.finite, memory_order_relaxed);
 	}
 	neap__norm_move(net);
 	for (int l = 0; l < net->nlayers; l++) /* delays stay in their range */

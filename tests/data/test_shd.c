@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -548,6 +549,60 @@ static void flipped_rows(void **state)
 	unlink(flip);
 }
 
+/* Numbers of all bits of a type of 16 bits, and some of others, against those of HDF5. */
+static void check_numbers(hid_t type, enum neap__vlen_layout layout)
+{
+	enum { COUNT = 65536 };
+	struct neap__h5_file file = {.path = "numbers"};
+	struct neap__vlen vlen = {.file = &file, .name = "x", .base = type};
+	size_t bytes = vlen.base_bytes = H5Tget_size(type);
+	int real = H5Tget_class(type) == H5T_FLOAT;
+	char *in = malloc(8 * COUNT), *want = malloc(8 * COUNT), *got = malloc(8 * COUNT);
+
+	vlen.layout = neap__vlen_layout_of(type);
+	assert_int_equal(vlen.layout, layout);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t bits = i | i * 0x9e3779b97f4a7c15 << 16;
+		memcpy(in + i * bytes, &bits, bytes);
+	}
+	memcpy(want, in, bytes * COUNT);
+	assert_true(H5Tconvert(type, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, COUNT, want, NULL,
+			    H5P_DEFAULT) >= 0);
+	memcpy(got, in, bytes * COUNT);
+	ok(neap__vlen_numbers(&vlen, COUNT, got, got)); /* where they are */
+	for (int i = 0; i < COUNT; i++) {
+		double a = ((double *)want)[i], b = ((double *)got)[i];
+		if (!(real && isnan(a) && isnan(b)) && memcmp(&a, &b, sizeof a) != 0)
+			fail_msg("number %d: %a and %a", i, a, b);
+	}
+	ok(neap__vlen_numbers(&vlen, COUNT, in, want));
+	assert_memory_equal(want, got, 8 * COUNT);
+	free(in);
+	free(want);
+	free(got);
+}
+
+static void numbers_as_of_hdf5(void **state)
+{
+	(void)state;
+	hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+	assert_true(H5Tset_fields(half, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(half, 2) >= 0 &&
+		    H5Tset_ebias(half, 15) >= 0);
+	check_numbers(half, NEAP__VLEN_HALF);
+	assert_true(H5Tset_ebias(half, 16) >= 0);
+	check_numbers(half, NEAP__VLEN_OTHER);
+	H5Tclose(half);
+	check_numbers(H5T_IEEE_F32LE, NEAP__VLEN_FLOAT);
+	check_numbers(H5T_IEEE_F64LE, NEAP__VLEN_DOUBLE);
+	check_numbers(H5T_IEEE_F32BE, NEAP__VLEN_OTHER);
+	check_numbers(H5T_STD_U8LE, NEAP__VLEN_U8);
+	check_numbers(H5T_STD_U16LE, NEAP__VLEN_U16);
+	check_numbers(H5T_STD_I32LE, NEAP__VLEN_I32);
+	check_numbers(H5T_STD_I64LE, NEAP__VLEN_I64);
+	check_numbers(H5T_STD_U64LE, NEAP__VLEN_OTHER);
+	check_numbers(H5T_STD_I16BE, NEAP__VLEN_OTHER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -556,6 +611,7 @@ int main(void)
 		cmocka_unit_test(writer_refuses),
 		cmocka_unit_test(full_disk),
 		cmocka_unit_test(types_and_layouts),
+		cmocka_unit_test(numbers_as_of_hdf5),
 		cmocka_unit_test(filters_undone),
 		cmocka_unit_test(foreign_mistakes),
 		cmocka_unit_test(cut_short),

@@ -77,11 +77,23 @@ int neap__h5_strings(
  * global heap (HDF5 File Format Specification 3.0, III.E) are read here, with
  * every number checked against the file.
  */
+/* Layouts of numbers that are read without HDF5; OTHER: it converts them. */
+enum neap__vlen_layout {
+	NEAP__VLEN_OTHER,
+	NEAP__VLEN_HALF,
+	NEAP__VLEN_FLOAT,
+	NEAP__VLEN_DOUBLE,
+	NEAP__VLEN_U8,
+	NEAP__VLEN_U16,
+	NEAP__VLEN_I32,
+	NEAP__VLEN_I64,
+};
 struct neap__vlen {
 	const struct neap__h5_file *file; /* borrowed */
 	const char *name;		  /* borrowed */
 	hid_t base;			  /* type of an element in the file */
 	size_t base_bytes;
+	enum neap__vlen_layout layout;
 	int64_t rows;
 	unsigned char *reference; /* [rows * reference_bytes] as in the file */
 	size_t reference_bytes;
@@ -108,9 +120,15 @@ struct neap__vlen_place {
 	uint32_t length;
 };
 int neap__vlen_place(struct neap__vlen *vlen, int64_t row, struct neap__vlen_place *place);
-/* `count` elements from `first` on as `type`; `out` has room for 8 bytes each. */
+/* `count` elements from `first` on, as vlen_numbers gives them; `out` has room for 8 bytes each. */
 int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place *place,
-	uint32_t first, uint32_t count, hid_t type, void *out);
+	uint32_t first, uint32_t count, void *out);
+/*
+ * Converts `count` elements as they lie in the file to doubles, or to int64_t if they are integers.
+ * `out` has room for 8 bytes each, and may be the address of `bytes`. 0 or NEAP_EFORMAT.
+ */
+int neap__vlen_numbers(const struct neap__vlen *vlen, size_t count, const void *bytes, void *out);
+enum neap__vlen_layout neap__vlen_layout_of(hid_t type);
 
 /*
  * vlen_index.c: where the objects of the heap collections lie. A collection is walked once, when a

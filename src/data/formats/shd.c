@@ -21,8 +21,8 @@
 
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
 
-/* One row of `vlen` as `type` (8 bytes an element), in shd->convert. */
-static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row, hid_t type,
+/* One row of `vlen` as doubles or int64_t, in shd->convert. */
+static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row,
 	uint32_t *length, void **out)
 {
 	const unsigned char *data;
@@ -30,21 +30,14 @@ static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row,
 	if (neap__grow(&shd->convert, &shd->convert_room, *length, 8) < 0)
 		return neap__fail_errno(ENOMEM, "'%s'", shd->path);
 	*out = shd->convert;
-	if (*length == 0)
-		return 0;
-	memcpy(shd->convert, data, *length * vlen->base_bytes);
-	if (H5Tconvert(vlen->base, type, *length, shd->convert, NULL, H5P_DEFAULT) < 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' has a type that HDF5 cannot convert to numbers", shd->path,
-			vlen->name);
-	return 0;
+	return neap__vlen_numbers(vlen, *length, data, shd->convert);
 }
 
 static int read_times(struct neap__shd *shd, int64_t index, struct neap__event_buffer *buffer)
 {
 	void *row = NULL;
 	uint32_t n;
-	NEAP_TRY(read_row(shd, &shd->times, index, H5T_NATIVE_DOUBLE, &n, &row));
+	NEAP_TRY(read_row(shd, &shd->times, index, &n, &row));
 	NEAP_TRY(neap__event_buffer_reserve(buffer, n));
 	const double *time = row;
 	for (uint32_t i = 0; i < n; i++) {
@@ -63,7 +56,7 @@ static int read_units(struct neap__shd *shd, int64_t index, struct neap__event_b
 {
 	void *row = NULL;
 	uint32_t n;
-	NEAP_TRY(read_row(shd, &shd->units, index, H5T_NATIVE_INT64, &n, &row));
+	NEAP_TRY(read_row(shd, &shd->units, index, &n, &row));
 	if (n != buffer->events.count)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': sample %lld has %lld /spikes/times, but %u /spikes/units", shd->path,

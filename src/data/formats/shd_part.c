@@ -24,7 +24,7 @@ static int check_time(const struct neap__shd *shd, int64_t index, double time)
 static int time_at(struct neap__shd *shd, const struct neap__vlen_place *times, uint32_t i,
 	int64_t index, double *time)
 {
-	NEAP_TRY(neap__vlen_part(&shd->times, times, i, 1, H5T_NATIVE_DOUBLE, time));
+	NEAP_TRY(neap__vlen_part(&shd->times, times, i, 1, time));
 	return check_time(shd, index, *time);
 }
 
@@ -60,7 +60,7 @@ static int in_order(struct neap__shd *shd, int64_t index)
 	NEAP_TRY(neap__vlen_place(&shd->times, index, &times));
 	for (uint32_t i = 0, n; i < times.length; i += n) {
 		n = times.length - i < PIECE ? times.length - i : PIECE;
-		NEAP_TRY(neap__vlen_part(&shd->times, &times, i, n, H5T_NATIVE_DOUBLE, time));
+		NEAP_TRY(neap__vlen_part(&shd->times, &times, i, n, time));
 		for (uint32_t k = 0; k < n; before = time[k++]) {
 			NEAP_TRY(check_time(shd, index, time[k]));
 			if (time[k] < before)
@@ -97,7 +97,7 @@ static int units_of(struct neap__shd *shd, const struct neap__vlen_place *units,
 	int64_t unit[PIECE];
 	for (uint32_t i = 0, n; i < count; i += n) {
 		n = count - i < PIECE ? count - i : PIECE;
-		NEAP_TRY(neap__vlen_part(&shd->units, units, first + i, n, H5T_NATIVE_INT64, unit));
+		NEAP_TRY(neap__vlen_part(&shd->units, units, first + i, n, unit));
 		for (uint32_t k = 0; k < n; k++) {
 			if (unit[k] < 0 || unit[k] >= shd->set.info.inputs)
 				return neap__fail(NEAP_EFORMAT,
@@ -126,7 +126,7 @@ static int part(struct neap__shd *shd, int64_t index, double from, double to, si
 	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
 	buffer->events.count = count;
 	NEAP_TRY(neap__vlen_part(
-		&shd->times, &times, first, count, H5T_NATIVE_DOUBLE, buffer->events.time));
+		&shd->times, &times, first, count, buffer->events.time));
 	return units_of(shd, &units, index, first, count, buffer->events.unit);
 }
 

@@ -179,6 +179,7 @@ static int base_type(struct neap__vlen *vlen, hid_t type, H5T_class_t kind)
 		vlen->base_bytes = vlen->base >= 0 ? H5Tget_size(vlen->base) : 0;
 		ok = vlen->base >= 0 && H5Tget_class(vlen->base) == kind && vlen->base_bytes >= 1 &&
 		     vlen->base_bytes <= 8;
+		vlen->layout = ok ? neap__vlen_layout_of(vlen->base) : NEAP__VLEN_OTHER;
 	}
 	return ok ? 0
 		  : neap__fail(NEAP_EFORMAT, "'%s': '%s' must contain rows of %s", vlen->file->path,

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 
 int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place *place,
-	uint32_t first, uint32_t count, hid_t type, void *out)
+	uint32_t first, uint32_t count, void *out)
 {
 	if (count == 0)
 		return 0;
@@ -12,9 +12,5 @@ int neap__vlen_part(const struct neap__vlen *vlen, const struct neap__vlen_place
 		return neap__vlen_damaged(vlen, "a row ends early");
 	NEAP_TRY(neap__vlen_read_at(vlen, out, (size_t)count * vlen->base_bytes,
 		place->offset + (uint64_t)first * vlen->base_bytes));
-	if (H5Tconvert(vlen->base, type, count, out, NULL, H5P_DEFAULT) < 0)
-		return neap__fail(NEAP_EFORMAT,
-			"'%s': '%s' has a type that HDF5 cannot convert to numbers",
-			vlen->file->path, vlen->name);
-	return 0;
+	return neap__vlen_numbers(vlen, count, out, out);
 }

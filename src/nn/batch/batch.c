@@ -57,7 +57,6 @@ static int assign_samples(struct neap_net *net, const struct neap_batch *batch,
 		int left = batch->size - g * split->per_sum;
 		grads->first = g * split->per_sum;
 		grads->size = left < split->per_sum ? left : split->per_sum;
-		NEAP_TRY(neap__grads_begin(net, batch, grads));
 		for (int s = 0; s < grads->size; s += split->per_group, group++) {
 			left = grads->size - s;
 			group->grads = grads;
@@ -69,6 +68,7 @@ static int assign_samples(struct neap_net *net, const struct neap_batch *batch,
 			log += NEAP__TAPE_GROUP + group->step_log;
 		}
 	}
+	NEAP_TRY(neap__grads_begin(net, batch));
 	net->tape_max = tape;
 	net->log_max = net->has_log ? log : 0;
 	net->is_packed = net->has_strips = 0;

@@ -8,6 +8,7 @@
 #include "base/bump_alloc.h"
 #include "base/fail.h"
 #include "kern/kern.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <string.h>
@@ -220,15 +221,27 @@ static int make_rows(struct neap_net *net, struct neap__grads *grads)
 	return 0;
 }
 
-int neap__grads_begin(
-	struct neap_net *net, const struct neap_batch *batch, struct neap__grads *grads)
+/* What the threads do for the batch with each struct neap__grads. */
+struct grads_job {
+	struct neap_net *net;
+	const struct neap_batch *batch;
+};
+
+static void find_item(void *arg, int item, int thread)
 {
-	if (neap__on_device_keeps(net)) /* then they are on the device alone */
-		return 0;
-	if (grads->slot) {
-		find_rows(net, batch, grads);
-		NEAP_TRY(make_rows(net, grads));
-	}
+	const struct grads_job *job = arg;
+
+	(void)thread;
+	find_rows(job->net, job->batch, &job->net->grads[item]);
+}
+
+static void clear_item(void *arg, int item, int thread)
+{
+	const struct grads_job *job = arg;
+	struct neap_net *net = job->net;
+	struct neap__grads *grads = &net->grads[item];
+
+	(void)thread;
 	for (int i = 0; i < net->ntensors; i++) {
 		size_t count = neap__sum_count(net, grads, i);
 		if (count == 0)
@@ -237,6 +250,20 @@ int neap__grads_begin(
 		memset(grads->total[i], 0, count * sizeof **grads->total);
 	}
 	memset(grads->dirty, 0, net->rows);
+}
+
+int neap__grads_begin(struct neap_net *net, const struct neap_batch *batch)
+{
+	struct grads_job job = {net, batch};
+
+	if (neap__on_device_keeps(net)) /* then they are on the device alone */
+		return 0;
+	if (net->ngrads > 0 && net->grads[0].slot)
+		neap__thread_pool_run(net->pool, net->ngrads, find_item, &job);
+	for (int g = 0; g < net->ngrads; g++)
+		if (net->grads[g].slot)
+			NEAP_TRY(make_rows(net, &net->grads[g]));
+	neap__thread_pool_run(net->pool, net->ngrads, clear_item, &job);
 	return 0;
 }
 

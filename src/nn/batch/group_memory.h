@@ -17,11 +17,10 @@ struct neap__group;
 /* Allocates gradient sums, except the rows of inputs. 0 or -ENOMEM. */
 int neap__grads_make(struct neap_net *net, struct neap__grads *grads);
 /*
- * Zeroes the sums of the samples of `grads`, and allocates rows for the inputs that spike in them,
- * or for all inputs if the batch is read in windows. 0 or -ENOMEM.
+ * Zeroes the sums of all struct neap__grads, whose samples are set, and allocates rows for the
+ * inputs that spike in them, or for all inputs if the batch is read in windows. 0 or -ENOMEM.
  */
-int neap__grads_begin(
-	struct neap_net *net, const struct neap_batch *batch, struct neap__grads *grads);
+int neap__grads_begin(struct neap_net *net, const struct neap_batch *batch);
 /* Bytes that neap__grads_make allocates; saturates. */
 uint64_t neap__grads_bytes(const struct neap_net *net);
 /* Bytes of `rows` rows of inputs; 0 if the sums of neap__grads_make include all inputs. */

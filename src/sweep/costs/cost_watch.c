@@ -46,7 +46,7 @@ void neap__replan_reset(struct neap_sweep *s)
 {
 	struct neap__cost_watch *w = &s->watch;
 	neap__replan_forget(s);
-	*w = (struct neap__cost_watch){.step = -1};
+	*w = (struct neap__cost_watch){.step = -1, .search = w->search};
 	neap__watch_set_known(s, &s->problem);
 	int64_t steps = s->problem.chain.steps;
 	w->foresee_at = s->ops.ended ? INT64_MAX : (steps + FORESEE - 1) / FORESEE;

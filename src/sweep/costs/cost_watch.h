@@ -7,8 +7,8 @@
 #include "sweep/sweep_state.h"
 
 /*
- * A plan is replaced only if the rest of the sweep takes this many times as long as planning.
- * Chosen: planning then costs at most 1%.
+ * A plan is replaced only if the rest of the sweep takes this many times as long as planning,
+ * searches for other plans included. Chosen: planning then costs at most 1%.
  */
 #define NEAP__REPLAN_WORTH 100
 

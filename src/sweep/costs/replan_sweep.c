@@ -22,6 +22,7 @@
 #define GAIN 0.005 /* of the time, that a new rest must save */
 #define TRIES 8	   /* of a run */
 #define EFFORT 100 /* simulations of a search */
+#define SIMULATIONS (EFFORT + 24) /* and those of neighbours (block_replan.c) */
 #define SECONDS_LEAST 1e-3
 #define RECORDS_LEAST 3 /* writes that tell the tier's pace */
 
@@ -133,6 +134,44 @@ static struct neap__replan_history *history_of(struct neap_sweep *s)
 	return h;
 }
 
+/* Seconds of a search, before the first one: those of a simulation, times their number. */
+static double search_seconds(const struct neap_sweep *s)
+{
+	struct neap_plan plan = s->plan;
+	struct neap__prefetch *prefetch;
+	double start = neap__seconds();
+	if (neap__prefetch_new(&prefetch) < 0)
+		return 0;
+	(void)neap__block_plan_run(&plan, &s->problem, prefetch);
+	neap__prefetch_free(prefetch);
+	return SIMULATIONS * (neap__seconds() - start);
+}
+
+/* 1 where the rest of the sweep is long compared with the searches so far and another one. */
+static int is_worth(struct neap_sweep *s, double rest)
+{
+	struct neap__cost_watch *w = &s->watch;
+	if (s->options.no_replan != 0)
+		return 1;
+	if (!(w->search > 0))
+		w->search = search_seconds(s);
+	return rest >= NEAP__REPLAN_WORTH * (w->searched + w->search);
+}
+
+/* A search, whose seconds count. */
+static int search(struct neap_sweep *s, struct neap_plan *plan, const struct neap_problem *now,
+	int64_t step)
+{
+	struct neap__cost_watch *w = &s->watch;
+	double start = neap__seconds();
+	int rc = neap__block_replan(
+		plan, now, step, s->sizes.longest[s->plan.tier - 1], EFFORT, GAIN);
+	double seconds = neap__seconds() - start;
+	w->searched += seconds;
+	w->search = seconds > w->search ? seconds : w->search;
+	return rc;
+}
+
 static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t step,
 	const struct neap_problem *found)
 {
@@ -140,7 +179,6 @@ static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t 
 	struct neap__replan_history *h = history_of(s);
 	int tier = s->plan.tier - 1;
 	double start = neap__seconds();
-	neap__watch_set_known(s, found);
 	w->tries++;
 	if (!h || h->count == NEAP_REPLANS_MAX)
 		return 0;
@@ -150,7 +188,7 @@ static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t 
 	*plan = s->plan;
 	now->memory = s->plan.arena_bytes;
 	now->tiers[tier].capacity = NEAP_INFINITE; /* fits_tiers looks at the places */
-	int rc = neap__block_replan(plan, now, step, s->sizes.longest[tier], EFFORT, GAIN);
+	int rc = search(s, plan, now, step);
 	now->tiers[tier].capacity = s->problem.tiers[tier].capacity;
 	neap__log_replan(&s->problem, found, step, rc > 0 ? plan : NULL);
 	if (rc <= 0)
@@ -183,5 +221,8 @@ int neap__replan_consider(struct neap_sweep *s, struct neap_schedule *schedule)
 	if (s->options.no_replan == 0 && rest < NEAP__REPLAN_WORTH * s->planning)
 		return 0;
 	struct neap_problem found;
-	return has_news(s, &found) ? replan(s, schedule, step, &found) : 0;
+	if (!has_news(s, &found))
+		return 0;
+	neap__watch_set_known(s, &found); /* the same news does not come again */
+	return is_worth(s, rest) ? replan(s, schedule, step, &found) : 0;
 }
