@@ -22,16 +22,17 @@ static size_t step_of(const struct dense_range *r, int width)
 	return (size_t)r->net->batch.samples * (size_t)width;
 }
 
-/* b + W x of all steps, from the outputs of layer `below`. */
+/* b + W x of all steps, from the outputs of layer `below`, or with -1 from numbers as inputs. */
 static int add_below(
 	const struct dense_range *r, int below, const float *weight, const float *bias, int columns)
 {
-	int units = r->net->dense[below].units;
+	int units = below < 0 ? r->net->batch.inputs : r->net->dense[below].units;
 	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
 		.terms = units,
 		.columns = columns,
 		.width = units,
-		.numbers = r->room->dense_outputs[below] + step_of(r, units),
+		.numbers = below < 0 ? neap__device_inputs_at(r->net, r->t0)
+				     : r->room->dense_outputs[below] + step_of(r, units),
 		.weight = weight,
 		.bias = bias,
 		.sums = r->room->sums};
@@ -69,8 +70,9 @@ static int add_inputs(const struct dense_range *r, int l)
 		.t1 = r->t1,
 		.sums = r->room->sums};
 
-	return l ? add_below(r, l - 1, layer->weight, layer->bias, layer->in)
-		 : neap__launch_dense_inputs(r->on, &a);
+	return l || r->net->batch.values
+		       ? add_below(r, l - 1, layer->weight, layer->bias, layer->in)
+		       : neap__launch_dense_inputs(r->on, &a);
 }
 
 static int step_layer(const struct dense_range *r, int l)
@@ -319,6 +321,7 @@ static int add_tensor(const struct dense_range *r, struct outer_products_argumen
 		.rows = (int)t->rows,
 		.columns = (int)t->columns,
 		.late = late,
+		.is_input = l == 0 && tensor == r->net->net->layers[0].weight,
 		.width = is_hidden ? r->net->dense[l].sums : r->net->readout.classes,
 		.from = from,
 		.factor = (float)t->factor,
@@ -342,8 +345,10 @@ static int add_gradients(const struct dense_range *r)
 	for (int l = 0; l <= r->net->layers; l++) {
 		const struct neap__layer *layer = &r->net->net->layers[l];
 		NEAP_TRY(add_tensor(r, &a, l, layer->bias, NULL, 0, 0));
-		if (l > 0)
-			NEAP_TRY(add_tensor(r, &a, l, layer->weight, room->values[l - 1], 0, 0));
+		const float *below =
+			l ? room->values[l - 1] : neap__device_inputs_at(r->net, r->t0);
+		if (below)
+			NEAP_TRY(add_tensor(r, &a, l, layer->weight, below, 0, 0));
 		if (l == r->net->layers)
 			continue;
 		const struct neap__device_dense *dense = &r->net->dense[l];
@@ -370,6 +375,7 @@ int neap__dense_backward(const struct neap__device_net *net, const struct neap__
 	NEAP_TRY(readout_back(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l));
-	NEAP_TRY(add_events(&range));
+	if (!net->batch.values)
+		NEAP_TRY(add_events(&range));
 	return add_gradients(&range);
 }

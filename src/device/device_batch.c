@@ -104,7 +104,8 @@ static void take_rows(struct neap__device_batch_memory *b, struct parts *p)
 
 	for (int l = 0; l < b->net.layers && !b->net.dense; l++)
 		b->room.rows[l] = take(p, (uint64_t)b->net.lif[l].units, bits);
-	b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
+	if (!b->net.net->options.values)
+		b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
 	b->room.row_bits = p->at ? p->at + first : NULL;
 	b->room.row_bytes = p->used - first;
 }

@@ -144,8 +144,6 @@ int neap__device_net_check(const struct neap_net *net)
 		key = "precision=double";
 	else if (net->options.smooth)
 		key = "smooth";
-	else if (net->options.values)
-		key = "values";
 	else if (net->learns_from > 0)
 		key = "freeze";
 	if (key)

@@ -44,6 +44,15 @@ static inline size_t neap__device_words(int units)
 	return ((size_t)units + 31) / 32;
 }
 
+/* The numbers of step t as inputs, for kernels; NULL: the inputs are events. */
+static inline const float *neap__device_inputs_at(const struct neap__device_net *device, int t)
+{
+	const struct neap__device_batch *batch = &device->batch;
+	size_t step = (size_t)batch->samples * (size_t)batch->inputs;
+
+	return batch->values ? batch->values + (size_t)(t - batch->first_step) * step : NULL;
+}
+
 /* Sums of a layer's outputs that are counted for each unit. */
 static inline int neap__device_counts(const struct neap__device_net *device)
 {

@@ -180,10 +180,40 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
 
 	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, 0));
-	NEAP_TRY(add_rows(range, a, layer->weight, currents, below, 0));
+	if (l > 0 || !range->net->batch.values)
+		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, 0));
 	return layer->is_recurrent
 		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], 1)
 		       : 0;
+}
+
+/* The gradient of the first layer's weights that numbers enter. */
+static int add_inputs(const struct range *range)
+{
+	const struct neap__device_net *net = range->net;
+	int tensor = net->net->layers[0].weight, rows, columns;
+	const struct neap__param *t = &net->net->tensors[tensor];
+	struct outer_products_arguments a = {.batch = net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
+		.tensors = 1};
+
+	if (t->is_frozen)
+		return 0;
+	rows = (int)t->rows;
+	columns = (int)t->columns;
+	a.blocks = net->groups * neap__device_tiles(rows, DEVICE_BIG_TILE, columns, DEVICE_BIG_TILE);
+	a.tensor[0] = (struct neap__device_outer){.rows = rows,
+		.columns = columns,
+		.is_input = 1,
+		.width = columns,
+		.factor = (float)t->factor,
+		.values = neap__device_inputs_at(net, range->t0),
+		.currents = range->room->currents[0],
+		.part = range->room->part[tensor],
+		.total = range->room->total[tensor]};
+	return neap__launch_outer_products(range->on, &a);
 }
 
 static int add_gradients(const struct range *range)
@@ -211,6 +241,6 @@ int neap__device_backward(const struct neap__device_net *net,
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
-	NEAP_TRY(mark_inputs(&range));
+	NEAP_TRY(net->batch.values ? add_inputs(&range) : mark_inputs(&range));
 	return add_gradients(&range);
 }

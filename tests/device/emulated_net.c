@@ -19,6 +19,7 @@ struct emulated_net {
 	struct neap__device_room room;
 	u32 *events_at, *start;
 	u16 *unit;
+	float *values;
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -78,12 +79,34 @@ static void *zeros(size_t bytes)
 	return memset(exactly(bytes), 0, bytes);
 }
 
+/* Puts the numbers of steps [t0, t1) on the device. */
+static void load_values(struct emulated_net *e, int t0, int t1)
+{
+	const struct neap_batch *batch = &e->c->batch.batch;
+	size_t inputs = (size_t)batch->inputs, row = (size_t)batch->size * inputs;
+
+	free(e->values);
+	e->values = zeros((size_t)(t1 - t0) * row * sizeof *e->values);
+	for (int s = 0; s < batch->size; s++)
+		for (int t = t0; t < t1 && t < batch->sequences[s].length; t++)
+			memcpy(e->values + (size_t)(t - t0) * row + (size_t)s * inputs,
+				batch->sequences[s].values + (size_t)t * inputs,
+				inputs * sizeof *e->values);
+	e->device.batch.first_step = t0;
+	e->device.batch.length = e->length;
+	e->device.batch.values = e->values;
+}
+
 /* Puts the events of steps [t0, t1) on the device. */
 static void load_events(struct emulated_net *e, int t0, int t1)
 {
 	const struct neap_batch *batch = &e->c->batch.batch;
 	size_t starts = 0, events = 0, most = 0;
 
+	if (batch->values) {
+		load_values(e, t0, t1);
+		return;
+	}
 	for (int s = 0; s < batch->size; s++)
 		if (batch->sequences[s].length > t0)
 			most += batch->sequences[s].start[batch->sequences[s].length];
@@ -242,6 +265,7 @@ static void end(struct emulated_net *e)
 	free(e->events_at);
 	free(e->start);
 	free(e->unit);
+	free(e->values);
 	free(e->length);
 	free(e->state);
 	free(e->adjoint);

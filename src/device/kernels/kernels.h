@@ -97,6 +97,11 @@ struct neap__device_batch {
 	 */
 	DEVICE_POINTER(const u32) start;
 	DEVICE_POINTER(const u16) unit;
+	/*
+	 * [t - first_step][samples][inputs] numbers as inputs, 0 after the end of a sample; NULL:
+	 * the inputs are events.
+	 */
+	DEVICE_POINTER(const float) values;
 };
 
 /* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
@@ -244,7 +249,7 @@ struct gradient_rows_arguments {
 /*
  * Layers of rnn, lstm, gru and egru. The steps [t0, t1) of a layer are, forward,
  *     dense_begin    outputs of step t0 - 1, and what is known of the tapes
- *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below
+ *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below or numbers
  *     dense_forward  V h and the cell: one launch for each step, two of egru
  *     dense_end      outputs of the last step to the state
  * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back
@@ -363,6 +368,7 @@ struct neap__device_outer {
 	int first_block; /* of its groups * tiles blocks of threads */
 	int rows, columns;
 	int late;	 /* 1: outputs of step t meet d(in) of t + 1 */
+	int is_input;	 /* 1: `values` has the inputs of the net, [t - t0][samples][rows] */
 	int width, from; /* of `currents`, as in struct neap__device_gradient */
 	float factor;
 	DEVICE_POINTER(const float) values; /* [t1 - t][samples][rows]; NULL: ones, of a bias */
@@ -372,8 +378,8 @@ struct neap__device_outer {
 };
 
 /*
- * Adds the outer products of outputs and d(in) of steps [t0, t1), in the order of gradient_rows,
- * each fused with the sum. A block of threads adds a tile of one group.
+ * Adds the outer products of outputs or inputs and d(in) of steps [t0, t1), in the order of
+ * gradient_rows, each fused with the sum. A block of threads adds a tile of one group.
  */
 struct outer_products_arguments {
 	struct neap__device_batch batch;
@@ -576,7 +582,7 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_BACK_TERMS)) \
 	X(outer_products, a->blocks, DEVICE_TILE_THREADS, \
 		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS) + \
-		neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
+		2 * neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
 	X(dense_counts, a->groups * a->parts * ((a->units + 63) / 64), 64, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */
