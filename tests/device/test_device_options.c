@@ -83,6 +83,10 @@ static void random_nets(void **arg)
 		c.window = (int)draw(&state, 2);
 		c.pack = (int)draw(&state, 2);
 		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
+		if (getenv("NEAP_VERBOSE"))
+			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n", spec,
+				c.batch.batch.size, (int)c.batch.batch.steps, c.cut, c.share_steps,
+				c.options.values);
 		emulated_case_run(&c);
 		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
 		if (wrong)
