@@ -22,6 +22,21 @@ static size_t step_of(const struct dense_range *r, int width)
 	return (size_t)r->net->batch.samples * (size_t)width;
 }
 
+/* What dropout of a layer lets pass of numbers [t1 - t0][samples][units], times `scale`. */
+static int drop(const struct dense_range *r, int l, const float *from, float *to, float scale)
+{
+	const struct neap__device_dense *layer = &r->net->dense[l];
+	struct drop_outputs_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
+		.samples = r->net->batch.samples,
+		.units = layer->units,
+		.scale = scale,
+		.passes = layer->drop.passes,
+		.from = from,
+		.to = to};
+
+	return neap__launch_drop_outputs(r->on, &a);
+}
+
 /* b + W x of all steps, from the outputs of layer `below`, or with -1 from numbers as inputs. */
 static int add_below(
 	const struct dense_range *r, int below, const float *weight, const float *bias, int columns)
@@ -37,6 +52,11 @@ static int add_below(
 		.bias = bias,
 		.sums = r->room->sums};
 
+	if (below >= 0 && r->net->dense[below].drop.passes) {
+		NEAP_TRY(drop(r, below, a.numbers, r->room->passed,
+			r->net->dense[below].drop.scale));
+		a.numbers = r->room->passed;
+	}
 	return neap__launch_dense_product(r->on, &a);
 }
 
@@ -334,6 +354,21 @@ static int add_tensor(const struct dense_range *r, struct outer_products_argumen
 	return 0;
 }
 
+/*
+ * Adds the weights of layer `l` that outputs of the layer below enter after dropout: in a launch of
+ * its own, since all layers use one array for such outputs. Their factor comes with the tensor's.
+ */
+static int add_passed(const struct dense_range *r, struct outer_products_arguments *a, int l)
+{
+	const struct neap__device_room *room = r->room;
+	size_t step = step_of(r, r->net->dense[l - 1].units);
+
+	NEAP_TRY(flush(r, a));
+	NEAP_TRY(drop(r, l - 1, room->values[l - 1] + step, room->passed + step, 1));
+	NEAP_TRY(add_tensor(r, a, l, r->net->net->layers[l].weight, room->passed, 0, 0));
+	return flush(r, a);
+}
+
 static int add_gradients(const struct dense_range *r)
 {
 	const struct neap__device_room *room = r->room;
@@ -347,7 +382,9 @@ static int add_gradients(const struct dense_range *r)
 		NEAP_TRY(add_tensor(r, &a, l, layer->bias, NULL, 0, 0));
 		const float *below =
 			l ? room->values[l - 1] : neap__device_inputs_at(r->net, r->t0);
-		if (below)
+		if (l > 0 && r->net->dense[l - 1].drop.passes)
+			NEAP_TRY(add_passed(r, &a, l));
+		else if (below)
 			NEAP_TRY(add_tensor(r, &a, l, layer->weight, below, 0, 0));
 		if (l == r->net->layers)
 			continue;

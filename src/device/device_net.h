@@ -36,6 +36,13 @@ int neap__device_net_describe(
 void neap__device_net_free(struct neap__device_net *device);
 
 int neap__device_units(const struct neap__device_net *device, int layer);
+/*
+ * Dropout of a hidden layer: whether it may have any; writes who passes in the batch begun, [samples]
+ * [words of the layer] bits; and the address on the device of what was written.
+ */
+int neap__device_drops(const struct neap__device_net *device, int layer);
+void neap__device_passes_write(const struct neap__device_net *device, int layer, u32 *passes);
+void neap__device_passes_set(struct neap__device_net *device, int layer, const u32 *passes);
 /* Bytes of the largest tape of a step of a hidden layer. */
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer);
 /* Words of a bitmap of so many units. */

@@ -147,7 +147,7 @@ static int flush(const struct range *range, struct gradient_rows_arguments *a)
 
 /* Adds to the gradient of a tensor: `currents` in the rows that `bits` selects. */
 static int add_rows(const struct range *range, struct gradient_rows_arguments *a, int tensor,
-	const float *currents, const u32 *bits, int late)
+	const float *currents, const u32 *bits, const u32 *passes, int late)
 {
 	const struct neap__param *t = &range->net->net->tensors[tensor];
 	int threads = neap__device_threads((int)t->columns);
@@ -164,6 +164,7 @@ static int add_rows(const struct range *range, struct gradient_rows_arguments *a
 		.factor = (float)t->factor,
 		.currents = currents,
 		.bits = bits,
+		.passes = passes,
 		.part = range->room->part[tensor],
 		.total = range->room->total[tensor]};
 	a->blocks += (int)t->rows * range->net->groups;
@@ -178,12 +179,13 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 	const struct neap__layer *layer = &range->net->net->layers[l];
 	const u32 *below = l ? room->rows[l - 1] : room->input_rows;
 	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
+	const u32 *passes = l ? range->net->lif[l - 1].drop.passes : NULL;
 
-	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, 0));
+	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, NULL, 0));
 	if (l > 0 || !range->net->batch.values)
-		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, 0));
+		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, 0));
 	return layer->is_recurrent
-		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], 1)
+		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1)
 		       : 0;
 }
 

@@ -35,6 +35,7 @@ struct neap__device_room {
 	 */
 	float **dense_outputs; /* [layers][steps + 1][samples][units] */
 	float *sums;	       /* [steps][samples][most columns of W of a layer or the readout] */
+	float *passed;	       /* [DEVICE_BLOCK_STEPS + 1][samples][most units]: after dropout */
 	float *gated;	       /* [samples][most units] */
 	float **values;	       /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float **gated_values;  /* the same, of egru */

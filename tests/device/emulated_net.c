@@ -20,6 +20,7 @@ struct emulated_net {
 	u32 *events_at, *start;
 	u16 *unit;
 	float *values;
+	u32 **passes; /* [layers] of dropout */
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -151,6 +152,7 @@ static void make_dense_room(struct emulated_net *e)
 		columns = in > columns ? in : columns;
 		most = units > most ? units : most;
 	}
+	r->passed = exactly(rows * most);
 	r->sums = exactly(BLOCK * samples * columns * sizeof *r->sums);
 	r->gated = exactly(samples * most * sizeof *r->gated);
 }
@@ -197,6 +199,22 @@ static void make_room(struct emulated_net *e)
 	e->work = exactly(3 * classes * sizeof *e->work);
 }
 
+/* Which units dropout lets pass. */
+static void load_passes(struct emulated_net *e)
+{
+	struct neap__device_net *d = &e->device;
+
+	e->passes = zeros((size_t)d->layers * sizeof *e->passes);
+	for (int l = 0; l < d->layers && e->c->net->drops; l++)
+		if (neap__device_drops(d, l)) {
+			size_t words = neap__device_words(neap__device_units(d, l));
+			e->passes[l] =
+				exactly((size_t)d->batch.samples * words * sizeof **e->passes);
+			neap__device_passes_write(d, l, e->passes[l]);
+			neap__device_passes_set(d, l, e->passes[l]);
+		}
+}
+
 static void begin(struct emulated_net *e)
 {
 	const struct neap_net *net = e->c->net;
@@ -212,6 +230,7 @@ static void begin(struct emulated_net *e)
 	for (int s = 0; s < net->batch->size; s++)
 		e->length[s] = (int)net->batch->sequences[s].length;
 	load_events(e, 0, (int)net->batch->steps);
+	load_passes(e);
 	make_room(e);
 	e->state = zeros(e->c->sizes.state);
 	e->adjoint = copy_of(e->c->turned, e->c->sizes.adjoint);
@@ -239,6 +258,7 @@ static void end(struct emulated_net *e)
 		free(e->room.spikes[l]);
 		free(e->room.currents[l]);
 		free(e->room.count[l]);
+		free(e->passes[l]);
 		if (!e->device.dense)
 			continue;
 		free(e->room.dense_outputs[l]);
@@ -251,6 +271,7 @@ static void end(struct emulated_net *e)
 	}
 	free(e->room.dense_outputs);
 	free(e->room.sums);
+	free(e->room.passed);
 	free(e->room.gated);
 	free(e->room.spikes);
 	free(e->room.currents);
@@ -266,6 +287,7 @@ static void end(struct emulated_net *e)
 	free(e->start);
 	free(e->unit);
 	free(e->values);
+	free(e->passes);
 	free(e->length);
 	free(e->state);
 	free(e->adjoint);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_device_options.c: options of nets that each have kernels or tables of their own: numbers as
- * inputs. On the emulator they have the bits of the CPU's net. With a number as argument, so many
+ * test_device_options.c: options of nets that have kernels or tables of their own: numbers as inputs,
+ * inputs, and dropout. On the emulator they have the bits of the CPU's net. With a number as argument, so many
  * random nets in place of the few of the default run; NEAP_SEED is the number of the first one.
  */
 #include "emulated_net.h"
@@ -32,6 +32,26 @@ static void numbers(void **arg)
 	}
 }
 
+/* Dropout of some layers, with penalties on rates; the last layer's outputs go to the readout. */
+static void dropout(void **arg)
+{
+	static const char *const specs[] = {"lif:40r:dropout=0.5,li",
+		"lif:33:dropout=0.2,lif:40r:reset=zero:dropout=0.7,li",
+		"cubalif:33r,alif:20r:dropout=0.3,adlif:9:dropout=0.1,li",
+		"rnn:20:dropout=0.4,li", "lstm:9:dropout=0.3,gru:17:dropout=0.6,li",
+		"egru:17:dropout=0.5,gru:9:dropout=0.5,egru:33:dropout=0.3,lstm:5,li"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		c.objective.dropout = 1 + (unsigned)i;
+		c.options.classes = i % 2 ? 5 : 20; /* many: products of many steps */
+		c.objective.rates = (struct neap_rate_penalty){.upper = 0.1, .upper_weight = 3};
+		c.cut = i % 2 ? 27 : 0;
+		emulated_case_assert(&c);
+	}
+}
+
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -56,6 +76,9 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 		used += (size_t)snprintf(spec + used, room - used, ":detach=1");
 	if (!is_dense && draw(state, 4) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":width=3");
+	if (draw(state, 3) == 0)
+		used += (size_t)snprintf(
+			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
 	snprintf(spec + used, room - used, ",");
 }
 
@@ -75,6 +98,7 @@ static void random_nets(void **arg)
 			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
 		if (draw(&state, 2))
 			give_numbers(&c);
+		c.objective.dropout = draw(&state, 4);
 		c.options.group = (int)draw(&state, 12);
 		c.options.dense = !is_dense && draw(&state, 5) == 0;
 		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_SOFTMAX + 1);
@@ -99,6 +123,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(dropout),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};

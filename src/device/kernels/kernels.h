@@ -104,6 +104,15 @@ struct neap__device_batch {
 	DEVICE_POINTER(const float) values;
 };
 
+/*
+ * Dropout (nn/core/dropout.h): outputs of units whose bit in passes[samples][words] is set go to
+ * the layer above, multiplied by `scale`, for all steps. NULL: all go there as they are.
+ */
+struct neap__device_dropout {
+	float scale;
+	DEVICE_POINTER(const u32) passes;
+};
+
 /* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
 struct neap__device_lif {
 	int cell;
@@ -122,6 +131,8 @@ struct neap__device_lif {
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
+	/* Of its own outputs and of those below: what dropout does with them on their way up. */
+	struct neap__device_dropout drop, below_drop;
 };
 
 /*
@@ -144,6 +155,7 @@ struct neap__device_dense {
 	DEVICE_POINTER(const float) recurrent; /* [units][own] */
 	DEVICE_POINTER(const float) candidate; /* [units][units]; egru alone */
 	DEVICE_POINTER(const float) bias;      /* [sums] */
+	struct neap__device_dropout drop;      /* of its own outputs */
 };
 
 /* The readout, which is computed with the last hidden layer; of other layers `classes` is 0. */
@@ -229,6 +241,7 @@ struct neap__device_gradient {
 	float factor;
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
 	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
+	DEVICE_POINTER(const u32) passes; /* of dropout: samples without the bit of the row add 0 */
 	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
 	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
 };
@@ -424,6 +437,15 @@ struct pack_tapes_arguments {
 	DEVICE_POINTER(u32) to_offset; /* [samples][steps + 1] */
 };
 
+/* to[row][units]: the numbers of rows of samples that dropout lets pass, times `scale`; else 0. */
+struct drop_outputs_arguments {
+	int rows, samples, units; /* rows: of `samples` samples after one another */
+	float scale;
+	DEVICE_POINTER(const u32) passes; /* [samples][words of the units] */
+	DEVICE_POINTER(const float) from;
+	DEVICE_POINTER(float) to;
+};
+
 /* Copies a row of `words` words per sample between places whose rows have other distances. */
 struct copy_rows_arguments {
 	int samples, words;
@@ -557,6 +579,7 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 		neap__shared_lif_forward(a)) \
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
+	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
 	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
 	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
