@@ -33,8 +33,6 @@ REFUSED = [
     (["--net", "lif:conv=1x3:channels=2:shape=1x1x10,li"], "'conv'"),
     (["--net", "lif:9,li:pool=1x3:shape=1x1x9"], "'pool'"),
     (["--net", "lif:9:norm=batch,li"], "'norm'"),
-    (["--net", "lif:9,lif:7:dropout=0.5,li"], "'dropout'"),
-    ([*NET, "--dropout", "0.2"], "'dropout'"),
     ([*NET, "--surrogate", "sigmoid"], "'sigmoid'"),
     ([*NET, "--surrogate", "gaussian"], "'gaussian'"),
     ([*NET, "--surrogate", "superspike"], "'superspike' without the key 'support'"),
@@ -43,7 +41,6 @@ REFUSED = [
     ([*NET, "--freeze", "layer0"], "'freeze'"),
     (["--net", "lif:5000,li"], "at most 4096"),
     (["--net", "lstm:9:density=0.5,li"], "'density'"),
-    (["--net", "gru:9,lstm:7:dropout=0.5,li"], "'dropout'"),
     (["--net", "egru:9:surrogate=slayer,li"], "'slayer'"),
     (["--net", "lstm:9,lif:7,li"], "layers of lstm and of lif"),
     (["--net", "li"], "no hidden layer"),
@@ -59,9 +56,10 @@ ACCEPTED = [
     *([*NET, *more] for more in (["--detach"], ["--dense"], ["--surrogate", "boxcar"], ["--group", "2"], ["--clip", "0.1"], ["--gain", "0"],
                                  ["--rate-lower", "50Hz"], ["--rate-upper", "5Hz"], ["--dt", "2ms"], ["--freeze", "layer1"], ["--euler"],
                                  ["--max-steps", "17"], ["--shift", "2", "--jitter", "2ms"], ["--weight-decay", "0.01", "--optimizer", "adamw"],
-                                 ["--inputs", "20K"], ["--loss", "mse"], ["--init", "torch"])),
+                                 ["--inputs", "20K"], ["--loss", "mse"], ["--init", "torch"], ["--dropout", "0.2"])),
     ["--net", "lif:9:surrogate=superspike:support=0.5,li"],
     *(["--net", net] for net in ("rnn:9,li", "lstm:9,rnn:5:activation=relu,li", "gru:9,egru:6,li", "egru:9:surrogate=atan,li")),
+    ["--net", "gru:9:dropout=0.3,lstm:7:dropout=0.5,li"],
     ["--net", "lstm:9,li", "--freeze", "layer0.recurrent", "--clip", "0.1", "--rate-upper", "5Hz"],
 ]
 
