@@ -53,8 +53,8 @@ static int add_below(
 		.sums = r->room->sums};
 
 	if (below >= 0 && r->net->dense[below].drop.passes) {
-		NEAP_TRY(drop(r, below, a.numbers, r->room->passed,
-			r->net->dense[below].drop.scale));
+		NEAP_TRY(drop(
+			r, below, a.numbers, r->room->passed, r->net->dense[below].drop.scale));
 		a.numbers = r->room->passed;
 	}
 	return neap__launch_dense_product(r->on, &a);

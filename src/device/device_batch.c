@@ -55,8 +55,7 @@ static void take_layer(
 
 	take_tapes(b, p, l);
 	if (neap__device_drops(&b->net, l))
-		b->passes[l] =
-			take(p, samples, neap__device_words((int)units) * sizeof(u32));
+		b->passes[l] = take(p, samples, neap__device_words((int)units) * sizeof(u32));
 	if (dense)
 		b->room.dense_outputs[l] = take(p, (steps + 1) * samples, units * sizeof(float));
 	else
@@ -88,8 +87,7 @@ static void take_dense(struct neap__device_batch_memory *b, struct parts *p)
 		if (neap__device_drops(&b->net, l) && (uint64_t)layer->units > dropped)
 			dropped = (uint64_t)layer->units;
 	}
-	b->room.passed =
-		take(p, (DEVICE_BLOCK_STEPS + 1) * samples, dropped * sizeof(float));
+	b->room.passed = take(p, (DEVICE_BLOCK_STEPS + 1) * samples, dropped * sizeof(float));
 	b->room.sums = take(p, steps * samples, columns * sizeof(float));
 	b->room.gated = take(p, samples, units * sizeof(float));
 }

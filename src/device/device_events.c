@@ -165,7 +165,7 @@ static int fill(struct neap__device_events *e, struct neap__input_range *buffer,
 	int rc = NEAP__CUDA(cuEventSynchronize, (buffer->copied));
 	if (rc == 0)
 		rc = grow(e, buffer, bytes_of(buffer, source));
-	size_t bytes = rc < 0 ? 0
+	size_t bytes = rc < 0		       ? 0
 		       : source->batch->values ? gather_values(buffer, source)
 					       : gather(buffer, source);
 	CUdeviceptr at = (CUdeviceptr)(uintptr_t)buffer->at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_events.h: the inputs of a batch on the device, events or numbers, a range of steps at a time,
- * in two buffers: while launches read one of them, the next range is copied to the other one on the stream
- * `ahead`.
+ * device_events.h: the inputs of a batch on the device, events or numbers, a range of steps at a
+ * time, in two buffers: while launches read one of them, the next range is copied to the other one
+ * on the stream `ahead`.
  */
 #ifndef NEAP_DEVICE_DEVICE_EVENTS_H
 #define NEAP_DEVICE_DEVICE_EVENTS_H

@@ -37,8 +37,8 @@ void neap__device_net_free(struct neap__device_net *device);
 
 int neap__device_units(const struct neap__device_net *device, int layer);
 /*
- * Dropout of a hidden layer: whether it may have any; writes who passes in the batch begun, [samples]
- * [words of the layer] bits; and the address on the device of what was written.
+ * Dropout of a hidden layer: whether it may have any; writes who passes in the batch begun,
+ * [samples] [words of the layer] bits; and the address on the device of what was written.
  */
 int neap__device_drops(const struct neap__device_net *device, int layer);
 void neap__device_passes_write(const struct neap__device_net *device, int layer, u32 *passes);

@@ -205,7 +205,8 @@ static int add_inputs(const struct range *range)
 		return 0;
 	rows = (int)t->rows;
 	columns = (int)t->columns;
-	a.blocks = net->groups * neap__device_tiles(rows, DEVICE_BIG_TILE, columns, DEVICE_BIG_TILE);
+	a.blocks =
+		net->groups * neap__device_tiles(rows, DEVICE_BIG_TILE, columns, DEVICE_BIG_TILE);
 	a.tensor[0] = (struct neap__device_outer){.rows = rows,
 		.columns = columns,
 		.is_input = 1,

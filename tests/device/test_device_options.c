@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_device_options.c: options of nets that have kernels or tables of their own: numbers as inputs,
- * inputs, and dropout. On the emulator they have the bits of the CPU's net. With a number as argument, so many
- * random nets in place of the few of the default run; NEAP_SEED is the number of the first one.
+ * test_device_options.c: options of nets that have kernels or tables of their own: numbers as
+ * inputs, inputs, and dropout. On the emulator they have the bits of the CPU's net. With a number
+ * as argument, so many random nets in place of the few of the default run; NEAP_SEED is the number
+ * of the first one.
  */
 #include "emulated_net.h"
 
@@ -37,8 +38,8 @@ static void dropout(void **arg)
 {
 	static const char *const specs[] = {"lif:40r:dropout=0.5,li",
 		"lif:33:dropout=0.2,lif:40r:reset=zero:dropout=0.7,li",
-		"cubalif:33r,alif:20r:dropout=0.3,adlif:9:dropout=0.1,li",
-		"rnn:20:dropout=0.4,li", "lstm:9:dropout=0.3,gru:17:dropout=0.6,li",
+		"cubalif:33r,alif:20r:dropout=0.3,adlif:9:dropout=0.1,li", "rnn:20:dropout=0.4,li",
+		"lstm:9:dropout=0.3,gru:17:dropout=0.6,li",
 		"egru:17:dropout=0.5,gru:9:dropout=0.5,egru:33:dropout=0.3,lstm:5,li"};
 
 	(void)arg;
@@ -108,9 +109,9 @@ static void random_nets(void **arg)
 		c.pack = (int)draw(&state, 2);
 		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
 		if (getenv("NEAP_VERBOSE"))
-			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n", spec,
-				c.batch.batch.size, (int)c.batch.batch.steps, c.cut, c.share_steps,
-				c.options.values);
+			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n",
+				spec, c.batch.batch.size, (int)c.batch.batch.steps, c.cut,
+				c.share_steps, c.options.values);
 		emulated_case_run(&c);
 		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
 		if (wrong)

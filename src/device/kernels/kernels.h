@@ -240,10 +240,10 @@ struct neap__device_gradient {
 	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
-	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
+	DEVICE_POINTER(const u32) bits;	  /* [groups][rows][2 group]; NULL: all samples and steps */
 	DEVICE_POINTER(const u32) passes; /* of dropout: samples without the bit of the row add 0 */
-	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
-	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
+	DEVICE_POINTER(float) part;	  /* [groups][rows][columns] of the block in progress */
+	DEVICE_POINTER(double) total;	  /* [groups][rows][columns] */
 };
 
 /*
@@ -262,14 +262,13 @@ struct gradient_rows_arguments {
 /*
  * Layers of rnn, lstm, gru and egru. The steps [t0, t1) of a layer are, forward,
  *     dense_begin    outputs of step t0 - 1, and what is known of the tapes
- *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below or numbers
- *     dense_forward  V h and the cell: one launch for each step, two of egru
- *     dense_end      outputs of the last step to the state
- * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back
- * for the readout, and from the last layer down dense_adjoint   d(in) of step t1, and after the
- * steps that of t0 dense_backward  one launch for each step, two of egru and then outer_products,
- * and gradient_rows for the weights that events enter. `outputs` is [t - t0 + 1][samples][units],
- * `currents` [t1 - t][samples][sums].
+ *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below or
+ * numbers dense_forward  V h and the cell: one launch for each step, two of egru dense_end outputs
+ * of the last step to the state and then dense_product and dense_readout for the readout. Backward
+ * they are dense_readout_back for the readout, and from the last layer down dense_adjoint   d(in)
+ * of step t1, and after the steps that of t0 dense_backward  one launch for each step, two of egru
+ * and then outer_products, and gradient_rows for the weights that events enter. `outputs` is [t -
+ * t0 + 1][samples][units], `currents` [t1 - t][samples][sums].
  */
 struct dense_begin_arguments {
 	struct neap__device_batch batch;
