@@ -38,8 +38,8 @@ static int drop(const struct dense_range *r, int l, const float *from, float *to
 }
 
 /* b + W x of all steps, from the outputs of layer `below`, or with -1 from numbers as inputs. */
-static int add_below(
-	const struct dense_range *r, int below, const float *weight, const float *bias, int columns)
+static int add_below(const struct dense_range *r, int below, int is_late, const float *weight,
+	const float *bias, int columns)
 {
 	int units = below < 0 ? r->net->batch.inputs : r->net->dense[below].units;
 	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
@@ -47,7 +47,8 @@ static int add_below(
 		.columns = columns,
 		.width = units,
 		.numbers = below < 0 ? neap__device_inputs_at(r->net, r->t0)
-				     : r->room->dense_outputs[below] + step_of(r, units),
+				     : r->room->dense_outputs[below] +
+					       (is_late ? 0 : step_of(r, units)),
 		.weight = weight,
 		.bias = bias,
 		.sums = r->room->sums};
@@ -91,7 +92,7 @@ static int add_inputs(const struct dense_range *r, int l)
 		.sums = r->room->sums};
 
 	return l || r->net->batch.values
-		       ? add_below(r, l - 1, layer->weight, layer->bias, layer->in)
+		       ? add_below(r, l - 1, layer->is_late, layer->weight, layer->bias, layer->in)
 		       : neap__launch_dense_inputs(r->on, &a);
 }
 
@@ -148,7 +149,8 @@ static int read_out(const struct dense_range *r)
 		.outputs = r->room->outputs};
 
 	NEAP_TRY(
-		add_below(r, r->net->layers - 1, readout->weight, readout->bias, readout->classes));
+		add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
+			readout->classes));
 	return neap__launch_dense_readout(r->on, &a);
 }
 
@@ -218,7 +220,7 @@ static int add_above(const struct dense_range *r, struct dense_backward_argument
 		.columns = units,
 		.width = a->above_width,
 		.turned = 1,
-		.numbers = a->above + step_of(r, a->above_width),
+		.numbers = a->above + (a->above_late ? 0 : step_of(r, a->above_width)),
 		.weight = a->above_weight,
 		.sums = a->values + step_of(r, units)};
 
@@ -238,6 +240,7 @@ static int layer_back(const struct dense_range *r, int l)
 		.t1 = r->t1,
 		.above_columns = readout->classes,
 		.above_width = readout->classes,
+		.above_late = readout->is_late,
 		.adjoint = r->adjoint,
 		.above_weight = readout->weight,
 		.above = r->room->readout_currents,
@@ -253,6 +256,7 @@ static int layer_back(const struct dense_range *r, int l)
 	if (l + 1 < r->net->layers) {
 		a.above_columns = layer[1].in;
 		a.above_width = layer[1].sums;
+		a.above_late = layer[1].is_late;
 		a.above_weight = layer[1].weight;
 		a.above = r->room->currents[l + 1];
 	}
@@ -365,7 +369,8 @@ static int add_passed(const struct dense_range *r, struct outer_products_argumen
 
 	NEAP_TRY(flush(r, a));
 	NEAP_TRY(drop(r, l - 1, room->values[l - 1] + step, room->passed + step, 1));
-	NEAP_TRY(add_tensor(r, a, l, r->net->net->layers[l].weight, room->passed, 0, 0));
+	NEAP_TRY(add_tensor(r, a, l, r->net->net->layers[l].weight, room->passed,
+		r->net->net->layers[l].delay, 0));
 	return flush(r, a);
 }
 
@@ -385,7 +390,7 @@ static int add_gradients(const struct dense_range *r)
 		if (l > 0 && r->net->dense[l - 1].drop.passes)
 			NEAP_TRY(add_passed(r, &a, l));
 		else if (below)
-			NEAP_TRY(add_tensor(r, &a, l, layer->weight, below, 0, 0));
+			NEAP_TRY(add_tensor(r, &a, l, layer->weight, below, layer->delay, 0));
 		if (l == r->net->layers)
 			continue;
 		const struct neap__device_dense *dense = &r->net->dense[l];

@@ -86,7 +86,7 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "density";
 	else if (layer->learn != NEAP_LEARN_NONE)
 		key = "learn";
-	else if (layer->delay || neap__has_delays(layer))
+	else if (neap__has_delays(layer))
 		key = "delay";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
@@ -177,6 +177,7 @@ static struct neap__device_lif describe_layer(
 		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
+		.is_late = layer->delay,
 		.is_recurrent = layer->is_recurrent,
 		.is_dense = layer->dense,
 		.detach = layer->detach,
@@ -214,6 +215,7 @@ static struct neap__device_dense describe_dense(
 		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
+		.is_late = layer->delay,
 		.is_relu = layer->activation == NEAP__RELU,
 		.in = layer->widths.in,
 		.own = layer->widths.own,
@@ -248,6 +250,7 @@ static struct neap__device_readout describe_readout(
 
 	return (struct neap__device_readout){.classes = layer->n,
 		.kind = (int)net->options.readout,
+		.is_late = layer->delay,
 		.state_at = (int)layer->state_at,
 		.own_at = (int)(layer->state_at + outputs),
 		.adjoint_at = (int)layer->adjoint_at,

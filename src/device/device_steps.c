@@ -77,7 +77,8 @@ int neap__device_count(const struct neap__device_net *net, const struct neap__de
 			.units = net->lif[l].units,
 			.t0 = t0,
 			.t1 = t1,
-			.spikes = room->spikes[l],
+			.spikes = room->spikes[l] + (size_t)net->batch.samples *
+							    neap__device_words(net->lif[l].units),
 			.count = room->count[l]};
 		NEAP_TRY(neap__launch_spike_counts(on, &a));
 	}
@@ -119,6 +120,7 @@ static int layer_back(
 		.block_end = range->block_end,
 		.unit_threads = neap__device_unit_threads(net->lif[l].units),
 		.above_units = is_last ? net->readout.classes : net->lif[l + 1].units,
+		.above_late = is_last ? net->readout.is_late : net->lif[l + 1].is_late,
 		.adjoint = adjoint,
 		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
 		.above = is_last ? NULL : room->currents[l + 1],
@@ -183,7 +185,7 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 
 	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, NULL, 0));
 	if (l > 0 || !range->net->batch.values)
-		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, 0));
+		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, layer->delay));
 	return layer->is_recurrent
 		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1)
 		       : 0;

@@ -17,7 +17,7 @@
  */
 struct neap__device_room {
 	int steps;
-	u32 **spikes;		 /* [layers][steps][samples][words] */
+	u32 **spikes;		 /* [layers][steps + 1][samples][words] */
 	float **currents;	 /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
 	float *readout_currents; /* [DEVICE_BLOCK_STEPS + 1][samples][classes] */

@@ -182,7 +182,7 @@ static void make_room(struct emulated_net *e)
 		size_t units = (size_t)neap__device_units(d, (int)l);
 		size_t wide = d->dense ? (size_t)d->dense[l].sums : units;
 		r->spikes[l] = exactly(
-			steps * samples * neap__device_words((int)units) * sizeof **r->spikes);
+			(steps + 1) * samples * neap__device_words((int)units) * sizeof **r->spikes);
 		r->currents[l] = exactly((steps + 1) * samples * wide * sizeof **r->currents);
 		r->rows[l] = (u32 *)(void *)((char *)r->row_bits + bits * first);
 		first += units;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_device_options.c: options of nets that have kernels or tables of their own: numbers as
- * inputs, inputs, and dropout. On the emulator they have the bits of the CPU's net. With a number
- * as argument, so many random nets in place of the few of the default run; NEAP_SEED is the number
- * of the first one.
+ * inputs, dropout and delays of a step. On the emulator they have the bits of the CPU's net. With a
+ * number as argument, so many random nets in place of the few of the default run; NEAP_SEED is the
+ * number of the first one.
  */
 #include "emulated_net.h"
 
@@ -53,6 +53,25 @@ static void dropout(void **arg)
 	}
 }
 
+/* Layers and readouts that receive outputs a step later. */
+static void delays(void **arg)
+{
+	static const char *const specs[] = {"lif:40r,li:delay=1", "lif:33,lif:40r:delay=1,li",
+		"lif:9:reset=zero:dropout=0.3,alif:40r:delay=1:dropout=0.2,lif:9:delay=1,li:delay=1",
+		"lstm:20,rnn:9:delay=1,li", "gru:9:dropout=0.3,egru:17:delay=1:dropout=0.2,li:delay=1",
+		"egru:7,lstm:5:delay=1,li:delay=1"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		c.objective.dropout = 1;
+		c.options.classes = i % 2 ? 5 : 20;
+		c.cut = i % 2 ? 27 : 0;
+		c.window = i % 2;
+		emulated_case_assert(&c);
+	}
+}
+
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -77,6 +96,8 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 		used += (size_t)snprintf(spec + used, room - used, ":detach=1");
 	if (!is_dense && draw(state, 4) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":width=3");
+	if (strchr(spec, ',') && draw(state, 4) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":delay=1");
 	if (draw(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
@@ -95,6 +116,7 @@ static void random_nets(void **arg)
 		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
 			add_layer(spec, sizeof spec, &state, is_dense);
 		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
+		strcat(spec, draw(&state, 4) ? "" : ":delay=1");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
 			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
 		if (draw(&state, 2))
@@ -125,6 +147,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dropout),
+		cmocka_unit_test(delays),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};

@@ -12,7 +12,8 @@
  * launch of the last hidden layer. A block of threads computes one sample, and no block waits for
  * another. What layers hand to each other is in device memory, for at most as many steps as its
  * buffers hold:
- * - `spikes`, forward: a bitmap per step and sample, [t - t0][sample][words of the layer];
+ * - `spikes`, forward: a bitmap per step and sample, [t - t0 + 1][sample][words of the layer]. Row
+ *   0 is that of t0 - 1, which layers above with a delay of one step receive at t0;
  * - `currents`, backward: d(in) of each step, [t1 - t][sample][units]. Row 0 is that of t1, since a
  *   spike at t1 - 1 meets the recurrent weights at t1.
  * Then gradient_rows adds the rows of the gradients, in an order that does not depend on threads.
@@ -118,6 +119,7 @@ struct neap__device_lif {
 	int cell;
 	int units, below; /* below: units of the layer below, or inputs of the net */
 	int is_first;	  /* its inputs are those of the net */
+	int is_late;	  /* it receives what the layer below put out in the step before */
 	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
 	int reset, surrogate;
 	float beta, theta, to, cut, width, height;
@@ -143,6 +145,7 @@ struct neap__device_dense {
 	int cell;
 	int units, below;
 	int is_first, is_relu;
+	int is_late; /* as of struct neap__device_lif */
 	int in, own, sums; /* columns of W and of V, and of d(in) */
 	int own_at, candidate_at;
 	int tape;     /* numbers of a step's tape */
@@ -161,6 +164,7 @@ struct neap__device_dense {
 /* The readout, which is computed with the last hidden layer; of other layers `classes` is 0. */
 struct neap__device_readout {
 	int classes, kind;
+	int is_late;		  /* as of a layer */
 	int state_at, own_at;	  /* bytes in a sample's state: outputs, then what `kind` needs */
 	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
 	float decay, rest;
@@ -206,6 +210,7 @@ struct lif_backward_arguments {
 	int t1, t0, block_end;
 	int unit_threads;
 	int above_units; /* units of the layer above, or classes */
+	int above_late;	 /* they receive spikes of t at t + 1 */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
 	DEVICE_POINTER(const float)
@@ -362,6 +367,7 @@ struct dense_backward_arguments {
 	struct neap__device_dense layer;
 	int t1, t, candidate;
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
+	int above_late; /* it receives outputs of t at t + 1 */
 	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
