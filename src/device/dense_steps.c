@@ -148,9 +148,8 @@ static int read_out(const struct dense_range *r)
 		.state = r->state,
 		.outputs = r->room->outputs};
 
-	NEAP_TRY(
-		add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
-			readout->classes));
+	NEAP_TRY(add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
+		readout->classes));
 	return neap__launch_dense_readout(r->on, &a);
 }
 

@@ -59,8 +59,8 @@ static void take_layer(
 	if (dense)
 		b->room.dense_outputs[l] = take(p, (steps + 1) * samples, units * sizeof(float));
 	else
-		b->room.spikes[l] =
-			take(p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
+		b->room.spikes[l] = take(
+			p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
 	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
 	if (!net->objective.loss)
 		return;

@@ -25,7 +25,7 @@ REFUSED = [
     (["--net", "lif:9:learn=tau,li"], "'learn'"),
     ([*NET, "--learn", "tau"], "'learn'"),
     (["--net", "lif:9,li:learn=tau"], "'learn'"),
-    (["--net", "lif:9,lif:7:delay=1,li"], "'delay'"),
+    (["--net", "lif:9,lif:7:delay=2,li"], "'delay'"),
     (["--net", "lif:9:tau=5ms..25ms,li"], "LOW..HIGH"),
     ([*NET, "--surrogate", "slayer"], "'slayer'"),
     (["--net", "lif:9:surrogate=double_gaussian:support=1,li"], "'double_gaussian'"),
@@ -60,6 +60,8 @@ ACCEPTED = [
     ["--net", "lif:9:surrogate=superspike:support=0.5,li"],
     *(["--net", net] for net in ("rnn:9,li", "lstm:9,rnn:5:activation=relu,li", "gru:9,egru:6,li", "egru:9:surrogate=atan,li")),
     ["--net", "gru:9:dropout=0.3,lstm:7:dropout=0.5,li"],
+    ["--net", "lif:9,lif:7:delay=1,li"],
+    ["--net", "gru:9,lstm:7:delay=1,li:delay=1"],
     ["--net", "lstm:9,li", "--freeze", "layer0.recurrent", "--clip", "0.1", "--rate-upper", "5Hz"],
 ]
 

@@ -181,8 +181,8 @@ static void make_room(struct emulated_net *e)
 	for (size_t l = 0; l < layers; l++) {
 		size_t units = (size_t)neap__device_units(d, (int)l);
 		size_t wide = d->dense ? (size_t)d->dense[l].sums : units;
-		r->spikes[l] = exactly(
-			(steps + 1) * samples * neap__device_words((int)units) * sizeof **r->spikes);
+		r->spikes[l] = exactly((steps + 1) * samples * neap__device_words((int)units) *
+				       sizeof **r->spikes);
 		r->currents[l] = exactly((steps + 1) * samples * wide * sizeof **r->currents);
 		r->rows[l] = (u32 *)(void *)((char *)r->row_bits + bits * first);
 		first += units;

@@ -31,8 +31,10 @@ static const struct net_case cases[] = {
 	{"lif:20r,li", NEAP_READ_SOFTMAX, 2, 130, 0.1, 0.2, 0},
 	{"lstm:4,gru:3,li", NEAP_READ_STEP, 9, 70, 0.1, 0, 0},
 	{"egru:4,rnn:3,li", NEAP_READ_MAX, 5, 66, 0.1, 0, 0},
-	{"lif:20r:dropout=0.4,lif:9:dropout=0.1,li", NEAP_READ_MEAN, 5, 140, 0.1, 0.1, 1},
-	{"gru:4:dropout=0.5,rnn:3:dropout=0.2,li", NEAP_READ_LAST, 5, 66, 0.1, 0, 1},
+	{"lif:20r:dropout=0.4,lif:9:delay=1:dropout=0.1,li:delay=1", NEAP_READ_MEAN, 5, 140, 0.1,
+		0.1, 1},
+	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0,
+		1},
 };
 
 static const struct net_plan {

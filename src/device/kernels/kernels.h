@@ -145,7 +145,7 @@ struct neap__device_dense {
 	int cell;
 	int units, below;
 	int is_first, is_relu;
-	int is_late; /* as of struct neap__device_lif */
+	int is_late;	   /* as of struct neap__device_lif */
 	int in, own, sums; /* columns of W and of V, and of d(in) */
 	int own_at, candidate_at;
 	int tape;     /* numbers of a step's tape */
@@ -367,7 +367,7 @@ struct dense_backward_arguments {
 	struct neap__device_dense layer;
 	int t1, t, candidate;
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
-	int above_late; /* it receives outputs of t at t + 1 */
+	int above_late;			/* it receives outputs of t at t + 1 */
 	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
