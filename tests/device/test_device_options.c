@@ -57,8 +57,7 @@ static void dropout(void **arg)
 static void delays(void **arg)
 {
 	static const char *const specs[] = {"lif:40r,li:delay=1", "lif:33,lif:40r:delay=1,li",
-		"lif:9:reset=zero:dropout=0.3,alif:40r:delay=1:dropout=0.2,lif:9:delay=1,li:delay="
-		"1",
+		"lif:9:reset=zero:dropout=0.3,alif:40r:delay=1:dropout=0.2,lif:9:delay=1,li",
 		"lstm:20,rnn:9:delay=1,li",
 		"gru:9:dropout=0.3,egru:17:delay=1:dropout=0.2,li:delay=1",
 		"egru:7,lstm:5:delay=1,li:delay=1"};
