@@ -48,14 +48,27 @@ bits_of() { # part, networks...
 	done
 }
 
+# The same with numbers as inputs: a table of 128 samples of 100 steps.
+numbers() {
+	[ -e "$work/numbers.h5" ] && return
+	awk 'BEGIN { srand(3); print "sample,a,b,c,kind"
+		for (s = 0; s < 128; s++) for (t = 0; t < 100; t++)
+			print s "," sin(t * (1 + s % 5) / 9 + s) "," cos(t * (1 + s % 5) / 7) "," rand() "," s % 5 }' >"$work/numbers.csv"
+	$NEAP encode "$work/numbers.csv" --sample-column sample --target kind --out "$work/numbers.h5" >/dev/null
+}
+
 part_bits() {
 	bits_of bits lif:48r,li lif:100:reset=hard,lif:33r,li:tau=none lif:200r:reset=zero:surrogate=boxcar,li cubalif:40r,li alif:40r,li \
-		adlif:40r,li
+		adlif:40r,li lif:100r:dropout=0.3,lif:33:delay=1:dropout=0.5,li
+	numbers
+	SMALL=$work/numbers.h5 bits_of numbers lif:48r,li cubalif:100:dropout=0.2,alif:33r,li
 }
 
 # rnn, lstm, gru and egru: bits, and an LSTM compared with that of PyTorch in float32 without TF32.
 part_dense() {
 	local size
+	numbers
+	SMALL=$work/numbers.h5 bits_of numbers-dense lstm:70:dropout=0.3,egru:33,li
 	bits_of dense rnn:48,li lstm:70,li gru:33,lstm:20,li:tau=none egru:48,rnn:17:activation=relu,li egru:130:surrogate=superspike,li
 	for size in 32 256; do
 		run dense "lstm:512, B $size" "$work/log" $NEAP compare "randman:steps=1000,samples=$size,units=700,classes=20" --net lstm:512,li \

@@ -22,20 +22,42 @@ static size_t step_of(const struct dense_range *r, int width)
 	return (size_t)r->net->batch.samples * (size_t)width;
 }
 
-/* b + W x of all steps, from the outputs of layer `below`. */
-static int add_below(
-	const struct dense_range *r, int below, const float *weight, const float *bias, int columns)
+/* What dropout of a layer lets pass of numbers [t1 - t0][samples][units], times `scale`. */
+static int drop(const struct dense_range *r, int l, const float *from, float *to, float scale)
 {
-	int units = r->net->dense[below].units;
+	const struct neap__device_dense *layer = &r->net->dense[l];
+	struct drop_outputs_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
+		.samples = r->net->batch.samples,
+		.units = layer->units,
+		.scale = scale,
+		.passes = layer->drop.passes,
+		.from = from,
+		.to = to};
+
+	return neap__launch_drop_outputs(r->on, &a);
+}
+
+/* b + W x of all steps, from the outputs of layer `below`, or with -1 from numbers as inputs. */
+static int add_below(const struct dense_range *r, int below, int is_late, const float *weight,
+	const float *bias, int columns)
+{
+	int units = below < 0 ? r->net->batch.inputs : r->net->dense[below].units;
 	struct dense_product_arguments a = {.rows = (r->t1 - r->t0) * r->net->batch.samples,
 		.terms = units,
 		.columns = columns,
 		.width = units,
-		.numbers = r->room->dense_outputs[below] + step_of(r, units),
+		.numbers = below < 0 ? neap__device_inputs_at(r->net, r->t0)
+				     : r->room->dense_outputs[below] +
+					       (is_late ? 0 : step_of(r, units)),
 		.weight = weight,
 		.bias = bias,
 		.sums = r->room->sums};
 
+	if (below >= 0 && r->net->dense[below].drop.passes) {
+		NEAP_TRY(drop(
+			r, below, a.numbers, r->room->passed, r->net->dense[below].drop.scale));
+		a.numbers = r->room->passed;
+	}
 	return neap__launch_dense_product(r->on, &a);
 }
 
@@ -69,8 +91,9 @@ static int add_inputs(const struct dense_range *r, int l)
 		.t1 = r->t1,
 		.sums = r->room->sums};
 
-	return l ? add_below(r, l - 1, layer->weight, layer->bias, layer->in)
-		 : neap__launch_dense_inputs(r->on, &a);
+	return l || r->net->batch.values
+		       ? add_below(r, l - 1, layer->is_late, layer->weight, layer->bias, layer->in)
+		       : neap__launch_dense_inputs(r->on, &a);
 }
 
 static int step_layer(const struct dense_range *r, int l)
@@ -125,8 +148,8 @@ static int read_out(const struct dense_range *r)
 		.state = r->state,
 		.outputs = r->room->outputs};
 
-	NEAP_TRY(
-		add_below(r, r->net->layers - 1, readout->weight, readout->bias, readout->classes));
+	NEAP_TRY(add_below(r, r->net->layers - 1, readout->is_late, readout->weight, readout->bias,
+		readout->classes));
 	return neap__launch_dense_readout(r->on, &a);
 }
 
@@ -196,7 +219,7 @@ static int add_above(const struct dense_range *r, struct dense_backward_argument
 		.columns = units,
 		.width = a->above_width,
 		.turned = 1,
-		.numbers = a->above + step_of(r, a->above_width),
+		.numbers = a->above + (a->above_late ? 0 : step_of(r, a->above_width)),
 		.weight = a->above_weight,
 		.sums = a->values + step_of(r, units)};
 
@@ -216,6 +239,7 @@ static int layer_back(const struct dense_range *r, int l)
 		.t1 = r->t1,
 		.above_columns = readout->classes,
 		.above_width = readout->classes,
+		.above_late = readout->is_late,
 		.adjoint = r->adjoint,
 		.above_weight = readout->weight,
 		.above = r->room->readout_currents,
@@ -231,6 +255,7 @@ static int layer_back(const struct dense_range *r, int l)
 	if (l + 1 < r->net->layers) {
 		a.above_columns = layer[1].in;
 		a.above_width = layer[1].sums;
+		a.above_late = layer[1].is_late;
 		a.above_weight = layer[1].weight;
 		a.above = r->room->currents[l + 1];
 	}
@@ -319,6 +344,7 @@ static int add_tensor(const struct dense_range *r, struct outer_products_argumen
 		.rows = (int)t->rows,
 		.columns = (int)t->columns,
 		.late = late,
+		.is_input = l == 0 && tensor == r->net->net->layers[0].weight,
 		.width = is_hidden ? r->net->dense[l].sums : r->net->readout.classes,
 		.from = from,
 		.factor = (float)t->factor,
@@ -329,6 +355,22 @@ static int add_tensor(const struct dense_range *r, struct outer_products_argumen
 	a->blocks += r->net->groups * neap__device_tiles((int)t->rows, DEVICE_BIG_TILE,
 					      (int)t->columns, DEVICE_BIG_TILE);
 	return 0;
+}
+
+/*
+ * Adds the weights of layer `l` that outputs of the layer below enter after dropout: in a launch of
+ * its own, since all layers use one array for such outputs. Their factor comes with the tensor's.
+ */
+static int add_passed(const struct dense_range *r, struct outer_products_arguments *a, int l)
+{
+	const struct neap__device_room *room = r->room;
+	size_t step = step_of(r, r->net->dense[l - 1].units);
+
+	NEAP_TRY(flush(r, a));
+	NEAP_TRY(drop(r, l - 1, room->values[l - 1] + step, room->passed + step, 1));
+	NEAP_TRY(add_tensor(r, a, l, r->net->net->layers[l].weight, room->passed,
+		r->net->net->layers[l].delay, 0));
+	return flush(r, a);
 }
 
 static int add_gradients(const struct dense_range *r)
@@ -342,8 +384,12 @@ static int add_gradients(const struct dense_range *r)
 	for (int l = 0; l <= r->net->layers; l++) {
 		const struct neap__layer *layer = &r->net->net->layers[l];
 		NEAP_TRY(add_tensor(r, &a, l, layer->bias, NULL, 0, 0));
-		if (l > 0)
-			NEAP_TRY(add_tensor(r, &a, l, layer->weight, room->values[l - 1], 0, 0));
+		const float *below =
+			l ? room->values[l - 1] : neap__device_inputs_at(r->net, r->t0);
+		if (l > 0 && r->net->dense[l - 1].drop.passes)
+			NEAP_TRY(add_passed(r, &a, l));
+		else if (below)
+			NEAP_TRY(add_tensor(r, &a, l, layer->weight, below, layer->delay, 0));
 		if (l == r->net->layers)
 			continue;
 		const struct neap__device_dense *dense = &r->net->dense[l];
@@ -370,6 +416,7 @@ int neap__dense_backward(const struct neap__device_net *net, const struct neap__
 	NEAP_TRY(readout_back(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l));
-	NEAP_TRY(add_events(&range));
+	if (!net->batch.values)
+		NEAP_TRY(add_events(&range));
 	return add_gradients(&range);
 }

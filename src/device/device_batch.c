@@ -54,11 +54,13 @@ static void take_layer(
 	uint64_t rows = (DEVICE_BLOCK_STEPS + 1) * samples;
 
 	take_tapes(b, p, l);
+	if (neap__device_drops(&b->net, l))
+		b->passes[l] = take(p, samples, neap__device_words((int)units) * sizeof(u32));
 	if (dense)
 		b->room.dense_outputs[l] = take(p, (steps + 1) * samples, units * sizeof(float));
 	else
-		b->room.spikes[l] =
-			take(p, steps * samples, neap__device_words((int)units) * sizeof(u32));
+		b->room.spikes[l] = take(
+			p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
 	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
 	if (!net->objective.loss)
 		return;
@@ -75,14 +77,17 @@ static void take_layer(
 static void take_dense(struct neap__device_batch_memory *b, struct parts *p)
 {
 	uint64_t samples = (uint64_t)b->net.batch.samples, steps = (uint64_t)b->room.steps;
-	uint64_t columns = (uint64_t)b->net.readout.classes, units = 0;
+	uint64_t columns = (uint64_t)b->net.readout.classes, units = 0, dropped = 0;
 
 	for (int l = 0; l < b->net.layers; l++) {
 		const struct neap__device_dense *layer = &b->net.dense[l];
 		columns = (uint64_t)layer->in > columns ? (uint64_t)layer->in : columns;
 		if (layer->candidate && (uint64_t)layer->units > units)
 			units = (uint64_t)layer->units;
+		if (neap__device_drops(&b->net, l) && (uint64_t)layer->units > dropped)
+			dropped = (uint64_t)layer->units;
 	}
+	b->room.passed = take(p, (DEVICE_BLOCK_STEPS + 1) * samples, dropped * sizeof(float));
 	b->room.sums = take(p, steps * samples, columns * sizeof(float));
 	b->room.gated = take(p, samples, units * sizeof(float));
 }
@@ -104,7 +109,8 @@ static void take_rows(struct neap__device_batch_memory *b, struct parts *p)
 
 	for (int l = 0; l < b->net.layers && !b->net.dense; l++)
 		b->room.rows[l] = take(p, (uint64_t)b->net.lif[l].units, bits);
-	b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
+	if (!b->net.net->options.values)
+		b->room.input_rows = take(p, (uint64_t)b->net.batch.inputs, bits);
 	b->room.row_bits = p->at ? p->at + first : NULL;
 	b->room.row_bytes = p->used - first;
 }
@@ -221,7 +227,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc(9 * layers + 2 * tensors, sizeof *b->pointers);
+	b->pointers = calloc(10 * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -240,6 +246,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.dense_outputs = (float **)(b->pointers + 6 * layers + 2 * tensors);
 	b->room.values = b->room.dense_outputs + layers;
 	b->room.gated_values = b->room.values + layers;
+	b->passes = (u32 **)(void *)(b->room.gated_values + layers);
 	return make_pinned(b);
 }
 
@@ -269,6 +276,30 @@ static int send(const struct neap__device_batch_memory *b, const struct neap_net
 		length[s] = (int)net->batch->sequences[s].length;
 	rc = m->write(m->user, b->length, length, (size_t)samples * sizeof *length);
 	free(length);
+	return rc;
+}
+
+/* Which units dropout lets pass in this batch. */
+static int send_passes(struct neap__device_batch_memory *b, const struct neap_net *net)
+{
+	const struct neap_memory_ops *m = b->memory;
+	size_t samples = (size_t)b->net.batch.samples, words = neap__device_words(net->widest);
+	u32 *passes = net->drops ? malloc(samples * words * sizeof *passes) : NULL;
+	int rc = 0;
+
+	if (!net->drops)
+		return 0;
+	if (!passes)
+		return neap__fail_errno(ENOMEM, "dropout of %zu samples", samples);
+	for (int l = 0; l < b->net.layers && rc == 0; l++) {
+		if (!neap__device_drops(&b->net, l))
+			continue;
+		words = neap__device_words(neap__device_units(&b->net, l));
+		neap__device_passes_write(&b->net, l, passes);
+		neap__device_passes_set(&b->net, l, b->passes[l]);
+		rc = m->write(m->user, b->passes[l], passes, samples * words * sizeof *passes);
+	}
+	free(passes);
 	return rc;
 }
 
@@ -304,6 +335,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	b->room.penalty = net->has_penalty ? b->penalty : NULL;
 	NEAP_TRY(neap__device_events_begin(&b->events, net->ahead.is_begun));
 	NEAP_TRY(send(b, net));
+	NEAP_TRY(send_passes(b, net));
 	return clear(b);
 }
 

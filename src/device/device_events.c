@@ -15,6 +15,8 @@
 
 /* Steps whose events are on the device at a time: at 1,000 samples their offsets take 16 MiB. */
 enum { EVENT_STEPS = 4096 };
+/* Bytes of the numbers of a range: as many of their steps as fit, but a gradient block. */
+#define VALUE_BYTES ((size_t)16 << 20)
 
 /* Where a batch's events are in memory: of steps [from, to). */
 struct event_source {
@@ -71,9 +73,39 @@ static size_t gather(struct neap__input_range *buffer, const struct event_source
 	return buffer->units * sizeof(u32) + events * sizeof(u16);
 }
 
+/*
+ * The same of numbers: [steps][samples][inputs], which kernels read by steps; 0 where a sample has
+ * ended.
+ */
+static size_t gather_values(
+	const struct neap__input_range *buffer, const struct event_source *source)
+{
+	size_t samples = (size_t)source->batch->size, inputs = (size_t)source->batch->inputs;
+	size_t row = samples * inputs, steps = (size_t)(buffer->to - buffer->from);
+	float *at = buffer->pinned;
+
+	for (size_t s = 0; s < samples; s++) {
+		int64_t length = source->batch->sequences[s].length;
+		const float *from = source->events[s].values;
+		for (size_t t = 0; t < steps; t++) {
+			int64_t step = buffer->from + (int64_t)t;
+			float *to = at + t * row + s * inputs;
+			if (step < length)
+				memcpy(to, from + (size_t)(step - source->from) * inputs,
+					inputs * sizeof *to);
+			else
+				memset(to, 0, inputs * sizeof *to);
+		}
+	}
+	return steps * row * sizeof *at;
+}
+
 static uint64_t bytes_of(const struct neap__input_range *buffer, const struct event_source *source)
 {
 	size_t samples = (size_t)source->batch->size;
+	if (source->batch->values)
+		return (uint64_t)(buffer->to - buffer->from) * samples *
+		       (uint64_t)source->batch->inputs * sizeof(float);
 	uint64_t bytes = samples * (size_t)(buffer->to - buffer->from + 2) * sizeof(u32);
 
 	for (size_t s = 0; s < samples; s++)
@@ -106,12 +138,25 @@ static int grow(struct neap__device_events *e, struct neap__input_range *buffer,
 	return 0;
 }
 
+/* Steps of a range at most. */
+static int64_t steps_of(const struct neap__device_events *e, const struct neap_batch *batch)
+{
+	size_t step = (size_t)batch->size * (size_t)batch->inputs * sizeof(float), blocks;
+
+	if (e->steps || !batch->values || step == 0)
+		return e->steps ? e->steps : EVENT_STEPS;
+	blocks = VALUE_BYTES / step / DEVICE_BLOCK_STEPS;
+	blocks = blocks < EVENT_STEPS / DEVICE_BLOCK_STEPS ? blocks
+							   : EVENT_STEPS / DEVICE_BLOCK_STEPS;
+	return DEVICE_BLOCK_STEPS * (int64_t)(blocks > 0 ? blocks : 1);
+}
+
 /* Queues the copy of a range with step t to the buffer. */
 static int fill(struct neap__device_events *e, struct neap__input_range *buffer,
 	const struct event_source *source, int64_t t)
 {
 	const struct neap_device *device = e->device;
-	int64_t steps = e->steps ? e->steps : EVENT_STEPS, from = t / steps * steps;
+	int64_t steps = steps_of(e, source->batch), from = t / steps * steps;
 	int64_t to = from + steps < source->to ? from + steps : source->to;
 
 	buffer->is_ahead = 0;
@@ -120,7 +165,9 @@ static int fill(struct neap__device_events *e, struct neap__input_range *buffer,
 	int rc = NEAP__CUDA(cuEventSynchronize, (buffer->copied));
 	if (rc == 0)
 		rc = grow(e, buffer, bytes_of(buffer, source));
-	size_t bytes = rc < 0 ? 0 : gather(buffer, source);
+	size_t bytes = rc < 0		       ? 0
+		       : source->batch->values ? gather_values(buffer, source)
+					       : gather(buffer, source);
 	CUdeviceptr at = (CUdeviceptr)(uintptr_t)buffer->at;
 	if (rc == 0)
 		rc = NEAP__CUDA(cuStreamWaitEvent, (device->ahead, buffer->read, 0));
@@ -194,6 +241,7 @@ int neap__device_events_need(struct neap__device_events *e, struct neap_net *net
 	batch->events_at = buffer->at;
 	batch->start = (u32 *)buffer->at + net->batch->size;
 	batch->unit = (u16 *)(void *)((u32 *)buffer->at + buffer->units);
+	batch->values = net->batch->values ? buffer->at : NULL;
 	batch->first_step = (int)buffer->from;
 	*to = buffer->to;
 	return 0;

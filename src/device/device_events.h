@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_events.h: the input events of a batch on the device, a range of steps at a time, in two
- * buffers: while launches read one of them, the next range is copied to the other one on the stream
- * `ahead`.
+ * device_events.h: the inputs of a batch on the device, events or numbers, a range of steps at a
+ * time, in two buffers: while launches read one of them, the next range is copied to the other one
+ * on the stream `ahead`.
  */
 #ifndef NEAP_DEVICE_DEVICE_EVENTS_H
 #define NEAP_DEVICE_DEVICE_EVENTS_H
@@ -15,7 +15,7 @@ struct neap__input_range {
 	void *at;	  /* on the device */
 	void *pinned;	  /* on the host */
 	uint64_t bytes, pinned_bytes;
-	size_t units;	/* words before the units */
+	size_t units;	/* words before the units; of numbers not used */
 	CUevent copied; /* recorded on `ahead` after the copy to the device */
 	int is_ahead;	/* of the batch that follows, which is not begun */
 	CUevent read;	/* recorded on `compute` after the launches that read the buffer */
@@ -25,7 +25,7 @@ struct neap__device_events {
 	struct neap_device *device;
 	struct neap__input_range buffer[2];
 	int current;   /* the buffer that launches read; -1: none */
-	int64_t steps; /* of a range at most; 0: 4,096 */
+	int64_t steps; /* of a range at most; 0: 4,096, or fewer of numbers */
 };
 
 /*

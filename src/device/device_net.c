@@ -86,7 +86,7 @@ static int refuse_layer(const struct neap_net *net, int l)
 		key = "density";
 	else if (layer->learn != NEAP_LEARN_NONE)
 		key = "learn";
-	else if (layer->delay || neap__has_delays(layer))
+	else if (neap__has_delays(layer))
 		key = "delay";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
@@ -144,8 +144,6 @@ int neap__device_net_check(const struct neap_net *net)
 		key = "precision=double";
 	else if (net->options.smooth)
 		key = "smooth";
-	else if (net->options.values)
-		key = "values";
 	else if (net->learns_from > 0)
 		key = "freeze";
 	if (key)
@@ -167,11 +165,6 @@ static int refuse_batch(const struct neap_net *net)
 {
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	if (net->drops)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' has layers with the key 'dropout', which is not implemented on "
-			"devices; remove the key or train on the CPU",
-			net->spec);
 	return 0;
 }
 
@@ -184,6 +177,7 @@ static struct neap__device_lif describe_layer(
 		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
+		.is_late = layer->delay,
 		.is_recurrent = layer->is_recurrent,
 		.is_dense = layer->dense,
 		.detach = layer->detach,
@@ -209,7 +203,9 @@ static struct neap__device_lif describe_layer(
 		.adjoint_at = (int)layer->adjoint_at,
 		.weight = weights[layer->weight],
 		.recurrent = layer->is_recurrent ? weights[layer->recurrent] : NULL,
-		.bias = weights[layer->bias]};
+		.bias = weights[layer->bias],
+		.drop = {.scale = 1},
+		.below_drop = {.scale = 1}};
 }
 
 static struct neap__device_dense describe_dense(
@@ -219,6 +215,7 @@ static struct neap__device_dense describe_dense(
 		.units = layer->n,
 		.below = layer->below,
 		.is_first = layer->index == 0,
+		.is_late = layer->delay,
 		.is_relu = layer->activation == NEAP__RELU,
 		.in = layer->widths.in,
 		.own = layer->widths.own,
@@ -238,7 +235,8 @@ static struct neap__device_dense describe_dense(
 		.weight = weights[layer->weight],
 		.recurrent = weights[layer->recurrent],
 		.candidate = layer->candidate >= 0 ? weights[layer->candidate] : NULL,
-		.bias = weights[layer->bias]};
+		.bias = weights[layer->bias],
+		.drop = {.scale = 1}};
 }
 
 /* Offsets as in nn/cells/li.c. */
@@ -252,6 +250,7 @@ static struct neap__device_readout describe_readout(
 
 	return (struct neap__device_readout){.classes = layer->n,
 		.kind = (int)net->options.readout,
+		.is_late = layer->delay,
 		.state_at = (int)layer->state_at,
 		.own_at = (int)(layer->state_at + outputs),
 		.adjoint_at = (int)layer->adjoint_at,
@@ -315,6 +314,44 @@ void neap__device_net_free(struct neap__device_net *device)
 int neap__device_units(const struct neap__device_net *device, int layer)
 {
 	return device->dense ? device->dense[layer].units : device->lif[layer].units;
+}
+
+int neap__device_drops(const struct neap__device_net *device, int layer)
+{
+	return device->net->can_drop && device->net->layers[layer].dropout > 0;
+}
+
+/* The groups' own bytes of each unit, as bits. */
+void neap__device_passes_write(const struct neap__device_net *device, int layer, u32 *passes)
+{
+	const struct neap_net *net = device->net;
+	const struct neap__layer *own = &net->layers[layer];
+	size_t words = neap__device_words(own->n);
+
+	memset(passes, 0, (size_t)net->batch->size * words * sizeof *passes);
+	for (int g = 0; g < net->ngroups; g++) {
+		const struct neap__group *group = &net->groups[g];
+		for (int s = 0; s < group->size; s++) {
+			const uint8_t *from =
+				group->mask.passes + (size_t)s * net->hidden + own->hidden_at;
+			u32 *to = passes + (size_t)(group->first + s) * words;
+			for (int i = 0; i < own->n; i++)
+				to[i >> 5] |= (u32)(from[i] != 0) << (i & 31);
+		}
+	}
+}
+
+void neap__device_passes_set(struct neap__device_net *device, int layer, const u32 *passes)
+{
+	const struct neap__layer *own = &device->net->layers[layer];
+	struct neap__device_dropout drop = {(float)neap__dropout_scale(own), passes};
+
+	if (device->dense)
+		device->dense[layer].drop = drop;
+	else
+		device->lif[layer].drop = drop;
+	if (!device->dense && layer + 1 < device->layers)
+		device->lif[layer + 1].below_drop = drop;
 }
 
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)

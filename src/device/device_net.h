@@ -36,12 +36,28 @@ int neap__device_net_describe(
 void neap__device_net_free(struct neap__device_net *device);
 
 int neap__device_units(const struct neap__device_net *device, int layer);
+/*
+ * Dropout of a hidden layer: whether it may have any; writes who passes in the batch begun,
+ * [samples] [words of the layer] bits; and the address on the device of what was written.
+ */
+int neap__device_drops(const struct neap__device_net *device, int layer);
+void neap__device_passes_write(const struct neap__device_net *device, int layer, u32 *passes);
+void neap__device_passes_set(struct neap__device_net *device, int layer, const u32 *passes);
 /* Bytes of the largest tape of a step of a hidden layer. */
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer);
 /* Words of a bitmap of so many units. */
 static inline size_t neap__device_words(int units)
 {
 	return ((size_t)units + 31) / 32;
+}
+
+/* The numbers of step t as inputs, for kernels; NULL: the inputs are events. */
+static inline const float *neap__device_inputs_at(const struct neap__device_net *device, int t)
+{
+	const struct neap__device_batch *batch = &device->batch;
+	size_t step = (size_t)batch->samples * (size_t)batch->inputs;
+
+	return batch->values ? batch->values + (size_t)(t - batch->first_step) * step : NULL;
 }
 
 /* Sums of a layer's outputs that are counted for each unit. */

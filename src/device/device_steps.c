@@ -77,7 +77,8 @@ int neap__device_count(const struct neap__device_net *net, const struct neap__de
 			.units = net->lif[l].units,
 			.t0 = t0,
 			.t1 = t1,
-			.spikes = room->spikes[l],
+			.spikes = room->spikes[l] + (size_t)net->batch.samples *
+							    neap__device_words(net->lif[l].units),
 			.count = room->count[l]};
 		NEAP_TRY(neap__launch_spike_counts(on, &a));
 	}
@@ -119,6 +120,7 @@ static int layer_back(
 		.block_end = range->block_end,
 		.unit_threads = neap__device_unit_threads(net->lif[l].units),
 		.above_units = is_last ? net->readout.classes : net->lif[l + 1].units,
+		.above_late = is_last ? net->readout.is_late : net->lif[l + 1].is_late,
 		.adjoint = adjoint,
 		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
 		.above = is_last ? NULL : room->currents[l + 1],
@@ -147,7 +149,7 @@ static int flush(const struct range *range, struct gradient_rows_arguments *a)
 
 /* Adds to the gradient of a tensor: `currents` in the rows that `bits` selects. */
 static int add_rows(const struct range *range, struct gradient_rows_arguments *a, int tensor,
-	const float *currents, const u32 *bits, int late)
+	const float *currents, const u32 *bits, const u32 *passes, int late)
 {
 	const struct neap__param *t = &range->net->net->tensors[tensor];
 	int threads = neap__device_threads((int)t->columns);
@@ -164,6 +166,7 @@ static int add_rows(const struct range *range, struct gradient_rows_arguments *a
 		.factor = (float)t->factor,
 		.currents = currents,
 		.bits = bits,
+		.passes = passes,
 		.part = range->room->part[tensor],
 		.total = range->room->total[tensor]};
 	a->blocks += (int)t->rows * range->net->groups;
@@ -178,12 +181,44 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 	const struct neap__layer *layer = &range->net->net->layers[l];
 	const u32 *below = l ? room->rows[l - 1] : room->input_rows;
 	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
+	const u32 *passes = l ? range->net->lif[l - 1].drop.passes : NULL;
 
-	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, 0));
-	NEAP_TRY(add_rows(range, a, layer->weight, currents, below, 0));
+	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, NULL, 0));
+	if (l > 0 || !range->net->batch.values)
+		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, layer->delay));
 	return layer->is_recurrent
-		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], 1)
+		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1)
 		       : 0;
+}
+
+/* The gradient of the first layer's weights that numbers enter. */
+static int add_inputs(const struct range *range)
+{
+	const struct neap__device_net *net = range->net;
+	int tensor = net->net->layers[0].weight, rows, columns;
+	const struct neap__param *t = &net->net->tensors[tensor];
+	struct outer_products_arguments a = {.batch = net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0,
+		.tensors = 1};
+
+	if (t->is_frozen)
+		return 0;
+	rows = (int)t->rows;
+	columns = (int)t->columns;
+	a.blocks =
+		net->groups * neap__device_tiles(rows, DEVICE_BIG_TILE, columns, DEVICE_BIG_TILE);
+	a.tensor[0] = (struct neap__device_outer){.rows = rows,
+		.columns = columns,
+		.is_input = 1,
+		.width = columns,
+		.factor = (float)t->factor,
+		.values = neap__device_inputs_at(net, range->t0),
+		.currents = range->room->currents[0],
+		.part = range->room->part[tensor],
+		.total = range->room->total[tensor]};
+	return neap__launch_outer_products(range->on, &a);
 }
 
 static int add_gradients(const struct range *range)
@@ -211,6 +246,6 @@ int neap__device_backward(const struct neap__device_net *net,
 	NEAP_TRY(on->clear(on->user, room->row_bits, room->row_bytes));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
-	NEAP_TRY(mark_inputs(&range));
+	NEAP_TRY(net->batch.values ? add_inputs(&range) : mark_inputs(&range));
 	return add_gradients(&range);
 }

@@ -17,7 +17,7 @@
  */
 struct neap__device_room {
 	int steps;
-	u32 **spikes;		 /* [layers][steps][samples][words] */
+	u32 **spikes;		 /* [layers][steps + 1][samples][words] */
 	float **currents;	 /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
 	float *readout_currents; /* [DEVICE_BLOCK_STEPS + 1][samples][classes] */
@@ -35,6 +35,7 @@ struct neap__device_room {
 	 */
 	float **dense_outputs; /* [layers][steps + 1][samples][units] */
 	float *sums;	       /* [steps][samples][most columns of W of a layer or the readout] */
+	float *passed;	       /* [DEVICE_BLOCK_STEPS + 1][samples][most units]: after dropout */
 	float *gated;	       /* [samples][most units] */
 	float **values;	       /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float **gated_values;  /* the same, of egru */

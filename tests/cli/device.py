@@ -115,6 +115,34 @@ def windows(folder):
     return None if len(set(found.values())) == 1 else f"weights differ: {found}"
 
 
+def numbers(folder):
+    """Numbers as inputs, of samples of different lengths, with dropout: weights, answers and the planned memory of a device."""
+    r = random.Random(5)
+    with open(os.path.join(folder, "numbers.csv"), "w", encoding="utf-8") as file:
+        print("sample,a,b,c,kind", file=file)
+        for sample in range(16):
+            for t in range(150 - 9 * (sample % 3)):
+                print(sample, *(round(r.gauss(sample % 2, 1), 3) for _ in "abc"), "xy"[sample % 2], sep=",", file=file)
+    done = neap("encode", "numbers.csv", "--sample-column", "sample", "--target", "kind", "--out", "numbers.h5", cwd=folder)
+    if done.returncode:
+        return said(done)
+    for number, net in enumerate(("lif:20r:dropout=0.3,li", "lstm:9,egru:7,li")):
+        found = []
+        for out, more, env in ("host", [], ISA), ("cuda", DEVICE, FAKE):
+            done = neap("train", "numbers.h5", "--net", net, "--batch", "16", "--epochs", "2", "--validation", "0", "--memory", "300K",
+                        "--threads", "1", *more, "--out", out + str(number), "--json", env=env, cwd=folder)
+            if done.returncode:
+                return f"{out}: {said(done)}"
+            answers = neap("predict", out + str(number), "numbers.h5", *more, env=env, cwd=folder).stdout
+            found.append((weights(os.path.join(folder, out + str(number))), answers))
+            device = json.loads(done.stdout)["device"]
+            if device and not device["measured"] == device["allocated"] < device["planned"] + 4096:
+                return f"{net}: {device}"
+        if len(set(found)) != 1 or not found[0][1]:
+            return f"{net}: weights or answers differ"
+    return None
+
+
 def random_case(seed):
     """Options of a random training that a device takes, and slow memory."""
     r = random.Random(seed)
@@ -135,6 +163,7 @@ def random_case(seed):
                "--readout", r.choice(("mean", "sum", "last", "max", "step", "softmax")),
                "--strategy", r.choice(("auto", "revolve", "double", "stream", "mixed"))]
     options += ["--rate-upper", "20Hz"] if r.random() < 0.3 else []
+    options += ["--dropout", "0.3"] if r.random() < 0.3 else []
     options += ["--optimizer", r.choice(("adam", "adamw", "sgd")), "--clip", r.choice((0, 0.01, 1)), "--weight-decay", r.choice((0, 0.1))]
     return options, r.choice(("pinned:1M", "pinned:32K,/var/tmp"))
 
@@ -194,6 +223,7 @@ def main():
         tap.run("compare: all strategies have the gradients of the processor", one_hash, folder)
         tap.run("eval and predict: the answers of the processor", same_answers, folder)
         tap.run("inputs in windows: the weights of the processor", windows, folder)
+        tap.run("numbers as inputs: weights and answers of the processor, planned bytes", numbers, folder)
         tap.run("random nets: the weights of the processor", random_nets, folder, int(os.environ.get("NEAP_SEED", 0)),
                 int(os.environ.get("NEAP_MANY", 5)))
         for more, env, words in REFUSED:

@@ -19,6 +19,8 @@ struct emulated_net {
 	struct neap__device_room room;
 	u32 *events_at, *start;
 	u16 *unit;
+	float *values;
+	u32 **passes; /* [layers] of dropout */
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -78,12 +80,34 @@ static void *zeros(size_t bytes)
 	return memset(exactly(bytes), 0, bytes);
 }
 
+/* Puts the numbers of steps [t0, t1) on the device. */
+static void load_values(struct emulated_net *e, int t0, int t1)
+{
+	const struct neap_batch *batch = &e->c->batch.batch;
+	size_t inputs = (size_t)batch->inputs, row = (size_t)batch->size * inputs;
+
+	free(e->values);
+	e->values = zeros((size_t)(t1 - t0) * row * sizeof *e->values);
+	for (int s = 0; s < batch->size; s++)
+		for (int t = t0; t < t1 && t < batch->sequences[s].length; t++)
+			memcpy(e->values + (size_t)(t - t0) * row + (size_t)s * inputs,
+				batch->sequences[s].values + (size_t)t * inputs,
+				inputs * sizeof *e->values);
+	e->device.batch.first_step = t0;
+	e->device.batch.length = e->length;
+	e->device.batch.values = e->values;
+}
+
 /* Puts the events of steps [t0, t1) on the device. */
 static void load_events(struct emulated_net *e, int t0, int t1)
 {
 	const struct neap_batch *batch = &e->c->batch.batch;
 	size_t starts = 0, events = 0, most = 0;
 
+	if (batch->values) {
+		load_values(e, t0, t1);
+		return;
+	}
 	for (int s = 0; s < batch->size; s++)
 		if (batch->sequences[s].length > t0)
 			most += batch->sequences[s].start[batch->sequences[s].length];
@@ -128,6 +152,7 @@ static void make_dense_room(struct emulated_net *e)
 		columns = in > columns ? in : columns;
 		most = units > most ? units : most;
 	}
+	r->passed = exactly(rows * most);
 	r->sums = exactly(BLOCK * samples * columns * sizeof *r->sums);
 	r->gated = exactly(samples * most * sizeof *r->gated);
 }
@@ -156,8 +181,8 @@ static void make_room(struct emulated_net *e)
 	for (size_t l = 0; l < layers; l++) {
 		size_t units = (size_t)neap__device_units(d, (int)l);
 		size_t wide = d->dense ? (size_t)d->dense[l].sums : units;
-		r->spikes[l] = exactly(
-			steps * samples * neap__device_words((int)units) * sizeof **r->spikes);
+		r->spikes[l] = exactly((steps + 1) * samples * neap__device_words((int)units) *
+				       sizeof **r->spikes);
 		r->currents[l] = exactly((steps + 1) * samples * wide * sizeof **r->currents);
 		r->rows[l] = (u32 *)(void *)((char *)r->row_bits + bits * first);
 		first += units;
@@ -172,6 +197,22 @@ static void make_room(struct emulated_net *e)
 	r->errors = exactly(steps * samples * classes * sizeof(float));
 	r->penalty = net->has_penalty ? (const float **)(void *)net->penalty : NULL;
 	e->work = exactly(3 * classes * sizeof *e->work);
+}
+
+/* Which units dropout lets pass. */
+static void load_passes(struct emulated_net *e)
+{
+	struct neap__device_net *d = &e->device;
+
+	e->passes = zeros((size_t)d->layers * sizeof *e->passes);
+	for (int l = 0; l < d->layers && e->c->net->drops; l++)
+		if (neap__device_drops(d, l)) {
+			size_t words = neap__device_words(neap__device_units(d, l));
+			e->passes[l] =
+				exactly((size_t)d->batch.samples * words * sizeof **e->passes);
+			neap__device_passes_write(d, l, e->passes[l]);
+			neap__device_passes_set(d, l, e->passes[l]);
+		}
 }
 
 static void begin(struct emulated_net *e)
@@ -189,6 +230,7 @@ static void begin(struct emulated_net *e)
 	for (int s = 0; s < net->batch->size; s++)
 		e->length[s] = (int)net->batch->sequences[s].length;
 	load_events(e, 0, (int)net->batch->steps);
+	load_passes(e);
 	make_room(e);
 	e->state = zeros(e->c->sizes.state);
 	e->adjoint = copy_of(e->c->turned, e->c->sizes.adjoint);
@@ -216,6 +258,7 @@ static void end(struct emulated_net *e)
 		free(e->room.spikes[l]);
 		free(e->room.currents[l]);
 		free(e->room.count[l]);
+		free(e->passes[l]);
 		if (!e->device.dense)
 			continue;
 		free(e->room.dense_outputs[l]);
@@ -228,6 +271,7 @@ static void end(struct emulated_net *e)
 	}
 	free(e->room.dense_outputs);
 	free(e->room.sums);
+	free(e->room.passed);
 	free(e->room.gated);
 	free(e->room.spikes);
 	free(e->room.currents);
@@ -242,6 +286,8 @@ static void end(struct emulated_net *e)
 	free(e->events_at);
 	free(e->start);
 	free(e->unit);
+	free(e->values);
+	free(e->passes);
 	free(e->length);
 	free(e->state);
 	free(e->adjoint);

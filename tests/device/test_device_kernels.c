@@ -217,7 +217,7 @@ static void refused(void **arg)
 		{"lif:8,li:from=input+layer0", "'from'"},
 		{"lif:8:reset=hard:threshold=0,li", "threshold=0"},
 		{"integrator:8,li", "integrator"}, {"lif:8:learn=tau,li", "'learn'"},
-		{"lif:8,lif:8:delay=1,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
+		{"lif:8,lif:8:delay=2,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
 		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},
 		{"brf:8,li", "a layer of brf"}, {"lif:8,gru:7,li", "layers of lif and of gru"},

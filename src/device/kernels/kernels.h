@@ -12,7 +12,8 @@
  * launch of the last hidden layer. A block of threads computes one sample, and no block waits for
  * another. What layers hand to each other is in device memory, for at most as many steps as its
  * buffers hold:
- * - `spikes`, forward: a bitmap per step and sample, [t - t0][sample][words of the layer];
+ * - `spikes`, forward: a bitmap per step and sample, [t - t0 + 1][sample][words of the layer]. Row
+ *   0 is that of t0 - 1, which layers above with a delay of one step receive at t0;
  * - `currents`, backward: d(in) of each step, [t1 - t][sample][units]. Row 0 is that of t1, since a
  *   spike at t1 - 1 meets the recurrent weights at t1.
  * Then gradient_rows adds the rows of the gradients, in an order that does not depend on threads.
@@ -97,6 +98,20 @@ struct neap__device_batch {
 	 */
 	DEVICE_POINTER(const u32) start;
 	DEVICE_POINTER(const u16) unit;
+	/*
+	 * [t - first_step][samples][inputs] numbers as inputs, 0 after the end of a sample; NULL:
+	 * the inputs are events.
+	 */
+	DEVICE_POINTER(const float) values;
+};
+
+/*
+ * Dropout (nn/core/dropout.h): outputs of units whose bit in passes[samples][words] is set go to
+ * the layer above, multiplied by `scale`, for all steps. NULL: all go there as they are.
+ */
+struct neap__device_dropout {
+	float scale;
+	DEVICE_POINTER(const u32) passes;
 };
 
 /* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
@@ -104,6 +119,7 @@ struct neap__device_lif {
 	int cell;
 	int units, below; /* below: units of the layer below, or inputs of the net */
 	int is_first;	  /* its inputs are those of the net */
+	int is_late;	  /* it receives what the layer below put out in the step before */
 	int is_recurrent, is_dense, detach, keeps_spikes, keeps_support;
 	int reset, surrogate;
 	float beta, theta, to, cut, width, height;
@@ -117,6 +133,8 @@ struct neap__device_lif {
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
+	/* Of its own outputs and of those below: what dropout does with them on their way up. */
+	struct neap__device_dropout drop, below_drop;
 };
 
 /*
@@ -127,6 +145,7 @@ struct neap__device_dense {
 	int cell;
 	int units, below;
 	int is_first, is_relu;
+	int is_late;	   /* as of struct neap__device_lif */
 	int in, own, sums; /* columns of W and of V, and of d(in) */
 	int own_at, candidate_at;
 	int tape;     /* numbers of a step's tape */
@@ -139,11 +158,13 @@ struct neap__device_dense {
 	DEVICE_POINTER(const float) recurrent; /* [units][own] */
 	DEVICE_POINTER(const float) candidate; /* [units][units]; egru alone */
 	DEVICE_POINTER(const float) bias;      /* [sums] */
+	struct neap__device_dropout drop;      /* of its own outputs */
 };
 
 /* The readout, which is computed with the last hidden layer; of other layers `classes` is 0. */
 struct neap__device_readout {
 	int classes, kind;
+	int is_late;		  /* as of a layer */
 	int state_at, own_at;	  /* bytes in a sample's state: outputs, then what `kind` needs */
 	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
 	float decay, rest;
@@ -189,6 +210,7 @@ struct lif_backward_arguments {
 	int t1, t0, block_end;
 	int unit_threads;
 	int above_units; /* units of the layer above, or classes */
+	int above_late;	 /* they receive spikes of t at t + 1 */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
 	DEVICE_POINTER(const float)
@@ -223,9 +245,10 @@ struct neap__device_gradient {
 	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
-	DEVICE_POINTER(const u32) bits; /* [groups][rows][2 group]; NULL: all samples and steps */
-	DEVICE_POINTER(float) part;	/* [groups][rows][columns] of the block in progress */
-	DEVICE_POINTER(double) total;	/* [groups][rows][columns] */
+	DEVICE_POINTER(const u32) bits;	  /* [groups][rows][2 group]; NULL: all samples and steps */
+	DEVICE_POINTER(const u32) passes; /* of dropout: samples without the bit of the row add 0 */
+	DEVICE_POINTER(float) part;	  /* [groups][rows][columns] of the block in progress */
+	DEVICE_POINTER(double) total;	  /* [groups][rows][columns] */
 };
 
 /*
@@ -244,14 +267,13 @@ struct gradient_rows_arguments {
 /*
  * Layers of rnn, lstm, gru and egru. The steps [t0, t1) of a layer are, forward,
  *     dense_begin    outputs of step t0 - 1, and what is known of the tapes
- *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below
- *     dense_forward  V h and the cell: one launch for each step, two of egru
- *     dense_end      outputs of the last step to the state
- * and then dense_product and dense_readout for the readout. Backward they are dense_readout_back
- * for the readout, and from the last layer down dense_adjoint   d(in) of step t1, and after the
- * steps that of t0 dense_backward  one launch for each step, two of egru and then outer_products,
- * and gradient_rows for the weights that events enter. `outputs` is [t - t0 + 1][samples][units],
- * `currents` [t1 - t][samples][sums].
+ *     dense_inputs   b + W x of all steps from events, or dense_product from outputs below or
+ * numbers dense_forward  V h and the cell: one launch for each step, two of egru dense_end outputs
+ * of the last step to the state and then dense_product and dense_readout for the readout. Backward
+ * they are dense_readout_back for the readout, and from the last layer down dense_adjoint   d(in)
+ * of step t1, and after the steps that of t0 dense_backward  one launch for each step, two of egru
+ * and then outer_products, and gradient_rows for the weights that events enter. `outputs` is [t -
+ * t0 + 1][samples][units], `currents` [t1 - t][samples][sums].
  */
 struct dense_begin_arguments {
 	struct neap__device_batch batch;
@@ -345,6 +367,7 @@ struct dense_backward_arguments {
 	struct neap__device_dense layer;
 	int t1, t, candidate;
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
+	int above_late;			/* it receives outputs of t at t + 1 */
 	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
@@ -363,6 +386,7 @@ struct neap__device_outer {
 	int first_block; /* of its groups * tiles blocks of threads */
 	int rows, columns;
 	int late;	 /* 1: outputs of step t meet d(in) of t + 1 */
+	int is_input;	 /* 1: `values` has the inputs of the net, [t - t0][samples][rows] */
 	int width, from; /* of `currents`, as in struct neap__device_gradient */
 	float factor;
 	DEVICE_POINTER(const float) values; /* [t1 - t][samples][rows]; NULL: ones, of a bias */
@@ -372,8 +396,8 @@ struct neap__device_outer {
 };
 
 /*
- * Adds the outer products of outputs and d(in) of steps [t0, t1), in the order of gradient_rows,
- * each fused with the sum. A block of threads adds a tile of one group.
+ * Adds the outer products of outputs or inputs and d(in) of steps [t0, t1), in the order of
+ * gradient_rows, each fused with the sum. A block of threads adds a tile of one group.
  */
 struct outer_products_arguments {
 	struct neap__device_batch batch;
@@ -416,6 +440,15 @@ struct pack_tapes_arguments {
 	DEVICE_POINTER(const u32) start; /* [samples] bytes before those of a sample */
 	DEVICE_POINTER(u8) to;
 	DEVICE_POINTER(u32) to_offset; /* [samples][steps + 1] */
+};
+
+/* to[row][units]: the numbers of rows of samples that dropout lets pass, times `scale`; else 0. */
+struct drop_outputs_arguments {
+	int rows, samples, units; /* rows: of `samples` samples after one another */
+	float scale;
+	DEVICE_POINTER(const u32) passes; /* [samples][words of the units] */
+	DEVICE_POINTER(const float) from;
+	DEVICE_POINTER(float) to;
 };
 
 /* Copies a row of `words` words per sample between places whose rows have other distances. */
@@ -551,6 +584,7 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 		neap__shared_lif_forward(a)) \
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
+	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
 	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
 	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
@@ -576,7 +610,7 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_BACK_TERMS)) \
 	X(outer_products, a->blocks, DEVICE_TILE_THREADS, \
 		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS) + \
-		neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
+		2 * neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
 	X(dense_counts, a->groups * a->parts * ((a->units + 63) / 64), 64, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_device_options.c: options of nets that have kernels or tables of their own: numbers as
+ * inputs, dropout and delays of a step. On the emulator they have the bits of the CPU's net. With a
+ * number as argument, so many random nets in place of the few of the default run; NEAP_SEED is the
+ * number of the first one.
+ */
+#include "emulated_net.h"
+
+static int random_cases = 6;
+
+/* Numbers in place of the events of a case. */
+static void give_numbers(struct emulated_case *c)
+{
+	c->options.values = 1;
+	batch_numbers(&c->batch, 3, 1, NEAP_TARGET_LABEL, c->options.classes);
+}
+
+/* Inputs of less than a tile and of more; every cell. */
+static void numbers(void **arg)
+{
+	static const char *const specs[] = {"lif:40r,li", "lif:70:reset=zero,lif:9r:reset=hard,li",
+		"cubalif:33r,li", "alif:20r,li", "adlif:21r,li", "rnn:20,li", "lstm:9,gru:7,li",
+		"egru:17,li"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		give_numbers(&c);
+		c.cut = i % 2 ? 27 : 0;
+		c.window = i % 2;
+		emulated_case_assert(&c);
+	}
+}
+
+/* Dropout of some layers, with penalties on rates; the last layer's outputs go to the readout. */
+static void dropout(void **arg)
+{
+	static const char *const specs[] = {"lif:40r:dropout=0.5,li",
+		"lif:33:dropout=0.2,lif:40r:reset=zero:dropout=0.7,li",
+		"cubalif:33r,alif:20r:dropout=0.3,adlif:9:dropout=0.1,li", "rnn:20:dropout=0.4,li",
+		"lstm:9:dropout=0.3,gru:17:dropout=0.6,li",
+		"egru:17:dropout=0.5,gru:9:dropout=0.5,egru:33:dropout=0.3,lstm:5,li"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		c.objective.dropout = 1 + (unsigned)i;
+		c.options.classes = i % 2 ? 5 : 20; /* many: products of many steps */
+		c.objective.rates = (struct neap_rate_penalty){.upper = 0.1, .upper_weight = 3};
+		c.cut = i % 2 ? 27 : 0;
+		emulated_case_assert(&c);
+	}
+}
+
+/* Layers and readouts that receive outputs a step later. */
+static void delays(void **arg)
+{
+	static const char *const specs[] = {"lif:40r,li:delay=1", "lif:33,lif:40r:delay=1,li",
+		"lif:9:reset=zero:dropout=0.3,alif:40r:delay=1:dropout=0.2,lif:9:delay=1,li",
+		"lstm:20,rnn:9:delay=1,li",
+		"gru:9:dropout=0.3,egru:17:delay=1:dropout=0.2,li:delay=1",
+		"egru:7,lstm:5:delay=1,li:delay=1"};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i], 5, 70, 0.2);
+		c.objective.dropout = 1;
+		c.options.classes = i % 2 ? 5 : 20;
+		c.cut = i % 2 ? 27 : 0;
+		c.window = i % 2;
+		emulated_case_assert(&c);
+	}
+}
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (*state >> 8) % below;
+}
+
+static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
+{
+	static const char *const cells[] = {
+		"lif", "lif", "cubalif", "alif", "adlif", "rnn", "lstm", "gru", "egru"};
+	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
+	uint32_t cell = is_dense ? 5 + draw(state, 4) : draw(state, 5);
+	size_t used = strlen(spec);
+	int units = 1 + (int)draw(state, draw(state, 6) ? 20 : 70);
+
+	used += (size_t)snprintf(spec + used, room - used, "%s:%d%s:scale=%d", cells[cell], units,
+		is_dense || draw(state, 2) ? "" : "r", 1 + (int)draw(state, 4));
+	if (cell < 2 && draw(state, 2))
+		used += (size_t)snprintf(
+			spec + used, room - used, ":reset=%s", resets[draw(state, 4)]);
+	if (!is_dense && draw(state, 4) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":detach=1");
+	if (!is_dense && draw(state, 4) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":width=3");
+	if (strchr(spec, ',') && draw(state, 4) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":delay=1");
+	if (draw(state, 3) == 0)
+		used += (size_t)snprintf(
+			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
+	snprintf(spec + used, room - used, ",");
+}
+
+static void random_nets(void **arg)
+{
+	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
+
+	(void)arg;
+	for (uint32_t seed = first; seed < first + (uint32_t)random_cases; seed++) {
+		uint32_t state = seed * 7919u + 1;
+		char spec[400] = "";
+		int is_dense = draw(&state, 3) == 0;
+		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
+			add_layer(spec, sizeof spec, &state, is_dense);
+		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
+		strcat(spec, draw(&state, 4) ? "" : ":delay=1");
+		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
+			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
+		if (draw(&state, 2))
+			give_numbers(&c);
+		c.objective.dropout = draw(&state, 4);
+		c.options.group = (int)draw(&state, 12);
+		c.options.dense = !is_dense && draw(&state, 5) == 0;
+		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_SOFTMAX + 1);
+		c.cut = (int)draw(&state, 70);
+		c.share_steps = draw(&state, 2) ? 0 : 1 + (int)draw(&state, 30);
+		c.window = (int)draw(&state, 2);
+		c.pack = (int)draw(&state, 2);
+		c.options.freeze = draw(&state, 6) ? NULL : "layer0.bias,readout.weight";
+		if (getenv("NEAP_VERBOSE"))
+			fprintf(stderr, "# %s: %d samples, %d steps, cut %d, share %d, values %d\n",
+				spec, c.batch.batch.size, (int)c.batch.batch.steps, c.cut,
+				c.share_steps, c.options.values);
+		emulated_case_run(&c);
+		const char *wrong = emulated_case_compare(&c, seed % 3 * 7919 + seed);
+		if (wrong)
+			fail_msg("seed %u: %s: %s", (unsigned)seed, spec, wrong);
+		emulated_case_free(&c);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest all[] = {
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(dropout),
+		cmocka_unit_test(delays),
+		cmocka_unit_test(random_nets),
+	};
+	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};
+
+	if (argc < 2)
+		return cmocka_run_group_tests_name("device_options", all, NULL, NULL);
+	random_cases = atoi(argv[1]);
+	return cmocka_run_group_tests_name("device_options_random", random, NULL, NULL);
+}
