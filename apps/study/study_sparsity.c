@@ -276,7 +276,8 @@ static int draw_sizes(struct neap__study *s)
 		range.low, range.at_low, range.high, range.at_high);
 }
 
-/* The overheads of a strategy over the points of a cell, against `column`, into the figure. */
+/* The times of a strategy relative to store-all over the points of a cell, against `column`, into the
+ * figure. */
 static void overheads(struct neap__study *s, struct neap__figure *f, const char *cell,
 	const char *column, const char *strategy)
 {
@@ -287,7 +288,7 @@ static void overheads(struct neap__study *s, struct neap__figure *f, const char 
 		int row = row_of(s, i, strategy);
 		if (row >= 0)
 			neap__figure_xy(f, neap__row_number(s, i, column),
-				100 * neap__row_number(s, row, "over"));
+				1 + neap__row_number(s, row, "over"));
 	}
 }
 
@@ -329,7 +330,7 @@ static int draw_overheads(struct neap__study *s)
 		int dense = strcmp(cells[c], "rnn") == 0;
 		neap__figure_panel(&f, cells[c],
 			dense ? "density of the weights" : "spikes per unit and step (%)",
-			"time over store-all (%)", NEAP__LOG_X);
+			"time of store-all = 1", NEAP__LOG_X | NEAP__LOG_Y);
 		for (int k = 0; k < SHOWN; k++)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
