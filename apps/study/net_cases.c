@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include "base/checked.h"
 #include "base/fail.h"
 #include "measure/net_steps.h"
@@ -177,77 +176,6 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	int rc = neap__one_batch_open(&one, &source);
 	if (rc == 0)
 		rc = sweep_once(stats, plan, &one, &so);
-	neap__one_batch_close(&one);
-	neap_tier_close(tier);
-	return rc;
-}
-
-static double cpu_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* `tape`: bytes per step, as planned. A plan that does not fit leaves *seconds as it is. */
-static int cpu_of(double *seconds, struct neap__one_batch *one, const struct neap_sweep_options *o,
-	uint64_t tape, int repeats)
-{
-	struct neap_sweep_stats stats = {.size = sizeof stats};
-	struct neap_step_ops ops;
-	struct neap_sweep *sweep;
-	double loss;
-	int rc = 0;
-
-	neap__net_steps_fill(&ops, one->net);
-	if (ops.tape_bytes < ops.tape_max_bytes)
-		ops.tape_bytes = ops.tape_mean_bytes =
-			tape < ops.tape_max_bytes ? tape : ops.tape_max_bytes;
-	rc = neap_sweep_create(&sweep, &ops, one->net, o);
-	if (rc < 0)
-		return rc == NEAP_EINFEASIBLE ? neap_net_end(one->net) : rc;
-	*seconds = INFINITY;
-	for (int i = 0; rc == 0 && i < repeats; i++) {
-		double begun = cpu_now();
-		rc = neap_sweep_run(sweep, NULL, NULL, &loss, &stats);
-		*seconds = fmin(*seconds, cpu_now() - begun);
-	}
-	neap_sweep_free(sweep);
-	return rc < 0 ? rc : neap_net_end(one->net);
-}
-
-int neap__net_cpu(double *seconds, const struct neap__study *study, const struct neap__netcase *net,
-	const struct neap_compare_result *result, const struct neap_compare_run *run, int repeats)
-{
-	const struct neap_chain *c = &result->problem.chain;
-	struct neap_sweep_options so = {.size = sizeof so,
-		.steps = net->steps,
-		.memory = run->reference ? 0 : result->memory,
-		.strategy = run->reference ? "bptt" : run->plan.strategy,
-		.advance = c->advance,
-		.record = c->record,
-		.backward = c->backward,
-		.replay = c->replay,
-		.call = c->call,
-		.no_replan = 1};
-	struct neap_compare_options o;
-	struct neap__netroom room;
-	struct neap__one_batch one;
-	struct neap_tier *tier;
-
-	*seconds = NAN;
-	if (!run->ran)
-		return 0;
-	neap__net_options(&o, &room, study, net);
-	const struct neap__one_batch_source source = {
-		.data = o.data, .net = &o.net, .loss = o.loss, .batch = o.batch, .seed = o.seed};
-	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
-	so.tiers = &tier;
-	so.ntiers = 1;
-	int rc = neap__one_batch_open(&one, &source);
-	if (rc == 0)
-		rc = cpu_of(seconds, &one, &so,
-			run->problem.chain.tape ? run->problem.chain.tape : c->tape, repeats);
 	neap__one_batch_close(&one);
 	neap_tier_close(tier);
 	return rc;

@@ -44,13 +44,6 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	const struct neap__study *study, const struct neap__netcase *net, const char *strategy,
 	const struct neap_params *params, uint64_t memory);
 
-/*
- * Seconds of CPU time of a sweep of a comparison's run, planned with its costs: the least of
- * `repeats` sweeps. It counts the threads that move data and no waiting, so it is comparable on a
- * machine that does other work. NAN: the run did not run.
- */
-int neap__net_cpu(double *seconds, const struct neap__study *study, const struct neap__netcase *net,
-	const struct neap_compare_result *result, const struct neap_compare_run *run, int repeats);
 /* Sets *values to all gradients, one after the other, which the caller frees. Their number. */
 int64_t neap__net_gradient(const struct neap_net *net, double **values);
 /* Cosine of two gradients, and |g - whole| / |whole|. */

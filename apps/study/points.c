@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "sys/atomic_file.h"
 
-#define COLUMNS_MOST 32
+#define COLUMNS_MOST 40
 #define FILE_MOST ((size_t)64 << 20)
 
 struct neap__points {

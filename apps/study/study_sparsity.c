@@ -18,8 +18,9 @@
 #include "study/net_cases.h"
 
 #define UNITS 256
-#define BATCH 8
+#define BATCH 2
 #define MIB 1048576.0
+#define SECONDS 9 /* of the rounds of a point, but at least 3 rounds */
 #define BURST 0.1 /* share of the time between two spikes of an input in which bursts are */
 
 #define LIF "lif:256r"
@@ -70,7 +71,7 @@ enum { SHOWN = 5 };
 static int run(struct neap__study *study, const struct sparsity_case *c, int bursts, int dense)
 {
 	char spec[96], before[160];
-	const int64_t steps = neap__study_scaled(study, 300, 10000, 120);
+	const int64_t steps = neap__study_scaled(study, 1000, 10000, 120);
 	struct neap__netcase net = {.units = UNITS,
 		.batch = BATCH,
 		.steps = steps,
@@ -83,8 +84,7 @@ static int run(struct neap__study *study, const struct sparsity_case *c, int bur
 	struct neap_compare_options o;
 	struct neap__netroom room;
 	struct neap_problem p = {.size = sizeof p};
-	double cpu;
-	int rc = 0, repeats = (int)neap__study_scaled(study, 3, 5, 1);
+	int rc = 0;
 
 	if (strcmp(c->cell, "rnn") == 0)
 		snprintf(spec, sizeof spec, "%s:density=%g", c->spec, c->density);
@@ -95,17 +95,20 @@ static int run(struct neap__study *study, const struct sparsity_case *c, int bur
 	neap__net_options(&o, &room, study, &net);
 	o.sweep.memory = (uint64_t)net.steps / 10 * p.chain.tape;
 	o.strategies = strategies;
-	o.repeats = (int)neap__study_scaled(study, 1, 5, 1);
+	o.repeats = (int)neap__study_scaled(study, 5, 9, 1);
+	o.seconds = SECONDS;
+	o.no_pace = 1;
 	NEAP_TRY(neap_compare(&result, &o));
 	for (int i = 0; rc == 0 && i < result.runs_count; i++) {
-		rc = neap__net_cpu(&cpu, study, &net, &result, &result.runs[i], repeats);
-		snprintf(before, sizeof before, "%s,%s,%g,%.4g,%.4g,%.4g,%llu,%llu,%.6g,", c->cell,
+		const struct neap_compare_run *r = &result.runs[i];
+		snprintf(before, sizeof before,
+			"%s,%s,%g,%.4g,%.4g,%.4g,%llu,%llu,%d,%.4f,%.4f,%.4f,", c->cell,
 			bursts ? "bursts" : "uniform", c->density,
 			100.0 * net.spikes / (double)net.steps, 100 * result.spikes,
 			100 * result.support, (unsigned long long)result.problem.chain.tape,
-			(unsigned long long)p.chain.tape, cpu);
-		if (rc == 0)
-			rc = neap__net_row(study, before, &net, &result, &result.runs[i]);
+			(unsigned long long)p.chain.tape, r->rounds, r->round_overhead,
+			r->round_least, r->round_most);
+		rc = neap__net_row(study, before, &net, &result, r);
 	}
 	neap_compare_result_free(&result);
 	return rc < 0 ? rc : neap__study_done(study);
@@ -140,7 +143,7 @@ static int row_of(const struct neap__study *s, int at, const char *strategy)
 	for (int i = at; i < neap__points_count(s->points) && neap__row_is(s, i, "point", name);
 		i++)
 		if (neap__row_is(s, i, "strategy", strategy) &&
-			isfinite(neap__row_number(s, i, "cpu")))
+			isfinite(neap__row_number(s, i, "over")))
 			return i;
 	return -1;
 }
@@ -167,17 +170,11 @@ static int fastest(const struct neap__study *s, int at)
 		int i = neap_strategy_traits(strategies[k]) & NEAP_STRATEGY_CHOOSES
 				? -1
 				: row_of(s, at, strategies[k]);
-		if (i >= 0 && (best < 0 || neap__row_number(s, i, "cpu") <
-						   neap__row_number(s, best, "cpu")))
+		if (i >= 0 && (best < 0 || neap__row_number(s, i, "over") <
+						   neap__row_number(s, best, "over")))
 			best = i;
 	}
 	return best;
-}
-
-/* CPU time of a row relative to that of store-all, the first row of its point, minus 1. */
-static double overhead(const struct neap__study *s, int all, int row)
-{
-	return neap__row_number(s, row, "cpu") / neap__row_number(s, all, "cpu") - 1;
 }
 
 static void add_row(struct neap__study *s, int at)
@@ -203,7 +200,9 @@ static void add_row(struct neap__study *s, int at)
 			neap__text_add(&s->report, " - |");
 			continue;
 		}
-		neap__text_add(&s->report, " %+.0f%% |", 100 * overhead(s, at, i));
+		neap__text_add(&s->report, " %+.0f%% (%+.0f to %+.0f) |",
+			100 * neap__row_number(s, i, "over"), 100 * neap__row_number(s, i, "least"),
+			100 * neap__row_number(s, i, "most"));
 		overflows += neap__row_number(s, i, "overflows");
 	}
 	neap__text_add(&s->report, " `%s` | %.0f |\n",
@@ -277,7 +276,8 @@ static int draw_sizes(struct neap__study *s)
 		range.low, range.at_low, range.high, range.at_high);
 }
 
-/* The overheads of a strategy over the points of a cell, against `column`, into the figure. */
+/* The times of a strategy relative to store-all over the points of a cell, against `column`, into the
+ * figure. */
 static void overheads(struct neap__study *s, struct neap__figure *f, const char *cell,
 	const char *column, const char *strategy)
 {
@@ -287,8 +287,8 @@ static void overheads(struct neap__study *s, struct neap__figure *f, const char 
 			continue;
 		int row = row_of(s, i, strategy);
 		if (row >= 0)
-			neap__figure_xy(
-				f, neap__row_number(s, i, column), 100 * overhead(s, i, row));
+			neap__figure_xy(f, neap__row_number(s, i, column),
+				1 + neap__row_number(s, row, "over"));
 	}
 }
 
@@ -306,7 +306,7 @@ static double worst(const struct neap__study *s, const char *strategy, int *poin
 		int row = row_of(s, i, strategy);
 		if (row < 0)
 			return NAN;
-		most = fmax(most, overhead(s, i, row));
+		most = fmax(most, neap__row_number(s, row, "over"));
 		++*points;
 	}
 	return most;
@@ -330,12 +330,12 @@ static int draw_overheads(struct neap__study *s)
 		int dense = strcmp(cells[c], "rnn") == 0;
 		neap__figure_panel(&f, cells[c],
 			dense ? "density of the weights" : "spikes per unit and step (%)",
-			"CPU time over store-all (%)", NEAP__LOG_X);
+			"time of store-all = 1", NEAP__LOG_X | NEAP__LOG_Y);
 		for (int k = 0; k < SHOWN; k++)
 			overheads(s, &f, cells[c], dense ? "density" : "spikes", strategies[k]);
 	}
 	return neap__study_figure(s, &f,
-		"In 1/10 of the memory, `auto` takes at most %.0f%% more CPU time than store-all "
+		"In 1/10 of the memory, `auto` takes at most %.0f%% more time than store-all "
 		"in the %d cases other than lif with dense tapes; of the fixed strategies, `%s` "
 		"has the smallest maximum: %.0f%%.",
 		100 * most, points, best ? best : "none", 100 * least);
@@ -352,14 +352,15 @@ static int draw(struct neap__study *study)
 		"the rows with the most spikes is below the potential after a reset. The budget is "
 		"1/10 of the "
 		"memory of store-all with dense tapes. `replay` stores the spikes and rebuilds "
-		"the tapes from them. The overhead is CPU time (including transfers, "
-		"without waiting for them) relative to store-all with the same kind of tapes, "
-		"which "
-		"is not limited to this budget; `-`: the strategy does not fit the "
+		"the tapes from them. The strategies run in turns, at least 3 rounds, and more "
+		"until %d s have passed. The overhead of a run is its time (wall-clock) relative "
+		"to the run of store-all in the same round, with the same kind of tapes and "
+		"without this budget; the table has the median of the rounds and, in brackets, "
+		"the least and the most; `-`: the strategy does not fit the "
 		"budget or does not apply. If a sparse tape is larger than planned and does not "
 		"fit, its step is recomputed; `overflows` is the number of these tapes in the "
 		"sweeps of all strategies.\n",
-		BATCH, neap__row_text(study, 0, "steps"));
+		BATCH, neap__row_text(study, 0, "steps"), SECONDS);
 	table(study);
 	NEAP_TRY(draw_sizes(study));
 	return draw_overheads(study);
@@ -367,5 +368,6 @@ static int draw(struct neap__study *study)
 
 const struct neap__experiment neap__study_sparsity = {"sparsity",
 	"activity, cells and density of weights: store, recompute or offload",
-	"cell,inputs,density,inputs_active,spikes,support,tape,tape_dense,cpu," NEAP__NET_COLUMNS,
+	"cell,inputs,density,inputs_active,spikes,support,tape,tape_dense,rounds,over,least,"
+	"most," NEAP__NET_COLUMNS,
 	measure, draw};

@@ -488,6 +488,13 @@ struct neap_compare_options {
 	void *user;
 	const char *encode;	/* as in neap_train_options */
 	int next, no_normalise; /* as in neap_train_options */
+	/*
+	 * Further rounds of runs, one of each strategy, begin only while the rounds have taken
+	 * fewer seconds; there are at least 3 rounds, if `repeats` allows. 0: no limit.
+	 */
+	double seconds;
+	/* 1: the slowdown of steps is not measured before and after each run: half as many passes. */
+	int no_pace;
 };
 
 /*
@@ -523,6 +530,12 @@ struct neap_compare_run {
 	/* The plan at the end of the last run (neap_sweep_options.no_replan), and its costs. */
 	struct neap_plan ended;
 	struct neap_problem problem;
+	/*
+	 * As `overhead`, but each run relative to the run of the reference in the same round: the
+	 * median, the least and the most over the rounds. NaN without a reference.
+	 */
+	double round_overhead, round_least, round_most;
+	int rounds; /* runs of this strategy */
 };
 
 /* The results of all strategies on the same batch. */

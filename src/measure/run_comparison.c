@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "base/struct_size.h"
 #include "nn/core/cell.h"
+#include "sys/clock.h"
 #include "sys/memory.h"
 #include "measure/comparison.h"
 #include "measure/target_fit.h"
@@ -109,7 +110,8 @@ static int run_once(struct neap__comparison *c, struct neap_sweep *sweep,
 			run->plan.strategy);
 	run->grad_hash = hash;
 	run->ran = 1;
-	NEAP_TRY(neap__pace_probe_run(c));
+	if (!c->options->no_pace)
+		NEAP_TRY(neap__pace_probe_run(c));
 	measured->slowed = (last.pace + c->now.pace) / 2;
 	measured->expected =
 		c->resumes ? neap_sweep_plan(sweep)->makespan : expect(sweep, &last, &c->now);
@@ -183,7 +185,7 @@ static int prepare(
 	const char *strategy = candidate->as.strategy;
 	uint64_t memory;
 
-	run->overhead = NAN;
+	run->overhead = run->round_overhead = run->round_least = run->round_most = NAN;
 	run->steps = c->one.batch->steps;
 	c->params = candidate->as.params;
 	if (run->reference)
@@ -202,6 +204,30 @@ static int prepare(
 	c->result->problem = *neap_sweep_problem(candidate->sweep);
 	candidate->predicted = neap__comparison_predict(candidate->sweep, &c->planned);
 	return 0;
+}
+
+/*
+ * Overheads relative to the reference in the same round, which a machine that is slow for a while
+ * changes less than the ratio of two medians. `reference`: NULL where none ran.
+ */
+static void compare_rounds(const struct candidate *candidate, const struct candidate *reference,
+	struct neap_compare_run *run, double reference_steps, int repeats)
+{
+	double over[REPEATS_MAX];
+	double steps = run->steps > 0 ? (double)run->steps : 1;
+
+	run->rounds = repeats;
+	run->round_overhead = run->round_least = run->round_most = NAN;
+	if (!reference)
+		return;
+	for (int i = 0; i < repeats; i++)
+		over[i] = candidate->run[i].stats.seconds / steps /
+				  (reference->run[i].stats.seconds / reference_steps) -
+			  1;
+	qsort(over, (size_t)repeats, sizeof over[0], by_value);
+	run->round_overhead = over[repeats / 2];
+	run->round_least = over[0];
+	run->round_most = over[repeats - 1];
 }
 
 /* Takes the run with the median of the seconds. */
@@ -270,16 +296,26 @@ static int prepare_all(struct neap__comparison *c, struct candidate *candidates)
 	return again ? neap__fail(NEAP_EINFEASIBLE, "--memory-total: no plan fits. Raise it") : 0;
 }
 
+/* 1: another round of `repeats` begins, after `done` ones that began at `begun`. */
+static int another_round(const struct neap_compare_options *o, int done, int repeats, double begun)
+{
+	enum { ROUNDS_LEAST = 3 }; /* the fewest whose median is not an extreme */
+
+	return done < repeats && (!(o->seconds > 0) || done < ROUNDS_LEAST ||
+					 neap__seconds() - begun < o->seconds);
+}
+
 /* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */
 static int measure(struct neap__comparison *c, struct candidate *candidates, int repeats)
 {
 	const struct neap_compare_options *o = c->options;
-	int count = c->result->runs_count, done = 0;
+	int count = c->result->runs_count, done = 0, rounds = 0;
 
 	NEAP_TRY(make_traces(c, candidates));
 	NEAP_TRY(neap__pace_probe_run(c));
 	NEAP_TRY(prepare_all(c, candidates));
-	for (int r = 0; r < repeats; r++) {
+	const double begun = neap__seconds();
+	for (int r = 0; another_round(o, r, repeats, begun); r++, rounds++) {
 		for (int i = 0; i < count; i++, done++) {
 			const char *name = candidates[i].as.strategy;
 			c->name = name;
@@ -292,9 +328,17 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 					&candidates[i].run[r]));
 		}
 	}
+	/* Before runs are sorted by seconds. */
+	const struct neap_compare_run *first = c->result->runs;
+	const int has_reference = count > 0 && first->reference && first->ran;
+	for (int i = 0; i < count; i++)
+		if (first[i].ran)
+			compare_rounds(&candidates[i], has_reference ? candidates : NULL,
+				&c->result->runs[i], first->steps > 0 ? (double)first->steps : 1,
+				rounds);
 	for (int i = 0; i < count; i++) {
 		struct neap_compare_run *run = &c->result->runs[i];
-		summarise(c, &candidates[i], run, repeats);
+		summarise(c, &candidates[i], run, rounds);
 		if (run->ran) {
 			run->ended = *neap_sweep_plan(candidates[i].sweep);
 			run->problem = *neap_sweep_problem(candidates[i].sweep);

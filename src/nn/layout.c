@@ -105,11 +105,17 @@ static size_t bytes_of(const struct neap_net *net, const struct neap__layer *lay
 static void place_delays(
 	struct neap_net *net, struct neap__layer *layer, size_t *state, size_t *adjoint)
 {
-	size_t rows = (size_t)layer->delays.most + 1, bits = (size_t)(layer->below + 7) / 8;
-	size_t row = net->options.smooth ? (size_t)layer->below * net->ops->real : bits;
+	size_t rows = (size_t)layer->delays.most + 1;
 
 	net->has_delays = 1;
-	layer->delays.state_at = place(state, rows * row);
+	for (int k = 0; k < layer->nsources; k++) {
+		struct neap__layer_source *source = &layer->source[k];
+		if (!source->is_delayed)
+			continue;
+		size_t n = (size_t)net->layers[source->layer].n;
+		size_t row = net->options.smooth ? n * net->ops->real : (n + 7) / 8;
+		source->ring_at = place(state, rows * row);
+	}
 	layer->delays.adjoint_at = place(adjoint, rows * (size_t)layer->widths.in * net->ops->real);
 }
 
@@ -132,8 +138,10 @@ int neap__net_layout(struct neap_net *net)
 		size_t wide = neap__round_up((uint64_t)neap__products_of(layer) * bytes, 64);
 		if (neap__is_apart(layer) && wide > net->wide_bytes)
 			net->wide_bytes = wide;
-		int at_once = neap__has_filter(layer) || neap__has_delays(layer);
-		layer->din_mask = !at_once || layer->is_recurrent ? -1 : layer->delay ? 1 : 0;
+		int at_once = neap__has_filter(layer) || neap__has_delays(layer), late = 0;
+		for (int k = 0; k < layer->nsources; k++)
+			late |= layer->source[k].late;
+		layer->din_mask = !at_once || layer->is_recurrent ? -1 : late;
 		if (hidden)
 			derive(net, layer);
 		layer->state_at =

@@ -138,6 +138,10 @@ int neap__sources_settle(struct neap_net *net)
 			s->row = (int)rows;
 			s->is_back = s->layer > l;
 			s->late = s->is_back || (s->layer >= 0 && layer->delay);
+			s->is_delayed = neap__has_delays(layer) && s->layer >= 0 && !s->is_back;
+			s->delay_at = layer->delays.units;
+			if (s->is_delayed)
+				layer->delays.units += net->layers[s->layer].n;
 			rows += s->layer < 0 ? net->options.inputs : net->layers[s->layer].n;
 		}
 		if (layer->nsources > 1 && rows > NEAP__UNITS_MOST)

@@ -274,32 +274,34 @@ static int learn_delays(struct neap__layer *layer)
 	return 0;
 }
 
-/* Delays of units need a layer of spikes below; what shares weights has one delay at most. */
+/* Delays of units need layers of spikes below; those of maxima are one delay for all. */
 static int check_delays(const struct neap_net *net, const struct neap__layer *layer)
 {
-	const char *key = layer->conv[0] ? "conv" : "pool";
+	const struct neap__delays *delays = &layer->delays;
+	const char *key = layer->wide ? "conv_pooling" : "pooling";
+	int is_max = layer->wide || (layer->pool.size[0] && layer->pool.by == NEAP__POOL_MAX);
 
 	if (!neap__has_delays(layer))
 		return 0;
-	if (neap__has_filter(layer))
+	if (delays->units == 0)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has %s and a delay of up to %d steps; with %s, a delay of "
-			"0 or 1 is available. Put the delay into another layer",
-			layer->index, key, layer->delays.most, key);
-	if (!neap__is_in_chain(layer) || layer[-1].first_reader != layer->index ||
-		layer[-1].last_reader != layer->index)
+			"--net: layer %d has a delay of up to %d steps, but receives no layer "
+			"below, and the inputs and layers above are not delayed. Remove delay",
+			layer->index, delays->most);
+	if (is_max && delays->most > delays->least)
 		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has a delay of up to %d steps, so it must be the only "
-			"layer "
-			"that receives layer%d, and receive no other. Use delay=0 or delay=1, or "
-			"remove from",
-			layer->index, layer->delays.most, layer->index - 1);
-	if (!neap__layer_spikes(net, layer - 1))
-		return neap__fail(NEAP_EUSAGE,
-			"--net: layer %d has a delay of up to %d steps, but receives the outputs "
-			"of %s, which are numbers. Such delays are available for spikes; use "
-			"delay=0 or delay=1",
-			layer->index, layer->delays.most, layer[-1].cell->name);
+			"--net: layer %d has %s=max and delay=%d..%d, but maxima need the same "
+			"delay of all units. Use delay=%d, or %s=sum or avg",
+			layer->index, key, delays->least, delays->most, delays->most, key);
+	for (int k = 0; k < layer->nsources; k++) {
+		const struct neap__layer *from = neap__source_of(layer, k);
+		if (layer->source[k].is_delayed && !neap__layer_spikes(net, from))
+			return neap__fail(NEAP_EUSAGE,
+				"--net: layer %d has a delay of up to %d steps, but receives the "
+				"outputs of %s, which are numbers. Such delays are available for "
+				"spikes; use delay=0 or delay=1",
+				layer->index, delays->most, from->cell->name);
+	}
 	return 0;
 }
 

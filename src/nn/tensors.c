@@ -211,19 +211,19 @@ static int make_delays(struct neap_net *net, struct neap__layer *layer)
 	delays->tensor = -1;
 	if (!neap__has_delays(layer))
 		return 0;
-	delays->whole = neap__net_get_zeroed(net, (uint64_t)layer->below, sizeof *delays->whole);
-	delays->part = neap__net_get_zeroed(net, (uint64_t)layer->below, net->ops->real);
+	delays->whole = neap__net_get_zeroed(net, (uint64_t)delays->units, sizeof *delays->whole);
+	delays->part = neap__net_get_zeroed(net, (uint64_t)delays->units, net->ops->real);
 	if (!delays->whole || !delays->part)
-		return neap__fail_errno(ENOMEM, "delays of %d units", layer->below);
+		return neap__fail_errno(ENOMEM, "delays of %d units", delays->units);
 	if (range == 0)
 		return 0;
 	delays->tensor = net->ntensors++;
 	struct neap__param *t = &net->tensors[delays->tensor];
-	NEAP_TRY(make(net, delays->tensor, layer, "delay", 1, layer->below, 1, (struct draw){0},
+	NEAP_TRY(make(net, delays->tensor, layer, "delay", 1, delays->units, 1, (struct draw){0},
 		DELAY_UNIT));
 	t->is_delay = 1;
 	t->is_frozen = !delays->learns;
-	for (int i = 0; i < layer->below; i++) {
+	for (int i = 0; i < delays->units; i++) {
 		double u = neap__random_uniform(net->options.seed, NEAP__STREAM_WEIGHTS,
 			(uint32_t)delays->tensor, (uint64_t)i);
 		double d = delays->least +

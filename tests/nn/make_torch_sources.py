@@ -45,8 +45,8 @@ class Integrator(Spiking):
         return self.y
 
 
-def run(name, spec, layers, sources, inputs, classes, lengths, rate):
-    """sources: of each layer and the readout, in ascending order; -1: the inputs."""
+def run(name, spec, layers, sources, inputs, classes, lengths, rate, pool=lambda x: x):
+    """sources: of each layer and the readout, in ascending order; -1: the inputs. pool: of what the readout receives."""
     size = [layer.n for layer in layers] + [inputs]
     w = weights(sum(size[s] for s in sources[-1]), classes, scale=0.7)
     b, kappa = weights(classes, scale=0.1), math.exp(-DT / 20e-3)
@@ -66,7 +66,7 @@ def run(name, spec, layers, sources, inputs, classes, lengths, rate):
                 now.append(layer.step(received(i), margins))
                 shows = isinstance(layer, Spiking) and not isinstance(layer, Integrator)
                 fired[i].append(now[-1].detach().nonzero().flatten().tolist() if shows else [])
-            out = kappa * out + (1 - kappa) * (torch.cat([x[t] if s < 0 else now[s] for s in sources[-1]]) @ w + b)
+            out = kappa * out + (1 - kappa) * (pool(torch.cat([x[t] if s < 0 else now[s] for s in sources[-1]])) @ w + b)
             outs.append(out)
         losses.append(torch.nn.functional.cross_entropy(torch.stack(outs).mean(0)[None], torch.tensor([index % classes])))
         spikes.append(fired)

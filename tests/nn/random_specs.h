@@ -27,6 +27,7 @@ struct random_net {
 	enum neap_target target;
 	int may_have_kinks; /* surrogates that end abruptly; rarely is a membrane at the end */
 	int has_kinks;	    /* differences of its loss are not exact enough */
+	int last;	    /* units of the last layer; 0: it is an image */
 };
 
 static inline void add(struct random_net *r, const char *format, ...)
@@ -56,6 +57,7 @@ static inline void add_plain(struct random_net *r, struct draws *d, int layer, i
 	static const char *const resets[] = {"subtract", "zero", "hard", "soft"};
 
 	int size = 1 + below(d, units), is_recurrent = often(d, 60);
+	r->last = size;
 	add(r, "%slif:%d%s:reset=%s", layer ? "," : "", size, is_recurrent ? "r" : "",
 		resets[below(d, 4)]);
 	if (often(d, 10))
@@ -122,11 +124,12 @@ static inline void add_neuron(struct random_net *r, struct draws *d, int cell)
 		add(r, ":learn=%s", often(d, 50) ? "tau" : "all");
 }
 
-static inline void add_delay(struct random_net *r, struct draws *d)
+/* `is_one`: most often the same for all units, as maxima need it. */
+static inline void add_delay(struct random_net *r, struct draws *d, int is_one)
 {
 	int least = below(d, 4), most = least + 1 + below(d, often(d, 10) ? 120 : 12);
 
-	if (often(d, 30))
+	if (often(d, is_one ? 85 : 30))
 		add(r, ":delay=%d", often(d, 50) ? below(d, 2) : below(d, 20));
 	else
 		add(r, ":delay=%d..%d%s", least, most, often(d, 60) ? ":learn" : "");
@@ -155,7 +158,8 @@ static inline void add_from(struct random_net *r, struct draws *d, int layer, in
 }
 
 /* Windows of a pool; some overlap, leave gaps or are padded. */
-static inline void add_windows(struct random_net *r, struct draws *d, const char *name)
+/* Returns 1 for maxima. */
+static inline int add_windows(struct random_net *r, struct draws *d, const char *name)
 {
 	static const char *const poolings[] = {"sum", "avg", "max"};
 	int size = 2 + below(d, 2), by = below(d, 3);
@@ -166,6 +170,7 @@ static inline void add_windows(struct random_net *r, struct draws *d, const char
 		add(r, ":%s_stride=1x%d", name, 1 + below(d, 4));
 	if (often(d, 40))
 		add(r, ":%s_pad=0x1", name);
+	return by == 2;
 }
 
 static inline void add_layer(struct random_net *r, struct draws *d, int layer, int layers,
@@ -176,19 +181,30 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 		"cell c;state u;u=tanh(u)+in+0.1*spike;reset u=0;spike u-1"};
 	/* Delays need spikes, and skips are as frequent among these. */
 	int cell = often(d, 30) ? LIF : often(d, 65) ? below(d, INTEGRATOR) : below(d, 12);
-	int is_filter = cell < INTEGRATOR && layer == 0 && often(d, 10);
+	/* Those that delays apply to. */
+	int size = 1 + below(d, units), has_max = 0;
+	int is_filter = cell < INTEGRATOR && often(d, layer && late ? 30 : layer ? 0 : 10);
 
 	add(r, "%s%s", layer ? "," : "", names[cell]);
 	if (is_filter) {
-		add(r, ":conv=1x3:channels=%d:shape=1x1x%d", 1 + below(d, 3), r->options.inputs);
-		if (often(d, 30))
+		int kernel = r->last > 2 || r->last == 0 ? 1 + below(d, 3) : 1;
+		int is_conv = !layer || often(d, 75);
+		if (is_conv)
+			add(r, ":conv=1x%d:channels=%d", layer ? kernel : 3, 1 + below(d, 3));
+		else
+			add(r, ":%d", size);
+		if (r->last)
+			add(r, ":shape=1x1x%d", r->last);
+		if (is_conv && often(d, 30))
 			add(r, ":pad=0x1");
-		if (often(d, 40))
-			add_windows(r, d, "pool");
-		if (often(d, 40))
-			add_windows(r, d, "conv_pool");
+		if (!is_conv || often(d, 40))
+			has_max |= add_windows(r, d, "pool");
+		if (is_conv && often(d, 40))
+			has_max |= add_windows(r, d, "conv_pool");
+		r->last = is_conv ? 0 : size;
 	} else {
-		int size = 1 + below(d, units), is_gated = cell >= RNN && cell != FILE_CELL;
+		int is_gated = cell >= RNN && cell != FILE_CELL;
+		r->last = size;
 		add(r, ":%d%s", size, !is_gated && often(d, 45) ? "r" : "");
 	}
 	if (cell != FILE_CELL)
@@ -200,8 +216,8 @@ static inline void add_layer(struct random_net *r, struct draws *d, int layer, i
 	if (often(d, 25))
 		add(r, ":dropout=0.%d", 1 + below(d, 6));
 	if (layer && often(d, late))
-		add_delay(r, d);
-	if (often(d, links))
+		add_delay(r, d, has_max);
+	if (often(d, is_filter ? links / 4 : links)) /* of several layers it is refused */
 		add_from(r, d, layer, layers);
 }
 
@@ -214,7 +230,8 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	*r = (struct random_net){.options = NEAP_NET_OPTIONS_INIT};
 	r->options.inputs = 3 + below(d, 10);
 	r->options.classes = 1 + below(d, 4);
-	int plain = often(d, 15);
+	r->last = r->options.inputs;
+	int plain = often(d, 15), has_max = 0;
 	for (int l = 0; l < layers; l++)
 		if (plain)
 			add_plain(r, d, l, units);
@@ -228,11 +245,11 @@ static inline void random_net(struct random_net *r, uint64_t seed, int units)
 	if (often(d, 15))
 		add(r, ":density=0.6");
 	if (often(d, 12)) {
-		add(r, ":shape=1x1x%d", 2 + below(d, units));
-		add_windows(r, d, "pool");
+		add(r, ":shape=1x1x%d", r->last && often(d, 80) ? r->last : 2 + below(d, units));
+		has_max = add_windows(r, d, "pool");
 	}
 	if (often(d, late))
-		add_delay(r, d);
+		add_delay(r, d, has_max);
 	if (often(d, links))
 		add_from(r, d, layers, layers);
 	struct neap_net_options *o = &r->options;

@@ -222,9 +222,15 @@ static const struct {
 	{"lif:8:delay=0..4,li", "the first layer does not have"},
 	{"gru:8,li:delay=2", "receives the outputs of gru, which are numbers"},
 	{"egru:8,lif:8:delay=0..4:learn,li", "receives the outputs of egru"},
-	{"lif:8,lif:conv=1:channels=2:shape=2x2x2:delay=2,li",
-		"has conv and a delay of up to 2 steps"},
-	{"lif:8,li:pool=1x2:shape=2x2x2:delay=0..4", "has pool and a delay of up to 4 steps"},
+	{"lif:8,lif:conv=1:channels=2:shape=2x2x2:delay=0..2:learn,li:pool=2:delay=0..4", NULL},
+	{"lif:8,lif:8:pool=1x2:pooling=max:shape=2x2x2:delay=2,li", NULL},
+	{"lif:8,li:pool=1x2:pooling=max:shape=2x2x2:delay=0..4",
+		"has pooling=max and delay=0..4, but maxima need the same delay"},
+	{"lif:8,lif:conv=1:channels=2:shape=2x2x2:conv_pool=2:conv_pooling=max:delay=0..4,li",
+		"has conv_pooling=max and delay=0..4"},
+	{"lif:8,lif:8:from=input+layer0:delay=0..9:learn,li:from=layer0+layer1:delay=3", NULL},
+	{"lif:8:from=input+layer1,lif:8:delay=9,li", NULL},
+	{"lif:8,lif:8:from=input:delay=9,li:from=layer0+layer1", "receives no layer below"},
 };
 
 static void refusals(void **arg)

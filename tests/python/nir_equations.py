@@ -99,6 +99,10 @@ class Graph:
             return pooled(total, p, kind == "AvgPool2d"), None
         if kind == "Scale":
             return p["scale"] * total, None
+        if kind == "Delay":  # of the same steps for all units
+            past = [*(state or []), total]
+            steps = int(round(np.asarray(p["delay"]).flat[0] / dt))
+            return past[-1 - steps] if len(past) > steps else 0 * total, past
         v, i = state
         if kind == "CubaLIF":
             i = i + dt / p["tau_syn"] * (p.get("w_in", 1) * total - i)

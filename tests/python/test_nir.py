@@ -139,6 +139,10 @@ MORE_NETS = {
             "cubalif:9r:norm=batch:reset=hard:scale=4,lif:7:density=0.6:norm=batch:from=layer0+layer1:reset=hard,li",
     "windows": "lif:conv=2x1:channels=5:pool=1x2:pool_stride=1:pooling=avg:shape=2x5x2:conv_pool=3x1:conv_pool_stride=1:"
                "reset=hard:scale=6,lif:12r:pool=2x1:pool_stride=1:reset=hard:scale=3,li",
+    "late": "lif:conv=3x2:channels=5:shape=2x5x2:reset=hard:scale=4,"
+            "lif:conv=2x1:channels=4:pool=2x1:pool_stride=1:pooling=avg:reset=hard:scale=6:delay=7,li:delay=4",
+    "late_skip": "lif:24r:reset=hard:scale=3,lif:9:from=input+layer0:scale=3:delay=3:reset=hard,"
+                 "lif:8:reset=hard:scale=3,li:from=layer1+layer2:delay=6",
     "groups": "lif:conv=3x2:channels=6:groups=2:pad=1x0:shape=2x5x2:reset=hard:scale=3,"
               "lif:conv=2x1:channels=9:groups=3:reset=hard:scale=4,li:pool=2x1:pooling=avg"}
 
@@ -162,7 +166,7 @@ def test_there_and_back(name, precision, tmp_path):
     path = os.path.join(str(tmp_path), "net.nir")
     run_tool("export", run, "--nir", path)
     assert answers(path) == answers(run)
-    if precision == "float" or name in ("skip", "feedback"):  # test_nir_graphs.py has the equations of these
+    if precision == "float" or name in ("skip", "feedback", "late_skip"):  # test_nir_graphs.py has the equations of these
         return
     spikes = draw(2, 20, 0.3, 6, 60)
     graph = Graph(path, 1e-3)

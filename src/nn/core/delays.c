@@ -11,7 +11,7 @@ void neap__delays_begin(struct neap_net *net, const struct neap__layer *layer)
 	real *p = delays->tensor < 0 ? NULL : net->tensors[delays->tensor].data;
 	real *part = delays->part;
 
-	for (int i = 0; delays->most && i < layer->below; i++) {
+	for (int i = 0; delays->most && i < delays->units; i++) {
 		/* fmax first: it makes a number of NaN. */
 		double d = p ? fmin(fmax((double)p[i], delays->least), delays->most) : delays->most;
 		double whole = delays->learns ? fmin(floor(d), delays->most - 1) : rint(d);
@@ -22,36 +22,50 @@ void neap__delays_begin(struct neap_net *net, const struct neap__layer *layer)
 	}
 }
 
-static void send_numbers(const struct neap__at *at, const struct neap__delays *delays)
+static void send_numbers(const struct neap__at *at, const struct neap__delays *delays,
+	const struct neap__layer_source *source)
 {
-	real *ring = (real *)(void *)(at->state + delays->state_at);
+	real *ring = (real *)(void *)(at->state + source->ring_at);
+	const uint8_t *whole = delays->whole + source->delay_at;
 	const real *value = at->now->value;
 	int n = at->layer->n, rows = delays->most + 1;
 
 	for (int i = 0; i < n; i++)
-		ring[(size_t)((at->t + delays->whole[i]) % rows) * n + i] = value[i];
+		ring[(size_t)((at->t + whole[i]) % rows) * n + i] = value[i];
 }
 
-void neap__delays_send(const struct neap__at *at)
+static void send(const struct neap__at *at, const struct neap__delays *delays,
+	const struct neap__layer_source *source)
 {
-	const struct neap__delays *delays = &at->layer[1].delays;
+	const uint8_t *whole = delays->whole + source->delay_at;
 	const struct neap__list *now = at->now;
 	size_t bytes = (size_t)(at->layer->n + 7) / 8;
-	unsigned char *ring = at->state + delays->state_at;
+	unsigned char *ring = at->state + source->ring_at;
 	int rows = delays->most + 1, row = (int)(at->t % rows);
 	int last = row + delays->most - delays->learns;
 
 	if (at->layer->smooth) {
-		send_numbers(at, delays);
+		send_numbers(at, delays, source);
 		return;
 	}
 	/* The latest row of this step was read for the last time in the step before. */
 	memset(ring + (size_t)(last < rows ? last : last - rows) * bytes, 0, bytes);
 	for (int k = 0; k < now->count; k++) {
-		int i = now->id[k], to = row + delays->whole[i];
+		int i = now->id[k], to = row + whole[i];
 		ring[(size_t)(to < rows ? to : to - rows) * bytes + (i >> 3)] |=
 			(unsigned char)(1 << (i & 7));
 	}
+}
+
+void neap__delays_send(const struct neap__at *at)
+{
+	const struct neap__layer *layers = at->net->layers;
+
+	for (int l = at->layer->first_reader; l <= at->layer->last_reader; l++)
+		for (int k = 0; neap__has_delays(&layers[l]) && k < layers[l].nsources; k++)
+			if (layers[l].source[k].layer == at->layer->index &&
+				layers[l].source[k].is_delayed)
+				send(at, &layers[l].delays, &layers[l].source[k]);
 }
 
 static uint64_t word_of(const unsigned char *bits, int base, int n)
@@ -63,36 +77,38 @@ static uint64_t word_of(const unsigned char *bits, int base, int n)
 	return word;
 }
 
-static struct neap__list arrive_numbers(const struct neap__at *at, real *value)
+static struct neap__list arrive_numbers(
+	const struct neap__at *at, const struct neap__layer_source *source, real *value)
 {
 	const struct neap__delays *delays = &at->layer->delays;
-	const real *ring = (const real *)(const void *)(at->state + delays->state_at);
-	int n = at->layer->below, rows = delays->most + 1;
+	const real *ring = (const real *)(const void *)(at->state + source->ring_at);
+	int n = at->net->layers[source->layer].n, rows = delays->most + 1;
 	const real *now = ring + (size_t)(at->t % rows) * n;
 	const real *before = ring + (size_t)((at->t + rows - 1) % rows) * n;
-	const real *part = delays->part;
+	const real *part = (const real *)delays->part + source->delay_at;
 
 	for (int i = 0; i < n; i++)
 		value[i] = delays->learns ? (1 - part[i]) * now[i] + part[i] * before[i] : now[i];
 	return (struct neap__list){.count = n, .id = at->net->identity, .value = value};
 }
 
-struct neap__list neap__delays_arrive(const struct neap__at *at)
+struct neap__list neap__delays_arrive(
+	const struct neap__at *at, const struct neap__layer_source *source)
 {
-	const struct neap__layer *layer = at->layer;
-	const struct neap__delays *delays = &layer->delays;
+	const struct neap__layer *below = &at->net->layers[source->layer];
+	const struct neap__delays *delays = &at->layer->delays;
 	struct neap__group *group = at->group;
 	uint16_t *id = group->late.ids + (size_t)at->slot * at->net->widest;
 	real *value = neap__scratch_row(at->net, group->late.values, at->slot);
-	const real *part = delays->part;
-	int n = layer->below, rows = delays->most + 1, count = 0;
+	const real *part = (const real *)delays->part + source->delay_at;
+	int n = below->n, rows = delays->most + 1, count = 0;
 	size_t bytes = (size_t)(n + 7) / 8;
-	const unsigned char *ring = at->state + delays->state_at;
+	const unsigned char *ring = at->state + source->ring_at;
 	const unsigned char *now = ring + (size_t)(at->t % rows) * bytes;
 	const unsigned char *before = ring + (size_t)((at->t + rows - 1) % rows) * bytes;
 
-	if (layer[-1].smooth)
-		return arrive_numbers(at, value);
+	if (below->smooth)
+		return arrive_numbers(at, source, value);
 	for (int base = 0; base < n; base += 64) {
 		uint64_t first = word_of(now, base, n), second = 0;
 		if (delays->learns)

@@ -103,7 +103,7 @@ static void add_source(struct neap_net *net, struct neap__group *group, int aliv
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		struct neap__list list =
-			neap__has_delays(layer) ? neap__delays_arrive(at)
+			from->is_delayed ? neap__delays_arrive(at, from)
 			: below ? *neap__list_of(group->spike_lists[(at->t - from->late) & 1], net,
 					  at->slot, from->layer)
 				: neap__inputs_of(net, at);
@@ -189,7 +189,7 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 	for (int l = 0; l < neap__computed_layers(net) && alive; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		int known = walked && !layer->cell->readout;
-		int sends = !layer->cell->readout && neap__has_delays(layer + 1);
+		int sends = net->has_delays && !layer->cell->readout;
 		enter_layer(net, group, alive, l);
 		if (!known)
 			make_sums(net, group, alive);

@@ -173,16 +173,21 @@ struct neap__layer_source {
 	int row;     /* the first row of W of its units */
 	int late;    /* 1: its outputs of the step before arrive */
 	int is_back; /* 1: it is a layer above */
+	/* Of layers with delays (delays.h), which delay their sources among the layers below: */
+	int is_delayed;
+	int delay_at;	/* the first of its units in struct neap__delays */
+	size_t ring_at; /* the ring of its outputs in a sample's state */
 };
 
-/* Delays of the outputs of the layer below, unit by unit (delays.h). */
+/* Delays of the outputs that a layer receives from layers below, unit by unit (delays.h). */
 struct neap__delays {
 	int least, most; /* steps; most 0: there are none, but for the key `delay` of one step */
 	int learns;
-	int tensor;		     /* of the delays [below]; -1: all are `most` */
-	size_t state_at, adjoint_at; /* the rings in a sample's state and adjoint */
-	uint8_t *whole;		     /* [below] whole steps, in the batch begun */
-	void *part;		     /* [below] the part of a step beyond these */
+	int units;	   /* of all sources that are delayed */
+	int tensor;	   /* of the delays [units]; -1: all are `most` */
+	size_t adjoint_at; /* the ring of d(in) in a sample's adjoint */
+	uint8_t *whole;	   /* [units] whole steps, in the batch begun */
+	void *part;	   /* [units] the part of a step beyond these */
 };
 
 /* A layer; the last layer of a net is the readout. */
@@ -598,7 +603,7 @@ static inline double neap__most_turn(void)
 	return 0.999;
 }
 
-/* 1: what the layer receives arrives after delays of the units below. */
+/* 1: what the layer receives from layers below arrives after delays of their units. */
 static inline int neap__has_delays(const struct neap__layer *layer)
 {
 	return layer->delays.most > 0;

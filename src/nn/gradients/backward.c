@@ -40,12 +40,21 @@ static void start_others(const struct neap__at *at, real *ds)
 		ds[k] += outputs[view->active_id[k]];
 }
 
-/* d(in) of a layer as its products see it, of the step or, where `next` is 1, of the step after. */
+/* Steps after which outputs of a source arrive, all alike: those that have one delay, too. */
+static int steps_of(const struct neap__layer *layer, const struct neap__layer_source *source)
+{
+	return source->is_delayed ? layer->delays.most : source->late;
+}
+
+/* d(in) of a layer as its products see it, of the step or of so many steps after, where the sample
+ * has these. */
 static const real *source_din(
 	const struct neap__at *at, const struct neap__layer *layer, int tensor, int next)
 {
 	if (layer->wide && tensor == layer->weight)
 		return neap__spread_row(at->net, at->group, layer, at->slot);
+	if (next > 1)
+		return neap__delays_din(at, layer, next);
 	return next ? neap__deferred_din(at, layer->index) : din_of(at, layer);
 }
 
@@ -89,7 +98,7 @@ static void add_pools(struct neap_net *net, struct neap__group *group, int alive
 {
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
-		if (next && at->t + 1 >= at->sequence->length)
+		if (at->t + next >= at->sequence->length)
 			continue;
 		struct neap__list outputs = outputs_above(net, group, at);
 		neap__pool_products(net, group, layer, at->slot,
@@ -112,7 +121,10 @@ static void add_readers(struct neap_net *net, struct neap__group *group, int ali
 			if (from->layer != own || from->is_back != back || l < net->learns_from)
 				continue;
 			if (net->layers[l].pool_start)
-				add_pools(net, group, alive, &net->layers[l], from->late);
+				add_pools(net, group, alive, &net->layers[l],
+					steps_of(&net->layers[l], from));
+			else if (from->is_delayed)
+				neap__delays_outputs(net, group, alive, &net->layers[l], from);
 			else
 				add_products(net, group, alive, &net->layers[l],
 					net->layers[l].weight, from->row, from->late);
@@ -145,10 +157,7 @@ static void start_ds(struct neap_net *net, struct neap__group *group, int alive)
 		else
 			start_others(at, ds);
 	}
-	if (neap__has_delays(layer + 1))
-		neap__delays_outputs(net, group, alive, layer + 1);
-	else
-		add_readers(net, group, alive, 0);
+	add_readers(net, group, alive, 0);
 	for (int i = 0; stops && i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
 		const struct neap__view *view = neap__view_of(at, layer->index);
@@ -171,11 +180,12 @@ static void spread_maxima(
 	struct neap_net *net, struct neap__group *group, int alive, const struct neap__layer *layer)
 {
 	const struct neap__layer_source *from = &layer->source[0];
+	int next = steps_of(layer, from);
 
 	for (int i = 0; i < alive; i++) {
 		const struct neap__at *at = &group->at[i];
-		if (from->late && at->t + 1 >= at->sequence->length)
-			continue; /* outputs of the last step enter no step */
+		if (at->t + next >= at->sequence->length)
+			continue; /* outputs of the last steps enter no step */
 		struct neap__list list = neap__arriving(at, layer, 0,
 			from->layer < 0 ? neap__inputs_of(net, at)
 					: neap__view_of(at, from->layer)->spikes);
@@ -186,7 +196,9 @@ static void spread_maxima(
 		memset(sample.out, 0, (size_t)layer->wide * sizeof *sample.out);
 		neap__products_add(net, &sample, 1, layer->weight, 0);
 		neap__sum_pool_spread(layer, neap__products_row(net, group, at->slot),
-			from->late ? neap__deferred_din(at, layer->index) : din_of(at, layer),
+			next > 1 ? neap__delays_din(at, layer, next)
+			: next	 ? neap__deferred_din(at, layer->index)
+				 : din_of(at, layer),
 			neap__spread_row(net, group, layer, at->slot));
 	}
 }
@@ -264,10 +276,11 @@ static void reverse_step(
 		neap__bias_add(net, group, alive, layer);
 		for (int i = 0; i < alive && neap__has_delays(layer); i++)
 			neap__delays_store(&group->at[i]);
-		if (neap__has_delays(layer))
-			neap__delays_weights(net, group, alive, layer);
-		for (int k = 0; k < layer->nsources && !neap__has_delays(layer); k++)
-			neap__weights_add(net, group, alive, layer, &layer->source[k]);
+		for (int k = 0; k < layer->nsources; k++)
+			if (layer->source[k].is_delayed)
+				neap__delays_weights(net, group, alive, layer, &layer->source[k]);
+			else
+				neap__weights_add(net, group, alive, layer, &layer->source[k]);
 		if (layer->is_recurrent)
 			neap__weights_add(net, group, alive, layer, NULL);
 	}

@@ -235,42 +235,23 @@ static int steps_of(const struct nir_making *m, int node, const struct neap__nir
 	return (int)steps;
 }
 
-/* 1: each node receives one other node, and no two the same one. */
-static int is_chain(const struct nir_making *m)
-{
-	for (int i = 0; i <= m->order.nodes; i++) {
-		int node = i < m->order.nodes ? m->order.node[i] : m->order.output, before = -1;
-		const struct neap__nir_sum *sum = &m->sums->sum[node];
-		for (int k = 0; k < sum->terms; k++) {
-			if (sum->term[k].source == node)
-				continue;
-			if (before >= 0)
-				return 0;
-			before = sum->term[k].source;
-		}
-		if (before != (i ? m->order.node[i - 1] : m->order.input))
-			return 0;
-	}
-	return 1;
-}
-
 /* 1: a layer can delay what its node receives by several steps itself. */
 static int can_delay(
 	const struct nir_making *m, int node, const struct neap__nir_term *t, int steps)
 {
-	return steps <= NEAP__DELAY_MOST && t->source != m->order.input && !t->conv && !t->pool &&
+	return steps <= NEAP__DELAY_MOST && t->source != m->order.input &&
 	       !is_number(m->sums->graph->node[t->source].type) &&
-	       m->sums->graph->node[node].type != NEAP__NIR_CUBALI && is_chain(m);
+	       m->sums->graph->node[node].type != NEAP__NIR_CUBALI;
 }
 
 /*
  * `delay` of the layer of a node: 1 if all layers before it are seen at least one step late, and
- * more in a chain, whose layers can delay by more. -1: refused.
+ * more if all are seen so late and can be delayed. -1: refused.
  */
 static int delay_of(const struct nir_making *m, int node)
 {
 	const struct neap__nir_sum *sum = &m->sums->sum[node];
-	int late = 0, at_once = 0;
+	int late = 0, at_once = 0, common = -1;
 
 	for (int i = 0; i < sum->terms; i++) {
 		const struct neap__nir_term *t = &sum->term[i];
@@ -289,12 +270,12 @@ static int delay_of(const struct nir_making *m, int node)
 		}
 		if (t->source == m->order.input && steps == 0)
 			continue; /* the inputs of a step are seen at once */
-		if (steps > 1 && can_delay(m, node, t, steps))
-			return steps;
+		int same = steps > 1 && can_delay(m, node, t, steps) && (common < 0 || common == steps);
+		common = same ? steps : 0;
 		late |= steps > 0;
 		at_once |= steps == 0;
 	}
-	return late && !at_once;
+	return common > 1 ? common : late && !at_once;
 }
 
 /* Layers that repeat a node for its readers; of the Input one more, which repeats it at once. */
@@ -318,8 +299,8 @@ static int count_repeats(struct nir_making *m)
 			if ((sum->term[k].conv || sum->term[k].pool))
 				return refuse(m->sums, node,
 					"receives a convolution or a pool with this delay; neap "
-					"supports a delay of one step there, and none from the "
-					"Input");
+					"supports a delay of one step there, of more only of "
+					"spikes, and none from the Input");
 			double n = (double)m->sums->size[sum->term[k].source];
 			weights += (repeats - from->repeats) * n * n;
 			all += repeats - from->repeats;

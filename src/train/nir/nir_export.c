@@ -483,9 +483,10 @@ static int join_node(struct exporting *e, const struct neap__layer *layer, int s
 	if (s->is_back)
 		NEAP_TRY(check_back(e, layer, source));
 	e->before = source_node(e, layer, source);
-	if (s->late && !s->is_back) {
+	int steps = s->is_delayed ? layer->delays.most : s->late;
+	if (steps && !s->is_back) {
 		NEAP_TRY(node = follow(e, layer, late, NEAP__NIR_DELAY));
-		NEAP_TRY(row(e, node, "delay", n, e->net->options.dt, units));
+		NEAP_TRY(row(e, node, "delay", n, steps * e->net->options.dt, units));
 	}
 	if (image) {
 		const int size[] = {image->channels, image->height, image->width};
@@ -514,14 +515,14 @@ static int layer_nodes(struct exporting *e, const struct neap__layer *layer)
 
 	if (layer->cell->traits & NEAP__HAS_THRESHOLD)
 		NEAP_TRY(check_reset(e, layer));
-	if (layer->nsources > 1)
-		return join_nodes(e, layer);
 	if (layer->delays.tensor >= 0)
 		return neap__fail(NEAP_EUSAGE,
 			"layer %d has a delay per unit, delay=%d..%d, which the "
 			"export to NIR does not support; train with one delay for all units, such "
 			"as delay=%d",
 			layer->index, layer->delays.least, layer->delays.most, layer->delays.most);
+	if (layer->nsources > 1)
+		return join_nodes(e, layer);
 	int delay = layer->delays.most ? layer->delays.most : layer->source[0].late;
 	e->before = source_node(e, layer, 0);
 	if (delay) {
