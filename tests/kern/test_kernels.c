@@ -243,6 +243,39 @@ static void add(void **arg)
 	check_all(check_add);
 }
 
+/* More rows than a copied block has, by samples that use each of them often. */
+static void add_blocks(void **arg)
+{
+	enum { TALL = 500, WIDTH = 141 };
+	static uint16_t id[SHARES][TALL];
+	struct numbers w = numbers((size_t)TALL * WIDTH, 1);
+	struct numbers out = numbers((size_t)SHARES * WIDTH, 2), before = copy_of(&out);
+	struct neap__matrix m = {.w = w.at, .columns = WIDTH};
+	struct neap__sample_rows share[SHARES];
+
+	(void)arg;
+	for (int s = 0; s < SHARES; s++) {
+		share[s] = (struct neap__sample_rows){
+			.id = id[s], .out = out.at + (size_t)s * WIDTH};
+		for (int i = 0; i < TALL - 3 * s; i++) /* one sample has none in a block */
+			if (draw() < 0.8 && (s != 2 || i / 96 != 2))
+				id[s][share[s].count++] = (uint16_t)i;
+	}
+	neap__kernels_reference.rows[0].add(&m, share, SHARES);
+	struct numbers expected = copy_of(&out);
+	for (int t = 0; t < NEAP__ISAS; t++) {
+		if (!table(t))
+			continue;
+		put_back(&out, &before);
+		table(t)->rows[0].add(&m, share, SHARES);
+		assert_true(equal(&out, &expected));
+	}
+	numbers_free(&w);
+	numbers_free(&out);
+	numbers_free(&before);
+	numbers_free(&expected);
+}
+
 static void dot(void **arg)
 {
 	(void)arg;
@@ -546,7 +579,7 @@ static void chosen(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(add),
+		cmocka_unit_test(add), cmocka_unit_test(add_blocks),
 		cmocka_unit_test(dot),
 		cmocka_unit_test(grad),
 		cmocka_unit_test(gather),
