@@ -34,7 +34,8 @@ extern "C" {
 /* clang-format off */
 #define NEAP_PRECISION_TABLE(X) \
 	X(NEAP_FLOAT, float, "32 bits") \
-	X(NEAP_DOUBLE, double, "64 bits")
+	X(NEAP_DOUBLE, double, "64 bits") \
+	X(NEAP_BF16, bf16, "32 bits; rnn, lstm and gru multiply numbers rounded to bfloat16")
 
 /* Reset of the membrane potential after a spike. */
 #define NEAP_RESET_TABLE(X) \
