@@ -33,13 +33,13 @@ int neap__bf16_check(const struct neap_net *net, enum neap__isa isa)
 			return neap__fail(NEAP_EUSAGE,
 				"--precision bf16: layer %d of '%s' is %s, but only layers of rnn, "
 				"lstm and gru compute with bfloat16; use --precision float",
-				l, net->spec, net->layers[l].cell->name);
+				l, net->options.spec, net->layers[l].cell->name);
 	if (!net->dense)
 		return neap__fail(NEAP_EUSAGE,
 			"--precision bf16: '%s' is not a chain of layers of rnn, lstm and gru with "
 			"all weights; remove the keys density, from and learn, or use --precision "
 			"float",
-			net->spec);
+			net->options.spec);
 	return check_processor(isa);
 }
 
