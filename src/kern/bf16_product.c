@@ -13,6 +13,9 @@ enum {
 	STRIP = VECTORS * WIDE,
 	DEPTH = NEAP__OUTER_DEPTH, /* a strip of so many terms takes 24 KiB */
 	PAIRS = DEPTH / 2,
+	/* Terms of outer products at a time: in pairs they take the room of OUTER_DEPTH floats.
+	 * Half as many gave 161 Gflop/s instead of XXX (neap bench kernels --only bf16). */
+	OUTER = 2 * NEAP__OUTER_DEPTH,
 	BLOCK = 32 /* samples whose factors are rounded together: 16 KiB of stack */
 };
 
@@ -197,12 +200,12 @@ static void add_terms(float *g, const struct neap__outer *o, const uint32_t *row
 
 static void outer(float *g, const struct neap__outer *o)
 {
-	uint32_t *strip = (uint32_t *)(void *)o->room, *rows = strip + PAIRS * STRIP;
+	uint32_t *strip = (uint32_t *)(void *)o->room, *rows = strip + OUTER / 2 * STRIP;
 
 	_Static_assert(sizeof(uint32_t) == sizeof *o->room && (int)STRIP <= (int)NEAP__OUTER_STRIP,
-		"neap__outer_room has twice the room of pairs");
-	for (int e = 0; e < o->count; e += DEPTH) {
-		int depth = o->count - e < DEPTH ? o->count - e : DEPTH;
+		"neap__outer_room has room for so many pairs");
+	for (int e = 0; e < o->count; e += OUTER) {
+		int depth = o->count - e < OUTER ? o->count - e : OUTER;
 		pack_rows(rows, o, e, depth);
 		for (int column = o->left; column < o->right; column += STRIP) {
 			pack_strip(strip, o, column, e, depth);

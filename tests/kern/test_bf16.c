@@ -271,7 +271,7 @@ static void check_outer(int rows, int columns, int count)
 static void outer_products(void **arg)
 {
 	static const int rows[] = {1, 8, 13, 40}, columns[] = {1, 47, 48, 101},
-			 counts[] = {1, 2, 5, 259};
+			 counts[] = {1, 2, 5, 531};
 
 	(void)arg;
 	for (int i = 0; i < 4; i++)
