@@ -13,8 +13,7 @@ enum {
 	STRIP = VECTORS * WIDE,
 	DEPTH = NEAP__OUTER_DEPTH, /* a strip of so many terms takes 24 KiB */
 	PAIRS = DEPTH / 2,
-	/* Terms of outer products at a time: in pairs they take the room of OUTER_DEPTH floats.
-	 * Half as many gave 161 Gflop/s instead of XXX (neap bench kernels --only bf16). */
+	/* Terms of outer products at a time: in pairs they take the room of OUTER_DEPTH floats. */
 	OUTER = 2 * NEAP__OUTER_DEPTH,
 	BLOCK = 32 /* samples whose factors are rounded together: 16 KiB of stack */
 };
