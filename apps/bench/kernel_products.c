@@ -133,7 +133,8 @@ static int rows_of(
 	prepare(b, kind, samples);
 	for (int i = 0; i < runs; i++) {
 		mine[i] = neap__bench_seconds(ours, b, SPELL);
-		other[i] = b->blas.library && !b->is_rounded ? neap__bench_seconds(theirs, b, SPELL) : 0;
+		other[i] = b->blas.library && !b->is_rounded ? neap__bench_seconds(theirs, b, SPELL)
+							     : 0;
 	}
 	if (b->blas.library && !b->is_rounded) {
 		NEAP_TRY(report(bench, b, &peer, other, runs, b->blas.name));

@@ -98,7 +98,8 @@ static uint16_t half_of(uint32_t pair, int k)
 	return (uint16_t)(k & 1 ? pair : pair >> 16);
 }
 
-static void product(const struct neap__pairs *m, const struct neap__sample_rows *sample, int samples)
+static void product(
+	const struct neap__pairs *m, const struct neap__sample_rows *sample, int samples)
 {
 	size_t depth = ((size_t)m->rows + 1) / 2;
 

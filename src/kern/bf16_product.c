@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bf16_product.c: the products of bf16.h with AVX512-BF16, in tiles of HIGH rows of C and a strip of
- * VECTORS vectors that stay in registers, as in product.c. An instruction adds two terms; both
+ * bf16_product.c: the products of bf16.h with AVX512-BF16, in tiles of HIGH rows of C and a strip
+ * of VECTORS vectors that stay in registers, as in product.c. An instruction adds two terms; both
  * factors are rounded when they are packed, DEPTH terms at a time.
  */
 #include "kern/bf16.h"
@@ -91,8 +91,8 @@ INLINE void tiles(float *const *c, const uint32_t *const *a, size_t step, const 
 static void round_row(uint32_t *pairs, const float *v, int depth)
 {
 	for (int k = 0; k < depth; k += 2 * WIDE)
-		_mm512_storeu_si512(pairs + k / 2, pair_row(load_some(v + k, 0, depth - k),
-							   load_some(v + k, 1, depth - k)));
+		_mm512_storeu_si512(pairs + k / 2,
+			pair_row(load_some(v + k, 0, depth - k), load_some(v + k, 1, depth - k)));
 	if (depth % 2)
 		pairs[depth / 2] |= NEAP__BF16_NONE;
 }
@@ -120,7 +120,8 @@ static void add_block(const struct neap__pairs *m, const struct neap__sample_row
 		}
 }
 
-static void product(const struct neap__pairs *m, const struct neap__sample_rows *sample, int samples)
+static void product(
+	const struct neap__pairs *m, const struct neap__sample_rows *sample, int samples)
 {
 	for (int s = 0; s < samples; s += BLOCK)
 		for (int k = 0; k < m->rows; k += DEPTH)
@@ -129,13 +130,13 @@ static void product(const struct neap__pairs *m, const struct neap__sample_rows 
 }
 
 /* What stands for a term after the last of an odd number: x is -0, y is +0. */
-INLINE vec load_term(
-	const real *const *rows, int e, int count, int at, int end, real otherwise)
+INLINE vec load_term(const real *const *rows, int e, int count, int at, int end, real otherwise)
 {
 	return e < count ? load_some(rows[e] + at, 0, end - at) : spread(otherwise);
 }
 
-/* Terms [e, e + depth) of rows [from, to) of x in pairs, HIGH rows side by side, pair after pair. */
+/* Terms [e, e + depth) of rows [from, to) of x in pairs, HIGH rows side by side, pair after pair.
+ */
 static void pack_rows(uint32_t *room, const struct neap__outer *o, int e, int depth)
 {
 	size_t block = (size_t)(depth + 1) / 2 * HIGH;
@@ -166,8 +167,7 @@ static void pack_strip(uint32_t *room, const struct neap__outer *o, int column, 
 			__builtin_prefetch(o->y[e + k] + inside + next);
 			_mm512_storeu_si512(room + i * WIDE,
 				pair_up(load_term(o->y, e + k, o->count, inside, o->right, 0),
-					load_term(
-						o->y, e + k + 1, o->count, inside, o->right, 0)));
+					load_term(o->y, e + k + 1, o->count, inside, o->right, 0)));
 		}
 }
 

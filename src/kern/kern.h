@@ -185,7 +185,8 @@ struct neap__kernels {
 	void (*product)(
 		const struct neap__strips *m, const struct neap__sample_rows *sample, int samples);
 	int product_columns; /* of its strips */
-	/* Both with factors rounded to bfloat16; NULL: in double, or not with this instruction set. */
+	/* Both with factors rounded to bfloat16; NULL: in double, or not with this instruction set.
+	 */
 	const struct neap__bf16_ops *bf16;
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);

@@ -53,10 +53,16 @@ static void known_results(void **arg)
 		uint32_t x;
 		uint16_t rounded;
 	} round[] = {
-		{0x3F800000, 0x3F80}, {0x3F808000, 0x3F80}, /* a tie, to even */
-		{0x3F818000, 0x3F82}, {0x3F808001, 0x3F81}, {0x7F7FFFFF, 0x7F80}, /* overflow */
-		{0x007FFFFF, 0x0000}, {0x80000001, 0x8000}, /* subnormal */
-		{0x7F800000, 0x7F80}, {0xFF800001, 0xFFC0}, {0x7FC12345, 0x7FC1},
+		{0x3F800000, 0x3F80},
+		{0x3F808000, 0x3F80}, /* a tie, to even */
+		{0x3F818000, 0x3F82},
+		{0x3F808001, 0x3F81},
+		{0x7F7FFFFF, 0x7F80}, /* overflow */
+		{0x007FFFFF, 0x0000},
+		{0x80000001, 0x8000}, /* subnormal */
+		{0x7F800000, 0x7F80},
+		{0xFF800001, 0xFFC0},
+		{0x7FC12345, 0x7FC1},
 	};
 	static const struct {
 		float sum;
@@ -66,10 +72,10 @@ static void known_results(void **arg)
 		{1, 0x3F80, 0x4000, 3},
 		{-0.0F, 0x8000, 0x0000, -0.0F}, /* the pair that changes no sum */
 		{0.0F, 0x8000, 0x0000, 0.0F},
-		{0x1p-127F, 0x0000, 0x0000, 0.0F},   /* a subnormal sum */
-		{0, 0x0001, 0x7F00, 0.0F},	     /* a subnormal factor */
-		{0, 0x2000, 0x1F00, 0.0F},	     /* 2^-63 2^-65 is subnormal */
-		{0x1p-126F, 0x9A00, 0x1A00, 0.0F},   /* 2^-126 - 2^-150: smaller in 24 bits */
+		{0x1p-127F, 0x0000, 0x0000, 0.0F},	/* a subnormal sum */
+		{0, 0x0001, 0x7F00, 0.0F},		/* a subnormal factor */
+		{0, 0x2000, 0x1F00, 0.0F},		/* 2^-63 2^-65 is subnormal */
+		{0x1p-126F, 0x9A00, 0x1A00, 0.0F},	/* 2^-126 - 2^-150: smaller in 24 bits */
 		{0x1p-126F, 0x9A00, 0x1980, 0x1p-126F}, /* 2^-126 - 2^-151: a tie, rounded up */
 	};
 	(void)arg;
@@ -154,8 +160,7 @@ static float *random_numbers(size_t count)
 static uint32_t *packed(const float *w, int rows, int n, int strip, int turned)
 {
 	int depth = turned ? n : rows, columns = turned ? rows : n;
-	size_t words = ((size_t)depth + 1) / 2 *
-		       (size_t)((columns + strip - 1) / strip * strip);
+	size_t words = ((size_t)depth + 1) / 2 * (size_t)((columns + strip - 1) / strip * strip);
 	uint32_t *pairs = malloc(words * sizeof *pairs);
 
 	assert_non_null(pairs);
@@ -219,7 +224,8 @@ static void products(void **arg)
 /* Outer products: one call, and the same terms in two calls. */
 static void check_outer(int rows, int columns, int count)
 {
-	float *x = random_numbers((size_t)count * rows), *y = random_numbers((size_t)count * columns);
+	float *x = random_numbers((size_t)count * rows),
+	      *y = random_numbers((size_t)count * columns);
 	size_t bytes = (size_t)rows * columns * sizeof(float);
 	float *g = random_numbers((size_t)rows * columns), *expected = malloc(bytes);
 	float *got = malloc(bytes), *room = NULL;
@@ -240,8 +246,9 @@ static void check_outer(int rows, int columns, int count)
 	for (int r = from; r < rows; r++)
 		for (int c = 0; c < right; c++)
 			for (int e = 0; e < count; e++)
-				expected[r * columns + c] = neap__bf16_add(expected[r * columns + c],
-					neap__bf16_round(xs[e][r]), neap__bf16_round(ys[e][c]));
+				expected[r * columns + c] = neap__bf16_add(
+					expected[r * columns + c], neap__bf16_round(xs[e][r]),
+					neap__bf16_round(ys[e][c]));
 	for (int o = 0; o < 2 && both[o]; o++)
 		for (int cut = 0; cut <= count; cut += cut % 2 ? 1 + count / 3 : 1) {
 			struct neap__outer outer = {.columns = columns,

@@ -50,8 +50,8 @@ static void near_double(void **arg)
 		double a = sweep_plain(exact, &room.batch, &objective);
 		double b = sweep_plain(rounded, &room.batch, &objective);
 		double distance = grad_distance(exact, rounded);
-		fprintf(stderr, "# %s, values %d: loss %g, off by %g; gradients by %g\n", specs[i / 2],
-			o.values, a, b - a, distance);
+		fprintf(stderr, "# %s, values %d: loss %g, off by %g; gradients by %g\n",
+			specs[i / 2], o.values, a, b - a, distance);
 		assert_true(fabs(b - a) < most * a);
 		assert_true(distance > least && distance < most);
 		neap_net_free(exact);
@@ -63,8 +63,8 @@ static void near_double(void **arg)
 /* All dense products of hidden layers are; those of the readout are not. */
 static void rounded_tensors(void **arg)
 {
-	static const char *const rounded[] = {"layer0.weight", "layer0.recurrent", "layer1.weight",
-		"layer1.recurrent"};
+	static const char *const rounded[] = {
+		"layer0.weight", "layer0.recurrent", "layer1.weight", "layer1.recurrent"};
 	struct neap_net_options o = net_options("lstm:9,gru:7,li");
 	int found = 0;
 

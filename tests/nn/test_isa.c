@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, of bf16 too, on a machine that has both. */
+/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, of bf16 too, on a machine that
+ * has both. */
 #include "nets.h"
 #include "sys/isa.h"
 

@@ -64,7 +64,8 @@ static void fill_rounded(const struct neap_net *net, int tensor)
 	int strip = net->kernels->bf16->columns;
 
 	if (net->strips[tensor])
-		neap__bf16_pack(net->strips[tensor], t->in_use, (int)t->rows, (int)t->columns, strip);
+		neap__bf16_pack(
+			net->strips[tensor], t->in_use, (int)t->rows, (int)t->columns, strip);
 	if (net->turned[tensor])
 		neap__bf16_pack_turned(
 			net->turned[tensor], t->in_use, (int)t->rows, (int)t->columns, strip);

@@ -56,8 +56,8 @@ int neap__net_packed(struct neap_net *net)
 		return neap__fail_errno(ENOMEM, "net");
 	const struct neap__param *first = &net->tensors[net->layers[0].weight];
 	if (net->options.values && neap__has_plain_rows(first) && !first->sources)
-		NEAP_TRY(make_room(net, &net->strips[net->layers[0].weight],
-			net->layers[0].weight, first->rows, first->columns));
+		NEAP_TRY(make_room(net, &net->strips[net->layers[0].weight], net->layers[0].weight,
+			first->rows, first->columns));
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		const struct neap__layer *layer = &net->layers[l];
 		if (net->has_log)
