@@ -108,7 +108,8 @@ int cli_net_choices_into(
 		.help = "reduction of the outputs over time to one answer; auto: step for targets per step; sum " \
 			"for classes of spiking layers; last for rnn, lstm, gru and integrator if the inputs are numbers; else mean", .choices = cli_readouts}, \
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
-		.argument = "KIND", .help = "floating-point type of states, weights and gradients", .choices = cli_precisions}, \
+		.argument = "KIND", .help = "floating-point type of states, weights and gradients; bf16: float, but rnn, lstm and gru " \
+			"multiply numbers rounded to bfloat16 (needs AVX512-BF16)", .choices = cli_precisions}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
 		.help = "use dense tapes and kernels, also for spikes"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \

@@ -4,7 +4,8 @@
  * one thread, beside the same products in OpenBLAS. Forward is weights times the outputs of some
  * samples, backward is transposed weights times the gradients of their inputs, gradient is the
  * outer products of TERMS outputs and such gradients. neap's weights are in strips beforehand,
- * which a net does once a batch. Measurements of both libraries alternate.
+ * which a net does once a batch. Measurements of both libraries alternate. The products of
+ * --precision bf16 have rows of their own, without a target.
  */
 #include "bench/kernel_products.h"
 #include "base/fail.h"
@@ -33,11 +34,17 @@ struct product_work {
 	struct neap__strips m;
 	enum product_kind kind;
 	int samples;
+	int is_rounded; /* factors are rounded to bfloat16 */
 };
 
 static void ours(void *work)
 {
 	struct product_work *b = work;
+	if (b->kind != GRADIENT && b->is_rounded) {
+		struct neap__pairs m = {(const void *)b->strips, b->m.rows, b->m.columns};
+		b->kernels->bf16->product(&m, b->share, b->samples);
+		return;
+	}
 	if (b->kind != GRADIENT) {
 		b->kernels->product(&b->m, b->share, b->samples);
 		return;
@@ -51,7 +58,7 @@ static void ours(void *work)
 			.x = b->xs,
 			.y = b->ys,
 			.room = b->room};
-		b->kernels->outer(b->w, &o);
+		(b->is_rounded ? b->kernels->bf16->outer : b->kernels->outer)(b->w, &o);
 	}
 }
 
@@ -76,8 +83,12 @@ static void prepare(struct product_work *b, enum product_kind kind, int samples)
 		b->y[i] = (real)1e-6;
 	for (size_t i = 0; i < (size_t)TERMS * UNITS; i++)
 		b->x[i] = (real)1e-6;
-	(kind == BACKWARD ? neap__pack_turned : neap__pack)(
-		b->strips, b->w, UNITS, WIDE, b->kernels->product_columns);
+	if (b->is_rounded)
+		(kind == BACKWARD ? neap__bf16_pack_turned : neap__bf16_pack)(
+			(void *)b->strips, b->w, UNITS, WIDE, b->kernels->bf16->columns);
+	else
+		(kind == BACKWARD ? neap__pack_turned : neap__pack)(
+			b->strips, b->w, UNITS, WIDE, b->kernels->product_columns);
 	b->m = (struct neap__strips){b->strips, rows, columns};
 	b->kind = kind;
 	b->samples = samples;
@@ -113,8 +124,8 @@ static int rows_of(
 	double mine[NEAP__BENCH_RUNS_MOST], other[NEAP__BENCH_RUNS_MOST];
 	int runs = neap__bench_runs(bench, 5);
 
-	snprintf(row.name, sizeof row.name, "%s product %s %d", b->kernels->name, kinds[kind],
-		samples);
+	snprintf(row.name, sizeof row.name, "%s%s product %s %d", b->kernels->name,
+		b->is_rounded ? " bf16" : "", kinds[kind], samples);
 	snprintf(peer.name, sizeof peer.name, "%s product %s %d, OpenBLAS", b->kernels->name,
 		kinds[kind], samples);
 	if (!neap__bench_wants(bench, row.name))
@@ -122,9 +133,10 @@ static int rows_of(
 	prepare(b, kind, samples);
 	for (int i = 0; i < runs; i++) {
 		mine[i] = neap__bench_seconds(ours, b, SPELL);
-		other[i] = b->blas.library ? neap__bench_seconds(theirs, b, SPELL) : 0;
+		other[i] = b->blas.library && !b->is_rounded ? neap__bench_seconds(theirs, b, SPELL)
+							     : 0;
 	}
-	if (b->blas.library) {
+	if (b->blas.library && !b->is_rounded) {
 		NEAP_TRY(report(bench, b, &peer, other, runs, b->blas.name));
 		row.target = peer.value;
 	}
@@ -136,9 +148,20 @@ static real *numbers(size_t count)
 	return aligned_alloc(64, (count * sizeof(real) + 63) / 64 * 64);
 }
 
-int neap__bench_products(struct neap__bench *bench, enum neap__isa isa)
+static int all_rows(struct neap__bench *bench, struct product_work *b, int is_rounded)
 {
 	static const int samples[] = {4, 8, 32};
+
+	b->is_rounded = is_rounded;
+	for (int i = 0; i < 3; i++)
+		NEAP_TRY(rows_of(bench, b, FORWARD, samples[i]));
+	for (int i = 0; i < 3; i++)
+		NEAP_TRY(rows_of(bench, b, BACKWARD, samples[i]));
+	return rows_of(bench, b, GRADIENT, TERMS);
+}
+
+int neap__bench_products(struct neap__bench *bench, enum neap__isa isa)
+{
 	struct product_work *b = calloc(1, sizeof *b);
 	int rc = b ? 0 : neap__fail_errno(ENOMEM, "benchmark kernels");
 
@@ -153,12 +176,10 @@ int neap__bench_products(struct neap__bench *bench, enum neap__isa isa)
 	if (!b->w || !b->strips || !b->x || !b->y || !b->room)
 		rc = neap__fail_errno(ENOMEM, "benchmark kernels");
 	neap__blas_open(&b->blas);
-	for (int i = 0; i < 3 && rc == 0; i++)
-		rc = rows_of(bench, b, FORWARD, samples[i]);
-	for (int i = 0; i < 3 && rc == 0; i++)
-		rc = rows_of(bench, b, BACKWARD, samples[i]);
 	if (rc == 0)
-		rc = rows_of(bench, b, GRADIENT, TERMS);
+		rc = all_rows(bench, b, 0);
+	if (rc == 0 && b->kernels->bf16 && isa != NEAP__ISA_LOWERED)
+		rc = all_rows(bench, b, 1);
 	neap__blas_close(&b->blas);
 	free(b->w);
 	free(b->strips);

@@ -34,7 +34,8 @@ extern "C" {
 /* clang-format off */
 #define NEAP_PRECISION_TABLE(X) \
 	X(NEAP_FLOAT, float, "32 bits") \
-	X(NEAP_DOUBLE, double, "64 bits")
+	X(NEAP_DOUBLE, double, "64 bits") \
+	X(NEAP_BF16, bf16, "32 bits; rnn, lstm and gru multiply numbers rounded to bfloat16")
 
 /* Reset of the membrane potential after a spike. */
 #define NEAP_RESET_TABLE(X) \
@@ -84,7 +85,12 @@ extern "C" {
 
 #define NEAP_CHOICE_NAME(choice, name, meaning) #name,
 #define NEAP_X(choice, name, meaning) choice,
-/* Floating-point type of the states and weights: NEAP_PRECISION_TABLE lists the values. */
+/*
+ * Floating-point type of the states and weights: NEAP_PRECISION_TABLE lists the values. With
+ * NEAP_BF16 all numbers are floats, and the dense products of layers of rnn, lstm and gru round
+ * their factors to bfloat16; neap_net_create refuses other cells, and processors without
+ * AVX512-BF16 (NEAP_EUSAGE).
+ */
 enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
 /* Reset of the membrane potential after a spike: NEAP_RESET_TABLE lists the values. */
 enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };

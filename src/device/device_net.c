@@ -141,7 +141,7 @@ int neap__device_net_check(const struct neap_net *net)
 	const char *key = NULL;
 
 	if (net->options.precision != NEAP_FLOAT)
-		key = "precision=double";
+		key = net->options.precision == NEAP_BF16 ? "precision=bf16" : "precision=double";
 	else if (net->options.smooth)
 		key = "smooth";
 	else if (net->learns_from > 0)

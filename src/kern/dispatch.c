@@ -18,11 +18,19 @@ static void fill(void)
 		[NEAP__ISA_AVX512] = NEAP_R(neap__vector_avx512),
 #endif
 	};
+	static const struct neap__bf16_ops *const bf16[NEAP__ISAS] = {
+		[NEAP__ISA_LOWERED] = &neap__bf16_model,
+#ifdef __x86_64__
+		[NEAP__ISA_AVX512] = &neap__bf16_avx512,
+#endif
+	};
 	for (int i = 0; i < NEAP__ISAS; i++) {
 		tables[i] = neap__kernels_reference;
 		tables[i].name = neap__isa_name((enum neap__isa)i);
 		if (put[i] && neap__isa_works((enum neap__isa)i)) /* compiled for it */
 			put[i](&tables[i]);
+		if (sizeof(real) == sizeof(float) && neap__isa_has_bf16((enum neap__isa)i))
+			tables[i].bf16 = bf16[i];
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <neap/net.h>
+#include "kern/bf16.h"
 #include "kern/events.h"
 #include "kern/real.h"
 #include "sys/isa.h"
@@ -184,6 +185,9 @@ struct neap__kernels {
 	void (*product)(
 		const struct neap__strips *m, const struct neap__sample_rows *sample, int samples);
 	int product_columns; /* of its strips */
+	/* Both with factors rounded to bfloat16; NULL: in double, or not with this instruction set.
+	 */
+	const struct neap__bf16_ops *bf16;
 	/* In order of e. */
 	void (*outer)(real *g, const struct neap__outer *outer);
 	/* In place (sigmoid.h). */

@@ -6,6 +6,7 @@
 #include "nn/gradients/outer_tiles.h"
 #include "nn/filter.h"
 #include "nn/freeze.h"
+#include "nn/bf16_net.h"
 #include "nn/layout.h"
 #include "nn/batch/peer_sum.h"
 #include "nn/precision_ops.h"
@@ -32,8 +33,8 @@ enum {
 
 static int check_options(const struct neap_net_options *o)
 {
-	if (o->precision != NEAP_FLOAT && o->precision != NEAP_DOUBLE)
-		return neap__fail(NEAP_EUSAGE, "precision must be float or double");
+	if (o->precision != NEAP_FLOAT && o->precision != NEAP_DOUBLE && o->precision != NEAP_BF16)
+		return neap__fail(NEAP_EUSAGE, "precision must be float, double or bf16");
 	if (o->inputs < 1 || o->inputs > INPUTS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "inputs must be 1 to %d, not %d", INPUTS_MOST, o->inputs);
@@ -84,10 +85,13 @@ static int build(struct neap_net *net)
 	if (net->options.compile_cells)
 		NEAP_TRY(neap__cells_compile(net));
 	NEAP_TRY(neap__net_layout(net));
+	if (net->options.precision == NEAP_BF16)
+		NEAP_TRY(neap__bf16_check(net, isa));
 	NEAP_TRY(neap__net_tensors(net));
 	net->slice_to = net->elements;
 	NEAP_TRY(neap__net_freeze(net));
 	NEAP_TRY(make_arrays(net));
+	neap__bf16_mark(net);
 	NEAP_TRY(neap__net_packed(net));
 	NEAP_TRY(neap__outer_tiles_make(net));
 	return neap__thread_pool_create(&net->pool, threads);
@@ -179,7 +183,7 @@ int neap_net_param(const struct neap_net *net, int index, struct neap_param *par
 		.row_start = t->row_start,
 		.column = t->column,
 		.is_leak = t->is_leak || t->is_delay,
-		.precision = net->options.precision};
+		.precision = neap__number_type(net)};
 	return 0;
 }
 

@@ -366,7 +366,7 @@ int neap__net_tensors(struct neap_net *net)
 			net->tensors[layer->recurrent].takes_spikes =
 				layer->outputs == NEAP__OUTPUT_SPIKES;
 		}
-		if (layer->cell->code[net->options.precision]->has_candidate) {
+		if (neap__layer_code(net, layer)->has_candidate) {
 			layer->candidate = net->ntensors++;
 			NEAP_TRY(make(net, layer->candidate, layer, "candidate", layer->n, layer->n,
 				layer->density,

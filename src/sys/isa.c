@@ -38,7 +38,17 @@ int neap__isa_works(enum neap__isa isa)
 		     __builtin_cpu_supports("avx512vl");
 	return isa == NEAP__ISA_AVX512 ? avx512 : isa == NEAP__ISA_AVX2 ? avx2 : 1;
 }
+int neap__isa_has_bf16(enum neap__isa isa)
+{
+	return isa == NEAP__ISA_LOWERED || (isa == NEAP__ISA_AVX512 && neap__isa_works(isa) &&
+						   __builtin_cpu_supports("avx512bf16"));
+}
 #else
+int neap__isa_has_bf16(enum neap__isa isa)
+{
+	return isa == NEAP__ISA_LOWERED;
+}
+
 int neap__isa_works(enum neap__isa isa)
 {
 	return isa <= NEAP__ISA_PLAIN;

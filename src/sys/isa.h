@@ -22,6 +22,9 @@ int neap__isa_same_bits(const char *a, const char *b);
 /* 1 if this machine has it. */
 int neap__isa_works(enum neap__isa isa);
 
+/* 1 if it multiplies bfloat16 numbers: avx512 if this machine has AVX512-BF16, and lowered. */
+int neap__isa_has_bf16(enum neap__isa isa);
+
 /*
  * *isa becomes the one that NEAP_ISA names, else the widest that works here. NEAP_EUSAGE where
  * NEAP_ISA names none, or one that this machine lacks.

@@ -122,6 +122,18 @@ class Trainings:
         return f"{found} is not {self.alone[key]}"
 
 
+def bfloat16(trainings):
+    """Without the instructions, in plain C: its results are the same."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        if "avx512_bf16" in file.read():
+            return trainings.check("lstm", "bf16", 3, 1)
+    os.environ["NEAP_ISA"] = "lowered"
+    try:
+        return trainings.check("lstm", "bf16", 3, 1)
+    finally:
+        del os.environ["NEAP_ISA"]
+
+
 def evaluates(folder, model):
     """eval says the same bytes, answers included."""
     for more in (["--batch", "20"], ["--batch", "9", "--json"]):
@@ -494,6 +506,7 @@ def main():
         trainings = Trainings(folder)
         for case in product if whole else draw.sample(product, 20):
             tap.run("%s in %s as %d ranks of %d threads" % case, trainings.check, *case)
+        tap.run("lstm in bf16 as ranks", bfloat16, trainings)
         tap.run("a run goes on with more or fewer ranks", resumes, folder, hashes)
         if whole:
             tap.run("a wide net", wide, folder)

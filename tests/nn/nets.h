@@ -6,6 +6,7 @@
 #include "test.h"
 #include <neap/net.h>
 #include "base/philox.h"
+#include "sys/isa.h"
 
 /* Nineteen inputs, five classes, one thread, in double precision. */
 static inline struct neap_net_options net_options(const char *spec)
@@ -163,6 +164,22 @@ static inline struct neap_net *net_make(const struct neap_net_options *options)
 	if (rc)
 		fprintf(stderr, "# %s\n", neap_detail());
 	assert_int_equal(rc, 0);
+	return net;
+}
+
+/* A net of precision bf16, on a processor without AVX512-BF16 in plain C. */
+static inline struct neap_net *bf16_net_make(const struct neap_net_options *options)
+{
+	const char *was = getenv("NEAP_ISA");
+	char *kept = was ? strdup(was) : NULL;
+
+	setenv("NEAP_ISA", neap__isa_has_bf16(NEAP__ISA_AVX512) ? "avx512" : "lowered", 1);
+	struct neap_net *net = net_make(options);
+	if (kept)
+		setenv("NEAP_ISA", kept, 1);
+	else
+		unsetenv("NEAP_ISA");
+	free(kept);
 	return net;
 }
 

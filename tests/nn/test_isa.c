@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, on a machine that has both. */
+/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, of bf16 too, on a machine that
+ * has both. */
 #include "nets.h"
 #include "sys/isa.h"
 
@@ -29,10 +30,16 @@ static void lowered(void **arg)
 		printf("# SKIP this processor does not have AVX-512\n");
 		skip();
 	}
-	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
-		struct neap_net_options options = net_options(specs[i / 2]);
+	for (size_t i = 0; i < 3 * sizeof specs / sizeof specs[0]; i++) {
+		struct neap_net_options options = net_options(specs[i / 3]);
 		struct batch_room room;
-		options.precision = i % 2 ? NEAP_DOUBLE : NEAP_FLOAT;
+		options.precision = (enum neap_precision)(i % 3);
+		if (options.precision == NEAP_BF16 &&
+			(!neap__isa_has_bf16(NEAP__ISA_AVX512) ||
+				(strncmp(options.spec, "rnn", 3) != 0 &&
+					strncmp(options.spec, "lstm", 4) != 0 &&
+					strncmp(options.spec, "gru", 3) != 0)))
+			continue;
 		batch_make(&room, 5, 6, options.inputs, 70, options.classes, 0.2, NULL);
 		struct neap_net *a = train_with("avx512", &options, &room.batch);
 		struct neap_net *b = train_with("lowered", &options, &room.batch);

@@ -289,7 +289,8 @@ static void bad_options(void **arg)
 	REFUSED(o.init = (enum neap_init)3);
 	REFUSED(o.reset = (enum neap_reset)4);
 	REFUSED(o.surrogate = (enum neap_surrogate)(-1));
-	REFUSED(o.precision = (enum neap_precision)2);
+	REFUSED(o.precision = (enum neap_precision)3);
+	REFUSED((o.precision = NEAP_BF16, o.spec = "lif:9,li"));
 	REFUSED((o.euler = 1, o.tau = 0.5e-3));
 	REFUSED((o.euler = 1, o.spec = "cubalif:8:tau_syn=0.5ms,li"));
 	REFUSED((o.euler = 1, o.spec = "alif:8:tau_adapt=0.5ms,li"));

@@ -188,7 +188,7 @@ struct neap__cell {
 	const char *name;
 	int traits; /* of enum neap__trait */
 	int readout;
-	const struct neap__cell_code *code[2]; /* by enum neap_precision */
+	const struct neap__cell_code *code[2]; /* NEAP_FLOAT, NEAP_DOUBLE */
 };
 
 /* The threshold of a cell by default. The state of egru stays between -1 and 1. */
@@ -203,7 +203,7 @@ static inline double neap__cell_threshold(const struct neap__cell *cell)
 static inline const struct neap__cell_code *neap__layer_code(
 	const struct neap_net *net, const struct neap__layer *layer)
 {
-	return layer->cell->code[net->options.precision];
+	return layer->cell->code[neap__number_type(net)];
 }
 
 /* 1: the outputs of a hidden layer are spikes, 0: numbers, which no penalty on rates acts on. */

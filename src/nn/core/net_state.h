@@ -68,6 +68,7 @@ struct neap__param {
 	int is_leak;	  /* parameters of units (struct neap__leak) */
 	int is_delay;	  /* steps */
 	int is_frozen;	  /* it does not learn: its gradient is 0 */
+	int is_rounded;	  /* its dense products round factors to bfloat16 (bf16_net.h) */
 	double factor;	  /* multiplies its gradient, in the batch begun */
 	double unit;	  /* the number that stands for 1 (time_unit.h) */
 };
@@ -507,6 +508,12 @@ struct neap_net {
 	enum neap__frozen frozen;
 	double **frozen_spikes; /* [hidden layers][(sample * steps + t) * n + unit] */
 };
+
+/* The type of all numbers of the net; bf16 concerns the factors of some products only. */
+static inline enum neap_precision neap__number_type(const struct neap_net *net)
+{
+	return net->options.precision == NEAP_DOUBLE ? NEAP_DOUBLE : NEAP_FLOAT;
+}
 
 /* Rows of the sums of a tensor's gradients. */
 static inline int64_t neap__sum_rows(

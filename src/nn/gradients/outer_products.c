@@ -66,7 +66,10 @@ static void outer(const struct outer_work *w, struct neap__outer_team *team)
 		.y = (const real *const *)team->y,
 		.room = team->room};
 
-	w->net->kernels->outer((real *)w->grads->part[p->tensor], &o);
+	if (t->is_rounded)
+		w->net->kernels->bf16->outer(w->grads->part[p->tensor], &o);
+	else
+		w->net->kernels->outer((real *)w->grads->part[p->tensor], &o);
 	for (int row = p->from; row < p->to && w->t0 % NEAP__GRADIENT_BLOCK == 0; row++)
 		neap__fold_part(w->net, w->grads, p->tensor, row * t->columns + p->left,
 			p->right - p->left);

@@ -60,7 +60,7 @@ int neap__step_viewer_open(struct neap__step_viewer *v, const struct neap_net *n
 		at += describe(v, (int)l, v->numbers + at);
 	v->view = (struct neap_step_view){.dt = net->options.dt,
 		.inputs = net->options.inputs,
-		.precision = net->options.precision,
+		.precision = neap__number_type(net),
 		.layers = net->nlayers,
 		.layer = v->layers};
 	return 0;
