@@ -36,6 +36,8 @@ static void on_line(void *user, const char *line)
 	struct comparing *c = user;
 	char room[NEAP__PLAIN_TEXT];
 
+	if (cli_hides(line))
+		return;
 	cli_progress_clear(&c->bar);
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }

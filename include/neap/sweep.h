@@ -452,6 +452,8 @@ NEAP_API int neap_sweep_run(struct neap_sweep *sweep, const void *x0, void *dx0,
 
 /* Returns stats.foreseen of the current run; 0 until it is known. For callbacks and any thread. */
 NEAP_API double neap_sweep_foreseen(const struct neap_sweep *sweep);
+/* Returns stats.spared of the current run; 0 if it did not resume. For callbacks and any thread. */
+NEAP_API int64_t neap_sweep_spared(const struct neap_sweep *sweep);
 
 /* If `on`, runs measure resident_growth (this resets the kernel's high-water mark). */
 NEAP_API void neap_sweep_watch(struct neap_sweep *sweep, int on);

@@ -63,6 +63,7 @@ struct neap__comparison {
 	const struct neap_sweep *running;
 	const char *name;
 	int done, total;
+	int told_resumed;
 	int told_silent; /* 1: silent layers were named, if there are any */
 };
 

@@ -2,15 +2,39 @@
 /* comparison_sweep.c: the options and step functions of every sweep that a comparison runs. */
 #include "measure/comparison.h"
 #include "base/print.h"
+#include "base/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #define SAID_LEAST 10 /* seconds: of a sweep that takes longer it is said; chosen */
+
+/* The first call of a run that resumes: where its journal continues. */
+static void say_resumed(struct neap__comparison *c)
+{
+	const struct neap_compare_options *o = c->options;
+	const int64_t done = neap_sweep_spared(c->running);
+
+	if (!c->resumes || c->told_resumed || done == 0 || !o->say)
+		return;
+	const struct neap_plan *plan = neap_sweep_plan(c->running);
+	struct neap__text line = {0};
+	neap__text_add(&line,
+		"%s: continues from the last commit in %s: %" PRId64 " of %" PRId64
+		" forward and backward steps are done",
+		c->name, o->sweep.journal, done,
+		plan->advance_steps + plan->record_steps + c->one.batch->steps);
+	if (line.error == 0)
+		o->say(o->user, line.data);
+	neap__text_free(&line);
+	c->told_resumed = 1;
+}
 
 int neap__comparison_watch(void *comparison)
 {
 	struct neap__comparison *c = comparison;
 	const struct neap_compare_options *o = c->options;
+	say_resumed(c);
 	double seconds = neap_sweep_foreseen(c->running);
 	if (seconds > SAID_LEAST && o->say) {
 		char line[160];

@@ -134,6 +134,7 @@ struct neap__sweep_shared {
 	atomic_int watched;	/* neap_sweep_watch */
 	_Atomic uint64_t mapped;
 	_Atomic double foreseen;
+	_Atomic int64_t spared;
 };
 
 /*
@@ -269,6 +270,7 @@ static inline void neap__sweep_publish(struct neap_sweep *s)
 {
 	atomic_store_explicit(&s->shared.mapped, s->arena.mapped, memory_order_relaxed);
 	atomic_store_explicit(&s->shared.foreseen, s->stats.foreseen, memory_order_relaxed);
+	atomic_store_explicit(&s->shared.spared, s->stats.spared, memory_order_relaxed);
 }
 
 #endif

@@ -3,11 +3,14 @@
 """`neap compare` on real batches: one gradient, honest peaks, broken slow memory. With `all` every net
 is run by every strategy; else most nets by some of them."""
 import os
+import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
-from harness import Folder, Tap, encode, neap, neap_json, write_recordings
+from harness import NEAP, Folder, Tap, encode, neap, neap_json, write_recordings
 
 NET = ["--net", "lif:64r,li", "--batch", "16"]
 RUN_KEYS = {"strategy", "feasible", "params", "peak_bytes", "slow_bytes", "peak_measured",
@@ -219,6 +222,37 @@ def refused_tapes():
     return None if ran == ["bptt", "standard"] else f"{ran}"
 
 
+def interrupted(command, journal):
+    """Starts a pass and interrupts it after its first commit; returns its exit code."""
+    process = subprocess.Popen([NEAP, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        if os.path.exists(journal) and os.path.getsize(journal) > 1 << 16:
+            process.send_signal(signal.SIGINT)
+            break
+        time.sleep(0.005)
+    return process.wait(60)
+
+
+def journal_continues():
+    """A pass that continues from a commit says so, unless --quiet; one that begins does not."""
+    with tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
+        command = ["compare", "randman:steps=6000,samples=16,units=50", "--net", "lif:64r,li", "--memory", "1M", "--strategy",
+                   "revolve", "--threads", "1", "--journal", disk, "--journal-every", "1ms"]
+        for quiet in ([], ["--quiet"]):
+            if interrupted(command, disk + "/neap.journal") == 0:
+                return "not interrupted"
+            done = neap(*command, *quiet)
+            said = re.findall(r"revolve: continues from the last commit in (.*): (\d+) of (\d+) forward and backward steps are done",
+                              done.stderr)
+            if done.returncode or bool(said) == bool(quiet):
+                return f"exit {done.returncode}: {done.stderr}"
+            if said and not (said[0][0] == disk and 0 < int(said[0][1]) < int(said[0][2])):
+                return f"{said}"
+        done = neap(*command)
+    return f"{done.stderr}" if done.returncode or "continues" in done.stderr else None
+
+
 def main():
     with Tap() as tap, Folder() as folder:
         write_recordings(os.path.join(folder, "wavs"))
@@ -242,6 +276,7 @@ def main():
         tap.run("reference of the first steps", reference_of_first_steps, slow)
         tap.run("a small tier", small_tier)
         tap.run("tapes that do not fit", refused_tapes)
+        tap.run("a journal that continues", journal_continues)
         tap.run("memory does not grow with the steps", memory_does_not_grow, slow)
         tap.run("dense peaks are the plan's", peaks, data, slow, True)
         tap.run("sparse peaks are within it", peaks, data, slow, False)

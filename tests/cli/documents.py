@@ -176,6 +176,9 @@ def make_fixtures(folder):
     np.savez(folder + "/events.npz", x=chance.integers(0, 34, 1000), y=chance.integers(0, 34, 1000),
              t=np.concatenate(spikes), p=chance.integers(0, 2, 1000), offsets=np.arange(0, 1001, 50),
              labels=np.arange(20) % 10)
+    fields = [("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")]
+    np.savez(folder + "/train.npz", events=np.zeros(40, fields), offsets=[0, 20, 40], labels=[0, 1],
+             classes=["left", "right"], sensor_size=(34, 34, 2))
 
 
 def shell(bench, page, code):

@@ -50,9 +50,15 @@ static int resume(
 	neap__journal_adopt(own, journal->identity.epoch);
 	journal->period += 1 + (neap__unique() & 0xfff);
 	neap__journal_resumed(own);
+	neap__sweep_publish(s);
 	neap__debug("the journal in %s continues a run after %lld actions", journal->base.directory,
 		(long long)journal->done);
 	return 0;
+}
+
+int64_t neap_sweep_spared(const struct neap_sweep *s)
+{
+	return s ? atomic_load_explicit(&s->shared.spared, memory_order_relaxed) : 0;
 }
 
 int neap__journal_start(struct neap_sweep *s, struct neap_schedule *schedule)
