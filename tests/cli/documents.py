@@ -29,7 +29,7 @@ MEASURED = ("docs/performance.md", "docs/measurements.md", "docs/planning-benchm
             "docs/learning.md", "docs/compare-checkpoint.md", "docs/compare-jax.md", "docs/compare-petsc.md", "docs/jax.md",
             "docs/long-contexts.md")
 # First words of commands that build, install or fetch, or run what they built: tests of their own, or another machine's.
-ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "gfortran", "meson", "ninja", "man", "bench/", "./", "timeout")
+ELSEWHERE = ("make", "cd", "pip", "git", "sudo", "apt", "apt-get", "arecord", "ssh", "srun", "sbatch", "cc", "mpicc", "gfortran", "meson", "ninja", "man", "perf", "bench/", "./", "timeout")
 # What a page's commands read that nobody can bring here: published data sets, a folder of recordings.
 BRINGS = re.compile(r"\b(N-MNIST|DvsGesture|n-cars|n-tidigits|commands|SHD|SSC|fsdd)\b|\.\.\.")
 DIGITS = os.path.join(data_dir() or "", "data/fsdd") if "all" in sys.argv else ""

@@ -81,6 +81,7 @@ static void call_sweep(int k)
 		break;
 	case 5:
 		(void)neap_sweep_mapped(s);
+		(void)neap_sweep_spared(s);
 		(void)neap_sweep_foreseen(s);
 		break;
 	case 6:

@@ -86,6 +86,7 @@ static void *intrude(void *user)
 		neap_sweep_watch(x->sweep.steps, 0);
 		assert_true(neap_sweep_mapped(x->sweep.steps) == mapped);
 		assert_true(neap_sweep_foreseen(x->sweep.steps) >= 0);
+		assert_true(neap_sweep_spared(x->sweep.steps) == 0);
 		assert_non_null(neap_sweep_plan(x->sweep.steps));
 	}
 	refused(neap_tier_format(x->tier, STATE, 4, NULL));
