@@ -383,7 +383,8 @@ static void folder_mistakes(void **state)
 	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EUSAGE, "channels is 900");
 	o = by_name(2);
 	o.encoder.high = 3700;
-	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT, ".wav");
+	refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
+		"Lower --high to 3600 Hz or less");
 
 	/* Files that are none: text, an empty one, a cut one; a hidden one is passed over. */
 	struct {

@@ -73,7 +73,8 @@ def printed(*arguments, code=0):
     """What the tool prints, with its options as Python's arguments."""
     text = run_tool("plan", *arguments, code=code)
     for option, argument in (("add --tier", "pass slow="), ("increase --memory", "increase memory="),
-                             ("increase --slots", "increase slots="), ("the steps of --chain differ", "the stages differ"),
+                             ("increase --slots", "increase slots="), ("; --chain FILE can list them", ""),
+                             (": --steps 500,300 is two", ""),
                              ("--memory, --state and --tape, not --slots", "memory=, state= and tape=, not slots=")):
         text = text.replace(option, argument)
     return text
