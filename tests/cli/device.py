@@ -128,7 +128,7 @@ def numbers(folder):
         return said(done)
     for number, net in enumerate(("lif:20r:dropout=0.3,li", "lstm:9,egru:7,li")):
         found = []
-        for out, more, env in ("host", [], ISA), ("cuda", DEVICE, FAKE):
+        for out, more, env in ("numbers-host", [], ISA), ("numbers-cuda", DEVICE, FAKE):
             done = neap("train", "numbers.h5", "--net", net, "--batch", "16", "--epochs", "2", "--validation", "0", "--memory", "300K",
                         "--threads", "1", *more, "--out", out + str(number), "--json", env=env, cwd=folder)
             if done.returncode:
