@@ -54,7 +54,9 @@ SLIPS = (  # the command, and what its line has
     ("train --resume --out tested", "there is no 'moved.npz'", "neap train --test DATA --resume --out 'tested'"),
     ("train --resume --out lost --epochs 5", "the snapshot 'lost/last.safetensors' is missing", "would replace 'lost/model.safetensors', the model of 2 epochs", "neap train 'data.npz' --from 'lost' --out NEW"),
     ("train --resume --out cls --epochs 1", "started with --epochs 2, not 1; epochs done so far: 2", "remove --epochs"),
-    ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "--from 'cls'"),
+    ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "start a new run: neap train 'data.npz' --from 'cls' --lr 3 --out NEW"),
+    ("train --resume --out tested2 --tau 5ms --lr 3", "neap train 'data.npz' --test 'test.npz' --from 'tested2' --tau 0.005s --lr 3 --out NEW"),
+    ("predict nowhere notes data.npz", "cannot read 'nowhere'"),
     ("train --resume --out cls --config cls/run.json", "--config cannot be combined with --resume"),
     ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
     ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
@@ -235,6 +237,7 @@ def prepare(folder):
     shutil.copy(os.path.join(folder, "t.txt"), os.path.join(folder, "notes"))
     gru, lif = [*NUMBERS[:-3], "--net", "gru:4,li", "--out"], [*NUMBERS[:-3], "--net", "lif:4,li", "--out"]
     for data, *options in (("data.npz", *gru, "cls", "--epochs", "2"), ("numbers.npz", *gru, "num"), ("data.npz", *gru, "tested", "--test", "moved.npz"),
+                           ("data.npz", *gru, "tested2", "--test", "test.npz"),
                            ("ev.h5", *lif, "ran"), ("data.npz", *lif, "coded", "--encode", "delta"),
                            ("data.npz", "--epochs", "1", "--threads", "1", "--net", "gru:4,li", "--out", "free")):
         warned(folder, "train", data, *options)
@@ -337,6 +340,14 @@ def other_chains(folder):
         done = neap(*SIZES.split(), "--memory", "9K", "--strategy", name, cwd=folder)
         if f"{name:13} {reason}\n" not in table or done.returncode != 2 or reason not in done.stderr:
             return table + done.stderr
+    alone = neap(*SIZES.split(), "--memory", "9K", "--strategy", "revolve", cwd=folder).stdout
+    timed = neap(*SIZES.split(), "--memory", "9K", "--backward", "2s", cwd=folder).stdout
+    table = neap(*SIZES.split(), "--memory", "9K", cwd=folder).stdout
+    compared = neap("compare", "data.npz", "--net", "gru:4,li", "--memory", "1M", cwd=folder).stdout
+    wanted = (("replay        needs a log: add --log BYTES", table), ("times: of steps that take 1 s forward and 2 s backward, the defaults", table), ("the defaults; 'neap calibrate'", alone),
+              ("replay        needs a log of spikes, which only plain layers", compared), ("remote        needs a slow tier: add --slow DIR", compared))
+    if any(words not in said for words, said in wanted) or "times: of steps" in timed:
+        return table + alone + timed + compared
     return neap("plan", "--steps", "500,300", "--slots", "8", "--strategy", "join", cwd=folder).stderr or None
 
 
