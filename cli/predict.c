@@ -404,8 +404,7 @@ static int check_model(const struct predicting *p)
 	const struct neap_model_options from = {.size = sizeof from, .path = p->options.model};
 	struct neap_model *model;
 
-	if (!p->files.named ||
-		(cli_ends_in(from.path, ".nir") && access(from.path, R_OK) == 0))
+	if (!p->files.named || (cli_ends_in(from.path, ".nir") && access(from.path, R_OK) == 0))
 		return CLI_DONE;
 	int rc = neap_model_open(&model, &from);
 	if (rc < 0)

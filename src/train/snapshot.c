@@ -181,8 +181,8 @@ static int fewer_epochs(const struct neap__trainer *trainer, const struct neap__
  * What cannot be resumed can begin as a run of its own. `options`: what differs, as options, or
  * NULL; is_fit: the weights fit the net.
  */
-static int new_run(const struct neap__trainer *trainer, const char *wrong, const char *options,
-	int is_fit)
+static int new_run(
+	const struct neap__trainer *trainer, const char *wrong, const char *options, int is_fit)
 {
 	const struct neap_train_options *o = &trainer->options;
 	struct neap__text to = {0};

@@ -218,8 +218,8 @@ static int has_numbers(const struct neap__table *t)
 		rc = neap__csv_next(&csv);
 	for (int row = 0; rc >= 0 && row < ROWS && !found && neap__csv_next(&csv) > 0; row++)
 		for (int64_t i = 0; i < csv.fields; i++)
-			found |= (t->file > 0 || (i < t->columns &&
-							 t->role[i] == NEAP__COLUMN_FEATURE)) &&
+			found |= (t->file > 0 ||
+					 (i < t->columns && t->role[i] == NEAP__COLUMN_FEATURE)) &&
 				 neap__table_number(&number, csv.field[i]) == 0;
 	neap__csv_close(&csv);
 	return found;
@@ -264,7 +264,8 @@ int neap__table_of_texts(char *room, size_t size, const struct neap__table *t)
 			to.data ? to.data : "--without FILE");
 	} else
 		neap__print(room, size,
-			"No column that is left has numbers to learn from. Pass the table or folder "
+			"No column that is left has numbers to learn from. Pass the table or "
+			"folder "
 			"of the measurements; if this is a table of labels, it is passed beside "
 			"them with --labels %s",
 			neap__quoted(t->csv.path));
@@ -311,8 +312,7 @@ int neap__table_no_column(
 			t->csv.path, bytes, text, t->names[0], advice);
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
-	if (t->names && !data && t->files.count > 1 &&
-		neap__table_of_texts(room, sizeof room, t))
+	if (t->names && !data && t->files.count > 1 && neap__table_of_texts(room, sizeof room, t))
 		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
 			t->csv.path, bytes, text, room);
 	if (t->names && !data)

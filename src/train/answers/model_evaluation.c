@@ -134,9 +134,11 @@ static int check_name(
 	int of_text = neap__model_kind(&e->file) == NEAP__OF_TEXT;
 	if (!of_text && ends_in(data, ".txt") && access(data, F_OK) == 0)
 		return neap__model_wants(&e->file, "'%.300s' is a text file", data);
-	if (of_text && neap__recordings_folder(data) && neap__join_texts(command, sizeof command, data))
+	if (of_text && neap__recordings_folder(data) &&
+		neap__join_texts(command, sizeof command, data))
 		return neap__fail(NEAP_EUSAGE,
-			"'%.300s' is a folder, and the model was trained on a text. Join its texts: "
+			"'%.300s' is a folder, and the model was trained on a text. Join its "
+			"texts: "
 			"%s; neap %s %s text:all.txt",
 			data, command, predicts(options) ? "predict" : "eval",
 			neap__quoted(options->model));
