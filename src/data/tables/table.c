@@ -369,8 +369,7 @@ static int order_columns(struct neap__table *t)
 	char advice[800];
 	if (!fits && !t->predicts && t->options->header == 0 &&
 		neap__table_of_texts(advice, sizeof advice, t))
-		return neap__table_wrong(t,
-			"the names of the columns differ from those of '%.100s'. %s",
+		return neap__table_wrong(t, "'%.100s' has other names of columns. %s",
 			t->files.file[0].path, advice);
 	return fits ? 1
 		    : neap__table_wrong(t,

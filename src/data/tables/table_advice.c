@@ -266,8 +266,8 @@ int neap__table_of_texts(char *room, size_t size, const struct neap__table *t)
 		neap__print(room, size,
 			"No column that is left has numbers to learn from. Pass the table or "
 			"folder "
-			"of the measurements; if this is a table of labels, it is passed beside "
-			"them with --labels %s",
+			"of the measurements; if this is a table of labels, it is passed "
+			"together with them, as --labels %s",
 			neap__quoted(t->csv.path));
 	neap__text_free(&to);
 	return 1;

@@ -441,7 +441,7 @@ static void say_time_unit(const struct neap__trainer *trainer)
 			"spike in most of it, until their first one: the times do not begin at 0. "
 			"Subtract the first time of each recording (t - t[0])%s",
 			d->info.name, neap__show_time(length, d->info.duration),
-			d->set->has_events ? ", and encode the recordings again"
+			d->set->has_events ? ", and encode the recordings once more"
 					   : " in spikes/times");
 	else
 		neap__trainer_say(trainer,
