@@ -222,6 +222,15 @@ static void print_times(const struct neap_compare_run *run)
 	printf("\n");
 }
 
+/* What to do about a candidate that did not run, or why it never can; "": `what` has it all. */
+static const char *hint(const char *what)
+{
+	return strncmp(what, "needs a slow tier", 17) == 0 ? ": add --slow DIR"
+	       : strncmp(what, "needs a log", 11) == 0
+		       ? " of spikes, which only plain layers of spiking cells have"
+		       : "";
+}
+
 static void print_run(const struct neap_compare_run *run, int64_t steps)
 {
 	char predicted[24], planned[24], measured[24], slow[24], time[24], stall[24], params[160],
@@ -230,7 +239,7 @@ static void print_run(const struct neap_compare_run *run, int64_t steps)
 	char cut[40] = "";
 
 	if (!run->ran) {
-		printf("%-13s %s\n", name, run->what);
+		printf("%-13s %s%s\n", name, run->what, hint(run->what));
 		return;
 	}
 	if (run->overhead < -0.0005)

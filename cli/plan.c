@@ -137,6 +137,24 @@ static int no_plan(const struct cli_plans *plans)
 		classic ? "slots" : "memory", p->memory, classic ? "slots" : "memory", least);
 }
 
+/* Times of a chain whose steps were not measured mean little by themselves. */
+static void note_times(const struct plan_request *r, const struct cli_plans *plans)
+{
+	const struct cli_question *q = &r->q;
+	const struct neap_chain *c = &plans->problem->chain;
+	int feasible = 0;
+
+	for (int i = 0; i < plans->count; i++)
+		feasible |= plans->plan[i].feasible;
+	if (!feasible || r->load || q->file || cli_quiet || q->given[CLI_GIVEN_ADVANCE] ||
+		q->given[CLI_GIVEN_BACKWARD] || (c->flags & NEAP_CHAIN_CLASSIC))
+		return;
+	printf("times: of steps that take %g s forward and %g s backward, the defaults; 'neap "
+	       "calibrate' and 'neap compare' measure the times of a network (--advance, "
+	       "--backward)\n",
+		c->advance, c->backward);
+}
+
 static int answer(const struct plan_request *r, const struct cli_plans *plans)
 {
 	int rc = CLI_DONE;
@@ -155,9 +173,13 @@ static int answer(const struct plan_request *r, const struct cli_plans *plans)
 		return print_json(plans, &r->ranks);
 	if (plans->count > 1) {
 		rc = cli_plans_table(plans);
+		if (rc == CLI_DONE)
+			note_times(r, plans);
 		return rc == CLI_DONE ? no_plan(plans) : rc;
 	}
 	rc = cli_plan_details(plans->problem, &plans->plan[0]);
+	if (rc == CLI_DONE)
+		note_times(r, plans);
 	if (rc == CLI_DONE && r->ranks.ranks.ranks)
 		rc = cli_plan_ranks_print(plans->problem, &plans->plan[0], &r->ranks);
 	return rc == CLI_DONE ? no_plan(plans) : rc;

@@ -116,7 +116,7 @@ const char *cli_why_hint(const char *why)
 {
 	static const struct {
 		const char *begin, *hint;
-	} hints[] = {{"needs a slow tier", ": add --tier"},
+	} hints[] = {{"needs a slow tier", ": add --tier"}, {"needs a log", ": add --log BYTES"},
 		{"needs bytes", ": pass --memory, --state and --tape, not --slots"},
 		{"needs a uniform chain", ": the steps of --chain differ"},
 		{"needs steps that differ", "; --chain FILE can list them"},

@@ -2,6 +2,7 @@
 /* predict.c: `neap predict`: a line a sample or step with what a trained net answers. */
 #include "net_options.h"
 #include "answer_files.h"
+#include "figure_file.h"
 #include "json_report.h"
 #include "predict_traces.h"
 #include "sample_figure.h"
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <neap/train.h>
 
 static const char examples[] = "  neap predict run test.h5\n"
@@ -393,6 +395,24 @@ static int make(
 	return run(&p);
 }
 
+/*
+ * Before several files: what is wrong with the model is no fault of theirs. A graph in NIR that is
+ * there is left to the evaluation, which knows the kind of its inputs. CLI_DONE or one line.
+ */
+static int check_model(const struct predicting *p)
+{
+	const struct neap_model_options from = {.size = sizeof from, .path = p->options.model};
+	struct neap_model *model;
+
+	if (!p->files.named || (cli_ends_in(from.path, ".nir") && access(from.path, R_OK) == 0))
+		return CLI_DONE;
+	int rc = neap_model_open(&model, &from);
+	if (rc < 0)
+		return cli_fail("predict", rc);
+	neap_model_close(model);
+	return CLI_DONE;
+}
+
 /* The model, the files, the traces. CLI_DONE or one line. */
 static int take_files(struct predicting *p, struct cli_given_model *given,
 	struct cli_traces *traces, int parsed, const char *const *named)
@@ -408,6 +428,8 @@ static int take_files(struct predicting *p, struct cli_given_model *given,
 		code = cli_usage("predict",
 			"--sample, --spikes, --membranes and --plot apply to one file, but several "
 			"are given. Pass one of them");
+	if (code == CLI_DONE)
+		code = check_model(p);
 	return code == CLI_DONE ? cli_traces_take(o, traces) : code;
 }
 

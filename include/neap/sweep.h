@@ -234,9 +234,9 @@ struct neap_sweep_options {
 	 * If the measured times of a tier or of the model's steps differ by more than 5% from the
 	 * plan, `async`, `stream` and `auto` plan the remaining steps again at the end of a block
 	 * of the forward pass, provided that the rest takes over 100 times as long as planning, all
-	 * searches of the run included, and use the new plan if it is faster for the measured times. The budget and the gradient, to
-	 * the last bit, are unaffected. 1: never; also never with a journal or a saved plan. Below
-	 * 0: however short the rest is, for tests.
+	 * searches of the run included, and use the new plan if it is faster for the measured
+	 * times. The budget and the gradient, to the last bit, are unaffected. 1: never; also never
+	 * with a journal or a saved plan. Below 0: however short the rest is, for tests.
 	 */
 	int no_replan;
 	/*

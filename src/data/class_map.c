@@ -222,11 +222,15 @@ int neap__dataset_forget_classes(
 		neap__names_free(samples, samples ? (int)n : 0);
 		return neap__fail_errno(ENOMEM, "names of samples");
 	}
-	neap__print(line, NEAP__TAKEN_TEXT,
-		"warning: no class of '%.100s' (the first is '%.60s') is a class of the model (the "
-		"first is '%.60s'), so they are taken as names of recordings without labels. If "
-		"they are labels, encode the data with the names of the training data",
-		set->name, set->class_names[0], names[0]);
+	/* As many classes as samples are names of recordings, as `--label '(.*)'` makes them. */
+	if (set->nclass_names < n)
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: no class of '%.100s' (the first is '%.60s') is a class of the "
+			"model (the "
+			"first is '%.60s'), so they are taken as names of recordings without "
+			"labels. If "
+			"they are labels, encode the data with the names of the training data",
+			set->name, set->class_names[0], names[0]);
 	for (int64_t i = 0; i < n; i++)
 		set->label[i] = -1;
 	neap__names_free(set->sample_names, set->sample_names ? (int)n : 0);

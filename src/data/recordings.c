@@ -202,15 +202,28 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 		dir, (long long)choice->others, choice->other);
 }
 
+/* 1: the paths are those of one file. */
+static int is_same_file(const char *path, const struct stat *other)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_dev == other->st_dev && st.st_ino == other->st_ino;
+}
+
 /* Keeps the files that count. */
 static int keep_files(
 	struct neap__recordings *all, const char *dir, struct neap__recordings_choice *choice)
 {
+	struct stat apart;
 	int64_t kept = 0;
-	int rc = 0;
+	int rc = 0, has_apart = choice->apart && stat(choice->apart, &apart) == 0 &&
+				neap__recordings_folder(dir);
 	for (int64_t i = 0; i < all->count; i++) {
 		struct neap__recording *file = &all->file[i];
 		const char *name = below(file->path, dir);
+		if (has_apart && is_same_file(file->path, &apart)) {
+			free_file(file);
+			continue;
+		}
 		int known = !file->stray && (!choice->endings || neap__recordings_ends(file->path,
 									 choice->endings));
 		int listed = (!choice->only || neap__name_list_has(choice->only, name)) &&

@@ -32,7 +32,8 @@ struct neap__recordings_choice {
 	const char *const *endings; /* ".wav", ...; NULL ends; files of others do not count */
 	const struct neap__name_list *only;    /* paths below `dir` that count */
 	const struct neap__name_list *without; /* that do not */
-	const char *const *classes;	       /* all there are, in their order */
+	const char *apart; /* a file that does not count, wherever it is: the table of labels */
+	const char *const *classes; /* all there are, in their order */
 	int nclasses;
 	int nameless; /* 1: files have no classes, and all are number -1 */
 	int strict;   /* 1: a file that does not count by its ending or class is refused */

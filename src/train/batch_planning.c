@@ -9,6 +9,7 @@
 #include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/checked.h"
+#include "data/dataset.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/show.h"
@@ -163,6 +164,28 @@ static void say_budget(const struct neap__trainer *trainer, const struct neap_pl
 			other.overhead + 1);
 }
 
+/* A run of hours, before it begins: its epochs, as if all batches were as long as the longest. */
+static void say_total(const struct neap__trainer *trainer, const struct neap_plan *plan)
+{
+	static const double hour = 3600; /* worth a line; chosen */
+	const struct neap_train_options *o = &trainer->options;
+	const struct neap__data *d = &trainer->data;
+	int64_t epochs = o->epochs - trainer->counters.epoch;
+	double total = (double)epochs * (double)neap_loader_batches(d->loader) * plan->makespan;
+	char all[24], dt[24];
+
+	if (!(total > hour))
+		return;
+	neap__trainer_say(trainer,
+		"warning: %lld epoch%s take up to about %s; the run can be interrupted and "
+		"continued with --resume. To shorten it, lower --epochs, cut samples with "
+		"--max-steps%s%s%s",
+		(long long)epochs, epochs == 1 ? "" : "s", neap__show_time(all, total),
+		d->set->ops->values || d->set->ops->adopt ? "" : ", use a larger --dt than ",
+		d->set->ops->values || d->set->ops->adopt ? "" : neap__show_time(dt, o->net.dt),
+		o->net.threads == 1 ? ", use more --threads than 1" : "");
+}
+
 void neap__planning_say(const struct neap__trainer *trainer)
 {
 	const struct neap_plan *plan = neap_sweep_plan(trainer->sweep);
@@ -205,6 +228,7 @@ void neap__planning_say(const struct neap__trainer *trainer)
 		neap__show_size(budget, problem->memory), neap__show_time(makespan, plan->makespan),
 		show_overhead(over, plan), neap__show_time(bound, plan->bound));
 	say_budget(trainer, plan);
+	say_total(trainer, plan);
 	if (named)
 		return;
 	const char *name;

@@ -10,6 +10,7 @@
 #include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -178,9 +179,9 @@ static int interrupted(struct neap__trainer *trainer)
 	trainer->ranks.together = 1;
 	return neap__fail(NEAP_EINTERRUPTED,
 		"interrupted after %" PRId64 " epoch%s and %" PRId64
-		" batch%s. Continue with --resume (from %s)",
+		" batch%s. Continue with --resume: neap train --out %s --resume",
 		(int64_t)c->epoch, c->epoch == 1 ? "" : "s", (int64_t)c->batch,
-		c->batch == 1 ? "" : "es", trainer->last);
+		c->batch == 1 ? "" : "es", neap__quoted(trainer->options.out));
 }
 
 /* Rank 0 saves a snapshot of weights that are the same on all ranks. */

@@ -269,6 +269,19 @@ static int has_events(const char *data, char **names, int count)
 	return 1;
 }
 
+/* 1: an array file with one recording, whose class only its folder would name. */
+static int is_recording(const char *data)
+{
+	const struct neap_event_options options = {.size = sizeof options};
+	struct neap__event_source *source;
+
+	if (neap__array_events_open(&source, data, NULL, &options) < 0)
+		return 0;
+	int is = source->recording;
+	source->close(source);
+	return is;
+}
+
 /* The names of the model's classes as a command that writes them to classes.txt; "": none is needed
  * to read the events, or they cannot be read. */
 static void write_classes(
@@ -482,6 +495,8 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const char *folder = is_part ? part : data;
 	if (is_folder)
 		neap__recordings_label(label, folder);
+	else if (predicts && known && is_recording(data))
+		neap__print(label, sizeof label, " --label '(.*)'");
 	if (is_folder)
 		drop_options(drops, file, folder, predicts ? 0 : options->classes);
 	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
@@ -496,7 +511,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		known ? ", with the settings of the training data" : "",
 		classes.length ? classes.data : "", neap__quoted(folder),
 		known ? settings : neap__recordings_option(option, folder),
-		!known || !is_folder ? ""
+		!known		     ? ""
 		: predicts && *label ? " --label '(.*)'"
 				     : label,
 		drops, classes.length ? " --classes classes.txt" : "");

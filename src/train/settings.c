@@ -3,6 +3,7 @@
 #include "train/settings.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -268,6 +269,50 @@ void neap__settings_compare(struct neap__text *wrong, const json_t *was, const j
 				b && *b ? b : "none");
 		}
 	}
+}
+
+/* 1: a setting that the data or several options set, so no option has its value. */
+static int has_no_option(const struct train_setting *s)
+{
+	switch (s->offset) {
+	case AT(net.inputs):
+	case AT(net.classes):
+	case AT(net.seed):
+	case AT(net.time_unit):
+	case AT(net.values):
+	case AT(net.shape):
+	case AT(augment.stretch_low):
+	case AT(augment.stretch_high):
+	case AT(validation_least):
+	case AT(encode):
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+int neap__settings_changed(struct neap__text *to, const json_t *was, const json_t *now)
+{
+	for (int i = 0; i < SETTINGS; i++) {
+		const struct train_setting *s = &settings[i];
+		const char *a = json_string_value(json_object_get(was, s->name));
+		const char *b = json_string_value(json_object_get(now, s->name));
+		int is_flag = s->kind == COUNT && s->high == 1;
+		struct neap__text option = {0};
+		if (strcmp(a ? a : "", b ? b : "") == 0 || s->offset == AT(net.seed))
+			continue; /* of --seed, which has its own row */
+		if (!a || !b || !*b || has_no_option(s) || (is_flag && *b == '0'))
+			return 0;
+		add_option(&option, s);
+		neap__text_add(to, " %s", option.data ? option.data : "");
+		neap__text_free(&option);
+		if (!is_flag)
+			neap__text_add(to, " %s%s", neap__word(b),
+				s->kind == TIME	  ? "s"
+				: s->kind == RATE ? "Hz"
+						  : "");
+	}
+	return 1;
 }
 
 void neap__settings_differ(struct neap__text *wrong, const json_t *there, const json_t *here)

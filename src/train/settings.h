@@ -25,6 +25,12 @@ void neap__settings_write_ways(
 /* Compares two exact objects; adds to *wrong what keeps the run from going on. Epochs may grow. */
 void neap__settings_compare(struct neap__text *wrong, const json_t *was, const json_t *now);
 
+/*
+ * Adds what differs between two exact objects as options with the values of `now`, " --lr 0.001".
+ * 1, or 0 where one of them is no option with a value of its own.
+ */
+int neap__settings_changed(struct neap__text *to, const json_t *was, const json_t *now);
+
 /* The same of two runs that are to be one: no setting may differ. */
 void neap__settings_differ(struct neap__text *wrong, const json_t *there, const json_t *here);
 

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/print.h"
+#include "base/quote.h"
 #include "sys/clock.h"
 #include "sys/isa.h"
 
@@ -131,9 +132,12 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 	return rc;
 }
 
-/* Adds to *wrong what differs from the settings of a snapshot, which stand there as text. */
-static int compare_settings(
-	struct neap__text *wrong, const struct neap__trainer *trainer, const char *text)
+/*
+ * Adds to *wrong what differs from the settings of a snapshot, which stand there as text, and to
+ * *options the same as options, if all of it can be given so.
+ */
+static int compare_settings(struct neap__text *wrong, struct neap__text *options,
+	const struct neap__trainer *trainer, const char *text)
 {
 	struct neap__json now = {0};
 	char why[NEAP__JSON_WHY];
@@ -152,6 +156,8 @@ static int compare_settings(
 		rc = neap__fail_errno(ENOMEM, "%s", trainer->last);
 	else
 		neap__settings_compare(wrong, was, is);
+	if (was && is && !neap__settings_changed(options, was, is))
+		neap__text_free(options);
 	json_decref(was);
 	json_decref(is);
 	neap__json_free(&now);
@@ -171,6 +177,36 @@ static int fewer_epochs(const struct neap__trainer *trainer, const struct neap__
 		trainer->options.out, wrong, done ? done : "0");
 }
 
+/*
+ * What cannot be resumed can begin as a run of its own. `options`: what differs, as options, or
+ * NULL; is_fit: the weights fit the net.
+ */
+static int new_run(
+	const struct neap__trainer *trainer, const char *wrong, const char *options, int is_fit)
+{
+	const struct neap_train_options *o = &trainer->options;
+	struct neap__text to = {0};
+
+	if (options) {
+		neap__text_add(&to, ": neap train %s", neap__quoted(o->data));
+		if (o->test)
+			neap__text_add(&to, " --test %s", neap__quoted(o->test));
+		if (is_fit)
+			neap__text_add(&to, " --from %s", neap__quoted(o->out));
+		neap__text_add(&to, "%s --out NEW", options);
+	} else if (is_fit)
+		neap__text_add(&to, " with --from %s and another --out", neap__quoted(o->out));
+	else
+		neap__text_add(&to, " with another --out");
+	int rc = neap__fail(NEAP_EUSAGE,
+		"cannot resume '%s': the run was started with %s. --resume may increase --epochs "
+		"and change the options of memory, plan and threads. Pass the same data and other "
+		"options, or start a new run%s",
+		o->out, wrong, to.data ? to.data : "");
+	neap__text_free(&to);
+	return rc;
+}
+
 /* Refuses a snapshot of another run; one line has all that differs. */
 static int check_same(struct neap__trainer *trainer, const struct neap__safetensors *file)
 {
@@ -178,7 +214,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 	const char *data = neap__safetensors_meta(file, "neap.data");
 	const char *isa = neap__safetensors_meta(file, "neap.isa");
 	struct neap_machine machine = {.size = sizeof machine};
-	struct neap__text wrong = {0};
+	struct neap__text wrong = {0}, options = {0};
 	char hex[24];
 
 	if (!text || !data || !isa)
@@ -187,7 +223,7 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 			"--out",
 			trainer->last);
 	neap__print(hex, sizeof hex, "%016" PRIx64, trainer->data.fingerprint);
-	int rc = compare_settings(&wrong, trainer, text);
+	int rc = compare_settings(&wrong, &options, trainer, text);
 	if (strcmp(hex, data) != 0) /* of a run.json that is missing or was changed */
 		neap__text_add(&wrong, "%sother data than %.200s (the contents differ)",
 			wrong.length ? "; " : "", trainer->options.data);
@@ -204,14 +240,9 @@ static int check_same(struct neap__trainer *trainer, const struct neap__safetens
 		rc = fewer_epochs(trainer, file, wrong.data);
 	int is_fit = wrong.length && !strstr(wrong.data, "--net "); /* the weights fit the net */
 	if (rc == 0 && wrong.length)
-		rc = neap__fail(NEAP_EUSAGE,
-			"cannot resume '%s': the run was started with %s. --resume may increase "
-			"--epochs and change the options of memory, plan and threads. Pass the "
-			"same data "
-			"and other options, or start a new run with %s%s%sanother --out",
-			trainer->options.out, wrong.data, is_fit ? "--from '" : "",
-			is_fit ? trainer->options.out : "", is_fit ? "' and " : "");
+		rc = new_run(trainer, wrong.data, options.data, is_fit);
 	neap__text_free(&wrong);
+	neap__text_free(&options);
 	return rc;
 }
 

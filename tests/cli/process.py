@@ -86,7 +86,7 @@ def stopped(folder, number):
         return f"did not begin: {process.communicate()[1]}"
     process.send_signal(number)
     said = process.communicate(timeout=60)[1].splitlines()
-    if process.returncode != 1 or "Continue with --resume" not in said[-1]:
+    if process.returncode != 1 or "Continue with --resume: neap train --out '" not in said[-1]:
         return f"exit {process.returncode}: {said[-1:]}"
     found = sorted(os.listdir(os.path.join(folder, out)))
     return None if found == ["costs.csv", "last.safetensors", "metrics.csv", "model.safetensors",

@@ -28,7 +28,7 @@ TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q", "--net", "gr
 STEPS = re.compile(  # what to do, or what is accepted
     r"\b(add|change|check|convert|copy|correct|create|decrease|delete|encode|encodes|fill|increase|insert|join|leave|list|lower|make|makes|move|name|needs|number"
     r"|pass|passed|put|reduce|remove|rename|resample|restore|rewrite|save|separate|shorten|sort|split|subtract|unpack|use|write)\b|did you mean|must be|such as"
-    r"|between|is not one of|its columns are|expected|has examples|lists|text:steps=", re.IGNORECASE)
+    r"|between|was filled in by|is not one of|its columns are|expected|has examples|lists|text:steps=", re.IGNORECASE)
 rng = np.random.default_rng(1)
 
 
@@ -339,6 +339,11 @@ def clinic():
         part = [",".join(row.split(",")[1:4]) for row in rows if row.startswith(f"P{i:02}")]
         write(f"clinics/wards/P{i:02}.csv", "\n".join(["day,hr,temp", *part]) + "\n")
         write(f"moves/{'ab'[i % 2]}/{i}.txt", "".join(f"{1000 * k} {k % 8} {3 * k % 8} {k % 2}\n" for k in range(1, 20)))
+        for name in "wrist", "wrist-0":
+            write(f"{name}/P{i:02}.csv", "\n".join(["hr,temp", *(row.split(",", 1)[1] for row in part)]) + "\n")
+    for name in "wrist/labels", "wrist/P02-copy", "wrist-0/0-copy":
+        write(f"{name}.csv", "file,kind\n" + "".join(f"P{i:02}.csv,{'well ill'.split()[i % 2]}\n" for i in range(4)))
+    write("copy.txt", "P02-copy.csv\n")
     write("clinics/labels.csv", "".join(f"P{i:02}.csv,{'well ill'.split()[i % 2]}\n" for i in range(4)))
     by_patient = ["--sample-column", "patient", "--target", "kind", "--drop", "day"]
     for args in (["encode", "clinic.csv", "--out", "clinic.h5", *by_patient], ["train", "clinic.h5", "--out", "doctor", *TRAIN]):
@@ -429,7 +434,7 @@ def follow(step, line):
         exec(code, {"numpy": np, "h5py": h5py, "labels": ["a", "b"] * 2, "y": [0, 1]})  # pylint: disable=exec-used
         return None
     if word == "shell":
-        command = found.group().split("; neap train")[0]
+        command = found.group().split("; neap ")[0]
         for end in (" If its rows", " If each block", " If its columns", "; if they are classes",
                     "; if it is the target"):
             command = command.split(end)[0].rstrip(".") if end in command else command

@@ -54,7 +54,9 @@ SLIPS = (  # the command, and what its line has
     ("train --resume --out tested", "there is no 'moved.npz'", "neap train --test DATA --resume --out 'tested'"),
     ("train --resume --out lost --epochs 5", "the snapshot 'lost/last.safetensors' is missing", "would replace 'lost/model.safetensors', the model of 2 epochs", "neap train 'data.npz' --from 'lost' --out NEW"),
     ("train --resume --out cls --epochs 1", "started with --epochs 2, not 1; epochs done so far: 2", "remove --epochs"),
-    ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "--from 'cls'"),
+    ("train --resume --out cls --lr 3", "--lr 0.004, not 3", "start a new run: neap train 'data.npz' --from 'cls' --lr 3 --out NEW"),
+    ("train --resume --out tested2 --tau 5ms --lr 3", "neap train 'data.npz' --test 'test.npz' --from 'tested2' --tau 0.005s --lr 3 --out NEW"),
+    ("predict nowhere notes data.npz", "cannot read 'nowhere'"),
     ("train --resume --out cls --config cls/run.json", "--config cannot be combined with --resume"),
     ("train data.npz --fresh-readout", "--fresh-readout requires --from"),
     ("train data.npz --from cls --net lstm:8,li", "--net 'lstm:8,li' does not fit", "--from 'cls'", "Remove --net", "--net gru:4,li"),
@@ -181,6 +183,8 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
     ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
     ("train far.h5 --net lif:4,li --epochs 1 --jitter 100s --out jitter", "--jitter 1:40 min is large for samples that last 3:"),
+    ("train late.h5 --net lif:4,li --epochs 1 --max-steps 9 --out late-run", "the longest sample of 'late.h5' lasts 2:46:40", "the times do not begin at 0. Subtract the first time of each recording (t - t[0]), and encode"),
+    ("train data.npz --net gru:4,li --epochs 1 --lr 1e-9 --encode delta --out unheard", "nothing was learned", "Remove --encode delta, so that the numbers are input currents, or try another kind or a larger threshold=. Otherwise: increase --epochs (now 1)"),
     ("train ev.h5 --net lif:4,li --epochs 1 --shift 100 --out shift", "by up to 100 of 128 channels, so most of them are lost", "such as --shift 6"),
     ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
     ("train long.npz --net gru:4,li --epochs 1 --max-steps 5 --out cut", "--max-steps 5 cuts the samples of 'long.npz' to their first 5 of up to 60 steps"),
@@ -221,10 +225,14 @@ def prepare(folder):
         for i in range(3):
             t, at = np.sort(rng.integers(0, 200, 9)), rng.integers(0, 8, (2, 9))
             np.savez(os.path.join(folder, "cams", kind, f"{i}.npz"), t=t, x=at[0], y=at[1], p=t % 2)
+            os.makedirs(os.path.join(folder, "begun-late", kind), exist_ok=True)
+            np.savez(os.path.join(folder, "begun-late", kind, f"{i}.npz"), t=t + 10**10, x=at[0], y=at[1], p=t % 2)
     steps = np.arange(60) < rng.integers(5, 50, 20)[:, None]
     np.savez(os.path.join(folder, "padded.npz"), x=rng.normal(size=(20, 60, 2)) * steps[..., None], y=np.arange(20) % 2)
     events(folder, "ev.h5")
     events(folder, "far.h5", "--time-unit", "1s")
+    done = neap("encode", "begun-late", "--out", "late.h5", "--sensor", "8x8", cwd=folder)
+    assert "(6 of 6 recordings begin so late)" in done.stderr, done.stderr
     shutil.copy(os.path.join(folder, "data.npz"), os.path.join(folder, "copy.npz"))
     shutil.copy(os.path.join(folder, "test.npz"), os.path.join(folder, "moved.npz"))
     with open(os.path.join(folder, "t.txt"), "w", encoding="utf-8") as file:
@@ -235,6 +243,7 @@ def prepare(folder):
     shutil.copy(os.path.join(folder, "t.txt"), os.path.join(folder, "notes"))
     gru, lif = [*NUMBERS[:-3], "--net", "gru:4,li", "--out"], [*NUMBERS[:-3], "--net", "lif:4,li", "--out"]
     for data, *options in (("data.npz", *gru, "cls", "--epochs", "2"), ("numbers.npz", *gru, "num"), ("data.npz", *gru, "tested", "--test", "moved.npz"),
+                           ("data.npz", *gru, "tested2", "--test", "test.npz"),
                            ("ev.h5", *lif, "ran"), ("data.npz", *lif, "coded", "--encode", "delta"),
                            ("data.npz", "--epochs", "1", "--threads", "1", "--net", "gru:4,li", "--out", "free")):
         warned(folder, "train", data, *options)
@@ -337,6 +346,14 @@ def other_chains(folder):
         done = neap(*SIZES.split(), "--memory", "9K", "--strategy", name, cwd=folder)
         if f"{name:13} {reason}\n" not in table or done.returncode != 2 or reason not in done.stderr:
             return table + done.stderr
+    alone = neap(*SIZES.split(), "--memory", "9K", "--strategy", "revolve", cwd=folder).stdout
+    timed = neap(*SIZES.split(), "--memory", "9K", "--backward", "2s", cwd=folder).stdout
+    table = neap(*SIZES.split(), "--memory", "9K", cwd=folder).stdout
+    compared = neap("compare", "data.npz", "--net", "gru:4,li", "--memory", "1M", cwd=folder).stdout
+    wanted = (("replay        needs a log: add --log BYTES", table), ("times: of steps that take 1 s forward and 2 s backward, the defaults", table), ("the defaults; 'neap calibrate'", alone),
+              ("replay        needs a log of spikes, which only plain layers", compared), ("remote        needs a slow tier: add --slow DIR", compared))
+    if any(words not in said for words, said in wanted) or "times: of steps" in timed:
+        return table + alone + timed + compared
     return neap("plan", "--steps", "500,300", "--slots", "8", "--strategy", "join", cwd=folder).stderr or None
 
 
@@ -359,6 +376,16 @@ def slow_budget(folder):
     return line if "times as long" in line else None
 
 
+def long_run(folder):
+    """A run of hours says so before its first epoch, also with -q."""
+    args = ["train", "data.npz", "--net", "gru:64,li", "--epochs", "1000000000", "--threads", "1", "--memory", "4M", "-q", "--out", "endless"]
+    with subprocess.Popen([os.environ["NEAP_BIN"], *args], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        said = [process.stderr.readline() for _ in range(2)]
+        process.terminate()
+    found = [line for line in said if line.startswith("warning: 1000000000 epochs take up to about ")]
+    return None if found and "lower --epochs, cut samples with --max-steps, use more --threads than 1" in found[0] else str(said)
+
+
 def main():
     known = {}
     with Tap() as tap, Folder() as folder:
@@ -372,6 +399,7 @@ def main():
         tap.run("a budget with a slow plan", slow_budget, folder)
         tap.run(dense_cells.__doc__, dense_cells, folder)
         tap.run(other_chains.__doc__, other_chains, folder)
+        tap.run(long_run.__doc__, long_run, folder)
         tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)
 

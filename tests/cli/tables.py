@@ -249,7 +249,7 @@ def refusals(tap, folder):
              ("Latin-1 in --labels", b"s,v\na,1\n", ["--sample-column", "s", "--labels", os.path.join(folder, "latin.csv")], "latin.csv', line 1"),
              ("a text", b"id,v,state\n1,2,run\n", [], "line 2: column 'state' is 'run', which is not a finite number. Pass --target state "
               "if it is the target, --sample-column state if it names the samples, or --drop state to ignore it"),
-             ("a text next to a target", b"s,v,y\na,x,1\n", sample, "finite number. Pass --drop v to ignore it"),
+             ("a text next to a target", b"s,v,y\na,x,1\n", sample, "finite number. No column that is left has numbers to learn from"),
              ("an empty feature", b"a,b\n1,\n", [], "column 'b' is empty. The file has 1 such cell. Fill it in, remove the row, pass --missing previous"),
              ("a gap of R", b"a,b\n1,2\n1,NA\n", [], "is 'NA', which is not a finite number. The file has 1 such cell. Fill it in"),
              ("blanks between", b"a b\n1 2\n", [], "Separate the fields by commas"), ("a comma", b"a;b\n1,5;2\n", [], "Write decimals with a point"),

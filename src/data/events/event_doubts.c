@@ -27,6 +27,7 @@ void neap__event_doubts_see(
 	d->events += events->count;
 	d->before += first;
 	d->within += length;
+	d->belated += first > LATE && first > length;
 	if (first > d->latest) {
 		d->latest = first;
 		d->length = length;
@@ -75,17 +76,17 @@ const char *neap__event_finite(
 }
 
 static void tell_late(const struct neap__event_doubts *d, const struct neap__event_source *source,
-	const struct neap_event_options *o, const char *path)
+	const struct neap_event_options *o, int64_t samples, const char *path)
 {
 	char first[24], lasts[24], code[NEAP__SHIFT_TEXT];
 	const char *folder = source->files && neap__recordings_folder(path) ? path : NULL;
 	neap__event_shift(code, folder ? d->late : path, folder, source->time_name, !source->files);
 	neap__doubt(o->doubt, o->user,
 		"'%s' begins %s after time 0 and its events last %s: the steps in front of them "
-		"are "
-		"empty. Subtract the first time (t - t[0]) of each recording%s",
+		"are empty (%lld of %lld recordings begin so late). Subtract the first time (t - "
+		"t[0]) of each recording%s",
 		d->late, neap__show_time(first, d->latest), neap__show_time(lasts, d->length),
-		code);
+		(long long)d->belated, (long long)samples, code);
 }
 
 /* 1: recordings last as long as real ones, and have as many events. */
@@ -160,7 +161,7 @@ void neap__event_doubts_tell(const struct neap__event_doubts *d,
 			"sample. Save the times of the events in '%s'",
 			source->time_name[0] ? source->time_name : "t");
 	else if (d->latest > LATE && d->before > d->within)
-		tell_late(d, source, o, path);
+		tell_late(d, source, o, report->samples, path);
 	else
 		tell_unit(d, source, o, report->longest);
 }

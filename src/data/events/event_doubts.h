@@ -15,7 +15,7 @@ struct neap__event_doubts {
 	double before, within;		/* seconds in front of first events, and from them on */
 	double latest, length;		/* first event that is latest, seconds in that sample */
 	char late[100];			/* name of that sample */
-	int64_t events;
+	int64_t events, belated;	/* of all; samples that begin late */
 };
 
 /* Takes note of a sample, whose events are sorted by time. */

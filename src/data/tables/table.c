@@ -44,6 +44,7 @@ static int find_files(struct neap__table *t, struct neap_table_report *report)
 		.endings = neap__table_endings,
 		.only = o->nsplit ? &split : NULL,
 		.without = o->nwithout ? &without : NULL,
+		.apart = o->labels,
 		.classes = o->classes,
 		.nclasses = o->nclasses,
 		.nameless = !t->named,
@@ -365,6 +366,11 @@ static int order_columns(struct neap__table *t)
 		t->from[i] = k;
 		field[k] = NULL; /* taken: a later column may have the same name */
 	}
+	char advice[800];
+	if (!fits && !t->predicts && t->options->header == 0 &&
+		neap__table_of_texts(advice, sizeof advice, t))
+		return neap__table_wrong(t, "'%.100s' has other names of columns. %s",
+			t->files.file[0].path, advice);
 	return fits ? 1
 		    : neap__table_wrong(t,
 			      "%s%.60s%s differ from those of '%.100s'. Use the same columns in "

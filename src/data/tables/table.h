@@ -86,6 +86,9 @@ void neap__table_doubt(const struct neap__table *table);
 /* What to do about the field `text` of the column `name` in the row read last. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *table, const char *name, const char *text);
+/* 1: the file that is read has no numbers in any column that is a feature, as tables of labels; and
+ * what to do about it. */
+int neap__table_of_texts(char *room, size_t size, const struct neap__table *table);
 /* 1: a field that marks a missing value. */
 int neap__table_is_gap(const char *text);
 /* The value of --drop that ignores the column `name` and those that are ignored already, as a word

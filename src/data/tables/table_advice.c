@@ -206,6 +206,73 @@ const char *neap__table_separation(char *room, size_t size, const struct neap__t
 	return NULL;
 }
 
+/* 1: a column that is taken as a feature has a number in one of the first rows of the file; in a
+ * later file, whose columns may be others, any column. */
+static int has_numbers(const struct neap__table *t)
+{
+	enum { ROWS = 1000 };
+	struct neap__csv csv;
+	double number;
+	int found = 0, rc = neap__csv_open(&csv, t->csv.path);
+	if (rc == 0 && t->header)
+		rc = neap__csv_next(&csv);
+	for (int row = 0; rc >= 0 && row < ROWS && !found && neap__csv_next(&csv) > 0; row++)
+		for (int64_t i = 0; i < csv.fields; i++)
+			found |= (t->file > 0 ||
+					 (i < t->columns && t->role[i] == NEAP__COLUMN_FEATURE)) &&
+				 neap__table_number(&number, csv.field[i]) == 0;
+	neap__csv_close(&csv);
+	return found;
+}
+
+/* The command that encodes the folder without the file that is read, and the options given. */
+static void encode_without(struct neap__text *to, const struct neap__table *t)
+{
+	static const char *const missing[] = {NULL, "previous", "zero", "drop"};
+	const struct neap_table_options *o = t->options;
+	const struct {
+		const char *name, *value;
+	} options[] = {{"label", o->label}, {"labels", o->labels}, {"target", o->targets},
+		{"sample-column", o->sample_column}, {"drop", o->dropped},
+		{"missing", missing[o->missing]}};
+	neap__text_add(to, "echo %s > without.txt; ",
+		neap__quoted(neap__recordings_below(t->csv.path, t->dir)));
+	neap__text_add(to, "neap encode %s", neap__quoted(t->dir));
+	for (int i = 0; i < o->nsplit; i++)
+		neap__text_add(to, " --split %s", neap__quoted(o->split[i]));
+	for (int i = 0; i < o->nwithout; i++)
+		neap__text_add(to, " --without %s", neap__quoted(o->without[i]));
+	neap__text_add(to, " --without without.txt");
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (options[i].value)
+			neap__text_add(
+				to, " --%s %s", options[i].name, neap__word(options[i].value));
+	neap__text_add(to, "%s --out FILE.h5", o->numbers ? " --numbers" : "");
+}
+
+/* --drop would leave nothing to learn from. */
+int neap__table_of_texts(char *room, size_t size, const struct neap__table *t)
+{
+	struct neap__text to = {0};
+	if (has_numbers(t))
+		return 0;
+	if (t->files.count > 1) {
+		encode_without(&to, t);
+		neap__print(room, size,
+			"No column has numbers: it looks like a table of labels. Move it out of "
+			"the folder, or leave it out: %s",
+			to.data ? to.data : "--without FILE");
+	} else
+		neap__print(room, size,
+			"No column that is left has numbers to learn from. Pass the table or "
+			"folder "
+			"of the measurements; if this is a table of labels, it is passed "
+			"together with them, as --labels %s",
+			neap__quoted(t->csv.path));
+	neap__text_free(&to);
+	return 1;
+}
+
 /* 1: the first line begins with #, and the first one that does not has a column of this name. */
 static int is_below_comments(const struct neap__table *t, int bytes, const char *text)
 {
@@ -231,7 +298,7 @@ int neap__table_no_column(
 	int64_t column = 0, texts = 0, first = 0;
 	char names[300];
 	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
-	char mean[80], advice[400];
+	char mean[80], advice[400], room[800];
 	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
 		on_all(advice, sizeof advice, t, "sed -i.old '/^#/d'");
 		return neap__fail(NEAP_EUSAGE,
@@ -245,6 +312,9 @@ int neap__table_no_column(
 			t->csv.path, bytes, text, t->names[0], advice);
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
+	if (t->names && !data && t->files.count > 1 && neap__table_of_texts(room, sizeof room, t))
+		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
+			t->csv.path, bytes, text, room);
 	if (t->names && !data)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s'%s%s Its columns are %s%s", option,
@@ -558,6 +628,8 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 	const char *data = neap__table_data_name(t), *sep = "";
 	char number[24];
 	size_t n = 0;
+	if (!data && neap__table_of_texts(room, size, t))
+		return;
 	if (o->sample_column && names_samples(t, name)) {
 		neap__print(room, size,
 			"If it names the samples, pass --sample-column %s instead of %.60s, "

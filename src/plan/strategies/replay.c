@@ -190,8 +190,7 @@ static int solve(
 	}
 	if (c->log == 0 || c->log >= c->tape) {
 		neap__refuse(plan, 0,
-			c->log ? "a log of %llu bytes is no smaller than a tape"
-			       : "needs a log (bytes a step: %llu)",
+			c->log ? "a log of %llu bytes is no smaller than a tape" : "needs a log",
 			(unsigned long long)c->log);
 		return 0;
 	}

@@ -6,6 +6,8 @@
 #include "train/answers/live_answers.h"
 #include "train/answers/trained_on.h"
 #include "data/dataset.h"
+#include "data/missing_file.h"
+#include "data/recordings.h"
 #include "data/tables/event_tables.h"
 #include "train/model.h"
 #include "train/model_file.h"
@@ -114,14 +116,32 @@ static int ends_in(const char *name, const char *ending)
 	return n > m && strcasecmp(name + n - m, ending) == 0;
 }
 
-/* Refuses names of data that cannot be what the model was trained on. */
-static int check_name(const struct open_evaluation *e, const char *data, int hears)
+/* 1: for neap predict, which needs no labels. */
+static int predicts(const struct neap_eval_options *options)
 {
+	return options->answered && options->of_steps;
+}
+
+/* Refuses names of data that cannot be what the model was trained on. */
+static int check_name(
+	const struct open_evaluation *e, const struct neap_eval_options *options, int hears)
+{
+	const char *data = options->data;
+	char command[500];
+
 	if (strcmp(data, "-") == 0 && !hears)
 		return neap__model_wants(&e->file, "standard input (-) can only be a recording");
 	int of_text = neap__model_kind(&e->file) == NEAP__OF_TEXT;
 	if (!of_text && ends_in(data, ".txt") && access(data, F_OK) == 0)
 		return neap__model_wants(&e->file, "'%.300s' is a text file", data);
+	if (of_text && neap__recordings_folder(data) &&
+		neap__join_texts(command, sizeof command, data))
+		return neap__fail(NEAP_EUSAGE,
+			"'%.300s' is a folder, and the model was trained on a text. Join its "
+			"texts: "
+			"%s; neap %s %s text:all.txt",
+			data, command, predicts(options) ? "predict" : "eval",
+			neap__quoted(options->model));
 	if (of_text && !neap__table_named(data) && !neap__recording_named(data) &&
 		access(data, F_OK) == 0 && !ends_in(data, ".h5") && !ends_in(data, ".npz"))
 		return neap__fail(NEAP_EUSAGE,
@@ -129,12 +149,6 @@ static int check_name(const struct open_evaluation *e, const char *data, int hea
 			"as a text, pass text:%s",
 			data, data);
 	return 0;
-}
-
-/* 1: for neap predict, which needs no labels. */
-static int predicts(const struct neap_eval_options *options)
-{
-	return options->answered && options->of_steps;
 }
 
 /* The command that encodes a table with its targets. */
@@ -185,7 +199,7 @@ static int open_data(struct open_evaluation *e, const struct neap_eval_options *
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);
-	NEAP_TRY(check_name(e, options->data, rc > 0));
+	NEAP_TRY(check_name(e, options, rc > 0));
 	if (options->every > 0)
 		NEAP_TRY(neap__decisions_check(options->every, options->window, e->net_options.dt));
 	e->is_live = options->every > 0 && neap__recording_named(options->data);

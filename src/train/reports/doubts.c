@@ -405,6 +405,23 @@ static void say_absent(const struct neap__trainer *trainer, const struct answers
 			names, absent > named ? ", ..." : "");
 }
 
+/* 1: most of the first samples have their first spike in the last tenth of their duration. */
+static int begin_late(struct neap_dataset *set)
+{
+	enum { SAMPLES = 20 }; /* that are read; chosen */
+	struct neap_events events = {0};
+	int late = 0, found = 0;
+
+	for (int64_t i = 0; i < set->info.samples && i < SAMPLES; i++) {
+		if (neap_dataset_read(set, i, &events) < 0)
+			continue;
+		found += events.count > 0;
+		late += events.count > 0 && events.time[0] > 0.9 * events.duration;
+		neap_events_free(&events);
+	}
+	return 2 * late > found;
+}
+
 /* Events whose times were read in a unit that is too long: few of them, in samples that never end.
  * Real recordings have hundreds of events per second, and last seconds (both chosen). */
 static void say_time_unit(const struct neap__trainer *trainer)
@@ -418,13 +435,23 @@ static void say_time_unit(const struct neap__trainer *trainer)
 		access(trainer->options.data, F_OK) < 0 ||
 		!((d->info.duration > 10 && rate < 10) || (d->info.duration > 600 && rate < 1000)))
 		return;
-	neap__trainer_say(trainer,
-		"warning: the longest sample of '%.200s' lasts %s, with about %s spikes per second "
-		"in all channels together. If its times have another unit, %s",
-		d->info.name, neap__show_time(length, d->info.duration),
-		neap__show_number(number, rate),
-		d->set->has_events ? "pass it to 'neap encode', such as --time-unit 1us"
-				   : "convert spikes/times to seconds");
+	if (begin_late(d->set))
+		neap__trainer_say(trainer,
+			"warning: the longest sample of '%.200s' lasts %s, and the samples have no "
+			"spike in most of it, until their first one: the times do not begin at 0. "
+			"Subtract the first time of each recording (t - t[0])%s",
+			d->info.name, neap__show_time(length, d->info.duration),
+			d->set->has_events ? ", and encode the recordings once more"
+					   : " in spikes/times");
+	else
+		neap__trainer_say(trainer,
+			"warning: the longest sample of '%.200s' lasts %s, with about %s spikes "
+			"per second "
+			"in all channels together. If its times have another unit, %s",
+			d->info.name, neap__show_time(length, d->info.duration),
+			neap__show_number(number, rate),
+			d->set->has_events ? "pass it to 'neap encode', such as --time-unit 1us"
+					   : "convert spikes/times to seconds");
 }
 
 void neap__doubts_say(const struct neap__trainer *trainer)
@@ -456,16 +483,30 @@ void neap__doubts_say(const struct neap__trainer *trainer)
 	free(answers.count);
 }
 
+#define REMEDY 320 /* bytes of a line, the end included */
+
 /* What to change where nothing was learned, and the loss is `chance` without any inputs. */
 static const char *unlearned(
-	char room[96], const struct neap_train_options *o, double loss, double chance)
+	char room[REMEDY], const struct neap_train_options *o, double loss, double chance)
 {
+	const char *kind = o->encode ? o->encode : "";
+	int bytes = (int)strcspn(kind, ":");
+	size_t n = 0;
+
+	/* What few spikes lose of the inputs, no number of epochs brings back. */
+	if (*kind && strcmp(kind, "none") != 0)
+		n = (size_t)neap__print(room, REMEDY,
+			"Remove --encode %.*s, so that the numbers are input currents, or try "
+			"another kind%s. Otherwise: ",
+			bytes, kind,
+			strncmp(kind, "delta", 5) == 0 ? " or a larger threshold=" : "");
 	/* Worse than no net: the steps were too large, unless there were only few of them. */
 	if (loss > 2 * chance && o->learning_rate > NEAP__LARGE_RATE)
-		neap__print(room, 96, "Decrease --lr (now %g)", o->learning_rate);
-	else
-		neap__print(room, 96, "Increase --epochs (now %d) or --lr (now %g)", o->epochs,
+		neap__print(room + n, REMEDY - n, "%s --lr (now %g)", n ? "decrease" : "Decrease",
 			o->learning_rate);
+	else
+		neap__print(room + n, REMEDY - n, "%s --epochs (now %d) or --lr (now %g)",
+			n ? "increase" : "Increase", o->epochs, o->learning_rate);
 	return room;
 }
 
@@ -476,7 +517,7 @@ static void say_mean(const struct neap__trainer *trainer, double loss, double va
 	double deviation =
 		neap__mean_deviation(trainer->objective.deviation, trainer->data.info.classes);
 	double best = fmin(loss, validation); /* of numbers alone, where one is NaN */
-	char remedy[96];
+	char remedy[REMEDY];
 
 	/* Four significant digits without an exponent. */
 	int digits = best > 0 ? (int)fmax(0, fmin(3 - floor(log10(best)), 15)) : 0;
@@ -516,7 +557,7 @@ static void say_class(
 	double p = (double)a->count[a->most] / (double)a->all, best = accuracy;
 	int learned = accuracy > p + NOISE ||
 		      is_above(accuracy, p, (double)a->all, neap__has_step_targets(d->set) ? 3 : 2);
-	char name[40], remedy[96];
+	char name[40], remedy[REMEDY];
 
 	if (v->judged > 0 && is_above(v->accuracy, p, (double)v->judged, 3)) {
 		learned = 1;
