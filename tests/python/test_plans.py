@@ -72,7 +72,7 @@ def test_text_comes_back(tmp_path):
 def printed(*arguments, code=0):
     """What the tool prints, with its options as Python's arguments."""
     text = run_tool("plan", *arguments, code=code)
-    for option, argument in (("add --tier", "pass slow="), ("add --log BYTES", "pass log="), ("increase --memory", "increase memory="),
+    for option, argument in (("add --tier", "pass slow="), ("; --chain FILE can list them", ""), (": --steps 500,300 is two", ""), ("add --log BYTES", "pass log="), ("increase --memory", "increase memory="),
                              ("increase --slots", "increase slots="), ("the steps of --chain differ", "the stages differ"),
                              ("--memory, --state and --tape, not --slots", "memory=, state= and tape=, not slots=")):
         text = text.replace(option, argument)
