@@ -276,8 +276,8 @@ static int draw_sizes(struct neap__study *s)
 		range.low, range.at_low, range.high, range.at_high);
 }
 
-/* The times of a strategy relative to store-all over the points of a cell, against `column`, into the
- * figure. */
+/* The times of a strategy relative to store-all over the points of a cell, against `column`, into
+ * the figure. */
 static void overheads(struct neap__study *s, struct neap__figure *f, const char *cell,
 	const char *column, const char *strategy)
 {

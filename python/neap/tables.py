@@ -84,7 +84,8 @@ def _why_slower(plan: "Plan", best: "Plan") -> str:
 
 
 # Remedies, by the beginning of the reason.
-_HINTS = {"needs a slow tier": ": pass slow=", "needs bytes": ": pass memory=, state= and tape=, not slots=",
+_HINTS = {"needs a slow tier": ": pass slow=", "needs a log": ": pass log=",
+          "needs bytes": ": pass memory=, state= and tape=, not slots=",
           "needs a uniform chain": ": the stages differ"}
 
 

@@ -15,7 +15,7 @@
 
 enum {
 	TOGETHER = 8,
-	NARROW = 3,		/* whole vectors of a row whose sums stay in registers */
+	NARROW = 3,			 /* whole vectors of a row whose sums stay in registers */
 	STRIP = 256 / (int)sizeof(real), /* columns of a strip: sums in four to eight registers */
 	NEAR_BYTES = 24 * 1024, /* of a copied block: leaves a fourth of a 32-KiB cache to sums */
 	NEAR_ROWS = NEAR_BYTES / (STRIP * (int)sizeof(real)),

@@ -301,8 +301,8 @@ static int another_round(const struct neap_compare_options *o, int done, int rep
 {
 	enum { ROUNDS_LEAST = 3 }; /* the fewest whose median is not an extreme */
 
-	return done < repeats && (!(o->seconds > 0) || done < ROUNDS_LEAST ||
-					 neap__seconds() - begun < o->seconds);
+	return done < repeats &&
+	       (!(o->seconds > 0) || done < ROUNDS_LEAST || neap__seconds() - begun < o->seconds);
 }
 
 /* Runs the strategies in turns, so that a machine that slows down for a while slows all alike. */

@@ -404,7 +404,8 @@ static void folder_mistakes(void **state)
 			sound(path, x, 10, 8000, 1);
 			assert_int_equal(truncate(path, 44), 0); /* header, no samples */
 		}
-		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT, "(--high)");
+		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
+			"Lower --high");
 		struct neap_encode_options plain = by_name(2);
 		ok(neap_encode_directory(&report, folder, out, &plain));
 		assert_int_equal(report.others, i == 0);

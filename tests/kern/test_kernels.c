@@ -255,8 +255,8 @@ static void add_blocks(void **arg)
 
 	(void)arg;
 	for (int s = 0; s < SHARES; s++) {
-		share[s] = (struct neap__sample_rows){
-			.id = id[s], .out = out.at + (size_t)s * WIDTH};
+		share[s] =
+			(struct neap__sample_rows){.id = id[s], .out = out.at + (size_t)s * WIDTH};
 		for (int i = 0; i < TALL - 3 * s; i++) /* one sample has none in a block */
 			if (draw() < 0.8 && (s != 2 || i / 96 != 2))
 				id[s][share[s].count++] = (uint16_t)i;
@@ -579,7 +579,8 @@ static void chosen(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(add), cmocka_unit_test(add_blocks),
+		cmocka_unit_test(add),
+		cmocka_unit_test(add_blocks),
 		cmocka_unit_test(dot),
 		cmocka_unit_test(grad),
 		cmocka_unit_test(gather),

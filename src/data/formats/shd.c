@@ -22,8 +22,8 @@
 enum { MOST_CLASSES = 65536, SHD_CHANNELS = 700 };
 
 /* One row of `vlen` as doubles or int64_t, in shd->convert. */
-static int read_row(struct neap__shd *shd, struct neap__vlen *vlen, int64_t row,
-	uint32_t *length, void **out)
+static int read_row(
+	struct neap__shd *shd, struct neap__vlen *vlen, int64_t row, uint32_t *length, void **out)
 {
 	const unsigned char *data;
 	NEAP_TRY(neap__vlen_row(vlen, row, &data, length));

@@ -125,8 +125,7 @@ static int part(struct neap__shd *shd, int64_t index, double from, double to, si
 		return 1;
 	NEAP_TRY(neap__event_buffer_reserve(buffer, most));
 	buffer->events.count = count;
-	NEAP_TRY(neap__vlen_part(
-		&shd->times, &times, first, count, buffer->events.time));
+	NEAP_TRY(neap__vlen_part(&shd->times, &times, first, count, buffer->events.time));
 	return units_of(shd, &units, index, first, count, buffer->events.unit);
 }
 

@@ -51,10 +51,10 @@ enum neap__vlen_layout neap__vlen_layout_of(hid_t type)
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
 		return NEAP__VLEN_OTHER;
 	if (H5Tget_class(type) == H5T_FLOAT)
-		return is_half(type)			      ? NEAP__VLEN_HALF
+		return is_half(type)			    ? NEAP__VLEN_HALF
 		       : H5Tequal(type, H5T_IEEE_F32LE) > 0 ? NEAP__VLEN_FLOAT
 		       : H5Tequal(type, H5T_IEEE_F64LE) > 0 ? NEAP__VLEN_DOUBLE
-							      : NEAP__VLEN_OTHER;
+							    : NEAP__VLEN_OTHER;
 	return H5Tequal(type, H5T_STD_U8LE) > 0	   ? NEAP__VLEN_U8
 	       : H5Tequal(type, H5T_STD_U16LE) > 0 ? NEAP__VLEN_U16
 	       : H5Tequal(type, H5T_STD_I32LE) > 0 ? NEAP__VLEN_I32

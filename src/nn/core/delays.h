@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delays.h: axonal delays: the output of unit j of a layer below reaches the units of a layer d_j
- * steps later; each pair of a layer and a source has its own delays. A delay is a whole number of steps, or it is learned and lies between two: with
- * d = k + f, k whole and 0 <= f <= 1, an output arrives in two parts,
- *     x_j(t) = (1 - f_j) S_j(t - k_j) + f_j S_j(t - k_j - 1),
- * the linear interpolation of the delayed output (as DCLS interpolates the positions in a kernel,
+ * steps later; each pair of a layer and a source has its own delays. A delay is a whole number of
+ * steps, or it is learned and lies between two: with d = k + f, k whole and 0 <= f <= 1, an output
+ * arrives in two parts, x_j(t) = (1 - f_j) S_j(t - k_j) + f_j S_j(t - k_j - 1), the linear
+ * interpolation of the delayed output (as DCLS interpolates the positions in a kernel,
  * Khalfaoui-Hassani and others 2023, with which Hammouamri and others 2024 learn delays of
  * synapses), so that
  *     dx_j(t)/dd_j = S_j(t - k_j - 1) - S_j(t - k_j).
  *
- * For each such source, the state has a ring of `most` + 1 rows: row u % (most + 1) holds the outputs that arrive in step
- * u, as a bitmap, or as numbers in a smooth net. An output goes into the row of its step of arrival
- * when it is made. A learned delay reads its second part in the step after, from the same row.
+ * For each such source, the state has a ring of `most` + 1 rows: row u % (most + 1) holds the
+ * outputs that arrive in step u, as a bitmap, or as numbers in a smooth net. An output goes into
+ * the row of its step of arrival when it is made. A learned delay reads its second part in the step
+ * after, from the same row.
  */
 #ifndef NEAP_NN_CORE_DELAYS_H
 #define NEAP_NN_CORE_DELAYS_H

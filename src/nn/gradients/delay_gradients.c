@@ -125,9 +125,9 @@ static int add_weights(struct neap_net *net, struct neap__group *group, const st
 {
 	const struct neap__delays *delays = &edge->layer->delays;
 	/* Lists of pools have no units, but there all delays are equal. */
-	int n = delays->learns		    ? 1
+	int n = delays->learns		  ? 1
 		: edge->layer->pool_start ? list->count - k
-					    : run_of(edge, list->id, k, list->count);
+					  : run_of(edge, list->id, k, list->count);
 	const real *in = edge->layer->pool_start
 				 ? late_din(at, edge, delays->most)
 				 : mixed_din(at, edge, list->id[k], group->scratch[0]);

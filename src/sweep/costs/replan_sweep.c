@@ -19,9 +19,9 @@
 #include <stdlib.h>
 
 /* All values are chosen. */
-#define GAIN 0.005 /* of the time, that a new rest must save */
-#define TRIES 8	   /* of a run */
-#define EFFORT 100 /* simulations of a search */
+#define GAIN 0.005		  /* of the time, that a new rest must save */
+#define TRIES 8			  /* of a run */
+#define EFFORT 100		  /* simulations of a search */
 #define SIMULATIONS (EFFORT + 24) /* and those of neighbours (block_replan.c) */
 #define SECONDS_LEAST 1e-3
 #define RECORDS_LEAST 3 /* writes that tell the tier's pace */
@@ -159,8 +159,8 @@ static int is_worth(struct neap_sweep *s, double rest)
 }
 
 /* A search, whose seconds count. */
-static int search(struct neap_sweep *s, struct neap_plan *plan, const struct neap_problem *now,
-	int64_t step)
+static int search(
+	struct neap_sweep *s, struct neap_plan *plan, const struct neap_problem *now, int64_t step)
 {
 	struct neap__cost_watch *w = &s->watch;
 	double start = neap__seconds();

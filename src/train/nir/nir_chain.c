@@ -270,7 +270,8 @@ static int delay_of(const struct nir_making *m, int node)
 		}
 		if (t->source == m->order.input && steps == 0)
 			continue; /* the inputs of a step are seen at once */
-		int same = steps > 1 && can_delay(m, node, t, steps) && (common < 0 || common == steps);
+		int same = steps > 1 && can_delay(m, node, t, steps) &&
+			   (common < 0 || common == steps);
 		common = same ? steps : 0;
 		late |= steps > 0;
 		at_once |= steps == 0;
