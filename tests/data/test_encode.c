@@ -405,7 +405,7 @@ static void folder_mistakes(void **state)
 			assert_int_equal(truncate(path, 44), 0); /* header, no samples */
 		}
 		refused(neap_encode_directory(&report, folder, out, &o), NEAP_EFORMAT,
-			"Lower --high");
+			"ower --high to 3600 Hz or less");
 		struct neap_encode_options plain = by_name(2);
 		ok(neap_encode_directory(&report, folder, out, &plain));
 		assert_int_equal(report.others, i == 0);
