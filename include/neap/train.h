@@ -493,9 +493,7 @@ struct neap_compare_options {
 	 * fewer seconds; there are at least 3 rounds, if `repeats` allows. 0: no limit.
 	 */
 	double seconds;
-	/* 1: the slowdown of steps is not measured before and after each run: half as many passes.
-	 */
-	int no_pace;
+	int no_pace; /* 1: the pace of steps is not measured around each run: half the passes */
 };
 
 /*

@@ -350,7 +350,7 @@ def other_chains(folder):
     timed = neap(*SIZES.split(), "--memory", "9K", "--backward", "2s", cwd=folder).stdout
     table = neap(*SIZES.split(), "--memory", "9K", cwd=folder).stdout
     compared = neap("compare", "data.npz", "--net", "gru:4,li", "--memory", "1M", cwd=folder).stdout
-    wanted = (("replay        needs a log: add --log BYTES", table), ("times: of steps that take 1 s forward and 2 s backward, the defaults", table), ("the defaults; 'neap calibrate'", alone),
+    wanted = (("replay        needs a log: add --log BYTES", table), ("times: of steps that take 1 s forward and 2 s backward, the defaults", table), ("the defaults; 'neap calibrate DATA'", alone),
               ("replay        needs a log of spikes, which only plain layers", compared), ("remote        needs a slow tier: add --slow DIR", compared))
     if any(words not in said for words, said in wanted) or "times: of steps" in timed:
         return table + alone + timed + compared
