@@ -7,8 +7,8 @@
 #include "data/missing_file.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/quote.h"
 #include "base/struct_size.h"
-#include "data/missing_file.h"
 
 #include <neap/train.h>
 #include <errno.h>
@@ -21,6 +21,19 @@ struct neap_model {
 	struct neap_net_options net;
 	char coding[NEAP__CODING_TEXT];
 };
+
+/* 1: the folder of a run that was interrupted before its first epoch ended. */
+static int is_begun(const char *folder)
+{
+	struct stat st;
+	char *run;
+
+	if (asprintf(&run, "%s/run.json", folder) < 0)
+		return 0;
+	int found = stat(run, &st) == 0;
+	free(run);
+	return found;
+}
 
 int neap__model_file_read(
 	struct neap__safetensors *file, const char *path, const struct neap__nir_hints *hints)
@@ -39,6 +52,12 @@ int neap__model_file_read(
 		return neap__fail_errno(ENOMEM, "cannot read '%s'", path);
 	if (stat(inside, &st) < 0 && errno == ENOENT) {
 		free(inside);
+		if (is_begun(path))
+			return neap__fail(-ENOENT,
+				"the run '%s' has no model before its first epoch ends. Continue "
+				"it: neap "
+				"train --out %s --resume",
+				path, neap__quoted(path));
 		return neap__fail(-ENOENT,
 			"'%s' is not the folder of a run: it has no model.safetensors. Pass the "
 			"--out of 'neap train'",

@@ -179,7 +179,7 @@ static int fewer_epochs(const struct neap__trainer *trainer, const struct neap__
 
 /*
  * What cannot be resumed can begin as a run of its own. `options`: what differs, as options, or
- * NULL; is_fit: the weights fit the net.
+ * NULL; is_fit: the weights fit the net, if there is a model already.
  */
 static int new_run(
 	const struct neap__trainer *trainer, const char *wrong, const char *options, int is_fit)
@@ -187,6 +187,7 @@ static int new_run(
 	const struct neap_train_options *o = &trainer->options;
 	struct neap__text to = {0};
 
+	is_fit = is_fit && access(trainer->model, F_OK) == 0; /* it exists after an epoch */
 	if (options) {
 		neap__text_add(&to, ": neap train %s", neap__quoted(o->data));
 		if (o->test)
