@@ -64,6 +64,7 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --from CLS", "cannot read 'CLS'", "Did you mean 'cls'?"),
     ("train data.npz --from cls/last", "Did you mean 'cls/last.safetensors'?"),
     ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
+    ("train --out young --resume --lr 0.1", "cannot resume 'young'", "or start a new run: neap train 'data.npz'"),
     ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
     ("train data.npz --from cls --freeze layer7", "no 'layer7'", "layer0"),
     # train: values
@@ -250,6 +251,8 @@ def prepare(folder):
     os.remove(os.path.join(folder, "moved.npz"))
     shutil.copytree(os.path.join(folder, "cls"), os.path.join(folder, "lost"))
     os.remove(os.path.join(folder, "lost", "last.safetensors"))
+    shutil.copytree(os.path.join(folder, "cls"), os.path.join(folder, "young"))  # as one interrupted in its first epoch
+    os.remove(os.path.join(folder, "young", "model.safetensors"))
 
 
 def options_of(command, known):
