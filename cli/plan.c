@@ -150,7 +150,7 @@ static void note_times(const struct plan_request *r, const struct cli_plans *pla
 		q->given[CLI_GIVEN_BACKWARD] || (c->flags & NEAP_CHAIN_CLASSIC))
 		return;
 	printf("times: of steps that take %g s forward and %g s backward, the defaults; 'neap "
-	       "calibrate DATA' and 'neap compare DATA' measure those of a network (--advance, "
+	       "calibrate DATA' and 'neap compare DATA' measure the times of a network (--advance, "
 	       "--backward)\n",
 		c->advance, c->backward);
 }
