@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Appends the rows of one run of `make bench` to a history file, and says which of them changed by more than the noise.
+Appends the rows of one run of `make bench` to a history file, and prints which of them changed by more than the noise.
 
     bench_history.py HISTORY COMMIT < ROWS
 

@@ -133,7 +133,7 @@ int neap__snapshot_save(struct neap__trainer *trainer)
 }
 
 /*
- * Adds to *wrong what differs from the settings of a snapshot, which stand there as text, and to
+ * Adds to *wrong what differs from the settings of a snapshot, which are stored as text, and to
  * *options the same as options, if all of it can be given so.
  */
 static int compare_settings(struct neap__text *wrong, struct neap__text *options,

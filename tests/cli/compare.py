@@ -235,7 +235,7 @@ def interrupted(command, journal):
 
 
 def journal_continues():
-    """A pass that continues from a commit says so, unless --quiet; one that begins does not."""
+    """A pass that continues from a commit prints a line about it, unless --quiet; one that begins does not."""
     with tempfile.TemporaryDirectory(prefix="neap-test-", dir="/var/tmp") as disk:
         command = ["compare", "randman:steps=6000,samples=16,units=50", "--net", "lif:64r,li", "--memory", "1M", "--strategy",
                    "revolve", "--threads", "1", "--journal", disk, "--journal-every", "1ms"]

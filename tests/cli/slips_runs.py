@@ -380,7 +380,7 @@ def slow_budget(folder):
 
 
 def long_run(folder):
-    """A run of hours says so before its first epoch, also with -q."""
+    """A run of hours prints its duration before its first epoch, also with -q."""
     args = ["train", "data.npz", "--net", "gru:64,li", "--epochs", "1000000000", "--threads", "1", "--memory", "4M", "-q", "--out", "endless"]
     with subprocess.Popen([os.environ["NEAP_BIN"], *args], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         said = [process.stderr.readline() for _ in range(2)]
