@@ -55,15 +55,22 @@ def main():
             machine = line[1:].strip()
         elif names is None:
             names = cells
-        else:
+        elif len(cells) == len(names):  # a run that was interrupted may end within a row
             row = dict(zip(names, cells), time=now, commit=commit, machine=machine)
             rows.append({name: row[name] for name in COLUMNS})
-    past = list(csv.DictReader(open(path, newline=""))) if os.path.exists(path) else []
-    with open(path, "a", newline="") as file:
-        out = csv.DictWriter(file, COLUMNS)
-        if not past:
-            out.writeheader()
-        out.writerows(rows)
+    past = []
+    try:
+        if os.path.exists(path):
+            with open(path, newline="", encoding="utf-8") as file:
+                past = [row for row in csv.DictReader(file) if row.get("spread")]  # whole rows
+        with open(path, "a", newline="", encoding="utf-8") as file:
+            out = csv.DictWriter(file, COLUMNS)
+            if file.tell() == 0:
+                out.writeheader()
+            out.writerows(rows)
+    except OSError as error:
+        print(f"bench_history: {path}: {error.strerror}; the rows are not kept", file=sys.stderr)
+        return 1
     for line in changes(past, rows):
         print(f"# {line}")
     print(f"# history: {path}")

@@ -36,7 +36,14 @@ with tempfile.TemporaryDirectory() as folder:
     check("so is the spread of the repetitions", "no row of 2 changed" in run(path, 1.7, spread=0.6)[1])
     check("a faster row", "auto: 61% faster" in run(path, 0.8)[1])
     check("another machine is compared with itself", "no earlier run on this machine" in run(path, 9, machine="other")[1])
-    lines = open(path).read().splitlines()
+    lines = open(path, encoding="utf-8").read().splitlines()
     check("one header, two rows a run", len(lines) == 1 + 2 * 7 and lines[0].startswith("time,commit,machine,benchmark"))
+    tool = [sys.executable, os.path.join(os.environ["NEAP_SOURCE"], "tools/bench_history.py")]
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("2026-01-01 00:00:00,abc,CPU, 2 proc")
+    done = subprocess.run([*tool, path, "abc"], input=HEAD.format("CPU") + "sweep,T=10", capture_output=True, text=True, check=False)
+    check("rows cut off, in the history and in the run, are left out", done.returncode == 0 and not done.stderr)
+    done = subprocess.run([*tool, os.path.join(folder, "none", "h.csv"), "abc"], input=rows, capture_output=True, text=True, check=False)
+    check("a history that cannot be written: one line", done.returncode == 1 and done.stderr.count("\n") == 1 and "none/h.csv" in done.stderr)
 print(f"1..{count}")
 sys.exit(failures > 0)
