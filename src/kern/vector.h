@@ -52,8 +52,16 @@ typedef real vec_at __attribute__((vector_size(NEAP__VECTOR), aligned(sizeof(rea
 typedef lane mask __attribute__((vector_size(NEAP__VECTOR)));
 enum { WIDE = NEAP__LANES }; /* numbers in a vector */
 
-/* A loop over an array of vectors: unrolled, so that the compiler keeps the array in registers. */
+/*
+ * A loop over an array of vectors: unrolled, so that the compiler keeps the array in registers.
+ * Lowered lane by lane it does not fit in them, and unrolled code takes ten times as long to
+ * compile.
+ */
+#if NEAP__INTRINSICS
 #define EACH_REGISTER _Pragma("GCC unroll 16") for
+#else
+#define EACH_REGISTER for
+#endif
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE vec load(const real *p)
