@@ -48,11 +48,11 @@ def test_bits_and_peak(name):
 def deep():
     """Layers whose states are large and tapes larger."""
     torch.manual_seed(1)
-    widths = [128, 256, 128, 512, 256, 128, 384, 128, 256, 64]
+    widths = [64, 128, 64, 256, 128, 64, 192, 64, 128, 32]
     return [nn.Sequential(nn.Linear(m, n), nn.Tanh(), nn.Dropout(0.1)) for m, n in zip(widths, widths[1:])]
 
 
-BUDGET = "7.25M"  # all at once take 12 MB, gradients of parameters 2 MB of them
+BUDGET = "1890K"  # all at once take 3.4 MB, gradients of parameters 0.5 MB of them
 
 
 def on_files(scratch, memory=BUDGET, kind=None):
@@ -61,7 +61,7 @@ def on_files(scratch, memory=BUDGET, kind=None):
         net = nt.Sequential(*stack(kind), memory=memory, slow=scratch)
         same(trained(net, x), wanted)
         return net.report()
-    x = torch.randn(512, 128, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    x = torch.randn(256, 64, generator=torch.Generator().manual_seed(3)).requires_grad_()
     wanted = trained(nn.Sequential(*deep()), x)
     net = nt.Sequential(*deep(), memory=memory, strategy="pofo", slow=scratch)
     same(trained(net, x), wanted)
@@ -108,7 +108,7 @@ def test_states_on_files_and_lost_records(scratch, monkeypatch):
 def test_tapes_on_files_and_lost_tapes(scratch, monkeypatch):
     """Tapes leave memory as states do; no layer is recomputed then, which takes 4 layers without offloaded tapes."""
     slow_layers(monkeypatch)
-    told = on_files(scratch, "8M")
+    told = on_files(scratch, "2290K")
     assert told.counts.tape_puts == told.counts.tape_gets > 4 and told.extra_steps == told.recoveries == 0
     assert told.counted_peak == told.planned_peak and "tapes written" in str(told)
     wait, get, put, count = Store.wait, Store.get_tapes, Store.put_tapes, itertools.count()
@@ -122,18 +122,18 @@ def test_tapes_on_files_and_lost_tapes(scratch, monkeypatch):
         raise OSError("made up")
 
     monkeypatch.setattr(Store, "wait", failing)
-    assert on_files(scratch, "8M").recoveries > 0
+    assert on_files(scratch, "2290K").recoveries > 0
     monkeypatch.setattr(Store, "wait", wait)
     monkeypatch.setattr(Store, "get_tapes", lambda self, tier, place, tag, *rest: get(self, tier, place, tag + 1, *rest))
-    told = on_files(scratch, "8M")
+    told = on_files(scratch, "2290K")
     assert told.recoveries == told.recorded_again == told.counts.tape_gets > 0
     monkeypatch.setattr(Store, "get_tapes", get)
     monkeypatch.setattr(Store, "put_tapes", refused)
-    told = on_files(scratch, "8M")
+    told = on_files(scratch, "2290K")
     assert told.recoveries == told.counts.tape_gets > 0
     monkeypatch.setattr(Store, "put_tapes", put)
     # Records of this tier have no room for the places of a plan that knows only its bytes.
-    told = on_files("mem:4M", "8M")
+    told = on_files("mem:1M", "2290K")
     assert told.recoveries == 0 and told.counts.tape_puts > 0
 
 
@@ -163,9 +163,9 @@ def test_a_tape_that_cannot_leave_keeps_all_tapes(monkeypatch):
         def forward(self, x):
             return Holding.apply(x)
     slow_layers(monkeypatch)
-    x = torch.randn(512, 128, requires_grad=True)
+    x = torch.randn(256, 64, requires_grad=True)
     wanted = trained(nn.Sequential(*[*deep()[:5], Layer(), *deep()[5:]]), x)
-    net = nt.Sequential(*[*deep()[:5], Layer(), *deep()[5:]], memory="9M", strategy="pofo", slow="mem:64M")
+    net = nt.Sequential(*[*deep()[:5], Layer(), *deep()[5:]], memory="2340K", strategy="pofo", slow="mem:64M")
     same(trained(net, x), wanted)
     assert net.report().counts.tape_puts == 0
 
