@@ -481,7 +481,7 @@ def test_measured_rates(monkeypatch):
 def layers():
     """Layers whose states are large."""
     torch.manual_seed(1)
-    widths = [128, 256, 128, 512, 256, 128, 384, 128, 256, 64]
+    widths = [64, 128, 64, 256, 128, 64, 192, 64, 128, 32]
     return [torch.nn.Sequential(torch.nn.Linear(m, n), torch.nn.Tanh(), torch.nn.Dropout(0.1))
             for m, n in zip(widths, widths[1:])]
 
@@ -501,18 +501,18 @@ def test_layers(fake, scratch, monkeypatch, tiers, way, failing, tapes):
         return found._replace(advance=[1.0] * len(found.tape), record=[1.0] * len(found.tape),
                               backward=[2.0] * len(found.tape))
     monkeypatch.setattr(sequential, "_measure", slow)
-    given = torch.randn(512, 128, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    given = torch.randn(256, 64, generator=torch.Generator().manual_seed(3)).requires_grad_()
     wanted = trained(torch.nn.Sequential(*layers()), given)
     where_to = {"host": {"host": "64M"}, "files": {"slow": scratch},
-                "both": {"host": "20M" if tapes else "4M", "slow": scratch}}[tiers]
+                "both": {"host": "5M" if tapes else "1M", "slow": scratch}}[tiers]
     made = fake(failing=failing, **WAYS[way])
-    net = nt.Sequential(*layers(), memory="8M" if tapes else "7.25M", strategy="pofo", **where_to)
+    net = nt.Sequential(*layers(), memory="2080K" if tapes else "1890K", strategy="pofo", **where_to)
     same_rows(trained(net, given), wanted)
     told = net.report()
     assert told.counts.puts > 0 and "host" in str(told)
     assert failing or told.counted_peak <= told.planned_peak
     assert told.counts.tape_puts == told.counts.tape_gets >= tapes and (failing or not told.recorded_again)
-    assert told.host <= {"host": 64, "files": 64, "both": 20}[tiers] << 20 or not tapes
+    assert told.host <= {"host": 64, "files": 64, "both": 5}[tiers] << 20 or not tapes
     assert (told.recoveries > 0) == bool(failing)
     assert made.open == [] and made.slabs.used == 0
 
@@ -520,7 +520,7 @@ def test_layers(fake, scratch, monkeypatch, tiers, way, failing, tapes):
 def test_layers_on_a_device_without_memory(monkeypatch):
     """Also nt.Sequential names a sufficient budget."""
     from neap.torch.stages import LayerRun
-    given = torch.randn(512, 128)
+    given = torch.randn(256, 64)
     wanted = trained(torch.nn.Sequential(*layers()), given)
     for name in ("record", "reverse"):
         original, count = getattr(LayerRun, name), itertools.count()
@@ -531,7 +531,7 @@ def test_layers_on_a_device_without_memory(monkeypatch):
             return original(self, *arguments)
         monkeypatch.setattr(LayerRun, name, failing)
         with pytest.raises(neap.BudgetError, match="has no memory left: CUDA out of memory") as caught:
-            trained(nt.Sequential(*layers(), memory="12M"), given)
+            trained(nt.Sequential(*layers(), memory="3M"), given)
         monkeypatch.setattr(LayerRun, name, original)
-        assert 1 << 20 < caught.value.least < 12 << 20
+        assert 256 << 10 < caught.value.least < 3 << 20
     same_rows(trained(nt.Sequential(*layers(), memory=caught.value.least), given), wanted)
