@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of examples/python run, in small sizes, and print what they promise."""
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -104,16 +105,43 @@ def test_long_context(layer, more, scratch):
     assert len(found) == 4 * seeds and all(0 < float(cosine) <= 1 and 0 < float(error) < 1 for cosine, error, _ in found)
 
 
-@pytest.mark.parametrize("arguments, message", [
+WRONG_SIZES = [
     (["--tokens", "100"], "--tokens 100 is not a multiple of --chunk 64; pass a multiple"),
     (["--width", "50", "--heads", "4"], "--width 50 is not a multiple of 2 * --heads 4; pass a multiple"),
-    (["--tokens", "64", "--chunk", "16", "--memory", "9K"], "long_context.py: memory=9 KiB is too small")])
-def test_long_context_with_wrong_sizes(arguments, message):
+    (["--tokens", "64", "--chunk", "16", "--memory", "9K"], "long_context.py: memory=9 KiB is too small")]
+REFUSALS = """
+import contextlib, io, json, runpy, sys
+path, found = sys.argv[1], []
+for arguments in json.loads(sys.argv[2]):
+    sys.argv = [path, *arguments]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            runpy.run_path(path, run_name="__main__")
+            code = 0
+        except SystemExit as end:
+            code = end.code
+    found.append((code, said.getvalue()))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def refusals():
+    """Exit code and standard error of long_context.py for each row of WRONG_SIZES, in one process, which imports
+    PyTorch once."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("no torch")
     script = os.path.join(FOLDER, "long_context.py")
-    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
-    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
+    done = subprocess.run([sys.executable, "-c", REFUSALS, script, json.dumps([row[0] for row in WRONG_SIZES])],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_SIZES)))
+def test_long_context_with_wrong_sizes(refusals, number):
+    code, said = refusals[number]
+    assert code == 2 and WRONG_SIZES[number][1] in said and "Traceback" not in said
 
 
 def test_ode(scratch):
