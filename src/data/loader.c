@@ -14,6 +14,7 @@
 #include "base/philox.h"
 #include "base/print.h"
 #include "ranks/rank_share.h"
+#include "sys/processor_loan.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,6 +34,7 @@ struct neap_loader {
 	struct neap_windows
 		*windows; /* made for the first long batch; used by the caller's thread only */
 
+	struct neap__processor_loan loan; /* the thread's */
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards all below, and frames[i].ready */
 	pthread_cond_t changed;
@@ -103,7 +105,9 @@ static void *work(void *arg)
 		loader->busy = 1;
 		pthread_mutex_unlock(&loader->lock);
 
+		neap__processor_loan_begin(&loader->loan);
 		int rc = fill(loader, frame, number);
+		neap__processor_loan_end(&loader->loan);
 		if (rc < 0)
 			neap__print(frame->detail, sizeof frame->detail, "%s", neap_detail());
 

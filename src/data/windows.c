@@ -12,6 +12,7 @@
 #include "data/step_rows.h"
 #include "base/fail.h"
 #include "sys/clock.h"
+#include "sys/processor_loan.h"
 #include "sys/worker.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ struct neap_windows {
 	/* The reader's. */
 	struct neap__event_buffer events;
 	struct neap__bins bins;
+	struct neap__processor_loan loan;
 };
 
 /* Bytes that reading one event of a sample takes, beside the frames. */
@@ -228,8 +230,10 @@ static int run(void *self, const struct neap__job *job)
 	struct neap_windows *w = self;
 	struct frame *frame = &w->frame[job->kind];
 	double start = neap__thread_seconds();
-	int rc = read_asked(w, frame);
 
+	neap__processor_loan_begin(&w->loan);
+	int rc = read_asked(w, frame);
+	neap__processor_loan_end(&w->loan);
 	frame->seconds = neap__thread_seconds() - start;
 	return rc;
 }

@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/subnormals.h"
 #include "sys/cpu_spread.h"
+#include "sys/processor_loan.h"
 #include "sys/clock.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct worker {
 	pthread_t thread;
 	int index;
 	atomic_int processor;	/* where it began its last job; a hint, any order would do */
-	unsigned long moved_at; /* the job at which it last moved to another processor; its own */
+	uint64_t moved_at;	/* number of the job at which it last moved to another processor */
 };
 
 #define SPIN_SECONDS                                                                               \
@@ -38,21 +39,32 @@ struct worker {
 
 /*
  * `lock` guards no data: it orders going to sleep and waking up. All atomics are sequentially
- * consistent but where another order is named. `job` is raised last and read first, so that fn,
- * arg, items and next are there before the work on them; `busy` reaches 0 last, so that results
- * are there before the caller returns. A thread that goes to sleep raises `sleepers` or sets
- * `caller_sleeps` and then checks `job`, `quit` or `busy` once more; a thread that changes one of
- * these then reads `sleepers` or `caller_sleeps`: of the two at least one sees the other.
- * `next`, the next item, is relaxed: only its value counts.
+ * consistent but where another order is named.
+ *
+ * `job` is (number of the job) * JOB | OPEN | (workers that entered it). A worker enters an open job
+ * by raising `job` by 1; the caller closes the job once no item is left, and then waits for those
+ * that entered it only. So a worker that wakes up late, which takes hundreds of microseconds in a
+ * virtual machine, holds up nobody. `job` is set last and read first, so that fn, arg, items and
+ * next are there before the work on them: they change only while no worker is in a job. `left`
+ * counts the workers that left the job last, so that results are there before the caller returns.
+ *
+ * A thread that goes to sleep raises `sleepers` or sets `caller_sleeps` and then checks `job`,
+ * `quit` or `left` once more; a thread that changes one of these then reads `sleepers` or
+ * `caller_sleeps`: of the two at least one sees the other. `next`, the next item, is relaxed: only
+ * its value counts.
  */
+#define OPEN 0x8000ull
+#define JOB 0x10000ull
+
 struct neap__thread_pool {
 	int threads; /* workers are threads - 1 */
+	int processors;
 	struct worker *workers;
 	double spin_seconds;
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
-	atomic_ulong job;
-	atomic_int busy, quit, sleepers, caller_sleeps, next;
+	atomic_ullong job;
+	atomic_int left, quit, sleepers, caller_sleeps, next;
 	atomic_int processor; /* where the caller's thread began the job */
 	void (*fn)(void *arg, int item, int thread);
 	void *arg;
@@ -66,9 +78,17 @@ static void spin_pause(void)
 #endif
 }
 
+/* 1 if a thread of the pool has a processor; the caller's always has. */
+static int has_processor(const struct neap__thread_pool *pool, int thread)
+{
+	/* More threads than processors share them anyway. */
+	return thread == 0 || pool->threads > pool->processors ||
+	       thread < pool->processors - neap__processors_on_loan();
+}
+
 static void work(struct neap__thread_pool *pool, int thread)
 {
-	for (;;) {
+	while (has_processor(pool, thread)) {
 		int item = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
 		if (item >= pool->items)
 			return;
@@ -76,13 +96,13 @@ static void work(struct neap__thread_pool *pool, int thread)
 	}
 }
 
-static int job_is_there(struct neap__thread_pool *pool, unsigned long seen)
+static int job_is_there(struct neap__thread_pool *pool, uint64_t seen)
 {
-	return atomic_load(&pool->job) != seen || atomic_load(&pool->quit);
+	return atomic_load(&pool->job) / JOB != seen || atomic_load(&pool->quit);
 }
 
-/* Waits for a job after the one seen, or the end. */
-static void wait_for_job(struct neap__thread_pool *pool, unsigned long seen)
+/* Waits for a job after the one of number `seen`, or the end. */
+static void wait_for_job(struct neap__thread_pool *pool, uint64_t seen)
 {
 	double until = neap__seconds() + pool->spin_seconds;
 	do {
@@ -100,19 +120,20 @@ static void wait_for_job(struct neap__thread_pool *pool, unsigned long seen)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static void wait_for_others(struct neap__thread_pool *pool)
+/* Waits until the workers that entered the job left it. */
+static void wait_for_others(struct neap__thread_pool *pool, int entered)
 {
 	double until = neap__seconds() + pool->spin_seconds;
 	do {
 		for (int k = 0; k < SPINS_A_CLOCK; k++) {
-			if (!atomic_load(&pool->busy))
+			if (atomic_load(&pool->left) == entered)
 				return;
 			spin_pause();
 		}
 	} while (neap__seconds() < until);
 	pthread_mutex_lock(&pool->lock);
 	atomic_store(&pool->caller_sleeps, 1);
-	while (atomic_load(&pool->busy))
+	while (atomic_load(&pool->left) != entered)
 		pthread_cond_wait(&pool->done, &pool->lock);
 	atomic_store(&pool->caller_sleeps, 0);
 	pthread_mutex_unlock(&pool->lock);
@@ -126,7 +147,7 @@ static void wake(struct neap__thread_pool *pool, pthread_cond_t *whom)
 }
 
 /* Moves to another processor where the caller's thread, or an earlier worker, runs on this one. */
-static void change_processor(struct worker *worker, unsigned long job)
+static void change_processor(struct worker *worker, uint64_t job)
 {
 	struct neap__thread_pool *pool = worker->pool;
 	int here = neap__processor(), taken = atomic_load(&pool->processor) == here;
@@ -141,22 +162,38 @@ static void change_processor(struct worker *worker, unsigned long job)
 	atomic_store(&worker->processor, here);
 }
 
+/* Enters the job that is there, whose number is *seen then; 0: it is over, or not for the worker.
+ */
+static int enter(struct worker *worker, uint64_t *seen)
+{
+	struct neap__thread_pool *pool = worker->pool;
+	unsigned long long job = atomic_load(&pool->job);
+	int entered = 0;
+
+	while (!entered && job & OPEN && has_processor(pool, worker->index))
+		entered = atomic_compare_exchange_weak(&pool->job, &job, job + 1);
+	*seen = job / JOB;
+	return entered;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
 	struct neap__thread_pool *pool = worker->pool;
-	unsigned long seen = 0;
+	uint64_t seen = 0;
 
 	neap__subnormals_off();
 	for (;;) {
 		wait_for_job(pool, seen);
 		if (atomic_load(&pool->quit))
 			return NULL;
-		seen = atomic_load(&pool->job); /* the next one waits for this worker */
+		if (!enter(worker, &seen))
+			continue;
 		if (pool->spin_seconds > 0)
 			change_processor(worker, seen);
 		work(pool, worker->index);
-		if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->caller_sleeps))
+		atomic_fetch_add(&pool->left, 1);
+		if (atomic_load(&pool->caller_sleeps))
 			wake(pool, &pool->done);
 	}
 }
@@ -172,7 +209,8 @@ int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 	pthread_cond_init(&pool->start, NULL);
 	pthread_cond_init(&pool->done, NULL);
 	pool->threads = 1;
-	pool->spin_seconds = threads <= neap__processors() ? SPIN_SECONDS : 0;
+	pool->processors = neap__processors();
+	pool->spin_seconds = threads <= pool->processors ? SPIN_SECONDS : 0;
 	pool->workers = calloc((size_t)threads, sizeof *pool->workers);
 	if (!pool->workers) {
 		neap__thread_pool_free(pool);
@@ -186,7 +224,7 @@ int neap__thread_pool_create(struct neap__thread_pool **out, int threads)
 		struct worker *worker = &pool->workers[i - 1];
 		worker->pool = pool;
 		worker->index = i;
-		worker->moved_at = 0ul - JOBS_BETWEEN_MOVES;
+		worker->moved_at = 0 - (uint64_t)JOBS_BETWEEN_MOVES;
 		atomic_init(&worker->processor, -1);
 		err = pthread_create(&worker->thread, NULL, worker_main, worker);
 		if (!err)
@@ -206,7 +244,7 @@ void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 {
 	unsigned mode = neap__subnormals_off();
 
-	if (pool->threads == 1 || items <= 1) {
+	if (pool->threads == 1 || items <= 1 || !has_processor(pool, 1)) {
 		for (int i = 0; i < items; i++)
 			fn(arg, i, 0);
 		neap__subnormals_restore(mode);
@@ -216,14 +254,14 @@ void neap__thread_pool_run(struct neap__thread_pool *pool, int items,
 	pool->arg = arg;
 	pool->items = items;
 	atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-	atomic_store_explicit(&pool->busy, pool->threads - 1, memory_order_relaxed);
+	atomic_store_explicit(&pool->left, 0, memory_order_relaxed);
 	atomic_store_explicit(&pool->processor, neap__processor(), memory_order_relaxed);
-	atomic_fetch_add(&pool->job, 1);
+	atomic_store(&pool->job, (atomic_load(&pool->job) / JOB + 1) * JOB | OPEN);
 	if (atomic_load(&pool->sleepers))
 		wake(pool, &pool->start);
 	work(pool, 0);
 	neap__subnormals_restore(mode);
-	wait_for_others(pool);
+	wait_for_others(pool, (int)(atomic_fetch_and(&pool->job, ~OPEN) & (OPEN - 1)));
 }
 
 int neap__thread_pool_threads(const struct neap__thread_pool *pool)

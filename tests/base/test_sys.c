@@ -7,11 +7,14 @@
 #include "sys/memory.h"
 #include "sys/atomic_file.h"
 #include "sys/pool.h"
+#include "sys/processor_loan.h"
 #include "sys/child_trial.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -62,6 +65,112 @@ static void pool_runs_each_item_once(void **state)
 		}
 		neap__thread_pool_free(pool);
 	}
+}
+
+/* What the items of a job saw: how often each ran, and the last of the threads. */
+struct seen {
+	atomic_int count[64], last;
+};
+
+static void see_item(void *arg, int item, int thread)
+{
+	struct seen *seen = arg;
+	int last = atomic_load(&seen->last);
+
+	atomic_fetch_add(&seen->count[item], 1);
+	while (thread > last && !atomic_compare_exchange_weak(&seen->last, &last, thread))
+		;
+}
+
+/* Jobs leave the processors on loan alone, from the begin of the loan to its end. */
+static void pool_leaves_processors_on_loan(void **state)
+{
+	(void)state;
+	int processors = neap__processors();
+	struct neap__processor_loan loans[3] = {0};
+	struct neap__thread_pool *pool, *crowded;
+
+	assert_int_equal(neap__processors_on_loan(), 0);
+	assert_int_equal(neap__thread_pool_create(&pool, processors), 0);
+	assert_int_equal(neap__thread_pool_create(&crowded, processors + 1), 0);
+	for (int n = 1; n <= 3; n++) {
+		struct seen seen = {0};
+		neap__processor_loan_begin(&loans[n - 1]);
+		assert_int_equal(neap__processors_on_loan(), n);
+		for (int job = 0; job < 200; job++)
+			neap__thread_pool_run(pool, 64, see_item, &seen);
+		assert_true(seen.last <= (processors > n ? processors - n - 1 : 0));
+		for (int job = 0; job < 20; job++) /* which threads work is up to the system */
+			neap__thread_pool_run(crowded, 64, see_item, &seen);
+		for (int i = 0; i < 64; i++)
+			assert_int_equal(seen.count[i], 220);
+	}
+	for (int n = 0; n < 3; n++)
+		neap__processor_loan_end(&loans[n]);
+	assert_int_equal(neap__processors_on_loan(), 0);
+	neap__thread_pool_free(crowded);
+	neap__thread_pool_free(pool);
+}
+
+/* Work that waited until now takes no processor; work that computed does. */
+static void waiting_is_no_work(void **state)
+{
+	(void)state;
+	struct neap__processor_loan loan = {0};
+
+	neap__processor_loan_begin(&loan);
+	neap__sleep(0.02);
+	neap__processor_loan_end(&loan);
+	neap__processor_loan_begin(&loan);
+	assert_int_equal(neap__processors_on_loan(), 0);
+	neap__processor_loan_end(&loan);
+	loan.processor = loan.wall;
+	neap__processor_loan_begin(&loan);
+	assert_int_equal(neap__processors_on_loan(), 1);
+	neap__processor_loan_end(&loan);
+	assert_int_equal(neap__processors_on_loan(), 0);
+}
+
+static void *borrow(void *arg)
+{
+	atomic_int *stop = arg;
+	struct neap__processor_loan loan = {0};
+
+	while (!atomic_load(stop)) {
+		loan.processor = loan.wall;
+		neap__processor_loan_begin(&loan);
+		sched_yield();
+		neap__processor_loan_end(&loan);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Loans begin and end at any moment of jobs of all sizes, and workers sleep between some. */
+static void loans_at_any_time(void **state)
+{
+	(void)state;
+	atomic_int stop = 0;
+	pthread_t borrower;
+
+	assert_int_equal(pthread_create(&borrower, NULL, borrow, &stop), 0);
+	for (int threads = 2; threads <= 4; threads++) {
+		struct neap__thread_pool *pool;
+		struct seen seen = {0};
+		assert_int_equal(neap__thread_pool_create(&pool, threads), 0);
+		for (int job = 0; job < 3000; job++) {
+			neap__thread_pool_run(pool, 1 + job % 64, see_item, &seen);
+			if (job % 500 == 0)
+				neap__sleep(1e-3);
+		}
+		for (int i = 0; i < 64; i++) /* jobs with more than i items */
+			assert_int_equal(seen.count[i],
+				3000 / 64 * (64 - i) + (3000 % 64 > i ? 3000 % 64 - i : 0));
+		neap__thread_pool_free(pool);
+	}
+	atomic_store(&stop, 1);
+	pthread_join(borrower, NULL);
+	assert_int_equal(neap__processors_on_loan(), 0);
 }
 
 static void file_is_whole_or_absent(void **state)
@@ -204,6 +313,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_part),
 		cmocka_unit_test(pool_runs_each_item_once),
+		cmocka_unit_test(pool_leaves_processors_on_loan),
+		cmocka_unit_test(waiting_is_no_work),
+		cmocka_unit_test(loans_at_any_time),
 		cmocka_unit_test(file_is_whole_or_absent),
 		cmocka_unit_test(resident_peak_follows_touch),
 		cmocka_unit_test(a_child_takes_the_crash),
