@@ -339,6 +339,14 @@ static void unbind_windows(struct neap_loader *loader)
 		neap__windows_bind(loader->windows, NULL, 0, 0);
 }
 
+/* With the lock: the thread makes no batch while `cancel` is set, and is not making one after it. */
+static void cancel_work(struct neap_loader *loader)
+{
+	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);
+	while (loader->busy)
+		pthread_cond_wait(&loader->changed, &loader->lock);
+}
+
 int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_batch)
 {
 	NEAP_NEED(loader);
@@ -347,9 +355,7 @@ int neap_loader_start(struct neap_loader *loader, int64_t epoch, int64_t first_b
 			(long long)first_batch, (long long)loader->batches);
 	unbind_windows(loader);
 	pthread_mutex_lock(&loader->lock);
-	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);
-	while (loader->busy)
-		pthread_cond_wait(&loader->changed, &loader->lock);
+	cancel_work(loader);
 	make_order(loader, epoch);
 	loader->augment.epoch = (uint32_t)epoch;
 	loader->frame[0].ready = loader->frame[1].ready = 0;
@@ -415,6 +421,15 @@ const struct neap_batch *neap__loader_ahead(struct neap_loader *loader)
 		    frame->rc >= 0 && !frame->is_long;
 	pthread_mutex_unlock(&loader->lock);
 	return known ? &frame->batch : NULL;
+}
+
+void neap__loader_rest(struct neap_loader *loader)
+{
+	pthread_mutex_lock(&loader->lock);
+	cancel_work(loader);
+	loader->started = 0;
+	__atomic_store_n(&loader->cancel, 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&loader->lock);
 }
 
 void neap_loader_close(struct neap_loader *loader)

@@ -136,8 +136,6 @@ double neap__comparison_predict(const struct neap_sweep *sweep, const struct nea
 
 /* Multiplies the seconds of steps by `times`. */
 void neap__costs_scale(struct neap__costs *costs, double times);
-/* Adds the seconds that reading its inputs takes to each step that needs them. */
-void neap__costs_add_reading(struct neap__costs *costs, double seconds);
 
 /*
  * Runs the probe's sweep and sets `now`. Begins and ends the batch; gradients are undefined.

@@ -8,6 +8,7 @@
 #include "measure/comparison.h"
 #include "measure/process_memory.h"
 #include "measure/copy_cost.h"
+#include "measure/reading_cost.h"
 #include "measure/batch_sampling.h"
 #include "measure/transfer_overhead.h"
 #include "measure/tape_probe.h"
@@ -18,7 +19,6 @@
 #include "data/windows.h"
 #include "nn/core/net_state.h"
 #include "store/tier_cost.h"
-#include "sys/pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -141,19 +141,14 @@ static int calibrating_sweep(struct neap__comparison *c, struct neap__tape_sizes
 	return sweeps(c, tapes);
 }
 
-/*
- * Seconds by which the thread that reads windows delays a step, where all processors compute: the
- * other threads of the net wait at the end of each call for the one that shares its processor with
- * the reader. The sweep over the first steps does not meet that, since frames hold its windows.
- */
+/* What the sweep over the first steps does not meet, since frames hold its windows. */
 static double reading_of(const struct neap__comparison *c)
 {
 	const struct neap_windows *windows = c->one.batch->windows;
 
-	if (!windows || c->one.net->device || neap__windows_held(windows) < SWEPT ||
-		neap__thread_pool_threads(c->one.net->pool) < neap__processors())
-		return 0;
-	return neap__windows_cost(windows);
+	return windows && neap__windows_held(windows) >= SWEPT
+		       ? neap__reading_cost(c->one.net, c->one.batch)
+		       : 0;
 }
 
 static int calibrate_long(struct neap__comparison *c)

@@ -83,10 +83,3 @@ void neap__costs_scale(struct neap__costs *costs, double times)
 	costs->record *= times;
 	costs->backward *= times;
 }
-
-void neap__costs_add_reading(struct neap__costs *costs, double seconds)
-{
-	costs->advance += seconds;
-	costs->record += seconds;
-	costs->backward += seconds;
-}

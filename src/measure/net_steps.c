@@ -8,6 +8,7 @@
 #include "nn/step_memory.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "data/windows.h"
 #include "store/tier_cost.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
@@ -62,7 +63,10 @@ void neap__net_steps_fill(struct neap_step_ops *ops, const struct neap_net *net)
  */
 #define MORE (NEAP__MEASURE_MOST / 2)
 
-enum { LOGGED = 64 }; /* steps logged, then replayed, at a time */
+enum {
+	LOGGED = 64, /* steps logged, then replayed, at a time */
+	WARM = 16    /* steps before those that are timed; chosen */
+};
 
 /* Memory of one measurement, in pages of its own. */
 struct step_buffers {
@@ -154,6 +158,21 @@ static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t 
 	return 0;
 }
 
+/*
+ * Runs steps that are not timed: threads wake up, and of a batch in windows those of its first steps
+ * and the next ones are read. The state is at its start afterwards.
+ */
+static int warm_up(struct neap_net *net, char *state, size_t state_bytes, int64_t steps)
+{
+	const struct neap_batch *batch = net->batch;
+
+	NEAP_TRY(neap_net_advance(net, state, 0, steps < WARM ? steps : WARM, 0));
+	if (batch && batch->windows)
+		neap__windows_settle(batch->windows);
+	NEAP_TRY(neap__step_memory_zero(neap__net_memory(net), state, state_bytes));
+	return neap__net_wait(net);
+}
+
 /* Runs forward without and with tapes, then backward over the last range recorded. */
 static int measure(struct neap__costs *costs, struct neap_net *net, int64_t steps,
 	const struct step_buffers *rooms)
@@ -162,8 +181,10 @@ static int measure(struct neap__costs *costs, struct neap_net *net, int64_t step
 	char *tape = adjoint + rooms->adjoint;
 	int64_t t = 0, done = 0, last = 0;
 	size_t used = 0;
-	double loss, most = 0, all = 0, start = neap__seconds();
+	double loss, most = 0, all = 0, start;
 
+	NEAP_TRY(warm_up(net, state, rooms->state, steps));
+	start = neap__seconds();
 	NEAP_TRY(neap_net_advance(net, state, 0, steps, 1));
 	NEAP_TRY(neap__net_wait(net));
 	costs->advance = (neap__seconds() - start) / (double)steps;

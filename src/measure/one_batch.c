@@ -2,6 +2,7 @@
 /* one_batch.c: opens data set, loader and net, and begins the batch. */
 #include "data/coded_rows.h"
 #include "data/dataset.h"
+#include "data/loader_ahead.h"
 #include "measure/one_batch.h"
 #include "measure/process_memory.h"
 #include "measure/target_fit.h"
@@ -67,6 +68,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 	int rc = neap_loader_next(one->loader, &one->batch);
 	if (rc <= 0)
 		return rc < 0 ? rc : neap__fail(NEAP_EUSAGE, "%s is empty", source->data);
+	neap__loader_rest(one->loader);
 	NEAP_TRY(fit_net(&net, &info));
 	char shape[NEAP__SHAPE_TEXT];
 	neap__shape_fit(&net, one->set, shape);

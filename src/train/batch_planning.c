@@ -6,10 +6,12 @@
 #include "train/trainer.h"
 #include "measure/call_cost.h"
 #include "measure/process_memory.h"
+#include "measure/reading_cost.h"
 #include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/checked.h"
 #include "data/dataset.h"
+#include "data/loader_ahead.h"
 #include "base/fail.h"
 #include "base/print.h"
 #include "base/show.h"
@@ -306,6 +308,7 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(neap__tiers_open(&trainer->tiers, &trainer->options.sweep, trainer->net));
 	NEAP_TRY(neap_loader_start(trainer->data.loader, 0, 0));
 	NEAP_TRY(neap_loader_next(trainer->data.loader, &batch));
+	neap__loader_rest(trainer->data.loader);
 	wide = *batch;
 	wide.inputs = trainer->options.net.inputs;
 	NEAP_TRY(neap__memory_total_begin(trainer, &wide));
@@ -316,6 +319,8 @@ int neap__planning_start(struct neap__trainer *trainer)
 	NEAP_TRY(neap__call_cost_measure(
 		&p->costs, trainer->net, &wide, &trainer->objective, p->memory));
 	struct load load = load_of(&wide, TIMED);
+	/* The steps that were timed are in the first window. */
+	neap__costs_add_reading(&p->costs, neap__reading_cost(trainer->net, &wide));
 	const struct neap_problem *known = trainer->options.sweep.costs;
 	if (known) {
 		p->costs.advance = known->chain.advance;
