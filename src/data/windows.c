@@ -353,6 +353,11 @@ double neap__windows_cost(const struct neap_windows *w)
 	return w->read_steps > 0 ? w->read_seconds / (double)w->read_steps : 0;
 }
 
+int64_t neap__windows_read(const struct neap_windows *w)
+{
+	return w->read_steps;
+}
+
 int64_t neap__windows_held(const struct neap_windows *w)
 {
 	return FRAMES * w->wide;
@@ -382,6 +387,15 @@ static struct frame *find(struct neap_windows *w, int64_t t)
 	return NULL;
 }
 
+/*
+ * 1 if a frame is being filled with the window of step t. A window that is halved may turn out to
+ * end before t: a later call requests the rest.
+ */
+static int is_filled_with(const struct neap_windows *w, const struct frame *frame, int64_t t)
+{
+	return frame->ticket >= 0 && frame->asked / w->wide == t / w->wide;
+}
+
 /* Requests the window of step t, into the frame used longest ago, unless a frame has it or is
  * being filled with it. */
 static int fetch(struct neap_windows *w, int64_t t)
@@ -392,7 +406,7 @@ static int fetch(struct neap_windows *w, int64_t t)
 		return 0;
 	for (int i = 0; i < FRAMES; i++) {
 		struct frame *frame = &w->frame[i];
-		if (frame->ticket >= 0 && frame->asked == t)
+		if (is_filled_with(w, frame, t))
 			return 0;
 		if (frame->ticket < 0 && frame != w->held &&
 			(!oldest || !frame->ready || (oldest->ready && frame->used < oldest->used)))

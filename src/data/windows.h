@@ -27,6 +27,8 @@ double neap__windows_cost(const struct neap_windows *windows);
 int64_t neap__windows_held(const struct neap_windows *windows);
 /* Waits until no window is being read. For measurements; what fails is told by the next take. */
 void neap__windows_settle(struct neap_windows *windows);
+/* Steps of all windows read so far, of all batches, but those that are still being read. */
+int64_t neap__windows_read(const struct neap_windows *windows);
 uint64_t neap__windows_bytes(const struct neap_windows *windows);
 void neap__windows_free(struct neap_windows *windows);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long batches in windows: the same events, whatever the order they are asked for in. */
 #include "spikes.h"
+#include "data/loader_ahead.h"
 #include "data/loader_memory.h"
+#include "data/windows.h"
 
 struct pair {
 	struct neap_dataset *set;
@@ -215,6 +217,55 @@ static void what_is_refused(void **state)
 	close_pair(&p);
 }
 
+/* A window is read once, whichever of its steps are expected while it is being read. */
+static void each_window_is_read_once(void **state)
+{
+	(void)state;
+	struct pair p;
+	struct neap_window w;
+	open_pair(&p, "randman:classes=2,alpha=4,steps=20000,spikes=400,samples=3,units=20", 1e-3,
+		3, 42000);
+	assert_int_equal(next(&p), 1);
+	struct neap_windows *windows = p.windowed->windows;
+	const int64_t wide = neap_windows_steps(windows), last = 6;
+	/* Down from the seventh window, with jumps to the start of every range of 10 steps. */
+	ok(neap_windows_take(windows, last * wide, &w));
+	neap__windows_settle(windows);
+	int64_t before = neap__windows_read(windows); /* with the one behind it */
+	for (int64_t t = last * wide; t > 0; t -= 10) {
+		neap_windows_expect(windows, t > 10 ? t - 10 : 0, t);
+		ok(neap_windows_take(windows, t - 1, &w));
+	}
+	neap__windows_settle(windows);
+	assert_int_equal(neap__windows_read(windows) - before, last * wide);
+	close_pair(&p);
+}
+
+/* A loader at rest reads nothing ahead; its batch and windows stay, and it can be started again. */
+static void loader_at_rest(void **state)
+{
+	(void)state;
+	struct pair p;
+	struct neap_window w;
+	open_pair(&p, "randman:classes=2,alpha=4,steps=20000,spikes=400,samples=9,units=20", 1e-3,
+		3, 42000);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(next(&p), 1);
+		neap__loader_rest(p.whole);
+		neap__loader_rest(p.parts);
+		assert_null(neap__loader_ahead(p.whole));
+		check_batch(&p, 42000);
+		refused(neap_loader_next(p.whole, &p.all), NEAP_EUSAGE, "before neap_loader_start");
+		ok(neap_loader_start(p.whole, 0, i));
+		ok(neap_loader_start(p.parts, 0, i));
+		assert_int_equal(next(&p), 1);
+		check_batch(&p, 42000);
+		ok(neap_windows_take(p.windowed->windows, 5, &w));
+	}
+	assert_int_equal(next(&p), 0);
+	close_pair(&p);
+}
+
 /* A batch is given up while its windows are being read. */
 static void left_early(void **state)
 {
@@ -270,6 +321,8 @@ int main(void)
 		cmocka_unit_test(of_augmented),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(left_early),
+		cmocka_unit_test(each_window_is_read_once),
+		cmocka_unit_test(loader_at_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
