@@ -3,8 +3,8 @@
 """
 Measured over predicted time of a sweep for strategies that store, recompute or offload, by number of steps, with the default
 settings of `neap compare`. The prediction is the one made when the strategy was planned, before its sweeps (`predicted`); the
-column "at the pace" divides by the prediction at the speed of the machine just before and after each sweep (`expected`). The
-last lines compare `auto` with the fastest of the other strategies. Run it on a machine with nothing else to do.
+column "paced" divides by the prediction at the speed of the machine just before and after each sweep (`expected`), for the plan
+in force at its end, which the sweep may have replaced ("replans"). The last lines compare `auto` with the fastest of the other strategies. Run it on a machine with nothing else to do.
     predicted.py NEAP [STEPS[:REPEATS[:NET]]]...      exits with 1 where a quotient is beyond LIMIT, or auto beyond AUTO_LIMIT
 """
 import json
@@ -41,7 +41,8 @@ def table(found):
         first = run["seconds"] / run["predicted"]
         missed |= not 1 / LIMIT <= first <= LIMIT
         print(f"  {name:10} {run['predicted']:8.3f} s {run['seconds']:8.3f} s {first:6.2f} {run['ratio']:6.2f} "
-              f"{100 * run['overhead']:6.1f}% {run['pace']:6.2f} {run['stall_measured']:7.3f} s {run['input_wait']:7.3f} s")
+              f"{100 * run['overhead']:6.1f}% {run['pace']:6.2f} {run['stall_measured']:7.3f} s {run['input_wait']:7.3f} s "
+              f"{run['replans']:8}")
     timed = {run["strategy"]: run["seconds"] for run in found["runs"] if "seconds" in run and run.get("role") != "reference"}
     if "auto" not in timed or len(timed) < 2:
         return True
@@ -61,7 +62,7 @@ def main():
             print(f"T = {steps}, {net}, budget {found['budget'] / 2**20:.0f} MiB, windows of {found['window_steps']} steps, "
                   f"median of {repeats}")
             print(f"  {'strategy':10} {'predicted':>10} {'measured':>10} {'m / p':>6} {'paced':>6} {'over':>7} {'pace':>6} "
-                  f"{'stalled':>9} {'inputs':>9}", flush=True)
+                  f"{'stalled':>9} {'inputs':>9} {'replans':>8}", flush=True)
             missed |= table(found)
     return missed
 

@@ -14,7 +14,7 @@
 #include "base/philox.h"
 #include "base/print.h"
 #include "ranks/rank_share.h"
-#include "sys/processor_loan.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <math.h>

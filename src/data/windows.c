@@ -12,7 +12,7 @@
 #include "data/step_rows.h"
 #include "base/fail.h"
 #include "sys/clock.h"
-#include "sys/processor_loan.h"
+#include "sys/pool.h"
 #include "sys/worker.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
 #include "measure/comparison.h"
 #include "measure/process_memory.h"
 #include "measure/copy_cost.h"
-#include "measure/reading_cost.h"
 #include "measure/batch_sampling.h"
 #include "measure/transfer_overhead.h"
 #include "measure/tape_probe.h"

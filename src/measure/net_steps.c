@@ -12,6 +12,7 @@
 #include "store/tier_cost.h"
 #include "sys/clock.h"
 #include "sys/memory.h"
+#include "sys/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -243,4 +244,29 @@ out:
 	}
 	free(sequences);
 	return rc;
+}
+
+static int rounds(int groups, int threads)
+{
+	return (groups + threads - 1) / threads;
+}
+
+double neap__reading_cost(const struct neap_net *net, const struct neap_batch *batch)
+{
+	int threads = neap__thread_pool_threads(net->pool), processors = neap__processors();
+
+	if (!batch->windows || net->device || threads < processors)
+		return 0;
+	double seconds = neap__windows_cost(batch->windows);
+	if (threads > processors || threads == 1 || net->ngroups < 1)
+		return seconds;
+	return seconds *
+	       (1 - (double)rounds(net->ngroups, threads) / rounds(net->ngroups, threads - 1));
+}
+
+void neap__costs_add_reading(struct neap__costs *costs, double seconds)
+{
+	costs->advance += seconds;
+	costs->record += seconds;
+	costs->backward += seconds;
 }

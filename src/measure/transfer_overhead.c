@@ -10,7 +10,6 @@
  * compared, and the plan's time is scaled by the costs it gives.
  */
 #include "measure/transfer_overhead.h"
-#include "measure/reading_cost.h"
 #include "store/tier_cost.h"
 #include "base/fail.h"
 #include "store/tier_state.h"

@@ -6,7 +6,6 @@
 #include "train/trainer.h"
 #include "measure/call_cost.h"
 #include "measure/process_memory.h"
-#include "measure/reading_cost.h"
 #include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/checked.h"

@@ -7,7 +7,6 @@
 #include "sys/memory.h"
 #include "sys/atomic_file.h"
 #include "sys/pool.h"
-#include "sys/processor_loan.h"
 #include "sys/child_trial.h"
 
 #include <dirent.h>
