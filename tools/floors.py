@@ -149,7 +149,7 @@ PYTHON = {
     "torch/repeatable": (["errors", "device", "measure", "runs", "trees"], ["torch"]),
     "torch/compiled/tracing": (["errors", "leaves", "measure", "runs", "seeding", "trees"], ["torch"]),
     "torch/compiled/partition": (["tracing"], ["torch"]),
-    "torch/compiled/graphs": (["errors", "trees"], ["torch"]),
+    "torch/compiled/graphs": (["errors", "measure", "trees"], ["torch"]),
     "torch/compiled/groups": (["errors", "device", "measure", "runs", "trees", "graphs", "partition", "tracing"], ["torch"]),
     "torch/compiled/runs": (["errors", "player", "device", "measure", "runs", "transforms", "trees", "groups"], ["torch"]),
     "torch/compiled/calls": (["errors", "around", "device", "runs", "groups", "tracing"], ["torch"]),

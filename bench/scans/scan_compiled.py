@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""neap.torch.scan(compile=True) for three cells: seconds until the first result, and CPU time per step, forward and
+"""neap.torch.scan(compile=True) for four cells: seconds until the first result, and CPU time per step, forward and
 backward, of all settings in turns (medians). "compiled" is a plain loop over groups of 8 steps, each compiled by
 torch.compile, with autograd around them; it stores everything. The small budget is 1/10 of the tapes of the scan that
 stores everything, in addition to gradients of parameters, one state and one adjoint. Needs PyTorch 2.
-    scan_compiled.py [--rounds N] [--steps T] [CELL ...]    cells: rnn, lif, gru
+    scan_compiled.py [--rounds N] [--steps T] [CELL ...]    cells: rnn, lif, gru, gla
+    scan_compiled.py --first CELL    only the seconds until the first result of a scan with a budget
+Kernels are compiled unless PyTorch's cache on disk has them (TORCHINDUCTOR_CACHE_DIR).
 """
 import argparse
 import statistics
@@ -59,6 +61,20 @@ def lif(batch=16, units=64, features=32):
         return (v, z), z
     start = torch.randn(batch, units), torch.zeros(batch, units)
     return step, start, (batch, features), [*given.parameters(), *recurrent.parameters()]
+
+
+def gla(batch=4, width=32, tokens=64):
+    """A chunk of gated linear attention with one decay per token (docs/long-contexts.md)."""
+    qkv, decay = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, 1)
+
+    def step(S, x, t):
+        q, k, v = qkv(x).chunk(3, 2)
+        L = torch.nn.functional.logsigmoid(decay(x) + 4).cumsum(1)
+        later = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+        scores = q @ k.transpose(1, 2) * (L - L.transpose(1, 2)).masked_fill(later, -torch.inf).exp()
+        o = scores @ v + (q * L.exp()) @ S
+        return S * L[:, -1:].exp() + (k * (L[:, -1:] - L).exp()).transpose(1, 2) @ v, o
+    return step, torch.zeros(batch, width, width), (batch, tokens, width), [*qkv.parameters(), *decay.parameters()]
 
 
 def grouped(step):
@@ -117,6 +133,12 @@ def apart(found, wanted):
     return max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(found, wanted))
 
 
+def first_only(cell, steps):
+    torch.manual_seed(0)
+    step, start, shape, params = cell()
+    first("  scan, 1T", scanned(step, params, compile=True, group=GROUP, memory="1T"), start, torch.randn(steps, *shape), params)
+
+
 def measured(cell, steps, rounds):
     torch.manual_seed(0)
     step, start, shape, params = cell()
@@ -151,9 +173,14 @@ def measured(cell, steps, rounds):
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--rounds", type=int, default=7)
 parser.add_argument("--steps", type=int, default=800)
-parser.add_argument("cells", nargs="*", default=["rnn", "lif", "gru"])
+parser.add_argument("--first", action="store_true")
+parser.add_argument("cells", nargs="*", default=["rnn", "lif", "gru", "gla"])
 given = parser.parse_args()
 torch.set_num_threads(1)
 for name in given.cells:
     print(name, flush=True)
-    measured(globals()[name], given.steps // GROUP * GROUP, given.rounds)
+    steps = given.steps // GROUP * GROUP
+    if given.first:
+        first_only(globals()[name], steps)
+    else:
+        measured(globals()[name], steps, given.rounds)

@@ -22,6 +22,7 @@ class Report:
     - ``state``, ``tape``: bytes of a state, and of the tape of a group of steps
     - ``graph``: estimated bytes of ``tape`` for nodes of autograd's graph and tensor objects
     - ``graphs``: estimated maximum of bytes in the budget for the graphs of offloaded tapes
+    - ``static``: bytes of the budget for static buffers of CUDA graphs (``compile=True``), in addition to the peaks
     - ``host``: bytes of host memory for offloaded states and tapes (``host=``), and for records on their way to files
     - ``steps``, ``group``: number of steps, and of steps per group
     - ``extra_steps``: recomputed forward steps
@@ -43,20 +44,22 @@ class Report:
         self.counts = Counts()
         self.steps = self.group = self.state = self.tape = self.charged = 0
         self.memory: Optional[int] = None
+        self.static = 0
         self.replays = self.graphs = self.graph = self.host = self.doubles = self.double_kept = self.double_tape = 0
         self._peak: Optional[int] = None
         self.uncompiled = ""
         self.plain = False  # a plain loop ran instead of a plan
 
     def planned(self, made: Plan, steps: int, group: int, state: int, tape: int, charged: int,
-                memory: Optional[int], peak: Optional[int] = None) -> None:
-        """Stores the plan of a run with the sizes it is based on; ``peak``: if it differs from the plan's."""
+                memory: Optional[int], peak: Optional[int] = None, static: int = 0) -> None:
+        """Stores the plan of a run with the sizes it is based on; ``peak``: if it differs from the plan's; ``static``: see
+        above."""
         if memory is not None and made.overhead > SLOW:
             warnings.warn(f"memory={show_size(memory)} makes a forward and backward pass about {made.overhead + 1:.0f} "
                           f"times slower than storing everything. Increase memory to make it faster; report() shows "
                           f"the plan", RuntimeWarning, stacklevel=stack_level())
         self.plan, self.steps, self.group, self.state = made, steps, group, state
-        self.tape, self.charged, self.memory, self._peak = tape, charged, memory, peak
+        self.tape, self.charged, self.memory, self._peak, self.static = tape, charged, memory, peak, static
 
     @property
     def planned_peak(self) -> int:
@@ -111,6 +114,8 @@ class Report:
             ("overhead", f"{100 * self.plan.overhead:.1f}% (planned)"),
             ("waits", show_time(self.waits)),
         ]
+        if self.static:
+            rows.insert(5, ("static", f"{show_size(self.static)} of the budget, in addition to the peak"))
         if self.counts.puts or self.counts.tape_puts:
             rows.append(("tiers", f"{self.counts.puts} states written, {self.counts.gets} read; "
                                   f"{self.counts.tape_puts} tapes written, {self.counts.tape_gets} read; "

@@ -48,13 +48,13 @@ class Facts:
 
     ``record``: bytes of a state on a tier; ``adjoint``: bytes of the adjoint of the first state; ``gradients``: bytes
     reserved for the gradients of parameters; ``grad``: advanced steps record graphs; ``walk``: tapes cannot be offloaded;
-    ``inputs``: the shapes of inputs, for errors; ``plans``: plans of earlier calls.
+    ``inputs``: the shapes of inputs, and ``reserve``: the use of ``aside``, for errors; ``plans``: plans of earlier calls.
     """
 
     record = 1
     adjoint = gradients = 0
     grad = walk = False
-    inputs = ""
+    inputs = reserve = ""
 
     def __init__(self, plans: Optional[Dict[Any, Tuple[Chosen, Places]]] = None):
         self.plans = {} if plans is None else plans
@@ -80,7 +80,8 @@ class Facts:
 
 class Choice(NamedTuple):
     """The plan of a call: steps per group, planned sizes, places on tiers, bytes of a state on a tier, and bytes of the
-    budget that are not part of the plan (``charged``)."""
+    budget that are not part of the plan: ``charged`` for gradients of parameters, ``aside`` for groups (``Facts.aside``).
+    """
 
     group: int
     sizes: Sizes
@@ -88,6 +89,7 @@ class Choice(NamedTuple):
     places: Places
     record: int
     charged: int = 0
+    aside: int = 0
 
     @property
     def graphs(self) -> int:
@@ -176,13 +178,17 @@ def _chosen(asked: Asked, facts: Facts, machine: Machine, group: int, left: Opti
         goes = facts.group(group, True, timed) if tiers and not facts.walk else None
         given = chain, tiers, stays, goes, functools.partial(facts.every, group)
         both = tiers and asked.host is not None and asked.slow is not None
-        made = through_host(*given, asked.host, facts.record) if both else fastest(*given)  # type: ignore[arg-type]
+        try:
+            made = through_host(*given, asked.host, facts.record) if both else fastest(*given)  # type: ignore[arg-type]
+        except BudgetError as error:
+            error.least += aside if error.least else 0
+            raise
         facts.plans[key] = made, places_of(made.plan)
     made, places = facts.plans[key]
     staging = sum(tier.spec().staging for tier, used in zip(tiers, places.used) if used)
     sizes = Sizes(chain.state, made.found.adjoint if stays else adjoint, max(1, made.found.tape),
                   None if free else left, staging, made.found.graph)
-    return Choice(group, sizes, made, places, facts.record, aside)
+    return Choice(group, sizes, made, places, facts.record, aside=aside)
 
 
 def enough(asked: Asked, facts: Facts, machine: Machine, least: int) -> Tuple[int, int]:
@@ -197,13 +203,13 @@ def enough(asked: Asked, facts: Facts, machine: Machine, least: int) -> Tuple[in
             least = max(least + least // 8 + 1, error.least)
             continue
         sizes, offloaded = found.sizes, found.chosen.travels
-        key = sizes.state, sizes.adjoint, sizes.staging, offloaded, found.stored
+        key = sizes.state, sizes.adjoint, sizes.staging, offloaded, found.stored, found.aside
         if asked.strict and key not in fits:
             fits[key] = sizes.state + sizes.adjoint + sizes.tape + sizes.staging if asked.compiled else \
                 facts.largest(sizes, offloaded, found.stored)
-        if fits.get(key, 0) <= least:
+        if fits.get(key, 0) + found.aside <= least:
             return found.group, least
-        least = fits[key]
+        least = fits[key] + found.aside
     return 0, 0
 
 
@@ -217,6 +223,9 @@ def _too_small(asked: Asked, facts: Facts, machine: Machine, error: BudgetError,
         why += f", and 'bptt' stores the saved tensors of all {asked.steps} steps"
     elif group > 1 and asked.group is not None:
         why += f" (group={group}; a smaller group needs less)"
+    aside = facts.aside(group)
+    if aside and facts.reserve:
+        why = f"{show_least(aside)} for {facts.reserve}, and {why}"
     if charged:
         more = " and the graph of one step" if facts.grad else ""
         why = f"{show_least(charged)} are reserved for the gradients of the parameters{more}, and {why}"

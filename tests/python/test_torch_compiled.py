@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from cells_of_tests import COSTS, flat, plain  # noqa: E402
+from neap.torch.compiled import graphs as replays  # noqa: E402
 from random_checks import Runner, apart  # noqa: E402
 
 NEW = hasattr(torch, "compile")
@@ -326,6 +327,7 @@ class Graphs:
 
     def __init__(self, refused=(), wrong=()):
         self.refused, self.wrong, self.captures, self.replays = refused, wrong, 0, 0
+        self.given, self.buffers = [], 0  # what captured functions read, and the bytes of their buffers
 
     def capture(self, call):
         self.captures += 1
@@ -342,6 +344,7 @@ class Graphs:
         for x in results:
             if x is not None and x.is_floating_point():
                 x.fill_(float("nan"))
+        self.buffers += sum(x.numel() * x.element_size() for x in results if x is not None)
         return replay, results
 
 
@@ -378,6 +381,29 @@ def test_cuda_graphs_of_groups(kind, captured):
         p.data = p.data.clone()
     close(gradients(scanned, made, group=4, steps=24), plain_now)
     assert graphs.captures == 5
+
+
+@needs_2
+@pytest.mark.parametrize("kind, steps", [(Gru, 24), (Many, 26)])
+def test_static_buffers_are_part_of_the_budget(kind, steps, captured, monkeypatch):
+    """The planned bytes are those of the arguments that are copied and of the results of all captured functions."""
+    made, copied = kind(), []
+    original = replays.Replayed._capture
+
+    def capture(self, given, places):
+        original(self, given, places)
+        copied.append(sum(x.numel() * x.element_size() for k, x in enumerate(self._given) if k not in self._fixed))
+    monkeypatch.setattr(replays.Replayed, "_capture", capture)
+    wanted = gradients(scanned, kind(), group=4, steps=steps)
+    graphs = captured()
+    with pytest.raises(neap.BudgetError, match="for static buffers of compiled groups") as caught:
+        gradients(scanned, made, group=4, steps=steps, memory=1000, costs=COSTS)
+    least = caught.value.least
+    same(gradients(scanned, made, group=4, steps=steps, memory=least, costs=COSTS), wanted)
+    told = nt.report()
+    used = sum(copied) + graphs.buffers  # views, and functions of the last group that do not run, have no buffers
+    assert 0 < used <= told.static < 1.25 * used and graphs.captures == (3 if steps == 24 else 5)
+    assert told.counted_peak + told.charged + told.static <= least and told.extra_steps > 0
 
 
 @needs_2

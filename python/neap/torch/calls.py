@@ -123,14 +123,15 @@ class Call:
 
     def _too_small(self, error: Refused) -> BudgetError:
         """Completes the error of a player, which does not know the reserved bytes, nor the plans of other budgets."""
-        try:
-            least = self.enough(error.least)[1] or error.least
-        except Again:
-            least = error.least
+        least = error.least + self.made.aside
+        with contextlib.suppress(Again):
+            least = self.enough(least)[1] or least
         least += self.report.charged
         why, charged = str(error).rpartition(". ")[0], self.report.charged
         if charged:
             why += f"; {show_least(charged)} more are reserved for the gradients of the parameters"
+        if self.made.aside:
+            why += f"; {show_least(self.made.aside)} more are reserved for static buffers of compiled groups"
         return too_small(self.report.memory or 0, least, why + self.run.of_inputs())
 
     def backward(self, player: Optional[Player], last: Sequence[Optional[torch.Tensor]],

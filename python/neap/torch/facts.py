@@ -73,12 +73,22 @@ class Facts(scan_choice.Facts):
 
     def __init__(self, given: Arguments, known: Known, compiler: Optional[Compiler], run: Run, fresh: Callable[[], Run]):
         super().__init__(known.plans)
+        self.reserve = "static buffers of compiled groups"
         self.given, self.known, self.compiler, self.run, self.fresh = given, known, compiler, run, fresh
         self.grad, self.walk, self.inputs = run.grad, run.walk, run.of_inputs()
         sizes = [nbytes([x]) for x in given.start] + ([get_rng(given.random).numel()] if run.rng else [])
         self.record = max(1, sum(sizes) if given.device is None else record_bytes(sizes))
         self.adjoint = nbytes(x for x in given.start if differentiable(x))
         self.gradients = 2 * sum(run.memory.rounded(nbytes([param])) for param in run.params)
+
+    def aside(self, group: int) -> int:
+        """Returns the bytes of static buffers of compiled groups: of this size, and of the last one."""
+        if self.compiler is None:
+            return 0
+        state, self.run.size = self.run.state(self.given.start), group
+        first = self.compiler.traced(self.run, state, group).static
+        rest = self.given.steps % group if first else 0
+        return first + (self.compiler.traced(self.run, state, rest).static if rest else 0)
 
     def group(self, group: int, offloaded: bool = False, timed: bool = True) -> Measured:
         found = self._measured(group, offloaded, self.given.options.costs if timed else UNTIMED, timed)

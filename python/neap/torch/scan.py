@@ -215,7 +215,7 @@ class _Job:
         plan, found = made.chosen.plan, made.chosen.found
         told.graph, told.graphs = found.graph, made.graphs
         told.planned(plan, self.given.steps, made.group, max(made.sizes.state, found.state), made.sizes.tape, made.charged,
-                     self.options.memory, plan.peak + made.graphs)
+                     self.options.memory, plan.peak + made.graphs, made.aside)
         return made
 
     def _enough(self, run: Run, least: int) -> Tuple[int, int]:

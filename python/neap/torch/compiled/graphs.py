@@ -3,8 +3,8 @@
 
 A captured function reads and writes fixed memory. Arguments are copied to static buffers before each replay, and results
 are cloned after it. Parameters and constants are read in place, and a function is captured once more if one of them has
-moved. The static buffers are device memory in addition to the budget: the arguments and results of the three
-functions of a group.
+moved. The static buffers, which hold the arguments and results of the three functions of a group, are part of the budget
+(``buffers``).
 
 What cannot be captured is called as before: functions that draw random numbers, whose generator would need to be
 restored between replays; arguments that are not on the device; and whatever CUDA refuses. The first replays
@@ -16,9 +16,10 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import torch
 
 from ...errors import stack_level
+from ..measure import Memory
 from ..trees import equal
 
-__all__ = ["Cuda", "Replayed", "graphs_of"]
+__all__ = ["Cuda", "Replayed", "buffers", "graphs_of"]
 
 COMPARED = 2  # replays of a function that are compared with ordinary calls; chosen: the second has other arguments
 MOVES = 4  # most captures of a function; chosen: parameters that move in each call make captures slower than calls
@@ -52,6 +53,15 @@ class Cuda:
 def graphs_of(device: torch.device) -> Any:
     """Returns the interface to the graphs of a device; None: it has none."""
     return Cuda(device) if device.type == "cuda" and hasattr(torch.cuda, "CUDAGraph") else None
+
+
+def buffers(module: Any, fixed: Sequence[int], memory: Memory) -> int:
+    """Returns the bytes of the static buffers of a traced function: of arguments that are not ``fixed``, and of results.
+    Memory for other results is used as in an ordinary call."""
+    nodes = list(module.graph.nodes)
+    given = [node for k, node in enumerate(node for node in nodes if node.op == "placeholder") if k not in fixed]
+    values = [node.meta.get("val") for node in (*given, *[x for x in nodes[-1].args[0] if x is not None])]
+    return sum([memory.rounded(x.numel() * x.element_size()) for x in values if isinstance(x, torch.Tensor)])
 
 
 def _layout(x: Any) -> Any:

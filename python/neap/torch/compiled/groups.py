@@ -14,7 +14,7 @@ from ..device import get_rng, set_rng
 from ..measure import GRAPH, address
 from ..runs import State
 from ..trees import equal
-from .graphs import Replayed, graphs_of
+from .graphs import Replayed, buffers, graphs_of
 from .partition import parts
 from .tracing import Steps, Untraceable, reason, traced
 
@@ -74,11 +74,21 @@ class Group:
         constants = len(self.joint.constants)
         self._fixed = [[*range(first, whole + constants)]] * 2 + \
             [[*[n for n, k in enumerate(self._kept) if k >= first], *range(rows, rows + constants)]]
+        memory = steps.run.memory
+        # Static buffers of forward and recording functions, which may become one function that is captured twice.
+        sizes = [buffers(module, fixed, memory) for module, fixed in zip((cut.advance, cut.record, cut.backward), self._fixed)]
+        device = primals[0].device if primals else torch.device("cpu")
+        self._buffers = [max(sizes[:2]), *sizes[1:]] if not self.joint.random and graphs_of(device) is not None else []
         self._loose: List[bool] = [False] * states  # states that share memory with other results
         own = sum([x.numel() * x.element_size() for x in (*[primals[k] for k in self.held], *cut.saved)])
         self.nbytes = _tape_bytes(own, len(self.held) + len(cut.saved))
         self._like = [(x.shape, x.dtype, x.device) for x in tangents]
         self.ready = False
+
+    @property
+    def static(self) -> int:
+        """The bytes of the static buffers of its functions, if they are captured as graphs of launches."""
+        return sum(self._buffers)
 
     def advance(self, primals: Tensors) -> List[torch.Tensor]:
         """Returns the last state and the outputs [count, ...]."""

@@ -125,8 +125,8 @@ class Steps(Backend):
         self.begin(outputs)
         made = self._plan(budget)
         sizes, plan = made.sizes, made.chosen.plan
-        report.planned(plan, self.steps, made.group, sizes.state, sizes.tape, made.charged, budget.memory,
-                       plan.peak + made.charged)
+        report.planned(plan, self.steps, made.group, sizes.state, sizes.tape, made.aside, budget.memory,
+                       plan.peak + made.aside)
         store = None
         if budget.slow is not None and made.stored:
             store = Store(budget.slow, self.state)
@@ -149,7 +149,7 @@ class Steps(Backend):
             buffer = facts.aside(1)
             why = f"one step takes {show_least(facts.group(1).tape)} for its tape, {show_least(self.state)} for its state, and " \
                   f"{show_least(buffer)} for a buffer"
-            raise too_small(budget.memory or 0, error.least + buffer, why, budget.strategy) from None
+            raise too_small(budget.memory or 0, error.least, why, budget.strategy) from None
 
     def _measured(self, group: int) -> Measured:
         """Returns bytes and seconds of a group, measured once per kind of layer. The first steps are not measured, since
