@@ -151,7 +151,7 @@ PYTHON = {
     "torch/compiled/partition": (["tracing"], ["torch"]),
     "torch/compiled/graphs": (["errors", "measure", "trees"], ["torch"]),
     "torch/compiled/groups": (["errors", "device", "measure", "runs", "trees", "graphs", "partition", "tracing"], ["torch"]),
-    "torch/compiled/runs": (["errors", "player", "device", "measure", "runs", "transforms", "trees", "groups"], ["torch"]),
+    "torch/compiled/runs": (["errors", "player", "device", "measure", "runs", "tapes", "transforms", "trees", "groups"], ["torch"]),
     "torch/compiled/calls": (["errors", "around", "device", "runs", "groups", "tracing"], ["torch"]),
     "torch/compiled/__init__": (["calls", "groups", "tracing"], []),
     "torch/facts": (["scan_choice", "backends", "group_plans", "player", "stores", "arguments", "compiled", "device", "measure",

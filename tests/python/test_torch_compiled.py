@@ -13,7 +13,7 @@ import neap  # noqa: E402
 import neap.torch as nt  # noqa: E402
 from cells_of_tests import COSTS, flat, plain  # noqa: E402
 from neap.torch.compiled import graphs as replays  # noqa: E402
-from random_checks import Runner, apart  # noqa: E402
+from random_checks import Runner, apart, on_device  # noqa: E402
 
 NEW = hasattr(torch, "compile")
 needs_2 = pytest.mark.skipif(not NEW, reason="compile=True needs PyTorch 2")
@@ -571,8 +571,19 @@ def test_whatever_a_step_depends_on_may_change_between_calls():
     made.mask.mul_(3)
     with pytest.raises(RuntimeError, match="modified in place"):
         out.sum().backward()
-    with pytest.raises(neap.UsageError, match="cannot be combined with host="):
-        nt.scan(made, h, x, compile=True, memory="20K", host="1M")
+
+
+@needs_2
+@pytest.mark.filterwarnings("ignore:.*times slower than storing")
+def test_tapes_of_compiled_groups_leave_a_device():
+    """The device of the tests runs copies late and in another order."""
+    made = Many()
+    wanted = gradients(scanned, made, group=4)
+    for device, options in (("late", {"slow": "mem:16M"}), ("reordered", {"host": "20K", "slow": "mem:16M"})):
+        with on_device(device, 1):
+            same(gradients(scanned, made, group=4, memory=40000, strategy="stream", costs=COSTS, **options), wanted)
+        told = nt.report()
+        assert told.counts.tape_puts == told.counts.tape_gets > 0 and told.counts.recoveries == 0
 
 
 @needs_2

@@ -59,9 +59,6 @@ def options(params: Any, memory: Optional[Size], group: Optional[int], strategy:
         raise UsageError(f"buffers={buffers!r} is not valid; pass 'state' or None")
     if enable_grad not in (None, False, True):
         raise UsageError(f"enable_grad={enable_grad!r} is not valid; pass True, False or None")
-    if compile and host is not None:
-        raise UsageError("compile=True cannot be combined with host=: tapes of compiled groups are not offloaded to host "
-                         "memory. Remove one of them")
     if compile and not hasattr(torch, "compile"):
         raise UsageError(f"compile=True needs PyTorch 2, but this is PyTorch {torch.__version__}. Upgrade PyTorch, or "
                          f"remove compile=True")

@@ -80,7 +80,8 @@ class Group:
         device = primals[0].device if primals else torch.device("cpu")
         self._buffers = [max(sizes[:2]), *sizes[1:]] if not self.joint.random and graphs_of(device) is not None else []
         self._loose: List[bool] = [False] * states  # states that share memory with other results
-        own = sum([x.numel() * x.element_size() for x in (*[primals[k] for k in self.held], *cut.saved)])
+        self._rounded = memory.rounded
+        own = sum([memory.rounded(x.numel() * x.element_size()) for x in (*[primals[k] for k in self.held], *cut.saved)])
         self.nbytes = _tape_bytes(own, len(self.held) + len(cut.saved))
         self._like = [(x.shape, x.dtype, x.device) for x in tangents]
         self.ready = False
@@ -137,7 +138,7 @@ class Group:
             raise Untraceable(f"the compiler failed: {reason(error)}") from error
         if not same or not all(map(equal, first, second)):  # kernels round differently
             self._functions[0] = self._functions[1]
-        self.nbytes = max(self.nbytes, _tape_bytes(sum(dict(map(address, tape)).values()), len(tape)))
+        self.nbytes = max(self.nbytes, _tape_bytes(sum(map(self._rounded, dict(map(address, tape)).values())), len(tape)))
         sizes = [address(x) for x in (*second, *tape)]
         self._loose = [size != x.numel() * x.element_size() or sizes.count((at, size)) > 1
                        for x, (at, size) in zip(second[:len(self._loose)], sizes)]

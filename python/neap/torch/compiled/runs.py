@@ -5,6 +5,7 @@ A tape is a list of tensors of known sizes, without a graph. Gradients are added
 not in the order of one graph of all steps, so they differ from plain autograd's by rounding.
 """
 import contextlib
+import itertools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
@@ -14,6 +15,7 @@ from ...player import Outgrown
 from ..device import set_rng
 from ..measure import address
 from ..runs import Run, State
+from ..tapes import aligned, span
 from ..transforms import check_compiled
 from ..trees import flatten
 from .groups import Group
@@ -22,37 +24,54 @@ __all__ = ["CompiledRun"]
 
 
 class _Tape:
-    """The tensors that the backward pass of a group needs. While they are on a tier, only their layout is known."""
+    """The tensors that the backward pass of a group needs. While they are on a tier, only their layout is known.
 
-    __slots__ = ("t0", "t1", "tensors", "layout", "device", "keeper", "graph")
+    :param spans: True: pieces are tensors of bytes, which a device copies, and come back in one block (``tapes.Keeper``);
+        False: addresses.
+    """
 
-    def __init__(self, t0: int, t1: int, tensors: List[torch.Tensor]):
-        self.t0, self.t1, self.tensors = t0, t1, tensors
-        self.layout: List[Any] = []  # storages, and for each tensor its place among them, dtype and layout
-        self.device = tensors[0].device if tensors else torch.device("cpu")
+    __slots__ = ("t0", "t1", "tensors", "layout", "device", "spans", "keeper", "graph")
+
+    def __init__(self, t0: int, t1: int, tensors: List[torch.Tensor], device: torch.device, spans: bool):
+        self.t0, self.t1, self.tensors, self.device, self.spans = t0, t1, tensors, device, spans
+        self.layout: List[Any] = []  # bytes of storages, and for each tensor its storage, dtype and layout, or itself
         self.keeper, self.graph = None, 0  # it has no graph
 
-    def pieces(self) -> List[Tuple[int, int]]:
-        """Returns the memory of the storages, (address, bytes)."""
-        return [(at, size) for at, size in dict(map(address, self.tensors)).items() if size]
+    def _storages(self) -> Dict[int, torch.Tensor]:
+        """Returns a tensor of each storage that is offloaded, by address."""
+        return {address(x)[0]: x for x in self.tensors if x.device == self.device and address(x)[1]}
+
+    def pieces(self) -> List[Tuple[Any, int]]:
+        """Returns the memory of the storages, (address or tensor of bytes, bytes)."""
+        return [(span(x) if self.spans else at, address(x)[1]) for at, x in self._storages().items()]
 
     def shed(self) -> None:
         """Frees the memory."""
-        places = {at: k for k, (at, _) in enumerate(self.pieces())}
-        self.layout = [self.pieces(), [(places.get(address(x)[0]), x.dtype, x.shape, x.stride(), x.storage_offset())
-                                       for x in self.tensors]]
+        found = self._storages()
+        places = {at: k for k, at in enumerate(found)}
+        self.layout = [[address(x)[1] for x in found.values()],
+                       [(places[address(x)[0]], x.dtype, x.shape, x.stride(), x.storage_offset())
+                        if address(x)[0] in places and x.device == self.device else x for x in self.tensors]]
         self.tensors = []
 
-    def regain(self) -> List[Tuple[int, int]]:
-        """Allocates memory for the storages; returns (address, bytes) in the order of ``pieces``."""
-        pieces, rows = self.layout
-        device = self.device
-        memory = [torch.empty(size, dtype=torch.uint8, device=device) for _, size in pieces]
-        self.tensors = [torch.empty(shape, dtype=dtype, device=device) if place is None else
-                        torch.empty(0, dtype=dtype, device=device).set_(memory[place].untyped_storage(), offset, shape,
-                                                                        stride)
-                        for place, dtype, shape, stride, offset in rows]
+    def regain(self) -> List[Tuple[Any, int]]:
+        """Allocates memory for the storages; returns it as ``pieces`` does, in the same order."""
+        (sizes, rows), self.layout = self.layout, []
+        starts = [0, *itertools.accumulate(map(aligned, sizes))]
+        block = torch.empty(starts[-1] if self.spans else 0, dtype=torch.uint8, device=self.device)
+        memory = [block[start:start + aligned(size)] if self.spans else
+                  torch.empty(size, dtype=torch.uint8, device=self.device) for start, size in zip(starts, sizes)]
+        self.tensors = [row if isinstance(row, torch.Tensor) else _placed(memory[row[0]], *row[1:]) for row in rows]
+        if self.spans:
+            return [(span(block), block.numel())] if sizes else []
         return [(x.data_ptr(), x.numel()) for x in memory]
+
+
+def _placed(memory: torch.Tensor, dtype: torch.dtype, shape: Any, stride: Any, offset: int) -> torch.Tensor:
+    """Returns a tensor in these bytes, which start at a multiple of its size."""
+    made = torch.empty(0, dtype=dtype, device=memory.device)
+    first = memory.storage_offset() // made.element_size()
+    return made.set_(memory.untyped_storage(), first + offset, shape, stride)
 
 
 class CompiledRun(Run):
@@ -158,18 +177,18 @@ class CompiledRun(Run):
         if room is not None and nbytes > room:
             raise Outgrown(nbytes)
         after, tensors = self._forward(state, t0, t1, first, True)
-        return after, _Tape(t0, t1, tensors), nbytes
+        return after, _Tape(t0, t1, tensors, self.device, self.spans), nbytes
 
     def tape_bytes(self, state: State, t0: int, t1: int) -> Tuple[State, int]:
         return self.advance(state, t0, t1, False), self._group(state, t1 - t0).nbytes
 
-    def tape_pieces(self, tape: Any) -> List[Tuple[int, int]]:
+    def tape_pieces(self, tape: Any) -> List[Tuple[Any, int]]:
         return tape.pieces()
 
     def shed(self, tape: Any) -> None:
         tape.shed()
 
-    def regain(self, tape: Any) -> List[Tuple[int, int]]:
+    def regain(self, tape: Any) -> List[Tuple[Any, int]]:
         return tape.regain()
 
     def begin_backward(self, last: Sequence[Optional[torch.Tensor]],
