@@ -172,6 +172,7 @@ def _lifted(module: Any) -> Tuple[Any, List[torch.Tensor]]:
     for node in module.graph.nodes:
         if node.op == "placeholder":
             env[node] = graph.placeholder(node.name)
+            env[node].meta = dict(node.meta)
     for node in module.graph.nodes:
         if node.op == "get_attr":
             value = module
@@ -181,6 +182,7 @@ def _lifted(module: Any) -> Tuple[Any, List[torch.Tensor]]:
                 raise Untraceable(f"it uses an object of type {type(value).__name__}, which cannot be an argument")
             if id(value) not in values:
                 values[id(value)] = value, graph.placeholder(f"constant_{len(values)}")
+                values[id(value)][1].meta = {"val": value.detach()}
             env[node] = values[id(value)][1]
     for node in module.graph.nodes:
         if node not in env:
@@ -190,13 +192,15 @@ def _lifted(module: Any) -> Tuple[Any, List[torch.Tensor]]:
 
 def _checked(graph: Any) -> bool:
     """Returns True if a graph draws random numbers. Raises Untraceable if it modifies its arguments."""
-    found = False
-    for node in graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op == "call_function" and schema is not None and schema.is_mutable:
-            raise Untraceable("it modifies tensors in place that it did not create")
-        found = found or is_random(node)
-    return found
+    if _mutates(graph):
+        raise Untraceable("it modifies tensors in place that it did not create")
+    return any([is_random(node) for node in graph.nodes])
+
+
+def _mutates(graph: Any) -> bool:
+    """True if an operation of a graph modifies tensors in place."""
+    return any([node.op == "call_function" and getattr(getattr(node.target, "_schema", None), "is_mutable", False)
+                for node in graph.nodes])
 
 
 def traced(steps: Steps, primals: List[torch.Tensor], tangents: List[torch.Tensor]) -> Joint:
@@ -207,9 +211,11 @@ def traced(steps: Steps, primals: List[torch.Tensor], tangents: List[torch.Tenso
     from torch.fx.experimental.proxy_tensor import make_fx
     try:
         module, constants = _lifted(make_fx(steps)(primals, tangents))
-        given = [x.detach() for x in (*primals, *tangents, *constants)]
-        with torch.no_grad():
-            graph = make_fx(torch.func.functionalize(lambda *xs: module(*xs), remove="mutations"))(*given).graph
+        graph = module.graph
+        if _mutates(graph):  # tracing once more takes a third of the time until the first result
+            given = [x.detach() for x in (*primals, *tangents, *constants)]
+            with torch.no_grad():
+                graph = make_fx(torch.func.functionalize(lambda *xs: module(*xs), remove="mutations"))(*given).graph
     except Untraceable:
         raise
     except Exception as error:  # anything that make_fx does not support
