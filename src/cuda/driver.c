@@ -14,11 +14,15 @@ struct neap__cuda neap__cuda;
 struct symbol {
 	const char *name;
 	void **at;
+	int is_needed;
 };
 
 static const struct symbol symbols[] = {
-#define NEAP__X(name, symbol, arguments) {symbol, (void **)&neap__cuda.name},
+#define NEAP__X(name, symbol, arguments) {symbol, (void **)&neap__cuda.name, 1},
 	NEAP__CUDA_CALLS(NEAP__X)
+#undef NEAP__X
+#define NEAP__X(name, symbol, arguments) {symbol, (void **)&neap__cuda.name, 0},
+		NEAP__CUDA_LATER_CALLS(NEAP__X)
 #undef NEAP__X
 };
 
@@ -49,7 +53,7 @@ static int load(void)
 	int rc = 0;
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0] && rc == 0; i++) {
 		*symbols[i].at = dlsym(library, symbols[i].name);
-		if (!*symbols[i].at)
+		if (!*symbols[i].at && symbols[i].is_needed)
 			rc = neap__fail(-ENODEV,
 				"the CUDA driver '%s' has no function %s: it is too old. Update "
 				"the NVIDIA driver",

@@ -36,8 +36,31 @@ enum {
 	NEAP__CUDA_HOST_PORTABLE = 1,
 	NEAP__CUDA_ATTRIBUTE_PROCESSORS = 16,
 	NEAP__CUDA_ATTRIBUTE_MAJOR = 75,
-	NEAP__CUDA_ATTRIBUTE_MINOR = 76
+	NEAP__CUDA_ATTRIBUTE_MINOR = 76,
+	NEAP__CUDA_ATTRIBUTE_SHARED = 97,    /* bytes of shared memory of a block, at most */
+	NEAP__CUDA_ATTRIBUTE_CLUSTERS = 120, /* whether blocks can form clusters */
+	NEAP__CUDA_FUNCTION_SHARED = 8,	     /* bytes of shared memory that a launch may ask for */
+	NEAP__CUDA_FUNCTION_WIDE = 14,	     /* clusters of more than 8 blocks are allowed */
+	NEAP__CUDA_LAUNCH_CLUSTER = 4
 };
+
+/* An attribute of a launch: blocks of a cluster in x, y and z. */
+typedef struct {
+	int id;
+	int unused;
+	union {
+		unsigned cluster[3];
+		char room[64];
+	} value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned grid[3], block[3];
+	unsigned shared;
+	CUstream stream;
+	CUlaunchAttribute *attributes;
+	unsigned count; /* of attributes */
+} CUlaunchConfig;
 
 /* clang-format off */
 /* X(name, symbol, arguments): newer versions of a function have a suffix in the driver. */
@@ -76,12 +99,19 @@ enum {
 	X(cuLaunchKernel, "cuLaunchKernel", (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
 		unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, \
 		void **arguments, void **extra))
+/* The same of functions that older drivers lack: NULL there. */
+#define NEAP__CUDA_LATER_CALLS(X)                                                                  \
+	X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction function, \
+		void **arguments, void **extra))                                                   \
+	X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, CUfunction function, \
+		const CUlaunchConfig *config))
 /* clang-format on */
 
 /* The driver's functions, after neap__cuda_load. */
 struct neap__cuda {
 #define NEAP__X(name, symbol, arguments) CUresult(*name) arguments;
 	NEAP__CUDA_CALLS(NEAP__X)
+	NEAP__CUDA_LATER_CALLS(NEAP__X)
 #undef NEAP__X
 };
 extern struct neap__cuda neap__cuda;

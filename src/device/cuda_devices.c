@@ -5,6 +5,7 @@
 #include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/units.h"
 
 #include <neap/net.h>
 #include <errno.h>
@@ -17,7 +18,8 @@ struct use {
 	struct neap_device *device;
 	struct use *next;
 	int users;
-	char name[]; /* as it was asked for */
+	int clusters; /* blocks of a cluster; 0: none */
+	char name[];  /* as it was asked for */
 };
 
 static struct use *uses;
@@ -31,14 +33,38 @@ static struct use *use_of(const char *name)
 	return u;
 }
 
+/* The blocks of a cluster, of "cuda:clusters=N" and "cuda:1:clusters=N"; *end: before that. */
+static int read_clusters(int *clusters, size_t *end, const char *name)
+{
+	const char *key = strstr(name, ":clusters=");
+	int64_t blocks = 0;
+
+	*end = key ? (size_t)(key - name) : strlen(name);
+	if (!key)
+		return 0;
+	if (neap__units_count(&blocks, key + strlen(":clusters=")) < 0 ||
+		(blocks != 2 && blocks != 4 && blocks != 8 && blocks != DEVICE_CLUSTER_BLOCKS))
+		return neap__fail(NEAP_EUSAGE,
+			"device '%.60s': clusters have 2, 4, 8 or 16 blocks, such as "
+			"cuda:clusters=8",
+			name);
+	*clusters = (int)blocks;
+	return 0;
+}
+
 static int make(struct use **out, const char *name)
 {
 	struct use *u = calloc(1, sizeof *u + strlen(name) + 1);
+	size_t end = 0;
 
 	if (!u)
 		return neap__fail_errno(ENOMEM, "device '%s'", name);
-	strcpy(u->name, name);
-	int rc = neap_device_open(&u->device, name);
+	int rc = read_clusters(&u->clusters, &end, name);
+	if (rc == 0) { /* the part of the name that the driver knows */
+		memcpy(u->name, name, end);
+		rc = neap_device_open(&u->device, u->name);
+		strcpy(u->name, name);
+	}
 	if (rc < 0) {
 		free(u);
 		return rc;
@@ -84,7 +110,14 @@ static int attach(void **attached, void *device, struct neap_net *net)
 {
 	struct neap__device_backend *backend = NULL;
 
-	NEAP_TRY(neap__device_backend_open(&backend, ((struct use *)device)->device, net));
+	const struct use *use = device;
+
+	NEAP_TRY(neap__device_backend_open(&backend, use->device, net));
+	int rc = neap__device_backend_clusters(backend, use->clusters);
+	if (rc < 0) {
+		neap__device_backend_close(backend);
+		return rc;
+	}
 	*attached = backend;
 	return 0;
 }

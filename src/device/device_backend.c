@@ -9,8 +9,35 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Shared memory that a launch may ask for without more ado, and the attribute that allows more. */
-enum { SHARED_USUAL = 48 << 10, SHARED_ATTRIBUTE = 8 };
+/* Bytes of shared memory and blocks of a cluster that every launch may have. */
+enum { SHARED_USUAL = 48 << 10, CLUSTER_USUAL = 8 };
+
+/* Allows the function what the launch needs more. */
+static int allow(CUfunction function, const struct neap__device_launch *l)
+{
+	if (l->shared_bytes > SHARED_USUAL)
+		NEAP_TRY(NEAP__CUDA(cuFuncSetAttribute,
+			(function, NEAP__CUDA_FUNCTION_SHARED, (int)l->shared_bytes)));
+	if (l->cluster > CLUSTER_USUAL)
+		NEAP_TRY(NEAP__CUDA(cuFuncSetAttribute, (function, NEAP__CUDA_FUNCTION_WIDE, 1)));
+	return 0;
+}
+
+/* Launches clusters; `count` not NULL: sets it to how many run at a time instead. */
+static int launch_clusters(const struct neap__device_backend *b, CUfunction function,
+	const struct neap__device_launch *l, void **arguments, int *count)
+{
+	CUlaunchAttribute attribute = {.id = NEAP__CUDA_LAUNCH_CLUSTER,
+		.value = {.cluster = {(unsigned)l->cluster, 1, 1}}};
+	const CUlaunchConfig config = {.grid = {(unsigned)l->blocks, 1, 1},
+		.block = {(unsigned)l->threads, 1, 1},
+		.shared = l->shared_bytes,
+		.stream = b->device->compute,
+		.attributes = &attribute,
+		.count = 1};
+	return count ? NEAP__CUDA(cuOccupancyMaxActiveClusters, (count, function, &config))
+		     : NEAP__CUDA(cuLaunchKernelEx, (&config, function, arguments, NULL));
+}
 
 static int launch(void *user, const struct neap__device_launch *l)
 {
@@ -21,9 +48,9 @@ static int launch(void *user, const struct neap__device_launch *l)
 
 	if (l->blocks == 0)
 		return 0;
-	if (l->shared_bytes > SHARED_USUAL)
-		NEAP_TRY(NEAP__CUDA(
-			cuFuncSetAttribute, (function, SHARED_ATTRIBUTE, (int)l->shared_bytes)));
+	NEAP_TRY(allow(function, l));
+	if (l->cluster)
+		return launch_clusters(b, function, l, arguments, NULL);
 	return NEAP__CUDA(
 		cuLaunchKernel, (function, (unsigned)l->blocks, 1, 1, (unsigned)l->threads, 1, 1,
 					l->shared_bytes, b->device->compute, arguments, NULL));
@@ -126,6 +153,60 @@ int neap__device_backend_open(
 		return rc;
 	}
 	*backend = b;
+	return 0;
+}
+
+/*
+ * Whether a cluster of blocks with all of a multiprocessor's shared memory has a place on the
+ * device: clusters of 16 blocks have none on some devices, or on parts of a device.
+ */
+static int check_place(
+	const struct neap__device_backend *b, const struct neap__cluster_limits *limits)
+{
+	const enum neap__device_kernel kernels[] = {
+		NEAP__KERNEL_lif_forward_cluster, NEAP__KERNEL_lif_backward_cluster};
+
+	for (int i = 0; i < 2; i++) {
+		const struct neap__device_launch l = {.blocks = limits->blocks,
+			.cluster = limits->blocks,
+			.threads = DEVICE_CLUSTER_THREADS,
+			.shared_bytes = limits->shared};
+		CUfunction function = b->function[kernels[i]];
+		int count = 0;
+		NEAP_TRY(allow(function, &l));
+		NEAP_TRY(launch_clusters(b, function, &l, NULL, &count));
+		if (count < 1)
+			return neap__fail(NEAP_EUSAGE,
+				"%s cannot run clusters of %d blocks; use fewer blocks, or the "
+				"device without 'clusters'",
+				b->device->about, limits->blocks);
+	}
+	return 0;
+}
+
+int neap__device_backend_clusters(struct neap__device_backend *b, int blocks)
+{
+	CUdevice device = b->device->device;
+	struct neap__cluster_limits limits = {.blocks = blocks};
+	int has = 0, shared = 0;
+
+	b->batch.clusters = (struct neap__cluster_limits){0};
+	if (!blocks)
+		return 0;
+	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute, (&has, NEAP__CUDA_ATTRIBUTE_CLUSTERS, device)));
+	if (!has || !neap__cuda.cuLaunchKernelEx || !neap__cuda.cuOccupancyMaxActiveClusters)
+		return neap__fail(NEAP_EUSAGE,
+			"%s has no clusters of blocks%s; use it without 'clusters'",
+			b->device->about,
+			has ? " with this driver, which is too old"
+			    : ", which need compute capability 9.0");
+	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute, (&shared, NEAP__CUDA_ATTRIBUTE_SHARED, device)));
+	NEAP_TRY(NEAP__CUDA(cuDeviceGetAttribute,
+		(&limits.processors, NEAP__CUDA_ATTRIBUTE_PROCESSORS, device)));
+	limits.shared = (unsigned)shared;
+	NEAP_TRY(neap__device_clusters_check(b->net, &limits));
+	NEAP_TRY(check_place(b, &limits));
+	b->batch.clusters = limits;
 	return 0;
 }
 

@@ -33,6 +33,12 @@ struct neap__device_backend {
  */
 int neap__device_backend_open(
 	struct neap__device_backend **backend, struct neap_device *device, struct neap_net *net);
+/*
+ * From the next batch on, clusters of so many blocks compute the layers whose recurrent weights fit
+ * into their shared memory; 0: none. NEAP_EUSAGE: the device has no clusters, or there is no such
+ * layer.
+ */
+int neap__device_backend_clusters(struct neap__device_backend *backend, int blocks);
 /* Makes the net run on this processor again. NULL is allowed. */
 void neap__device_backend_close(struct neap__device_backend *backend);
 

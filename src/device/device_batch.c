@@ -325,6 +325,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	neap__device_net_free(&b->net);
 	NEAP_TRY(neap__device_net_describe(
 		&b->net, net, (const float *const *)b->parameters.at.weight));
+	NEAP_TRY(neap__device_clusters(&b->net, &b->clusters));
 	b->room.steps = steps_of(b, net);
 	NEAP_TRY(make_host(b, net));
 	take_all(b, &parts, net);

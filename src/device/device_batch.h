@@ -8,6 +8,7 @@
 #define NEAP_DEVICE_DEVICE_BATCH_H
 
 #include "cuda/device.h"
+#include "device/cluster_shape.h"
 #include "device/device_events.h"
 #include "device/device_parameters.h"
 #include "device/device_steps.h"
@@ -27,6 +28,7 @@ struct neap__device_progress {
 struct neap__device_batch_memory {
 	struct neap_device *device;
 	const struct neap_memory_ops *memory; /* of the device */
+	struct neap__cluster_limits clusters; /* `blocks` 0: none are wanted */
 	struct neap__device_net net;
 	struct neap__device_room room;
 	struct neap__device_parameter_memory parameters;

@@ -262,16 +262,29 @@ static struct neap__device_readout describe_readout(
 }
 
 /* Samples of a group go in parts of equal size, whose outputs the CPU adds up one by one. */
-static int describe_dense_layers(
-	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
+static void describe_parts(struct neap__device_net *device, const struct neap_net *net)
 {
-	device->dense = calloc((size_t)device->layers, sizeof *device->dense);
-	if (!device->dense)
-		return neap__fail_errno(ENOMEM, "description of a net");
-	for (int l = 0; l < device->layers; l++)
-		device->dense[l] = describe_dense(net, &net->layers[l], weights);
 	device->per_part = net->ngroups ? net->groups[0].per_part : 1;
 	device->parts = (device->batch.group + device->per_part - 1) / device->per_part;
+}
+
+int neap__device_net_layers(
+	struct neap__device_net *device, const struct neap_net *net, const float *const *weights)
+{
+	int dense_layers = is_dense(&net->layers[0]);
+
+	*device = (struct neap__device_net){
+		.net = net, .layers = net->nlayers - 1, .readout = describe_readout(net, weights)};
+	if (dense_layers)
+		device->dense = calloc((size_t)device->layers, sizeof *device->dense);
+	else
+		device->lif = calloc((size_t)device->layers, sizeof *device->lif);
+	if (!device->dense && !device->lif)
+		return neap__fail_errno(ENOMEM, "description of a net");
+	for (int l = 0; l < device->layers && dense_layers; l++)
+		device->dense[l] = describe_dense(net, &net->layers[l], weights);
+	for (int l = 0; l < device->layers && !dense_layers; l++)
+		device->lif[l] = describe_layer(&net->layers[l], weights);
 	return 0;
 }
 
@@ -280,32 +293,26 @@ int neap__device_net_describe(
 {
 	NEAP_TRY(neap__device_net_check(net));
 	NEAP_TRY(refuse_batch(net));
-	*device = (struct neap__device_net){.net = net,
-		.layers = net->nlayers - 1,
-		.groups = net->ngrads,
-		.batch = {.samples = net->batch->size,
-			.group = net->ngrads ? net->grads[0].size : 1,
-			.sample_state = (int)net->sample_state,
-			.sample_adjoint = (int)net->sample_adjoint,
-			.inputs = net->options.inputs},
-		.readout = describe_readout(net, weights),
-		.has_errors = net->options.readout == NEAP_READ_STEP ||
-			      net->options.readout == NEAP_READ_SOFTMAX};
+	NEAP_TRY(neap__device_net_layers(device, net, weights));
+	device->groups = net->ngrads;
+	device->batch = (struct neap__device_batch){.samples = net->batch->size,
+		.group = net->ngrads ? net->grads[0].size : 1,
+		.sample_state = (int)net->sample_state,
+		.sample_adjoint = (int)net->sample_adjoint,
+		.inputs = net->options.inputs};
+	device->has_errors =
+		net->options.readout == NEAP_READ_STEP || net->options.readout == NEAP_READ_SOFTMAX;
 	for (int l = 0; l < device->layers; l++)
 		if (net->layers[l].cell->traits & NEAP__HAS_THRESHOLD)
 			device->near_units += net->layers[l].n;
-	if (is_dense(&net->layers[0]))
-		return describe_dense_layers(device, net, weights);
-	device->lif = calloc((size_t)device->layers, sizeof *device->lif);
-	if (!device->lif)
-		return neap__fail_errno(ENOMEM, "description of a net");
-	for (int l = 0; l < device->layers; l++)
-		device->lif[l] = describe_layer(&net->layers[l], weights);
+	if (device->dense)
+		describe_parts(device, net);
 	return 0;
 }
 
 void neap__device_net_free(struct neap__device_net *device)
 {
+	free(device->clusters);
 	free(device->lif);
 	free(device->dense);
 	*device = (struct neap__device_net){0};

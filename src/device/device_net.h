@@ -11,6 +11,11 @@
 
 enum { NEAP__DEVICE_UNITS_MOST = 4096 }; /* units of a layer */
 
+/* Clusters of blocks that compute a layer. */
+struct neap__layer_clusters {
+	struct neap__cluster_shape forward, backward;
+};
+
 /* A net with a batch begun. Layers count from the input up, the readout is not among them. */
 struct neap__device_net {
 	const struct neap_net *net;
@@ -20,7 +25,8 @@ struct neap__device_net {
 	struct neap__device_dense *dense; /* [layers] of rnn, lstm, gru and egru; or NULL */
 	int parts, per_part;		  /* of a group of samples, whose outputs are added up */
 	struct neap__device_readout readout;
-	int has_errors; /* the host computes the errors of the readout */
+	int has_errors;			       /* the host computes the errors of the readout */
+	struct neap__layer_clusters *clusters; /* [layers] (cluster_shape.h); NULL: none */
 	int near_units; /* units of layers with a surrogate: those inside its support are counted */
 };
 
@@ -32,6 +38,12 @@ int neap__device_net_check(const struct neap_net *net);
  * kernel implements, or -ENOMEM.
  */
 int neap__device_net_describe(
+	struct neap__device_net *device, const struct neap_net *net, const float *const *weights);
+/*
+ * The same of what does not depend on a batch: layers and readout, of a net that
+ * neap__device_net_check passes.
+ */
+int neap__device_net_layers(
 	struct neap__device_net *device, const struct neap_net *net, const float *const *weights);
 void neap__device_net_free(struct neap__device_net *device);
 

@@ -6,10 +6,42 @@
 
 static const struct neap__device_readout no_readout;
 
+static int has_forward_clusters(const struct neap__device_net *net, int l)
+{
+	return net->clusters && net->clusters[l].forward.blocks;
+}
+
+static int has_backward_clusters(const struct neap__device_net *net, int l)
+{
+	return net->clusters && net->clusters[l].backward.blocks;
+}
+
 /* The readout belongs to the launch of the last hidden layer. */
 static const struct neap__device_readout *readout_of(const struct neap__device_net *net, int l)
 {
 	return l == net->layers - 1 ? &net->readout : &no_readout;
+}
+
+static int launch_forward(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, int l, const struct lif_forward_arguments *a)
+{
+	if (!has_forward_clusters(net, l))
+		return neap__launch_lif_forward(on, a);
+	struct lif_forward_cluster_arguments c = {.lif = *a, .shape = net->clusters[l].forward};
+	c.lif.unit_threads = c.shape.unit_threads;
+	return neap__launch_lif_forward_cluster(on, &c);
+}
+
+static int launch_backward(const struct neap__device_net *net,
+	const struct neap__device_launcher *on, int l, const struct lif_backward_arguments *a)
+{
+	if (!has_backward_clusters(net, l))
+		return neap__launch_lif_backward(on, a);
+	struct lif_backward_cluster_arguments c = {.lif = *a,
+		.shape = net->clusters[l].backward,
+		.stride = neap__cluster_stride(a->layer.units)};
+	c.lif.unit_threads = c.shape.unit_threads;
+	return neap__launch_lif_backward_cluster(on, &c);
 }
 
 int neap__device_forward(const struct neap__device_net *net, const struct neap__device_launcher *on,
@@ -40,7 +72,7 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 			a.bytes = to->bytes;
 			a.near_units = to->near;
 		}
-		NEAP_TRY(neap__launch_lif_forward(on, &a));
+		NEAP_TRY(launch_forward(net, on, l, &a));
 	}
 	return 0;
 }
@@ -135,7 +167,7 @@ static int layer_back(
 		.readout_currents = room->readout_currents,
 		.rows = room->rows[l]};
 
-	return neap__launch_lif_backward(range->on, &a);
+	return launch_backward(net, range->on, l, &a);
 }
 
 /* Launches what is in `a`, and empties it. */

@@ -13,6 +13,16 @@ const char *neap__device_kernel_name(enum neap__device_kernel kernel)
 	return names[kernel];
 }
 
+/* Blocks of a cluster, by the arguments of the kernel. */
+static int cluster_of(enum neap__device_kernel kernel, const void *arguments)
+{
+	if (kernel == NEAP__KERNEL_lif_forward_cluster)
+		return ((const struct lif_forward_cluster_arguments *)arguments)->shape.blocks;
+	if (kernel == NEAP__KERNEL_lif_backward_cluster)
+		return ((const struct lif_backward_cluster_arguments *)arguments)->shape.blocks;
+	return 0;
+}
+
 #define NEAP_X(name, block_count, thread_count, shared)                                            \
 	int neap__launch_##name(                                                                   \
 		const struct neap__device_launcher *on, const struct name##_arguments *a)          \
@@ -20,6 +30,7 @@ const char *neap__device_kernel_name(enum neap__device_kernel kernel)
 		struct neap__device_launch launch = {.kernel = NEAP__KERNEL_##name,                \
 			.blocks = block_count,                                                     \
 			.threads = thread_count,                                                   \
+			.cluster = cluster_of(NEAP__KERNEL_##name, a),                             \
 			.shared_bytes = shared,                                                    \
 			.arguments = a,                                                            \
 			.argument_bytes = sizeof *a};                                              \

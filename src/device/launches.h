@@ -13,6 +13,7 @@
 struct neap__device_launch {
 	enum neap__device_kernel kernel;
 	int blocks, threads;
+	int cluster; /* blocks of a cluster; 0: there are none */
 	unsigned shared_bytes;
 	const void *arguments;
 	size_t argument_bytes;

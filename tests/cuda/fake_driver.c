@@ -10,8 +10,11 @@
 
 /* clang-format off */
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
-	INVALID_HANDLE = 400, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
+	INVALID_HANDLE = 400, NOT_FOUND = 500, LAUNCH_FAILED = 719, INVALID_CLUSTER_SIZE = 912 };
 /* clang-format on */
+
+/* Bytes of shared memory of a block: of every launch, and of H100 at most. */
+enum { SHARED_USUAL = 48 << 10, SHARED_MOST = 227 << 10 };
 
 /* Contexts, modules and functions hold nothing: their handles are these. */
 static int context, module;
@@ -32,6 +35,8 @@ void fake_driver_reset(uint64_t seed)
 	driver = (struct fake_driver){.seed = seed,
 		.total_bytes = (uint64_t)64 << 20,
 		.devices = 1,
+		.major = 9,
+		.cluster_most = 16,
 		.bytes_a_second = 2.5e10,
 		.fail_code = 999,
 		.ignored_count = 1,
@@ -88,6 +93,7 @@ static CUresult dead(int answer)
 /* Every prototype is checked against the table of driver.h. */
 #define NEAP__X(name, symbol, arguments) FAKE_EXPORT CUresult fake_##name arguments __asm__(symbol);
 NEAP__CUDA_CALLS(NEAP__X)
+NEAP__CUDA_LATER_CALLS(NEAP__X)
 #undef NEAP__X
 
 /* Files: for counts, at the end; for numbers of devices, of all processes, when they are opened. */
@@ -118,6 +124,8 @@ static void read_environment(void)
 			driver.total_bytes = strtoull(value, NULL, 10);
 		else if (strncmp(item, "devices=", 8) == 0)
 			driver.devices = atoi(value);
+		else if (strncmp(item, "major=", 6) == 0)
+			driver.major = atoi(value);
 		else if (strncmp(item, "seed=", 5) == 0)
 			driver.seed = strtoull(value, NULL, 10);
 		else if (strncmp(item, "fail=", 5) == 0)
@@ -175,7 +183,9 @@ CUresult fake_cuDeviceGetAttribute(int *value, int which, CUdevice device)
 {
 	(void)device;
 	CALL((*value = which == NEAP__CUDA_ATTRIBUTE_PROCESSORS ? 132
-		       : which == NEAP__CUDA_ATTRIBUTE_MAJOR	? 9
+		       : which == NEAP__CUDA_ATTRIBUTE_MAJOR	? driver.major
+		       : which == NEAP__CUDA_ATTRIBUTE_SHARED	? SHARED_MOST
+		       : which == NEAP__CUDA_ATTRIBUTE_CLUSTERS ? driver.major >= 9
 								: 0,
 		SUCCESS));
 }
@@ -376,22 +386,63 @@ CUresult fake_cuModuleGetFunction(CUfunction *function, CUmodule given, const ch
 	IN_CONTEXT(kernel ? (*function = (CUfunction)(uintptr_t)kernel, SUCCESS) : NOT_FOUND);
 }
 
-CUresult fake_cuFuncSetAttribute(CUfunction function, int which, int value)
+/* What a function was allowed beyond what every launch may have. */
+static struct allowance {
+	const void *function;
+	int shared, wide;
+} allowances[64];
+
+static struct allowance *allowance_of(const void *function)
 {
-	(void)function, (void)which, (void)value;
-	IN_CONTEXT(SUCCESS);
+	struct allowance *a = allowances;
+	while (a->function && a->function != function)
+		a++;
+	a->function = function;
+	return a;
 }
 
-static CUresult launch(const struct fake_kernel *kernel, unsigned grid, unsigned block,
-	unsigned shared, CUstream stream, void **arguments)
+static CUresult allow(const void *function, int which, int value)
 {
-	struct fake_job *job = fake_queue(stream, FAKE_LAUNCH);
+	if (which == NEAP__CUDA_FUNCTION_SHARED && value >= 0 && value <= SHARED_MOST)
+		allowance_of(function)->shared = value;
+	else if (which == NEAP__CUDA_FUNCTION_WIDE && (value == 0 || value == 1))
+		allowance_of(function)->wide = value;
+	else
+		return INVALID_VALUE;
+	return SUCCESS;
+}
+
+CUresult fake_cuFuncSetAttribute(CUfunction function, int which, int value)
+{
+	IN_CONTEXT(allow(function, which, value));
+}
+
+/* Whether the device can run this. */
+static CUresult check(const struct fake_kernel *kernel, const struct fake_shape *shape)
+{
+	const struct allowance *a = allowance_of(kernel);
+	unsigned most = a->wide ? 16 : 8;
+
+	if (shape->grid == 0 || shape->block == 0 || shape->block > 1024)
+		return INVALID_VALUE;
+	if (shape->shared > (unsigned)(a->shared > SHARED_USUAL ? a->shared : SHARED_USUAL))
+		return INVALID_VALUE;
+	if (shape->cluster &&
+		(driver.major < 9 || shape->cluster > most || shape->grid % shape->cluster))
+		return INVALID_CLUSTER_SIZE;
+	return SUCCESS;
+}
+
+static CUresult launch(const struct fake_kernel *kernel, struct fake_shape shape, CUstream stream,
+	void **arguments)
+{
+	CUresult wrong = check(kernel, &shape);
+	struct fake_job *job = wrong ? NULL : fake_queue(stream, FAKE_LAUNCH);
 	if (!job)
-		return OUT_OF_MEMORY;
+		return wrong ? wrong : OUT_OF_MEMORY;
+	driver.clusters += shape.cluster > 0;
 	job->kernel = kernel;
-	job->grid = grid;
-	job->block = block;
-	job->shared = shared;
+	job->shape = shape;
 	for (int i = 0, word = 0; kernel->argument_bytes[i]; i++) {
 		memcpy(&job->arguments[word], arguments[i], kernel->argument_bytes[i]);
 		word += (kernel->argument_bytes[i] + 7) / 8;
@@ -405,7 +456,50 @@ CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid
 {
 	(void)extra;
 	int flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
-	IN_CONTEXT(flat ? launch((const struct fake_kernel *)function, grid_x, block_x, shared,
-				  stream, arguments)
+	const struct fake_shape shape = {grid_x, 0, block_x, shared};
+	IN_CONTEXT(flat ? launch((const struct fake_kernel *)function, shape, stream, arguments)
 			: INVALID_VALUE);
+}
+
+/* The shape of a launch with attributes; `grid` 0 if it is not one that this driver knows. */
+static struct fake_shape shape_of(const CUlaunchConfig *config)
+{
+	struct fake_shape shape = {config->grid[0], 0, config->block[0], config->shared};
+	int flat = config->grid[1] == 1 && config->grid[2] == 1 && config->block[1] == 1 &&
+		   config->block[2] == 1;
+
+	for (unsigned i = 0; i < config->count; i++) {
+		const unsigned *cluster = config->attributes[i].value.cluster;
+		flat = flat && config->attributes[i].id == NEAP__CUDA_LAUNCH_CLUSTER &&
+		       cluster[0] > 0 && cluster[1] == 1 && cluster[2] == 1;
+		shape.cluster = cluster[0];
+	}
+	shape.grid = flat ? shape.grid : 0;
+	return shape;
+}
+
+CUresult fake_cuLaunchKernelEx(
+	const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+	(void)extra;
+	IN_CONTEXT(launch(
+		(const struct fake_kernel *)function, shape_of(config), config->stream, arguments));
+}
+
+static CUresult occupancy(
+	int *clusters, const struct fake_kernel *kernel, const CUlaunchConfig *config)
+{
+	struct fake_shape shape = shape_of(config);
+	CUresult wrong = check(kernel, &shape);
+
+	*clusters = wrong || shape.cluster > (unsigned)driver.cluster_most
+			    ? 0
+			    : 132 / (int)shape.cluster;
+	return wrong;
+}
+
+CUresult fake_cuOccupancyMaxActiveClusters(
+	int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+	IN_CONTEXT(occupancy(clusters, (const struct fake_kernel *)function, config));
 }

@@ -34,6 +34,9 @@ struct fake_driver {
 	uint64_t total_bytes;  /* of device memory [64 MiB] */
 	uint64_t misalign;     /* added to the address of each allocation */
 	int devices;	       /* [1] */
+	int major;	       /* of the compute capability [9] */
+	int cluster_most;      /* blocks of a cluster that fit on the device [16] */
+	int64_t clusters;      /* launches of clusters that were queued since the reset */
 	double bytes_a_second; /* of copies to and from the host [2.5e10] */
 	int64_t fail_call; /* this call of the driver fails [0: none]; frees are done all the same
 			    */
@@ -58,12 +61,17 @@ struct fake_driver {
 	uint64_t to_device, to_host; /* bytes of copies that were asked for since the reset */
 };
 
+/* Blocks, blocks of a cluster or 0, threads of a block, bytes of shared memory of a block. */
+struct fake_shape {
+	unsigned grid, cluster, block, shared;
+};
+
 /* A kernel that the driver finds by its name: a function of the host. */
 struct fake_kernel {
 	const char *name;
 	const uint16_t *argument_bytes; /* of each argument; 0 is the end */
-	void (*run)(const struct fake_kernel *kernel, void **arguments, unsigned grid,
-		unsigned block, unsigned shared);
+	void (*run)(
+		const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape);
 	const void *data; /* for run */
 };
 

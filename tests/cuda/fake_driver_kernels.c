@@ -10,27 +10,27 @@
 
 #define ARGUMENT(type, i) (*(type *)arguments[i])
 
-static void run_forward(const struct fake_kernel *kernel, void **arguments, unsigned grid,
-	unsigned block, unsigned shared)
+static void run_forward(
+	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)
 {
-	(void)kernel, (void)grid, (void)block, (void)shared;
+	(void)kernel, (void)shape;
 	toy_forward(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(float *, 2),
 		ARGUMENT(int, 3), ARGUMENT(int64_t, 4), ARGUMENT(int64_t, 5));
 }
 
-static void run_backward(const struct fake_kernel *kernel, void **arguments, unsigned grid,
-	unsigned block, unsigned shared)
+static void run_backward(
+	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)
 {
-	(void)kernel, (void)grid, (void)block, (void)shared;
+	(void)kernel, (void)shape;
 	toy_backward(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(float *, 2),
 		ARGUMENT(double *, 3), ARGUMENT(int, 4), ARGUMENT(int64_t, 5),
 		ARGUMENT(int64_t, 6));
 }
 
-static void run_turn(const struct fake_kernel *kernel, void **arguments, unsigned grid,
-	unsigned block, unsigned shared)
+static void run_turn(
+	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)
 {
-	(void)kernel, (void)grid, (void)block, (void)shared;
+	(void)kernel, (void)shape;
 	toy_turn(ARGUMENT(float *, 0), ARGUMENT(float *, 1), ARGUMENT(double *, 2),
 		ARGUMENT(int, 3));
 }
@@ -43,13 +43,14 @@ static const struct fake_kernel kernels[] = {
 
 enum { EMULATED_MOST = 32 };
 
-static void run_emulated(const struct fake_kernel *kernel, void **arguments, unsigned grid,
-	unsigned block, unsigned shared)
+static void run_emulated(
+	const struct fake_kernel *kernel, void **arguments, const struct fake_shape *shape)
 {
 	static uint32_t launches; /* the order of threads differs from launch to launch */
 
-	if (emulator_launch(kernel->data, (int)grid, (int)block, shared, arguments,
-		    fake_driver()->seed ? ++launches : 0) == 0)
+	if (emulator_launch_clusters(kernel->data, (int)shape->grid,
+		    shape->cluster ? (int)shape->cluster : 1, (int)shape->block, shape->shared,
+		    arguments, fake_driver()->seed ? ++launches : 0) == 0)
 		return;
 	fprintf(stderr, "fake driver: %s\n", emulator_report());
 	abort();

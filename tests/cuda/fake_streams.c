@@ -138,7 +138,7 @@ static void launch(struct fake_job *job)
 		arguments[i] = &job->arguments[word];
 		word += (kernel->argument_bytes[i] + 7) / 8;
 	}
-	kernel->run(kernel, arguments, job->grid, job->block, job->shared);
+	kernel->run(kernel, arguments, &job->shape);
 }
 
 static void perform(struct CUstream_st *stream, struct fake_job *job)

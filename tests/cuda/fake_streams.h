@@ -27,7 +27,7 @@ struct fake_job {
 	int byte;
 	struct fake_mark *mark;
 	const struct fake_kernel *kernel;
-	unsigned grid, block, shared;
+	struct fake_shape shape;
 	double queued;				 /* seconds: it cannot begin earlier */
 	uint64_t arguments[FAKE_ARGUMENT_WORDS]; /* each begins with a word */
 };

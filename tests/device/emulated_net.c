@@ -37,9 +37,9 @@ static int run_kernel(void *user, const struct neap__device_launch *launch)
 
 	if (e->c->launch)
 		return e->c->launch(e->c->user, launch);
-	if (emulator_launch(emulated_kernel(neap__device_kernel_name(launch->kernel)),
-		    launch->blocks, launch->threads, launch->shared_bytes, args,
-		    e->seed ? e->seed++ : 0) == 0)
+	if (emulator_launch_clusters(emulated_kernel(neap__device_kernel_name(launch->kernel)),
+		    launch->blocks, launch->cluster ? launch->cluster : 1, launch->threads,
+		    launch->shared_bytes, args, e->seed ? e->seed++ : 0) == 0)
 		return 0;
 	snprintf(e->wrong, sizeof e->wrong, "%s", emulator_report());
 	return -1;
@@ -224,6 +224,7 @@ static void begin(struct emulated_net *e)
 		weights[i] = net->tensors[i].data;
 	assert_int_equal(neap__device_net_describe(&e->device, net, weights), 0);
 	free(weights);
+	assert_int_equal(neap__device_clusters(&e->device, &e->c->clusters), 0);
 	e->launcher = (struct neap__device_launcher){run_kernel, clear, e};
 	e->events_at = exactly((size_t)net->batch->size * sizeof *e->events_at);
 	e->length = exactly((size_t)net->batch->size * sizeof *e->length);

@@ -6,6 +6,7 @@
 #ifndef NEAP_EMULATED_NET_H
 #define NEAP_EMULATED_NET_H
 
+#include "device/cluster_shape.h"
 #include "device/device_steps.h"
 #include "nn/nets.h"
 
@@ -22,6 +23,7 @@ struct emulated_case {
 	int share_steps;
 	int window; /* 1: the events of each call alone are on the device */
 	int pack;   /* 1: the tapes of each call are moved together */
+	struct neap__cluster_limits clusters; /* `blocks` 0: none */
 	/* Runs a kernel; NULL: the emulator does. */
 	int (*launch)(void *user, const struct neap__device_launch *launch);
 	void *user;

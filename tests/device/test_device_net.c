@@ -21,20 +21,23 @@ struct net_case {
 	int samples, steps;
 	double rate, penalty;
 	int values; /* numbers as inputs */
+	int clusters;
 };
 
 static const struct net_case cases[] = {
-	{"lif:40r,li", NEAP_READ_SUM, 6, 150, 0.05, 0, 0},
-	{"lif:33r:reset=hard,lif:20r,li", NEAP_READ_MEAN, 9, 100, 0.1, 0.1, 0},
-	{"lif:24:reset=zero,li:tau=none", NEAP_READ_STEP, 5, 90, 0.1, 0, 0},
-	{"lif:70r:reset=soft:surrogate=boxcar,li", NEAP_READ_MAX, 3, 70, 0.05, 0, 0},
-	{"lif:20r,li", NEAP_READ_SOFTMAX, 2, 130, 0.1, 0.2, 0},
-	{"lstm:4,gru:3,li", NEAP_READ_STEP, 9, 70, 0.1, 0, 0},
-	{"egru:4,rnn:3,li", NEAP_READ_MAX, 5, 66, 0.1, 0, 0},
+	{"lif:40r,li", NEAP_READ_SUM, 6, 150, 0.05, 0, 0, 0},
+	{"lif:33r:reset=hard,lif:20r,li", NEAP_READ_MEAN, 9, 100, 0.1, 0.1, 0, 0},
+	{"lif:24:reset=zero,li:tau=none", NEAP_READ_STEP, 5, 90, 0.1, 0, 0, 0},
+	{"lif:70r:reset=soft:surrogate=boxcar,li", NEAP_READ_MAX, 3, 70, 0.05, 0, 0, 0},
+	{"lif:20r,li", NEAP_READ_SOFTMAX, 2, 130, 0.1, 0.2, 0, 0},
+	{"lstm:4,gru:3,li", NEAP_READ_STEP, 9, 70, 0.1, 0, 0, 0},
+	{"egru:4,rnn:3,li", NEAP_READ_MAX, 5, 66, 0.1, 0, 0, 0},
 	{"lif:20r:dropout=0.4,lif:9:delay=1:dropout=0.1,li:delay=1", NEAP_READ_MEAN, 5, 140, 0.1,
-		0.1, 1},
-	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0,
-		1},
+		0.1, 1, 0},
+	{"lif:40r,li", NEAP_READ_SUM, 3, 66, 0.05, 0, 0, 2},
+	{"lif:33r:reset=zero,alif:20r,li", NEAP_READ_STEP, 2, 9, 0.2, 0.1, 0, 16},
+	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0, 1,
+		0},
 };
 
 static const struct net_plan {
@@ -153,6 +156,7 @@ static void same_bits(const struct net_case *c)
 		reset_driver(i);
 		assert_int_equal(neap_device_open(&device, "cuda"), 0);
 		assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
+		assert_int_equal(neap__device_backend_clusters(backend, c->clusters), 0);
 		uint64_t memory = got.arena * (uint64_t)plans[i].eighths / 8;
 		backend->batch.events.steps = i % 2 ? 64 : 0;
 		struct outcome found = {0};
@@ -166,6 +170,7 @@ static void same_bits(const struct net_case *c)
 				(unsigned long long)found.gradient,
 				(unsigned long long)want.gradient);
 		assert_true(found.spikes == want.spikes && found.correct == want.correct);
+		assert_int_equal(fake()->clusters > 0, c->clusters > 0);
 		/* Steps that are recorded once more count once more. */
 		assert_true(fabs(found.support - want.support) <= 0.1 * want.support);
 		got = plans[i].eighths ? got : found;
@@ -189,7 +194,7 @@ static void bits_are_those_of_the_cpu(void **state)
  */
 static void few_launches(void **state)
 {
-	const struct net_case c = {"lif:24r,li", NEAP_READ_MEAN, 4, 1000, 0.05, 0, 0};
+	const struct net_case c = {"lif:24r,li", NEAP_READ_MEAN, 4, 1000, 0.05, 0, 0, 0};
 	struct neap_objective objective = {
 		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
 	struct neap_device *device;
@@ -232,7 +237,7 @@ static const struct neap_batch *following(void *user)
 /* Copies of the inputs of a batch while the device computes the one before, if it was asked for. */
 static void batches_come_ahead(void **state)
 {
-	const struct net_case c = {"lif:12r,li", NEAP_READ_SUM, 3, 150, 0.1, 0, 0};
+	const struct net_case c = {"lif:12r,li", NEAP_READ_SUM, 3, 150, 0.1, 0, 0, 0};
 	struct neap_objective objective = {
 		.size = sizeof objective, .loss = neap_loss_find("cross-entropy")};
 	struct batch_room room[3];
@@ -318,7 +323,7 @@ static void rounds_are_noted(void **state)
 }
 
 /* A net whose inputs come to the device in five ranges of 64 steps. */
-static const struct net_case ranges = {"lif:9r,lif:7r,li", NEAP_READ_SUM, 2, 300, 0.1, 0, 0};
+static const struct net_case ranges = {"lif:9r,lif:7r,li", NEAP_READ_SUM, 2, 300, 0.1, 0, 0, 0};
 
 /*
  * Runs it on a new device, with the driver as set before. 1: without an error, and the outcome that
@@ -405,10 +410,46 @@ static void every_wait_is_needed(void **state)
 	neap_net_free(net);
 }
 
+/* Devices, drivers and nets that have no clusters: one line, and no launch of any. */
+static void clusters_are_refused(void **state)
+{
+	static const struct {
+		const char *spec;
+		int major, most, blocks;
+		const char *words;
+	} rows[] = {{"lif:9r,li", 8, 16, 8, "compute capability 9.0"},
+		{"lif:9r,li", 9, 8, 16, "cannot run clusters of 16 blocks"},
+		{"lif:9,li", 9, 16, 8, "recurrent weights"},
+		{"lif:2000r,li", 9, 16, 16, "recurrent weights"},
+		{"gru:9,li", 9, 16, 8, "recurrent weights"}, {"lif:9r,li", 9, 8, 8, NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct net_case c = {rows[i].spec, NEAP_READ_SUM, 1, 1, 0, 0, 0, 0};
+		struct neap_net *net = make_net(&c);
+		struct neap__device_backend *backend;
+		struct neap_device *device;
+		reset_driver(0);
+		fake()->major = rows[i].major;
+		fake()->cluster_most = rows[i].most;
+		assert_int_equal(neap_device_open(&device, "cuda"), 0);
+		assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
+		int rc = neap__device_backend_clusters(backend, rows[i].blocks);
+		assert_int_equal(rc, rows[i].words ? NEAP_EUSAGE : 0);
+		if (rows[i].words && !strstr(neap_detail(), rows[i].words))
+			fail_msg("%s: %s", rows[i].spec, neap_detail());
+		assert_int_equal(backend->batch.clusters.blocks, rows[i].words ? 0 : 8);
+		neap__device_backend_close(backend);
+		neap_device_close(device);
+		neap_net_free(net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bits_are_those_of_the_cpu),
+		cmocka_unit_test(clusters_are_refused),
 		cmocka_unit_test(few_launches),
 		cmocka_unit_test(batches_come_ahead),
 		cmocka_unit_test(rounds_are_noted),

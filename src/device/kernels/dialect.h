@@ -16,6 +16,14 @@
  *   registers.
  * - There are no atomic additions of floating-point numbers: every sum has a fixed order.
  *
+ * Where HAS_CLUSTERS is 1, blocks of a kernel that was launched in clusters see each other's shared
+ * memory (NVIDIA, compute capability 9.0 or more). CLUSTER_RANK is the number of the block in its
+ * cluster, and REMOTE(at, rank) where block `rank` has what this block has at `at`. CLUSTER_SYNC()
+ * is reached by all threads of all blocks of a cluster, which then see what the others wrote to
+ * shared memory. BALLOT(p) has a bit for each thread of a warp, all of which call it. No block of a
+ * cluster writes to another one before the first or after the last barrier, since that block may
+ * not have begun, or have ended. Elsewhere, kernels of clusters are empty and never launched.
+ *
  * A kernel is a function with one argument, a structure that kernels.h defines:
  *     KERNEL(name)
  *     {
@@ -66,6 +74,8 @@
 #define BITS_OF(x) as_uint(x)
 #define FLOAT_OF(bits) as_float(bits)
 #define KERNEL_TILE(name) KERNEL(name)
+#define KERNEL_CLUSTER(name) KERNEL(name)
+#define HAS_CLUSTERS 0
 #define INLINE static inline
 #define UNROLL
 
@@ -135,6 +145,22 @@ extern __shared__ unsigned char shared_memory[];
 #define KERNEL_TILE(name)                                                                          \
 	extern "C" __global__ void __launch_bounds__(DEVICE_TILE_THREADS)                          \
 		name(const struct name##_arguments arg)
+/* A kernel of blocks of at most DEVICE_CLUSTER_THREADS threads that form clusters. */
+#define KERNEL_CLUSTER(name)                                                                       \
+	extern "C" __global__ void __launch_bounds__(DEVICE_CLUSTER_THREADS, 1)                    \
+		name(const struct name##_arguments arg)
+#if defined(__CUDA_ARCH__) && !defined(__HIPCC__) && __CUDA_ARCH__ >= 900
+#define HAS_CLUSTERS 1
+#define CLUSTER_RANK ((int)__clusterRelativeBlockIdx().x)
+#define CLUSTER_SYNC()                                                                             \
+	asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::         \
+			     : "memory")
+#define REMOTE(at, rank)                                                                           \
+	((decltype(&*(at)))__cluster_map_shared_rank((const void *)(at), (unsigned)(rank)))
+#define BALLOT(p) __ballot_sync(0xffffffffu, (p))
+#else
+#define HAS_CLUSTERS 0
+#endif
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 
@@ -170,6 +196,12 @@ extern __shared__ unsigned char shared_memory[];
 #define BITS_OF(x) emulated_bits(x)
 #define FLOAT_OF(bits) emulated_float(bits)
 #define KERNEL_TILE(name) KERNEL(name)
+#define KERNEL_CLUSTER(name) KERNEL(name)
+#define HAS_CLUSTERS 1
+#define CLUSTER_RANK emulator_thread.rank
+#define CLUSTER_SYNC() emulator_cluster_sync(__FILE__, __LINE__)
+#define REMOTE(at, rank) ((__typeof__(&*(at)))emulator_remote(at, rank))
+#define BALLOT(p) emulator_ballot(p)
 #define INLINE static inline
 static inline uint32_t emulated_bits(float x)
 {

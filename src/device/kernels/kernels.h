@@ -54,8 +54,11 @@ enum {
 	DEVICE_DENSE = 0xffff, /* the count of units near the threshold that marks a dense tape */
 	DEVICE_UNIT_THREADS = 992, /* the most threads that compute units: 1,024 less the readers */
 	DEVICE_TWO_THREADS = 576,  /* of a block of which a multiprocessor runs two (dialect.h) */
-	DEVICE_PACK_PARTS = 4,	   /* blocks that move the tapes of a sample */
-	DEVICE_TENSORS = 24,	   /* tensors of a launch of gradient_rows at most */
+	DEVICE_CLUSTER_THREADS = 576, /* of a block of a cluster, at most */
+	DEVICE_CLUSTER_BLOCKS = 16,   /* of a cluster, at most: what H100 allows */
+	DEVICE_CLUSTER_SLOTS = 16,    /* samples of a cluster, at most */
+	DEVICE_PACK_PARTS = 4,	      /* blocks that move the tapes of a sample */
+	DEVICE_TENSORS = 24,	      /* tensors of a launch of gradient_rows at most */
 	DEVICE_BLOCK_STEPS =
 		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
 	DEVICE_SQUARES =
@@ -228,6 +231,28 @@ struct lif_backward_arguments {
 	DEVICE_POINTER(float) currents;		/* written: [t1 - t0 + 1][samples][units] */
 	DEVICE_POINTER(float) readout_currents; /* the same of the readout; [..][classes] */
 	DEVICE_POINTER(u32) rows;		/* [groups][units][2 group]; zeroed before */
+};
+
+/*
+ * Clusters of blocks for a layer, whose recurrent weights are spread over their shared memory.
+ * `columns`, a multiple of 32: units of a block, the last of which may have fewer or none. blocks
+ * 0: there are no clusters.
+ */
+struct neap__cluster_shape {
+	int blocks, slots; /* slots: samples of a cluster */
+	int columns, unit_threads;
+};
+
+/* The same as lif_forward and lif_backward, whose arguments these have, by clusters. */
+struct lif_forward_cluster_arguments {
+	struct lif_forward_arguments lif;
+	struct neap__cluster_shape shape;
+};
+
+struct lif_backward_cluster_arguments {
+	struct lif_backward_arguments lif;
+	struct neap__cluster_shape shape;
+	int stride; /* numbers from a row of weights in shared memory to the next */
 };
 
 /* Sets the bits of rows[group][input] for the input events of steps [t0, t1). */
@@ -545,11 +570,69 @@ static inline unsigned neap__shared_lif_backward(const struct lif_backward_argum
 	int second = a->layer.cell == DEVICE_LIF ? 0 : n;
 	int third = a->layer.cell == DEVICE_ADLIF ? n : 0;
 
-	return 3 * neap__shared_array(n, 4) + 2 * neap__shared_array(n, 2) +
+	return 3 * neap__shared_array(n, 4) + neap__shared_array(n, 2) + neap__shared_array(n, 1) +
 	       neap__shared_array(masks, 1) + neap__shared_array(extra, 4) +
 	       neap__shared_array(extra, 2) + neap__shared_array(second, 4) +
 	       neap__shared_array(third, 4) + neap__shared_array(a->above_units, 4) +
 	       neap__shared_array(classes, 4);
+}
+
+static inline unsigned neap__shared_lif_forward_cluster(
+	const struct lif_forward_cluster_arguments *a)
+{
+	int n = a->lif.layer.units, words = (n + 31) / 32, classes = a->lif.readout.classes;
+	int below = a->lif.layer.is_first ? 0 : a->lif.layer.below, slots = a->shape.slots;
+	int own = a->shape.columns * slots, second = a->lif.layer.cell == DEVICE_LIF ? 0 : own;
+	int reads = classes * ((slots + a->shape.blocks - 1) / a->shape.blocks);
+
+	return neap__shared_array(n * a->shape.columns, 4) +
+	       2 * neap__shared_array(3 * words * slots, 4) + 2 * neap__shared_array(own, 4) +
+	       neap__shared_array(n * slots, 2) + neap__shared_array((below + 31) / 32 * slots, 4) +
+	       neap__shared_array(below * slots, 2) + neap__shared_array(2 * slots, 4) +
+	       neap__shared_array(second, 4) + neap__shared_array(reads, 4) +
+	       2 * neap__shared_array(reads, 8);
+}
+
+static inline unsigned neap__shared_lif_backward_cluster(
+	const struct lif_backward_cluster_arguments *a)
+{
+	const struct neap__device_lif *layer = &a->lif.layer;
+	int n = layer->units, slots = a->shape.slots, own = a->shape.columns * slots;
+	int masks = layer->reset == DEVICE_ZERO || layer->reset == DEVICE_HARD ? own : 0;
+	int extra = layer->reset == DEVICE_ZERO && !layer->detach ? own : 0;
+	int second = layer->cell == DEVICE_LIF ? 0 : own;
+	int third = layer->cell == DEVICE_ADLIF ? own : 0;
+
+	return neap__shared_array(a->shape.columns * a->stride, 4) +
+	       neap__shared_array(2 * n * slots, 4) + 2 * neap__shared_array(own, 4) +
+	       neap__shared_array(n * slots, 2) + neap__shared_array(own, 1) +
+	       neap__shared_array(masks, 1) + neap__shared_array(extra, 4) +
+	       neap__shared_array(extra, 2) + neap__shared_array(second, 4) +
+	       neap__shared_array(third, 4) + neap__shared_array(a->lif.above_units * slots, 4) +
+	       neap__shared_array(a->lif.readout.classes * slots, 4) +
+	       neap__shared_array(2 * slots, 4);
+}
+
+/* Blocks of all clusters, for so many samples. */
+static inline int neap__cluster_blocks(const struct neap__cluster_shape *shape, int samples)
+{
+	return (samples + shape->slots - 1) / shape->slots * shape->blocks;
+}
+
+/* Threads of a block of lif_forward_cluster: each block reads out every `blocks`th sample. */
+static inline int neap__cluster_threads(const struct neap__cluster_shape *shape, int classes)
+{
+	int reads = classes ? (shape->slots + shape->blocks - 1) / shape->blocks : 0;
+	return shape->slots * shape->unit_threads + reads * DEVICE_READERS;
+}
+
+/*
+ * Numbers from a row of n weights to the next in shared memory: an odd multiple of 16, so that two
+ * groups of 16 threads read different banks of half of all pairs of rows.
+ */
+static inline int neap__cluster_stride(int n)
+{
+	return ((n + 15) / 16 | 1) * 16;
 }
 
 /* Threads for so many items, one each, at most 256. */
@@ -584,6 +667,11 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 		neap__shared_lif_forward(a)) \
 	X(lif_backward, a->batch.samples, neap__device_lif_threads(a->unit_threads, &a->readout), \
 		neap__shared_lif_backward(a)) \
+	X(lif_forward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
+		neap__cluster_threads(&a->shape, a->lif.readout.classes), \
+		neap__shared_lif_forward_cluster(a)) \
+	X(lif_backward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
+		neap__cluster_threads(&a->shape, 0), neap__shared_lif_backward_cluster(a)) \
 	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
 	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
 	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \

@@ -27,12 +27,17 @@ const struct neap__device_driver *neap__device_driver;
 const char *neap__on_device_of_rank(
 	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before)
 {
+	const char *clusters = "cuda:clusters=";
 	int devices;
 
-	if (!device || strcmp(device, "cuda") != 0 || ranks_before == 0 || !neap__device_driver ||
-		neap__device_driver->count(&devices) < 0 || devices < 1)
+	if (!device ||
+		(strcmp(device, "cuda") != 0 && strncmp(device, clusters, strlen(clusters)) != 0))
 		return device;
-	neap__print(room, NEAP__DEVICE_NAME, "cuda:%d", ranks_before % devices);
+	if (ranks_before == 0 || !neap__device_driver || neap__device_driver->count(&devices) < 0 ||
+		devices < 1)
+		return device;
+	neap__print(room, NEAP__DEVICE_NAME, "cuda:%d%.18s", ranks_before % devices,
+		device + strlen("cuda"));
 	return room;
 }
 

@@ -42,10 +42,10 @@ struct neap__device_driver {
 /* Set once by a program that has devices, before its first net. */
 extern const struct neap__device_driver *neap__device_driver;
 
-enum { NEAP__DEVICE_NAME = 16 };
+enum { NEAP__DEVICE_NAME = 32 };
 /*
  * The device of the rank with so many ranks before it on this host, for options that name
- * `device`: ranks take turns with all devices if it is "cuda", without a number. Returns `device`,
+ * `device`: ranks take turns with all devices if it has no number, as "cuda". Returns `device`,
  * or `room` with another name. If the driver fails, opening the device returns the error.
  */
 const char *neap__on_device_of_rank(

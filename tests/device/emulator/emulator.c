@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulator.c: schedules the threads of a block, and checks how they meet (emulator.h). */
+/* emulator.c: schedules the threads of a cluster, and checks how they meet (emulator.h). */
 #include "emulator.h"
 #include "fiber.h"
 #include "base/subnormals.h"
@@ -21,6 +21,8 @@
 
 enum {
 	THREADS_MOST = 1024,
+	CLUSTER_MOST = 16,
+	WARP = 32,
 	BLOCKS_MOST = 1 << 20,
 	BARRIERS_MOST = 64,
 	GAP = 32,	  /* bytes behind an array in shared memory that nothing may touch */
@@ -29,17 +31,26 @@ enum {
 };
 
 /* Why a thread does not run. */
-enum waiting { READY, AT_BARRIER, AT_SUM, ENDED, WRONG };
+enum waiting { READY, AT_BARRIER, AT_SUM, AT_BALLOT, AT_CLUSTER, ENDED, WRONG };
 
 struct emulated_fiber {
 	struct fiber *fiber;
 	enum waiting waits;
 	int barrier; /* where it waits: index of a barrier */
 	int sums;    /* calls of emulator_sum16 */
+	int vote;
+	uint32_t ballot; /* the votes of its warp */
+};
+
+/* A block of the cluster that runs: READY while its threads can go on. */
+struct emulated_block {
+	enum waiting waits;
+	int barrier; /* of the cluster, where it waits */
 };
 
 struct emulated_thread emulator_thread;
-static struct emulated_fiber fibers[THREADS_MOST];
+static struct emulated_fiber fibers[CLUSTER_MOST * THREADS_MOST]; /* [rank][threads] */
+static struct emulated_block cluster[CLUSTER_MOST];
 static struct emulated_barrier barriers[BARRIERS_MOST];
 static int nbarriers, skipped = -1, has_subnormals;
 static char report[256];
@@ -48,10 +59,12 @@ static char report[256];
 static struct {
 	const struct emulated_kernel *kernel;
 	const void *arguments;
-	unsigned char *shared;
-	size_t shared_bytes;
+	unsigned char *shared; /* [ranks][shared_room] */
+	size_t shared_bytes, shared_room;
+	int threads, ranks; /* ranks: blocks of a cluster */
 	uint32_t random;
-	float sum_room[2][THREADS_MOST]; /* by the parity of the call of emulator_sum16 */
+	/* By the parity of the call of emulator_sum16. */
+	float sum_room[2][CLUSTER_MOST * THREADS_MOST];
 } launch;
 
 const char *emulator_report(void)
@@ -79,10 +92,16 @@ void emulator_subnormals(int on)
 	has_subnormals = on;
 }
 
+/* The place of the thread that runs. */
+static int running(void)
+{
+	return emulator_thread.rank * launch.threads + emulator_thread.thread;
+}
+
 /* Stops the thread that runs. */
 static void park(enum waiting waits, int barrier)
 {
-	struct emulated_fiber *fiber = &fibers[emulator_thread.thread];
+	struct emulated_fiber *fiber = &fibers[running()];
 
 	fiber->waits = waits;
 	fiber->barrier = barrier;
@@ -110,13 +129,30 @@ void emulator_sync(const char *file, int line)
 		park(AT_BARRIER, barrier);
 }
 
+void emulator_cluster_sync(const char *file, int line)
+{
+	int barrier = barrier_of(file, line);
+
+	if (barrier != skipped)
+		park(AT_CLUSTER, barrier);
+}
+
+uint32_t emulator_ballot(int p)
+{
+	struct emulated_fiber *fiber = &fibers[running()];
+
+	fiber->vote = p != 0;
+	park(AT_BALLOT, 0);
+	return fiber->ballot;
+}
+
 /*
  * A thread may be at most one call ahead of the others, so that two rooms suffice: all have read
  * the numbers of a call when all are in the next one.
  */
 float emulator_sum16(float x)
 {
-	int thread = emulator_thread.thread;
+	int thread = running();
 	float *room = launch.sum_room[fibers[thread].sums++ & 1];
 	float v[16];
 
@@ -129,9 +165,30 @@ float emulator_sum16(float x)
 	return v[0];
 }
 
+static unsigned char *shared_of(int rank)
+{
+	return launch.shared + (size_t)rank * launch.shared_room;
+}
+
+void *emulator_remote(const void *at, int rank)
+{
+	size_t offset = (size_t)((const unsigned char *)at - shared_of(emulator_thread.rank));
+
+	if (rank < 0 || rank >= launch.ranks || offset >= launch.shared_room ||
+		cluster[rank].waits == ENDED) {
+		snprintf(report, sizeof report,
+			"%s: block %d reaches for shared memory of block %d of its cluster, which "
+			"has ended or does not exist",
+			launch.kernel->name, emulator_thread.block, rank);
+		park(WRONG, 0);
+	}
+	return shared_of(rank) + offset;
+}
+
 void *emulator_shared(struct emulated_shared *shared, unsigned bytes, unsigned used)
 {
-	unsigned char *at = launch.shared + shared->bytes + (size_t)shared->arrays * GAP;
+	unsigned char *at =
+		shared_of(emulator_thread.rank) + shared->bytes + (size_t)shared->arrays * GAP;
 
 	shared->bytes += bytes;
 	shared->arrays++;
@@ -171,85 +228,189 @@ static void shuffle(int *order, int n)
 	}
 }
 
-static int wrong(const char *what, int thread)
+static int wrong(const char *what, const struct emulated_fiber *fiber)
 {
-	const struct emulated_barrier *b = &barriers[fibers[thread].barrier];
+	const struct emulated_barrier *b = &barriers[fiber->barrier];
 
 	snprintf(report, sizeof report, "%s: %s: block %d, thread %d, line %d of %s",
-		launch.kernel->name, what, emulator_thread.block, thread, b->line, b->file);
+		launch.kernel->name, what, emulator_thread.block,
+		(int)(fiber - fibers) % launch.threads, b->line, b->file);
 	return -1;
 }
 
-/* Lets the threads go on if all wait at the same place. Returns 1: all have ended; -1: wrong. */
-static int meet(int threads)
+static int meets_by_warps(const struct emulated_fiber *fiber)
 {
-	const struct emulated_fiber *first = &fibers[0];
+	return fiber->waits == AT_SUM || fiber->waits == AT_BALLOT;
+}
 
-	for (int i = 0; i < threads; i++) {
-		if (fibers[i].waits == WRONG)
-			return -1;
-		if (fibers[i].waits != first->waits)
-			return wrong("not all threads reach this barrier",
-				first->waits == AT_BARRIER ? 0 : i);
-		if (first->waits == AT_BARRIER && fibers[i].barrier != first->barrier)
-			return wrong("threads wait at different barriers", i);
+/* Lets a warp go on if its threads vote, or add up. Returns 1: they do; -1: not all of them do. */
+static int meet_warp(struct emulated_fiber *warp)
+{
+	uint32_t ballot = 0;
+
+	for (int i = 0; i < WARP; i++) {
+		if (warp[i].waits != warp[0].waits &&
+			(meets_by_warps(&warp[i]) || meets_by_warps(&warp[0])))
+			return wrong("not all threads of the warp go on", &warp[i]);
+		ballot |= (uint32_t)warp[i].vote << i;
 	}
-	if (first->waits == ENDED)
+	if (!meets_by_warps(&warp[0]))
+		return 0;
+	for (int i = 0; i < WARP; i++) {
+		warp[i].ballot = ballot;
+		warp[i].waits = READY;
+	}
+	return 1;
+}
+
+/* Lets warps of a cluster's block go on. Returns 1: some do; -1: wrong. */
+static int meet_warps(struct emulated_fiber *block)
+{
+	int any = 0;
+
+	for (int i = 0; i < launch.threads && launch.ranks > 1; i += WARP) {
+		int met = meet_warp(&block[i]);
+		if (met < 0)
+			return -1;
+		any |= met;
+	}
+	return any;
+}
+
+/*
+ * Lets the threads of a block go on if all wait at the same place, and notes where the block is.
+ * Returns 0, or -1: wrong.
+ */
+static int meet(int rank)
+{
+	struct emulated_fiber *block = &fibers[rank * launch.threads];
+	const struct emulated_fiber *first = block;
+
+	for (int i = 0; i < launch.threads; i++)
+		if (block[i].waits == WRONG)
+			return -1;
+	int warps = meet_warps(block);
+	if (warps)
+		return warps < 0 ? -1 : 0;
+	for (int i = 0; i < launch.threads; i++) {
+		if (block[i].waits != first->waits)
+			return wrong("not all threads reach this barrier",
+				first->waits == AT_BARRIER || first->waits == AT_CLUSTER
+					? first
+					: &block[i]);
+		if ((first->waits == AT_BARRIER || first->waits == AT_CLUSTER) &&
+			block[i].barrier != first->barrier)
+			return wrong("threads wait at different barriers", &block[i]);
+	}
+	cluster[rank] = (struct emulated_block){first->waits, first->barrier};
+	if (first->waits == ENDED || first->waits == AT_CLUSTER)
+		return 0;
+	cluster[rank].waits = READY;
+	for (int i = 0; i < launch.threads; i++)
+		block[i].waits = READY;
+	return 0;
+}
+
+/* Lets the blocks go on if all wait at the same barrier. Returns 1: all have ended; -1: wrong. */
+static int meet_blocks(void)
+{
+	for (int r = 0; r < launch.ranks; r++)
+		if (cluster[r].waits != cluster[0].waits ||
+			(cluster[r].waits == AT_CLUSTER &&
+				cluster[r].barrier != cluster[0].barrier))
+			return wrong("not all blocks of the cluster reach this barrier",
+				&fibers[(cluster[r].waits == AT_CLUSTER ? r : 0) * launch.threads]);
+	if (cluster[0].waits == ENDED)
 		return 1;
-	for (int i = 0; i < threads; i++)
+	for (int r = 0; r < launch.ranks; r++)
+		cluster[r].waits = READY;
+	for (int i = 0; i < launch.ranks * launch.threads; i++)
 		fibers[i].waits = READY;
 	return 0;
 }
 
 static void prepare_shared(void)
 {
-	size_t bytes = launch.shared_bytes + (size_t)ARRAYS_MOST * GAP;
+	size_t bytes = launch.shared_room * (size_t)launch.ranks;
 #ifdef HAS_ASAN
 	__asan_unpoison_memory_region(launch.shared, bytes);
 #endif
 	memset(launch.shared, UNSET, bytes);
 }
 
-static int run_block(int block, int threads, int *order)
+/* A block whose threads can go on, or -1. Mostly the one that ran last. */
+static int next_block(int last)
 {
-	int met;
+	int ready[CLUSTER_MOST], count = 0;
+
+	for (int r = 0; r < launch.ranks; r++)
+		if (cluster[r].waits == READY)
+			ready[count++] = r;
+	if (count == 0)
+		return -1;
+	if (cluster[last].waits == READY && (launch.ranks == 1 || !launch.random || draw(4) > 0))
+		return last;
+	return ready[launch.random ? draw((uint32_t)count) : 0];
+}
+
+/* Runs the threads of a block that can go on, each up to where it waits. */
+static void run_threads(int rank, int block, int *order)
+{
+	shuffle(order, launch.threads);
+	for (int i = 0; i < launch.threads; i++) {
+		struct emulated_fiber *fiber = &fibers[rank * launch.threads + order[i]];
+		emulator_thread =
+			(struct emulated_thread){order[i], block + rank, launch.threads, rank};
+		if (fiber->waits == READY)
+			fiber_enter(fiber->fiber);
+	}
+}
+
+static int run_cluster(int first)
+{
+	int order[THREADS_MOST], rank = 0, met = 0;
 
 	prepare_shared();
-	for (int i = 0; i < threads; i++) {
+	for (int i = 0; i < launch.ranks * launch.threads; i++) {
 		fiber_start(fibers[i].fiber, run_thread);
 		fibers[i].waits = READY;
-		fibers[i].sums = 0;
-		order[i] = i;
+		fibers[i].sums = fibers[i].vote = 0;
 	}
-	do {
-		shuffle(order, threads);
-		for (int i = 0; i < threads; i++) {
-			emulator_thread = (struct emulated_thread){order[i], block, threads};
-			fiber_enter(fibers[order[i]].fiber);
+	for (int i = 0; i < launch.threads; i++)
+		order[i] = i;
+	for (int r = 0; r < launch.ranks; r++)
+		cluster[r].waits = READY;
+	while (met == 0) {
+		rank = next_block(rank);
+		if (rank >= 0) {
+			run_threads(rank, first, order);
+			met = meet(rank);
+		} else {
+			met = meet_blocks();
+			rank = 0;
 		}
-		met = meet(threads);
-	} while (met == 0);
+	}
 	return met < 0 ? -1 : 0;
 }
 
-static int run_blocks(int blocks, int threads)
+static int run_clusters(int clusters)
 {
-	int *order = malloc((size_t)blocks * sizeof *order), thread_order[THREADS_MOST], rc = 0;
+	int *order = malloc((size_t)clusters * sizeof *order), rc = 0;
 
 	if (!order)
 		abort();
-	for (int i = 0; i < blocks; i++)
+	for (int i = 0; i < clusters; i++)
 		order[i] = i;
-	shuffle(order, blocks);
-	for (int i = 0; i < blocks && rc == 0; i++)
-		rc = run_block(order[i], threads, thread_order);
+	shuffle(order, clusters);
+	for (int i = 0; i < clusters && rc == 0; i++)
+		rc = run_cluster(order[i] * launch.ranks);
 	free(order);
 	return rc;
 }
 
 static void free_fibers(void)
 {
-	for (int i = 0; i < THREADS_MOST; i++)
+	for (int i = 0; i < CLUSTER_MOST * THREADS_MOST; i++)
 		fiber_free(fibers[i].fiber);
 }
 
@@ -265,27 +426,36 @@ static void make_fibers(int threads)
 int emulator_launch(const struct emulated_kernel *kernel, int blocks, int threads,
 	size_t shared_bytes, void **args, uint32_t seed)
 {
-	if (threads < 1 || threads > THREADS_MOST || threads % 32 || blocks < 1 ||
-		blocks > BLOCKS_MOST) {
-		snprintf(report, sizeof report, "%s: %d blocks of %d threads", kernel->name, blocks,
-			threads);
+	return emulator_launch_clusters(kernel, blocks, 1, threads, shared_bytes, args, seed);
+}
+
+int emulator_launch_clusters(const struct emulated_kernel *kernel, int blocks, int ranks,
+	int threads, size_t shared_bytes, void **args, uint32_t seed)
+{
+	if (threads < 1 || threads > THREADS_MOST || threads % WARP || blocks < 1 ||
+		blocks > BLOCKS_MOST || ranks < 1 || ranks > CLUSTER_MOST || blocks % ranks) {
+		snprintf(report, sizeof report, "%s: %d blocks of %d threads in clusters of %d",
+			kernel->name, blocks, threads, ranks);
 		return -1;
 	}
-	make_fibers(threads);
+	make_fibers(ranks * threads);
 	launch.kernel = kernel;
 	launch.arguments = args[0];
 	launch.shared_bytes = shared_bytes;
 	launch.random = seed;
-	launch.shared = aligned_alloc(64, (shared_bytes + ARRAYS_MOST * GAP + 63) & ~(size_t)63);
+	launch.threads = threads;
+	launch.ranks = ranks;
+	launch.shared_room = (shared_bytes + ARRAYS_MOST * GAP + 63) & ~(size_t)63;
+	launch.shared = aligned_alloc(64, launch.shared_room * (size_t)ranks);
 	if (!launch.shared)
 		abort();
 	unsigned mode = neap__subnormals_off();
 	if (has_subnormals)
 		neap__subnormals_restore(mode);
-	int rc = run_blocks(blocks, threads);
+	int rc = run_clusters(blocks / ranks);
 	neap__subnormals_restore(mode);
 #ifdef HAS_ASAN
-	__asan_unpoison_memory_region(launch.shared, shared_bytes + (size_t)ARRAYS_MOST * GAP);
+	__asan_unpoison_memory_region(launch.shared, launch.shared_room * (size_t)ranks);
 #endif
 	free(launch.shared);
 	return rc;

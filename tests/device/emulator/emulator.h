@@ -6,7 +6,9 @@
  * on a seed. A missing barrier therefore gives a wrong result for some seeds. The emulator reports
  * barriers that not all threads of a block reach, and kernels that declare other shared memory than
  * they were launched with. With AddressSanitizer, it also finds accesses beyond an array in shared
- * memory. Floating-point arithmetic flushes subnormal numbers, as the kernels are compiled to do.
+ * memory. The blocks of a cluster run in turns, each of them for a random number of its barriers,
+ * up to the next barrier of the cluster. Floating-point arithmetic flushes subnormal numbers, as
+ * the kernels are compiled to do.
  */
 #ifndef NEAP_EMULATOR_H
 #define NEAP_EMULATOR_H
@@ -32,6 +34,13 @@ const struct emulated_kernel *emulated_kernel(const char *name);
 int emulator_launch(const struct emulated_kernel *kernel, int blocks, int threads,
 	size_t shared_bytes, void **args, uint32_t seed);
 
+/*
+ * The same with clusters of `cluster` blocks, a divisor of `blocks` up to 16. Warps of these
+ * kernels are those of NVIDIA: a warp alone may call emulator_sum16 and emulator_ballot.
+ */
+int emulator_launch_clusters(const struct emulated_kernel *kernel, int blocks, int cluster,
+	int threads, size_t shared_bytes, void **args, uint32_t seed);
+
 /* The error of the last launch that failed, one line. */
 const char *emulator_report(void);
 
@@ -50,6 +59,7 @@ void emulator_subnormals(int on);
 /* What the dialect uses. */
 struct emulated_thread {
 	int thread, block, threads;
+	int rank; /* of the block in its cluster */
 };
 extern struct emulated_thread emulator_thread; /* the thread that runs */
 
@@ -62,5 +72,9 @@ void *emulator_shared(struct emulated_shared *shared, unsigned bytes, unsigned u
 void emulator_sync(const char *file, int line);
 /* SUM16 of dialect.h. */
 float emulator_sum16(float x);
+/* CLUSTER_SYNC, REMOTE and BALLOT of dialect.h. */
+void emulator_cluster_sync(const char *file, int line);
+void *emulator_remote(const void *at, int rank);
+uint32_t emulator_ballot(int p);
 
 #endif
