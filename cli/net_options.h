@@ -34,7 +34,7 @@ int cli_net_choices_into(
 /* clang-format off */
 #define CLI_DEVICE_OPTION(device) \
 	{.name = "device", .kind = CLI_TEXT, .into = &(device), .argument = "NAME", \
-		.help = "device that computes, such as cuda or cuda:1; --memory then counts its bytes, and --slow takes " \
+		.help = "device that computes, such as cuda, cuda:1 or cuda:clusters=8; --memory then counts its bytes, and --slow takes " \
 			"pinned:SIZE (default cpu: the processor)"}
 #define CLI_COMPILE_OPTION(compile) \
 	{.name = "compile-cells", .kind = CLI_FLAG, .into = &(compile), \

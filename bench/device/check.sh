@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|offload|torch|compiled|context]...
+#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|torch|compiled|context]...
 # The part `context` runs over CONTEXT_TOKENS tokens (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
@@ -33,7 +33,7 @@ run() { # part, what, log, command...
 }
 
 SMALL="randman:steps=300,samples=128,units=60,classes=5"
-# The weights after two epochs of each network, on the CPU and on the device.
+# The weights after two epochs of each network, on the CPU and on the device DEVICE (cuda).
 bits_of() { # part, networks...
 	local part=$1 n=0 net
 	shift
@@ -41,7 +41,7 @@ bits_of() { # part, networks...
 		n=$((n + 1))
 		local options="$SMALL --net $net --epochs 2 --batch 32 --memory 2M --scale 2"
 		run "$part" "$net, CPU" "$work/log" $NEAP train $options --out "$work/cpu-$part$n" || continue
-		run "$part" "$net, device" "$work/log" $NEAP train $options --device cuda --out "$work/gpu-$part$n" || continue
+		run "$part" "$net, device" "$work/log" $NEAP train $options --device "${DEVICE:-cuda}" --out "$work/gpu-$part$n" || continue
 		cmp -s "$work/cpu-$part$n/model.safetensors" "$work/gpu-$part$n/model.safetensors" &&
 			row "$part" "$net: weights after two epochs" "PASS: equal" ||
 			row "$part" "$net: weights after two epochs" "FAIL: differ"
@@ -141,6 +141,23 @@ part_lif() {
 	done
 }
 
+# Recurrent weights in the shared memory of clusters of blocks: bits, and times with and without clusters, forward and backward. Which
+# is faster decides which becomes the default.
+part_clusters() {
+	local size device blocks
+	for blocks in 2 8 16; do
+		DEVICE=cuda:clusters=$blocks bits_of "clusters$blocks" lif:48r,li lif:200r:reset=zero,lif:33r,li cubalif:130r,li alif:100r:dropout=0.3,li \
+			adlif:40r,li
+	done
+	for size in 64 256; do
+		for device in cuda cuda:clusters=8 cuda:clusters=16; do
+			run clusters "$device, B $size" "$work/log" $NEAP compare "randman:steps=1000,samples=$size,units=700,classes=20" \
+				--net lif:512r,li --batch $size --memory 4G --repeats 5 --strategy bptt --device $device || continue
+			row clusters "700-512r-20, T 1,000, B $size, $device" "$(grep -E '^per step' "$work/log")"
+		done
+	done
+}
+
 # Planned and measured bytes of the device, and what is measured of it: rates, launches, energy.
 part_memory() {
 	local base="randman:steps=1000,samples=64,units=700,classes=20 --net lif:512r,li --batch 64 --device cuda" memory
@@ -217,7 +234,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits dense strategies memory lif offload epoch torch compiled context}"; do
+for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload epoch torch compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

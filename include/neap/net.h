@@ -207,8 +207,8 @@ struct neap_net_options {
 	 */
 	enum neap_init init;
 	/*
-	 * Device that runs the steps, such as "cuda:0", in programs that were built with one; NULL
-	 * or "cpu": the processor. States, tapes and adjoints then lie in memory of the device.
+	 * Device that runs the steps, such as "cuda:0" or "cuda:clusters=8" (docs/gpu.md); NULL or
+	 * "cpu": the processor. States, tapes and adjoints then lie in memory of the device.
 	 */
 	const char *device;
 	/*

@@ -44,12 +44,13 @@ def train(out, *more, env=FAKE, cwd=None):
 
 
 def same_weights(folder):
-    for out, more, env in ("cpu", [], ISA), ("device", DEVICE, FAKE), ("sent", [*DEVICE, "--memory", "60K", "--slow", "pinned:1M,/var/tmp"],
+    clusters = ["--device", "cuda:0:clusters=2"]
+    for out, more, env in ("cpu", [], ISA), ("device", DEVICE, FAKE), ("clusters", clusters, FAKE), ("sent", [*DEVICE, "--memory", "60K", "--slow", "pinned:1M,/var/tmp"],
                                                                     FAKE):
         done = train(out, *more, env=env, cwd=folder)
         if done.returncode:
             return f"{out}: {said(done)}"
-    found = {out: weights(os.path.join(folder, out)) for out in ("cpu", "device", "sent")}
+    found = {out: weights(os.path.join(folder, out)) for out in ("cpu", "device", "clusters", "sent")}
     return None if len(set(found.values())) == 1 else f"weights differ: {found}"
 
 

@@ -82,6 +82,25 @@ def refused(folder, more, words):
     return "a folder is there" if os.path.exists(os.path.join(folder, "x")) else None
 
 
+# Names of devices with clusters, what the driver is, the network, and the words of the line.
+CLUSTERS = [
+    ("cuda:clusters=3", "major=9", "lif:9r,li", "2, 4, 8 or 16 blocks"),
+    ("cuda:0:clusters=", "major=9", "lif:9r,li", "2, 4, 8 or 16 blocks"),
+    ("cuda:clusters=8", "major=8", "lif:9r,li", "compute capability 9.0"),
+    ("cuda:clusters=8", "major=9", "lif:9,li", "no layer of lif, cubalif, alif or adlif whose recurrent weights fit"),
+    ("cuda:clusters=4", "major=9", "lif:512r,li", "no layer of lif, cubalif, alif or adlif whose recurrent weights fit"),
+    ("cuda:1:clusters=8", "major=9", "lif:9r,li", "device 'cuda:1': the number of devices is 1"),
+]
+
+
+def refused_clusters(folder, device, driver, net, words):
+    done = neap("train", DATA, *RUN, "--net", net, "--device", device, "--out", "x", env=dict(FAKE, FAKE_CUDA=driver), cwd=folder)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning")]
+    if done.returncode != 2 or len(lines) != 1 or words not in lines[0]:
+        return f"{len(lines)} lines, {said(done)}"
+    return "a folder is there" if os.path.exists(os.path.join(folder, "x")) else None
+
+
 def all_cells(folder):
     names = cells()
     if not WORKS < set(names):
@@ -124,6 +143,8 @@ def main():
         tap.run("cells: others than those of devices are refused by name", all_cells, folder)
         for more, words in REFUSED:
             tap.run(f"refused: {' '.join(more)}", refused, folder, more, words)
+        for row in CLUSTERS:
+            tap.run(f"refused: {' '.join(row[:3])}", refused_clusters, folder, *row)
         tap.run("compare, calibrate, eval and predict refuse the same", refused_commands, folder)
         for number, more in enumerate(ACCEPTED if every else dice.sample(ACCEPTED, 2)):
             tap.run(f"works: {' '.join(more)}", same_weights, folder, number, more)
