@@ -26,6 +26,8 @@ typedef uint64_t address;
 	X(launch, cuLaunchKernel, (handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
 		unsigned bz, unsigned shared, handle stream, void **arguments, void **extra), \
 		(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra)) \
+	X(launch_clusters, cuLaunchKernelEx, (const void *config, handle function, void **arguments, void **extra), \
+		(config, function, arguments, extra)) \
 	X(copy_in, cuMemcpyHtoDAsync_v2, (address to, const void *from, size_t bytes, handle stream), (to, from, bytes, stream)) \
 	X(copy_out, cuMemcpyDtoHAsync_v2, (void *to, address from, size_t bytes, handle stream), (to, from, bytes, stream)) \
 	X(copy, cuMemcpyDtoDAsync_v2, (address to, address from, size_t bytes, handle stream), (to, from, bytes, stream)) \

@@ -10,6 +10,7 @@
 #include "nn/core/on_device.h"
 #include "../nn/nets.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -445,11 +446,46 @@ static void clusters_are_refused(void **state)
 	}
 }
 
+/* Shapes that no device can launch: the driver's error, and nothing is queued. */
+static void launches_have_limits(void **state)
+{
+	static const struct {
+		int blocks, cluster, threads;
+		unsigned shared;
+	} rows[] = {{12, 8, 96, 1000}, {32, 32, 96, 1000}, {8, 8, 1056, 1000},
+		{8, 8, 96, (227 << 10) + 16}, {8, 0, 96, (227 << 10) + 16}};
+	const struct net_case c = {"lif:9r,li", NEAP_READ_SUM, 1, 1, 0, 0, 0, 0};
+	struct lif_forward_cluster_arguments arguments = {.shape = {.blocks = 8}};
+	struct neap_net *net = make_net(&c);
+	struct neap__device_backend *backend;
+	struct neap_device *device;
+
+	(void)state;
+	reset_driver(0);
+	assert_int_equal(neap_device_open(&device, "cuda"), 0);
+	assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct neap__device_launch l = {.kernel = NEAP__KERNEL_lif_forward_cluster,
+			.blocks = rows[i].blocks,
+			.cluster = rows[i].cluster,
+			.threads = rows[i].threads,
+			.shared_bytes = rows[i].shared,
+			.arguments = &arguments,
+			.argument_bytes = sizeof arguments};
+		assert_int_equal(backend->launcher.launch(backend->launcher.user, &l), -EIO);
+	}
+	assert_int_equal(fake()->launches, 0);
+	neap__device_backend_close(backend);
+	neap_device_close(device);
+	neap_net_free(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bits_are_those_of_the_cpu),
 		cmocka_unit_test(clusters_are_refused),
+		cmocka_unit_test(launches_have_limits),
 		cmocka_unit_test(few_launches),
 		cmocka_unit_test(batches_come_ahead),
 		cmocka_unit_test(rounds_are_noted),
