@@ -8,7 +8,8 @@
 
 static const char examples[] = "  neap study --out study\n"
 			       "  neap study schedules asymptotics --out study --png\n"
-			       "  neap study --full --slow /scratch --out study-full\n";
+			       "  neap study --full --slow /scratch --out study-full\n"
+			       "  neap study --device cuda --out study-device\n";
 
 static int on_progress(void *user, const char *point, int done, int total)
 {
@@ -27,13 +28,15 @@ static void on_line(void *user, const char *line)
 	fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
-/* The names of all experiments in quotes, for --help and for the line about an unknown name. */
-static const char *all_names(char *room, size_t size)
+/* The names of the experiments of the processor, or of devices, in quotes, for --help. */
+static const char *all_names(char *room, size_t size, int on_device)
 {
 	size_t n = 0;
+	room[0] = '\0';
 	for (int i = 0; neap_study_name(i) && n < size; i++)
-		n += (size_t)snprintf(
-			room + n, size - n, "%s'%s'", i ? ", " : "", neap_study_name(i));
+		if (neap_study_on_device(neap_study_name(i)) == on_device)
+			n += (size_t)snprintf(
+				room + n, size - n, "%s'%s'", n ? ", " : "", neap_study_name(i));
 	return room;
 }
 
@@ -42,7 +45,7 @@ int cli_study(int argc, char **argv)
 	struct neap_study_options o = {.size = sizeof o};
 	struct cli_progress bar;
 	int quick = 0, full = 0, tiny = 0;
-	char all[512], about[800];
+	char all[512], others[128], about[800];
 	const char *names[NAMES_MOST];
 	/* clang-format off */
 	const struct cli_option options[] = {
@@ -57,7 +60,10 @@ int cli_study(int argc, char **argv)
 		{.name = "tiny", .kind = CLI_FLAG, .into = &tiny,
 			.help = "run the version that takes seconds, as a check that everything works"},
 		{.name = "slow", .kind = CLI_TEXT, .into = &o.slow, .argument = "DIR",
-			.help = "directory for slow memory (default /var/tmp)"},
+			.help = "directory for slow memory (default /var/tmp); with --device a list of tiers, "
+				"as of train (default pinned:4G)"},
+		{.name = "device", .kind = CLI_TEXT, .into = &o.device, .argument = "NAME",
+			.help = "device whose time, memory and energy are measured, such as cuda or cuda:1"},
 		{.name = "png", .kind = CLI_FLAG, .into = &o.png,
 			.help = "also write each figure as PNG (requires rsvg-convert)"},
 		{0},
@@ -65,8 +71,8 @@ int cli_study(int argc, char **argv)
 	/* clang-format on */
 	snprintf(about, sizeof about,
 		"measures what the strategies cost and plots it; experiments "
-		"(default: all): %s",
-		all_names(all, sizeof all));
+		"(default: all): %s; with --device: %s",
+		all_names(all, sizeof all, 0), all_names(others, sizeof others, 1));
 	const struct cli_command command = {.name = "study",
 		.arguments = "[EXPERIMENT...]",
 		.about = about,

@@ -47,8 +47,12 @@ struct neap__experiment {
 	X(neap__study_sparsity)                                                                    \
 	X(neap__study_stability)
 
+/* The same for studies of a device (neap_study_options.device), which run no others. */
+#define NEAP__DEVICE_EXPERIMENT_TABLE(X) X(neap__study_device)
+
 #define NEAP__X(row) extern const struct neap__experiment row;
 NEAP__EXPERIMENT_TABLE(NEAP__X)
+NEAP__DEVICE_EXPERIMENT_TABLE(NEAP__X)
 #undef NEAP__X
 
 /* How a study's points agree with the model: counts of points, for the end of the report. */
@@ -68,6 +72,7 @@ struct neap__study {
 	int counting;				   /* 1: points are counted, not measured */
 	int missing;				   /* points, of the experiments asked for */
 	int done;				   /* points measured, of the missing ones */
+	char device[320];			   /* its description; "": none */
 	struct neap__text report;
 	struct neap__agreement agreement;
 };
@@ -99,6 +104,25 @@ int neap__study_figure(struct neap__study *study, struct neap__figure *figure, c
 const char *neap__row_text(const struct neap__study *study, int row, const char *column);
 double neap__row_number(const struct neap__study *study, int row, const char *column);
 int neap__row_is(const struct neap__study *study, int row, const char *column, const char *text);
+
+/* A curve of a figure: rows with this `axis`, by the columns x and y. */
+struct neap__curve {
+	const char *axis, *x, *y;
+	double unit; /* of y */
+	int each;    /* 1: y per step */
+};
+/* A strategy's rows as a series; key and look as of neap__figure_series. */
+void neap__curve_draw(struct neap__study *study, struct neap__figure *figure,
+	const struct neap__curve *curve, const char *strategy, const char *key, int look);
+/* Of strategies up to NULL, the first of which is the reference: marks, and lines of `model`,
+ * which may be NULL. */
+void neap__curves_draw(struct neap__study *study, struct neap__figure *figure,
+	const char *const *strategies, const struct neap__curve *measured,
+	const struct neap__curve *model);
+/* The row of a strategy on this `axis` that ran with the least number in a column, or with `last`
+ * the largest one; -1: there is none. */
+int neap__row_at_end(const struct neap__study *study, const char *axis, const char *column,
+	const char *strategy, int last);
 
 /*
  * The exponent a of y = c x^a by least squares over the logarithms of n points; those

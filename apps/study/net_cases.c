@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "measure/net_steps.h"
 #include "measure/one_batch.h"
+#include "nn/core/on_device.h"
 
 static int go_on(const struct neap__study *s)
 {
@@ -60,6 +61,7 @@ void neap__net_options(struct neap_compare_options *options, struct neap__netroo
 		options->net.threshold = net->threshold;
 	options->net.seed = 1;
 	options->net.dense = net->dense;
+	options->net.device = study->options.device;
 	options->net.threads = 1; /* leaves the other processors to the transfers */
 	options->sweep.slow = study->options.slow;
 	if (net->steps > 20000)
@@ -91,14 +93,22 @@ int neap__net_chain(struct neap_problem *problem, const struct neap__study *stud
 	return 0;
 }
 
-/* The tier of a file in the slow directory, with transfers that take no time. */
-static int free_tier(struct neap_problem *p, const struct neap__study *study)
+/* The tiers of the slow directory or of the device, with transfers that take no time. */
+static int free_tiers(
+	struct neap_problem *p, const struct neap__study *study, const struct neap_net *net)
 {
-	struct neap_tier *tier;
-	NEAP_TRY(neap_tier_open_file(&tier, study->options.slow, NULL));
-	neap_tier_describe(tier, p->chain.state, &p->tiers[0]);
-	neap_tier_close(tier);
-	p->ntiers = 1;
+	struct neap_tier *tiers[NEAP_TIERS_MAX];
+	int count = 1;
+
+	if (study->options.device)
+		NEAP_TRY(neap__on_device_tiers(net, tiers, &count, study->options.slow, NULL));
+	else
+		NEAP_TRY(neap_tier_open_file(&tiers[0], study->options.slow, NULL));
+	for (int i = 0; i < count; i++) {
+		neap_tier_describe(tiers[i], p->chain.state, &p->tiers[i]);
+		neap_tier_close(tiers[i]);
+	}
+	p->ntiers = count;
 	return 0;
 }
 
@@ -116,8 +126,6 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 	int rc = neap__one_batch_open(&one, &source);
 	if (rc == 0)
 		neap_net_get_sizes(one.net, &sizes);
-	neap__one_batch_close(&one);
-	NEAP_TRY(rc);
 	*problem = (struct neap_problem){.size = sizeof(struct neap_problem),
 		.chain = {.steps = net->steps,
 			.state = neap__round_up(sizes.state, 64),
@@ -127,7 +135,24 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 			.advance = 1e-6,
 			.record = 1e-6,
 			.backward = 2e-6}};
-	return free_tier(problem, study);
+	if (rc == 0)
+		rc = free_tiers(problem, study, one.net);
+	neap__one_batch_close(&one);
+	return rc;
+}
+
+struct neap_params neap__least_chunks(const struct neap_problem *p, int64_t checkpoints, int remote)
+{
+	double ratio = (double)p->chain.state / (double)p->chain.tape;
+	double root = ceil(sqrt((double)p->chain.steps));
+	struct neap_params params = {.checkpoints = checkpoints};
+
+	params.chunk = (int64_t)fmax(1, round(sqrt((double)p->chain.steps * ratio)));
+	if (remote) {
+		params.remote_chunk = (int64_t)root;
+		params.chunk = (int64_t)fmin(root, fmax(1, round(sqrt(root * ratio))));
+	}
+	return params;
 }
 
 static int sweep_once(struct neap_sweep_stats *stats, struct neap_plan *plan,

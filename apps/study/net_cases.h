@@ -37,6 +37,13 @@ int neap__net_sizes(struct neap_problem *problem, const struct neap__study *stud
 	const struct neap__netcase *net);
 
 /*
+ * Chunks of sqrt(T S/A) steps, which take the least memory (S and A: bytes of a state and a tape),
+ * with so many checkpoints offloaded at a time; remote 1: in remote chunks of sqrt(T) steps.
+ */
+struct neap_params neap__least_chunks(
+	const struct neap_problem *p, int64_t checkpoints, int remote);
+
+/*
  * One sweep, planned with nominal costs: for memory and bits, not for times. memory 0: the
  * least that the parameters can do with; tier as for neap__net_sizes.
  */

@@ -19,12 +19,13 @@ static void say(const struct neap__study *s, const char *line)
 		s->options.say(s->options.user, line);
 }
 
-void neap__report_machine(char *room, size_t size)
+void neap__report_machine(const struct neap__study *study, char *room, size_t size)
 {
 	struct neap_machine m = {.size = sizeof m};
 	neap_machine_describe(&m);
-	snprintf(room, size, "%s, %d processors, %.1f GiB, %s, kernels: %s", m.cpu, m.processors,
-		(double)m.memory_total / 1073741824.0, m.os, m.isa);
+	snprintf(room, size, "%s, %d processors, %.1f GiB, %s, kernels: %s%s%s", m.cpu,
+		m.processors, (double)m.memory_total / 1073741824.0, m.os, m.isa,
+		study->device[0] ? "; device: " : "", study->device);
 }
 
 /*
@@ -149,15 +150,16 @@ int neap__report_write(struct neap__study *study)
 {
 	static const char *const scales[] = {"quick", "full", "tiny"};
 	struct neap__text out = {0};
-	char machine[256], path[PATH], line[PATH + 64];
+	char machine[640], path[PATH], line[PATH + 64];
+	const char *device = study->options.device;
 
-	neap__report_machine(machine, sizeof machine);
+	neap__report_machine(study, machine, sizeof machine);
 	neap__text_add(&out,
 		"# Memory and time of checkpointing strategies, measured\n\n`neap study "
-		"--%s`, slow memory in `%s`. %s.\nEach strategy has the same colour and "
+		"--%s%s%s`, slow memory in `%s`. %s.\nEach strategy has the same colour and "
 		"mark in all figures.\n%s",
-		scales[study->options.scale], study->options.slow, machine,
-		study->report.data ? study->report.data : "");
+		scales[study->options.scale], device ? " --device " : "", device ? device : "",
+		study->options.slow, machine, study->report.data ? study->report.data : "");
 	write_agreement(&study->agreement, &out);
 	snprintf(path, sizeof path, "%s/report.md", study->options.out);
 	int rc = out.error || study->report.error ? neap__fail_errno(ENOMEM, "%s", path)

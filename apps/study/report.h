@@ -5,8 +5,8 @@
 
 #include "study/experiment.h"
 
-/* One line about this machine. */
-void neap__report_machine(char *room, size_t size);
+/* One line about this machine, and about the device of the study. */
+void neap__report_machine(const struct neap__study *study, char *room, size_t size);
 /* The section of the experiment at hand, and its points' model against measurement. */
 int neap__report_section(struct neap__study *study);
 /* The line of one that lacks points. */

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/fail.h"
+#include "base/print.h"
+#include "nn/core/on_device.h"
+#include <neap/net.h>
 #include "study/experiment.h"
 #include "study/report.h"
 #include "sys/atomic_file.h"
@@ -15,10 +18,20 @@
 
 static const struct neap__experiment *const experiments[] = {
 #define NEAP__X(row) &row,
-	NEAP__EXPERIMENT_TABLE(NEAP__X)
+	NEAP__EXPERIMENT_TABLE(NEAP__X) NEAP__DEVICE_EXPERIMENT_TABLE(NEAP__X)
 #undef NEAP__X
 		NULL,
 };
+
+/* Whether an experiment is in the table of those on devices. */
+static int on_device(const struct neap__experiment *row)
+{
+	int found = 0;
+#define NEAP__X(x) found |= row == &x;
+	NEAP__DEVICE_EXPERIMENT_TABLE(NEAP__X)
+#undef NEAP__X
+	return found;
+}
 
 static const char *const scales[] = {"quick", "full", "tiny"};
 
@@ -36,6 +49,12 @@ const char *neap_study_name(int index)
 		if (i == index)
 			return experiments[i]->name;
 	return NULL;
+}
+
+int neap_study_on_device(const char *name)
+{
+	const struct neap__experiment *row = find(name);
+	return row && on_device(row);
 }
 
 const char *neap_study_about(const char *name)
@@ -141,10 +160,18 @@ static int measure(struct neap__study *s, const struct neap__experiment *experim
 	return rc;
 }
 
+/* Whether an experiment is one of the processor, or of the device, as the study is. */
+static int belongs(const struct neap__study *s, const struct neap__experiment *x)
+{
+	return on_device(x) == (s->options.device != NULL);
+}
+
 static int report(struct neap__study *s)
 {
 	for (int i = 0; experiments[i]; i++) {
 		int count = 0;
+		if (!belongs(s, experiments[i]))
+			continue;
 		NEAP_TRY(missing(s, experiments[i], &count));
 		NEAP_TRY(open_points(s, experiments[i]));
 		int there = neap__points_count(s->points) > 0;
@@ -159,10 +186,29 @@ static int report(struct neap__study *s)
 	return neap__report_write(s);
 }
 
+/* Describes the device, if there is to be one. */
+static int find_device(struct neap__study *s)
+{
+	const struct neap__device_driver *driver = neap__device_driver;
+	struct neap_device_use use = {0};
+	uint64_t mapped;
+	void *device;
+
+	if (!s->options.device)
+		return 0;
+	if (!driver)
+		return neap__fail(NEAP_EUSAGE, "--device: this program has no devices");
+	NEAP_TRY(driver->open(&device, s->options.device));
+	int rc = driver->use(device, &use, &mapped);
+	driver->close(device);
+	neap__print(s->device, sizeof s->device, "%s", use.about);
+	return rc;
+}
+
 /* The folder is of one scale and one machine: times of two do not mix. */
 static int check_folder(struct neap__study *s)
 {
-	char path[PATH], machine[256], line[400], *text = NULL;
+	char path[PATH], machine[640], line[PATH], *text = NULL;
 	struct stat st;
 	size_t bytes;
 
@@ -170,13 +216,13 @@ static int check_folder(struct neap__study *s)
 		return neap__fail_errno(errno, "--out: cannot make '%s'", s->options.out);
 	if (stat(s->options.out, &st) < 0 || !S_ISDIR(st.st_mode))
 		return neap__fail(NEAP_EUSAGE, "--out: '%s' is not a folder", s->options.out);
-	neap__report_machine(machine, sizeof machine);
+	neap__report_machine(s, machine, sizeof machine);
 	snprintf(line, sizeof line, "neap study, %s, slow memory in %s\n%s\n",
 		scales[s->options.scale], s->options.slow, machine);
 	snprintf(path, sizeof path, "%s/study.txt", s->options.out);
 	if (stat(path, &st) < 0)
 		return neap__write_file(path, line, strlen(line));
-	NEAP_TRY(neap__read_file(&text, &bytes, path, 4096));
+	NEAP_TRY(neap__read_file(&text, &bytes, path, PATH));
 	int same = strcmp(text, line) == 0;
 	free(text);
 	return same ? 0
@@ -197,15 +243,25 @@ static int check(struct neap__study *s, const char *const *names, int count)
 	for (int i = 0; i < count; i++)
 		if (!find(names[i]))
 			return neap__fail(NEAP_EUSAGE, "unknown experiment '%s'", names[i]);
+	for (int i = 0; i < count; i++)
+		if (!belongs(s, find(names[i])))
+			return neap__fail(NEAP_EUSAGE,
+				s->options.device
+					? "the experiment '%s' runs on the processor. Leave "
+					  "--device out"
+					: "the experiment '%s' needs a device. Pass --device cuda",
+				names[i]);
+	NEAP_TRY(find_device(s));
 	return check_folder(s);
 }
 
-static int asked(const struct neap__experiment *x, const char *const *names, int count)
+static int asked(const struct neap__study *s, const struct neap__experiment *x,
+	const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++)
 		if (strcmp(names[i], x->name) == 0)
 			return 1;
-	return count == 0;
+	return count == 0 && belongs(s, x);
 }
 
 static int run(struct neap__study *s, const char *const *names, int count)
@@ -213,13 +269,13 @@ static int run(struct neap__study *s, const char *const *names, int count)
 	int all = 0;
 	for (int i = 0; experiments[i]; i++) {
 		int n = 0;
-		if (asked(experiments[i], names, count))
+		if (asked(s, experiments[i], names, count))
 			NEAP_TRY(missing(s, experiments[i], &n));
 		all += n;
 	}
 	s->missing = all;
 	for (int i = 0; experiments[i]; i++)
-		if (asked(experiments[i], names, count))
+		if (asked(s, experiments[i], names, count))
 			NEAP_TRY(measure(s, experiments[i]));
 	return tell(s, NULL);
 }
@@ -227,8 +283,10 @@ static int run(struct neap__study *s, const char *const *names, int count)
 int neap_study_run(const struct neap_study_options *options, const char *const *names, int count)
 {
 	struct neap__study s = {.options = *options};
+	if (s.options.device && strcmp(s.options.device, "cpu") == 0)
+		s.options.device = NULL;
 	if (!s.options.slow)
-		s.options.slow = "/var/tmp";
+		s.options.slow = s.options.device ? "pinned:4G" : "/var/tmp";
 	NEAP_TRY(check(&s, names, count));
 	int rc = run(&s, names, count);
 	if (rc == 0)

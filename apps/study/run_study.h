@@ -17,6 +17,8 @@
 
 /* The experiments, in table order; NULL beyond the end. */
 const char *neap_study_name(int index);
+/* 1: the experiment needs a device. */
+int neap_study_on_device(const char *name);
 /* One line about an experiment; NULL when there is none of that name. */
 const char *neap_study_about(const char *name);
 
@@ -27,11 +29,17 @@ enum neap_study_scale {
 };
 
 struct neap_study_options {
-	uint32_t size;	  /* sizeof(struct neap_study_options) */
-	int scale;	  /* enum neap_study_scale */
-	const char *out;  /* folder, made if it is not there; of one scale and one machine */
-	const char *slow; /* directory of slow memory in a file; NULL: /var/tmp */
-	int png;	  /* 1: a PNG beside each SVG, by rsvg-convert */
+	uint32_t size;	 /* sizeof(struct neap_study_options) */
+	int scale;	 /* enum neap_study_scale */
+	const char *out; /* folder, made if it is not there; of one scale and one machine */
+	/* Directory of slow memory in a file; with a device a list of tiers. NULL: /var/tmp; with a
+	 * device pinned:4G. */
+	const char *slow;
+	/* As in neap_net_options: the experiments that need a device run, and no others. May be
+	 * NULL.
+	 */
+	const char *device;
+	int png; /* 1: a PNG beside each SVG, by rsvg-convert */
 	/*
 	 * Points done of those that were missing, with the next one's name (NULL: between
 	 * experiments). Non-zero ends the study with NEAP_EINTERRUPTED. May be NULL.
@@ -43,9 +51,9 @@ struct neap_study_options {
 };
 
 /*
- * Runs the `count` experiments named (0: all) and writes OUT/report.md about all those
- * that are complete in OUT. NEAP_EUSAGE for an unknown name or a folder of another
- * scale or machine; NEAP_EFORMAT for a file of points that is not one.
+ * Runs the `count` experiments named (0: all of the processor, or of the device) and writes
+ * OUT/report.md about all those that are complete in OUT. NEAP_EUSAGE for an unknown name or a
+ * folder of another scale or machine; NEAP_EFORMAT for a file of points that is not one.
  */
 int neap_study_run(const struct neap_study_options *options, const char *const *names, int count);
 

@@ -25,21 +25,6 @@ enum { SHARING = sizeof sharing / sizeof sharing[0], CUTTING = sizeof cutting / 
 static const char *const shown[] = {"reference", "standard", "remote", "hierarchical", "double",
 	"revolve", "async", "stream", "auto", NULL};
 
-/* Chunks that take the least memory. */
-static struct neap_params params_of(const struct neap_problem *p, const struct length_cut *cut)
-{
-	double ratio = (double)p->chain.state / (double)p->chain.tape;
-	double root = ceil(sqrt((double)p->chain.steps));
-	struct neap_params params = {.checkpoints = cut->checkpoints};
-
-	params.chunk = (int64_t)fmax(1, round(sqrt((double)p->chain.steps * ratio)));
-	if (cut->remote) {
-		params.remote_chunk = (int64_t)root;
-		params.chunk = (int64_t)fmin(root, fmax(1, round(sqrt(root * ratio))));
-	}
-	return params;
-}
-
 static int run_point(struct neap__study *study, const char *axis, const struct neap__netcase *net)
 {
 	struct neap_compare_case cases[SHARING + CUTTING];
@@ -57,7 +42,7 @@ static int run_point(struct neap__study *study, const char *axis, const struct n
 		cases[i] = (struct neap_compare_case){.strategy = sharing[i]};
 	for (int i = 0; i < CUTTING; i++)
 		cases[SHARING + i] = (struct neap_compare_case){.strategy = cutting[i].strategy,
-			.params = params_of(&p, &cutting[i]),
+			.params = neap__least_chunks(&p, cutting[i].checkpoints, cutting[i].remote),
 			.least = 1};
 	o.cases = cases;
 	o.cases_count = SHARING + CUTTING;
@@ -88,62 +73,29 @@ static int measure(struct neap__study *study)
 	return 0;
 }
 
-struct curve {
-	const char *axis, *x, *y; /* rows, columns */
-	double unit;
-	int each; /* over the steps */
-};
-
-static void series(struct neap__study *study, struct neap__figure *f, const struct curve *c,
-	const char *strategy, const char *key, int look)
-{
-	neap__figure_series(f, strategy, 0, key, look);
-	for (int i = 0; i < neap__points_count(study->points); i++)
-		if (neap__row_is(study, i, "axis", c->axis) &&
-			neap__row_is(study, i, "strategy", strategy))
-			neap__figure_xy(f, neap__row_number(study, i, c->x),
-				neap__row_number(study, i, c->y) / c->unit /
-					(c->each ? neap__row_number(study, i, "steps") : 1));
-}
-
-static void panel(struct neap__study *study, struct neap__figure *f, const struct curve *measured,
-	const struct curve *model)
-{
-	for (int i = 0; shown[i]; i++) {
-		series(study, f, model, shown[i], "", NEAP__LINE);
-		series(study, f, measured, shown[i], i ? NULL : "bptt (store-all)", NEAP__MARKS);
-	}
-}
-
 /* How many times the memory of a strategy grows from the shortest sequence to the longest one. */
 static double growth(
 	const struct neap__study *study, const char *strategy, double *from, double *to)
 {
-	double least = NAN, most = NAN;
-	*from = *to = NAN;
-	for (int i = 0; i < neap__points_count(study->points); i++) {
-		double steps = neap__row_number(study, i, "steps");
-		double peak = neap__row_number(study, i, "peak_measured");
-		if (!neap__row_is(study, i, "axis", "T") ||
-			!neap__row_is(study, i, "strategy", strategy) || !isfinite(peak))
-			continue;
-		if (!(steps >= *from))
-			*from = steps, least = peak;
-		if (!(steps <= *to))
-			*to = steps, most = peak;
-	}
-	return most / least;
+	int first = neap__row_at_end(study, "T", "steps", strategy, 0);
+	int last = neap__row_at_end(study, "T", "steps", strategy, 1);
+
+	*from = first < 0 ? NAN : neap__row_number(study, first, "steps");
+	*to = first < 0 ? NAN : neap__row_number(study, last, "steps");
+	return first < 0 ? NAN
+			 : neap__row_number(study, last, "peak_measured") /
+				   neap__row_number(study, first, "peak_measured");
 }
 
 static int draw(struct neap__study *study)
 {
-	static const struct curve time[2] = {
+	static const struct neap__curve time[2] = {
 		{"T", "steps", "seconds", 1e-6, 1}, {"T", "steps", "predicted", 1e-6, 1}};
-	static const struct curve memory[2] = {{"T", "steps", "peak_measured", 1048576, 0},
+	static const struct neap__curve memory[2] = {{"T", "steps", "peak_measured", 1048576, 0},
 		{"T", "steps", "peak_bytes", 1048576, 0}};
-	static const struct curve units[2] = {{"N", "units", "peak_measured", 1048576, 0},
+	static const struct neap__curve units[2] = {{"N", "units", "peak_measured", 1048576, 0},
 		{"N", "units", "peak_bytes", 1048576, 0}};
-	static const struct curve price[2] = {
+	static const struct neap__curve price[2] = {
 		{"N", "units", "seconds", 1e-6, 1}, {"N", "units", "predicted", 1e-6, 1}};
 	struct neap__figure f;
 	const int flags = NEAP__LOG_X | NEAP__LOG_Y;
@@ -166,14 +118,14 @@ static int draw(struct neap__study *study)
 	neap__figure_begin(&f, "length");
 	neap__figure_panel(
 		&f, "Time of a batch, N = 256", "steps T", "microseconds per step", flags);
-	panel(study, &f, &time[0], &time[1]);
+	neap__curves_draw(study, &f, shown, &time[0], &time[1]);
 	neap__figure_panel(&f, "Peak of fast memory, N = 256", "steps T", "MiB", flags);
-	panel(study, &f, &memory[0], &memory[1]);
+	neap__curves_draw(study, &f, shown, &memory[0], &memory[1]);
 	neap__figure_panel(&f, "Peak of fast memory, T = 300", "units N", "MiB", flags);
-	panel(study, &f, &units[0], &units[1]);
+	neap__curves_draw(study, &f, shown, &units[0], &units[1]);
 	neap__figure_panel(
 		&f, "Time of a batch, T = 300", "units N", "microseconds per step", flags);
-	panel(study, &f, &price[0], &price[1]);
+	neap__curves_draw(study, &f, shown, &price[0], &price[1]);
 	double from = NAN, to = NAN;
 	double all = growth(study, "reference", &from, &to);
 	double root = growth(study, "standard", &from, &to);

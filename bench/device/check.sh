@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100.
+# What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100,
+# `study` at most 4.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|torch|compiled|context]...
-# The part `context` runs over CONTEXT_TOKENS tokens (100352; one million is CONTEXT_TOKENS=1001472).
+#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|study|torch|compiled|context]...
+# The part `study` keeps its report and figures if STUDY_OUT names a folder. The part `context` runs over CONTEXT_TOKENS tokens
+# (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
 # part `launches` needs .gpu/count_calls.so from there.
 set -u
@@ -26,7 +28,7 @@ passes() { sed -n 's/^time  *\([0-9.]* [a-z]*\) for forward.*/\1/p' "$1"; }
 run() { # part, what, log, command...
 	local part=$1 what=$2 log=$3
 	shift 3
-	if ! timeout 170 "$@" >"$log" 2>&1; then
+	if ! timeout "${LIMIT:-170}" "$@" >"$log" 2>&1; then
 		row "$part" "$what" "FAIL: $(grep -v '^warning' "$log" | tail -n 1 | cut -c 1-150)"
 		return 1
 	fi
@@ -206,6 +208,15 @@ part_launches() {
 	count "most tapes to pinned memory" --memory 8M --strategy stream --slow pinned:16G
 }
 
+# Time, memory and energy of the strategies over T and N: the quick version, and where its figures are.
+part_study() {
+	local start=$SECONDS folder=${STUDY_OUT:-$work/study}
+	LIMIT=240 run study "neap study --device cuda" "$work/log" env -u NEAP_ISA $NEAP study --device cuda --out "$folder" || return
+	row study "seconds of the quick version (at most 240)" "$((SECONDS - start))"
+	grep -E '^(At T = |Peak of fast memory|Time: within)' "$folder/report.md"
+	grep -E '^\| [TN]=' "$folder/report.md"
+}
+
 part_torch() {
 	run torch "pytest -m cuda" "$work/log" python3 -m pytest -q -m cuda tests/python/test_torch_device.py -p no:cacheprovider
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
@@ -234,7 +245,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload epoch torch compiled context}"; do
+for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload study epoch torch compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

@@ -494,6 +494,9 @@ struct neap_compare_options {
 	 */
 	double seconds;
 	int no_pace; /* 1: the pace of steps is not measured around each run: half the passes */
+	/* Seconds that passes of each strategy take in the end to measure the energy of a device;
+	 * 0: it is not measured. */
+	double energy;
 };
 
 /*
@@ -557,6 +560,7 @@ struct neap_compare_result {
 	char tier_lost[NEAP_TIERS_MAX][512];
 	struct neap_process_memory process;
 	struct neap_device_use device;
+	double *joules; /* [runs_count] energy per batch; NaN: not measured; owned by the result */
 };
 /* Runs one batch with each strategy and measures memory and time. */
 NEAP_API int neap_compare(

@@ -134,6 +134,13 @@ int neap__comparison_arena(const struct neap__comparison *c, uint64_t *most, uin
  */
 double neap__comparison_predict(const struct neap_sweep *sweep, const struct neap__pace_now *now);
 
+/*
+ * Sets *joules to the energy that the device takes for a batch under a strategy that ran, or NaN:
+ * runs its sweep in a row for as long as the options say. 0 or a negative code.
+ */
+int neap__comparison_energy(struct neap__comparison *c, struct neap_sweep *sweep,
+	const struct neap_compare_run *run, double *joules);
+
 /* Multiplies the seconds of steps by `times`. */
 void neap__costs_scale(struct neap__costs *costs, double times);
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comparison_memory.c: what a comparison takes as a process, and the budget that a total leaves. */
+/*
+ * comparison_memory.c: what a comparison takes as a process and of a device, and the budget that a
+ * total leaves.
+ */
 #include "measure/comparison.h"
 #include "measure/process_memory.h"
 #include "data/loader_memory.h"
 #include "nn/core/net_state.h"
 #include "nn/core/on_device.h"
 #include "base/fail.h"
+#include "sys/clock.h"
+
+#include <math.h>
 
 /* Plans are made before arenas are mapped; what they leave behind is counted when all are made. */
 #define PLANNING ((uint64_t)1 << 20)
@@ -94,5 +100,46 @@ int neap__comparison_memory_end(struct neap__comparison *c, int rc)
 	NEAP_TRY(neap__on_device_use(c->one.net, use, NULL));
 	use->free = before.free;
 	use->planned = before.planned;
+	return 0;
+}
+
+/* A forward and backward pass. */
+static int pass(
+	struct neap__comparison *c, struct neap_sweep *sweep, const struct neap_batch *batch)
+{
+	double loss;
+
+	NEAP_TRY(neap_net_begin(c->one.net, batch, &c->one.objective));
+	neap__sweep_pace_start(&c->timed, 0);
+	int rc = neap_sweep_run(sweep, NULL, NULL, &loss, NULL);
+	int ended = neap_net_end(c->one.net);
+	return rc < 0 ? rc : ended;
+}
+
+/*
+ * The counter of a device changes some ten times a second, and a batch may take a millisecond:
+ * passes follow each other, and their energy is the difference of the counter.
+ */
+int neap__comparison_energy(struct neap__comparison *c, struct neap_sweep *sweep,
+	const struct neap_compare_run *run, double *joules)
+{
+	const double seconds = c->options->energy;
+	struct neap_device_use before, after;
+	int64_t passes = 0;
+	int rc = 0;
+
+	*joules = NAN;
+	if (!run->ran || !(seconds > 0))
+		return 0;
+	NEAP_TRY(neap__on_device_use(c->one.net, &before, NULL));
+	if (!(before.joules > 0))
+		return 0;
+	const double begun = neap__seconds();
+	for (; rc == 0 && (passes == 0 || neap__seconds() - begun < seconds); passes++)
+		rc = pass(c, sweep, run->reference ? &c->reference_batch : c->one.batch);
+	neap_sweep_release(sweep);
+	NEAP_TRY(rc);
+	NEAP_TRY(neap__on_device_use(c->one.net, &after, NULL));
+	*joules = (after.joules - before.joules) / (double)passes;
 	return 0;
 }

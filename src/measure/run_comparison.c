@@ -349,6 +349,16 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	return 0;
 }
 
+static int measure_energy(struct neap__comparison *c, const struct candidate *candidates)
+{
+	struct neap_compare_result *r = c->result;
+
+	for (int i = 0; i < r->runs_count; i++)
+		NEAP_TRY(neap__comparison_energy(
+			c, candidates[i].sweep, &r->runs[i], &r->joules[i]));
+	return 0;
+}
+
 static int run_all(struct neap__comparison *c)
 {
 	const struct neap_compare_options *o = c->options;
@@ -358,7 +368,8 @@ static int run_all(struct neap__comparison *c)
 		total++;
 	struct candidate *candidates = calloc((size_t)total, sizeof *candidates);
 	c->result->runs = calloc((size_t)total, sizeof *c->result->runs);
-	if (!candidates || !c->result->runs) {
+	c->result->joules = calloc((size_t)total, sizeof *c->result->joules);
+	if (!candidates || !c->result->runs || !c->result->joules) {
 		free(candidates);
 		return neap__fail_errno(ENOMEM, "compare");
 	}
@@ -370,6 +381,8 @@ static int run_all(struct neap__comparison *c)
 		count++;
 	c->result->runs_count = count;
 	int rc = measure(c, candidates, o->repeats > 0 ? o->repeats : 1);
+	if (rc == 0)
+		rc = measure_energy(c, candidates);
 	if (rc == 0)
 		rc = write_traces(c, candidates);
 	for (int i = 0; i < count; i++) {
@@ -464,5 +477,6 @@ void neap_compare_result_free(struct neap_compare_result *result)
 	if (!result)
 		return;
 	free(result->runs);
+	free(result->joules);
 	*result = (struct neap_compare_result){.size = sizeof(struct neap_compare_result)};
 }

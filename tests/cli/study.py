@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 from harness import NEAP, Folder, Tap, neap
 
 EXPERIMENTS = subprocess.run([NEAP, "study", "--help"], capture_output=True,
-                             text=True).stdout.split("(default: all): ", 1)[1].split("\n\n", 1)[0]
+                             text=True).stdout.split("(default: all): ", 1)[1].split("; with --device", 1)[0]
 EXPERIMENTS = " ".join(EXPERIMENTS.split())
 EXPERIMENTS = [name.strip("' ") for name in EXPERIMENTS.split(",")]
 
@@ -216,6 +216,7 @@ with Tap() as tap:
         tap.run("a folder with a quote in its name", quotes_in_names, folder)
     tap.run("no folder", refuses, "--out", "schedules")
     tap.run("unknown experiment", refuses, "schedules", "schedule", "--out", "/tmp/never")
+    tap.run("an experiment of a device", refuses, "needs a device", "device", "--tiny", "--out", "/tmp/never")
     tap.run("two scales", refuses, "choose one", "--quick", "--full", "--out", "/tmp/never")
     tap.run("a folder that cannot be", refuses, "no-such-folder", "--out", "/no-such-folder/x")
     tap.run("a file for a folder", refuses, "not a folder", "--out", __file__)
