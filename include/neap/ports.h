@@ -49,6 +49,13 @@ struct neap_ports {
 	/* [T][B][inputs], written by backward: the gradient of all inputs, spikes included; or
 	 * NULL. */
 	void *input_grads;
+	/*
+	 * If the network is on a device, arrays are addresses of its memory, and from the call of
+	 * neap_net_set_ports on, all work of the device runs on this stream (a CUstream; NULL: the
+	 * default stream), in the order of the calls. The stream must exist until another one is
+	 * set, or the last network on the device is freed. Inputs are not checked there.
+	 */
+	void *stream;
 };
 
 /*
@@ -56,8 +63,7 @@ struct neap_ports {
  * before neap_net_begin, and between calls of the step functions to replace arrays. Sequences of
  * the batch must have first + steps steps each; their `values` are not read if `inputs` is given.
  * In the calls of step functions t counts from `first`. neap_net_turn must not be called; gradients
- * of the readout are 0. NEAP_EUSAGE: the network is on a device, has no hidden layer, or has a
- * convolution or pooling; samples, steps or first change in a batch.
+ * of the readout are 0. NEAP_EUSAGE: the network has no hidden layer, or has a convolution or pooling; samples, steps or first change in a batch.
  */
 NEAP_API int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports);
 
@@ -76,7 +82,10 @@ NEAP_API int neap_spikes_list(enum neap_precision precision, const void *x, int6
  * if the cell has another state, or learns time constants.
  */
 NEAP_API int neap_net_state_rows(const struct neap_net *net);
-/* Copies the state of the current batch to rows [R][B][n]. */
+/*
+ * Copies the state of the current batch to rows [R][B][n]. In this and the following functions, states
+ * and adjoints of a network on a device are in its memory, and rows in that of the host.
+ */
 NEAP_API int neap_net_state_get(const struct neap_net *net, const void *state, void *rows);
 /* The reverse of neap_net_state_get; outputs of spiking cells are spikes if they are not 0. */
 NEAP_API int neap_net_state_put(const struct neap_net *net, void *state, const void *rows);

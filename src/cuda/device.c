@@ -79,9 +79,11 @@ static int start(struct neap_device *device)
 	NEAP_TRY(NEAP__CUDA(cuDevicePrimaryCtxRetain, (&device->context, device->device)));
 	device->retained = 1;
 	NEAP_TRY(neap__device_enter(device));
-	CUstream *streams[] = {&device->compute, &device->out, &device->in, &device->ahead};
+	CUstream *streams[] = {&device->own, &device->out, &device->in, &device->ahead};
 	for (int i = 0; i < 4; i++)
 		NEAP_TRY(NEAP__CUDA(cuStreamCreate, (streams[i], NEAP__CUDA_STREAM_NON_BLOCKING)));
+	device->compute = device->own;
+	NEAP_TRY(NEAP__CUDA(cuEventCreate, (&device->turned, NEAP__CUDA_EVENT_DISABLE_TIMING)));
 	NEAP_TRY(NEAP__CUDA(cuMemAlloc, (&device->scratch, NEAP__SCRATCH)));
 	neap__device_memory_settle(device);
 	return 0;
@@ -108,6 +110,17 @@ int neap_device_open(struct neap_device **out, const char *name)
 		return rc;
 	}
 	*out = device;
+	return 0;
+}
+
+int neap__device_compute_on(struct neap_device *device, CUstream stream)
+{
+	NEAP_TRY(neap__device_enter(device));
+	if (stream == device->compute)
+		return 0;
+	NEAP_TRY(NEAP__CUDA(cuEventRecord, (device->turned, device->compute)));
+	NEAP_TRY(NEAP__CUDA(cuStreamWaitEvent, (stream, device->turned, 0)));
+	device->compute = stream;
 	return 0;
 }
 
@@ -157,10 +170,12 @@ void neap_device_close(struct neap_device *device)
 	if (!device)
 		return;
 	if (device->retained && neap__device_enter_to_free(device)) {
-		CUstream streams[] = {device->compute, device->out, device->in, device->ahead};
+		CUstream streams[] = {device->own, device->out, device->in, device->ahead};
 		for (int i = 0; i < 4; i++)
 			if (streams[i])
 				NEAP__CUDA(cuStreamDestroy, (streams[i]));
+		if (device->turned)
+			NEAP__CUDA(cuEventDestroy, (device->turned));
 		neap__device_memory_fini(device);
 		if (device->scratch)
 			NEAP__CUDA(cuMemFree, (device->scratch));

@@ -23,6 +23,8 @@ struct neap_device {
 	CUcontext context; /* the primary one, as of other libraries in the process */
 	int retained;
 	CUstream compute, out, in, ahead;
+	CUstream own;	/* `compute` at first; neap__device_compute_on replaces it */
+	CUevent turned; /* recorded when `compute` is replaced */
 	CUdeviceptr scratch;
 	/* Bytes: mapped now, and at most; free when the device was opened; free at least, and what
 	   was free before anything was mapped, by the driver. */
@@ -41,6 +43,12 @@ struct neap_device {
 int neap__device_enter(const struct neap_device *device);
 /* As neap__device_enter, before something is freed. 1, also if it fails; 0: it is the parent's. */
 int neap__device_enter_to_free(const struct neap_device *device);
+
+/*
+ * Makes a stream of the caller the one that is `compute`, after the work on the one before. It must
+ * exist until another one is given, or the device is closed.
+ */
+int neap__device_compute_on(struct neap_device *device, CUstream stream);
 
 /* Joules that the device has taken since the first call; NAN: they are not known. */
 double neap__device_joules(struct neap_device *device);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_steps.c: the launches of a range of steps of a dense net (dense_steps.h). */
 #include "device/dense_steps.h"
+#include "device/port_steps.h"
 #include "base/fail.h"
 
 /* Columns from which on a product of many steps is worth a launch: a few launches each 64 steps. */
@@ -171,7 +172,7 @@ int neap__dense_forward(const struct neap__device_net *net, const struct neap__d
 		NEAP_TRY(step_layer(&range, l));
 		NEAP_TRY(end_layer(&range, l));
 	}
-	return read_out(&range);
+	return net->readout.classes ? read_out(&range) : 0;
 }
 
 int neap__dense_count(const struct neap__device_net *net, const struct neap__device_launcher *on,
@@ -263,6 +264,7 @@ static int layer_back(const struct dense_range *r, int l)
 	NEAP_TRY(move_adjoint(r, l, 0));
 	for (a.t = r->t1 - 1; a.t >= r->t0; a.t--) {
 		a.candidate = 0;
+		a.given = neap__device_port_given(r->net, l, a.t);
 		NEAP_TRY(neap__launch_dense_backward(r->on, &a));
 		if (!layer->candidate)
 			continue;
@@ -381,7 +383,7 @@ static int add_gradients(const struct dense_range *r)
 		.t0 = r->t0,
 		.fold = r->t0 % DEVICE_BLOCK_STEPS == 0};
 
-	for (int l = 0; l <= r->net->layers; l++) {
+	for (int l = 0; l < r->net->layers + (r->net->readout.classes > 0); l++) {
 		const struct neap__layer *layer = &r->net->net->layers[l];
 		NEAP_TRY(add_tensor(r, &a, l, layer->bias, NULL, 0, 0));
 		const float *below =
@@ -413,10 +415,12 @@ int neap__dense_backward(const struct neap__device_net *net, const struct neap__
 		.t0 = t0,
 		.t1 = t1};
 
-	NEAP_TRY(readout_back(&range));
+	if (net->readout.classes)
+		NEAP_TRY(readout_back(&range));
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l));
 	if (!net->batch.values)
 		NEAP_TRY(add_events(&range));
-	return add_gradients(&range);
+	NEAP_TRY(add_gradients(&range));
+	return neap__device_port_gradients(net, on, room, t0, t1);
 }

@@ -83,6 +83,12 @@ static int fence(void *self)
 	return neap_device_wait(b->device);
 }
 
+static int use_stream(void *self, void *stream)
+{
+	struct neap__device_backend *b = self;
+	return neap__device_compute_on(b->device, stream);
+}
+
 static int find(struct neap__device_backend *b, enum neap__device_kernel kernel)
 {
 	const char *name = neap__device_kernel_name(kernel);
@@ -123,6 +129,7 @@ int neap__device_backend_open(
 						   .record_steps = NEAP__DEVICE_STEPS_MOST,
 						   .begin = begin,
 						   .fence = fence,
+						   .stream = use_stream,
 						   .advance = neap__device_advance,
 						   .record = neap__device_record,
 						   .backward = neap__device_reverse,

@@ -62,7 +62,7 @@ static void take_layer(
 		b->room.spikes[l] = take(
 			p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
 	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
-	if (!net->objective.loss)
+	if (!neap__has_gradients(net))
 		return;
 	b->room.currents[l] =
 		take(p, rows, (dense ? (uint64_t)dense->sums : units) * sizeof(float));
@@ -121,7 +121,7 @@ static void take_sums(
 {
 	uint64_t first = p->used, groups = (uint64_t)b->net.groups;
 
-	for (int i = 0; i < net->ntensors && net->objective.loss; i++) {
+	for (int i = 0; i < net->ntensors && neap__has_gradients(net); i++) {
 		uint64_t count = (uint64_t)net->tensors[i].count;
 		b->room.part[i] = take(p, groups * count, sizeof(float));
 		b->room.total[i] = take(p, groups * count, sizeof(double));
@@ -152,7 +152,7 @@ static void take_all(
 		take_layer(b, p, net, l);
 	if (b->net.dense)
 		take_dense(b, p);
-	if (!net->objective.loss)
+	if (!neap__has_gradients(net))
 		return;
 	b->room.readout_currents =
 		take(p, (DEVICE_BLOCK_STEPS + 1) * samples, classes * sizeof(float));

@@ -229,6 +229,12 @@ int neap__device_events_need(struct neap__device_events *e, struct neap_net *net
 	int next = e->current == 0 || (e->current < 0 && has(&e->buffer[1], t));
 	struct neap__input_range *buffer = &e->buffer[next];
 
+	if (net->ports.inputs) { /* the caller's array */
+		batch->values = net->ports.inputs;
+		batch->first_step = (int)net->ports.first;
+		*to = net->batch->steps;
+		return 0;
+	}
 	if (e->current >= 0 && has(&e->buffer[e->current], t)) {
 		*to = e->buffer[e->current].to;
 		return 0;

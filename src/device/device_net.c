@@ -248,7 +248,7 @@ static struct neap__device_readout describe_readout(
 	size_t outputs = ((size_t)layer->n * sizeof(float) + 7) & ~(size_t)7;
 	size_t currents = (3 * (size_t)layer->n * sizeof(float) + 7) & ~(size_t)7;
 
-	return (struct neap__device_readout){.classes = layer->n,
+	return (struct neap__device_readout){.classes = neap__has_ports(net) ? 0 : layer->n,
 		.kind = (int)net->options.readout,
 		.is_late = layer->delay,
 		.state_at = (int)layer->state_at,
@@ -301,7 +301,8 @@ int neap__device_net_describe(
 		.sample_adjoint = (int)net->sample_adjoint,
 		.inputs = net->options.inputs};
 	device->has_errors =
-		net->options.readout == NEAP_READ_STEP || net->options.readout == NEAP_READ_SOFTMAX;
+		!neap__has_ports(net) && (net->options.readout == NEAP_READ_STEP ||
+						 net->options.readout == NEAP_READ_SOFTMAX);
 	for (int l = 0; l < device->layers; l++)
 		if (net->layers[l].cell->traits & NEAP__HAS_THRESHOLD)
 			device->near_units += net->layers[l].n;

@@ -7,6 +7,7 @@
  * samples came.
  */
 #include "device/device_backend.h"
+#include "device/port_steps.h"
 #include "device/readout_steps.h"
 #include "base/checked.h"
 #include "base/fail.h"
@@ -101,6 +102,15 @@ static int keep_outputs(
 	return m->write(m->user, state, copy, b->net->state_bytes);
 }
 
+/* A first pass over [t0, t1) counts spikes, and writes the outputs of a caller. */
+static int finish_first(const struct neap__device_backend *b, int64_t t0, int64_t t1)
+{
+	const struct neap__device_net *net = &b->batch.net;
+
+	NEAP_TRY(neap__device_count(net, &b->launcher, &b->batch.room, (int)t0, (int)t1));
+	return neap__device_port_outputs(net, &b->launcher, &b->batch.room, (int)t0, (int)t1);
+}
+
 int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first)
 {
 	struct neap__device_backend *b = self;
@@ -110,8 +120,7 @@ int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int fi
 		NEAP_TRY(neap__device_forward(&b->batch.net, &b->launcher, &b->batch.room, state,
 			(int)t, (int)end, NULL));
 		if (first)
-			NEAP_TRY(neap__device_count(
-				&b->batch.net, &b->launcher, &b->batch.room, (int)t, (int)end));
+			NEAP_TRY(finish_first(b, t, end));
 		NEAP_TRY(keep_outputs(b, state, t, end, first));
 	}
 	return 0;
@@ -296,8 +305,7 @@ static int record_round(struct neap__device_backend *b, void *state, int64_t t, 
 	add_counts(b, t, r->done, r->bytes - fixed_bytes(b, n));
 	NEAP_TRY(pack_round(b, r->tape, r->at, r->previous, t, r->done));
 	if (first)
-		NEAP_TRY(neap__device_count(
-			&b->batch.net, &b->launcher, &b->batch.room, (int)t, (int)r->done));
+		NEAP_TRY(finish_first(b, t, r->done));
 	return keep_outputs(b, state, t, r->done, first);
 }
 

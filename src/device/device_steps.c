@@ -2,6 +2,7 @@
 /* device_steps.c: the launches of a range of steps (device_steps.h). */
 #include "device/device_steps.h"
 #include "device/dense_steps.h"
+#include "device/port_steps.h"
 #include "base/fail.h"
 
 static const struct neap__device_readout no_readout;
@@ -158,6 +159,7 @@ static int layer_back(
 		.above = is_last ? NULL : room->currents[l + 1],
 		.errors = is_last && net->has_errors ? room->errors : NULL,
 		.penalty = room->penalty ? room->penalty[l] : NULL,
+		.given = neap__device_port_given(net, l, range->t0),
 		.tape = from->tape,
 		.share = from->share,
 		.most = tapes->most,
@@ -261,7 +263,8 @@ static int add_gradients(const struct range *range)
 		.block_end = range->block_end,
 		.fold = range->t0 % DEVICE_BLOCK_STEPS == 0};
 
-	for (int l = 0; l <= range->net->layers; l++)
+	/* Without classes, arrays of a caller replace the readout. */
+	for (int l = 0; l < range->net->layers + (range->net->readout.classes > 0); l++)
 		NEAP_TRY(add_layer(range, &a, l));
 	return flush(range, &a);
 }
@@ -279,5 +282,6 @@ int neap__device_backward(const struct neap__device_net *net,
 	for (int l = net->layers - 1; l >= 0; l--)
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
 	NEAP_TRY(net->batch.values ? add_inputs(&range) : mark_inputs(&range));
-	return add_gradients(&range);
+	NEAP_TRY(add_gradients(&range));
+	return neap__device_port_gradients(net, on, room, t0, t1);
 }

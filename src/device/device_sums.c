@@ -129,7 +129,7 @@ static int copy_all(struct neap__device_backend *b, int in)
 
 int neap__device_fetch_sums(void *self, struct neap_net *net)
 {
-	return net->objective.loss ? copy_all(self, 0) : 0;
+	return neap__has_gradients(net) ? copy_all(self, 0) : 0;
 }
 
 int neap__device_send_sums(void *self, struct neap_net *net)

@@ -138,6 +138,8 @@ static void read_environment(void)
 			driver.fail_copy = atoll(value);
 		else if (strncmp(item, "copy_bytes=", 11) == 0)
 			driver.copy_bytes = strtoull(value, NULL, 10);
+		else if (strncmp(item, "foreign=", 8) == 0)
+			driver.foreign = atoi(value);
 		else if (strncmp(item, "report=", 7) == 0)
 			report = value;
 		else if (strncmp(item, "opened=", 7) == 0)
@@ -243,15 +245,30 @@ CUresult fake_cuMemFreeHost(void *at)
 	CALL_ALWAYS((fake_finish_all(), dead(fake_pinned_free(at))));
 }
 
+/* The stream of a call; NULL is the default stream, which exists as long as the process. */
+static CUstream stream_of(CUstream given)
+{
+	return given ? given : fake_default_stream();
+}
+
+/* Ends a call that queued work on a stream: on the default one it is done at once. */
+static CUresult queued(CUresult result, CUstream given)
+{
+	if (!given && result == SUCCESS)
+		fake_finish_stream(fake_default_stream());
+	return result;
+}
+
 static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, int rules)
 {
-	struct fake_job *job = rules && bytes > 0 ? fake_queue(stream, FAKE_COPY) : NULL;
+	struct fake_job *job =
+		rules && bytes > 0 ? fake_queue(stream_of(stream), FAKE_COPY) : NULL;
 	if (!job)
 		return INVALID_VALUE;
 	job->to = to;
 	job->from = from;
 	job->bytes = bytes;
-	return SUCCESS;
+	return queued(SUCCESS, stream);
 }
 
 static void *pointer(CUdeviceptr at)
@@ -284,13 +301,14 @@ CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, 
 static CUresult fill(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
 {
 	struct fake_job *job =
-		fake_memory_holds(pointer(at), bytes) ? fake_queue(stream, FAKE_FILL) : NULL;
+		fake_memory_holds(pointer(at), bytes) ? fake_queue(stream_of(stream), FAKE_FILL)
+						      : NULL;
 	if (!job)
 		return INVALID_VALUE;
 	job->to = pointer(at);
 	job->byte = byte;
 	job->bytes = bytes;
-	return SUCCESS;
+	return queued(SUCCESS, stream);
 }
 
 CUresult fake_cuMemsetD8Async(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
@@ -327,6 +345,7 @@ static CUresult waited(void)
 
 CUresult fake_cuStreamSynchronize(CUstream stream)
 {
+	stream = stream_of(stream);
 	IN_CONTEXT(ignored(FAKE_STREAM_SYNCHRONIZE, stream->first != NULL, stream)
 			   ? SUCCESS
 			   : (fake_finish_stream(stream), waited()));
@@ -335,6 +354,7 @@ CUresult fake_cuStreamSynchronize(CUstream stream)
 CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
 	(void)flags;
+	stream = stream_of(stream);
 	IN_CONTEXT(ignored(FAKE_STREAM_WAIT_EVENT, fake_event_is_pending(event), stream) ? SUCCESS
 		   : fake_wait_for(stream, event) == 0					 ? SUCCESS
 						       : OUT_OF_MEMORY);
@@ -353,7 +373,7 @@ CUresult fake_cuEventDestroy(CUevent event)
 
 CUresult fake_cuEventRecord(CUevent event, CUstream stream)
 {
-	IN_CONTEXT(fake_record(event, stream) == 0 ? SUCCESS : OUT_OF_MEMORY);
+	IN_CONTEXT(queued(fake_record(event, stream_of(stream)) == 0 ? SUCCESS : OUT_OF_MEMORY, stream));
 }
 
 CUresult fake_cuEventSynchronize(CUevent event)
@@ -437,7 +457,7 @@ static CUresult launch(const struct fake_kernel *kernel, struct fake_shape shape
 	void **arguments)
 {
 	CUresult wrong = check(kernel, &shape);
-	struct fake_job *job = wrong ? NULL : fake_queue(stream, FAKE_LAUNCH);
+	struct fake_job *job = wrong ? NULL : fake_queue(stream_of(stream), FAKE_LAUNCH);
 	if (!job)
 		return wrong ? wrong : OUT_OF_MEMORY;
 	driver.clusters += shape.cluster > 0;
@@ -447,7 +467,7 @@ static CUresult launch(const struct fake_kernel *kernel, struct fake_shape shape
 		memcpy(&job->arguments[word], arguments[i], kernel->argument_bytes[i]);
 		word += (kernel->argument_bytes[i] + 7) / 8;
 	}
-	return SUCCESS;
+	return queued(SUCCESS, stream);
 }
 
 CUresult fake_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

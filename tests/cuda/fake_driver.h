@@ -4,7 +4,8 @@
  * libfakecuda.so, which neap loads if NEAP_CUDA_DRIVER names it. It keeps the rules of the real one
  * and uses all the freedom that they leave: work on a stream is done as late as the waits allow, or
  * at a random time before that, in any order between streams. Device memory is filled with a
- * pattern and, outside of the driver, mapped without access. Time is counted, not waited for.
+ * pattern and, outside of the driver, mapped without access. Time is counted, not waited for. Work
+ * on the default stream (NULL) is done at once.
  */
 #ifndef NEAP_TEST_FAKE_DRIVER_H
 #define NEAP_TEST_FAKE_DRIVER_H
@@ -45,6 +46,7 @@ struct fake_driver {
 	int64_t fail_copy; /* so does the copy of this number, of those of copy_bytes bytes */
 	int64_t sized_copies;
 	uint64_t copy_bytes;
+	int foreign; /* 1: memory of the host counts as memory of the device, too */
 	int ignored_wait;	/* of this kind ... */
 	int64_t ignored_number; /* ... this one does nothing [0: none] ... */
 	int64_t ignored_count;	/* and so many from it on [1] */

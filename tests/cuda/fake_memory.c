@@ -104,7 +104,7 @@ int fake_memory_holds(const void *at, size_t bytes)
 		if (a->bytes && p >= a->at && p <= a->at + a->bytes)
 			return bytes <= (size_t)(a->at + a->bytes - p);
 	}
-	return 0;
+	return fake_driver()->foreign && fake_memory_is_host(at, bytes);
 }
 
 int fake_memory_is_host(const void *at, size_t bytes)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define KERNEL_SECONDS 1e-5
+#define DEFAULT_NUMBER 100
 #define COPY_SECONDS 5e-6 /* of a copy or fill, in addition to its bytes */
 
 static struct CUstream_st *streams;
@@ -43,6 +44,17 @@ struct CUstream_st *fake_stream_new(void)
 	stream->number = created++;
 	stream->next = streams;
 	streams = stream;
+	return stream;
+}
+
+struct CUstream_st *fake_default_stream(void)
+{
+	static struct CUstream_st *stream;
+	if (!stream) {
+		stream = fake_stream_new();
+		stream->number = DEFAULT_NUMBER; /* streams of programs count from 0 */
+		created--;
+	}
 	return stream;
 }
 

@@ -45,6 +45,8 @@ struct CUevent_st {
 
 /* All of these are called with the lock of the driver. */
 struct CUstream_st *fake_stream_new(void);
+/* Of NULL; made when it is first used. */
+struct CUstream_st *fake_default_stream(void);
 void fake_stream_free(struct CUstream_st *stream);
 /* A job at the end of a stream, or NULL. */
 struct fake_job *fake_queue(struct CUstream_st *stream, enum fake_job_kind kind);

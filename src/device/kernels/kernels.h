@@ -224,6 +224,8 @@ struct lif_backward_arguments {
 	 */
 	DEVICE_POINTER(const float) errors;
 	DEVICE_POINTER(const float) penalty; /* [units] gradient per spike; NULL: no penalty */
+	/* [t - t0][samples][units] d loss / d spike of the caller's outputs; NULL: there are none. */
+	DEVICE_POINTER(const float) given;
 	DEVICE_POINTER(const u8) tape;
 	u32 share;
 	int most, tape_t0; /* of the call that wrote the tape */
@@ -394,6 +396,8 @@ struct dense_backward_arguments {
 	int above_columns, above_width; /* of the layer above: columns of W, numbers of d(in) */
 	int above_late;			/* it receives outputs of t at t + 1 */
 	int is_added; /* 1: `values` has W d(in) of the layer above (dense_product) */
+	/* [samples][units] d loss / d output of the caller, of step t; NULL: there is none. */
+	DEVICE_POINTER(const float) given;
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_columns] */
 	DEVICE_POINTER(const float) above;	  /* its currents */
@@ -522,6 +526,23 @@ struct optimizer_step_arguments {
 	DEVICE_POINTER(double) moment;
 	DEVICE_POINTER(double) second_moment; /* NULL: sgd */
 	DEVICE_POINTER(u32) infinite;	      /* set to 1 if a weight is no longer finite */
+};
+
+/* Bitmaps of spikes to numbers, for rows of all steps and samples. */
+struct expand_spikes_arguments {
+	int rows, units;
+	DEVICE_POINTER(const u32) spikes; /* [rows][words] */
+	DEVICE_POINTER(float) outputs;	  /* [rows][units] */
+};
+
+/* The gradient of the inputs of steps [t0, t1): W d(in) of the first layer. */
+struct input_gradients_arguments {
+	int samples, inputs;
+	int t1, t0, first;		      /* first: the step of row 0 of `gradients` */
+	int terms, width;		      /* columns of W; numbers of d(in) */
+	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
+	DEVICE_POINTER(const float) weight;   /* [inputs][terms] */
+	DEVICE_POINTER(float) gradients;      /* [t - first][samples][inputs] */
 };
 
 #if !defined(__OPENCL_VERSION__)
@@ -673,6 +694,10 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	X(lif_backward_cluster, neap__cluster_blocks(&a->shape, a->lif.batch.samples), \
 		neap__cluster_threads(&a->shape, 0), neap__shared_lif_backward_cluster(a)) \
 	X(drop_outputs, a->rows, neap__device_threads(a->units), 0) \
+	X(expand_spikes, a->rows, neap__device_threads(a->units), 0) \
+	X(input_gradients, (a->t1 - a->t0) * neap__device_unit_tiles(a->samples, a->inputs), \
+		DEVICE_TILE_THREADS, neap__shared_tile(DEVICE_TILE_SAMPLES, DEVICE_BACK_TERMS) + \
+		neap__shared_tile(DEVICE_TILE_UNITS, DEVICE_BACK_TERMS)) \
 	X(copy_rows, a->samples, neap__device_threads(a->words), 0) \
 	X(sum_groups, a->blocks, DEVICE_SQUARES / 2, neap__shared_array(DEVICE_SQUARES, 8)) \
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \

@@ -2,6 +2,7 @@
 /* ports.c: the arrays of a caller in place of data set, readout and loss (neap/ports.h). */
 #include "nn/batch/ports.h"
 #include "nn/core/cell.h"
+#include "nn/core/on_device.h"
 #include "base/fail.h"
 #include "base/struct_size.h"
 
@@ -14,9 +15,6 @@ _Static_assert(NEAP_PORTS_CONTINUED % NEAP__GRADIENT_BLOCK == 0,
 
 static int check_net(const struct neap_net *net)
 {
-	if (net->backend || net->device)
-		return neap__fail(NEAP_EUSAGE, "ports: the network is on a device; arrays of steps "
-					       "need the processor");
 	if (net->nlayers < 2)
 		return neap__fail(NEAP_EUSAGE, "ports: the network has no hidden layer");
 	for (int l = 0; l < net->nlayers; l++)
@@ -66,7 +64,9 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 		net->ports = (struct neap_ports){0};
 		return 0;
 	}
-	NEAP_TRY(neap__struct_size(ports->size, sizeof *ports, sizeof *ports, "neap_ports"));
+	struct neap_ports given;
+	NEAP_TRY(neap__struct_take(&given, sizeof given, ports, "neap_ports"));
+	ports = &given;
 	NEAP_TRY(check_net(net));
 	if (ports->samples < 1 || ports->steps < 1 ||
 		(ports->first != 0 && ports->first != NEAP_PORTS_CONTINUED))
@@ -92,6 +92,8 @@ int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports)
 			"ports: samples, steps and first must stay the same in a batch");
 	if (ports->input_grads)
 		NEAP_TRY(list_inputs(net));
+	if (net->backend)
+		NEAP_TRY(net->backend->stream(net->on_backend, ports->stream));
 	net->ports = *ports;
 	return 0;
 }
@@ -117,6 +119,8 @@ int neap__ports_check(const struct neap_net *net, const struct neap_batch *batch
 				"ports: sample %d has %lld steps; all must have %lld", b,
 				(long long)batch->sequences[b].length,
 				(long long)(ports->first + ports->steps));
+	if (net->backend) /* they are in memory of the device */
+		return 0;
 	for (size_t i = 0; ports->inputs && i < row * (size_t)ports->steps; i++)
 		if (!is_finite(net, ports->inputs, i))
 			return neap__fail(NEAP_EUSAGE,
@@ -210,21 +214,31 @@ int neap_net_state_get(const struct neap_net *net, const void *state, void *rows
 {
 	NEAP_NEED(net, state, rows);
 	struct state_copy c = {net, layer_of(net), (unsigned char *)(uintptr_t)state, rows, 0};
-
-	return c.layer ? copy_states(&c) : NEAP_EUSAGE;
-}
-
-int neap_net_state_put(const struct neap_net *net, void *state, const void *rows)
-{
-	NEAP_NEED(net, state, rows);
-	struct state_copy c = {net, layer_of(net), state, (unsigned char *)(uintptr_t)rows, 1};
+	struct neap_net *own = (struct neap_net *)(uintptr_t)net; /* its copy of a device's state */
+	void *seen;
 
 	if (!c.layer)
 		return NEAP_EUSAGE;
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	memset(state, 0, net->state_bytes);
+	NEAP_TRY(neap__on_device_state(own, &seen, c.state));
+	c.state = seen;
 	return copy_states(&c);
+}
+
+int neap_net_state_put(const struct neap_net *net, void *state, const void *rows)
+{
+	NEAP_NEED(net, state, rows);
+	struct state_copy c = {net, layer_of(net), net->backend ? net->turn_room : state,
+		(unsigned char *)(uintptr_t)rows, 1};
+
+	if (!c.layer)
+		return NEAP_EUSAGE;
+	if (!net->batch)
+		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	memset(c.state, 0, net->state_bytes);
+	NEAP_TRY(copy_states(&c));
+	return neap__on_device_state_back((struct neap_net *)(uintptr_t)net, state);
 }
 
 /*
@@ -247,6 +261,39 @@ static int refuse_gradients(const struct neap__layer *layer)
 		layer->cell->name);
 }
 
+/* Fills an adjoint in memory of the host. */
+static int fill_adjoint(const struct neap_net *net, const struct neap__layer *layer,
+	unsigned char *adjoint, const void *rows)
+{
+	const struct neap__cell_code *code = neap__layer_code(net, layer);
+	size_t row = (size_t)layer->n * net->ops->real;
+
+	memset(adjoint, 0, net->adjoint_bytes);
+	if (!rows)
+		return 0;
+	if (!has_state_gradients(net, layer))
+		return refuse_gradients(layer);
+	for (int g = 0; g < net->ngroups; g++)
+		for (int s = 0; s < net->groups[g].size; s++)
+			for (int r = 0; r < code->rows.state; r++)
+				memcpy(adjoint + net->groups[g].adjoint_at +
+						(size_t)s * net->sample_adjoint +
+						layer->adjoint_at + (code->carried + r) * row,
+					(const unsigned char *)rows +
+						((size_t)r * net->batch->size +
+							net->groups[g].first + s) *
+							row,
+					row);
+	return 0;
+}
+
+/* Where the host has a copy of an adjoint of the device; its own adjoints are there themselves. */
+static unsigned char *adjoint_room(const struct neap_net *net, const void *adjoint)
+{
+	return net->backend ? (unsigned char *)net->turn_room + net->state_bytes
+			    : (unsigned char *)(uintptr_t)adjoint;
+}
+
 int neap_net_state_adjoint(const struct neap_net *net, void *adjoint, const void *rows)
 {
 	NEAP_NEED(net, adjoint);
@@ -256,25 +303,12 @@ int neap_net_state_adjoint(const struct neap_net *net, void *adjoint, const void
 		return NEAP_EUSAGE;
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	memset(adjoint, 0, net->adjoint_bytes);
-	if (!rows)
+	unsigned char *room = adjoint_room(net, adjoint);
+	NEAP_TRY(fill_adjoint(net, layer, room, rows));
+	if (!net->backend)
 		return 0;
-	if (!has_state_gradients(net, layer))
-		return refuse_gradients(layer);
-	const struct neap__cell_code *code = neap__layer_code(net, layer);
-	size_t row = (size_t)layer->n * net->ops->real;
-	for (int g = 0; g < net->ngroups; g++)
-		for (int s = 0; s < net->groups[g].size; s++)
-			for (int r = 0; r < code->rows.state; r++)
-				memcpy((unsigned char *)adjoint + net->groups[g].adjoint_at +
-						(size_t)s * net->sample_adjoint +
-						layer->adjoint_at + (code->carried + r) * row,
-					(const unsigned char *)rows +
-						((size_t)r * net->batch->size +
-							net->groups[g].first + s) *
-							row,
-					row);
-	return 0;
+	const struct neap_memory_ops *memory = net->backend->memory;
+	return memory->write(memory->user, adjoint, room, net->adjoint_bytes);
 }
 
 int neap_net_state_grads(struct neap_net *net, const void *adjoint, void *rows)
@@ -288,7 +322,13 @@ int neap_net_state_grads(struct neap_net *net, const void *adjoint, void *rows)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
 	if (!has_state_gradients(net, layer))
 		return refuse_gradients(layer);
+	unsigned char *room = adjoint_room(net, adjoint);
+	if (net->backend) {
+		const struct neap_memory_ops *memory = net->backend->memory;
+		NEAP_TRY(memory->read(memory->user, room, adjoint, net->adjoint_bytes));
+		net->ops->fill_strips(net);
+	}
 	for (int g = 0; g < net->ngroups; g++)
-		net->ops->state_grads(net, &net->groups[g], adjoint, rows);
+		net->ops->state_grads(net, &net->groups[g], room, rows);
 	return 0;
 }

@@ -601,6 +601,12 @@ static inline int neap__has_ports(const struct neap_net *net)
 	return net->ports.size != 0;
 }
 
+/* Whether a batch has gradients: of a loss, or of a caller's outputs. */
+static inline int neap__has_gradients(const struct neap_net *net)
+{
+	return net->objective.loss || neap__has_ports(net);
+}
+
 /*
  * The largest angle of a step of a unit that oscillates: at 1 its undamped oscillation ends, and
  * the derivative of sqrt(1 - x^2) is infinite (chosen).

@@ -170,7 +170,7 @@ int neap__net_wait(const struct neap_net *net)
 
 int neap__on_device_end(struct neap_net *net)
 {
-	if (!has_samples(net) || !net->objective.loss)
+	if (!has_samples(net) || !neap__has_gradients(net))
 		return 0;
 	return net->parameters.kept ? net->backend->add_groups(net->on_backend, net)
 				    : net->backend->fetch_sums(net->on_backend, net);
