@@ -176,15 +176,13 @@ static const struct neap__device_driver driver = {.count = count_devices,
 	.use = use_of_memory,
 	.speed = measure_speed};
 
-#ifdef NEAP_DEVICES_AT_LOAD
-/* In the library, every program has devices. */
-__attribute__((constructor)) static void use_at_load(void)
-{
-	neap__cuda_devices_use();
-}
-#endif
-
 void neap__cuda_devices_use(void)
 {
 	neap__device_driver = &driver;
+}
+
+/* Programs that use the shared library have devices. */
+__attribute__((constructor)) static void use_at_load(void)
+{
+	neap__cuda_devices_use();
 }

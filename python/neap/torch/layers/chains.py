@@ -20,6 +20,7 @@ from ...reports import Report
 from ...scan_choice import Asked, Choice, Facts, choose
 from ...show import show_least
 from ...stores import OpenTier, Paths, Store, measured_tiers
+from . import nets
 from .nets import Kind, give, take
 
 __all__ = ["Budget", "Steps"]
@@ -37,10 +38,6 @@ class Budget(NamedTuple):
     memory: Optional[int]
     strategy: str
     slow: Optional[Paths]
-
-
-def _bytes(count: int) -> torch.Tensor:
-    return torch.empty(count, dtype=torch.uint8)
 
 
 class Steps(Backend):
@@ -63,6 +60,14 @@ class Steps(Backend):
         self.buffer: Optional[torch.Tensor] = None
         self.fixed = self.measured = False
 
+    def bytes(self, count: int) -> torch.Tensor:
+        """Returns memory of the device of x."""
+        return torch.empty(count, dtype=torch.uint8, device=self.x.device)
+
+    def _seconds(self) -> float:
+        nets.finish(self.kind.device)
+        return time.perf_counter()
+
     def begin(self, outputs: Optional[torch.Tensor]) -> None:
         """Begins a pass over all steps."""
         self.net.begin(self.x, self.given, outputs, self.events)
@@ -72,7 +77,7 @@ class Steps(Backend):
 
     def start(self) -> torch.Tensor:
         """Returns the state before the first step."""
-        state = torch.zeros(self.state, dtype=torch.uint8)
+        state = self.bytes(self.state).zero_()
         if self.given:
             self.net.put_state(state, self.given)
         return state
@@ -86,11 +91,11 @@ class Steps(Backend):
                room: Optional[int]) -> Tuple[torch.Tensor, "Tape", int]:
         state, most = state.clone(), (t1 - t0) * self.most
         if self.fixed:
-            tape = _bytes(most)
+            tape = self.bytes(most)
             self.net.record(state, t0, t1, first, tape)
             return state, Tape(tape), most
         if self.buffer is None or self.buffer.numel() < most:
-            self.buffer = _bytes(most)
+            self.buffer = self.bytes(most)
         used = self.net.record(state, t0, t1, first, self.buffer)
         return state, Tape(self.buffer[:used].clone()), used
 
@@ -103,7 +108,7 @@ class Steps(Backend):
         return state, [(state.data_ptr(), state.numel())]
 
     def empty(self, t: int) -> torch.Tensor:
-        return _bytes(self.state)
+        return self.bytes(self.state)
 
     def tape_pieces(self, tape: "Tape") -> Sequence[Tuple[int, int]]:
         assert tape.memory is not None
@@ -113,7 +118,7 @@ class Steps(Backend):
         tape.memory = None
 
     def regain(self, tape: "Tape") -> Sequence[Tuple[int, int]]:
-        tape.memory = _bytes(tape.nbytes)
+        tape.memory = self.bytes(tape.nbytes)
         return self.tape_pieces(tape)
 
     def forward(self, budget: Budget, outputs: Optional[torch.Tensor],
@@ -160,15 +165,15 @@ class Steps(Backend):
             net, warm = self.net, min(self.steps - group, LARGEST)
             state = self.start()
             net.advance(state, 0, warm, False)
-            begin = time.perf_counter()
+            begin = self._seconds()
             net.advance(state.clone(), warm, warm + group, False)
-            advanced = time.perf_counter()
+            advanced = self._seconds()
             _, tape, nbytes = self.record(state, warm, warm + group, False, None)
-            recorded = time.perf_counter()
-            adjoint = _bytes(self.adjoint)
+            recorded = self._seconds()
+            adjoint = self.bytes(self.adjoint)
             net.put_adjoint(adjoint, None)
             net.backward(adjoint, warm, warm + group, tape.memory)
-            costs = Costs(advanced - begin, recorded - advanced, time.perf_counter() - recorded)
+            costs = Costs(advanced - begin, recorded - advanced, self._seconds() - recorded)
             if len(_found) > KEPT:
                 _found.clear()
             _found[key] = Measured(nbytes if self.fixed else min(group * self.most, int(nbytes * MARGIN) + 64), costs,

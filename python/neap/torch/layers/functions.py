@@ -13,6 +13,7 @@ from ...units import Size
 from ..scan import reported
 from ..transforms import transformed, uncompiled
 from .chains import Budget, Steps
+from . import nets
 from .nets import Kind, spikes_of
 
 __all__ = ["RESETS", "SURROGATES", "alif", "gru", "lif", "lstm"]
@@ -106,18 +107,18 @@ class _Layer(torch.autograd.Function):
             needs = ctx.needs_input_grad
             d_x = torch.empty_like(x) if needs[1] else None
             net.gradients(None if d_outputs is None else d_outputs.contiguous(), d_x)
-            adjoint = torch.empty(steps.adjoint, dtype=torch.uint8)
+            adjoint = steps.bytes(steps.adjoint)
             net.put_adjoint(adjoint, rows)
             adjoint = player.backward(adjoint)
             d_given: List[Optional[torch.Tensor]] = [None] * len(given)
             if given and call.cell.smooth and any(needs[5 + count:]):
                 d_given = list(net.state_gradient(adjoint))
             net.end()
-            d_in = net.gradient("layer0.weight").t() if needs[2] else None
-            d_rec = net.gradient("layer0.recurrent").t() if needs[3] else None
+            d_in = net.gradient("layer0.weight").to(x.device).t() if needs[2] else None
+            d_rec = net.gradient("layer0.recurrent").to(x.device).t() if needs[3] else None
             d_bias: List[Optional[torch.Tensor]] = [None] * count
             if any(needs[5:5 + count]):
-                d_bias = list(call.bias_gradients(net.gradient("layer0.bias"), count))
+                d_bias = list(call.bias_gradients(net.gradient("layer0.bias").to(x.device), count))
             wanted = [row if need else None for row, need in zip([*d_bias, *d_given], needs[5:])]
         finally:
             player.close()
@@ -157,8 +158,15 @@ def _run(cell: Cell, x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.
     events = None if spikes is False else spikes_of(x.detach(), len(state) > 0)
     if spikes and events is None:
         raise UsageError("spikes=True, but x has numbers other than 0 and 1. Pass spikes=False, or None to detect spikes")
+    device = nets.place(x)
+    if device and events is None and not bool(torch.isfinite(x.detach()).all()):
+        raise UsageError(f"x of {name} has a number that is not finite. Check the inputs")
+    if device and slow is not None:
+        raise UsageError(f"slow= of {name} is for tensors on the CPU, and x is on {device}. Remove slow=, or use nt.scan, which "
+                         f"offloads from it")
     kind = Kind(f"{spec.format(n=count, r='r' if w_rec is not None else '')}", x.shape[2], count, x.dtype,
-                events is not None, threads or torch.get_num_threads(), tuple(sorted(keys.items())))
+                events is not None, threads or torch.get_num_threads(), tuple(sorted(keys.items())),
+                device)
     budget = Budget(None if memory is None else units.size(memory, "memory"), strategy, slow)
     call = Call(cell, kind, budget, events, Report("call", "a buffer for a tape"))
     reported(call.report)
@@ -191,12 +199,17 @@ def _check(name: str, tensors: Any) -> None:
             continue
         if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
             raise UsageError(f"{key} of {name} is not a dense tensor: {type(tensor).__name__}. Pass a dense tensor")
-        if tensor.device.type != "cpu":
-            raise UsageError(f"{key} of {name} is on {tensor.device}, but layers are computed on the CPU only. Move the "
-                             f"tensors with .cpu(), or use nt.scan, which runs on {tensor.device}")
+        if tensor.device.type not in ("cpu", "cuda"):
+            raise UsageError(f"{key} of {name} is on {tensor.device}, but layers are computed on the CPU and on CUDA devices. "
+                             f"Move the tensors with .cpu(), or use nt.scan, which runs on {tensor.device}")
+        if tensor.device != x.device:
+            raise UsageError(f"{key} of {name} is on {tensor.device}, and x is on {x.device}. Move all tensors to one device")
         if tensor.dtype not in (torch.float32, torch.float64) or tensor.dtype != x.dtype:
             raise UsageError(f"{key} of {name} has dtype {tensor.dtype}; all tensors need the same dtype, float32 or "
                              f"float64. Convert it")
+    if nets.place(x) and x.dtype != torch.float32:
+        raise UsageError(f"x of {name} has dtype {x.dtype}, but layers compute in float32 on {nets.place(x)}. Convert all tensors, "
+                         f"or move them with .cpu()")
 
 
 def _shapes(name: str, cell: Cell, x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor],
@@ -251,7 +264,7 @@ def lif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = Non
         surrogate: str = "triangle", width: float = 0.5, height: float = 1.0, support: float = 0.0,
         spikes: Optional[bool] = None, memory: Optional[Size] = None, strategy: str = "auto",
         slow: Optional[Paths] = None, threads: Optional[int] = None) -> Tuple[torch.Tensor, Tuple[torch.Tensor, ...]]:
-    """A layer of leaky integrate-and-fire neurons over all steps, computed by libneap-nn on the CPU.
+    """A layer of leaky integrate-and-fire neurons over all steps, computed by libneap-nn, on CUDA devices in float32.
 
     With ``reset="subtract"`` and beta = exp(-dt/tau), step t computes
     U = beta U + W x[t] + V S + b - threshold S, then S = (U > threshold), from the membrane potentials U and spikes S of
@@ -278,11 +291,12 @@ def lif(x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.Tensor] = Non
     :param memory: budget for states, tapes, the adjoint and the buffer of a tape, such as ``"16M"``; None: all tapes are
         kept. Inputs, outputs, weights and their gradients, and the work memory of libneap-nn, are not included.
     :param strategy: the planner's strategy, as of :func:`neap.torch.scan`.
-    :param slow: directories or ``"mem:4G"`` for offloaded states and tapes, as of :func:`neap.torch.scan`.
+    :param slow: directories or ``"mem:4G"`` for offloaded states and tapes, as of :func:`neap.torch.scan`; on the CPU only.
     :param threads: number of threads; None: ``torch.get_num_threads()``. Results do not depend on it.
     :returns: spikes [T, B, units], and the last state: membrane potentials [B, units] and, if the next step depends on
         them, the last spikes [B, units].
-    :raises UsageError: for an invalid argument, tensors that are not on the CPU, or if a gradient of a state is needed.
+    :raises UsageError: for an invalid argument, tensors on other devices than the CPU or one CUDA device, or if a gradient of a
+        state is needed.
     :raises BudgetError: if no plan fits the budget; ``error.least`` is a sufficient one.
     :raises ImportError: if libneap-nn is not installed.
     """
@@ -328,7 +342,7 @@ def lstm(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional
          b_hh: Optional[torch.Tensor] = None, *, state: Any = None, spikes: Optional[bool] = None,
          memory: Optional[Size] = None, strategy: str = "auto", slow: Optional[Paths] = None,
          threads: Optional[int] = None) -> Tuple[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
-    """An LSTM layer over all steps, computed by libneap-nn on the CPU: equations and order of the gates as in
+    """An LSTM layer over all steps, computed by libneap-nn, on CUDA devices in float32: equations and order of the gates as in
     :class:`torch.nn.LSTM` with one layer.
 
     :param x: inputs [T, B, features].
@@ -352,7 +366,7 @@ def gru(x: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Optional[
         b_hh: Optional[torch.Tensor] = None, *, state: Any = None, spikes: Optional[bool] = None,
         memory: Optional[Size] = None, strategy: str = "auto", slow: Optional[Paths] = None,
         threads: Optional[int] = None) -> Tuple[torch.Tensor, torch.Tensor]:
-    """A GRU layer over all steps, computed by libneap-nn on the CPU: equations and order of the gates as in
+    """A GRU layer over all steps, computed by libneap-nn, on CUDA devices in float32: equations and order of the gates as in
     :class:`torch.nn.GRU` with one layer.
 
     :param x: inputs [T, B, features].

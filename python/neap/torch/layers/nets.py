@@ -14,13 +14,29 @@ from ... import _abi_nn
 from ..._lib import check
 from ..._nn import nn
 
-__all__ = ["Kind", "Net", "Shape", "give", "spikes_of", "take"]
+__all__ = ["Kind", "Net", "Shape", "finish", "give", "place", "spikes_of", "stream", "take"]
 
 KEPT = 2  # networks of one kind that are kept for later calls; chosen: two layers of the same shape
 
 
+def place(tensor: torch.Tensor) -> str:
+    """Returns the device of a tensor as libneap-nn names it; an empty text: the CPU."""
+    return f"cuda:{tensor.device.index or 0}" if tensor.device.type == "cuda" else ""
+
+
+def stream(device: str) -> Optional[int]:
+    """Returns PyTorch's current stream on a device of ``place``; None: the default stream, or the CPU."""
+    return torch.cuda.current_stream(torch.device(device)).cuda_stream or None if device else None
+
+
+def finish(device: str) -> None:
+    """Waits for the work on a device of ``place``."""
+    if device:
+        torch.cuda.synchronize(torch.device(device))
+
+
 class Kind(NamedTuple):
-    """What a network is created for. ``spikes``: its inputs are spikes. ``keys``: fields of ``neap_net_options`` that differ
+    """What a network is created for. ``spikes``: its inputs are spikes. ``device``: as ``place`` returns it. ``keys``: fields of ``neap_net_options`` that differ
     from the defaults of the command-line tool, by name."""
 
     spec: str
@@ -30,6 +46,7 @@ class Kind(NamedTuple):
     spikes: bool
     threads: int
     keys: Tuple[Tuple[str, float], ...]
+    device: str = ""
 
 
 class Shape(NamedTuple):
@@ -50,7 +67,9 @@ def pointer(tensor: Optional[torch.Tensor]) -> Optional[int]:
 
 
 class Net:
-    """A network of libneap-nn. Only one thread at a time may use it."""
+    """A network of libneap-nn. Only one thread at a time may use it, and the networks of one device. On a device, arrays,
+    states, tapes and adjoints are tensors there, and the work runs on the stream that is current in ``begin`` and
+    ``gradients``; parameters are copied from and to it."""
 
     def __init__(self, kind: Kind):
         self.kind, self.nn = kind, nn()
@@ -58,7 +77,7 @@ class Net:
         options = _abi_nn.neap_net_options(
             size=ctypes.sizeof(_abi_nn.neap_net_options), spec=f"{kind.spec},li".encode(), inputs=kind.inputs, classes=1,
             precision=_abi_nn.NEAP_DOUBLE if self.double else _abi_nn.NEAP_FLOAT, threads=kind.threads,
-            values=int(not kind.spikes), **{**DEFAULTS, **dict(kind.keys)})
+            values=int(not kind.spikes), device=kind.device.encode() or None, **{**DEFAULTS, **dict(kind.keys)})
         self._net = ctypes.c_void_p()
         check(self.nn.neap_net_create(ctypes.byref(self._net), ctypes.byref(options)))
         self.shape = Shape(0, 0, 0)
@@ -120,7 +139,7 @@ class Net:
                                          values=int(not kind.spikes), target=_abi_nn.NEAP_TARGET_LABEL)
         self._ports = _abi_nn.neap_ports(size=ctypes.sizeof(_abi_nn.neap_ports), samples=shape.samples, steps=shape.steps,
                                          first=first, inputs=None if kind.spikes else x.data_ptr(),
-                                         outputs=pointer(outputs))
+                                         outputs=pointer(outputs), stream=stream(kind.device))
         if given and "layer0.recurrent" in self.params:
             before = given[-1].detach().contiguous()
             self._kept.append(before)
@@ -132,6 +151,7 @@ class Net:
         """Sets the gradient of the outputs, and the memory for the gradient of the inputs."""
         self._ports.outputs, self._ports.output_grads = None, pointer(outputs)
         self._ports.input_grads = pointer(inputs)
+        self._ports.stream = stream(self.kind.device)
         self._kept += [outputs, inputs]
         check(self.nn.neap_net_set_ports(self._net, ctypes.byref(self._ports)))
 
@@ -165,25 +185,25 @@ class Net:
 
     def put_state(self, state: torch.Tensor, rows: Sequence[torch.Tensor]) -> None:
         """Sets a state to the tensors ``rows`` [B, units]."""
-        whole = torch.stack([row.detach() for row in rows]).contiguous()
+        whole = torch.stack([row.detach() for row in rows]).cpu().contiguous()
         check(self.nn.neap_net_state_put(self._net, state.data_ptr(), whole.data_ptr()))
 
     def get_state(self, state: torch.Tensor) -> List[torch.Tensor]:
         """Returns the tensors [B, units] of a state."""
         whole = torch.empty(self.state_rows(), self.shape.samples, self.kind.units, dtype=self.kind.dtype)
         check(self.nn.neap_net_state_get(self._net, state.data_ptr(), whole.data_ptr()))
-        return list(whole.unbind(0))
+        return list(whole.to(state.device).unbind(0))
 
     def put_adjoint(self, adjoint: torch.Tensor, rows: Optional[Sequence[torch.Tensor]]) -> None:
         """Sets the adjoint at the last step to the gradients ``rows`` of the state there, of which the outputs' is ignored."""
-        whole = None if rows is None else torch.stack(list(rows)).contiguous()
+        whole = None if rows is None else torch.stack(list(rows)).cpu().contiguous()
         check(self.nn.neap_net_state_adjoint(self._net, adjoint.data_ptr(), pointer(whole)))
 
     def state_gradient(self, adjoint: torch.Tensor) -> List[torch.Tensor]:
         """Returns the gradients of the tensors of the state before the first step."""
         whole = torch.empty(self.state_rows(), self.shape.samples, self.kind.units, dtype=self.kind.dtype)
         check(self.nn.neap_net_state_grads(self._net, adjoint.data_ptr(), whole.data_ptr()))
-        return list(whole.unbind(0))
+        return list(whole.to(adjoint.device).unbind(0))
 
     def end(self) -> None:
         """Completes the gradients of the parameters."""
@@ -205,6 +225,10 @@ def spikes_of(x: torch.Tensor, given: bool) -> Optional[Any]:
     number is neither 0 nor 1. ``given``: the state before the first step is given."""
     first = _abi_nn.NEAP_PORTS_CONTINUED if given else 0
     steps, samples, inputs = x.shape
+    if x.device.type != "cpu":
+        if not bool(((x == 0) | (x == 1)).all()):
+            return None
+        x = x.cpu()
     start = torch.empty(samples * (first + steps + 1), dtype=torch.int32)
     offset = torch.empty(samples + 1, dtype=torch.int64)
     precision = _abi_nn.NEAP_DOUBLE if x.dtype == torch.float64 else _abi_nn.NEAP_FLOAT
