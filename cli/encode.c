@@ -480,6 +480,9 @@ int cli_encode(int argc, char **argv)
 			.differ = "split and merge keep all events; on and off drop one polarity"},
 		{.name = "time-unit", .kind = CLI_TIME, .into = &e->time_unit, .argument = "TIME", .unit = "us",
 			.help = "unit of the times in arrays and text (default: 1us for integers, 1s for floats)", .low = 1e-12, .high = 1e5},
+		{.name = "from-first-event", .kind = CLI_FLAG, .into = &e->from_first,
+			.help = "begin each recording at its first event, for times that count from elsewhere, "
+				"such as a clock"},
 		{.name = "inputs", .kind = CLI_COUNT, .into = &e->inputs, .argument = "N",
 			.help = "number of channels of events without pixels (default: as in the file)", .low = 1, .high = 65536},
 		CLI_GROUP("Tables of text"),

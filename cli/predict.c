@@ -503,7 +503,9 @@ int cli_predict(int argc, char **argv)
 		.arguments = "RUN DATA...",
 		.about = "prints one line per sample, or per step for targets per step: label, "
 			 "answer of "
-			 "the network and all scores. DATA is a data set, a text (text:FILE), a "
+			 "the network and all scores. DATA is a data set, a text (text:FILE; the "
+			 "last line "
+			 "is about the character after its end), a "
 			 "table "
 			 "(csv, tsv), a recording (wav, flac, aiff; -: standard input), or a "
 			 "folder of "

@@ -3,6 +3,7 @@
 #include "answer_files.h"
 #include "cli.h"
 #include "base/quote.h"
+#include "data/recordings.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -74,6 +75,23 @@ static int add_entry(struct cli_answer_files *files, FTS *walk, FTSENT *entry, c
 	}
 }
 
+/* Leaves out the table that lists the labels of the folder's files: it is no sample. */
+static void leave_labels(struct cli_answer_files *files, size_t before, const char *folder)
+{
+	char labels[4096];
+	size_t kept = before;
+
+	if (files->count < before + 2 || !neap__labels_of(labels, sizeof labels, folder, 1))
+		return;
+	for (size_t i = before; i < files->count; i++)
+		if (strcmp(files->path[i], labels) == 0)
+			free(files->path[i]);
+		else
+			files->path[kept++] = files->path[i];
+	files->skipped += files->count - kept;
+	files->count = kept;
+}
+
 static int add_folder(struct cli_answer_files *files, const char *folder, const char *command)
 {
 	char *copy = strdup(folder);
@@ -92,6 +110,7 @@ static int add_folder(struct cli_answer_files *files, const char *folder, const 
 	else
 		fts_close(walk);
 	free(copy);
+	leave_labels(files, before, folder);
 	if (code == CLI_DONE && files->count == before) /* which the library refuses with advice */
 		return add(files, folder, command);
 	files->named = 1;

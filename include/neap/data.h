@@ -415,6 +415,8 @@ struct neap_event_options {
 	void *user;
 	const char *label; /* as in neap_encode_options, for folders except DVS Gesture */
 	void (*doubt)(void *user, const char *line); /* as in neap_encode_options */
+	/* 1: the times of a sample count from its first event, before crop and polarity. */
+	int from_first;
 };
 
 /* What neap_encode_events read, wrote and skipped: counts and sizes. */

@@ -87,8 +87,8 @@ struct neap_dataset {
 	int *order; /* [nfeature_names] column of the file that is feature k; NULL: column k */
 	double *unordered;   /* [nfeature_names] a row as it is in the file; with `order` */
 	char *sample_column; /* of the table that the rows are from; NULL: none is known */
-	char *missing; /* the --missing by which values of the rows were filled in; NULL: none was
-			*/
+	/* The --missing by which values were filled in or rows left out; NULL: none were. */
+	char *missing;
 	int64_t filled,
 		left_out;    /* by it: values, and rows with missing ones, of a table of text */
 	char **sample_names; /* [samples] in that column; NULL: none */
@@ -113,6 +113,7 @@ struct neap_dataset {
 	 * unknown. */
 	double time_unit;
 	int has_time_unit;
+	int from_first; /* 1: the events of each sample were encoded from its first one on */
 	/* Where numbers become spikes (coded_rows.h), else NULL and 0: numbers in a row, which are
 	   not info.inputs there, and steps that a row lasts. */
 	struct neap__coded_rows *coded;
@@ -171,6 +172,12 @@ int neap__dataset_channels(struct neap_dataset *set, int given);
 /* Hashes labels, speakers and some of the data, so that data sets differ. 0 or a negative code. */
 int neap__data_fingerprint(uint64_t *hash, struct neap_dataset *set);
 
+/*
+ * Of a text, else nothing: the last sample has one step more, of the last character, whose label is
+ * -1, so that its answer is what comes next.
+ */
+void neap__text_go_on(struct neap_dataset *set);
+
 /* 1: the answer to some sample is known. */
 int neap__dataset_is_labelled(const struct neap_dataset *set);
 
@@ -199,7 +206,7 @@ struct neap__table_choice {
 	const char *target;
 	int judges;
 	const char
-		*missing; /* "previous" or "zero" as --missing of encode; NULL: none is accepted */
+		*missing; /* "previous", "zero" or "drop" as --missing; NULL: none is accepted */
 };
 /*
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. `ignored` names the

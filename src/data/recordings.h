@@ -64,6 +64,17 @@ int neap__recordings_number(struct neap__recordings *recordings, const char *dir
 int64_t neap__recordings_count(const char *dir, const char *const *endings, int64_t *flat);
 /* 1: a table below `path` has missing values; `path` may be a table. tables/table_gaps.c. */
 int neap__tables_have_gaps(const char *path);
+/*
+ * The table (tables/label_table.h) that lists labels for most files of a folder: one in it, or,
+ * unless `inside`, next to it. Its path goes to room[size]: 1; 0 and "": there is none. The same of
+ * a file by itself. tables/label_files.c.
+ */
+int neap__labels_of(char *room, size_t size, const char *dir, int inside);
+int neap__labels_of_file(char *room, size_t size, const char *path);
+/* 1: the table lists labels for most files of the folder. */
+int neap__labels_name(const char *path, const char *dir);
+/* 1: the first row of the table has the field, which is `bytes` of `text`. */
+int neap__table_has_column(const char *path, const char *text, size_t bytes);
 /* 1: the path has one of the endings. */
 int neap__recordings_ends(const char *path, const char *const *endings);
 /* Files below the folder `dir` that have one of the endings (NULL: any); 0 as well where it cannot

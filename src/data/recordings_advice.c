@@ -17,26 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A table that may list the classes: the first one in the folder, or labels.csv next to it; else
- * "".
- */
-static void find_table(char *room, size_t size, const char *dir)
-{
-	struct neap__recordings all = {0};
-	room[0] = '\0';
-	if (neap__recordings_all(&all, dir) == 0)
-		for (int64_t i = 0; i < all.count && !room[0]; i++)
-			if (!all.file[i].stray &&
-				neap__recordings_ends(all.file[i].path, neap__table_endings))
-				neap__print(room, size, "%s", all.file[i].path);
-	neap__recordings_free(&all);
-	if (room[0])
-		return;
-	neap__print(room, size, "%s/../labels.csv", dir);
-	if (access(room, R_OK) != 0)
-		room[0] = '\0';
-}
-
 /* A pattern for --label that fits the files, or those with the endings; NULL: none does. */
 static const char *propose(const struct neap__recordings *all, const char *const *endings)
 {
@@ -99,21 +79,25 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	if (neap__contents_is_set(path))
 		return neap__contents_refuse_set(path);
 	char sort[900];
-	find_table(table, sizeof table, dir);
+	neap__labels_of(table, sizeof table, dir, 0);
 	neap__sort_command(sort, sizeof sort, table[0] ? table : "labels.csv", dir);
 	if (table[0] && !is_table)
 		neap__print(advice, sizeof advice,
 			". If '%s' lists file,class per line, this shell command sorts copies: %s",
 			table, sort);
+	if (is_table && table[0])
+		return neap__fail(NEAP_EUSAGE,
+			"'%s' is not in a subfolder of '%s' that names its class, but '%s' lists "
+			"labels for the files. Pass it: --labels %s",
+			path, dir, table, neap__quoted(table));
 	if (is_table &&
 		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
-			"labels and "
-			"is no recording, move it out of '%s'; or pass it: --labels %s --without "
-			"FILE, "
-			"where FILE has the line '%s'",
-			path, dir, dir, neap__quoted(path), path + strlen(dir) + 1);
+			"labels and is no recording, its first column must have the names of the "
+			"files, which it has not for most of them: correct it and pass --labels "
+			"%s, or move it out of '%s'",
+			path, dir, neap__quoted(path), dir);
 	find_classes(above, sizeof above, dir, endings);
 	if (!pattern && !is_table && !above[0])
 		return neap__fail(NEAP_EUSAGE,

@@ -7,6 +7,7 @@
 #include <neap/machine.h>
 #include <neap/train.h>
 #include "base/fail.h"
+#include "data/late_events.h"
 #include "base/print.h"
 #include "base/struct_size.h"
 #include "nn/core/cell.h"
@@ -310,7 +311,11 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 {
 	const struct neap_compare_options *o = c->options;
 	int count = c->result->runs_count, done = 0, rounds = 0;
+	char line[NEAP__TAKEN_TEXT];
 
+	/* Before the first pass, which would last. */
+	if (o->say && neap__late_doubt(line, c->one.set))
+		o->say(o->user, line);
 	NEAP_TRY(make_traces(c, candidates));
 	NEAP_TRY(neap__pace_probe_run(c));
 	NEAP_TRY(prepare_all(c, candidates));

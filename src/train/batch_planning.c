@@ -3,6 +3,7 @@
  * batch_planning.c: a plan for each batch, from running averages of what the sweeps
  * before it measured. Plans change the time a sweep takes, never its result.
  */
+#include "data/late_events.h"
 #include "train/trainer.h"
 #include "measure/call_cost.h"
 #include "measure/process_memory.h"
@@ -174,14 +175,19 @@ static void say_total(const struct neap__trainer *trainer, const struct neap_pla
 	int64_t epochs = o->epochs - trainer->counters.epoch;
 	double total = (double)epochs * (double)neap_loader_batches(d->loader) * plan->makespan;
 	char all[24], dt[24];
+	/* Of samples that begin late, --max-steps would leave the empty steps. */
+	int late = neap__begin_late(d->set);
 
 	if (!(total > hour))
 		return;
 	neap__trainer_say(trainer,
 		"warning: %lld epoch%s take up to about %s; the run can be interrupted and "
-		"continued with --resume. To shorten it, lower --epochs, cut samples with "
-		"--max-steps%s%s%s",
+		"continued with --resume. To shorten it, %slower --epochs%s%s%s%s",
 		(long long)epochs, epochs == 1 ? "" : "s", neap__show_time(all, total),
+		!late			? ""
+		: d->set->has_time_unit ? "encode the recordings with --from-first-event, "
+					: "have the times of the samples begin at 0, ",
+		late ? "" : ", cut samples with --max-steps",
 		d->set->ops->values || d->set->ops->adopt ? "" : ", use a larger --dt than ",
 		d->set->ops->values || d->set->ops->adopt ? "" : neap__show_time(dt, o->net.dt),
 		o->net.threads == 1 ? ", use more --threads than 1" : "");

@@ -356,6 +356,30 @@ static int check_targets(const struct neap__safetensors *file, const struct neap
 		set->name, neap__model_targets_name(is), neap__model_targets_name(was));
 }
 
+int neap__model_channels_fit(const struct neap__safetensors *file,
+	const struct neap_net_options *options, struct neap_dataset *set)
+{
+	struct neap_dataset_info info = {.size = sizeof info};
+	char settings[NEAP__ENCODE_OPTIONS];
+
+	neap_dataset_info(set, &info);
+	if ((info.values != 0) != (options->values != 0))
+		return neap__model_refuse(file, set);
+	if (info.values && info.inputs != options->inputs)
+		return neap__model_wrong_features(set, file, options->inputs);
+	if (info.inputs <= options->inputs)
+		return 0;
+	if (neap__model_encode_options(settings, file, options, set))
+		return neap__fail(NEAP_EUSAGE,
+			"%s has %d input channels, but the model has %d. Encode the recordings as "
+			"its training data: neap encode ...%s",
+			info.name, info.inputs, options->inputs, settings);
+	return neap__fail(NEAP_EUSAGE,
+		"%s has %d input channels, but the model has %d. Encode the data with the same "
+		"settings as the training data, or train a new model with --channels %d",
+		info.name, info.inputs, options->inputs, info.inputs);
+}
+
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	struct neap_dataset *set, const char *otherwise)
 {
@@ -367,22 +391,8 @@ int neap__model_fits(const struct neap__safetensors *file, const struct neap_net
 	NEAP_TRY(neap__model_kind_fits(file, set));
 	NEAP_TRY(check_targets(file, set));
 	NEAP_TRY(map_classes(file, options, set, otherwise));
+	NEAP_TRY(neap__model_channels_fit(file, options, set));
 	neap_dataset_info(set, &info);
-	if (info.values && info.inputs != options->inputs)
-		return neap__model_wrong_features(set, file, options->inputs);
-	char settings[NEAP__ENCODE_OPTIONS];
-	if (info.inputs > options->inputs &&
-		neap__model_encode_options(settings, file, options, set))
-		return neap__fail(NEAP_EUSAGE,
-			"%s has %d input channels, but the model has %d. Encode the recordings as "
-			"its training data: neap encode ...%s",
-			info.name, info.inputs, options->inputs, settings);
-	if (info.inputs > options->inputs)
-		return neap__fail(NEAP_EUSAGE,
-			"%s has %d input channels, but the model has %d. Encode the data with the "
-			"same settings as the training data, or train a new model with --channels "
-			"%d",
-			info.name, info.inputs, options->inputs, info.inputs);
 	int numbers = neap__has_number_targets(set);
 	if (info.classes > options->classes || (numbers && info.classes != options->classes))
 		return neap__fail(NEAP_EUSAGE,

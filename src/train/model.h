@@ -63,6 +63,9 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
  * `otherwise` is as in struct neap__class_owner. */
 int neap__model_fits(const struct neap__safetensors *file, const struct neap_net_options *options,
 	struct neap_dataset *set, const char *otherwise);
+/* The same of channels alone: numbers or spikes, and how many. */
+int neap__model_channels_fit(const struct neap__safetensors *file,
+	const struct neap_net_options *options, struct neap_dataset *set);
 
 /* Gives the names of classes that a file keeps, NULL where it has none; to be freed with the other.
  */
@@ -141,8 +144,9 @@ struct neap__encoding {
 	double events[NEAP__EVENT_NUMBERS];
 	int has_time_unit; /* as in a data set */
 	double time_unit;
+	int from_first; /* as in a data set */
 	int channels;
-	char missing[16]; /* how missing values were filled in; "": none was */
+	char missing[16]; /* how missing values were treated; "": none were */
 };
 /* Adds the encoding of the set's spikes, and its channels if the net has more. */
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
@@ -175,6 +179,13 @@ char *neap__model_table_target(const struct neap__safetensors *file, int classes
 char *neap__model_table_options(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *path, const char *sample);
 /*
+ * " --label PATTERN" for a file whose name has a class of the model, while the name of its folder is
+ * none; else "".
+ */
+#define NEAP__LABEL_OPTION 400
+void neap__model_file_label(char room[NEAP__LABEL_OPTION], const struct neap__safetensors *file,
+	int classes, const char *path);
+/*
  * `rc` of data that could not be opened. If they have to be encoded first, the message is the
  * command that does so as for the training data; `predicts`: classes are not needed.
  */
@@ -185,7 +196,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
  * names one, or it has fewer channels; else 0.
  */
 int neap__encoding_differs(
-	char *line, const struct neap_dataset *set, const struct neap__encoding *was);
+	char *line, struct neap_dataset *set, const struct neap__encoding *was);
 
 /*
  * A list of texts in the metadata, such as the names of features, to be freed by

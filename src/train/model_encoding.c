@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/events/event_source.h"
 #include "data/formats/contents.h"
+#include "data/late_events.h"
 #include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
@@ -26,6 +27,7 @@
 #define SOUND NEAP__MODEL_SOUND
 #define EVENTS NEAP__MODEL_EVENTS
 #define TIME_UNIT "neap.time_unit"
+#define FROM_FIRST "neap.from_first_event" /* there only if it is so */
 #define CHANNELS "neap.channels" /* of the data, if --channels gave the network more */
 
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
@@ -60,6 +62,8 @@ void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 		neap__print(text, sizeof text, "%.17g", set->time_unit);
 		neap__tensor_bundle_meta(bundle, TIME_UNIT, text);
 	}
+	if (set->from_first)
+		neap__tensor_bundle_meta(bundle, FROM_FIRST, "1");
 	if (set->info.inputs != options->inputs) {
 		neap__print(text, sizeof text, "%d", set->info.inputs);
 		neap__tensor_bundle_meta(bundle, CHANNELS, text);
@@ -102,6 +106,7 @@ int neap__model_encoding(struct neap__encoding *encoding, const struct neap__saf
 			json_number_value(json_object_get(json, neap__event_numbers[i]));
 	json_decref(json);
 	encoding->has_time_unit = unit && neap__json_read_number(&encoding->time_unit, unit) == 0;
+	encoding->from_first = neap__safetensors_meta(file, FROM_FIRST) != NULL;
 	char **missing = NULL;
 	int count = 0;
 	NEAP_TRY(neap__model_texts(&missing, &count, file, NEAP__MODEL_MISSING));
@@ -249,274 +254,11 @@ int neap__model_encode_options(char line[NEAP__ENCODE_OPTIONS],
 		neap__text_add(&to, " --inputs %d", was.channels);
 	if (was.has_time_unit && was.time_unit > 0 && (!set || set->time_unit != was.time_unit))
 		neap__text_add(&to, " %s", show_unit(unit, was.time_unit) + strlen("with "));
+	if (was.from_first && (!set || !set->from_first))
+		neap__text_add(&to, " --from-first-event");
 	neap__print(line, NEAP__ENCODE_OPTIONS, "%s", to.data ? to.data : "");
 	neap__text_free(&to);
 	return line[0] != '\0';
-}
-
-/* 1: an array file of events, which is no data set yet; with these names of classes, if not NULL.
- */
-static int has_events(const char *data, char **names, int count)
-{
-	const struct neap_event_options options = {.size = sizeof options,
-		.classes = (const char *const *)names,
-		.nclasses = names ? count : 0};
-	struct neap__event_source *source;
-
-	if (neap__array_events_open(&source, data, NULL, &options) < 0)
-		return 0;
-	source->close(source);
-	return 1;
-}
-
-/* 1: an array file with one recording, whose class only its folder would name. */
-static int is_recording(const char *data)
-{
-	const struct neap_event_options options = {.size = sizeof options};
-	struct neap__event_source *source;
-
-	if (neap__array_events_open(&source, data, NULL, &options) < 0)
-		return 0;
-	int is = source->recording;
-	source->close(source);
-	return is;
-}
-
-/* The names of the model's classes as a command that writes them to classes.txt; "": none is needed
- * to read the events, or they cannot be read. */
-static void write_classes(
-	struct neap__text *to, const struct neap__safetensors *file, int count, const char *data)
-{
-	char **names = NULL;
-
-	if (!has_events(data, NULL, 0) && neap__model_class_names(&names, file, count) == 0 &&
-		names && has_events(data, names, count)) {
-		neap__text_add(to, "printf '%%s\\n'");
-		for (int i = 0; i < count; i++)
-			neap__text_add(to, " %s", neap__quoted(names[i]));
-		neap__text_add(to, " > classes.txt; ");
-	}
-	neap__model_class_names_free(names, count);
-}
-
-static int is_among(const char *name, char *const *names, int count)
-{
-	for (int k = 0; k < count; k++)
-		if (names[k] && strcmp(names[k], name) == 0)
-			return 1;
-	return 0;
-}
-
-/* " --drop time": columns of the table that are none of the features and not `kept`, if given. */
-static void add_drops(struct neap__text *to, const char *path, char *const *feature, int count,
-	const char *const kept[2])
-{
-	struct neap__csv csv;
-	struct neap__text list = {0};
-
-	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0)
-		for (int64_t i = 0; i < csv.fields; i++)
-			if (!is_among(csv.field[i], feature, count) &&
-				!(kept[0] && strcmp(kept[0], csv.field[i]) == 0) &&
-				!(kept[1] && strcmp(kept[1], csv.field[i]) == 0))
-				neap__text_add(&list, "%s%s", list.length ? "," : "", csv.field[i]);
-	if (list.length)
-		neap__text_add(to, " --drop %s", neap__word(list.data));
-	neap__text_free(&list);
-	neap__csv_close(&csv);
-}
-
-char *neap__model_table_target(const struct neap__safetensors *file, int classes, const char *path,
-	char *const *feature, int count)
-{
-	struct neap__csv csv;
-	char **name = NULL, **header = NULL, *found = NULL;
-	int64_t fields = 0;
-	enum neap_target target = neap__model_target(file);
-	int is_number = target == NEAP_TARGET_NUMBERS || target == NEAP_TARGET_SERIES;
-
-	if (neap__model_class_names(&name, file, classes) < 0 || !name)
-		return NULL;
-	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0) {
-		fields = csv.fields;
-		header = calloc((size_t)fields, sizeof *header);
-	}
-	for (int64_t i = 0; header && i < fields; i++)
-		header[i] = strdup(csv.field[i]);
-	for (int64_t i = 0; header && is_number && classes == 1 && i < fields && !found; i++)
-		if (header[i] && name[0] && strcmp(header[i], name[0]) == 0)
-			found = strdup(header[i]);
-	if (header && !found && neap__csv_next(&csv) > 0)
-		for (int64_t i = 0; i < fields && i < csv.fields && !found; i++)
-			if (header[i] && !is_among(header[i], feature, count) &&
-				is_among(csv.field[i], name, classes))
-				found = strdup(header[i]);
-	for (int64_t i = 0; header && i < fields; i++)
-		free(header[i]);
-	free(header);
-	neap__csv_close(&csv);
-	neap__model_class_names_free(name, classes);
-	return found;
-}
-
-char *neap__model_table_options(const struct neap__safetensors *file,
-	const struct neap_net_options *options, const char *path, const char *sample)
-{
-	struct neap__text to = {0};
-	char **feature = NULL, *target = NULL;
-	int count = 0;
-
-	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count)
-		target = neap__model_table_target(file, options->classes, path, feature, count);
-	const char *const kept[] = {sample, target};
-	if (sample)
-		neap__text_add(&to, " --sample-column %s", neap__word(sample));
-	neap__text_add(&to, " --target %s", target ? neap__word(target) : "COLUMN");
-	if (count)
-		add_drops(&to, path, feature, count, kept);
-	if (count && !target)
-		neap__text_add(&to, ", without COLUMN in the list");
-	neap__model_class_names_free(feature, count);
-	free(target);
-	return to.data;
-}
-
-enum { DROPS = 400 /* bytes of these options */ };
-
-/* " --target COLUMN" or " --labels FILE" for tables whose folders do not name their classes;
- * `each_step`: targets are per step, which --labels does not have. */
-static void add_labels(struct neap__text *to, const char *target, const char *folder, int each_step)
-{
-	char labels[300];
-
-	neap__print(labels, sizeof labels, "%s/../labels.csv", folder);
-	if (target)
-		neap__text_add(to, " --target %s", neap__word(target));
-	else if (each_step)
-		neap__text_add(to, " --target COLUMN");
-	else
-		neap__text_add(to, " --labels %s",
-			access(labels, R_OK) == 0 ? neap__quoted(labels) : "FILE.csv");
-}
-
-/*
- * The options for a folder of tables by the first one: --drop and --missing, or "". For eval,
- * `classes` of the model, also the option for their targets, if the folders have none; else 0.
- */
-static void drop_options(
-	char room[DROPS], const struct neap__safetensors *file, const char *folder, int classes)
-{
-	enum neap_target is = neap__model_target(file);
-	int each_step = is == NEAP_TARGET_LABELS || is == NEAP_TARGET_SERIES;
-	struct neap__recordings all = {0};
-	struct neap__text to = {0};
-	char **feature = NULL, **missing = NULL;
-	const char *kept[2] = {NULL, NULL};
-	char *target = NULL;
-	int64_t flat = 0;
-	int count = 0, filled = 0;
-
-	room[0] = '\0';
-	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count &&
-		neap__recordings_all(&all, folder) == 0)
-		for (int64_t i = 0; i < all.count; i++)
-			if (neap__recordings_ends(all.file[i].path, neap__table_endings)) {
-				neap__recordings_count(folder, neap__table_endings, &flat);
-				if (classes && (flat || is != NEAP_TARGET_LABEL)) {
-					target = neap__model_table_target(
-						file, classes, all.file[i].path, feature, count);
-					add_labels(&to, target, folder, each_step);
-				}
-				kept[0] = target;
-				add_drops(&to, all.file[i].path, feature, count, kept);
-				if (neap__model_texts(
-					    &missing, &filled, file, NEAP__MODEL_MISSING) == 0 &&
-					(filled || neap__tables_have_gaps(folder)))
-					neap__text_add(&to, " --missing %s",
-						filled ? missing[0] : "previous");
-				break;
-			}
-	if (to.data && to.length < DROPS)
-		neap__print(room, DROPS, "%s", to.data);
-	neap__model_class_names_free(missing, filled);
-	free(target);
-	neap__text_free(&to);
-	neap__recordings_free(&all);
-	neap__model_class_names_free(feature, count);
-}
-
-int neap__model_advise_encoding(const struct neap__safetensors *file,
-	const struct neap_net_options *options, const char *data, int predicts, int rc)
-{
-	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES];
-	char option[NEAP__OPTION_TEXT], label[NEAP__OPTION_TEXT] = "";
-	char drops[DROPS] = "", part[4096];
-	int is_folder = neap__recordings_folder(data);
-	int known = neap__model_encode_options(settings, file, options, NULL);
-
-	enum neap__model_kind kind = neap__model_kind(file);
-
-	if (!is_folder && rc != NEAP_EFORMAT)
-		return rc;
-	if (is_folder && neap__recordings_having(data, NULL) == 0)
-		return neap__fail(NEAP_EUSAGE,
-			"the folder '%s' is empty. Put the data into it, or pass another one",
-			data);
-	if (is_folder && neap__recordings_having(data, neap__sound_endings) == 0 &&
-		neap__contents_set_in(line, sizeof line, data))
-		return neap__fail(NEAP_EUSAGE, "'%s' is a folder. Pass the data set in it: %s",
-			data, neap__quoted(line));
-	if (is_folder && kind == NEAP__OF_SOUND &&
-		neap__recordings_having(data, neap__sound_endings) +
-				neap__recordings_having(data, neap__table_endings) ==
-			0 &&
-		neap__recordings_having(data, neap__event_endings))
-		return neap__model_wants(file, "'%s' contains events", data);
-	neap__print(line, sizeof line, "%s", neap_detail());
-	if (!is_folder && (kind == NEAP__OF_SOUND || kind == NEAP__OF_NUMBERS) &&
-		has_events(data, NULL, 0))
-		return neap__model_wants(file, "'%s' contains events", data);
-	if (!is_folder && !known)
-		return neap__fail(rc, "%s", line);
-	struct neap__text classes = {0};
-	if (!is_folder)
-		write_classes(&classes, file, options->classes, data);
-	if (!is_folder && !classes.length && !has_events(data, NULL, 0)) {
-		neap__text_free(&classes);
-		return neap__fail(rc, "%s", line);
-	}
-	int answered =
-		is_folder ? neap__recordings_having(data, neap__sound_endings) +
-					    neap__recordings_having(data, neap__table_endings) >
-				    0
-			  : 0;
-	/* A folder of both parts would be evaluated with what the model learned from. */
-	int is_part = is_folder && neap__recordings_parts(part, data);
-	const char *folder = is_part ? part : data;
-	if (is_folder)
-		neap__recordings_label(label, folder);
-	else if (predicts && known && is_recording(data))
-		neap__print(label, sizeof label, " --label '(.*)'");
-	if (is_folder)
-		drop_options(drops, file, folder, predicts ? 0 : options->classes);
-	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
-		data,
-		!is_folder ? "contains events"
-		: is_part  ? "is a folder with a part for training"
-		: answered ? "is a folder"
-		: neap__recordings_having(data, neap__event_endings)
-			? "contains events"
-			: "contains no recording (.wav, .flac, .aiff) and no table (.csv, .tsv)",
-		is_part ? "its part 'test'" : "it",
-		known ? ", with the settings of the training data" : "",
-		classes.length ? classes.data : "", neap__quoted(folder),
-		known ? settings : neap__recordings_option(option, folder),
-		!known		     ? ""
-		: predicts && *label ? " --label '(.*)'"
-				     : label,
-		drops, classes.length ? " --classes classes.txt" : "");
-	neap__text_free(&classes);
-	return rc;
 }
 
 struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
@@ -525,7 +267,8 @@ struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
 		.has_events = set->has_events,
 		.channels = set->info.inputs,
 		.has_time_unit = set->has_time_unit,
-		.time_unit = set->time_unit};
+		.time_unit = set->time_unit,
+		.from_first = set->from_first};
 
 	memcpy(encoding.events, set->events, sizeof encoding.events);
 	neap__print(
@@ -534,7 +277,7 @@ struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
 }
 
 int neap__encoding_differs(
-	char *line, const struct neap_dataset *set, const struct neap__encoding *was)
+	char *line, struct neap_dataset *set, const struct neap__encoding *was)
 {
 	static const char wrong[] =
 		"so its answers are unreliable. Encode the data as the training "
@@ -569,10 +312,17 @@ int neap__encoding_differs(
 			"as the training data was",
 			set->name, show_unit(now, set->time_unit), whose,
 			show_unit(then, was->time_unit), set->name);
+	else if (was->from_first && set->has_time_unit && !set->from_first &&
+		 neap__begin_behind_0(set))
+		neap__print(line, NEAP__TAKEN_TEXT,
+			"warning: %.200s was encoded without --from-first-event, but %s events "
+			"encoded with it, so its answers are unreliable. Encode the recordings once "
+			"more with --from-first-event",
+			set->name, whose);
 	else if (set->missing && *was->missing && strcmp(set->missing, was->missing) != 0)
 		neap__print(line, NEAP__TAKEN_TEXT,
-			"warning: missing values of %.100s were filled in with --missing %s, but "
-			"the training data with --missing %s, %s",
+			"warning: %.100s was encoded with --missing %s, but the training data with "
+			"--missing %s, %s",
 			set->name, set->missing, was->missing, wrong);
 	else
 		return 0;

@@ -247,13 +247,21 @@ int neap__model_match_features(
 static void show_filled(
 	char *room, size_t size, const struct neap_dataset *set, const char *missing)
 {
+	long long left = (long long)set->left_out;
+	if (!set->filled) {
+		neap__print(room, size,
+			"%lld row%s with missing values %s left out by --missing %.20s, as in the "
+			"training data",
+			left, left == 1 ? "" : "s", left == 1 ? "was" : "were", missing);
+		return;
+	}
 	int n = neap__print(room, size,
 		"%lld missing value%s filled in by --missing %.20s, as in the training data",
 		(long long)set->filled, set->filled == 1 ? " was" : "s were", missing);
 
 	if (set->left_out && n > 0 && (size_t)n < size)
 		neap__print(room + n, size - (size_t)n, ", and %lld row%s left out",
-			(long long)set->left_out, set->left_out == 1 ? " was" : "s were");
+			left, left == 1 ? " was" : "s were");
 }
 
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,

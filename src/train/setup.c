@@ -112,6 +112,35 @@ static int match_features(const struct neap__trainer *trainer, const struct neap
 }
 
 /*
+ * Numbers stay numbers, or become spikes, as in the data that the weights were trained on: --encode
+ * has replaced the coding of the model.
+ */
+static int same_coding(const struct neap__trainer *trainer, const struct neap_net_options *net)
+{
+	const struct neap_train_options *o = &trainer->options;
+	const struct neap_dataset *set = trainer->data.set;
+	struct neap__coding coding;
+	char text[NEAP__CODING_TEXT];
+
+	if (!set->ops->values || !trainer->data.info.values == !net->values)
+		return 0;
+	NEAP_TRY(neap__model_coding(
+		&coding, neap__safetensors_meta(&trainer->from, NEAP__MODEL_INPUTS)));
+	if (net->values)
+		return neap__fail(NEAP_EUSAGE,
+			"--encode %s converts the numbers of '%.200s' into spikes, but --from "
+			"'%.200s' was trained on numbers that were not converted. Remove --encode",
+			o->encode, set->name, o->from);
+	if (coding.kind)
+		return neap__fail(NEAP_EUSAGE,
+			"--encode none leaves the numbers of '%.200s' as they are, but --from "
+			"'%.200s' was trained on spikes that --encode %s made of numbers. Remove "
+			"--encode",
+			set->name, o->from, neap__coding_text(text, &coding));
+	return 0; /* which is compared next */
+}
+
+/*
  * Compares the data with the net that the weights are of, and takes channels and classes from
  * there where none are said.
  */
@@ -135,15 +164,19 @@ static int from_fits(struct neap__trainer *trainer)
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", o->from);
 	NEAP_TRY(neap_dataset_info(d->set, &trainer->data.info));
+	NEAP_TRY(same_coding(trainer, &net));
+	/* A new readout has other classes; what is in front of it stays. */
+	if (o->fresh_readout || (rc = neap__model_kind_fits(&trainer->from, d->set)) == 0)
+		rc = o->net.inputs ? 0
+				   : neap__model_channels_fit(&trainer->from, &net, d->set);
+	if (rc < 0)
+		return neap__fail_in(rc, "%s: ", o->from);
 	if (o->net.inputs == 0)
 		o->net.inputs = net.inputs;
 	if (o->fresh_readout)
 		return 0;
 	if (o->net.classes == 0)
 		o->net.classes = net.classes;
-	rc = neap__model_kind_fits(&trainer->from, d->set);
-	if (rc < 0)
-		return neap__fail_in(rc, "%s: ", o->from);
 	if (d->info.classes > net.classes)
 		return neap__fail(NEAP_EUSAGE,
 			"%s has %d classes, but the network of '%s' has %d outputs. Add "

@@ -138,7 +138,7 @@ def main():
         tap.run(prepare.__doc__, prepare, folder)
         for test in several, folders, half_written, split, names:
             tap.run(test.__doc__, test, folder)
-        for args, needles in ((["run-sounds", "empty"], ("'empty' contains no recording", "neap encode")),
+        for args, needles in ((["run-sounds", "empty"], ("'empty' contains texts, but the model was trained on sound", "neap encode")),
                               (["run-sounds", "mixed", "--out", "x.npz"], ("'x.npz'", "--out FILE.csv")),
                               (["run-sounds", "mixed", "--plot", "x.svg"], ("--plot", "one file")),
                               (["run-sounds", "mixed", "--sample", "0"], ("--sample",)),

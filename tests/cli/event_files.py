@@ -324,7 +324,7 @@ def hostile(tap, folder, rng):
             ("AEDAT 4: times that descend", "us after the first one", "a.aedat4", put(vector + 4 + 16, struct.pack("<q", 5))),
             ("text of three numbers", "line 2: '0.5 1 2' is not an event", "events.txt", b"34 34\n0.5 1 2\n"), ("text of five numbers", "line 1", "events.txt", b"0.5 1 2 1 1\n"),
             ("text with a polarity of 2", "line 1", "events.txt", b"0.5 1 2 2\n"), ("text with x of 70000", "line 1", "events.txt", b"0.5 70000 2 1\n"),
-            ("text of times since 1970", "subtract the first time", "events.txt", b"1468939993.067416 1 2 1\n"), ("text with a time of nan", "not a finite number", "events.txt", b"nan 1 2 1\n"),
+            ("text of times since 1970", "Pass --from-first-event", "events.txt", b"1468939993.067416 1 2 1\n"), ("text with a time of nan", "not a finite number", "events.txt", b"nan 1 2 1\n"),
             ("text of integers and reals", "so the unit is not known", "events.txt", b"1 1 2 1\n2.5 1 2 1\n"), ("text in one line", "longer than", "events.txt", b"0" * 5000), ("empty text", "has no events", "events.txt", b"# t x y p\n")):
         refused(tap, name, word, save(folder, os.path.join("bad", file), data), "--strict", *SENSOR)
     refused(tap, "AEDAT 2", "has an extension that encode does not read", save(folder, "bad/a.aedat2", b"#!AER-DAT2.0\r\n"))

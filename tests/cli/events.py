@@ -473,7 +473,7 @@ def refusals(tap, folder, root, whole):
             ("x of another length", "'x' has 3 entries, but 't' has 4", {"x": np.arange(3)}), ("x below 0", "is -1", {"x": [0, -1, 0, 0]}),
             ("times that are NaN", "nan", {"t": [0.0, 1.0, np.nan, 2.0]}), ("times in ns", "--time-unit 1ns",
                                                                            {"t": np.arange(4) * 10**14}),
-            ("times since 1970", "Subtract the first time (t - t[0])", {"t": np.arange(4) + 1_700_000_000_000_000}),
+            ("times since 1970", "Pass --from-first-event", {"t": np.arange(4) + 1_700_000_000_000_000}),
             ("times of floats in us", "--time-unit 1us", {"t": np.arange(4) * 1e6}),
             ("no y", "no 'y', but the sensor of 5x5 pixels has 5 rows. Add the array 'y', or pass --sensor 5x1", {"y": None}),
             ("objects", "numpy.concatenate(d[k])", {"t": np.array([None] * 4)}), ("no labels", "no array 'labels'", {"labels": None}),

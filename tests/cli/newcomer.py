@@ -57,6 +57,21 @@ def distinct(folder):
     return None if [kind["name"] for kind in kinds] == names else f"{kinds}"
 
 
+def comes_next(folder):
+    """The last line about a text is about the character after its end: the answer that a longer text has there."""
+    neap("train", "text:steps=9:t.txt", *TRAIN, "--out", "nine", cwd=folder)
+    for length in (2, 9, 10, 11, 18, 19, 20):  # in front of, at and behind the end of a sample
+        for name, end in ("cut", length), ("longer", length + 1):
+            with open(os.path.join(folder, name + ".txt"), "w", encoding="utf-8", newline="") as file:
+                file.write((TEXT * 9)[:end])
+        cut, longer = ([row[2:] for row in csv.reader(io.StringIO(neap("predict", "nine", f"text:steps=9:{name}.txt", cwd=folder).stdout))] for name in ("cut", "longer"))
+        within = length % 9 != 1 and length > 1  # the longer text has that step in the same sample
+        if len(cut) != length + 1 or cut[-1][0] != "" or "" in [row[0] for row in cut[1:-1]] or cut[1:-1] != longer[1:length] or (within and cut[-1][1:] != longer[length][1:]):
+            return f"{length}: {cut} {longer}"
+    judged = neap_json("eval", "nine", "text:steps=9:cut.txt", cwd=folder)["judged"]
+    return None if judged == 19 else str(judged)
+
+
 def same_dt(folder):
     """The graph's own step may be said."""
     alone, given = (neap("eval", "--from", "net.nir", *more, "text:t.txt", cwd=folder) for more in ([], ["--dt", "1ms"]))
@@ -189,6 +204,7 @@ def main():
             tap.check(" ".join(args), said(args, *needles, folder=folder))
         tap.run("a dt that the graph says", same_dt, folder)
         tap.run("names of control characters", distinct, folder)
+        tap.run(comes_next.__doc__, comes_next, folder)
         tap.run("classes without names", numbered, folder)
         tap.run("endings of --out", written, folder)
         tap.run("'y' is too short", arrays, folder)

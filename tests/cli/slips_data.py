@@ -56,6 +56,7 @@ def sounds():
             sound(f"num/{k * 3 + i:03}.wav", 500 + 700 * k + 20 * i)
     for i in range(6):
         sound(f"sorted-by/{i}.wav", 500 + 200 * i)
+        sound(f"dated/2026_site_{('cat', 'dog')[i % 2]}-{i}.wav", 500 + 700 * (i % 2) + 20 * i)
     write("labels.csv", "".join(f"{i}.wav,{'ab'[i % 2]}\n" for i in range(6)))
     with open("pets/cat/0.wav", "rb") as file:
         good = file.read()
@@ -133,8 +134,8 @@ def tables():
     for i in range(6):
         steps = rng.normal(size=(5, 3)) + 3 * (i % 2)
         write(f"walks/{'ab'[i % 2]}/{i}.csv", "ax,ay,az\n" + "".join("{:.3f},{:.3f},{:.3f}\n".format(*step) for step in steps))
-        write("loose.csv", "".join(f"{k}.csv,{'ab'[k % 2]}\n" for k in range(6)))
-        write(f"loose/{i}.csv", "ax,ay,az\n" + "1,2,3\n4,5,6\n")
+        write("loose.csv", "".join(f"l{k}.csv,{'ab'[k % 2]}\n" for k in range(6)))
+        write(f"loose/l{i}.csv", "ax,ay,az\n" + "1,2,3\n4,5,6\n")
         write(f"odd/{'ab'[i % 2]}/{i}.csv", ("ax,ay,az\n" if i else "ax,ay,aw\n") + "1,2,3\n4,5,6\n")
     write("targets.csv", "".join(f"s{i},{'ab'[i % 2]}\n" for i in range(24)))
     write("few.csv", "s0,a\ns1,b\n")
@@ -177,6 +178,8 @@ def gaps_and_names():
             np.save(f"{folder}/{'ab'[i % 2]}/{i}.npy", np.stack([times, neurons], 1))
         os.makedirs(f"cells/{'ab'[i % 2]}", exist_ok=True)
         np.savez(f"cells/{'ab'[i % 2]}/{i}.npz", times=times, units=neurons)
+        write(f"logs/s{i}.csv", "t,ax,ay,az\n" + "".join(f"{t},{i % 2 + t / 9},{'' if t == 2 else t},3\n" for t in range(4)))
+        write("logs/labels.csv", "file,state\n" + "".join(f"s{k}.csv,{'ab'[k % 2]}\n" for k in range(4)))
         write(f"holes/{i}.csv", "ax,ay,az\n1,2,3\n4,5,6\n" if i == 2 else "ax,ay,az\n1,2,3\n,5,6\n")
     with open("walk.csv", encoding="utf-8") as file:
         head, *rows = file.read().splitlines()
@@ -210,7 +213,7 @@ def events():
     changes = {"cams": lambda t, x, y, p: (t, x, y, p), "nano": lambda t, x, y, p: (t * 1000, x, y, p), "epoch": lambda t, x, y, p: (t + 17 * 10**14, x, y, p),
                "late": lambda t, x, y, p: (t + 9 * 10**9, x, y, p), "on255": lambda t, x, y, p: (t, x, y, p * 255), "sign": lambda t, x, y, p: (t, x, y, 2 * p - 1),
                "odd-p": lambda t, x, y, p: (t, x, y, p + 1), "wide-x": lambda t, x, y, p: (t, x + 200, y, p), "half-x": lambda t, x, y, p: (t, x + 0.5, y, p),
-               "below": lambda t, x, y, p: (t - 50000, x, y, p), "seconds": lambda t, x, y, p: (t.astype(float), x, y, p),
+               "tardy": lambda t, x, y, p: (t + 2 * 10**6, x, y, p), "below": lambda t, x, y, p: (t - 50000, x, y, p), "seconds": lambda t, x, y, p: (t.astype(float), x, y, p),
                "swapped": lambda t, x, y, p: (x, t, y, p), "same-time": lambda t, x, y, p: (0 * t, x, y, p),
                "below-x": lambda t, x, y, p: (t, x - 5, y, p), "float-ms": lambda t, x, y, p: (t / 1000, x, y, p),
                "no-time": lambda t, x, y, p: (np.where(np.arange(len(t)) == 3, np.nan, t), x, y, p)}

@@ -66,6 +66,11 @@ SLIPS = (  # the command, and what its line has
     ("train data.npz --from notes", "'notes' is not the folder of a run", "the --out of 'neap train'"),
     ("train --out young --resume --lr 0.1", "cannot resume 'young'", "or start a new run: neap train 'data.npz'"),
     ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
+    ("train cls data.npz", "'cls' is a run, but train takes one data set", "neap train 'data.npz' --from 'cls' --out NEW"),
+    ("train data.npz --from cls --encode delta", "converts the numbers of 'data.npz' into spikes, but --from 'cls' was trained on numbers", "Remove --encode"),
+    ("train data.npz --from coded --encode none", "--encode none leaves the numbers of 'data.npz' as they are, but --from 'coded'", "Remove --encode"),
+    ("train wide.npz --from cls --fresh-readout", "'wide.npz' has 3 features, but the model was trained on 2"),
+    ("train ev.h5 --from cls --fresh-readout", "was encoded from events of a sensor, but the model was trained on real numbers"),
     ("train data.npz --from cls --freeze layer7", "no 'layer7'", "layer0"),
     # train: values
     ("train data.npz --net lif:64 lif:64 li", "unexpected argument 'lif:64'", "separate the layers by commas", "--net lif:64,li"),
@@ -184,7 +189,8 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
     ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
     ("train far.h5 --net lif:4,li --epochs 1 --jitter 100s --out jitter", "--jitter 1:40 min is large for samples that last 3:"),
-    ("train late.h5 --net lif:4,li --epochs 1 --max-steps 9 --out late-run", "the longest sample of 'late.h5' lasts 2:46:40", "the times do not begin at 0. Subtract the first time of each recording (t - t[0]), and encode"),
+    ("train late.h5 --net lif:4,li --epochs 1 --max-steps 9 --out late-run", "the samples of 'late.h5' have no spike until 2:46:40", "their times do not begin at 0", "Encode the recordings once more with --from-first-event"),
+    ("compare tardy.h5 --net lif:4,li --memory 4M --strategy bptt", "their times do not begin at 0", "Encode the recordings once more with --from-first-event"),
     ("train data.npz --net gru:4,li --epochs 1 --lr 1e-9 --encode delta --out unheard", "nothing was learned", "Remove --encode delta, so that the numbers are input currents, or try another kind or a larger threshold=. Otherwise: increase --epochs (now 1)"),
     ("train ev.h5 --net lif:4,li --epochs 1 --shift 100 --out shift", "by up to 100 of 128 channels, so most of them are lost", "such as --shift 6"),
     ("train ev.h5 --net lif:4,li --epochs 1 --dt 1s --out coarse", "is 1 step of --dt 1 s. Decrease --dt, such as --dt 1us"),
@@ -228,10 +234,13 @@ def prepare(folder):
             np.savez(os.path.join(folder, "cams", kind, f"{i}.npz"), t=t, x=at[0], y=at[1], p=t % 2)
             os.makedirs(os.path.join(folder, "begun-late", kind), exist_ok=True)
             np.savez(os.path.join(folder, "begun-late", kind, f"{i}.npz"), t=t + 10**10, x=at[0], y=at[1], p=t % 2)
+            os.makedirs(os.path.join(folder, "tardy", kind), exist_ok=True)
+            np.savez(os.path.join(folder, "tardy", kind, f"{i}.npz"), t=t + 2 * 10**6, x=at[0], y=at[1], p=t % 2)
     steps = np.arange(60) < rng.integers(5, 50, 20)[:, None]
     np.savez(os.path.join(folder, "padded.npz"), x=rng.normal(size=(20, 60, 2)) * steps[..., None], y=np.arange(20) % 2)
     events(folder, "ev.h5")
     events(folder, "far.h5", "--time-unit", "1s")
+    neap("encode", "tardy", "--out", "tardy.h5", "--sensor", "8x8", cwd=folder)
     done = neap("encode", "begun-late", "--out", "late.h5", "--sensor", "8x8", cwd=folder)
     assert "(6 of 6 recordings begin so late)" in done.stderr, done.stderr
     shutil.copy(os.path.join(folder, "data.npz"), os.path.join(folder, "copy.npz"))
@@ -381,12 +390,26 @@ def slow_budget(folder):
 
 def long_run(folder):
     """A run of hours prints its duration before its first epoch, also with -q."""
-    args = ["train", "data.npz", "--net", "gru:64,li", "--epochs", "1000000000", "--threads", "1", "--memory", "4M", "-q", "--out", "endless"]
-    with subprocess.Popen([os.environ["NEAP_BIN"], *args], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        said = [process.stderr.readline() for _ in range(2)]
-        process.terminate()
-    found = [line for line in said if line.startswith("warning: 1000000000 epochs take up to about ")]
-    return None if found and "lower --epochs, cut samples with --max-steps, use more --threads than 1" in found[0] else str(said)
+    for data, advice, lines in (("data.npz", "lower --epochs, cut samples with --max-steps, use more --threads than 1", 2),
+                                ("late.h5", "encode the recordings with --from-first-event, lower --epochs, use a larger --dt", 3)):
+        args = ["train", data, "--net", "lif:64,li", "--batch", "1", "--epochs", "1000000000", "--threads", "1", "--memory", "400M", "-q", "--out", "endless-" + data]
+        with subprocess.Popen([os.environ["NEAP_BIN"], *args], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+            said = [process.stderr.readline() for _ in range(lines)]
+            process.kill()
+        found = [line for line in said if line.startswith("warning: 1000000000 epochs take up to about ")]
+        if not found or advice not in found[0]:
+            return str(said)
+    return None
+
+
+def small_validation(folder):
+    """The warning about few validation samples proposes what the run can do: --validation-least, and for a resumed one a new run."""
+    line = neap("train", "--resume", "--out", "free", "--epochs", "3", "-q", cwd=folder).stderr
+    command = re.search(r"neap train --config 'free/run.json' --validation-least \d+ --out NEW", line)
+    if not command or "or pass --validation" in line:
+        return line
+    again = neap(*shlex.split(command.group().replace("NEW", "chooses"))[1:], "-q", cwd=folder)
+    return None if again.returncode == 0 and "too few" not in again.stderr else again.stderr
 
 
 def main():
@@ -403,6 +426,7 @@ def main():
         tap.run(dense_cells.__doc__, dense_cells, folder)
         tap.run(other_chains.__doc__, other_chains, folder)
         tap.run(long_run.__doc__, long_run, folder)
+        tap.run(small_validation.__doc__, small_validation, folder)
         tap.run("a lost snapshot", keeps_model, folder)
         tap.run("eval of other data", silent_about_others, folder)
 

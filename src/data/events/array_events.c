@@ -40,6 +40,8 @@ struct array_events {
 	char *path;
 	const char *folder;		     /* borrowed; NULL: the file is alone */
 	double unit;			     /* seconds of a number in t; 0: by its type */
+	int from_first;	/* 1: times count from the first of their sample */
+	double origin;	/* that time, in the unit of t; else 0 */
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
 	double *offset, *label;
@@ -253,7 +255,7 @@ static int take_whole(struct array_events *s, int c, const double *piece, int64_
  */
 static int wrong_time(const struct array_events *s, int64_t event, double value, double unit)
 {
-	char code[NEAP__SHIFT_TEXT], other[48] = "";
+	char code[NEAP__FINITE_TEXT], other[64] = "";
 	const char *time = s->flat ? s->source.time_name : "";
 	if (!isfinite(value))
 		return neap__fail(NEAP_EFORMAT,
@@ -262,18 +264,22 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 			s->path, neap__event_names[T][0], (long long)s->at, (long long)event,
 			isnan(value) ? "nan" : "infinite",
 			s->undivided ? neap__event_finite(code, s->path, s->folder, time) : "");
-	double finer = unit == 1 ? 1e-6 : 1e-9;
-	neap__event_shift(code, s->path, s->folder, time, !s->undivided);
-	if (finer < unit && value >= 0 && value * finer <= 1e6)
-		neap__print(other, sizeof other, ", or pass the unit, such as --time-unit %s",
-			unit == 1 ? "1us" : "1ns");
+	double finer = unit == 1 ? 1e-6 : 1e-9, late = value - s->origin;
+	if (finer < unit && late >= 0 && late * finer <= 1e6)
+		neap__print(other, sizeof other, "%s the unit, such as --time-unit %s",
+			s->from_first ? "Pass" : ", or pass", unit == 1 ? "1us" : "1ns");
+	else if (s->from_first)
+		neap__print(other, sizeof other, "Correct the time, or the unit (--time-unit)");
 	return neap__fail(NEAP_EFORMAT,
 		"'%s': '%s' of sample %lld, event %lld is %.17g, which is %g seconds; times count "
-		"from the beginning of the sample, 0 to 1000000 seconds. Subtract the first time "
-		"(t - t[0])%s%s%s",
+		"from the %s of the sample, 0 to 1000000 seconds. %s%s",
 		s->path, neap__event_names[T][0], (long long)s->at, (long long)event, value,
-		unit == 1e-6 ? value / 1e6 : value * unit, s->folder ? " in each file" : "", other,
-		code);
+		unit == 1e-6 ? late / 1e6 : late * unit,
+		s->from_first ? "first event" : "beginning",
+		s->from_first ? ""
+			      : "Pass --from-first-event to count them from the first event of each "
+				"sample",
+		other);
 }
 
 /* Takes note of a time that is much earlier than the one in front of it. */
@@ -314,12 +320,30 @@ static int take_times(struct array_events *s, const double *piece, int64_t n,
 	s->source.reals = s->column[T].real;
 	s->source.time_unit = unit == by_type ? 0 : unit;
 	for (int64_t i = 0; i < n; i++) {
-		double t = unit == 1e-6 ? piece[i] / 1e6 : piece[i] * unit;
+		double time = piece[i] - s->origin; /* exact, for whole numbers below 2^53 */
+		double t = unit == 1e-6 ? time / 1e6 : time * unit;
 		if (!(t >= 0 && t <= 1e6))
 			return wrong_time(s, done + i, piece[i], unit);
 		events->time[done + i] = t;
 		see_time(s, done + i, t);
 	}
+	return 0;
+}
+
+/* Finds the first time of a sample, if times count from there. */
+static int find_origin(struct array_events *s, int64_t first, int64_t count)
+{
+	double piece[PIECE], least = INFINITY;
+	s->origin = 0;
+	if (!s->from_first)
+		return 0;
+	for (int64_t done = 0, n; done < count; done += n) {
+		n = count - done < PIECE ? count - done : PIECE;
+		NEAP_TRY(s->columns->read(s->columns, &s->column[T], first + done, n, piece));
+		for (int64_t i = 0; i < n; i++)
+			least = fmin(least, piece[i]); /* not a number: refused below */
+	}
+	s->origin = isfinite(least) ? least : 0;
 	return 0;
 }
 
@@ -331,6 +355,7 @@ static int read_events(
 	events->count = count;
 	if (count == 0) /* there may be no memory for events yet */
 		return 0;
+	NEAP_TRY(find_origin(s, first, count));
 	events->without_y = !s->column[Y].array;
 	memset(events->y, 0, (size_t)count * sizeof *events->y);
 	memset(events->p, 0, (size_t)count);
@@ -436,6 +461,7 @@ int neap__array_events_open(struct neap__event_source **source, const char *path
 	s->source.close = close_all;
 	s->folder = folder;
 	s->unit = options->time_unit;
+	s->from_first = options->from_first;
 	int rc = open_columns(s);
 	if (rc == 0)
 		rc = describe(s, options);

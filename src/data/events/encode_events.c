@@ -44,9 +44,12 @@ static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_m
 
 /* The channels of a sample, sorted by time. */
 static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_events *raw,
-	const struct neap__pixel_map *map, int64_t *outside)
+	const struct neap__pixel_map *map, int from_first, int64_t *outside)
 {
 	struct neap_events *e = &buffer->events;
+	double origin = from_first && raw->count ? raw->time[0] : 0;
+	for (int64_t i = 0; from_first && i < raw->count; i++)
+		origin = fmin(origin, raw->time[i]);
 	NEAP_TRY(neap__event_buffer_reserve(buffer, (size_t)raw->count));
 	e->count = 0;
 	e->duration = 0;
@@ -66,11 +69,11 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 				"event %lld is at pixel (%d, %d), outside the sensor of %dx%d "
 				"pixels. Pass the size of the sensor with --sensor WIDTHxHEIGHT",
 				(long long)i, raw->x[i], raw->y[i], map->width, map->height);
-		e->duration = fmax(e->duration, raw->time[i]);
+		e->duration = fmax(e->duration, raw->time[i] - origin);
 		*outside += channel < 0;
 		if (channel < 0)
 			continue;
-		e->time[e->count] = raw->time[i];
+		e->time[e->count] = raw->time[i] - origin;
 		e->unit[e->count++] = (uint16_t)channel;
 	}
 	return neap__events_sort(e);
@@ -93,7 +96,8 @@ struct conversion {
 static int write_sample(struct conversion *c, int rc, const char *where, const char *path)
 {
 	if (rc >= 0)
-		rc = map_sample(&c->buffer, &c->raw, &c->map, &c->report->outside);
+		rc = map_sample(&c->buffer, &c->raw, &c->map, c->options->from_first,
+			&c->report->outside);
 	if (rc < 0 && !strstr(neap_detail(), where))
 		rc = c->source->files || strcmp(where, path) == 0
 			     ? neap__fail_in(rc, "'%s': ", where)
@@ -145,17 +149,20 @@ static int convert(struct conversion *c, const char *path)
 static int finish(struct conversion *c)
 {
 	const struct neap__pixel_map *m = &c->map;
-	const struct neap_attribute attributes[] = {{"time_unit", c->source->time_unit},
+	struct neap_attribute attributes[11] = {{"time_unit", c->source->time_unit},
 		{"sensor_width", m->width}, {"sensor_height", m->height}, {"crop_x", m->x},
 		{"crop_y", m->y}, {"columns", m->columns}, {"rows", m->rows}, {"pool", m->pool},
 		{"polarity", m->choice}};
 	struct neap_shd_writer *writer = c->writer;
+	int count = m->pool ? 9 : 1; /* channels have no pixels */
+	if (c->options->from_first) /* else the file is as it has always been */
+		attributes[count++] = (struct neap_attribute){"from_first_event", 1};
 	if (c->has_class) /* classes of damaged files alone are none */
 		NEAP_TRY(c->classes = neap__shd_leave_out(writer, 0, c->source->class_name,
 				 c->source->classes, c->has_class));
 	c->writer = NULL; /* freed in any case */
 	return neap_shd_finish(writer, (const char *const *)c->source->class_name, c->classes, NULL,
-		0, attributes, m->pool ? sizeof attributes / sizeof *attributes : 1);
+		0, attributes, count);
 }
 
 static int is_array_file(const char *path)
@@ -193,6 +200,9 @@ static int check_options(const struct neap_event_options *o)
 	if (o->polarity < NEAP_POLARITY_SPLIT || o->polarity > NEAP_POLARITY_OFF || o->pool < 0 ||
 		o->width < 0 || o->height < 0 || o->inputs < 0 || !(o->time_unit >= 0))
 		return neap__fail(NEAP_EUSAGE, "a size, polarity or unit of time is negative");
+	if (o->from_first < 0 || o->from_first > 1)
+		return neap__fail(
+			NEAP_EUSAGE, "from_first is %d; it must be 0 or 1", o->from_first);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ void neap__event_doubts_see(
 }
 
 /* Python that saves the arrays of each file again, with the `items` of a dict; "" if it cannot. */
-static const char *rewrite(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
+static const char *rewrite(char room[NEAP__FINITE_TEXT], const char *path, const char *folder,
 	const char *time, const char *items)
 {
 	size_t n = strlen(path);
@@ -44,28 +44,15 @@ static const char *rewrite(char room[NEAP__SHIFT_TEXT], const char *path, const 
 	if (folder && !neap__recordings_folder(folder))
 		folder = NULL; /* a file alone */
 	if (n >= 5 && strcasecmp(path + n - 4, ".npz") == 0 && !strchr(time, '/') && time[0])
-		neap__print(room, NEAP__SHIFT_TEXT,
+		neap__print(room, NEAP__FINITE_TEXT,
 			": python3 -c \"import glob, numpy; [numpy.savez(f, **{%s}) for f in "
 			"glob.glob('%.140s%s', recursive=True) for d in [dict(numpy.load(f))]]\"",
 			items, folder ? folder : path, folder ? "/**/*.npz" : "");
 	return room;
 }
 
-const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
-	const char *time, int flat)
-{
-	char first[160], items[400];
-	neap__print(first, sizeof first,
-		flat ? "numpy.repeat(d['%s'][d['offsets'][:-1].clip(max=len(d['%s']) - 1)], "
-		       "numpy.diff(d['offsets']))"
-		     : "d['%s'].min()",
-		time, time);
-	neap__print(items, sizeof items, "**d, '%s': d['%s'] - %s", time, time, first);
-	return rewrite(room, path, folder, time, items);
-}
-
 const char *neap__event_finite(
-	char room[NEAP__SHIFT_TEXT], const char *path, const char *folder, const char *time)
+	char room[NEAP__FINITE_TEXT], const char *path, const char *folder, const char *time)
 {
 	char items[400];
 	neap__print(items, sizeof items,
@@ -75,18 +62,16 @@ const char *neap__event_finite(
 	return rewrite(room, path, folder, time, items);
 }
 
-static void tell_late(const struct neap__event_doubts *d, const struct neap__event_source *source,
-	const struct neap_event_options *o, int64_t samples, const char *path)
+static void tell_late(const struct neap__event_doubts *d, const struct neap_event_options *o,
+	int64_t samples)
 {
-	char first[24], lasts[24], code[NEAP__SHIFT_TEXT];
-	const char *folder = source->files && neap__recordings_folder(path) ? path : NULL;
-	neap__event_shift(code, folder ? d->late : path, folder, source->time_name, !source->files);
+	char first[24], lasts[24];
 	neap__doubt(o->doubt, o->user,
 		"'%s' begins %s after time 0 and its events last %s: the steps in front of them "
-		"are empty (%lld of %lld recordings begin so late). Subtract the first time (t - "
-		"t[0]) of each recording%s",
+		"are empty (%lld of %lld recordings begin so late). Pass --from-first-event to "
+		"begin each recording at its first event, and repeat the command with --force",
 		d->late, neap__show_time(first, d->latest), neap__show_time(lasts, d->length),
-		(long long)d->belated, (long long)samples, code);
+		(long long)d->belated, (long long)samples);
 }
 
 /* 1: recordings last as long as real ones, and have as many events. */
@@ -161,7 +146,7 @@ void neap__event_doubts_tell(const struct neap__event_doubts *d,
 			"sample. Save the times of the events in '%s'",
 			source->time_name[0] ? source->time_name : "t");
 	else if (d->latest > LATE && d->before > d->within)
-		tell_late(d, source, o, report->samples, path);
+		tell_late(d, o, report->samples);
 	else
 		tell_unit(d, source, o, report->longest);
 }

@@ -27,15 +27,12 @@ void neap__event_doubts_tell(const struct neap__event_doubts *doubts,
 	const struct neap_event_report *report, const char *path);
 
 /*
- * Python that makes the times count from the first event of each sample, behind ": ", in the .npz
- * file `path` or in all of the folder, if it is not NULL; "" if there is none. `time` is the name
- * of the array, `flat` 1 if offsets divide it.
+ * Python that leaves out events whose time is not finite, behind ": ", in the .npz file `path` or
+ * in all of the folder, if it is not NULL; "" if there is none. `time` is the name of the array,
+ * which no offsets divide.
  */
-#define NEAP__SHIFT_TEXT 520
-const char *neap__event_shift(char room[NEAP__SHIFT_TEXT], const char *path, const char *folder,
-	const char *time, int flat);
-/* The same for Python that leaves out events whose time is not finite, without offsets. */
+#define NEAP__FINITE_TEXT 520
 const char *neap__event_finite(
-	char room[NEAP__SHIFT_TEXT], const char *path, const char *folder, const char *time);
+	char room[NEAP__FINITE_TEXT], const char *path, const char *folder, const char *time);
 
 #endif

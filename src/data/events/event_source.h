@@ -68,6 +68,7 @@ int neap__aedat_read(struct neap__raw_events *events, const char *path, int64_t 
 struct neap__event_file {
 	const char *path; /* borrowed */
 	double time_unit; /* given, seconds; 0: by the type of the times */
+	int from_first;	  /* 1: times may count from elsewhere */
 	/* Set by the reader: */
 	int width, height; /* of the sensor as far as the file specifies; 0: unknown */
 	int reals;	   /* 1: times are no integers */

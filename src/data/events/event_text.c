@@ -23,7 +23,8 @@ struct event_text {
 	struct neap__raw_events *events;
 	struct neap__event_file *file;
 	int64_t line;
-	double unit; /* seconds; 0: in front of the first event */
+	double unit;   /* seconds; 0: in front of the first event */
+	double origin; /* time of the first line, if times may count from elsewhere; else 0 */
 };
 
 /* Numbers of a line: how many, or -1 if there is something else or a fifth number. */
@@ -56,18 +57,15 @@ static int wrong_time(const struct event_text *s, double t)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: the time is not a finite number. Correct the line",
 			s->file->path, (long long)s->line);
-	char size[60] = "";
-	if (s->file->width) /* the line of the sensor's size stays the first one */
-		neap__print(size, sizeof size, ", header='%d %d', comments=''", s->file->width,
-			s->file->height);
 	return neap__fail(NEAP_EFORMAT,
-		"'%s', line %lld: the time is %.17g, which is %g seconds; times count from the "
-		"beginning of the recording, 0 to %g seconds. Pass the unit with --time-unit, or "
-		"subtract the first time: python3 -c \"import numpy; e = numpy.loadtxt(%s, "
-		"skiprows=%d); e[:, 0] -= e[0, 0]; numpy.savetxt(%s, e, '%%%s %%d %%d %%d'%s)\"",
-		s->file->path, (long long)s->line, t, t * s->unit, NEAP__EVENTS_LONGEST,
-		neap__python_quoted(s->file->path), s->file->width > 0,
-		neap__python_quoted(s->file->path), s->file->reals ? ".9f" : "d", size);
+		"'%s', line %lld: the time is %.17g, which is %g seconds; times count from %s, 0 to "
+		"%g seconds. Pass %s",
+		s->file->path, (long long)s->line, t, (t - s->origin) * s->unit,
+		s->file->from_first ? "the first event" : "the beginning of the recording",
+		NEAP__EVENTS_LONGEST,
+		s->file->from_first ? "the unit with --time-unit"
+				    : "--from-first-event to count them from the first event, or "
+				      "the unit with --time-unit");
 }
 
 static int take_event(struct event_text *s, const double number[COLUMNS], int is_real)
@@ -76,13 +74,16 @@ static int take_event(struct event_text *s, const double number[COLUMNS], int is
 	if (s->unit == 0) {
 		s->unit = s->file->time_unit > 0 ? s->file->time_unit : by_type;
 		s->file->reals = is_real;
+		s->origin = s->file->from_first && isfinite(number[T]) ? number[T] : 0;
 	} else if (is_real && !s->file->reals && !(s->file->time_unit > 0))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s', line %lld: the time is not an integer, but the first time is, "
 			"so the unit is not known. Pass it with --time-unit",
 			s->file->path, (long long)s->line);
-	double t = s->unit == 1e-6 ? number[T] / 1e6 : number[T] * s->unit;
-	if (!(t >= 0 && t <= NEAP__EVENTS_LONGEST))
+	double time = number[T] - s->origin;
+	double t = s->unit == 1e-6 ? time / 1e6 : time * s->unit;
+	/* Lines need not be sorted: some times may be earlier than the first one. */
+	if (!(t >= (s->file->from_first ? -NEAP__EVENTS_LONGEST : 0) && t <= NEAP__EVENTS_LONGEST))
 		return wrong_time(s, number[T]);
 	return neap__raw_events_add(s->events, t, (int)number[X], (int)number[Y], number[P] == 1);
 }

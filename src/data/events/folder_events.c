@@ -47,7 +47,9 @@ static int next_file(
 		return 0;
 	const struct neap__recording *recording = &f->recordings.file[f->at++];
 	struct neap__event_file file = {
-		.path = recording->path, .time_unit = f->options->time_unit};
+		.path = recording->path,
+		.time_unit = f->options->time_unit,
+		.from_first = f->options->from_first};
 	*where = recording->path;
 	events->label = recording->class_number;
 	events->count = 0;

@@ -20,7 +20,7 @@ struct neap__array_shape {
 	const char *const *feature_names; /* [features] */
 	const char *const *output_names;  /* [width] of targets that are numbers */
 	const char *sample_column;	  /* of the table that the rows are from */
-	const char *missing;		  /* how values were filled in; NULL: none was */
+	const char *missing;		  /* how missing values were treated; NULL: none were */
 };
 
 struct neap__array_out;

@@ -521,6 +521,11 @@ int neap__contents_refuse_folder(const char *path)
 			path, command);
 	neap__recordings_option(option, parts ? part[0] : path);
 	const char *missing = neap__tables_have_gaps(path) ? " --missing previous" : "";
+	char table[600], labels[640] = "";
+	int64_t flat = 0;
+	if (!parts && neap__recordings_count(path, neap__table_endings, &flat) && flat &&
+		neap_encode_is_table(path) && neap__labels_of(table, sizeof table, path, 0))
+		neap__print(labels, sizeof labels, " --labels %s", neap__quoted(table));
 	if (parts)
 		return neap__fail(-EISDIR,
 			"'%s' is a folder. Encode its parts first, and train on the files: neap "
@@ -529,6 +534,6 @@ int neap__contents_refuse_folder(const char *path)
 			path, neap__quoted(part[0]), missing, option, neap__quoted(part[1]),
 			missing, option);
 	return neap__fail(-EISDIR,
-		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s%s", path,
-		neap__quoted(path), missing, option);
+		"'%s' is a folder. Encode it first: neap encode %s --out FILE.h5%s%s%s", path,
+		neap__quoted(path), labels, missing, option);
 }

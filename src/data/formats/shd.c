@@ -243,6 +243,9 @@ static int read_event_numbers(struct neap__shd *shd)
 	int known = neap__h5_attribute(&shd->file, "time_unit", &shd->set.time_unit);
 	NEAP_TRY(known);
 	shd->set.has_time_unit = known && shd->set.time_unit >= 0;
+	double from_first = 0;
+	NEAP_TRY(neap__h5_attribute(&shd->file, "from_first_event", &from_first));
+	shd->set.from_first = from_first > 0;
 	return 0;
 }
 

@@ -32,6 +32,7 @@ struct text_set {
 	struct neap_dataset set;
 	uint16_t *symbol; /* [count] */
 	int64_t count, steps;
+	int goes_on; /* 1: the last sample has a step for the last character, without a label */
 };
 
 /* Reads a code point at p, before end; moves p behind it. -1: no UTF-8. */
@@ -74,7 +75,9 @@ static int64_t text_length(const struct neap_dataset *set, int64_t index)
 {
 	const struct text_set *s = (const struct text_set *)set;
 	int64_t left = s->count - 1 - index * s->steps;
-	return left < s->steps ? left : s->steps;
+	if (left <= s->steps) /* the last one */
+		return left + s->goes_on;
+	return s->steps;
 }
 
 /* Events have their times in steps. */
@@ -127,7 +130,9 @@ static int text_targets(struct neap_dataset *set, int64_t index, int64_t from, i
 
 	(void)series;
 	for (int64_t t = from; t < to; t++)
-		labels[t - from] = s->symbol[index * s->steps + t + 1];
+		labels[t - from] = index * s->steps + t + 1 < s->count
+					   ? s->symbol[index * s->steps + t + 1]
+					   : -1;
 	return 0;
 }
 
@@ -175,6 +180,18 @@ static int text_adopt(struct neap_dataset *set, const char *const *names, int co
 	set->nclass_names = count;
 	set->info.inputs = set->info.classes = count;
 	return 0;
+}
+
+void neap__text_go_on(struct neap_dataset *set)
+{
+	struct text_set *s = (struct text_set *)set;
+
+	if (!set->ops->adopt || s->goes_on)
+		return;
+	s->goes_on = 1;
+	set->info.events++;
+	int64_t last = text_length(set, set->info.samples - 1);
+	set->info.steps = last > set->info.steps ? last : set->info.steps;
 }
 
 static void text_close(struct neap_dataset *set)

@@ -2,6 +2,7 @@
 /* pattern_proposal.c: tries patterns on file names (pattern_proposal.h). */
 #include "data/names/pattern_proposal.h"
 #include "data/names/name_pattern.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,4 +77,85 @@ const char *neap__pattern_proposal(const char *const *paths, int64_t count)
 		neap__name_pattern_free(pattern);
 	}
 	return best ? best : several ? several : matches;
+}
+
+/* Those that are tried for known names: also the last word of a name. */
+static const char *const more[] = {
+	"([A-Za-z]+)[^A-Za-z]*$", "_([^_]+)$", "-([^-]+)$", "^([^_]+)_", "^([^-]+)-"};
+
+/* 1: the pattern finds one of the `count` names in all paths. */
+static int finds_names(const char *text, const char *const *paths, int64_t npaths,
+	const char *const *names, int count)
+{
+	struct neap__name_pattern *pattern;
+	int ok = 1;
+
+	if (neap__name_pattern_new(&pattern, text, "--label") < 0)
+		return 0;
+	for (int64_t i = 0; ok && i < npaths; i++) {
+		char *name = NULL;
+		int k = 0;
+		ok = neap__name_pattern_find(pattern, &name, paths[i]) == 0;
+		while (ok && k < count && (!names[k] || strcmp(names[k], name) != 0))
+			k++;
+		ok &= k < count;
+		free(name);
+	}
+	neap__name_pattern_free(pattern);
+	return ok;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	size_t n = strlen(x), m = strlen(y);
+	return n != m ? (n < m ? 1 : -1) : strcmp(x, y);
+}
+
+/* "(up|down)", longer names first, since one may begin as another; with `between`, a name is what
+ * is between characters that are no letters. NULL: no memory. */
+static char *one_of(const char *const *names, int count, int between)
+{
+	struct neap__text to = {0};
+	const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
+	int known = 0;
+
+	for (int k = 0; sorted && k < count; k++)
+		if (names[k] && names[k][0])
+			sorted[known++] = names[k];
+	if (sorted)
+		qsort(sorted, (size_t)known, sizeof *sorted, by_length);
+	neap__text_add(&to, between ? "(?<![A-Za-z])(" : "(");
+	for (int k = 0; k < known; k++) {
+		neap__text_add(&to, "%s", k ? "|" : "");
+		for (const char *at = sorted[k]; *at; at++)
+			neap__text_add(&to, strchr("\\^$.|?*+()[]{}", *at) ? "\\%c" : "%c", *at);
+	}
+	neap__text_add(&to, between ? ")(?![A-Za-z])" : ")");
+	free(sorted);
+	if (!to.error && known)
+		return to.data;
+	neap__text_free(&to);
+	return NULL;
+}
+
+char *neap__pattern_of_names(
+	const char *const *paths, int64_t npaths, const char *const *names, int count)
+{
+	if (npaths > MOST_PATHS)
+		npaths = MOST_PATHS;
+	/* The last pattern matches all names. */
+	for (int i = 0; i < PATTERNS - 1; i++)
+		if (finds_names(patterns[i], paths, npaths, names, count))
+			return strdup(patterns[i]);
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		if (finds_names(more[i], paths, npaths, names, count))
+			return strdup(more[i]);
+	for (int between = 1; between >= 0; between--) {
+		char *text = one_of(names, count, between);
+		if (text && finds_names(text, paths, npaths, names, count))
+			return text;
+		free(text);
+	}
+	return NULL;
 }

@@ -12,5 +12,8 @@
  * quotes.
  */
 const char *neap__pattern_proposal(const char *const *paths, int64_t count);
+/* A pattern that finds one of the `count` names in each path, to be freed; NULL: none is known. */
+char *neap__pattern_of_names(
+	const char *const *paths, int64_t npaths, const char *const *names, int count);
 
 #endif

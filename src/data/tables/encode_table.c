@@ -104,6 +104,12 @@ static int count_row(struct table_work *w)
 	if (!w->table.begins || !o->labels)
 		return 0;
 	w->label = neap__label_table_find(&w->labels, w->table.sample);
+	const char *file = neap__recordings_below(w->table.csv.path, w->table.dir);
+	if (!w->label && o->sample_column && neap__label_table_find(&w->labels, file))
+		return neap__table_wrong(&w->table,
+			"sample '%.100s' has no row in '%.100s', which lists files: each is one "
+			"sample. Pass --drop %s instead of --sample-column",
+			w->table.sample, o->labels, neap__table_drop(&w->table, o->sample_column));
 	return w->label
 		       ? 0
 		       : neap__table_wrong(&w->table,
@@ -413,7 +419,7 @@ static void name_features(struct neap_table_report *r, const char *const *names,
 
 static int write_all(struct table_work *w, const char *out)
 {
-	static const char *const missing[] = {NULL, "previous", "zero", NULL};
+	static const char *const missing[] = {NULL, "previous", "zero", "drop"};
 	const struct neap__table_targets *y = &w->targets;
 	const struct neap__recordings *files = &w->table.files;
 	const struct neap_table_options *o = w->options;
@@ -442,7 +448,7 @@ static int write_all(struct table_work *w, const char *out)
 	if (!classes && w->table.targets)
 		shape.output_names = names_of(w, NEAP__COLUMN_TARGET, w->output);
 	shape.sample_column = o->sample_column;
-	shape.missing = r->filled ? missing[o->missing] : NULL;
+	shape.missing = r->filled || r->left_out ? missing[o->missing] : NULL;
 	r->classes = count;
 	r->numbers = classes ? 0 : shape.width;
 	r->step_targets = y->steps;

@@ -225,39 +225,102 @@ static int has_numbers(const struct neap__table *t)
 	return found;
 }
 
-/* The command that encodes the folder without the file that is read, and the options given. */
-static void encode_without(struct neap__text *to, const struct neap__table *t)
+/* The first table of the folder that is neither the file that is read nor `labels`. */
+static const char *first_data(const struct neap__table *t, const char *labels)
+{
+	for (int64_t i = 0; i < t->files.count; i++) {
+		const char *path = t->files.file[i].path;
+		if (strcmp(path, labels) != 0 &&
+			(!t->csv.path || strcmp(path, t->csv.path) != 0 || !labels[0]))
+			return path;
+	}
+	return t->files.file[0].path;
+}
+
+/* " --drop a,b": the names of the list that the table `data` has; all of them if it is NULL. */
+static void add_columns(
+	struct neap__text *to, const char *option, const char *list, const char *data)
+{
+	struct neap__text kept = {0};
+	if (list && (!data || neap__table_has_column(data, list, strlen(list))))
+		neap__text_add(&kept, "%s", list);
+	else
+		for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+			end = at + strcspn(at, ",");
+			if (neap__table_has_column(data, at, (size_t)(end - at)))
+				neap__text_add(&kept, "%s%.*s", kept.length ? "," : "",
+					(int)(end - at), at);
+		}
+	if (kept.length)
+		neap__text_add(to, " --%s %s", option, neap__word(kept.data));
+	neap__text_free(&kept);
+}
+
+/*
+ * The command that encodes the folder with the options given, and with `labels`, the table of
+ * labels: the options then name columns of the other tables alone. labels NULL: there is none.
+ * `without` 1: the file that is read is left out.
+ */
+static void encode_again(
+	struct neap__text *to, const struct neap__table *t, const char *labels, int without)
 {
 	static const char *const missing[] = {NULL, "previous", "zero", "drop"};
 	const struct neap_table_options *o = t->options;
-	const struct {
-		const char *name, *value;
-	} options[] = {{"label", o->label}, {"labels", o->labels}, {"target", o->targets},
-		{"sample-column", o->sample_column}, {"drop", o->dropped},
-		{"missing", missing[o->missing]}};
-	neap__text_add(to, "echo %s > without.txt; ",
-		neap__quoted(neap__recordings_below(t->csv.path, t->dir)));
+	const char *data = labels ? first_data(t, labels) : NULL;
+	if (without)
+		neap__text_add(to, "echo %s > without.txt; ",
+			neap__quoted(neap__recordings_below(t->csv.path, t->dir)));
 	neap__text_add(to, "neap encode %s", neap__quoted(t->dir));
 	for (int i = 0; i < o->nsplit; i++)
 		neap__text_add(to, " --split %s", neap__quoted(o->split[i]));
 	for (int i = 0; i < o->nwithout; i++)
 		neap__text_add(to, " --without %s", neap__quoted(o->without[i]));
-	neap__text_add(to, " --without without.txt");
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		if (options[i].value)
-			neap__text_add(
-				to, " --%s %s", options[i].name, neap__word(options[i].value));
+	if (without)
+		neap__text_add(to, " --without without.txt");
+	if (o->label && !labels)
+		neap__text_add(to, " --label %s", neap__word(o->label));
+	if (labels)
+		neap__text_add(to, " --labels %s", neap__word(labels));
+	if (o->targets && !labels)
+		add_columns(to, "target", o->targets, NULL);
+	add_columns(to, "sample-column", o->sample_column, data);
+	add_columns(to, "drop", o->dropped, data);
+	if (o->missing)
+		neap__text_add(to, " --missing %s", missing[o->missing]);
 	neap__text_add(to, "%s --out FILE.h5", o->numbers ? " --numbers" : "");
+}
+
+/* The table of labels of the files: the given one, or one that is found; "": there is none. */
+static const char *find_labels(char *room, size_t size, const struct neap__table *t)
+{
+	room[0] = '\0';
+	if (t->options->labels)
+		neap__print(room, size, "%s", t->options->labels);
+	else
+		neap__labels_of(room, size, t->dir, 0);
+	return room;
 }
 
 /* --drop would leave nothing to learn from. */
 int neap__table_of_texts(char *room, size_t size, const struct neap__table *t)
 {
 	struct neap__text to = {0};
+	char labels[600];
 	if (has_numbers(t))
 		return 0;
-	if (t->files.count > 1) {
-		encode_without(&to, t);
+	find_labels(labels, sizeof labels, t);
+	/* A target that the other tables have is that of their rows. */
+	const char *targets = t->options->targets;
+	if (labels[0] && targets &&
+		neap__table_has_column(first_data(t, labels), targets, strlen(targets)))
+		labels[0] = '\0';
+	if (t->files.count > 1 && strcmp(labels, t->csv.path) == 0) {
+		encode_again(&to, t, labels, 0);
+		neap__print(room, size,
+			"No column has numbers: it is the table of the labels. Pass it as such: %s",
+			to.data ? to.data : "--labels FILE");
+	} else if (t->files.count > 1) {
+		encode_again(&to, t, labels[0] ? labels : NULL, 1);
 		neap__print(room, size,
 			"No column has numbers: it looks like a table of labels. Move it out of "
 			"the folder, or leave it out: %s",
@@ -289,6 +352,23 @@ static int is_below_comments(const struct neap__table *t, int bytes, const char 
 	return found;
 }
 
+/* 1, and what to do: only the table of labels has the column, whose columns need no option. */
+static int column_of_labels(
+	char *room, size_t size, const struct neap__table *t, int bytes, const char *text)
+{
+	struct neap__text to = {0};
+	char labels[600];
+	if (!find_labels(labels, sizeof labels, t)[0] || strcmp(labels, t->csv.path) == 0 ||
+		!neap__table_has_column(labels, text, (size_t)bytes))
+		return 0;
+	encode_again(&to, t, labels, 0);
+	neap__print(room, size,
+		"but the table of labels, '%s', has, whose columns need no option: %s", labels,
+		to.data ? to.data : "remove it");
+	neap__text_free(&to);
+	return 1;
+}
+
 int neap__table_no_column(
 	const struct neap__table *t, const char *option, int bytes, const char *text)
 {
@@ -312,9 +392,26 @@ int neap__table_no_column(
 			t->csv.path, bytes, text, t->names[0], advice);
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
+	if (t->names && !data && column_of_labels(room, sizeof room, t, bytes, text))
+		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s', %s", option,
+			t->csv.path, bytes, text, room);
 	if (t->names && !data && t->files.count > 1 && neap__table_of_texts(room, sizeof room, t))
 		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s'. %s", option,
 			t->csv.path, bytes, text, room);
+	if (t->names && !data && !meant.name && strcmp(option, "--target") == 0 &&
+		find_labels(names, sizeof names, t)[0] && strcmp(names, t->csv.path) != 0) {
+		struct neap__text to = {0};
+		encode_again(&to, t, names, 0);
+		int rc = neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s'. Its columns are %s. If '%s', which lists "
+			"these files, has the classes: %s",
+			option, t->csv.path, bytes, text,
+			neap__table_list(room, sizeof room, (const char *const *)t->names,
+				t->columns),
+			names, to.data ? to.data : "pass it with --labels");
+		neap__text_free(&to);
+		return rc;
+	}
 	if (t->names && !data)
 		return neap__fail(NEAP_EUSAGE,
 			"%s: '%s' has no column '%.*s'%s%s Its columns are %s%s", option,
@@ -655,7 +752,8 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 			room + n, size - n, "--target %s if it is the target, ", neap__word(name));
 		sep = "or ";
 	}
-	if (!o->sample_column) {
+	/* Labels of files leave no column for names of samples. */
+	if (!o->sample_column && !(o->labels && neap__labels_name(o->labels, t->dir))) {
 		n += (size_t)neap__print(room + n, size - n,
 			"--sample-column %s if it names the samples, ", neap__word(name));
 		sep = "or ";

@@ -187,6 +187,7 @@ static enum neap_missing missing_of(const char *name)
 	return !name			       ? NEAP_MISSING_ERROR
 	       : strcmp(name, "previous") == 0 ? NEAP_MISSING_PREVIOUS
 	       : strcmp(name, "zero") == 0     ? NEAP_MISSING_ZERO
+	       : strcmp(name, "drop") == 0     ? NEAP_MISSING_DROP
 					       : NEAP_MISSING_ERROR;
 }
 

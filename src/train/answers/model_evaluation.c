@@ -6,6 +6,7 @@
 #include "train/answers/live_answers.h"
 #include "train/answers/trained_on.h"
 #include "data/dataset.h"
+#include "data/late_events.h"
 #include "data/missing_file.h"
 #include "data/recordings.h"
 #include "data/tables/event_tables.h"
@@ -122,6 +123,16 @@ static int predicts(const struct neap_eval_options *options)
 	return options->answered && options->of_steps;
 }
 
+/* 1: most files of the folder are none that encode reads, so they may be texts. */
+static int is_of_texts(const char *folder)
+{
+	int64_t others = neap__recordings_having(folder, neap__sound_endings) +
+			 neap__recordings_having(folder, neap__event_endings) +
+			 neap__recordings_having(folder, neap__table_endings);
+
+	return 2 * others < neap__recordings_having(folder, NULL);
+}
+
 /* Refuses names of data that cannot be what the model was trained on. */
 static int check_name(
 	const struct open_evaluation *e, const struct neap_eval_options *options, int hears)
@@ -134,7 +145,7 @@ static int check_name(
 	int of_text = neap__model_kind(&e->file) == NEAP__OF_TEXT;
 	if (!of_text && ends_in(data, ".txt") && access(data, F_OK) == 0)
 		return neap__model_wants(&e->file, "'%.300s' is a text file", data);
-	if (of_text && neap__recordings_folder(data) &&
+	if (of_text && neap__recordings_folder(data) && is_of_texts(data) &&
 		neap__join_texts(command, sizeof command, data))
 		return neap__fail(NEAP_EUSAGE,
 			"'%.300s' is a folder, and the model was trained on a text. Join its "
@@ -143,7 +154,8 @@ static int check_name(
 			data, command, predicts(options) ? "predict" : "eval",
 			neap__quoted(options->model));
 	if (of_text && !neap__table_named(data) && !neap__recording_named(data) &&
-		access(data, F_OK) == 0 && !ends_in(data, ".h5") && !ends_in(data, ".npz"))
+		!neap__recordings_folder(data) && access(data, F_OK) == 0 &&
+		(!neap__recordings_read(data) || neap__recordings_text(data)))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not a data set, and the model was trained on a text. To read it "
 			"as a text, pass text:%s",
@@ -172,13 +184,18 @@ static int advise_table(const struct open_evaluation *e, const char *data, const
 /* Data that cannot be compared with: how to encode it with targets, as the training data was. */
 static int no_labels(const struct open_evaluation *e, const char *data)
 {
-	char options[NEAP__ENCODE_OPTIONS];
+	char options[NEAP__ENCODE_OPTIONS], label[NEAP__LABEL_OPTION];
 	static const char advice[] =
 		"has no labels to compare the answers with. Use 'neap predict', or";
 
 	if (neap__table_named(data))
 		return advise_table(e, data, advice);
 	neap__model_encode_options(options, &e->file, &e->net_options, NULL);
+	neap__model_file_label(label, &e->file, e->net_options.classes, data);
+	if (neap__recording_named(data) && label[0])
+		return neap__fail(NEAP_EUSAGE,
+			"'%.300s' %s encode it with its class: neap encode %.300s --out FILE.h5%s%s",
+			data, advice, neap__quoted(data), options, label);
 	return neap__recording_named(data)
 		       ? neap__fail(NEAP_EUSAGE,
 				 "'%.300s' %s encode recordings of known classes, in one folder "
@@ -259,7 +276,8 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 			e->set->name);
 		options->say(options->user, line);
 	}
-	if (neap__encoding_differs(line, e->set, &encoding))
+	if (neap__encoding_differs(line, e->set, &encoding) ||
+		(!e->is_live && neap__late_doubt(line, e->set)))
 		options->say(options->user, line);
 	int far = e->is_live ? 0 : neap__scale_doubt(line, e->set, NEAP__OF_MODEL);
 	NEAP_TRY(far);
@@ -316,6 +334,8 @@ static int open_all(struct open_evaluation *e, const struct neap_eval_options *o
 		"use 'neap predict', which needs no known classes"));
 	rc = neap__model_targets_scale(e->set, &e->file);
 	NEAP_TRY(rc);
+	if (predicts(options))
+		neap__text_go_on(e->set);
 	e->target = target_of(e->set, &e->file);
 	int numbers = e->target == NEAP_TARGET_NUMBERS || e->target == NEAP_TARGET_SERIES;
 	if (numbers && options->softmax)

@@ -8,6 +8,7 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "data/dataset.h"
+#include "data/late_events.h"
 #include "nn/core/cell.h"
 #include "data/step_rows.h"
 #include "data/target_units.h"
@@ -329,6 +330,8 @@ static void show_larger(char *remedy, size_t size, const struct neap__trainer *t
 	const struct neap__data *d = &trainer->data;
 	int64_t *first, *second, nfirst, nsecond = 0;
 	int percent = (int)(100 * o->validation);
+	char config[600];
+	neap__print(config, sizeof config, "%.500s/run.json", o->out);
 
 	/* Tried, since classes are split each on its own. */
 	while (nsecond < o->validation_least && ++percent <= 50) {
@@ -338,9 +341,19 @@ static void show_larger(char *remedy, size_t size, const struct neap__trainer *t
 		free(first);
 		free(second);
 	}
-	if (percent <= 50)
+	if (percent <= 50 && o->resume) /* which refuses another share */
+		neap__print(remedy, size,
+			"samples, or start a new run with the options of this one: neap train "
+			"--config %s --validation %g --out NEW",
+			neap__quoted(config), percent / 100.0);
+	else if (percent <= 50)
 		neap__print(remedy, size, "samples, or pass --validation %g (now %g)",
 			percent / 100.0, o->validation);
+	else if (o->resume)
+		neap__print(remedy, size,
+			"samples, or start a new run with the options of this one: neap train "
+			"--config %s --validation-least %lld --out NEW",
+			neap__quoted(config), (long long)d->nsecond);
 	else
 		neap__print(remedy, size, "samples, or pass --validation-least %lld",
 			(long long)d->nsecond);
@@ -350,7 +363,7 @@ static void say_small_validation(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 	long long n = trainer->data.nsecond;
-	char remedy[120] = "samples";
+	char remedy[800] = "samples";
 
 	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
 		return;
@@ -358,16 +371,16 @@ static void say_small_validation(const struct neap__trainer *trainer)
 		neap__trainer_say(trainer,
 			"warning: --validation %g holds out none of %lld samples, so nothing is "
 			"validated, and model.safetensors will have the weights of the last epoch. "
-			"%s",
+			"%s%s",
 			o->validation, (long long)trainer->data.nfirst,
-			trainer->data.nfirst == 1
-				? "Add samples, or pass --validation 0"
-				: "Increase --validation, or pass --validation 0");
+			trainer->data.nfirst == 1 ? "Add samples" : "Increase --validation",
+			o->resume ? " in a new run" : ", or pass --validation 0");
 		return;
 	}
 	if (o->holdout)
 		neap__print(remedy, sizeof remedy,
-			"recordings of speaker '%.40s', or hold out another one", o->holdout);
+			"recordings of speaker '%.40s', or hold out another one%s", o->holdout,
+			o->resume ? " in a new run" : "");
 	else
 		show_larger(remedy, sizeof remedy, trainer);
 	neap__trainer_say(trainer,
@@ -405,23 +418,6 @@ static void say_absent(const struct neap__trainer *trainer, const struct answers
 			names, absent > named ? ", ..." : "");
 }
 
-/* 1: most of the first samples have their first spike in the last tenth of their duration. */
-static int begin_late(struct neap_dataset *set)
-{
-	enum { SAMPLES = 20 }; /* that are read; chosen */
-	struct neap_events events = {0};
-	int late = 0, found = 0;
-
-	for (int64_t i = 0; i < set->info.samples && i < SAMPLES; i++) {
-		if (neap_dataset_read(set, i, &events) < 0)
-			continue;
-		found += events.count > 0;
-		late += events.count > 0 && events.time[0] > 0.9 * events.duration;
-		neap_events_free(&events);
-	}
-	return 2 * late > found;
-}
-
 /* Events whose times were read in a unit that is too long: few of them, in samples that never end.
  * Real recordings have hundreds of events per second, and last seconds (both chosen). */
 static void say_time_unit(const struct neap__trainer *trainer)
@@ -429,29 +425,24 @@ static void say_time_unit(const struct neap__trainer *trainer)
 	const struct neap__data *d = &trainer->data;
 	double all = d->info.duration * (double)d->info.samples;
 	double rate = all > 0 ? (double)d->info.events / all : INFINITY;
-	char length[24], number[24];
+	char length[24], number[24], line[NEAP__TAKEN_TEXT];
 
 	if (d->set->ops->values || d->set->ops->adopt || d->set->encoder.size ||
-		access(trainer->options.data, F_OK) < 0 ||
-		!((d->info.duration > 10 && rate < 10) || (d->info.duration > 600 && rate < 1000)))
+		access(trainer->options.data, F_OK) < 0)
 		return;
-	if (begin_late(d->set))
-		neap__trainer_say(trainer,
-			"warning: the longest sample of '%.200s' lasts %s, and the samples have no "
-			"spike in most of it, until their first one: the times do not begin at 0. "
-			"Subtract the first time of each recording (t - t[0])%s",
-			d->info.name, neap__show_time(length, d->info.duration),
-			d->set->has_events ? ", and encode the recordings once more"
-					   : " in spikes/times");
-	else
-		neap__trainer_say(trainer,
-			"warning: the longest sample of '%.200s' lasts %s, with about %s spikes "
-			"per second "
-			"in all channels together. If its times have another unit, %s",
-			d->info.name, neap__show_time(length, d->info.duration),
-			neap__show_number(number, rate),
-			d->set->has_events ? "pass it to 'neap encode', such as --time-unit 1us"
-					   : "convert spikes/times to seconds");
+	if (neap__late_doubt(line, d->set)) {
+		neap__trainer_say(trainer, "%s", line);
+		return;
+	}
+	if (!((d->info.duration > 10 && rate < 10) || (d->info.duration > 600 && rate < 1000)))
+		return;
+	neap__trainer_say(trainer,
+		"warning: the longest sample of '%.200s' lasts %s, with about %s spikes per second "
+		"in all channels together. If its times have another unit, %s",
+		d->info.name, neap__show_time(length, d->info.duration),
+		neap__show_number(number, rate),
+		d->set->has_events ? "pass it to 'neap encode', such as --time-unit 1us"
+				   : "convert spikes/times to seconds");
 }
 
 void neap__doubts_say(const struct neap__trainer *trainer)
