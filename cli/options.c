@@ -577,15 +577,15 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 		return cli_usage(command->name,
 			"'%s' is a run, but %s takes a data set and --net: neap %s %s --net SPEC",
 			last, command->name, command->name, neap__quoted(arg));
+	if (trains && strcmp(last, "text") == 0)
+		return cli_usage(command->name,
+			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
+			neap__quoted(arg));
 	if (trains && access(settings, F_OK) == 0)
 		return cli_usage(command->name,
 			"'%s' is a run, but train takes one data set. To start from the weights of "
 			"the run, pass it with --from: neap train %s --from %s --out NEW",
 			last, neap__quoted(arg), neap__quoted(last));
-	if (trains && strcmp(last, "text") == 0)
-		return cli_usage(command->name,
-			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
-			neap__quoted(arg));
 	if (trains && dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
 		return cli_usage(command->name,
 			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "

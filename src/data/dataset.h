@@ -205,8 +205,7 @@ struct neap__table_choice {
 	 */
 	const char *target;
 	int judges;
-	const char
-		*missing; /* "previous", "zero" or "drop" as --missing; NULL: none is accepted */
+	const char *missing; /* "previous", "zero" or "drop" as --missing; NULL: none is accepted */
 };
 /*
  * Opens a table of text, .csv or .tsv by its name, as a set without targets. `ignored` names the

@@ -7,7 +7,7 @@
 #include <neap/machine.h>
 #include <neap/train.h>
 #include "base/fail.h"
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "base/print.h"
 #include "base/struct_size.h"
 #include "nn/core/cell.h"

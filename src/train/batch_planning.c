@@ -3,7 +3,7 @@
  * batch_planning.c: a plan for each batch, from running averages of what the sweeps
  * before it measured. Plans change the time a sweep takes, never its result.
  */
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "train/trainer.h"
 #include "measure/call_cost.h"
 #include "measure/process_memory.h"

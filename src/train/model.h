@@ -179,8 +179,8 @@ char *neap__model_table_target(const struct neap__safetensors *file, int classes
 char *neap__model_table_options(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *path, const char *sample);
 /*
- * " --label PATTERN" for a file whose name has a class of the model, while the name of its folder is
- * none; else "".
+ * " --label PATTERN" for a file whose name has a class of the model, while the name of its folder
+ * is none; else "".
  */
 #define NEAP__LABEL_OPTION 400
 void neap__model_file_label(char room[NEAP__LABEL_OPTION], const struct neap__safetensors *file,
@@ -195,8 +195,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
  * 1: the spikes of the set were made with other settings, of which `line` (NEAP__TAKEN_TEXT bytes)
  * names one, or it has fewer channels; else 0.
  */
-int neap__encoding_differs(
-	char *line, struct neap_dataset *set, const struct neap__encoding *was);
+int neap__encoding_differs(char *line, struct neap_dataset *set, const struct neap__encoding *was);
 
 /*
  * A list of texts in the metadata, such as the names of features, to be freed by

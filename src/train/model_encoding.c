@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 #include "data/events/event_source.h"
 #include "data/formats/contents.h"
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "data/recordings.h"
 #include "data/sound/encoder.h"
 #include "data/tables/csv.h"
@@ -28,7 +28,7 @@
 #define EVENTS NEAP__MODEL_EVENTS
 #define TIME_UNIT "neap.time_unit"
 #define FROM_FIRST "neap.from_first_event" /* there only if it is so */
-#define CHANNELS "neap.channels" /* of the data, if --channels gave the network more */
+#define CHANNELS "neap.channels"	   /* of the data, if --channels gave the network more */
 
 void neap__model_encoding_write(struct neap__tensor_bundle *bundle,
 	const struct neap_net_options *options, const struct neap_dataset *set)
@@ -276,8 +276,7 @@ struct neap__encoding neap__encoding_of(const struct neap_dataset *set)
 	return encoding;
 }
 
-int neap__encoding_differs(
-	char *line, struct neap_dataset *set, const struct neap__encoding *was)
+int neap__encoding_differs(char *line, struct neap_dataset *set, const struct neap__encoding *was)
 {
 	static const char wrong[] =
 		"so its answers are unreliable. Encode the data as the training "
@@ -316,7 +315,8 @@ int neap__encoding_differs(
 		 neap__begin_behind_0(set))
 		neap__print(line, NEAP__TAKEN_TEXT,
 			"warning: %.200s was encoded without --from-first-event, but %s events "
-			"encoded with it, so its answers are unreliable. Encode the recordings once "
+			"encoded with it, so its answers are unreliable. Encode the recordings "
+			"once "
 			"more with --from-first-event",
 			set->name, whose);
 	else if (set->missing && *was->missing && strcmp(set->missing, was->missing) != 0)

@@ -260,8 +260,8 @@ static void show_filled(
 		(long long)set->filled, set->filled == 1 ? " was" : "s were", missing);
 
 	if (set->left_out && n > 0 && (size_t)n < size)
-		neap__print(room + n, size - (size_t)n, ", and %lld row%s left out",
-			left, left == 1 ? " was" : "s were");
+		neap__print(room + n, size - (size_t)n, ", and %lld row%s left out", left,
+			left == 1 ? " was" : "s were");
 }
 
 int neap__model_open_table(struct neap_dataset **set, const struct neap__safetensors *file,

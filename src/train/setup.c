@@ -167,8 +167,7 @@ static int from_fits(struct neap__trainer *trainer)
 	NEAP_TRY(same_coding(trainer, &net));
 	/* A new readout has other classes; what is in front of it stays. */
 	if (o->fresh_readout || (rc = neap__model_kind_fits(&trainer->from, d->set)) == 0)
-		rc = o->net.inputs ? 0
-				   : neap__model_channels_fit(&trainer->from, &net, d->set);
+		rc = o->net.inputs ? 0 : neap__model_channels_fit(&trainer->from, &net, d->set);
 	if (rc < 0)
 		return neap__fail_in(rc, "%s: ", o->from);
 	if (o->net.inputs == 0)

@@ -40,8 +40,8 @@ struct array_events {
 	char *path;
 	const char *folder;		     /* borrowed; NULL: the file is alone */
 	double unit;			     /* seconds of a number in t; 0: by its type */
-	int from_first;	/* 1: times count from the first of their sample */
-	double origin;	/* that time, in the unit of t; else 0 */
+	int from_first;			     /* 1: times count from the first of their sample */
+	double origin;			     /* that time, in the unit of t; else 0 */
 	int flat;			     /* 1: columns of all samples, and offsets */
 	struct neap__column column[COLUMNS]; /* array NULL: not there */
 	double *offset, *label;
@@ -276,9 +276,10 @@ static int wrong_time(const struct array_events *s, int64_t event, double value,
 		s->path, neap__event_names[T][0], (long long)s->at, (long long)event, value,
 		unit == 1e-6 ? late / 1e6 : late * unit,
 		s->from_first ? "first event" : "beginning",
-		s->from_first ? ""
-			      : "Pass --from-first-event to count them from the first event of each "
-				"sample",
+		s->from_first
+			? ""
+			: "Pass --from-first-event to count them from the first event of each "
+			  "sample",
 		other);
 }
 

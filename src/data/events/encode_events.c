@@ -96,8 +96,8 @@ struct conversion {
 static int write_sample(struct conversion *c, int rc, const char *where, const char *path)
 {
 	if (rc >= 0)
-		rc = map_sample(&c->buffer, &c->raw, &c->map, c->options->from_first,
-			&c->report->outside);
+		rc = map_sample(
+			&c->buffer, &c->raw, &c->map, c->options->from_first, &c->report->outside);
 	if (rc < 0 && !strstr(neap_detail(), where))
 		rc = c->source->files || strcmp(where, path) == 0
 			     ? neap__fail_in(rc, "'%s': ", where)
@@ -155,7 +155,7 @@ static int finish(struct conversion *c)
 		{"polarity", m->choice}};
 	struct neap_shd_writer *writer = c->writer;
 	int count = m->pool ? 9 : 1; /* channels have no pixels */
-	if (c->options->from_first) /* else the file is as it has always been */
+	if (c->options->from_first)  /* else the file is as it has always been */
 		attributes[count++] = (struct neap_attribute){"from_first_event", 1};
 	if (c->has_class) /* classes of damaged files alone are none */
 		NEAP_TRY(c->classes = neap__shd_leave_out(writer, 0, c->source->class_name,

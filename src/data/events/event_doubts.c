@@ -62,8 +62,8 @@ const char *neap__event_finite(
 	return rewrite(room, path, folder, time, items);
 }
 
-static void tell_late(const struct neap__event_doubts *d, const struct neap_event_options *o,
-	int64_t samples)
+static void tell_late(
+	const struct neap__event_doubts *d, const struct neap_event_options *o, int64_t samples)
 {
 	char first[24], lasts[24];
 	neap__doubt(o->doubt, o->user,

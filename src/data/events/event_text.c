@@ -58,7 +58,8 @@ static int wrong_time(const struct event_text *s, double t)
 			"'%s', line %lld: the time is not a finite number. Correct the line",
 			s->file->path, (long long)s->line);
 	return neap__fail(NEAP_EFORMAT,
-		"'%s', line %lld: the time is %.17g, which is %g seconds; times count from %s, 0 to "
+		"'%s', line %lld: the time is %.17g, which is %g seconds; times count from %s, 0 "
+		"to "
 		"%g seconds. Pass %s",
 		s->file->path, (long long)s->line, t, (t - s->origin) * s->unit,
 		s->file->from_first ? "the first event" : "the beginning of the recording",

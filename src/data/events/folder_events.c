@@ -46,8 +46,7 @@ static int next_file(
 	if (f->at >= f->recordings.count)
 		return 0;
 	const struct neap__recording *recording = &f->recordings.file[f->at++];
-	struct neap__event_file file = {
-		.path = recording->path,
+	struct neap__event_file file = {.path = recording->path,
 		.time_unit = f->options->time_unit,
 		.from_first = f->options->from_first};
 	*where = recording->path;

@@ -524,7 +524,8 @@ int neap__contents_refuse_folder(const char *path)
 	char table[600], labels[640] = "";
 	int64_t flat = 0;
 	if (!parts && neap__recordings_count(path, neap__table_endings, &flat) && flat &&
-		neap_encode_is_table(path) && neap__labels_of(table, sizeof table, path, 0))
+		!neap__recordings_having(path, neap__sound_endings) &&
+		neap__labels_of(table, sizeof table, path, 0))
 		neap__print(labels, sizeof labels, " --labels %s", neap__quoted(table));
 	if (parts)
 		return neap__fail(-EISDIR,

@@ -3,8 +3,8 @@
 #include "data/recordings.h"
 #include "data/tables/csv.h"
 #include "data/tables/label_table.h"
-#include "data/tables/table.h"
 #include "base/print.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -30,8 +30,7 @@ static int is_numbered(const struct neap__label_table *table)
 {
 	double number;
 	for (int64_t i = 0; i < table->count; i++)
-		if (neap__table_number(&number, table->row[i].sample) < 0 &&
-			table->row[i].line > 1)
+		if (neap__units_number(&number, table->row[i].sample) < 0 && table->row[i].line > 1)
 			return 0;
 	return 1;
 }
@@ -84,8 +83,7 @@ static void folder_above(char *room, size_t size, const char *dir)
 }
 
 /* The first table next to the folder that lists its files, by name; "labels" comes first. */
-static int find_above(
-	char *room, size_t size, const struct neap__recordings *all, const char *dir)
+static int find_above(char *room, size_t size, const struct neap__recordings *all, const char *dir)
 {
 	char above[300], path[600];
 	struct dirent *entry;

@@ -201,10 +201,9 @@ static int find_columns(struct neap__table *t)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
 			t->place[i] = t->features++;
 	char advice[800];
-	if (t->features < 1 && t->files.count > 1 &&
-		neap__table_of_texts(advice, sizeof advice, t))
-		return neap__fail(NEAP_EFORMAT, "'%s' has no columns of features. %s", t->csv.path,
-			advice);
+	if (t->features < 1 && t->files.count > 1 && neap__table_of_texts(advice, sizeof advice, t))
+		return neap__fail(
+			NEAP_EFORMAT, "'%s' has no columns of features. %s", t->csv.path, advice);
 	if (t->features < 1 || t->features > MOST_FEATURES)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' has %d columns of features; there must be between 1 and 65536. Check "

@@ -406,8 +406,8 @@ int neap__table_no_column(
 			"%s: '%s' has no column '%.*s'. Its columns are %s. If '%s', which lists "
 			"these files, has the classes: %s",
 			option, t->csv.path, bytes, text,
-			neap__table_list(room, sizeof room, (const char *const *)t->names,
-				t->columns),
+			neap__table_list(
+				room, sizeof room, (const char *const *)t->names, t->columns),
 			names, to.data ? to.data : "pass it with --labels");
 		neap__text_free(&to);
 		return rc;

@@ -6,7 +6,7 @@
 #include "train/answers/live_answers.h"
 #include "train/answers/trained_on.h"
 #include "data/dataset.h"
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "data/missing_file.h"
 #include "data/recordings.h"
 #include "data/tables/event_tables.h"
@@ -194,7 +194,8 @@ static int no_labels(const struct open_evaluation *e, const char *data)
 	neap__model_file_label(label, &e->file, e->net_options.classes, data);
 	if (neap__recording_named(data) && label[0])
 		return neap__fail(NEAP_EUSAGE,
-			"'%.300s' %s encode it with its class: neap encode %.300s --out FILE.h5%s%s",
+			"'%.300s' %s encode it with its class: neap encode %.300s --out "
+			"FILE.h5%s%s",
 			data, advice, neap__quoted(data), options, label);
 	return neap__recording_named(data)
 		       ? neap__fail(NEAP_EUSAGE,

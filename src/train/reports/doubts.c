@@ -8,7 +8,7 @@
 #include "train/trainer.h"
 #include "train/evaluate.h"
 #include "data/dataset.h"
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "nn/core/cell.h"
 #include "data/step_rows.h"
 #include "data/target_units.h"

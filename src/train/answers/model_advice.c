@@ -176,8 +176,8 @@ static int has_features(const char *path, char *const *feature, int count)
 }
 
 /* The first table of the folder with the features, or the first that is not `labels`; or NULL. */
-static const char *find_features(const struct neap__recordings *all, const char *labels,
-	char *const *feature, int count)
+static const char *find_features(
+	const struct neap__recordings *all, const char *labels, char *const *feature, int count)
 {
 	const char *first = NULL;
 
@@ -219,8 +219,8 @@ static void class_label(char room[LABEL], const struct neap__safetensors *file, 
 	neap__recordings_free(&all);
 }
 
-/* " --target COLUMN", " --labels FILE" or `label` for tables whose folders do not name their classes;
- * `each_step`: targets are per step, which only columns have. */
+/* " --target COLUMN", " --labels FILE" or `label` for tables whose folders do not name their
+ * classes; `each_step`: targets are per step, which only columns have. */
 static void add_labels(struct neap__text *to, const char *target, const char *labels,
 	const char *label, int each_step)
 {
@@ -315,9 +315,9 @@ static const char *other_contents(enum neap__model_kind kind, const char *folder
 	if (events)
 		return kind == NEAP__OF_EVENTS ? NULL : "events";
 	if (tables)
-		return kind == NEAP__OF_NUMBERS ||
-				       (kind == NEAP__OF_EVENTS && neap__event_tables_advise(command,
-									   sizeof command, folder))
+		return kind == NEAP__OF_NUMBERS || (kind == NEAP__OF_EVENTS &&
+							   neap__event_tables_advise(
+								   command, sizeof command, folder))
 			       ? NULL
 			       : "tables of numbers";
 	if (sounds)
@@ -376,8 +376,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		neap__recordings_label(label, folder);
 	else if (predicts && known && is_recording(data))
 		neap__print(label, sizeof label, " --label '(.*)'");
-	else if (!predicts && is_recording(data) &&
-		 !is_in_class(file, options->classes, data)) {
+	else if (!predicts && is_recording(data) && !is_in_class(file, options->classes, data)) {
 		class_label(label, file, options->classes, data, neap__event_endings);
 		if (!label[0])
 			neap__print(label, sizeof label, " --label REGEX");
@@ -394,7 +393,8 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	if (is_folder)
 		drop_options(drops, file, folder, predicts ? 0 : options->classes);
 	if (!known && is_folder)
-		neap__print(option, sizeof option, "%s", events ? neap__event_channels(folder) : "");
+		neap__print(
+			option, sizeof option, "%s", events ? neap__event_channels(folder) : "");
 	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"

@@ -3,8 +3,8 @@
  * late_events.h: data sets of spikes whose times do not begin at 0, as those of a clock. The steps
  * in front of the first spike are run, and hold nothing.
  */
-#ifndef NEAP_DATA_LATE_EVENTS_H
-#define NEAP_DATA_LATE_EVENTS_H
+#ifndef NEAP_DATA_EVENTS_LATE_EVENTS_H
+#define NEAP_DATA_EVENTS_LATE_EVENTS_H
 
 #include "data/dataset.h"
 

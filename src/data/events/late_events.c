@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* late_events.c: looks at the first spikes of samples (late_events.h). */
-#include "data/late_events.h"
+#include "data/events/late_events.h"
 #include "base/print.h"
 #include "base/show.h"
 
