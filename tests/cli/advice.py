@@ -58,9 +58,8 @@ def follow(folder, args, *needles, pattern="(?:python3|find|perl|sed|iconv) .*")
 
 
 def events(folder):
-    """event recordings: times since 1970, other names, no names, frames"""
-    kinds = (("since", lambda t, x, y, p: {"t": t + 17 * 10**14, "x": x, "y": y, "p": p}, np.savez, "(4 damaged)"),
-             ("names", lambda t, x, y, p: {"ts_us": t, "col": x, "row": y, "pol": p}, np.savez, "d['ts_us']"),
+    """event recordings: other names, no names, frames"""
+    kinds = (("names", lambda t, x, y, p: {"ts_us": t, "col": x, "row": y, "pol": p}, np.savez, "d['ts_us']"),
              ("rows", lambda t, x, y, p: {"events": np.stack([t, x, y, p], 1)}, np.savez, "t, x, y, p"),
              ("npy", lambda t, x, y, p: np.stack([t, x, y, p], 1), np.save, "t, x, y, p"))
     for name, make, save, needle in kinds:

@@ -111,6 +111,46 @@ def durations(tap, folder, rng):
     tap.check("encode: --out is the data", None if done.returncode == 2 and "would replace the data that is read" in done.stderr else done.stderr)
 
 
+def from_first(tap, folder, rng):
+    """With --from-first-event, times of a clock (also in no order, and before its 0) are those from the first event of each sample, crop or not."""
+    samples = [some(rng, n) for n in (50, 0, 5000, 3)]
+    shifted = []
+    for i, sample in enumerate(samples):
+        clock = sample.copy()
+        clock["t"] += (1_700_000_000_000_000, 0, 77, -900_000)[i]
+        shifted.append(clock[rng.permutation(len(clock))])
+        sample["t"] -= sample["t"].min() if len(sample) else 0
+    flat = np.concatenate(shifted)
+    more = {"offsets": np.cumsum([0] + [len(s) for s in samples]), "labels": np.array([0, 1, 0, 1]), "classes": np.array(["a", "b"]), "sensor_size": (34, 34)}
+    path = os.path.join(folder, "clock.npz")
+    np.savez(path, **{name: flat[name] for name in "xytp"}, **more)
+    crop = (3, 4, 20, 10)
+    for name, options, want in (("offsets", [], {}), ("a crop", ["--crop", "20x10+3+4", "--polarity", "on"], {"crop": crop, "polarity": "on"})):
+        wanted = [channels(s, **want) for s in samples]
+        inputs = 200 if want else 34 * 34 * 2
+        tap.check(f"from the first event: {name}", encode(folder, path, wanted, [0, 1, 0, 1], ["a", "b"], inputs, "--from-first-event", *options))
+    with h5py.File(os.path.join(folder, "out.h5")) as file:
+        tap.check("from the first event: kept in the file", None if file.attrs["from_first_event"] == 1 else "no attribute")
+    one = os.path.join(folder, "clocks")
+    for i, clock in enumerate(shifted):
+        os.makedirs(os.path.join(one, "ab"[i % 2]), exist_ok=True)
+        with open(os.path.join(one, "ab"[i % 2], f"{i}_events.txt"), "w", encoding="utf-8") as file:
+            file.write("34 34\n" + "".join(f"{e['t']} {e['x']} {e['y']} {int(e['p'])}\n" for e in clock))
+    order = [0, 2, 1, 3]
+    wanted = [channels(samples[i]) for i in order]
+    tap.check("from the first event: text", encode(folder, one, wanted, [0, 0, 1, 1], ["a", "b"], 34 * 34 * 2, "--from-first-event"))
+    run = ["train", "out.h5", "--net", "lif:4,li", "--epochs", "1", "--validation", "0", "--memory", "4M", "-q", "--out", "first-run"]
+    neap(*run, cwd=folder)
+    events = some(rng, 60)
+    os.makedirs(os.path.join(folder, "late-one", "a"), exist_ok=True)
+    np.savez(os.path.join(folder, "late-one", "a", "0.npz"), **{n: events[n] for n in "xyp"}, t=events["t"] + 50_000)
+    line = neap("eval", "first-run", "late-one", cwd=folder).stderr
+    tap.check("from the first event: in the command of a model", None if "--sensor 34x34 --from-first-event\n" in line else line)
+    neap("encode", "late-one", "--out", "late-one.h5", "--sensor", "34x34", cwd=folder)
+    line = neap("predict", "first-run", "late-one.h5", cwd=folder).stderr
+    tap.check("from the first event: a warning without it", None if "was encoded without --from-first-event" in line else line)
+
+
 def arrays(tap, folder, rng):
     samples = [some(rng, n) for n in (50, 0, 7000, 3)]
     labels, keys = [2, 0, 1, 2], ["cat", "dog", "eel"]
@@ -667,6 +707,7 @@ def main():
     with Tap() as tap, Folder() as folder:
         arrays(tap, folder, rng)
         durations(tap, folder, rng)
+        from_first(tap, folder, rng)
         recordings(tap, folder, rng)
         strays(tap, folder, rng)
         mixed(tap, folder, rng)

@@ -189,7 +189,7 @@ NOTES = (  # the command, and what standard error has although it succeeds
     ("eval ran ev.h5", "'ev.h5' is the training data of this model"),
     ("train far.h5 --net lif:4,li --epochs 1 --max-steps 9 --out far", "the longest sample of 'far.h5' lasts 3:", "pass it to 'neap encode', such as --time-unit 1us"),
     ("train far.h5 --net lif:4,li --epochs 1 --jitter 100s --out jitter", "--jitter 1:40 min is large for samples that last 3:"),
-    ("train late.h5 --net lif:4,li --epochs 1 --max-steps 9 --out late-run", "the samples of 'late.h5' have no spike until 2:46:40", "their times do not begin at 0", "Encode the recordings once more with --from-first-event"),
+    ("train late.h5 --net lif:4,li --epochs 1 --max-steps 9 --out late-run", "the samples of 'late.h5' last up to 2:46:40, but have no spike in the first half", "their times do not begin at 0", "Encode the recordings once more with --from-first-event"),
     ("compare tardy.h5 --net lif:4,li --memory 4M --strategy bptt", "their times do not begin at 0", "Encode the recordings once more with --from-first-event"),
     ("train data.npz --net gru:4,li --epochs 1 --lr 1e-9 --encode delta --out unheard", "nothing was learned", "Remove --encode delta, so that the numbers are input currents, or try another kind or a larger threshold=. Otherwise: increase --epochs (now 1)"),
     ("train ev.h5 --net lif:4,li --epochs 1 --shift 100 --out shift", "by up to 100 of 128 channels, so most of them are lost", "such as --shift 6"),

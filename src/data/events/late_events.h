@@ -8,7 +8,7 @@
 
 #include "data/dataset.h"
 
-/* 1: most of the first samples begin later than they last from then on; reads these samples. */
+/* 1: most of the first samples have no spike in the first half of their duration. */
 int neap__begin_late(struct neap_dataset *set);
 /* 1 and the warning about such a set, or 0. */
 int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set);
