@@ -293,6 +293,7 @@ def files():
                          "below-labels": {"labels": np.arange(3) - 1}}.items():
         spikes(name + "-spikes.h5", **change)
     x, y = rng.normal(size=(8, 5, 3)), np.arange(8) % 2
+    np.savez("bare.npz", x=rng.normal(size=(8, 5, 1)), y=np.arange(8) % 2)
     for name in "part-1", "part-2":
         np.savez(name + ".npz", x=x, y=y)
     for name, parts in {"only-x": {"x": x}, "only-y": {"y": y}, "y-short": {"x": x, "y": y[:5]}, "lengths-short": {"x": x, "y": y, "lengths": np.full(5, 3)},
@@ -388,7 +389,7 @@ def models():
             ["encode", "shifted.csv", "--out", "shifted.h5", *by_id], ["encode", "holes-1.csv", "--out", "holes-1.h5", "--missing", "previous", *by_id],
             ["encode", "holes-2.csv", "--out", "holes-2.h5", "--missing", "zero", *by_id])
     runs = (["pets.h5", "--out", "ear"], ["walk.h5", "--out", "walker"], ["walks.h5", "--out", "folded"], ["cams.h5", "--out", "eye"], ["cells.h5", "--out", "counter"],
-            ["holes-1.h5", "--out", "filled"],
+            ["holes-1.h5", "--out", "filled"], ["bare.npz", "--out", "bare"],
             ["text:steps=20:novel.txt", "--out", "reader"])
     for args in (*made, *(["train", *run, *TRAIN] for run in runs)):
         done = neap(*args)

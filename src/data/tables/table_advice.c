@@ -764,6 +764,30 @@ static void advise_column(char *room, size_t size, struct neap__table *t, const 
 		advise_pair(room + n, size - n, t, name);
 }
 
+/* 1, and the command without the columns of texts: predict reads all columns, since the model has
+ * no names of features. */
+static int advise_features(char *room, size_t size, const struct neap__table *t)
+{
+	struct neap__text drop = {0};
+	double number;
+	int texts = 0, all = t->names != NULL && !has_numbers_above(t);
+	for (int64_t i = 0; all && i < t->columns; i++) {
+		const char *field = t->csv.field[t->from ? t->from[i] : i];
+		all &= t->role[i] == NEAP__COLUMN_FEATURE;
+		if (neap__table_number(&number, field) < 0 && !neap__table_is_gap(field))
+			neap__text_add(&drop, "%s%s", texts++ ? "," : "", t->names[i]);
+	}
+	if (all && texts && texts < t->columns)
+		neap__print(room, size,
+			"The model has no names of features, so all columns are read. Encode the "
+			"table without those that are no features of the model, and pass FILE.h5: "
+			"neap encode %s --out FILE.h5 --drop %s%s",
+			neap__quoted(t->dir), neap__word(drop.data),
+			neap__tables_have_gaps(t->csv.path) ? " --missing previous" : "");
+	neap__text_free(&drop);
+	return all && texts && texts < t->columns;
+}
+
 /* What to do about a field that is not a number. */
 void neap__table_advise(
 	char *room, size_t size, struct neap__table *t, const char *name, const char *text)
@@ -795,6 +819,8 @@ void neap__table_advise(
 		on_all(room + n, size - n, t, "sed -i.old 2d");
 	} else if (missing)
 		advise_gaps(room, size, t, name);
+	else if (t->predicts && advise_features(room, size, t))
+		return;
 	else if (has_numbers_above(t) || t->predicts)
 		neap__print(room, size,
 			"Correct line %lld; if '%.30s' marks a missing value, leave the cell empty",
