@@ -139,7 +139,8 @@ int cli_metrics_read(struct cli_metrics *metrics, const char *run, const char *c
 			"plot '%.*s'",
 			run, strrchr(run, '/') ? (int)(strrchr(run, '/') - run) : 1,
 			strrchr(run, '/') ? run : ".");
-	if (!folder && dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0))
+	if (!folder && dot &&
+		(strcmp(dot, ".h5") == 0 || strcmp(dot, ".npz") == 0 || strcmp(dot, ".npy") == 0))
 		return cli_usage(command,
 			"'%s' is a data set, and a run is plotted. Pass the folder that 'neap "
 			"train' wrote: neap plot RUN",

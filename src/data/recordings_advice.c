@@ -94,7 +94,7 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 		(strcasestr(path + strlen(dir), "label") || strcasestr(path + strlen(dir), "meta")))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class. If it lists "
-			"labels and is no recording, its first column must have the names of the "
+			"labels, its first column must have the names of the "
 			"files, which it has not for most of them: correct it and pass --labels "
 			"%s, or move it out of '%s'",
 			path, dir, neap__quoted(path), dir);
