@@ -318,7 +318,7 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         Or one of PyTorch's recurrent modules, such as ``nn.GRUCell``, which are called with ``(input, state)``.
     :param state: the initial state.
     :param inputs: tensors [T, ...]; or a function of t, through which no gradient flows; or None. The function is
-        called several times for each t and must return the same values in a newly allocated tensor. It may return
+        called several times for each t and must return the same values, in a newly allocated tensor or as
         views of an array that the caller holds, which is not counted.
     :param steps: T, if the inputs do not determine it.
     :param params: tensors that require a gradient and that the step uses in addition to the parameters of its
@@ -326,7 +326,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
     :param memory: bytes for checkpointed states, saved tensors (tapes) and adjoint, and for two gradients of all
         parameters, such as ``"64M"``; None: no limit. Inputs, outputs and the memory that the backward pass of one
         group allocates temporarily are not included.
-    :param group: steps per autograd graph; None: as many as fit in 1/8 of the budget, at most 20.
+    :param group: steps per autograd graph; None: as many as fit in 1/8 of the budget, at most 20, or 8
+        with ``compile=True``.
     :param strategy: a name of :func:`neap.strategies`.
     :param reduce: ``reduce(output, t)``; the sum of its results over the steps is returned instead of the outputs,
         which are not stored.
@@ -335,8 +336,8 @@ def scan(step: Callable[..., Any], state: Tree, inputs: Any = None, *, steps: Op
         uses them; False: random numbers in the step are an error.
     :param strict: False: a step whose tape does not fit is recorded anyway and exceeds the budget.
     :param costs: seconds of ``group`` steps (advance, record, backward); None: measured in the first call with a
-        budget, in which the steps of the first two groups run up to 16 times more (32 with ``slow``), and stored for
-        this step, ``reduce`` and these shapes.
+        budget, in which the steps of the first two groups run up to 16 times more (32 with ``slow`` or ``host``),
+        and stored for this step, ``reduce`` and these shapes.
     :param slow: a directory, ``"mem:4G"``, or a list of them, fastest first: states and tapes are offloaded there,
         overlapped with computation; from a CUDA or ROCm device through pinned host memory. A lost record is recomputed.
     :param host: bytes of host memory, such as ``"64G"``, to which states and tapes of a CUDA or ROCm device are
