@@ -443,3 +443,35 @@ def test_lines():
             call()
     with pytest.raises((neap.UsageError, RuntimeError), match="outside the step|that an earlier step computed"):
         nt.scan(hidden, h, x, memory="20K", costs=COSTS)[1].sum().backward()
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch without torch.distributed")
+def test_data_parallel(tmp_path):
+    """DistributedDataParallel around a module that contains a scan, also with no_sync, as around a plain loop."""
+    class Net(torch.nn.Module):
+        def __init__(self, memory):
+            super().__init__()
+            self.cell, self.readout = made()[:2]
+            self.scan = nt.Scan(self.cell, memory=memory, costs=COSTS) if memory else None
+
+        def forward(self, x, h):
+            if self.scan:
+                return self.readout(self.scan(h, x)[0])
+            for row in x:
+                h = self.cell(row, h)
+            return self.readout(h)
+
+    _, _, x, h = made()
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        found = []
+        for memory in None, "16K":
+            net = torch.nn.parallel.DistributedDataParallel(Net(memory))
+            with net.no_sync():
+                net(x, h).square().mean().backward()
+            net(2 * x, h).square().mean().backward()
+            found.append([p.grad.clone() for p in net.parameters()])
+        assert net.module.scan.report().extra_steps > 0
+        assert all(map(torch.equal, *found))
+    finally:
+        torch.distributed.destroy_process_group()
