@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README's C example compiles against the built library by README's command, and checks itself."""
+"""README's C example compiles against the built library by README's command, and checks itself. docs/own-code.md has
+lines of it as well."""
 import os
 import re
 import subprocess
@@ -13,8 +14,14 @@ def example(folder):
     readme = open(os.path.join(SOURCE, "README.md")).read()
     shown = re.search(r"```c\n(.*?)```", readme, re.DOTALL).group(1)
     path, flags = re.search(r"    cc (examples/\S+\.c) (.*) -o model && ./model", readme).groups()
-    if shown not in open(os.path.join(SOURCE, path)).read():
+    with open(os.path.join(SOURCE, path)) as file:
+        text = file.read()
+    if shown not in text:
         return f"{path} has other lines than README shows"
+    with open(os.path.join(SOURCE, "docs", "own-code.md")) as file:
+        blocks = re.findall(r"```c\n(.*?)```", file.read(), re.DOTALL)
+    if not any("neap_sweep_run" in block and block in text for block in blocks):
+        return f"{path} has other lines than docs/own-code.md shows"
     program, library = os.path.join(folder, "model"), os.path.join(os.path.dirname(NEAP), "src")
     done = subprocess.run(
         [*os.environ.get("CC", "cc").split(), "-O2", "-Wall", "-Werror", os.path.join(SOURCE, path), "-o", program,

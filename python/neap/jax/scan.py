@@ -125,7 +125,7 @@ def scan(step: Callable[..., Any], carry: Any, xs: Any = None, length: Optional[
     :param xs: a pytree of arrays [T, ...], or None.
     :param length: T, if xs do not determine it.
     :param reverse: True: from the last row of xs to the first.
-    :param unroll: steps per turn of the compiled loop without a gradient, and of inner loops with ``static``.
+    :param unroll: steps per iteration of the compiled loop without a gradient, and of inner loops with ``static``.
     :param memory: bytes for the arrays of the forward and backward pass: checkpointed carries, residuals, adjoint, and
         two gradients of all arrays that the step closes over and that need one; such as ``"64M"``. xs, stacked
         outputs and their gradients are not included. None: ``jax.lax.scan``.
