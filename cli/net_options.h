@@ -68,7 +68,7 @@ int cli_net_choices_into(
 		.help = "distance from the threshold beyond which the surrogate derivative is 0, in units of " \
 			"the membrane potential (default 0: no limit)", .high = 1e6}, \
 	{.name = "threshold", .kind = CLI_NUMBER, .into = &(net).threshold, .argument = "X", \
-		.help = "membrane potential at which a unit spikes (default 1; egru: 0.1)", .low = 1e-6, .high = 1e6}, \
+		.help = "membrane potential above which a unit spikes (default 1; egru: 0.1)", .low = 1e-6, .high = 1e6}, \
 	{.name = "reset-value", .kind = CLI_NUMBER, .into = &(net).reset_value, .argument = "X", \
 		.help = "membrane potential after a hard reset", .low = -1e6, .high = 1e6}, \
 	{.name = "tau", .kind = CLI_TIME, .into = &(net).tau, .argument = "TIME", \

@@ -13,7 +13,7 @@ recompute, predicts time and memory, and iterates over the actions of the schedu
     for action in p:
         ...
 
-``neap.torch.scan`` runs a PyTorch time loop with a memory budget, ``neap.jax.value_and_grad`` a JAX loop.
+``neap.torch.scan`` runs a PyTorch time loop with a memory budget, ``neap.jax.scan`` a JAX loop.
 
 The package itself needs only its own libneap. ``neap.sweep`` and ``neap.join`` need NumPy,
 ``neap.schedules`` needs checkpoint_schedules, ``neap.train`` and ``neap.evaluate`` need the ``neap`` tool.
