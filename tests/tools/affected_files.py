@@ -19,7 +19,7 @@ CASES = [
     ("src/train/adam.c", ["test_train", "cli_train"], ["test_plan"]),
     ("src/device/device_batch.c", ["test_device_net", "test_device_kernels"], ["test_sweep"]),
     ("cli/plot.c", ["cli_plot", "cli_help"], ["cli_study", "test_plan"]),
-    ("python/neap/torch/runs.py", ["python_torch_cases"], ["python_jax", "python_nir"]),
+    ("python/neap/torch/runs.py", ["python_torch_memory"], ["python_jax", "python_nir"]),
     ("python/neap/units.py", ["python_units"], ["python_torch"]),
     ("docs/pytorch.md", ["readable", "cli_documents"], ["test_plan"]),
     ("tests/sweep/test_logs.c", ["test_logs", "test_logs_ranks"], ["test_sweep"]),
