@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * study_device.c: time, memory and energy of a batch on a device, over the steps T and over the
- * units N of a net: figures 2 to 5 of arXiv 2412.11810 (a batch of several spiking neural networks on
- * IPUs), for the memory of a device as local memory and pinned memory of the host as remote memory.
- * The strategies have the parameters and budgets of study_length.c.
+ * units N of a net: figures 2 to 5 of arXiv 2412.11810 (a batch of several spiking neural networks
+ * on IPUs), for the memory of a device as local memory and pinned memory of the host as remote
+ * memory. The strategies have the parameters and budgets of study_length.c.
  */
 #include <math.h>
 #include <stdio.h>
@@ -141,7 +141,8 @@ static int draw_time(struct neap__study *study)
 	neap__figure_begin(&f, "device-time");
 	panels(study, &f, "Time of a batch", "microseconds per step", curves);
 	return neap__study_figure(study, &f,
-		"At T = %g, `standard` takes %.3g times as long as store-all, `double` %.3g times and "
+		"At T = %g, `standard` takes %.3g times as long as store-all, `double` %.3g times "
+		"and "
 		"`auto` %.3g times.",
 		longest(study, "reference", "steps"), 1 + longest(study, "standard", "overhead"),
 		1 + longest(study, "double", "overhead"), 1 + longest(study, "auto", "overhead"));
@@ -159,7 +160,8 @@ static int draw_memory(struct neap__study *study)
 	neap__figure_begin(&f, "device-memory");
 	panels(study, &f, "Peak of states and tapes in device memory", "MiB", curves);
 	return neap__study_figure(study, &f,
-		"At T = %g, `standard` takes %.3g%% of the device memory of store-all, `double` %.3g%% "
+		"At T = %g, `standard` takes %.3g%% of the device memory of store-all, `double` "
+		"%.3g%% "
 		"and `auto` %.3g%%.",
 		longest(study, "reference", "steps"),
 		100 * longest(study, "standard", "peak_measured") / all,
@@ -169,8 +171,8 @@ static int draw_memory(struct neap__study *study)
 
 static int draw_energy(struct neap__study *study)
 {
-	static const struct neap__curve curves[4] = {{"T", "steps", "joules", 1e-3, 1}, {0},
-		{"N", "units", "joules", 1e-3, 1}, {0}};
+	static const struct neap__curve curves[4] = {
+		{"T", "steps", "joules", 1e-3, 1}, {0}, {"N", "units", "joules", 1e-3, 1}, {0}};
 	double all = longest(study, "reference", "joules"), best = longest(study, "auto", "joules");
 	struct neap__figure f;
 
@@ -187,9 +189,9 @@ static int draw_energy(struct neap__study *study)
 
 static void add_table(struct neap__study *study)
 {
-	neap__text_add(&study->report,
-		"\n| point | strategy | time | predicted | peak | planned | budget | offloaded | energy "
-		"|\n|---|---|---|---|---|---|---|---|---|\n");
+	neap__text_add(&study->report, "\n| point | strategy | time | predicted | peak | planned | "
+				       "budget | offloaded | energy "
+				       "|\n|---|---|---|---|---|---|---|---|---|\n");
 	for (int i = 0; i < neap__points_count(study->points); i++) {
 		char energy[32] = "-";
 		if (!isfinite(neap__row_number(study, i, "seconds")))
@@ -198,7 +200,8 @@ static void add_table(struct neap__study *study)
 			snprintf(energy, sizeof energy, "%.3g J",
 				neap__row_number(study, i, "joules"));
 		neap__text_add(&study->report,
-			"| %s | `%s` | %.3g ms | %.3g ms | %.3f MiB | %.3f MiB | %.3f MiB | %.2f MiB | %s "
+			"| %s | `%s` | %.3g ms | %.3g ms | %.3f MiB | %.3f MiB | %.3f MiB | %.2f "
+			"MiB | %s "
 			"|\n",
 			neap__row_text(study, i, "point"), neap__row_text(study, i, "strategy"),
 			1e3 * neap__row_number(study, i, "seconds"),
@@ -216,9 +219,11 @@ static int draw(struct neap__study *study)
 		"Batches of %s sequences on the device. `lif:%lldr,li` as a function of T, and "
 		"networks of N units at T = %lld. Peaks are states and tapes in device memory; "
 		"checkpoints are offloaded to slow memory. `remote` and `hierarchical` (which "
-		"offloads k = 4 checkpoints at a time) use chunks of sqrt(T S/A) steps, where S and "
+		"offloads k = 4 checkpoints at a time) use chunks of sqrt(T S/A) steps, where S "
+		"and "
 		"A are the bytes of a state and of a tape. `double` offloads a checkpoint every "
-		"sqrt(T) steps; in such a remote chunk it stores checkpoints in device memory every "
+		"sqrt(T) steps; in such a remote chunk it stores checkpoints in device memory "
+		"every "
 		"sqrt(sqrt(T) S/A) steps. These three strategies run in the least memory that "
 		"suffices for their chunks, `standard` and `auto` in the least memory in which "
 		"`standard` runs. Marks are measured (medians). Lines are predicted: the planned "

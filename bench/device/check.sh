@@ -3,7 +3,7 @@
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100,
 # `study` at most 4.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|study|torch|compiled|context]...
+#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|study|torch|layers|compiled|context]...
 # The part `study` keeps its report and figures if STUDY_OUT names a folder. The part `context` runs over CONTEXT_TOKENS tokens
 # (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
@@ -222,6 +222,14 @@ part_torch() {
 	row torch "pytest -m cuda" "$(tail -n 1 "$work/log")"
 }
 
+# Layers of neap.torch on CUDA tensors: the bits of the CPU, and the time of nt.lif compared with PyTorch loops.
+part_layers() {
+	run layers "pytest -m cuda" "$work/log" python3 -m pytest -q -m cuda tests/python/test_torch_layers_device.py -p no:cacheprovider
+	row layers "pytest -m cuda" "$(tail -n 1 "$work/log")"
+	run layers "nt.lif, 700-512r, T 1,000, B 64" "$work/log" python3 bench/device/layers.py || return
+	sed 's/^/layers      /' "$work/log"
+}
+
 # Compiled groups of a GRU as CUDA graphs: bits and time of calls without graphs, microseconds per step.
 part_compiled() {
 	run compiled "GRU(256), B 32, T 4096" "$work/log" python3 bench/device/compiled.py || return
@@ -245,7 +253,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload study epoch torch compiled context}"; do
+for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload study epoch torch layers compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

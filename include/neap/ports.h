@@ -63,7 +63,8 @@ struct neap_ports {
  * before neap_net_begin, and between calls of the step functions to replace arrays. Sequences of
  * the batch must have first + steps steps each; their `values` are not read if `inputs` is given.
  * In the calls of step functions t counts from `first`. neap_net_turn must not be called; gradients
- * of the readout are 0. NEAP_EUSAGE: the network has no hidden layer, or has a convolution or pooling; samples, steps or first change in a batch.
+ * of the readout are 0. NEAP_EUSAGE: the network has no hidden layer, or has a convolution or
+ * pooling; samples, steps or first change in a batch.
  */
 NEAP_API int neap_net_set_ports(struct neap_net *net, const struct neap_ports *ports);
 
@@ -83,8 +84,9 @@ NEAP_API int neap_spikes_list(enum neap_precision precision, const void *x, int6
  */
 NEAP_API int neap_net_state_rows(const struct neap_net *net);
 /*
- * Copies the state of the current batch to rows [R][B][n]. In this and the following functions, states
- * and adjoints of a network on a device are in its memory, and rows in that of the host.
+ * Copies the state of the current batch to rows [R][B][n]. In this and the following functions,
+ * states and adjoints of a network on a device are in its memory, and rows are in memory of the
+ * host.
  */
 NEAP_API int neap_net_state_get(const struct neap_net *net, const void *state, void *rows);
 /* The reverse of neap_net_state_get; outputs of spiking cells are spikes if they are not 0. */

@@ -261,8 +261,7 @@ static CUresult queued(CUresult result, CUstream given)
 
 static CUresult copy(void *to, const void *from, size_t bytes, CUstream stream, int rules)
 {
-	struct fake_job *job =
-		rules && bytes > 0 ? fake_queue(stream_of(stream), FAKE_COPY) : NULL;
+	struct fake_job *job = rules && bytes > 0 ? fake_queue(stream_of(stream), FAKE_COPY) : NULL;
 	if (!job)
 		return INVALID_VALUE;
 	job->to = to;
@@ -300,9 +299,9 @@ CUresult fake_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, 
 
 static CUresult fill(CUdeviceptr at, unsigned char byte, size_t bytes, CUstream stream)
 {
-	struct fake_job *job =
-		fake_memory_holds(pointer(at), bytes) ? fake_queue(stream_of(stream), FAKE_FILL)
-						      : NULL;
+	struct fake_job *job = fake_memory_holds(pointer(at), bytes)
+				       ? fake_queue(stream_of(stream), FAKE_FILL)
+				       : NULL;
 	if (!job)
 		return INVALID_VALUE;
 	job->to = pointer(at);
@@ -373,7 +372,8 @@ CUresult fake_cuEventDestroy(CUevent event)
 
 CUresult fake_cuEventRecord(CUevent event, CUstream stream)
 {
-	IN_CONTEXT(queued(fake_record(event, stream_of(stream)) == 0 ? SUCCESS : OUT_OF_MEMORY, stream));
+	IN_CONTEXT(queued(
+		fake_record(event, stream_of(stream)) == 0 ? SUCCESS : OUT_OF_MEMORY, stream));
 }
 
 CUresult fake_cuEventSynchronize(CUevent event)

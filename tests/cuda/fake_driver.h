@@ -46,7 +46,7 @@ struct fake_driver {
 	int64_t fail_copy; /* so does the copy of this number, of those of copy_bytes bytes */
 	int64_t sized_copies;
 	uint64_t copy_bytes;
-	int foreign; /* 1: memory of the host counts as memory of the device, too */
+	int foreign;		/* 1: memory of the host counts as memory of the device, too */
 	int ignored_wait;	/* of this kind ... */
 	int64_t ignored_number; /* ... this one does nothing [0: none] ... */
 	int64_t ignored_count;	/* and so many from it on [1] */

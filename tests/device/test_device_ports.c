@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of nets on the fake device: outputs, gradients of inputs, weights and states have the bits of
- * the CPU, with arrays in device memory and work on a stream of the caller.
+ * Ports of nets on the fake device: outputs, gradients of inputs, weights and states have the bits
+ * of the CPU, with arrays in device memory and work on a stream of the caller.
  */
 #include "device/device_backend.h"
 #include "loaded_driver.h"
@@ -98,7 +98,8 @@ static void run(const struct passes *p, struct arrays *a)
 	const struct neap_memory_ops *m = p->memory;
 	const size_t n = (size_t)p->c->units;
 	struct neap_net_sizes sizes = {.size = sizeof sizes};
-	const int smooth = strncmp(p->c->spec, "rnn", 3) == 0 || strncmp(p->c->spec, "lstm", 4) == 0 ||
+	const int smooth = strncmp(p->c->spec, "rnn", 3) == 0 ||
+			   strncmp(p->c->spec, "lstm", 4) == 0 ||
 			   strncmp(p->c->spec, "gru", 3) == 0;
 	const int first = p->c->continued ? NEAP_PORTS_CONTINUED : 0, end = first + T;
 	enum { CALLS = 8 };
@@ -177,7 +178,8 @@ static struct neap_net *make(const struct port_case *c)
 	return net;
 }
 
-static void same_gradients(const struct neap_net *host, const struct neap_net *other, const char *spec)
+static void same_gradients(
+	const struct neap_net *host, const struct neap_net *other, const char *spec)
 {
 	int some = 0;
 
@@ -193,7 +195,8 @@ static void same_gradients(const struct neap_net *host, const struct neap_net *o
 	assert_true(some > 20);
 }
 
-/* The arrays and gradients of the CPU, on any stream and in any calls, of a net that is used twice. */
+/* The arrays and gradients of the CPU, on any stream and in any calls, of a net that is used twice.
+ */
 static void bits(void **unused)
 {
 	static struct arrays wanted, found;
@@ -226,7 +229,8 @@ static void bits(void **unused)
 			run(&there, &found);
 			if (memcmp(wanted.outputs, found.outputs, sizeof found.outputs) != 0)
 				fail_msg("%s: outputs differ", c->spec);
-			if (memcmp(wanted.input_grads, found.input_grads, sizeof found.input_grads) != 0)
+			if (memcmp(wanted.input_grads, found.input_grads,
+				    sizeof found.input_grads) != 0)
 				fail_msg("%s: gradients of inputs differ", c->spec);
 			if (memcmp(&wanted, &found, sizeof found) != 0)
 				fail_msg("%s: states or their gradients differ", c->spec);

@@ -224,7 +224,8 @@ struct lif_backward_arguments {
 	 */
 	DEVICE_POINTER(const float) errors;
 	DEVICE_POINTER(const float) penalty; /* [units] gradient per spike; NULL: no penalty */
-	/* [t - t0][samples][units] d loss / d spike of the caller's outputs; NULL: there are none. */
+	/* [t - t0][samples][units] d loss / d spike of the caller's outputs; NULL: there are none.
+	 */
 	DEVICE_POINTER(const float) given;
 	DEVICE_POINTER(const u8) tape;
 	u32 share;

@@ -75,7 +75,8 @@ struct neap__step_backend {
 	/* *finite becomes 0 if a weight is not finite afterwards. */
 	int (*update)(
 		void *self, struct neap_net *net, const struct neap__update *update, int *finite);
-	/* From now on work runs on a stream of the caller (a CUstream), after all that was queued. */
+	/* From now on work runs on a stream of the caller (a CUstream), after all that was queued.
+	 */
 	int (*stream)(void *self, void *stream);
 	/* Copies a moment of a tensor's numbers to the host, and back. */
 	int (*fetch_moment)(void *self, struct neap_net *net, int tensor, int moment, double *to);
