@@ -261,7 +261,7 @@ REFUSED = {
     "dtype": (lambda x, w: nt.lif(x.double(), w), "dtype torch.float32"),
     "half": (lambda x, w: nt.lif(x.half(), w.half()), "float32 or float64"),
     "list": (lambda x, w: nt.lif(x.tolist(), w), "x of nt.lif is not a dense tensor"),
-    "device": (lambda x, w: nt.lif(x.to("meta"), w), "computed on the CPU only"),
+    "device": (lambda x, w: nt.lif(x.to("meta"), w), "computed on the CPU and on CUDA devices"),
     "not finite": (lambda x, w: nt.lif(x / 0, w), "is not a finite number"),
     "spikes": (lambda x, w: nt.lif(x, w, spikes=True), "numbers other than 0 and 1"),
     "surrogate": (lambda x, w: nt.lif(x, w, surrogate="step"), "surrogate='step' is not known"),
