@@ -212,7 +212,7 @@ def traced(steps: Steps, primals: List[torch.Tensor], tangents: List[torch.Tenso
     try:
         module, constants = _lifted(make_fx(steps)(primals, tangents))
         graph = module.graph
-        if _mutates(graph):  # tracing once more takes a fifth of the time until the first result
+        if _mutates(graph):  # tracing once more takes about 1 s
             given = [x.detach() for x in (*primals, *tangents, *constants)]
             with torch.no_grad():
                 graph = make_fx(torch.func.functionalize(lambda *xs: module(*xs), remove="mutations"))(*given).graph
