@@ -80,12 +80,18 @@ class _Layer(torch.autograd.Function):
         ctx.call, ctx.count = call, count
         ctx.save_for_backward(x, w_in, w_rec, *others)
         outputs = x.new_empty(x.shape[0], x.shape[1], call.kind.units)
-        ctx.steps, ctx.player, last = _forward(call, outputs, x, w_in, w_rec, others[:count], others[count:])
-        return (outputs, *ctx.steps.net.get_state(last))
+        with nets.turn(call.kind.device):
+            ctx.steps, ctx.player, last = _forward(call, outputs, x, w_in, w_rec, others[:count], others[count:])
+            return (outputs, *ctx.steps.net.get_state(last))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_outputs: Optional[torch.Tensor], *d_state: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        with nets.turn(ctx.call.kind.device):
+            return _Layer._backward(ctx, d_outputs, d_state)
+
+    @staticmethod
+    def _backward(ctx: Any, d_outputs: Optional[torch.Tensor], d_state: Rows) -> Tuple[Any, ...]:
         call, count = ctx.call, ctx.count
         x, w_in, w_rec, *others = ctx.saved_tensors
         given = others[count:]

@@ -4,9 +4,10 @@
 A network, its threads and its memory are created once per kind of layer and shape of inputs. It is in use from the
 forward pass of a call to the end of its backward pass, and is then reused by later calls.
 """
+import contextlib
 import ctypes
 import threading
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -36,8 +37,8 @@ def finish(device: str) -> None:
 
 
 class Kind(NamedTuple):
-    """What a network is created for. ``spikes``: its inputs are spikes. ``device``: as ``place`` returns it. ``keys``: fields of ``neap_net_options`` that differ
-    from the defaults of the command-line tool, by name."""
+    """What a network is created for. ``spikes``: its inputs are spikes. ``device``: as ``place`` returns it. ``keys``: fields
+    of ``neap_net_options`` that differ from the defaults of the command-line tool, by name."""
 
     spec: str
     inputs: int
@@ -67,7 +68,7 @@ def pointer(tensor: Optional[torch.Tensor]) -> Optional[int]:
 
 
 class Net:
-    """A network of libneap-nn. Only one thread at a time may use it, and the networks of one device. On a device, arrays,
+    """A network of libneap-nn. Only one thread at a time may use it, and the networks of one device (``turn``). On a device, arrays,
     states, tapes and adjoints are tensors there, and the work runs on the stream that is current in ``begin`` and
     ``gradients``; parameters are copied from and to it."""
 
@@ -242,6 +243,15 @@ def spikes_of(x: torch.Tensor, given: bool) -> Optional[Any]:
     return start, offset, unit
 
 
+_turns: Dict[str, Any] = {}
+
+
+def turn(device: str) -> ContextManager[Any]:
+    """Returns a context in which no other thread uses networks of a device, which are not safe for threads. Networks on the
+    CPU are."""
+    return _turns.setdefault(device, threading.RLock()) if device else contextlib.nullcontext()
+
+
 _free: Dict[Kind, List[Net]] = {}
 _lock = threading.Lock()
 
@@ -257,7 +267,8 @@ def take(kind: Kind) -> Net:
 
 def give(net: Net) -> None:
     """Returns a network for later calls."""
-    net.release()
+    with turn(net.kind.device):
+        net.release()
     with _lock:
         rows = _free.setdefault(net.kind, [])
         if len(rows) < KEPT:
