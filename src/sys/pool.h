@@ -25,8 +25,8 @@ void neap__thread_pool_free(struct neap__thread_pool *pool);
 /*
  * Processors that all pools leave to another thread of the process while it works, such as one that
  * reads inputs. If all threads of a pool compete with that thread instead, the one that shares its
- * processor falls behind and the others wait for it at the end of every job: the pool then loses the
- * time of the other thread on all processors.
+ * processor falls behind and the others wait for it at the end of every job: the pool then loses
+ * the time of the other thread on all processors.
  *
  * What a thread borrows a processor with; all zero at first. One thread uses it at a time.
  */
