@@ -261,6 +261,14 @@ def ranks_of(process, name="neap-mpi"):
     return found
 
 
+def left_of(process, name="neap-mpi"):
+    """Ranks that stay after mpirun ended. On busy processors, a rank that it killed needs a moment to end."""
+    end = time.monotonic() + 20
+    while ranks_of(process, name) and time.monotonic() < end:
+        time.sleep(0.05)
+    return ranks_of(process, name)
+
+
 def killed(folder, draw, ranks, victim, number, hashes):
     """A rank that is killed ends all; the run goes on to the same weights."""
     out = os.path.join(folder, f"killed{number}")
@@ -278,8 +286,9 @@ def killed(folder, draw, ranks, victim, number, hashes):
     done = ended(process, 60)
     if done.returncode == 0:
         return "exit 0"
-    if ranks_of(process):
-        return f"still there: {ranks_of(process)}"
+    left = left_of(process)
+    if left:
+        return f"still there: {left}"
     args = ["train", "--resume", "--out", out, "--json", "-q"]
     found = result(neap(*args), out)
     if "killed" not in hashes:

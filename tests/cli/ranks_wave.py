@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from harness import SOURCE, Tap
-from ranks import ENV, MPI, ended, ranks_of, started
+from ranks import ENV, MPI, ended, left_of, ranks_of, started
 
 WAVE = os.environ["NEAP_WAVE"]
 NAME = os.path.basename(WAVE)
@@ -132,7 +132,7 @@ class Kills:
                 if said(done) != self.alone:
                     return f"{said(done)} is not {self.alone}"
                 continue
-            left = ranks_of(process, NAME)
+            left = left_of(process, NAME)
             return f"still there: {left}" if left else None
         return "no signal came in time"
 
