@@ -151,11 +151,13 @@ int cli_bench(int argc, char **argv)
 			 "built-in cells",
 		.examples = examples,
 		.options = options,
-		.least = 1,
 		.most = 1};
 	int parsed = cli_parse(&command, argc, argv, &name);
 	if (parsed < 0)
 		return CLI_ENDED(parsed);
+	if (parsed == 0)
+		return cli_usage("bench", "NAME is missing: pass planner, auto, store, arena, "
+					  "kernels or cells, such as neap bench kernels");
 	if (!neap_bench_about(name))
 		return cli_unknown_name("bench", "", name, neap_bench_name);
 	return run(name, &o, json);

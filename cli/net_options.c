@@ -104,8 +104,7 @@ void cli_say_line(void *user, const char *line)
 		fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
-/* 1: a folder that `train` wrote a model to, or the model itself. */
-static int is_run(const char *path)
+int cli_is_run(const char *path)
 {
 	static const char ending[] = ".safetensors";
 	char model[4096];
@@ -156,7 +155,7 @@ int cli_refuse_run(const char *data, const char *command)
 			"'%s' has the options of a run, not data. To train with them: neap train "
 			"--config %s --out NEW",
 			data, neap__quoted(data));
-	if (!is_run(data))
+	if (!cli_is_run(data))
 		return CLI_DONE;
 	folder_of(folder, sizeof folder, data);
 	if (strcmp(command, "calibrate") == 0)
@@ -181,25 +180,29 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 {
 	int models = given->from == NULL; /* among the arguments */
 
-	if (given->from && parsed > 1 && (!several || is_run(named[0])))
+	if (given->from && parsed > 1 && (!several || cli_is_run(named[0])))
 		return cli_usage(command,
 			"both RUN '%s' and --from are given; pass only one of them", named[0]);
-	if (models && parsed == 1 && !is_run(named[0]))
+	if (models && parsed == 1 && !cli_is_run(named[0]))
 		return no_run(named[0], command);
 	if (!models && parsed == 0)
 		return cli_usage(command,
 			"DATA is missing: pass a data set: neap %s --from %s DATA", command,
 			neap__quoted(given->from));
+	if (models && parsed == 1)
+		return cli_usage(command,
+			"DATA is missing: pass the data set after the run: neap %s %s DATA",
+			command, neap__quoted(named[0]));
 	if (parsed < models + 1)
 		return cli_usage(command,
 			"%s is missing: pass a run and a data set; 'neap %s --help' has examples",
 			parsed ? "DATA" : "RUN DATA", command);
-	if (models && is_run(named[1]) && is_run(named[0]))
+	if (models && cli_is_run(named[1]) && cli_is_run(named[0]))
 		return cli_usage(command,
 			"'%s' and '%s' are runs, and DATA is missing. Pass one of them and a data "
 			"set: neap %s '%s' DATA",
 			named[0], named[1], command, named[0]);
-	if (models && is_run(named[1]))
+	if (models && cli_is_run(named[1]))
 		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s '%s' '%s'",
 			named[1], command, named[1], named[0]);
 	o->model = given->from ? given->from : named[0];

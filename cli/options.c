@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: parses arguments by a table of options. */
 #include "cli.h"
+#include "net_options.h"
 #include "base/quote.h"
 
 #include <ctype.h>
@@ -643,6 +644,12 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 			"unexpected argument '%s'. If it is the number of steps: neap plan --steps "
 			"%s",
 			arg, arg);
+	if (strcmp(command->name, "plan") == 0 && cli_is_run(arg))
+		return cli_usage(command->name,
+			"unexpected argument '%s'; plan needs sizes, not a run. To measure them on "
+			"its data, with its --net: neap calibrate DATA --net SPEC --out chain.json, "
+			"and then neap plan --chain chain.json --memory 64M",
+			arg);
 	if (strcmp(command->name, "plan") == 0)
 		return cli_usage(command->name,
 			"unexpected argument '%s'; plan needs sizes, not data. To measure them: "

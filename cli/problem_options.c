@@ -82,7 +82,9 @@ int cli_question_complete(struct cli_question *q)
 	int classic = q->given[CLI_GIVEN_SLOTS];
 
 	if (!q->given[CLI_GIVEN_STEPS])
-		return cli_usage("plan", "--steps is missing; 'neap plan --help' has examples");
+		return cli_usage("plan", "--steps is missing: pass the number of steps and sizes in bytes, such as "
+			"--steps 1000 --state 64K --tape 16K --memory 64M; 'neap calibrate "
+			"DATA' measures the sizes of a network");
 	if (classic && (q->given[CLI_GIVEN_MEMORY] || q->given[CLI_GIVEN_STATE] ||
 			       q->given[CLI_GIVEN_TAPE] || q->given[CLI_GIVEN_ADJOINT] ||
 			       q->given[CLI_GIVEN_LOG]))
@@ -92,8 +94,8 @@ int cli_question_complete(struct cli_question *q)
 	for (size_t i = 0; !classic && i < sizeof needed / sizeof needed[0]; i++)
 		if (!q->given[needed[i].given])
 			return cli_usage("plan",
-				"%s is missing: pass --memory, --state and --tape, or --slots "
-				"instead",
+				"%s is missing: pass --memory, --state and --tape, such as "
+				"--memory 64M --state 64K --tape 16K, or --slots instead",
 				needed[i].name);
 	if (classic) {
 		chain->flags |= NEAP_CHAIN_CLASSIC;

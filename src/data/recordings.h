@@ -73,6 +73,11 @@ int neap__labels_of(char *room, size_t size, const char *dir, int inside);
 int neap__labels_of_file(char *room, size_t size, const char *path);
 /* 1: the table lists labels for most files of the folder. */
 int neap__labels_name(const char *path, const char *dir);
+/*
+ * 1: the table at `path` has the column `room` (text, in the first line), whose first field is the
+ * name of a sample that the table of labels lists.
+ */
+int neap__labels_column(char *room, size_t size, const char *path, const char *labels);
 /* 1: the first row of the table has the field, which is `bytes` of `text`. */
 int neap__table_has_column(const char *path, const char *text, size_t bytes);
 /* 1: the path has one of the endings. */

@@ -325,12 +325,20 @@ static int check_columns(const struct neap__table *t)
 static int check_files(const struct table_work *w)
 {
 	const struct neap__recordings *all = &w->table.files;
+	char column[200];
 	if (w->options->sample_column)
 		return 0;
 	for (int64_t i = 0; i < all->count; i++)
 		if (neap__label_table_find(
 			    &w->labels, neap__recordings_below(all->file[i].path, w->table.dir)))
 			return 0;
+	if (all->count == 1 && neap__labels_column(column, sizeof column, all->file[0].path,
+				      w->options->labels))
+		return neap__fail(NEAP_EFORMAT,
+			"--labels: '%s' has no row for the file '%.100s', but rows for samples "
+			"that the column '%.80s' of the file names. Pass --sample-column %s",
+			w->options->labels, neap__recordings_below(all->file[0].path, w->table.dir),
+			column, neap__word(column));
 	return neap__fail(NEAP_EFORMAT,
 		"--labels: '%s' has no row for any file of '%s'. It names '%.100s', but the files "
 		"are "

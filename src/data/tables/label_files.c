@@ -166,3 +166,37 @@ int neap__table_has_column(const char *path, const char *text, size_t bytes)
 	neap__csv_close(&csv);
 	return found;
 }
+
+/* The column of the second line whose field, a text, is the first one that the table lists. */
+static int listed_field(struct neap__csv *csv, const struct neap__label_table *table)
+{
+	double number;
+	if (neap__csv_next(csv) <= 0)
+		return -1;
+	for (int i = 0; i < csv->fields; i++)
+		if (csv->field[i][0] && neap__units_number(&number, csv->field[i]) < 0 &&
+			neap__label_table_find(table, csv->field[i]))
+			return i;
+	return -1;
+}
+
+int neap__labels_column(char *room, size_t size, const char *path, const char *labels)
+{
+	struct neap__label_table table = {0};
+	struct neap__csv csv;
+	int at = -1;
+	if (neap__label_table_read(&table, labels) == 0 && neap__csv_open(&csv, path) == 0) {
+		if (neap__csv_next(&csv) > 0)
+			at = listed_field(&csv, &table);
+		neap__csv_close(&csv);
+	}
+	neap__label_table_free(&table);
+	/* The names of the columns are read again: a line replaces the one before. */
+	if (at < 0 || neap__csv_open(&csv, path) < 0)
+		return 0;
+	int found = neap__csv_next(&csv) > 0 && at < csv.fields && csv.field[at][0];
+	if (found)
+		neap__print(room, size, "%s", csv.field[at]);
+	neap__csv_close(&csv);
+	return found;
+}

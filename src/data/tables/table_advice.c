@@ -392,6 +392,13 @@ int neap__table_no_column(
 			t->csv.path, bytes, text, t->names[0], advice);
 	for (int64_t i = 0; t->names && i < t->columns; i++)
 		neap__suggest(&meant, t->names[i]);
+	if (t->names && is_sample && t->options->labels &&
+		neap__labels_column(names, sizeof names, t->csv.path, t->options->labels))
+		return neap__fail(NEAP_EUSAGE,
+			"%s: '%s' has no column '%.*s', but the column '%.80s' names samples that "
+			"'%s' lists. Pass --sample-column %s",
+			option, t->csv.path, bytes, text, names, t->options->labels,
+			neap__word(names));
 	if (t->names && !data && column_of_labels(room, sizeof room, t, bytes, text))
 		return neap__fail(NEAP_EUSAGE, "%s: '%s' has no column '%.*s', %s", option,
 			t->csv.path, bytes, text, room);
