@@ -148,6 +148,8 @@ static const struct foreign_name {
 		"data is an argument, not an option: see 'usage' in the help", NULL},
 	{{"verbose", "progress"}, NULL, "progress is printed unless --quiet is given", NULL},
 	{{"text"}, NULL, "a text is an argument of this form: text:FILE", NULL},
+	{{"text:steps"}, NULL, "write --text text:steps=64:FILE, or text:steps=64:FILE as DATA",
+		"train"},
 	{{"prompt", "generate", "temperature", "max-tokens", "max-new-tokens"}, NULL,
 		"generating text is not supported. 'neap predict RUN text:FILE' prints the scores "
 		"of the next character at each step",

@@ -94,11 +94,15 @@ int neap__dataset_has_labels(const struct neap_dataset *set)
 		return 0;
 	if (set->info.values && set->info.samples > 0)
 		return neap__contents_refuse(set->name, "has no array 'y' of targets");
-	return neap__fail(NEAP_EFORMAT, "'%s' has %lld samples of %d classes%s", set->name,
-		(long long)set->info.samples, set->info.classes,
-		neap__recording_named(set->name)
-			? ". Make a data set of recordings first: neap encode FOLDER --out FILE.h5"
-			: "; at least one sample with a class is needed");
+	if (neap__recording_named(set->name))
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' is one recording, and training needs a data set with classes. Put "
+			"recordings into one folder per class, and encode them: neap encode FOLDER "
+			"--out FILE.h5",
+			set->name);
+	return neap__fail(NEAP_EFORMAT,
+		"'%s' has %lld samples of %d classes; at least one sample with a class is needed",
+		set->name, (long long)set->info.samples, set->info.classes);
 }
 
 int neap__dataset_is_labelled(const struct neap_dataset *set)

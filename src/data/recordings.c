@@ -185,8 +185,12 @@ static int none_kept(const char *dir, const struct neap__recordings_choice *choi
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' contains no file that encode reads, but %lld of other kinds, such as "
 			"'%s'. If they are texts to learn, join them: %s; neap train --text "
-			"all.txt. If each line is an event, t x y p, rename them: %s",
+			"all.txt. %sIf each line is an event, t x y p, rename them: %s",
 			dir, (long long)choice->others, choice->other, command,
+			strchr(choice->other, '/')
+				? "If their folders are classes, see 'Classes of texts' in "
+				  "docs/data.md. "
+				: "",
 			neap__rename_events(rename, sizeof rename, dir));
 	if (has_texts)
 		return neap__fail(NEAP_EFORMAT,

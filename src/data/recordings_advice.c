@@ -74,6 +74,7 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	const char *const *endings)
 {
 	char table[300], advice[900] = "", above[400] = "";
+	char use[700] = "";
 	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;
 	if (neap__contents_is_set(path))
@@ -99,23 +100,30 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 			"%s, or move it out of '%s'",
 			path, dir, neap__quoted(path), dir);
 	find_classes(above, sizeof above, dir, endings);
+	if (is_table)
+		neap__print(use, sizeof use,
+			". To encode one table alone: neap encode %s --out FILE.h5",
+			neap__quoted(path));
+	else if (neap__recording_named(path))
+		neap__print(use, sizeof use, ". To predict their classes: neap predict RUN %s",
+			neap__quoted(dir));
 	if (!pattern && !is_table && !above[0])
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is not in a subfolder of '%s' that names its class, and no part of "
 			"the "
 			"file names does: each would be a separate class. Put the files into one "
-			"folder per class. With a table '%s' that has file,class per line, this "
+			"folder per class%s. With a table '%s' that has file,class per line, this "
 			"shell command sorts copies: %s",
-			path, dir, table[0] ? table : "labels.csv", sort);
+			path, dir, use, table[0] ? table : "labels.csv", sort);
 	return neap__fail(NEAP_EUSAGE,
 		"'%s' is not in a subfolder of '%s' that names its class. %sut the files into one "
-		"folder per class%s%s%s%s%s",
+		"folder per class%s%s%s%s%s%s",
 		path, dir, above[0] ? above : "P",
 		pattern ? ", or pass --label with a pattern of the file names whose group 1 is the "
 			  "class, such as '"
 			: "",
 		pattern ? pattern : "", pattern ? "'" : "",
-		is_table ? ", or pass --target NAME or --labels FILE.csv" : "", advice);
+		is_table ? ", or pass --target NAME or --labels FILE.csv" : "", use, advice);
 }
 
 int neap__recordings_read(const char *path)

@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 TRAIN = ["--epochs", "1", "--memory", "4M", "--threads", "1", "-q", "--net", "gru:4,li", "--validation", "0"]
 STEPS = re.compile(  # what to do, or what is accepted
-    r"\b(add|change|check|convert|copy|correct|create|decrease|delete|encode|encodes|fill|increase|insert|join|leave|list|lower|make|makes|move|name|needs|number"
+    r"\b(add|change|check|convert|copy|correct|create|cut|decrease|delete|encode|encodes|fill|increase|insert|join|leave|list|lower|make|makes|move|name|needs|number"
     r"|pass|passed|put|reduce|remove|rename|resample|restore|rewrite|save|separate|shorten|sort|split|subtract|unpack|use|write)\b|did you mean|must be|such as"
     r"|between|was filled in by|is not one of|its columns are|expected|has examples|lists|text:steps=", re.IGNORECASE)
 rng = np.random.default_rng(1)
@@ -365,6 +365,8 @@ def texts():
     write("nothing.txt", "")
     write("letter.txt", "a")
     write("zeros.txt", b"ab\0cd" * 40)
+    write("mixed.txt", "die Brücke am Fluß\n".encode() * 9 + "die Brücke\n".encode("latin-1") * 9)
+    write("cut.txt", "die Brücke am Fluß\n".encode()[:-2] + b"")
     write("page.html", "<p>" + plain)
     write("book.pdf", b"%PDF-1.4\n\xff\xfe" + bytes(50))
     write("book.docx", b"PK\3\4\xff" + bytes(60))
@@ -418,7 +420,7 @@ def rows():
 
 
 OWN = re.compile(r"neap (?:encode|train|predict|eval) [^ ].*")
-SHELL = re.compile(r"(?:cat [^;]* > all\.txt|(?:python3|perl|sed|find|iconv|tr|printf) .*|\(head .*)")
+SHELL = re.compile(r"(?:cat [^;]* > all\.txt|(?:python3|perl|sed|find|head|iconv|tr|printf) .*|\(head .*)")
 
 
 def lines_of(done):

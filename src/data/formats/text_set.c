@@ -244,6 +244,11 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 	size_t mixed = 0;
 	while (!wide && mixed < at && data[mixed] < 0x80)
 		mixed++;
+	if (!wide && mixed < at && bytes - at < 4 && data[at] >= 0xC2)
+		return neap__fail(NEAP_EFORMAT,
+			"'%s' ends in the middle of a character, at byte %zu. Cut it there: head "
+			"-c %zu %s > whole.txt",
+			path, at, at, neap__quoted(path));
 	if (!wide && mixed < at)
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': byte %zu is not valid UTF-8, but the text in front of it is, with "

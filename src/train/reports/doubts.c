@@ -562,7 +562,8 @@ static void say_class(
 		100 * accuracy, a->most, quoted(name, d, a->most), 100 * p,
 		learned ? "little" : "nothing",
 		unlearned(remedy, &trainer->options, loss, log(a->present)),
-		learned ? "" : ", or check that each label belongs to its sample");
+		/* The next character of a text is never another sample's. */
+		learned || d->set->ops->adopt ? "" : ", or check that each label belongs to its sample");
 }
 
 void neap__doubts_say_constant(
