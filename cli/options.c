@@ -703,7 +703,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 		}
 	}
 	if (found < command->least)
-		return -1 - cli_usage(command->name, "%s is missing; 'neap %s --help' has examples",
-				    command->arguments, command->name);
+		return -1 - cli_usage(command->name, "%s is missing: neap %s %s; 'neap %s --help' has examples",
+				    command->arguments, command->name, command->arguments, command->name);
 	return found;
 }

@@ -148,6 +148,12 @@ static const struct foreign_name {
 		"data is an argument, not an option: see 'usage' in the help", NULL},
 	{{"verbose", "progress"}, NULL, "progress is printed unless --quiet is given", NULL},
 	{{"text"}, NULL, "a text is an argument of this form: text:FILE", NULL},
+	{{"checkpointing", "gradient-checkpointing", "grad-checkpointing",
+		 "activation-checkpointing", "recompute", "remat"},
+		NULL,
+		"steps are recomputed as the budget requires: pass --memory BYTES, and --strategy "
+		"NAME to choose how",
+		"train"},
 	{{"text:steps"}, NULL, "write --text text:steps=64:FILE, or text:steps=64:FILE as DATA",
 		"train"},
 	{{"prompt", "generate", "temperature", "max-tokens", "max-new-tokens"}, NULL,

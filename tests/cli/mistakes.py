@@ -40,7 +40,7 @@ OPTIONS = (  # command, option, what the line says
     ("encode", "--features", "ignore columns with '--drop'"), ("encode", "--index", "use '--sample-column'"),
     ("train", "--target", "--out FILE.h5 --target COLUMN"), ("eval", "--label", "--out FILE.h5 --target COLUMN"),
     ("eval", "--text", "text:FILE"), ("eval", "--out", "neap predict RUN DATA --out FILE.csv"), ("plan", "--why", "listed with the reason"),
-    ("encode", "--time-window", "it is --dt of 'neap train'"), ("train", "--text:steps", "write --text text:steps=64:FILE"), ("train", "--timesteps", "--dt sets the duration of a step"),
+    ("encode", "--time-window", "it is --dt of 'neap train'"), ("train", "--gradient-checkpointing", "pass --memory BYTES"), ("train", "--text:steps", "write --text text:steps=64:FILE"), ("train", "--timesteps", "--dt sets the duration of a step"),
     ("train", "--time-window", "use '--dt'."), ("encode", "--fillna", "use '--missing', previous, zero or drop"),
     ("train", "--val", "or '--test' with a data set"), ("eval", "--test", "neap eval RUN DATA"), ("predict", "--data", "neap predict RUN DATA"),
     ("encode", "--level", "an option of 'neap predict'"), ("encode", "--threshold", "--channels, --low and --high"), ("export", "--out", "use '--nir'"))

@@ -177,6 +177,7 @@ SLIPS = (  # the command, and what its line has
     (SIZES + " --memory 9K --save no/x.plan", "--save: cannot write 'no/x.plan'", "Create the folder"),
     ("study nothing --out s", "'nothing' is not one of", "howfar"),
     ("bench", "NAME is missing", "such as neap bench kernels"),
+    ("plot", "RUN... is missing: neap plot RUN...; 'neap plot --help' has examples"),
     ("plan cls", "plan needs sizes, not a run", "neap calibrate DATA --net SPEC --out chain.json", "neap plan --chain chain.json --memory 64M"),
     ("plan --memory 1M", "--steps is missing", "such as --steps 1000 --state 64K --tape 16K --memory 64M"),
     ("plan --steps 1000", "--memory is missing", "such as --memory 64M --state 64K --tape 16K"),

@@ -155,8 +155,8 @@ static void advise_numbers(
 			ragged ? "x" : reading(a, x, path), shape, ragged ? ", lengths=n" : "",
 			y ? reading(b, y, path) : "y", y && y->object ? ".astype(str)" : "",
 			y ? ""
-			  : ", where y has a class or numbers for each sample (--next-step needs "
-			    "none)");
+			  : ", where y has a class or numbers for each sample; for predict and "
+			    "--next-step, leave out y=y");
 	if (n < size && x->object && !x->name[0])
 		neap__print(room + n, size - n,
 			". If the objects are events of a sensor: neap encode %s --out FILE.h5",

@@ -113,9 +113,10 @@ static int count_row(struct table_work *w)
 	return w->label
 		       ? 0
 		       : neap__table_wrong(&w->table,
-				 "sample '%.100s' has no row in '%.100s'. Add its target there, or "
-				 "leave it out",
-				 w->table.sample, o->labels);
+				 "sample '%.100s' has no row in '%.100s', which lists '%.100s' and "
+				 "so on. Add its target there, pass another table of labels, or "
+				 "remove its rows",
+				 w->table.sample, o->labels, w->labels.row[0].sample);
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */
