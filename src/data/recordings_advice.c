@@ -102,7 +102,7 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 	find_classes(above, sizeof above, dir, endings);
 	if (is_table)
 		neap__print(use, sizeof use,
-			". To encode one table alone: neap encode %s --out FILE.h5",
+			". To encode only this table: neap encode %s --out FILE.h5",
 			neap__quoted(path));
 	else if (neap__recording_named(path))
 		neap__print(use, sizeof use, ". To predict their classes: neap predict RUN %s",

@@ -178,6 +178,8 @@ def make_fixtures(folder):
     np.savez(folder + "/events.npz", x=chance.integers(0, 34, 1000), y=chance.integers(0, 34, 1000),
              t=np.concatenate(spikes), p=chance.integers(0, 2, 1000), offsets=np.arange(0, 1001, 50),
              labels=np.arange(20) % 10)
+    np.savez(folder + "/texts.npz", units=chance.integers(0, 9, 400), times=np.tile(np.arange(20) * 1000, 20),
+             offsets=np.arange(0, 401, 20), labels=["de", "es"] * 10, inputs=[9])
     fields = [("x", "<i2"), ("y", "<i2"), ("t", "<i8"), ("p", "?")]
     np.savez(folder + "/train.npz", events=np.zeros(40, fields), offsets=[0, 20, 40], labels=[0, 1],
              classes=["left", "right"], sensor_size=(34, 34, 2))

@@ -25,7 +25,13 @@ head = json.dumps({"__metadata__": {"neap.inputs": json.dumps({"target_mean": ["
 with open("run/model.safetensors", "wb") as file:
     file.write(len(head).to_bytes(8, "little") + head)
 """,
-    "docs/data.md": "import numpy\nx, lengths, y = numpy.zeros((4, 9, 3)), [9, 9, 5, 2], [0, 1, 0, 1]\n",
+    "docs/data.md": """import os, numpy
+x, lengths, y = numpy.zeros((4, 9, 3)), [9, 9, 5, 2], [0, 1, 0, 1]
+for name in "de", "es":
+    os.makedirs(f"texts/{name}")
+    with open(f"texts/{name}/0.txt", "w", encoding="utf-8") as file:
+        file.write("ja, nein" if name == "de" else "s\u00ed, no")
+""",
     "docs/events.md": """import numpy as np
 event = [("x", "u2"), ("y", "u2"), ("t", "u4"), ("p", "u1")]
 samples, labels, names = [np.zeros(5, event), np.zeros(7, event)], [0, 1], ["left", "right"]
