@@ -252,6 +252,8 @@ int cli_encoded_several(const char *first, const char *second, int lists_columns
 /* usage/joined_texts.c: prints the line about several texts that are to be learned, if all the
  * files are texts. 1, or 0: they are not. */
 int cli_several_texts(const char *const *file, int count);
+/* 1: a folder that `train` wrote a model to, or the model itself. */
+int cli_is_run(const char *path);
 /* The quoted name of the only run in the current folder, written to `room`, or "FOLDER". */
 const char *cli_only_run(char room[300]);
 /* Refuses a share as --split. CLI_DONE, or the exit code after one line. */

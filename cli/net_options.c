@@ -104,18 +104,6 @@ void cli_say_line(void *user, const char *line)
 		fprintf(stderr, "%s\n", neap__plain_text(room, line));
 }
 
-int cli_is_run(const char *path)
-{
-	static const char ending[] = ".safetensors";
-	char model[4096];
-	size_t n = strlen(path), end = strlen(ending);
-
-	if (n > end && strcmp(path + n - end, ending) == 0)
-		return 1;
-	snprintf(model, sizeof model, "%s/model.safetensors", path);
-	return access(model, F_OK) == 0;
-}
-
 /* RUN DATA of which one is there, which is not a run. */
 static int no_run(const char *data, const char *command)
 {

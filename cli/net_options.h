@@ -252,8 +252,6 @@ struct cli_given_model {
 };
 /* Refuses a run or a model where a data set is asked for. CLI_DONE or one line. */
 int cli_refuse_run(const char *data, const char *command);
-/* 1: a folder that `train` wrote a model to, or the model itself. */
-int cli_is_run(const char *path);
 /* neap_eval_options.say: a line on standard error, unless --quiet hides it. */
 void cli_say_line(void *user, const char *line);
 /*

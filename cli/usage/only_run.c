@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* only_run.c: finds the run that was probably meant (cli.h). */
+/* only_run.c: what is a run, and the run that was probably meant (cli.h). */
 #include "cli.h"
 
 #include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+int cli_is_run(const char *path)
+{
+	static const char ending[] = ".safetensors";
+	char model[4096];
+	size_t n = strlen(path), end = strlen(ending);
+
+	if (n > end && strcmp(path + n - end, ending) == 0)
+		return 1;
+	snprintf(model, sizeof model, "%s/model.safetensors", path);
+	return access(model, F_OK) == 0;
+}
 
 const char *cli_only_run(char room[300])
 {
