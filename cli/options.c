@@ -647,7 +647,8 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 	if (strcmp(command->name, "plan") == 0 && cli_is_run(arg))
 		return cli_usage(command->name,
 			"unexpected argument '%s'; plan needs sizes, not a run. To measure them on "
-			"its data, with its --net: neap calibrate DATA --net SPEC --out chain.json, "
+			"its data, with its --net: neap calibrate DATA --net SPEC --out "
+			"chain.json, "
 			"and then neap plan --chain chain.json --memory 64M",
 			arg);
 	if (strcmp(command->name, "plan") == 0)
@@ -703,7 +704,9 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, const ch
 		}
 	}
 	if (found < command->least)
-		return -1 - cli_usage(command->name, "%s is missing: neap %s %s; 'neap %s --help' has examples",
-				    command->arguments, command->name, command->arguments, command->name);
+		return -1 - cli_usage(command->name,
+				    "%s is missing: neap %s %s; 'neap %s --help' has examples",
+				    command->arguments, command->name, command->arguments,
+				    command->name);
 	return found;
 }

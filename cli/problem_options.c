@@ -82,7 +82,8 @@ int cli_question_complete(struct cli_question *q)
 	int classic = q->given[CLI_GIVEN_SLOTS];
 
 	if (!q->given[CLI_GIVEN_STEPS])
-		return cli_usage("plan", "--steps is missing: pass the number of steps and sizes in bytes, such as "
+		return cli_usage("plan",
+			"--steps is missing: pass the number of steps and sizes in bytes, such as "
 			"--steps 1000 --state 64K --tape 16K --memory 64M; 'neap calibrate "
 			"DATA' measures the sizes of a network");
 	if (classic && (q->given[CLI_GIVEN_MEMORY] || q->given[CLI_GIVEN_STATE] ||

@@ -339,7 +339,8 @@ static void unbind_windows(struct neap_loader *loader)
 		neap__windows_bind(loader->windows, NULL, 0, 0);
 }
 
-/* With the lock: the thread makes no batch while `cancel` is set, and is not making one after it. */
+/* With the lock: the thread makes no batch while `cancel` is set, and is not making one after it.
+ */
 static void cancel_work(struct neap_loader *loader)
 {
 	__atomic_store_n(&loader->cancel, 1, __ATOMIC_RELAXED);

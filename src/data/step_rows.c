@@ -170,7 +170,8 @@ static int add_sample(
 				return neap__fail(NEAP_EFORMAT,
 					"'%s': sample %lld, step %lld, feature %lld is %g; numbers "
 					"must be finite. If it pads a shorter sample, add an array "
-					"'lengths' or 'mask'; if a value is missing, fill it in, for example "
+					"'lengths' or 'mask'; if a value is missing, fill it in, "
+					"for example "
 					"x = numpy.nan_to_num(x)",
 					set->name, (long long)index, (long long)(from + i / inputs),
 					(long long)(i % inputs), set->piece[i]);

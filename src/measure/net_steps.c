@@ -160,8 +160,8 @@ static int measure_log(struct neap__costs *costs, struct neap_net *net, int64_t 
 }
 
 /*
- * Runs steps that are not timed: threads wake up, and of a batch in windows those of its first steps
- * and the next ones are read. The state is at its start afterwards.
+ * Runs steps that are not timed: threads wake up, and of a batch in windows those of its first
+ * steps and the next ones are read. The state is at its start afterwards.
  */
 static int warm_up(struct neap_net *net, char *state, size_t state_bytes, int64_t steps)
 {

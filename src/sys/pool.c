@@ -26,8 +26,8 @@ struct worker {
 	struct neap__thread_pool *pool;
 	pthread_t thread;
 	int index;
-	atomic_int processor;	/* where it began its last job; a hint, any order would do */
-	uint64_t moved_at;	/* number of the job at which it last moved to another processor */
+	atomic_int processor; /* where it began its last job; a hint, any order would do */
+	uint64_t moved_at;    /* number of the job at which it last moved to another processor */
 };
 
 #define SPIN_SECONDS                                                                               \
@@ -40,11 +40,11 @@ struct worker {
  * `lock` guards no data: it orders going to sleep and waking up. All atomics are sequentially
  * consistent but where another order is named.
  *
- * `job` is (number of the job) * JOB | OPEN | (workers that entered it). A worker enters an open job
- * by raising `job` by 1; the caller closes the job once no item is left, and then waits for those
- * that entered it only. So a worker that wakes up late, which takes hundreds of microseconds in a
- * virtual machine, holds up nobody. `job` is set last and read first, so that fn, arg, items and
- * next are there before the work on them: they change only while no worker is in a job. `left`
+ * `job` is (number of the job) * JOB | OPEN | (workers that entered it). A worker enters an open
+ * job by raising `job` by 1; the caller closes the job once no item is left, and then waits for
+ * those that entered it only. So a worker that wakes up late, which takes hundreds of microseconds
+ * in a virtual machine, holds up nobody. `job` is set last and read first, so that fn, arg, items
+ * and next are there before the work on them: they change only while no worker is in a job. `left`
  * counts the workers that left the job last, so that results are there before the caller returns.
  *
  * A thread that goes to sleep raises `sleepers` or sets `caller_sleeps` and then checks `job`,

@@ -253,7 +253,8 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 		return neap__fail(NEAP_EFORMAT,
 			"'%s': byte %zu is not valid UTF-8, but the text in front of it is, with "
 			"the first character beyond ASCII at byte %zu: texts in two encodings were "
-			"joined. Convert those that are not UTF-8, perhaps Latin-1, each with iconv "
+			"joined. Convert those that are not UTF-8, perhaps Latin-1, each with "
+			"iconv "
 			"-f LATIN1 -t UTF-8 FILE > NEW, and join them again",
 			path, at, mixed);
 	const char *code = !wide ? "LATIN1" : marked ? "UTF-16" : at % 2 ? "UTF-16LE" : "UTF-16BE";

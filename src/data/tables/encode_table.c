@@ -333,8 +333,8 @@ static int check_files(const struct table_work *w)
 		if (neap__label_table_find(
 			    &w->labels, neap__recordings_below(all->file[i].path, w->table.dir)))
 			return 0;
-	if (all->count == 1 && neap__labels_column(column, sizeof column, all->file[0].path,
-				      w->options->labels))
+	if (all->count == 1 &&
+		neap__labels_column(column, sizeof column, all->file[0].path, w->options->labels))
 		return neap__fail(NEAP_EFORMAT,
 			"--labels: '%s' has no row for the file '%.100s', but rows for samples "
 			"that the column '%.80s' of the file names. Pass --sample-column %s",

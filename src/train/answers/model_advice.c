@@ -159,7 +159,7 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	add_missing(&to, file, path);
 	if (count && !target && !labelled)
 		neap__text_add(&to, ", without COLUMN in the list; or, if another table lists the "
-				 "targets, --labels TABLE instead of --target COLUMN");
+				    "targets, --labels TABLE instead of --target COLUMN");
 	neap__model_class_names_free(feature, count);
 	free(target);
 	return to.data;

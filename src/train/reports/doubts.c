@@ -563,7 +563,8 @@ static void say_class(
 		learned ? "little" : "nothing",
 		unlearned(remedy, &trainer->options, loss, log(a->present)),
 		/* The next character of a text is never another sample's. */
-		learned || d->set->ops->adopt ? "" : ", or check that each label belongs to its sample");
+		learned || d->set->ops->adopt ? ""
+					      : ", or check that each label belongs to its sample");
 }
 
 void neap__doubts_say_constant(
