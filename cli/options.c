@@ -400,6 +400,34 @@ static struct {
 	int count;
 } taken;
 
+static void take_note(const struct cli_option *option, const char *value)
+{
+	if (taken.count < OPTIONS_MOST) {
+		taken.option[taken.count] = option;
+		taken.value[taken.count++] = value;
+	}
+}
+
+/* Refuses two options that set the same number: one of them would be ignored. */
+static int check_pairs(const char *command, const struct cli_option *option, const char *value)
+{
+	static const char *const pairs[][2] = {{"tau", "beta"}, {"width", "slope"}};
+
+	for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+		int second = strcmp(option->name, pairs[p][1]) == 0;
+		if (!second && strcmp(option->name, pairs[p][0]) != 0)
+			continue;
+		for (int i = 0; i < taken.count; i++)
+			if (strcmp(taken.option[i]->name, pairs[p][!second]) == 0)
+				return cli_usage(command,
+					"--%s %.100s and --%s %.100s set the same number. Pass "
+					"only one of them",
+					taken.option[i]->name, taken.value[i], option->name, value);
+		take_note(option, value);
+	}
+	return CLI_DONE;
+}
+
 /*
  * Refuses an option for a list or a data set that is there twice, since both values were probably
  * meant. Of other options the last one wins, so that a script's options can be overridden.
@@ -413,7 +441,7 @@ static int check_once(const char *command, const struct cli_option *option, cons
 
 	if (option->kind == CLI_LIST ||
 		!(*lists || strcmp(option->name, "test") == 0 || strcmp(option->name, "text") == 0))
-		return CLI_DONE;
+		return check_pairs(command, option, value);
 	for (int i = 0; i < taken.count; i++)
 		if (taken.option[i] == option)
 			return cli_usage(command,
@@ -422,10 +450,7 @@ static int check_once(const char *command, const struct cli_option *option, cons
 				option->name, taken.value[i], value, lists, *lists ? ": " : "",
 				*lists ? taken.value[i] : "", *lists ? "," : "",
 				*lists ? value : "");
-	if (taken.count < OPTIONS_MOST) {
-		taken.option[taken.count] = option;
-		taken.value[taken.count++] = value;
-	}
+	take_note(option, value);
 	return CLI_DONE;
 }
 

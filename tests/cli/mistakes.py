@@ -66,6 +66,8 @@ def values():
     yield ["-lr", "0.1"], ("did you mean '--lr'?",)
     yield ["--text", "a.txt", "--text", "b.txt"], ("--text is given twice, 'a.txt' and 'b.txt'. Pass it once",)
     yield ["--test", "a.h5", "--test", "b.h5"], ("--test is given twice, 'a.h5' and 'b.h5'", "Pass it once")
+    yield ["--beta", "0.9", "--tau", "5ms"], ("--beta 0.9 and --tau 5ms set the same number", "Pass only one of them")
+    yield ["--width=1", "--slope", "25"], ("--width 1 and --slope 25 set the same number",)
     yield ["--freeze", "layer0", "--freeze", "layer1"], ("a comma between the names of a list: layer0,layer1",)
     yield ["--out", "there", "--memory-total", "1K"], ("1 KiB is too small",)
     yield ["--net", "lif:8:tua=3ms,li"], ("no key 'tua'", "did you mean 'tau'?")
