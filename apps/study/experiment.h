@@ -83,6 +83,8 @@ int neap__study_point(struct neap__study *study, const char *format, ...)
 /* A row of the point at hand: values, separated by commas. */
 int neap__study_row(struct neap__study *study, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A value of a row as text: nothing if it is not finite. */
+const char *neap__study_number(char room[32], double value);
 /* The point is complete: its rows go to the file. */
 int neap__study_done(struct neap__study *study);
 

@@ -206,16 +206,6 @@ int neap__net_sweep(struct neap_sweep_stats *stats, struct neap_plan *plan,
 	return rc;
 }
 
-/* A number, or nothing where there is none. */
-static const char *number(char room[32], double value)
-{
-	if (isfinite(value))
-		snprintf(room, 32, "%.6g", value);
-	else
-		room[0] = '\0';
-	return room;
-}
-
 /* Whether the tapes of a result have one size. */
 static const char *tapes_of(const struct neap_compare_result *result)
 {
@@ -241,10 +231,12 @@ int neap__net_row(struct neap__study *study, const char *before, const struct ne
 		net->units, (long long)run->steps, tapes_of(result),
 		(unsigned long long)result->memory, (unsigned long long)run->plan.peak_bytes,
 		(unsigned long long)st->peak_measured, (unsigned long long)run->plan.slow_bytes,
-		number(predicted, run->expected), number(seconds, run->seconds),
-		number(ratio, run->ratio), number(pace, run->slowed), number(spread, run->spread),
-		number(overhead, run->overhead), (unsigned long long)st->resident_growth, st->stall,
-		(long long)st->overflows, (long long)st->recoveries, run->grad_hash);
+		neap__study_number(predicted, run->expected),
+		neap__study_number(seconds, run->seconds), neap__study_number(ratio, run->ratio),
+		neap__study_number(pace, run->slowed), neap__study_number(spread, run->spread),
+		neap__study_number(overhead, run->overhead),
+		(unsigned long long)st->resident_growth, st->stall, (long long)st->overflows,
+		(long long)st->recoveries, run->grad_hash);
 }
 
 int neap__net_rows(struct neap__study *study, const char *before, const struct neap__netcase *net,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_study.c: the table of experiments, and a study from its folder to its report. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,15 @@ int64_t neap__study_scaled(
 {
 	int scale = study->options.scale;
 	return scale == NEAP_STUDY_FULL ? full : scale == NEAP_STUDY_TINY ? tiny : quick;
+}
+
+const char *neap__study_number(char room[32], double value)
+{
+	if (isfinite(value))
+		snprintf(room, 32, "%.6g", value);
+	else
+		room[0] = '\0';
+	return room;
 }
 
 static int tell(struct neap__study *s, const char *point)

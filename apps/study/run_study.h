@@ -39,7 +39,7 @@ struct neap_study_options {
 	 * NULL.
 	 */
 	const char *device;
-	int png; /* 1: a PNG beside each SVG, by rsvg-convert */
+	int png; /* 1: a PNG for each SVG, by rsvg-convert */
 	/*
 	 * Points done of those that were missing, with the next one's name (NULL: between
 	 * experiments). Non-zero ends the study with NEAP_EINTERRUPTED. May be NULL.

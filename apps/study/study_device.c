@@ -33,16 +33,6 @@ static int64_t most_steps(const struct neap__study *study)
 	return neap__study_scaled(study, STEPS, STEPS, TINY_STEPS);
 }
 
-/* A value of the CSV, or nothing where there is none. */
-static const char *number(char room[32], double value)
-{
-	if (isfinite(value))
-		snprintf(room, 32, "%.6g", value);
-	else
-		room[0] = '\0';
-	return room;
-}
-
 static int run(struct neap__study *study, const char *axis, const struct neap__netcase *net)
 {
 	struct neap_compare_result result = {.size = sizeof result};
@@ -73,7 +63,7 @@ static int run(struct neap__study *study, const char *axis, const struct neap__n
 	for (int i = 0; rc == 0 && i < result.runs_count; i++) {
 		char before[160], joules[32];
 		snprintf(before, sizeof before, "%s,%s,%d,%llu,%llu,%llu,", axis,
-			number(joules, result.joules[i]), result.batch,
+			neap__study_number(joules, result.joules[i]), result.batch,
 			(unsigned long long)result.device.planned,
 			(unsigned long long)result.device.allocated,
 			(unsigned long long)result.device.measured);

@@ -65,4 +65,7 @@ static inline void *copy_of(const void *from, size_t bytes)
  */
 const char *emulated_case_compare(struct emulated_case *c, uint32_t seed);
 
+/* Whether emulated_case_compare finds nothing; in a child process, which may crash. */
+int emulated_case_succeeds(struct emulated_case *c, uint32_t seed);
+
 #endif

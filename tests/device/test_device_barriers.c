@@ -7,9 +7,6 @@
 #include "emulated_net.h"
 #include "emulator/emulator.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-
 enum { ORDERS = 8 };
 
 /*
@@ -39,23 +36,6 @@ static void any_order(void **arg)
 	}
 }
 
-/* Whether a run ends with the bits of the CPU; in a child, which may crash. */
-static int succeeds(struct emulated_case *c, uint32_t seed)
-{
-	int status = 0;
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		int null = open("/dev/null", O_WRONLY);
-		dup2(null, STDERR_FILENO);
-		dup2(null, STDOUT_FILENO);
-		_exit(emulated_case_compare(c, seed) ? 1 : 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /* Tries to remove the barriers from number `first` on; returns how many there are. */
 static int remove_each(int is_dense, int first)
 {
@@ -68,7 +48,7 @@ static int remove_each(int is_dense, int first)
 		struct emulated_barrier barrier = emulator_barrier(i);
 		uint32_t order = 1;
 		emulator_skip(i);
-		while (order <= ORDERS && succeeds(&c, order * 7919))
+		while (order <= ORDERS && emulated_case_succeeds(&c, order * 7919))
 			order++;
 		emulator_skip(-1);
 		fprintf(stderr, "# %s:%d: %u orders give the same bits without this barrier\n",

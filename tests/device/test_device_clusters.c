@@ -8,9 +8,6 @@
 #include "emulated_net.h"
 #include "emulator/emulator.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-
 enum { SHARED = 232448, ORDERS = 12 };
 
 static int random_cases = 6;
@@ -152,23 +149,6 @@ static void random_nets(void **arg)
 	}
 }
 
-/* Whether a run ends with the bits of the CPU; in a child, which may crash. */
-static int succeeds(struct emulated_case *c, uint32_t seed)
-{
-	int status = 0;
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		int null = open("/dev/null", O_WRONLY);
-		dup2(null, STDERR_FILENO);
-		dup2(null, STDOUT_FILENO);
-		_exit(emulated_case_compare(c, seed) ? 1 : 0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /*
  * Every barrier of the two kernels is needed, and the emulator shows it: without it, a bit differs
  * for some order of blocks and threads.
@@ -193,7 +173,7 @@ static void removed(void **arg)
 			continue;
 		of_clusters++;
 		emulator_skip(i);
-		while (order <= ORDERS && succeeds(&c, order * 7919))
+		while (order <= ORDERS && emulated_case_succeeds(&c, order * 7919))
 			order++;
 		emulator_skip(-1);
 		fprintf(stderr, "# %s:%d: %u orders give the same bits without this barrier\n",

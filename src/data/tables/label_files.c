@@ -191,7 +191,7 @@ int neap__labels_column(char *room, size_t size, const char *path, const char *l
 		neap__csv_close(&csv);
 	}
 	neap__label_table_free(&table);
-	/* The names of the columns are read again: a line replaces the one before. */
+	/* The line with the names of the columns was replaced by a later one. */
 	if (at < 0 || neap__csv_open(&csv, path) < 0)
 		return 0;
 	int found = neap__csv_next(&csv) > 0 && at < csv.fields && csv.field[at][0];
