@@ -84,8 +84,7 @@ static int tell(struct neap__study *s, const char *point)
 {
 	const struct neap_study_options *o = &s->options;
 	if (o->progress && o->progress(o->user, point, s->done, s->missing))
-		return neap__fail(
-			NEAP_EINTERRUPTED, "interrupted. Run the same command again to continue");
+		return NEAP_EINTERRUPTED;
 	return 0;
 }
 
@@ -303,5 +302,9 @@ int neap_study_run(const struct neap_study_options *options, const char *const *
 		rc = report(&s);
 	neap__text_free(&s.report);
 	neap__text_free(&s.agreement.table);
+	/* Between points, or by the sweep of one. */
+	if (rc == NEAP_EINTERRUPTED)
+		return neap__fail(
+			NEAP_EINTERRUPTED, "interrupted. Run the same command again to continue");
 	return rc;
 }

@@ -36,7 +36,9 @@ static int read_name(int *ordinal, const char *name)
 		return 0;
 	}
 	return neap__fail(NEAP_EUSAGE,
-		"device '%s' is not known; write cuda, or cuda:N for device number N", name);
+		"device '%s' is not known; write cuda, cuda:N for device number N, or "
+		"cuda:clusters=8 for clusters of 8 blocks",
+		name);
 }
 
 static int find(struct neap_device *device, const char *name)

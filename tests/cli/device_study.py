@@ -7,11 +7,14 @@ and what is refused.
 import csv
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 from device import DEVICE, FAKE, said
-from harness import Folder, Tap, neap
+from harness import NEAP, Folder, Tap, neap
 
 NVML = dict(FAKE, NEAP_NVML=os.environ["NEAP_FAKE_NVML"])
 STRATEGIES = ["reference", "standard", "remote", "hierarchical", "double", "auto"]
@@ -93,6 +96,22 @@ def no_counter(folder):
     return None if "does not count its energy" in report_of(folder) else report_of(folder)
 
 
+def interrupted(folder):
+    """SIGINT while a point is measured: one line with what to do, and the same command continues."""
+    out = os.path.join(folder, "interrupted")
+    with subprocess.Popen([NEAP, "study", "--tiny", "--out", out, *DEVICE], env={**os.environ, **NVML}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        while not os.path.exists(os.path.join(out, "study.txt")) and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate()[1]
+    lines = [line for line in error.splitlines() if line.startswith("neap study:")]
+    if process.returncode != 1 or lines != ["neap study: interrupted. Run the same command again to continue"]:
+        return f"exit {process.returncode}: {error}"
+    return None
+
+
 def refused(words, env, *args):
     done = neap("study", "--tiny", "--out", "/tmp/never", *args, env=env)
     lines = done.stderr.splitlines()
@@ -107,6 +126,7 @@ def main():
             tap.run("points, energy, figures and report", measures, folder)
             tap.run("what is complete is not measured once more", complete, folder)
             tap.run("no counter of energy", no_counter, folder)
+            tap.run("SIGINT", interrupted, folder)
         tap.run("refused: an experiment of the processor", refused, "'length' runs on the processor.*--device", FAKE, "length", *DEVICE)
         tap.run("refused: an experiment of a device", refused, "'device' needs a device.*--device cuda", FAKE, "device")
         tap.run("refused: no driver", refused, "no CUDA driver", dict(FAKE, NEAP_CUDA_DRIVER="libnone.so"), *DEVICE)
