@@ -183,16 +183,17 @@ int cli_take_model(struct neap_eval_options *o, struct cli_given_model *given, i
 			command, neap__quoted(named[0]));
 	if (parsed < models + 1)
 		return cli_usage(command,
-			"%s is missing: pass a run and a data set; 'neap %s --help' has examples",
-			parsed ? "DATA" : "RUN DATA", command);
+			"RUN DATA is missing: pass a run and a data set; 'neap %s --help' has "
+			"examples",
+			command);
 	if (models && cli_is_run(named[1]) && cli_is_run(named[0]))
 		return cli_usage(command,
 			"'%s' and '%s' are runs, and DATA is missing. Pass one of them and a data "
-			"set: neap %s '%s' DATA",
-			named[0], named[1], command, named[0]);
+			"set: neap %s %s DATA",
+			named[0], named[1], command, neap__quoted(named[0]));
 	if (models && cli_is_run(named[1]))
-		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s '%s' '%s'",
-			named[1], command, named[1], named[0]);
+		return cli_usage(command, "'%s' is a run, but DATA comes second: neap %s %s %s",
+			named[1], command, neap__quoted(named[1]), neap__quoted(named[0]));
 	o->model = given->from ? given->from : named[0];
 	o->data = named[models];
 	given->kind = (enum neap_reset)given->reset;

@@ -607,11 +607,13 @@ static int unexpected(const struct cli_command *command, const char *const *posi
 		return cli_usage(command->name,
 			"unexpected argument '%s'. To learn a text: neap train --text %s", arg,
 			neap__quoted(arg));
-	if (trains && access(settings, F_OK) == 0)
+	if (trains && (cli_is_run(last) || cli_is_run(arg))) {
+		const char *run = cli_is_run(last) ? last : arg, *data = run == last ? arg : last;
 		return cli_usage(command->name,
 			"'%s' is a run, but train takes one data set. To start from the weights of "
 			"the run, pass it with --from: neap train %s --from %s --out NEW",
-			last, neap__quoted(arg), neap__quoted(last));
+			run, neap__quoted(data), neap__quoted(run));
+	}
 	if (trains && dot && (strcmp(dot, ".wav") == 0 || strcmp(dot, ".flac") == 0))
 		return cli_usage(command->name,
 			"unexpected argument '%s'. Recordings are encoded first, in a folder: neap "

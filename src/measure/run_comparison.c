@@ -314,7 +314,7 @@ static int measure(struct neap__comparison *c, struct candidate *candidates, int
 	char line[NEAP__TAKEN_TEXT];
 
 	/* Before the first pass, which would last. */
-	if (o->say && neap__late_doubt(line, c->one.set))
+	if (o->say && neap__late_doubt(line, c->one.set, 0))
 		o->say(o->user, line);
 	NEAP_TRY(make_traces(c, candidates));
 	NEAP_TRY(neap__pace_probe_run(c));

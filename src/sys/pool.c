@@ -83,6 +83,10 @@ static void spin_pause(void)
  */
 #define SHARE_LEAST 0.25
 
+/* Seconds between two looks of a worker whose processor is on loan: it does not spin there. Chosen.
+ */
+#define LOAN_LOOK 200e-6
+
 static atomic_int on_loan;
 
 void neap__processor_loan_begin(struct neap__processor_loan *loan)
@@ -214,6 +218,8 @@ static void *worker_main(void *arg)
 
 	neap__subnormals_off();
 	for (;;) {
+		while (!has_processor(pool, worker->index) && !atomic_load(&pool->quit))
+			neap__sleep(LOAN_LOOK);
 		wait_for_job(pool, seen);
 		if (atomic_load(&pool->quit))
 			return NULL;

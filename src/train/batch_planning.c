@@ -175,11 +175,11 @@ static void say_total(const struct neap__trainer *trainer, const struct neap_pla
 	int64_t epochs = o->epochs - trainer->counters.epoch;
 	double total = (double)epochs * (double)neap_loader_batches(d->loader) * plan->makespan;
 	char all[24], dt[24];
-	/* Of samples that begin late, --max-steps would leave the empty steps. */
-	int late = neap__begin_late(d->set);
 
 	if (!(total > hour))
 		return;
+	/* Of samples that begin late, --max-steps would leave the empty steps. */
+	int late = neap__begin_late(d->set);
 	neap__trainer_say(trainer,
 		"warning: %lld epoch%s take up to about %s; the run can be interrupted and "
 		"continued with --resume. To shorten it, %slower --epochs%s%s%s%s",

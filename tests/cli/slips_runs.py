@@ -67,6 +67,7 @@ SLIPS = (  # the command, and what its line has
     ("train --out young --resume --lr 0.1", "cannot resume 'young'", "or start a new run: neap train 'data.npz'"),
     ("train three.npz --from cls", "three.npz has 3 classes", "--fresh-readout"),
     ("train cls data.npz", "'cls' is a run, but train takes one data set", "neap train 'data.npz' --from 'cls' --out NEW"),
+    ("train data.npz cls", "'cls' is a run, but train takes one data set", "neap train 'data.npz' --from 'cls' --out NEW"),
     ("train data.npz --from cls --encode delta", "converts the numbers of 'data.npz' into spikes, but --from 'cls' was trained on numbers", "Remove --encode"),
     ("train data.npz --from coded --encode none", "--encode none leaves the numbers of 'data.npz' as they are, but --from 'coded'", "Remove --encode"),
     ("train wide.npz --from cls --fresh-readout", "'wide.npz' has 3 features, but the model was trained on 2"),

@@ -76,6 +76,12 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 		e->time[e->count] = raw->time[i] - origin;
 		e->unit[e->count++] = (uint16_t)channel;
 	}
+	if (e->duration > NEAP__EVENTS_LONGEST)
+		return neap__fail(NEAP_EFORMAT,
+			"the events last %g seconds, and at most %g are supported. Pass the unit "
+			"of "
+			"their times with --time-unit, or correct the times",
+			e->duration, NEAP__EVENTS_LONGEST);
 	return neap__events_sort(e);
 }
 

@@ -68,10 +68,13 @@ static void tell_late(
 	char first[24], lasts[24];
 	neap__doubt(o->doubt, o->user,
 		"'%s' begins %s after time 0 and its events last %s: the steps in front of them "
-		"are empty (%lld of %lld recordings begin so late). Pass --from-first-event to "
-		"begin each recording at its first event, and repeat the command with --force",
+		"are empty (%lld of %lld recordings begin so late). %s",
 		d->late, neap__show_time(first, d->latest), neap__show_time(lasts, d->length),
-		(long long)d->belated, (long long)samples);
+		(long long)d->belated, (long long)samples,
+		o->from_first ? "--crop or --polarity left out the first events: remove these "
+				"events from the files"
+			      : "Pass --from-first-event to begin each recording at its first "
+				"event, and repeat the command with --force");
 }
 
 /* 1: recordings last as long as real ones, and have as many events. */

@@ -19,9 +19,9 @@ static int has_times(const struct neap_dataset *set)
 	       !set->coded && !set->encoder.size && set->name && access(set->name, F_OK) == 0;
 }
 
-/* The first spike of sample `index` within the first `share` of its duration; INFINITY: there is
+/* The first spike of sample `index` in the first half of its duration; INFINITY: there is
  * none; 0 if there are many; NaN if the sample has none at all or cannot be read. */
-static double first_spike(struct neap_dataset *set, int64_t index, double share, double *duration,
+static double first_spike(struct neap_dataset *set, int64_t index, double *duration,
 	struct neap__event_buffer *buffer)
 {
 	struct neap__sample_extent extent = {0};
@@ -30,7 +30,7 @@ static double first_spike(struct neap_dataset *set, int64_t index, double share,
 	if (neap__dataset_extent(set, index, 0, &extent) < 0 || extent.count == 0)
 		return NAN;
 	*duration = extent.duration;
-	double until = extent.duration * share;
+	double until = extent.duration / 2;
 	int rc = neap__dataset_part(set, index, 0, until, EVENTS, buffer);
 	if (rc != 0)
 		return rc < 0 ? NAN : 0;
@@ -47,7 +47,7 @@ int neap__begin_late(struct neap_dataset *set)
 	int late = 0, found = 0;
 
 	for (int64_t i = 0; has_times(set) && i < set->info.samples && i < SAMPLES; i++) {
-		double first = first_spike(set, i, 0.5, &duration, &buffer);
+		double first = first_spike(set, i, &duration, &buffer);
 		found += !isnan(first);
 		late += isinf(first) && duration > 2 * LATE;
 	}
@@ -62,12 +62,12 @@ int neap__begin_behind_0(struct neap_dataset *set)
 	int behind = 0;
 
 	for (int64_t i = 0; has_times(set) && i < set->info.samples && i < SAMPLES; i++)
-		behind |= first_spike(set, i, 0.5, &duration, &buffer) > 0;
+		behind |= first_spike(set, i, &duration, &buffer) > 0;
 	neap__event_buffer_free(&buffer);
 	return behind;
 }
 
-int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set)
+int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, int of_model)
 {
 	char lasts[24];
 
@@ -75,10 +75,15 @@ int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set)
 		return 0;
 	neap__print(line, NEAP__TAKEN_TEXT,
 		"warning: the samples of '%.200s' last up to %s, but have no spike in the first "
-		"half: their times do not begin at 0, and the steps in front of them are empty. %s",
+		"half: their times do not begin at 0, and the steps in front of them are empty. "
+		"%s%s",
 		set->name, neap__show_time(lasts, set->info.duration),
-		set->has_time_unit
+		set->from_first
+			? "--crop or --polarity of encode left out the first events: remove these "
+			  "events from the recordings"
+		: set->has_time_unit
 			? "Encode the recordings once more with --from-first-event"
-			: "Subtract the first time of each sample from its times in spikes/times");
+			: "Subtract the first time of each sample from its times in spikes/times",
+		of_model && !set->from_first ? ", unless the training data is as late" : "");
 	return 1;
 }

@@ -10,8 +10,8 @@
 
 /* 1: most of the first samples have no spike in the first half of their duration. */
 int neap__begin_late(struct neap_dataset *set);
-/* 1 and the warning about such a set, or 0. */
-int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set);
+/* 1 and the warning about such a set, or 0; of_model: of one that a model answers. */
+int neap__late_doubt(char line[NEAP__TAKEN_TEXT], struct neap_dataset *set, int of_model);
 /* 1: one of the first samples begins later than at 0. */
 int neap__begin_behind_0(struct neap_dataset *set);
 

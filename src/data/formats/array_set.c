@@ -13,8 +13,8 @@
  *     outputs    (d) texts: names of the numbers of y
  *     sample_column  one text: the column of a table that names the sample of a row, for `predict`
  *     missing    one text: the --missing of `encode` by which values of x were filled in, or rows
- * left out Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is
- * masked.
+ *                left out
+ * Where y is of steps, a mask may have gaps: a step of mask 0 in front of the end is masked.
  */
 #include "data/formats/array_advice.h"
 #include "data/bins.h"

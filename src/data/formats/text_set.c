@@ -207,6 +207,17 @@ static const struct neap__dataset_ops ops = {.read = text_read,
 	.targets = text_targets,
 	.adopt = text_adopt};
 
+/* 1: the last bytes begin a character whose rest is missing. */
+static int is_cut(const unsigned char *last, size_t bytes)
+{
+	size_t whole = last[0] >= 0xF0 ? 4 : last[0] >= 0xE0 ? 3 : 2;
+	int is = last[0] >= 0xC2 && last[0] <= 0xF4 && bytes < whole;
+
+	for (size_t i = 1; is && i < bytes; i++)
+		is = (last[i] & 0xC0) == 0x80;
+	return is;
+}
+
 /* No UTF-8 at byte `at`: UTF-16 begins with a mark, or has zero bytes. */
 static int not_utf8(const char *path, const unsigned char *data, size_t bytes, size_t at)
 {
@@ -244,7 +255,7 @@ static int not_utf8(const char *path, const unsigned char *data, size_t bytes, s
 	size_t mixed = 0;
 	while (!wide && mixed < at && data[mixed] < 0x80)
 		mixed++;
-	if (!wide && mixed < at && bytes - at < 4 && data[at] >= 0xC2)
+	if (!wide && mixed < at && is_cut(data + at, bytes - at))
 		return neap__fail(NEAP_EFORMAT,
 			"'%s' ends in the middle of a character, at byte %zu. Cut it there: head "
 			"-c %zu %s > whole.txt",

@@ -110,13 +110,17 @@ static int count_row(struct table_work *w)
 			"sample '%.100s' has no row in '%.100s', which lists files: each is one "
 			"sample. Pass --drop %s instead of --sample-column",
 			w->table.sample, o->labels, neap__table_drop(&w->table, o->sample_column));
+	const struct neap__label_row *first = w->labels.row; /* by name */
+	/* The heading of the table of labels is a row of it. */
+	first += w->labels.count > 1 && o->sample_column &&
+		 strcmp(first->sample, o->sample_column) == 0;
 	return w->label
 		       ? 0
 		       : neap__table_wrong(&w->table,
 				 "sample '%.100s' has no row in '%.100s', which lists '%.100s' and "
 				 "so on. Add its target there, pass another table of labels, or "
 				 "remove its rows",
-				 w->table.sample, o->labels, w->labels.row[0].sample);
+				 w->table.sample, o->labels, first->sample);
 }
 
 /* The fields of the row's targets and where they stand; NULL: it brings none. */

@@ -35,6 +35,21 @@ static int is_numbered(const struct neap__label_table *table)
 	return 1;
 }
 
+/* 1: the first column begins with numbers, as that of a table of measurements may. Reads no more
+ * than these rows. */
+static int begins_numbered(const char *path)
+{
+	struct neap__csv csv;
+	double number;
+	int is = 1, rows = 0;
+
+	if (neap__csv_open(&csv, path) == 0 && neap__csv_next(&csv) > 0)
+		for (; is && rows < LOOKS && neap__csv_next(&csv) > 0; rows++)
+			is = neap__units_number(&number, csv.field[0]) == 0;
+	neap__csv_close(&csv);
+	return is && rows == LOOKS;
+}
+
 /* 1: most of the first files have a row in the table. */
 static int lists(const char *path, const struct neap__recordings *all, const char *dir)
 {
@@ -42,6 +57,8 @@ static int lists(const char *path, const struct neap__recordings *all, const cha
 	struct stat st;
 	int64_t looked = 0, found = 0;
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MOST_BYTES)
+		return 0;
+	if (!is_called_so(path) && begins_numbered(path))
 		return 0;
 	if (neap__label_table_read(&table, path) < 0) {
 		neap__label_table_free(&table);

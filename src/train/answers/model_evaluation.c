@@ -194,7 +194,7 @@ static int no_labels(const struct open_evaluation *e, const char *data)
 	neap__model_file_label(label, &e->file, e->net_options.classes, data);
 	if (neap__recording_named(data) && label[0])
 		return neap__fail(NEAP_EUSAGE,
-			"'%.300s' %s encode it with its class: neap encode %.300s --out "
+			"'%.300s' %s encode it with its class: neap encode %s --out "
 			"FILE.h5%s%s",
 			data, advice, neap__quoted(data), options, label);
 	return neap__recording_named(data)
@@ -278,7 +278,7 @@ static int say_doubts(const struct open_evaluation *e, const struct neap_eval_op
 		options->say(options->user, line);
 	}
 	if (neap__encoding_differs(line, e->set, &encoding) ||
-		(!e->is_live && neap__late_doubt(line, e->set)))
+		(!e->is_live && neap__late_doubt(line, e->set, 1)))
 		options->say(options->user, line);
 	int far = e->is_live ? 0 : neap__scale_doubt(line, e->set, NEAP__OF_MODEL);
 	NEAP_TRY(far);

@@ -430,7 +430,7 @@ static void say_time_unit(const struct neap__trainer *trainer)
 	if (d->set->ops->values || d->set->ops->adopt || d->set->encoder.size ||
 		access(trainer->options.data, F_OK) < 0)
 		return;
-	if (neap__late_doubt(line, d->set)) {
+	if (neap__late_doubt(line, d->set, 0)) {
 		neap__trainer_say(trainer, "%s", line);
 		return;
 	}
