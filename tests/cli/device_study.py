@@ -76,8 +76,11 @@ def complete(folder):
     done = study(folder, "device")
     if done.returncode or os.stat(path).st_mtime_ns != before:
         return said(done)
-    done = neap("study", "schedules", "--tiny", "--out", folder)
-    return None if done.returncode == 2 and "other settings" in done.stderr else said(done)
+    for other in ["schedules"], ["--device", "cuda:clusters=8"]:
+        done = neap("study", "--tiny", "--out", folder, *other, env=NVML)
+        if done.returncode != 2 or "other settings" not in done.stderr:
+            return said(done)
+    return None
 
 
 def no_counter(folder):

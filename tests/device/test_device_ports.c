@@ -30,6 +30,8 @@ static const struct port_case {
 	{"egru:4:threshold=0.1,gru:5,li", 0, 0, 5},
 };
 
+enum { CASES = sizeof cases / sizeof cases[0] };
+
 /* Arrays of a caller, and what a pass finds. */
 struct arrays {
 	float inputs[T * B * INPUTS], given[T * B * MOST], before[B * MOST];
@@ -202,12 +204,15 @@ static void bits(void **unused)
 	static struct arrays wanted, found;
 	struct neap_device *device;
 	CUstream stream;
+	int with_clusters = 0;
 
 	(void)unused;
-	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-		const struct port_case *c = &cases[k];
+	/* In the second half with clusters, if a layer has some. */
+	for (size_t k = 0; k < 2 * CASES; k++) {
+		const struct port_case *c = &cases[k % CASES];
 		struct batch_room batch;
 		int64_t lengths[B];
+		int rounds = 2, clusters = 0;
 
 		reset_driver(k % 3 == 2 ? 8 + k : k % 3);
 		assert_int_equal(neap_device_open(&device, "cuda"), 0);
@@ -219,7 +224,14 @@ static void bits(void **unused)
 		struct neap_net *host = make(c), *net = make(c);
 		struct neap__device_backend *backend;
 		assert_int_equal(neap__device_backend_open(&backend, device, net), 0);
-		for (int round = 0; round < 2; round++) {
+		if (k >= CASES) {
+			int rc = neap__device_backend_clusters(backend, 2 << k % 4);
+			assert_true(rc == 0 || rc == NEAP_EUSAGE);
+			rounds = rc == 0 ? 2 : 0;
+			backend->batch.clusters.processors = 2 << k % 4; /* one cluster */
+			with_clusters += clusters = rc == 0;
+		}
+		for (int round = 0; round < rounds; round++) {
 			struct passes plain = {c, host, &batch.batch, NULL, NULL, 64};
 			struct passes there = {c, net, &batch.batch, neap_device_memory(device),
 				round ? NULL : stream, round ? T : 17};
@@ -236,6 +248,7 @@ static void bits(void **unused)
 				fail_msg("%s: states or their gradients differ", c->spec);
 			same_gradients(host, net, c->spec);
 		}
+		assert_int_equal(fake()->clusters > 0, clusters);
 		neap__device_backend_close(backend);
 		neap_net_free(net);
 		neap_net_free(host);
@@ -244,6 +257,7 @@ static void bits(void **unused)
 		neap_device_close(device);
 		assert_int_equal(fake()->alive, 0);
 	}
+	assert_int_equal(with_clusters, 7); /* the recurrent cases of lif, alif and adlif */
 }
 
 int main(void)

@@ -2,8 +2,10 @@
 """Layers on a CUDA device: the bits of the CPU for all budgets. Without a GPU, tensors of the CPU stand for those of a device, and
 libneap-nn uses the fake driver of tests/cuda, which does the work of the default stream at once. Tests with the mark ``cuda`` use a
 GPU."""
+import contextlib
 import os
 import random
+import threading
 
 import pytest
 
@@ -28,6 +30,7 @@ def card(monkeypatch):
     monkeypatch.setattr(nets, "place", lambda tensor: "cuda:0" if there[0] else "")
     monkeypatch.setattr(nets, "stream", lambda device: None)
     monkeypatch.setattr(nets, "finish", lambda device: None)
+    monkeypatch.setattr(nets, "guard", lambda device: contextlib.nullcontext())
 
     def put(on):
         there[0] = on
@@ -111,6 +114,53 @@ def test_numbers_that_are_not_finite(card):
     x[3, 1, 2] = float("nan")
     with pytest.raises(neap.UsageError, match="not finite"):
         nt.lif(x, torch.rand(4, 3))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_threads_take_turns(card, grad, monkeypatch):
+    """Every call of the library for a network of the device, also that which frees it, is in the turn of its thread."""
+    card(True)
+    nets._free.clear()
+    original, found, own = nets.nn(), [], nets._turns.setdefault("cuda:0", threading.RLock())
+
+    class Library:
+        def __getattr__(self, name):
+            def call(*given):
+                found.append((name, own._is_owned()))
+                return getattr(original, name)(*given)
+            return call
+    monkeypatch.setattr(nets, "nn", lambda: Library())
+    x = (torch.rand(9, 2, 3) < 0.5).float()
+    for units in range(2, 25):
+        w = torch.rand(units, 3, requires_grad=grad)
+        kept = [nt.lif(x, w)[0] for _ in range(3)]
+        if grad and units % 2:  # other graphs are freed without a backward pass
+            sum(kept).sum().backward()
+        kept.clear()
+    names = {name for name, _ in found}
+    assert {"neap_net_create", "neap_net_begin", "neap_net_free"} <= names
+    assert [name for name, turn in found if not turn and name != "neap_spikes_list"] == []
+
+
+def test_given_in_the_turn_of_another_thread(card):
+    """It does not wait, and the other thread keeps the network at the end of its turn."""
+    card(True)
+    x, w = (torch.rand(9, 2, 3) < 0.5).float(), torch.rand(4, 3, requires_grad=True)
+    out = nt.lif(x, w)[0]
+    begun, go = threading.Event(), threading.Event()
+
+    def other():
+        with nets.turn("cuda:0"):
+            begun.set()
+            go.wait(20)
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait(20)
+    del out
+    assert len(nets._late) == 1
+    go.set()
+    thread.join()
+    assert not nets._late
 
 
 @pytest.mark.cuda

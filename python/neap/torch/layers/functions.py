@@ -178,7 +178,7 @@ def _run(cell: Cell, x: torch.Tensor, w_in: torch.Tensor, w_rec: Optional[torch.
     reported(call.report)
     if graded and any(row is not None and row.requires_grad for row in tensors.values()):
         return _Layer.apply(call, x, w_in, w_rec, len(biases), *biases, *state)
-    with torch.no_grad():
+    with torch.no_grad(), nets.turn(device):
         return _advanced(call, x, w_in, w_rec, biases, state)
 
 

@@ -4,10 +4,11 @@
 A network, its threads and its memory are created once per kind of layer and shape of inputs. It is in use from the
 forward pass of a call to the end of its backward pass, and is then reused by later calls.
 """
+import collections
 import contextlib
 import ctypes
 import threading
-from typing import Any, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -28,6 +29,11 @@ def place(tensor: torch.Tensor) -> str:
 def stream(device: str) -> Optional[int]:
     """Returns PyTorch's current stream on a device of ``place``; None: the default stream, or the CPU."""
     return torch.cuda.current_stream(torch.device(device)).cuda_stream or None if device else None
+
+
+def guard(device: str) -> ContextManager[Any]:
+    """Returns a context after which the thread has the same current device as before: libneap-nn sets its own."""
+    return torch.cuda.device(torch.device(device))
 
 
 def finish(device: str) -> None:
@@ -88,8 +94,13 @@ class Net:
         self.params = self._find()
 
     def __del__(self) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """Frees the network; it cannot be used afterwards."""
         if getattr(self, "_net", None):
             self.nn.neap_net_free(self._net)
+            self._net = None
 
     def _find(self) -> Dict[str, Any]:
         found = {}
@@ -244,12 +255,21 @@ def spikes_of(x: torch.Tensor, given: bool) -> Optional[Any]:
 
 
 _turns: Dict[str, Any] = {}
+_late: Deque[Net] = collections.deque()  # given while another call had the turn of their device, or the lock
 
 
-def turn(device: str) -> ContextManager[Any]:
-    """Returns a context in which no other thread uses networks of a device, which are not safe for threads. Networks on the
+@contextlib.contextmanager
+def turn(device: str) -> Iterator[None]:
+    """Context manager in which no other thread uses networks of a device, which are not safe for threads. Networks on the
     CPU are."""
-    return _turns.setdefault(device, threading.RLock()) if device else contextlib.nullcontext()
+    if not device:
+        yield
+        return
+    with _turns.setdefault(device, threading.RLock()), guard(device):
+        try:
+            yield
+        finally:
+            _give_late()
 
 
 _free: Dict[Kind, List[Net]] = {}
@@ -257,7 +277,8 @@ _lock = threading.Lock()
 
 
 def take(kind: Kind) -> Net:
-    """Returns a network that no other call uses."""
+    """Returns a network that no other call uses. On a device, the caller has its turn."""
+    _give_late()
     with _lock:
         found = _free.get(kind)
         if found:
@@ -266,14 +287,43 @@ def take(kind: Kind) -> Net:
 
 
 def give(net: Net) -> None:
-    """Returns a network for later calls."""
-    with turn(net.kind.device):
-        net.release()
-    with _lock:
-        rows = _free.setdefault(net.kind, [])
-        if len(rows) < KEPT:
-            rows.append(net)
-        while sum(map(len, _free.values())) > 8 * KEPT:  # shapes that are not used any more
-            oldest = next(kind for kind, nets in _free.items())
-            _free[oldest].clear()
-            del _free[oldest]
+    """Returns a network for later calls. The garbage collector may call this at any place of any thread, in a turn or with the
+    lock, so it never waits: what it cannot do now, a later call does."""
+    device = net.kind.device
+    own = _turns.setdefault(device, threading.RLock()) if device else None
+    if own is not None and not own.acquire(blocking=False):
+        _late.append(net)
+        return
+    try:
+        with guard(device) if device else contextlib.nullcontext():
+            net.release()
+            if not _lock.acquire(blocking=False):
+                _late.append(net)
+                return
+            try:
+                surplus = _put(net)
+            finally:
+                _lock.release()
+            for old in surplus:
+                old.free()
+    finally:
+        if own is not None:
+            own.release()
+
+
+def _give_late() -> None:
+    with contextlib.suppress(IndexError):  # another thread may have taken the rest
+        for _ in range(len(_late)):
+            give(_late.popleft())
+
+
+def _put(net: Net) -> List[Net]:
+    """Keeps a network; returns those of its device that are not kept any more."""
+    rows = _free.setdefault(net.kind, [])
+    if len(rows) >= KEPT:
+        return [net]
+    rows.append(net)
+    kinds, found = [kind for kind in _free if kind.device == net.kind.device], []
+    while sum([len(_free[kind]) for kind in kinds]) > 8 * KEPT:  # shapes that are not used any more
+        found += _free.pop(kinds.pop(0))
+    return found
