@@ -318,7 +318,7 @@ def _give_late() -> None:
 
 
 def _put(net: Net) -> List[Net]:
-    """Keeps a network; returns those of its device that are not kept any more."""
+    """Keeps a network; returns the networks of its device that are no longer kept."""
     rows = _free.setdefault(net.kind, [])
     if len(rows) >= KEPT:
         return [net]
