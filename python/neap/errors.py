@@ -142,7 +142,7 @@ def too_small(memory: int, least: int, why: str, strategy: str = "") -> BudgetEr
 
 
 def budget_error(line: str) -> BudgetError:
-    """Returns the error for a line of libneap or the tool, with sizes in bytes. Bytes missing on a slow tier are no
+    """Returns the error for a line of libneap or the tool, with sizes in bytes. Bytes missing on a slow tier are not
     ``least``."""
     found = None if "slow memory of" in line else LEAST.search(line)
     named = " (error.least)" if found else ""
