@@ -23,8 +23,10 @@ def timed(run, times):
 class Bench:
     """Data shared by the rows of one case: neap's data and weights as files, written once per cell."""
 
-    def __init__(self, helper, system_python, case, folder, rounds):
+    def __init__(self, helper, system_python, case, folder, rounds, before=None, precision="float"):
         self.helper, self.system_python, self.case = helper, system_python, case
+        self.before = before  # the helper of an earlier version, which is timed in the same rounds
+        self.precision = precision
         self.folder, self.rounds = folder, rounds
         self.losses = {}
 
@@ -73,26 +75,35 @@ class Bench:
     def time(self, framework, cell, way, threads, fraction):
         """Medians, and the median ratio per round. fraction N: neap with 1/N of the memory."""
         self.export(cell, False)
-        peer = self.open_peer(framework, cell, "float")
+        peer = self.open_peer(framework, cell, self.precision)
+        nets = []
         try:
             growth = peer.ask("prepare", way, threads=threads)["growth"]
-            net = Neap(self.helper, self.case, cell, threads=threads)
+            for helper in [self.helper] + ([self.before] if self.before else []):
+                nets.append(Neap(helper, self.case, cell, self.precision, threads))
         except Broken:
-            peer.close()
+            for process in [peer, *nets]:
+                process.close()
             raise
+        net = nets[0]
         try:
             own_way = "auto" if fraction else "bptt"
-            own = net.prepare(own_way, growth // fraction if fraction else 0)
-            theirs, ours = [], []
+            own = [process.prepare(own_way, growth // fraction if fraction else 0) for process in nets][0]
+            theirs, ours, earlier = [], [], []
             for _ in range(self.rounds):
                 timed(lambda: peer.ask("step", way, threads=threads), theirs)
-                timed(lambda: net.step(own_way), ours)
+                for process, times in zip(nets, (ours, earlier)):
+                    timed(lambda process=process: process.step(own_way), times)
         finally:
-            net.close()
-            peer.close()
+            for process in [peer, *nets]:
+                process.close()
         middle = statistics.median
-        return {"seconds": middle(theirs), "spread": (max(theirs) - min(theirs)) / middle(theirs),
+        found = {"seconds": middle(theirs), "spread": (max(theirs) - min(theirs)) / middle(theirs),
                 "growth": growth, "neap_seconds": middle(ours), "neap_growth": own["growth"],
                 "neap_spread": (max(ours) - min(ours)) / middle(ours), "rounds": self.rounds,
                 "ratio": middle([a / b for a, b in zip(theirs, ours)]), "neap_plan": own["strategy"],
                 "spikes": own["spikes"], "support": own["support"]}
+        if earlier:
+            found["before_seconds"] = middle(earlier)
+            found["before_ratio"] = middle([a / b for a, b in zip(theirs, earlier)])
+        return found

@@ -8,7 +8,7 @@
 
 An adapter is a module peer_NAME with `class Net(problem, precision)`: VERSION, WAYS,
 warm(way), step(way) -> loss, gradients() -> {name: array in neap's layout}, threads(n).
-Usage: peer.py NAME FOLDER float|double
+Usage: peer.py NAME FOLDER float|double|bf16
 """
 import gc
 import importlib

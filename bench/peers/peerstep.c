@@ -3,7 +3,7 @@
  * peerstep.c: neap's program for the comparison with other frameworks. Runs one network on one
  * batch; reads commands from standard input and writes one JSON object per line.
  *
- *     peerstep DATA SPEC [KEY=VALUE]...   batch, threads, seed, steps, precision=double
+ *     peerstep DATA SPEC [KEY=VALUE]...   batch, threads, seed, steps, precision=double|bf16
  *     -> {"inputs":..,"classes":..,"steps":..,"batch":..,"tensors":[{"name":..,"rows":..}..]}
  *     export DIR           events, labels, weights to DIR
  *     prepare NAME BYTES   a sweep by strategy NAME within BYTES (0: any); its first run
@@ -339,6 +339,8 @@ static int start(struct session *s, int argc, char **argv)
 			net.seed = strtoull(value + 1, NULL, 10);
 		else if (strcmp(argv[i], "precision=double") == 0)
 			net.precision = NEAP_DOUBLE;
+		else if (strcmp(argv[i], "precision=bf16") == 0)
+			net.precision = NEAP_BF16;
 		else if (strcmp(argv[i], "precision=float") != 0)
 			return fail(argv[i]);
 	}

@@ -2,7 +2,7 @@
 """Common code of the frameworks based on PyTorch: tensors, spike function, readout, loss."""
 import torch
 
-KINDS = {"float": torch.float32, "double": torch.float64}
+KINDS = {"float": torch.float32, "double": torch.float64, "bf16": torch.bfloat16}
 
 
 def spike(width, height):
@@ -30,7 +30,7 @@ class TorchNet:
 
     def __init__(self, problem, precision):
         self.problem, self.kind = problem, KINDS[precision]
-        self.x = torch.from_numpy(problem.dense("float32" if precision == "float" else "float64"))
+        self.x = torch.from_numpy(problem.dense("float64" if precision == "double" else "float32")).to(self.kind)
         self.labels = torch.from_numpy(problem.labels)
         self.leaves = {}
         self.steps = problem.steps

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of speed: PyTorch, neap and, with --before, an earlier version of neap, in turns in one run.
+
+    bench/peers/targets.py [--before FILE] [--rounds N] [--only WORD]...
+
+Prints one table in Markdown: time of a training step (forward and backward pass, medians) and PyTorch's time divided by neap's
+(median over the rounds) with two threads and with one. PyTorch runs its loop over the steps, or torch.nn.LSTM and torch.nn.GRU.
+Python must find PyTorch and NumPy. FILE is bench/peers/peerstep in the build folder of the earlier version.
+"""
+import argparse
+import os
+import platform
+import sys
+import tempfile
+
+import cases
+from beside import cpu, describe
+from pairs import Bench
+from process import Broken
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Name, case, precision, target on two threads. Steps are few where a step of PyTorch's loop takes more than 10 ms.
+ROWS = (
+    ("`lif`, 512 units, 2% spikes", cases.spiking(512, 0.02, 250), "float", 15),
+    ("`lif`, 1024 units, 2% spikes", cases.spiking(1024, 0.02, 100), "float", 8),
+    ("`lif`, 2048 units, 2% spikes", cases.spiking(2048, 0.02, 50), "float", 6),
+    ("`lif`, 4096 units, 2% spikes", cases.spiking(4096, 0.02, 50), "float", 6),
+    ("`lif`, 512 units, 10% spikes", cases.spiking(512, 0.1, 250), "float", None),
+    ("`lif`, 512 units, 50% spikes", cases.spiking(512, 0.5, 250), "float", 2.5),
+    ("`lstm`, 512 units", cases.gated("lstm", 200), "float", None),
+    ("`gru`, 512 units", cases.gated("gru", 200), "float", None),
+    ("`lstm`, 512 units, `bf16`", cases.gated("lstm", 200), "bf16", 1),
+    ("`gru`, 512 units, `bf16`", cases.gated("gru", 200), "bf16", 1),
+)
+
+
+def milliseconds(value):
+    return f"{1000 * value:.3g} ms"
+
+
+def cells(found):
+    """Before, now and PyTorch's time with neap's, for one number of threads."""
+    if isinstance(found, str):
+        return ["", found, "", ""]
+    before = f"{found['before_ratio']:.1f}x" if "before_ratio" in found else ""
+    return [milliseconds(found["seconds"]), milliseconds(found["neap_seconds"]), before, f"{found['ratio']:.1f}x"]
+
+
+def measure(options, case, precision, threads, folder):
+    cell = "subtract" if case["kind"] == "lif" else case["kind"]
+    before = options.before if precision == "float" else None  # earlier versions may not have bfloat16
+    bench = Bench(options.helper, "", case, folder, options.rounds, before, precision)
+    try:
+        return bench.time("torch" if case["kind"] == "lif" else "gated", cell, "eager", threads, None)
+    except Broken as error:
+        return str(error)[:80]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--helper", default=os.path.join(HERE, "../../build/bench/peers/peerstep"), metavar="FILE",
+                        help="neap's program for the comparison (default: build/bench/peers/peerstep)")
+    parser.add_argument("--before", metavar="FILE", help="the same program of an earlier version")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="timed steps of each program (default 3)")
+    parser.add_argument("--only", action="append", metavar="WORD", help="only rows whose name contains WORD; may be repeated")
+    options = parser.parse_args()
+    print(f"{cpu()}, {os.cpu_count()} processors, Linux {platform.release()}; neap {describe()}\n")
+    print("| network | target | PyTorch, 2 threads | neap | PyTorch / neap before | PyTorch / neap | "
+          "PyTorch, 1 thread | neap | PyTorch / neap before | PyTorch / neap |\n|" + "---|" * 10, flush=True)
+    for name, case, precision, target in ROWS:
+        if options.only and not any(word in name for word in options.only):
+            continue
+        row = [name, f"{target:g}x" if target else ""]
+        for threads in (2, 1):
+            with tempfile.TemporaryDirectory(prefix="neap-targets-") as folder:
+                row += cells(measure(options, case, precision, threads, folder))
+        print("| " + " | ".join(row) + " |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
