@@ -157,8 +157,8 @@ struct neap_dataset_info {
  * Files: times have any floating-point type, units and labels any integer type. A file without the
  * attributes `inputs` and `longest` (neap writes them) is read completely once to find its longest
  * sample and its largest channel. Without `inputs` it has the 700 channels of SHD and SSC if it has
- * their /extra/keys and no larger channel; else info.inputs_least is 1. Returns 0, NEAP_EFORMAT or
- * -errno; the detail line has the file, the data set and the fix.
+ * their /extra/keys and its largest channel is 350 to 699; else info.inputs_least is 1. Returns 0,
+ * NEAP_EFORMAT or -errno; the detail line has the file, the data set and the fix.
  */
 NEAP_API int neap_dataset_open(struct neap_dataset **set, const char *name);
 

@@ -128,9 +128,9 @@ int neap__dataset_channels(struct neap_dataset *set, int given)
 	if (given < info->inputs)
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' does not specify its number of channels, and the largest one used is "
-			"%d. Set the attribute 'inputs' of the file, or pass --channels to 'neap "
-			"train'",
-			set->name, info->inputs - 1);
+			"%d. Set the attribute 'inputs' of the file, or pass --channels %d, or "
+			"more, to 'neap train'",
+			set->name, info->inputs - 1, info->inputs);
 	info->inputs = given;
 	info->inputs_least = 0;
 	return 0;

@@ -569,14 +569,24 @@ def said(tap, folder, rng):
     neap(*train, model, "--channels", 900)
     with h5py.File(path, "a") as file:
         del file.attrs["inputs"]
-    report = neap(*train, run + "700")
-    tap.check("the layout of SHD has 700", None if " 700 channels" in report.stdout + report.stderr else report.stderr)
 
     def refuse(name, word, *arguments):
         done = neap(*arguments)
         good = done.returncode == 2 and word in done.stderr and done.stderr.count("\n") == 1 and path in done.stderr
         tap.check(f"refused: {name}", None if good else f"{done.returncode} {done.stderr}")
 
+    def last_unit(unit):
+        with h5py.File(path, "a") as file:
+            units = file["spikes/units"][0]
+            before, units[-1] = units[-1], unit
+            file["spikes/units"][0] = units
+        return before
+
+    refuse("the names of classes of SHD, and few channels", "pass --channels 14, or more", *train, run)
+    unit = last_unit(350)
+    report = neap(*train, run + "700")
+    tap.check("the layout of SHD has 700", None if " 700 channels" in report.stdout + report.stderr else report.stderr)
+    last_unit(unit)
     with h5py.File(path, "a") as file:
         del file["extra/keys"]
     done = neap("encode", path, "--out", path + ".h5")
@@ -595,9 +605,7 @@ def said(tap, folder, rng):
     refuse("more than the file says", "'inputs'", *train, run)
     with h5py.File(path, "a") as file:
         del file.attrs["inputs"]
-        units = file["spikes/units"][0]
-        units[-1] = 700
-        file["spikes/units"][0] = units
+    last_unit(700)
     refuse("more than SHD has", "largest one used is 700", *train, run)
     done = neap("eval", model, path)
     tap.check("eval of a model of 900", done.stderr if done.returncode else None)

@@ -190,8 +190,10 @@ static int find_sizes(struct neap__shd *shd, int channels_known)
 	shd->set.info.duration = longest;
 	if (channels_known)
 		return rc;
-	/* The layout of SHD and SSC has 700; of any other file the largest channel says little. */
-	shd->set.info.inputs_least = !shd->set.nclass_names || most >= SHD_CHANNELS;
+	/* SHD and SSC have 700, and any part of them uses one above 350. In any other file, the
+	 * largest channel that is used is only a lower bound. */
+	shd->set.info.inputs_least =
+		!shd->set.nclass_names || most < SHD_CHANNELS / 2 || most >= SHD_CHANNELS;
 	shd->set.info.inputs = !shd->set.info.inputs_least ? SHD_CHANNELS : most < 0 ? 1 : most + 1;
 	return rc;
 }

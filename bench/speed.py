@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of speed: PyTorch, neap and, with --before, an earlier version of neap, in turns in one run.
 
-    bench/peers/targets.py [--before FILE] [--rounds N] [--only WORD]...
+    bench/speed.py [--before FILE] [--rounds N] [--only WORD]...
 
 Prints one table in Markdown: time of a training step (forward and backward pass, medians) and PyTorch's time divided by neap's
 (median over the rounds) with two threads and with one. PyTorch runs its loop over the steps, or torch.nn.LSTM and torch.nn.GRU.
@@ -14,12 +14,13 @@ import platform
 import sys
 import tempfile
 
-import cases
-from beside import cpu, describe
-from pairs import Bench
-from process import Broken
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "peers"))
+
+import cases  # noqa: E402
+from beside import cpu, describe  # noqa: E402
+from pairs import Bench  # noqa: E402
+from process import Broken  # noqa: E402
 
 # Name, case, precision, target on two threads. Steps are few where a step of PyTorch's loop takes more than 10 ms.
 ROWS = (
@@ -60,7 +61,7 @@ def measure(options, case, precision, threads, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--helper", default=os.path.join(HERE, "../../build/bench/peers/peerstep"), metavar="FILE",
+    parser.add_argument("--helper", default=os.path.join(HERE, "../build/bench/peers/peerstep"), metavar="FILE",
                         help="neap's program for the comparison (default: build/bench/peers/peerstep)")
     parser.add_argument("--before", metavar="FILE", help="the same program of an earlier version")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="timed steps of each program (default 3)")
