@@ -46,6 +46,8 @@ void neap__device_backend_close(struct neap__device_backend *backend);
 int neap__device_advance(void *self, void *state, int64_t t0, int64_t t1, int first);
 int neap__device_record(void *self, void *state, int64_t t0, int64_t t1, int first, void *tape,
 	size_t room, size_t *used, int64_t *t_done);
+/* Bytes of the outputs of n steps in a round, after which it has the factors of the readout. */
+size_t neap__device_round_outputs(const struct neap__device_backend *backend, int64_t n);
 /* Bytes of one step's tape at most. */
 size_t neap__device_tape_max(const struct neap__device_backend *backend);
 

@@ -45,6 +45,19 @@ static void take_tapes(struct neap__device_batch_memory *b, struct parts *p, int
 	b->tape[l] = take(p, samples, share);
 }
 
+/* Decays of the units of a layer, or of the readout, and the terms of their gradients. */
+static void take_leaks(struct neap__device_batch_memory *b, struct parts *p, int l)
+{
+	const struct neap__layer *layer = &b->net.net->layers[l];
+	uint64_t rows = (DEVICE_BLOCK_STEPS + 1) * (uint64_t)b->net.batch.samples;
+	uint64_t units = (uint64_t)layer->n;
+
+	if (neap__device_leaks(layer))
+		b->leaks[l] = take(p, 3 * DEVICE_LEAKS, units * sizeof(float));
+	for (int k = 0; k < neap__learned(layer) && neap__has_gradients(b->net.net); k++)
+		b->room.leak_terms[DEVICE_LEAKS * l + k] = take(p, rows, units * sizeof(float));
+}
+
 static void take_layer(
 	struct neap__device_batch_memory *b, struct parts *p, const struct neap_net *net, int l)
 {
@@ -62,6 +75,7 @@ static void take_layer(
 		b->room.spikes[l] = take(
 			p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
 	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
+	take_leaks(b, p, l);
 	if (!neap__has_gradients(net))
 		return;
 	b->room.currents[l] =
@@ -140,7 +154,7 @@ static void take_all(
 	b->length = take(p, samples, sizeof *b->length);
 	b->second = take(p, 1, net->state_bytes);
 	b->turn = take(p, samples, neap__device_turn_bytes(net));
-	b->room.outputs = b->room.errors = NULL;
+	b->room.outputs = b->room.errors = b->room.factors = NULL;
 	if (b->net.has_errors) {
 		b->room.outputs = take(p, steps * samples, classes * sizeof(float));
 		b->room.errors = take(p, steps * samples, classes * sizeof(float));
@@ -152,6 +166,10 @@ static void take_all(
 		take_layer(b, p, net, l);
 	if (b->net.dense)
 		take_dense(b, p);
+	if (b->net.readout.classes)
+		take_leaks(b, p, b->net.layers);
+	if (b->net.readout.learned)
+		b->room.factors = take(p, steps * samples, classes * sizeof(float));
 	if (!neap__has_gradients(net))
 		return;
 	b->room.readout_currents =
@@ -227,7 +245,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc(10 * layers + 2 * tensors, sizeof *b->pointers);
+	b->pointers = calloc((11 + DEVICE_LEAKS) * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -247,6 +265,8 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.values = b->room.dense_outputs + layers;
 	b->room.gated_values = b->room.values + layers;
 	b->passes = (u32 **)(void *)(b->room.gated_values + layers);
+	b->leaks = (float **)(void *)(b->passes + layers);
+	b->room.leak_terms = b->leaks + layers;
 	return make_pinned(b);
 }
 
@@ -303,6 +323,39 @@ static int send_passes(struct neap__device_batch_memory *b, const struct neap_ne
 	return rc;
 }
 
+/*
+ * The decays of units in this batch: the host computes them from their parameters, since exp() of a
+ * device rounds differently. Parameters that were updated on the device are copied from there.
+ */
+static int send_leaks(struct neap__device_batch_memory *b, struct neap_net *net)
+{
+	const struct neap_memory_ops *m = b->memory;
+	int is_stale = net->parameters.kept && !net->parameters.is_here;
+
+	for (int l = 0; l <= b->net.layers; l++) {
+		const struct neap__layer *layer = &net->layers[l];
+		const float *rows[DEVICE_LEAKS] = {NULL};
+		if (!b->leaks[l])
+			continue;
+		for (int k = 0; k < neap__learned(layer) && is_stale; k++) {
+			const struct neap__param *p = &net->tensors[layer->leaks[k].tensor];
+			NEAP_TRY(m->read(m->user, p->data,
+				b->parameters.at.weight[layer->leaks[k].tensor],
+				(uint64_t)p->count * sizeof(float)));
+		}
+		if (is_stale)
+			net->ops->leak(net, layer);
+		for (int k = 0; k < layer->nleaks && k < DEVICE_LEAKS; k++) {
+			float *to = b->leaks[l] + (size_t)k * 3 * (size_t)layer->n;
+			rows[k] = to;
+			NEAP_TRY(m->write(m->user, to, layer->leaks[k].decay,
+				3 * (uint64_t)layer->n * sizeof(float)));
+		}
+		neap__device_leaks_set(&b->net, l, rows);
+	}
+	return 0;
+}
+
 static int clear(const struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
@@ -337,6 +390,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	NEAP_TRY(neap__device_events_begin(&b->events, net->ahead.is_begun));
 	NEAP_TRY(send(b, net));
 	NEAP_TRY(send_passes(b, net));
+	NEAP_TRY(send_leaks(b, net));
 	return clear(b);
 }
 

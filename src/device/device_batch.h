@@ -38,7 +38,8 @@ struct neap__device_batch_memory {
 	void **pointers; /* of the arrays of pointers of `room` */
 	int *length;
 	const float **penalty; /* [layers] -> [units] on the device */
-	u32 **passes;	       /* [layers] -> [samples][words] of dropout; NULL: it has none */
+	float **leaks; /* [layers] -> [DEVICE_LEAKS][3][units] decays of units; NULL: it has none */
+	u32 **passes;  /* [layers] -> [samples][words] of dropout; NULL: it has none */
 	unsigned char *second; /* a copy of the state */
 	unsigned char **tape;  /* [layers] tapes as lif_forward writes them */
 	u32 *share;	       /* [layers] bytes of a sample's */

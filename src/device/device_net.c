@@ -76,6 +76,19 @@ static int refuse_mixture(const struct neap_net *net, int l)
 		net->spec, first->cell->name, layer->cell->name);
 }
 
+/* The decay of the readout, in nets of rnn, lstm, gru and egru. */
+static int refuse_learned_decay(const struct neap_net *net, int l)
+{
+	const struct neap__layer *layer = &net->layers[l];
+
+	if (!neap__learned(layer))
+		return 0;
+	return neap__fail(NEAP_EUSAGE,
+		"layer %d of '%.200s' has the key 'learn', which is not implemented on devices for "
+		"nets of rnn, lstm, gru and egru; remove the key or train on the CPU",
+		l, net->spec);
+}
+
 /* Options of a layer that no kernel implements, by their keys. */
 static int refuse_layer(const struct neap_net *net, int l)
 {
@@ -84,8 +97,6 @@ static int refuse_layer(const struct neap_net *net, int l)
 
 	if (layer->density < 1)
 		key = "density";
-	else if (layer->learn != NEAP_LEARN_NONE)
-		key = "learn";
 	else if (neap__has_delays(layer))
 		key = "delay";
 	else if (!neap__is_in_chain(layer))
@@ -105,12 +116,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 			"layer %d of '%s' has the key '%s', which is not implemented on devices; "
 			"remove the key or train on the CPU",
 			l, net->spec, key);
-	if (neap__has_ranges(layer))
-		return neap__fail(NEAP_EUSAGE,
-			"layer %d of '%.200s' has a parameter whose units differ (LOW..HIGH), "
-			"which "
-			"is not implemented on devices; give one value or train on the CPU",
-			l, net->spec);
+	if (is_dense(&net->layers[0]))
+		NEAP_TRY(refuse_learned_decay(net, l));
 	if (layer->cell->readout)
 		return 0;
 	if (!is_dense(layer) && cell_of(layer, spiking, SPIKING) < 0)
@@ -180,6 +187,8 @@ static struct neap__device_lif describe_layer(
 		.is_late = layer->delay,
 		.is_recurrent = layer->is_recurrent,
 		.is_dense = layer->dense,
+		.learned = neap__learned(layer),
+		.traces_at = (int)layer->traces_at,
 		.detach = layer->detach,
 		.keeps_spikes = layer->keeps_spikes,
 		.keeps_support = layer->keeps_support,
@@ -255,6 +264,7 @@ static struct neap__device_readout describe_readout(
 		.own_at = (int)(layer->state_at + outputs),
 		.adjoint_at = (int)layer->adjoint_at,
 		.steps_at = (int)(layer->adjoint_at + currents),
+		.learned = neap__has_ports(net) ? 0 : neap__learned(layer),
 		.decay = (float)leak->start,
 		.rest = (float)(1 - leak->start),
 		.weight = weights[layer->weight],
@@ -362,12 +372,30 @@ void neap__device_passes_set(struct neap__device_net *device, int layer, const u
 		device->lif[layer + 1].below_drop = drop;
 }
 
+int neap__device_leaks(const struct neap__layer *layer)
+{
+	for (int k = 0; k < DEVICE_LEAKS; k++)
+		if (layer->leaks[k].tensor >= 0)
+			return 1;
+	return 0;
+}
+
+void neap__device_leaks_set(struct neap__device_net *device, int l, const float *const *rows)
+{
+	const struct neap__layer *layer = &device->net->layers[l];
+
+	if (l == device->layers)
+		device->readout.leak = rows[0];
+	for (int k = 0; k < DEVICE_LEAKS && l < device->layers; k++)
+		device->lif[l].leak[k] = layer->leaks[k].tensor >= 0 ? rows[k] : NULL;
+}
+
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)
 {
 	if (device->dense)
 		return (size_t)device->dense[layer].tape * sizeof(float);
 	const struct neap__device_lif *lif = &device->lif[layer];
-	size_t bytes = 4 * (size_t)lif->units;
+	size_t bytes = 4 * (size_t)lif->units * (size_t)(1 + lif->learned);
 	return lif->reset == DEVICE_ZERO ? bytes + 8 + 4 * neap__device_words(lif->units)
 					 : bytes + 4;
 }

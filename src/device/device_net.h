@@ -55,6 +55,13 @@ int neap__device_units(const struct neap__device_net *device, int layer);
 int neap__device_drops(const struct neap__device_net *device, int layer);
 void neap__device_passes_write(const struct neap__device_net *device, int layer, u32 *passes);
 void neap__device_passes_set(struct neap__device_net *device, int layer, const u32 *passes);
+/*
+ * Decays of units of a layer, which learn or have a range: whether there are any; and the addresses
+ * on the device of their rows [3][units] as of struct neap__leak, which the caller brings there
+ * when a batch has begun, for each decay.
+ */
+int neap__device_leaks(const struct neap__layer *layer);
+void neap__device_leaks_set(struct neap__device_net *device, int layer, const float *const *rows);
 /* Bytes of the largest tape of a step of a hidden layer. */
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer);
 /* Words of a bitmap of so many units. */

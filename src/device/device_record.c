@@ -24,13 +24,23 @@ static size_t rows_of(const struct neap__device_backend *b)
 	return (size_t)b->batch.net.layers * (size_t)b->batch.net.batch.samples;
 }
 
-/* Bytes of the outputs of n steps on tape. */
-static size_t output_bytes(const struct neap__device_backend *b, int64_t n)
+/* Bytes of numbers of the readout of n steps on tape: of its outputs, or of its factors. */
+static size_t readout_bytes(const struct neap__device_backend *b, int64_t n)
 {
 	const struct neap__device_net *net = &b->batch.net;
 	size_t row = (size_t)net->batch.samples * (size_t)net->readout.classes * sizeof(float);
 
-	return net->has_errors ? (size_t)neap__round_up((size_t)n * row, ALIGNED) : 0;
+	return (size_t)neap__round_up((size_t)n * row, ALIGNED);
+}
+
+size_t neap__device_round_outputs(const struct neap__device_backend *b, int64_t n)
+{
+	return b->batch.net.has_errors ? readout_bytes(b, n) : 0;
+}
+
+static size_t factor_bytes(const struct neap__device_backend *b, int64_t n)
+{
+	return b->batch.net.readout.learned ? readout_bytes(b, n) : 0;
 }
 
 /* Bytes of a round of n steps before the outputs, and before the tapes of the layers. */
@@ -43,7 +53,7 @@ static size_t head_bytes(const struct neap__device_backend *b, int64_t n)
 
 static size_t fixed_bytes(const struct neap__device_backend *b, int64_t n)
 {
-	return head_bytes(b, n) + output_bytes(b, n);
+	return head_bytes(b, n) + neap__device_round_outputs(b, n) + factor_bytes(b, n);
 }
 
 size_t neap__device_tape_max(const struct neap__device_backend *b)
@@ -71,8 +81,11 @@ static struct neap__device_tapes rooms_of(const struct neap__device_backend *b, 
 			.done = m->progress.done + (size_t)l * samples,
 			.bytes = m->progress.bytes + (size_t)l * samples,
 			.near = m->progress.near + (size_t)l * samples};
-	return (struct neap__device_tapes){
-		.t0 = (int)t0, .t1 = (int)t1, .most = m->room.steps, .layer = layer};
+	return (struct neap__device_tapes){.t0 = (int)t0,
+		.t1 = (int)t1,
+		.most = m->room.steps,
+		.factors = m->room.factors,
+		.layer = layer};
 }
 
 /* What runs a range: its steps have events, and there are no more than a launch takes. */
@@ -211,6 +224,7 @@ static int pack_round(struct neap__device_backend *b, unsigned char *tape, uint6
 	const struct neap__device_net *net = &m->net;
 	size_t samples = (size_t)net->batch.samples, n = (size_t)(t1 - t0);
 	size_t head = neap__device_round_head(net->layers), end = fixed_bytes(b, t1 - t0);
+	size_t outputs = neap__device_round_outputs(b, t1 - t0);
 	struct neap__device_layer_tapes layer[net->layers], to[net->layers];
 	struct neap__device_tapes tapes = rooms_of(b, t0, t1, layer);
 	u32 *start = (u32 *)(void *)((unsigned char *)m->round + head);
@@ -218,10 +232,8 @@ static int pack_round(struct neap__device_backend *b, unsigned char *tape, uint6
 	unsigned char *round = tape + at;
 	u32 *offset = (u32 *)(void *)(round + head) + rows_of(b);
 
-	*m->round = (struct neap__device_round){.previous = previous,
-		.t0 = t0,
-		.t1 = t1,
-		.outputs_at = net->has_errors ? head_bytes(b, t1 - t0) : 0};
+	*m->round = (struct neap__device_round){
+		.previous = previous, .t0 = t0, .t1 = t1, .outputs_at = head_bytes(b, t1 - t0)};
 	for (int l = 0; l < net->layers; l++) {
 		u32 used = 0;
 		m->round->layer_at[l] = end;
@@ -235,8 +247,11 @@ static int pack_round(struct neap__device_backend *b, unsigned char *tape, uint6
 	}
 	NEAP_TRY(neap__device_send(b->device, round, m->round, head + rows_of(b) * sizeof(u32)));
 	if (net->has_errors)
-		NEAP_TRY(m->memory->move(m->memory->user, round + m->round->outputs_at,
-			m->room.outputs, output_bytes(b, t1 - t0)));
+		NEAP_TRY(m->memory->move(
+			m->memory->user, round + m->round->outputs_at, m->room.outputs, outputs));
+	if (net->readout.learned)
+		NEAP_TRY(m->memory->move(m->memory->user, round + m->round->outputs_at + outputs,
+			m->room.factors, factor_bytes(b, t1 - t0)));
 	NEAP_TRY(neap__device_pack(
 		net, &b->launcher, &tapes, (const u32 *)(const void *)(round + head), to));
 	return neap__round_list_add(&b->rounds, at, m->round);

@@ -38,8 +38,12 @@ static int reverse_round(struct neap__device_backend *b, void *adjoint, const un
 	size_t samples = (size_t)net->batch.samples, n = (size_t)(round->t1 - round->t0);
 	size_t row = samples * (size_t)net->readout.classes;
 	struct neap__device_layer_tapes layer[net->layers];
-	struct neap__device_tapes tapes = {
-		.t0 = (int)round->t0, .t1 = (int)round->t1, .most = (int)n, .layer = layer};
+	struct neap__device_tapes tapes = {.t0 = (int)round->t0,
+		.t1 = (int)round->t1,
+		.most = (int)n,
+		.factors = (float *)(uintptr_t)(at + round->outputs_at +
+						neap__device_round_outputs(b, (int64_t)n)),
+		.layer = layer};
 	const u32 *offset = (const u32 *)(const void *)(at + neap__device_round_head(net->layers)) +
 			    (size_t)net->layers * samples;
 

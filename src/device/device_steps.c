@@ -69,6 +69,8 @@ int neap__device_forward(const struct neap__device_net *net, const struct neap__
 			a.share = to->share;
 			a.most = tapes->most;
 			a.offset = to->offset;
+			a.factors = l == net->layers - 1 && net->readout.learned ? tapes->factors
+										 : NULL;
 			a.done = to->done;
 			a.bytes = to->bytes;
 			a.near_units = to->near;
@@ -169,6 +171,14 @@ static int layer_back(
 		.readout_currents = room->readout_currents,
 		.rows = room->rows[l]};
 
+	for (int k = 0; k < net->lif[l].learned; k++)
+		a.leak_terms[k] = room->leak_terms[DEVICE_LEAKS * l + k];
+	if (is_last && net->readout.learned) {
+		a.factors = tapes->factors + (size_t)(range->t0 - tapes->t0) *
+						     (size_t)net->batch.samples *
+						     (size_t)net->readout.classes;
+		a.readout_terms = room->leak_terms[DEVICE_LEAKS * net->layers];
+	}
 	return launch_backward(net, range->on, l, &a);
 }
 
@@ -220,9 +230,12 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, NULL, 0));
 	if (l > 0 || !range->net->batch.values)
 		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, layer->delay));
-	return layer->is_recurrent
-		       ? add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1)
-		       : 0;
+	if (layer->is_recurrent)
+		NEAP_TRY(add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1));
+	for (int k = 0; k < neap__learned(layer); k++)
+		NEAP_TRY(add_rows(range, a, layer->leaks[k].tensor,
+			room->leak_terms[DEVICE_LEAKS * l + k], NULL, NULL, 0));
+	return 0;
 }
 
 /* The gradient of the first layer's weights that numbers enter. */

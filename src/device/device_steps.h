@@ -20,6 +20,7 @@ struct neap__device_room {
 	u32 **spikes;		 /* [layers][steps + 1][samples][words] */
 	float **currents;	 /* [layers][DEVICE_BLOCK_STEPS + 1][samples][units] */
 	float *outputs;		 /* [steps][samples][classes]; NULL: nobody needs them */
+	float *factors;		 /* the same, of tapes: as of struct neap__device_tapes */
 	float *readout_currents; /* [DEVICE_BLOCK_STEPS + 1][samples][classes] */
 	float *errors;	       /* [t - t0][samples][classes] of the readouts `step` and `softmax` */
 	u32 **rows;	       /* [layers][groups][units][2 group] */
@@ -28,6 +29,11 @@ struct neap__device_room {
 	size_t row_bytes;      /* ... of so many bytes */
 	const float **penalty; /* [layers][units]; NULL: no penalty on rates */
 	double **count;	       /* [layers][counts][units] spikes or outputs (neap__device_counts) */
+	/*
+	 * Terms of the gradients of decays that learn, [DEVICE_BLOCK_STEPS + 1][samples][units] as
+	 * `currents`: of decay k of layer l at [DEVICE_LEAKS * l + k], and last of the readout.
+	 */
+	float **leak_terms;
 	float **part;	/* [tensors][groups][count] of a gradient block; zero before the first */
 	double **total; /* [tensors][groups][count] complete at step 0; zero before the first */
 
@@ -44,6 +50,7 @@ struct neap__device_room {
 /* The tapes of steps [t0, t1), written by one call. */
 struct neap__device_tapes {
 	int t0, t1, most; /* most: steps that `offset` has room for */
+	float *factors;	  /* [t1 - t0][samples][classes] of a decay of the readout that learns */
 	struct neap__device_layer_tapes {
 		u8 *tape;
 		u32 share;   /* bytes per sample, a multiple of 8 */

@@ -4,7 +4,8 @@
  * and rounds, as the CPU's (nn/step_functions.c), but a round has all samples of a layer next to
  * each other, because a block of threads reads one sample: its head, the number of bytes that the
  * tapes of the samples before have, [layers][samples]; the offsets [layers][samples][steps + 1];
- * the outputs of the readout where its errors need them; and the tapes of each layer, without gaps.
+ * the outputs of the readout where its errors need them, and the factors of its decay where it
+ * learns; and the tapes of each layer, without gaps.
  *
  * Backward needs the heads on the host. The host notes them when it writes them, so that it does
  * not wait for a copy from the device. The steps of a round that is noted replace earlier notes of
@@ -27,7 +28,7 @@ struct neap__device_tape_head {
 struct neap__device_round {
 	uint64_t previous; /* offset of the round before; 0: none */
 	int64_t t0, t1;
-	uint64_t outputs_at;
+	uint64_t outputs_at; /* then the factors of the readout's decay, if it learns */
 	uint64_t layer_at[]; /* [layers] offsets of the layers' tapes from here */
 };
 

@@ -198,7 +198,7 @@ REFUSED = [
     (["--device", "cuda", "--net", "brf:8,li"], {}, r"brf, which is not implemented on devices"),
     (["--device", "cuda", "--net", "lif:8,gru:8,li"], {}, r"layers of lif and of gru"),
     (["--device", "cuda", "--net", "lif:8:density=0.5,li"], {}, r"'density'"),
-    (["--device", "cuda", "--net", "lif:8:learn=tau,li"], {}, r"'learn'"),
+    (["--device", "cuda", "--net", "lstm:8,li:learn=tau"], {}, r"'learn'"),
     (["--device", "cuda", "--net", "lif:8:surrogate=sigmoid,li"], {}, r"'sigmoid'"),
     (["--device", "cuda", "--precision", "double"], {}, r"precision"),
     (["--slow", "pinned:1M"], {}, r"pinned"),

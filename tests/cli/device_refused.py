@@ -22,11 +22,9 @@ NET = ["--net", "lif:9r,lif:7,li"]
 REFUSED = [
     (["--net", "lif:9:density=0.5,li"], "'density'"),
     ([*NET, "--density", "0.5"], "'density'"),
-    (["--net", "lif:9:learn=tau,li"], "'learn'"),
-    ([*NET, "--learn", "tau"], "'learn'"),
-    (["--net", "lif:9,li:learn=tau"], "'learn'"),
+    (["--net", "lstm:9,li:learn=tau"], "'learn'"),
+    (["--net", "gru:9,li", "--learn", "tau"], "'learn'"),
     (["--net", "lif:9,lif:7:delay=2,li"], "'delay'"),
-    (["--net", "lif:9:tau=5ms..25ms,li"], "LOW..HIGH"),
     ([*NET, "--surrogate", "slayer"], "'slayer'"),
     (["--net", "lif:9:surrogate=double_gaussian:support=1,li"], "'double_gaussian'"),
     (["--net", "lif:9,lif:7:delay=0..64:learn,li"], "'delay'"),
@@ -63,6 +61,9 @@ ACCEPTED = [
     ["--net", "gru:9:dropout=0.3,lstm:7:dropout=0.5,li"],
     ["--net", "lif:9,lif:7:delay=1,li"],
     ["--net", "gru:9,lstm:7:delay=1,li:delay=1"],
+    [*NET, "--learn", "tau"],
+    ["--net", "alif:9r:learn=all,adlif:7:learn=tau,li", "--freeze", "layer0.leak", "--optimizer", "adamw", "--weight-decay", "0.1"],
+    ["--net", "cubalif:9:tau=5ms..25ms:tau_syn=2ms..9ms,lif:7:tau=3ms..30ms:learn=tau,li"],
     ["--net", "lstm:9,li", "--freeze", "layer0.recurrent", "--clip", "0.1", "--rate-upper", "5Hz"],
 ]
 

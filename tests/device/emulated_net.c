@@ -9,7 +9,7 @@
 /* A call forward: its tapes. */
 struct piece {
 	struct neap__device_tapes tapes;
-	float *outputs;
+	float *outputs, *factors;
 };
 
 struct emulated_net {
@@ -20,7 +20,8 @@ struct emulated_net {
 	u32 *events_at, *start;
 	u16 *unit;
 	float *values;
-	u32 **passes; /* [layers] of dropout */
+	u32 **passes;  /* [layers] of dropout */
+	float **leaks; /* [layers][DEVICE_LEAKS] decays of units */
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -193,6 +194,12 @@ static void make_room(struct emulated_net *e)
 		r->part[i] = zeros(count * sizeof **r->part);
 		r->total[i] = zeros(count * sizeof **r->total);
 	}
+	r->leak_terms = zeros(DEVICE_LEAKS * (layers + 1) * sizeof *r->leak_terms);
+	for (size_t l = 0; l <= layers; l++)
+		for (size_t k = 0; k < (size_t)neap__learned(&net->layers[l]); k++)
+			r->leak_terms[DEVICE_LEAKS * l + k] =
+				exactly((steps + 1) * samples * (size_t)net->layers[l].n *
+					sizeof **r->leak_terms);
 	r->readout_currents = exactly((steps + 1) * samples * classes * sizeof(float));
 	r->errors = exactly(steps * samples * classes * sizeof(float));
 	r->penalty = net->has_penalty ? (const float **)(void *)net->penalty : NULL;
@@ -215,6 +222,24 @@ static void load_passes(struct emulated_net *e)
 		}
 }
 
+/* The decays of units, in memory of exactly their size. */
+static void load_leaks(struct emulated_net *e)
+{
+	struct neap__device_net *d = &e->device;
+
+	e->leaks = zeros(DEVICE_LEAKS * (size_t)(d->layers + 1) * sizeof *e->leaks);
+	for (int l = 0; l <= d->layers; l++) {
+		const struct neap__layer *layer = &e->c->net->layers[l];
+		float **rows = e->leaks + DEVICE_LEAKS * (size_t)l;
+		if (!neap__device_leaks(layer))
+			continue;
+		for (int k = 0; k < layer->nleaks && k < DEVICE_LEAKS; k++)
+			rows[k] = copy_of(
+				layer->leaks[k].decay, 3 * (size_t)layer->n * sizeof **rows);
+		neap__device_leaks_set(d, l, (const float *const *)rows);
+	}
+}
+
 static void begin(struct emulated_net *e)
 {
 	const struct neap_net *net = e->c->net;
@@ -232,6 +257,7 @@ static void begin(struct emulated_net *e)
 		e->length[s] = (int)net->batch->sequences[s].length;
 	load_events(e, 0, (int)net->batch->steps);
 	load_passes(e);
+	load_leaks(e);
 	make_room(e);
 	e->state = zeros(e->c->sizes.state);
 	e->adjoint = copy_of(e->c->turned, e->c->sizes.adjoint);
@@ -249,6 +275,7 @@ static void end_piece(const struct emulated_net *e, struct piece *piece)
 	}
 	free(piece->tapes.layer);
 	free(piece->outputs);
+	free(piece->factors);
 }
 
 static void end(struct emulated_net *e)
@@ -270,6 +297,12 @@ static void end(struct emulated_net *e)
 		free(e->room.part[i]);
 		free(e->room.total[i]);
 	}
+	for (int i = 0; i < DEVICE_LEAKS * (e->device.layers + 1); i++) {
+		free(e->leaks[i]);
+		free(e->room.leak_terms[i]);
+	}
+	free(e->leaks);
+	free(e->room.leak_terms);
 	free(e->room.dense_outputs);
 	free(e->room.sums);
 	free(e->room.passed);
@@ -306,6 +339,9 @@ static struct piece piece_make(const struct emulated_net *e, int t0, int t1)
 	p.tapes.layer = zeros(layers * sizeof *p.tapes.layer);
 	p.outputs =
 		exactly(steps * samples * (size_t)e->device.readout.classes * sizeof *p.outputs);
+	p.factors =
+		exactly(steps * samples * (size_t)e->device.readout.classes * sizeof *p.factors);
+	p.tapes.factors = p.factors;
 	for (size_t l = 0; l < layers; l++) {
 		struct neap__device_layer_tapes *to = &p.tapes.layer[l];
 		size_t most = neap__device_tape_most(&e->device, (int)l);
@@ -437,6 +473,7 @@ static int compare_tape(struct emulated_net *e, const unsigned char **tape, int 
 	const struct piece *p = piece_of(e, t);
 	size_t row = (size_t)(t - p->tapes.t0), bytes;
 	const void *found;
+	size_t at = 0;
 
 	if (l < e->device.layers) {
 		const struct neap__device_layer_tapes *from = &p->tapes.layer[l];
@@ -444,11 +481,18 @@ static int compare_tape(struct emulated_net *e, const unsigned char **tape, int 
 		found = from->tape + (size_t)s * from->share + offset[0];
 		bytes = offset[1] - offset[0];
 	} else {
-		size_t classes = e->device.has_errors ? (size_t)e->device.readout.classes : 0;
-		found = p->outputs + (row * (size_t)e->device.batch.samples + (size_t)s) * classes;
-		bytes = classes * sizeof *p->outputs;
+		size_t classes = (size_t)e->device.readout.classes;
+		at = (row * (size_t)e->device.batch.samples + (size_t)s) * classes;
+		found = p->outputs + at;
+		bytes = e->device.has_errors ? classes * sizeof *p->outputs : 0;
 	}
 	if (differ(e, "tape of step", t, *tape, found, bytes))
+		return -1;
+	*tape += bytes;
+	if (l < e->device.layers || !e->device.readout.learned)
+		return 0;
+	bytes = (size_t)e->device.readout.classes * sizeof *p->factors;
+	if (differ(e, "factors of step", t, *tape, p->factors + at, bytes))
 		return -1;
 	*tape += bytes;
 	return 0;

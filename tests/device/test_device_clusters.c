@@ -74,7 +74,8 @@ static void shapes(void **arg)
 static void calls(void **arg)
 {
 	static const char *const specs[] = {"lif:40r:reset=zero,lif:33r,li",
-		"lif:40r:dropout=0.3,lif:33r:delay=1:dropout=0.5,li:delay=1"};
+		"lif:40r:dropout=0.3:learn=tau,cubalif:33r:learn=tau:delay=1:dropout=0.5,"
+		"li:delay=1:learn=tau"};
 
 	(void)arg;
 	for (int i = 0; i < 8; i++) {
@@ -110,6 +111,9 @@ static int random_layer(char *spec, size_t room, uint32_t *state, int is_first)
 		n += snprintf(spec + n, room - (size_t)n, ":reset=%s", resets[draw(state, 4)]);
 	if (draw(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":dropout=0.3");
+	if (draw(state, 4) == 0)
+		n += snprintf(spec + n, room - (size_t)n,
+			draw(state, 2) ? ":learn=tau" : ":tau=3ms..30ms");
 	if (!is_first && draw(state, 3) == 0)
 		n += snprintf(spec + n, room - (size_t)n, ":delay=1");
 	return n + snprintf(spec + n, room - (size_t)n, ",");

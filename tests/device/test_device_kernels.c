@@ -216,7 +216,7 @@ static void refused(void **arg)
 		{"lif:8:from=input+layer1,lif:8,li", "'from'"},
 		{"lif:8,li:from=input+layer0", "'from'"},
 		{"lif:8:reset=hard:threshold=0,li", "threshold=0"},
-		{"integrator:8,li", "integrator"}, {"lif:8:learn=tau,li", "'learn'"},
+		{"integrator:8,li", "integrator"}, {"gru:8,li:learn=tau", "'learn'"},
 		{"lif:8,lif:8:delay=2,li", "'delay'"}, {"lif:8,li:pool=1x2:shape=1x1x8", "'pool'"},
 		{"lif:8:surrogate=sigmoid:support=1,li", "'sigmoid'"},
 		{"lif:8:surrogate=superspike,li", "'superspike' without the key 'support'"},

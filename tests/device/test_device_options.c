@@ -73,6 +73,34 @@ static void delays(void **arg)
 	}
 }
 
+/* Decays that learn, and decays of a range; every cell and reset, sparse and dense tapes. */
+static void unit_decays(void **arg)
+{
+	static const char *const specs[] = {"lif:40r:learn=tau,li",
+		"lif:33r:learn=tau:reset=zero,lif:40:learn=tau:reset=zero:detach=1,li:learn=tau",
+		"lif:33r:learn=tau:reset=hard,lif:9r:reset=soft:learn=all,li:learn=tau",
+		"cubalif:33r:learn=tau,cubalif:20:learn=tau:reset=hard,li:learn=tau",
+		"cubalif:9:learn=tau:reset=soft,alif:40r:learn=tau,li",
+		"alif:33:learn=tau:detach=1,adlif:40r:learn=tau,li:learn=tau:delay=1",
+		"adlif:33r:learn=tau:detach=1:dropout=0.3,lif:9:learn=tau,li",
+		"lif:33r:tau=5ms..25ms,cubalif:20:tau=5ms..25ms:tau_syn=2ms..9ms,li",
+		"alif:20r:tau_adapt=50ms..100ms,adlif:33r:tau=5ms..25ms,li:learn=tau"};
+
+	(void)arg;
+	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i / 2], 5, 70, 0.2);
+		c.objective.dropout = 1;
+		c.objective.rates = (struct neap_rate_penalty){.upper = 0.1, .upper_weight = 3};
+		c.options.dense = i % 2;
+		c.options.readout = i % 2 ? NEAP_READ_SOFTMAX : NEAP_READ_MEAN;
+		c.options.freeze = i == 7 ? "layer0.leak_syn,readout.leak" : NULL;
+		c.cut = i % 3 ? 27 : 0;
+		c.pack = i % 2;
+		c.share_steps = i % 4 ? 0 : 20;
+		emulated_case_assert(&c);
+	}
+}
+
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -97,6 +125,9 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 		used += (size_t)snprintf(spec + used, room - used, ":detach=1");
 	if (!is_dense && draw(state, 4) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":width=3");
+	if (!is_dense && draw(state, 3) == 0)
+		used += (size_t)snprintf(spec + used, room - used, ":%s",
+			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
 	if (strchr(spec, ',') && draw(state, 4) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":delay=1");
 	if (draw(state, 3) == 0)
@@ -118,6 +149,8 @@ static void random_nets(void **arg)
 			add_layer(spec, sizeof spec, &state, is_dense);
 		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
 		strcat(spec, draw(&state, 4) ? "" : ":delay=1");
+		if (!is_dense && !strstr(spec, "none") && draw(&state, 3) == 0)
+			strcat(spec, ":learn=tau");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
 			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
 		if (draw(&state, 2))
@@ -149,6 +182,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dropout),
 		cmocka_unit_test(delays),
+		cmocka_unit_test(unit_decays),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};

@@ -23,6 +23,8 @@ static const struct training_case {
 } cases[] = {
 	{"lif:40r,li", "adam", NULL, {0, 0.9, 0.999, 1e-8, 0}, 0.01},
 	{"lif:33,lif:20r,li", "adamw", "layer1.bias", {0, 0.8, 0.99, 1e-8, 0.1}, 0},
+	{"lif:20r:learn=tau,adlif:9:learn=tau:scale=20,li:learn=tau", "adamw", NULL,
+		{0, 0.9, 0.99, 1e-8, 0.1}, 0},
 	{"lif:24r,li:tau=none", "sgd", NULL, {0.9, 0, 0, 0, 0.01}, 1},
 };
 

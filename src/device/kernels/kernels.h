@@ -59,6 +59,7 @@ enum {
 	DEVICE_CLUSTER_SLOTS = 16,    /* samples of a cluster, at most */
 	DEVICE_PACK_PARTS = 4,	      /* blocks that move the tapes of a sample */
 	DEVICE_TENSORS = 24,	      /* tensors of a launch of gradient_rows at most */
+	DEVICE_LEAKS = 2,	      /* decays of a cell at most */
 	DEVICE_BLOCK_STEPS =
 		64, /* steps whose gradients are added in float (NEAP__GRADIENT_BLOCK) */
 	DEVICE_SQUARES =
@@ -133,6 +134,11 @@ struct neap__device_lif {
 	int state_at, spikes_at; /* bytes in a sample's state; at state_at: the rows of the cell */
 	int support_at;
 	int adjoint_at; /* bytes in a sample's adjoint: d(in), then the other rows */
+	int learned;	/* decays that learn: both or none */
+	int traces_at;	/* bytes in a sample's state: rows of traces (nn/cells/leak.h) */
+	/* [3][units] of `beta` and of `second`, if they are those of each unit: decay, 1 - decay,
+	 * derivative of the decay; NULL: all units have the same. */
+	DEVICE_POINTER(const float) leak[DEVICE_LEAKS];
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
@@ -170,7 +176,9 @@ struct neap__device_readout {
 	int is_late;		  /* as of a layer */
 	int state_at, own_at;	  /* bytes in a sample's state: outputs, then what `kind` needs */
 	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
+	int learned;		  /* 1: the decay learns */
 	float decay, rest;
+	DEVICE_POINTER(const float) leak;   /* [3][classes], as of a layer; or NULL */
 	DEVICE_POINTER(const float) weight; /* [units of the last hidden layer][classes] */
 	DEVICE_POINTER(const float) bias;
 };
@@ -191,13 +199,16 @@ struct lif_forward_arguments {
 	DEVICE_POINTER(const int) below_done;	/* `done` of the layer below; NULL: all steps */
 	DEVICE_POINTER(u32) spikes;		/* written; NULL: nobody needs them */
 	DEVICE_POINTER(float)
-	outputs;		    /* [t - t0][sample][classes] of the readout; NULL: not needed */
-	DEVICE_POINTER(u8) tape;    /* NULL: no tapes are written */
-	u32 share;		    /* bytes of a sample's tapes, a multiple of 8 */
-	int most;		    /* steps that `offset` has room for */
-	DEVICE_POINTER(u32) offset; /* [samples][most + 1]; the last is the end */
-	DEVICE_POINTER(int) done;   /* [samples] */
-	DEVICE_POINTER(u32) bytes;  /* [samples] of all tapes */
+	outputs; /* [t - t0][sample][classes] of the readout; NULL: not needed */
+	DEVICE_POINTER(float)
+	factors; /* [t - t0][sample][classes]: dO times these is the gradient of a decay that
+		    learns; NULL: there are no tapes, or it does not learn */
+	DEVICE_POINTER(u8) tape;	/* NULL: no tapes are written */
+	u32 share;			/* bytes of a sample's tapes, a multiple of 8 */
+	int most;			/* steps that `offset` has room for */
+	DEVICE_POINTER(u32) offset;	/* [samples][most + 1]; the last is the end */
+	DEVICE_POINTER(int) done;	/* [samples] */
+	DEVICE_POINTER(u32) bytes;	/* [samples] of all tapes */
 	DEVICE_POINTER(u32) near_units; /* [samples] units inside the support, in all steps */
 };
 
@@ -234,6 +245,10 @@ struct lif_backward_arguments {
 	DEVICE_POINTER(float) currents;		/* written: [t1 - t0 + 1][samples][units] */
 	DEVICE_POINTER(float) readout_currents; /* the same of the readout; [..][classes] */
 	DEVICE_POINTER(u32) rows;		/* [groups][units][2 group]; zeroed before */
+	/* Terms of the gradients of decays that learn: written as `currents`, from row 1 on. */
+	DEVICE_POINTER(float) leak_terms[DEVICE_LEAKS];
+	DEVICE_POINTER(const float) factors; /* as lif_forward wrote them */
+	DEVICE_POINTER(float) readout_terms;
 };
 
 /*
