@@ -62,7 +62,8 @@ numbers() {
 part_bits() {
 	bits_of bits lif:48r,li lif:100:reset=hard,lif:33r,li:tau=none lif:200r:reset=zero:surrogate=boxcar,li cubalif:40r,li alif:40r,li \
 		adlif:40r,li lif:100r:dropout=0.3,lif:33:delay=1:dropout=0.5,li lif:100r:learn=tau,cubalif:33r:learn=tau,li:learn=tau \
-		adlif:40r:learn=tau,alif:33:learn=tau,li lif:64r:tau=5ms..25ms,adlif:33:tau_adapt=60ms..300ms,li
+		adlif:40r:learn=tau,alif:33:learn=tau,li lif:64r:tau=5ms..25ms,adlif:33:tau_adapt=60ms..300ms,li \
+		lif:48,lif:33r:delay=5,li:delay=0..20 lif:48:dropout=0.3,alif:33:delay=0..127,li
 	numbers
 	SMALL=$work/numbers.h5 bits_of numbers lif:48r,li cubalif:100:dropout=0.2,alif:33r,li
 }

@@ -44,6 +44,15 @@ static uint64_t backward_bytes(const struct layer_at *at, const struct neap__clu
 	return neap__shared_lif_backward_cluster(&a);
 }
 
+/* Rings of delayed outputs have one writer, and blocks of a cluster are not in the same step. */
+static int has_delays(const struct layer_at *at)
+{
+	const struct neap__device_net *net = at->net;
+
+	return net->lif[at->l].delays.most ||
+	       (is_last(at) ? net->readout.delays.most : net->lif[at->l + 1].delays.most);
+}
+
 /* As many threads as there are units, or as the block can have: a multiple of 32. */
 static int set_threads(struct neap__cluster_shape *shape, int classes)
 {
@@ -64,7 +73,7 @@ static struct neap__cluster_shape shape_of(const struct layer_at *at,
 	int clusters = limits->processors / limits->blocks;
 	struct neap__cluster_shape shape = {.blocks = limits->blocks, .columns = columns};
 
-	if (!layer->is_recurrent)
+	if (!layer->is_recurrent || has_delays(at))
 		return (struct neap__cluster_shape){0};
 	clusters = clusters > 1 ? clusters : 1;
 	shape.slots = (samples + clusters - 1) / clusters;
@@ -111,8 +120,9 @@ int neap__device_clusters_check(
 	free(weights);
 	if (rc == 0 && !fit)
 		return neap__fail(NEAP_EUSAGE,
-			"'%.200s' has no layer of lif, cubalif, alif or adlif whose recurrent "
-			"weights fit into the shared memory of %d blocks of %u bytes; use the "
+			"'%.200s' has no layer of lif, cubalif, alif or adlif, before and after "
+			"which no outputs have delays above 1 step, whose recurrent weights fit "
+			"into the shared memory of %d blocks of %u bytes; use the "
 			"device without 'clusters', or more blocks",
 			net->spec, limits->blocks, limits->shared);
 	return rc;

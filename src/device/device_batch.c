@@ -45,13 +45,15 @@ static void take_tapes(struct neap__device_batch_memory *b, struct parts *p, int
 	b->tape[l] = take(p, samples, share);
 }
 
-/* Decays of the units of a layer, or of the readout, and the terms of their gradients. */
-static void take_leaks(struct neap__device_batch_memory *b, struct parts *p, int l)
+/* Delays and decays of the units of a layer, or of the readout, and the terms of gradients. */
+static void take_units(struct neap__device_batch_memory *b, struct parts *p, int l)
 {
 	const struct neap__layer *layer = &b->net.net->layers[l];
 	uint64_t rows = (DEVICE_BLOCK_STEPS + 1) * (uint64_t)b->net.batch.samples;
 	uint64_t units = (uint64_t)layer->n;
 
+	if (neap__has_delays(layer))
+		b->delays[l] = take(p, (uint64_t)layer->delays.units, sizeof **b->delays);
 	if (neap__device_leaks(layer))
 		b->leaks[l] = take(p, 3 * DEVICE_LEAKS, units * sizeof(float));
 	for (int k = 0; k < neap__learned(layer) && neap__has_gradients(b->net.net); k++)
@@ -75,7 +77,7 @@ static void take_layer(
 		b->room.spikes[l] = take(
 			p, (steps + 1) * samples, neap__device_words((int)units) * sizeof(u32));
 	b->room.count[l] = take(p, units * (uint64_t)neap__device_counts(&b->net), sizeof(double));
-	take_leaks(b, p, l);
+	take_units(b, p, l);
 	if (!neap__has_gradients(net))
 		return;
 	b->room.currents[l] =
@@ -167,7 +169,7 @@ static void take_all(
 	if (b->net.dense)
 		take_dense(b, p);
 	if (b->net.readout.classes)
-		take_leaks(b, p, b->net.layers);
+		take_units(b, p, b->net.layers);
 	if (b->net.readout.learned)
 		b->room.factors = take(p, steps * samples, classes * sizeof(float));
 	if (!neap__has_gradients(net))
@@ -245,7 +247,7 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	free(b->pointers);
 	free(b->share);
 	free(b->host_outputs);
-	b->pointers = calloc((11 + DEVICE_LEAKS) * layers + 2 * tensors, sizeof *b->pointers);
+	b->pointers = calloc((12 + DEVICE_LEAKS) * layers + 2 * tensors, sizeof *b->pointers);
 	b->share = calloc(layers, sizeof *b->share);
 	b->host_outputs =
 		malloc((2 * outputs + 3 * (size_t)b->net.readout.classes) * sizeof(float));
@@ -266,7 +268,8 @@ static int make_host(struct neap__device_batch_memory *b, const struct neap_net 
 	b->room.gated_values = b->room.values + layers;
 	b->passes = (u32 **)(void *)(b->room.gated_values + layers);
 	b->leaks = (float **)(void *)(b->passes + layers);
-	b->room.leak_terms = b->leaks + layers;
+	b->delays = (u8 **)(void *)(b->leaks + layers);
+	b->room.leak_terms = (float **)(void *)(b->delays + layers);
 	return make_pinned(b);
 }
 
@@ -356,6 +359,20 @@ static int send_leaks(struct neap__device_batch_memory *b, struct neap_net *net)
 	return 0;
 }
 
+static int send_delays(struct neap__device_batch_memory *b, const struct neap_net *net)
+{
+	const struct neap_memory_ops *m = b->memory;
+
+	for (int l = 0; l <= b->net.layers; l++) {
+		const struct neap__delays *delays = &net->layers[l].delays;
+		if (!b->delays[l])
+			continue;
+		NEAP_TRY(m->write(m->user, b->delays[l], delays->whole, (uint64_t)delays->units));
+		neap__device_delays_set(&b->net, l, b->delays[l]);
+	}
+	return 0;
+}
+
 static int clear(const struct neap__device_batch_memory *b)
 {
 	const struct neap_memory_ops *m = b->memory;
@@ -391,6 +408,7 @@ int neap__device_batch_begin(struct neap__device_batch_memory *b, struct neap_ne
 	NEAP_TRY(send(b, net));
 	NEAP_TRY(send_passes(b, net));
 	NEAP_TRY(send_leaks(b, net));
+	NEAP_TRY(send_delays(b, net));
 	return clear(b);
 }
 

@@ -97,8 +97,8 @@ static int refuse_layer(const struct neap_net *net, int l)
 
 	if (layer->density < 1)
 		key = "density";
-	else if (neap__has_delays(layer))
-		key = "delay";
+	else if (layer->delays.learns)
+		key = "delay=LOW..HIGH:learn";
 	else if (!neap__is_in_chain(layer))
 		key = "from";
 	else if (layer->norm.kind)
@@ -175,6 +175,13 @@ static int refuse_batch(const struct neap_net *net)
 	return 0;
 }
 
+static struct neap__device_delays describe_delays(const struct neap__layer *layer)
+{
+	return (struct neap__device_delays){.most = layer->delays.most,
+		.ring_at = (int)layer->source[0].ring_at,
+		.adjoint_at = (int)layer->delays.adjoint_at};
+}
+
 static struct neap__device_lif describe_layer(
 	const struct neap__layer *layer, const float *const *weights)
 {
@@ -187,6 +194,7 @@ static struct neap__device_lif describe_layer(
 		.is_late = layer->delay,
 		.is_recurrent = layer->is_recurrent,
 		.is_dense = layer->dense,
+		.delays = describe_delays(layer),
 		.learned = neap__learned(layer),
 		.traces_at = (int)layer->traces_at,
 		.detach = layer->detach,
@@ -264,6 +272,7 @@ static struct neap__device_readout describe_readout(
 		.own_at = (int)(layer->state_at + outputs),
 		.adjoint_at = (int)layer->adjoint_at,
 		.steps_at = (int)(layer->adjoint_at + currents),
+		.delays = describe_delays(layer),
 		.learned = neap__has_ports(net) ? 0 : neap__learned(layer),
 		.decay = (float)leak->start,
 		.rest = (float)(1 - leak->start),
@@ -388,6 +397,14 @@ void neap__device_leaks_set(struct neap__device_net *device, int l, const float 
 		device->readout.leak = rows[0];
 	for (int k = 0; k < DEVICE_LEAKS && l < device->layers; k++)
 		device->lif[l].leak[k] = layer->leaks[k].tensor >= 0 ? rows[k] : NULL;
+}
+
+void neap__device_delays_set(struct neap__device_net *device, int l, const u8 *whole)
+{
+	if (l == device->layers)
+		device->readout.delays.whole = whole;
+	else
+		device->lif[l].delays.whole = whole;
 }
 
 size_t neap__device_tape_most(const struct neap__device_net *device, int layer)

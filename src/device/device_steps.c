@@ -23,6 +23,12 @@ static const struct neap__device_readout *readout_of(const struct neap__device_n
 	return l == net->layers - 1 ? &net->readout : &no_readout;
 }
 
+/* Delays of what a layer, or the readout, receives. */
+static const struct neap__device_delays *delays_of(const struct neap__device_net *net, int l)
+{
+	return l < net->layers ? &net->lif[l].delays : &net->readout.delays;
+}
+
 static int launch_forward(const struct neap__device_net *net,
 	const struct neap__device_launcher *on, int l, const struct lif_forward_arguments *a)
 {
@@ -126,6 +132,7 @@ struct range {
 	const struct neap__device_launcher *on;
 	const struct neap__device_room *room;
 	int t1, t0, block_end;
+	u8 *adjoint;
 };
 
 /* Marks which rows of the gradients of the first layer's input weights have terms. */
@@ -156,6 +163,7 @@ static int layer_back(
 		.unit_threads = neap__device_unit_threads(net->lif[l].units),
 		.above_units = is_last ? net->readout.classes : net->lif[l + 1].units,
 		.above_late = is_last ? net->readout.is_late : net->lif[l + 1].is_late,
+		.above_delays = *delays_of(net, l + 1),
 		.adjoint = adjoint,
 		.above_weight = is_last ? net->readout.weight : net->lif[l + 1].weight,
 		.above = is_last ? NULL : room->currents[l + 1],
@@ -191,10 +199,19 @@ static int flush(const struct range *range, struct gradient_rows_arguments *a)
 	return rc;
 }
 
-/* Adds to the gradient of a tensor: `currents` in the rows that `bits` selects. */
+/* What a gradient adds up: `currents` in the rows that `bits` selects; NULL: in all. */
+struct terms {
+	const float *currents;
+	const u32 *bits, *passes;
+	int late;
+	const struct neap__device_delays *delays; /* NULL: there are none */
+};
+
+/* Adds to the gradient of a tensor. */
 static int add_rows(const struct range *range, struct gradient_rows_arguments *a, int tensor,
-	const float *currents, const u32 *bits, const u32 *passes, int late)
+	const struct terms *terms)
 {
+	static const struct neap__device_delays none;
 	const struct neap__param *t = &range->net->net->tensors[tensor];
 	int threads = neap__device_threads((int)t->columns);
 
@@ -206,11 +223,13 @@ static int add_rows(const struct range *range, struct gradient_rows_arguments *a
 		.rows = (int)t->rows,
 		.columns = (int)t->columns,
 		.width = (int)t->columns,
-		.late = late,
+		.late = terms->late,
 		.factor = (float)t->factor,
-		.currents = currents,
-		.bits = bits,
-		.passes = passes,
+		.delays = terms->delays ? *terms->delays : none,
+		.adjoint = range->adjoint,
+		.currents = terms->currents,
+		.bits = terms->bits,
+		.passes = terms->passes,
 		.part = range->room->part[tensor],
 		.total = range->room->total[tensor]};
 	a->blocks += (int)t->rows * range->net->groups;
@@ -223,18 +242,26 @@ static int add_layer(const struct range *range, struct gradient_rows_arguments *
 {
 	const struct neap__device_room *room = range->room;
 	const struct neap__layer *layer = &range->net->net->layers[l];
-	const u32 *below = l ? room->rows[l - 1] : room->input_rows;
 	const float *currents = l < range->net->layers ? room->currents[l] : room->readout_currents;
-	const u32 *passes = l ? range->net->lif[l - 1].drop.passes : NULL;
+	const struct terms bias = {.currents = currents};
+	const struct terms weight = {.currents = currents,
+		.bits = l ? room->rows[l - 1] : room->input_rows,
+		.passes = l ? range->net->lif[l - 1].drop.passes : NULL,
+		.late = layer->delay,
+		.delays = delays_of(range->net, l)};
+	const struct terms recurrent = {.currents = currents,
+		.bits = layer->is_recurrent ? room->rows[l] : NULL,
+		.late = 1};
 
-	NEAP_TRY(add_rows(range, a, layer->bias, currents, NULL, NULL, 0));
+	NEAP_TRY(add_rows(range, a, layer->bias, &bias));
 	if (l > 0 || !range->net->batch.values)
-		NEAP_TRY(add_rows(range, a, layer->weight, currents, below, passes, layer->delay));
+		NEAP_TRY(add_rows(range, a, layer->weight, &weight));
 	if (layer->is_recurrent)
-		NEAP_TRY(add_rows(range, a, layer->recurrent, currents, room->rows[l], NULL, 1));
-	for (int k = 0; k < neap__learned(layer); k++)
-		NEAP_TRY(add_rows(range, a, layer->leaks[k].tensor,
-			room->leak_terms[DEVICE_LEAKS * l + k], NULL, NULL, 0));
+		NEAP_TRY(add_rows(range, a, layer->recurrent, &recurrent));
+	for (int k = 0; k < neap__learned(layer); k++) {
+		const struct terms leak = {.currents = room->leak_terms[DEVICE_LEAKS * l + k]};
+		NEAP_TRY(add_rows(range, a, layer->leaks[k].tensor, &leak));
+	}
 	return 0;
 }
 
@@ -282,12 +309,29 @@ static int add_gradients(const struct range *range)
 	return flush(range, &a);
 }
 
+/* Keeps d(in) of these steps for steps before them, which read that of later ones until now. */
+static int store_delays(const struct range *range, int l)
+{
+	const struct neap__device_net *net = range->net;
+	const struct neap__device_room *room = range->room;
+	int is_readout = l == net->layers;
+	struct store_delays_arguments a = {.batch = net->batch,
+		.t1 = range->t1,
+		.t0 = range->t0,
+		.width = is_readout ? net->readout.classes : net->lif[l].units,
+		.delays = *delays_of(net, l),
+		.currents = is_readout ? room->readout_currents : room->currents[l],
+		.adjoint = range->adjoint};
+
+	return a.delays.most && a.width ? neap__launch_store_delays(range->on, &a) : 0;
+}
+
 int neap__device_backward(const struct neap__device_net *net,
 	const struct neap__device_launcher *on, const struct neap__device_room *room, u8 *adjoint,
 	int t1, int t0, const struct neap__device_tapes *tapes)
 {
 	struct range range = {net, on, room, t1, t0,
-		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS};
+		t0 / DEVICE_BLOCK_STEPS * DEVICE_BLOCK_STEPS + DEVICE_BLOCK_STEPS, adjoint};
 
 	if (net->dense)
 		return neap__dense_backward(net, on, room, adjoint, t1, t0, tapes);
@@ -296,5 +340,7 @@ int neap__device_backward(const struct neap__device_net *net,
 		NEAP_TRY(layer_back(&range, l, adjoint, tapes));
 	NEAP_TRY(net->batch.values ? add_inputs(&range) : mark_inputs(&range));
 	NEAP_TRY(add_gradients(&range));
+	for (int l = 1; l <= net->layers; l++)
+		NEAP_TRY(store_delays(&range, l));
 	return neap__device_port_gradients(net, on, room, t0, t1);
 }

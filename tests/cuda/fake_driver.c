@@ -442,8 +442,13 @@ static CUresult check(const struct fake_kernel *kernel, const struct fake_shape 
 {
 	const struct allowance *a = allowance_of(kernel);
 	unsigned most = a->wide ? 16 : 8;
+	int words = 0;
 
 	if (shape->grid == 0 || shape->block == 0 || shape->block > 1024)
+		return INVALID_VALUE;
+	for (int i = 0; kernel->argument_bytes[i]; i++)
+		words += (kernel->argument_bytes[i] + 7) / 8;
+	if (words > FAKE_ARGUMENT_WORDS)
 		return INVALID_VALUE;
 	if (shape->shared > (unsigned)(a->shared > SHARED_USUAL ? a->shared : SHARED_USUAL))
 		return INVALID_VALUE;

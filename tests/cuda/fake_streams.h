@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#define FAKE_ARGUMENT_WORDS 256 /* of 8 bytes, of a kernel, at most */
+#define FAKE_ARGUMENT_WORDS 512 /* of 8 bytes, of a kernel, at most: 4 KiB as CUDA 11 has */
 
 enum fake_job_kind { FAKE_COPY, FAKE_FILL, FAKE_LAUNCH, FAKE_RECORD, FAKE_WAIT_FOR };
 

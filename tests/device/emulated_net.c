@@ -22,6 +22,7 @@ struct emulated_net {
 	float *values;
 	u32 **passes;  /* [layers] of dropout */
 	float **leaks; /* [layers][DEVICE_LEAKS] decays of units */
+	u8 **delays;   /* [layers] */
 	int *length;
 	unsigned char *state, *adjoint;
 	float *work;
@@ -222,15 +223,20 @@ static void load_passes(struct emulated_net *e)
 		}
 }
 
-/* The decays of units, in memory of exactly their size. */
-static void load_leaks(struct emulated_net *e)
+/* Decays and delays of units, in memory of exactly their size. */
+static void load_units(struct emulated_net *e)
 {
 	struct neap__device_net *d = &e->device;
 
+	e->delays = zeros((size_t)(d->layers + 1) * sizeof *e->delays);
 	e->leaks = zeros(DEVICE_LEAKS * (size_t)(d->layers + 1) * sizeof *e->leaks);
 	for (int l = 0; l <= d->layers; l++) {
 		const struct neap__layer *layer = &e->c->net->layers[l];
 		float **rows = e->leaks + DEVICE_LEAKS * (size_t)l;
+		if (neap__has_delays(layer)) {
+			e->delays[l] = copy_of(layer->delays.whole, (size_t)layer->delays.units);
+			neap__device_delays_set(d, l, e->delays[l]);
+		}
 		if (!neap__device_leaks(layer))
 			continue;
 		for (int k = 0; k < layer->nleaks && k < DEVICE_LEAKS; k++)
@@ -257,7 +263,7 @@ static void begin(struct emulated_net *e)
 		e->length[s] = (int)net->batch->sequences[s].length;
 	load_events(e, 0, (int)net->batch->steps);
 	load_passes(e);
-	load_leaks(e);
+	load_units(e);
 	make_room(e);
 	e->state = zeros(e->c->sizes.state);
 	e->adjoint = copy_of(e->c->turned, e->c->sizes.adjoint);
@@ -301,6 +307,9 @@ static void end(struct emulated_net *e)
 		free(e->leaks[i]);
 		free(e->room.leak_terms[i]);
 	}
+	for (int l = 0; l <= e->device.layers; l++)
+		free(e->delays[l]);
+	free(e->delays);
 	free(e->leaks);
 	free(e->room.leak_terms);
 	free(e->room.dense_outputs);

@@ -36,8 +36,8 @@ static const struct net_case cases[] = {
 	{"lif:20r:dropout=0.4,lif:9:delay=1:dropout=0.1,li:delay=1", NEAP_READ_MEAN, 5, 140, 0.1,
 		0.1, 1, 0},
 	{"lif:40r,li", NEAP_READ_SUM, 3, 66, 0.05, 0, 0, 16},
-	{"adlif:9r:learn=tau:scale=20,cubalif:9:tau=5ms..25ms,li:learn=tau", NEAP_READ_STEP, 3, 80,
-		0.1, 0.1, 0, 0},
+	{"adlif:9r:learn=tau:scale=20,cubalif:9:tau=5ms..25ms:delay=0..80,li:learn=tau:delay=2",
+		NEAP_READ_STEP, 3, 150, 0.1, 0.1, 0, 0},
 	{"gru:4:dropout=0.5,rnn:3:delay=1:dropout=0.2,li:delay=1", NEAP_READ_LAST, 5, 66, 0.1, 0, 1,
 		0},
 };

@@ -101,10 +101,47 @@ static void unit_decays(void **arg)
 	}
 }
 
+/* Outputs that arrive several steps later: all units alike, or each unit at its own time. */
+static void long_delays(void **arg)
+{
+	static const char *const specs[] = {"lif:40r,li:delay=3", "lif:33,lif:40r:delay=70,li",
+		"lif:33:dropout=0.3,lif:40r:reset=zero:delay=0..20:dropout=0.2,li:delay=2..9",
+		"lif:9r,cubalif:17:delay=0..127,alif:33:delay=1,li:delay=0..2",
+		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau:reset=hard,"
+		"li:delay=0..100:learn=tau"};
+
+	(void)arg;
+	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
+		struct emulated_case c = emulated_case_make(specs[i / 2], 5, 150, 0.2);
+		c.objective.dropout = 1;
+		c.options.classes = i % 3 ? 5 : 20;
+		c.cut = i % 2 ? 27 : 0;
+		c.share_steps = i % 4 == 3 ? 9 : 0;
+		c.pack = i % 4 == 1;
+		c.options.readout = i % 2 ? NEAP_READ_STEP : NEAP_READ_SUM;
+		emulated_case_assert(&c);
+	}
+}
+
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
 	*state = *state * 1664525u + 1013904223u;
 	return (*state >> 8) % below;
+}
+
+/* The key of the delays of a layer. */
+static size_t add_delay(char *spec, size_t room, uint32_t *state)
+{
+	int least = (int)draw(state, 5), more = (int)draw(state, draw(state, 2) ? 6 : 100);
+
+	switch (draw(state, 3)) {
+	case 0:
+		return (size_t)snprintf(spec, room, ":delay=1");
+	case 1:
+		return (size_t)snprintf(spec, room, ":delay=%d", least + more);
+	default:
+		return (size_t)snprintf(spec, room, ":delay=%d..%d", least, least + 1 + more);
+	}
 }
 
 static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
@@ -128,8 +165,9 @@ static void add_layer(char *spec, size_t room, uint32_t *state, int is_dense)
 	if (!is_dense && draw(state, 3) == 0)
 		used += (size_t)snprintf(spec + used, room - used, ":%s",
 			draw(state, 3) ? "learn=tau" : "tau=3ms..30ms");
-	if (strchr(spec, ',') && draw(state, 4) == 0)
-		used += (size_t)snprintf(spec + used, room - used, ":delay=1");
+	if (strchr(spec, ',') && draw(state, 3) == 0)
+		used += is_dense ? (size_t)snprintf(spec + used, room - used, ":delay=1")
+				 : add_delay(spec + used, room - used, state);
 	if (draw(state, 3) == 0)
 		used += (size_t)snprintf(
 			spec + used, room - used, ":dropout=0.%d", 1 + (int)draw(state, 9));
@@ -148,11 +186,14 @@ static void random_nets(void **arg)
 		for (uint32_t layers = 1 + draw(&state, 3); layers > 0; layers--)
 			add_layer(spec, sizeof spec, &state, is_dense);
 		strcat(spec, draw(&state, 3) ? "li" : "li:tau=none");
-		strcat(spec, draw(&state, 4) ? "" : ":delay=1");
+		if (draw(&state, 3) == 0 && is_dense)
+			strcat(spec, ":delay=1");
+		else if (!is_dense && draw(&state, 3) == 0)
+			add_delay(spec + strlen(spec), sizeof spec - strlen(spec), &state);
 		if (!is_dense && !strstr(spec, "none") && draw(&state, 3) == 0)
 			strcat(spec, ":learn=tau");
 		struct emulated_case c = emulated_case_make(spec, 1 + (int)draw(&state, 12),
-			1 + (int)draw(&state, 80), 0.05 * draw(&state, 10));
+			1 + (int)draw(&state, 140), 0.05 * draw(&state, 10));
 		if (draw(&state, 2))
 			give_numbers(&c);
 		c.objective.dropout = draw(&state, 4);
@@ -183,6 +224,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(dropout),
 		cmocka_unit_test(delays),
 		cmocka_unit_test(unit_decays),
+		cmocka_unit_test(long_delays),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};

@@ -17,6 +17,8 @@
  * - `currents`, backward: d(in) of each step, [t1 - t][sample][units]. Row 0 is that of t1, since a
  *   spike at t1 - 1 meets the recurrent weights at t1.
  * Then gradient_rows adds the rows of the gradients, in an order that does not depend on threads.
+ * Layers with delays have rings of what is on its way in states and adjoints; store_delays moves
+ * d(in) there when nobody needs the rows of later steps any more.
  *
  * States and adjoints have the bytes of the CPU's net (nn/core/net_state.h). The tape of a step and
  * layer has the bytes of the CPU's (nn/cells/lif_tape.h); the tapes of a sample and layer follow
@@ -118,6 +120,17 @@ struct neap__device_dropout {
 	DEVICE_POINTER(const u32) passes;
 };
 
+/*
+ * Delays of the outputs that a layer receives (nn/core/delays.h): output of unit i of step t
+ * arrives in step t + whole[i]. most: the largest delay; 0: there are none, but for `is_late`.
+ */
+struct neap__device_delays {
+	int most;
+	int ring_at;	/* bytes in a sample's state: bitmaps of what is on its way */
+	int adjoint_at; /* bytes in a sample's adjoint: d(in) of the next steps */
+	DEVICE_POINTER(const u8) whole; /* [units below] steps */
+};
+
 /* A hidden layer; the symbols are those of nn/cells/ (lif.c, cubalif.c, alif.c, adlif.c). */
 struct neap__device_lif {
 	int cell;
@@ -142,6 +155,7 @@ struct neap__device_lif {
 	DEVICE_POINTER(const float) weight;    /* [below][units] */
 	DEVICE_POINTER(const float) recurrent; /* [units][units] */
 	DEVICE_POINTER(const float) bias;      /* [units] */
+	struct neap__device_delays delays;
 	/* Of its own outputs and of those below: what dropout does with them on their way up. */
 	struct neap__device_dropout drop, below_drop;
 };
@@ -178,7 +192,8 @@ struct neap__device_readout {
 	int adjoint_at, steps_at; /* bytes in a sample's adjoint; steps_at: of DEVICE_MAX */
 	int learned;		  /* 1: the decay learns */
 	float decay, rest;
-	DEVICE_POINTER(const float) leak;   /* [3][classes], as of a layer; or NULL */
+	DEVICE_POINTER(const float) leak; /* [3][classes], as of a layer; or NULL */
+	struct neap__device_delays delays;
 	DEVICE_POINTER(const float) weight; /* [units of the last hidden layer][classes] */
 	DEVICE_POINTER(const float) bias;
 };
@@ -225,6 +240,7 @@ struct lif_backward_arguments {
 	int unit_threads;
 	int above_units; /* units of the layer above, or classes */
 	int above_late;	 /* they receive spikes of t at t + 1 */
+	struct neap__device_delays above_delays;
 	DEVICE_POINTER(u8) adjoint;
 	DEVICE_POINTER(const float) above_weight; /* [units][above_units] */
 	DEVICE_POINTER(const float)
@@ -287,6 +303,9 @@ struct neap__device_gradient {
 	int late;	 /* 1: a spike at t meets d(in) of t + 1, as in recurrent weights */
 	int width, from; /* numbers of a row of `currents`, and the first that is meant */
 	float factor;
+	/* A spike of row i at t meets d(in) of t + whole[i], as of struct neap__device_delays. */
+	struct neap__device_delays delays;
+	DEVICE_POINTER(const u8) adjoint;     /* of all samples; where there are delays */
 	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
 	DEVICE_POINTER(const u32) bits;	  /* [groups][rows][2 group]; NULL: all samples and steps */
 	DEVICE_POINTER(const u32) passes; /* of dropout: samples without the bit of the row add 0 */
@@ -305,6 +324,15 @@ struct gradient_rows_arguments {
 	int fold; /* 1: t0 begins the gradient block */
 	int tensors, blocks, threads;
 	struct neap__device_gradient tensor[DEVICE_TENSORS];
+};
+
+/* Puts d(in) of steps [t0, t1) of a layer with delays into the ring of its adjoint. */
+struct store_delays_arguments {
+	struct neap__device_batch batch;
+	int t1, t0, width;
+	struct neap__device_delays delays;
+	DEVICE_POINTER(const float) currents; /* [t1 - t][samples][width] */
+	DEVICE_POINTER(u8) adjoint;
 };
 
 /*
@@ -591,12 +619,13 @@ static inline unsigned neap__shared_lif_forward(const struct lif_forward_argumen
 	int n = a->layer.units, words = (n + 31) / 32, classes = a->readout.classes;
 	int below = a->layer.is_first ? 0 : a->layer.below, below_words = (below + 31) / 32;
 	int second = a->layer.cell == DEVICE_LIF ? 0 : n;
+	int late = a->readout.delays.most ? words : 0;
 
-	return 2 * neap__shared_array(3 * words, 4) + 2 * neap__shared_array(n, 4) +
-	       neap__shared_array(n, 2) + neap__shared_array(below_words, 4) +
-	       neap__shared_array(below, 2) + neap__shared_array(2, 4) +
-	       neap__shared_array(second, 4) + neap__shared_array(classes, 4) +
-	       2 * neap__shared_array(classes, 8);
+	return 2 * neap__shared_array(3 * words, 4) + neap__shared_array(late, 4) +
+	       2 * neap__shared_array(n, 4) + neap__shared_array(n, 2) +
+	       neap__shared_array(below_words, 4) + neap__shared_array(below, 2) +
+	       neap__shared_array(2, 4) + neap__shared_array(second, 4) +
+	       neap__shared_array(classes, 4) + 2 * neap__shared_array(classes, 8);
 }
 
 static inline unsigned neap__shared_lif_backward(const struct lif_backward_arguments *a)
@@ -719,6 +748,7 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	X(optimizer_step, (int)((a->count + 255) / 256), 256, 0) \
 	X(input_rows, a->batch.samples, 64, 0) \
 	X(gradient_rows, a->blocks, a->threads, 0) \
+	X(store_delays, a->batch.samples, neap__device_threads(a->width), 0) \
 	X(spike_counts, (a->units + 31) / 32, 1024, neap__shared_array(1024, 4)) \
 	X(pack_tapes, a->samples * DEVICE_PACK_PARTS, 256, 0) \
 	X(dense_begin, a->batch.samples, neap__device_threads(a->layer.units), 0) \
