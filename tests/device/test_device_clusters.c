@@ -74,8 +74,7 @@ static void shapes(void **arg)
 static void calls(void **arg)
 {
 	static const char *const specs[] = {"lif:40r:reset=zero,lif:33r,li",
-		"lif:40r:dropout=0.3:learn=tau,cubalif:33r:learn=tau:delay=1:dropout=0.5,"
-		"li:delay=1:learn=tau"};
+		"lif:40r:dropout=0.3:learn=tau,cubalif:33r:delay=1:learn=tau,li:delay=1:learn=tau"};
 
 	(void)arg;
 	for (int i = 0; i < 8; i++) {

@@ -107,8 +107,7 @@ static void long_delays(void **arg)
 	static const char *const specs[] = {"lif:40r,li:delay=3", "lif:33,lif:40r:delay=70,li",
 		"lif:33:dropout=0.3,lif:40r:reset=zero:delay=0..20:dropout=0.2,li:delay=2..9",
 		"lif:9r,cubalif:17:delay=0..127,alif:33:delay=1,li:delay=0..2",
-		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau:reset=hard,"
-		"li:delay=0..100:learn=tau"};
+		"alif:33,adlif:9:delay=0..3:scale=20,lif:40:learn=tau,li:delay=0..100:learn=tau"};
 
 	(void)arg;
 	for (size_t i = 0; i < 2 * sizeof specs / sizeof specs[0]; i++) {
