@@ -16,6 +16,7 @@ const struct cli_also cli_surrogate_aliases[] = {
 #undef ALSO
 		{0}};
 const char *const cli_readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_maths[] = {NEAP_MATH_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -37,6 +38,7 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->surrogate = (int)net->surrogate;
 	choices->readout = (int)net->readout;
 	choices->precision = (int)net->precision;
+	choices->math = (int)net->math;
 	choices->learn = (int)net->learn;
 	choices->init = (int)net->init;
 }
@@ -84,6 +86,7 @@ int cli_net_choices_into(
 	net->surrogate = (enum neap_surrogate)choices->surrogate;
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
+	net->math = (enum neap_math)choices->math;
 	net->learn = (enum neap_learn)choices->learn;
 	net->init = (enum neap_init)choices->init;
 	/* A scale is of normal values, also one that is the default. */

@@ -11,7 +11,7 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[],
-	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[],
+	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[], *const cli_maths[],
 								*const cli_learns[],
 									*const cli_inits[];
 extern const struct cli_also cli_surrogate_aliases[];
@@ -22,7 +22,7 @@ const char *cli_coding_name(int index);
 
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
-	int reset, surrogate, readout, precision, learn, init;
+	int reset, surrogate, readout, precision, math, learn, init;
 	int net_given, scale_given, recurrent_scale_given, init_given;
 	double beta, slope; /* in place of tau and width; 0: not given */
 };
@@ -110,6 +110,9 @@ int cli_net_choices_into(
 	{.name = "precision", .kind = CLI_CHOICE, .into = &(choices).precision, \
 		.argument = "KIND", .help = "floating-point type of states, weights and gradients; bf16: float, but rnn, lstm and gru " \
 			"multiply numbers rounded to bfloat16 (needs AVX512-BF16)", .choices = cli_precisions}, \
+	{.name = "math", .kind = CLI_CHOICE, .into = &(choices).math, \
+		.argument = "KIND", .help = "with --device cuda, products of rnn, lstm, gru and egru; exact: as on the CPU; tf32x3: on " \
+			"tensor cores, about as exact; bf16: from numbers rounded to bfloat16", .choices = cli_maths}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
 		.help = "use dense tapes and kernels, also for spikes"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \

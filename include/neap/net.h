@@ -37,6 +37,12 @@ extern "C" {
 	X(NEAP_DOUBLE, double, "64 bits") \
 	X(NEAP_BF16, bf16, "32 bits; rnn, lstm and gru multiply numbers rounded to bfloat16")
 
+/* How devices compute the products of layers of rnn, lstm, gru and egru. */
+#define NEAP_MATH_TABLE(X) \
+	X(NEAP_MATH_EXACT, exact, "bit-identical to the CPU's") \
+	X(NEAP_MATH_TF32X3, tf32x3, "on tensor cores, three TF32 products each: about as exact as float") \
+	X(NEAP_MATH_BF16, bf16, "on tensor cores, from numbers rounded to bfloat16")
+
 /* Reset of the membrane potential after a spike. */
 #define NEAP_RESET_TABLE(X) \
 	X(NEAP_RESET_SUBTRACT, subtract, "minus threshold, one step later (snnTorch)") \
@@ -92,6 +98,9 @@ extern "C" {
  * AVX512-BF16 (NEAP_EUSAGE).
  */
 enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
+/* How devices compute products of layers of rnn, lstm, gru and egru: NEAP_MATH_TABLE lists the
+ * values. */
+enum neap_math { NEAP_MATH_TABLE(NEAP_X) };
 /* Reset of the membrane potential after a spike: NEAP_RESET_TABLE lists the values. */
 enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };
 /* Surrogate derivative of a spike: NEAP_SURROGATE_TABLE lists the values. */
@@ -223,6 +232,12 @@ struct neap_net_options {
 	 * are bit-identical. 1 is NEAP_EUSAGE without a compiler or without a cell file.
 	 */
 	int compile_cells;
+	/*
+	 * On a device, for networks of rnn, lstm, gru and egru: how it computes their products
+	 * (docs/gpu.md). NEAP_EUSAGE: another value than NEAP_MATH_EXACT without a device, or for
+	 * other networks.
+	 */
+	enum neap_math math;
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)

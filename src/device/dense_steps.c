@@ -17,6 +17,24 @@ struct dense_range {
 	int t0, t1;
 };
 
+/*
+ * Launches a kernel of products, or the one that does the same on tensor cores. launch_NAME(range,
+ * arguments) returns 0 or the code of the launch.
+ */
+#define LAUNCH_EITHER(name)                                                                        \
+	static int launch_##name(const struct dense_range *r, const struct name##_arguments *a)    \
+	{                                                                                          \
+		if (r->net->math == DEVICE_EXACT)                                                  \
+			return neap__launch_##name(r->on, a);                                      \
+		const struct name##_math_arguments on_cores = {*a, r->net->math};                  \
+		return neap__launch_##name##_math(r->on, &on_cores);                               \
+	}
+LAUNCH_EITHER(dense_product)
+LAUNCH_EITHER(dense_forward)
+LAUNCH_EITHER(dense_backward)
+LAUNCH_EITHER(outer_products)
+#undef LAUNCH_EITHER
+
 /* Numbers of a step of all samples, of which a sample has `width`. */
 static size_t step_of(const struct dense_range *r, int width)
 {
@@ -59,7 +77,7 @@ static int add_below(const struct dense_range *r, int below, int is_late, const 
 			r, below, a.numbers, r->room->passed, r->net->dense[below].drop.scale));
 		a.numbers = r->room->passed;
 	}
-	return neap__launch_dense_product(r->on, &a);
+	return launch_dense_product(r, &a);
 }
 
 static int begin_layer(const struct dense_range *r, int l)
@@ -117,11 +135,11 @@ static int step_layer(const struct dense_range *r, int l)
 		a.from = r->room->dense_outputs[l] + step * row;
 		a.to = r->room->dense_outputs[l] + (step + 1) * row;
 		a.candidate = 0;
-		NEAP_TRY(neap__launch_dense_forward(r->on, &a));
+		NEAP_TRY(launch_dense_forward(r, &a));
 		if (!layer->candidate)
 			continue;
 		a.candidate = 1;
-		NEAP_TRY(neap__launch_dense_forward(r->on, &a));
+		NEAP_TRY(launch_dense_forward(r, &a));
 	}
 	return 0;
 }
@@ -227,7 +245,7 @@ static int add_above(const struct dense_range *r, struct dense_backward_argument
 	if ((cell != DEVICE_RNN && cell != DEVICE_LSTM) || a->above_columns < ABOVE_LEAST)
 		return 0;
 	a->is_added = 1;
-	return neap__launch_dense_product(r->on, &product);
+	return launch_dense_product(r, &product);
 }
 
 static int layer_back(const struct dense_range *r, int l)
@@ -265,11 +283,11 @@ static int layer_back(const struct dense_range *r, int l)
 	for (a.t = r->t1 - 1; a.t >= r->t0; a.t--) {
 		a.candidate = 0;
 		a.given = neap__device_port_given(r->net, l, a.t);
-		NEAP_TRY(neap__launch_dense_backward(r->on, &a));
+		NEAP_TRY(launch_dense_backward(r, &a));
 		if (!layer->candidate)
 			continue;
 		a.candidate = 1;
-		NEAP_TRY(neap__launch_dense_backward(r->on, &a));
+		NEAP_TRY(launch_dense_backward(r, &a));
 	}
 	return move_adjoint(r, l, 1);
 }
@@ -325,7 +343,7 @@ static int add_events(const struct dense_range *r)
 /* Launches what is in `a`, and empties it. */
 static int flush(const struct dense_range *r, struct outer_products_arguments *a)
 {
-	int rc = a->blocks ? neap__launch_outer_products(r->on, a) : 0;
+	int rc = a->blocks ? launch_outer_products(r, a) : 0;
 
 	a->tensors = a->blocks = 0;
 	return rc;

@@ -28,8 +28,13 @@ _Static_assert((int)DEVICE_STEP == (int)NEAP_READ_STEP, "readout");
 _Static_assert((int)DEVICE_SOFTMAX == (int)NEAP_READ_SOFTMAX, "readout");
 _Static_assert((int)DEVICE_BLOCK_STEPS == (int)NEAP__GRADIENT_BLOCK, "gradient block");
 
+_Static_assert((int)DEVICE_EXACT == (int)NEAP_MATH_EXACT, "math");
+_Static_assert((int)DEVICE_TF32X3 == (int)NEAP_MATH_TF32X3, "math");
+_Static_assert((int)DEVICE_BF16 == (int)NEAP_MATH_BF16, "math");
+
 #define NEAP_X(choice, name, meaning) [choice] = #name,
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_X)};
+static const char *const maths[] = {NEAP_MATH_TABLE(NEAP_X)};
 #undef NEAP_X
 
 /* Cells, by their numbers in kernels. */
@@ -164,6 +169,11 @@ int neap__device_net_check(const struct neap_net *net)
 			net->spec);
 	for (int l = 0; l < net->nlayers; l++)
 		NEAP_TRY(refuse_layer(net, l));
+	if (net->options.math != NEAP_MATH_EXACT && !is_dense(&net->layers[0]))
+		return neap__fail(NEAP_EUSAGE,
+			"--math %s: '%.200s' has layers of %s, but only layers of rnn, lstm, gru "
+			"and egru have products for tensor cores; use --math exact",
+			maths[net->options.math], net->spec, net->layers[0].cell->name);
 	return 0;
 }
 
@@ -293,7 +303,10 @@ int neap__device_net_layers(
 	int dense_layers = is_dense(&net->layers[0]);
 
 	*device = (struct neap__device_net){
-		.net = net, .layers = net->nlayers - 1, .readout = describe_readout(net, weights)};
+		.net = net,
+		.layers = net->nlayers - 1,
+		.math = (int)net->options.math,
+		.readout = describe_readout(net, weights)};
 	if (dense_layers)
 		device->dense = calloc((size_t)device->layers, sizeof *device->dense);
 	else

@@ -20,6 +20,7 @@ struct neap__layer_clusters {
 struct neap__device_net {
 	const struct neap_net *net;
 	int layers, groups; /* groups: those whose gradients are added together */
+	int math;	    /* DEVICE_EXACT, or how tensor cores multiply */
 	struct neap__device_batch batch;
 	struct neap__device_lif *lif;	  /* [layers]; NULL: they are dense */
 	struct neap__device_dense *dense; /* [layers] of rnn, lstm, gru and egru; or NULL */

@@ -46,5 +46,7 @@ uint64_t neap__comparison_key(const struct neap__comparison *c)
 		neap__print(rest, sizeof rest, "%a", net->time_unit);
 		key = text(key, rest);
 	}
+	if (net->math != NEAP_MATH_EXACT)
+		key = text(key, net->math == NEAP_MATH_BF16 ? "bf16" : "tf32x3");
 	return key;
 }

@@ -35,6 +35,8 @@ static int check_options(const struct neap_net_options *o)
 {
 	if (o->precision != NEAP_FLOAT && o->precision != NEAP_DOUBLE && o->precision != NEAP_BF16)
 		return neap__fail(NEAP_EUSAGE, "precision must be float, double or bf16");
+	if (o->math != NEAP_MATH_EXACT && o->math != NEAP_MATH_TF32X3 && o->math != NEAP_MATH_BF16)
+		return neap__fail(NEAP_EUSAGE, "math must be exact, tf32x3 or bf16");
 	if (o->inputs < 1 || o->inputs > INPUTS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "inputs must be 1 to %d, not %d", INPUTS_MOST, o->inputs);

@@ -3,6 +3,7 @@
 #include "nn/cellfile/cell_program.h"
 #include "nn/net.h"
 #include "train/model.h"
+#include "nn/core/on_device.h"
 #include "data/dataset.h"
 #include "train/settings.h"
 #include "data/row_reading.h"
@@ -266,6 +267,8 @@ int neap__model_open(struct neap_net **net, struct neap_net_options *options, in
 	if (rc == 0) {
 		options->threads = threads;
 		options->device = device;
+		if (!neap__is_device(device)) /* the processor has no other */
+			options->math = NEAP_MATH_EXACT;
 		rc = neap_net_create(net, options);
 		options->device = NULL;
 	}

@@ -17,6 +17,7 @@
 enum setting_kind { TEXT, COUNT, WHOLE, SEED, BYTES, REAL, TIME, RATE, CHOICE };
 
 static const char *const precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const maths[] = {NEAP_MATH_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -102,6 +103,7 @@ static const struct train_setting settings[] = {
 	{"init", CHOICE, AT(net.init), inits, 0, 0},
 	{"validation_least", COUNT, AT(validation_least), NULL, 0, 1 << 30},
 	{"shape", TEXT, AT(net.shape), NULL, 0, 0},
+	{"math", CHOICE, AT(net.math), maths, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -335,7 +337,7 @@ static int may_miss(const struct train_setting *s)
 {
 	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
 	       s->offset == AT(net.values) || s->offset == AT(net.init) ||
-	       s->offset == AT(net.shape);
+	       s->offset == AT(net.shape) || s->offset == AT(net.math);
 }
 
 /* 1: such a setting has a value that a model's file must have. */

@@ -67,6 +67,25 @@ static void count_units(struct emulated_case *c)
 	c->count = calloc((size_t)c->net->hidden, sizeof *c->count);
 	for (int i = 0; i < c->net->hidden; i++)
 		c->count[i] = neap__unit_sum(c->net, i, 0, c->net->ngrads);
+	c->near = 0;
+	for (int g = 0; g < c->net->ngroups; g++)
+		c->near += c->net->groups[g].support;
+}
+
+/* The weights of another net with the same tensors, of floats. */
+static void take_weights(struct emulated_case *c)
+{
+	struct neap_param from, to;
+
+	for (int i = 0; c->weights && i < neap_net_params(c->net); i++) {
+		assert_int_equal(neap_net_param((struct neap_net *)(uintptr_t)c->weights, i, &from), 0);
+		assert_int_equal(neap_net_param(c->net, i, &to), 0);
+		for (int64_t k = 0; k < to.count; k++)
+			if (to.precision == NEAP_DOUBLE)
+				((double *)to.data)[k] = (double)((float *)from.data)[k];
+			else
+				((float *)to.data)[k] = ((float *)from.data)[k];
+	}
 }
 
 void emulated_case_run(struct emulated_case *c)
@@ -82,6 +101,7 @@ void emulated_case_run(struct emulated_case *c)
 	else
 		unsetenv("NEAP_ISA");
 	free(old);
+	take_weights(c);
 	assert_int_equal(neap_net_begin(c->net, &c->batch.batch, &c->objective), 0);
 	c->sizes.size = sizeof c->sizes;
 	neap_net_get_sizes(c->net, &c->sizes);
@@ -123,6 +143,16 @@ void emulated_case_assert(struct emulated_case *c)
 			c->spikes, c->support, c->loss, wrong ? wrong : "the same bits");
 	assert_null(wrong);
 	emulated_case_free(c);
+}
+
+void emulated_case_keep(struct emulated_case *c, enum neap_math math)
+{
+	c->net->options.math = math;
+	c->keeps = 1;
+	const char *wrong = emulated_case_compare(c, 0);
+	c->keeps = 0;
+	if (wrong)
+		fail_msg("%s: %s", c->options.spec, wrong);
 }
 
 int emulated_case_succeeds(struct emulated_case *c, uint32_t seed)

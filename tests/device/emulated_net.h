@@ -24,6 +24,12 @@ struct emulated_case {
 	int window; /* 1: the events of each call alone are on the device */
 	int pack;   /* 1: the tapes of each call are moved together */
 	struct neap__cluster_limits clusters; /* `blocks` 0: none */
+	/*
+	 * 1: what the emulator computes takes the place of what the CPU did, from the turn in the
+	 * middle on from its own state, and later calls compare with that.
+	 */
+	int keeps;
+	const struct neap_net *weights; /* whose weights the net gets; NULL: its own */
 	/* Runs a kernel; NULL: the emulator does. */
 	int (*launch)(void *user, const struct neap__device_launch *launch);
 	void *user;
@@ -36,6 +42,7 @@ struct emulated_case {
 	unsigned char *turned;	/* the adjoint that the turn wrote */
 	double spikes, support; /* of neap_net_result */
 	double *count;		/* [hidden units] spikes */
+	double near;		/* units inside the support, in all steps */
 	double loss;
 };
 
@@ -64,6 +71,9 @@ static inline void *copy_of(const void *from, size_t bytes)
  * of the CPU, or what differs first, one line.
  */
 const char *emulated_case_compare(struct emulated_case *c, uint32_t seed);
+
+/* Keeps what the emulator computes with the `math` of the options (`keeps`). */
+void emulated_case_keep(struct emulated_case *c, enum neap_math math);
 
 /* Whether emulated_case_compare finds nothing; in a child process, which may crash. */
 int emulated_case_succeeds(struct emulated_case *c, uint32_t seed);

@@ -24,6 +24,16 @@
  * cluster writes to another one before the first or after the last barrier, since that block may
  * not have begun, or have ended. Elsewhere, kernels of clusters are empty and never launched.
  *
+ * Where HAS_MMA is 1 (NVIDIA, compute capability 8.0 or more), warps multiply small matrices on
+ * tensor cores, with the registers of the PTX manual: MMA_BF16(d, a, b) is mma.m16n8k16 of
+ * bfloat16 and MMA_TF32(d, a, b) is mma.m16n8k8 of TF32, d[4] += a[4] b[2] in float.
+ * BF16_PAIR(low, high) rounds two floats to nearest, ties to even, and TF32_OF(x) one to nearest,
+ * ties away from zero, which sm_80 has as well. Order and rounding of the additions inside an
+ * instruction are those of the device. ASYNC_COPY(to, from, is_there) begins to copy a number to
+ * shared memory, or 0 if it is not there; ASYNC_COMMIT() ends a group of copies, and ASYNC_WAIT(n)
+ * waits until all groups of the thread but the last n, a constant, are there; others see them after
+ * SYNC(). Elsewhere, kernels of products on tensor cores do nothing and are never launched.
+ *
  * A kernel is a function with one argument, a structure that kernels.h defines:
  *     KERNEL(name)
  *     {
@@ -71,6 +81,7 @@
 		(to)[2] = four_.z;                                                                 \
 		(to)[3] = four_.w;                                                                 \
 	} while (0)
+#define HAS_MMA 0
 #define BITS_OF(x) as_uint(x)
 #define FLOAT_OF(bits) as_float(bits)
 #define KERNEL_TILE(name) KERNEL(name)
@@ -161,6 +172,40 @@ extern __shared__ unsigned char shared_memory[];
 #else
 #define HAS_CLUSTERS 0
 #endif
+#if defined(__CUDA_ARCH__) && !defined(__HIPCC__) && __CUDA_ARCH__ >= 800
+#define HAS_MMA 1
+#define BF16_PAIR(low, high) cuda_bf16_pair(low, high)
+#define TF32_OF(x) cuda_tf32(x)
+static __device__ __forceinline__ unsigned cuda_bf16_pair(float low, float high)
+{
+	unsigned pair;
+	asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+	return pair;
+}
+static __device__ __forceinline__ unsigned cuda_tf32(float x)
+{
+	unsigned bits;
+	asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+	return bits;
+}
+#define ASYNC_COPY(to, from, is_there)                                                             \
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(                         \
+			     (unsigned)__cvta_generic_to_shared(to)),                              \
+		     "l"(__cvta_generic_to_global(from)), "r"((is_there) ? 4 : 0)                  \
+		     : "memory")
+#define ASYNC_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define ASYNC_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+#define CUDA_MMA(shape_and_types, d, a, b)                                                         \
+	asm volatile("mma.sync.aligned." shape_and_types                                           \
+		     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
+		     : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                      \
+		     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]),            \
+		     "r"((b)[1]))
+#define MMA_BF16(d, a, b) CUDA_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", d, a, b)
+#define MMA_TF32(d, a, b) CUDA_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", d, a, b)
+#else
+#define HAS_MMA 0
+#endif
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 
@@ -202,6 +247,14 @@ extern __shared__ unsigned char shared_memory[];
 #define CLUSTER_SYNC() emulator_cluster_sync(__FILE__, __LINE__)
 #define REMOTE(at, rank) ((__typeof__(&*(at)))emulator_remote(at, rank))
 #define BALLOT(p) emulator_ballot(p)
+#define HAS_MMA 1
+#define BF16_PAIR(low, high) mma_bf16_pair(low, high)
+#define TF32_OF(x) mma_tf32(x)
+#define ASYNC_COPY(to, from, is_there) emulator_copy(to, (is_there) ? (from) : NULL)
+#define ASYNC_COMMIT() emulator_copies_end()
+#define ASYNC_WAIT(n) emulator_copies_wait(n)
+#define MMA_BF16(d, a, b) emulator_mma(MMA_KIND_BF16, d, a, b)
+#define MMA_TF32(d, a, b) emulator_mma(MMA_KIND_TF32, d, a, b)
 #define INLINE static inline
 static inline uint32_t emulated_bits(float x)
 {

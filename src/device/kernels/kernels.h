@@ -78,7 +78,21 @@ enum {
 	DEVICE_TILE_TERMS = 64,	 /* that are in shared memory at a time, forward ... */
 	DEVICE_BACK_TERMS = 128, /* ... and backward, where a thread has one sum */
 	DEVICE_BIG_TILE = 64,	 /* rows and columns of products of many steps */
-	DEVICE_BIG_TERMS = 16
+	DEVICE_BIG_TERMS = 16,
+	/*
+	 * The same for tensor cores, multiples of 64 of which 4 warps have chunks of 16, and 32 of
+	 * big tiles; and numbers of a stage in shared memory, of which there are 3 with 39 to 55 KB
+	 * in all: more would leave no room for two blocks of a multiprocessor.
+	 */
+	DEVICE_MATH_TERMS = 64,
+	DEVICE_MATH_BACK_TERMS = 128,
+	DEVICE_MATH_BIG_TERMS = 32,
+	DEVICE_MATH_STAGES = 3,
+	DEVICE_MATH_ROOM = DEVICE_TILE_SAMPLES * (DEVICE_MATH_TERMS + 4) +
+			   (4 * DEVICE_TILE_UNITS + 8) * DEVICE_MATH_TERMS,
+	DEVICE_MATH_BACK_ROOM =
+		(DEVICE_TILE_SAMPLES + DEVICE_TILE_UNITS) * (DEVICE_MATH_BACK_TERMS + 4),
+	DEVICE_MATH_BIG_ROOM = 2 * (DEVICE_BIG_TILE + 8) * DEVICE_MATH_BIG_TERMS
 };
 
 /* The choices of neap/net.h, in the order of its tables; device_net.c checks that. */
@@ -87,6 +101,8 @@ enum { DEVICE_LIF, DEVICE_CUBALIF, DEVICE_ALIF, DEVICE_ADLIF };
 enum { DEVICE_TRIANGLE, DEVICE_BOXCAR, DEVICE_SUPERSPIKE, DEVICE_SIGMOID, DEVICE_ATAN };
 enum { DEVICE_MEAN, DEVICE_SUM, DEVICE_LAST, DEVICE_MAX, DEVICE_STEP, DEVICE_SOFTMAX };
 enum { DEVICE_RNN, DEVICE_LSTM, DEVICE_GRU, DEVICE_EGRU };
+/* How dense products are computed (enum neap_math). */
+enum { DEVICE_EXACT, DEVICE_TF32X3, DEVICE_BF16 };
 /* The optimizers (enum neap__update_rule). */
 enum { DEVICE_ADAM, DEVICE_ADAMW, DEVICE_SGD };
 
@@ -479,6 +495,27 @@ struct outer_products_arguments {
 	struct neap__device_outer tensor[DEVICE_TENSORS];
 };
 
+/* The same products on tensor cores (dense_math.k); math: DEVICE_TF32X3 or DEVICE_BF16. */
+struct dense_product_math_arguments {
+	struct dense_product_arguments exact;
+	int math;
+};
+
+struct dense_forward_math_arguments {
+	struct dense_forward_arguments exact;
+	int math;
+};
+
+struct dense_backward_math_arguments {
+	struct dense_backward_arguments exact;
+	int math;
+};
+
+struct outer_products_math_arguments {
+	struct outer_products_arguments exact;
+	int math;
+};
+
 /*
  * Adds the outputs of each unit in steps [t0, t1) to count[groups][parts][units], steps upwards and
  * samples upwards in each part of `per_part` samples of a group.
@@ -724,6 +761,12 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	return neap__shared_array(lines * (terms + 4), 4);
 }
 
+/* The same of all stages of tiles for tensor cores (dense_math.k). */
+static inline unsigned neap__shared_math(int room)
+{
+	return neap__shared_array(DEVICE_MATH_STAGES * room, 4);
+}
+
 /*
  * X(name, blocks, threads, bytes of shared memory): all kernels; `a` is a pointer to the arguments.
  */
@@ -770,6 +813,16 @@ static inline unsigned neap__shared_tile(int lines, int terms)
 	X(outer_products, a->blocks, DEVICE_TILE_THREADS, \
 		2 * neap__shared_tile(DEVICE_BIG_TILE, DEVICE_BIG_TERMS) + \
 		2 * neap__shared_array(2 * DEVICE_BIG_TERMS, 4)) \
+	X(dense_product_math, neap__device_tiles(a->exact.rows, DEVICE_BIG_TILE, a->exact.columns, \
+		DEVICE_BIG_TILE), DEVICE_TILE_THREADS, neap__shared_math(DEVICE_MATH_BIG_ROOM)) \
+	X(dense_forward_math, neap__device_unit_tiles(a->exact.batch.samples, a->exact.layer.units), \
+		DEVICE_TILE_THREADS, neap__shared_math(DEVICE_MATH_ROOM) + \
+		neap__shared_array(DEVICE_TILE_SAMPLES, 4)) \
+	X(dense_backward_math, neap__device_unit_tiles(a->exact.batch.samples, \
+		a->exact.layer.units), DEVICE_TILE_THREADS, neap__shared_math(DEVICE_MATH_BACK_ROOM)) \
+	X(outer_products_math, a->exact.blocks, DEVICE_TILE_THREADS, \
+		neap__shared_math(DEVICE_MATH_BIG_ROOM) + \
+		2 * neap__shared_array(4 * DEVICE_MATH_BIG_TERMS, 4)) \
 	X(dense_counts, a->groups * a->parts * ((a->units + 63) / 64), 64, 0)
 #define NEAP_X(name, blocks, threads, shared) NEAP__KERNEL_##name,
 /* clang-format on */

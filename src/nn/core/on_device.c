@@ -23,6 +23,7 @@ int neap__on_device(struct neap_net *net, const struct neap__step_backend *steps
 }
 
 const struct neap__device_driver *neap__device_driver;
+static const char *const maths[] = {NEAP_MATH_TABLE(NEAP_CHOICE_NAME)};
 
 const char *neap__on_device_of_rank(
 	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before)
@@ -41,10 +42,21 @@ const char *neap__on_device_of_rank(
 	return room;
 }
 
+int neap__is_device(const char *device)
+{
+	return device && strcmp(device, "cpu") != 0;
+}
+
 int neap__on_device_open(struct neap_net *net)
 {
-	if (!net->options.device || strcmp(net->options.device, "cpu") == 0)
-		return 0;
+	if (!neap__is_device(net->options.device))
+		return net->options.math == NEAP_MATH_EXACT
+			       ? 0
+			       : neap__fail(NEAP_EUSAGE,
+					 "--math %s needs a GPU, since the processor computes "
+					 "all products exactly; add --device cuda, or use --math "
+					 "exact",
+					 maths[net->options.math]);
 	if (!neap__device_driver)
 		return neap__fail(NEAP_EUSAGE, "device '%.40s': this program has no devices",
 			net->options.device);

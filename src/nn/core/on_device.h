@@ -50,8 +50,12 @@ enum { NEAP__DEVICE_NAME = 32 };
  */
 const char *neap__on_device_of_rank(
 	char room[NEAP__DEVICE_NAME], const char *device, int ranks_before);
-/* Opens the device of the options, if it is not NULL or "cpu", and attaches the net. 0 or a
- * negative code. */
+/* Whether a name is that of a device: NULL and "cpu" are not. */
+int neap__is_device(const char *device);
+/*
+ * Opens the device of the options, if there is one, and attaches the net. Returns 0 or a negative
+ * code: NEAP_EUSAGE if there is none and the options choose a math of devices.
+ */
 int neap__on_device_open(struct neap_net *net);
 /* Opens tiers for the memory that the steps of the net take states from; net may be NULL. */
 int neap__on_device_tiers(const struct neap_net *net, struct neap_tier **tiers, int *count,

@@ -27,19 +27,35 @@ enum {
 	BARRIERS_MOST = 64,
 	GAP = 32,	  /* bytes behind an array in shared memory that nothing may touch */
 	ARRAYS_MOST = 64, /* arrays in shared memory */
+	COPIES_MOST = 256, /* that a thread waits for */
 	UNSET = 0xa5	  /* what shared memory holds when a block begins */
 };
 
 /* Why a thread does not run. */
-enum waiting { READY, AT_BARRIER, AT_SUM, AT_BALLOT, AT_CLUSTER, ENDED, WRONG };
+enum waiting { READY, AT_BARRIER, AT_SUM, AT_BALLOT, AT_MMA, AT_CLUSTER, ENDED, WRONG };
+
+/* Numbers on their way to shared memory; from NULL: 0. */
+struct emulated_copies {
+	int count, groups; /* groups: that have ended so far */
+	struct {
+		float *to;
+		const float *from;
+		int group;
+	} copy[COPIES_MOST];
+};
 
 struct emulated_fiber {
 	struct fiber *fiber;
+	struct emulated_copies *copies; /* NULL: it never began any */
 	enum waiting waits;
 	int barrier; /* where it waits: index of a barrier */
 	int sums;    /* calls of emulator_sum16 */
 	int vote;
 	uint32_t ballot; /* the votes of its warp */
+	enum mma_kind mma;
+	int split_mmas; /* of the warp, noted in its first thread */
+	float *sums_of_mma; /* registers of an mma: what it adds to ... */
+	const uint32_t *rows_of_mma, *columns_of_mma; /* ... and multiplies */
 };
 
 /* A block of the cluster that runs: READY while its threads can go on. */
@@ -52,7 +68,7 @@ struct emulated_thread emulator_thread;
 static struct emulated_fiber fibers[CLUSTER_MOST * THREADS_MOST]; /* [rank][threads] */
 static struct emulated_block cluster[CLUSTER_MOST];
 static struct emulated_barrier barriers[BARRIERS_MOST];
-static int nbarriers, skipped = -1, has_subnormals;
+static int nbarriers, skipped = -1, skipped_mma = -1, has_subnormals;
 static char report[256];
 
 /* The launch in progress. */
@@ -85,6 +101,11 @@ struct emulated_barrier emulator_barrier(int index)
 void emulator_skip(int index)
 {
 	skipped = index;
+}
+
+void emulator_skip_mma(int index)
+{
+	skipped_mma = index;
 }
 
 void emulator_subnormals(int on)
@@ -144,6 +165,57 @@ uint32_t emulator_ballot(int p)
 	fiber->vote = p != 0;
 	park(AT_BALLOT, 0);
 	return fiber->ballot;
+}
+
+/* The copies of the thread that runs. */
+static struct emulated_copies *copies_of(void)
+{
+	struct emulated_fiber *fiber = &fibers[running()];
+
+	if (!fiber->copies && !(fiber->copies = calloc(1, sizeof *fiber->copies)))
+		abort();
+	return fiber->copies;
+}
+
+void emulator_copy(float *to, const float *from)
+{
+	struct emulated_copies *copies = copies_of();
+
+	if (copies->count == COPIES_MOST)
+		abort();
+	memset(to, UNSET, sizeof *to);
+	copies->copy[copies->count].to = to;
+	copies->copy[copies->count].from = from;
+	copies->copy[copies->count++].group = copies->groups;
+}
+
+void emulator_copies_end(void)
+{
+	copies_of()->groups++;
+}
+
+void emulator_copies_wait(int groups)
+{
+	struct emulated_copies *copies = copies_of();
+	int kept = 0;
+
+	for (int i = 0; i < copies->count; i++)
+		if (copies->copy[i].group >= copies->groups - groups)
+			copies->copy[kept++] = copies->copy[i];
+		else
+			*copies->copy[i].to = copies->copy[i].from ? *copies->copy[i].from : 0;
+	copies->count = kept;
+}
+
+void emulator_mma(enum mma_kind kind, float *d, const uint32_t *a, const uint32_t *b)
+{
+	struct emulated_fiber *fiber = &fibers[running()];
+
+	fiber->mma = kind;
+	fiber->sums_of_mma = d;
+	fiber->rows_of_mma = a;
+	fiber->columns_of_mma = b;
+	park(AT_MMA, 0);
 }
 
 /*
@@ -238,12 +310,32 @@ static int wrong(const char *what, const struct emulated_fiber *fiber)
 	return -1;
 }
 
+/* Without clusters, all threads of a block add up, since warps of other devices are larger. */
 static int meets_by_warps(const struct emulated_fiber *fiber)
 {
-	return fiber->waits == AT_SUM || fiber->waits == AT_BALLOT;
+	return fiber->waits == AT_MMA || (launch.ranks > 1 && (fiber->waits == AT_SUM ||
+								     fiber->waits == AT_BALLOT));
 }
 
-/* Lets a warp go on if its threads vote, or add up. Returns 1: they do; -1: not all of them do. */
+/* Runs the mma that the threads of a warp are at. Returns 0, or -1: they are at different ones. */
+static int run_mma(struct emulated_fiber *warp)
+{
+	float *d[WARP];
+	const uint32_t *a[WARP], *b[WARP];
+
+	for (int i = 0; i < WARP; i++) {
+		if (warp[i].mma != warp[0].mma)
+			return wrong("threads of the warp are at different mma", &warp[i]);
+		d[i] = warp[i].sums_of_mma;
+		a[i] = warp[i].rows_of_mma;
+		b[i] = warp[i].columns_of_mma;
+	}
+	if (warp[0].mma != MMA_KIND_TF32 || warp[0].split_mmas++ % SPLIT_MMA != skipped_mma)
+		mma_model(warp[0].mma, d, a, b);
+	return 0;
+}
+
+/* Lets a warp go on if its threads vote, add or multiply. Returns 1: they do; -1: not all do. */
 static int meet_warp(struct emulated_fiber *warp)
 {
 	uint32_t ballot = 0;
@@ -256,6 +348,8 @@ static int meet_warp(struct emulated_fiber *warp)
 	}
 	if (!meets_by_warps(&warp[0]))
 		return 0;
+	if (warp[0].waits == AT_MMA && run_mma(warp) < 0)
+		return -1;
 	for (int i = 0; i < WARP; i++) {
 		warp[i].ballot = ballot;
 		warp[i].waits = READY;
@@ -263,12 +357,12 @@ static int meet_warp(struct emulated_fiber *warp)
 	return 1;
 }
 
-/* Lets warps of a cluster's block go on. Returns 1: some do; -1: wrong. */
+/* Lets warps of a block go on. Returns 1: some do; -1: wrong. */
 static int meet_warps(struct emulated_fiber *block)
 {
 	int any = 0;
 
-	for (int i = 0; i < launch.threads && launch.ranks > 1; i += WARP) {
+	for (int i = 0; i < launch.threads; i += WARP) {
 		int met = meet_warp(&block[i]);
 		if (met < 0)
 			return -1;
@@ -374,7 +468,9 @@ static int run_cluster(int first)
 	for (int i = 0; i < launch.ranks * launch.threads; i++) {
 		fiber_start(fibers[i].fiber, run_thread);
 		fibers[i].waits = READY;
-		fibers[i].sums = fibers[i].vote = 0;
+		fibers[i].sums = fibers[i].vote = fibers[i].split_mmas = 0;
+		if (fibers[i].copies)
+			fibers[i].copies->count = fibers[i].copies->groups = 0;
 	}
 	for (int i = 0; i < launch.threads; i++)
 		order[i] = i;
@@ -410,8 +506,10 @@ static int run_clusters(int clusters)
 
 static void free_fibers(void)
 {
-	for (int i = 0; i < CLUSTER_MOST * THREADS_MOST; i++)
+	for (int i = 0; i < CLUSTER_MOST * THREADS_MOST; i++) {
 		fiber_free(fibers[i].fiber);
+		free(fibers[i].copies);
+	}
 }
 
 static void make_fibers(int threads)

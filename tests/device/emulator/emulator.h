@@ -13,6 +13,8 @@
 #ifndef NEAP_EMULATOR_H
 #define NEAP_EMULATOR_H
 
+#include "mma_model.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +55,12 @@ int emulator_barriers(void);
 struct emulated_barrier emulator_barrier(int index);
 /* From now on, barrier `index` does nothing, as if it were not in the text; -1: all work. */
 void emulator_skip(int index);
+/*
+ * From now on, of each `SPLIT_MMA` TF32 products of a warp, number `index` does nothing: those of
+ * three products of split numbers each. -1: all work.
+ */
+enum { SPLIT_MMA = 6 };
+void emulator_skip_mma(int index);
 /* 1: from now on arithmetic does not flush subnormal numbers, as that of devices in double. */
 void emulator_subnormals(int on);
 
@@ -76,5 +84,11 @@ float emulator_sum16(float x);
 void emulator_cluster_sync(const char *file, int line);
 void *emulator_remote(const void *at, int rank);
 uint32_t emulator_ballot(int p);
+/* ASYNC_COPY, with NULL for 0, ASYNC_COMMIT and ASYNC_WAIT: numbers arrive as late as they may. */
+void emulator_copy(float *to, const float *from);
+void emulator_copies_end(void);
+void emulator_copies_wait(int groups);
+/* MMA_BF16 and MMA_TF32 of dialect.h, of the warp alone: mma_model(). */
+void emulator_mma(enum mma_kind kind, float *d, const uint32_t *a, const uint32_t *b);
 
 #endif
