@@ -171,9 +171,9 @@ int neap__device_net_check(const struct neap_net *net)
 		NEAP_TRY(refuse_layer(net, l));
 	if (net->options.math != NEAP_MATH_EXACT && !is_dense(&net->layers[0]))
 		return neap__fail(NEAP_EUSAGE,
-			"--math %s: '%.200s' has layers of %s, but only layers of rnn, lstm, gru "
-			"and egru have products for tensor cores; use --math exact",
-			maths[net->options.math], net->spec, net->layers[0].cell->name);
+			"--math %s: only layers of rnn, lstm, gru and egru have products for "
+			"tensor cores, not those of %s; use --math exact",
+			maths[net->options.math], net->layers[0].cell->name);
 	return 0;
 }
 

@@ -8,19 +8,24 @@
 #include "emulator/emulator.h"
 
 enum { ORDERS = 8 };
+/* MATH: DENSE with products on tensor cores. */
+enum kind { SPIKING, DENSE, MATH, KINDS };
 
 /*
  * Two layers, and tapes so large that they are moved by less than their size; of dense products
  * more terms than a tile has.
  */
-static void run_small_case(struct emulated_case *c, int is_dense)
+static void run_small_case(struct emulated_case *c, enum kind kind)
 {
-	*c = is_dense ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
-		      : emulated_case_make("lif:40r:reset=zero,lif:34r:width=3,li", 2, 24, 0.3);
+	*c = kind != SPIKING
+		     ? emulated_case_make("egru:70,lstm:5,li", 2, 4, 0.3)
+		     : emulated_case_make("lif:40r:reset=zero,lif:34r:width=3,li", 2, 24, 0.3);
 	c->options.readout = NEAP_READ_MEAN;
-	c->cut = is_dense ? 3 : 10;
+	c->cut = kind == SPIKING ? 10 : 3;
 	c->pack = 1;
 	emulated_case_run(c);
+	if (kind == MATH)
+		emulated_case_keep(c, NEAP_MATH_BF16);
 }
 
 static void any_order(void **arg)
@@ -28,20 +33,20 @@ static void any_order(void **arg)
 	struct emulated_case c;
 
 	(void)arg;
-	for (int is_dense = 0; is_dense < 2; is_dense++) {
-		run_small_case(&c, is_dense);
-		for (uint32_t seed = 0; seed < (is_dense ? 3 : ORDERS); seed++)
+	for (int kind = 0; kind < KINDS; kind++) {
+		run_small_case(&c, (enum kind)kind);
+		for (uint32_t seed = 0; seed < (kind ? 3 : ORDERS); seed++)
 			assert_null(emulated_case_compare(&c, seed * 7919));
 		emulated_case_free(&c);
 	}
 }
 
 /* Tries to remove the barriers from number `first` on; returns how many there are. */
-static int remove_each(int is_dense, int first)
+static int remove_each(enum kind kind, int first)
 {
 	struct emulated_case c;
 
-	run_small_case(&c, is_dense);
+	run_small_case(&c, kind);
 	assert_null(emulated_case_compare(&c, 1));
 	int count = emulator_barriers();
 	for (int i = first; i < count; i++) {
@@ -62,9 +67,10 @@ static int remove_each(int is_dense, int first)
 static void removed(void **arg)
 {
 	(void)arg;
-	int spiking = remove_each(0, 0);
+	int spiking = remove_each(SPIKING, 0), dense = remove_each(DENSE, spiking);
 	assert_true(spiking >= 8);
-	assert_true(remove_each(1, spiking) >= spiking + 6);
+	assert_true(dense >= spiking + 6);
+	assert_true(remove_each(MATH, dense) >= dense + 7);
 }
 
 int main(void)

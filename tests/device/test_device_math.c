@@ -12,7 +12,7 @@
 enum { CHUNK = 16, PRODUCT_WARPS = 4 };
 
 static const char *const cells[] = {"rnn", "lstm", "gru", "egru"};
-static int random_cases = 4;
+static int random_cases = 2;
 
 static uint32_t draw(uint32_t *state, uint32_t below)
 {
@@ -216,10 +216,10 @@ static void products(void **arg)
 {
 	static const struct {
 		int rows, terms, columns;
-	} shapes[] = {{1, 1, 1}, {5, 17, 9}, {65, 33, 70}, {16, 130, 8}, {40, 97, 64}};
+	} shapes[] = {{1, 1, 1}, {5, 17, 9}, {65, 33, 70}, {16, 130, 8}};
 
 	(void)arg;
-	for (uint32_t i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		enum neap_math math = i & 1 ? NEAP_MATH_BF16 : NEAP_MATH_TF32X3;
 		struct product p = product_make(i, shapes[i / 4].rows, shapes[i / 4].terms,
 			shapes[i / 4].columns, i >> 1 & 1);
@@ -305,18 +305,18 @@ static void cuts(void **arg)
 	static const int cuts[] = {1, 7, 40}, shares[] = {0, 1, 3};
 
 	(void)arg;
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 4; i++) {
 		char spec[60];
-		snprintf(spec, sizeof spec, "%s:18,%s:3%s,li", cells[i % 4], cells[(i + i / 4) % 4],
-			i == 5 ? ":delay=1" : "");
-		struct emulated_case c = emulated_case_make(spec, 5, 66, 0.2);
+		snprintf(spec, sizeof spec, "%s:18,%s:3%s,li", cells[i], cells[3 - i],
+			i == 1 ? ":delay=1" : "");
+		struct emulated_case c = emulated_case_make(spec, 5, i & 1 ? 20 : 66, 0.2);
 		c.cut = cuts[i % 3];
-		c.share_steps = shares[i / 3];
+		c.share_steps = shares[i % 3];
 		c.window = i & 1;
 		c.pack = i >> 1 & 1;
 		c.options.group = i % 3 * 3;
 		c.options.classes = i & 2 ? 20 : 5;
-		assert_alike(&c, i & 4 ? NEAP_MATH_BF16 : NEAP_MATH_TF32X3, (uint32_t)i);
+		assert_alike(&c, i & 1 ? NEAP_MATH_TF32X3 : NEAP_MATH_BF16, (uint32_t)i);
 		emulated_case_free(&c);
 	}
 }
@@ -360,6 +360,19 @@ static double net_error(struct emulated_case *c, enum neap_math math)
 	return error / most;
 }
 
+/* egru, of which no unit is so near its threshold that another rounding changes its event. */
+static void events(void **arg)
+{
+	(void)arg;
+	for (int math = NEAP_MATH_TF32X3; math <= NEAP_MATH_BF16; math++) {
+		struct emulated_case c = emulated_case_make("egru:20,egru:9,li", 5, 12, 0.2);
+		double error = net_error(&c, (enum neap_math)math);
+		if (!(error <= 1))
+			fail_msg("%g of the bound", error);
+		emulated_case_free(&c);
+	}
+}
+
 static void random_nets(void **arg)
 {
 	uint32_t first = getenv("NEAP_SEED") ? (uint32_t)atoi(getenv("NEAP_SEED")) : 0;
@@ -376,6 +389,10 @@ static void random_nets(void **arg)
 			spec, 1 + (int)draw(&state, 12), 1 + (int)draw(&state, 80), 0.2);
 		c.options.group = (int)draw(&state, 20);
 		c.options.readout = (enum neap_readout)draw(&state, NEAP_READ_LAST + 1);
+		if (draw(&state, 2)) {
+			c.options.values = 1;
+			batch_numbers(&c.batch, 3, 1, NEAP_TARGET_LABEL, c.options.classes);
+		}
 		enum neap_math math = draw(&state, 2) ? NEAP_MATH_BF16 : NEAP_MATH_TF32X3;
 		double error = net_error(&c, math);
 		if (!(error <= 1))
@@ -399,6 +416,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(not_finite),
 		cmocka_unit_test(removed),
 		cmocka_unit_test(cuts),
+		cmocka_unit_test(events),
 		cmocka_unit_test(random_nets),
 	};
 	const struct CMUnitTest random[] = {cmocka_unit_test(random_nets)};
