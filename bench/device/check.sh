@@ -3,7 +3,7 @@
 # What a CUDA device gives: the bits of the CPU, times, and memory, by parts that take at most 3 minutes each on an H100,
 # `study` at most 4.
 # Parts run in the order given; without one, all in the order below. Each prints rows of one table: part, what, result.
-#   bench/device/check.sh [launches|optimizer|bits|dense|strategies|memory|epoch|lif|clusters|offload|study|torch|layers|compiled|context]...
+#   bench/device/check.sh [launches|optimizer|bits|dense|math|strategies|memory|epoch|lif|clusters|offload|study|torch|layers|compiled|context]...
 # The part `study` keeps its report and figures if STUDY_OUT names a folder. The part `context` runs over CONTEXT_TOKENS tokens
 # (100352; one million is CONTEXT_TOKENS=1001472).
 # Needs nvidia-smi and the tool with kernels: NEAP (build/neap), or .gpu/wheel/*.whl, which bench/device/prepare.sh makes; the
@@ -80,6 +80,37 @@ part_dense() {
 		grep '^{' "$work/log" >"$work/lstm$size"
 		run dense "nn.LSTM, B $size" "$work/log" python3 bench/device/lstm.py "$work/lstm$size" --batch $size || continue
 		sed "s/^/dense       lstm:512, B $size: /" "$work/log"
+	done
+}
+
+# Products on tensor cores: one hash for all strategies and budgets, other than that without; weights after two epochs against those of
+# a run in double, relative to their size; and an LSTM compared with that of PyTorch.
+part_math() {
+	local math net n=0 size=32 base="$SMALL --batch 32 --scale 2"
+	for net in rnn:48,li lstm:70,li gru:33,lstm:20,li:tau=none egru:48,li; do
+		n=$((n + 1))
+		run math "$net, double" "$work/log" $NEAP train $base --net $net --memory 64M --epochs 2 --precision double --out "$work/double$n" || continue
+		for math in exact tf32x3 bf16; do
+			: >"$work/hashes"
+			for memory in 40M 2M; do
+				run math "$net, $math, $memory" "$work/log" $NEAP compare $base --net $net --memory $memory --repeats 1 --device cuda \
+					--slow pinned:64M --math $math || continue 2
+				grep -ohE ' [0-9a-f]{16} ' "$work/log" >>"$work/hashes"
+			done
+			row math "$net, $math: hashes of gradients, all strategies" "$(sort -u "$work/hashes" | wc -l) different (1 is right)"
+			run math "$net, $math" "$work/log" $NEAP train $base --net $net --memory 40M --epochs 2 --device cuda --math $math \
+				--out "$work/$math$n" || continue
+			row math "$net, $math: weights after two epochs against double" \
+				"$(python3 bench/device/weights_error.py "$work/$math$n/model.safetensors" "$work/double$n/model.safetensors")"
+		done
+	done
+	for math in exact tf32x3 bf16; do
+		run math "lstm:512, B $size, $math" "$work/log" $NEAP compare "randman:steps=1000,samples=$size,units=700,classes=20" --net lstm:512,li \
+			--batch $size --memory 24G --repeats 3 --strategy bptt --device cuda --math $math --json || continue
+		grep '^{' "$work/log" >"$work/lstm-$math"
+		run math "nn.LSTM, B $size" "$work/log" python3 bench/device/lstm.py "$work/lstm-$math" --batch $size \
+			--dtype $([ $math = bf16 ] && echo bfloat16 || echo float32) || continue
+		sed "s/^/math        lstm:512, B $size, $math: /" "$work/log"
 	done
 }
 
@@ -255,7 +286,7 @@ part_context() {
 		awk 'NR == 1 { exact = $1 } NR > 1 { printf "%.2f ", exact / $1 }')(0.6 or more is right)"
 }
 
-for part in "${@:-launches optimizer bits dense strategies memory lif clusters offload study epoch torch layers compiled context}"; do
+for part in "${@:-launches optimizer bits dense math strategies memory lif clusters offload study epoch torch layers compiled context}"; do
 	for one in $part; do
 		type "part_$one" >/dev/null 2>&1 || { echo "check.sh: unknown part '$one'" >&2; exit 2; }
 		"part_$one"

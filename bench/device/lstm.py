@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time of a step of torch.nn.LSTM in float32 without TF32, forward and backward, compared with that of neap on the same GPU.
-    lstm.py COMPARE.json [--units 512] [--batch 32] [--steps 1000] [--inputs 700] [--device cuda]
+"""Time of a step of torch.nn.LSTM in float32 without TF32, or in bfloat16, forward and backward, compared with that of neap on the
+same GPU.
+    lstm.py COMPARE.json [--units 512] [--batch 32] [--steps 1000] [--inputs 700] [--dtype float32] [--device cuda]
 COMPARE.json is what `neap compare --json --strategy bptt --device cuda` printed for lstm:512,li and the same sizes. A step of neap
 includes the readout and the gradients of all weights. The last row is PASS if neap takes at most 1.5 times as long.
 """
@@ -36,6 +37,7 @@ def main():
     parser.add_argument("compare")
     for name, value in ("units", 512), ("batch", 32), ("steps", 1000), ("inputs", 700):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -43,10 +45,11 @@ def main():
         found = json.load(file)
     run = next(run for run in found["runs"] if run["strategy"] == "bptt" and run["feasible"])
     own, chain = run["seconds_per_step"], found["chain"]
-    x = torch.randn(asked.steps, asked.batch, asked.inputs, device=asked.device)
-    lstm = torch.nn.LSTM(asked.inputs, asked.units).to(asked.device)
+    dtype = getattr(torch, asked.dtype)
+    x = torch.randn(asked.steps, asked.batch, asked.inputs, device=asked.device, dtype=dtype)
+    lstm = torch.nn.LSTM(asked.inputs, asked.units).to(asked.device, dtype)
     forward, both = (seconds(lstm, x, backward) / asked.steps for backward in (False, True))
-    print(f"nn.LSTM, float32, TF32 off: {1e6 * forward:.2f} us per step forward, {1e6 * both:.2f} with backward (torch {torch.__version__})")
+    print(f"nn.LSTM, {asked.dtype}, TF32 off: {1e6 * forward:.2f} us per step forward, {1e6 * both:.2f} with backward (torch {torch.__version__})")
     print(f"neap: {1e6 * chain['advance']:.2f} us forward, {1e6 * chain['record']:.2f} with tapes, {1e6 * chain['backward']:.2f} backward, "
           f"{1e6 * own:.2f} in all")
     print(f"{'PASS' if own <= 1.5 * both else 'FAIL'}: neap takes {own / both:.2f} times as long (1.5 or less is right)")

@@ -119,6 +119,8 @@ static const struct foreign_name {
 	{{"activation", "nonlinearity"}, "net",
 		"with the key activation= of a layer: --net rnn:64:activation=relu,li", NULL},
 	{{"bidirectional"}, NULL, "bidirectional layers are not supported. Leave it out", NULL},
+	{{"tf32", "allow-tf32", "tensor-cores"}, "math",
+		"tf32x3 or bf16 with --device cuda (docs/gpu.md)", NULL},
 	{{"gpu", "gpus", "cuda", "device", "accelerator", "mps"}, "device",
 		"cuda or cuda:N for an NVIDIA GPU (docs/gpu.md)", NULL},
 	{{"class-weight", "class-weights", "pos-weight", "sample-weight", "balanced"}, NULL,
