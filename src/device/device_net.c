@@ -302,8 +302,7 @@ int neap__device_net_layers(
 {
 	int dense_layers = is_dense(&net->layers[0]);
 
-	*device = (struct neap__device_net){
-		.net = net,
+	*device = (struct neap__device_net){.net = net,
 		.layers = net->nlayers - 1,
 		.math = (int)net->options.math,
 		.readout = describe_readout(net, weights)};

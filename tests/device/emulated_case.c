@@ -78,7 +78,8 @@ static void take_weights(struct emulated_case *c)
 	struct neap_param from, to;
 
 	for (int i = 0; c->weights && i < neap_net_params(c->net); i++) {
-		assert_int_equal(neap_net_param((struct neap_net *)(uintptr_t)c->weights, i, &from), 0);
+		assert_int_equal(
+			neap_net_param((struct neap_net *)(uintptr_t)c->weights, i, &from), 0);
 		assert_int_equal(neap_net_param(c->net, i, &to), 0);
 		for (int64_t k = 0; k < to.count; k++)
 			if (to.precision == NEAP_DOUBLE)

@@ -645,8 +645,7 @@ static int compare_counts(struct emulated_net *e)
 /* The turn from the emulator's state. */
 static void turn(struct emulated_net *e)
 {
-	assert_int_equal(
-		neap_net_turn(e->c->net, e->state, e->c->turned, &e->c->loss), 0);
+	assert_int_equal(neap_net_turn(e->c->net, e->state, e->c->turned, &e->c->loss), 0);
 	memcpy(e->adjoint, e->c->turned, e->c->sizes.adjoint);
 }
 

@@ -70,8 +70,7 @@ static float chunk_of(const float *x, const float *y, enum neap_math math)
 {
 	/* A thread has every 4th term; in an mma, all threads' first ones come first. */
 	static const int bf16[CHUNK] = {0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15};
-	static const int tf32[2][8] = {
-		{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}};
+	static const int tf32[2][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}};
 	float big[2][CHUNK], small[2][CHUNK], d = 0;
 
 	if (math == NEAP_MATH_BF16) {
@@ -187,7 +186,8 @@ static float product_model(const struct product *p, int row, int column, enum ne
 static double bound_of(int terms, enum neap_math math)
 {
 	double sums = 6 * ldexp(1, -23) + ((terms + CHUNK - 1) / CHUNK + 1) * ldexp(1, -24);
-	double factors = math == NEAP_MATH_BF16 ? 2 * ldexp(1, -9) + ldexp(1, -18) : 3 * ldexp(1, -22);
+	double factors =
+		math == NEAP_MATH_BF16 ? 2 * ldexp(1, -9) + ldexp(1, -18) : 3 * ldexp(1, -22);
 
 	return (factors + sums) * 1.001;
 }
@@ -205,7 +205,8 @@ static double product_error(const struct product *p, enum neap_math math, int ha
 			float found = p->sums[(size_t)row * (size_t)a->columns + (size_t)column];
 			if (has_bits)
 				assert_memory_equal(&found, &model, sizeof found);
-			double error = fabs((double)found - exact) / (bound_of(a->terms, math) * size);
+			double error =
+				fabs((double)found - exact) / (bound_of(a->terms, math) * size);
 			most = error > most ? error : most;
 		}
 	return most;
@@ -226,8 +227,8 @@ static void products(void **arg)
 		product_run(&p, math, i);
 		double error = product_error(&p, math, 1);
 		if (getenv("NEAP_VERBOSE"))
-			fprintf(stderr, "# %d terms, math %d: %.3f of the bound\n",
-				p.a.exact.terms, (int)math, error);
+			fprintf(stderr, "# %d terms, math %d: %.3f of the bound\n", p.a.exact.terms,
+				(int)math, error);
 		assert_true(error <= 1);
 		product_free(&p);
 	}
@@ -383,7 +384,8 @@ static void random_nets(void **arg)
 		char spec[200] = "";
 		for (uint32_t layers = 1 + draw(&state, 2); layers > 0; layers--)
 			snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "%s:%d,",
-				cells[draw(&state, 3)], 1 + (int)draw(&state, draw(&state, 4) ? 20 : 80));
+				cells[draw(&state, 3)],
+				1 + (int)draw(&state, draw(&state, 4) ? 20 : 80));
 		strcat(spec, "li");
 		struct emulated_case c = emulated_case_make(
 			spec, 1 + (int)draw(&state, 12), 1 + (int)draw(&state, 80), 0.2);

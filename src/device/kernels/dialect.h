@@ -196,11 +196,11 @@ static __device__ __forceinline__ unsigned cuda_tf32(float x)
 #define ASYNC_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
 #define ASYNC_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #define CUDA_MMA(shape_and_types, d, a, b)                                                         \
-	asm volatile("mma.sync.aligned." shape_and_types                                           \
-		     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
-		     : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                      \
-		     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]),            \
-		     "r"((b)[1]))
+	asm volatile(                                                                              \
+		"mma.sync.aligned." shape_and_types                                                \
+		" {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                 \
+		: "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                           \
+		: "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
 #define MMA_BF16(d, a, b) CUDA_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", d, a, b)
 #define MMA_TF32(d, a, b) CUDA_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", d, a, b)
 #else

@@ -25,10 +25,10 @@ enum {
 	WARP = 32,
 	BLOCKS_MOST = 1 << 20,
 	BARRIERS_MOST = 64,
-	GAP = 32,	  /* bytes behind an array in shared memory that nothing may touch */
-	ARRAYS_MOST = 64, /* arrays in shared memory */
+	GAP = 32,	   /* bytes behind an array in shared memory that nothing may touch */
+	ARRAYS_MOST = 64,  /* arrays in shared memory */
 	COPIES_MOST = 256, /* that a thread waits for */
-	UNSET = 0xa5	  /* what shared memory holds when a block begins */
+	UNSET = 0xa5	   /* what shared memory holds when a block begins */
 };
 
 /* Why a thread does not run. */
@@ -53,8 +53,8 @@ struct emulated_fiber {
 	int vote;
 	uint32_t ballot; /* the votes of its warp */
 	enum mma_kind mma;
-	int split_mmas; /* of the warp, noted in its first thread */
-	float *sums_of_mma; /* registers of an mma: what it adds to ... */
+	int split_mmas;				      /* of the warp, noted in its first thread */
+	float *sums_of_mma;			      /* registers of an mma: what it adds to ... */
 	const uint32_t *rows_of_mma, *columns_of_mma; /* ... and multiplies */
 };
 
@@ -313,8 +313,8 @@ static int wrong(const char *what, const struct emulated_fiber *fiber)
 /* Without clusters, all threads of a block add up, since warps of other devices are larger. */
 static int meets_by_warps(const struct emulated_fiber *fiber)
 {
-	return fiber->waits == AT_MMA || (launch.ranks > 1 && (fiber->waits == AT_SUM ||
-								     fiber->waits == AT_BALLOT));
+	return fiber->waits == AT_MMA ||
+	       (launch.ranks > 1 && (fiber->waits == AT_SUM || fiber->waits == AT_BALLOT));
 }
 
 /* Runs the mma that the threads of a warp are at. Returns 0, or -1: they are at different ones. */

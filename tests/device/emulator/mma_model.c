@@ -78,8 +78,8 @@ static void gather(float rows[ROWS][TERMS_MOST], float columns[TERMS_MOST][COLUM
 	}
 }
 
-void mma_model(enum mma_kind kind, float *const *d, const uint32_t *const *a,
-	const uint32_t *const *b)
+void mma_model(
+	enum mma_kind kind, float *const *d, const uint32_t *const *a, const uint32_t *const *b)
 {
 	const int terms = kind == MMA_KIND_TF32 ? 8 : 16;
 	float rows[ROWS][TERMS_MOST], columns[TERMS_MOST][COLUMNS];

@@ -21,7 +21,7 @@ uint32_t mma_tf32(float x);
  * d[lane][4] += a[lane][4] b[lane][2] for the 32 threads of a warp, in registers as the PTX manual
  * has them for mma.m16n8k16 (.bf16) and mma.m16n8k8 (.tf32).
  */
-void mma_model(enum mma_kind kind, float *const *d, const uint32_t *const *a,
-	const uint32_t *const *b);
+void mma_model(
+	enum mma_kind kind, float *const *d, const uint32_t *const *a, const uint32_t *const *b);
 
 #endif
