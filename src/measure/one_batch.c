@@ -83,6 +83,7 @@ int neap__one_batch_open(struct neap__one_batch *one, const struct neap__one_bat
 			"--loss: unknown loss '%s'; 'neap help train' lists them", source->loss);
 	one->objective.rates = neap__unit_penalty(source->net, &source->rates);
 	one->objective.dropout = 1; /* as in the first epoch */
+	one->objective.readout_once = 1;
 	return neap_net_begin(one->net, one->batch, &one->objective);
 }
 

@@ -45,11 +45,16 @@ struct range_job {
 	struct round_head *written;  /* the round of a writing in progress */
 };
 
-/* Makes sure that there is a batch, and weights in strips. 0, or NEAP_EUSAGE. */
-static int check_batch(struct neap_net *net)
+/*
+ * Makes sure that there is a batch, and weights in strips. A step that runs for the first time comes
+ * before a turn, which needs the readout. 0, or NEAP_EUSAGE.
+ */
+static int check_batch(struct neap_net *net, int first)
 {
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
+	if (first)
+		net->skips_readout = 0;
 	if (!net->has_strips && !net->backend)
 		net->ops->fill_strips(net);
 	net->has_strips = 1;
@@ -70,7 +75,7 @@ int neap_net_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first};
 
-	NEAP_TRY(check_batch(net));
+	NEAP_TRY(check_batch(net, first));
 	if (net->backend)
 		return net->backend->advance(net->on_backend, state, t0, t1, first);
 	for (job.t0 = t0; job.t0 < t1; job.t0 = job.t1) {
@@ -236,16 +241,16 @@ int neap_net_record(void *user, void *state, int64_t t0, int64_t t1, int first, 
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = RECORD};
 
-	NEAP_TRY(check_batch(net));
+	NEAP_TRY(check_batch(net, first));
 	if (net->backend)
 		return net->backend->record(
 			net->on_backend, state, t0, t1, first, tape, room, used, t_done);
 	return write_tapes(&job, t0, t1, tape, room, used, t_done);
 }
 
-static int check_log(struct neap_net *net)
+static int check_log(struct neap_net *net, int first)
 {
-	NEAP_TRY(check_batch(net));
+	NEAP_TRY(check_batch(net, first));
 	return net->log_max ? 0 : neap__fail(NEAP_EUSAGE, "the net has no log of spikes");
 }
 
@@ -256,7 +261,7 @@ int neap_net_advance_log(void *user, void *state, int64_t t0, int64_t t1, int fi
 	struct neap_net *net = user;
 	struct range_job job = {.net = net, .moving = state, .first = first, .writing = LOG};
 
-	NEAP_TRY(check_log(net));
+	NEAP_TRY(check_log(net, first));
 	return write_rounds(&job, t0, t1, net->log_max, log, room, used, t_done);
 }
 
@@ -269,7 +274,7 @@ int neap_net_replay(void *user, void *state, int64_t t0, int64_t t1, const void 
 	struct range_job job = {.net = net, .moving = state, .writing = REPLAY, .log = head};
 	int64_t from = -1, to = -1;
 
-	NEAP_TRY(check_log(net));
+	NEAP_TRY(check_log(net, 0));
 	for (uint64_t at = head->last; at;) {
 		const struct round_head *round = (const void *)((const char *)log + at);
 		from = round->t0;
@@ -333,7 +338,7 @@ int neap_net_backward(void *user, void *adjoint, int64_t t1, int64_t t0, const v
 	struct neap_net *net = user;
 	const struct tape_head *head = tape;
 
-	NEAP_TRY(check_batch(net));
+	NEAP_TRY(check_batch(net, 0));
 	if (net->backend)
 		return net->backend->backward(net->on_backend, adjoint, t1, t0, tape);
 	for (uint64_t at = t0 < t1 ? head->last : 0; at;) {

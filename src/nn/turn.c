@@ -129,6 +129,10 @@ int neap_net_turn(void *user, const void *state, void *adjoint, double *loss)
 
 	if (!net->batch)
 		return neap__fail(NEAP_EUSAGE, "no batch was begun");
-	return net->backend ? neap__on_device_turn(net, state, adjoint, loss, turn)
-			    : turn(net, state, adjoint, loss);
+	NEAP_TRY(net->backend ? neap__on_device_turn(net, state, adjoint, loss, turn)
+			      : turn(net, state, adjoint, loss));
+	const struct neap__layer *readout = &net->layers[net->nlayers - 1];
+	net->skips_readout = net->objective.readout_once && adjoint && readout->cell->readout &&
+			     neap__layer_tape(net, readout) == 0;
+	return 0;
 }

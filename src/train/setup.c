@@ -439,7 +439,8 @@ int neap__setup(struct neap__trainer *trainer)
 	trainer->objective = (struct neap_objective){.size = sizeof(struct neap_objective),
 		.loss = neap_loss_find(o->loss),
 		.rates = neap__unit_penalty(&o->net, &o->rates),
-		.dropout = 1};
+		.dropout = 1,
+		.readout_once = 1};
 	if (!rule || !trainer->schedule)
 		return NEAP_EUSAGE;
 	if (o->loss && !trainer->objective.loss)

@@ -71,7 +71,7 @@ static int assign_samples(struct neap_net *net, const struct neap_batch *batch,
 	NEAP_TRY(neap__grads_begin(net, batch));
 	net->tape_max = tape;
 	net->log_max = net->has_log ? log : 0;
-	net->is_packed = net->has_strips = 0;
+	net->is_packed = net->has_strips = net->skips_readout = 0;
 	net->fixed_tape = net->sample_steps == (double)batch->size * (double)batch->steps;
 	for (int l = net->taped_from; l < net->nlayers - 1; l++)
 		net->fixed_tape &= net->layers[l].dense;
@@ -192,9 +192,11 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 	net->result = (struct neap_net_result){.size = sizeof(struct neap_net_result)};
 	net->objective = (struct neap_objective){.size = sizeof(struct neap_objective)};
 	if (objective) {
-		NEAP_TRY(neap__struct_size(
-			objective->size, sizeof *objective, sizeof *objective, "neap_objective"));
-		net->objective = *objective;
+		NEAP_TRY(neap__struct_size(objective->size,
+			offsetof(struct neap_objective, readout_once), sizeof *objective,
+			"neap_objective"));
+		NEAP_TRY(neap__struct_take(&net->objective, sizeof net->objective, objective,
+			"neap_objective"));
 	}
 	NEAP_TRY(neap__batch_check(net, batch));
 	NEAP_TRY(make_room(net, batch));

@@ -190,6 +190,8 @@ size_t neap__group_step(struct neap_net *net, struct neap__group *group, unsigne
 		const struct neap__layer *layer = &net->layers[l];
 		int known = walked && !layer->cell->readout;
 		int sends = net->has_delays && !layer->cell->readout;
+		if (net->skips_readout && layer->cell->readout)
+			continue;
 		enter_layer(net, group, alive, l);
 		if (!known)
 			make_sums(net, group, alive);

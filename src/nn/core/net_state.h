@@ -483,6 +483,7 @@ struct neap_net {
 	size_t log_max;
 	size_t strip_units; /* units of a strip of `packed` */
 	void **packed;	    /* [layers] weights as replay reads them, where has_log */
+	int skips_readout;  /* objective.readout_once, and the turn was taken */
 	int is_packed;	    /* `packed` holds the weights of the batch begun */
 	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */
 	void **strips, **turned;
