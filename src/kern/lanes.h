@@ -25,6 +25,16 @@ INLINE uint64_t bits_of(mask m)
 #endif
 }
 
+/* Bit i: lane i of a is above that of b. */
+INLINE uint64_t bits_above(vec a, vec b)
+{
+#if NEAP__INTRINSICS == 64 && !defined NEAP_REAL_DOUBLE
+	return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
+#else
+	return bits_of(a > b);
+#endif
+}
+
 /* |x| */
 INLINE vec absolute(vec x)
 {

@@ -27,7 +27,7 @@ int NEAP_V(neap__spikes)(uint16_t *id, const real *u, int n, real theta)
 	int count = 0, i = 0;
 
 	for (; i + WIDE <= n; i += WIDE)
-		count += list_lanes(id + count, bits_of(load(u + i) > theta), i);
+		count += list_lanes(id + count, bits_above(load(u + i), spread(theta)), i);
 	for (; i < n; i++)
 		if (u[i] > theta)
 			id[count++] = (uint16_t)i;
@@ -42,7 +42,7 @@ int NEAP_V(neap__support)(uint16_t *id, uint16_t *near, real *value, int *nnear,
 	for (; i + WIDE <= n; i += WIDE) {
 		vec v = load(u + i), x = v - theta;
 		uint64_t bits = bits_of(absolute(x) <= cut);
-		count += list_lanes(id + count, bits_of(v > theta), i);
+		count += list_lanes(id + count, bits_above(v, spread(theta)), i);
 		list_lanes(near + inside, bits, i);
 		inside += keep_lanes(value + inside, v, bits);
 	}
