@@ -122,6 +122,12 @@ struct neap__cost_watch {
 	/* Of forward steps when the sweep came to `mark_at`; stats.foreseen is told later. */
 	int64_t mark_at, foresee_at;
 	double mark_found, mark_planned;
+	/*
+	 * Forward steps since the last sample, at whose end they had taken `seen_found`, and
+	 * `seen_planned` by the plan; the least quotient of samples after the first.
+	 */
+	double seen_found, seen_planned, least;
+	int64_t samples;
 	/* Of each tier's writes. */
 	double last_end[NEAP_TIERS_MAX], busy[NEAP_TIERS_MAX], planned[NEAP_TIERS_MAX];
 	int64_t records[NEAP_TIERS_MAX];

@@ -10,7 +10,10 @@
 #include "chainmodel.h"
 #include "store/fault_tier.h"
 #include "sweep/sweep.h"
+#include "store/tier_state.h"
 #include "sys/clock.h"
+
+#include <math.h>
 
 #define STEP 5e-6 /* seconds */
 
@@ -170,10 +173,126 @@ static void replaced(void **state)
 	assert_true(replans > 0);
 }
 
+/*
+ * Costs that the test sets: a step takes `pace` virtual steps, and a write as long as the plan says.
+ * Virtual seconds are so long that those of the machine do not count.
+ */
+#define VIRTUAL_STEP 10.0
+#define VIRTUAL_TAU 12 /* steps that a write of a state takes */
+
+static struct neap_sweep *timed;
+static double virtual_now;
+static double (*pace)(int64_t t, int64_t steps);
+
+static double virtual_seconds(int64_t t0, int64_t t1)
+{
+	double seconds = 0;
+	for (int64_t t = t0; t < t1; t++)
+		seconds += VIRTUAL_STEP * pace(t, timed->problem.chain.steps);
+	return seconds;
+}
+
+static int virtual_advance(void *user, void *state, int64_t t0, int64_t t1, int first)
+{
+	timed->stats.advance += virtual_seconds(t0, t1);
+	return plain_advance(user, state, t0, t1, first);
+}
+
+static int virtual_record(void *user, void *state, int64_t t0, int64_t t1, int first, void *tape,
+	size_t room, size_t *used, int64_t *done)
+{
+	int rc = plain_record(user, state, t0, t1, first, tape, room, used, done);
+	timed->stats.record += virtual_seconds(t0, *done);
+	return rc;
+}
+
+/* One write follows the other. */
+static void virtual_times(void *self, double *start, double *end)
+{
+	(void)self;
+	*start = virtual_now = fmax(virtual_now, neap__seconds());
+	*end = virtual_now += VIRTUAL_TAU * VIRTUAL_STEP;
+}
+
+static double as_planned(int64_t t, int64_t steps)
+{
+	(void)t, (void)steps;
+	return 1;
+}
+
+/* The first steps find cold caches, and then another program has the processor for a while. */
+static double disturbed(int64_t t, int64_t steps)
+{
+	return t < steps / 10 || (t > steps / 4 && t < steps / 2) ? 12 : 1;
+}
+
+static double faster(int64_t t, int64_t steps)
+{
+	(void)t, (void)steps;
+	return 0.2;
+}
+
+/* Runs 3000 steps at a pace; returns the replans. */
+static int64_t virtual_replans(double (*at)(int64_t t, int64_t steps), uint64_t memory)
+{
+	struct model m;
+	struct neap_tier *tier;
+	struct neap_sweep_stats stats = {.size = sizeof stats};
+	struct gradient got, want;
+	model_init(&m, 3000, 7);
+	want = reference(&m);
+	struct neap_step_ops ops = model_ops(&m, 0);
+	plain_advance = ops.advance;
+	plain_record = ops.record;
+	ops.advance = virtual_advance;
+	ops.record = virtual_record;
+	pace = at;
+	virtual_now = 0;
+	assert_int_equal(neap_tier_open_memory(&tier, 1 << 22), 0);
+	tier->ops.times = virtual_times;
+	const double rate = 128 / (VIRTUAL_TAU * VIRTUAL_STEP);
+	neap_tier_set_rates(tier, rate, rate, 0);
+	struct neap_sweep_options o = {.size = sizeof o,
+		.steps = m.steps,
+		.memory = memory,
+		.strategy = "async",
+		.params = {.effort = 20},
+		.tiers = &tier,
+		.ntiers = 1,
+		.no_replan = -1,
+		.advance = VIRTUAL_STEP,
+		.record = VIRTUAL_STEP,
+		.backward = 0.1 * VIRTUAL_STEP};
+	if (neap_sweep_create(&timed, &ops, &m, &o) < 0)
+		fail_msg("%s", neap_detail());
+	if (run_model(timed, &m, &got, &stats) < 0)
+		fail_msg("%s", neap_detail());
+	assert_memory_equal(&got, &want, sizeof got);
+	neap_sweep_free(timed);
+	neap_tier_close(tier);
+	model_fini(&m);
+	return stats.replans;
+}
+
+/*
+ * Steps that are slow for a while replace no plan, though they seem slow by all steps so far; steps that
+ * are fast throughout, and therefore hide fewer transfers, do.
+ */
+static void cold_costs(void **state)
+{
+	(void)state;
+	for (uint64_t memory = 128 * 24; memory <= 128 * 96; memory *= 2) {
+		assert_int_equal(virtual_replans(as_planned, memory), 0);
+		assert_int_equal(virtual_replans(disturbed, memory), 0);
+		assert_true(virtual_replans(faster, memory) > 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replaced),
+		cmocka_unit_test(cold_costs),
 	};
 	if (argc > 1)
 		rounds = atoi(argv[1]);

@@ -116,3 +116,19 @@ int neap__block_replan(struct neap_plan *plan, const struct neap_problem *proble
 	neap__plan_bound(plan, neap_bound(problem));
 	return 1;
 }
+
+int neap__block_replan_holds(const struct neap_plan *rest, const struct neap_plan *plan,
+	const struct neap_problem *problem)
+{
+	struct neap_plan now = *rest, before = *plan;
+	struct neap__prefetch *prefetch;
+	NEAP_TRY(neap__prefetch_new(&prefetch));
+	int rc = neap__block_plan_run(&before, problem, prefetch);
+	if (rc == 0)
+		rc = neap__block_plan_run(&now, problem, prefetch);
+	neap__prefetch_free(prefetch);
+	if (rc == NEAP_EINFEASIBLE)
+		return 0;
+	NEAP_TRY(rc);
+	return now.feasible && now.makespan <= before.makespan;
+}

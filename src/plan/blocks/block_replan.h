@@ -21,4 +21,11 @@
 int neap__block_replan(struct neap_plan *plan, const struct neap_problem *problem, int64_t step,
 	int64_t chunk, int64_t effort, double gain);
 
+/*
+ * Returns 1 if the plan `rest`, which came of `plan`, takes at most as long as `plan` in a problem with
+ * other costs, 0 if it takes longer or is infeasible there, or a negative code.
+ */
+int neap__block_replan_holds(const struct neap_plan *rest, const struct neap_plan *plan,
+	const struct neap_problem *problem);
+
 #endif

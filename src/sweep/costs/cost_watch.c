@@ -19,6 +19,9 @@
 #define LATEST_LEAST 1e-2 /* if it takes so long */
 #define FORESEE 10	  /* after this part of the first pass */
 #define MADE_UP 2.0	  /* times as much as planned: that was not measured */
+#define SAMPLE_SECONDS 1e-3 /* of a sample of the pace, at least, */
+#define SAMPLE_SHARE 0.05   /* and of the planned first pass: the least of many is a matter of luck */
+#define SAMPLES_LEAST 3	    /* one that is cold, and two that are not disturbed both by chance */
 #define SIMULATED_MOST 100000 /* steps: a longer plan without blocks is not simulated again */
 
 void neap__replan_forget(struct neap_sweep *s)
@@ -101,6 +104,36 @@ double neap__watch_planned_forward(const struct neap_sweep *s)
 	const struct neap_chain *c = &s->problem.chain;
 	return (double)t->advance_steps * c->advance + (double)t->record_steps * c->record +
 	       (double)(t->advance_calls + t->record_calls) * c->call;
+}
+
+/*
+ * The least of samples: whatever disturbs a step for a while, such as cold caches, page faults, or
+ * other programs on the processor, makes it slower and never faster.
+ */
+int neap__watch_sample(struct neap_sweep *s, double *least)
+{
+	struct neap__cost_watch *w = &s->watch;
+	double found = neap__watch_found_forward(s), planned = neap__watch_planned_forward(s);
+	double pass = (double)s->problem.chain.steps * s->problem.chain.advance;
+	if (found - w->seen_found >= SAMPLE_SECONDS &&
+		planned - w->seen_planned >= SAMPLE_SHARE * pass) {
+		double pace = (found - w->seen_found) / (planned - w->seen_planned);
+		if (w->samples > 0)
+			w->least = w->samples == 1 ? pace : fmin(w->least, pace);
+		w->samples++;
+		w->seen_found = found;
+		w->seen_planned = planned;
+	}
+	*least = w->least;
+	return w->samples >= SAMPLES_LEAST;
+}
+
+void neap__watch_restart(struct neap_sweep *s)
+{
+	struct neap__cost_watch *w = &s->watch;
+	w->seen_found = neap__watch_found_forward(s);
+	w->seen_planned = neap__watch_planned_forward(s);
+	w->samples = 1;
 }
 
 /*

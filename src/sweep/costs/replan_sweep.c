@@ -23,7 +23,6 @@
 #define TRIES 8			  /* of a run */
 #define EFFORT 100		  /* simulations of a search */
 #define SIMULATIONS (EFFORT + 24) /* and those of neighbours (block_replan.c) */
-#define SECONDS_LEAST 1e-3
 #define RECORDS_LEAST 3 /* writes that tell the tier's pace */
 
 /* The actions of this run once more, from the first one on, with all that was replaced. */
@@ -33,17 +32,29 @@ struct again {
 	int count, done; /* replans: that there are, that were applied */
 };
 
+/*
+ * What was measured: by the least of samples, from which a plan is made, and by all steps so far, by
+ * which it must not take longer than the plan that it replaces. If a processor was lent to other
+ * programs for a while, or the first steps found cold caches, steps seem slow by the second alone;
+ * transfers then seem to hide behind them, and a plan with many would wait for these once the steps
+ * are as fast as planned.
+ */
+struct measured_costs {
+	struct neap_problem least, all;
+};
+
 /* 1 where enough was measured, and it is not what is known. */
-static int has_news(struct neap_sweep *s, struct neap_problem *now)
+static int has_news(struct neap_sweep *s, struct measured_costs *m)
 {
 	const int i = s->plan.tier - 1;
-	if (s->watch.records[i] < RECORDS_LEAST)
-		return 0;
+	const struct neap_problem *now = &m->least;
+	double least;
 	neap__fence_wait(&s->arena.memory.fence);
-	double found = neap__watch_found_forward(s), planned = neap__watch_planned_forward(s);
-	if (found < SECONDS_LEAST || !(planned > 0))
+	if (!neap__watch_sample(s, &least) || s->watch.records[i] < RECORDS_LEAST)
 		return 0;
-	neap__watch_scale(s, found / planned, found / planned, now);
+	double all = neap__watch_found_forward(s) / neap__watch_planned_forward(s);
+	neap__watch_scale(s, least, least, &m->least);
+	neap__watch_scale(s, all, all, &m->all);
 	return neap__watch_is_off(now->chain.advance, s->watch.known_advance) ||
 	       neap__watch_is_off(neap__watch_write_seconds(s, now), s->watch.known_write);
 }
@@ -172,8 +183,17 @@ static int search(
 	return rc;
 }
 
+/* The problem that is searched: places on the tier are looked at by fits_tiers. */
+static struct neap_problem searched(const struct neap_sweep *s, const struct neap_problem *found)
+{
+	struct neap_problem p = *found;
+	p.memory = s->plan.arena_bytes;
+	p.tiers[s->plan.tier - 1].capacity = NEAP_INFINITE;
+	return p;
+}
+
 static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t step,
-	const struct neap_problem *found)
+	const struct measured_costs *found)
 {
 	struct neap__cost_watch *w = &s->watch;
 	struct neap__replan_history *h = history_of(s);
@@ -184,13 +204,14 @@ static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t 
 		return 0;
 	struct neap_problem *now = &h->problem[h->count + 1];
 	struct neap_plan *plan = &h->plan[h->count + 1];
-	*now = *found;
+	const struct neap_problem all = searched(s, &found->all);
+	*now = searched(s, &found->least);
 	*plan = s->plan;
-	now->memory = s->plan.arena_bytes;
-	now->tiers[tier].capacity = NEAP_INFINITE; /* fits_tiers looks at the places */
 	int rc = search(s, plan, now, step);
+	if (rc > 0)
+		rc = neap__block_replan_holds(plan, &s->plan, &all);
 	now->tiers[tier].capacity = s->problem.tiers[tier].capacity;
-	neap__log_replan(&s->problem, found, step, rc > 0 ? plan : NULL);
+	neap__log_replan(&s->problem, &found->least, step, rc > 0 ? plan : NULL);
 	if (rc <= 0)
 		return 0; /* the old plan goes on */
 	h->count++;
@@ -206,6 +227,7 @@ static int replan(struct neap_sweep *s, struct neap_schedule *schedule, int64_t 
 	/* The next decision is about what was measured since. */
 	w->busy[tier] = w->planned[tier] = 0;
 	w->records[tier] = 0;
+	neap__watch_restart(s);
 	return 0;
 }
 
@@ -220,9 +242,9 @@ int neap__replan_consider(struct neap_sweep *s, struct neap_schedule *schedule)
 	double rest = s->plan.makespan * (1 - (double)step / (double)s->problem.chain.steps);
 	if (s->options.no_replan == 0 && rest < NEAP__REPLAN_WORTH * s->planning)
 		return 0;
-	struct neap_problem found;
+	struct measured_costs found;
 	if (!has_news(s, &found))
 		return 0;
-	neap__watch_set_known(s, &found); /* the same news does not come again */
+	neap__watch_set_known(s, &found.least); /* the same news does not come again */
 	return is_worth(s, rest) ? replan(s, schedule, step, &found) : 0;
 }
