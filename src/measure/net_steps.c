@@ -15,6 +15,7 @@
 #include "sys/pool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,6 +245,11 @@ out:
 	}
 	free(sequences);
 	return rc;
+}
+
+void neap__costs_in_order(struct neap__costs *costs)
+{
+	costs->advance = fmin(costs->advance, costs->record);
 }
 
 static int rounds(int groups, int threads)

@@ -149,7 +149,8 @@ int neap__tiers_beside(struct neap__tiers *tiers, const struct neap_sweep_settin
 	for (int i = 0; i < tiers->count; i++) {
 		int rc = neap__tier_cost_beside(&neap__tier_public_calls, &beside, tiers->tier[i],
 			&work, tiers->memory, BESIDE_REPEATS);
-		tiers->cpu_most[i] = rc == 0 && isfinite(beside.most) ? beside.most : 0;
+		tiers->cpu_most[i] =
+			rc == 0 && isfinite(beside.busy) ? NEAP__LOST_MOST * beside.busy : 0;
 		/* A sweep finds out by itself that a tier is full or broken. */
 		if (rc <= NEAP_EUSAGE && (rc > NEAP_ELOST || rc < NEAP_ECORRUPT))
 			return rc;

@@ -11,12 +11,15 @@
  */
 #include "measure/transfer_overhead.h"
 #include "store/tier_cost.h"
+#include "base/debug_log.h"
 #include "base/fail.h"
 #include "store/tier_state.h"
 #include "sys/clock.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PAIRS = 5 };
 #define LONG 4.0       /* seconds, after which no other pair begins */
@@ -88,6 +91,10 @@ static void set_tier(const struct neap__tiers *tiers, uint64_t record, int at, d
 
 	neap_tier_describe(tier, record, &spec);
 	if (bytes > 0)
+		neap__debug("%s: %.0f bytes in a sweep took %.3g s from the computation, %.3g "
+			    "ns per byte; at most %.3g ns of the processors",
+			tier->about, bytes, lost, 1e9 * lost / bytes, 1e9 * tiers->cpu_most[at]);
+	if (bytes > 0)
 		set_cpu(tier, &spec, tiers->cpu_most[at], lost, bytes, stats->lost);
 	neap_tier_set_rates(tier,
 		rate_of(spec.write_rate, stats->written[at], stats->advance + stats->record,
@@ -152,10 +159,30 @@ int neap__transfer_overhead_probe(
 	return 0;
 }
 
-static int by_seconds(const void *a, const void *b)
+/* The median of a cost, at `at` bytes in struct neap__costs, over `n` runs. */
+static double median_cost(const struct probe_run *runs, int n, size_t at)
 {
-	const struct probe_run *x = a, *y = b;
-	return (x->stats.compute > y->stats.compute) - (x->stats.compute < y->stats.compute);
+	double values[PAIRS + 1];
+	for (int i = 0; i < n; i++)
+		memcpy(&values[i], (const char *)&runs[i].now.costs + at, sizeof values[i]);
+	return neap__timing_of(values, n).median;
+}
+
+/*
+ * Takes the median of each kind of step. A disturbance that lasts shorter than a run meets one pass of
+ * it, so that the costs of the run whose sum is the median can still be those of a disturbed pass.
+ */
+static void take_medians(struct neap__comparison *c, const struct probe_run *runs, int n)
+{
+	double seconds[PAIRS + 1];
+	c->costs = runs[0].now.costs;
+	c->costs.advance = median_cost(runs, n, offsetof(struct neap__costs, advance));
+	c->costs.record = median_cost(runs, n, offsetof(struct neap__costs, record));
+	c->costs.backward = median_cost(runs, n, offsetof(struct neap__costs, backward));
+	neap__costs_in_order(&c->costs);
+	for (int i = 0; i < n; i++)
+		seconds[i] = runs[i].stats.compute;
+	c->probe.seconds = neap__timing_of(seconds, n).median;
 }
 
 int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_sweep *stream)
@@ -181,9 +208,7 @@ int neap__transfer_overhead_measure(struct neap__comparison *c, struct neap_swee
 		if (i > 0 && neap__seconds() - start > LONG)
 			pairs = i;
 	}
-	qsort(runs, (size_t)pairs + 1, sizeof runs[0], by_seconds);
-	c->costs = runs[(pairs + 1) / 2].now.costs;
-	c->probe.seconds = runs[(pairs + 1) / 2].stats.compute;
+	take_medians(c, runs, pairs + 1);
 	if (measured == 0)
 		return 0;
 	neap_net_get_sizes(c->one.net, &sizes);

@@ -273,7 +273,7 @@ int neap__tier_cost_beside(const struct neap__tier_calls *calls, struct neap__be
 	most = most < part_of(memory, SHARE * BESIDE) ? most : part_of(memory, SHARE * BESIDE);
 	uint64_t few = most < BESIDE_SMALL ? most : BESIDE_SMALL;
 	uint64_t many = most < BESIDE_LARGE ? most : BESIDE_LARGE;
-	*beside = (struct neap__beside){.slowed = 1, .most = INFINITY};
+	*beside = (struct neap__beside){.slowed = 1, .busy = INFINITY};
 	if (most < 4096 || tier->journalled)
 		return 0;
 	repeats = repeats < REPEATS_MOST ? repeats : REPEATS_MOST;
@@ -283,8 +283,8 @@ int neap__tier_cost_beside(const struct neap__tier_calls *calls, struct neap__be
 		beside->cpu = fmax(large.lost - small.lost, 0) / (double)(many - few);
 	else
 		beside->cpu = large.lost / (double)many;
-	beside->most = large.busy / (double)many;
-	beside->cpu = fmin(beside->cpu, beside->most);
+	beside->busy = large.busy / (double)many;
+	beside->cpu = fmin(beside->cpu, NEAP__LOST_MOST * beside->busy);
 	beside->fixed = fmin(fmax(small.lost - beside->cpu * (double)few, 0), small.busy);
 	beside->slowed = fmin(large.slowed, 1);
 	neap_tier_set_cpu(tier, beside->cpu, beside->fixed);

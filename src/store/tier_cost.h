@@ -44,15 +44,19 @@ struct neap__work {
 	double seconds; /* without transfers beside it, about */
 };
 
+/*
+ * Seconds that a computation loses per processor second of the transfers, at most: a bound against
+ * noise. Where all threads wait for the one that a second is taken from, they lose a second; the
+ * interrupts of a disk, which no process is charged with, and cold caches come on top. Measured with a
+ * disk and two threads on two processors: 1.2 to 1.6 (`neap compare --slow DIR` with NEAP_LOG=debug).
+ */
+#define NEAP__LOST_MOST 2
+
 /* How much transfers and a computation slow each other. */
 struct neap__beside {
 	double cpu, fixed; /* seconds of computing lost a byte moved, and a record */
 	double slowed;	   /* rate beside the computation over the rate by itself, at most 1 */
-	/*
-	 * Processor seconds that moving a byte takes: where all threads wait for the one
-	 * that they are taken from, the computation loses as much, and never more.
-	 */
-	double most;
+	double busy;	   /* processor seconds that moving a byte takes */
 };
 
 /*
