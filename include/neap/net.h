@@ -373,8 +373,8 @@ struct neap_objective {
 	 * 1: steps that are recomputed after the turn leave out the readout if no tape contains
 	 * anything of it (readouts mean, sum, last and max without learned time constants), since
 	 * only the turn needs its state. Gradients and results do not change, but states recomputed
-	 * after the turn then contain a readout of an earlier step, and must only be used for further
-	 * recomputation. 0: all states are complete.
+	 * after the turn then contain a readout of an earlier step, and must only be used for
+	 * further recomputation. 0: all states are complete.
 	 */
 	int readout_once;
 };

@@ -43,8 +43,8 @@ int neap__net_steps_measure(struct neap__costs *costs, struct neap_net *net,
  */
 double neap__reading_cost(const struct neap_net *net, const struct neap_batch *batch);
 
-/* A step without a tape is part of a step with one: where it was measured to take longer, something else
- * disturbed it. */
+/* A step without a tape is part of a step with one: where it was measured to take longer, something
+ * else disturbed it. */
 void neap__costs_in_order(struct neap__costs *costs);
 
 /* Adds the seconds that reading its inputs takes to each step that needs them. */

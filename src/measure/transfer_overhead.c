@@ -169,8 +169,9 @@ static double median_cost(const struct probe_run *runs, int n, size_t at)
 }
 
 /*
- * Takes the median of each kind of step. A disturbance that lasts shorter than a run meets one pass of
- * it, so that the costs of the run whose sum is the median can still be those of a disturbed pass.
+ * Takes the median of each kind of step. A disturbance that lasts shorter than a run meets one pass
+ * of it, so that the costs of the run whose sum is the median can still be those of a disturbed
+ * pass.
  */
 static void take_medians(struct neap__comparison *c, const struct probe_run *runs, int n)
 {

@@ -46,8 +46,8 @@ struct range_job {
 };
 
 /*
- * Makes sure that there is a batch, and weights in strips. A step that runs for the first time comes
- * before a turn, which needs the readout. 0, or NEAP_EUSAGE.
+ * Makes sure that there is a batch, and weights in strips. A step that runs for the first time
+ * comes before a turn, which needs the readout. 0, or NEAP_EUSAGE.
  */
 static int check_batch(struct neap_net *net, int first)
 {

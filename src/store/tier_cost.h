@@ -47,8 +47,9 @@ struct neap__work {
 /*
  * Seconds that a computation loses per processor second of the transfers, at most: a bound against
  * noise. Where all threads wait for the one that a second is taken from, they lose a second; the
- * interrupts of a disk, which no process is charged with, and cold caches come on top. Measured with a
- * disk and two threads on two processors: 1.2 to 1.6 (`neap compare --slow DIR` with NEAP_LOG=debug).
+ * interrupts of a disk, which no process is charged with, and cold caches come on top. Measured
+ * with a disk and two threads on two processors: 1.2 to 1.6 (`neap compare --slow DIR` with
+ * NEAP_LOG=debug).
  */
 #define NEAP__LOST_MOST 2
 

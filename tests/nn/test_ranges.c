@@ -6,6 +6,8 @@
  */
 #include "nn/nets.h"
 
+#include "nn/core/net_state.h"
+
 #include "nn/allocations.h"
 #include "nn/variants.h"
 
@@ -460,6 +462,52 @@ static void wrong_tape(void **arg)
 	batch_free(&room);
 }
 
+/*
+ * After a turn, steps that are recomputed leave out the readout where the objective allows it and
+ * no tape has anything of it; steps that run for the first time never do.
+ */
+static void readout_once(void **arg)
+{
+	struct batch_room room;
+	struct neap_objective once = {.size = sizeof once, .readout_once = 1};
+	double loss;
+
+	(void)arg;
+	make(&room);
+	once.loss = neap_loss_find("cross-entropy");
+	for (int kind = 0; kind < NEAP_READOUTS; kind++) {
+		struct variant v = {.spec = "lif:9r,li", .readout = (enum neap_readout)kind};
+		struct neap_net *net = variant_net(&v, 1);
+		struct neap_net_sizes z = {.size = sizeof z};
+		suit(&room, &v);
+		assert_int_equal(neap_net_begin(net, &room.batch, &once), 0);
+		neap_net_get_sizes(net, &z);
+		unsigned char *whole = room_for(z.state), *state = room_for(z.state);
+		unsigned char *adjoint = room_for(z.adjoint);
+		size_t at = net->layers[1].state_at, bytes = 5 * sizeof(float);
+		int skips = kind != NEAP_READ_STEP && kind != NEAP_READ_SOFTMAX;
+		memset(whole, 0, z.state);
+		neap_net_advance(net, whole, 0, 60, 1);
+		neap_net_turn(net, whole, adjoint, &loss);
+		memset(state, 0, z.state);
+		neap_net_advance(net, state, 0, 60, 0);
+		assert_memory_equal(state, whole, 9 * sizeof(float)); /* membranes of a sample */
+		if (skips)
+			assert_memory_not_equal(state + at, whole + at, bytes);
+		else
+			assert_memory_equal(state, whole, z.state);
+		memset(state, 0, z.state);
+		neap_net_advance(net, state, 0, 30, 1);
+		neap_net_advance(net, state, 30, 60, 0);
+		assert_memory_equal(state, whole, z.state);
+		free(whole);
+		free(state);
+		free(adjoint);
+		neap_net_free(net);
+	}
+	batch_free(&room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +520,7 @@ int main(void)
 		cmocka_unit_test(worst_case),
 		cmocka_unit_test(no_allocations),
 		cmocka_unit_test(wrong_tape),
+		cmocka_unit_test(readout_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,8 +174,8 @@ static void replaced(void **state)
 }
 
 /*
- * Costs that the test sets: a step takes `pace` virtual steps, and a write as long as the plan says.
- * Virtual seconds are so long that those of the machine do not count.
+ * Costs that the test sets: a step takes `pace` virtual steps, and a write as long as the plan
+ * says. Virtual seconds are so long that those of the machine do not count.
  */
 #define VIRTUAL_STEP 10.0
 #define VIRTUAL_TAU 12 /* steps that a write of a state takes */
@@ -275,8 +275,8 @@ static int64_t virtual_replans(double (*at)(int64_t t, int64_t steps), uint64_t 
 }
 
 /*
- * Steps that are slow for a while replace no plan, though they seem slow by all steps so far; steps that
- * are fast throughout, and therefore hide fewer transfers, do.
+ * Steps that are slow for a while replace no plan, though they seem slow by all steps so far; steps
+ * that are fast throughout, and therefore hide fewer transfers, do.
  */
 static void cold_costs(void **state)
 {

@@ -195,8 +195,8 @@ int neap_net_begin(struct neap_net *net, const struct neap_batch *batch,
 		NEAP_TRY(neap__struct_size(objective->size,
 			offsetof(struct neap_objective, readout_once), sizeof *objective,
 			"neap_objective"));
-		NEAP_TRY(neap__struct_take(&net->objective, sizeof net->objective, objective,
-			"neap_objective"));
+		NEAP_TRY(neap__struct_take(
+			&net->objective, sizeof net->objective, objective, "neap_objective"));
 	}
 	NEAP_TRY(neap__batch_check(net, batch));
 	NEAP_TRY(make_room(net, batch));

@@ -61,8 +61,8 @@ static void enter_layer(struct neap_net *net, struct neap__group *group, int ali
 
 /*
  * Asks for the rows of a list. Each field is written by itself: a struct that is made on the stack
- * and then copied is read in other parts than it was written in, which waits for the cache. Measured:
- * 8% of a step of 256 units without a tape.
+ * and then copied is read in other parts than it was written in, which waits for the cache.
+ * Measured: 8% of a step of 256 units without a tape.
  */
 static inline void ask_rows(
 	struct neap__sample_rows *rows, const struct neap__list *list, real *out)

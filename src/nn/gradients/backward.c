@@ -337,8 +337,9 @@ void neap__fold_tensor(struct neap_net *net, struct neap__grads *grads, int inde
 
 /*
  * Asks for the tape of the step that is reversed next, while this one is computed: the views of its
- * samples follow each other by the counts that each one begins with, so that every sample would wait
- * for the third-level cache. Of a dense tape, the beginning is enough for the caches to go on alone.
+ * samples follow each other by the counts that each one begins with, so that every sample would
+ * wait for the third-level cache. Of a dense tape, the beginning is enough for the caches to go on
+ * alone.
  */
 static void expect_tape(const unsigned char *tape, size_t bytes)
 {

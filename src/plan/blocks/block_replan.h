@@ -22,8 +22,8 @@ int neap__block_replan(struct neap_plan *plan, const struct neap_problem *proble
 	int64_t chunk, int64_t effort, double gain);
 
 /*
- * Returns 1 if the plan `rest`, which came of `plan`, takes at most as long as `plan` in a problem with
- * other costs, 0 if it takes longer or is infeasible there, or a negative code.
+ * Returns 1 if the plan `rest`, which came of `plan`, takes at most as long as `plan` in a problem
+ * with other costs, 0 if it takes longer or is infeasible there, or a negative code.
  */
 int neap__block_replan_holds(const struct neap_plan *rest, const struct neap_plan *plan,
 	const struct neap_problem *problem);

@@ -32,9 +32,9 @@ int neap__watch_is_off(double found, double planned);
 double neap__watch_found_forward(const struct neap_sweep *s);
 double neap__watch_planned_forward(const struct neap_sweep *s);
 /*
- * Takes the forward steps since the last call as a sample of the pace, if they took long enough. Sets
- * *least to the least quotient of measured over planned seconds of all samples but the first, whose
- * steps find cold caches and unmapped pages. 1; 0 while there are too few samples.
+ * Takes the forward steps since the last call as a sample of the pace, if they took long enough.
+ * Sets *least to the least quotient of measured over planned seconds of all samples but the first,
+ * whose steps find cold caches and unmapped pages. 1; 0 while there are too few samples.
  */
 int neap__watch_sample(struct neap_sweep *s, double *least);
 /* Samples begin again, by the costs of a new plan; they need no first one that is left out. */

@@ -23,7 +23,7 @@
 #define TRIES 8			  /* of a run */
 #define EFFORT 100		  /* simulations of a search */
 #define SIMULATIONS (EFFORT + 24) /* and those of neighbours (block_replan.c) */
-#define RECORDS_LEAST 3 /* writes that tell the tier's pace */
+#define RECORDS_LEAST 3		  /* writes that tell the tier's pace */
 
 /* The actions of this run once more, from the first one on, with all that was replaced. */
 struct again {
@@ -33,8 +33,8 @@ struct again {
 };
 
 /*
- * What was measured: by the least of samples, from which a plan is made, and by all steps so far, by
- * which it must not take longer than the plan that it replaces. If a processor was lent to other
+ * What was measured: by the least of samples, from which a plan is made, and by all steps so far,
+ * by which it must not take longer than the plan that it replaces. If a processor was lent to other
  * programs for a while, or the first steps found cold caches, steps seem slow by the second alone;
  * transfers then seem to hide behind them, and a plan with many would wait for these once the steps
  * are as fast as planned.
