@@ -20,9 +20,10 @@
 #define FORESEE 10	    /* after this part of the first pass */
 #define MADE_UP 2.0	    /* times as much as planned: that was not measured */
 #define SAMPLE_SECONDS 1e-3 /* of a sample of the pace, at least, */
-#define SAMPLE_SHARE 0.05 /* and of the planned first pass: the least of many is a matter of luck  \
-			   */
-#define SAMPLES_LEAST 3	  /* one that is cold, and two that are not disturbed both by chance */
+#define SAMPLE_SHARE                                                                               \
+	0.05		/* and of the planned first pass: the least of many is a matter of luck    \
+			 */
+#define SAMPLES_LEAST 3 /* one that is cold, and two that are not disturbed both by chance */
 #define SIMULATED_MOST 100000 /* steps: a longer plan without blocks is not simulated again */
 
 void neap__replan_forget(struct neap_sweep *s)
