@@ -13,17 +13,20 @@
 #include <stdlib.h>
 
 /* All values are chosen; OFF is above the noise of a quiet machine. */
-#define OFF 0.05	    /* a cost that differs by this share is another one */
-#define CHEAP 10	    /* times as long as planning, that a sweep must take to be simulated */
-#define LATEST 6	    /* the part of these steps that tells most, */
-#define LATEST_LEAST 1e-2   /* if it takes so long */
-#define FORESEE 10	    /* after this part of the first pass */
-#define MADE_UP 2.0	    /* times as much as planned: that was not measured */
-#define SAMPLE_SECONDS 1e-3 /* of a sample of the pace, at least, */
-#define SAMPLE_SHARE                                                                               \
-	0.05		/* and of the planned first pass: the least of many is a matter of luck    \
-			 */
-#define SAMPLES_LEAST 3 /* one that is cold, and two that are not disturbed both by chance */
+#define OFF 0.05	  /* a cost that differs by this share is another one */
+#define CHEAP 10	  /* times as long as planning, that a sweep must take to be simulated */
+#define LATEST 6	  /* the part of these steps that tells most, */
+#define LATEST_LEAST 1e-2 /* if it takes so long */
+#define FORESEE 10	  /* after this part of the first pass */
+#define MADE_UP 2.0	  /* times as much as planned: that was not measured */
+/*
+ * Of samples of the pace: seconds at least, and part of the planned first pass at least, since the
+ * least of many short ones is a matter of luck; how many there must be, one that is cold and two
+ * that are hardly disturbed both.
+ */
+#define SAMPLE_SECONDS 1e-3
+#define SAMPLE_SHARE 0.05
+#define SAMPLES_LEAST 3
 #define SIMULATED_MOST 100000 /* steps: a longer plan without blocks is not simulated again */
 
 void neap__replan_forget(struct neap_sweep *s)
