@@ -5,6 +5,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
 
 static const char *const names[NEAP__ISAS] = {
 	[NEAP__ISA_LOWERED] = "lowered",
@@ -43,10 +50,37 @@ int neap__isa_has_bf16(enum neap__isa isa)
 	return isa == NEAP__ISA_LOWERED || (isa == NEAP__ISA_AVX512 && neap__isa_works(isa) &&
 						   __builtin_cpu_supports("avx512bf16"));
 }
+
+int neap__isa_take_amx(void)
+{
+	/* Intel SDM, volume 2, "CPUID", leaf 7: bits of EDX; leaf 1: a bit of ECX. */
+	enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, OSXSAVE = 1 << 27 };
+	/* XCR0, and the feature whose state is large: the tiles' data (arch/x86 of Linux). */
+	enum { TILE_STATES = 3 << 17, TILE_DATA = 18, ARCH_REQ_XCOMP_PERM = 0x1023 };
+	unsigned a, b, c, d, states, high;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
+		return 0;
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & AMX_BF16) || !(d & AMX_TILE))
+		return 0;
+	__asm__ volatile("xgetbv" : "=a"(states), "=d"(high) : "c"(0));
+	if ((states & TILE_STATES) != TILE_STATES)
+		return 0;
+#ifdef __linux__
+	return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
+#else
+	return 0;
+#endif
+}
 #else
 int neap__isa_has_bf16(enum neap__isa isa)
 {
 	return isa == NEAP__ISA_LOWERED;
+}
+
+int neap__isa_take_amx(void)
+{
+	return 0;
 }
 
 int neap__isa_works(enum neap__isa isa)

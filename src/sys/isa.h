@@ -26,6 +26,13 @@ int neap__isa_works(enum neap__isa isa);
 int neap__isa_has_bf16(enum neap__isa isa);
 
 /*
+ * 1 if the processor has AMX with bfloat16 (AMX-TILE, AMX-BF16) and Linux lets this process use
+ * it, for which it asks: the state of its 8 KiB of registers is allocated to a thread that uses
+ * them.
+ */
+int neap__isa_take_amx(void);
+
+/*
  * *isa becomes the one that NEAP_ISA names, else the widest that works here. NEAP_EUSAGE where
  * NEAP_ISA names none, or one that this machine lacks.
  */
