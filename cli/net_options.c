@@ -18,6 +18,7 @@ const struct cli_also cli_surrogate_aliases[] = {
 const char *const cli_readouts[] = {NEAP_READOUT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_maths[] = {NEAP_MATH_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
+const char *const cli_products[] = {NEAP_PRODUCTS_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
 const char *const cli_learns[] = {NEAP_LEARN_TABLE(NEAP_CHOICE_NAME) NULL};
 
@@ -39,6 +40,7 @@ void cli_net_choices_from(struct cli_net_choices *choices, const struct neap_net
 	choices->readout = (int)net->readout;
 	choices->precision = (int)net->precision;
 	choices->math = (int)net->math;
+	choices->products = (int)net->products;
 	choices->learn = (int)net->learn;
 	choices->init = (int)net->init;
 }
@@ -87,6 +89,7 @@ int cli_net_choices_into(
 	net->readout = (enum neap_readout)choices->readout;
 	net->precision = (enum neap_precision)choices->precision;
 	net->math = (enum neap_math)choices->math;
+	net->products = (enum neap_products)choices->products;
 	net->learn = (enum neap_learn)choices->learn;
 	net->init = (enum neap_init)choices->init;
 	/* A scale is of normal values, also one that is the default. */

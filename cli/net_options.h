@@ -11,7 +11,7 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[],
-	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[],
+	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[], *const cli_products[],
 								*const cli_maths[],
 									*const cli_learns[],
 										*const cli_inits[];
@@ -23,7 +23,7 @@ const char *cli_coding_name(int index);
 
 /* Choices are parsed into ints, which cli_net_choices_into moves into the options. */
 struct cli_net_choices {
-	int reset, surrogate, readout, precision, math, learn, init;
+	int reset, surrogate, readout, precision, math, products, learn, init;
 	int net_given, scale_given, recurrent_scale_given, init_given;
 	double beta, slope; /* in place of tau and width; 0: not given */
 };
@@ -114,6 +114,10 @@ int cli_net_choices_into(
 	{.name = "math", .kind = CLI_CHOICE, .into = &(choices).math, \
 		.argument = "KIND", .help = "with --device cuda, products of rnn, lstm, gru and egru; exact: as on the CPU; tf32x3: on " \
 			"tensor cores, about as exact; bf16: from numbers rounded to bfloat16", .choices = cli_maths}, \
+	{.name = "products", .kind = CLI_CHOICE, .into = &(choices).products, \
+		.argument = "KIND", .help = "order of the sums of products with weights; tiles: that of AMX, which changes rounding: " \
+			"dense products of many spikes in float, and products in bf16 (needs AVX-512, is made for AMX; default " \
+			"chains)", .choices = cli_products}, \
 	{.name = "dense", .kind = CLI_FLAG, .into = &(net).dense, \
 		.help = "use dense tapes and kernels, also for spikes"}, \
 	{.name = "group", .kind = CLI_COUNT, .into = &(net).group, .argument = "N", \

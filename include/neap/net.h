@@ -42,6 +42,10 @@ extern "C" {
 	X(NEAP_MATH_EXACT, exact, "bit-identical to the CPU's") \
 	X(NEAP_MATH_TF32X3, tf32x3, "on tensor cores, three TF32 products each: about as exact as float") \
 	X(NEAP_MATH_BF16, bf16, "on tensor cores, from numbers rounded to bfloat16")
+/* Order of the sums of products with weights. */
+#define NEAP_PRODUCTS_TABLE(X) \
+	X(NEAP_CHAINS, chains, "one term after the other") \
+	X(NEAP_TILES, tiles, "up to 32 terms at a time, as the tiles of AMX do")
 
 /* Reset of the membrane potential after a spike. */
 #define NEAP_RESET_TABLE(X) \
@@ -101,6 +105,15 @@ enum neap_precision { NEAP_PRECISION_TABLE(NEAP_X) };
 /* How devices compute products of layers of rnn, lstm, gru and egru: NEAP_MATH_TABLE lists the
  * values. */
 enum neap_math { NEAP_MATH_TABLE(NEAP_X) };
+/*
+ * Order of the sums of products with weights: NEAP_PRODUCTS_TABLE lists the values. NEAP_TILES
+ * changes the rounding of results, and is the same on all processors that have it: in
+ * float, products with many spikes or many gradients are dense, with weights as sums of three
+ * bfloat16 numbers; with NEAP_BF16, products of the forward and backward pass add up to 32 terms at
+ * a time. neap_net_create refuses NEAP_DOUBLE, networks without such products, and processors
+ * without AVX-512 (NEAP_EUSAGE).
+ */
+enum neap_products { NEAP_PRODUCTS_TABLE(NEAP_X) };
 /* Reset of the membrane potential after a spike: NEAP_RESET_TABLE lists the values. */
 enum neap_reset { NEAP_RESET_TABLE(NEAP_X) };
 /* Surrogate derivative of a spike: NEAP_SURROGATE_TABLE lists the values. */
@@ -238,6 +251,7 @@ struct neap_net_options {
 	 * other networks.
 	 */
 	enum neap_math math;
+	enum neap_products products;
 };
 
 #define NEAP_TAU_OUT_AUTO (-1.0)

@@ -154,6 +154,8 @@ int neap__device_net_check(const struct neap_net *net)
 
 	if (net->options.precision != NEAP_FLOAT)
 		key = net->options.precision == NEAP_BF16 ? "precision=bf16" : "precision=double";
+	else if (net->options.products != NEAP_CHAINS)
+		key = "products=tiles";
 	else if (net->options.smooth)
 		key = "smooth";
 	else if (net->learns_from > 0)

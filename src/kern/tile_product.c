@@ -149,7 +149,7 @@ static void store_sums(struct tile_work *b, int column, int wide)
 	do {                                                                                       \
 		for (int p = 0; p < b->m->planes; p++)                                             \
 			for (int q = 0; q < b->planes && q < b->m->planes - p; q++) {              \
-				const uint32_t *from = w + (size_t)p * plane;                      \
+				const uint32_t *from = w + (size_t)p * b->m->plane;                   \
 				if (b->planes > 1 || p == 0)                                       \
 					TILE_LOAD(t, x_register, &b->x[q][0][at],                  \
 						PAIRS * sizeof(uint32_t));                         \
@@ -165,7 +165,6 @@ static void add_strips(
 	struct neap__tiles *t, struct tile_work *b, int column, int wide, int k, int depth)
 {
 	size_t strip = ((size_t)b->m->rows + 1) / 2 * STRIP;
-	size_t plane = ((size_t)b->m->columns + STRIP - 1) / STRIP * strip;
 	const uint32_t *w = b->m->w + (size_t)column / STRIP * strip + (size_t)k / 2 * STRIP;
 	int end = (depth + 1) / 2, at = 0;
 

@@ -112,7 +112,6 @@ static void product(
 	const struct neap__planes *m, const struct neap__sample_rows *sample, int samples)
 {
 	size_t depth = ((size_t)m->rows + 1) / 2;
-	size_t plane = neap__planes_words((uint64_t)m->rows, (uint64_t)m->columns, 1);
 
 	for (const struct neap__sample_rows *s = sample; s < sample + samples; s++)
 		for (int from = 0; from < m->rows; from += DEPTH) {
@@ -123,7 +122,7 @@ static void product(
 				const uint32_t *column = m->w +
 							 (size_t)(i / STRIP) * depth * STRIP +
 							 (size_t)from / 2 * STRIP + i % STRIP;
-				for (int p = 0; p < m->planes; p++, column += plane)
+				for (int p = 0; p < m->planes; p++, column += m->plane)
 					for (int q = 0; q < planes && q < m->planes - p; q++)
 						s->out[i] =
 							add_block(s->out[i], column, x[q], block);
@@ -174,7 +173,7 @@ static void fill_check(struct tile_check *c, int is_tiny)
 static int agree(
 	struct tile_check *c, const struct neap__tile_ops *ops, int planes, int has_numbers)
 {
-	struct neap__planes m = {c->packed, ROWS, COLUMNS, planes};
+	struct neap__planes m = neap__planes_of(c->packed, ROWS, COLUMNS, planes);
 	const struct neap__tile_ops *both[] = {ops, &neap__tiles_model};
 
 	neap__planes_pack(c->packed, c->w, ROWS, COLUMNS, planes);

@@ -37,6 +37,7 @@ enum {
  */
 struct neap__planes {
 	const uint32_t *w;
+	size_t plane; /* words from a plane to the next */
 	int rows, columns, planes;
 };
 
@@ -57,6 +58,24 @@ static inline uint64_t neap__planes_words(uint64_t rows, uint64_t columns, int p
 	uint64_t strips = (columns + NEAP__TILE_COLUMNS - 1) / NEAP__TILE_COLUMNS;
 
 	return (uint64_t)planes * strips * ((rows + 1) / 2) * NEAP__TILE_COLUMNS;
+}
+
+/* A whole matrix, and columns [from, from + count) of it; `from` is the first of a strip. */
+static inline struct neap__planes neap__planes_of(
+	const uint32_t *w, int rows, int columns, int planes)
+{
+	return (struct neap__planes){
+		w, neap__planes_words((uint64_t)rows, (uint64_t)columns, 1), rows, columns, planes};
+}
+static inline struct neap__planes neap__planes_part(
+	const struct neap__planes *m, int from, int count)
+{
+	size_t strip = ((size_t)m->rows + 1) / 2 * NEAP__TILE_COLUMNS;
+	struct neap__planes part = *m;
+
+	part.w += (size_t)from / NEAP__TILE_COLUMNS * strip;
+	part.columns = count;
+	return part;
 }
 
 /* Fills a matrix in planes with w[rows][n]; the same of w turned: n rows of `rows` numbers. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16_net.c: which nets and tensors compute with bfloat16 (bf16_net.h). */
+/* bf16_net.c: which nets and tensors compute with bfloat16, and which in tiles (bf16_net.h). */
 #include "nn/bf16_net.h"
 #include "nn/core/cell.h"
+#include "kern/tiles.h"
+#include "base/debug_log.h"
 #include "base/fail.h"
 
 #include <string.h>
@@ -43,10 +45,59 @@ int neap__bf16_check(const struct neap_net *net, enum neap__isa isa)
 	return check_processor(isa);
 }
 
-void neap__bf16_mark(struct neap_net *net)
+int neap__tiles_choose(struct neap_net *net, enum neap__isa isa)
 {
-	for (int l = 0; l < net->nlayers - 1 && net->options.precision == NEAP_BF16; l++) {
-		net->tensors[net->layers[l].weight].is_rounded = 1;
-		net->tensors[net->layers[l].recurrent].is_rounded = 1;
+	if (net->options.products != NEAP_TILES)
+		return 0;
+	if (net->options.precision == NEAP_DOUBLE)
+		return neap__fail(NEAP_EUSAGE,
+			"--products tiles multiplies numbers of 32 bits; use --precision float or "
+			"bf16, or --products chains");
+	net->tile_ops = neap__tiles_get(isa);
+	if (net->tile_ops) {
+		neap__debug("net '%s': products in tiles by %s", net->options.spec,
+			net->tile_ops->name);
+		return 0;
 	}
+	if (neap__isa_works(NEAP__ISA_AVX512))
+		return neap__fail(NEAP_EUSAGE,
+			"--products tiles needs AVX-512, but NEAP_ISA=%s excludes it; unset "
+			"NEAP_ISA, or set it to lowered (same results, slow)",
+			neap__isa_name(isa));
+	return neap__fail(NEAP_EUSAGE,
+		"--products tiles: this processor has no AVX-512; use --products chains, or set "
+		"NEAP_ISA=lowered (same results as with AVX-512 or AMX, slow)");
+}
+
+/* 1: in float, a tensor's products are computed in tiles where there are many spikes. */
+static int has_spikes(const struct neap__param *t)
+{
+	return t->takes_spikes && !t->sources && neap__has_plain_rows(t);
+}
+
+int neap__bf16_mark(struct neap_net *net)
+{
+	int found = 0;
+
+	for (int l = 0; l < net->nlayers; l++)
+		for (int own = 0; own < 2; own++) {
+			const struct neap__layer *layer = &net->layers[l];
+			int tensor = own ? layer->recurrent : layer->weight;
+			if (tensor < 0)
+				continue;
+			struct neap__param *t = &net->tensors[tensor];
+			t->is_rounded = net->options.precision == NEAP_BF16 &&
+					!layer->cell->readout;
+			if (net->tile_ops && net->options.precision == NEAP_BF16)
+				t->planes = t->is_rounded;
+			else if (net->tile_ops && has_spikes(t))
+				t->planes = NEAP__TILE_PLANES;
+			found += t->planes;
+		}
+	if (net->tile_ops && !found)
+		return neap__fail(NEAP_EUSAGE,
+			"--products tiles: no weights of '%s' multiply spikes; use --products "
+			"chains, or for rnn, lstm and gru --precision bf16",
+			net->options.spec);
+	return 0;
 }

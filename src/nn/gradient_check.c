@@ -164,6 +164,7 @@ int neap_gradcheck(double *worst, const struct neap_net_options *options,
 		check.objective = &told;
 	}
 	o.precision = NEAP_DOUBLE;
+	o.products = NEAP_CHAINS;
 	o.smooth = 1;
 	o.freeze = NULL;
 	rc = neap_net_create(&check.net, &o);

@@ -66,8 +66,9 @@ static void derive_widths(const struct neap_net *net, struct neap__layer *layer)
 /* Which spikes go into the log: those that others than the readout see. */
 static void derive_log(struct neap_net *net)
 {
+	/* A replay adds the rows of spikes one after the other. */
 	net->has_log = neap__is_chain(net) && !net->options.smooth && !net->options.values &&
-		       net->nlayers <= NEAP__LAYERS_MOST;
+		       net->options.products == NEAP_CHAINS && net->nlayers <= NEAP__LAYERS_MOST;
 	for (int l = 0; l < net->nlayers - 1; l++) {
 		struct neap__layer *layer = &net->layers[l];
 		layer->logged = layer->is_recurrent || l + 1 < net->nlayers - 1;

@@ -37,6 +37,8 @@ static int check_options(const struct neap_net_options *o)
 		return neap__fail(NEAP_EUSAGE, "precision must be float, double or bf16");
 	if (o->math != NEAP_MATH_EXACT && o->math != NEAP_MATH_TF32X3 && o->math != NEAP_MATH_BF16)
 		return neap__fail(NEAP_EUSAGE, "math must be exact, tf32x3 or bf16");
+	if (o->products != NEAP_CHAINS && o->products != NEAP_TILES)
+		return neap__fail(NEAP_EUSAGE, "products must be chains or tiles");
 	if (o->inputs < 1 || o->inputs > INPUTS_MOST)
 		return neap__fail(
 			NEAP_EUSAGE, "inputs must be 1 to %d, not %d", INPUTS_MOST, o->inputs);
@@ -89,11 +91,12 @@ static int build(struct neap_net *net)
 	NEAP_TRY(neap__net_layout(net));
 	if (net->options.precision == NEAP_BF16)
 		NEAP_TRY(neap__bf16_check(net, isa));
+	NEAP_TRY(neap__tiles_choose(net, isa));
 	NEAP_TRY(neap__net_tensors(net));
 	net->slice_to = net->elements;
 	NEAP_TRY(neap__net_freeze(net));
 	NEAP_TRY(make_arrays(net));
-	neap__bf16_mark(net);
+	NEAP_TRY(neap__bf16_mark(net));
 	NEAP_TRY(neap__net_packed(net));
 	NEAP_TRY(neap__outer_tiles_make(net));
 	return neap__thread_pool_create(&net->pool, threads);

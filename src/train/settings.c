@@ -18,6 +18,7 @@ enum setting_kind { TEXT, COUNT, WHOLE, SEED, BYTES, REAL, TIME, RATE, CHOICE };
 
 static const char *const precisions[] = {NEAP_PRECISION_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const maths[] = {NEAP_MATH_TABLE(NEAP_CHOICE_NAME) NULL};
+static const char *const products[] = {NEAP_PRODUCTS_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const resets[] = {NEAP_RESET_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const surrogates[] = {NEAP_SURROGATE_TABLE(NEAP_CHOICE_NAME) NULL};
 static const char *const inits[] = {NEAP_INIT_TABLE(NEAP_CHOICE_NAME) NULL};
@@ -104,6 +105,7 @@ static const struct train_setting settings[] = {
 	{"validation_least", COUNT, AT(validation_least), NULL, 0, 1 << 30},
 	{"shape", TEXT, AT(net.shape), NULL, 0, 0},
 	{"math", CHOICE, AT(net.math), maths, 0, 0},
+	{"products", CHOICE, AT(net.products), products, 0, 0},
 };
 #define SETTINGS ((int)(sizeof settings / sizeof settings[0]))
 
@@ -337,7 +339,7 @@ static int may_miss(const struct train_setting *s)
 {
 	return s->offset == AT(net.learn) || s->offset == AT(net.time_unit) ||
 	       s->offset == AT(net.values) || s->offset == AT(net.init) ||
-	       s->offset == AT(net.shape) || s->offset == AT(net.math);
+	       s->offset == AT(net.shape) || s->offset == AT(net.math) || s->offset == AT(net.products);
 }
 
 /* 1: such a setting has a value that a model's file must have. */

@@ -134,7 +134,7 @@ static void case_free(struct product_case *c)
 /* out[o] = start + the product, in calls of `part` samples. */
 static void multiply(struct product_case *c, const struct neap__tile_ops *ops, int o, int part)
 {
-	struct neap__planes m = {c->packed, c->rows, c->columns, c->planes};
+	struct neap__planes m = neap__planes_of(c->packed, c->rows, c->columns, c->planes);
 
 	memcpy(c->out[o], c->start, (size_t)c->samples * c->columns * sizeof(float));
 	for (int s = 0; s < c->samples; s++)
@@ -224,7 +224,7 @@ static void mixed_samples(void **arg)
 		for (int i = 0; i < SPARE; i++)
 			out[s][COLUMNS + i] = 7;
 	}
-	struct neap__planes m = {lists.packed, ROWS, COLUMNS, 3};
+	struct neap__planes m = neap__planes_of(lists.packed, ROWS, COLUMNS, 3);
 	neap__tiles_emulated.product(&m, both, SAMPLES);
 	for (int s = 0; s < SAMPLES; s++) {
 		const struct product_case *from = s % 5 < 3 ? &lists : &values;
@@ -235,6 +235,25 @@ static void mixed_samples(void **arg)
 	}
 	case_free(&lists);
 	case_free(&values);
+}
+
+/* Columns from a strip on are those of the whole product. */
+static void part_of_columns(void **arg)
+{
+	enum { ROWS = 90, COLUMNS = 75, FROM = 32, COUNT = 21 };
+	struct product_case c;
+	float out[COUNT];
+
+	(void)arg;
+	case_make(&c, ROWS, COLUMNS, 1, 3, 0, USUAL);
+	multiply(&c, &neap__tiles_model, 0, 1);
+	struct neap__planes m = neap__planes_of(c.packed, ROWS, COLUMNS, 3);
+	struct neap__planes part = neap__planes_part(&m, FROM, COUNT);
+	memcpy(out, c.start + FROM, sizeof out);
+	c.sample->out = out;
+	neap__tiles_emulated.product(&part, c.sample, 1);
+	assert_memory_equal(out, c.out[0] + FROM, sizeof out);
+	case_free(&c);
 }
 
 /* Results that the order of sums decides: 2^24 + 1 is no float, 2^24 + 2 is one. */
@@ -262,7 +281,8 @@ static void known_results(void **arg)
 		float out = 0;
 		struct neap__sample_rows sample = {.id = ids, .count = n, .out = &out};
 		neap__planes_pack(packed, cases[i / 2].term, n, 1, 3);
-		both[i % 2]->product(&(struct neap__planes){packed, n, 1, 3}, &sample, 1);
+		struct neap__planes m = neap__planes_of(packed, n, 1, 3);
+		both[i % 2]->product(&m, &sample, 1);
 		assert_int_equal(bits_of(out), bits_of(cases[i / 2].result));
 	}
 }
@@ -337,6 +357,7 @@ int main(void)
 		cmocka_unit_test(avx512),
 		cmocka_unit_test(amx),
 		cmocka_unit_test(mixed_samples),
+		cmocka_unit_test(part_of_columns),
 		cmocka_unit_test(disagreement),
 		cmocka_unit_test(choice),
 	};

@@ -167,13 +167,17 @@ static inline struct neap_net *net_make(const struct neap_net_options *options)
 	return net;
 }
 
-/* A net of precision bf16, on a processor without AVX512-BF16 in plain C. */
+/* A net of precision bf16 or with products in tiles, on a processor without the instructions in
+ * plain C. */
 static inline struct neap_net *bf16_net_make(const struct neap_net_options *options)
 {
 	const char *was = getenv("NEAP_ISA");
 	char *kept = was ? strdup(was) : NULL;
 
-	setenv("NEAP_ISA", neap__isa_has_bf16(NEAP__ISA_AVX512) ? "avx512" : "lowered", 1);
+	int has = options->precision == NEAP_BF16 ? neap__isa_has_bf16(NEAP__ISA_AVX512)
+						  : neap__isa_works(NEAP__ISA_AVX512);
+
+	setenv("NEAP_ISA", has ? "avx512" : "lowered", 1);
 	struct neap_net *net = net_make(options);
 	if (kept)
 		setenv("NEAP_ISA", kept, 1);

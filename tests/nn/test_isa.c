@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, of bf16 too, on a machine that
- * has both. */
+/* test_isa.c: NEAP_ISA=lowered has the bits of avx512 in whole nets, of bf16 and with products in
+ * tiles too, on a machine that has both. */
 #include "nets.h"
 #include "sys/isa.h"
 
@@ -17,11 +17,24 @@ static struct neap_net *train_with(
 	return net;
 }
 
+/* 1: a net that bf16 or tiles refuse on this machine. */
+static int is_refused(const struct neap_net_options *options)
+{
+	int is_gated = strncmp(options->spec, "rnn", 3) == 0 ||
+		       strncmp(options->spec, "lstm", 4) == 0 ||
+		       strncmp(options->spec, "gru", 3) == 0;
+
+	if (options->precision == NEAP_BF16)
+		return !is_gated || !neap__isa_has_bf16(NEAP__ISA_AVX512);
+	return options->products == NEAP_TILES && options->precision == NEAP_DOUBLE;
+}
+
 static void lowered(void **arg)
 {
 	static const char *const specs[] = {"lif:50r,li", "lif:33:surrogate=sigmoid,li",
 		"cubalif:40r,li", "adlif:24r,lif:17,li", "seadlif:24r,li", "brf:24r:scale=900,li",
-		"rnn:21,li", "lstm:19,li", "gru:35,li", "egru:20,li"};
+		"rnn:21,li", "lstm:19,li", "gru:35,li", "egru:20,li",
+		"lif:50r:scale=12,lif:40r:scale=12,li"};
 	const char *was = getenv("NEAP_ISA");
 	char *kept = was ? strdup(was) : NULL;
 
@@ -30,15 +43,12 @@ static void lowered(void **arg)
 		printf("# SKIP this processor does not have AVX-512\n");
 		skip();
 	}
-	for (size_t i = 0; i < 3 * sizeof specs / sizeof specs[0]; i++) {
-		struct neap_net_options options = net_options(specs[i / 3]);
+	for (size_t i = 0; i < 6 * sizeof specs / sizeof specs[0]; i++) {
+		struct neap_net_options options = net_options(specs[i / 6]);
 		struct batch_room room;
 		options.precision = (enum neap_precision)(i % 3);
-		if (options.precision == NEAP_BF16 &&
-			(!neap__isa_has_bf16(NEAP__ISA_AVX512) ||
-				(strncmp(options.spec, "rnn", 3) != 0 &&
-					strncmp(options.spec, "lstm", 4) != 0 &&
-					strncmp(options.spec, "gru", 3) != 0)))
+		options.products = i / 3 % 2 ? NEAP_TILES : NEAP_CHAINS;
+		if (is_refused(&options))
 			continue;
 		batch_make(&room, 5, 6, options.inputs, 70, options.classes, 0.2, NULL);
 		struct neap_net *a = train_with("avx512", &options, &room.batch);

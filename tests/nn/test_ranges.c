@@ -34,7 +34,9 @@ static struct neap_net *variant_net(const struct variant *v, int threads)
 	o.threads = threads;
 	o.freeze = v->freeze;
 	o.seed = 4;
-	return o.precision == NEAP_BF16 ? bf16_net_make(&o) : net_make(&o);
+	o.products = v->products;
+	return o.precision == NEAP_BF16 || o.products == NEAP_TILES ? bf16_net_make(&o)
+								    : net_make(&o);
 }
 
 static const int64_t lengths[] = {200, 131, 64, 65, 1, 0, 199, 180, 128, 190, 77};

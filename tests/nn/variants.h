@@ -18,6 +18,7 @@ static const struct variant {
 	const char *freeze;
 	int values;
 	enum neap_target target;
+	enum neap_products products;
 } variants[] = {
 	{.spec = "lif:70r,li"},
 	{.spec = "lif:70r,li", .precision = NEAP_DOUBLE},
@@ -259,6 +260,20 @@ static const struct variant {
 	{.spec = "lif:70r,lif:33:delay=2..9:learn,lif:20:delay=0..5:learn,li",
 		.surrogate = NEAP_SIGMOID,
 		.freeze = "layer0,layer1.weight,layer1.bias"},
+	/* Products in tiles: of some samples and steps, and of all gradients with a sigmoid. */
+	{.spec = "lif:70r:scale=12:dropout=0.3,lif:33r:scale=12:delay=1,li",
+		.width = 2,
+		.products = NEAP_TILES},
+	{.spec = "cubalif:70r:scale=9,adlif:33:scale=12:norm=batch,lif:20:delay=0..3,li",
+		.surrogate = NEAP_SIGMOID,
+		.readout = NEAP_READ_STEP,
+		.group = 7,
+		.products = NEAP_TILES},
+	{.spec = "lstm:41,rnn:20:activation=relu:dropout=0.3,li",
+		.precision = NEAP_BF16,
+		.gated = 1,
+		.group = 9,
+		.products = NEAP_TILES},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

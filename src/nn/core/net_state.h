@@ -18,6 +18,7 @@
 
 struct neap__thread_pool;
 struct neap__kernels;
+struct neap__tile_ops;
 struct neap__cell;
 struct neap__cell_program;
 struct neap__at;
@@ -69,6 +70,7 @@ struct neap__param {
 	int is_delay;	  /* steps */
 	int is_frozen;	  /* it does not learn: its gradient is 0 */
 	int is_rounded;	  /* its dense products round factors to bfloat16 (bf16_net.h) */
+	int planes; /* of its products in tiles (bf16_net.h): 1 in bf16, 3 in float; 0: none */
 	double factor;	  /* multiplies its gradient, in the batch begun */
 	double unit;	  /* the number that stands for 1 (time_unit.h) */
 };
@@ -422,6 +424,7 @@ struct neap_net {
 	size_t elements, rows; /* of all tensors; elements with padding between tensors */
 	const struct neap__precision_ops *ops;
 	const struct neap__kernels *kernels;
+	const struct neap__tile_ops *tile_ops; /* options.products is NEAP_TILES; else NULL */
 	struct neap__thread_pool *pool;
 	uint16_t *identity; /* [widest, or inputs if values] 0, 1, 2, ... */
 	int widest, hidden; /* units of the widest layer; hidden units in all */
@@ -485,7 +488,10 @@ struct neap_net {
 	void **packed;	    /* [layers] weights as replay reads them, where has_log */
 	int skips_readout;  /* objective.readout_once, and the turn was taken */
 	int is_packed;	    /* `packed` holds the weights of the batch begun */
-	/* [tensors] weights, and weights turned, as dense products read them; NULL: none do. */
+	/*
+	 * [tensors] weights, and weights turned, as dense products read them: in strips, in pairs
+	 * (is_rounded), or in planes (planes > 0); NULL: none do.
+	 */
 	void **strips, **turned;
 	int has_strips; /* they hold the weights of the batch begun */
 	int fixed_tape; /* every step's tape takes tape_max: dense, and no sample ends early */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* products.c: cuts the samples of a product into runs of dense and of listed ones (products.h). */
 #include "nn/core/products.h"
+#include "kern/tiles.h"
+
+#include <string.h>
 
 /* How many samples from the first on list all rows, or where full is 0 do not. */
 static int run_of(const struct neap__sample_rows *samples, int count, int rows, int full)
@@ -15,12 +18,96 @@ static int run_of(const struct neap__sample_rows *samples, int count, int rows, 
 static void multiply(const struct neap_net *net, const struct neap__sample_rows *samples, int count,
 	int tensor, const struct neap__strips *m)
 {
+	if (net->tensors[tensor].planes) {
+		struct neap__planes planes = neap__planes_of(
+			(const void *)m->w, m->rows, m->columns, net->tensors[tensor].planes);
+		net->tile_ops->product(&planes, samples, count);
+		return;
+	}
 	if (net->tensors[tensor].is_rounded) {
 		struct neap__pairs pairs = {(const void *)m->w, m->rows, m->columns};
 		net->kernels->bf16->product(&pairs, samples, count);
 		return;
 	}
 	net->kernels->product(m, samples, count);
+}
+
+enum {
+	TILE = 16,	  /* samples of a tile */
+	TILE_UNITS = 512, /* gradients at a time: 32 KiB of stack (chosen) */
+	PLANES = NEAP__TILE_PLANES
+};
+
+/*
+ * Takes up to TILE samples whose lists name at least one of `part` rows; those that come before are
+ * moved to *rest. Returns how many were taken; *samples and *count are what is left.
+ */
+static int take_dense(struct neap__sample_rows *taken, struct neap__sample_rows **samples,
+	int *count, struct neap__sample_rows *rest, int *nrest, int rows, int part)
+{
+	int n = 0;
+
+	for (; *count > 0 && n < TILE; (*samples)++, (*count)--)
+		if (!(*samples)->v && (int64_t)(*samples)->count * part >= rows)
+			taken[n++] = **samples;
+		else
+			rest[(*nrest)++] = **samples;
+	return n;
+}
+
+/* Products with lists of spikes: those of many spikes in tiles, the others row by row. */
+static void add_spikes(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, const struct neap__matrix *m)
+{
+	int rows = (int)net->tensors[tensor].rows, nrest = 0;
+	struct neap__sample_rows taken[TILE], *rest = samples;
+	struct neap__planes planes =
+		neap__planes_of(net->strips[tensor], rows, m->columns, PLANES);
+
+	for (int n; (n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__ADD_PART));)
+		net->tile_ops->product(&planes, taken, n);
+	if (nrest)
+		neap__rows(net->kernels, m)->add(m, rest, nrest);
+}
+
+/* Gradients of many units of up to TILE samples: of all units, of which those listed are added. */
+static void dot_dense(
+	const struct neap_net *net, const struct neap__sample_rows *samples, int count, int tensor)
+{
+	int rows = (int)net->tensors[tensor].rows, done[TILE] = {0};
+	int terms = (int)net->tensors[tensor].columns;
+	struct neap__planes m = neap__planes_of(net->turned[tensor], terms, rows, PLANES);
+	struct neap__sample_rows all[TILE];
+	real out[TILE][TILE_UNITS];
+
+	for (int from = 0; from < rows; from += TILE_UNITS) {
+		int units = rows - from < TILE_UNITS ? rows - from : TILE_UNITS;
+		struct neap__planes part = neap__planes_part(&m, from, units);
+		for (int s = 0; s < count; s++) {
+			memset(out[s], 0, (size_t)units * sizeof(real));
+			all[s] = (struct neap__sample_rows){
+				.v = samples[s].in, .count = terms, .out = out[s]};
+		}
+		net->tile_ops->product(&part, all, count);
+		for (int s = 0; s < count; s++)
+			for (int *k = &done[s]; *k < samples[s].count &&
+						samples[s].id[*k] < from + units;
+				++*k)
+				samples[s].out[*k] += out[s][samples[s].id[*k] - from];
+	}
+}
+
+/* The same of gradients: `v` is NULL in all samples. */
+static void dot_support(const struct neap_net *net, struct neap__sample_rows *samples, int count,
+	int tensor, const struct neap__matrix *m)
+{
+	int rows = (int)net->tensors[tensor].rows, nrest = 0;
+	struct neap__sample_rows taken[TILE], *rest = samples;
+
+	for (int n; (n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__DOT_PART));)
+		dot_dense(net, taken, n, tensor);
+	if (nrest)
+		neap__rows(net->kernels, m)->dot(m, rest, nrest);
 }
 
 void neap__products_add(const struct neap_net *net, struct neap__sample_rows *samples, int count,
@@ -30,6 +117,10 @@ void neap__products_add(const struct neap_net *net, struct neap__sample_rows *sa
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->strips[tensor], rows, m.columns};
 
+	if (net->tensors[tensor].planes == PLANES) {
+		add_spikes(net, samples, count, tensor, &m);
+		return;
+	}
 	for (int n, full = s.w != NULL; count > 0; samples += n, count -= n, full = !full) {
 		n = s.w ? run_of(samples, count, rows, full) : count;
 		if (n && full)
@@ -46,6 +137,10 @@ void neap__products_dot(const struct neap_net *net, struct neap__sample_rows *sa
 	int rows = (int)net->tensors[tensor].rows;
 	struct neap__strips s = {net->turned[tensor], m.columns, rows};
 
+	if (net->tensors[tensor].planes == PLANES && s.w) {
+		dot_support(net, samples, count, tensor, &m);
+		return;
+	}
 	for (int n, full = s.w != NULL; count > 0; samples += n, count -= n, full = !full) {
 		n = s.w ? run_of(samples, count, rows, full) : count;
 		for (int i = 0; i < n && full; i++)
@@ -55,6 +150,18 @@ void neap__products_dot(const struct neap_net *net, struct neap__sample_rows *sa
 		else if (n)
 			neap__rows(net->kernels, &m)->dot(&m, samples, n);
 	}
+}
+
+/* The weights of a tensor whose products are computed in tiles. */
+static void fill_planes(const struct neap_net *net, int tensor)
+{
+	const struct neap__param *t = &net->tensors[tensor];
+	int rows = (int)t->rows, columns = (int)t->columns;
+
+	if (net->strips[tensor])
+		neap__planes_pack(net->strips[tensor], t->in_use, rows, columns, t->planes);
+	if (net->turned[tensor])
+		neap__planes_pack_turned(net->turned[tensor], t->in_use, rows, columns, t->planes);
 }
 
 /* The weights of a tensor whose products round them. */
@@ -77,6 +184,10 @@ void neap__strips_fill(struct neap_net *net)
 
 	for (int i = 0; i < net->ntensors; i++) {
 		const struct neap__param *t = &net->tensors[i];
+		if (t->planes) {
+			fill_planes(net, i);
+			continue;
+		}
 		if (t->is_rounded) {
 			fill_rounded(net, i);
 			continue;

@@ -4,6 +4,7 @@
 #include "nn/core/cell.h"
 #include "nn/replay/replay_memory.h"
 #include "kern/kern.h"
+#include "kern/tiles.h"
 #include "base/fail.h"
 
 #include <errno.h>
@@ -23,6 +24,14 @@ static int make(struct neap_net *net, void **to, int64_t rows, int64_t columns, 
 /* The same for a tensor's dense products: numbers, or words with two rows each. */
 static int make_room(struct neap_net *net, void **to, int tensor, int64_t rows, int64_t columns)
 {
+	int planes = net->tensors[tensor].planes;
+
+	if (planes) {
+		*to = neap__net_get(net,
+			neap__planes_words((uint64_t)rows, (uint64_t)columns, planes),
+			sizeof(uint32_t));
+		return *to ? 0 : neap__fail_errno(ENOMEM, "net");
+	}
 	if (net->tensors[tensor].is_rounded)
 		return make(net, to, (rows + 1) / 2, columns, net->kernels->bf16->columns,
 			sizeof(uint32_t));
@@ -42,6 +51,26 @@ static int make_strips(struct neap_net *net, const struct neap__layer *from, int
 		NEAP_TRY(make_room(net, &net->strips[tensor], tensor, t->rows, t->columns));
 	if (all || isinf(from->cut))
 		NEAP_TRY(make_room(net, &net->turned[tensor], tensor, t->columns, t->rows));
+	return 0;
+}
+
+/*
+ * Room for tensors whose products with lists of spikes may be dense: for weights, and for weights
+ * turned, which the gradients of the layer below go through, unless that is the inputs.
+ */
+static int make_planes(struct neap_net *net)
+{
+	int inputs = net->layers[0].weight;
+
+	for (int i = 0; i < net->ntensors; i++) {
+		const struct neap__param *t = &net->tensors[i];
+		if (t->planes < NEAP__TILE_PLANES)
+			continue;
+		if (!net->strips[i])
+			NEAP_TRY(make_room(net, &net->strips[i], i, t->rows, t->columns));
+		if (!net->turned[i] && i != inputs)
+			NEAP_TRY(make_room(net, &net->turned[i], i, t->columns, t->rows));
+	}
 	return 0;
 }
 
@@ -70,5 +99,5 @@ int neap__net_packed(struct neap_net *net)
 			NEAP_TRY(make_strips(net, layer, layer->recurrent));
 		NEAP_TRY(make_strips(net, layer, layer->candidate));
 	}
-	return 0;
+	return make_planes(net);
 }
