@@ -11,7 +11,8 @@
 #include <neap/train.h>
 
 extern const char *const cli_resets[],
-	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[], *const cli_products[],
+	*const cli_surrogates[], *const cli_readouts[], *const cli_precisions[],
+								*const cli_products[],
 								*const cli_maths[],
 									*const cli_learns[],
 										*const cli_inits[];

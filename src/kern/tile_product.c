@@ -9,10 +9,10 @@
 #include "kern/tile_registers.h"
 
 enum {
-	HIGH = TILE_ROWS,	   /* samples at a time */
+	HIGH = TILE_ROWS, /* samples at a time */
 	STRIP = NEAP__TILE_COLUMNS,
-	WIDE = 4,		   /* strips at a time: sums in half of the registers */
-	DEPTH = 256,		   /* terms at a time: the factors of three planes take 24 KiB of stack */
+	WIDE = 4,    /* strips at a time: sums in half of the registers */
+	DEPTH = 256, /* terms at a time: the factors of three planes take 24 KiB of stack */
 	PAIRS = DEPTH / 2,
 	BLOCK = NEAP__TILE_DEPTH / 2, /* pairs of a block */
 	PLANES = NEAP__TILE_PLANES
@@ -59,8 +59,7 @@ static inline void split_pairs(uint32_t *to, words bits, int planes)
 		words part = round_up_halves((words)x);
 		words is_finite = (words)((part & 0x7F800000U) != 0x7F800000U);
 		pairs_apart both = (pairs_apart)part;
-		pairs joined = __builtin_convertvector(
-			(both & 0xFFFF0000U) | both >> 48, pairs);
+		pairs joined = __builtin_convertvector((both & 0xFFFF0000U) | both >> 48, pairs);
 		memcpy(to, &joined, sizeof joined);
 		x = (floats)((words)(x - (floats)part) & is_finite);
 	}
@@ -139,7 +138,7 @@ static void store_sums(struct tile_work *b, int column, int wide)
 #define MULTIPLY(w, x, y)                                                                          \
 	do {                                                                                       \
 		if (wide > (w)) {                                                                  \
-			TILE_LOAD(t, y, from + (size_t)(w) * strip, STRIP * sizeof *from);         \
+			TILE_LOAD(t, y, from + (size_t)(w)*strip, STRIP * sizeof *from);           \
 			TILE_MULTIPLY(t, w, x, y);                                                 \
 		}                                                                                  \
 	} while (0)
@@ -149,7 +148,7 @@ static void store_sums(struct tile_work *b, int column, int wide)
 	do {                                                                                       \
 		for (int p = 0; p < b->m->planes; p++)                                             \
 			for (int q = 0; q < b->planes && q < b->m->planes - p; q++) {              \
-				const uint32_t *from = w + (size_t)p * b->m->plane;                   \
+				const uint32_t *from = w + (size_t)p * b->m->plane;                \
 				if (b->planes > 1 || p == 0)                                       \
 					TILE_LOAD(t, x_register, &b->x[q][0][at],                  \
 						PAIRS * sizeof(uint32_t));                         \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tile_registers.h: the instructions of AMX that tile_product.c uses, as macros, and two emulations
- * of them. A tile is a register of up to 16 rows of up to 16 words of 32 bits, whose numbers of rows
- * and words TILES_BEGIN sets.
+ * of them. A tile is a register of up to 16 rows of up to 16 words of 32 bits, whose numbers of
+ * rows and words TILES_BEGIN sets.
  *
  * NEAP__TILES_AMX: the instructions, as text for the assembler, so that no option of a compiler
  * is needed; each clobbers memory, so that compilers move no access of memory across them.
  * NEAP__TILES_AVX512: sums in vectors, with subnormal numbers taken as zeros by the processor.
  * Else: plain C with neap__bf16_add, for tests.
  *
- * `struct neap__tiles *t`, a local variable, holds the registers of emulations. Operands r, a, b and
- * c are literal numbers of registers. A stride is in bytes.
+ * `struct neap__tiles *t`, a local variable, holds the registers of emulations. Operands r, a, b
+ * and c are literal numbers of registers. A stride is in bytes.
  */
 #ifndef NEAP_KERN_TILE_REGISTERS_H
 #define NEAP_KERN_TILE_REGISTERS_H
@@ -30,11 +30,17 @@ struct tile_shapes {
 };
 _Static_assert(sizeof(struct tile_shapes) == 64, "LDTILECFG reads 64 bytes");
 
-#ifdef NEAP__TILES_AMX
-
+/* The registers. */
 struct neap__tiles {
 	struct tile_shapes shapes;
+#ifndef NEAP__TILES_AMX
+	uint32_t word[TILES][TILE_ROWS][TILE_WORDS];
+	uint32_t control; /* MXCSR as it was */
+#endif
 };
+
+#ifdef NEAP__TILES_AMX
+
 #define TILES_BEGIN(t) __asm__ volatile("ldtilecfg %0" ::"m"((t)->shapes) : "memory")
 #define TILES_END(t) __asm__ volatile("tilerelease" ::: "memory")
 #define TILE_LOAD(t, r, from, stride)                                                              \
@@ -46,9 +52,9 @@ struct neap__tiles {
 #define TILE_STORE(t, r, to, stride)                                                               \
 	do {                                                                                       \
 		(void)(t);                                                                         \
-		__asm__ volatile("tilestored %%tmm" #r ", (%0,%1,1)" ::"r"(to),                    \
-				 "r"((long)(stride))                                               \
-				 : "memory");                                                      \
+		__asm__ volatile(                                                                  \
+			"tilestored %%tmm" #r ", (%0,%1,1)" ::"r"(to), "r"((long)(stride))         \
+			: "memory");                                                               \
 	} while (0)
 /* c += a b, where words are pairs of bfloat16 numbers. */
 #define TILE_MULTIPLY(t, c, a, b)                                                                  \
@@ -56,30 +62,37 @@ struct neap__tiles {
 
 #else
 
-struct neap__tiles {
-	struct tile_shapes shapes;
-	uint32_t word[TILES][TILE_ROWS][TILE_WORDS];
-	uint32_t control; /* MXCSR as it was */
-};
 #define TILES_BEGIN(t) tiles_begin(t)
 #define TILES_END(t) tiles_end(t)
 #define TILE_LOAD(t, r, from, stride) tile_load(t, r, from, stride)
 #define TILE_STORE(t, r, to, stride) tile_store(t, r, to, stride)
 #define TILE_MULTIPLY(t, c, a, b) tile_multiply(t, c, a, b)
 
+/* Rows of a tile, most of which are whole: these are copied without a call. */
+static inline void tile_copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes == sizeof(uint32_t[TILE_WORDS]))
+		memcpy(to, from, sizeof(uint32_t[TILE_WORDS]));
+	else
+		memcpy(to, from, bytes);
+}
+
 /* Zeros outside of the tile's shape. */
 static inline void tile_load(struct neap__tiles *t, int r, const void *from, size_t stride)
 {
-	memset(t->word[r], 0, sizeof t->word[r]);
-	for (int row = 0; row < t->shapes.rows[r]; row++)
-		memcpy(t->word[r][row], (const char *)from + (size_t)row * stride,
+	int rows = t->shapes.rows[r];
+
+	if (rows < TILE_ROWS || t->shapes.bytes[r] < sizeof t->word[r][0])
+		memset(t->word[r], 0, sizeof t->word[r]);
+	for (int row = 0; row < rows; row++)
+		tile_copy(t->word[r][row], (const char *)from + (size_t)row * stride,
 			t->shapes.bytes[r]);
 }
 
 static inline void tile_store(struct neap__tiles *t, int r, void *to, size_t stride)
 {
 	for (int row = 0; row < t->shapes.rows[r]; row++)
-		memcpy((char *)to + (size_t)row * stride, t->word[r][row], t->shapes.bytes[r]);
+		tile_copy((char *)to + (size_t)row * stride, t->word[r][row], t->shapes.bytes[r]);
 }
 
 #ifdef NEAP__TILES_AVX512
@@ -107,24 +120,32 @@ static inline void tile_multiply(struct neap__tiles *t, int c, int a, int b)
 {
 	enum { HALF = TILE_ROWS / 2 };
 	const __m512i upper = _mm512_set1_epi32((int)0xFFFF0000);
+	int depth = t->shapes.bytes[a] / 4;
+	__m512 first[TILE_ROWS], second[TILE_ROWS]; /* factors of pairs, row by row */
 
+	for (int row = 0; row < TILE_ROWS; row++) {
+		__m512i x = _mm512_loadu_si512(t->word[a][row]);
+		first[row] = (__m512)_mm512_and_si512(x, upper);
+		second[row] = (__m512)_mm512_slli_epi32(x, 16);
+	}
 	for (int row = 0; row < t->shapes.rows[c]; row += HALF) {
+		const float *x = (const float *)&first[row], *y = (const float *)&second[row];
 		__m512 even[HALF], odd[HALF];
 		for (int i = 0; i < HALF; i++)
 			even[i] = odd[i] = _mm512_setzero_ps();
-		for (int k = 0; k < t->shapes.bytes[a] / 4; k++) {
+		for (int k = 0; k < depth; k++) {
 			__m512i w = _mm512_loadu_si512(t->word[b][k]);
-			__m512 first = (__m512)_mm512_and_si512(w, upper);
-			__m512 second = (__m512)_mm512_slli_epi32(w, 16);
+			__m512 u = (__m512)_mm512_and_si512(w, upper);
+			__m512 v = (__m512)_mm512_slli_epi32(w, 16);
 #pragma GCC unroll 8
 			for (int i = 0; i < HALF; i++) {
-				__m512i x = _mm512_set1_epi32((int)t->word[a][row + i][k]);
 				even[i] = _mm512_fmadd_ps(
-					(__m512)_mm512_and_si512(x, upper), first, even[i]);
+					_mm512_set1_ps(x[i * TILE_WORDS + k]), u, even[i]);
 				odd[i] = _mm512_fmadd_ps(
-					(__m512)_mm512_slli_epi32(x, 16), second, odd[i]);
+					_mm512_set1_ps(y[i * TILE_WORDS + k]), v, odd[i]);
 			}
 		}
+#pragma GCC unroll 8
 		for (int i = 0; i < HALF; i++) {
 			float *sum = (float *)(void *)t->word[c][row + i];
 			_mm512_storeu_ps(sum, _mm512_add_ps(_mm512_loadu_ps(sum),

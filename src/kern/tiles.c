@@ -37,13 +37,14 @@ static void enter(uint32_t *column, size_t plane, int k, float x, int planes)
 
 	split(parts, x, planes);
 	for (int p = 0; p < planes; p++)
-		column[(size_t)p * plane + (size_t)(k / 2) * STRIP] |=
-			(uint32_t)parts[p] << (k & 1 ? 0 : 16);
+		column[(size_t)p * plane + (size_t)(k / 2) * STRIP] |= (uint32_t)parts[p]
+								       << (k & 1 ? 0 : 16);
 }
 
 void neap__planes_pack(uint32_t *to, const float *w, int rows, int n, int planes)
 {
-	size_t depth = ((size_t)rows + 1) / 2, plane = neap__planes_words((uint64_t)rows, (uint64_t)n, 1);
+	size_t depth = ((size_t)rows + 1) / 2,
+	       plane = neap__planes_words((uint64_t)rows, (uint64_t)n, 1);
 
 	memset(to, 0, plane * (size_t)planes * sizeof *to);
 	for (int k = 0; k < rows; k++)
@@ -54,7 +55,8 @@ void neap__planes_pack(uint32_t *to, const float *w, int rows, int n, int planes
 
 void neap__planes_pack_turned(uint32_t *to, const float *w, int rows, int n, int planes)
 {
-	size_t depth = ((size_t)n + 1) / 2, plane = neap__planes_words((uint64_t)n, (uint64_t)rows, 1);
+	size_t depth = ((size_t)n + 1) / 2,
+	       plane = neap__planes_words((uint64_t)n, (uint64_t)rows, 1);
 
 	memset(to, 0, plane * (size_t)planes * sizeof *to);
 	for (int i = 0; i < rows; i++)
@@ -102,8 +104,8 @@ static float add_block(float sum, const uint32_t *column, const uint16_t *x, int
 
 	for (int k = 0; k < depth; k++) {
 		uint32_t pair = column[(size_t)(k / 2) * STRIP];
-		chain[k & 1] = neap__bf16_add(
-			chain[k & 1], x[k], (uint16_t)(k & 1 ? pair : pair >> 16));
+		chain[k & 1] =
+			neap__bf16_add(chain[k & 1], x[k], (uint16_t)(k & 1 ? pair : pair >> 16));
 	}
 	return neap__tile_sum(sum, chain[0], chain[1]);
 }

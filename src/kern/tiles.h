@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * A dense matrix in planes, each in strips of columns: [plane][strip][pair of rows][columns], padded
- * with zeros. Pairs are those of bf16.h.
+ * A dense matrix in planes, each in strips of columns: [plane][strip][pair of rows][columns],
+ * padded with zeros. Pairs are those of bf16.h.
  */
 struct neap__planes {
 	const uint32_t *w;
@@ -46,10 +46,11 @@ struct neap__tile_ops {
 	/*
 	 * out[columns] += sum over rows k of x[k] * row k. x[k] is v[k], of as many planes as the
 	 * matrix has; where v is NULL, x[k] is 1 for the rows id[count], and 0 for others. In each
-	 * block of rows, planes i of the matrix are in ascending order, and within it planes j of x.
+	 * block of rows, planes i of the matrix are in ascending order, and within it planes j of
+	 * x.
 	 */
-	void (*product)(const struct neap__planes *m, const struct neap__sample_rows *sample,
-		int samples);
+	void (*product)(
+		const struct neap__planes *m, const struct neap__sample_rows *sample, int samples);
 };
 
 /* Words of such a matrix of rows x columns. */

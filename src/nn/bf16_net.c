@@ -86,8 +86,8 @@ int neap__bf16_mark(struct neap_net *net)
 			if (tensor < 0)
 				continue;
 			struct neap__param *t = &net->tensors[tensor];
-			t->is_rounded = net->options.precision == NEAP_BF16 &&
-					!layer->cell->readout;
+			t->is_rounded =
+				net->options.precision == NEAP_BF16 && !layer->cell->readout;
 			if (net->tile_ops && net->options.precision == NEAP_BF16)
 				t->planes = t->is_rounded;
 			else if (net->tile_ops && has_spikes(t))

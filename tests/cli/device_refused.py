@@ -36,6 +36,7 @@ REFUSED = [
     ([*NET, "--surrogate", "atan"], "'atan' without the key 'support'"),
     ([*NET, "--precision", "double"], "'precision=double'"),
     (["--net", "lstm:9,li", "--precision", "bf16"], "'precision=bf16'"),
+    ([*NET, "--products", "tiles"], "'products=tiles'"),
     ([*NET, "--freeze", "layer0"], "'freeze'"),
     (["--net", "lif:5000,li"], "at most 4096"),
     (["--net", "lstm:9:density=0.5,li"], "'density'"),

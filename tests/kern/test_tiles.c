@@ -228,8 +228,8 @@ static void mixed_samples(void **arg)
 	neap__tiles_emulated.product(&m, both, SAMPLES);
 	for (int s = 0; s < SAMPLES; s++) {
 		const struct product_case *from = s % 5 < 3 ? &lists : &values;
-		assert_memory_equal(out[s], from->out[0] + (size_t)s * COLUMNS,
-			COLUMNS * sizeof(float));
+		assert_memory_equal(
+			out[s], from->out[0] + (size_t)s * COLUMNS, COLUMNS * sizeof(float));
 		for (int i = 0; i < SPARE; i++)
 			assert_true(out[s][COLUMNS + i] == 7);
 	}
@@ -263,12 +263,12 @@ static void known_results(void **arg)
 		int count;
 		float term[6], result;
 	} cases[] = {
-		{4, {0x1p24F, 1, 0, 1}, 0x1p24F + 2},	     /* both ones are in one chain */
-		{4, {0x1p24F, 1, 1, 0}, 0x1p24F},	     /* they are in two */
+		{4, {0x1p24F, 1, 0, 1}, 0x1p24F + 2}, /* both ones are in one chain */
+		{4, {0x1p24F, 1, 1, 0}, 0x1p24F},     /* they are in two */
 		{3, {0x1p24F, 0, 1}, 0x1p24F},
 		{6, {0x1p24F, 0, 1, 0, 1, 0}, 0x1p24F},
-		{2, {1.5F * 0x1p-126F, -0x1p-126F}, 0},	     /* 2^-127 is subnormal */
-		{1, {1 + 0x1p-23F}, 1 + 0x1p-23F},	     /* three planes keep all bits */
+		{2, {1.5F * 0x1p-126F, -0x1p-126F}, 0}, /* 2^-127 is subnormal */
+		{1, {1 + 0x1p-23F}, 1 + 0x1p-23F},	/* three planes keep all bits */
 		{1, {-0.0F}, 0},
 	};
 	const struct neap__tile_ops *both[] = {&neap__tiles_model, &neap__tiles_emulated};
@@ -329,14 +329,14 @@ static void choice(void **arg)
 }
 
 /* A kernel with another order of sums is found out. */
-static void wrong_order(const struct neap__planes *m, const struct neap__sample_rows *sample,
-	int samples)
+static void wrong_order(
+	const struct neap__planes *m, const struct neap__sample_rows *sample, int samples)
 {
 	neap__tiles_model.product(m, sample, samples);
 	for (int s = 0; s < samples; s++)
 		if (sample[s].v && m->planes == 1)
-			sample[s].out[m->columns - 1] = nextafterf(
-				sample[s].out[m->columns - 1], INFINITY);
+			sample[s].out[m->columns - 1] =
+				nextafterf(sample[s].out[m->columns - 1], INFINITY);
 }
 
 static void disagreement(void **arg)

@@ -193,8 +193,8 @@ static void rejected(void **arg)
 		setenv("NEAP_ISA", cases[i].isa, 1);
 		assert_int_equal(neap_net_create(&net, &o), NEAP_EUSAGE);
 		assert_non_null(strstr(neap_detail(), cases[i].words));
-		assert_non_null(strstr(neap_detail(),
-			cases[i].products == NEAP_CHAINS ? "--precision" : ""));
+		assert_non_null(strstr(
+			neap_detail(), cases[i].products == NEAP_CHAINS ? "--precision" : ""));
 		assert_null(net);
 	}
 	if (kept)

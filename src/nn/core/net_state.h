@@ -70,9 +70,9 @@ struct neap__param {
 	int is_delay;	  /* steps */
 	int is_frozen;	  /* it does not learn: its gradient is 0 */
 	int is_rounded;	  /* its dense products round factors to bfloat16 (bf16_net.h) */
-	int planes; /* of its products in tiles (bf16_net.h): 1 in bf16, 3 in float; 0: none */
-	double factor;	  /* multiplies its gradient, in the batch begun */
-	double unit;	  /* the number that stands for 1 (time_unit.h) */
+	int planes;    /* of its products in tiles (bf16_net.h): 1 in bf16, 3 in float; 0: none */
+	double factor; /* multiplies its gradient, in the batch begun */
+	double unit;   /* the number that stands for 1 (time_unit.h) */
 };
 
 /* The activations of an rnn, as the tables of net.h. */

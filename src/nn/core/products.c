@@ -61,8 +61,7 @@ static void add_spikes(const struct neap_net *net, struct neap__sample_rows *sam
 {
 	int rows = (int)net->tensors[tensor].rows, nrest = 0;
 	struct neap__sample_rows taken[TILE], *rest = samples;
-	struct neap__planes planes =
-		neap__planes_of(net->strips[tensor], rows, m->columns, PLANES);
+	struct neap__planes planes = neap__planes_of(net->strips[tensor], rows, m->columns, PLANES);
 
 	for (int n; (n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__ADD_PART));)
 		net->tile_ops->product(&planes, taken, n);
@@ -90,9 +89,8 @@ static void dot_dense(
 		}
 		net->tile_ops->product(&part, all, count);
 		for (int s = 0; s < count; s++)
-			for (int *k = &done[s]; *k < samples[s].count &&
-						samples[s].id[*k] < from + units;
-				++*k)
+			for (int *k = &done[s];
+				*k < samples[s].count && samples[s].id[*k] < from + units; ++*k)
 				samples[s].out[*k] += out[s][samples[s].id[*k] - from];
 	}
 }
