@@ -15,6 +15,7 @@
 #include "base/philox.h"
 #include "kern/kern.h"
 #include "bench/kernel_products.h"
+#include "bench/kernel_tiles.h"
 
 #include <errno.h>
 #include <math.h>
@@ -328,7 +329,7 @@ static int run(struct neap__bench *bench)
 	for (int isa = NEAP__ISA_PLAIN; isa < NEAP__ISAS && rc == 0; isa++)
 		if (neap__isa_works((enum neap__isa)isa))
 			rc = neap__bench_products(bench, (enum neap__isa)isa);
-	return rc;
+	return rc == 0 ? neap__bench_tiles(bench) : rc;
 }
 
 const struct neap__benchmark neap__bench_kernels = {

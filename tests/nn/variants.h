@@ -261,8 +261,8 @@ static const struct variant {
 		.surrogate = NEAP_SIGMOID,
 		.freeze = "layer0,layer1.weight,layer1.bias"},
 	/* Products in tiles: of some samples and steps, and of all gradients with a sigmoid. */
-	{.spec = "lif:70r:scale=12:dropout=0.3,lif:33r:scale=12:delay=1,li",
-		.width = 2,
+	{.spec = "lif:70r:scale=9:dropout=0.3,lif:33r:scale=12:delay=1,li",
+		.width = 12,
 		.products = NEAP_TILES},
 	{.spec = "cubalif:70r:scale=9,adlif:33:scale=12:norm=batch,lif:20:delay=0..3,li",
 		.surrogate = NEAP_SIGMOID,

@@ -39,16 +39,16 @@ enum {
 };
 
 /*
- * Takes up to TILE samples whose lists name at least one of `part` rows; those that come before are
- * moved to *rest. Returns how many were taken; *samples and *count are what is left.
+ * Takes up to TILE samples whose lists name at least so many eighths of the rows; those that come
+ * before are moved to *rest. Returns how many were taken; *samples and *count are what is left.
  */
 static int take_dense(struct neap__sample_rows *taken, struct neap__sample_rows **samples,
-	int *count, struct neap__sample_rows *rest, int *nrest, int rows, int part)
+	int *count, struct neap__sample_rows *rest, int *nrest, int rows, int eighths)
 {
 	int n = 0;
 
 	for (; *count > 0 && n < TILE; (*samples)++, (*count)--)
-		if (!(*samples)->v && (int64_t)(*samples)->count * part >= rows)
+		if (!(*samples)->v && (int64_t)(*samples)->count * 8 >= (int64_t)rows * eighths)
 			taken[n++] = **samples;
 		else
 			rest[(*nrest)++] = **samples;
@@ -63,7 +63,8 @@ static void add_spikes(const struct neap_net *net, struct neap__sample_rows *sam
 	struct neap__sample_rows taken[TILE], *rest = samples;
 	struct neap__planes planes = neap__planes_of(net->strips[tensor], rows, m->columns, PLANES);
 
-	for (int n; (n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__ADD_PART));)
+	for (int n;
+		(n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__ADD_EIGHTHS));)
 		net->tile_ops->product(&planes, taken, n);
 	if (nrest)
 		neap__rows(net->kernels, m)->add(m, rest, nrest);
@@ -102,7 +103,8 @@ static void dot_support(const struct neap_net *net, struct neap__sample_rows *sa
 	int rows = (int)net->tensors[tensor].rows, nrest = 0;
 	struct neap__sample_rows taken[TILE], *rest = samples;
 
-	for (int n; (n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__DOT_PART));)
+	for (int n;
+		(n = take_dense(taken, &samples, &count, rest, &nrest, rows, NEAP__DOT_EIGHTHS));)
 		dot_dense(net, taken, n, tensor);
 	if (nrest)
 		neap__rows(net->kernels, m)->dot(m, rest, nrest);
