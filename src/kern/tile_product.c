@@ -6,6 +6,7 @@
  * for AVX-512; tests compile it with the emulation in plain C.
  */
 #include "kern/kern.h"
+#include "kern/planes.h"
 #include "kern/tile_registers.h"
 
 enum {
@@ -24,11 +25,6 @@ enum {
 #define LAST_FACTORS 6
 #define LAST_WEIGHTS 7
 
-typedef uint32_t words __attribute__((vector_size(64)));
-typedef float floats __attribute__((vector_size(64)));
-typedef uint64_t pairs_apart __attribute__((vector_size(64)));
-typedef uint32_t pairs __attribute__((vector_size(32)));
-
 /* Samples that are computed together. */
 struct tile_work {
 	const struct neap__planes *m;
@@ -39,43 +35,17 @@ struct tile_work {
 	float sum[WIDE][HIGH][STRIP];
 };
 
-/* neap__bf16_round of all lanes, in their upper halves. */
-static inline words round_up_halves(words bits)
-{
-	words is_small = (words)((bits & 0x7F800000U) == 0);
-	bits = (bits & ~is_small) | (bits & is_small & 0x80000000U);
-	words is_nan = (words)((bits & 0x7FFFFFFFU) > 0x7F800000U);
-	words rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000U;
-
-	return (rounded & ~is_nan) | (((bits & 0xFFFF0000U) | 0x400000U) & is_nan);
-}
-
-/* Eight pairs of 16 numbers in all planes; planes are PAIRS of all samples apart. */
-static inline void split_pairs(uint32_t *to, words bits, int planes)
-{
-	floats x = (floats)bits;
-
-	for (int p = 0; p < planes; p++, to += HIGH * PAIRS) {
-		words part = round_up_halves((words)x);
-		words is_finite = (words)((part & 0x7F800000U) != 0x7F800000U);
-		pairs_apart both = (pairs_apart)part;
-		pairs joined = __builtin_convertvector((both & 0xFFFF0000U) | both >> 48, pairs);
-		memcpy(to, &joined, sizeof joined);
-		x = (floats)((words)(x - (floats)part) & is_finite);
-	}
-}
-
 /* Terms [k, k + depth) of a sample whose factors are numbers. */
 static void fill_numbers(struct tile_work *b, int s, int k, int depth)
 {
 	const float *v = (const float *)b->sample[s].v + k;
-	words bits;
 
-	for (int i = 0; i < depth; i += STRIP) {
-		size_t count = depth - i < STRIP ? (size_t)(depth - i) : (size_t)STRIP;
-		memset(&bits, 0, sizeof bits);
-		memcpy(&bits, v + i, count * sizeof *v);
-		split_pairs(&b->x[0][s][i / 2], bits, b->planes);
+	for (int i = 0; i < depth; i += NEAP__PLANE_LANES) {
+		neap__plane_words x = neap__plane_load(v + i, depth - i);
+		for (int p = 0; p < b->planes; p++) {
+			neap__plane_pairs pairs = neap__plane_join(neap__plane_take(&x));
+			memcpy(&b->x[p][s][i / 2], &pairs, sizeof pairs);
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "kern/tiles.h"
 #include "kern/bf16.h"
 #include "kern/kern.h"
+#include "kern/planes.h"
 #include "base/debug_log.h"
 
 #include <math.h>
@@ -30,29 +31,26 @@ static void split(uint16_t *plane, float x, int planes)
 	}
 }
 
-/* Enters x in all planes as term k of a column; words of a plane are `plane` apart. */
-static void enter(uint32_t *column, size_t plane, int k, float x, int planes)
-{
-	uint16_t parts[PLANES];
-
-	split(parts, x, planes);
-	for (int p = 0; p < planes; p++)
-		column[(size_t)p * plane + (size_t)(k / 2) * STRIP] |= (uint32_t)parts[p]
-								       << (k & 1 ? 0 : 16);
-}
-
+/* Two rows of w at a time, a strip after the other; a row behind the last one is zeros. */
 void neap__planes_pack(uint32_t *to, const float *w, int rows, int n, int planes)
 {
-	size_t depth = ((size_t)rows + 1) / 2,
-	       plane = neap__planes_words((uint64_t)rows, (uint64_t)n, 1);
+	size_t plane = neap__planes_words((uint64_t)rows, (uint64_t)n, 1);
 
-	memset(to, 0, plane * (size_t)planes * sizeof *to);
-	for (int k = 0; k < rows; k++)
-		for (int i = 0; i < n; i++)
-			enter(to + (size_t)(i / STRIP) * depth * STRIP + i % STRIP, plane, k,
-				w[(size_t)k * n + i], planes);
+	for (int from = 0; from < n; from += STRIP)
+		for (int k = 0; k < rows; k += 2, to += STRIP) {
+			const float *row = w + (size_t)k * n + from;
+			neap__plane_words first = neap__plane_load(row, n - from), second = {0};
+			if (k + 1 < rows)
+				second = neap__plane_load(row + n, n - from);
+			for (int p = 0; p < planes; p++) {
+				neap__plane_words pairs = neap__plane_take(&first);
+				pairs |= neap__plane_take(&second) >> 16;
+				memcpy(to + (size_t)p * plane, &pairs, sizeof pairs);
+			}
+		}
 }
 
+/* A row of w at a time, which becomes a column; columns behind the last one are zeros. */
 void neap__planes_pack_turned(uint32_t *to, const float *w, int rows, int n, int planes)
 {
 	size_t depth = ((size_t)n + 1) / 2,
@@ -60,9 +58,17 @@ void neap__planes_pack_turned(uint32_t *to, const float *w, int rows, int n, int
 
 	memset(to, 0, plane * (size_t)planes * sizeof *to);
 	for (int i = 0; i < rows; i++)
-		for (int k = 0; k < n; k++)
-			enter(to + (size_t)(i / STRIP) * depth * STRIP + i % STRIP, plane, k,
-				w[(size_t)i * n + k], planes);
+		for (int k = 0; k < n; k += NEAP__PLANE_LANES) {
+			uint32_t *column = to + (size_t)(i / STRIP) * depth * STRIP +
+					   (size_t)(k / 2) * STRIP + i % STRIP;
+			neap__plane_words x = neap__plane_load(w + (size_t)i * n + k, n - k);
+			for (int p = 0; p < planes; p++, column += plane) {
+				neap__plane_pairs pairs = neap__plane_join(neap__plane_take(&x));
+				for (int pair = 0; pair < NEAP__PLANE_LANES / 2 && k + 2 * pair < n;
+					pair++)
+					column[(size_t)pair * STRIP] = pairs[pair];
+			}
+		}
 }
 
 static float flushed(float x)

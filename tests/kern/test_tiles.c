@@ -237,6 +237,38 @@ static void mixed_samples(void **arg)
 	case_free(&values);
 }
 
+/* Every number of packed weights, of any bits: rounded rests, one plane after the other. */
+static void packed_planes(void **arg)
+{
+	(void)arg;
+	for (int i = 0; i < 40; i++) {
+		struct product_case c;
+		case_make(&c, 1 + (int)draw(40), 1 + (int)draw(40), 1, 1 + (int)draw(3), 0,
+			(enum kind)(i % KINDS));
+		struct neap__planes m = neap__planes_of(c.packed, c.rows, c.columns, c.planes);
+		int pairs = (c.rows + 1) / 2, strips = (c.columns + 15) / 16;
+		for (int k = 0; k < 2 * pairs; k++)
+			for (int n = 0; n < 16 * strips; n++) {
+				int is_inside = k < c.rows && n < c.columns;
+				float x = !is_inside ? 0
+					  : c.turned ? c.w[n * c.rows + k]
+						     : c.w[k * c.columns + n];
+				for (int p = 0; p < c.planes; p++) {
+					uint32_t pair =
+						m.w[(size_t)p * m.plane +
+							((size_t)(n / 16) * pairs + k / 2) * 16 +
+							n % 16];
+					uint16_t part = neap__bf16_round(x);
+					assert_int_equal(
+						(uint16_t)(k & 1 ? pair : pair >> 16), part);
+					float as_float = float_of((uint32_t)part << 16);
+					x = isfinite(as_float) ? x - as_float : 0;
+				}
+			}
+		case_free(&c);
+	}
+}
+
 /* Columns from a strip on are those of the whole product. */
 static void part_of_columns(void **arg)
 {
@@ -356,6 +388,7 @@ int main(void)
 		cmocka_unit_test(emulated),
 		cmocka_unit_test(avx512),
 		cmocka_unit_test(amx),
+		cmocka_unit_test(packed_planes),
 		cmocka_unit_test(mixed_samples),
 		cmocka_unit_test(part_of_columns),
 		cmocka_unit_test(disagreement),
