@@ -227,7 +227,8 @@ static const char *hint(const char *what)
 {
 	return strncmp(what, "needs a slow tier", 17) == 0 ? ": add --slow DIR"
 	       : strncmp(what, "needs a log", 11) == 0
-		       ? " of spikes, which only plain layers of spiking cells have"
+		       ? " of spikes, which only plain layers of spiking cells have, without "
+			 "--products tiles"
 		       : "";
 }
 
