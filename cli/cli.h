@@ -259,12 +259,21 @@ const char *cli_only_run(char room[300]);
 /* Refuses a share as --split. CLI_DONE, or the exit code after one line. */
 int cli_encoded_split(const char *split);
 
+/*
+ * usage/repeated_command.c: from cli_repeat_encode on, an error that proposes an option ends in the
+ * whole command with it. Keeps the pointers; options NULL: no longer.
+ */
+void cli_repeat_encode(const struct cli_option *options, const char *dir, const char *out,
+	int words, char *const *word);
+/* Adds the command to an error of encode, if it proposes an option and there is room. */
+void cli_repeat_add(char *line, size_t size);
+
 /* usage/encode_notes.c: lines of `neap encode` about skipped files, names and doubts. */
 /* Files that were skipped: consecutive ones with the same fault share a line. All zero at first. */
 struct cli_skipped {
 	int kinds;	 /* lines so far, the present one included */
 	int64_t alike;	 /* files in addition to the one of `line` */
-	char line[960];	 /* not printed yet; "": none */
+	char line[NEAP__PLAIN_TEXT]; /* not printed yet; "": none */
 	char names[400]; /* of the first of `alike` */
 };
 void cli_skipped_add(struct cli_skipped *skipped, const char *line);

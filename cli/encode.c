@@ -539,6 +539,7 @@ int cli_encode(int argc, char **argv)
 	if (!r.out)
 		return cli_usage(
 			"encode", "--out is missing. Pass the file to write: --out FILE.h5");
+	cli_repeat_encode(options, dir[0], r.out, argc, argv);
 	int rc = r.split.count ? cli_encoded_split(r.split.text[0]) : CLI_DONE;
 	if (rc == CLI_DONE)
 		rc = settle_events(&r);
@@ -551,6 +552,7 @@ int cli_encode(int argc, char **argv)
 	SHARE(t, &r);
 	if (rc == CLI_DONE)
 		rc = encode(&r, options, dir[0]);
+	cli_repeat_encode(NULL, NULL, NULL, 0, NULL);
 	free(r.text);
 	free(r.name);
 	neap__text_free(&given);

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static char held[1024]; /* the first line that was held back */
+static char held[NEAP__PLAIN_TEXT]; /* the first line that was held back */
 static int holds;
 
 void cli_hold_failures(void)
@@ -22,12 +22,13 @@ const char *cli_held_failure(void)
 
 int cli_usage(const char *command, const char *format, ...)
 {
-	char line[1024];
+	char line[NEAP__PLAIN_TEXT];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
+	cli_repeat_add(line, sizeof line);
 	if (holds && !*held)
 		memcpy(held, line, sizeof held);
 	if (!holds)

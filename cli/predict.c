@@ -35,7 +35,7 @@ struct at_end {
 	size_t count; /* of skipped inputs */
 	int code;
 	int unnamed;	  /* 1: a sample has a name, but the lines have no column for it */
-	char why[1024];	  /* the line about the first one */
+	char why[NEAP__PLAIN_TEXT]; /* the line about the first one */
 	char others[200]; /* names of the next ones, as many as fit */
 	size_t listed;	  /* their number */
 	int64_t samples;  /* that were answered */

@@ -64,7 +64,7 @@ static int is_class(const char *option)
 static int wrong_kind(
 	enum cli_encoded kind, enum cli_encoded owner, const struct cli_option *o, const char *dir)
 {
-	char pattern[1200], command[900];
+	char pattern[NEAP__PLAIN_TEXT], command[NEAP__PLAIN_TEXT - 200];
 	const char *labels = is_class(o->name) ? *(const char *const *)o->into : NULL;
 	const char *remedy = "Remove the option, or see docs/own-data.md for the kinds of data";
 	if (owner == CLI_EVENTS && kind == CLI_TABLE &&

@@ -207,14 +207,15 @@ static void doubt_parts(char *line, size_t size, const char *const *name, int co
 	const char *dir, const char *given, const struct inside *in)
 {
 	int classes = 0;
-	char path[2][200];
+	char path[2][NEAP__QUOTED_BYTES + 100];
 	for (int i = 0; i < 2; i++)
-		snprintf(path[i], sizeof path[i], "%.100s/%.90s", dir, in->part[i]);
+		snprintf(path[i], sizeof path[i], "%.*s/%.90s", NEAP__QUOTED_BYTES,
+			dir, in->part[i]);
 	for (int i = 0; i < count; i++)
 		classes += strcmp(name[i], in->part[0]) == 0 || strcmp(name[i], in->part[1]) == 0;
 	snprintf(line, size,
 		"the folders '%s' and '%s' of '%.100s' %s. Encode them separately%s: neap encode "
-		"%s --out %s.h5%.300s; neap encode %s --out %s.h5%.300s",
+		"%s --out %s.h5%s; neap encode %s --out %s.h5%s",
 		in->part[0], in->part[1], dir,
 		classes ? "became classes" : "were merged into one data set",
 		classes ? ", with --label if the file names contain the class" : "",
@@ -228,7 +229,7 @@ void cli_encoded_doubts(const char *out, const char *dir, const char *label, con
 	struct neap_dataset *set;
 	struct inside in = {0};
 	const char *one, *other;
-	char line[1400], file[200];
+	char line[NEAP__PLAIN_TEXT], file[200];
 	if (neap_dataset_open(&set, out) < 0)
 		return;
 	int count;

@@ -38,7 +38,7 @@ static int are_alike(const char *const *file, int count)
 int cli_several_texts(const char *const *file, int count)
 {
 	struct neap__text names = {0};
-	char folder[1024];
+	char folder[NEAP__QUOTED_BYTES + 1];
 	const char *ending;
 	size_t n;
 

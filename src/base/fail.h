@@ -8,7 +8,9 @@
 
 #include <neap/status.h>
 
-#define NEAP__DETAIL_BYTES 960 /* of a detail line, its end included; the rest is cut off */
+/* Of a detail line, its end included; the rest is cut off. Chosen: a long path, what is wrong, and a
+ * command with such paths (quote.h). */
+#define NEAP__DETAIL_BYTES 2048
 
 /* Sets the thread's detail line and returns `code`. */
 int neap__fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { ROOMS = 8, ROOM = 1024 };
+enum { ROOMS = 8, ROOM = NEAP__QUOTED_BYTES + 1 };
 
 enum form { SHELL, BARE /* without quotes */, PYTHON };
 
@@ -25,7 +25,10 @@ static const char *quote(const char *text, const char *specials, enum form form)
 			n += (size_t)neap__print(room + n, ROOM - n, "\\x%02x", (unsigned)*text);
 		else
 			n += (size_t)neap__print(room + n, ROOM - n, "'\\''");
-	neap__print(room + n, ROOM - n, "%s", mark);
+	if (*text)
+		neap__print(room, ROOM, form == PYTHON ? "'...'" : "...");
+	else
+		neap__print(room + n, ROOM - n, "%s", mark);
 	return room;
 }
 

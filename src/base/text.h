@@ -28,7 +28,7 @@ int neap__is_control(const char *text);
  */
 char *neap__plain(char *text);
 /* The same for a copy, cut to fit. */
-#define NEAP__PLAIN_TEXT 1536 /* more than a line of detail, since it may end in a command */
+#define NEAP__PLAIN_TEXT 2560 /* more than a line of detail, since it may end in a command */
 const char *neap__plain_text(char room[NEAP__PLAIN_TEXT], const char *text);
 /*
  * The same with control characters and bytes that are not UTF-8 as \n, \t and \xNN, so that names
@@ -38,9 +38,9 @@ const char *neap__escaped_text(char room[NEAP__PLAIN_TEXT], const char *text);
 
 /*
  * The command that converts a file from the encoding `code` to UTF-8; its output is named after the
- * file, so that no other file is overwritten. At most 440 bytes of `path` are shown.
+ * file, so that no other file is overwritten.
  */
-#define NEAP__ICONV_TEXT 800
+#define NEAP__ICONV_TEXT 1200
 const char *neap__iconv_text(char room[NEAP__ICONV_TEXT], const char *path, const char *code);
 
 /* The names of a table, "adam, adamw, sgd", for a line that says which are known; in `room`. */

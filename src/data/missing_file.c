@@ -214,7 +214,7 @@ static int begins_a_list(const char *path)
 
 int neap__missing_file(int err, const char *path)
 {
-	char line[NAMES_ROOM], near[NAMES_ROOM], advice[800];
+	char line[NAMES_ROOM], near[NAMES_ROOM], advice[NEAP__DETAIL_BYTES];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int rc = neap__fail_errno(err, "cannot read '%s'", path);
 	if (err == EACCES)

@@ -173,7 +173,7 @@ static const char *below(const char *path, const char *dir)
 /* What is wrong with a folder of which nothing counts. */
 static int none_kept(const char *dir, const struct neap__recordings_choice *choice)
 {
-	char command[500], rename[500];
+	char command[NEAP__DETAIL_BYTES], rename[500];
 	int has_texts = neap__join_texts(command, sizeof command, dir);
 	if (choice->unlisted)
 		return neap__fail(NEAP_EFORMAT,

@@ -73,7 +73,7 @@ static void find_classes(char *room, size_t size, const char *dir, const char *c
 int neap__recordings_no_class(const struct neap__recordings *all, const char *path, const char *dir,
 	const char *const *endings)
 {
-	char table[300], advice[900] = "", above[400] = "";
+	char table[300], advice[NEAP__DETAIL_BYTES] = "", above[400] = "";
 	char use[700] = "";
 	const char *pattern = propose(all, NULL);
 	int is_table = endings == neap__table_endings;

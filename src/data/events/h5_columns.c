@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* h5_columns.c: one-dimensional data sets of an HDF5 file, in the root or in groups, or fields of
- * records in such a data set. */
+/* h5_columns.c: one-dimensional data sets of an HDF5 file and scalars, in the root or in groups, or
+ * fields of records in such a data set. */
 #include "data/event_names.h"
 #include "data/events/columns.h"
 #include "data/dataset.h"
@@ -43,7 +43,7 @@ static int open_set(
 	struct neap__h5_set *set = malloc(sizeof *set);
 	if (!set)
 		return neap__fail_errno(ENOMEM, "'%s'", c->columns.path);
-	int rc = neap__h5_set_open(set, &c->file, name);
+	int rc = neap__h5_list_open(set, &c->file, name);
 	if (rc < 0) {
 		c->columns.unreadable |= set->elsewhere;
 		free(set);
@@ -152,9 +152,11 @@ static int read_set(const struct neap__column *column, hsize_t first, hsize_t co
 	int is_signed = is_signed_enum(set, column->field);
 	hid_t file = H5Dget_space(set->id), memory = H5Screate_simple(1, &count, NULL);
 	hid_t type = memory_type(set, column->field, &bytes);
+	/* A scalar has no hyperslabs, and is selected as a whole. */
 	int rc = file >= 0 && memory >= 0 && type >= 0 &&
-				 H5Sselect_hyperslab(
-					 file, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
+				 (set->dims == 0 ||
+					 H5Sselect_hyperslab(file, H5S_SELECT_SET, &first, NULL,
+						 &count, NULL) >= 0) &&
 				 H5Dread(set->id, type, memory, file, H5P_DEFAULT, out) >= 0
 			 ? 0
 			 : -1;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npz_columns.c: one-dimensional arrays of a .npz archive, fields of records among them; or the
- * fields of the one array of records of a .npy file.
+ * npz_columns.c: one-dimensional arrays of a .npz archive, fields of records among them, and single
+ * numbers and texts, as numpy.savez(..., inputs=20) saves them, which are read as arrays of one; or
+ * the fields of the one array of records of a .npy file.
  */
 #include "data/events/columns.h"
 #include "data/npy/npz.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,19 +20,40 @@ struct npz_columns {
 	struct neap__npz *archive; /* NULL: a .npy file */
 };
 
-static int fits(struct neap__npy *array, int field, struct neap__column *column)
+/* Refuses an array of several dimensions, or of records where plain numbers are expected. */
+static int refuse(const struct npz_columns *c, struct neap__npy *array, const char *name)
 {
 	const struct neap__npy_header *h = neap__npy_shape(array);
-	if (h->dims != 1 || field < 0) {
-		int rc = neap__fail(NEAP_EFORMAT,
-			h->records ? "%s contains records, but must be a plain array. Save its "
-				     "fields as arrays of their own"
-				   : "%s has %d dimensions, but must have one. Save it with "
-				     ".ravel()",
+	const char *key = neap__python_quoted(name);
+	int rc;
+	if (!c->archive || strchr(name, '/'))
+		rc = neap__fail(NEAP_EFORMAT,
+			"%s has %d dimensions, but must have one. Save it with .ravel()",
 			neap__npy_where(array), h->dims);
-		neap__npy_close(array);
-		return rc;
-	}
+	else if (h->records)
+		rc = neap__fail(NEAP_EFORMAT,
+			"%s contains records, but must be a plain array. Save its fields as arrays "
+			"of their own: python3 -c \"import numpy; d = dict(numpy.load(%s)); r = "
+			"d.pop(%s); numpy.savez('neap.npz', **{**d, **{k: r[k] for k in "
+			"r.dtype.names}})\"",
+			neap__npy_where(array), neap__python_quoted(c->columns.path), key);
+	else
+		rc = neap__fail(NEAP_EFORMAT,
+			"%s has %d dimensions, but must have one. Save all arrays with one: "
+			"python3 -c \"import numpy; d = numpy.load(%s); numpy.savez('neap.npz', "
+			"**{k: d[k].ravel() for k in d})\"",
+			neap__npy_where(array), h->dims, neap__python_quoted(c->columns.path));
+	neap__npy_close(array);
+	return rc;
+}
+
+/* `field` -1: the array has records, where plain numbers are expected. */
+static int fits(const struct npz_columns *c, struct neap__npy *array, const char *name, int field,
+	struct neap__column *column)
+{
+	const struct neap__npy_header *h = neap__npy_shape(array);
+	if (h->dims > 1 || field < 0)
+		return refuse(c, array, name);
 	enum neap__npy_kind kind = h->field[field].kind;
 	*column = (struct neap__column){.count = h->count,
 		.real = kind == NEAP__NPY_FLOAT,
@@ -41,11 +64,12 @@ static int fits(struct neap__npy *array, int field, struct neap__column *column)
 }
 
 /* The field of an array of records, which is closed if it has none of that name. */
-static int find_field(struct neap__npy *array, const char *name, struct neap__column *column)
+static int find_field(const struct npz_columns *c, struct neap__npy *array, const char *full,
+	const char *name, struct neap__column *column)
 {
 	int field = neap__npy_shape(array)->records ? neap__npy_field(array, name) : -1;
 	if (field >= 0)
-		return fits(array, field, column);
+		return fits(c, array, full, field, column);
 	neap__npy_close(array);
 	return 0;
 }
@@ -59,11 +83,11 @@ static int find(struct neap__columns *columns, const char *name, struct neap__co
 	memset(column, 0, sizeof *column);
 	if (!c->archive) {
 		NEAP_TRY(neap__npy_open(&array, columns->path));
-		return find_field(array, name, column);
+		return find_field(c, array, name, name, column);
 	}
 	if (neap__npz_has(c->archive, name)) {
 		NEAP_TRY(neap__npz_array(&array, c->archive, name));
-		return fits(array, neap__npy_shape(array)->records ? -1 : 0, column);
+		return fits(c, array, name, neap__npy_shape(array)->records ? -1 : 0, column);
 	}
 	if (!slash || (size_t)(slash - name) >= sizeof record)
 		return 0;
@@ -71,7 +95,7 @@ static int find(struct neap__columns *columns, const char *name, struct neap__co
 	if (!neap__npz_has(c->archive, record))
 		return 0;
 	NEAP_TRY(neap__npz_array(&array, c->archive, record));
-	return find_field(array, slash + 1, column);
+	return find_field(c, array, name, slash + 1, column);
 }
 
 static int read_part(struct neap__columns *columns, const struct neap__column *column,

@@ -93,7 +93,7 @@ static size_t list_all(char *room, size_t size, const struct neap__contents *c)
 /* Where the file comes from decides how targets are added to its inputs. */
 static int advise_targets(char *room, size_t size, const struct neap__contents *c, const char *path)
 {
-	char code[200];
+	char code[NEAP__QUOTED_BYTES + 60];
 	int has_x = 0, encoded = 0;
 	for (int i = 0; i < c->count; i++) {
 		const struct neap__content *item = &c->item[i];
@@ -104,8 +104,8 @@ static int advise_targets(char *room, size_t size, const struct neap__contents *
 	if (!has_x || named(c, targets, 1))
 		return 0;
 	neap__print(code, sizeof code,
-		is_numpy(path) ? "numpy.savez('neap.npz', **numpy.load(%.140s), y=y)"
-			       : "h5py.File(%.140s, 'a')['y'] = y",
+		is_numpy(path) ? "numpy.savez('neap.npz', **numpy.load(%s), y=y)"
+			       : "h5py.File(%s, 'a')['y'] = y",
 		neap__python_quoted(path));
 	neap__print(room, size,
 		"%sdd an array 'y' with a class or numbers for each sample: %s. With --next-step, "
@@ -248,13 +248,13 @@ static void advise_columns(char *room, size_t size, const struct neap__content *
 			neap__python_quoted(path), reading(a, item, path));
 }
 
-enum { FILES = 500 };
+enum { FILES = NEAP__QUOTED_BYTES + 60 };
 
 /* Python's list of the file, or of all .npz files in the folder. */
 static const char *npz_files(char room[FILES], const char *path, const char *folder)
 {
 	neap__print(room, FILES,
-		folder ? "glob.glob(%.440s '/**/*.npz', recursive=True)" : "[%.440s]",
+		folder ? "glob.glob(%s '/**/*.npz', recursive=True)" : "[%s]",
 		neap__python_quoted(folder ? folder : path));
 	return room;
 }
@@ -501,7 +501,7 @@ static int is_hollow(const char *path)
 
 int neap__contents_refuse_folder(const char *path)
 {
-	char part[2][4096], option[NEAP__OPTION_TEXT], command[500];
+	char part[2][4096], option[NEAP__OPTION_TEXT], command[NEAP__DETAIL_BYTES];
 	int parts = neap__recordings_parts(part[1], path);
 
 	if (is_hollow(path))

@@ -269,7 +269,7 @@ int neap__h5_strings(
 	const struct neap__h5_file *file, const char *name, int most, char ***out, int *count)
 {
 	struct neap__h5_set set;
-	NEAP_TRY(neap__h5_set_open(&set, file, name));
+	NEAP_TRY(neap__h5_list_open(&set, file, name));
 	int rc = 0;
 	char **names = NULL;
 	hsize_t length = set.count;

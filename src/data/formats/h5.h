@@ -51,9 +51,11 @@ struct neap__h5_set {
 	hsize_t size[NEAP__H5_DIMS];
 	int elsewhere; /* 1: it was refused since its bytes are elsewhere, or packed by a filter */
 };
-/* One of one dimension, of one to three, or of none to three (a scalar). 0 or NEAP_EFORMAT; close
- * it only after 0. */
+/* One of one dimension, of none (a scalar) or one, of one to three, or of none to four. 0 or
+ * NEAP_EFORMAT; close it only after 0. */
 int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
+int neap__h5_list_open(
+	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
 int neap__h5_block_open(
 	struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);
 int neap__h5_any_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name);

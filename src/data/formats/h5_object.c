@@ -7,6 +7,7 @@
 #include "data/formats/h5.h"
 #include "base/fail.h"
 #include "base/print.h"
+#include "base/quote.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,12 +152,21 @@ static int has_size(struct neap__h5_set *set, hid_t space, int least, int most)
 static int check_set(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name,
 	hid_t space, int least, int most)
 {
-	if (!has_size(set, space, least, most))
-		return neap__fail(NEAP_EFORMAT, "'%s': '%s' must be a data set of %s", file->path,
-			name,
-			most == 1    ? "one dimension"
-			: least == 0 ? "at most four dimensions"
-				     : "one to three dimensions");
+	if (!has_size(set, space, least, most)) {
+		const char *key = neap__python_quoted(name + (name[0] == '/'));
+		return set->dims > 1 && most == 1
+			       ? neap__fail(NEAP_EFORMAT,
+					 "'%s': '%s' has %d dimensions, but must have one. Store "
+					 "it with one: python3 -c \"import h5py; f = h5py.File(%s, "
+					 "'a'); v = f.pop(%s)[()].ravel(); f[%s] = v\"",
+					 file->path, name, set->dims,
+					 neap__python_quoted(file->path), key, key)
+			       : neap__fail(NEAP_EFORMAT, "'%s': '%s' must be a data set of %s",
+					 file->path, name,
+					 most == 1    ? "one dimension"
+					 : least == 0 ? "at most four dimensions"
+						      : "one to three dimensions");
+	}
 	char room[ENOUGH];
 	const char *why = outside(set, room);
 	set->elsewhere = why != NULL;
@@ -220,6 +230,11 @@ static int open_set(struct neap__h5_set *set, const struct neap__h5_file *file, 
 int neap__h5_set_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
 {
 	return open_set(set, file, name, 1, 1);
+}
+
+int neap__h5_list_open(struct neap__h5_set *set, const struct neap__h5_file *file, const char *name)
+{
+	return open_set(set, file, name, 0, 1);
 }
 
 int neap__h5_block_open(

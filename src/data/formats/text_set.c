@@ -390,7 +390,7 @@ static int text_open(struct neap_dataset **set, const char *name)
 	}
 	if (stat(path, &st) < 0)
 		return no_text(name, path);
-	char command[500];
+	char command[NEAP__DETAIL_BYTES];
 	if (S_ISDIR(st.st_mode) && neap__join_texts(command, sizeof command, path))
 		return neap__fail(NEAP_EUSAGE,
 			"'%s' is a folder, and a text is one file. Join its files, and pass "

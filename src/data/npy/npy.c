@@ -405,7 +405,7 @@ int neap__npy_strings(struct neap__npy *array, int64_t most, char ***out, int *c
 {
 	const struct neap__npy_header *h = &array->header;
 	const struct neap__npy_field *f = &h->field[0];
-	if (h->records || h->dims != 1 || (f->kind != NEAP__NPY_BYTES && f->kind != NEAP__NPY_UCS4))
+	if (h->records || h->dims > 1 || (f->kind != NEAP__NPY_BYTES && f->kind != NEAP__NPY_UCS4))
 		return neap__fail(
 			NEAP_EFORMAT, "%s must be a one-dimensional array of text", array->where);
 	if (h->count > most || h->count > INT32_MAX)

@@ -68,7 +68,7 @@ static int print_command(char *room, size_t size, const char *path, const char *
 									  "times", "units"};
 	struct neap__csv csv;
 	const char *dot = strrchr(first, '.');
-	char name[NEAP__EVENT_COLUMNS][40], files[700], arrays[400] = "";
+	char name[NEAP__EVENT_COLUMNS][40], files[NEAP__QUOTED_BYTES + 60], arrays[400] = "";
 	size_t n = 0;
 	if (!dot || strlen(dot) != 4 || neap__csv_open(&csv, first) < 0)
 		return 0;
@@ -80,8 +80,8 @@ static int print_command(char *room, size_t size, const char *path, const char *
 			columns == NEAP__SPIKE_COLUMNS ? spikes[c] : camera[c],
 			neap__python_quoted(name[c]));
 	neap__print(files, sizeof files,
-		strcmp(path, first) == 0 ? "[%.600s]"
-					 : "glob.glob(%.600s '/**/*%s', recursive=True)",
+		strcmp(path, first) == 0 ? "[%s]"
+					 : "glob.glob(%s '/**/*%s', recursive=True)",
 		neap__python_quoted(path), dot);
 	if (columns)
 		neap__print(room, size,

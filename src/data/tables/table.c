@@ -27,7 +27,7 @@ static int no_memory(const struct neap__table *t)
 
 int neap__table_wrong(const struct neap__table *t, const char *format, ...)
 {
-	char room[800];
+	char room[NEAP__DETAIL_BYTES];
 	va_list args;
 	va_start(args, format);
 	neap__vprint(room, sizeof room, format, args);
@@ -200,7 +200,7 @@ static int find_columns(struct neap__table *t)
 	for (int64_t i = 0; i < t->columns; i++)
 		if (t->role[i] == NEAP__COLUMN_FEATURE)
 			t->place[i] = t->features++;
-	char advice[800];
+	char advice[NEAP__DETAIL_BYTES];
 	if (t->features < 1 && t->files.count > 1 && neap__table_of_texts(advice, sizeof advice, t))
 		return neap__fail(
 			NEAP_EFORMAT, "'%s' has no columns of features. %s", t->csv.path, advice);
@@ -267,7 +267,7 @@ static int match_names(struct neap__table *t, const char *const *names, int coun
 	const char *sample, unsigned char *taken, char ignored[NEAP__TAKEN_TEXT])
 {
 	size_t n = 0;
-	char advice[400];
+	char advice[NEAP__DETAIL_BYTES];
 	const char *samples = sample;
 	struct feature_name *sorted = calloc((size_t)count + 1, sizeof *sorted);
 	if (!sorted)
@@ -370,7 +370,7 @@ static int order_columns(struct neap__table *t)
 		t->from[i] = k;
 		field[k] = NULL; /* taken: a later column may have the same name */
 	}
-	char advice[800];
+	char advice[NEAP__DETAIL_BYTES];
 	if (!fits && !t->predicts && t->options->header == 0 &&
 		neap__table_of_texts(advice, sizeof advice, t))
 		return neap__table_wrong(t, "'%.100s' has other names of columns. %s",
@@ -423,7 +423,7 @@ const char *neap__table_column(const struct neap__table *t, int64_t column, char
 static int take_value(struct neap__table *t, int64_t column, const char *text)
 {
 	const char *name;
-	char number[24], advice[800], shown[100];
+	char number[24], advice[NEAP__DETAIL_BYTES], shown[100];
 	double *value = &t->value[t->place[column]];
 	enum neap_missing missing = t->options->missing;
 	if (neap__table_number(value, text) == 0)

@@ -129,7 +129,7 @@ void neap__table_encoding(char *room, size_t size, const struct neap__table *t, 
 static void advise_gaps(char *room, size_t size, const struct neap__table *t, const char *name)
 {
 	long long gaps = count_gaps(t);
-	char has[60], command[600];
+	char has[60], command[NEAP__DETAIL_BYTES];
 	neap__print(has, sizeof has, "The file has %lld such cell%s", gaps, gaps == 1 ? "" : "s");
 	neap__table_encoding(command, sizeof command, t, NULL, "previous");
 	if (t->predicts)
@@ -378,7 +378,7 @@ int neap__table_no_column(
 	int64_t column = 0, texts = 0, first = 0;
 	char names[300];
 	struct neap__suggestion meant = {.text = text, .length = (size_t)bytes};
-	char mean[80], advice[400], room[800];
+	char mean[80], advice[NEAP__DETAIL_BYTES], room[NEAP__DETAIL_BYTES];
 	if (t->columns > 1 && is_below_comments(t, bytes, text)) {
 		on_all(advice, sizeof advice, t, "sed -i.old '/^#/d'");
 		return neap__fail(NEAP_EUSAGE,

@@ -172,7 +172,7 @@ static void advise_samples(
 	char ignored[NEAP__TAKEN_TEXT], const struct neap__table *t, const char *column)
 {
 	size_t n = strlen(ignored);
-	char command[400];
+	char command[NEAP__DETAIL_BYTES];
 	neap__table_encoding(command, sizeof command, t, column, NULL);
 	if (n < NEAP__TAKEN_TEXT)
 		neap__print(ignored + n, NEAP__TAKEN_TEXT - n,

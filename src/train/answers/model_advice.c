@@ -275,6 +275,30 @@ static void drop_options(
 	neap__model_class_names_free(feature, count);
 }
 
+/* Refuses a folder of tables without a feature of the model, which no option of encode adds. */
+static int check_columns(const struct neap__safetensors *file, const char *folder)
+{
+	struct neap__recordings all = {0};
+	char **feature = NULL, labels[600];
+	const char *first = NULL;
+	int count = 0, rc = 0;
+
+	neap__labels_of(labels, sizeof labels, folder, 0);
+	if (neap__model_texts(&feature, &count, file, NEAP__MODEL_FEATURES) == 0 && count &&
+		neap__recordings_all(&all, folder) == 0)
+		first = find_features(&all, labels, feature, count);
+	for (int k = 0; first && rc == 0 && k < count; k++)
+		if (!neap__table_has_column(first, feature[k], strlen(feature[k])))
+			rc = neap__fail(NEAP_EUSAGE,
+				"'%s' contains tables, but '%s' has no column '%.60s', which is one "
+				"of the %d features that the model was trained on. Add the column, "
+				"or correct its name in the first line",
+				folder, first, feature[k], count);
+	neap__recordings_free(&all);
+	neap__model_class_names_free(feature, count);
+	return rc;
+}
+
 /* 1: the folder that the file is in, of which its path tells, is called as a class of the model. */
 static int is_in_class(const struct neap__safetensors *file, int classes, const char *path)
 {
@@ -307,7 +331,7 @@ void neap__model_file_label(char room[NEAP__LABEL_OPTION], const struct neap__sa
 /* What is in a folder, if a model of this kind cannot answer it, even encoded; else NULL. */
 static const char *other_contents(enum neap__model_kind kind, const char *folder)
 {
-	char command[900];
+	char command[NEAP__DETAIL_BYTES];
 	int events = neap_encode_is_events(folder), tables = neap_encode_is_table(folder);
 	int sounds = !events && !tables && neap__recordings_having(folder, neap__sound_endings);
 
@@ -331,7 +355,7 @@ static const char *other_contents(enum neap__model_kind kind, const char *folder
 int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, int predicts, int rc)
 {
-	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[900];
+	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
 	char option[NEAP__OPTION_TEXT], label[LABEL] = "";
 	char drops[DROPS] = "", part[4096];
 	int is_folder = neap__recordings_folder(data);
@@ -390,6 +414,11 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 			events ? neap__event_endings : neap__sound_endings);
 		if (of_names[0])
 			memcpy(label, of_names, sizeof label);
+	}
+	if (is_folder && kind == NEAP__OF_NUMBERS && neap_encode_is_table(folder) &&
+		check_columns(file, folder) < 0) {
+		neap__text_free(&classes);
+		return NEAP_EUSAGE;
 	}
 	if (is_folder)
 		drop_options(drops, file, folder, predicts ? 0 : options->classes);

@@ -138,7 +138,7 @@ static int check_name(
 	const struct open_evaluation *e, const struct neap_eval_options *options, int hears)
 {
 	const char *data = options->data;
-	char command[500];
+	char command[NEAP__DETAIL_BYTES];
 
 	if (strcmp(data, "-") == 0 && !hears)
 		return neap__model_wants(&e->file, "standard input (-) can only be a recording");
@@ -173,7 +173,7 @@ static int advise_table(const struct open_evaluation *e, const char *data, const
 	options = neap__model_table_options(&e->file, &e->net_options, data,
 		count && e->set->sample_names ? sample[0] : e->set->sample_column);
 	int rc = neap__fail(NEAP_EUSAGE,
-		"'%.300s' %s encode it with a column of targets: neap encode %.300s --out "
+		"'%.300s' %s encode it with a column of targets: neap encode %s --out "
 		"FILE.h5%s",
 		data, advice, neap__quoted(data), options ? options : " --target COLUMN");
 	free(options);
@@ -213,7 +213,7 @@ static int no_labels(const struct open_evaluation *e, const char *data)
 static int open_data(struct open_evaluation *e, const struct neap_eval_options *options)
 {
 	struct neap_encoder_options encoder;
-	char command[700];
+	char command[NEAP__DETAIL_BYTES];
 	int rc = neap__model_encoder(&encoder, &e->file);
 
 	NEAP_TRY(rc);

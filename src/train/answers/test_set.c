@@ -24,7 +24,7 @@ int neap__data_open(struct neap_dataset **set, const struct neap__trainer *train
 		return rc;
 	return neap__fail(rc,
 		"cannot resume '%.200s': there is no '%.200s'. If this data of the run was moved, "
-		"pass its new name: neap train %s --resume --out %.220s",
+		"pass its new name: neap train %s --resume --out %s",
 		o->out, name, argument, neap__quoted(o->out));
 }
 

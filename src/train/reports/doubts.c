@@ -16,6 +16,7 @@
 #include "base/quote.h"
 #include "base/show.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,8 +331,8 @@ static void show_larger(char *remedy, size_t size, const struct neap__trainer *t
 	const struct neap__data *d = &trainer->data;
 	int64_t *first, *second, nfirst, nsecond = 0;
 	int percent = (int)(100 * o->validation);
-	char config[600];
-	neap__print(config, sizeof config, "%.500s/run.json", o->out);
+	char config[PATH_MAX + 20];
+	neap__print(config, sizeof config, "%s/run.json", o->out);
 
 	/* Tried, since classes are split each on its own. */
 	while (nsecond < o->validation_least && ++percent <= 50) {
@@ -363,7 +364,7 @@ static void say_small_validation(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
 	long long n = trainer->data.nsecond;
-	char remedy[800] = "samples";
+	char remedy[NEAP__QUOTED_BYTES + 200] = "samples";
 
 	if (neap__chooses_best(trainer) || !(o->validation > 0 || o->holdout))
 		return;

@@ -139,7 +139,7 @@ static void coding_advice(char *room, size_t size, const struct neap__trainer *t
 
 static void say_no_inputs(const struct neap__trainer *trainer)
 {
-	char advice[600] = "Check the data";
+	char advice[NEAP__DETAIL_BYTES] = "Check the data";
 	const struct neap_dataset *set = trainer->data.set;
 
 	if (trainer->no_inputs == 0 || (set->coded && set->constants == neap__features(set)))
@@ -246,7 +246,7 @@ static void say_padding(const struct neap__trainer *trainer)
 	int64_t samples = d->nfirst < SAMPLES ? d->nfirst : SAMPLES, padded = 0, most = 0, least;
 	int64_t length, first = 0;
 	const char *name = d->set->name;
-	char command[500] = "";
+	char command[NEAP__DETAIL_BYTES] = "";
 
 	if (!d->set->ops->values || !d->set->shift || samples < 2)
 		return;

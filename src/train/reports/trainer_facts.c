@@ -10,7 +10,7 @@
 
 void neap__trainer_say(const struct neap__trainer *trainer, const char *format, ...)
 {
-	char line[512];
+	char line[NEAP__DETAIL_BYTES];
 	va_list args;
 
 	if (!trainer->options.say || !neap__ranks_root(&trainer->ranks))
