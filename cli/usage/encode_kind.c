@@ -131,8 +131,8 @@ int cli_encoded_no_classes(const char *classes, const char *dir)
 			neap__word(classes));
 	return cli_usage("encode",
 		"--classes: '%s' is not a file. %s out --classes to use the classes that are "
-		"found, or write one name per line to a file: echo %s | tr , '\\n' > "
-		"classes.txt",
+		"found, or write one name per line to a file, echo %s | tr , '\\n' > "
+		"classes.txt, and pass --classes classes.txt",
 		classes, column, neap__quoted(classes));
 }
 

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 /* Chosen: the largest options of encode are lists of files, of which few are given. */
 enum { OPTIONS_MOST = 4, WORDS_MOST = 100 };
@@ -106,16 +107,21 @@ static int read_proposed(struct proposed all[OPTIONS_MOST], const char *text, co
 	return count;
 }
 
-/* The first proposal behind "pass " or "Pass ". 0: there is none that a command can follow. */
+/* The first proposal behind "pass", "Pass" or "at least". 0: there is none that a command can
+ * follow. */
 static int find_proposed(struct proposed all[OPTIONS_MOST], const char *line, const char **end)
 {
-	for (const char *at = line; (at = strstr(at, "ass --")) != NULL; at++) {
-		if (at == line || (at[-1] != 'p' && at[-1] != 'P'))
+	for (const char *at = line; (at = strstr(at, " --")) != NULL; at++) {
+		if (at < line + 5 || (strncasecmp(at - 4, "pass", 4) != 0 &&
+					     strncmp(at - 5, "least", 5) != 0))
 			continue;
-		int count = read_proposed(all, at + strlen("ass "), end);
-		/* "... and the number of the column": more than the option has to change. */
+		int count = read_proposed(all, at + 1, end);
+		/* "... and the number of the column", "if it is the target, ...": more than the
+		 * option has to change, or the user has to choose. */
 		if (count)
-			return strncmp(*end, " and ", 5) == 0 ? 0 : count;
+			return strncmp(*end, " and ", 5) == 0 || strncmp(*end, " if ", 4) == 0
+				       ? 0
+				       : count;
 	}
 	return 0;
 }
@@ -132,13 +138,16 @@ static const struct cli_option *given_option(const char *word)
 	return o->name ? o : NULL;
 }
 
-/* 1: the command is repeated without the option: it is proposed with another value, or named behind
- * "instead of". A list of columns is passed with what it has so far. */
+/* 1: the command is repeated without the option: it is proposed with another value, refused by the
+ * line ("--classes: ..."), or named behind "instead of". A list of columns is passed with what it
+ * has so far. */
 static int is_replaced(const struct cli_option *o, const struct proposed *all, int count,
-	const char *rest)
+	const char *line, const char *rest)
 {
 	static const char instead[] = " instead of ";
-	const char *end;
+	const char *end = "";
+	if (option_at(line, &end) == o && *end == ':')
+		return 1;
 	for (int i = 0; i < count; i++)
 		if (all[i].option == o)
 			return 1;
@@ -148,7 +157,7 @@ static int is_replaced(const struct cli_option *o, const struct proposed *all, i
 
 /* Adds the arguments that stay; the value so far of a proposed list goes to *list. */
 static void add_words(struct neap__text *to, const struct proposed *all, int count,
-	const char *rest, const char **list)
+	const char *line, const char *rest, const char **list)
 {
 	for (int i = 1; i < given.words; i++) {
 		const char *word = given.word[i], *equals = strchr(word, '=');
@@ -159,7 +168,7 @@ static void add_words(struct neap__text *to, const struct proposed *all, int cou
 		const char *value = has_value ? given.word[++i] : equals ? equals + 1 : NULL;
 		if (o && (strcmp(o->name, "out") == 0 || strcmp(o->name, "json") == 0))
 			continue;
-		if (o && is_replaced(o, all, count, rest)) {
+		if (o && is_replaced(o, all, count, line, rest)) {
 			*list = strcmp(o->name, "drop") == 0 ? value : *list;
 			continue;
 		}
@@ -183,7 +192,7 @@ void cli_repeat_add(char *line, size_t size)
 		return;
 	neap__text_add(&command, ". The whole command: neap encode %s --out %s",
 		neap__quoted(given.dir), neap__quoted(given.out));
-	add_words(&command, all, count, rest, &list);
+	add_words(&command, all, count, line, rest, &list);
 	for (int i = 0; i < count; i++) {
 		const struct cli_option *o = all[i].option;
 		neap__text_add(&command, " --%s", o->name);

@@ -20,7 +20,7 @@ int neap__rows_copy(struct neap_dataset *set, const struct neap_dataset *from);
  * What to do about a set with another number of features than the `names` [count] that are
  * expected: which to remove or to add, as far as both have names.
  */
-#define NEAP__FEATURES_TEXT 520
+#define NEAP__FEATURES_TEXT 1300
 const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct neap_dataset *set,
 	const char *const *names, int count);
 /*

@@ -537,11 +537,47 @@ static void suggest_option(
 		neap__suggest(meant, option_of(&table[i]));
 }
 
+/* Options of the command line that no file has: of one call, or other names of settings. */
+static const struct {
+	const char *key, *option, *instead; /* what to write in the file, or NULL */
+} call_options[] = {
+	{"beta", "beta", "the time constant, such as \"tau\": \"9.5ms\" (beta 0.9 at a dt of 1 ms; tau = "
+			 "-dt / ln(beta))"},
+	{"slope", "slope", "\"width\", which is 1 / slope, such as \"width\": 0.04 for slope 25"},
+	{"stretch", "stretch", "\"stretch_low\" and \"stretch_high\", such as 0.9 and 1.1"},
+	{"text", "text", "\"data\": \"text:FILE\""},
+	{"chain", "chain", NULL},
+	{"compile_cells", "compile-cells", NULL},
+	{"config", "config", NULL},
+	{"json", "json", NULL},
+	{"out", "out", NULL},
+	{"quiet", "quiet", NULL},
+	{"resume", "resume", NULL},
+	{"trace", "trace", NULL},
+	{"trace_batch", "trace-batch", NULL},
+};
+enum { CALL_OPTIONS = sizeof call_options / sizeof call_options[0] };
+
+/* NEAP_EFORMAT if the key is one of them, else 0. */
+static int check_call_option(const char *key)
+{
+	for (int i = 0; i < CALL_OPTIONS; i++)
+		if (strcmp(call_options[i].key, key) == 0)
+			return neap__fail(NEAP_EFORMAT,
+				"'%s' is an option of the command line only. Remove it from the "
+				"file, and pass --%s to 'neap train'%s%s",
+				key, call_options[i].option,
+				call_options[i].instead ? ", or write " : "",
+				call_options[i].instead ? call_options[i].instead : "");
+	return 0;
+}
+
 static int unknown_option(const char *key)
 {
 	struct neap__suggestion meant = {.text = key, .length = strlen(key)};
 	char room[80];
 
+	NEAP_TRY(check_call_option(key));
 	suggest_option(&meant, settings, SETTINGS);
 	suggest_option(&meant, ways, WAYS);
 	return neap__fail(NEAP_EFORMAT,

@@ -29,17 +29,33 @@ static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_m
 {
 	int most = raw->x[i];
 
+	for (int64_t k = 0; k < raw->count; k++)
+		most = raw->x[k] > most ? raw->x[k] : most;
 	if (!map->given)
 		return neap__fail(NEAP_EFORMAT,
 			"event %lld is in channel %d, but there are %d channels, numbered from 0. "
-			"Correct the array 'inputs', or pass --inputs",
-			(long long)i, raw->x[i], map->channels);
-	for (int64_t k = 0; k < raw->count; k++)
-		most = raw->x[k] > most ? raw->x[k] : most;
+			"Correct the array 'inputs', or pass at least --inputs %d",
+			(long long)i, raw->x[i], map->channels, most + 1);
 	return neap__fail(NEAP_EUSAGE,
 		"event %lld is in channel %d, but --inputs %d allows channels 0 to %d. Pass the "
 		"number of channels, at least --inputs %d",
 		(long long)i, raw->x[i], map->channels, map->channels - 1, most + 1);
+}
+
+/* A pixel that does not exist. The largest ones of the sample show the least size. */
+static int outside_sensor(
+	const struct neap__raw_events *raw, const struct neap__pixel_map *map, int64_t i)
+{
+	int x = map->width - 1, y = map->height - 1;
+
+	for (int64_t k = 0; k < raw->count; k++) {
+		x = raw->x[k] > x ? raw->x[k] : x;
+		y = raw->y[k] > y ? raw->y[k] : y;
+	}
+	return neap__fail(NEAP_EUSAGE,
+		"event %lld is at pixel (%d, %d), outside the sensor of %dx%d pixels. Pass the "
+		"size of the sensor, at least --sensor %dx%d",
+		(long long)i, raw->x[i], raw->y[i], map->width, map->height, x + 1, y + 1);
 }
 
 /* The channels of a sample, sorted by time. */
@@ -65,10 +81,7 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 		if (channel == -2 && map->pool == 0)
 			return beyond(raw, map, i);
 		if (channel == -2)
-			return neap__fail(NEAP_EUSAGE,
-				"event %lld is at pixel (%d, %d), outside the sensor of %dx%d "
-				"pixels. Pass the size of the sensor with --sensor WIDTHxHEIGHT",
-				(long long)i, raw->x[i], raw->y[i], map->width, map->height);
+			return outside_sensor(raw, map, i);
 		e->duration = fmax(e->duration, raw->time[i] - origin);
 		*outside += channel < 0;
 		if (channel < 0)

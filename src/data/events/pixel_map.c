@@ -5,9 +5,64 @@
 
 #include <string.h>
 
-enum { MOST = 65536 };
+/* SCANNED: events that a message about a missing size looks at, at least (chosen: a second). */
+enum { MOST = 65536, SCANNED = 1 << 23 };
 
-static int without_pixels(struct neap__pixel_map *map, const struct neap__event_source *source,
+/* The largest coordinates of the first samples; those of no events, and of none that can be read,
+ * are -1. The source cannot be read from its first sample after that. */
+static void find_largest(int largest[2], struct neap__event_source *source)
+{
+	struct neap__raw_events raw = {0};
+	const char *where;
+	int64_t looked = 0, samples = 0;
+	int rc = 1;
+
+	largest[0] = largest[1] = -1;
+	while (looked < SCANNED && rc != 0 && samples++ < source->samples) {
+		rc = source->next(source, &raw, &where);
+		for (int64_t i = 0; rc > 0 && i < raw.count; i++) {
+			largest[0] = raw.x[i] > largest[0] ? raw.x[i] : largest[0];
+			largest[1] = raw.y[i] > largest[1] ? raw.y[i] : largest[1];
+		}
+		looked += rc > 0 ? raw.count : 0;
+		if (rc < 0 && !source->files)
+			break;
+	}
+	neap__raw_events_free(&raw);
+}
+
+/* Refuses a source without the size of its sensor, or without its number of channels. */
+static int refuse_unknown(struct neap__event_source *source, const char *path)
+{
+	int largest[2];
+
+	find_largest(largest, source);
+	if (!source->pixels)
+		return largest[0] < 0
+			       ? neap__fail(NEAP_EUSAGE,
+					 "'%s' does not specify its number of channels (array "
+					 "'inputs'). Pass --inputs N, 1 to %d",
+					 path, MOST)
+			       : neap__fail(NEAP_EUSAGE,
+					 "'%s' does not specify its number of channels (array "
+					 "'inputs'); the largest one that it uses is %d. Pass --inputs "
+					 "%d, or more if there are more channels",
+					 path, largest[0], largest[0] + 1);
+	return largest[0] < 0
+		       ? neap__fail(NEAP_EUSAGE,
+				 "'%s' does not specify the size of its sensor (array "
+				 "'sensor_size'). Pass --sensor WIDTHxHEIGHT in pixels: 34x34 of "
+				 "N-MNIST, 128x128 of a DVS128, 346x260 of a DAVIS346",
+				 path)
+		       : neap__fail(NEAP_EUSAGE,
+				 "'%s' does not specify the size of its sensor (array "
+				 "'sensor_size'); its largest x is %d, and its largest y %d. Pass "
+				 "--sensor %dx%d, or the pixels of the camera: 34x34 of N-MNIST, "
+				 "128x128 of a DVS128, 346x260 of a DAVIS346",
+				 path, largest[0], largest[1], largest[0] + 1, largest[1] + 1);
+}
+
+static int without_pixels(struct neap__pixel_map *map, struct neap__event_source *source,
 	const struct neap_event_options *o, const char *path)
 {
 	if (o->width || o->crop_width || o->pool > 1)
@@ -19,14 +74,11 @@ static int without_pixels(struct neap__pixel_map *map, const struct neap__event_
 	map->given = o->inputs > 0;
 	map->width = map->channels;
 	if (map->channels < 1 || map->channels > MOST)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' does not specify its number of channels (array 'inputs'). Pass "
-			"--inputs N, 1 to %d",
-			path, MOST);
+		return refuse_unknown(source, path);
 	return 0;
 }
 
-int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_source *source,
+int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *source,
 	const struct neap_event_options *o, const char *path)
 {
 	memset(map, 0, sizeof *map);
@@ -40,11 +92,7 @@ int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_so
 	map->width = o->width ? o->width : source->width;
 	map->height = o->width ? o->height : source->height;
 	if (map->width < 1 || map->height < 1 || map->width > MOST || map->height > MOST)
-		return neap__fail(NEAP_EUSAGE,
-			"'%s' does not specify the size of its sensor (array 'sensor_size'). Pass "
-			"--sensor WIDTHxHEIGHT in pixels: 34x34 of N-MNIST, 128x128 of a DVS128, "
-			"346x260 of a DAVIS346",
-			path);
+		return refuse_unknown(source, path);
 	map->x = o->crop_x;
 	map->y = o->crop_y;
 	map->across = o->crop_width ? o->crop_width : map->width;

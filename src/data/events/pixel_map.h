@@ -17,9 +17,9 @@ struct neap__pixel_map {
 
 /*
  * 0, or NEAP_EUSAGE where sizes are missing or do not fit each other, or where there are more than
- * 65536 channels. `path` is for messages.
+ * 65536 channels. `path` is for messages; samples of the source are read for them alone.
  */
-int neap__pixel_map_new(struct neap__pixel_map *map, const struct neap__event_source *source,
+int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *source,
 	const struct neap_event_options *options, const char *path);
 /* The channel; -1 where crop or polarity drop the event, -2 where it is not on the sensor. */
 int neap__pixel_map_channel(const struct neap__pixel_map *map, int x, int y, int p);

@@ -120,16 +120,18 @@ static int has_name(const char *const *names, int count, const char *name)
 }
 
 /* Those of `names` that are not among `others`, "a,b"; 0: there are none. */
-static int list_others(
-	char room[200], const char *const *names, int count, const char *const *others, int nothers)
+static int list_others(char room[NEAP__QUOTED_BYTES], const char *const *names, int count,
+	const char *const *others, int nothers)
 {
 	size_t n = 0;
 
 	room[0] = '\0';
-	for (int k = 0; k < count; k++)
-		if (!has_name(others, nothers, names[k]) && n < 200)
-			n += (size_t)neap__print(
-				room + n, 200 - n, "%s%.60s", n ? "," : "", names[k]);
+	for (int k = 0; k < count && n < NEAP__QUOTED_BYTES; k++)
+		if (!has_name(others, nothers, names[k]))
+			n += (size_t)neap__print(room + n, NEAP__QUOTED_BYTES - n, "%s%s",
+				n ? "," : "", names[k]);
+	if (n >= NEAP__QUOTED_BYTES) /* a list that is cut would name other columns */
+		neap__print(room, NEAP__QUOTED_BYTES, "NAME,NAME");
 	return n > 0;
 }
 
@@ -138,16 +140,21 @@ const char *neap__features_advice(char room[NEAP__FEATURES_TEXT], const struct n
 {
 	const char *const *ours = (const char *const *)set->feature_names;
 	int has = set->nfeature_names;
-	char other[200];
+	char other[NEAP__QUOTED_BYTES];
 
 	if (count > 0 && has > 0 && list_others(other, names, count, ours, has))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"It lacks %s. Add what is missing, and re-encode the data", other);
+			"It lacks %s. Encode its table again with what is missing: a column that "
+			"--drop left out, or one to add to the table",
+			other);
 	else if (count > 0 && has > 0 && list_others(other, ours, has, names, count))
 		neap__print(room, NEAP__FEATURES_TEXT,
-			"Remove what is not expected, and re-encode the data: neap encode ... "
-			"--drop %s",
-			neap__quoted(other));
+			"Encode its table again without what the model does not know: neap encode "
+			"TABLE --out FILE.h5%s%s%s --drop %s",
+			set->sample_column ? " --sample-column " : "",
+			set->sample_column ? neap__word(set->sample_column) : "",
+			set->sample_column ? " --target COLUMN" : "",
+			neap__word(other));
 	else
 		neap__print(room, NEAP__FEATURES_TEXT,
 			"Pass data with the same features in the same order");
