@@ -489,8 +489,8 @@ int cli_encode(int argc, char **argv)
 		{.name = "sample-column", .kind = CLI_TEXT, .into = &t->sample_column, .argument = "NAME",
 			.help = "column that names the sample of a row (default: one sample per file)"},
 		{.name = "target", .kind = CLI_TEXT, .into = &t->targets, .argument = "NAME[,NAME]",
-			.help = "columns of targets: whole numbers and texts are classes, others numbers "
-				"(default: none)"},
+			.help = "columns of targets, of the table of --labels if that is given: whole numbers and "
+				"texts are classes, others numbers (default: none)"},
 		{.name = "labels", .kind = CLI_TEXT, .into = &t->labels, .argument = "FILE.csv",
 			.help = "table of targets: the name of a sample and its targets per line (default: "
 				"none)"},

@@ -107,19 +107,30 @@ static int read_proposed(struct proposed all[OPTIONS_MOST], const char *text, co
 	return count;
 }
 
-/* The first proposal behind "pass", "Pass" or "at least". 0: there is none that a command can
+/* 1: the part of the line that ends at `at` begins with "if": "if 'x' is a column, pass". */
+static int is_conditional(const char *line, const char *at)
+{
+	const char *begin = at;
+	while (begin > line && !(begin[-1] == ' ' && begin > line + 1 && strchr(".;", begin[-2])))
+		begin--;
+	return strncasecmp(begin, "if ", 3) == 0;
+}
+
+/* The first proposal behind "pass", "Pass", "Pass it:" or "at least". 0: there is none that a command can
  * follow. */
 static int find_proposed(struct proposed all[OPTIONS_MOST], const char *line, const char **end)
 {
 	for (const char *at = line; (at = strstr(at, " --")) != NULL; at++) {
-		if (at < line + 5 || (strncasecmp(at - 4, "pass", 4) != 0 &&
-					     strncmp(at - 5, "least", 5) != 0))
+		if (at < line + 8 ||
+			(strncasecmp(at - 4, "pass", 4) != 0 && strncmp(at - 5, "least", 5) != 0 &&
+				strncasecmp(at - 8, "pass it:", 8) != 0))
 			continue;
 		int count = read_proposed(all, at + 1, end);
 		/* "... and the number of the column", "if it is the target, ...": more than the
 		 * option has to change, or the user has to choose. */
 		if (count)
-			return strncmp(*end, " and ", 5) == 0 || strncmp(*end, " if ", 4) == 0
+			return strncmp(*end, " and ", 5) == 0 || strncmp(*end, " if ", 4) == 0 ||
+					       is_conditional(line, at)
 				       ? 0
 				       : count;
 	}

@@ -85,12 +85,15 @@ int neap__recordings_ends(const char *path, const char *const *endings);
 /* Files below the folder `dir` that have one of the endings (NULL: any); 0 as well where it cannot
  * be read. */
 int64_t neap__recordings_having(const char *dir, const char *const *endings);
-/* Of a folder of events: " --sensor WIDTHxHEIGHT", " --inputs N", or "" if the files have both. */
-const char *neap__event_channels(const char *dir);
+/* Of a folder of events: " --sensor WIDTHxHEIGHT" or " --inputs N", with what its events need at
+ * least if they can be read, or "" if the files have both. */
+#define NEAP__CHANNELS_TEXT 60
+const char *neap__event_channels(char room[NEAP__CHANNELS_TEXT], const char *dir);
 /* The options that encoding the folder needs as far as its files show, " --label 'PATTERN'"; or "".
- */
-#define NEAP__OPTION_TEXT 160
-const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir);
+ * `all`: the folder whose events are all encoded, of which this may be a part. */
+#define NEAP__OPTION_TEXT 600
+const char *neap__recordings_option(
+	char room[NEAP__OPTION_TEXT], const char *dir, const char *all);
 /* The same of --label alone, which sounds and arrays in the folder itself need: no folder names
  * their class. If their names do not either, it is what to do instead, behind a comma. */
 const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir);

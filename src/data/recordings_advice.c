@@ -204,12 +204,13 @@ const char *neap__recordings_label(char room[NEAP__OPTION_TEXT], const char *dir
 	return room;
 }
 
-const char *neap__recordings_option(char room[NEAP__OPTION_TEXT], const char *dir)
+const char *neap__recordings_option(
+	char room[NEAP__OPTION_TEXT], const char *dir, const char *all)
 {
-	char label[NEAP__OPTION_TEXT];
+	char label[NEAP__OPTION_TEXT], channels[NEAP__CHANNELS_TEXT];
 	int sees = neap__recordings_count(dir, neap__event_endings, NULL) >
 		   neap__recordings_count(dir, neap__sound_endings, NULL);
-	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? neap__event_channels(dir) : "",
+	neap__print(room, NEAP__OPTION_TEXT, "%s%s", sees ? neap__event_channels(channels, all) : "",
 		neap__recordings_label(label, dir));
 	return room;
 }

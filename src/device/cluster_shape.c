@@ -107,23 +107,35 @@ int neap__device_clusters_check(
 {
 	const float **weights = calloc((size_t)net->ntensors, sizeof *weights);
 	struct neap__device_net device = {0};
-	int fit = 0;
+	int fit = 0, recurrent = 0, units = 0;
 	int rc = weights ? neap__device_net_layers(&device, net, weights)
 			 : neap__fail_errno(ENOMEM, "clusters of a net");
 
 	device.batch.samples = 1;
 	if (rc == 0)
 		rc = neap__device_clusters(&device, limits);
-	for (int l = 0; l < device.layers && device.clusters; l++)
+	for (int l = 0; l < device.layers && device.clusters; l++) {
 		fit += device.clusters[l].forward.blocks && device.clusters[l].backward.blocks;
+		const struct layer_at at = {&device, l};
+		if (!device.lif[l].is_recurrent || has_delays(&at))
+			continue;
+		/* The smallest one is the one that a larger cluster would have room for. */
+		units = !recurrent++ || device.lif[l].units < units ? device.lif[l].units : units;
+	}
 	neap__device_net_free(&device);
 	free(weights);
+	if (rc == 0 && !fit && !recurrent)
+		return neap__fail(NEAP_EUSAGE,
+			"clusters keep the recurrent weights of layers of lif, cubalif, alif and "
+			"adlif in shared memory, and the network has no such layer without delays "
+			"above 1 step before and after it. Pass the device without 'clusters': "
+			"--device cuda");
 	if (rc == 0 && !fit)
 		return neap__fail(NEAP_EUSAGE,
-			"'%.200s' has no layer of lif, cubalif, alif or adlif, before and after "
-			"which no outputs have delays above 1 step, whose recurrent weights fit "
-			"into the shared memory of %d blocks of %u bytes; use the "
-			"device without 'clusters', or more blocks",
-			net->spec, limits->blocks, limits->shared);
+			"the network has no recurrent layer whose weights fit into the shared "
+			"memory of %d blocks of %u bytes: the smallest has %d units. Pass %sthe "
+			"device without 'clusters': --device cuda",
+			limits->blocks, limits->shared, units,
+			limits->blocks < 16 ? "a larger number, up to clusters=16, or " : "");
 	return rc;
 }

@@ -182,7 +182,7 @@ char *neap__model_table_options(const struct neap__safetensors *file,
  * " --label PATTERN" for a file whose name has a class of the model, while the name of its folder
  * is none; else "".
  */
-#define NEAP__LABEL_OPTION 400
+#define NEAP__LABEL_OPTION 600
 void neap__model_file_label(char room[NEAP__LABEL_OPTION], const struct neap__safetensors *file,
 	int classes, const char *path);
 /*

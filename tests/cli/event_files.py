@@ -329,7 +329,7 @@ def hostile(tap, folder, rng):
         refused(tap, name, word, save(folder, os.path.join("bad", file), data), "--strict", *SENSOR)
     refused(tap, "AEDAT 2", "has an extension that encode does not read", save(folder, "bad/a.aedat2", b"#!AER-DAT2.0\r\n"))
     save(folder, "bad/b.raw", evt2(events, b"% evt 2.0\n"))
-    refused(tap, "RAW without the size of its sensor", "--sensor WIDTHxHEIGHT", os.path.join(folder, "bad", "b.raw"))
+    refused(tap, "RAW without the size of its sensor", "Pass --sensor 32x34", os.path.join(folder, "bad", "b.raw"))
 
 
 def main():

@@ -8,9 +8,7 @@
 /* SCANNED: events that a message about a missing size looks at, at least (chosen: a second). */
 enum { MOST = 65536, SCANNED = 1 << 23 };
 
-/* The largest coordinates of the first samples; those of no events, and of none that can be read,
- * are -1. The source cannot be read from its first sample after that. */
-static void find_largest(int largest[2], struct neap__event_source *source)
+void neap__event_largest(int largest[2], struct neap__event_source *source)
 {
 	struct neap__raw_events raw = {0};
 	const char *where;
@@ -28,6 +26,8 @@ static void find_largest(int largest[2], struct neap__event_source *source)
 		if (rc < 0 && !source->files)
 			break;
 	}
+	if (largest[0] >= MOST || largest[1] >= MOST) /* other numbers than coordinates */
+		largest[0] = -1;
 	neap__raw_events_free(&raw);
 }
 
@@ -36,7 +36,7 @@ static int refuse_unknown(struct neap__event_source *source, const char *path)
 {
 	int largest[2];
 
-	find_largest(largest, source);
+	neap__event_largest(largest, source);
 	if (!source->pixels)
 		return largest[0] < 0
 			       ? neap__fail(NEAP_EUSAGE,

@@ -24,4 +24,10 @@ int neap__pixel_map_new(struct neap__pixel_map *map, struct neap__event_source *
 /* The channel; -1 where crop or polarity drop the event, -2 where it is not on the sensor. */
 int neap__pixel_map_channel(const struct neap__pixel_map *map, int x, int y, int p);
 
+/*
+ * The largest coordinates of the first samples, largest[0] -1 if none can be read or they are no
+ * coordinates. The source cannot be read from its first sample after that.
+ */
+void neap__event_largest(int largest[2], struct neap__event_source *source);
+
 #endif

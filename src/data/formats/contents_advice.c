@@ -519,7 +519,7 @@ int neap__contents_refuse_folder(const char *path)
 			"'%s' is a folder without data that encode reads. To learn its texts as "
 			"one: %s; neap train --text all.txt",
 			path, command);
-	neap__recordings_option(option, parts ? part[0] : path);
+	neap__recordings_option(option, parts ? part[0] : path, path);
 	const char *missing = neap__tables_have_gaps(path) ? " --missing previous" : "";
 	char table[600], labels[640] = "";
 	int64_t flat = 0;

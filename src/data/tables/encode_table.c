@@ -51,6 +51,7 @@ struct table_work {
 	struct neap_table_report *report;
 	struct neap__table table;
 	struct neap__label_table labels;
+	const char *columns; /* of the table of labels, by --target; NULL: all */
 	const struct neap__label_row *label; /* of the sample that is read */
 	struct neap__table_targets targets;
 	struct neap__odd_cells odd;
@@ -369,6 +370,9 @@ static int scan(struct table_work *w)
 			o->labels);
 	if (o->labels) {
 		NEAP_TRY(neap__label_table_read(&w->labels, o->labels));
+		if (w->columns)
+			NEAP_TRY(neap__label_table_select(
+				&w->labels, o->labels, w->columns, w->table.dir));
 		NEAP_TRY(check_files(w));
 	}
 	w->targets.width = o->labels ? w->labels.targets : w->table.targets;
@@ -478,9 +482,10 @@ static int write_all(struct table_work *w, const char *out)
 
 static int check(const struct neap_table_options *o)
 {
-	if (!o->targets + !o->labels + !o->label < 2)
-		return neap__fail(NEAP_EUSAGE, "--label, --labels and --target all define the "
-					       "target of a sample; pass only one of them");
+	if (o->label && (o->targets || o->labels))
+		return neap__fail(NEAP_EUSAGE,
+			"--label and --%s both define the target of a sample. Remove one of them",
+			o->labels ? "labels" : "target");
 	return 0;
 }
 
@@ -496,6 +501,10 @@ int neap_encode_table(struct neap_table_report *report, const char *path, const 
 	if (options)
 		NEAP_TRY(neap__struct_take(&o, sizeof o, options, "neap_table_options"));
 	NEAP_TRY(check(&o));
+	if (o.labels && o.targets) { /* columns of the labels, not of the table */
+		w.columns = o.targets;
+		o.targets = NULL;
+	}
 	int rc = neap__table_open(&w.table, path, &o, report);
 	if (rc == 0)
 		rc = scan(&w);

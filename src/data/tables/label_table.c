@@ -4,6 +4,7 @@
 #include "data/tables/csv.h"
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/print.h"
 
 enum { MOST_TARGETS = 65535 };
 
@@ -71,6 +72,67 @@ int neap__label_table_read(struct neap__label_table *table, const char *path)
 				path, table->row[i].sample, (long long)table->row[i - 1].line,
 				(long long)table->row[i].line, table->row[i].sample);
 	return 0;
+}
+
+/* The number of the column whose name is the first `bytes` of `name`; -1: there is none. */
+static int find_column(const struct neap__label_table *table, const struct neap__label_row *names,
+	const char *name, size_t bytes)
+{
+	for (int k = 0; names && k < table->targets; k++)
+		if (strncmp(names->target[k], name, bytes) == 0 && !names->target[k][bytes])
+			return k;
+	return -1;
+}
+
+static int no_column(const struct neap__label_table *table, const struct neap__label_row *names,
+	const char *path, const char *name, size_t bytes, const char *data)
+{
+	char list[200] = "";
+	size_t n = 0;
+	for (int k = 0; names && k < table->targets && n < sizeof list; k++)
+		n += (size_t)neap__print(
+			list + n, sizeof list - n, "%s'%s'", k ? ", " : "", names->target[k]);
+	return neap__fail(NEAP_EUSAGE,
+		"--target: the table '%s' of --labels has no column '%.*s'; its first line has %s. "
+		"Write the name of a column%s, remove --target to use all its columns, or remove "
+		"--labels if '%.*s' is a column of '%s'",
+		path, (int)bytes, name, n ? list : "no names",
+		n ? "" : " there", (int)bytes, name, data);
+}
+
+int neap__label_table_select(
+	struct neap__label_table *table, const char *path, const char *names, const char *data)
+{
+	const struct neap__label_row *first = NULL;
+	int *column = calloc(strlen(names) + 1, sizeof *column), count = 0, rc = 0;
+	const char **kept = calloc(strlen(names) + 1, sizeof *kept);
+	for (int64_t i = 0; i < table->count && !first; i++)
+		first = table->row[i].line == 1 ? &table->row[i] : NULL;
+	if (!column || !kept)
+		rc = neap__fail_errno(ENOMEM, "'%s'", path);
+	for (const char *name = names; rc == 0 && name; count++) {
+		size_t bytes = strcspn(name, ",");
+		column[count] = find_column(table, first, name, bytes);
+		if (column[count] < 0)
+			rc = no_column(table, first, path, name, bytes, data);
+		name = name[bytes] ? name + bytes + 1 : NULL;
+	}
+	/* A column that is named twice needs more room than a row may have. */
+	if (rc == 0 && count > table->targets)
+		rc = neap__fail(NEAP_EUSAGE,
+			"--target '%s' has %d names, more than the %d columns of targets in '%s'. "
+			"Name each of them once",
+			names, count, table->targets, path);
+	for (int64_t i = 0; rc == 0 && i < table->count; i++) {
+		for (int k = 0; k < count; k++)
+			kept[k] = table->row[i].target[column[k]];
+		memcpy(table->row[i].target, kept, (size_t)count * sizeof *kept);
+	}
+	if (rc == 0)
+		table->targets = count;
+	free(column);
+	free(kept);
+	return rc;
 }
 
 void neap__label_table_free(struct neap__label_table *table)

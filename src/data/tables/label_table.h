@@ -23,6 +23,13 @@ struct neap__label_table {
 
 /* Reads a table; `table` is all zero before and is freed in any case. 0, NEAP_EFORMAT or -errno. */
 int neap__label_table_read(struct neap__label_table *table, const char *path);
+/*
+ * Keeps the targets in the columns of these names, separated by commas, in their order. The first
+ * line has the names. 0, -ENOMEM, or NEAP_EUSAGE if there are no such columns: `path` is the table,
+ * `data` what has the samples.
+ */
+int neap__label_table_select(
+	struct neap__label_table *table, const char *path, const char *names, const char *data);
 void neap__label_table_free(struct neap__label_table *table);
 /*
  * The row of a sample, NULL where there is none. A sample that is a file may be named by its path

@@ -82,8 +82,8 @@ static int see_field(
 		return neap__fail(NEAP_EFORMAT, "'%s', line %lld: the target is '%.60s'%s; %s",
 			path, (long long)line, text,
 			t->reals ? ", but other targets are numbers with a fraction" : "",
-			t->width > 1 ? "with several targets, each must be a number. Pass one "
-				       "column with --target for classes"
+			t->width > 1 ? "with several targets, each must be a number. Pass "
+				       "--target NAME with the column of the classes alone"
 			: t->numbers ? "--numbers makes all targets numbers. Remove it if they are "
 				       "classes"
 				     : "use either classes (texts or whole numbers) or numbers in "

@@ -136,6 +136,24 @@ static void add_missing(
 	neap__model_class_names_free(missing, filled);
 }
 
+/* " --labels FILE", and " --target COLUMN" if it has further columns than that of the targets. */
+static void add_label_table(struct neap__text *to, const struct neap__safetensors *file,
+	int classes, const char *labels)
+{
+	struct neap__csv csv;
+	int64_t fields = 0;
+
+	neap__text_add(to, " --labels %s", neap__quoted(labels));
+	if (neap__csv_open(&csv, labels) == 0 && neap__csv_next(&csv) > 0)
+		fields = csv.fields;
+	neap__csv_close(&csv);
+	if (fields < 3)
+		return;
+	char *target = neap__model_table_target(file, classes, labels, NULL, 0);
+	neap__text_add(to, " --target %s", target ? neap__word(target) : "COLUMN");
+	free(target);
+}
+
 char *neap__model_table_options(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *path, const char *sample)
 {
@@ -151,7 +169,7 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	/* Without features nothing tells which columns are left. */
 	int labelled = count && !target && neap__labels_of_file(labels, sizeof labels, path);
 	if (labelled)
-		neap__text_add(&to, " --labels %s", neap__quoted(labels));
+		add_label_table(&to, file, options->classes, labels);
 	else
 		neap__text_add(&to, " --target %s", target ? neap__word(target) : "COLUMN");
 	if (count)
@@ -165,7 +183,7 @@ char *neap__model_table_options(const struct neap__safetensors *file,
 	return to.data;
 }
 
-enum { DROPS = 700 /* bytes of the options of tables */, LABEL = 400 /* of --label */ };
+enum { DROPS = 700 /* bytes of the options of tables */, LABEL = NEAP__OPTION_TEXT /* of --label */ };
 
 /* 1: the first row of the table has all features. */
 static int has_features(const char *path, char *const *feature, int count)
@@ -220,17 +238,15 @@ static void class_label(char room[LABEL], const struct neap__safetensors *file, 
 	neap__recordings_free(&all);
 }
 
-/* " --target COLUMN", " --labels FILE" or `label` for tables whose folders do not name their
- * classes; `each_step`: targets are per step, which only columns have. */
-static void add_labels(struct neap__text *to, const char *target, const char *labels,
-	const char *label, int each_step)
+/* " --target COLUMN" or `label` for tables whose folders do not name their classes; `each_step`:
+ * targets are per step, which only columns have. */
+static void add_labels(
+	struct neap__text *to, const char *target, const char *label, int each_step)
 {
 	if (target)
 		neap__text_add(to, " --target %s", neap__word(target));
 	else if (each_step)
 		neap__text_add(to, " --target COLUMN");
-	else if (labels[0])
-		neap__text_add(to, " --labels %s", neap__quoted(labels));
 	else
 		neap__text_add(to, "%s", label[0] ? label : " --labels FILE.csv");
 }
@@ -261,7 +277,10 @@ static void drop_options(
 			target = neap__model_table_target(file, classes, first, feature, count);
 			if (is == NEAP_TARGET_LABEL && !labels[0])
 				class_label(label, file, classes, folder, neap__table_endings);
-			add_labels(&to, target, labels, label, each_step);
+			if (!target && !each_step && labels[0])
+				add_label_table(&to, file, classes, labels);
+			else
+				add_labels(&to, target, label, each_step);
 		}
 		kept[0] = target;
 		add_drops(&to, first, feature, count, kept);
@@ -356,7 +375,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 	const struct neap_net_options *options, const char *data, int predicts, int rc)
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
-	char option[NEAP__OPTION_TEXT], label[LABEL] = "";
+	char option[NEAP__OPTION_TEXT], label[LABEL] = "", channels[NEAP__CHANNELS_TEXT];
 	char drops[DROPS] = "", part[4096];
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
@@ -424,7 +443,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		drop_options(drops, file, folder, predicts ? 0 : options->classes);
 	if (!known && is_folder)
 		neap__print(
-			option, sizeof option, "%s", events ? neap__event_channels(folder) : "");
+			option, sizeof option, "%s", events ? neap__event_channels(channels, folder) : "");
 	rc = neap__fail(rc, "'%s' %s. Encode %s first%s: %sneap encode %s --out FILE.h5%s%s%s%s",
 		data,
 		!is_folder ? "contains events"

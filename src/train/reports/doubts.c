@@ -360,6 +360,39 @@ static void show_larger(char *remedy, size_t size, const struct neap__trainer *t
 			(long long)d->nsecond);
 }
 
+/* Characters of a text that are validated. */
+static int64_t validated_steps(const struct neap__data *d)
+{
+	int64_t steps = 0;
+
+	for (int64_t i = 0; i < d->nsecond; i++)
+		steps += neap__steps_of(d->set, d->second[i], 0);
+	return steps;
+}
+
+/* Samples of so many characters still have a context to learn from (chosen). */
+enum { SHORT_TEXT = 20 };
+
+/* The text of a run has too few samples, whose number its user did not choose. `remedy` begins with
+ * "samples". */
+static void say_short_text(const struct neap__trainer *trainer, const char *remedy)
+{
+	const struct neap_train_options *o = &trainer->options;
+	const struct neap__data *d = &trainer->data;
+	long long steps = validated_steps(d), length = steps / (o->validation_least + !o->validation_least);
+	char shorter[100] = "";
+
+	if (length >= SHORT_TEXT && !o->resume)
+		neap__print(shorter, sizeof shorter,
+			", or split the text into shorter samples: text:steps=%lld:FILE", length);
+	neap__trainer_say(trainer,
+		"warning: the validation set has %lld characters in %lld sample%s, and %d samples "
+		"are needed to choose the best epoch (--validation-least), so model.safetensors "
+		"will have the weights of the last epoch. Use a longer text%s%s",
+		steps, (long long)d->nsecond, d->nsecond == 1 ? "" : "s", o->validation_least,
+		shorter, remedy + strlen("samples"));
+}
+
 static void say_small_validation(const struct neap__trainer *trainer)
 {
 	const struct neap_train_options *o = &trainer->options;
@@ -384,6 +417,10 @@ static void say_small_validation(const struct neap__trainer *trainer)
 			o->resume ? " in a new run" : "");
 	else
 		show_larger(remedy, sizeof remedy, trainer);
+	if (trainer->data.set->ops->adopt && n > 0) {
+		say_short_text(trainer, remedy);
+		return;
+	}
 	neap__trainer_say(trainer,
 		"warning: the validation set has %lld sample%s, too few to choose the best epoch "
 		"(--validation-least %d), so model.safetensors will have the weights of the last "
