@@ -196,12 +196,12 @@ void cli_repeat_add(char *line, size_t size)
 	const char *rest = "", *list = NULL;
 	size_t n = strlen(line);
 
-	if (!given.options || given.words > WORDS_MOST || strstr(line, "neap "))
+	if (!given.options || given.words > WORDS_MOST || strstr(line, "neap encode "))
 		return;
 	int count = find_proposed(all, line, &rest);
 	if (!count)
 		return;
-	neap__text_add(&command, ". The whole command: neap encode %s --out %s",
+	neap__text_add(&command, ". The whole command with --%s: neap encode %s --out %s", all[0].option->name,
 		neap__quoted(given.dir), neap__quoted(given.out));
 	add_words(&command, all, count, line, rest, &list);
 	for (int i = 0; i < count; i++) {

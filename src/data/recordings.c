@@ -10,6 +10,7 @@
 #include "data/names/sort_command.h"
 
 #include <dirent.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -486,13 +487,45 @@ int neap__recordings_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-int neap__recordings_parts(char test[4096], const char *path)
-{
-	char train[4096];
+/* Names of parts of a data set: for training, and those that show what was learned, in the order in
+ * which they are proposed. */
+static const char *const training_parts[] = {"train", "training", NULL};
+static const char *const other_parts[] = {
+	"test", "testing", "val", "valid", "validation", "dev", "eval", NULL};
 
-	neap__print(train, sizeof train, "%s/train", path);
-	neap__print(test, 4096, "%s/test", path);
-	return neap__recordings_folder(train) && neap__recordings_folder(test);
+/* 1: the folder has one of the parts, in either case, whose path goes to `part`. */
+static int has_part(char part[4096], const char *path, const char *const *names)
+{
+	for (; *names; names++) {
+		neap__print(part, 4096, "%s/%s", path, *names);
+		if (neap__recordings_folder(part))
+			return 1;
+		part[strlen(path) + 1] = (char)toupper((unsigned char)(*names)[0]);
+		if (neap__recordings_folder(part))
+			return 1;
+	}
+	return 0;
+}
+
+int neap__recordings_parts(char train[4096], char test[4096], const char *path)
+{
+	return strlen(path) < 4000 && has_part(train, path, training_parts) &&
+	       has_part(test, path, other_parts);
+}
+
+int neap__recordings_is_part(const char *path)
+{
+	size_t n = strlen(path), begin;
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	for (begin = n; begin > 0 && path[begin - 1] != '/'; begin--)
+		;
+	for (int k = 0; k < 2; k++)
+		for (const char *const *name = k ? other_parts : training_parts; *name; name++)
+			if (strlen(*name) == n - begin &&
+				strncasecmp(*name, path + begin, n - begin) == 0)
+				return 1;
+	return 0;
 }
 
 const char *neap__recordings_below(const char *path, const char *dir)

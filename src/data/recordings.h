@@ -113,7 +113,9 @@ int neap__recordings_read(const char *path);
 /* Whether `path` is a folder. */
 int neap__recordings_folder(const char *path);
 /* 1: the folder has folders 'train' and 'test', and the path of the latter is in `test`. */
-int neap__recordings_parts(char test[4096], const char *path);
+int neap__recordings_parts(char train[4096], char test[4096], const char *path);
+/* 1: the folder is called as such a part. */
+int neap__recordings_is_part(const char *path);
 /* The path of a file below `dir`, as lists of files have it; its last part where they are one. */
 const char *neap__recordings_below(const char *path, const char *dir);
 /* Sorts by class, speaker and path. */

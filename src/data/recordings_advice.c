@@ -56,6 +56,8 @@ static void find_classes(char *room, size_t size, const char *dir, const char *c
 {
 	char above[300];
 	size_t n = strlen(dir);
+	if (neap__recordings_is_part(dir))
+		return;
 	while (n > 1 && dir[n - 1] == '/')
 		n--;
 	const char *slash = memrchr(dir, '/', n);
@@ -119,10 +121,8 @@ int neap__recordings_no_class(const struct neap__recordings *all, const char *pa
 		"'%s' is not in a subfolder of '%s' that names its class. %sut the files into one "
 		"folder per class%s%s%s%s%s%s",
 		path, dir, above[0] ? above : "P",
-		pattern ? ", or pass --label with a pattern of the file names whose group 1 is the "
-			  "class, such as '"
-			: "",
-		pattern ? pattern : "", pattern ? "'" : "",
+		pattern ? ", or pass --label " : "", pattern ? neap__quoted(pattern) : "",
+		pattern ? ", a pattern of the file names whose group 1 is the class" : "",
 		is_table ? ", or pass --target NAME or --labels FILE.csv" : "", use, advice);
 }
 

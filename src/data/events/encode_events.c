@@ -15,22 +15,37 @@
 #include "base/struct_size.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+/* The largest coordinates of a sample, and of those behind it in `rest` if that is not NULL. */
+static void see_largest(
+	int largest[2], const struct neap__raw_events *raw, struct neap__event_source *rest)
+{
+	largest[0] = largest[1] = -1;
+	if (rest)
+		neap__event_largest(largest, rest);
+	for (int64_t k = 0; k < raw->count; k++) {
+		largest[0] = raw->x[k] > largest[0] ? raw->x[k] : largest[0];
+		largest[1] = raw->y[k] > largest[1] ? raw->y[k] : largest[1];
+	}
+}
+
 /*
  * A channel that does not exist: a wrong --inputs concerns all files, since most recordings lack
  * some channels; the array 'inputs' of a file only that file.
  */
-static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_map *map, int64_t i)
+static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_map *map, int64_t i,
+	struct neap__event_source *rest)
 {
-	int most = raw->x[i];
+	int largest[2];
 
-	for (int64_t k = 0; k < raw->count; k++)
-		most = raw->x[k] > most ? raw->x[k] : most;
+	see_largest(largest, raw, rest);
+	int most = largest[0];
 	if (!map->given)
 		return neap__fail(NEAP_EFORMAT,
 			"event %lld is in channel %d, but there are %d channels, numbered from 0. "
@@ -42,25 +57,26 @@ static int beyond(const struct neap__raw_events *raw, const struct neap__pixel_m
 		(long long)i, raw->x[i], map->channels, map->channels - 1, most + 1);
 }
 
-/* A pixel that does not exist. The largest ones of the sample show the least size. */
-static int outside_sensor(
-	const struct neap__raw_events *raw, const struct neap__pixel_map *map, int64_t i)
+/* A pixel that does not exist. The largest ones show the least size. */
+static int outside_sensor(const struct neap__raw_events *raw, const struct neap__pixel_map *map,
+	int64_t i, struct neap__event_source *rest)
 {
-	int x = map->width - 1, y = map->height - 1;
+	int largest[2];
 
-	for (int64_t k = 0; k < raw->count; k++) {
-		x = raw->x[k] > x ? raw->x[k] : x;
-		y = raw->y[k] > y ? raw->y[k] : y;
-	}
+	see_largest(largest, raw, rest);
+	int x = largest[0] < map->width ? map->width - 1 : largest[0];
+	int y = largest[1] < map->height ? map->height - 1 : largest[1];
 	return neap__fail(NEAP_EUSAGE,
 		"event %lld is at pixel (%d, %d), outside the sensor of %dx%d pixels. Pass the "
 		"size of the sensor, at least --sensor %dx%d",
 		(long long)i, raw->x[i], raw->y[i], map->width, map->height, x + 1, y + 1);
 }
 
-/* The channels of a sample, sorted by time. */
+/* The channels of a sample, sorted by time. `rest`: the samples behind it, if an event outside of the
+ * sensor ends the conversion; else NULL. */
 static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_events *raw,
-	const struct neap__pixel_map *map, int from_first, int64_t *outside)
+	const struct neap__pixel_map *map, int from_first, int64_t *outside,
+	struct neap__event_source *rest)
 {
 	struct neap_events *e = &buffer->events;
 	double origin = from_first && raw->count ? raw->time[0] : 0;
@@ -79,9 +95,9 @@ static int map_sample(struct neap__event_buffer *buffer, const struct neap__raw_
 	for (int64_t i = 0; i < raw->count; i++) {
 		int channel = neap__pixel_map_channel(map, raw->x[i], raw->y[i], raw->p[i]);
 		if (channel == -2 && map->pool == 0)
-			return beyond(raw, map, i);
+			return beyond(raw, map, i, map->given ? rest : NULL);
 		if (channel == -2)
-			return outside_sensor(raw, map, i);
+			return outside_sensor(raw, map, i, rest);
 		e->duration = fmax(e->duration, raw->time[i] - origin);
 		*outside += channel < 0;
 		if (channel < 0)
@@ -114,9 +130,14 @@ struct conversion {
 /* Writes the sample that was read, or skips it where it is damaged. */
 static int write_sample(struct conversion *c, int rc, const char *where, const char *path)
 {
+	char name[PATH_MAX]; /* the source's own changes when it is read further, for a message */
+	neap__print(name, sizeof name, "%s", where);
+	where = name;
+	int is_last = c->report->samples == 0 || !c->source->files || !c->map.pool ||
+		      c->options->strict;
 	if (rc >= 0)
-		rc = map_sample(
-			&c->buffer, &c->raw, &c->map, c->options->from_first, &c->report->outside);
+		rc = map_sample(&c->buffer, &c->raw, &c->map, c->options->from_first,
+			&c->report->outside, is_last ? c->source : NULL);
 	if (rc < 0 && !strstr(neap_detail(), where))
 		rc = c->source->files || strcmp(where, path) == 0
 			     ? neap__fail_in(rc, "'%s': ", where)

@@ -502,12 +502,11 @@ static int is_hollow(const char *path)
 int neap__contents_refuse_folder(const char *path)
 {
 	char part[2][4096], option[NEAP__OPTION_TEXT], command[NEAP__DETAIL_BYTES];
-	int parts = neap__recordings_parts(part[1], path);
+	int parts = neap__recordings_parts(part[0], part[1], path);
 
 	if (is_hollow(path))
 		return neap__fail(-EISDIR,
 			"the folder '%s' is empty. Put the data into it, or check the path", path);
-	neap__print(part[0], sizeof part[0], "%s/train", path);
 	if (!parts && neap__contents_set_in(part[0], sizeof part[0], path))
 		return neap__fail(-EISDIR, "'%s' is a folder. Pass the data set in it: %s", path,
 			neap__quoted(part[0]));

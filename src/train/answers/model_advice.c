@@ -376,7 +376,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 {
 	char settings[NEAP__ENCODE_OPTIONS], line[NEAP__DETAIL_BYTES], command[NEAP__DETAIL_BYTES];
 	char option[NEAP__OPTION_TEXT], label[LABEL] = "", channels[NEAP__CHANNELS_TEXT];
-	char drops[DROPS] = "", part[4096];
+	char drops[DROPS] = "", training[4096], part[4096];
 	int is_folder = neap__recordings_folder(data);
 	int known = neap__model_encode_options(settings, file, options, NULL);
 	enum neap__model_kind kind = neap__model_kind(file);
@@ -413,7 +413,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		return neap__fail(rc, "%s", line);
 	}
 	/* A folder of both parts would be evaluated with what the model learned from. */
-	int is_part = is_folder && neap__recordings_parts(part, data);
+	int is_part = is_folder && neap__recordings_parts(training, part, data);
 	const char *folder = is_part ? part : data;
 	int events = is_folder && neap_encode_is_events(folder);
 	if (is_folder)
@@ -450,7 +450,7 @@ int neap__model_advise_encoding(const struct neap__safetensors *file,
 		: is_part  ? "is a folder with a part for training"
 		: events   ? "contains events"
 			   : "is a folder",
-		is_part ? "its part 'test'" : "it",
+		is_part ? "the other part" : "it",
 		known ? ", with the settings of the training data" : "",
 		classes.length ? classes.data : "", neap__quoted(folder),
 		known	    ? settings
